@@ -1,0 +1,19 @@
+//! Environments.
+
+/// Which way a step goes along the pointed DAG of states.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Direction {
+    /// From the initial state towards terminal ones.
+    Forward,
+    /// From a terminal state back to the initial one.
+    Backward,
+}
+
+impl std::fmt::Display for Direction {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::Forward => "forward",
+            Self::Backward => "backward",
+        })
+    }
+}

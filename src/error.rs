@@ -1,0 +1,170 @@
+//! What can go wrong, as one typed enum: each message says what was wrong, what was expected, and what to do.
+
+use std::path::PathBuf;
+
+use crate::env::Direction;
+
+/// The result of anything in this crate that can fail.
+pub type Result<T> = std::result::Result<T, Error>;
+
+/// Everything that can go wrong at run time.
+///
+/// Bad input is an `Error`; a broken invariant of the library itself is a `debug_assert!`.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// A state from which no action is legal was met where one had to be chosen.
+    #[error(
+        "state {row} has no legal {direction} action: every state that is not terminal needs at least one; \
+         check the environment's masks (`testing::check_env` finds the state)"
+    )]
+    NoLegalAction {
+        /// The row of the batch.
+        row: usize,
+        /// The direction asked for.
+        direction: Direction,
+    },
+    /// An action that the state doesn't permit was given from outside.
+    #[error(
+        "action {slot} is not legal ({direction}) in state {row}, which has {n_slots} slots of which {n_legal} are legal: {detail}"
+    )]
+    IllegalAction {
+        /// The row of the batch.
+        row: usize,
+        /// The direction of the action.
+        direction: Direction,
+        /// The slot that was asked for.
+        slot: usize,
+        /// The number of slots of that state.
+        n_slots: usize,
+        /// How many of them are legal.
+        n_legal: usize,
+        /// What the action would have done.
+        detail: String,
+    },
+    /// A tensor or slice of the wrong shape, typically a network's output.
+    #[error("{what} has shape {got:?}, expected {expected:?}: {remedy}")]
+    Shape {
+        /// What was looked at.
+        what: String,
+        /// The shape that it must have.
+        expected: Vec<i64>,
+        /// The shape that it has.
+        got: Vec<i64>,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// A NaN or an infinity where a finite number is needed.
+    #[error("{what} is {value} at row {row}: {remedy}")]
+    NonFinite {
+        /// What was looked at.
+        what: &'static str,
+        /// The row (trajectory, state or parameter) that it was found at.
+        row: usize,
+        /// The value.
+        value: f64,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// A setting that makes no sense.
+    #[error("{setting} is {got}, expected {expected}")]
+    Config {
+        /// The setting's name.
+        setting: &'static str,
+        /// What was given.
+        got: String,
+        /// What is accepted.
+        expected: &'static str,
+    },
+    /// A roll-out that didn't end within its step limit.
+    #[error(
+        "a {direction} roll-out did not end within {limit} steps ({live} of {n} trajectories still going): \
+         raise the sampler's step limit, or check that the environment always lets a trajectory end"
+    )]
+    StepLimit {
+        /// The direction of the roll-out.
+        direction: Direction,
+        /// The limit.
+        limit: usize,
+        /// Trajectories that had not ended.
+        live: usize,
+        /// Trajectories in all.
+        n: usize,
+    },
+    /// An objective was given scores without something that it needs.
+    #[error("{objective} needs {needs}, which the policy doesn't give: {remedy}")]
+    Missing {
+        /// Who needs it.
+        objective: &'static str,
+        /// What is needed.
+        needs: &'static str,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// More states than an exact computation was told to hold.
+    #[error(
+        "the state space has more than {limit} states: exact metrics hold all of them in memory; \
+         raise the limit, make the problem smaller, or use the pruned or sampled metrics"
+    )]
+    TooManyStates {
+        /// The limit.
+        limit: usize,
+    },
+    /// A contract that an author of an environment, action type or policy must keep, and that a check found broken.
+    #[error("contract broken: {check}: {detail}")]
+    Contract {
+        /// Which contract.
+        check: &'static str,
+        /// Where it broke.
+        detail: String,
+    },
+    /// A file that can't be used, with the reason.
+    #[error("{}: {problem}: {remedy}", path.display())]
+    File {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        problem: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// A line of text that isn't in the format that was asked for.
+    #[error("line {line}: {problem}; expected {expected}")]
+    Parse {
+        /// The line, counted from 1.
+        line: usize,
+        /// What is wrong.
+        problem: String,
+        /// What the format asks for.
+        expected: &'static str,
+    },
+    /// The device asked for can't be used.
+    #[error("device {device} can't be used: {reason}: {remedy}")]
+    Device {
+        /// The device.
+        device: String,
+        /// Why not.
+        reason: String,
+        /// What to do.
+        remedy: &'static str,
+    },
+    /// Reading or writing failed.
+    #[error("{}: {source}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// The system's word.
+        source: std::io::Error,
+    },
+    /// libtorch refused an operation at a boundary (a user's network, a loaded file).
+    #[error("libtorch: {0}")]
+    Torch(#[from] tch::TchError),
+    /// A picture couldn't be drawn.
+    #[error("drawing {}: {problem}", path.display())]
+    Draw {
+        /// The picture.
+        path: PathBuf,
+        /// What went wrong.
+        problem: String,
+    },
+}

@@ -1,0 +1,8 @@
+//! gfn
+
+pub mod env;
+pub mod error;
+pub mod rng;
+
+pub use error::{Error, Result};
+pub use rng::Rng;

@@ -6,3 +6,4 @@ pub mod rng;
 
 pub use error::{Error, Result};
 pub use rng::Rng;
+pub mod graph;

@@ -1,4 +1,25 @@
-//! Environments.
+//! Environments: the pointed directed acyclic graph of states that a GFlowNet walks along.
+//!
+//! | trait | what it adds | who implements it |
+//! |---|---|---|
+//! | [`Rows`] | a batch of rows: `len`, `select`, `append` | states and actions |
+//! | [`Env`] | `initial`, `step` both ways, `is_initial` | every environment |
+//! | [`DiscreteEnv`] | the legal actions of each state, as [`Masks`] | graphs (by blanket impl), grids |
+//! | [`EnumerableEnv`] | a key per state, so that all states can be listed | what exact metrics need |
+//! | [`Reward`] | log R of a batch of states; closures implement it | apart from the environment |
+//!
+//! An environment holds no mutable state and no tensor, and works on whole batches. A graph environment implements
+//! [`GraphEnv`](crate::graph::GraphEnv) instead, and gets the three environment traits from it.
+
+mod masks;
+mod reward;
+mod rows;
+
+pub use masks::{Block, Masks};
+pub use reward::{Reward, log_rewards};
+pub use rows::{Grouping, Rows, Slots};
+
+use crate::Result;
 
 /// Which way a step goes along the pointed DAG of states.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -9,6 +30,17 @@ pub enum Direction {
     Backward,
 }
 
+impl Direction {
+    /// The other direction.
+    #[must_use]
+    pub fn opposite(self) -> Self {
+        match self {
+            Self::Forward => Self::Backward,
+            Self::Backward => Self::Forward,
+        }
+    }
+}
+
 impl std::fmt::Display for Direction {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
@@ -16,4 +48,118 @@ impl std::fmt::Display for Direction {
             Self::Backward => "backward",
         })
     }
+}
+
+/// What one step of a batch did, one entry per row.
+#[derive(Clone, Debug)]
+pub struct Step<A> {
+    /// The action of the other direction that undoes the row's step, named in the state that it led to.
+    ///
+    /// Meaningless where `exit` is true: leaving a terminal state has no choice to make on the way back (P_B = 1).
+    pub reverse: A,
+    /// The forward action was the exit action: the state is unchanged, and terminal.
+    pub exit: Vec<bool>,
+    /// The row can go no further in this direction.
+    pub done: Vec<bool>,
+}
+
+/// The pointed DAG of states: where it starts and how actions lead on and back.
+///
+/// Every trajectory ends either by an exit action, which leaves its state as it is, or by reaching a state with no way on
+/// (`done` without `exit`). In *labelled* environments a step and its reverse restore the state; in environments up to
+/// isomorphism they restore it up to relabelling.
+pub trait Env: Send + Sync {
+    /// A batch of states.
+    type States: Rows;
+    /// A batch of actions.
+    type Actions: Rows;
+
+    /// `n` copies of the initial state s0.
+    fn initial(&self, n: usize) -> Self::States;
+
+    /// Applies one legal action to each row in place.
+    ///
+    /// Legality is the caller's business (masks, and the checks of
+    /// [`Trajectories::replay`](crate::trajectory::Trajectories::replay) for actions from outside).
+    fn step(
+        &self,
+        direction: Direction,
+        states: &mut Self::States,
+        actions: &Self::Actions,
+    ) -> Step<Self::Actions>;
+
+    /// Whether each row is the initial state.
+    fn is_initial(&self, states: &Self::States) -> Vec<bool>;
+
+    /// By how much the log-reward of each state must be raised so that training samples in proportion to R.
+    ///
+    /// `None` where every state is one object. Up to isomorphism it is log |Aut(s)| (Kim et al., *Symmetry-Aware
+    /// GFlowNets*, 2025): training on R alone samples R(x) / |Aut(x)| there.
+    fn log_symmetry(&self, _states: &Self::States) -> Option<Vec<f64>> {
+        None
+    }
+
+    /// The actions of walks that were taken backwards, renamed so that they can be replayed from the initial state.
+    ///
+    /// `states` and `actions` are trajectory-major: the state before each forward action and the action as it is named
+    /// there. Only environments whose states lose their labels on the way back need to rename anything.
+    fn replayable(
+        &self,
+        _states: &Self::States,
+        actions: &Self::Actions,
+        _reverse: &Self::Actions,
+        _offsets: &[usize],
+    ) -> Self::Actions {
+        actions.clone()
+    }
+}
+
+/// An environment whose legal actions can be listed: an action is a *slot*, the index of a logit among all logits of its
+/// state.
+pub trait DiscreteEnv: Env<Actions = Slots> {
+    /// The slots of each state and which of them are legal.
+    ///
+    /// Going backwards from the initial state nothing is legal. Where the environment has an exit action, it is the last
+    /// forward slot of every state.
+    fn masks(&self, direction: Direction, states: &Self::States) -> Masks;
+
+    /// An action in words, for messages.
+    fn describe(
+        &self,
+        direction: Direction,
+        states: &Self::States,
+        row: usize,
+        slot: u32,
+    ) -> String;
+}
+
+/// An environment whose states can be told apart by a key, and therefore listed by walking from the initial state.
+///
+/// Up to isomorphism, isomorphic states have one key.
+pub trait EnumerableEnv: DiscreteEnv {
+    /// What tells states apart.
+    type Key: Clone + Eq + std::hash::Hash + Ord + Send + Sync + std::fmt::Debug;
+
+    /// The key of each row.
+    fn keys(&self, states: &Self::States) -> Vec<Self::Key>;
+
+    /// Whether one key can belong to several labelled states, as it does up to isomorphism.
+    fn merges_isomorphic(&self) -> bool {
+        false
+    }
+}
+
+/// A finite, non-empty set of numbered things is asked for.
+///
+/// # Errors
+/// [`Error::Config`](crate::Error::Config) if `value` is zero.
+pub(crate) fn at_least_one(setting: &'static str, value: usize) -> Result<usize> {
+    if value == 0 {
+        return Err(crate::Error::Config {
+            setting,
+            got: "0".into(),
+            expected: "at least 1",
+        });
+    }
+    Ok(value)
 }

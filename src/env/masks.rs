@@ -1,0 +1,133 @@
+//! Legality: the slots of each state, and which of them are legal.
+
+use super::Direction;
+use crate::{Error, Result};
+
+/// One block of logits, `[rows, width]`: the states' rows one after another, `row_ptr[i]..row_ptr[i + 1]` those of state `i`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Block {
+    /// What owes the block, for messages: the action type's name.
+    pub name: String,
+    /// Columns: logits per anchor row.
+    pub width: usize,
+    /// Where each state's rows start; its last entry is the number of rows.
+    pub row_ptr: Vec<usize>,
+}
+
+impl Block {
+    /// The number of rows of the whole block.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.row_ptr.last().copied().unwrap_or(0)
+    }
+}
+
+/// The slots of a batch of states and which are legal.
+///
+/// A state's slots are its rows of the first block (row by row), then those of the second, and so on. A tensor environment
+/// with `A` actions is the case of one block with one row per state and width `A`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Masks {
+    /// For which direction these are.
+    pub direction: Direction,
+    /// The blocks, in the order of the logits that a network gives.
+    pub blocks: Vec<Block>,
+    /// Where each state's slots start in `legal`.
+    pub slot_ptr: Vec<usize>,
+    /// Whether each slot is legal, state by state.
+    pub legal: Vec<bool>,
+    /// Whether the last slot of every state is the exit action.
+    pub has_exit: bool,
+}
+
+impl Masks {
+    /// The masks of a tensor environment: `legal` holds `n` rows of `width`.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if `legal` isn't a whole number of rows.
+    pub fn dense(
+        direction: Direction,
+        width: usize,
+        legal: Vec<bool>,
+        has_exit: bool,
+    ) -> Result<Self> {
+        let n = legal.len().checked_div(width).unwrap_or(0);
+        if n * width != legal.len() {
+            return Err(Error::Shape {
+                what: "mask".into(),
+                expected: vec![(n * width) as i64],
+                got: vec![legal.len() as i64],
+                remedy: "give one entry per action of each state",
+            });
+        }
+        let row_ptr: Vec<usize> = (0..=n).collect();
+        Ok(Self {
+            direction,
+            slot_ptr: row_ptr.iter().map(|i| i * width).collect(),
+            blocks: vec![Block {
+                name: "actions".into(),
+                width,
+                row_ptr,
+            }],
+            legal,
+            has_exit,
+        })
+    }
+
+    /// The number of states.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.slot_ptr.len() - 1
+    }
+
+    /// Whether there is no state.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The legality of each slot of state `row`.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[must_use]
+    pub fn row(&self, row: usize) -> &[bool] {
+        &self.legal[self.slot_ptr[row]..self.slot_ptr[row + 1]]
+    }
+
+    /// The number of legal slots of state `row`.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[must_use]
+    pub fn n_legal(&self, row: usize) -> usize {
+        self.row(row).iter().filter(|&&legal| legal).count()
+    }
+
+    /// The legal slots of state `row`, in ascending order.
+    pub fn legal_slots(&self, row: usize) -> impl Iterator<Item = u32> + '_ {
+        let legal = self.row(row).iter().enumerate();
+        legal
+            .filter(|(_, legal)| **legal)
+            .map(|(slot, _)| slot as u32)
+    }
+
+    /// Checks that `slot` is legal in state `row`.
+    ///
+    /// # Errors
+    /// [`Error::IllegalAction`]; `detail` says in words what the action would have done.
+    pub fn check(&self, row: usize, slot: u32, detail: impl FnOnce() -> String) -> Result<()> {
+        let legal = self.row(row);
+        if legal.get(slot as usize).copied() == Some(true) {
+            return Ok(());
+        }
+        Err(Error::IllegalAction {
+            row,
+            direction: self.direction,
+            slot: slot as usize,
+            n_slots: legal.len(),
+            n_legal: self.n_legal(row),
+            detail: detail(),
+        })
+    }
+}

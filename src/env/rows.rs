@@ -1,0 +1,128 @@
+//! Batches of rows, and the grouping of equal ones.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasherDefault, Hasher};
+
+/// A batch of rows: states or actions.
+pub trait Rows: Clone + Send + Sync {
+    /// The number of rows.
+    fn len(&self) -> usize;
+
+    /// Whether there is no row.
+    fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The rows at these indices, in this order; an index may come more than once.
+    #[must_use]
+    fn select(&self, rows: &[usize]) -> Self;
+
+    /// Adds the rows of another batch behind one's own.
+    fn append(&mut self, other: Self);
+
+    /// The rows in another order, given as a permutation: like [`select`](Rows::select), but may move instead of copy.
+    #[must_use]
+    fn permute(self, order: &[usize]) -> Self {
+        self.select(order)
+    }
+
+    /// Which rows are equal, so that a network need evaluate each distinct one only once.
+    ///
+    /// The default tells none apart.
+    fn group(&self) -> Grouping {
+        Grouping::identity(self.len())
+    }
+}
+
+/// A batch of actions of a [`DiscreteEnv`](super::DiscreteEnv): one slot index per row.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Slots(pub Vec<u32>);
+
+impl Rows for Slots {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+    fn select(&self, rows: &[usize]) -> Self {
+        Self(rows.iter().map(|&i| self.0[i]).collect())
+    }
+    fn append(&mut self, mut other: Self) {
+        self.0.append(&mut other.0);
+    }
+}
+
+/// Equal rows of a batch: `first[g]` is the first row of group `g`, `of[i]` the group of row `i`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Grouping {
+    /// The first row of each group, in ascending order.
+    pub first: Vec<usize>,
+    /// The group of each row.
+    pub of: Vec<usize>,
+}
+
+impl Grouping {
+    /// Every row its own group.
+    #[must_use]
+    pub fn identity(n: usize) -> Self {
+        Self {
+            first: (0..n).collect(),
+            of: (0..n).collect(),
+        }
+    }
+
+    /// Groups rows by a hash and an exact comparison: a collision of hashes never merges different rows.
+    ///
+    /// ```
+    /// use gfn::env::Grouping;
+    /// let rows = ["a", "b", "a"];
+    /// let grouping = Grouping::by(&[1, 2, 1], |i, j| rows[i] == rows[j]);
+    /// assert_eq!(grouping.first, [0, 1]);
+    /// assert_eq!(grouping.of, [0, 1, 0]);
+    /// ```
+    #[must_use]
+    pub fn by(hashes: &[u64], equal: impl Fn(usize, usize) -> bool) -> Self {
+        let mut groups: HashMap<u64, Vec<usize>, BuildHasherDefault<Identity>> =
+            HashMap::with_capacity_and_hasher(hashes.len(), BuildHasherDefault::default());
+        let mut out = Self {
+            first: Vec::new(),
+            of: Vec::with_capacity(hashes.len()),
+        };
+        for (row, &hash) in hashes.iter().enumerate() {
+            let candidates = groups.entry(hash).or_default();
+            let known = candidates
+                .iter()
+                .copied()
+                .find(|&g| equal(out.first[g], row));
+            let group = known.unwrap_or_else(|| {
+                candidates.push(out.first.len());
+                out.first.push(row);
+                out.first.len() - 1
+            });
+            out.of.push(group);
+        }
+        out
+    }
+
+    /// Whether some rows are equal.
+    #[must_use]
+    pub fn merges(&self) -> bool {
+        self.first.len() < self.of.len()
+    }
+}
+
+/// The rows hash themselves, so the map need not.
+#[derive(Default)]
+struct Identity(u64);
+
+impl Hasher for Identity {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+    fn write(&mut self, bytes: &[u8]) {
+        for &byte in bytes {
+            self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+        }
+    }
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+}

@@ -1,0 +1,135 @@
+//! Adjacency as rows of bits: the cache beside each petgraph graph that makes masks and neighbour tests cheap.
+
+use smallvec::SmallVec;
+
+/// A square bit matrix, one row per node, that grows with the graph.
+#[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
+pub struct BitRows {
+    n: usize,
+    /// Words per row.
+    stride: usize,
+    words: SmallVec<[u64; 12]>,
+}
+
+impl BitRows {
+    /// `n` empty rows.
+    #[must_use]
+    pub fn new(n: usize) -> Self {
+        let stride = n.div_ceil(64).max(1);
+        Self {
+            n,
+            stride,
+            words: SmallVec::from_elem(0, n * stride),
+        }
+    }
+
+    /// The number of rows (and of columns).
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.n
+    }
+
+    /// Whether there is no row.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.n == 0
+    }
+
+    /// The words of row `i`, least significant bit first.
+    #[must_use]
+    pub fn row(&self, i: usize) -> &[u64] {
+        &self.words[i * self.stride..(i + 1) * self.stride]
+    }
+
+    /// Whether bit `j` of row `i` is set.
+    #[must_use]
+    pub fn get(&self, i: usize, j: usize) -> bool {
+        debug_assert!(
+            i < self.n && j < self.n,
+            "bit ({i}, {j}) of {} rows",
+            self.n
+        );
+        self.words[i * self.stride + j / 64] >> (j % 64) & 1 == 1
+    }
+
+    pub(crate) fn set(&mut self, i: usize, j: usize, value: bool) {
+        debug_assert!(
+            i < self.n && j < self.n,
+            "bit ({i}, {j}) of {} rows",
+            self.n
+        );
+        let word = &mut self.words[i * self.stride + j / 64];
+        *word = *word & !(1 << (j % 64)) | u64::from(value) << (j % 64);
+    }
+
+    pub(crate) fn push_row(&mut self) {
+        if self.n + 1 > self.stride * 64 {
+            let mut wider = Self::new(0);
+            wider.n = self.n;
+            wider.stride = self.stride + 1;
+            for i in 0..self.n {
+                wider.words.extend_from_slice(self.row(i));
+                wider.words.push(0);
+            }
+            *self = wider;
+        }
+        self.stride = self.stride.max(1);
+        self.n += 1;
+        self.words.resize(self.n * self.stride, 0);
+    }
+
+    /// Removes the last row and column; both must be empty of bits of the other rows.
+    pub(crate) fn pop_row(&mut self) {
+        self.n -= 1;
+        self.words.truncate(self.n * self.stride);
+        // Equal graphs must have equal rows, whatever they went through.
+        let stride = self.n.div_ceil(64).max(1);
+        if stride < self.stride {
+            let old = std::mem::take(self);
+            self.n = old.n;
+            self.stride = stride;
+            for i in 0..old.n {
+                self.words.extend_from_slice(&old.row(i)[..stride]);
+            }
+        }
+    }
+
+    /// The set bits of row `i`, ascending.
+    pub fn ones(&self, i: usize) -> impl Iterator<Item = usize> + '_ {
+        self.row(i).iter().enumerate().flat_map(|(w, &word)| {
+            let mut rest = word;
+            std::iter::from_fn(move || {
+                (rest != 0).then(|| {
+                    let bit = rest.trailing_zeros() as usize;
+                    rest &= rest - 1;
+                    w * 64 + bit
+                })
+            })
+        })
+    }
+
+    /// The number of set bits of row `i`.
+    #[must_use]
+    pub fn count(&self, i: usize) -> usize {
+        self.row(i).iter().map(|w| w.count_ones() as usize).sum()
+    }
+
+    /// The number of set bits of row `i` in columns `from..to`.
+    #[must_use]
+    pub fn count_between(&self, i: usize, from: usize, to: usize) -> usize {
+        self.row(i)
+            .iter()
+            .enumerate()
+            .map(|(w, &word)| {
+                let low = from.saturating_sub(w * 64).min(64);
+                let high = to.saturating_sub(w * 64).min(64);
+                (word & below(high) & !below(low)).count_ones() as usize
+            })
+            .sum()
+    }
+}
+
+/// The lowest `k` bits.
+fn below(k: usize) -> u64 {
+    if k >= 64 { u64::MAX } else { (1 << k) - 1 }
+}

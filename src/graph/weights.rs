@@ -1,0 +1,109 @@
+//! What a node and an edge carry: a class and further categorical attributes, small and `Copy`.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// How many attributes a node or an edge can have besides its class.
+pub const MAX_ATTRIBUTES: usize = 7;
+
+/// Categorical attributes of a node or an edge: attribute `k` has a value, 0 meaning that it isn't set.
+///
+/// At most [`MAX_ATTRIBUTES`] of them, kept inline: states are copied all the time, and a `Copy` weight copies as memory.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug, Serialize, Deserialize,
+)]
+pub struct Attributes([u8; MAX_ATTRIBUTES]);
+
+impl Attributes {
+    /// Attributes with these values.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for more than [`MAX_ATTRIBUTES`] values.
+    pub fn new(values: &[u8]) -> Result<Self> {
+        let mut out = Self::default();
+        let Some(slots) = out.0.get_mut(..values.len()) else {
+            return Err(Error::Config {
+                setting: "attributes",
+                got: values.len().to_string(),
+                expected: "at most 7 attributes on a node or an edge",
+            });
+        };
+        slots.copy_from_slice(values);
+        Ok(out)
+    }
+
+    /// The value of attribute `k`; 0 where it isn't set, or there is no such attribute.
+    #[must_use]
+    pub fn get(&self, k: usize) -> u8 {
+        self.0.get(k).copied().unwrap_or(0)
+    }
+
+    /// Sets attribute `k`; an attribute beyond [`MAX_ATTRIBUTES`] is a bug of the caller.
+    pub fn set(&mut self, k: usize, value: u8) {
+        debug_assert!(k < MAX_ATTRIBUTES, "attribute {k} of {MAX_ATTRIBUTES}");
+        if let Some(slot) = self.0.get_mut(k) {
+            *slot = value;
+        }
+    }
+
+    /// Whether no attribute is set.
+    #[must_use]
+    pub fn is_unset(&self) -> bool {
+        self.0 == [0; MAX_ATTRIBUTES]
+    }
+
+    /// The values of all attributes, set or not.
+    #[must_use]
+    pub fn values(&self) -> &[u8; MAX_ATTRIBUTES] {
+        &self.0
+    }
+}
+
+/// A node: its class (an element, a colour) and its further attributes.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug, Serialize, Deserialize,
+)]
+pub struct Node {
+    /// The class, from 0.
+    pub class: u16,
+    /// Further categorical attributes.
+    pub attributes: Attributes,
+}
+
+impl Node {
+    /// A node of a class, without attributes.
+    #[must_use]
+    pub fn of_class(class: u16) -> Self {
+        Self {
+            class,
+            attributes: Attributes::default(),
+        }
+    }
+}
+
+/// An edge: its class (a bond type, a relation) and its further attributes.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug, Serialize, Deserialize,
+)]
+pub struct Edge {
+    /// The class, from 0.
+    pub class: u16,
+    /// Further categorical attributes.
+    pub attributes: Attributes,
+}
+
+impl Edge {
+    /// An edge of a class, without attributes.
+    #[must_use]
+    pub fn of_class(class: u16) -> Self {
+        Self {
+            class,
+            attributes: Attributes::default(),
+        }
+    }
+
+    pub(crate) fn is_plain(&self) -> bool {
+        *self == Self::default()
+    }
+}

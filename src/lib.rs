@@ -6,4 +6,5 @@ pub mod rng;
 
 pub use error::{Error, Result};
 pub use rng::Rng;
+pub mod dist;
 pub mod graph;

@@ -45,12 +45,7 @@ impl Masks {
     ///
     /// # Errors
     /// [`Error::Shape`] if `legal` isn't a whole number of rows.
-    pub fn dense(
-        direction: Direction,
-        width: usize,
-        legal: Vec<bool>,
-        has_exit: bool,
-    ) -> Result<Self> {
+    pub fn dense(direction: Direction, width: usize, legal: Vec<bool>, has_exit: bool) -> Result<Self> {
         let n = legal.len().checked_div(width).unwrap_or(0);
         if n * width != legal.len() {
             return Err(Error::Shape {
@@ -64,11 +59,7 @@ impl Masks {
         Ok(Self {
             direction,
             slot_ptr: row_ptr.iter().map(|i| i * width).collect(),
-            blocks: vec![Block {
-                name: "actions".into(),
-                width,
-                row_ptr,
-            }],
+            blocks: vec![Block { name: "actions".into(), width, row_ptr }],
             legal,
             has_exit,
         })
@@ -107,9 +98,7 @@ impl Masks {
     /// The legal slots of state `row`, in ascending order.
     pub fn legal_slots(&self, row: usize) -> impl Iterator<Item = u32> + '_ {
         let legal = self.row(row).iter().enumerate();
-        legal
-            .filter(|(_, legal)| **legal)
-            .map(|(slot, _)| slot as u32)
+        legal.filter(|(_, legal)| **legal).map(|(slot, _)| slot as u32)
     }
 
     /// Checks that `slot` is legal in state `row`.

@@ -81,12 +81,15 @@ pub trait Env: Send + Sync {
     ///
     /// Legality is the caller's business (masks, and the checks of
     /// [`Trajectories::replay`](crate::trajectory::Trajectories::replay) for actions from outside).
+    ///
+    /// # Errors
+    /// [`Error`](crate::Error) for an action that the state can't take at all.
     fn step(
         &self,
         direction: Direction,
         states: &mut Self::States,
         actions: &Self::Actions,
-    ) -> Step<Self::Actions>;
+    ) -> Result<Step<Self::Actions>>;
 
     /// Whether each row is the initial state.
     fn is_initial(&self, states: &Self::States) -> Vec<bool>;
@@ -102,15 +105,19 @@ pub trait Env: Send + Sync {
     /// The actions of walks that were taken backwards, renamed so that they can be replayed from the initial state.
     ///
     /// `states` and `actions` are trajectory-major: the state before each forward action and the action as it is named
-    /// there. Only environments whose states lose their labels on the way back need to rename anything.
+    /// there, `reverse` its undoing as it is named in the next row. Only environments whose states lose their labels on the
+    /// way back need to rename anything.
+    ///
+    /// # Errors
+    /// [`Error`](crate::Error) for actions that don't belong to these states.
     fn replayable(
         &self,
         _states: &Self::States,
         actions: &Self::Actions,
         _reverse: &Self::Actions,
         _offsets: &[usize],
-    ) -> Self::Actions {
-        actions.clone()
+    ) -> Result<Self::Actions> {
+        Ok(actions.clone())
     }
 }
 
@@ -124,13 +131,7 @@ pub trait DiscreteEnv: Env<Actions = Slots> {
     fn masks(&self, direction: Direction, states: &Self::States) -> Masks;
 
     /// An action in words, for messages.
-    fn describe(
-        &self,
-        direction: Direction,
-        states: &Self::States,
-        row: usize,
-        slot: u32,
-    ) -> String;
+    fn describe(&self, direction: Direction, states: &Self::States, row: usize, slot: u32) -> String;
 }
 
 /// An environment whose states can be told apart by a key, and therefore listed by walking from the initial state.
@@ -147,19 +148,4 @@ pub trait EnumerableEnv: DiscreteEnv {
     fn merges_isomorphic(&self) -> bool {
         false
     }
-}
-
-/// A finite, non-empty set of numbered things is asked for.
-///
-/// # Errors
-/// [`Error::Config`](crate::Error::Config) if `value` is zero.
-pub(crate) fn at_least_one(setting: &'static str, value: usize) -> Result<usize> {
-    if value == 0 {
-        return Err(crate::Error::Config {
-            setting,
-            got: "0".into(),
-            expected: "at least 1",
-        });
-    }
-    Ok(value)
 }

@@ -63,10 +63,7 @@ impl Grouping {
     /// Every row its own group.
     #[must_use]
     pub fn identity(n: usize) -> Self {
-        Self {
-            first: (0..n).collect(),
-            of: (0..n).collect(),
-        }
+        Self { first: (0..n).collect(), of: (0..n).collect() }
     }
 
     /// Groups rows by a hash and an exact comparison: a collision of hashes never merges different rows.
@@ -82,16 +79,10 @@ impl Grouping {
     pub fn by(hashes: &[u64], equal: impl Fn(usize, usize) -> bool) -> Self {
         let mut groups: HashMap<u64, Vec<usize>, BuildHasherDefault<Identity>> =
             HashMap::with_capacity_and_hasher(hashes.len(), BuildHasherDefault::default());
-        let mut out = Self {
-            first: Vec::new(),
-            of: Vec::with_capacity(hashes.len()),
-        };
+        let mut out = Self { first: Vec::new(), of: Vec::with_capacity(hashes.len()) };
         for (row, &hash) in hashes.iter().enumerate() {
             let candidates = groups.entry(hash).or_default();
-            let known = candidates
-                .iter()
-                .copied()
-                .find(|&g| equal(out.first[g], row));
+            let known = candidates.iter().copied().find(|&g| equal(out.first[g], row));
             let group = known.unwrap_or_else(|| {
                 candidates.push(out.first.len());
                 out.first.push(row);

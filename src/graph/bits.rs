@@ -16,11 +16,7 @@ impl BitRows {
     #[must_use]
     pub fn new(n: usize) -> Self {
         let stride = n.div_ceil(64).max(1);
-        Self {
-            n,
-            stride,
-            words: SmallVec::from_elem(0, n * stride),
-        }
+        Self { n, stride, words: SmallVec::from_elem(0, n * stride) }
     }
 
     /// The number of rows (and of columns).
@@ -44,20 +40,12 @@ impl BitRows {
     /// Whether bit `j` of row `i` is set.
     #[must_use]
     pub fn get(&self, i: usize, j: usize) -> bool {
-        debug_assert!(
-            i < self.n && j < self.n,
-            "bit ({i}, {j}) of {} rows",
-            self.n
-        );
+        debug_assert!(i < self.n && j < self.n, "bit ({i}, {j}) of {} rows", self.n);
         self.words[i * self.stride + j / 64] >> (j % 64) & 1 == 1
     }
 
     pub(crate) fn set(&mut self, i: usize, j: usize, value: bool) {
-        debug_assert!(
-            i < self.n && j < self.n,
-            "bit ({i}, {j}) of {} rows",
-            self.n
-        );
+        debug_assert!(i < self.n && j < self.n, "bit ({i}, {j}) of {} rows", self.n);
         let word = &mut self.words[i * self.stride + j / 64];
         *word = *word & !(1 << (j % 64)) | u64::from(value) << (j % 64);
     }

@@ -1,9 +1,20 @@
 //! Graphs.
 
+mod action;
 mod bits;
+mod canonical;
+mod env;
+mod relabel;
 mod state;
+mod states;
 mod weights;
 
+pub use action::{
+    ActionKind, ActionSet, AddEdge, AddNode, Anchor, Connectivity, Exit, GraphActionType, Head, Move, Placement,
+    RemoveEdge, RemoveEdgeAttr, RemoveNode, RemoveNodeAttr, Reversed, Semantics, SetEdgeAttr, SetNodeAttr,
+};
 pub use bits::BitRows;
+pub use env::{BackwardRule, GraphEnv, GraphSchema};
 pub use state::{GraphKind, GraphState};
+pub use states::GraphStates;
 pub use weights::{Attributes, Edge, MAX_ATTRIBUTES, Node};

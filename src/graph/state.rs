@@ -163,9 +163,7 @@ impl GraphState {
 
     /// The weights of all nodes, in label order.
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = Node> + '_ {
-        on!(&self.storage, graph => graph.raw_nodes())
-            .iter()
-            .map(|node| node.weight)
+        on!(&self.storage, graph => graph.raw_nodes()).iter().map(|node| node.weight)
     }
 
     /// The weight of the edge from `a` to `b` (or between them).
@@ -189,9 +187,7 @@ impl GraphState {
         let directed = self.is_directed();
         (0..self.n_nodes()).flat_map(move |a| {
             let others = self.adjacency.ones(a);
-            others
-                .filter(move |&b| directed || a < b)
-                .map(move |b| (a as u32, b as u32))
+            others.filter(move |&b| directed || a < b).map(move |b| (a as u32, b as u32))
         })
     }
 
@@ -202,9 +198,7 @@ impl GraphState {
         let (a, b) = self.ordered(a, b);
         let (a, b) = (a as usize, b as usize);
         let from = |row: usize| if directed { 0 } else { row + 1 };
-        let before: usize = (0..a)
-            .map(|row| self.adjacency.count_between(row, from(row), self.n_nodes()))
-            .sum();
+        let before: usize = (0..a).map(|row| self.adjacency.count_between(row, from(row), self.n_nodes())).sum();
         before + self.adjacency.count_between(a, from(a), b)
     }
 
@@ -213,9 +207,7 @@ impl GraphState {
     pub fn in_degree(&self, a: u32) -> usize {
         match self.kind() {
             GraphKind::Undirected => self.adjacency.count(a as usize),
-            GraphKind::Directed => (0..self.n_nodes())
-                .filter(|&i| self.adjacency.get(i, a as usize))
-                .count(),
+            GraphKind::Directed => (0..self.n_nodes()).filter(|&i| self.adjacency.get(i, a as usize)).count(),
         }
     }
 
@@ -304,10 +296,7 @@ impl GraphState {
 
     /// Adds an edge that is known to be a new one between existing nodes.
     pub(crate) fn insert_edge(&mut self, a: u32, b: u32, edge: Edge) {
-        debug_assert!(
-            a != b && !self.has_edge(a, b),
-            "edge ({a}, {b}) can't be added"
-        );
+        debug_assert!(a != b && !self.has_edge(a, b), "edge ({a}, {b}) can't be added");
         let (a, b) = self.ordered(a, b);
         self.marked_edges += u32::from(!edge.is_plain());
         on!(&mut self.storage, graph => graph.add_edge(NodeIndex::from(a), NodeIndex::from(b), edge));
@@ -365,11 +354,7 @@ impl GraphState {
     }
 
     fn ordered(&self, a: u32, b: u32) -> (u32, u32) {
-        if self.is_directed() || a < b {
-            (a, b)
-        } else {
-            (b, a)
-        }
+        if self.is_directed() || a < b { (a, b) } else { (b, a) }
     }
 }
 
@@ -386,10 +371,7 @@ impl PartialEq for GraphState {
             && self.marked_edges == other.marked_edges
             && self.adjacency == other.adjacency
             && self.nodes().eq(other.nodes())
-            && (self.marked_edges == 0
-                || self
-                    .edges()
-                    .all(|(a, b)| self.edge(a, b) == other.edge(a, b)))
+            && (self.marked_edges == 0 || self.edges().all(|(a, b)| self.edge(a, b) == other.edge(a, b)))
     }
 }
 

@@ -10,9 +10,7 @@ pub const MAX_ATTRIBUTES: usize = 7;
 /// Categorical attributes of a node or an edge: attribute `k` has a value, 0 meaning that it isn't set.
 ///
 /// At most [`MAX_ATTRIBUTES`] of them, kept inline: states are copied all the time, and a `Copy` weight copies as memory.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug, Serialize, Deserialize)]
 pub struct Attributes([u8; MAX_ATTRIBUTES]);
 
 impl Attributes {
@@ -61,9 +59,7 @@ impl Attributes {
 }
 
 /// A node: its class (an element, a colour) and its further attributes.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug, Serialize, Deserialize)]
 pub struct Node {
     /// The class, from 0.
     pub class: u16,
@@ -75,17 +71,12 @@ impl Node {
     /// A node of a class, without attributes.
     #[must_use]
     pub fn of_class(class: u16) -> Self {
-        Self {
-            class,
-            attributes: Attributes::default(),
-        }
+        Self { class, attributes: Attributes::default() }
     }
 }
 
 /// An edge: its class (a bond type, a relation) and its further attributes.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug, Serialize, Deserialize,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Debug, Serialize, Deserialize)]
 pub struct Edge {
     /// The class, from 0.
     pub class: u16,
@@ -97,10 +88,7 @@ impl Edge {
     /// An edge of a class, without attributes.
     #[must_use]
     pub fn of_class(class: u16) -> Self {
-        Self {
-            class,
-            attributes: Attributes::default(),
-        }
+        Self { class, attributes: Attributes::default() }
     }
 
     pub(crate) fn is_plain(&self) -> bool {

@@ -1,0 +1,442 @@
+//! One softmax per state across all of its legal slots of all action types.
+
+use std::cell::OnceCell;
+
+use rayon::prelude::*;
+use tch::{Device, Kind, Tensor};
+
+use super::segments::{from_host, index, segment_ids, segment_logsumexp, segment_sum, to_host};
+use super::{Distribution, Exploration};
+use crate::env::{Masks, Rows, Slots};
+use crate::{Error, Result, Rng};
+
+/// Rows that a thread takes at least when drawing.
+const MIN_ROWS_PER_THREAD: usize = 256;
+
+/// A categorical distribution per state, over all of its legal slots of all action types at once.
+///
+/// Each action type owes a block of logits `[anchor rows, width]` for the whole batch; a state's slots are its rows of the
+/// first block, then of the second, and so on. Illegal slots take no part at all: they are not given a large negative logit
+/// but left out. A tensor environment is the case of one block `[n, A]`.
+///
+/// Softmax across blocks as in recursionpharma/gflownet's class of this name, with the masks inside.
+///
+/// ```
+/// use gfn::{dist::{Distribution, Exploration, GraphActionCategorical}, env::{Direction, Masks, Slots}, Rng};
+/// let masks = Masks::dense(Direction::Forward, 3, vec![true, false, true], true)?;
+/// let dist = GraphActionCategorical::new(masks, &[tch::Tensor::from_slice(&[0f32, 9.0, 0.0]).view([1, 3])])?;
+/// let action = dist.sample(&[0], &Exploration::none(), &mut Rng::seeded(0))?;
+/// let log_prob = dist.log_prob(&[0], &action)?;
+/// assert!((log_prob.double_value(&[0]) - 0.5f64.ln()).abs() < 1e-6);
+/// assert!(dist.log_prob(&[0], &Slots(vec![1])).is_err());
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct GraphActionCategorical {
+    masks: Masks,
+    /// Where each state's legal slots start.
+    legal_ptr: Vec<usize>,
+    /// The slot of each legal entry, within its state.
+    legal_slot: Vec<u32>,
+    /// The logits of the legal slots, state by state, `[legal]`; none for the uniform distribution.
+    logits: Option<Tensor>,
+    /// The same on the host.
+    host_logits: OnceCell<Vec<f64>>,
+    /// Log-probabilities of the legal slots on the host, without exploration.
+    host_log_probs: OnceCell<Vec<f64>>,
+    log_sum: OnceCell<Tensor>,
+}
+
+impl GraphActionCategorical {
+    /// The distribution of these logits: one `[rows, width]` tensor per block of the masks.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if a block is missing, or has another shape than its action type owes.
+    pub fn new(masks: Masks, blocks: &[Tensor]) -> Result<Self> {
+        if blocks.len() != masks.blocks.len() {
+            return Err(Error::Shape {
+                what: "the list of logit blocks".into(),
+                expected: vec![masks.blocks.len() as i64],
+                got: vec![blocks.len() as i64],
+                remedy: "a network gives one block per action type of the direction, in the action set's order",
+            });
+        }
+        for (tensor, block) in blocks.iter().zip(&masks.blocks) {
+            let expected = vec![block.rows() as i64, block.width as i64];
+            if tensor.size() != expected {
+                return Err(Error::Shape {
+                    what: format!("the logit block of {} ({})", block.name, masks.direction),
+                    expected,
+                    got: tensor.size(),
+                    remedy: "a network gives one row per anchor (graph, node, edge or node pair) of the whole batch",
+                });
+            }
+        }
+        let mut out = Self::uniform(masks);
+        let flat: Vec<Tensor> = blocks.iter().map(|block| block.reshape([-1])).collect();
+        let flat = if flat.len() == 1 { flat[0].shallow_clone() } else { Tensor::cat(&flat, 0) };
+        let positions = out.positions();
+        let whole = positions.len() == flat.numel() && positions.iter().enumerate().all(|(k, &p)| k as i64 == p);
+        out.logits = Some(match whole {
+            true => flat,
+            false => flat.index_select(0, &Tensor::from_slice(&positions).to_device(flat.device())),
+        });
+        Ok(out)
+    }
+
+    /// The uniform distribution over the legal slots of each state; it needs no tensor.
+    #[must_use]
+    pub fn uniform(masks: Masks) -> Self {
+        let mut legal_ptr = Vec::with_capacity(masks.len() + 1);
+        let mut legal_slot = Vec::with_capacity(masks.legal.len());
+        legal_ptr.push(0);
+        for row in 0..masks.len() {
+            legal_slot.extend(masks.legal_slots(row));
+            legal_ptr.push(legal_slot.len());
+        }
+        Self {
+            masks,
+            legal_ptr,
+            legal_slot,
+            logits: None,
+            host_logits: OnceCell::new(),
+            host_log_probs: OnceCell::new(),
+            log_sum: OnceCell::new(),
+        }
+    }
+
+    /// Where each legal slot lies in the concatenation of all blocks.
+    fn positions(&self) -> Vec<i64> {
+        let mut base = 0;
+        let bases: Vec<usize> = self
+            .masks
+            .blocks
+            .iter()
+            .map(|block| {
+                let start = base;
+                base += block.rows() * block.width;
+                start
+            })
+            .collect();
+        let mut out = Vec::with_capacity(self.legal_slot.len());
+        for row in 0..self.masks.len() {
+            let legal = self.masks.row(row);
+            let mut rest = legal;
+            for (block, base) in self.masks.blocks.iter().zip(&bases) {
+                let rows = block.row_ptr[row]..block.row_ptr[row + 1];
+                let (mine, tail) = rest.split_at(rows.len() * block.width);
+                let first = base + rows.start * block.width;
+                let found = mine.iter().enumerate().filter(|(_, legal)| **legal);
+                out.extend(found.map(|(k, _)| (first + k) as i64));
+                rest = tail;
+            }
+        }
+        out
+    }
+
+    /// The slots and their legality.
+    #[must_use]
+    pub fn masks(&self) -> &Masks {
+        &self.masks
+    }
+
+    /// The number of states.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.masks.len()
+    }
+
+    /// Whether there is no state.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.masks.is_empty()
+    }
+
+    /// The number of legal actions of each state.
+    #[must_use]
+    pub fn n_actions(&self) -> Vec<usize> {
+        self.legal_ptr.windows(2).map(|w| w[1] - w[0]).collect()
+    }
+
+    /// Offsets `[states + 1]` of each state's legal slots in [`legal_slots`](Self::legal_slots) and
+    /// [`log_probs`](Self::log_probs).
+    #[must_use]
+    pub fn legal_offsets(&self) -> &[usize] {
+        &self.legal_ptr
+    }
+
+    /// The legal slots of all states, one state after another.
+    #[must_use]
+    pub fn legal_slots(&self) -> &[u32] {
+        &self.legal_slot
+    }
+
+    fn device(&self) -> Device {
+        self.logits.as_ref().map_or(Device::Cpu, Tensor::device)
+    }
+
+    fn kind(&self) -> Kind {
+        self.logits.as_ref().map_or(Kind::Float, Tensor::kind)
+    }
+
+    /// The logits of the legal slots, `[legal]`.
+    fn legal_logits(&self) -> Tensor {
+        match &self.logits {
+            Some(logits) => logits.shallow_clone(),
+            None => Tensor::zeros([self.legal_slot.len() as i64], (Kind::Float, Device::Cpu)),
+        }
+    }
+
+    fn host_logits(&self) -> &[f64] {
+        self.host_logits.get_or_init(|| match &self.logits {
+            Some(logits) => to_host(logits),
+            None => vec![0.0; self.legal_slot.len()],
+        })
+    }
+
+    fn ids(&self) -> Tensor {
+        segment_ids(&self.legal_ptr, self.device())
+    }
+
+    /// log of the sum of exponentials of each state's legal logits, `[states]`, with gradient; 0 where nothing is legal.
+    #[must_use]
+    pub fn logsumexp(&self) -> Tensor {
+        self.logsumexp_of(&self.legal_logits(), self.host_logits())
+    }
+
+    fn logsumexp_of(&self, logits: &Tensor, host: &[f64]) -> Tensor {
+        let mut max = Vec::with_capacity(self.len());
+        let mut empty = Vec::with_capacity(self.len());
+        for ends in self.legal_ptr.windows(2) {
+            let largest = host[ends[0]..ends[1]].iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            max.push(if largest.is_finite() { largest } else { 0.0 });
+            empty.push(f64::from(u8::from(ends[0] == ends[1])));
+        }
+        let (kind, device) = (logits.kind(), logits.device());
+        let max = from_host(&max, kind, device);
+        segment_logsumexp(logits, &self.ids(), &max, &from_host(&empty, kind, device))
+    }
+
+    fn log_sum(&self) -> &Tensor {
+        self.log_sum.get_or_init(|| self.logsumexp())
+    }
+
+    /// The log-probability of every legal slot, `[legal]`, state by state, with gradient.
+    #[must_use]
+    pub fn log_probs(&self) -> Tensor {
+        self.legal_logits() - self.log_sum().index_select(0, &self.ids())
+    }
+
+    /// The log-probability of every legal slot, state by state, on the host in double precision.
+    ///
+    /// # Errors
+    /// [`Error::NonFinite`] for a logit that is NaN or infinite.
+    pub fn host_log_probs(&self) -> Result<&[f64]> {
+        if let Some(known) = self.host_log_probs.get() {
+            return Ok(known);
+        }
+        self.check_finite()?;
+        let mut out = self.host_logits().to_vec();
+        for ends in self.legal_ptr.windows(2) {
+            log_softmax(&mut out[ends[0]..ends[1]]);
+        }
+        Ok(self.host_log_probs.get_or_init(|| out))
+    }
+
+    fn check_finite(&self) -> Result<()> {
+        let host = self.host_logits();
+        let Some(bad) = host.iter().position(|logit| !logit.is_finite()) else {
+            return Ok(());
+        };
+        Err(Error::NonFinite {
+            what: "logit",
+            row: self.legal_ptr.partition_point(|&start| start <= bad) - 1,
+            value: host[bad],
+            remedy: "the network gives NaN or infinity: lower the learning rate, clip gradients, or check its inputs",
+        })
+    }
+
+    /// The most probable slot of each state; of several, the first.
+    ///
+    /// # Errors
+    /// [`Error::NoLegalAction`] for a state without a legal slot; [`Error::NonFinite`] for a bad logit.
+    pub fn argmax(&self) -> Result<Slots> {
+        let log_probs = self.host_log_probs()?;
+        let best = (0..self.len()).map(|row| {
+            let range = self.legal_range(row)?;
+            let first = log_probs[range.clone()].iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let place = log_probs[range.clone()].iter().position(|&p| p == first).unwrap_or(0);
+            Ok(self.legal_slot[range.start + place])
+        });
+        best.collect::<Result<_>>().map(Slots)
+    }
+
+    /// The entropy of each state's distribution in nats, `[states]`, with gradient; 0 where nothing is legal.
+    #[must_use]
+    pub fn entropy(&self) -> Tensor {
+        let log_probs = self.log_probs();
+        -segment_sum(&(log_probs.exp() * &log_probs), &self.ids(), self.len())
+    }
+
+    /// The Kullback-Leibler divergence KL(self || other) of each state in nats, `[states]`, with gradient.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the two don't have the same legal slots.
+    pub fn kl(&self, other: &Self) -> Result<Tensor> {
+        if self.legal_ptr != other.legal_ptr || self.legal_slot != other.legal_slot {
+            return Err(Error::Shape {
+                what: "the other distribution's legal slots".into(),
+                expected: vec![self.len() as i64, self.legal_slot.len() as i64],
+                got: vec![other.len() as i64, other.legal_slot.len() as i64],
+                remedy: "compare two distributions over the same states and masks",
+            });
+        }
+        let log_probs = self.log_probs();
+        let terms = log_probs.exp() * (&log_probs - other.log_probs());
+        Ok(segment_sum(&terms, &self.ids(), self.len()))
+    }
+
+    /// The range of a state's legal entries, which is not empty.
+    fn legal_range(&self, row: usize) -> Result<std::ops::Range<usize>> {
+        let range = self.legal_ptr[row]..self.legal_ptr[row + 1];
+        if range.is_empty() {
+            return Err(Error::NoLegalAction { row, direction: self.masks.direction });
+        }
+        Ok(range)
+    }
+
+    /// The entry of a slot among the legal ones.
+    fn entry(&self, row: usize, slot: u32) -> Result<usize> {
+        let range = self.legal_ptr[row]..self.legal_ptr[row + 1];
+        match self.legal_slot[range.clone()].binary_search(&slot) {
+            Ok(k) => Ok(range.start + k),
+            Err(_) => Err(Error::IllegalAction {
+                row,
+                direction: self.masks.direction,
+                slot: slot as usize,
+                n_slots: self.masks.row(row).len(),
+                n_legal: range.len(),
+                detail: "its log-probability was asked for".into(),
+            }),
+        }
+    }
+}
+
+/// What drawing needs, on the host: free of tensors, so that threads can share it.
+struct Behaviour<'a> {
+    masks: &'a Masks,
+    legal_ptr: &'a [usize],
+    legal_slot: &'a [u32],
+    logits: &'a [f64],
+    exploration: &'a Exploration,
+}
+
+impl Behaviour<'_> {
+    /// The probabilities of a state's legal slots, after exploration.
+    fn probs(&self, row: usize) -> Result<Vec<f64>> {
+        let range = self.legal_ptr[row]..self.legal_ptr[row + 1];
+        let mut probs = self.logits[range.clone()].to_vec();
+        let Some(last) = probs.last_mut() else {
+            return Err(Error::NoLegalAction { row, direction: self.masks.direction });
+        };
+        let exit_slot = self.masks.row(row).len() - 1;
+        if self.masks.has_exit && self.legal_slot[range.end - 1] as usize == exit_slot {
+            *last += self.exploration.exit_bias();
+        }
+        for logit in &mut probs {
+            *logit /= self.exploration.temperature();
+        }
+        log_softmax(&mut probs);
+        let epsilon = self.exploration.epsilon_value();
+        let uniform = epsilon / probs.len() as f64;
+        for p in &mut probs {
+            *p = (1.0 - epsilon) * p.exp() + uniform;
+        }
+        Ok(probs)
+    }
+}
+
+/// Subtracts the log-sum-exp.
+fn log_softmax(values: &mut [f64]) {
+    let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let sum: f64 = values.iter().map(|v| (v - max).exp()).sum();
+    let shift = max + sum.ln();
+    for value in values {
+        *value -= shift;
+    }
+}
+
+/// The index at which the cumulative sum passes `u` times the total; never one of probability zero.
+fn inverse_cdf(probs: &[f64], u: f64) -> usize {
+    let mut rest = u * probs.iter().sum::<f64>();
+    let mut last = 0;
+    for (k, &p) in probs.iter().enumerate() {
+        if p > 0.0 {
+            last = k;
+            if rest < p {
+                return k;
+            }
+        }
+        rest -= p;
+    }
+    last
+}
+
+impl Distribution for GraphActionCategorical {
+    type Actions = Slots;
+
+    fn sample(&self, rows: &[usize], exploration: &Exploration, rng: &mut Rng) -> Result<Slots> {
+        // One number per row, drawn in order: what is drawn doesn't depend on the number of threads.
+        let draws: Vec<f64> = rows.iter().map(|_| rng.uniform()).collect();
+        if self.logits.is_none() && exploration.exit_bias() == 0.0 {
+            let slots = rows.iter().zip(&draws).map(|(&row, u)| {
+                let range = self.legal_range(row)?;
+                let k = (u * range.len() as f64) as usize;
+                Ok(self.legal_slot[range.start + k.min(range.len() - 1)])
+            });
+            return slots.collect::<Result<_>>().map(Slots);
+        }
+        self.check_finite()?;
+        let mut used = vec![false; self.len()];
+        rows.iter().for_each(|&row| used[row] = true);
+        let behaviour = Behaviour {
+            masks: &self.masks,
+            legal_ptr: &self.legal_ptr,
+            legal_slot: &self.legal_slot,
+            logits: self.host_logits(),
+            exploration,
+        };
+        let behaviours: Vec<Vec<f64>> = (0..self.len())
+            .into_par_iter()
+            .with_min_len(MIN_ROWS_PER_THREAD)
+            .map(|row| if used[row] { behaviour.probs(row) } else { Ok(Vec::new()) })
+            .collect::<Result<_>>()?;
+        let slots = rows.iter().zip(&draws).map(|(&row, &u)| {
+            let k = inverse_cdf(&behaviours[row], u);
+            self.legal_slot[self.legal_ptr[row] + k]
+        });
+        Ok(Slots(slots.collect()))
+    }
+
+    fn log_prob(&self, rows: &[usize], actions: &Slots) -> Result<Tensor> {
+        if rows.len() != actions.len() {
+            return Err(Error::Shape {
+                what: "actions".into(),
+                expected: vec![rows.len() as i64],
+                got: vec![actions.len() as i64],
+                remedy: "give one action for each row",
+            });
+        }
+        let entries = rows.iter().zip(&actions.0).map(|(&row, &slot)| self.entry(row, slot));
+        let entries: Vec<usize> = entries.collect::<Result<_>>()?;
+        let Some(logits) = &self.logits else {
+            let values = rows.iter().map(|&row| {
+                let n = self.legal_ptr[row + 1] - self.legal_ptr[row];
+                -(n as f64).ln()
+            });
+            return Ok(from_host(&values.collect::<Vec<_>>(), self.kind(), self.device()));
+        };
+        let device = logits.device();
+        Ok(logits.index_select(0, &index(&entries, device)) - self.log_sum().index_select(0, &index(rows, device)))
+    }
+}

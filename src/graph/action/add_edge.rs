@@ -1,0 +1,114 @@
+use petgraph::algo::bridges::bridges;
+use petgraph::visit::EdgeRef;
+
+use super::{Anchor, GraphActionType, Head, Move, Semantics};
+use crate::Result;
+use crate::env::Direction;
+use crate::graph::{Edge, GraphState};
+
+/// What the way back must leave whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Connectivity {
+    /// Any edge can go.
+    Any,
+    /// Bridges of an undirected graph stay: graphs that grow by attachment are connected at every step.
+    Kept,
+}
+
+/// Adds an edge of some class between two nodes that none joins yet; the way back (`RemoveEdge`) removes one.
+///
+/// Backward, an edge can go when it has no attributes and, where connectivity is kept, isn't a bridge.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AddEdge {
+    classes: u16,
+    max_edges: usize,
+    connectivity: Connectivity,
+}
+
+impl AddEdge {
+    /// Adds edges of these many classes.
+    #[must_use]
+    pub fn new(classes: u16) -> Self {
+        Self { classes, max_edges: usize::MAX, connectivity: Connectivity::Any }
+    }
+
+    /// No more than `max_edges` edges in all.
+    #[must_use]
+    pub fn at_most(mut self, max_edges: usize) -> Self {
+        self.max_edges = max_edges;
+        self
+    }
+
+    /// The graph is connected at every step (undirected graphs that grow by attachment).
+    #[must_use]
+    pub fn keeping_connected(mut self) -> Self {
+        self.connectivity = Connectivity::Kept;
+        self
+    }
+}
+
+impl GraphActionType for AddEdge {
+    fn name(&self) -> &str {
+        "add_edge"
+    }
+
+    fn head(&self, direction: Direction) -> Option<Head> {
+        Some(match direction {
+            Direction::Forward => Head { anchor: Anchor::NodePair, width: usize::from(self.classes) },
+            Direction::Backward => Head { anchor: Anchor::Edge, width: 1 },
+        })
+    }
+
+    fn mask(&self, direction: Direction, _: Semantics, graph: &GraphState, mask: &mut [bool]) {
+        let n = graph.n_nodes();
+        match direction {
+            Direction::Forward => {
+                if graph.n_edges() >= self.max_edges {
+                    return;
+                }
+                let width = usize::from(self.classes);
+                for a in 0..n {
+                    let first = if graph.is_directed() { 0 } else { a + 1 };
+                    let row = &mut mask[a * n * width..(a + 1) * n * width];
+                    let words = graph.adjacency().row(a);
+                    for b in first..n {
+                        let legal = words[b / 64] >> (b % 64) & 1 == 0 && a != b;
+                        row[b * width..(b + 1) * width].fill(legal);
+                    }
+                }
+            }
+            Direction::Backward => {
+                mask.fill(true);
+                if graph.has_edge_weights() {
+                    for (legal, (a, b)) in mask.iter_mut().zip(graph.edges()) {
+                        *legal = graph.edge(a, b).is_some_and(|edge| edge.attributes.is_unset());
+                    }
+                }
+                if let (Connectivity::Kept, Some(undirected)) = (self.connectivity, graph.as_undirected()) {
+                    for bridge in bridges(undirected) {
+                        let (a, b) = (bridge.source().index() as u32, bridge.target().index() as u32);
+                        mask[graph.edge_rank(a, b)] = false;
+                    }
+                }
+            }
+        }
+    }
+
+    fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()> {
+        match direction {
+            Direction::Forward => graph.add_edge(action.a, action.b, Edge::of_class(action.class as u16)),
+            Direction::Backward => graph.remove_edge(action.a, action.b).map(|_| ()),
+        }
+    }
+
+    fn reverse(&self, direction: Direction, before: &GraphState, action: Move) -> Move {
+        let class = match direction {
+            Direction::Forward => 0,
+            Direction::Backward => {
+                let edge = before.edge(action.a, action.b).unwrap_or_default();
+                u32::from(edge.class)
+            }
+        };
+        Move { class, ..action }
+    }
+}

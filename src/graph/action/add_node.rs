@@ -1,0 +1,157 @@
+use super::{Anchor, GraphActionType, Head, Move, Semantics};
+use crate::Result;
+use crate::env::Direction;
+use crate::graph::{Edge, GraphKind, GraphState, Node};
+
+/// Where a new node goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Placement {
+    /// Into the graph, joined to nothing.
+    Free,
+    /// Into the empty graph only: what starts growth by attachment.
+    First,
+    /// Joined to an existing node by a new edge (directed: from it to the new one).
+    Attached {
+        /// Classes of that edge.
+        edge_classes: u16,
+    },
+}
+
+/// Adds a node of some class; the way back (`RemoveNode`) removes one.
+///
+/// Backward, a free node can go when it is isolated, an attached one when that edge is its only one, and only without
+/// attributes. Where nodes are labelled, only the newest can go: a label is the order of arrival.
+///
+/// Classes of moves: `node_class * edge_classes + edge_class`.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AddNode {
+    classes: u16,
+    max_nodes: usize,
+    placement: Placement,
+}
+
+impl AddNode {
+    /// Adds unattached nodes until there are `max_nodes`.
+    #[must_use]
+    pub fn free(classes: u16, max_nodes: usize) -> Self {
+        Self { classes, max_nodes, placement: Placement::Free }
+    }
+
+    /// Adds the first node of an empty graph.
+    #[must_use]
+    pub fn first(classes: u16) -> Self {
+        Self { classes, max_nodes: 1, placement: Placement::First }
+    }
+
+    /// Adds nodes joined to an existing one until there are `max_nodes`.
+    #[must_use]
+    pub fn attached(classes: u16, edge_classes: u16, max_nodes: usize) -> Self {
+        Self { classes, max_nodes, placement: Placement::Attached { edge_classes } }
+    }
+
+    fn edge_classes(&self) -> u32 {
+        match self.placement {
+            Placement::Attached { edge_classes } => u32::from(edge_classes),
+            Placement::Free | Placement::First => 1,
+        }
+    }
+
+    /// Whether node `a` could have been added last.
+    fn removable(&self, graph: &GraphState, a: u32) -> bool {
+        if !graph.node(a).is_some_and(|node| node.attributes.is_unset()) {
+            return false;
+        }
+        match self.placement {
+            Placement::First => graph.n_nodes() == 1,
+            Placement::Free => graph.degree(a) == 0,
+            Placement::Attached { .. } => {
+                let hangs_on_one = match graph.kind() {
+                    GraphKind::Undirected => graph.degree(a) == 1,
+                    GraphKind::Directed => graph.out_degree(a) == 0 && graph.in_degree(a) == 1,
+                };
+                hangs_on_one && graph.n_nodes() > 1 && edge_into(graph, a).1.attributes.is_unset()
+            }
+        }
+    }
+}
+
+/// The node that the only edge of `a` comes from, and that edge.
+fn edge_into(graph: &GraphState, a: u32) -> (u32, Edge) {
+    let from = (0..graph.n_nodes() as u32).find(|&b| graph.has_edge(b, a));
+    let from = from.unwrap_or(0);
+    (from, graph.edge(from, a).unwrap_or_default())
+}
+
+impl GraphActionType for AddNode {
+    fn name(&self) -> &str {
+        match self.placement {
+            Placement::Free => "add_node",
+            Placement::First => "add_first_node",
+            Placement::Attached { .. } => "add_attached_node",
+        }
+    }
+
+    fn head(&self, direction: Direction) -> Option<Head> {
+        let classes = usize::from(self.classes);
+        Some(match (direction, self.placement) {
+            (Direction::Backward, _) => Head { anchor: Anchor::Node, width: 1 },
+            (Direction::Forward, Placement::Attached { edge_classes }) => {
+                Head { anchor: Anchor::Node, width: classes * usize::from(edge_classes) }
+            }
+            (Direction::Forward, _) => Head { anchor: Anchor::Graph, width: classes },
+        })
+    }
+
+    fn mask(&self, direction: Direction, semantics: Semantics, graph: &GraphState, mask: &mut [bool]) {
+        match (direction, semantics) {
+            (Direction::Forward, _) => mask.fill(graph.n_nodes() < self.max_nodes),
+            (Direction::Backward, Semantics::Labelled) => {
+                if let Some(newest) = mask.len().checked_sub(1) {
+                    mask[newest] = self.removable(graph, newest as u32);
+                }
+            }
+            (Direction::Backward, Semantics::UpToIsomorphism) => {
+                for (a, legal) in mask.iter_mut().enumerate() {
+                    *legal = self.removable(graph, a as u32);
+                }
+            }
+        }
+    }
+
+    fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()> {
+        if direction == Direction::Backward {
+            return graph.remove_node(action.a).map(|_| ());
+        }
+        let new = graph.add_node(Node::of_class((action.class / self.edge_classes()) as u16));
+        match self.placement {
+            Placement::Free | Placement::First => Ok(()),
+            Placement::Attached { .. } => {
+                let edge = Edge::of_class((action.class % self.edge_classes()) as u16);
+                graph.add_edge(action.a, new, edge)
+            }
+        }
+    }
+
+    fn reverse(&self, direction: Direction, before: &GraphState, action: Move) -> Move {
+        if direction == Direction::Forward {
+            return Move { a: before.n_nodes() as u32, ..Move::default() };
+        }
+        let node_class = u32::from(before.node(action.a).unwrap_or_default().class);
+        match self.placement {
+            Placement::Free | Placement::First => Move { class: node_class, ..Move::default() },
+            Placement::Attached { .. } => {
+                let (from, edge) = edge_into(before, action.a);
+                Move {
+                    // The label that the anchor has once the node is gone.
+                    a: from - u32::from(from > action.a),
+                    b: 0,
+                    class: node_class * self.edge_classes() + u32::from(edge.class),
+                }
+            }
+        }
+    }
+
+    fn removed_node(&self, direction: Direction, action: Move) -> Option<u32> {
+        (direction == Direction::Backward).then_some(action.a)
+    }
+}

@@ -1,0 +1,31 @@
+use super::{Anchor, GraphActionType, Head, Move, Semantics};
+use crate::Result;
+use crate::env::Direction;
+use crate::graph::GraphState;
+
+/// Ends the trajectory: the graph as it stands is the finished object.
+///
+/// Every [`ActionSet`](super::ActionSet) has it as its last type; the environment says where it is allowed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Exit;
+
+impl GraphActionType for Exit {
+    fn name(&self) -> &str {
+        "exit"
+    }
+    fn head(&self, direction: Direction) -> Option<Head> {
+        (direction == Direction::Forward).then_some(Head { anchor: Anchor::Graph, width: 1 })
+    }
+    fn mask(&self, _: Direction, _: Semantics, _: &GraphState, mask: &mut [bool]) {
+        mask.fill(true);
+    }
+    fn apply(&self, _: Direction, _: &mut GraphState, _: Move) -> Result<()> {
+        Ok(())
+    }
+    fn reverse(&self, _: Direction, _: &GraphState, _: Move) -> Move {
+        Move::default()
+    }
+    fn is_exit(&self) -> bool {
+        true
+    }
+}

@@ -1,0 +1,150 @@
+//! Action types: the ways in which a graph can be edited, and the set of them that an environment offers.
+//!
+//! | type | forward: anchor, width | backward twin: anchor, width |
+//! |---|---|---|
+//! | [`AddNode`] free or first | graph, node classes | `RemoveNode`: node, 1 |
+//! | [`AddNode`] attached | node, node classes x edge classes | `RemoveNode`: node, 1 |
+//! | [`AddEdge`] | node pair, edge classes | `RemoveEdge`: edge, 1 |
+//! | [`SetNodeAttr`] | node, sum of values | `RemoveNodeAttr`: node, attributes |
+//! | [`SetEdgeAttr`] | edge, sum of values | `RemoveEdgeAttr`: edge, attributes |
+//! | [`Exit`] | graph, 1 | none (P_B = 1) |
+//! | [`Reversed`] of any but `Exit` | the twin's | the original's |
+//!
+//! A backward action carries only what identifies the parent: removing an edge doesn't name its class. The library never
+//! matches on a kind: a type of your own, in any crate, is a [`GraphActionType`] like these (see
+//! `examples/custom_action_type.rs`, and [`testing::check_action_type`](crate::testing::check_action_type)).
+
+mod add_edge;
+mod add_node;
+mod exit;
+mod reversed;
+mod set;
+mod set_attr;
+
+pub use add_edge::{AddEdge, Connectivity};
+pub use add_node::{AddNode, Placement};
+pub use exit::Exit;
+pub use reversed::{RemoveEdge, RemoveEdgeAttr, RemoveNode, RemoveNodeAttr, Reversed};
+pub use set::{ActionKind, ActionSet, Semantics};
+pub use set_attr::{SetEdgeAttr, SetNodeAttr};
+
+use super::GraphState;
+use crate::Result;
+use crate::env::Direction;
+
+/// What a row of logits belongs to: the only closed set of graph actions.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Anchor {
+    /// One row per graph.
+    Graph,
+    /// One row per node, in label order.
+    Node,
+    /// One row per edge, in the order of [`GraphState::edges`]; an undirected edge has one row.
+    Edge,
+    /// One row per ordered pair of nodes, `n * n` of them: row `a * n + b`. Undirected pairs use the rows with `a < b`.
+    NodePair,
+}
+
+impl Anchor {
+    /// The number of rows that a graph has.
+    #[must_use]
+    pub fn rows(self, graph: &GraphState) -> usize {
+        match self {
+            Self::Graph => 1,
+            Self::Node => graph.n_nodes(),
+            Self::Edge => graph.n_edges(),
+            Self::NodePair => graph.n_nodes() * graph.n_nodes(),
+        }
+    }
+}
+
+/// The block of logits that a network owes for one action type in one direction: rows by [`Anchor`], `width` columns.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Head {
+    /// What a row belongs to.
+    pub anchor: Anchor,
+    /// Logits per row.
+    pub width: usize,
+}
+
+impl Head {
+    /// The move that a slot of this block stands for.
+    #[must_use]
+    pub fn decode(&self, graph: &GraphState, slot: usize) -> Move {
+        let (row, class) = (slot / self.width, (slot % self.width) as u32);
+        let (a, b) = match self.anchor {
+            Anchor::Graph => (0, 0),
+            Anchor::Node => (row as u32, 0),
+            Anchor::Edge => graph.edges().nth(row).unwrap_or((0, 0)),
+            Anchor::NodePair => {
+                let n = graph.n_nodes().max(1);
+                ((row / n) as u32, (row % n) as u32)
+            }
+        };
+        Move { a, b, class }
+    }
+
+    /// The slot of a move in this block.
+    #[must_use]
+    pub fn encode(&self, graph: &GraphState, action: Move) -> usize {
+        let row = match self.anchor {
+            Anchor::Graph => 0,
+            Anchor::Node => action.a as usize,
+            Anchor::Edge => graph.edge_rank(action.a, action.b),
+            Anchor::NodePair => action.a as usize * graph.n_nodes() + action.b as usize,
+        };
+        row * self.width + action.class as usize
+    }
+}
+
+/// What an action does, spelt out: nodes by label and a column of its block.
+///
+/// Which fields mean something depends on the anchor: none of the nodes (graph), `a` (node), both (edge, node pair).
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub struct Move {
+    /// The node, or the first of two.
+    pub a: u32,
+    /// The second node.
+    pub b: u32,
+    /// The column: a class, a value, whatever the type says.
+    pub class: u32,
+}
+
+/// One way to edit a graph, and the way back.
+///
+/// # Contract
+/// For every graph and every forward move that [`mask`](Self::mask) allows, `apply` and then `apply` of the
+/// [`reverse`](Self::reverse) in the other direction restores the graph (labelled: exactly; up to isomorphism: up to
+/// relabelling), the reverse is among the backward moves of the child, and the reverse of the reverse is the move itself (up
+/// to isomorphism: a move to an isomorphic child). [`testing::check_action_type`](crate::testing::check_action_type) tests it.
+pub trait GraphActionType: Send + Sync + std::fmt::Debug {
+    /// A short name, for messages and for parameter names.
+    fn name(&self) -> &str;
+
+    /// The block of logits in a direction; `None` if there is no action of this type in that direction.
+    fn head(&self, direction: Direction) -> Option<Head>;
+
+    /// Marks what the type allows in a direction; `mask` comes in all false, one entry per slot of the block.
+    ///
+    /// Forward is what may be done, backward what this type could have done last. The environment restricts further.
+    fn mask(&self, direction: Direction, semantics: Semantics, graph: &GraphState, mask: &mut [bool]);
+
+    /// Makes the edit.
+    ///
+    /// # Errors
+    /// [`Error::Contract`](crate::Error::Contract) if the graph doesn't permit it.
+    fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()>;
+
+    /// The move of the other direction that undoes `action`, named in the graph that `action` leads to.
+    fn reverse(&self, direction: Direction, before: &GraphState, action: Move) -> Move;
+
+    /// The node that the move removes; later nodes shift down by one. `None` for a move that removes none.
+    fn removed_node(&self, _direction: Direction, _action: Move) -> Option<u32> {
+        None
+    }
+
+    /// Whether this type is the exit action, which leaves the graph as it is and ends the trajectory.
+    fn is_exit(&self) -> bool {
+        false
+    }
+}

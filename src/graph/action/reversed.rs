@@ -1,0 +1,46 @@
+use super::{AddEdge, AddNode, GraphActionType, Head, Move, Semantics, SetEdgeAttr, SetNodeAttr};
+use crate::Result;
+use crate::env::Direction;
+use crate::graph::GraphState;
+
+/// An action type the other way round: what was its backward twin goes forward.
+///
+/// `Reversed(AddEdge::new(1))` is the forward action *remove an edge*, for environments that start from a full graph.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Reversed<T>(pub T);
+
+/// Removes a node, going forward.
+pub type RemoveNode = Reversed<AddNode>;
+/// Removes an edge, going forward.
+pub type RemoveEdge = Reversed<AddEdge>;
+/// Unsets an attribute of a node, going forward.
+pub type RemoveNodeAttr = Reversed<SetNodeAttr>;
+/// Unsets an attribute of an edge, going forward.
+pub type RemoveEdgeAttr = Reversed<SetEdgeAttr>;
+
+impl<T: GraphActionType> GraphActionType for Reversed<T> {
+    fn name(&self) -> &str {
+        match self.0.name() {
+            "add_node" => "remove_node",
+            "add_edge" => "remove_edge",
+            "set_node_attr" => "remove_node_attr",
+            "set_edge_attr" => "remove_edge_attr",
+            other => other,
+        }
+    }
+    fn head(&self, direction: Direction) -> Option<Head> {
+        self.0.head(direction.opposite())
+    }
+    fn mask(&self, direction: Direction, semantics: Semantics, graph: &GraphState, mask: &mut [bool]) {
+        self.0.mask(direction.opposite(), semantics, graph, mask);
+    }
+    fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()> {
+        self.0.apply(direction.opposite(), graph, action)
+    }
+    fn reverse(&self, direction: Direction, before: &GraphState, action: Move) -> Move {
+        self.0.reverse(direction.opposite(), before, action)
+    }
+    fn removed_node(&self, direction: Direction, action: Move) -> Option<u32> {
+        self.0.removed_node(direction.opposite(), action)
+    }
+}

@@ -1,0 +1,112 @@
+use super::{Exit, GraphActionType, Head, Move};
+use crate::env::Direction;
+use crate::graph::GraphState;
+use crate::{Error, Result};
+
+/// When two graphs are the same object.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Semantics {
+    /// When they are equal, label by label: nodes are distinguishable (variables of a Bayesian network).
+    Labelled,
+    /// When they are isomorphic: labels mean nothing (molecules).
+    UpToIsomorphism,
+}
+
+/// The place of an action type in its [`ActionSet`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct ActionKind(pub usize);
+
+/// The action types of an environment, in the order of their blocks of logits; [`Exit`] is always the last.
+///
+/// ```
+/// use gfn::graph::{ActionSet, AddEdge, AddNode, Semantics};
+/// let set = ActionSet::new(Semantics::UpToIsomorphism)
+///     .with(AddNode::first(2))
+///     .with(AddNode::attached(2, 1, 7))
+///     .with(AddEdge::new(1).keeping_connected());
+/// assert_eq!(set.types().count(), 4);
+/// ```
+#[derive(Debug)]
+pub struct ActionSet {
+    semantics: Semantics,
+    types: Vec<Box<dyn GraphActionType>>,
+}
+
+impl ActionSet {
+    /// A set with nothing but the exit action.
+    #[must_use]
+    pub fn new(semantics: Semantics) -> Self {
+        Self { semantics, types: vec![Box::new(Exit)] }
+    }
+
+    /// Adds a type, before the exit action.
+    #[must_use]
+    pub fn with(mut self, action_type: impl GraphActionType + 'static) -> Self {
+        self.types.insert(self.types.len() - 1, Box::new(action_type));
+        self
+    }
+
+    /// When two graphs are the same object.
+    #[must_use]
+    pub fn semantics(&self) -> Semantics {
+        self.semantics
+    }
+
+    /// All types, in order, the exit action last.
+    pub fn types(&self) -> impl ExactSizeIterator<Item = (ActionKind, &dyn GraphActionType)> {
+        let types = self.types.iter().enumerate();
+        types.map(|(k, t)| (ActionKind(k), t.as_ref()))
+    }
+
+    /// The blocks of logits of a direction, in order.
+    pub fn heads(&self, direction: Direction) -> impl Iterator<Item = (ActionKind, &dyn GraphActionType, Head)> {
+        self.types().filter_map(move |(kind, t)| t.head(direction).map(|head| (kind, t, head)))
+    }
+
+    /// The number of slots that a graph has.
+    #[must_use]
+    pub fn n_slots(&self, direction: Direction, graph: &GraphState) -> usize {
+        self.heads(direction).map(|(_, _, head)| head.anchor.rows(graph) * head.width).sum()
+    }
+
+    /// What a slot of a graph stands for.
+    ///
+    /// # Errors
+    /// [`Error::IllegalAction`] if the graph doesn't have so many slots.
+    pub fn decode(
+        &self,
+        direction: Direction,
+        graph: &GraphState,
+        slot: u32,
+    ) -> Result<(ActionKind, &dyn GraphActionType, Move)> {
+        let mut rest = slot as usize;
+        for (kind, action_type, head) in self.heads(direction) {
+            let slots = head.anchor.rows(graph) * head.width;
+            if rest < slots {
+                return Ok((kind, action_type, head.decode(graph, rest)));
+            }
+            rest -= slots;
+        }
+        Err(Error::IllegalAction {
+            row: 0,
+            direction,
+            slot: slot as usize,
+            n_slots: self.n_slots(direction, graph),
+            n_legal: 0,
+            detail: "there is no such slot".into(),
+        })
+    }
+
+    /// The slot of a move; 0 for a type without a block in that direction.
+    #[must_use]
+    pub fn encode(&self, direction: Direction, graph: &GraphState, kind: ActionKind, action: Move) -> u32 {
+        let mut first = 0;
+        for (other, _, head) in self.heads(direction) {
+            if other == kind {
+                return (first + head.encode(graph, action)) as u32;
+            }
+            first += head.anchor.rows(graph) * head.width;
+        }
+        0
+    }
+}

@@ -1,0 +1,325 @@
+//! `GraphEnv`: an action set and what it permits. The environment traits follow by blanket impl.
+
+use rayon::prelude::*;
+
+use super::action::{ActionKind, ActionSet, GraphActionType, Move, Semantics};
+use super::states::MIN_GRAPHS_PER_THREAD;
+use super::{GraphKind, GraphState, GraphStates};
+use crate::env::{Block, Direction, DiscreteEnv, Env, Masks, Rows, Slots, Step};
+use crate::{Error, Result};
+
+/// What the graphs of an environment are made of: what an estimator needs to know to size its tables.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct GraphSchema {
+    /// Directed or undirected.
+    pub kind: GraphKind,
+    /// No graph has more nodes.
+    pub max_nodes: usize,
+    /// Node classes are `0..node_classes`.
+    pub node_classes: usize,
+    /// Edge classes are `0..edge_classes`.
+    pub edge_classes: usize,
+    /// Node attribute `k` has values `0..=node_attributes[k]`, 0 for unset.
+    pub node_attributes: Vec<u8>,
+    /// Edge attribute `k` has values `0..=edge_attributes[k]`, 0 for unset.
+    pub edge_attributes: Vec<u8>,
+}
+
+impl GraphSchema {
+    /// One class of nodes, one of edges, no attributes.
+    #[must_use]
+    pub fn plain(kind: GraphKind, max_nodes: usize) -> Self {
+        Self {
+            kind,
+            max_nodes,
+            node_classes: 1,
+            edge_classes: 1,
+            node_attributes: Vec::new(),
+            edge_attributes: Vec::new(),
+        }
+    }
+}
+
+/// How the legal backward actions of an environment are found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BackwardRule {
+    /// Each candidate of the action types is undone on a copy, and kept if the parent is reachable, leaves the initial graph
+    /// whole, and permits the forward move. Right for any environment and any action type; slow.
+    Derived,
+    /// The backward masks of the action types are exact as they stand. [`testing::check_env`](crate::testing::check_env)
+    /// compares them with the derived ones.
+    ByType,
+}
+
+/// An environment that builds graphs: its action types, where it starts, and what it permits.
+///
+/// [`Env`], [`DiscreteEnv`] and [`EnumerableEnv`](crate::env::EnumerableEnv) follow by blanket impl.
+///
+/// ```
+/// use gfn::env::{Direction, DiscreteEnv, Env};
+/// use gfn::graph::*;
+///
+/// struct Tournament { actions: ActionSet, schema: GraphSchema, initial: GraphState }
+/// impl GraphEnv for Tournament {
+///     fn actions(&self) -> &ActionSet { &self.actions }
+///     fn schema(&self) -> &GraphSchema { &self.schema }
+///     fn initial_graph(&self) -> &GraphState { &self.initial }
+///     // An edge and its opposite exclude each other.
+///     fn restrict(&self, _: ActionKind, graph: &GraphState, mask: &mut [bool]) {
+///         let n = graph.n_nodes();
+///         for (a, b) in graph.edges() {
+///             if let Some(legal) = mask.get_mut(b as usize * n + a as usize) { *legal = false }
+///         }
+///     }
+/// }
+/// let env = Tournament {
+///     actions: ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)),
+///     schema: GraphSchema::plain(GraphKind::Directed, 3),
+///     initial: GraphState::with_nodes(GraphKind::Directed, 3),
+/// };
+/// let masks = env.masks(Direction::Forward, &env.initial(1));
+/// assert_eq!(masks.n_legal(0), 6 + 1);
+/// ```
+pub trait GraphEnv: Send + Sync {
+    /// The action types; their semantics decides when two graphs are the same object.
+    fn actions(&self) -> &ActionSet;
+
+    /// What the graphs are made of.
+    fn schema(&self) -> &GraphSchema;
+
+    /// Where every trajectory starts: the empty graph, `n` nodes without edges, a scaffold.
+    ///
+    /// Its nodes and edges stay for good, and up to isomorphism its nodes are told apart.
+    fn initial_graph(&self) -> &GraphState;
+
+    /// Takes away from what an action type allows going forward: set to false what is not permitted here.
+    fn restrict(&self, _kind: ActionKind, _graph: &GraphState, _mask: &mut [bool]) {}
+
+    /// Whether the graph may be a finished object.
+    fn can_exit(&self, _graph: &GraphState) -> bool {
+        true
+    }
+
+    /// False for graphs that no sequence of forward moves builds (a disconnected one, where growth is by attachment).
+    fn is_reachable(&self, _graph: &GraphState) -> bool {
+        true
+    }
+
+    /// How legal backward actions are found.
+    fn backward_rule(&self) -> BackwardRule {
+        BackwardRule::Derived
+    }
+
+    /// Whether training corrects for symmetry, up to isomorphism: |Aut(G)| R(G) in place of R(G).
+    fn corrects_symmetry(&self) -> bool {
+        true
+    }
+}
+
+/// Fills one block of one graph, as the environment permits.
+fn fill<G: GraphEnv>(
+    env: &G,
+    direction: Direction,
+    graph: &GraphState,
+    (kind, action_type): (ActionKind, &dyn GraphActionType),
+    mask: &mut [bool],
+) {
+    if direction == Direction::Forward && action_type.is_exit() {
+        mask.fill(env.can_exit(graph));
+        return;
+    }
+    action_type.mask(direction, env.actions().semantics(), graph, mask);
+    match direction {
+        Direction::Forward => env.restrict(kind, graph, mask),
+        Direction::Backward if env.backward_rule() == BackwardRule::Derived => {
+            derive_backward(env, graph, (kind, action_type), mask);
+        }
+        Direction::Backward => {}
+    }
+}
+
+/// Keeps of the candidates in `mask` those whose undoing leads to a reachable parent that permits the move back here.
+pub(crate) fn derive_backward<G: GraphEnv>(
+    env: &G,
+    graph: &GraphState,
+    (kind, action_type): (ActionKind, &dyn GraphActionType),
+    mask: &mut [bool],
+) {
+    let Some(head) = action_type.head(Direction::Backward) else {
+        return;
+    };
+    let mut forward_mask = Vec::new();
+    for (slot, legal) in mask.iter_mut().enumerate().filter(|(_, legal)| **legal) {
+        let undo = head.decode(graph, slot);
+        *legal = parent_permits(env, graph, (kind, action_type), undo, &mut forward_mask);
+    }
+}
+
+fn parent_permits<G: GraphEnv>(
+    env: &G,
+    graph: &GraphState,
+    (kind, action_type): (ActionKind, &dyn GraphActionType),
+    undo: Move,
+    forward_mask: &mut Vec<bool>,
+) -> bool {
+    let initial = env.initial_graph();
+    let removed = action_type.removed_node(Direction::Backward, undo);
+    if removed.is_some_and(|a| (a as usize) < initial.n_nodes()) {
+        return false;
+    }
+    let redo = action_type.reverse(Direction::Backward, graph, undo);
+    let mut parent = graph.clone();
+    let undone = action_type.apply(Direction::Backward, &mut parent, undo);
+    if undone.is_err() || !contains(&parent, initial) || !env.is_reachable(&parent) {
+        return false;
+    }
+    let Some(head) = action_type.head(Direction::Forward) else {
+        return false;
+    };
+    forward_mask.clear();
+    forward_mask.resize(head.anchor.rows(&parent) * head.width, false);
+    action_type.mask(Direction::Forward, env.actions().semantics(), &parent, forward_mask);
+    env.restrict(kind, &parent, forward_mask);
+    forward_mask.get(head.encode(&parent, redo)).copied() == Some(true)
+}
+
+/// Whether `graph` still has everything that `initial` has.
+fn contains(graph: &GraphState, initial: &GraphState) -> bool {
+    let keeps = |now: &[u8], then: &[u8]| then.iter().zip(now).all(|(t, n)| *t == 0 || t == n);
+    graph.n_nodes() >= initial.n_nodes()
+        && initial
+            .nodes()
+            .zip(graph.nodes())
+            .all(|(then, now)| then.class == now.class && keeps(now.attributes.values(), then.attributes.values()))
+        && initial.edges().all(|(a, b)| match (initial.edge(a, b), graph.edge(a, b)) {
+            (Some(then), Some(now)) => {
+                then.class == now.class && keeps(now.attributes.values(), then.attributes.values())
+            }
+            _ => false,
+        })
+}
+
+/// Steps one graph: the reverse slot, and whether it was the exit.
+fn step_one<G: GraphEnv>(env: &G, direction: Direction, graph: &mut GraphState, slot: u32) -> Result<(u32, bool)> {
+    let actions = env.actions();
+    let (kind, action_type, action) = actions.decode(direction, graph, slot)?;
+    if action_type.is_exit() {
+        return Ok((0, true));
+    }
+    let reverse = action_type.reverse(direction, graph, action);
+    action_type.apply(direction, graph, action)?;
+    Ok((actions.encode(direction.opposite(), graph, kind, reverse), false))
+}
+
+impl<G: GraphEnv> Env for G {
+    type States = GraphStates;
+    type Actions = Slots;
+
+    fn initial(&self, n: usize) -> GraphStates {
+        vec![self.initial_graph().clone(); n].into()
+    }
+
+    fn step(&self, direction: Direction, states: &mut GraphStates, actions: &Slots) -> Result<Step<Slots>> {
+        if states.len() != actions.len() {
+            return Err(Error::Shape {
+                what: "actions".into(),
+                expected: vec![states.len() as i64],
+                got: vec![actions.len() as i64],
+                remedy: "give one action per state",
+            });
+        }
+        let graphs = states.graphs_mut().par_iter_mut().zip(&actions.0);
+        let stepped: Vec<(u32, bool, bool)> = graphs
+            .with_min_len(MIN_GRAPHS_PER_THREAD)
+            .map(|(graph, &slot)| {
+                let (reverse, exit) = step_one(self, direction, graph, slot)?;
+                let done = match direction {
+                    Direction::Forward => exit,
+                    Direction::Backward => graph == self.initial_graph(),
+                };
+                Ok((reverse, exit, done))
+            })
+            .collect::<Result<_>>()?;
+        Ok(Step {
+            reverse: Slots(stepped.iter().map(|row| row.0).collect()),
+            exit: stepped.iter().map(|row| row.1).collect(),
+            done: stepped.iter().map(|row| row.2).collect(),
+        })
+    }
+
+    fn is_initial(&self, states: &GraphStates) -> Vec<bool> {
+        let graphs = states.graphs().iter();
+        graphs.map(|graph| graph == self.initial_graph()).collect()
+    }
+
+    fn log_symmetry(&self, states: &GraphStates) -> Option<Vec<f64>> {
+        let corrects = self.actions().semantics() == Semantics::UpToIsomorphism && self.corrects_symmetry();
+        corrects.then(|| super::canonical::log_automorphisms_of(states.graphs(), self.initial_graph().n_nodes()))
+    }
+
+    fn replayable(&self, states: &GraphStates, actions: &Slots, reverse: &Slots, offsets: &[usize]) -> Result<Slots> {
+        match self.actions().semantics() {
+            Semantics::Labelled => Ok(actions.clone()),
+            Semantics::UpToIsomorphism => super::relabel::to_insertion_order(self, states, actions, reverse, offsets),
+        }
+    }
+}
+
+impl<G: GraphEnv> DiscreteEnv for G {
+    fn masks(&self, direction: Direction, states: &GraphStates) -> Masks {
+        let heads: Vec<_> = self.actions().heads(direction).collect();
+        let mut blocks: Vec<Block> = heads
+            .iter()
+            .map(|(_, action_type, head)| Block {
+                name: action_type.name().to_owned(),
+                width: head.width,
+                row_ptr: Vec::with_capacity(states.len() + 1),
+            })
+            .collect();
+        let mut slot_ptr = Vec::with_capacity(states.len() + 1);
+        let mut n_slots = 0;
+        slot_ptr.push(0);
+        for block in &mut blocks {
+            block.row_ptr.push(0);
+        }
+        for graph in states.graphs() {
+            for (block, (_, _, head)) in blocks.iter_mut().zip(&heads) {
+                let rows = head.anchor.rows(graph);
+                block.row_ptr.push(block.rows() + rows);
+                n_slots += rows * head.width;
+            }
+            slot_ptr.push(n_slots);
+        }
+        let mut legal = vec![false; n_slots];
+        let fill_graph = |graph: &GraphState, mut mask: &mut [bool]| {
+            for &(kind, action_type, head) in &heads {
+                let (block, rest) = mask.split_at_mut(head.anchor.rows(graph) * head.width);
+                fill(self, direction, graph, (kind, action_type), block);
+                mask = rest;
+            }
+        };
+        let mut rest = legal.as_mut_slice();
+        let mut rows = Vec::with_capacity(states.len());
+        for (graph, slots) in states.graphs().iter().zip(slot_ptr.windows(2)) {
+            let (mask, tail) = rest.split_at_mut(slots[1] - slots[0]);
+            rows.push((graph, mask));
+            rest = tail;
+        }
+        rows.into_par_iter().with_min_len(MIN_GRAPHS_PER_THREAD).for_each(|(graph, mask)| fill_graph(graph, mask));
+        Masks { direction, blocks, slot_ptr, legal, has_exit: direction == Direction::Forward }
+    }
+
+    fn describe(&self, direction: Direction, states: &GraphStates, row: usize, slot: u32) -> String {
+        let Some(graph) = states.graphs().get(row) else {
+            return format!("there is no state {row}");
+        };
+        match self.actions().decode(direction, graph, slot) {
+            Ok((_, action_type, action)) => {
+                let Move { a, b, class } = action;
+                let name = action_type.name();
+                format!("{name} (node {a}, node {b}, column {class}) in a graph of {} nodes", graph.n_nodes())
+            }
+            Err(error) => error.to_string(),
+        }
+    }
+}

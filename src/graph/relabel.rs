@@ -1,0 +1,67 @@
+//! Renaming the moves of a walk that was taken backwards, so that it can be replayed forwards.
+//!
+//! Going back, nodes leave in an order that has nothing to do with their labels, and later labels shift down. A walk is stored
+//! as forward moves, each named in its own parent; replayed from the initial graph, nodes get labels in their order of
+//! insertion instead.
+
+use super::action::{Anchor, Head, Move};
+use super::{GraphEnv, GraphStates};
+use crate::Result;
+use crate::env::{Direction, Rows, Slots};
+
+/// The forward actions of backward walks, renamed to insertion order; the replayed graphs are isomorphic to the walked ones.
+pub(crate) fn to_insertion_order<G: GraphEnv>(
+    env: &G,
+    states: &GraphStates,
+    actions: &Slots,
+    reverse: &Slots,
+    offsets: &[usize],
+) -> Result<Slots> {
+    let set = env.actions();
+    let mut out = Vec::with_capacity(actions.len());
+    for walk in offsets.windows(2) {
+        // label in the walked state -> label in the replayed one
+        let mut names: Vec<u32> = (0..env.initial_graph().n_nodes() as u32).collect();
+        let mut replayed = env.initial_graph().clone();
+        for row in walk[0]..walk[1] {
+            let before = &states.graphs()[row];
+            let (kind, action_type, action) = set.decode(Direction::Forward, before, actions.0[row])?;
+            if action_type.is_exit() {
+                out.push((set.n_slots(Direction::Forward, &replayed) - 1) as u32);
+                continue;
+            }
+            let head = action_type.head(Direction::Forward);
+            let renamed = head.map_or(action, |head| rename(head, action, &names, replayed.is_directed()));
+            out.push(set.encode(Direction::Forward, &replayed, kind, renamed));
+            let n_before = replayed.n_nodes();
+            action_type.apply(Direction::Forward, &mut replayed, renamed)?;
+            let mut after = before.clone();
+            action_type.apply(Direction::Forward, &mut after, action)?;
+            if replayed.n_nodes() > n_before {
+                // The new node's label in the walked child is the one that the backward move removed.
+                let undo = match states.graphs().get(row + 1) {
+                    Some(child) if row + 1 < walk[1] => set.decode(Direction::Backward, child, reverse.0[row])?.2,
+                    _ => action_type.reverse(Direction::Forward, before, action),
+                };
+                let place = action_type.removed_node(Direction::Backward, undo);
+                names.insert(place.map_or(names.len(), |a| a as usize), n_before as u32);
+            } else if let Some(gone) = action_type.removed_node(Direction::Forward, action) {
+                let old = names.remove(gone as usize);
+                names.iter_mut().filter(|name| **name > old).for_each(|name| *name -= 1);
+            }
+        }
+    }
+    Ok(Slots(out))
+}
+
+fn rename(head: Head, action: Move, names: &[u32], directed: bool) -> Move {
+    let name = |a: u32| names.get(a as usize).copied().unwrap_or(a);
+    let (a, b) = match head.anchor {
+        Anchor::Graph => return action,
+        Anchor::Node => (name(action.a), action.b),
+        Anchor::Edge | Anchor::NodePair => (name(action.a), name(action.b)),
+    };
+    let swap = !directed && matches!(head.anchor, Anchor::Edge | Anchor::NodePair) && a > b;
+    let (a, b) = if swap { (b, a) } else { (a, b) };
+    Move { a, b, ..action }
+}

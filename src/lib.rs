@@ -8,3 +8,4 @@ pub use error::{Error, Result};
 pub use rng::Rng;
 pub mod dist;
 pub mod graph;
+pub mod trajectory;

@@ -94,6 +94,9 @@ pub trait Env: Send + Sync {
     /// Whether each row is the initial state.
     fn is_initial(&self, states: &Self::States) -> Vec<bool>;
 
+    /// The exit action of each of these states, which are terminal; `None` in an environment whose trajectories end without.
+    fn exit_actions(&self, states: &Self::States) -> Option<Self::Actions>;
+
     /// By how much the log-reward of each state must be raised so that training samples in proportion to R.
     ///
     /// `None` where every state is one object. Up to isomorphism it is log |Aut(s)| (Kim et al., *Symmetry-Aware

@@ -252,6 +252,11 @@ impl<G: GraphEnv> Env for G {
         graphs.map(|graph| graph == self.initial_graph()).collect()
     }
 
+    fn exit_actions(&self, states: &GraphStates) -> Option<Slots> {
+        let last = |graph: &GraphState| (self.actions().n_slots(Direction::Forward, graph) - 1) as u32;
+        Some(Slots(states.graphs().iter().map(last).collect()))
+    }
+
     fn log_symmetry(&self, states: &GraphStates) -> Option<Vec<f64>> {
         let corrects = self.actions().semantics() == Semantics::UpToIsomorphism && self.corrects_symmetry();
         corrects.then(|| super::canonical::log_automorphisms_of(states.graphs(), self.initial_graph().n_nodes()))

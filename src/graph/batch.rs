@@ -1,0 +1,274 @@
+//! `GraphBatch`: a minibatch of graphs as one sparse edge index, the only part of `graph/` that touches libtorch.
+
+use rayon::prelude::*;
+use tch::{Device, Tensor};
+
+use super::states::MIN_GRAPHS_PER_THREAD;
+use super::{GraphSchema, GraphState, GraphStates};
+use crate::env::Rows;
+
+/// A minibatch of graphs, concatenated: node and edge rows of all graphs one after another, with offsets.
+///
+/// `N` is the number of nodes, `E` of directed messages, `B` of graphs. Undirected edges are stored in both directions, one
+/// behind the other, and count as one row of logits. Edges come in the order of [`GraphState::edges`].
+#[derive(Debug)]
+pub struct GraphBatch {
+    /// Class of each node, `[N]`.
+    pub node_classes: Tensor,
+    /// Attributes of each node, `[N, K]`, 0 for unset.
+    pub node_attributes: Tensor,
+    /// Label of each node within its graph, `[N]`: for estimators of environments with distinguishable nodes.
+    pub node_labels: Tensor,
+    /// Graph of each node, `[N]`.
+    pub node_graph: Tensor,
+    /// Endpoints of each message, `[2, E]`: from, to.
+    pub edge_index: Tensor,
+    /// Class of each message's edge, `[E]`.
+    pub edge_classes: Tensor,
+    /// Attributes of each message's edge, `[E, K]`, 0 for unset.
+    pub edge_attributes: Tensor,
+    /// Endpoints of the edge of each row of edge logits, `[2, edges]`.
+    pub edge_rows: Tensor,
+    /// Where in the messages each row of edge logits starts, `[edges]`.
+    pub edge_messages: Tensor,
+    /// In-neighbours: the sources of the messages to each node, node by node, `[E]`, and where each node's start, `[N]`.
+    pub incoming: Csr,
+    /// Out-neighbours, likewise: the targets of the messages from each node. The same as `incoming` where undirected.
+    pub outgoing: Csr,
+    /// Conditions, `[B, C]`.
+    pub conditions: Option<Tensor>,
+    /// Number of nodes of each graph.
+    pub n_nodes: Vec<usize>,
+    /// Where each graph's nodes start, `[B + 1]`.
+    pub node_ptr: Vec<usize>,
+    /// Where each graph's edges start (undirected ones counted once), `[B + 1]`.
+    pub edge_ptr: Vec<usize>,
+    /// Whether edges have a direction.
+    pub directed: bool,
+    states: GraphStates,
+}
+
+/// Neighbour lists: those of node `i` are `neighbours[offsets[i]..offsets[i + 1]]`.
+#[derive(Debug)]
+pub struct Csr {
+    /// Node rows, `[E]`.
+    pub neighbours: Tensor,
+    /// Where each node's start, `[N]`.
+    pub offsets: Tensor,
+}
+
+/// Host-side rows of one part of the batch.
+#[derive(Default)]
+struct Part {
+    classes: Vec<i64>,
+    attributes: Vec<i64>,
+    labels: Vec<i64>,
+    edges: Vec<(i64, i64)>,
+    edge_classes: Vec<i64>,
+    edge_attributes: Vec<i64>,
+}
+
+impl GraphBatch {
+    /// Encodes a batch of graphs on a device.
+    #[must_use]
+    pub fn new(schema: &GraphSchema, states: &GraphStates, conditions: Option<&Tensor>, device: Device) -> Self {
+        let graphs = states.graphs();
+        let n_nodes: Vec<usize> = graphs.iter().map(GraphState::n_nodes).collect();
+        let node_ptr = offsets(n_nodes.iter().copied());
+        let edge_ptr = offsets(graphs.iter().map(GraphState::n_edges));
+        let parts: Vec<Part> = graphs
+            .par_iter()
+            .zip(&node_ptr)
+            .with_min_len(MIN_GRAPHS_PER_THREAD)
+            .fold(Part::default, |mut part, (graph, &first)| {
+                part.push(schema, graph, first as i64);
+                part
+            })
+            .collect();
+        let part = Part::concat(parts);
+        let directed = schema.kind == super::GraphKind::Directed;
+        let total = node_ptr.last().copied().unwrap_or(0);
+        let tensor = |values: &[i64]| Tensor::from_slice(values).to_device(device);
+        let table = |values: &[i64], columns: usize| match columns {
+            0 => tensor(&[]).view([-1, 1]).narrow(1, 0, 0),
+            _ => tensor(values).view([-1, columns as i64]),
+        };
+        let (mut from, mut to) = (Vec::new(), Vec::new());
+        for &(a, b) in &part.edges {
+            from.push(a);
+            to.push(b);
+            if !directed {
+                from.push(b);
+                to.push(a);
+            }
+        }
+        let rows_from: Vec<i64> = part.edges.iter().map(|e| e.0).collect();
+        let rows_to: Vec<i64> = part.edges.iter().map(|e| e.1).collect();
+        let n_edges = rows_from.len() as i64;
+        let messages_per_edge = if directed { 1 } else { 2 };
+        let edge_messages: Vec<i64> = (0..n_edges).map(|e| e * messages_per_edge).collect();
+        let mut node_graph = Vec::with_capacity(total);
+        for (g, ends) in node_ptr.windows(2).enumerate() {
+            node_graph.resize(ends[1], g as i64);
+        }
+        let both = |values: &[i64], columns: usize| -> Vec<i64> {
+            let rows = values.chunks_exact(columns.max(1));
+            rows.flat_map(|row| std::iter::repeat_n(row, messages_per_edge as usize)).flatten().copied().collect()
+        };
+        let endpoints = |from: &[i64], to: &[i64]| Tensor::from_slice(&[from, to].concat()).view([2, -1]).to_device(device);
+        Self {
+            node_classes: tensor(&part.classes),
+            node_attributes: table(&part.attributes, schema.node_attributes.len()),
+            node_labels: tensor(&part.labels),
+            node_graph: tensor(&node_graph),
+            edge_index: endpoints(&from, &to),
+            edge_classes: tensor(&both(&part.edge_classes, 1)),
+            edge_attributes: table(
+                &both(&part.edge_attributes, schema.edge_attributes.len()),
+                schema.edge_attributes.len(),
+            ),
+            edge_rows: endpoints(&rows_from, &rows_to),
+            edge_messages: tensor(&edge_messages),
+            incoming: Csr::new(&to, &from, total, device),
+            outgoing: Csr::new(&from, &to, total, device),
+            conditions: conditions.map(|c| c.to_device(device)),
+            n_nodes,
+            node_ptr,
+            edge_ptr,
+            directed,
+            states: states.clone(),
+        }
+    }
+
+    /// The number of graphs.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.n_nodes.len()
+    }
+
+    /// Whether there is no graph.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.n_nodes.is_empty()
+    }
+
+    /// The number of nodes of all graphs.
+    #[must_use]
+    pub fn total_nodes(&self) -> usize {
+        self.node_ptr.last().copied().unwrap_or(0)
+    }
+
+    /// The number of edges of all graphs, undirected ones counted once.
+    #[must_use]
+    pub fn total_edges(&self) -> usize {
+        self.edge_ptr.last().copied().unwrap_or(0)
+    }
+
+    /// The number of ordered node pairs of all graphs, those of a node with itself included.
+    #[must_use]
+    pub fn total_pairs(&self) -> usize {
+        self.n_nodes.iter().map(|n| n * n).sum()
+    }
+
+    /// The graphs themselves, for features that a tensor doesn't hold.
+    #[must_use]
+    pub fn graphs(&self) -> &[GraphState] {
+        self.states.graphs()
+    }
+
+    /// The device that the tensors are on.
+    #[must_use]
+    pub fn device(&self) -> Device {
+        self.node_classes.device()
+    }
+
+    /// The number of nodes that all graphs have, if it is the same.
+    #[must_use]
+    pub fn same_n_nodes(&self) -> Option<usize> {
+        let &first = self.n_nodes.first()?;
+        self.n_nodes.iter().all(|&n| n == first).then_some(first)
+    }
+}
+
+impl Part {
+    fn push(&mut self, schema: &GraphSchema, graph: &GraphState, first: i64) {
+        for (label, node) in graph.nodes().enumerate() {
+            self.classes.push(i64::from(node.class));
+            self.labels.push(label as i64);
+            let values = node.attributes.values();
+            self.attributes.extend(values[..schema.node_attributes.len()].iter().map(|&v| i64::from(v)));
+        }
+        let weighted = graph.has_edge_weights();
+        for (a, b) in graph.edges() {
+            self.edges.push((first + i64::from(a), first + i64::from(b)));
+            let edge = if weighted { graph.edge(a, b).unwrap_or_default() } else { super::Edge::default() };
+            self.edge_classes.push(i64::from(edge.class));
+            let values = edge.attributes.values();
+            self.edge_attributes.extend(values[..schema.edge_attributes.len()].iter().map(|&v| i64::from(v)));
+        }
+    }
+
+    fn concat(parts: Vec<Self>) -> Self {
+        let mut parts = parts.into_iter();
+        let mut out = parts.next().unwrap_or_default();
+        for part in parts {
+            out.classes.extend(part.classes);
+            out.attributes.extend(part.attributes);
+            out.labels.extend(part.labels);
+            out.edges.extend(part.edges);
+            out.edge_classes.extend(part.edge_classes);
+            out.edge_attributes.extend(part.edge_attributes);
+        }
+        out
+    }
+}
+
+impl Csr {
+    /// Sorts messages by the node at one end: a counting sort, stable.
+    fn new(at: &[i64], other: &[i64], n_nodes: usize, device: Device) -> Self {
+        let mut counts = vec![0i64; n_nodes + 1];
+        for &node in at {
+            counts[node as usize + 1] += 1;
+        }
+        for i in 0..n_nodes {
+            counts[i + 1] += counts[i];
+        }
+        let mut place = counts.clone();
+        let mut neighbours = vec![0i64; other.len()];
+        for (&node, &neighbour) in at.iter().zip(other) {
+            let k = &mut place[node as usize];
+            neighbours[*k as usize] = neighbour;
+            *k += 1;
+        }
+        Self {
+            neighbours: Tensor::from_slice(&neighbours).to_device(device),
+            offsets: Tensor::from_slice(&counts[..n_nodes]).to_device(device),
+        }
+    }
+
+    /// The sum of the rows of `values`, `[N, D]`, over each node's neighbours, `[N, D]`; a node without any gets zeros.
+    #[must_use]
+    pub fn sum(&self, values: &Tensor) -> Tensor {
+        sum_rows(values, &self.neighbours, &self.offsets)
+    }
+}
+
+/// Sums of rows of `table` by segment: segment `i` holds `table[indices[offsets[i]..offsets[i + 1]]]`, the last one to the end.
+pub(crate) fn sum_rows(table: &Tensor, indices: &Tensor, offsets: &Tensor) -> Tensor {
+    const SUM: i64 = 0;
+    if offsets.numel() == 0 || indices.numel() == 0 {
+        return Tensor::zeros([offsets.size()[0], table.size()[1]], (table.kind(), table.device()));
+    }
+    // embedding_bag gathers and sums in one pass: measured 1.6 times faster than index_select and index_add, both ways.
+    Tensor::embedding_bag::<Tensor>(table, indices, offsets, false, SUM, false, None, false).0
+}
+
+fn offsets(counts: impl Iterator<Item = usize>) -> Vec<usize> {
+    let mut out = vec![0];
+    let mut sum = 0;
+    out.extend(counts.map(|count| {
+        sum += count;
+        sum
+    }));
+    out
+}

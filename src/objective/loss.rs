@@ -1,0 +1,53 @@
+use serde::{Deserialize, Serialize};
+use tch::Tensor;
+
+/// What a residual costs: a non-negative function that vanishes at 0 only.
+///
+/// Which one is used decides what an imperfect policy leans towards (Hu et al., *Beyond Squared Error*, 2024).
+#[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
+pub enum RegressionLoss {
+    /// `t^2`.
+    #[default]
+    Squared,
+    /// `t^2 / 2`.
+    HalfSquared,
+    /// `exp(t) + exp(-t) - 2`.
+    ShiftedCosh,
+    /// `(exp(alpha t) - alpha t - 1) / alpha^2`; `alpha` isn't 0.
+    Linex {
+        /// Positive: large positive residuals cost most; negative: large negative ones.
+        alpha: f64,
+    },
+    /// `t^2 / 2` up to `delta`, linear with slope `delta` beyond.
+    Huber {
+        /// Where it turns linear.
+        delta: f64,
+    },
+}
+
+impl RegressionLoss {
+    /// Applies it to each residual.
+    ///
+    /// ```
+    /// use gfn::objective::RegressionLoss;
+    /// let t = tch::Tensor::from_slice(&[2.0f64]);
+    /// assert_eq!(RegressionLoss::Squared.apply(&t).double_value(&[0]), 4.0);
+    /// ```
+    #[must_use]
+    pub fn apply(self, residuals: &Tensor) -> Tensor {
+        match self {
+            Self::Squared => residuals.square(),
+            Self::HalfSquared => residuals.square() * 0.5,
+            Self::ShiftedCosh => residuals.exp() + (-residuals).exp() - 2.0,
+            Self::Linex { alpha } => {
+                let scaled = residuals * alpha;
+                (scaled.exp() - scaled - 1.0) / (alpha * alpha)
+            }
+            Self::Huber { delta } => {
+                let size = residuals.abs();
+                let inner = size.clamp_max(delta);
+                &inner * (size - &inner * 0.5)
+            }
+        }
+    }
+}

@@ -1,0 +1,74 @@
+//! Policies: from states to what the caller wants of P_F, P_B and the state flow.
+
+mod graph;
+mod uniform;
+
+pub use graph::{GraphNetwork, GraphPolicy};
+pub use uniform::UniformPolicy;
+
+use tch::Tensor;
+
+use crate::Result;
+use crate::dist::Distribution;
+use crate::env::Env;
+use crate::nn::Parameters;
+
+/// What a caller wants to know about a batch of states.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Wants {
+    /// The forward policy.
+    pub pf: bool,
+    /// The backward policy.
+    pub pb: bool,
+    /// The log of the state flow.
+    pub log_flow: bool,
+}
+
+impl Wants {
+    /// The forward policy alone.
+    pub const PF: Self = Self { pf: true, pb: false, log_flow: false };
+    /// The backward policy alone.
+    pub const PB: Self = Self { pf: false, pb: true, log_flow: false };
+}
+
+/// What a policy says of a batch of states: what was wanted is there, or the policy has no such thing.
+#[derive(Debug)]
+pub struct Evaluation<D> {
+    /// P_F of each state.
+    pub pf: Option<D>,
+    /// P_B of each state; the initial one has none.
+    pub pb: Option<D>,
+    /// log F of each state, `[states]`.
+    pub log_flow: Option<Tensor>,
+}
+
+/// The estimators of a GFlowNet in one object, so that a state is encoded once and torsos can be shared.
+///
+/// A policy never depends on a state's batch mates. Up to isomorphism it is equivariant: relabelling a graph permutes its
+/// slots and changes no probability.
+pub trait Policy<E: Env> {
+    /// The distribution over actions.
+    type Dist: Distribution<Actions = E::Actions>;
+
+    /// Evaluates each state once. `conditions` has a row per state, `[states, C]`.
+    ///
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) where a network's output doesn't fit the states.
+    fn evaluate(
+        &self,
+        env: &E,
+        states: &E::States,
+        conditions: Option<&Tensor>,
+        wants: Wants,
+    ) -> Result<Evaluation<Self::Dist>>;
+
+    /// log Z for each of `n` trajectories, `[n]`; `conditions` is `[n, C]`. `None` without an estimator for it.
+    fn log_z(&self, _conditions: Option<&Tensor>, _n: usize) -> Option<Tensor> {
+        None
+    }
+
+    /// What is trained; `None` for a policy without parameters.
+    fn parameters(&self) -> Option<&Parameters> {
+        None
+    }
+}

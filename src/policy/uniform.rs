@@ -1,0 +1,29 @@
+use tch::Tensor;
+
+use super::{Evaluation, Policy, Wants};
+use crate::Result;
+use crate::dist::GraphActionCategorical;
+use crate::env::{Direction, DiscreteEnv, Slots};
+
+/// Every legal action with equal probability, forwards and backwards; no network, no parameters.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct UniformPolicy;
+
+impl<E: DiscreteEnv<Actions = Slots>> Policy<E> for UniformPolicy {
+    type Dist = GraphActionCategorical;
+
+    fn evaluate(
+        &self,
+        env: &E,
+        states: &E::States,
+        _: Option<&Tensor>,
+        wants: Wants,
+    ) -> Result<Evaluation<GraphActionCategorical>> {
+        let uniform = |direction| GraphActionCategorical::uniform(env.masks(direction, states));
+        Ok(Evaluation {
+            pf: wants.pf.then(|| uniform(Direction::Forward)),
+            pb: wants.pb.then(|| uniform(Direction::Backward)),
+            log_flow: None,
+        })
+    }
+}

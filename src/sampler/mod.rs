@@ -1,0 +1,138 @@
+//! The sampler: trajectories forwards from the initial state, and backwards from finished objects.
+
+use tch::Tensor;
+
+use crate::dist::{Distribution, Exploration, index};
+use crate::env::{Direction, Env, Grouping, Rows};
+use crate::policy::{Policy, Wants};
+use crate::trajectory::{Conditions, Recorded, Rollout, Trajectories, Walks};
+use crate::{Error, Result, Rng};
+
+/// Steps after which a roll-out gives up, unless told otherwise.
+const DEFAULT_MAX_STEPS: usize = 100_000;
+
+/// Samples trajectories of an environment from a policy.
+///
+/// Finished trajectories leave the batch; equal states are evaluated once per step. The same seed gives the same trajectories,
+/// bit for bit, whatever the number of rayon threads.
+///
+/// ```
+/// use gfn::{policy::UniformPolicy, sampler::Sampler, testing::Chain, Rng};
+/// let env = Chain::new(3);
+/// let trajectories = Sampler::new(&env, &UniformPolicy).forward(8, &mut Rng::seeded(0))?;
+/// assert_eq!(trajectories.len(), 8);
+/// let back = Sampler::new(&env, &UniformPolicy).backward(trajectories.terminal_states(), &mut Rng::seeded(1))?;
+/// assert_eq!(back.terminal_states(), trajectories.terminal_states());
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Sampler<'a, E, P> {
+    env: &'a E,
+    policy: &'a P,
+    exploration: Exploration,
+    max_steps: usize,
+}
+
+impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
+    /// Samples the policy as it is.
+    #[must_use]
+    pub fn new(env: &'a E, policy: &'a P) -> Self {
+        Self { env, policy, exploration: Exploration::none(), max_steps: DEFAULT_MAX_STEPS }
+    }
+
+    /// Explores, going forwards: what is taken differs from the policy, what is trained doesn't.
+    #[must_use]
+    pub fn exploration(mut self, exploration: Exploration) -> Self {
+        self.exploration = exploration;
+        self
+    }
+
+    /// Gives up with [`Error::StepLimit`] after so many steps.
+    #[must_use]
+    pub fn max_steps(mut self, max_steps: usize) -> Self {
+        self.max_steps = max_steps;
+        self
+    }
+
+    /// `n` trajectories from the initial state.
+    ///
+    /// # Errors
+    /// [`Error::StepLimit`], [`Error::NoLegalAction`], [`Error::NonFinite`], and those of the policy.
+    pub fn forward(&self, n: usize, rng: &mut Rng) -> Result<Trajectories<E>> {
+        Ok(self.rollout(Direction::Forward, self.env.initial(n), None, true, rng)?.into_trajectories())
+    }
+
+    /// One trajectory for each row of `conditions`, `[n, C]`.
+    ///
+    /// # Errors
+    /// As for [`forward`](Self::forward).
+    pub fn forward_conditional(&self, conditions: &Tensor, rng: &mut Rng) -> Result<Trajectories<E>> {
+        let start = self.env.initial(conditions.size()[0] as usize);
+        let recorded = self.rollout(Direction::Forward, start, Some(conditions), true, rng)?;
+        let mut out = recorded.into_trajectories();
+        out.conditions = Some(Conditions(conditions.shallow_clone()));
+        Ok(out)
+    }
+
+    /// `n` walks from the initial state, without the states between: cheap.
+    ///
+    /// # Errors
+    /// As for [`forward`](Self::forward).
+    pub fn walks(&self, n: usize, rng: &mut Rng) -> Result<Walks<E>> {
+        Ok(self.rollout(Direction::Forward, self.env.initial(n), None, false, rng)?.into_walks())
+    }
+
+    /// One trajectory back from each of these finished objects, drawn from P_B and turned round.
+    ///
+    /// # Errors
+    /// As for [`forward`](Self::forward).
+    pub fn backward(&self, terminal: &E::States, rng: &mut Rng) -> Result<Trajectories<E>> {
+        Ok(self.rollout(Direction::Backward, terminal.clone(), None, true, rng)?.into_trajectories())
+    }
+
+    fn rollout(
+        &self,
+        direction: Direction,
+        start: E::States,
+        conditions: Option<&Tensor>,
+        keep_states: bool,
+        rng: &mut Rng,
+    ) -> Result<Recorded<E>> {
+        let rollout = Rollout { direction, max_steps: self.max_steps, keep_states };
+        // Without gradients: what is sampled is evaluated again by `score`, where they are needed.
+        tch::no_grad(|| {
+            rollout.run(self.env, start, |states, live, _| self.choose(direction, states, live, conditions, rng))
+        })
+    }
+
+    /// Draws an action for each live row, evaluating equal states once.
+    fn choose(
+        &self,
+        direction: Direction,
+        states: &E::States,
+        live: &[usize],
+        conditions: Option<&Tensor>,
+        rng: &mut Rng,
+    ) -> Result<E::Actions> {
+        // Equal states under different conditions differ.
+        let grouping = if conditions.is_some() { Grouping::identity(states.len()) } else { states.group() };
+        let distinct = grouping.merges().then(|| states.select(&grouping.first));
+        let conditions = conditions.map(|c| c.index_select(0, &index(live, c.device())));
+        let (wants, exploration) = match direction {
+            Direction::Forward => (Wants::PF, self.exploration),
+            Direction::Backward => (Wants::PB, Exploration::none()),
+        };
+        let evaluation =
+            self.policy.evaluate(self.env, distinct.as_ref().unwrap_or(states), conditions.as_ref(), wants)?;
+        let dist = match direction {
+            Direction::Forward => evaluation.pf,
+            Direction::Backward => evaluation.pb,
+        };
+        let dist = dist.ok_or(Error::Missing {
+            objective: "the sampler",
+            needs: if direction == Direction::Forward { "a forward policy" } else { "a backward policy" },
+            remedy: "use a policy that has one, such as UniformPolicy",
+        })?;
+        dist.sample(&grouping.of, &exploration, rng)
+    }
+}

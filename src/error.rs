@@ -66,6 +66,17 @@ pub enum Error {
         /// What to do.
         remedy: &'static str,
     },
+    /// A gradient with a NaN or an infinity: the optimiser has changed nothing.
+    #[error(
+        "the gradient of parameter `{parameter}` has norm {value}: no parameter was updated; \
+         look for a NaN or an infinity in the loss or in what the network is given, lower the learning rate, or clip with `max_norm`"
+    )]
+    NonFiniteGradient {
+        /// The first parameter, in the order of the store, whose gradient isn't finite.
+        parameter: String,
+        /// The norm of its gradient.
+        value: f64,
+    },
     /// A setting that makes no sense.
     #[error("{setting} is {got}, expected {expected}")]
     Config {

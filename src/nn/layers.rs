@@ -1,0 +1,352 @@
+//! Plain layers: linear, layer norm, multi-layer perceptron, embedding table.
+//!
+//! A layer registers its parameters in the scope that it is given: hand it one of its own (`scope.sub("name")`).
+
+use tch::Tensor;
+
+use super::Scope;
+
+/// A non-linearity, applied to each element.
+#[derive(
+    Clone, Copy, PartialEq, Eq, Hash, Debug, Default, serde::Serialize, serde::Deserialize,
+)]
+#[serde(rename_all = "snake_case")]
+pub enum Activation {
+    /// `max(x, 0)`.
+    #[default]
+    Relu,
+    /// `x` above 0, `0.01 x` below.
+    LeakyRelu,
+    /// `x Phi(x)`, with the exact normal distribution function.
+    Gelu,
+    /// `x sigmoid(x)`.
+    Silu,
+    /// Hyperbolic tangent.
+    Tanh,
+    /// `x` above 0, `exp(x) - 1` below.
+    Elu,
+}
+
+impl Activation {
+    /// The activation of each element: same shape, kind and device.
+    pub fn apply(self, x: &Tensor) -> Tensor {
+        match self {
+            Self::Relu => x.relu(),
+            Self::LeakyRelu => x.leaky_relu(),
+            Self::Gelu => x.gelu("none"),
+            Self::Silu => x.silu(),
+            Self::Tanh => x.tanh(),
+            Self::Elu => x.elu(),
+        }
+    }
+}
+
+/// `y = x W^T + b`, with `W` of shape `[outputs, inputs]` (parameter `weight`) and `b` of shape `[outputs]` (`bias`).
+///
+/// Weights and biases start uniform on `[-1/sqrt(inputs), 1/sqrt(inputs))`, PyTorch's default.
+#[derive(Debug)]
+pub struct Linear {
+    weight: Tensor,
+    bias: Option<Tensor>,
+}
+
+impl Linear {
+    /// A linear layer with a bias.
+    pub fn new(scope: &mut Scope<'_>, inputs: i64, outputs: i64) -> Self {
+        let mut layer = Self::without_bias(scope, inputs, outputs);
+        layer.bias = Some(scope.uniform("bias", &[outputs], bound(inputs)));
+        layer
+    }
+
+    /// A linear layer without a bias, for one that is followed by a norm or whose outputs are summed.
+    pub fn without_bias(scope: &mut Scope<'_>, inputs: i64, outputs: i64) -> Self {
+        Self {
+            weight: scope.uniform("weight", &[outputs, inputs], bound(inputs)),
+            bias: None,
+        }
+    }
+
+    /// `[rows, inputs]` to `[rows, outputs]`; leading dimensions beyond one are kept.
+    pub fn forward(&self, x: &Tensor) -> Tensor {
+        x.linear(&self.weight, self.bias.as_ref())
+    }
+
+    /// The weight, `[outputs, inputs]`.
+    pub fn weight(&self) -> &Tensor {
+        &self.weight
+    }
+
+    /// The bias, `[outputs]`, if the layer has one.
+    pub fn bias(&self) -> Option<&Tensor> {
+        self.bias.as_ref()
+    }
+}
+
+fn bound(inputs: i64) -> f64 {
+    1.0 / (inputs.max(1) as f64).sqrt()
+}
+
+/// Layer norm (Ba et al., 2016): each row to mean 0 and variance 1, then, if affine, a learned scale and shift.
+#[derive(Debug)]
+pub struct LayerNorm {
+    width: i64,
+    affine: Option<(Tensor, Tensor)>,
+}
+
+impl LayerNorm {
+    /// Added to the variance before its root, as in PyTorch.
+    const EPS: f64 = 1e-5;
+
+    /// With a learned `weight` (starts at 1) and `bias` (starts at 0), both `[width]`.
+    pub fn new(scope: &mut Scope<'_>, width: i64) -> Self {
+        let affine = (
+            scope.constant("weight", &[width], 1.0),
+            scope.constant("bias", &[width], 0.0),
+        );
+        Self {
+            width,
+            affine: Some(affine),
+        }
+    }
+
+    /// Without parameters.
+    pub fn plain(width: i64) -> Self {
+        Self {
+            width,
+            affine: None,
+        }
+    }
+
+    /// `[rows, width]` to `[rows, width]`.
+    pub fn forward(&self, x: &Tensor) -> Tensor {
+        let (weight, bias) = self.affine.as_ref().map(|(w, b)| (w, b)).unzip();
+        x.layer_norm([self.width], weight, bias, Self::EPS, true)
+    }
+}
+
+/// What a multi-layer perceptron looks like between its input and its output.
+#[derive(Clone, PartialEq, Eq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct MlpConfig {
+    /// Widths of the hidden layers; none at all makes it linear.
+    pub hidden: Vec<i64>,
+    /// What follows each hidden layer.
+    pub activation: Activation,
+    /// Whether an affine layer norm stands before each activation.
+    pub layer_norm: bool,
+}
+
+impl Default for MlpConfig {
+    /// Two hidden layers of 256 with ReLU and no norm.
+    fn default() -> Self {
+        Self {
+            hidden: vec![256, 256],
+            activation: Activation::Relu,
+            layer_norm: false,
+        }
+    }
+}
+
+/// A multi-layer perceptron: hidden layers of linear, (layer norm,) activation, then a linear output layer.
+///
+/// Parameters are named `0.weight`, `0.bias`, `0.norm.weight`, ... by layer.
+///
+/// ```
+/// use gfn::{Rng, nn::{Mlp, MlpConfig, Parameters}};
+/// use tch::{Device, Kind, Tensor};
+///
+/// let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
+/// let config = MlpConfig { hidden: vec![16], ..MlpConfig::default() };
+/// let mlp = Mlp::new(&mut parameters.scope(&mut Rng::seeded(0)).sub("head"), 4, 2, &config);
+/// assert_eq!(mlp.forward(&Tensor::ones([5, 4], (Kind::Float, Device::Cpu))).size(), [5, 2]);
+/// ```
+#[derive(Debug)]
+pub struct Mlp {
+    hidden: Vec<(Linear, Option<LayerNorm>)>,
+    output: Linear,
+    activation: Activation,
+}
+
+impl Mlp {
+    /// A perceptron from `inputs` to `outputs` features.
+    pub fn new(scope: &mut Scope<'_>, inputs: i64, outputs: i64, config: &MlpConfig) -> Self {
+        let mut width = inputs;
+        let mut hidden = Vec::with_capacity(config.hidden.len());
+        for (i, &next) in config.hidden.iter().enumerate() {
+            let mut layer = scope.sub(&i.to_string());
+            let linear = Linear::new(&mut layer, width, next);
+            let norm = config
+                .layer_norm
+                .then(|| LayerNorm::new(&mut layer.sub("norm"), next));
+            hidden.push((linear, norm));
+            width = next;
+        }
+        let output = Linear::new(&mut scope.sub(&hidden.len().to_string()), width, outputs);
+        Self {
+            hidden,
+            output,
+            activation: config.activation,
+        }
+    }
+
+    /// `[rows, inputs]` to `[rows, outputs]`.
+    pub fn forward(&self, x: &Tensor) -> Tensor {
+        let mut x = x.shallow_clone();
+        for (linear, norm) in &self.hidden {
+            x = linear.forward(&x);
+            if let Some(norm) = norm {
+                x = norm.forward(&x);
+            }
+            x = self.activation.apply(&x);
+        }
+        self.output.forward(&x)
+    }
+}
+
+/// A table of one learned vector per class: parameter `weight`, `[classes, width]`, standard normal at first.
+#[derive(Debug)]
+pub struct Embedding {
+    weight: Tensor,
+}
+
+impl Embedding {
+    /// A table for classes `0..classes`.
+    pub fn new(scope: &mut Scope<'_>, classes: i64, width: i64) -> Self {
+        Self {
+            weight: scope.normal("weight", &[classes, width], 1.0),
+        }
+    }
+
+    /// The vectors of i64 classes: `[rows]` to `[rows, width]`. A class outside the table panics in libtorch.
+    pub fn forward(&self, classes: &Tensor) -> Tensor {
+        Tensor::embedding(&self.weight, classes, -1, false, false)
+    }
+
+    /// The table, `[classes, width]`.
+    pub fn weight(&self) -> &Tensor {
+        &self.weight
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tch::{Device, Kind};
+
+    use super::*;
+    use crate::{Rng, nn::Parameters};
+
+    fn close(a: &Tensor, b: &Tensor) -> bool {
+        a.size() == b.size() && (a - b).abs().max().double_value(&[]) < 1e-12
+    }
+
+    fn input() -> Tensor {
+        Tensor::from_slice(&[0.5, -1.0, 2.0, 0.1, 0.7, -0.3]).view([2, 3])
+    }
+
+    #[test]
+    fn linear_is_the_product_plus_the_bias() {
+        let (mut p, mut rng) = (Parameters::new(Device::Cpu, Kind::Double), Rng::seeded(1));
+        let mut scope = p.scope(&mut rng);
+        let with = Linear::new(&mut scope.sub("a"), 3, 4);
+        let without = Linear::without_bias(&mut scope.sub("b"), 3, 4);
+        let x = input();
+        let expected = x.matmul(&with.weight.tr()) + with.bias().unwrap();
+        assert!(close(&with.forward(&x), &expected));
+        assert!(close(
+            &without.forward(&x),
+            &x.matmul(&without.weight().tr())
+        ));
+        assert_eq!(p.count(), 4 * 3 + 4 + 4 * 3);
+        let largest = with.weight.abs().max().double_value(&[]);
+        assert!(largest <= 1.0 / 3f64.sqrt(), "{largest}");
+    }
+
+    #[test]
+    fn layer_norm_standardises_rows_then_scales() {
+        let (mut p, mut rng) = (Parameters::new(Device::Cpu, Kind::Double), Rng::seeded(1));
+        let affine = LayerNorm::new(&mut p.scope(&mut rng), 3);
+        let x = input();
+        let mean = x.mean_dim([1i64].as_slice(), true, Kind::Double);
+        let var = (&x - &mean)
+            .square()
+            .mean_dim([1i64].as_slice(), true, Kind::Double);
+        let expected = (&x - mean) / (var + 1e-5).sqrt();
+        assert!(close(&LayerNorm::plain(3).forward(&x), &expected));
+        tch::no_grad(|| {
+            for parameter in &p {
+                let _ = parameter.tensor.shallow_clone().fill_(2.0);
+            }
+        });
+        assert!(close(&affine.forward(&x), &(expected * 2.0 + 2.0)));
+    }
+
+    #[test]
+    fn a_perceptron_is_its_layers_in_order() {
+        let (mut p, mut rng) = (Parameters::new(Device::Cpu, Kind::Double), Rng::seeded(2));
+        let config = MlpConfig {
+            hidden: vec![5, 4],
+            activation: Activation::Tanh,
+            layer_norm: true,
+        };
+        let mlp = Mlp::new(&mut p.scope(&mut rng).sub("m"), 3, 2, &config);
+        let names: Vec<_> = p.iter().map(|p| p.name.as_str()).collect();
+        let expected = [
+            "m.0.weight",
+            "m.0.bias",
+            "m.0.norm.weight",
+            "m.0.norm.bias",
+            "m.1.weight",
+            "m.1.bias",
+            "m.1.norm.weight",
+            "m.1.norm.bias",
+            "m.2.weight",
+            "m.2.bias",
+        ];
+        assert_eq!(names, expected);
+        let t: Vec<_> = p.iter().map(|p| p.tensor.shallow_clone()).collect();
+        let h = (input().matmul(&t[0].tr()) + &t[1])
+            .layer_norm([5], Some(&t[2]), Some(&t[3]), 1e-5, true)
+            .tanh();
+        let h = (h.matmul(&t[4].tr()) + &t[5])
+            .layer_norm([4], Some(&t[6]), Some(&t[7]), 1e-5, true)
+            .tanh();
+        let expected = h.matmul(&t[8].tr()) + &t[9];
+        assert!(close(&mlp.forward(&input()), &expected));
+    }
+
+    #[test]
+    fn activations_at_minus_one_and_two() {
+        let x = Tensor::from_slice(&[-1.0, 2.0]);
+        for (activation, expected) in [
+            (Activation::Relu, [0.0, 2.0]),
+            (Activation::LeakyRelu, [-0.01, 2.0]),
+            (
+                Activation::Gelu,
+                [-0.158_655_253_931_457_07, 1.954_499_736_103_641_8],
+            ),
+            (
+                Activation::Silu,
+                [-1.0 / (1.0 + 1f64.exp()), 2.0 / (1.0 + (-2f64).exp())],
+            ),
+            (Activation::Tanh, [(-1f64).tanh(), 2f64.tanh()]),
+            (Activation::Elu, [(-1f64).exp() - 1.0, 2.0]),
+        ] {
+            let got = activation.apply(&x);
+            assert!(
+                close(&got, &Tensor::from_slice(&expected)),
+                "{activation:?}"
+            );
+        }
+    }
+
+    #[test]
+    fn an_embedding_gathers_rows_and_sums_their_gradients() {
+        let (mut p, mut rng) = (Parameters::new(Device::Cpu, Kind::Double), Rng::seeded(2));
+        let table = Embedding::new(&mut p.scope(&mut rng), 3, 2);
+        let classes = Tensor::from_slice(&[2i64, 0, 2]);
+        let out = table.forward(&classes);
+        assert_eq!(out, table.weight().index_select(0, &classes));
+        out.sum(Kind::Double).backward();
+        let expected = Tensor::from_slice(&[1.0, 1.0, 0.0, 0.0, 2.0, 2.0]).view([3, 2]);
+        assert_eq!(table.weight().grad(), expected);
+    }
+}

@@ -1,0 +1,306 @@
+//! The optimiser against the formula in f64, libtorch's own, and bad gradients.
+
+use gfn::{
+    Error, Rng,
+    nn::{Group, Parameter, Parameters},
+    train::{Adam, AdamConfig},
+};
+use tch::{Device, Kind, Tensor, nn::OptimizerConfig};
+
+fn values(parameters: &Parameters) -> Vec<f64> {
+    let flat = parameters.iter().map(|p| p.tensor.detach().reshape([-1]));
+    flat.flat_map(|t| Vec::<f64>::try_from(t.to_kind(Kind::Double)).unwrap())
+        .collect()
+}
+
+fn model(kind: Kind) -> Parameters {
+    let (mut parameters, mut rng) = (Parameters::new(Device::Cpu, kind), Rng::seeded(5));
+    let mut scope = parameters.scope(&mut rng);
+    let _ = scope.uniform("w", &[7, 3], 1.0);
+    let _ = scope.uniform("b", &[3], 1.0);
+    let _ = scope.group(Group::LogZ).constant("log_z", &[], 2.0);
+    parameters
+}
+
+/// A loss with a new minimum each time, so that the gradients change.
+fn backward(parameters: &Parameters, rng: &mut Rng) {
+    let shift = rng.normal();
+    for p in parameters {
+        let loss = (&p.tensor - shift).pow_tensor_scalar(4);
+        loss.sum(p.tensor.kind()).backward();
+    }
+}
+
+/// The formula of the paper in f64, one scalar at a time.
+fn reference(steps: i32, config: &AdamConfig) -> (Vec<f64>, Vec<f64>) {
+    let mut rng = Rng::seeded(9);
+    let mut p = values(&model(Kind::Double));
+    let (n, mut norms) = (p.len(), Vec::new());
+    let (mut m, mut v) = (vec![0.0; n], vec![0.0; n]);
+    for t in 1..=steps {
+        let shift = rng.normal();
+        let g: Vec<f64> = p.iter().map(|p| 4.0 * (p - shift).powi(3)).collect();
+        let norm = g.iter().map(|g| g * g).sum::<f64>().sqrt();
+        let clip = config.max_norm.map_or(1.0, |max| (max / norm).min(1.0));
+        norms.push(norm);
+        for i in 0..n {
+            let (lr, decay) = if i == n - 1 {
+                (config.log_z_lr, 0.0)
+            } else {
+                (config.lr, config.weight_decay)
+            };
+            let g = g[i] * clip;
+            m[i] = config.beta1 * m[i] + (1.0 - config.beta1) * g;
+            v[i] = config.beta2 * v[i] + (1.0 - config.beta2) * g * g;
+            let m_hat = m[i] / (1.0 - config.beta1.powi(t));
+            let v_hat = v[i] / (1.0 - config.beta2.powi(t));
+            p[i] -= lr * decay * p[i];
+            p[i] -= lr * m_hat / (v_hat.sqrt() + config.eps);
+        }
+    }
+    (p, norms)
+}
+
+fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
+    assert_eq!(a.len(), b.len());
+    let differences = a.iter().zip(b).map(|(a, b)| (a - b).abs());
+    differences.fold(0.0, f64::max)
+}
+
+#[test]
+fn fifty_steps_equal_the_formula_in_both_kinds() {
+    let plain = AdamConfig {
+        lr: 1e-2,
+        log_z_lr: 5e-2,
+        ..AdamConfig::default()
+    };
+    let full = AdamConfig {
+        weight_decay: 0.1,
+        max_norm: Some(20.0),
+        ..plain
+    };
+    for config in [plain, full] {
+        let (expected, norms) = reference(50, &config);
+        for (kind, bound) in [(Kind::Float, 1e-6), (Kind::Double, 1e-12)] {
+            let parameters = model(kind);
+            let mut adam = Adam::new(&parameters, config).unwrap();
+            let mut rng = Rng::seeded(9);
+            for norm in &norms {
+                backward(&parameters, &mut rng);
+                let got = adam.step().unwrap().grad_norm;
+                assert!((got / norm - 1.0).abs() < 1e-4, "{got} {norm}");
+                let largest = |p: &Parameter| p.tensor.grad().abs().max().double_value(&[]);
+                assert!(parameters.iter().all(|p| largest(p) == 0.0));
+            }
+            let difference = largest_difference(&values(&parameters), &expected);
+            println!("{kind:?}: {difference:e}");
+            assert!(difference < bound, "{kind:?}: {difference:e}");
+        }
+        if let Some(max) = config.max_norm {
+            assert!(norms.iter().any(|&n| n > max) && norms.iter().any(|&n| n < max));
+        }
+    }
+}
+
+#[test]
+fn fifty_steps_equal_libtorch() {
+    let module = tch::nn::VarStore::new(Device::Cpu);
+    let mut ours = Parameters::new(Device::Cpu, Kind::Float);
+    let mut rng = Rng::seeded(1);
+    let mine = ours.scope(&mut rng).normal("x", &[11, 5], 1.0);
+    let mut theirs = module.root().var("x", &[11, 5], tch::nn::Init::Const(0.0));
+    tch::no_grad(|| theirs.copy_(&mine));
+    let config = AdamConfig {
+        lr: 1e-2,
+        weight_decay: 0.05,
+        ..AdamConfig::default()
+    };
+    let mut adam = Adam::new(&ours, config).unwrap();
+    let mut other = tch::nn::adamw(0.9, 0.999, 0.05)
+        .build(&module, 1e-2)
+        .unwrap();
+    for _ in 0..50 {
+        let shift = rng.normal();
+        for x in [&mine, &theirs] {
+            (x - shift).square().sum(Kind::Float).backward();
+        }
+        adam.step().unwrap();
+        other.step();
+        other.zero_grad();
+    }
+    let difference = (mine - theirs).abs().max().double_value(&[]);
+    println!("{difference:e}");
+    assert!(difference < 1e-6, "{difference:e}");
+}
+
+#[test]
+fn a_gradient_that_is_not_finite_changes_nothing() {
+    for kind in [Kind::Float, Kind::Double] {
+        let parameters = model(kind);
+        let mut adam = Adam::new(&parameters, AdamConfig::default()).unwrap();
+        let mut rng = Rng::seeded(2);
+        backward(&parameters, &mut rng);
+        adam.step().unwrap();
+        for bad in [f64::NAN, f64::NEG_INFINITY] {
+            let before = (values(&parameters), adam.state().unwrap());
+            backward(&parameters, &mut rng);
+            let b = parameters.iter().nth(1).unwrap();
+            let _ = b.tensor.grad().get(2).fill_(bad);
+            match adam.step() {
+                Err(Error::NonFiniteGradient { parameter, value }) => {
+                    assert_eq!(parameter, "b");
+                    assert!(!value.is_finite());
+                }
+                other => panic!("{other:?}"),
+            }
+            assert_eq!(before, (values(&parameters), adam.state().unwrap()));
+            assert!(!b.tensor.grad().double_value(&[2]).is_finite());
+            for parameter in &parameters {
+                parameter.tensor.shallow_clone().zero_grad();
+            }
+        }
+    }
+}
+
+#[test]
+fn a_parameter_without_a_gradient_is_left_alone_until_it_has_had_one() {
+    for kind in [Kind::Float, Kind::Double] {
+        let mut parameters = Parameters::new(Device::Cpu, kind);
+        let mut rng = Rng::seeded(0);
+        let mut scope = parameters.scope(&mut rng);
+        let a = scope.constant("a", &[2], 1.0);
+        let b = scope.constant("b", &[2], 1.0);
+        let mut adam = Adam::new(&parameters, AdamConfig::default()).unwrap();
+        assert_eq!(adam.step().unwrap().grad_norm, 0.0);
+        a.sum(kind).backward();
+        adam.step().unwrap();
+        assert!(a.double_value(&[0]) < 1.0);
+        assert_eq!(b.double_value(&[0]), 1.0);
+        // Momentum goes on moving it: a gradient of zero isn't the same as none.
+        let before = a.double_value(&[0]);
+        adam.step().unwrap();
+        assert!(a.double_value(&[0]) < before);
+        assert_eq!(b.double_value(&[0]), 1.0);
+    }
+}
+
+#[test]
+fn a_loaded_state_goes_on_bit_for_bit() {
+    for kind in [Kind::Float, Kind::Double] {
+        let run = |interrupt: bool| {
+            let mut parameters = model(kind);
+            let mut adam = Adam::new(&parameters, AdamConfig::default()).unwrap();
+            let mut rng = Rng::seeded(4);
+            for step in 0..20 {
+                if interrupt && step == 10 {
+                    let state = adam.state().unwrap();
+                    let fresh = model(kind);
+                    tch::no_grad(|| {
+                        for (to, from) in fresh.iter().zip(&parameters) {
+                            to.tensor.shallow_clone().copy_(&from.tensor);
+                        }
+                    });
+                    parameters = fresh;
+                    adam = Adam::new(&parameters, AdamConfig::default()).unwrap();
+                    adam.load_state(&state).unwrap();
+                }
+                // The second parameter misses every other step, among them the first one after the interruption.
+                let shift = rng.normal();
+                for (i, p) in parameters.iter().enumerate() {
+                    if i != 1 || step % 2 == 1 {
+                        (&p.tensor - shift).square().sum(kind).backward();
+                    }
+                }
+                adam.step().unwrap();
+            }
+            (values(&parameters), adam.state().unwrap())
+        };
+        assert_eq!(run(false), run(true));
+    }
+}
+
+#[test]
+fn a_state_that_does_not_fit_is_refused() {
+    let parameters = model(Kind::Float);
+    let mut adam = Adam::new(&parameters, AdamConfig::default()).unwrap();
+    backward(&parameters, &mut Rng::seeded(0));
+    adam.step().unwrap();
+    let good = adam.state().unwrap();
+    let copy =
+        || -> Vec<(String, Tensor)> { good.iter().map(|(n, t)| (n.clone(), t.copy())).collect() };
+    let cases: [(usize, Option<Tensor>, &str); 5] = [
+        (1, None, "`m/w`"),
+        (
+            1,
+            Some(Tensor::zeros([7], (Kind::Float, Device::Cpu))),
+            "[7]",
+        ),
+        (2, Some(good[2].1.to_kind(Kind::Double)), "Double"),
+        (3, Some(&good[3].1 * f64::NAN), "finite"),
+        (0, Some(Tensor::from_slice(&[1i64, -1, 0])), "-1"),
+    ];
+    for (i, replacement, expected) in cases {
+        let mut bad = copy();
+        match replacement {
+            Some(tensor) => bad[i].1 = tensor,
+            None => drop(bad.remove(i)),
+        }
+        let message = adam.load_state(&bad).unwrap_err().to_string();
+        assert!(message.contains(expected), "{message}");
+        assert_eq!(adam.state().unwrap(), good);
+    }
+    let mut more = copy();
+    more.push(("m/other".to_owned(), Tensor::from(0f32)));
+    assert!(adam.load_state(&more).is_err());
+}
+
+#[test]
+fn a_sparse_gradient_is_applied_with_its_duplicates_summed() {
+    let step = |sparse: bool| {
+        let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
+        let mut rng = Rng::seeded(0);
+        let table = parameters.scope(&mut rng).normal("t", &[4, 3], 1.0);
+        let mut adam = Adam::new(&parameters, AdamConfig::default()).unwrap();
+        let mut norms = Vec::new();
+        for _ in 0..3 {
+            let classes = Tensor::from_slice(&[2i64, 0, 2]);
+            let rows = Tensor::embedding(&table, &classes, -1, false, sparse);
+            rows.square().sum(Kind::Float).backward();
+            assert_eq!(table.grad().is_sparse(), sparse);
+            norms.push(adam.step().unwrap().grad_norm);
+        }
+        (values(&parameters), norms)
+    };
+    let (dense, sparse) = (step(false), step(true));
+    assert_eq!(dense.0, sparse.0);
+    assert!(largest_difference(&dense.1, &sparse.1) < 1e-9);
+}
+
+#[test]
+#[rustfmt::skip]
+fn settings_are_checked() {
+    let parameters = model(Kind::Float);
+    let d = AdamConfig::default();
+    for (config, setting) in [
+        (AdamConfig { lr: -1.0, ..d }, "lr"),
+        (AdamConfig { log_z_lr: f64::NAN, ..d }, "log_z_lr"),
+        (AdamConfig { beta1: 1.0, ..d }, "beta1"),
+        (AdamConfig { beta2: -0.1, ..d }, "beta2"),
+        (AdamConfig { eps: 0.0, ..d }, "eps"),
+        (AdamConfig { weight_decay: f64::INFINITY, ..d }, "weight_decay"),
+        (AdamConfig { max_norm: Some(0.0), ..d }, "max_norm"),
+    ] {
+        match Adam::new(&parameters, config) {
+            Err(Error::Config { setting: got, .. }) => assert_eq!(got, setting),
+            other => panic!("{setting}: {other:?}"),
+        }
+    }
+    let mut adam = Adam::new(&parameters, d).unwrap();
+    assert!(adam.set_lr(0.5, -1.0).is_err());
+    assert_eq!(adam.config(), &d);
+    adam.set_lr(0.0, 0.0).unwrap();
+    let before = values(&parameters);
+    backward(&parameters, &mut Rng::seeded(0));
+    adam.step().unwrap();
+    assert_eq!(values(&parameters), before);
+}

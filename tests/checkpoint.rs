@@ -1,0 +1,285 @@
+//! Checkpoints: round trips, damage, other models, interrupted saves.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use gfn::{
+    Error, Rng,
+    nn::Parameters,
+    train::{Adam, AdamConfig, Checkpoint},
+};
+use serde_json::{Value, json};
+use tch::{Device, Kind, Tensor};
+
+/// A folder of its own, removed at the end.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("gfn-{name}-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+    fn checkpoint(&self) -> PathBuf {
+        self.0.join("run")
+    }
+    fn names(&self) -> Vec<String> {
+        let entries = fs::read_dir(&self.0).unwrap();
+        let names = entries.map(|e| e.unwrap().file_name().into_string().unwrap());
+        names.collect()
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn model(seed: u64, width: i64) -> Parameters {
+    let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
+    let mut rng = Rng::seeded(seed);
+    let mut scope = parameters.scope(&mut rng);
+    let _ = scope.sub("layer").uniform("weight", &[width, 3], 1.0);
+    let _ = scope.constant("log_z", &[], seed as f64);
+    parameters
+}
+
+fn values(parameters: &Parameters) -> Vec<Tensor> {
+    let copies = parameters.iter().map(|p| p.tensor.detach().copy());
+    copies.collect()
+}
+
+fn checkpoint(seed: u64) -> Checkpoint {
+    Checkpoint::new(&model(seed, 4), seed, Value::Null).unwrap()
+}
+
+/// The step of the checkpoint at a path, whose parameters must be those of that seed.
+fn seed_at(path: &Path) -> u64 {
+    let checkpoint = Checkpoint::load(path).unwrap();
+    let parameters = model(99, 4);
+    checkpoint.restore(&parameters).unwrap();
+    let seed = checkpoint.manifest().step;
+    assert_eq!(values(&parameters), values(&model(seed, 4)));
+    seed
+}
+
+fn refused<T: std::fmt::Debug>(result: gfn::Result<T>, expected: &str) {
+    match result {
+        Err(error @ Error::File { .. }) => {
+            let message = error.to_string();
+            assert!(message.contains(expected), "{message}");
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Shape, kind and bytes.
+fn bits(tensor: &Tensor) -> (Vec<i64>, Kind, Vec<u8>) {
+    let t = tensor.contiguous();
+    let mut bytes = vec![0; t.numel() * t.kind().elt_size_in_bytes()];
+    t.copy_data_u8(&mut bytes, t.numel());
+    (t.size(), t.kind(), bytes)
+}
+
+#[test]
+#[rustfmt::skip]
+fn everything_comes_back_bit_for_bit() {
+    let folder = Folder::new("round-trip");
+    let mut rng = Rng::seeded(8);
+    let parameters = model(1, 4);
+    let mut adam = Adam::new(&parameters, AdamConfig::default()).unwrap();
+    for p in &parameters {
+        p.tensor.square().sum(Kind::Float).backward();
+    }
+    adam.step().unwrap();
+    let floats: Vec<f64> = (0..1000).map(|_| rng.normal() * rng.normal().exp()).collect();
+    let replay = vec![
+        ("moves".to_owned(), Tensor::from_slice(&[i64::MIN, -1, i64::MAX])),
+        ("kinds".to_owned(), Tensor::from_slice(&[0u8, 255]).view([2, 1])),
+        ("log_rewards".to_owned(), Tensor::from_slice(&[0.1, f64::NEG_INFINITY, -0.0])),
+        ("strided".to_owned(), Tensor::arange(6, (Kind::Float, Device::Cpu)).view([2, 3]).tr()),
+        ("empty".to_owned(), Tensor::zeros([0, 4], (Kind::Int64, Device::Cpu))),
+    ];
+    let expected: Vec<_> = replay.iter().map(|(n, t)| (n.clone(), bits(t))).collect();
+    Checkpoint::new(&parameters, 7, json!({ "rng": rng, "floats": floats }))
+        .unwrap()
+        .with("adam", adam.state().unwrap())
+        .with("replay", replay)
+        .save(folder.checkpoint())
+        .unwrap();
+    assert_eq!(folder.names(), ["run"]);
+
+    let loaded = Checkpoint::load(folder.checkpoint()).unwrap();
+    let fresh = model(2, 4);
+    let mut other = Adam::new(&fresh, AdamConfig::default()).unwrap();
+    loaded.restore(&fresh).unwrap();
+    other.load_state(&loaded.section("adam")).unwrap();
+    assert_eq!(values(&fresh), values(&parameters));
+    assert_eq!(other.state().unwrap(), adam.state().unwrap());
+    let found = loaded.section("replay");
+    for (name, before) in expected {
+        let (_, tensor) = found.iter().find(|(n, _)| *n == name).unwrap();
+        assert_eq!(bits(tensor), before, "{name}");
+    }
+    assert_eq!((found.len(), loaded.section("rep").len()), (5, 0));
+    let state = &loaded.manifest().state;
+    let mut resumed: Rng = serde_json::from_value(state["rng"].clone()).unwrap();
+    assert_eq!(resumed.uniform(), rng.uniform());
+    let back: Vec<f64> = serde_json::from_value(state["floats"].clone()).unwrap();
+    assert_eq!(back, floats);
+}
+
+#[test]
+fn a_save_replaces_the_checkpoint_before_it_and_nothing_else() {
+    let folder = Folder::new("replace");
+    let path = folder.checkpoint();
+    for seed in [1, 2, 3] {
+        checkpoint(seed).save(&path).unwrap();
+        assert_eq!(seed_at(&path), seed);
+    }
+    assert_eq!(folder.names(), ["run"]);
+
+    let notes = path.join("notes.txt");
+    fs::write(&notes, "mine").unwrap();
+    let new = checkpoint(4);
+    refused(new.save(&path), "notes.txt");
+    assert_eq!(fs::read_to_string(&notes).unwrap(), "mine");
+    assert_eq!(seed_at(&path), 3);
+
+    let file = folder.0.join("file");
+    fs::write(&file, "mine").unwrap();
+    refused(new.save(&file), "not a folder");
+    refused(new.save(file.join("inside")), "not a folder");
+    assert_eq!(fs::read_to_string(&file).unwrap(), "mine");
+    refused(new.save("/"), "doesn't end in a name");
+
+    let (empty, nested) = (folder.0.join("empty"), folder.0.join("new/nested"));
+    fs::create_dir(&empty).unwrap();
+    for path in [empty, nested] {
+        new.save(&path).unwrap();
+        assert_eq!(seed_at(&path), 4);
+    }
+}
+
+#[test]
+fn an_interrupted_save_leaves_a_whole_checkpoint() {
+    let folder = Folder::new("interrupted");
+    let path = folder.checkpoint();
+    checkpoint(1).save(&path).unwrap();
+    // Cut off while writing: half a folder lies beside the old checkpoint.
+    let partial = folder.0.join(".run.partial");
+    fs::create_dir(&partial).unwrap();
+    fs::write(partial.join("model.safetensors"), "half").unwrap();
+    assert_eq!(seed_at(&path), 1);
+    checkpoint(2).save(&path).unwrap();
+    assert_eq!(seed_at(&path), 2);
+    // Cut off between the two renames: the old one has been moved away.
+    fs::rename(&path, folder.0.join(".run.previous")).unwrap();
+    assert_eq!(seed_at(&path), 2);
+    checkpoint(3).save(&path).unwrap();
+    assert_eq!(seed_at(&path), 3);
+    assert_eq!(folder.names(), ["run"]);
+}
+
+#[test]
+fn damage_is_refused() {
+    let folder = Folder::new("damage");
+    let path = folder.checkpoint();
+    let (tensors, manifest) = (path.join("model.safetensors"), path.join("manifest.json"));
+    checkpoint(1).save(&path).unwrap();
+    let data = fs::read(&tensors).unwrap();
+    let text = fs::read_to_string(&manifest).unwrap();
+
+    for keep in [0, 1, data.len() / 2, data.len() - 1] {
+        fs::write(&tensors, &data[..keep]).unwrap();
+        refused(Checkpoint::load(&path), "bytes");
+    }
+    for position in [0, 9, data.len() / 2, data.len() - 1] {
+        let mut flipped = data.clone();
+        flipped[position] ^= 1;
+        fs::write(&tensors, &flipped).unwrap();
+        refused(Checkpoint::load(&path), "checksum");
+    }
+    fs::write(&tensors, &data).unwrap();
+    assert_eq!(seed_at(&path), 1);
+
+    let changed = |from: &str, to: &str| {
+        assert!(text.contains(from), "{text}");
+        fs::write(&manifest, text.replace(from, to)).unwrap();
+        Checkpoint::load(&path)
+    };
+    refused(changed("\"step\": 1", "\"step\": 2"), "checksum");
+    refused(
+        changed("\"format\": 1", "\"format\": 2"),
+        "checkpoint format 2",
+    );
+    refused(changed("\"format\": 1", "\"other\": 1"), "format");
+    refused(changed("}", ""), "not the manifest");
+    fs::remove_file(&manifest).unwrap();
+    refused(Checkpoint::load(&path), "manifest.json");
+    fs::write(&manifest, &text).unwrap();
+    fs::remove_file(&tensors).unwrap();
+    refused(Checkpoint::load(&path), "model.safetensors");
+    refused(Checkpoint::load(folder.0.join("nowhere")), "nowhere");
+}
+
+#[test]
+fn another_model_is_refused_and_left_as_it_is() {
+    let folder = Folder::new("other-model");
+    checkpoint(1).save(folder.checkpoint()).unwrap();
+    let saved = Checkpoint::load(folder.checkpoint()).unwrap();
+    let mut rng = Rng::seeded(0);
+
+    let wider = model(2, 5);
+    let shapes = "it has `layer.weight` [4, 3] F32, the model `layer.weight` [5, 3] F32";
+    refused(saved.restore(&wider), shapes);
+    assert_eq!(values(&wider), values(&model(2, 5)));
+
+    let mut more = model(2, 4);
+    let _ = more.scope(&mut rng).constant("extra", &[1], 0.0);
+    refused(saved.restore(&more), "it lacks `extra` [1] F32");
+    let empty = Parameters::new(Device::Cpu, Kind::Float);
+    refused(saved.restore(&empty), "the model lacks it");
+
+    for (kind, expected) in [(Kind::Double, "F64"), (Kind::Float, "another order")] {
+        let mut other = Parameters::new(Device::Cpu, kind);
+        let mut scope = other.scope(&mut rng);
+        let _ = scope.constant("log_z", &[], 0.0);
+        let _ = scope.constant("layer.weight", &[4, 3], 0.0);
+        refused(saved.restore(&other), expected);
+    }
+}
+
+#[test]
+fn a_model_that_is_not_finite_never_replaces_a_good_one() {
+    let folder = Folder::new("not-finite");
+    checkpoint(1).save(folder.checkpoint()).unwrap();
+    let broken = model(2, 4);
+    tch::no_grad(|| {
+        let weight = &broken.iter().next().unwrap().tensor;
+        let _ = weight.get(1).fill_(f64::NAN);
+    });
+    let new = Checkpoint::new(&broken, 2, Value::Null).unwrap();
+    refused(new.save(folder.checkpoint()), "`layer.weight` isn't finite");
+    assert_eq!(seed_at(&folder.checkpoint()), 1);
+    // Nor is it restored, wherever it comes from.
+    let good = model(3, 4);
+    refused(new.restore(&good), "isn't finite");
+    assert_eq!(values(&good), values(&model(3, 4)));
+}
+
+#[test]
+fn tensors_that_cannot_be_told_apart_or_written_are_refused() {
+    let folder = Folder::new("sections");
+    let one = |kind| vec![("x".to_owned(), Tensor::zeros([2], (kind, Device::Cpu)))];
+    let twice = checkpoint(1).with("a", one(Kind::Float));
+    let twice = twice.with("a", one(Kind::Float));
+    refused(twice.save(folder.checkpoint()), "`a/x`");
+    let half = checkpoint(1).with("a", one(Kind::Half));
+    refused(half.save(folder.checkpoint()), "Half");
+    assert!(folder.names().is_empty());
+}

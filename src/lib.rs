@@ -1,13 +1,17 @@
 //! gfn
 
+pub mod dist;
 pub mod env;
 pub mod error;
+pub mod graph;
 pub mod nn;
+pub mod objective;
+pub mod policy;
 pub mod rng;
+pub mod sampler;
+pub mod score;
 pub mod train;
+pub mod trajectory;
 
 pub use error::{Error, Result};
 pub use rng::Rng;
-pub mod dist;
-pub mod graph;
-pub mod trajectory;

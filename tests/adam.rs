@@ -1,10 +1,6 @@
 //! The optimiser against the formula in f64, libtorch's own, and bad gradients.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test fails by panicking, in its helpers too"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
 
 use gfn::{
     Error, Rng,
@@ -15,8 +11,7 @@ use tch::{Device, Kind, Tensor, nn::OptimizerConfig};
 
 fn values(parameters: &Parameters) -> Vec<f64> {
     let flat = parameters.iter().map(|p| p.tensor.detach().reshape([-1]));
-    flat.flat_map(|t| Vec::<f64>::try_from(t.to_kind(Kind::Double)).unwrap())
-        .collect()
+    flat.flat_map(|t| Vec::<f64>::try_from(t.to_kind(Kind::Double)).unwrap()).collect()
 }
 
 fn model(kind: Kind) -> Parameters {
@@ -50,11 +45,7 @@ fn reference(steps: i32, config: &AdamConfig) -> (Vec<f64>, Vec<f64>) {
         let clip = config.max_norm.map_or(1.0, |max| (max / norm).min(1.0));
         norms.push(norm);
         for i in 0..n {
-            let (lr, decay) = if i == n - 1 {
-                (config.log_z_lr, 0.0)
-            } else {
-                (config.lr, config.weight_decay)
-            };
+            let (lr, decay) = if i == n - 1 { (config.log_z_lr, 0.0) } else { (config.lr, config.weight_decay) };
             let g = g[i] * clip;
             m[i] = config.beta1 * m[i] + (1.0 - config.beta1) * g;
             v[i] = config.beta2 * v[i] + (1.0 - config.beta2) * g * g;
@@ -75,16 +66,8 @@ fn largest_difference(a: &[f64], b: &[f64]) -> f64 {
 
 #[test]
 fn fifty_steps_equal_the_formula_in_both_kinds() {
-    let plain = AdamConfig {
-        lr: 1e-2,
-        log_z_lr: 5e-2,
-        ..AdamConfig::default()
-    };
-    let full = AdamConfig {
-        weight_decay: 0.1,
-        max_norm: Some(20.0),
-        ..plain
-    };
+    let plain = AdamConfig { lr: 1e-2, log_z_lr: 5e-2, ..AdamConfig::default() };
+    let full = AdamConfig { weight_decay: 0.1, max_norm: Some(20.0), ..plain };
     for config in [plain, full] {
         let (expected, norms) = reference(50, &config);
         for (kind, bound) in [(Kind::Float, 1e-6), (Kind::Double, 1e-12)] {
@@ -116,15 +99,9 @@ fn fifty_steps_equal_libtorch() {
     let mine = ours.scope(&mut rng).normal("x", &[11, 5], 1.0);
     let mut theirs = module.root().var("x", &[11, 5], tch::nn::Init::Const(0.0));
     tch::no_grad(|| theirs.copy_(&mine));
-    let config = AdamConfig {
-        lr: 1e-2,
-        weight_decay: 0.05,
-        ..AdamConfig::default()
-    };
+    let config = AdamConfig { lr: 1e-2, weight_decay: 0.05, ..AdamConfig::default() };
     let mut adam = Adam::new(&ours, config).unwrap();
-    let mut other = tch::nn::adamw(0.9, 0.999, 0.05)
-        .build(&module, 1e-2)
-        .unwrap();
+    let mut other = tch::nn::adamw(0.9, 0.999, 0.05).build(&module, 1e-2).unwrap();
     for _ in 0..50 {
         let shift = rng.normal();
         for x in [&mine, &theirs] {
@@ -232,15 +209,10 @@ fn a_state_that_does_not_fit_is_refused() {
     backward(&parameters, &mut Rng::seeded(0));
     adam.step().unwrap();
     let good = adam.state().unwrap();
-    let copy =
-        || -> Vec<(String, Tensor)> { good.iter().map(|(n, t)| (n.clone(), t.copy())).collect() };
+    let copy = || -> Vec<(String, Tensor)> { good.iter().map(|(n, t)| (n.clone(), t.copy())).collect() };
     let cases: [(usize, Option<Tensor>, &str); 5] = [
         (1, None, "`m/w`"),
-        (
-            1,
-            Some(Tensor::zeros([7], (Kind::Float, Device::Cpu))),
-            "[7]",
-        ),
+        (1, Some(Tensor::zeros([7], (Kind::Float, Device::Cpu))), "[7]"),
         (2, Some(good[2].1.to_kind(Kind::Double)), "Double"),
         (3, Some(&good[3].1 * f64::NAN), "finite"),
         (0, Some(Tensor::from_slice(&[1i64, -1, 0])), "-1"),

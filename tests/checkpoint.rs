@@ -1,10 +1,6 @@
 //! Checkpoints: round trips, damage, other models, interrupted saves.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::panic,
-    reason = "a test fails by panicking, in its helpers too"
-)]
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
 
 use std::{
     fs,
@@ -219,10 +215,7 @@ fn damage_is_refused() {
         Checkpoint::load(&path)
     };
     refused(changed("\"step\": 1", "\"step\": 2"), "checksum");
-    refused(
-        changed("\"format\": 1", "\"format\": 2"),
-        "checkpoint format 2",
-    );
+    refused(changed("\"format\": 1", "\"format\": 2"), "checkpoint format 2");
     refused(changed("\"format\": 1", "\"other\": 1"), "format");
     refused(changed("}", ""), "not the manifest");
     fs::remove_file(&manifest).unwrap();

@@ -5,14 +5,13 @@ use tch::{Device, Tensor};
 
 use super::states::MIN_GRAPHS_PER_THREAD;
 use super::{GraphSchema, GraphState, GraphStates};
-use crate::env::Rows;
 
 /// A minibatch of graphs, concatenated: node and edge rows of all graphs one after another, with offsets.
 ///
 /// `N` is the number of nodes, `E` of directed messages, `B` of graphs. Undirected edges are stored in both directions, one
 /// behind the other, and count as one row of logits. Edges come in the order of [`GraphState::edges`].
 #[derive(Debug)]
-pub struct GraphBatch {
+pub struct GraphBatch<'a> {
     /// Class of each node, `[N]`.
     pub node_classes: Tensor,
     /// Attributes of each node, `[N, K]`, 0 for unset.
@@ -45,7 +44,7 @@ pub struct GraphBatch {
     pub edge_ptr: Vec<usize>,
     /// Whether edges have a direction.
     pub directed: bool,
-    states: GraphStates,
+    states: &'a GraphStates,
 }
 
 /// Neighbour lists: those of node `i` are `neighbours[offsets[i]..offsets[i + 1]]`.
@@ -68,10 +67,10 @@ struct Part {
     edge_attributes: Vec<i64>,
 }
 
-impl GraphBatch {
+impl<'a> GraphBatch<'a> {
     /// Encodes a batch of graphs on a device.
     #[must_use]
-    pub fn new(schema: &GraphSchema, states: &GraphStates, conditions: Option<&Tensor>, device: Device) -> Self {
+    pub fn new(schema: &GraphSchema, states: &'a GraphStates, conditions: Option<&Tensor>, device: Device) -> Self {
         let graphs = states.graphs();
         let n_nodes: Vec<usize> = graphs.iter().map(GraphState::n_nodes).collect();
         let node_ptr = offsets(n_nodes.iter().copied());
@@ -115,7 +114,8 @@ impl GraphBatch {
             let rows = values.chunks_exact(columns.max(1));
             rows.flat_map(|row| std::iter::repeat_n(row, messages_per_edge as usize)).flatten().copied().collect()
         };
-        let endpoints = |from: &[i64], to: &[i64]| Tensor::from_slice(&[from, to].concat()).view([2, -1]).to_device(device);
+        let endpoints =
+            |from: &[i64], to: &[i64]| Tensor::from_slice(&[from, to].concat()).view([2, -1]).to_device(device);
         Self {
             node_classes: tensor(&part.classes),
             node_attributes: table(&part.attributes, schema.node_attributes.len()),
@@ -136,7 +136,7 @@ impl GraphBatch {
             node_ptr,
             edge_ptr,
             directed,
-            states: states.clone(),
+            states,
         }
     }
 

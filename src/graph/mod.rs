@@ -1,6 +1,7 @@
 //! Graphs.
 
 mod action;
+mod batch;
 mod bits;
 mod canonical;
 mod env;
@@ -13,6 +14,8 @@ pub use action::{
     ActionKind, ActionSet, AddEdge, AddNode, Anchor, Connectivity, Exit, GraphActionType, Head, Move, Placement,
     RemoveEdge, RemoveEdgeAttr, RemoveNode, RemoveNodeAttr, Reversed, Semantics, SetEdgeAttr, SetNodeAttr,
 };
+pub(crate) use batch::sum_rows;
+pub use batch::{Csr, GraphBatch};
 pub use bits::BitRows;
 pub use env::{BackwardRule, GraphEnv, GraphSchema};
 pub use state::{GraphKind, GraphState};

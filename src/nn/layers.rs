@@ -7,9 +7,7 @@ use tch::Tensor;
 use super::Scope;
 
 /// A non-linearity, applied to each element.
-#[derive(
-    Clone, Copy, PartialEq, Eq, Hash, Debug, Default, serde::Serialize, serde::Deserialize,
-)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, serde::Serialize, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Activation {
     /// `max(x, 0)`.
@@ -60,10 +58,7 @@ impl Linear {
 
     /// A linear layer without a bias, for one that is followed by a norm or whose outputs are summed.
     pub fn without_bias(scope: &mut Scope<'_>, inputs: i64, outputs: i64) -> Self {
-        Self {
-            weight: scope.uniform("weight", &[outputs, inputs], bound(inputs)),
-            bias: None,
-        }
+        Self { weight: scope.uniform("weight", &[outputs, inputs], bound(inputs)), bias: None }
     }
 
     /// `[rows, inputs]` to `[rows, outputs]`; leading dimensions beyond one are kept.
@@ -99,22 +94,13 @@ impl LayerNorm {
 
     /// With a learned `weight` (starts at 1) and `bias` (starts at 0), both `[width]`.
     pub fn new(scope: &mut Scope<'_>, width: i64) -> Self {
-        let affine = (
-            scope.constant("weight", &[width], 1.0),
-            scope.constant("bias", &[width], 0.0),
-        );
-        Self {
-            width,
-            affine: Some(affine),
-        }
+        let affine = (scope.constant("weight", &[width], 1.0), scope.constant("bias", &[width], 0.0));
+        Self { width, affine: Some(affine) }
     }
 
     /// Without parameters.
     pub fn plain(width: i64) -> Self {
-        Self {
-            width,
-            affine: None,
-        }
+        Self { width, affine: None }
     }
 
     /// `[rows, width]` to `[rows, width]`.
@@ -138,11 +124,7 @@ pub struct MlpConfig {
 impl Default for MlpConfig {
     /// Two hidden layers of 256 with ReLU and no norm.
     fn default() -> Self {
-        Self {
-            hidden: vec![256, 256],
-            activation: Activation::Relu,
-            layer_norm: false,
-        }
+        Self { hidden: vec![256, 256], activation: Activation::Relu, layer_norm: false }
     }
 }
 
@@ -174,18 +156,12 @@ impl Mlp {
         for (i, &next) in config.hidden.iter().enumerate() {
             let mut layer = scope.sub(&i.to_string());
             let linear = Linear::new(&mut layer, width, next);
-            let norm = config
-                .layer_norm
-                .then(|| LayerNorm::new(&mut layer.sub("norm"), next));
+            let norm = config.layer_norm.then(|| LayerNorm::new(&mut layer.sub("norm"), next));
             hidden.push((linear, norm));
             width = next;
         }
         let output = Linear::new(&mut scope.sub(&hidden.len().to_string()), width, outputs);
-        Self {
-            hidden,
-            output,
-            activation: config.activation,
-        }
+        Self { hidden, output, activation: config.activation }
     }
 
     /// `[rows, inputs]` to `[rows, outputs]`.
@@ -211,9 +187,7 @@ pub struct Embedding {
 impl Embedding {
     /// A table for classes `0..classes`.
     pub fn new(scope: &mut Scope<'_>, classes: i64, width: i64) -> Self {
-        Self {
-            weight: scope.normal("weight", &[classes, width], 1.0),
-        }
+        Self { weight: scope.normal("weight", &[classes, width], 1.0) }
     }
 
     /// The vectors of i64 classes: `[rows]` to `[rows, width]`. A class outside the table panics in libtorch.
@@ -251,10 +225,7 @@ mod tests {
         let x = input();
         let expected = x.matmul(&with.weight.tr()) + with.bias().unwrap();
         assert!(close(&with.forward(&x), &expected));
-        assert!(close(
-            &without.forward(&x),
-            &x.matmul(&without.weight().tr())
-        ));
+        assert!(close(&without.forward(&x), &x.matmul(&without.weight().tr())));
         assert_eq!(p.count(), 4 * 3 + 4 + 4 * 3);
         let largest = with.weight.abs().max().double_value(&[]);
         assert!(largest <= 1.0 / 3f64.sqrt(), "{largest}");
@@ -266,9 +237,7 @@ mod tests {
         let affine = LayerNorm::new(&mut p.scope(&mut rng), 3);
         let x = input();
         let mean = x.mean_dim([1i64].as_slice(), true, Kind::Double);
-        let var = (&x - &mean)
-            .square()
-            .mean_dim([1i64].as_slice(), true, Kind::Double);
+        let var = (&x - &mean).square().mean_dim([1i64].as_slice(), true, Kind::Double);
         let expected = (&x - mean) / (var + 1e-5).sqrt();
         assert!(close(&LayerNorm::plain(3).forward(&x), &expected));
         tch::no_grad(|| {
@@ -282,11 +251,7 @@ mod tests {
     #[test]
     fn a_perceptron_is_its_layers_in_order() {
         let (mut p, mut rng) = (Parameters::new(Device::Cpu, Kind::Double), Rng::seeded(2));
-        let config = MlpConfig {
-            hidden: vec![5, 4],
-            activation: Activation::Tanh,
-            layer_norm: true,
-        };
+        let config = MlpConfig { hidden: vec![5, 4], activation: Activation::Tanh, layer_norm: true };
         let mlp = Mlp::new(&mut p.scope(&mut rng).sub("m"), 3, 2, &config);
         let names: Vec<_> = p.iter().map(|p| p.name.as_str()).collect();
         let expected = [
@@ -303,12 +268,8 @@ mod tests {
         ];
         assert_eq!(names, expected);
         let t: Vec<_> = p.iter().map(|p| p.tensor.shallow_clone()).collect();
-        let h = (input().matmul(&t[0].tr()) + &t[1])
-            .layer_norm([5], Some(&t[2]), Some(&t[3]), 1e-5, true)
-            .tanh();
-        let h = (h.matmul(&t[4].tr()) + &t[5])
-            .layer_norm([4], Some(&t[6]), Some(&t[7]), 1e-5, true)
-            .tanh();
+        let h = (input().matmul(&t[0].tr()) + &t[1]).layer_norm([5], Some(&t[2]), Some(&t[3]), 1e-5, true).tanh();
+        let h = (h.matmul(&t[4].tr()) + &t[5]).layer_norm([4], Some(&t[6]), Some(&t[7]), 1e-5, true).tanh();
         let expected = h.matmul(&t[8].tr()) + &t[9];
         assert!(close(&mlp.forward(&input()), &expected));
     }
@@ -319,22 +280,13 @@ mod tests {
         for (activation, expected) in [
             (Activation::Relu, [0.0, 2.0]),
             (Activation::LeakyRelu, [-0.01, 2.0]),
-            (
-                Activation::Gelu,
-                [-0.158_655_253_931_457_07, 1.954_499_736_103_641_8],
-            ),
-            (
-                Activation::Silu,
-                [-1.0 / (1.0 + 1f64.exp()), 2.0 / (1.0 + (-2f64).exp())],
-            ),
+            (Activation::Gelu, [-0.158_655_253_931_457_07, 1.954_499_736_103_641_8]),
+            (Activation::Silu, [-1.0 / (1.0 + 1f64.exp()), 2.0 / (1.0 + (-2f64).exp())]),
             (Activation::Tanh, [(-1f64).tanh(), 2f64.tanh()]),
             (Activation::Elu, [(-1f64).exp() - 1.0, 2.0]),
         ] {
             let got = activation.apply(&x);
-            assert!(
-                close(&got, &Tensor::from_slice(&expected)),
-                "{activation:?}"
-            );
+            assert!(close(&got, &Tensor::from_slice(&expected)), "{activation:?}");
         }
     }
 

@@ -1,9 +1,18 @@
-//! Networks: the parameters that are trained, and the layers that estimators are built from.
+//! Networks: the parameters that are trained, the layers that estimators are built from, and the graph networks.
 
+mod conv;
+mod graph_net;
+mod heads;
 mod layers;
+mod log_z;
+mod node_values;
+mod pairs;
 mod parameters;
 mod scope;
 
+pub use conv::ConvKind;
+pub use graph_net::{BackwardPolicy, GraphNet, GraphNetConfig};
 pub use layers::{Activation, Embedding, LayerNorm, Linear, Mlp, MlpConfig};
+pub use log_z::LogZ;
 pub use parameters::{Group, Parameter, Parameters};
 pub use scope::Scope;

@@ -30,11 +30,7 @@ pub struct Parameter {
 impl Clone for Parameter {
     /// The same tensor under the same name: values and gradient stay shared.
     fn clone(&self) -> Self {
-        Self {
-            name: self.name.clone(),
-            tensor: self.tensor.shallow_clone(),
-            group: self.group,
-        }
+        Self { name: self.name.clone(), tensor: self.tensor.shallow_clone(), group: self.group }
     }
 }
 
@@ -210,11 +206,7 @@ impl Parameters {
 
     pub(super) fn push(&mut self, name: String, tensor: Tensor, group: Group) {
         if self.names.insert(name.clone()) {
-            let parameter = Parameter {
-                name,
-                tensor,
-                group,
-            };
+            let parameter = Parameter { name, tensor, group };
             self.list.push(parameter);
         } else {
             self.keep(Mistake::Duplicate(name));
@@ -235,11 +227,7 @@ fn same_storage(a: &Tensor, b: &Tensor) -> bool {
 }
 
 pub(super) fn join(prefix: &str, name: &str) -> String {
-    if prefix.is_empty() {
-        name.to_owned()
-    } else {
-        format!("{prefix}.{name}")
-    }
+    if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") }
 }
 
 #[cfg(test)]
@@ -261,18 +249,9 @@ mod tests {
         assert_eq!(b, b64.to_kind(Kind::Float));
         let bound = a64.abs().max().double_value(&[]);
         assert!((0.49..=0.5).contains(&bound), "bound {bound}");
-        let (mean, std) = (
-            b64.mean(Kind::Double).double_value(&[]),
-            b64.std(true).double_value(&[]),
-        );
-        assert!(
-            mean.abs() < 0.3 && (std - 2.0).abs() < 0.2,
-            "mean {mean}, std {std}"
-        );
-        assert!(
-            p.iter()
-                .all(|p| p.tensor.requires_grad() && p.tensor.is_leaf())
-        );
+        let (mean, std) = (b64.mean(Kind::Double).double_value(&[]), b64.std(true).double_value(&[]));
+        assert!(mean.abs() < 0.3 && (std - 2.0).abs() < 0.2, "mean {mean}, std {std}");
+        assert!(p.iter().all(|p| p.tensor.requires_grad() && p.tensor.is_leaf()));
         assert_eq!(p.count(), 2000);
     }
 
@@ -294,11 +273,7 @@ mod tests {
         let _ = conv.group(Group::LogZ).sub("z").constant("w", &[], 0.0);
         let _ = conv.constant("w", &[1], 0.0);
         let got: Vec<_> = p.iter().map(|p| (p.name.as_str(), p.group)).collect();
-        let expected = [
-            ("conv0.mlp.w", Group::Network),
-            ("conv0.z.w", Group::LogZ),
-            ("conv0.w", Group::Network),
-        ];
+        let expected = [("conv0.mlp.w", Group::Network), ("conv0.z.w", Group::LogZ), ("conv0.w", Group::Network)];
         assert_eq!(got, expected);
     }
 

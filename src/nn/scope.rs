@@ -18,12 +18,7 @@ pub struct Scope<'a> {
 
 impl<'a> Scope<'a> {
     pub(super) fn root(parameters: &'a mut Parameters, rng: &'a mut Rng) -> Self {
-        Self {
-            parameters,
-            rng,
-            prefix: String::new(),
-            group: Group::Network,
-        }
+        Self { parameters, rng, prefix: String::new(), group: Group::Network }
     }
     /// A scope inside this one: its parameters are named `prefix.name....`.
     pub fn sub(&mut self, name: &str) -> Scope<'_> {
@@ -37,12 +32,7 @@ impl<'a> Scope<'a> {
 
     /// The same scope, building parameters of another group.
     pub fn group(&mut self, group: Group) -> Scope<'_> {
-        Scope {
-            prefix: self.prefix.clone(),
-            parameters: &mut *self.parameters,
-            rng: &mut *self.rng,
-            group,
-        }
+        Scope { prefix: self.prefix.clone(), parameters: &mut *self.parameters, rng: &mut *self.rng, group }
     }
 
     /// The device that parameters are built on.
@@ -70,12 +60,7 @@ impl<'a> Scope<'a> {
         self.build(name, shape, |rng| std * rng.normal())
     }
 
-    fn build(
-        &mut self,
-        name: &str,
-        shape: &[i64],
-        mut draw: impl FnMut(&mut Rng) -> f64,
-    ) -> Tensor {
+    fn build(&mut self, name: &str, shape: &[i64], mut draw: impl FnMut(&mut Rng) -> f64) -> Tensor {
         let name = join(&self.prefix, name);
         let mut sizes = shape.to_vec();
         if shape.iter().any(|&size| size < 1) {

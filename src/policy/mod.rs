@@ -3,7 +3,7 @@
 mod graph;
 mod uniform;
 
-pub use graph::{GraphNetwork, GraphPolicy};
+pub use graph::{GraphNetwork, GraphOutput, GraphPolicy};
 pub use uniform::UniformPolicy;
 
 use tch::Tensor;

@@ -33,15 +33,7 @@ pub struct AdamConfig {
 impl Default for AdamConfig {
     /// Learning rates 1e-3 and 1e-1, betas 0.9 and 0.999, eps 1e-8, no weight decay, no clipping.
     fn default() -> Self {
-        Self {
-            lr: 1e-3,
-            log_z_lr: 1e-1,
-            beta1: 0.9,
-            beta2: 0.999,
-            eps: 1e-8,
-            weight_decay: 0.0,
-            max_norm: None,
-        }
+        Self { lr: 1e-3, log_z_lr: 1e-1, beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay: 0.0, max_norm: None }
     }
 }
 
@@ -53,11 +45,7 @@ impl AdamConfig {
             if ok {
                 return Ok(());
             }
-            Err(Error::Config {
-                setting,
-                got: got.to_string(),
-                expected,
-            })
+            Err(Error::Config { setting, got: got.to_string(), expected })
         }
         let rate = |x: f64| x.is_finite() && x >= 0.0;
         let positive = |x: f64| x.is_finite() && x > 0.0;
@@ -145,10 +133,7 @@ impl Adam {
             steps: 0,
             moments: Moments::zeros(&parameter.tensor),
         });
-        Ok(Self {
-            config,
-            slots: slots.collect(),
-        })
+        Ok(Self { config, slots: slots.collect() })
     }
 
     /// The settings, with the learning rates as last set.
@@ -161,11 +146,7 @@ impl Adam {
     /// # Errors
     /// [`Error::Config`] if one is negative or not finite; both stay as they were then.
     pub fn set_lr(&mut self, lr: f64, log_z_lr: f64) -> Result<()> {
-        let config = AdamConfig {
-            lr,
-            log_z_lr,
-            ..self.config
-        };
+        let config = AdamConfig { lr, log_z_lr, ..self.config };
         config.check()?;
         self.config = config;
         Ok(())
@@ -293,18 +274,13 @@ impl Adam {
             let v = get(&format!("v/{name}"), &tensor.size(), tensor.kind())?;
             loaded.push(match slot.moments {
                 Moments::Host(..) => Moments::Host(host(m)?, host(v)?),
-                Moments::Device(..) => Moments::Device(
-                    m.f_to_device(tensor.device())?.copy(),
-                    v.f_to_device(tensor.device())?.copy(),
-                ),
+                Moments::Device(..) => {
+                    Moments::Device(m.f_to_device(tensor.device())?.copy(), v.f_to_device(tensor.device())?.copy())
+                }
             });
         }
         if state.len() != 2 * self.slots.len() + 1 {
-            return Err(wrong(format!(
-                "{} tensors for {} parameters",
-                state.len(),
-                self.slots.len()
-            )));
+            return Err(wrong(format!("{} tensors for {} parameters", state.len(), self.slots.len())));
         }
         for ((slot, moments), steps) in self.slots.iter_mut().zip(loaded).zip(steps) {
             slot.moments = moments;
@@ -316,20 +292,13 @@ impl Adam {
 
 /// A sparse gradient (an embedding's) with its duplicates summed; any other as it is.
 fn dense(grad: &Tensor) -> Result<Tensor> {
-    if grad.is_sparse() {
-        Ok(grad.f_to_dense(None, false)?)
-    } else {
-        Ok(grad.shallow_clone())
-    }
+    if grad.is_sparse() { Ok(grad.f_to_dense(None, false)?) } else { Ok(grad.shallow_clone()) }
 }
 
 /// The elements of an f32 tensor, row by row.
 fn host(tensor: &Tensor) -> Result<Vec<f32>> {
     let mut out = vec![0.0; tensor.numel()];
-    tensor
-        .f_to_device(Device::Cpu)?
-        .f_contiguous()?
-        .f_copy_data(&mut out, tensor.numel())?;
+    tensor.f_to_device(Device::Cpu)?.f_contiguous()?.f_copy_data(&mut out, tensor.numel())?;
     Ok(out)
 }
 
@@ -350,11 +319,7 @@ impl Slot {
             return None;
         }
         let grad = tensor.grad();
-        if grad.defined() {
-            Some(grad)
-        } else {
-            (self.steps > 0).then(|| tensor.zeros_like())
-        }
+        if grad.defined() { Some(grad) } else { (self.steps > 0).then(|| tensor.zeros_like()) }
     }
 
     fn update(&mut self, mut grad: Tensor, config: &AdamConfig, clip: f64) -> Result<()> {
@@ -376,13 +341,12 @@ impl Slot {
         let parameter = &mut self.parameter.tensor;
         match &mut self.moments {
             Moments::Host(m, v) => {
-                let done =
-                    raw::write(parameter, &mut grad, |p, g| rule.apply(p, g, m, v)).or_else(|| {
-                        // A sparse or strided gradient: work on a dense copy, clear the original.
-                        let mut copy = dense(&grad).ok()?.f_contiguous().ok()?;
-                        let _ = grad.f_zero_().ok()?;
-                        raw::write(parameter, &mut copy, |p, g| rule.apply(p, g, m, v))
-                    });
+                let done = raw::write(parameter, &mut grad, |p, g| rule.apply(p, g, m, v)).or_else(|| {
+                    // A sparse or strided gradient: work on a dense copy, clear the original.
+                    let mut copy = dense(&grad).ok()?.f_contiguous().ok()?;
+                    let _ = grad.f_zero_().ok()?;
+                    raw::write(parameter, &mut copy, |p, g| rule.apply(p, g, m, v))
+                });
                 done.ok_or_else(|| Error::Config {
                     setting: "a parameter of the optimiser",
                     got: format!("`{}` ({parameter:?})", self.parameter.name),

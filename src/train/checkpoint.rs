@@ -16,7 +16,8 @@ const TENSORS: &str = "model.safetensors";
 const MANIFEST: &str = "manifest.json";
 const WRITE_REMEDY: &str = "check that the folder can be written to and that the disk isn't full; \
                             a checkpoint that was there before is untouched";
-const READ_REMEDY: &str = "give the folder of a checkpoint (with `manifest.json` and `model.safetensors`) that you may read";
+const READ_REMEDY: &str =
+    "give the folder of a checkpoint (with `manifest.json` and `model.safetensors`) that you may read";
 
 /// Everything that a run needs to go on: the model's parameters, further tensors by section (the optimiser's moments,
 /// a replay buffer's arrays), and a JSON state (random stream, settings, counters).
@@ -66,24 +67,16 @@ impl Checkpoint {
         let manifest = Manifest::new(parameters, step, state)?;
         let values = no_grad(|| {
             let copies = parameters.iter();
-            copies
-                .map(|p| (p.name.clone(), p.tensor.detach().copy()))
-                .collect()
+            copies.map(|p| (p.name.clone(), p.tensor.detach().copy())).collect()
         });
-        let new = Self {
-            manifest,
-            tensors: Vec::new(),
-            path: PathBuf::new(),
-        };
+        let new = Self { manifest, tensors: Vec::new(), path: PathBuf::new() };
         Ok(new.with("model", values))
     }
 
     /// Adds named tensors as a section of their own. Tensors are shared, not copied, until they are saved.
     #[must_use]
     pub fn with(mut self, section: &str, tensors: Vec<(String, Tensor)>) -> Self {
-        let named = tensors
-            .into_iter()
-            .map(|(name, t)| (format!("{section}/{name}"), t));
+        let named = tensors.into_iter().map(|(name, t)| (format!("{section}/{name}"), t));
         self.tensors.extend(named);
         self
     }
@@ -97,9 +90,7 @@ impl Checkpoint {
     pub fn section(&self, section: &str) -> Vec<(String, Tensor)> {
         let inside = |name: &str| Some(name.strip_prefix(section)?.strip_prefix('/')?.to_owned());
         let tensors = self.tensors.iter();
-        tensors
-            .filter_map(|(name, t)| Some((inside(name)?, t.shallow_clone())))
-            .collect()
+        tensors.filter_map(|(name, t)| Some((inside(name)?, t.shallow_clone()))).collect()
     }
 
     /// Copies the parameters' values into a model that has the same names, shapes and kinds.
@@ -114,18 +105,13 @@ impl Checkpoint {
         let mut found = Vec::with_capacity(saved.len());
         for parameter in parameters {
             let value = saved.iter().find(|(name, _)| *name == parameter.name);
-            let fits = |t: &Tensor| {
-                t.size() == parameter.tensor.size() && t.kind() == parameter.tensor.kind()
-            };
+            let fits = |t: &Tensor| t.size() == parameter.tensor.size() && t.kind() == parameter.tensor.kind();
             match value {
                 Some((_, value)) if fits(value) => found.push(value),
                 _ => {
                     return Err(file_error(
                         &self.path,
-                        format!(
-                            "no tensor fits parameter `{}`, which the manifest lists",
-                            parameter.name
-                        ),
+                        format!("no tensor fits parameter `{}`, which the manifest lists", parameter.name),
                         "the checkpoint is damaged: use another one",
                     ));
                 }
@@ -150,8 +136,7 @@ impl Checkpoint {
         check_target(path)?;
         let data = self.serialise(path)?;
         let manifest = self.manifest.sealed(&data, path)?;
-        let text = serde_json::to_vec_pretty(&manifest)
-            .map_err(|e| file_error(path, e.to_string(), WRITE_REMEDY))?;
+        let text = serde_json::to_vec_pretty(&manifest).map_err(|e| file_error(path, e.to_string(), WRITE_REMEDY))?;
         replace(path, &[(TENSORS, &data), (MANIFEST, &text)])
             .map_err(|e| file_error(path, format!("can't be written ({e})"), WRITE_REMEDY))
     }
@@ -165,40 +150,26 @@ impl Checkpoint {
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let asked = path.as_ref();
         let previous = sibling(asked, "previous");
-        let path = if !asked.exists() && previous.exists() {
-            previous
-        } else {
-            asked.to_owned()
-        };
-        let read = |file: PathBuf| {
-            fs::read(&file)
-                .map_err(|e| file_error(&file, format!("can't be read ({e})"), READ_REMEDY))
-        };
+        let path = if !asked.exists() && previous.exists() { previous } else { asked.to_owned() };
+        let read =
+            |file: PathBuf| fs::read(&file).map_err(|e| file_error(&file, format!("can't be read ({e})"), READ_REMEDY));
         let file = path.join(MANIFEST);
         let manifest = Manifest::parse(&read(file.clone())?, &file)?;
 
         let file = path.join(TENSORS);
-        let metadata = fs::metadata(&file)
-            .map_err(|e| file_error(&file, format!("can't be read ({e})"), READ_REMEDY))?;
+        let metadata =
+            fs::metadata(&file).map_err(|e| file_error(&file, format!("can't be read ({e})"), READ_REMEDY))?;
         if metadata.len() != manifest.bytes {
             return Err(file_error(
                 &file,
-                format!(
-                    "{} bytes, the manifest says {}",
-                    metadata.len(),
-                    manifest.bytes
-                ),
+                format!("{} bytes, the manifest says {}", metadata.len(), manifest.bytes),
                 "the file was cut off or belongs to another manifest: use another checkpoint",
             ));
         }
         let data = read(file.clone())?;
         manifest.check_bytes(&data, &file)?;
         let tensors = deserialise(&data, &file)?;
-        Ok(Self {
-            manifest,
-            tensors,
-            path,
-        })
+        Ok(Self { manifest, tensors, path })
     }
 
     fn check_finite(&self, tensors: &[(String, Tensor)]) -> Result<()> {
@@ -242,12 +213,9 @@ impl Checkpoint {
             let shape: Vec<usize> = host.size().iter().map(|&size| size as usize).collect();
             buffers.push((name, dtype, shape, bytes));
         }
-        let views = buffers.iter().map(|(name, dtype, shape, bytes)| {
-            Ok((
-                name.as_str(),
-                TensorView::new(*dtype, shape.clone(), bytes)?,
-            ))
-        });
+        let views = buffers
+            .iter()
+            .map(|(name, dtype, shape, bytes)| Ok((name.as_str(), TensorView::new(*dtype, shape.clone(), bytes)?)));
         let views: std::result::Result<Vec<_>, safetensors::SafeTensorError> = views.collect();
         views
             .and_then(|views| safetensors::serialize(views, None))
@@ -256,15 +224,9 @@ impl Checkpoint {
 }
 
 fn deserialise(data: &[u8], path: &Path) -> Result<Vec<(String, Tensor)>> {
-    let refuse = |problem: String| {
-        file_error(
-            path,
-            problem,
-            "the file wasn't written by this library: use another checkpoint",
-        )
-    };
-    let file = SafeTensors::deserialize(data)
-        .map_err(|e| refuse(format!("not a file of safetensors ({e})")))?;
+    let refuse =
+        |problem: String| file_error(path, problem, "the file wasn't written by this library: use another checkpoint");
+    let file = SafeTensors::deserialize(data).map_err(|e| refuse(format!("not a file of safetensors ({e})")))?;
     let mut tensors = Vec::with_capacity(file.len());
     for (name, view) in file.iter() {
         let kind = match view.dtype() {
@@ -292,11 +254,7 @@ fn sibling(path: &Path, suffix: &str) -> PathBuf {
 /// Refuses to replace anything but a checkpoint and an empty folder.
 fn check_target(path: &Path) -> Result<()> {
     let refuse = |problem: String| {
-        Err(file_error(
-            path,
-            problem,
-            "choose a new folder: a checkpoint only ever replaces a checkpoint",
-        ))
+        Err(file_error(path, problem, "choose a new folder: a checkpoint only ever replaces a checkpoint"))
     };
     if path.file_name().is_none() {
         return refuse("doesn't end in a name".to_owned());
@@ -309,10 +267,7 @@ fn check_target(path: &Path) -> Result<()> {
     for entry in entries {
         let entry = entry.map_err(|e| file_error(path, e.to_string(), WRITE_REMEDY))?;
         if entry.file_name() != TENSORS && entry.file_name() != MANIFEST {
-            return refuse(format!(
-                "holds `{}` too",
-                entry.file_name().to_string_lossy()
-            ));
+            return refuse(format!("holds `{}` too", entry.file_name().to_string_lossy()));
         }
     }
     Ok(())

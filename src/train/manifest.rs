@@ -83,11 +83,7 @@ pub struct Manifest {
 
 impl Manifest {
     /// A manifest for a model; length and checksum are filled in by [`Manifest::sealed`].
-    pub(super) fn new(
-        parameters: &Parameters,
-        step: u64,
-        state: serde_json::Value,
-    ) -> Result<Self> {
+    pub(super) fn new(parameters: &Parameters, step: u64, state: serde_json::Value) -> Result<Self> {
         Ok(Self {
             format: FORMAT,
             gfn: env!("CARGO_PKG_VERSION").to_owned(),
@@ -135,10 +131,7 @@ impl Manifest {
         if format.is_some_and(|format| format != u64::from(FORMAT)) {
             return Err(file_error(
                 path,
-                format!(
-                    "checkpoint format {}, this version reads format {FORMAT}",
-                    format.unwrap_or_default()
-                ),
+                format!("checkpoint format {}, this version reads format {FORMAT}", format.unwrap_or_default()),
                 "load it with the version of gfn that wrote it",
             ));
         }
@@ -203,11 +196,7 @@ fn specs(parameters: &Parameters) -> Result<Vec<TensorSpec>> {
             got: format!("{:?} for `{name}`", tensor.kind()),
             expected: "Float or Double",
         })?;
-        Ok(TensorSpec {
-            name: name.clone(),
-            shape: tensor.size(),
-            kind,
-        })
+        Ok(TensorSpec { name: name.clone(), shape: tensor.size(), kind })
     };
     parameters.iter().map(spec).collect()
 }
@@ -216,18 +205,12 @@ const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
 
 /// 64-bit FNV-1a (Fowler, Noll and Vo), going on from a hash.
 fn fnv1a(start: u64, data: &[u8]) -> u64 {
-    data.iter().fold(start, |hash, &byte| {
-        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
-    })
+    data.iter().fold(start, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
 /// The one kind of error that checkpoints give.
 pub(super) fn file_error(path: &Path, problem: String, remedy: &'static str) -> Error {
-    Error::File {
-        path: path.to_owned(),
-        problem,
-        remedy,
-    }
+    Error::File { path: path.to_owned(), problem, remedy }
 }
 
 #[cfg(test)]
@@ -238,9 +221,6 @@ mod tests {
     fn checksums_are_those_of_the_published_test_vectors() {
         assert_eq!(fnv1a(FNV_START, b""), 0xcbf2_9ce4_8422_2325);
         assert_eq!(fnv1a(FNV_START, b"a"), 0xaf63_dc4c_8601_ec8c);
-        assert_eq!(
-            fnv1a(fnv1a(FNV_START, b"foo"), b"bar"),
-            0x8594_4171_f739_67e8
-        );
+        assert_eq!(fnv1a(fnv1a(FNV_START, b"foo"), b"bar"), 0x8594_4171_f739_67e8);
     }
 }

@@ -18,23 +18,15 @@ pub(super) fn read<R>(tensor: &Tensor, f: impl FnOnce(&[f32]) -> R) -> Option<R>
 
 /// Calls `f` with the elements of two tensors of one size, to be written to; `None` unless both are f32, on the host,
 /// dense, contiguous and apart from each other.
-pub(super) fn write<R>(
-    a: &mut Tensor,
-    b: &mut Tensor,
-    f: impl FnOnce(&mut [f32], &mut [f32]) -> R,
-) -> Option<R> {
+pub(super) fn write<R>(a: &mut Tensor, b: &mut Tensor, f: impl FnOnce(&mut [f32], &mut [f32]) -> R) -> Option<R> {
     let ((a_data, a_len), (b_data, b_len)) = (elements(a)?, elements(b)?);
     let apart = a_data.wrapping_add(a_len) <= b_data || b_data.wrapping_add(b_len) <= a_data;
     if a_len != b_len || !(apart || a_len == 0) {
         return None;
     }
     // SAFETY: as in `read`, and the two ranges were just checked not to overlap, so the slices are the only ones.
-    let (a, b) = unsafe {
-        (
-            std::slice::from_raw_parts_mut(a_data, a_len),
-            std::slice::from_raw_parts_mut(b_data, b_len),
-        )
-    };
+    let (a, b) =
+        unsafe { (std::slice::from_raw_parts_mut(a_data, a_len), std::slice::from_raw_parts_mut(b_data, b_len)) };
     Some(f(a, b))
 }
 
@@ -81,12 +73,7 @@ mod tests {
     #[test]
     fn other_tensors_are_refused() {
         let a = Tensor::from_slice(&[1f32, 2.0, 3.0, 4.0]).view([2, 2]);
-        for other in [
-            Tensor::new(),
-            a.tr(),
-            a.to_kind(Kind::Double),
-            a.to_sparse_sparse_dim(2),
-        ] {
+        for other in [Tensor::new(), a.tr(), a.to_kind(Kind::Double), a.to_sparse_sparse_dim(2)] {
             assert!(read(&other, |_| ()).is_none(), "{other:?}");
         }
         let (mut whole, mut part) = (a.shallow_clone(), a.get(0));

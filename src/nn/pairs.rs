@@ -1,0 +1,183 @@
+//! Logits for pairs of nodes: one bilinear form, over all pairs of each graph or at its edges.
+
+use tch::{Kind, Tensor};
+
+use super::{Linear, Scope};
+use crate::graph::GraphBatch;
+
+/// How much larger than the average graph a graph may be before it is padded apart: keeps padding in proportion.
+const SIZE_STEP: usize = 8;
+
+/// `q(h_a) . k(h_b)` for each column, symmetric where edges are undirected.
+#[derive(Debug)]
+pub(crate) struct PairHead {
+    query: Linear,
+    key: Linear,
+    bias: Tensor,
+    /// Columns, and features per column.
+    shape: (i64, i64),
+    /// Per pair feature: how each end of the pair weighs it, `[2 * features * columns]` outputs.
+    features: Option<Linear>,
+}
+
+impl PairHead {
+    pub(crate) fn new(scope: &mut Scope<'_>, width: i64, columns: i64, n_features: i64) -> Self {
+        let depth = (width / columns).max(16);
+        Self {
+            query: Linear::new(&mut scope.sub("query"), width, columns * depth),
+            key: Linear::new(&mut scope.sub("key"), width, columns * depth),
+            bias: scope.constant("bias", &[columns], 0.0),
+            shape: (columns, depth),
+            features: (n_features > 0)
+                .then(|| Linear::new(&mut scope.sub("features"), width, 2 * n_features * columns)),
+        }
+    }
+
+    /// The logits at every ordered pair of every graph, `[sum of n * n, columns]`, given pair features of
+    /// `[sum of n * n, features]`.
+    pub(crate) fn all_pairs(&self, batch: &GraphBatch<'_>, nodes: &Tensor, features: Option<&Tensor>) -> Tensor {
+        let (query, key) = (self.query.forward(nodes), self.key.forward(nodes));
+        let scores = match batch.same_n_nodes() {
+            Some(n) => self.bilinear(&query, &key, n as i64, batch.directed),
+            None => self.by_size(batch, &query, &key),
+        };
+        let scores = scores / (self.shape.1 as f64).sqrt() + &self.bias;
+        match (&self.features, features) {
+            (Some(layer), Some(features)) => scores + self.weigh(batch, &layer.forward(nodes), features),
+            _ => scores,
+        }
+    }
+
+    /// Scores of graphs that all have `n` nodes, `[B * n * n, columns]`.
+    fn bilinear(&self, query: &Tensor, key: &Tensor, n: i64, directed: bool) -> Tensor {
+        let (columns, depth) = self.shape;
+        let split = |x: &Tensor| x.view([-1, n, columns, depth]).transpose(1, 2);
+        let scores = split(query).matmul(&split(key).transpose(2, 3));
+        let scores = if directed { scores } else { &scores + scores.transpose(2, 3) };
+        match columns {
+            1 => scores.reshape([-1, 1]),
+            _ => scores.permute([0, 2, 3, 1]).reshape([-1, columns]),
+        }
+    }
+
+    /// Graphs of different sizes: each group of similar ones is padded to its largest, never to the batch's.
+    fn by_size(&self, batch: &GraphBatch<'_>, query: &Tensor, key: &Tensor) -> Tensor {
+        let mut groups: std::collections::BTreeMap<usize, Vec<usize>> = std::collections::BTreeMap::new();
+        for (g, &n) in batch.n_nodes.iter().enumerate().filter(|(_, n)| **n > 0) {
+            groups.entry(n.div_ceil(SIZE_STEP)).or_default().push(g);
+        }
+        let zero = Tensor::zeros([1, query.size()[1]], (query.kind(), query.device()));
+        let padding = batch.total_nodes() as i64;
+        let padded = |x: &Tensor| Tensor::cat(&[x, &zero], 0);
+        let (query, key) = (padded(query), padded(key));
+        let mut first_pair = vec![0i64; batch.len()];
+        let mut rows = 0;
+        for (g, &n) in batch.n_nodes.iter().enumerate() {
+            first_pair[g] = rows;
+            rows += (n * n) as i64;
+        }
+        let mut parts = Vec::new();
+        let mut place = vec![0i64; rows as usize];
+        let mut base = 0;
+        for graphs in groups.values() {
+            let largest = graphs.iter().map(|&g| batch.n_nodes[g]).max().unwrap_or(0);
+            let mut gather = Vec::with_capacity(graphs.len() * largest);
+            for (k, &g) in graphs.iter().enumerate() {
+                let (n, first) = (batch.n_nodes[g], batch.node_ptr[g]);
+                gather.extend((0..largest).map(|i| if i < n { (first + i) as i64 } else { padding }));
+                for i in 0..n {
+                    for j in 0..n {
+                        let at = base + ((k * largest + i) * largest + j) as i64;
+                        place[(first_pair[g] as usize) + i * n + j] = at;
+                    }
+                }
+            }
+            let gather = Tensor::from_slice(&gather).to_device(query.device());
+            let (q, k) = (query.index_select(0, &gather), key.index_select(0, &gather));
+            parts.push(self.bilinear(&q, &k, largest as i64, batch.directed));
+            base += (graphs.len() * largest * largest) as i64;
+        }
+        if parts.is_empty() {
+            return Tensor::zeros([0, self.shape.0], (query.kind(), query.device()));
+        }
+        Tensor::cat(&parts, 0).index_select(0, &Tensor::from_slice(&place).to_device(query.device()))
+    }
+
+    /// Pair features, weighed by what both ends make of them, `[sum of n * n, columns]`.
+    fn weigh(&self, batch: &GraphBatch<'_>, weights: &Tensor, features: &Tensor) -> Tensor {
+        let columns = self.shape.0;
+        let (first, second) = pair_ends(batch);
+        let halves = weights.chunk(2, 1);
+        let at_pairs =
+            |rows: &Tensor, ends: &Tensor| rows.index_select(0, ends).view([features.size()[0], -1, columns]);
+        let mut weight = at_pairs(&halves[0], &first) + at_pairs(&halves[1], &second);
+        if !batch.directed {
+            weight = weight + at_pairs(&halves[0], &second) + at_pairs(&halves[1], &first);
+        }
+        (weight * features.unsqueeze(2)).sum_dim_intlist(1, false, weights.kind())
+    }
+
+    /// The logits at every edge, `[edges, columns]`.
+    pub(crate) fn at_edges(&self, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
+        let (columns, depth) = self.shape;
+        let (query, key) = (self.query.forward(nodes), self.key.forward(nodes));
+        let (from, to) = (batch.edge_rows.get(0), batch.edge_rows.get(1));
+        let score = |a: &Tensor, b: &Tensor| {
+            let products = query.index_select(0, a) * key.index_select(0, b);
+            products.view([-1, columns, depth]).sum_dim_intlist(2, false, nodes.kind())
+        };
+        let scores = if batch.directed { score(&from, &to) } else { score(&from, &to) + score(&to, &from) };
+        scores / (depth as f64).sqrt() + &self.bias
+    }
+}
+
+/// The node rows of both ends of every ordered pair, `[sum of n * n]` each.
+fn pair_ends(batch: &GraphBatch<'_>) -> (Tensor, Tensor) {
+    let (mut first, mut second) = (Vec::new(), Vec::new());
+    for (&n, &start) in batch.n_nodes.iter().zip(&batch.node_ptr) {
+        for i in 0..n {
+            first.extend(std::iter::repeat_n((start + i) as i64, n));
+            second.extend((start..start + n).map(|j| j as i64));
+        }
+    }
+    let tensor = |values: &[i64]| Tensor::from_slice(values).to_device(batch.device());
+    (tensor(&first), tensor(&second))
+}
+
+/// Features of every ordered pair that message passing can't see, `[sum of n * n, 1 + walks]`: whether there is an edge back,
+/// and `log(1 + number of walks)` of lengths `2..=walks + 1` from the first node to the second.
+///
+/// Plain message passing gives automorphic nodes equal features, so pairs that aren't equivalent can tie: in 0->1, 2->3 it
+/// can't tell (1, 0), which closes a 2-cycle, from (1, 2).
+pub(crate) fn pair_features(batch: &GraphBatch<'_>, walks: usize, kind: Kind) -> Tensor {
+    let columns = 1 + walks;
+    let mut values = Vec::with_capacity(batch.total_pairs() * columns);
+    for graph in batch.graphs() {
+        let n = graph.n_nodes();
+        let adjacency = graph.adjacency();
+        let mut counts: Vec<f64> = (0..n * n).map(|p| f64::from(u8::from(adjacency.get(p / n, p % n)))).collect();
+        let start = values.len();
+        values.resize(start + n * n * columns, 0.0);
+        let rows = &mut values[start..];
+        for i in 0..n {
+            for j in adjacency.ones(i) {
+                rows[(j * n + i) * columns] = 1.0;
+            }
+        }
+        for length in 1..=walks {
+            let mut longer = vec![0.0; n * n];
+            for i in 0..n {
+                for via in adjacency.ones(i) {
+                    for j in 0..n {
+                        longer[i * n + j] += counts[via * n + j];
+                    }
+                }
+            }
+            counts = longer;
+            for (pair, &count) in counts.iter().enumerate() {
+                rows[pair * columns + length] = count.ln_1p();
+            }
+        }
+    }
+    crate::dist::from_host(&values, kind, batch.device()).view([-1, columns as i64])
+}

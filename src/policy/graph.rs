@@ -1,0 +1,79 @@
+use tch::Tensor;
+
+use super::{Evaluation, Policy, Wants};
+use crate::Result;
+use crate::dist::GraphActionCategorical;
+use crate::env::{Direction, DiscreteEnv};
+use crate::graph::{GraphBatch, GraphEnv, GraphStates};
+use crate::nn::Parameters;
+
+/// What a network says of a batch of graphs.
+#[derive(Debug, Default)]
+pub struct GraphOutput {
+    /// Logits of P_F: one block `[anchor rows, width]` per forward action type, in the action set's order, exit last.
+    pub pf: Option<Vec<Tensor>>,
+    /// Logits of P_B: one block per backward action type. `None` makes P_B uniform over legal backward actions.
+    pub pb: Option<Vec<Tensor>>,
+    /// log F of each graph, `[B]`.
+    pub log_flow: Option<Tensor>,
+}
+
+/// A network on batches of graphs: implement it to bring your own GNN.
+pub trait GraphNetwork {
+    /// The blocks of logits, and the flows, that are wanted.
+    ///
+    /// # Errors
+    /// Whatever the network finds wrong; the shapes of what it gives are checked by the caller.
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput>;
+
+    /// log Z for each of `n` trajectories, `[n]`; `conditions` is `[n, C]`.
+    fn log_z(&self, _conditions: Option<&Tensor>, _n: usize) -> Option<Tensor> {
+        None
+    }
+
+    /// What is trained; on one device, which the batch is encoded on.
+    fn parameters(&self) -> &Parameters;
+}
+
+/// The policy of a network over graphs: encodes the states once, and makes one softmax per graph of its blocks.
+#[derive(Debug)]
+pub struct GraphPolicy<N>(pub N);
+
+impl<E: GraphEnv, N: GraphNetwork> Policy<E> for GraphPolicy<N> {
+    type Dist = GraphActionCategorical;
+
+    fn evaluate(
+        &self,
+        env: &E,
+        states: &GraphStates,
+        conditions: Option<&Tensor>,
+        wants: Wants,
+    ) -> Result<Evaluation<GraphActionCategorical>> {
+        let batch = GraphBatch::new(env.schema(), states, conditions, self.0.parameters().device());
+        let output = self.0.forward(&batch, wants)?;
+        let dist = |wanted: bool, direction: Direction, blocks: Option<Vec<Tensor>>| {
+            if !wanted {
+                return Ok(None);
+            }
+            let masks = env.masks(direction, states);
+            match (blocks, direction) {
+                (Some(blocks), _) => GraphActionCategorical::new(masks, &blocks).map(Some),
+                (None, Direction::Backward) => Ok(Some(GraphActionCategorical::uniform(masks))),
+                (None, Direction::Forward) => Ok(None),
+            }
+        };
+        Ok(Evaluation {
+            pf: dist(wants.pf, Direction::Forward, output.pf)?,
+            pb: dist(wants.pb, Direction::Backward, output.pb)?,
+            log_flow: output.log_flow,
+        })
+    }
+
+    fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
+        self.0.log_z(conditions, n)
+    }
+
+    fn parameters(&self) -> Option<&Parameters> {
+        Some(self.0.parameters())
+    }
+}

@@ -4,12 +4,14 @@ pub mod dist;
 pub mod env;
 pub mod error;
 pub mod graph;
+pub mod metrics;
 pub mod nn;
 pub mod objective;
 pub mod policy;
 pub mod rng;
 pub mod sampler;
 pub mod score;
+pub mod testing;
 pub mod train;
 pub mod trajectory;
 

@@ -4,6 +4,9 @@ mod action;
 mod batch;
 mod bits;
 mod canonical;
+mod canonical_key;
+mod canonical_search;
+mod enumerable;
 mod env;
 mod relabel;
 mod state;
@@ -17,6 +20,11 @@ pub use action::{
 pub(crate) use batch::sum_rows;
 pub use batch::{Csr, GraphBatch};
 pub use bits::BitRows;
+pub use canonical::{
+    Canonical, Canonizer, canonical_key, canonical_keys, log_automorphisms, log_automorphisms_batch, with_canonizer,
+};
+pub use canonical_key::{CanonicalKey, labelled_key};
+pub(crate) use env::derived_backward;
 pub use env::{BackwardRule, GraphEnv, GraphSchema};
 pub use state::{GraphKind, GraphState};
 pub use states::GraphStates;

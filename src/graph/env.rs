@@ -259,13 +259,21 @@ impl<G: GraphEnv> Env for G {
 
     fn log_symmetry(&self, states: &GraphStates) -> Option<Vec<f64>> {
         let corrects = self.actions().semantics() == Semantics::UpToIsomorphism && self.corrects_symmetry();
-        corrects.then(|| super::canonical::log_automorphisms_of(states.graphs(), self.initial_graph().n_nodes()))
+        corrects.then(|| super::log_automorphisms_batch(states.graphs(), self.initial_graph().n_nodes()))
     }
 
-    fn replayable(&self, states: &GraphStates, actions: &Slots, reverse: &Slots, offsets: &[usize]) -> Result<Slots> {
+    fn to_insertion_order(
+        &self,
+        states: &GraphStates,
+        actions: &Slots,
+        reverse: &Slots,
+        offsets: &[usize],
+    ) -> Result<Option<(Slots, GraphStates)>> {
         match self.actions().semantics() {
-            Semantics::Labelled => Ok(actions.clone()),
-            Semantics::UpToIsomorphism => super::relabel::to_insertion_order(self, states, actions, reverse, offsets),
+            Semantics::Labelled => Ok(None),
+            Semantics::UpToIsomorphism => {
+                super::relabel::to_insertion_order(self, states, actions, reverse, offsets).map(Some)
+            }
         }
     }
 }

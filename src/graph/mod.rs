@@ -3,7 +3,6 @@
 mod action;
 mod batch;
 mod bits;
-mod canonical;
 mod env;
 mod relabel;
 mod state;

@@ -159,14 +159,14 @@ impl<E: Env> Trajectories<E> {
 
     /// Terminal states and moves: what a replay buffer stores, and [`replay`](Self::replay) turns back.
     ///
+    /// Up to isomorphism both are named in the order of insertion.
+    ///
     /// # Errors
-    /// Those of [`Env::replayable`].
+    /// Those of [`Env::to_insertion_order`].
     pub fn walks(&self, env: &E) -> Result<Walks<E>> {
-        Ok(Walks {
-            actions: env.replayable(&self.states, &self.actions, &self.reverse, &self.offsets)?,
-            offsets: self.offsets.clone(),
-            terminal: self.terminal.clone(),
-        })
+        let renamed = env.to_insertion_order(&self.states, &self.actions, &self.reverse, &self.offsets)?;
+        let (actions, terminal) = renamed.unwrap_or_else(|| (self.actions.clone(), self.terminal.clone()));
+        Ok(Walks { actions, offsets: self.offsets.clone(), terminal })
     }
 }
 

@@ -3,6 +3,9 @@
 mod action;
 mod batch;
 mod bits;
+mod canonical;
+mod canonical_key;
+mod canonical_search;
 mod env;
 mod relabel;
 mod state;
@@ -16,6 +19,10 @@ pub use action::{
 pub(crate) use batch::sum_rows;
 pub use batch::{Csr, GraphBatch};
 pub use bits::BitRows;
+pub use canonical::{
+    Canonical, Canonizer, canonical_key, canonical_keys, log_automorphisms, log_automorphisms_batch, with_canonizer,
+};
+pub use canonical_key::{CanonicalKey, labelled_key};
 pub use env::{BackwardRule, GraphEnv, GraphSchema};
 pub use state::{GraphKind, GraphState};
 pub use states::GraphStates;

@@ -7,6 +7,7 @@ pub mod graph;
 pub mod nn;
 pub mod objective;
 pub mod policy;
+pub mod replay;
 pub mod rng;
 pub mod sampler;
 pub mod score;

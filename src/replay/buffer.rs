@@ -108,6 +108,17 @@ impl<E: Env> ReplayBuffer<E> {
         Ok(Self { distinct: Some(Box::new(ByKey::<E::Key>::default())), ..Self::new(config)? })
     }
 
+    /// A buffer like this one, with nothing in it.
+    pub(crate) fn emptied(&self) -> Self {
+        Self {
+            config: self.config,
+            entries: VecDeque::new(),
+            ranks: BTreeSet::new(),
+            distinct: self.distinct.as_ref().map(|distinct| distinct.emptied()),
+            added: 0,
+        }
+    }
+
     /// How the buffer keeps and gives.
     #[must_use]
     pub fn config(&self) -> &ReplayConfig {
@@ -282,5 +293,8 @@ impl<E: DiscreteEnv<Actions = Slots>> ReplayBuffer<E> {
 }
 
 fn not_a_buffer(name: &str) -> Error {
-    Error::Contract { check: "a checkpoint's replay section is a buffer's", detail: format!("`{name}` is missing or malformed") }
+    Error::Contract {
+        check: "a checkpoint's replay section is a buffer's",
+        detail: format!("`{name}` is missing or malformed"),
+    }
 }

@@ -9,6 +9,9 @@ pub trait Distinct<E: crate::env::Env>: Send {
 
     /// Forgets a state.
     fn forget(&mut self, env: &E, states: &E::States);
+
+    /// One that knows nothing yet.
+    fn emptied(&self) -> Box<dyn Distinct<E>>;
 }
 
 /// Knows states by their keys.
@@ -20,7 +23,10 @@ impl<K> Default for ByKey<K> {
     }
 }
 
-impl<E: EnumerableEnv> Distinct<E> for ByKey<E::Key> {
+impl<E: EnumerableEnv> Distinct<E> for ByKey<E::Key>
+where
+    E::Key: 'static,
+{
     fn admit(&mut self, env: &E, states: &E::States) -> Vec<bool> {
         env.keys(states).into_iter().map(|key| self.0.insert(key)).collect()
     }
@@ -28,5 +34,8 @@ impl<E: EnumerableEnv> Distinct<E> for ByKey<E::Key> {
         for key in env.keys(states) {
             self.0.remove(&key);
         }
+    }
+    fn emptied(&self) -> Box<dyn Distinct<E>> {
+        Box::new(Self::default())
     }
 }

@@ -9,6 +9,7 @@ pub mod objective;
 pub mod policy;
 pub mod replay;
 pub mod rng;
+pub mod runtime;
 pub mod sampler;
 pub mod score;
 pub mod train;

@@ -328,12 +328,12 @@ mod tests {
             assert_eq!(halved(), 0.0);
             assert_eq!(std::thread::spawn(halved).join().unwrap(), 0.0);
             // Large enough for libtorch's own threads to take a share.
-            let zeros = tch::Tensor::full(
+            let smallest = tch::Tensor::full(
                 [1 << 20],
                 f64::from(f32::MIN_POSITIVE),
                 (tch::Kind::Float, tch::Device::Cpu),
             );
-            assert_eq!((zeros * 0.5).count_nonzero(0).int64_value(&[]), 0);
+            assert_eq!((smallest * 0.5).count_nonzero(0).int64_value(&[]), 0);
         })
         .join()
         .unwrap();

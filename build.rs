@@ -8,9 +8,7 @@ fn main() {
     // From torch-sys (`links = "tch"`): cargo hands it to direct dependents only.
     println!("cargo:rerun-if-env-changed=DEP_TCH_LIBTORCH_LIB");
     let Ok(lib) = std::env::var("DEP_TCH_LIBTORCH_LIB") else {
-        println!(
-            "cargo:warning=torch-sys did not say where libtorch is: binaries may not find it when they run"
-        );
+        println!("cargo:warning=torch-sys did not say where libtorch is: binaries may not find it when they run");
         return;
     };
     println!("cargo:rustc-link-arg=-Wl,-rpath,{lib}");

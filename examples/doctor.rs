@@ -35,21 +35,11 @@ struct Finding {
 
 impl Finding {
     fn good(name: &'static str, text: impl Into<String>, value: Value) -> Self {
-        Self {
-            name,
-            ok: true,
-            text: text.into(),
-            value,
-        }
+        Self { name, ok: true, text: text.into(), value }
     }
 
     fn bad(name: &'static str, error: &Error) -> Self {
-        Self {
-            name,
-            ok: false,
-            text: error.to_string(),
-            value: json!({ "error": error.to_string() }),
-        }
+        Self { name, ok: false, text: error.to_string(), value: json!({ "error": error.to_string() }) }
     }
 }
 
@@ -58,24 +48,15 @@ fn main() -> ExitCode {
     let findings = examine(&args);
     let ok = findings.iter().all(|finding| finding.ok);
     if args.json {
-        let mut line: serde_json::Map<String, Value> = findings
-            .into_iter()
-            .map(|finding| (finding.name.to_owned(), finding.value))
-            .collect();
+        let mut line: serde_json::Map<String, Value> =
+            findings.into_iter().map(|finding| (finding.name.to_owned(), finding.value)).collect();
         line.insert("ok".into(), ok.into());
         println!("{}", Value::Object(line));
     } else {
         for Finding { name, ok, text, .. } in &findings {
             println!("{}  {name:<9} {text}", if *ok { "ok " } else { "BAD" });
         }
-        println!(
-            "{}",
-            if ok {
-                "All is well."
-            } else {
-                "Something is off: see the lines marked BAD."
-            }
-        );
+        println!("{}", if ok { "All is well." } else { "Something is off: see the lines marked BAD." });
     }
     ExitCode::from(u8::from(!ok))
 }
@@ -100,11 +81,7 @@ fn examine(args: &Args) -> Vec<Finding> {
     }
     // Not having CUDA is no fault, unless it is asked for.
     findings.push(match cuda() {
-        Cuda::Visible { devices } => Finding::good(
-            "cuda",
-            format!("{devices} visible"),
-            json!({ "devices": devices }),
-        ),
+        Cuda::Visible { devices } => Finding::good("cuda", format!("{devices} visible"), json!({ "devices": devices })),
         Cuda::Absent { reason, remedy } => Finding::good(
             "cuda",
             format!("not visible: {reason}\n               to have it: {remedy}"),
@@ -137,15 +114,9 @@ fn examine(args: &Args) -> Vec<Finding> {
 
 /// The gradient of sum((x W)^2) at x = [1, 2], W = I is [2, 4]: checks a product, a reduction and a backward pass.
 fn compute(device: Device) -> Result<()> {
-    let x = Tensor::f_from_slice(&[1.0_f64, 2.0])?
-        .f_to_device(device)?
-        .f_set_requires_grad(true)?;
+    let x = Tensor::f_from_slice(&[1.0_f64, 2.0])?.f_to_device(device)?.f_set_requires_grad(true)?;
     let identity = Tensor::f_eye(2, (Kind::Double, device))?;
-    let loss = x
-        .f_unsqueeze(0)?
-        .f_matmul(&identity)?
-        .f_square()?
-        .f_sum(Kind::Double)?;
+    let loss = x.f_unsqueeze(0)?.f_matmul(&identity)?.f_square()?.f_sum(Kind::Double)?;
     loss.f_backward()?;
     let gradient = Vec::<f64>::try_from(x.f_grad()?.f_to_device(Device::Cpu)?)?;
     if loss.f_double_value(&[])? == 5.0 && gradient == [2.0, 4.0] {

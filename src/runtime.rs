@@ -58,11 +58,9 @@ impl DeviceKind {
                 reason: format!("there are {devices} of them, counted from 0"),
                 remedy: "choose a lower index, or check CUDA_VISIBLE_DEVICES",
             }),
-            Cuda::Absent { reason, remedy } => Err(Error::Device {
-                device: self.to_string(),
-                reason: reason.clone(),
-                remedy,
-            }),
+            Cuda::Absent { reason, remedy } => {
+                Err(Error::Device { device: self.to_string(), reason: reason.clone(), remedy })
+            }
         }
     }
 }
@@ -144,9 +142,7 @@ impl Runtime {
             Some(before) if before != threads => return Err(other_threads(threads)),
             Some(_) => {}
             None => {
-                let wide = i32::try_from(threads)
-                    .ok()
-                    .filter(|n| (1..=4096).contains(n));
+                let wide = i32::try_from(threads).ok().filter(|n| (1..=4096).contains(n));
                 let wide = wide.ok_or_else(|| Error::Config {
                     setting: "threads",
                     got: threads.to_string(),
@@ -160,11 +156,7 @@ impl Runtime {
                 *set = Some(threads);
             }
         }
-        Ok(Self {
-            threads,
-            kind: device,
-            device: resolved,
-        })
+        Ok(Self { threads, kind: device, device: resolved })
     }
 
     /// The number of threads of rayon's pool and of libtorch's.
@@ -196,9 +188,7 @@ fn other_threads(threads: usize) -> Error {
 }
 
 fn set_rayon(threads: usize) -> Result<()> {
-    let built = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build_global();
+    let built = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
     if built.is_err() && rayon::current_num_threads() != threads {
         return Err(other_threads(threads));
     }
@@ -223,11 +213,9 @@ fn set_libtorch(threads: i32) -> Result<()> {
 fn keep_memory() {
     const MIB: libc::c_int = 1 << 20;
     // 32 MiB is the highest mmap threshold that glibc accepts.
-    for (option, value) in [
-        (libc::M_MMAP_THRESHOLD, 32 * MIB),
-        (libc::M_TRIM_THRESHOLD, 512 * MIB),
-        (libc::M_TOP_PAD, 16 * MIB),
-    ] {
+    for (option, value) in
+        [(libc::M_MMAP_THRESHOLD, 32 * MIB), (libc::M_TRIM_THRESHOLD, 512 * MIB), (libc::M_TOP_PAD, 16 * MIB)]
+    {
         #[allow(unsafe_code, reason = "the allocator is tuned through libc only")]
         // SAFETY: mallopt takes two integers, locks the allocator itself, and ignores what it does not accept.
         unsafe {
@@ -243,10 +231,7 @@ fn keep_memory() {}
 #[cfg(target_arch = "x86_64")]
 fn flush_denormals() {
     let mut mode = 0_u32;
-    #[allow(
-        unsafe_code,
-        reason = "tch does not bind libtorch's set_flush_denormal"
-    )]
+    #[allow(unsafe_code, reason = "tch does not bind libtorch's set_flush_denormal")]
     // SAFETY: both instructions only touch the four bytes pointed at and the control register; the two bits set change
     // how denormals round, which nothing here relies on, and leave the exception masks and the rounding mode alone.
     unsafe {
@@ -265,27 +250,16 @@ mod tests {
 
     #[test]
     fn devices_are_parsed_and_printed() {
-        for (text, device) in [
-            ("cpu", DeviceKind::Cpu),
-            ("cuda:0", DeviceKind::Cuda(0)),
-            ("cuda:12", DeviceKind::Cuda(12)),
-        ] {
+        for (text, device) in
+            [("cpu", DeviceKind::Cpu), ("cuda:0", DeviceKind::Cuda(0)), ("cuda:12", DeviceKind::Cuda(12))]
+        {
             assert_eq!(text.parse::<DeviceKind>().unwrap(), device);
             assert_eq!(device.to_string(), text);
             let json = serde_json::to_string(&device).unwrap();
             assert_eq!(json, format!("\"{text}\""));
             assert_eq!(serde_json::from_str::<DeviceKind>(&json).unwrap(), device);
         }
-        for text in [
-            "",
-            "CPU",
-            "cuda:",
-            "cuda:-1",
-            "cuda:+1",
-            "cuda: 1",
-            "gpu",
-            "cuda:99999999999999999999",
-        ] {
+        for text in ["", "CPU", "cuda:", "cuda:-1", "cuda:+1", "cuda: 1", "gpu", "cuda:99999999999999999999"] {
             let error = text.parse::<DeviceKind>().unwrap_err().to_string();
             assert!(error.contains("cpu, cuda or cuda:N"), "{text}: {error}");
         }
@@ -294,25 +268,14 @@ mod tests {
     // One test for all that changes the process: tests of one binary share it.
     #[test]
     fn a_process_is_set_up_once() {
-        assert!(matches!(
-            Runtime::new(0, DeviceKind::Cpu),
-            Err(Error::Config {
-                setting: "threads",
-                ..
-            })
-        ));
+        assert!(matches!(Runtime::new(0, DeviceKind::Cpu), Err(Error::Config { setting: "threads", .. })));
         let before = rayon::current_num_threads();
         let runtime = Runtime::new(before, DeviceKind::Cpu).unwrap();
         assert_eq!(runtime.threads(), before);
         assert_eq!(usize::try_from(tch::get_num_threads()).unwrap(), before);
-        assert_eq!(
-            usize::try_from(tch::get_num_interop_threads()).unwrap(),
-            before
-        );
+        assert_eq!(usize::try_from(tch::get_num_interop_threads()).unwrap(), before);
         assert_eq!(Runtime::new(before, DeviceKind::Cpu).unwrap(), runtime);
-        let error = Runtime::new(before + 1, DeviceKind::Cpu)
-            .unwrap_err()
-            .to_string();
+        let error = Runtime::new(before + 1, DeviceKind::Cpu).unwrap_err().to_string();
         assert!(error.contains("once"), "{error}");
     }
 
@@ -328,11 +291,8 @@ mod tests {
             assert_eq!(halved(), 0.0);
             assert_eq!(std::thread::spawn(halved).join().unwrap(), 0.0);
             // Large enough for libtorch's own threads to take a share.
-            let smallest = tch::Tensor::full(
-                [1 << 20],
-                f64::from(f32::MIN_POSITIVE),
-                (tch::Kind::Float, tch::Device::Cpu),
-            );
+            let smallest =
+                tch::Tensor::full([1 << 20], f64::from(f32::MIN_POSITIVE), (tch::Kind::Float, tch::Device::Cpu));
             assert_eq!((smallest * 0.5).count_nonzero(0).int64_value(&[]), 0);
         })
         .join()

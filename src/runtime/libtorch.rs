@@ -35,22 +35,16 @@ impl Libtorch {
         // Without a call, the linker might have dropped libtorch itself.
         let _ = tch::get_num_threads();
         let built_with = BUILT_WITH.map(PathBuf::from);
-        let folder =
-            mapped("libtorch_cpu.so").or_else(|| built_with.clone().filter(|lib| lib.is_dir()));
+        let folder = mapped("libtorch_cpu.so").or_else(|| built_with.clone().filter(|lib| lib.is_dir()));
         let Some(folder) = folder else {
             return Err(Error::File {
                 path: built_with.unwrap_or_else(|| PathBuf::from("libtorch_cpu.so")),
-                problem: "no libtorch is loaded, and there is none where it was at build time"
-                    .into(),
+                problem: "no libtorch is loaded, and there is none where it was at build time".into(),
                 remedy: REINSTALL,
             });
         };
         let version = version_beside(&folder);
-        Ok(Self {
-            folder,
-            built_with,
-            version,
-        })
+        Ok(Self { folder, built_with, version })
     }
 
     /// Checks that the library loaded is the one that the binary was built with, and of the right series.
@@ -58,21 +52,12 @@ impl Libtorch {
     /// # Errors
     /// [`Error::File`] with what differs. A binary and a libtorch of two versions crash or compute nonsense.
     pub fn check(&self) -> Result<()> {
-        let refuse = |problem| {
-            Err(Error::File {
-                path: self.folder.clone(),
-                problem,
-                remedy: REINSTALL,
-            })
-        };
+        let refuse = |problem| Err(Error::File { path: self.folder.clone(), problem, remedy: REINSTALL });
         let Some(version) = &self.version else {
             return refuse("no file states the version of this libtorch".into());
         };
         if !of_series(version, Self::SERIES) {
-            return refuse(format!(
-                "this is libtorch {version}, tch 0.24 needs {}",
-                Self::SERIES
-            ));
+            return refuse(format!("this is libtorch {version}, tch 0.24 needs {}", Self::SERIES));
         }
         let Some(built) = &self.built_with else {
             return Ok(());
@@ -132,16 +117,11 @@ pub fn cuda() -> &'static Cuda {
 fn load_cuda() -> std::result::Result<(), (String, &'static str)> {
     use libloading::os::unix::{Library, RTLD_GLOBAL, RTLD_NOW};
 
-    let folder = Libtorch::loaded()
-        .map_err(|error| (error.to_string(), REINSTALL))?
-        .folder;
+    let folder = Libtorch::loaded().map_err(|error| (error.to_string(), REINSTALL))?.folder;
     let path = folder.join("libtorch_cuda.so");
     if !path.is_file() {
         return Err((
-            format!(
-                "the libtorch in {} is one without CUDA (no libtorch_cuda.so)",
-                folder.display()
-            ),
+            format!("the libtorch in {} is one without CUDA (no libtorch_cuda.so)", folder.display()),
             "install a PyTorch 2.11 for CUDA, export LIBTORCH_USE_PYTORCH=1 and build again, or use --device cpu",
         ));
     }
@@ -156,10 +136,7 @@ fn load_cuda() -> std::result::Result<(), (String, &'static str)> {
             Ok(())
         }
         Err(error) => Err((
-            format!(
-                "libtorch's CUDA part can't be loaded: {}",
-                innermost(&error)
-            ),
+            format!("libtorch's CUDA part can't be loaded: {}", innermost(&error)),
             "the libtorch that `make setup` fetches comes without NVIDIA's own libraries: `pip install torch==2.11.0`, \
              export LIBTORCH_USE_PYTORCH=1 and build again, or use --device cpu",
         )),
@@ -196,9 +173,7 @@ fn folder_of(line: &str, library: &str) -> Option<PathBuf> {
 }
 
 fn of_series(version: &str, series: &str) -> bool {
-    version
-        .strip_prefix(series)
-        .is_some_and(|rest| rest.starts_with('.'))
+    version.strip_prefix(series).is_some_and(|rest| rest.starts_with('.'))
 }
 
 /// The version of the libtorch with this folder of libraries, from whichever of its files states it.
@@ -210,17 +185,11 @@ fn version_beside(lib: &Path) -> Option<String> {
     if let Some(version) = read("build-version") {
         return Some(version.trim().to_owned());
     }
-    read("version.py")
-        .as_deref()
-        .and_then(python_version)
-        .or_else(|| {
-            [
-                "torch/headeronly/version.h",
-                "torch/csrc/api/include/torch/version.h",
-            ]
+    read("version.py").as_deref().and_then(python_version).or_else(|| {
+        ["torch/headeronly/version.h", "torch/csrc/api/include/torch/version.h"]
             .iter()
             .find_map(|header| header_version(&read(&format!("include/{header}"))?))
-        })
+    })
 }
 
 /// The version that PyTorch's `version.py` states: `__version__ = '2.11.0+cu130'`.
@@ -234,10 +203,7 @@ fn python_version(text: &str) -> Option<String> {
 fn header_version(text: &str) -> Option<String> {
     let part = |name: &str| {
         text.lines()
-            .find_map(|line| {
-                line.strip_prefix("#define TORCH_VERSION_")?
-                    .strip_prefix(name)
-            })
+            .find_map(|line| line.strip_prefix("#define TORCH_VERSION_")?.strip_prefix(name))
             .map(str::trim)
             .filter(|number| !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit()))
     };
@@ -252,10 +218,7 @@ mod tests {
     fn the_running_libtorch_is_found_and_fits() {
         let libtorch = Libtorch::loaded().unwrap();
         assert!(libtorch.folder.is_dir());
-        assert!(
-            libtorch.version.as_deref().unwrap().starts_with("2.11."),
-            "{libtorch:?}"
-        );
+        assert!(libtorch.version.as_deref().unwrap().starts_with("2.11."), "{libtorch:?}");
         libtorch.check().unwrap();
     }
 
@@ -278,35 +241,20 @@ mod tests {
         libtorch.built_with = Some(built.join("lib"));
         let refused = libtorch.check();
         fs::remove_dir_all(&built).unwrap();
-        assert!(
-            refused
-                .unwrap_err()
-                .to_string()
-                .contains("built with 2.11.7")
-        );
+        assert!(refused.unwrap_err().to_string().contains("built with 2.11.7"));
     }
 
     #[test]
     fn the_lines_of_maps_are_read() {
-        let line =
-            "7f0000000000-7f0000001000 r-xp 00000000 fd:00 42    /a folder/lib/libtorch_cpu.so";
-        assert_eq!(
-            folder_of(line, "libtorch_cpu.so"),
-            Some(PathBuf::from("/a folder/lib"))
-        );
+        let line = "7f0000000000-7f0000001000 r-xp 00000000 fd:00 42    /a folder/lib/libtorch_cpu.so";
+        assert_eq!(folder_of(line, "libtorch_cpu.so"), Some(PathBuf::from("/a folder/lib")));
         assert_eq!(folder_of(line, "libtorch_cuda.so"), None);
-        assert_eq!(
-            folder_of("7f00-7f01 rw-p 0 00:00 0 [heap]", "libtorch_cpu.so"),
-            None
-        );
+        assert_eq!(folder_of("7f00-7f01 rw-p 0 00:00 0 [heap]", "libtorch_cpu.so"), None);
     }
 
     #[test]
     fn versions_are_read_from_both_kinds_of_file() {
-        assert_eq!(
-            python_version("x\n__version__ = '2.11.0+cu130'\n").as_deref(),
-            Some("2.11.0+cu130")
-        );
+        assert_eq!(python_version("x\n__version__ = '2.11.0+cu130'\n").as_deref(), Some("2.11.0+cu130"));
         let header = "#define TORCH_VERSION_MAJOR 2\n#define TORCH_VERSION_MINOR 11\n#define TORCH_VERSION_PATCH 0\n";
         assert_eq!(header_version(header).as_deref(), Some("2.11.0"));
         assert_eq!(header_version("#define TORCH_VERSION_MAJOR 2\n"), None);

@@ -1,5 +1,6 @@
 //! gfn
 
+mod atomic;
 pub mod dist;
 pub mod env;
 pub mod error;

@@ -12,11 +12,13 @@ use crate::{Error, Result};
 /// temporary file goes. The temporary path ends in the same extension, since some writers choose the format by it.
 pub(crate) fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let temporary = beside(path)?;
+    let io = |source| Error::Io {
+        path: path.to_owned(),
+        source,
+    };
+    // Made here, so that a folder that isn't there or is closed gives the same error whoever writes.
+    File::create(&temporary).map_err(io)?;
     let done = write(&temporary).and_then(|()| {
-        let io = |source| Error::Io {
-            path: path.to_owned(),
-            source,
-        };
         // Without this a power cut after the renaming may leave an empty file behind the name.
         File::open(&temporary)
             .and_then(|file| file.sync_all())
@@ -58,11 +60,15 @@ fn beside(path: &Path) -> Result<PathBuf> {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use super::*;
 
-    /// A folder of this test process, emptied first.
+    /// An empty folder of its own.
     pub(crate) fn folder(name: &str) -> PathBuf {
-        let folder = std::env::temp_dir().join(format!("gfn-{}-{name}", std::process::id()));
+        static COUNT: AtomicUsize = AtomicUsize::new(0);
+        let unique = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));
+        let folder = std::env::temp_dir().join(format!("gfn-{}-{}-{name}", unique.0, unique.1));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
         folder

@@ -1,5 +1,6 @@
 //! gfn
 
+mod atomic;
 pub mod dist;
 pub mod env;
 pub mod error;
@@ -8,6 +9,7 @@ pub mod nn;
 pub mod objective;
 pub mod policy;
 pub mod replay;
+pub mod report;
 pub mod rng;
 pub mod runtime;
 pub mod sampler;

@@ -3,6 +3,7 @@
 mod action;
 mod batch;
 mod bits;
+mod files;
 mod canonical;
 mod canonical_key;
 mod canonical_search;
@@ -19,6 +20,7 @@ pub use action::{
 pub(crate) use batch::sum_rows;
 pub use batch::{Csr, GraphBatch};
 pub use bits::BitRows;
+pub use files::{GraphFormat, MAX_EDGE_LIST_NODES, read_graphs, write_graphs};
 pub use canonical::{
     Canonical, Canonizer, canonical_key, canonical_keys, log_automorphisms, log_automorphisms_batch, with_canonizer,
 };

@@ -7,6 +7,7 @@ pub mod error;
 pub mod graph;
 pub mod nn;
 pub mod objective;
+mod parallel;
 pub mod policy;
 pub mod replay;
 pub mod report;

@@ -18,7 +18,7 @@ enum Marks {
     Dots,
 }
 
-/// One panel of a [`Figure`]: curves over a common x, or dots.
+/// One panel of a [`Figure`](super::Figure): curves over a common x, or dots.
 #[derive(Clone, Debug)]
 pub struct Panel {
     title: String,

@@ -1,5 +1,6 @@
 //! gfn
 
+mod atomic;
 pub mod dist;
 pub mod env;
 pub mod error;
@@ -7,8 +8,12 @@ pub mod graph;
 pub mod metrics;
 pub mod nn;
 pub mod objective;
+mod parallel;
 pub mod policy;
+pub mod replay;
+pub mod report;
 pub mod rng;
+pub mod runtime;
 pub mod sampler;
 pub mod score;
 pub mod testing;

@@ -1,14 +1,10 @@
 //! Canonical forms and |Aut| against trying all permutations, against petgraph's VF2, and under random relabelling.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "the graphs here are built correctly, or the test fails"
-)]
+#![allow(clippy::unwrap_used, reason = "the graphs here are built correctly, or the test fails")]
 
 use gfn::Rng;
 use gfn::graph::{
-    Attributes, Canonizer, Edge, GraphKind, GraphState, Node, canonical_key, labelled_key,
-    log_automorphisms,
+    Attributes, Canonizer, Edge, GraphKind, GraphState, Node, canonical_key, labelled_key, log_automorphisms,
 };
 use petgraph::algo::is_isomorphic_matching;
 use proptest::prelude::*;
@@ -28,12 +24,7 @@ fn shapes() -> Vec<Shape> {
         for node_weights in [1, 2, 3] {
             for edge_weights in [1, 2, 3, 4, 7] {
                 for density in [0.2, 0.5, 0.8] {
-                    out.push(Shape {
-                        kind,
-                        node_weights,
-                        edge_weights,
-                        density,
-                    });
+                    out.push(Shape { kind, node_weights, edge_weights, density });
                 }
             }
         }
@@ -43,23 +34,15 @@ fn shapes() -> Vec<Shape> {
 
 /// Classes and attributes both: weights 1 and 2 differ in an attribute only.
 fn node_weight(k: usize) -> Node {
-    Node {
-        class: (k / 2) as u16,
-        attributes: Attributes::new(&[0, 0, (k % 2) as u8]).unwrap(),
-    }
+    Node { class: (k / 2) as u16, attributes: Attributes::new(&[0, 0, (k % 2) as u8]).unwrap() }
 }
 
 fn edge_weight(k: usize) -> Edge {
-    Edge {
-        class: (k % 3) as u16,
-        attributes: Attributes::new(&[(k / 3) as u8 * 5]).unwrap(),
-    }
+    Edge { class: (k % 3) as u16, attributes: Attributes::new(&[(k / 3) as u8 * 5]).unwrap() }
 }
 
 fn random_graph(shape: Shape, n: usize, rng: &mut Rng) -> GraphState {
-    let nodes: Vec<_> = (0..n)
-        .map(|_| node_weight(rng.below(shape.node_weights)))
-        .collect();
+    let nodes: Vec<_> = (0..n).map(|_| node_weight(rng.below(shape.node_weights))).collect();
     let mut graph = GraphState::from_parts(shape.kind, &nodes, &[]).unwrap();
     for a in 0..n as u32 {
         for b in 0..n as u32 {
@@ -157,20 +140,13 @@ fn keys_and_automorphisms_agree_with_trying_all_permutations() {
             let automorphisms = all[n].iter().filter(|p| maps(&one, &one, p)).count() as u64;
             assert_eq!(found.automorphisms, Some(automorphisms), "{one:?}");
             let held = |p: &[u32]| (0..fixed).all(|k| p[k] == k as u32);
-            let fixing = all[n]
-                .iter()
-                .filter(|p| held(p) && maps(&one, &one, p))
-                .count();
+            let fixing = all[n].iter().filter(|p| held(p) && maps(&one, &one, p)).count();
             let scaffold = canonizer.canonical(&one, fixed);
             assert_eq!(scaffold.automorphisms, Some(fixing as u64), "{one:?}");
             assert!(held(&scaffold.order));
 
             let isomorphic = all[n].iter().any(|p| maps(&one, &other, p));
-            assert_eq!(
-                found.key == canonizer.canonical(&other, 0).key,
-                isomorphic,
-                "{one:?} {other:?}"
-            );
+            assert_eq!(found.key == canonizer.canonical(&other, 0).key, isomorphic, "{one:?} {other:?}");
             let isomorphic_held = all[n].iter().any(|p| held(p) && maps(&one, &other, p));
             assert_eq!(
                 scaffold.key == canonizer.canonical(&other, fixed).key,
@@ -198,31 +174,18 @@ fn key_equality_agrees_with_vf2() {
             let n = 2 + rng.below(9);
             let one = random_graph(shape, n, &mut rng);
             let other = near_copy(&one, shape, &mut rng);
-            let isomorphic = match (
-                (one.as_undirected(), other.as_undirected()),
-                (one.as_directed(), other.as_directed()),
-            ) {
-                ((Some(a), Some(b)), _) => {
-                    is_isomorphic_matching(a, b, |a, b| a == b, |a, b| a == b)
-                }
-                (_, (Some(a), Some(b))) => {
-                    is_isomorphic_matching(a, b, |a, b| a == b, |a, b| a == b)
-                }
-                _ => unreachable!("both graphs are of one kind"),
-            };
-            assert_eq!(
-                canonical_key(&one) == canonical_key(&other),
-                isomorphic,
-                "{one:?} {other:?}"
-            );
+            let isomorphic =
+                match ((one.as_undirected(), other.as_undirected()), (one.as_directed(), other.as_directed())) {
+                    ((Some(a), Some(b)), _) => is_isomorphic_matching(a, b, |a, b| a == b, |a, b| a == b),
+                    (_, (Some(a), Some(b))) => is_isomorphic_matching(a, b, |a, b| a == b, |a, b| a == b),
+                    _ => unreachable!("both graphs are of one kind"),
+                };
+            assert_eq!(canonical_key(&one) == canonical_key(&other), isomorphic, "{one:?} {other:?}");
             n_isomorphic += usize::from(isomorphic);
             n_different += usize::from(!isomorphic);
         }
     }
-    assert!(
-        n_isomorphic > 100 && n_different > 100,
-        "{n_isomorphic} isomorphic pairs, {n_different} others"
-    );
+    assert!(n_isomorphic > 100 && n_different > 100, "{n_isomorphic} isomorphic pairs, {n_different} others");
 }
 
 /// Circulant graphs look the same from every node, so that refinement never decides and the search has to.
@@ -268,11 +231,7 @@ fn graph_and_order() -> impl Strategy<Value = (GraphState, Vec<u32>)> {
         let edges = prop::collection::vec(prop::option::of(0..edge_weights), n * n);
         let order = Just((0..n as u32).collect::<Vec<_>>()).prop_shuffle();
         (nodes, edges, order).prop_map(move |(nodes, edges, order)| {
-            let kind = if directed {
-                GraphKind::Directed
-            } else {
-                GraphKind::Undirected
-            };
+            let kind = if directed { GraphKind::Directed } else { GraphKind::Undirected };
             let nodes: Vec<_> = nodes.into_iter().map(node_weight).collect();
             let n = nodes.len();
             let mut graph = GraphState::from_parts(kind, &nodes, &[]).unwrap();

@@ -1,15 +1,10 @@
 //! Canonical keys and |Aut| against every isomorphism class of small graphs, listed by brute force elsewhere.
 
-#![allow(
-    clippy::unwrap_used,
-    reason = "the graphs here are built correctly, or the test fails"
-)]
+#![allow(clippy::unwrap_used, reason = "the graphs here are built correctly, or the test fails")]
 
 use std::collections::HashMap;
 
-use gfn::graph::{
-    CanonicalKey, Canonizer, Edge, GraphKind, GraphState, Node, canonical_key, labelled_key,
-};
+use gfn::graph::{CanonicalKey, Canonizer, Edge, GraphKind, GraphState, Node, canonical_key, labelled_key};
 use serde::Deserialize;
 
 type Edges = Vec<(u32, u32)>;
@@ -46,16 +41,9 @@ fn golden() -> Golden {
 }
 
 fn graph(directed: bool, colors: &[u16], edges: &[(u32, u32)]) -> GraphState {
-    let kind = if directed {
-        GraphKind::Directed
-    } else {
-        GraphKind::Undirected
-    };
+    let kind = if directed { GraphKind::Directed } else { GraphKind::Undirected };
     let nodes: Vec<_> = colors.iter().map(|&c| Node::of_class(c)).collect();
-    let edges: Vec<_> = edges
-        .iter()
-        .map(|&(a, b)| (a, b, Edge::default()))
-        .collect();
+    let edges: Vec<_> = edges.iter().map(|&(a, b)| (a, b, Edge::default())).collect();
     GraphState::from_parts(kind, &nodes, &edges).unwrap()
 }
 
@@ -70,9 +58,7 @@ impl Case {
 
     fn permits(&self, graph: &GraphState) -> bool {
         match self.kind.as_str() {
-            "connected simple graphs" => {
-                petgraph::algo::connected_components(graph.as_undirected().unwrap()) == 1
-            }
+            "connected simple graphs" => petgraph::algo::connected_components(graph.as_undirected().unwrap()) == 1,
             "DAGs" => petgraph::algo::toposort(graph.as_directed().unwrap(), None).is_ok(),
             _ => true,
         }
@@ -87,14 +73,9 @@ impl Case {
             .collect();
         let mut out = Vec::new();
         for set in 0..1_usize << pairs.len() {
-            let edges: Edges = (0..pairs.len())
-                .filter(|k| set >> k & 1 == 1)
-                .map(|k| pairs[k])
-                .collect();
+            let edges: Edges = (0..pairs.len()).filter(|k| set >> k & 1 == 1).map(|k| pairs[k]).collect();
             for colouring in 0..colors.pow(n) {
-                let colors: Vec<_> = (0..n)
-                    .map(|k| (colouring / colors.pow(k) % colors) as u16)
-                    .collect();
+                let colors: Vec<_> = (0..n).map(|k| (colouring / colors.pow(k) % colors) as u16).collect();
                 let graph = graph(self.is_directed(), &colors, &edges);
                 if self.permits(&graph) {
                     out.push(graph);
@@ -119,13 +100,7 @@ fn every_class_has_its_key_its_automorphisms_and_its_labelled_copies() {
     let mut n_classes = 0;
     for case in golden().cases {
         let labelled = case.labelled(case.n_colors);
-        assert_eq!(
-            labelled.len(),
-            case.n_labelled,
-            "{} of {}",
-            case.kind,
-            case.n
-        );
+        assert_eq!(labelled.len(), case.n_labelled, "{} of {}", case.kind, case.n);
         let counts = count_by_key(&labelled);
         assert_eq!(counts.len(), case.n_classes, "{} of {}", case.kind, case.n);
         assert_eq!(case.classes.len(), case.n_classes);
@@ -153,10 +128,7 @@ fn relabelled_graphs_have_the_key_of_their_representative() {
         let relabelled = graph(pair.directed, &pair.colors, &pair.edges);
         let representative = graph(pair.directed, &pair.canonical_colors, &pair.canonical_edges);
         assert_eq!(relabelled.n_nodes(), pair.n);
-        let (one, other) = (
-            canonizer.canonical(&relabelled, 0),
-            canonizer.canonical(&representative, 0),
-        );
+        let (one, other) = (canonizer.canonical(&relabelled, 0), canonizer.canonical(&representative, 0));
         assert_eq!(one.key, other.key);
         assert_eq!(one.automorphisms, Some(pair.aut));
         assert_eq!(other.automorphisms, Some(pair.aut));
@@ -188,15 +160,9 @@ fn the_counts_notice_when_colours_or_directions_are_ignored() {
         .labelled(1)
         .iter()
         .map(|digraph| {
-            let edges: Edges = digraph
-                .edges()
-                .filter(|&(a, b)| a < b || !digraph.has_edge(b, a))
-                .collect();
+            let edges: Edges = digraph.edges().filter(|&(a, b)| a < b || !digraph.has_edge(b, a)).collect();
             graph(false, &[0; 3], &edges)
         })
         .collect();
-    assert_eq!(
-        (digraphs.n_classes, count_by_key(&undirected).len()),
-        (16, 4)
-    );
+    assert_eq!((digraphs.n_classes, count_by_key(&undirected).len()), (16, 4));
 }

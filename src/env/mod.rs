@@ -105,22 +105,23 @@ pub trait Env: Send + Sync {
         None
     }
 
-    /// The actions of walks that were taken backwards, renamed so that they can be replayed from the initial state.
+    /// Walks that were taken backwards, renamed so that they can be replayed from the initial state: actions and terminal
+    /// states as the replay names them. `None` where nothing needs renaming.
     ///
     /// `states` and `actions` are trajectory-major: the state before each forward action and the action as it is named
     /// there, `reverse` its undoing as it is named in the next row. Only environments whose states lose their labels on the
-    /// way back need to rename anything.
+    /// way back rename anything.
     ///
     /// # Errors
     /// [`Error`](crate::Error) for actions that don't belong to these states.
-    fn replayable(
+    fn to_insertion_order(
         &self,
         _states: &Self::States,
-        actions: &Self::Actions,
+        _actions: &Self::Actions,
         _reverse: &Self::Actions,
         _offsets: &[usize],
-    ) -> Result<Self::Actions> {
-        Ok(actions.clone())
+    ) -> Result<Option<(Self::Actions, Self::States)>> {
+        Ok(None)
     }
 }
 

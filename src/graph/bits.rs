@@ -3,12 +3,19 @@
 use smallvec::SmallVec;
 
 /// A square bit matrix, one row per node, that grows with the graph.
-#[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct BitRows {
     n: usize,
     /// Words per row.
     stride: usize,
     words: SmallVec<[u64; 12]>,
+}
+
+impl Default for BitRows {
+    /// No row, in the same form as a matrix that lost all of its rows.
+    fn default() -> Self {
+        Self::new(0)
+    }
 }
 
 impl BitRows {
@@ -61,7 +68,6 @@ impl BitRows {
             }
             *self = wider;
         }
-        self.stride = self.stride.max(1);
         self.n += 1;
         self.words.resize(self.n * self.stride, 0);
     }

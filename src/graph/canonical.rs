@@ -3,13 +3,13 @@
 use std::cell::RefCell;
 use std::fmt;
 
-use rayon::prelude::*;
 use smallvec::SmallVec;
 
 use super::canonical_key::{CanonicalKey, raw_edges};
 use super::canonical_search::{Order, Search, SortKey};
 use super::state::GraphState;
 use super::weights::Edge;
+use crate::parallel;
 
 /// Fewer graphs than this stay on one thread: handing work over costs more than they do.
 const MIN_PER_THREAD: usize = 32;
@@ -97,23 +97,15 @@ impl Canonizer {
         let n = graph.n_nodes();
         self.colours.clear();
         if graph.has_edge_weights() {
-            self.colours
-                .extend(raw_edges(graph).iter().map(|edge| edge.weight));
+            self.colours.extend(raw_edges(graph).iter().map(|edge| edge.weight));
             self.colours.sort_unstable();
             self.colours.dedup();
         }
         // Edges of one colour need no layers: the key records which one it is. Colours count from 1, as no edge is 0.
         let layered = self.colours.len() > 1;
-        let layers = if layered {
-            self.colours.len().ilog2() as usize + 1
-        } else {
-            1
-        };
+        let layers = if layered { self.colours.len().ilog2() as usize + 1 } else { 1 };
         let words = (n * layers).div_ceil(64).max(1);
-        let place = self
-            .searches
-            .iter()
-            .position(|search| search.words() == words);
+        let place = self.searches.iter().position(|search| search.words() == words);
         let place = place.unwrap_or_else(|| {
             self.searches.push(Search::new(words));
             self.searches.len() - 1
@@ -180,8 +172,7 @@ pub fn canonical_key(graph: &GraphState) -> CanonicalKey {
 /// The keys of many graphs, in parallel: see [`canonical_key`].
 #[must_use]
 pub fn canonical_keys(graphs: &[GraphState]) -> Vec<CanonicalKey> {
-    let graphs = graphs.par_iter().with_min_len(MIN_PER_THREAD);
-    graphs.map(canonical_key).collect()
+    parallel::map(graphs, MIN_PER_THREAD, canonical_key)
 }
 
 /// ln |Aut| of a graph, in nats.
@@ -200,10 +191,8 @@ pub fn log_automorphisms(graph: &GraphState) -> f64 {
 /// ln |Aut| of many graphs, in parallel, where the first `fixed` nodes of each stay in place.
 #[must_use]
 pub fn log_automorphisms_batch(graphs: &[GraphState], fixed: usize) -> Vec<f64> {
-    let graphs = graphs.par_iter().with_min_len(MIN_PER_THREAD);
-    graphs
-        .map(|graph| with_canonizer(|canonizer| canonizer.log_automorphisms(graph, fixed)))
-        .collect()
+    let of = |graph: &GraphState| with_canonizer(|canonizer| canonizer.log_automorphisms(graph, fixed));
+    parallel::map(graphs, MIN_PER_THREAD, of)
 }
 
 #[cfg(test)]
@@ -211,11 +200,7 @@ mod tests {
     use super::*;
     use crate::graph::GraphKind;
 
-    fn graph(
-        kind: GraphKind,
-        n: usize,
-        edges: impl IntoIterator<Item = (usize, usize)>,
-    ) -> GraphState {
+    fn graph(kind: GraphKind, n: usize, edges: impl IntoIterator<Item = (usize, usize)>) -> GraphState {
         let mut out = GraphState::with_nodes(kind, n);
         for (a, b) in edges {
             out.add_edge(a as u32, b as u32, Edge::default()).unwrap();
@@ -230,11 +215,7 @@ mod tests {
     /// The graph of all pairs that satisfy a symmetric condition.
     fn undirected(n: usize, joined: impl Fn(usize, usize) -> bool) -> GraphState {
         let pairs = (0..n).flat_map(|b| (0..b).map(move |a| (a, b)));
-        graph(
-            GraphKind::Undirected,
-            n,
-            pairs.filter(|&(a, b)| joined(a, b)),
-        )
+        graph(GraphKind::Undirected, n, pairs.filter(|&(a, b)| joined(a, b)))
     }
 
     fn automorphisms(graph: &GraphState) -> Option<u64> {
@@ -246,10 +227,7 @@ mod tests {
         for kind in [GraphKind::Directed, GraphKind::Undirected] {
             for n in [0, 1] {
                 let graph = GraphState::with_nodes(kind, n);
-                assert_eq!(
-                    (automorphisms(&graph), log_automorphisms(&graph)),
-                    (Some(1), 0.0)
-                );
+                assert_eq!((automorphisms(&graph), log_automorphisms(&graph)), (Some(1), 0.0));
             }
             assert_ne!(
                 canonical_key(&GraphState::with_nodes(kind, 0)),
@@ -276,10 +254,7 @@ mod tests {
         });
         assert!((0..16).all(|a| rook.degree(a) == 6 && shrikhande.degree(a) == 6));
         assert_ne!(canonical_key(&rook), canonical_key(&shrikhande));
-        assert_eq!(
-            (automorphisms(&rook), automorphisms(&shrikhande)),
-            (Some(1152), Some(192))
-        );
+        assert_eq!((automorphisms(&rook), automorphisms(&shrikhande)), (Some(1152), Some(192)));
     }
 
     #[test]
@@ -318,31 +293,19 @@ mod tests {
         for (fixed, count) in [(0, 24), (1, 6), (2, 2), (3, 1), (4, 1), (9, 1)] {
             let found = Canonizer::default().canonical(&graph, fixed);
             assert_eq!(found.automorphisms, Some(count));
-            assert!(
-                found
-                    .order
-                    .iter()
-                    .zip(0..)
-                    .take(fixed)
-                    .all(|(&a, k)| a == k)
-            );
+            assert!(found.order.iter().zip(0..).take(fixed).all(|(&a, k)| a == k));
         }
     }
 
     #[test]
     fn a_batch_gives_what_single_calls_give() {
-        let graphs: Vec<_> = (3..200)
-            .map(|n| cycle(GraphKind::Undirected, 3 + n % 40))
-            .collect();
+        let graphs: Vec<_> = (3..200).map(|n| cycle(GraphKind::Undirected, 3 + n % 40)).collect();
         let keys: Vec<_> = graphs.iter().map(canonical_key).collect();
         assert_eq!(canonical_keys(&graphs), keys);
         let logs: Vec<_> = graphs.iter().map(log_automorphisms).collect();
         assert_eq!(log_automorphisms_batch(&graphs, 0), logs);
         // One node held leaves the reflection.
-        assert_eq!(
-            log_automorphisms_batch(&graphs, 1),
-            vec![2_f64.ln(); graphs.len()]
-        );
+        assert_eq!(log_automorphisms_batch(&graphs, 1), vec![2_f64.ln(); graphs.len()]);
     }
 
     #[test]

@@ -29,15 +29,9 @@ impl CanonicalKey {
         let n = graph.n_nodes();
         let (directed, marked) = (graph.is_directed(), graph.has_edge_weights());
         let nodes = Widths::of(graph.nodes().map(Weight::from));
-        let edges = if marked {
-            Widths::of(raw_edges(graph).iter().map(|edge| edge.weight.into()))
-        } else {
-            Widths::default()
-        };
-        let mut out = Writer {
-            words: SmallVec::new(),
-            free: 0,
-        };
+        let edges =
+            if marked { Widths::of(raw_edges(graph).iter().map(|edge| edge.weight.into())) } else { Widths::default() };
+        let mut out = Writer { words: SmallVec::new(), free: 0 };
         // 32 + 1 + 12 + 12 bits: what follows can be read back without ambiguity, so the encoding is exact.
         let header = n as u64 | u64::from(directed) << 32;
         out.push(header | nodes.packed() << 33 | edges.packed() << 45, 64);
@@ -110,19 +104,13 @@ struct Weight {
 
 impl From<Node> for Weight {
     fn from(node: Node) -> Self {
-        Self {
-            class: node.class,
-            attributes: node.attributes,
-        }
+        Self { class: node.class, attributes: node.attributes }
     }
 }
 
 impl From<Edge> for Weight {
     fn from(edge: Edge) -> Self {
-        Self {
-            class: edge.class,
-            attributes: edge.attributes,
-        }
+        Self { class: edge.class, attributes: edge.attributes }
     }
 }
 
@@ -181,10 +169,7 @@ struct Writer {
 impl Writer {
     /// Appends the lowest `width` bits of `value`, at most 64; its higher bits must be zero.
     fn push(&mut self, value: u64, width: u32) {
-        debug_assert!(
-            width == 64 || value >> width == 0,
-            "{value} in {width} bits"
-        );
+        debug_assert!(width == 64 || value >> width == 0, "{value} in {width} bits");
         if width <= self.free {
             self.free -= width;
             if let Some(last) = self.words.last_mut() {
@@ -208,31 +193,14 @@ mod tests {
 
     /// The bits that a writer was given, one per number.
     fn bits(words: &[u64]) -> Vec<u64> {
-        let of = |word: &u64| {
-            (0..64)
-                .rev()
-                .map(move |k| word >> k & 1)
-                .collect::<Vec<_>>()
-        };
+        let of = |word: &u64| (0..64).rev().map(move |k| word >> k & 1).collect::<Vec<_>>();
         words.iter().flat_map(of).collect()
     }
 
     #[test]
     fn numbers_are_written_one_after_the_other() {
-        let numbers = [
-            (5, 3),
-            (0, 0),
-            (u64::MAX, 64),
-            (1, 1),
-            (0, 7),
-            (77, 60),
-            (3, 2),
-            (9, 64),
-        ];
-        let mut writer = Writer {
-            words: SmallVec::new(),
-            free: 0,
-        };
+        let numbers = [(5, 3), (0, 0), (u64::MAX, 64), (1, 1), (0, 7), (77, 60), (3, 2), (9, 64)];
+        let mut writer = Writer { words: SmallVec::new(), free: 0 };
         let mut expected = Vec::new();
         for (value, width) in numbers {
             writer.push(value, width);
@@ -240,9 +208,7 @@ mod tests {
         }
         let found = bits(&writer.words);
         assert_eq!(found[..expected.len()], expected);
-        assert!(
-            found.len() - expected.len() < 64 && found[expected.len()..].iter().all(|&b| b == 0)
-        );
+        assert!(found.len() - expected.len() < 64 && found[expected.len()..].iter().all(|&b| b == 0));
     }
 
     #[test]
@@ -283,11 +249,7 @@ mod tests {
         }
         for (i, one) in variants.iter().enumerate() {
             for (j, other) in variants.iter().enumerate() {
-                assert_eq!(
-                    labelled_key(one) == labelled_key(other),
-                    i == j,
-                    "{one:?} {other:?}"
-                );
+                assert_eq!(labelled_key(one) == labelled_key(other), i == j, "{one:?} {other:?}");
             }
         }
     }
@@ -297,15 +259,7 @@ mod tests {
         // 100 nodes: a row takes two words, in the graph and in the key.
         let graph = GraphState::with_nodes(GraphKind::Directed, 100);
         let mut seen = std::collections::HashSet::from([labelled_key(&graph)]);
-        for (a, b) in [
-            (0, 63),
-            (0, 64),
-            (0, 65),
-            (99, 0),
-            (64, 63),
-            (63, 99),
-            (98, 99),
-        ] {
+        for (a, b) in [(0, 63), (0, 64), (0, 65), (99, 0), (64, 63), (63, 99), (98, 99)] {
             let mut graph = graph.clone();
             graph.add_edge(a, b, Edge::default()).unwrap();
             assert!(seen.insert(labelled_key(&graph)), "edge ({a}, {b})");

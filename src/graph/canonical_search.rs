@@ -21,9 +21,7 @@ pub(super) struct SortKey(u128);
 impl SortKey {
     pub(super) fn new((node, label): (Node, u32)) -> Self {
         let values = node.attributes.values().iter();
-        let weight = values.fold(u128::from(node.class), |weight, &value| {
-            weight << 8 | u128::from(value)
-        });
+        let weight = values.fold(u128::from(node.class), |weight, &value| weight << 8 | u128::from(value));
         Self(weight << 32 | u128::from(label))
     }
 
@@ -51,10 +49,7 @@ thread_local! {
 }
 
 /// canonaut's callback at each level of the first path, where |Aut| is multiplied by `index`.
-#[allow(
-    clippy::too_many_arguments,
-    reason = "the callback's type is canonaut's"
-)]
+#[allow(clippy::too_many_arguments, reason = "the callback's type is canonaut's")]
 fn multiply_order(
     _labelling: &mut [u32],
     _partition: &mut [u32],
@@ -68,11 +63,7 @@ fn multiply_order(
     _n_children: u32,
     _n: u32,
 ) {
-    GROUP_ORDER.set(
-        GROUP_ORDER
-            .get()
-            .and_then(|order| order.checked_mul(index.into())),
-    );
+    GROUP_ORDER.set(GROUP_ORDER.get().and_then(|order| order.checked_mul(index.into())));
 }
 
 /// canonaut's input, output and working memory. Its own `CanonautManager` allocates for each coloured graph.
@@ -125,8 +116,7 @@ impl Search {
         self.adjacency.clear();
         for a in 0..graph.n_nodes() {
             let row = graph.adjacency().row(a);
-            self.adjacency
-                .extend(row.iter().map(|word| word.reverse_bits() as usize));
+            self.adjacency.extend(row.iter().map(|word| word.reverse_bits() as usize));
         }
     }
 
@@ -164,8 +154,7 @@ impl Search {
         self.partition.clear();
         for layer in 0..layers {
             let first = (layer * n) as u32;
-            self.labelling
-                .extend(sorted.iter().map(|key| first + key.label()));
+            self.labelling.extend(sorted.iter().map(|key| first + key.label()));
         }
         let weight = |k: usize| sorted.get(k).map(|key| key.weight());
         for _ in 0..layers {
@@ -178,10 +167,7 @@ impl Search {
 
     pub(super) fn run(&mut self, n: usize, directed: bool) -> Order {
         if n == 0 {
-            return Order {
-                exact: Some(1),
-                log: 0.0,
-            };
+            return Order { exact: Some(1), log: 0.0 };
         }
         debug_assert_eq!(self.adjacency.len(), n * self.words, "rows of {n} vertices");
         self.orbits.resize(n, 0);
@@ -209,10 +195,7 @@ impl Search {
         );
         let exact = GROUP_ORDER.get();
         let log = exact.map_or_else(
-            || {
-                self.statistics.group_size1.ln()
-                    + f64::from(self.statistics.group_size2) * std::f64::consts::LN_10
-            },
+            || self.statistics.group_size1.ln() + f64::from(self.statistics.group_size2) * std::f64::consts::LN_10,
             |order| (order as f64).ln(),
         );
         Order { exact, log }

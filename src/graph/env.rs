@@ -1,12 +1,10 @@
 //! `GraphEnv`: an action set and what it permits. The environment traits follow by blanket impl.
 
-use rayon::prelude::*;
-
 use super::action::{ActionKind, ActionSet, GraphActionType, Move, Semantics};
 use super::states::MIN_GRAPHS_PER_THREAD;
 use super::{GraphKind, GraphState, GraphStates};
 use crate::env::{Block, Direction, DiscreteEnv, Env, Masks, Rows, Slots, Step};
-use crate::{Error, Result};
+use crate::{Error, Result, parallel};
 
 /// What the graphs of an environment are made of: what an estimator needs to know to size its tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -240,18 +238,15 @@ impl<G: GraphEnv> Env for G {
                 remedy: "give one action per state",
             });
         }
-        let graphs = states.graphs_mut().par_iter_mut().zip(&actions.0);
-        let stepped: Vec<(u32, bool, bool)> = graphs
-            .with_min_len(MIN_GRAPHS_PER_THREAD)
-            .map(|(graph, &slot)| {
-                let (reverse, exit) = step_one(self, direction, graph, slot)?;
-                let done = match direction {
-                    Direction::Forward => exit,
-                    Direction::Backward => graph == self.initial_graph(),
-                };
-                Ok((reverse, exit, done))
-            })
-            .collect::<Result<_>>()?;
+        let graphs = states.graphs_mut();
+        let stepped = parallel::try_map_mut(graphs, &actions.0, MIN_GRAPHS_PER_THREAD, |graph, &slot| {
+            let (reverse, exit) = step_one(self, direction, graph, slot)?;
+            let done = match direction {
+                Direction::Forward => exit,
+                Direction::Backward => graph == self.initial_graph(),
+            };
+            Ok((reverse, exit, done))
+        })?;
         Ok(Step {
             reverse: Slots(stepped.iter().map(|row| row.0).collect()),
             exit: stepped.iter().map(|row| row.1).collect(),
@@ -274,10 +269,18 @@ impl<G: GraphEnv> Env for G {
         corrects.then(|| super::log_automorphisms_batch(states.graphs(), self.initial_graph().n_nodes()))
     }
 
-    fn replayable(&self, states: &GraphStates, actions: &Slots, reverse: &Slots, offsets: &[usize]) -> Result<Slots> {
+    fn to_insertion_order(
+        &self,
+        states: &GraphStates,
+        actions: &Slots,
+        reverse: &Slots,
+        offsets: &[usize],
+    ) -> Result<Option<(Slots, GraphStates)>> {
         match self.actions().semantics() {
-            Semantics::Labelled => Ok(actions.clone()),
-            Semantics::UpToIsomorphism => super::relabel::to_insertion_order(self, states, actions, reverse, offsets),
+            Semantics::Labelled => Ok(None),
+            Semantics::UpToIsomorphism => {
+                super::relabel::to_insertion_order(self, states, actions, reverse, offsets).map(Some)
+            }
         }
     }
 }
@@ -322,7 +325,7 @@ impl<G: GraphEnv> DiscreteEnv for G {
             rows.push((graph, mask));
             rest = tail;
         }
-        rows.into_par_iter().with_min_len(MIN_GRAPHS_PER_THREAD).for_each(|(graph, mask)| fill_graph(graph, mask));
+        parallel::for_each(rows, MIN_GRAPHS_PER_THREAD, |(graph, mask)| fill_graph(graph, mask));
         Masks { direction, blocks, slot_ptr, legal, has_exit: direction == Direction::Forward }
     }
 

@@ -8,6 +8,7 @@ mod canonical_key;
 mod canonical_search;
 mod enumerable;
 mod env;
+mod files;
 mod relabel;
 mod state;
 mod states;
@@ -26,6 +27,7 @@ pub use canonical::{
 pub use canonical_key::{CanonicalKey, labelled_key};
 pub(crate) use env::derived_backward;
 pub use env::{BackwardRule, GraphEnv, GraphSchema};
+pub use files::{GraphFormat, MAX_EDGE_LIST_NODES, read_graphs, write_graphs};
 pub use state::{GraphKind, GraphState};
 pub use states::GraphStates;
 pub use weights::{Attributes, Edge, MAX_ATTRIBUTES, Node};

@@ -16,9 +16,10 @@ pub(crate) fn to_insertion_order<G: GraphEnv>(
     actions: &Slots,
     reverse: &Slots,
     offsets: &[usize],
-) -> Result<Slots> {
+) -> Result<(Slots, GraphStates)> {
     let set = env.actions();
     let mut out = Vec::with_capacity(actions.len());
+    let mut terminal = Vec::with_capacity(offsets.len());
     for walk in offsets.windows(2) {
         // label in the walked state -> label in the replayed one
         let mut names: Vec<u32> = (0..env.initial_graph().n_nodes() as u32).collect();
@@ -50,8 +51,9 @@ pub(crate) fn to_insertion_order<G: GraphEnv>(
                 names.iter_mut().filter(|name| **name > old).for_each(|name| *name -= 1);
             }
         }
+        terminal.push(replayed);
     }
-    Ok(Slots(out))
+    Ok((Slots(out), terminal.into()))
 }
 
 fn rename(head: Head, action: Move, names: &[u32], directed: bool) -> Move {

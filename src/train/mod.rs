@@ -4,8 +4,10 @@ mod adam;
 mod checkpoint;
 mod manifest;
 mod raw;
+mod trainer;
 mod update;
 
 pub use adam::{Adam, AdamConfig, StepReport};
 pub use checkpoint::Checkpoint;
 pub use manifest::{Manifest, TensorKind, TensorSpec};
+pub use trainer::{ReplayPath, StepStats, Trainer, TrainerConfig};

@@ -21,7 +21,6 @@ use crate::{Error, Result};
 ///
 /// Up to isomorphism the state after row `t` and the state of row `t + 1` may differ in their labels when the walk was taken
 /// backwards; `reverse` is named in the latter.
-#[derive(Clone, Debug)]
 pub struct Trajectories<E: Env> {
     pub(crate) states: E::States,
     pub(crate) actions: E::Actions,
@@ -39,6 +38,26 @@ pub struct Conditions(pub Tensor);
 impl Clone for Conditions {
     fn clone(&self) -> Self {
         Self(self.0.shallow_clone())
+    }
+}
+
+impl<E: Env> Clone for Trajectories<E> {
+    fn clone(&self) -> Self {
+        Self {
+            states: self.states.clone(),
+            actions: self.actions.clone(),
+            reverse: self.reverse.clone(),
+            exit: self.exit.clone(),
+            offsets: self.offsets.clone(),
+            terminal: self.terminal.clone(),
+            conditions: self.conditions.clone(),
+        }
+    }
+}
+
+impl<E: Env> std::fmt::Debug for Trajectories<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Trajectories").field("offsets", &self.offsets).finish_non_exhaustive()
     }
 }
 
@@ -159,14 +178,14 @@ impl<E: Env> Trajectories<E> {
 
     /// Terminal states and moves: what a replay buffer stores, and [`replay`](Self::replay) turns back.
     ///
+    /// Up to isomorphism both are named in the order of insertion.
+    ///
     /// # Errors
-    /// Those of [`Env::replayable`].
+    /// Those of [`Env::to_insertion_order`].
     pub fn walks(&self, env: &E) -> Result<Walks<E>> {
-        Ok(Walks {
-            actions: env.replayable(&self.states, &self.actions, &self.reverse, &self.offsets)?,
-            offsets: self.offsets.clone(),
-            terminal: self.terminal.clone(),
-        })
+        let renamed = env.to_insertion_order(&self.states, &self.actions, &self.reverse, &self.offsets)?;
+        let (actions, terminal) = renamed.unwrap_or_else(|| (self.actions.clone(), self.terminal.clone()));
+        Ok(Walks { actions, offsets: self.offsets.clone(), terminal })
     }
 }
 

@@ -2,7 +2,6 @@ use super::Trajectories;
 use crate::env::{Env, Rows};
 
 /// Single transitions, taken out of their trajectories: what transition-wise training and buffers of transitions use.
-#[derive(Clone, Debug)]
 pub struct Transitions<E: Env> {
     /// The state before.
     pub states: E::States,

@@ -6,7 +6,6 @@ use crate::env::{DiscreteEnv, Env, Rows, Slots};
 ///
 /// The actions of walk `i` are `offsets[i]..offsets[i + 1]`, exits included. Up to isomorphism they are named in the order of
 /// insertion, and the state that they lead to is isomorphic to the terminal one.
-#[derive(Clone, Debug)]
 pub struct Walks<E: Env> {
     /// The forward actions, walk by walk.
     pub actions: E::Actions,
@@ -14,6 +13,18 @@ pub struct Walks<E: Env> {
     pub offsets: Vec<usize>,
     /// The finished objects.
     pub terminal: E::States,
+}
+
+impl<E: Env> Clone for Walks<E> {
+    fn clone(&self) -> Self {
+        Self { actions: self.actions.clone(), offsets: self.offsets.clone(), terminal: self.terminal.clone() }
+    }
+}
+
+impl<E: Env> std::fmt::Debug for Walks<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Walks").field("offsets", &self.offsets).finish_non_exhaustive()
+    }
 }
 
 impl<E: Env> Walks<E> {

@@ -1,0 +1,34 @@
+# `make help` lists the targets. After `make setup`, plain cargo works too: nothing has to be exported.
+
+PYTHON ?= python3
+CARGO ?= cargo
+
+.PHONY: help setup demo test lint bench doc doctor
+.DEFAULT_GOAL := help
+
+help: ## this list
+	@awk -F':.*## ' '/^[a-z]+:.*## /{printf "make %-8s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+setup: ## fetch libtorch into .libtorch/, or link there to the one that you have
+	@command -v $(CARGO) >/dev/null || { echo "setup: error: no cargo; what to do: install Rust from https://rustup.rs" >&2; exit 1; }
+	@command -v $(PYTHON) >/dev/null || { echo "setup: error: no $(PYTHON); what to do: install Python 3 with pip" >&2; exit 1; }
+	@$(PYTHON) scripts/fetch_libtorch.py
+
+demo: setup ## train Ring with its defaults, print the result, write pictures to out/ring
+	$(CARGO) run --release --example ring -- --out out/ring
+
+test: setup ## all tests of both packages
+	$(CARGO) test --workspace
+
+lint: setup ## rustfmt and clippy, warnings denied
+	$(CARGO) fmt --all -- --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+
+bench: setup ## all criterion benches
+	$(CARGO) bench --workspace
+
+doc: setup ## the API documentation, in target/doc
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
+
+doctor: setup ## what libtorch, CUDA and threads look like from here
+	$(CARGO) run --example doctor

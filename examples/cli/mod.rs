@@ -1,0 +1,195 @@
+//! What the examples share: their flags, the training loop with progress and curves, and the JSON line.
+
+#![allow(dead_code, reason = "each example uses a part")]
+
+mod outcome;
+mod training;
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use gfn::dist::Schedule;
+use gfn::nn::BackwardPolicy;
+use gfn::objective::{
+    DetailedBalance, LogPartitionVariance, Objective, SubTrajectoryBalance, TrajectoryBalance, Weighting,
+};
+use gfn::replay::{Draw, Eviction, ReplayConfig};
+use gfn::runtime::{DeviceKind, Runtime};
+use gfn::train::{AdamConfig, TrainerConfig};
+use gfn::{Error, Result};
+
+pub use outcome::{Distance, Outcome};
+pub use training::{Trained, train};
+
+/// The flags that every training example takes; what isn't given is the example's own default.
+#[derive(Args, Clone, Debug)]
+pub struct Common {
+    /// Seed of everything that is random
+    #[arg(long, default_value_t = 0)]
+    pub seed: u64,
+    /// Training steps
+    #[arg(long)]
+    pub steps: Option<usize>,
+    /// Trajectories per step, replayed ones included
+    #[arg(long)]
+    pub batch: Option<usize>,
+    /// Threads of rayon and of libtorch
+    #[arg(long, default_value_t = 1)]
+    pub threads: usize,
+    /// Where tensors live: cpu, cuda or cuda:N
+    #[arg(long, default_value = "cpu")]
+    pub device: DeviceKind,
+    /// What is minimised
+    #[arg(long, value_enum, default_value = "tb")]
+    pub objective: ObjectiveName,
+    /// Width of embeddings (graphs) or of hidden layers (grids)
+    #[arg(long)]
+    pub embedding: Option<i64>,
+    /// Rounds of message passing, or hidden layers
+    #[arg(long)]
+    pub layers: Option<usize>,
+    /// What P_B is
+    #[arg(long, value_enum)]
+    pub backward: Option<BackwardName>,
+    /// Objects that the replay buffer holds; 0 for no replay
+    #[arg(long)]
+    pub replay: Option<usize>,
+    /// Uniform random walks that the replay buffer starts with
+    #[arg(long)]
+    pub prefill: Option<usize>,
+    /// Share of uniform actions at the start; it falls to 0 over the first half of the steps
+    #[arg(long)]
+    pub epsilon: Option<f64>,
+    /// Learning rate; 0 freezes the policy
+    #[arg(long)]
+    pub lr: Option<f64>,
+    /// Learning rate of log Z
+    #[arg(long)]
+    pub log_z_lr: Option<f64>,
+    /// Folder for pictures
+    #[arg(long)]
+    pub out: Option<PathBuf>,
+    /// Folder to save the checkpoint in at the end
+    #[arg(long)]
+    pub save: Option<PathBuf>,
+    /// Checkpoint to go on from
+    #[arg(long)]
+    pub resume: Option<PathBuf>,
+    /// Print one line of JSON at the end
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What is minimised.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ObjectiveName {
+    /// Trajectory balance
+    Tb,
+    /// Detailed balance
+    Db,
+    /// Sub-trajectory balance, geometric weights within each trajectory, lambda 0.9
+    Subtb,
+    /// Log-partition variance
+    Vargrad,
+}
+
+impl ObjectiveName {
+    pub fn build(self) -> Result<Box<dyn Objective>> {
+        Ok(match self {
+            Self::Tb => Box::new(TrajectoryBalance),
+            Self::Db => Box::new(DetailedBalance),
+            Self::Subtb => Box::new(SubTrajectoryBalance::new(Weighting::GeometricWithin { lambda: 0.9 })?),
+            Self::Vargrad => Box::new(LogPartitionVariance),
+        })
+    }
+
+    pub fn needs_flow(self) -> bool {
+        matches!(self, Self::Db | Self::Subtb)
+    }
+}
+
+/// What P_B is.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub enum BackwardName {
+    /// Uniform over legal backward actions
+    Uniform,
+    /// Learned, on the torso of P_F
+    Shared,
+    /// Learned, by a network of its own
+    Separate,
+}
+
+impl From<BackwardName> for BackwardPolicy {
+    fn from(name: BackwardName) -> Self {
+        match name {
+            BackwardName::Uniform => Self::Uniform,
+            BackwardName::Shared => Self::SharedTorso,
+            BackwardName::Separate => Self::Separate,
+        }
+    }
+}
+
+/// An example's own defaults.
+pub struct Defaults {
+    pub steps: usize,
+    pub batch: usize,
+    pub replay: usize,
+    pub prefill: usize,
+    pub epsilon: f64,
+    pub lr: f64,
+    pub log_z_lr: f64,
+}
+
+impl Common {
+    /// Threads, allocator and device, before anything else.
+    pub fn runtime(&self) -> Result<Runtime> {
+        Runtime::new(self.threads, self.device)
+    }
+
+    pub fn steps(&self, defaults: &Defaults) -> usize {
+        self.steps.unwrap_or(defaults.steps)
+    }
+
+    pub fn trainer(&self, defaults: &Defaults) -> TrainerConfig {
+        let steps = self.steps(defaults);
+        let lr = self.lr.unwrap_or(defaults.lr);
+        // A frozen policy has a frozen log Z: what is measured is the same work at every step.
+        let log_z_lr = if lr == 0.0 { 0.0 } else { self.log_z_lr.unwrap_or(defaults.log_z_lr) };
+        TrainerConfig {
+            batch: self.batch.unwrap_or(defaults.batch),
+            epsilon: Schedule::Linear {
+                from: self.epsilon.unwrap_or(defaults.epsilon),
+                to: 0.0,
+                steps: steps.div_ceil(2),
+            },
+            adam: AdamConfig { lr, log_z_lr, ..AdamConfig::default() },
+            ..TrainerConfig::default()
+        }
+    }
+
+    /// The buffer's settings, and how many random walks fill it; `None` for no replay.
+    pub fn replay(&self, defaults: &Defaults) -> Option<(ReplayConfig, usize)> {
+        let capacity = self.replay.unwrap_or(defaults.replay);
+        let config =
+            ReplayConfig { capacity, eviction: Eviction::BestReward, draw: Draw::RewardPrioritised { exponent: 1.0 } };
+        (capacity > 0).then_some((config, self.prefill.unwrap_or(defaults.prefill)))
+    }
+
+    /// Where to write a picture of this name; makes the folder.
+    pub fn picture(&self, name: &str) -> Result<Option<PathBuf>> {
+        let Some(folder) = &self.out else { return Ok(None) };
+        std::fs::create_dir_all(folder).map_err(|source| Error::Io { path: folder.clone(), source })?;
+        Ok(Some(folder.join(name)))
+    }
+}
+
+/// Runs an example's body, and says what went wrong if it did.
+pub fn main_of(body: impl FnOnce() -> Result<()>) -> std::process::ExitCode {
+    match body() {
+        Ok(()) => std::process::ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            std::process::ExitCode::FAILURE
+        }
+    }
+}

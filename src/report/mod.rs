@@ -1,0 +1,26 @@
+//! What a run shows for itself: pictures ([`Figure`], [`GraphSheet`]), tables ([`Table`]) and progress ([`Progress`]).
+//!
+//! Pictures are written as SVG or PNG by the path's extension. Both are drawn from one list of shapes and with an embedded font
+//! (DejaVu Sans), so a machine needs neither fonts nor a display.
+
+mod axis;
+mod canvas;
+mod edges;
+mod frame;
+mod graphs;
+mod layout;
+mod lettering;
+mod palette;
+mod panel;
+mod plot;
+mod progress;
+mod render;
+mod table;
+
+pub use axis::Scale;
+pub use graphs::{GraphSheet, NodeLabels};
+pub use layout::Layout;
+pub use panel::Panel;
+pub use plot::{Curve, Figure};
+pub use progress::Progress;
+pub use table::{Cell, Table, number};

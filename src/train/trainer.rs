@@ -1,0 +1,411 @@
+use std::path::Path;
+use std::time::Instant;
+
+use serde::{Deserialize, Serialize};
+
+use super::{Adam, AdamConfig, Checkpoint};
+use crate::dist::{Exploration, Schedule};
+use crate::env::{DiscreteEnv, Env, Reward, Slots, log_rewards};
+use crate::nn::Parameters;
+use crate::objective::{Objective, RegressionLoss};
+use crate::policy::{Policy, UniformPolicy};
+use crate::replay::ReplayBuffer;
+use crate::sampler::Sampler;
+use crate::score::{Needs, Scores, score};
+use crate::trajectory::Trajectories;
+use crate::{Error, Result, Rng};
+
+/// Which way leads to an object drawn from the replay buffer.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum ReplayPath {
+    /// The one that it was found by.
+    Stored,
+    /// A new one, each step back uniform among the legal ones: costs no network, and shows the object in many ways.
+    #[default]
+    UniformBackward,
+    /// A new one, drawn from P_B.
+    PolicyBackward,
+}
+
+/// How a [`Trainer`] trains.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct TrainerConfig {
+    /// Trajectories per step, fresh and replayed together.
+    pub batch: usize,
+    /// The share of them drawn from the replay buffer, if there is one.
+    pub replay_share: f64,
+    /// Steps before anything is drawn from the buffer.
+    pub replay_after: usize,
+    /// Which way leads to a replayed object.
+    pub replay_path: ReplayPath,
+    /// Share of uniform actions.
+    pub epsilon: Schedule,
+    /// What logits are divided by.
+    pub temperature: Schedule,
+    /// What is added to the exit's logit.
+    pub exit_bias: Schedule,
+    /// Factor on both learning rates.
+    pub lr_scale: Schedule,
+    /// The optimiser.
+    pub adam: AdamConfig,
+    /// What a residual costs.
+    pub regression: RegressionLoss,
+    /// Steps after which a roll-out gives up.
+    pub max_steps: usize,
+}
+
+impl Default for TrainerConfig {
+    fn default() -> Self {
+        Self {
+            batch: 128,
+            replay_share: 0.5,
+            replay_after: 10,
+            replay_path: ReplayPath::default(),
+            epsilon: Schedule::Constant(0.0),
+            temperature: Schedule::Constant(1.0),
+            exit_bias: Schedule::Constant(0.0),
+            lr_scale: Schedule::Constant(1.0),
+            adam: AdamConfig::default(),
+            regression: RegressionLoss::default(),
+            max_steps: 100_000,
+        }
+    }
+}
+
+impl TrainerConfig {
+    fn check(&self) -> Result<()> {
+        if self.batch == 0 {
+            return Err(Error::Config { setting: "batch", got: "0".into(), expected: "at least one trajectory" });
+        }
+        if !(0.0..=1.0).contains(&self.replay_share) {
+            let got = self.replay_share.to_string();
+            return Err(Error::Config { setting: "replay_share", got, expected: "a share between 0 and 1" });
+        }
+        Ok(())
+    }
+
+    fn exploration(&self, step: usize) -> Result<Exploration> {
+        Exploration::epsilon(self.epsilon.at(step))?
+            .with_temperature(self.temperature.at(step))?
+            .with_exit_bias(self.exit_bias.at(step))
+    }
+}
+
+/// What one training step did, and where its time went.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct StepStats {
+    /// The loss before the update.
+    pub loss: f64,
+    /// The estimate of log Z before the update: the parameter, log F(s0), or the batch's mean.
+    pub log_z: f64,
+    /// The mean number of actions of the batch, exits included.
+    pub mean_len: f64,
+    /// Visited states.
+    pub states: usize,
+    /// Of them, evaluated ones: distinct in the batch.
+    pub distinct: usize,
+    /// The norm of all gradients together, before clipping.
+    pub grad_norm: f64,
+    /// Seconds spent on sampling and replay, on scores and loss, on gradients, and on the update.
+    pub seconds: [f64; 4],
+}
+
+/// Trains a policy: samples, replays, scores, differentiates, updates.
+///
+/// ```
+/// use gfn::{nn::{GraphNet, GraphNetConfig}, objective::TrajectoryBalance, policy::GraphPolicy, testing::Triangles,
+///           train::{Trainer, TrainerConfig}, graph::GraphStates, Rng};
+/// let env = Triangles::new();
+/// let mut rng = Rng::seeded(0);
+/// let net = GraphNet::new(&env, GraphNetConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut rng)?;
+/// let reward = |graphs: &GraphStates, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> {
+///     Ok(graphs.graphs().iter().map(|graph| graph.n_edges() as f64).collect())
+/// };
+/// let config = TrainerConfig { batch: 16, ..TrainerConfig::default() };
+/// let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng)?;
+/// assert!(trainer.step()?.loss.is_finite());
+/// # Ok::<(), gfn::Error>(())
+/// ```
+pub struct Trainer<E: Env, P> {
+    env: E,
+    reward: Box<dyn Reward<E::States>>,
+    policy: P,
+    objective: Box<dyn Objective>,
+    config: TrainerConfig,
+    adam: Option<Adam>,
+    replay: Option<ReplayBuffer<E>>,
+    rng: Rng,
+    step: usize,
+}
+
+/// What a checkpoint keeps of a trainer besides tensors.
+#[derive(Serialize, Deserialize)]
+struct State {
+    rng: Rng,
+    replay: bool,
+}
+
+impl<E: Env, P> std::fmt::Debug for Trainer<E, P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut out = f.debug_struct("Trainer");
+        out.field("objective", &self.objective).field("step", &self.step).field("config", &self.config);
+        out.finish_non_exhaustive()
+    }
+}
+
+impl<E: DiscreteEnv<Actions = Slots>, P: Policy<E>> Trainer<E, P> {
+    /// A trainer at step 0, without replay.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for settings that make no sense, and those of [`Adam::new`].
+    pub fn new(
+        env: E,
+        reward: impl Reward<E::States> + 'static,
+        policy: P,
+        objective: impl Objective + 'static,
+        config: TrainerConfig,
+        rng: Rng,
+    ) -> Result<Self> {
+        Self::boxed(env, Box::new(reward), policy, Box::new(objective), config, rng)
+    }
+
+    /// The same, with reward and objective chosen at run time.
+    ///
+    /// # Errors
+    /// As for [`new`](Self::new).
+    pub fn boxed(
+        env: E,
+        reward: Box<dyn Reward<E::States>>,
+        policy: P,
+        objective: Box<dyn Objective>,
+        config: TrainerConfig,
+        rng: Rng,
+    ) -> Result<Self> {
+        config.check()?;
+        let adam = policy.parameters().map(|parameters| Adam::new(parameters, config.adam)).transpose()?;
+        Ok(Self { env, reward, policy, objective, config, adam, replay: None, rng, step: 0 })
+    }
+
+    /// Learns from a replay buffer, too.
+    #[must_use]
+    pub fn with_replay(mut self, replay: ReplayBuffer<E>) -> Self {
+        self.replay = Some(replay);
+        self
+    }
+
+    /// The environment.
+    pub fn env(&self) -> &E {
+        &self.env
+    }
+
+    /// The reward.
+    pub fn reward(&self) -> &dyn Reward<E::States> {
+        self.reward.as_ref()
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &P {
+        &self.policy
+    }
+
+    /// The replay buffer.
+    pub fn replay(&self) -> Option<&ReplayBuffer<E>> {
+        self.replay.as_ref()
+    }
+
+    /// The number of steps made.
+    pub fn steps_done(&self) -> usize {
+        self.step
+    }
+
+    /// The number of scalars that are trained.
+    pub fn n_parameters(&self) -> i64 {
+        self.policy.parameters().map_or(0, Parameters::count)
+    }
+
+    /// A stream of its own for evaluation, so that looking doesn't change what is trained next.
+    pub fn evaluation_rng(&self) -> Rng {
+        self.rng.clone().split()
+    }
+
+    /// Fills the replay buffer with `n` uniform random walks, without a network.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] without a buffer, and those of sampler and reward.
+    pub fn prefill(&mut self, n: usize) -> Result<usize> {
+        const CHUNK: usize = 8192;
+        let Some(replay) = &mut self.replay else {
+            return Err(Error::Missing {
+                objective: "prefilling",
+                needs: "a replay buffer",
+                remedy: "give the trainer one (`with_replay`)",
+            });
+        };
+        let mut stayed = 0;
+        let mut left = n;
+        while left > 0 {
+            let chunk = left.min(CHUNK);
+            let sampler = Sampler::new(&self.env, &UniformPolicy).max_steps(self.config.max_steps);
+            let walks = sampler.walks(chunk, &mut self.rng)?;
+            let rewards = log_rewards(self.reward.as_ref(), &walks.terminal, None)?;
+            stayed += replay.add(&self.env, &walks, &rewards)?;
+            left -= chunk;
+        }
+        Ok(stayed)
+    }
+
+    /// One training step.
+    ///
+    /// # Errors
+    /// [`Error::NonFinite`] for a loss that isn't finite, before anything is updated; those of sampler, reward and policy.
+    pub fn step(&mut self) -> Result<StepStats> {
+        let started = Instant::now();
+        let trajectories = self.collect()?;
+        let sampled = started.elapsed().as_secs_f64();
+        let scores = score(&self.env, self.reward.as_ref(), &self.policy, &trajectories, self.needs())?;
+        let loss = self.objective.loss(&scores, self.config.regression)?;
+        let value = loss.double_value(&[]);
+        if !value.is_finite() {
+            return Err(Error::NonFinite {
+                what: "loss",
+                row: self.step,
+                value,
+                remedy: "lower the learning rate, clip gradients (`max_norm`), or check the reward's scale",
+            });
+        }
+        let scored = started.elapsed().as_secs_f64();
+        if loss.requires_grad() {
+            loss.backward();
+        }
+        let differentiated = started.elapsed().as_secs_f64();
+        let mut grad_norm = 0.0;
+        if let Some(adam) = &mut self.adam {
+            let scale = self.config.lr_scale.at(self.step);
+            adam.set_lr(self.config.adam.lr * scale, self.config.adam.log_z_lr * scale)?;
+            grad_norm = adam.step()?.grad_norm;
+        }
+        self.step += 1;
+        let total = started.elapsed().as_secs_f64();
+        Ok(StepStats {
+            loss: value,
+            log_z: log_z(&scores),
+            mean_len: trajectories.mean_len(),
+            states: scores.distinct.1,
+            distinct: scores.distinct.0,
+            grad_norm,
+            seconds: [sampled, scored - sampled, differentiated - scored, total - differentiated],
+        })
+    }
+
+    fn needs(&self) -> Needs {
+        self.objective.needs()
+    }
+
+    /// Fresh trajectories, which go into the buffer, and replayed ones.
+    fn collect(&mut self) -> Result<Trajectories<E>> {
+        let exploration = self.config.exploration(self.step)?;
+        let replayed = match &self.replay {
+            Some(buffer) if self.step >= self.config.replay_after && !buffer.is_empty() => {
+                (self.config.batch as f64 * self.config.replay_share).round() as usize
+            }
+            _ => 0,
+        };
+        let fresh = self.config.batch - replayed;
+        let sampler = Sampler::new(&self.env, &self.policy).exploration(exploration).max_steps(self.config.max_steps);
+        let mut out = None;
+        if fresh > 0 {
+            let trajectories = sampler.forward(fresh, &mut self.rng)?;
+            if let Some(buffer) = &mut self.replay {
+                let rewards = log_rewards(self.reward.as_ref(), trajectories.terminal_states(), None)?;
+                buffer.add(&self.env, &trajectories.walks(&self.env)?, &rewards)?;
+            }
+            out = Some(trajectories);
+        }
+        if let (Some(buffer), true) = (&self.replay, replayed > 0) {
+            let walks = buffer.draw(replayed, &mut self.rng)?;
+            let uniform = Sampler::new(&self.env, &UniformPolicy).max_steps(self.config.max_steps);
+            let again = match self.config.replay_path {
+                ReplayPath::Stored => walks.replay(&self.env)?,
+                ReplayPath::UniformBackward => uniform.backward(&walks.terminal, &mut self.rng)?,
+                ReplayPath::PolicyBackward => sampler.backward(&walks.terminal, &mut self.rng)?,
+            };
+            match &mut out {
+                Some(all) => all.append(again)?,
+                None => out = Some(again),
+            }
+        }
+        out.ok_or(Error::Config { setting: "batch", got: "no trajectory".into(), expected: "at least one trajectory" })
+    }
+
+    /// Saves everything that the run needs to go on: weights, moments, random stream, replay buffer, step.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] for a policy without parameters; [`Error::File`] or [`Error::Io`] where it can't be written.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        let (Some(parameters), Some(adam)) = (self.policy.parameters(), &self.adam) else {
+            return Err(no_parameters());
+        };
+        let state = State { rng: self.rng.clone(), replay: self.replay.is_some() };
+        let state = serde_json::to_value(state).map_err(|error| Error::Contract {
+            check: "a trainer's state can be written as JSON",
+            detail: error.to_string(),
+        })?;
+        let mut checkpoint = Checkpoint::new(parameters, self.step as u64, state)?.with("adam", adam.state()?);
+        if let Some(replay) = &self.replay {
+            checkpoint = checkpoint.with("replay", replay.state());
+        }
+        checkpoint.save(path)
+    }
+
+    /// Goes on from a checkpoint, bit for bit as the run that wrote it would have.
+    ///
+    /// The trainer must have been made as that one was: same environment, network, objective and settings.
+    ///
+    /// # Errors
+    /// [`Error::File`] for a file that is damaged or of another model; the trainer is unchanged then.
+    pub fn resume(&mut self, path: impl AsRef<Path>) -> Result<()> {
+        let checkpoint = Checkpoint::load(path.as_ref())?;
+        let (Some(parameters), Some(adam)) = (self.policy.parameters(), &mut self.adam) else {
+            return Err(no_parameters());
+        };
+        let other = |problem: String| Error::File {
+            path: path.as_ref().to_owned(),
+            problem,
+            remedy: "resume with the settings that the checkpoint was made with",
+        };
+        let state: State = serde_json::from_value(checkpoint.manifest().state.clone())
+            .map_err(|error| other(format!("its state isn't a trainer's ({error})")))?;
+        let replay = match &self.replay {
+            Some(buffer) if state.replay => {
+                let mut filled = buffer.emptied();
+                filled.load_state(&self.env, &checkpoint.section("replay"))?;
+                Some(filled)
+            }
+            None if !state.replay => None,
+            _ => return Err(other("one of the two runs has a replay buffer, the other has none".into())),
+        };
+        checkpoint.restore(parameters)?;
+        adam.load_state(&checkpoint.section("adam"))?;
+        self.replay = replay;
+        self.rng = state.rng;
+        self.step = checkpoint.manifest().step as usize;
+        Ok(())
+    }
+}
+
+fn no_parameters() -> Error {
+    Error::Missing { objective: "a checkpoint", needs: "a policy with parameters", remedy: "there is nothing to save" }
+}
+
+/// The estimate of log Z that the scores hold: its parameter, log F(s0), or the batch's mean importance weight in the log.
+fn log_z(scores: &Scores) -> f64 {
+    if let Some(log_z) = &scores.log_z {
+        return log_z.mean(log_z.kind()).double_value(&[]);
+    }
+    if let Some(log_flow) = &scores.log_flow {
+        return log_flow.double_value(&[0]);
+    }
+    let total = |values: &tch::Tensor| values.sum(values.kind()).double_value(&[]);
+    let sum = total(&scores.log_reward) + total(&scores.log_pb) - total(&scores.log_pf);
+    sum / scores.len().max(1) as f64
+}

@@ -1,0 +1,245 @@
+//! `GraphActionCategorical` against numbers computed independently (`tests/golden/graph_categorical.json`) and against a
+//! plain f64 oracle.
+
+use gfn::Rng;
+use gfn::dist::{Distribution, Exploration, GraphActionCategorical};
+use gfn::env::{Block, Direction, Masks, Slots};
+use serde_json::Value;
+use tch::{Device, Kind, Tensor};
+
+/// A case of the file, in the library's terms.
+struct Case {
+    masks: Masks,
+    /// First slot of each type's rows in each state: `first[type][state]`.
+    first_row: Vec<Vec<usize>>,
+    logits: Vec<Vec<f64>>,
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().unwrap().iter().map(number).collect()
+}
+
+fn number(value: &Value) -> f64 {
+    match value.as_str() {
+        Some("-inf") => f64::NEG_INFINITY,
+        Some(other) => panic!("{other}"),
+        None => value.as_f64().or_else(|| value.as_bool().map(|b| f64::from(u8::from(b)))).unwrap(),
+    }
+}
+
+fn flat(rows: &Value) -> Vec<f64> {
+    rows.as_array().unwrap().iter().flat_map(numbers).collect()
+}
+
+impl Case {
+    fn new(case: &Value) -> Self {
+        let n = case["n_graphs"].as_u64().unwrap() as usize;
+        let types = case["types"].as_array().unwrap();
+        let mut blocks = Vec::new();
+        let mut legal = vec![Vec::new(); n];
+        for (t, info) in types.iter().enumerate() {
+            let width = info["cols"].as_u64().unwrap() as usize;
+            let owners: Vec<usize> =
+                case["graph_ids"][t].as_array().unwrap().iter().map(|g| g.as_u64().unwrap() as usize).collect();
+            let row_ptr = (0..=n).map(|g| owners.iter().filter(|&&o| o < g).count()).collect();
+            for (row, &owner) in owners.iter().enumerate() {
+                legal[owner].extend(numbers(&case["masks"][t][row]).iter().map(|&m| m != 0.0));
+            }
+            blocks.push(Block { name: info["name"].as_str().unwrap().to_owned(), width, row_ptr });
+        }
+        let mut slot_ptr = vec![0];
+        for row in &legal {
+            slot_ptr.push(slot_ptr.last().unwrap() + row.len());
+        }
+        let masks = Masks { direction: Direction::Forward, blocks, slot_ptr, legal: legal.concat(), has_exit: false };
+        let first_row = masks.blocks.iter().map(|block| block.row_ptr.clone()).collect();
+        let logits = (0..types.len()).map(|t| flat(&case["logits"][t])).collect();
+        Self { masks, first_row, logits }
+    }
+
+    fn blocks(&self, logits: &[Vec<f64>], kind: Kind) -> Vec<Tensor> {
+        let blocks = logits.iter().zip(&self.masks.blocks);
+        blocks
+            .map(|(values, block)| {
+                let tensor = Tensor::from_slice(values).view([-1, block.width as i64]).to_kind(kind);
+                tensor.set_requires_grad(true)
+            })
+            .collect()
+    }
+
+    /// The slot within its state of (type, global row, column).
+    fn slot(&self, state: usize, t: usize, row: usize, column: usize) -> u32 {
+        let before: usize = (0..t)
+            .map(|u| {
+                let block = &self.masks.blocks[u];
+                (block.row_ptr[state + 1] - block.row_ptr[state]) * block.width
+            })
+            .sum();
+        (before + (row - self.first_row[t][state]) * self.masks.blocks[t].width + column) as u32
+    }
+}
+
+fn host(tensor: &Tensor) -> Vec<f64> {
+    Vec::<f64>::try_from(tensor.to_kind(Kind::Double).contiguous().view(-1)).unwrap()
+}
+
+#[track_caller]
+fn close(what: &str, got: &[f64], expected: &[f64], tolerance: f64) {
+    assert_eq!(got.len(), expected.len(), "{what}");
+    for (g, e) in got.iter().zip(expected) {
+        assert!((g - e).abs() <= tolerance * e.abs().max(1.0), "{what}: {g} instead of {e}");
+    }
+}
+
+fn check(kind: Kind, tolerance: f64) {
+    let file: Value = serde_json::from_str(include_str!("golden/graph_categorical.json")).unwrap();
+    for case in file["cases"].as_array().unwrap() {
+        let name = case["name"].as_str().unwrap();
+        let golden = Case::new(case);
+        let inputs = golden.blocks(&golden.logits, kind);
+        let dist = || GraphActionCategorical::new(golden.masks.clone(), &inputs).unwrap();
+        close(name, &host(&dist().logsumexp()), &numbers(&case["logsumexp"]), tolerance);
+        close(name, &host(&dist().entropy()), &numbers(&case["entropy"]), tolerance);
+        let n_legal: Vec<f64> = dist().n_actions().iter().map(|&n| n as f64).collect();
+        close(name, &n_legal, &numbers(&case["n_legal"]), 0.0);
+        let argmax: Vec<u32> = case["argmax"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(numbers)
+            .enumerate()
+            .map(|(g, at)| golden.slot(g, at[0] as usize, at[1] as usize, at[2] as usize))
+            .collect();
+        assert_eq!(dist().argmax().unwrap(), Slots(argmax), "{name}");
+
+        if let Some(actions) = case.get("actions").and_then(Value::as_array) {
+            let (mut rows, mut slots) = (Vec::new(), Vec::new());
+            for action in actions.iter().map(numbers) {
+                rows.push(action[0] as usize);
+                slots.push(golden.slot(
+                    rows[rows.len() - 1],
+                    action[1] as usize,
+                    action[2] as usize,
+                    action[3] as usize,
+                ));
+            }
+            let log_probs = dist().log_prob(&rows, &Slots(slots)).unwrap();
+            close(name, &host(&log_probs), &numbers(&case["action_log_probs"]), tolerance);
+            let weights = Tensor::from_slice(&numbers(&case["action_weights"])).to_kind(kind);
+            let scalar = (log_probs * weights).sum(kind);
+            close(name, &host(&scalar), &[number(&case["scalar"])], tolerance);
+            gradient(name, &scalar, &inputs, &case["grad_scalar"], tolerance);
+        }
+        gradient(name, &dist().entropy().sum(kind), &inputs, &case["grad_entropy_sum"], tolerance);
+        gradient(name, &dist().logsumexp().sum(kind), &inputs, &case["grad_logsumexp_sum"], tolerance);
+        if let Some(other) = case.get("logits_other") {
+            let other: Vec<Vec<f64>> = (0..golden.logits.len()).map(|t| flat(&other[t])).collect();
+            let other = GraphActionCategorical::new(golden.masks.clone(), &golden.blocks(&other, kind)).unwrap();
+            let kl = dist().kl(&other).unwrap();
+            close(name, &host(&kl), &numbers(&case["kl"]), tolerance);
+            gradient(name, &kl.sum(kind), &inputs, &case["grad_kl_sum"], tolerance);
+        }
+    }
+}
+
+fn gradient(name: &str, scalar: &Tensor, inputs: &[Tensor], expected: &Value, tolerance: f64) {
+    if expected.is_null() {
+        return;
+    }
+    for input in inputs {
+        let mut grad = input.grad();
+        if grad.defined() {
+            let _ = grad.zero_();
+        }
+    }
+    scalar.backward();
+    for (t, input) in inputs.iter().enumerate() {
+        let grad = input.grad();
+        let got = if grad.defined() { host(&grad) } else { vec![0.0; input.numel()] };
+        close(name, &got, &flat(&expected[t]), tolerance);
+    }
+}
+
+#[test]
+fn equals_golden_numbers_in_f64() {
+    check(Kind::Double, 1e-9);
+}
+
+#[test]
+fn equals_golden_numbers_in_f32() {
+    check(Kind::Float, 1e-5);
+}
+
+/// Graphs of very different sizes with logits of magnitude 1e4, and a single legal slot, against a plain f64 computation.
+#[test]
+fn equals_an_oracle_on_hard_inputs() {
+    let mut rng = Rng::seeded(3);
+    let sizes = [1usize, 400, 2, 37];
+    let row_ptr: Vec<usize> = (0..=4).map(|i| sizes[..i].iter().sum()).collect();
+    let total = row_ptr[4];
+    let mut legal: Vec<bool> = (0..total).map(|_| rng.uniform() < 0.5).collect();
+    legal[0] = true; // the single legal slot of the first state
+    legal[1] = true;
+    (legal[401], legal[402], legal[403]) = (false, true, true);
+    let values: Vec<f64> = (0..total).map(|_| 1e4 * (2.0 * rng.uniform() - 1.0)).collect();
+    let masks = Masks {
+        direction: Direction::Forward,
+        blocks: vec![Block { name: "node".into(), width: 1, row_ptr: row_ptr.clone() }],
+        slot_ptr: row_ptr.clone(),
+        legal: legal.clone(),
+        has_exit: false,
+    };
+    let dist = GraphActionCategorical::new(masks, &[Tensor::from_slice(&values).view([-1, 1])]).unwrap();
+    let log_probs = dist.host_log_probs().unwrap();
+    let mut at = 0;
+    for w in row_ptr.windows(2) {
+        let mine: Vec<f64> = (w[0]..w[1]).filter(|&k| legal[k]).map(|k| values[k]).collect();
+        let max = mine.iter().copied().fold(f64::MIN, f64::max);
+        let total = max + mine.iter().map(|v| (v - max).exp()).sum::<f64>().ln();
+        for v in mine {
+            assert!((log_probs[at] - (v - total)).abs() < 1e-9 * v.abs().max(1.0));
+            at += 1;
+        }
+    }
+    assert_eq!(at, log_probs.len());
+    let tensor = host(&dist.log_probs());
+    close("tensor and host agree", &tensor, log_probs, 1e-12);
+}
+
+/// Frequencies of sampling follow the probabilities, with exploration as documented; illegal slots never come.
+#[test]
+fn samples_follow_the_behaviour() {
+    let masks = Masks::dense(Direction::Forward, 4, vec![true, false, true, true], true).unwrap();
+    let logits = [0.3f64, 50.0, -0.7, 1.1];
+    let dist = GraphActionCategorical::new(masks, &[Tensor::from_slice(&logits).view([1, 4])]).unwrap();
+    let exploration = Exploration::epsilon(0.2).unwrap().with_temperature(2.0).unwrap().with_exit_bias(-0.4).unwrap();
+    let tempered: Vec<f64> = [0.3, -0.7, 1.1 - 0.4].iter().map(|l: &f64| (l / 2.0).exp()).collect();
+    let total: f64 = tempered.iter().sum();
+    let expected: Vec<f64> = tempered.iter().map(|w| 0.8 * w / total + 0.2 / 3.0).collect();
+    let n = 200_000;
+    let slots = dist.sample(&vec![0; n], &exploration, &mut Rng::seeded(0)).unwrap();
+    for (slot, p) in [0u32, 2, 3].iter().zip(expected) {
+        let share = slots.0.iter().filter(|s| *s == slot).count() as f64 / n as f64;
+        let deviation = (p * (1.0 - p) / n as f64).sqrt();
+        assert!((share - p).abs() < 4.0 * deviation, "slot {slot}: {share} instead of {p}");
+    }
+    assert!(!slots.0.contains(&1));
+}
+
+/// Wrong shapes, empty states and bad logits are typed errors.
+#[test]
+fn bad_input_is_an_error() {
+    let masks = || Masks::dense(Direction::Forward, 2, vec![true, true, false, false], true).unwrap();
+    let blocks = [Tensor::zeros([2, 3], (Kind::Float, Device::Cpu))];
+    let error = GraphActionCategorical::new(masks(), &blocks).unwrap_err().to_string();
+    assert!(error.contains("[2, 3]") && error.contains("[2, 2]"), "{error}");
+    assert!(GraphActionCategorical::new(masks(), &[]).is_err());
+    let uniform = GraphActionCategorical::uniform(masks());
+    let none = Exploration::none();
+    assert!(uniform.sample(&[0], &none, &mut Rng::seeded(0)).is_ok());
+    let error = uniform.sample(&[1], &none, &mut Rng::seeded(0)).unwrap_err();
+    assert!(matches!(error, gfn::Error::NoLegalAction { row: 1, .. }));
+    let nan = Tensor::from_slice(&[0.0f32, f32::NAN, 0.0, 0.0]).view([2, 2]);
+    let dist = GraphActionCategorical::new(masks(), &[nan]).unwrap();
+    assert!(matches!(dist.sample(&[0], &none, &mut Rng::seeded(0)), Err(gfn::Error::NonFinite { row: 0, .. })));
+}

@@ -44,7 +44,7 @@ pub enum BackwardRule {
     /// Each candidate of the action types is undone on a copy, and kept if the parent is reachable, leaves the initial graph
     /// whole, and permits the forward move. Right for any environment and any action type; slow.
     Derived,
-    /// The backward masks of the action types are exact as they stand. [`testing::check_env`](crate::testing::check_env)
+    /// The backward masks of the action types are exact as they stand. [`testing::check_graph_env`](crate::testing::check_graph_env)
     /// compares them with the derived ones.
     ByType,
 }
@@ -136,8 +136,20 @@ fn fill<G: GraphEnv>(
     }
 }
 
+/// The legal backward slots of a graph, derived: what the masks of [`BackwardRule::ByType`] must agree with.
+pub(crate) fn derived_backward<G: GraphEnv>(env: &G, graph: &GraphState) -> Vec<bool> {
+    let mut out = Vec::new();
+    for (kind, action_type, head) in env.actions().heads(Direction::Backward) {
+        let mut mask = vec![false; head.anchor.rows(graph) * head.width];
+        action_type.mask(Direction::Backward, env.actions().semantics(), graph, &mut mask);
+        derive_backward(env, graph, (kind, action_type), &mut mask);
+        out.append(&mut mask);
+    }
+    out
+}
+
 /// Keeps of the candidates in `mask` those whose undoing leads to a reachable parent that permits the move back here.
-pub(crate) fn derive_backward<G: GraphEnv>(
+fn derive_backward<G: GraphEnv>(
     env: &G,
     graph: &GraphState,
     (kind, action_type): (ActionKind, &dyn GraphActionType),

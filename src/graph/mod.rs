@@ -6,6 +6,8 @@ mod bits;
 mod canonical;
 mod canonical_key;
 mod canonical_search;
+mod enumerable;
+mod env;
 mod env;
 mod files;
 mod relabel;
@@ -24,6 +26,7 @@ pub use canonical::{
     Canonical, Canonizer, canonical_key, canonical_keys, log_automorphisms, log_automorphisms_batch, with_canonizer,
 };
 pub use canonical_key::{CanonicalKey, labelled_key};
+pub(crate) use env::derived_backward;
 pub use env::{BackwardRule, GraphEnv, GraphSchema};
 pub use files::{GraphFormat, MAX_EDGE_LIST_NODES, read_graphs, write_graphs};
 pub use state::{GraphKind, GraphState};

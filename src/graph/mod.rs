@@ -8,7 +8,6 @@ mod canonical_key;
 mod canonical_search;
 mod enumerable;
 mod env;
-mod env;
 mod files;
 mod relabel;
 mod state;

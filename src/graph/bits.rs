@@ -3,12 +3,19 @@
 use smallvec::SmallVec;
 
 /// A square bit matrix, one row per node, that grows with the graph.
-#[derive(Clone, PartialEq, Eq, Hash, Default, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct BitRows {
     n: usize,
     /// Words per row.
     stride: usize,
     words: SmallVec<[u64; 12]>,
+}
+
+impl Default for BitRows {
+    /// No row; equal to what is left when all rows have been removed.
+    fn default() -> Self {
+        Self::new(0)
+    }
 }
 
 impl BitRows {
@@ -120,4 +127,26 @@ impl BitRows {
 /// The lowest `k` bits.
 fn below(k: usize) -> u64 {
     if k >= 64 { u64::MAX } else { (1 << k) - 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The empty graph must be recognised whether nothing was ever added or everything was taken away.
+    #[test]
+    fn rows_that_came_and_went_leave_no_trace() {
+        for n in [0, 1, 63, 64, 65, 130] {
+            let mut rows = BitRows::new(n);
+            let before = rows.clone();
+            for _ in 0..70 {
+                rows.push_row();
+            }
+            for _ in 0..70 {
+                rows.pop_row();
+            }
+            assert_eq!(rows, before, "{n}");
+        }
+        assert_eq!(BitRows::default(), BitRows::new(0));
+    }
 }

@@ -55,14 +55,22 @@ impl Masks {
                 remedy: "give one entry per action of each state",
             });
         }
+        Ok(Self::of_rows(direction, n, width, legal, has_exit))
+    }
+
+    /// The masks of a tensor environment that has made `n` rows of `width` entries itself: like [`dense`](Self::dense),
+    /// where the size can't be wrong.
+    #[must_use]
+    pub fn of_rows(direction: Direction, n: usize, width: usize, legal: Vec<bool>, has_exit: bool) -> Self {
+        debug_assert_eq!(legal.len(), n * width, "one entry per action of each state");
         let row_ptr: Vec<usize> = (0..=n).collect();
-        Ok(Self {
+        Self {
             direction,
             slot_ptr: row_ptr.iter().map(|i| i * width).collect(),
             blocks: vec![Block { name: "actions".into(), width, row_ptr }],
             legal,
             has_exit,
-        })
+        }
     }
 
     /// The number of states.

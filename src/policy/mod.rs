@@ -1,8 +1,10 @@
 //! Policies: from states to what the caller wants of P_F, P_B and the state flow.
 
+mod dense;
 mod graph;
 mod uniform;
 
+pub use dense::{DenseFeatures, MlpPolicy, MlpPolicyConfig};
 pub use graph::{GraphNetwork, GraphOutput, GraphPolicy};
 pub use uniform::UniformPolicy;
 

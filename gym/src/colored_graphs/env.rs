@@ -1,0 +1,140 @@
+use gfn::graph::{ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphSchema, GraphState, Semantics};
+use gfn::{Error, Result};
+
+/// Connected graphs with so many two-coloured nodes, up to isomorphism (Burnside and inverse Euler transform).
+const CONNECTED: [u64; 9] = [2, 3, 10, 50, 354, 3_883, 67_994, 2_038_236, 109_141_344];
+/// More nodes than that don't fit the reward's bit sets.
+pub(super) const MAX_NODES: usize = 64;
+
+/// Connected undirected graphs of at most `max_nodes` nodes of two colours, up to isomorphism.
+///
+/// Growth starts from the empty graph with a first node, goes on with nodes attached to one that is there and with edges, and
+/// stays connected both ways. Any graph but the empty one can be finished; training corrects for symmetry. The environment
+/// is that of recursionpharma/gflownet's basic graph task.
+///
+/// ```
+/// use gfn::{env::{Direction, DiscreteEnv, Env}};
+/// use gfn_gym::colored_graphs::ColoredGraphs;
+/// let env = ColoredGraphs::new(7)?;
+/// assert_eq!(env.n_states(), Some(72_297));
+/// // A first node of either colour, and no way out of the empty graph.
+/// assert_eq!(env.masks(Direction::Forward, &env.initial(1)).n_legal(0), 2);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct ColoredGraphs {
+    max_nodes: usize,
+    empty_can_exit: bool,
+    corrects_symmetry: bool,
+    actions: ActionSet,
+    schema: GraphSchema,
+    initial: GraphState,
+}
+
+impl ColoredGraphs {
+    /// Graphs of at most `max_nodes` nodes.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for no node, or more than 64.
+    pub fn new(max_nodes: usize) -> Result<Self> {
+        if !(1..=MAX_NODES).contains(&max_nodes) {
+            return Err(Error::Config { setting: "max_nodes", got: max_nodes.to_string(), expected: "1 to 64 nodes" });
+        }
+        let kind = GraphKind::Undirected;
+        Ok(Self {
+            max_nodes,
+            empty_can_exit: false,
+            corrects_symmetry: true,
+            actions: ActionSet::new(Semantics::UpToIsomorphism)
+                .with(AddNode::first(2))
+                .with(AddNode::attached(2, 1, max_nodes))
+                .with(AddEdge::new(1).keeping_connected()),
+            schema: GraphSchema { node_classes: 2, ..GraphSchema::plain(kind, max_nodes) },
+            initial: GraphState::new(kind),
+        })
+    }
+
+    /// The same, but the empty graph may be a finished object too (or not, the default).
+    #[must_use]
+    pub fn with_empty_exit(mut self, empty_can_exit: bool) -> Self {
+        self.empty_can_exit = empty_can_exit;
+        self
+    }
+
+    /// The same, with the symmetry correction on (the default) or off: off, training samples R(G) / |Aut(G)|.
+    #[must_use]
+    pub fn with_symmetry_correction(mut self, corrects_symmetry: bool) -> Self {
+        self.corrects_symmetry = corrects_symmetry;
+        self
+    }
+
+    /// The most nodes.
+    #[must_use]
+    pub fn max_nodes(&self) -> usize {
+        self.max_nodes
+    }
+
+    /// The number of states up to isomorphism, the empty graph among them; `None` beyond 9 nodes.
+    #[must_use]
+    pub fn n_states(&self) -> Option<u64> {
+        let connected = CONNECTED.get(..self.max_nodes)?;
+        Some(1 + connected.iter().sum::<u64>())
+    }
+}
+
+impl GraphEnv for ColoredGraphs {
+    fn actions(&self) -> &ActionSet {
+        &self.actions
+    }
+    fn schema(&self) -> &GraphSchema {
+        &self.schema
+    }
+    fn initial_graph(&self) -> &GraphState {
+        &self.initial
+    }
+    fn can_exit(&self, graph: &GraphState) -> bool {
+        self.empty_can_exit || graph.n_nodes() > 0
+    }
+    fn is_reachable(&self, graph: &GraphState) -> bool {
+        graph.as_undirected().is_some_and(|g| petgraph::algo::connected_components(g) <= 1)
+    }
+    fn backward_rule(&self) -> BackwardRule {
+        BackwardRule::ByType
+    }
+    fn corrects_symmetry(&self) -> bool {
+        self.corrects_symmetry
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gfn::env::{Direction, DiscreteEnv, Env};
+
+    use super::*;
+
+    #[test]
+    fn the_empty_graph_exits_only_when_asked() {
+        let env = ColoredGraphs::new(3).unwrap();
+        let start = env.initial(1);
+        let exits = |env: &ColoredGraphs| env.masks(Direction::Forward, &start).legal_slots(0).count();
+        assert_eq!(exits(&env), 2);
+        assert_eq!(exits(&env.with_empty_exit(true)), 3);
+    }
+
+    #[test]
+    fn sizes_out_of_range_are_refused() {
+        for n in [0, 65] {
+            let message = ColoredGraphs::new(n).unwrap_err().to_string();
+            assert!(message.contains(&format!("max_nodes is {n}")), "{message}");
+        }
+        assert_eq!(ColoredGraphs::new(10).unwrap().n_states(), None);
+    }
+
+    #[test]
+    fn the_correction_can_be_switched_off() {
+        let env = ColoredGraphs::new(3).unwrap();
+        assert!(env.log_symmetry(&env.initial(1)).is_some());
+        let env = env.with_symmetry_correction(false);
+        assert!(env.log_symmetry(&env.initial(1)).is_none());
+    }
+}

@@ -1,0 +1,144 @@
+use gfn::graph::{GraphKind, GraphState, Semantics};
+use gfn::{Error, Result};
+
+/// How nodes come to a graph.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Growth {
+    /// A new node is joined to nothing; edges come later. Every graph within the limits is a state.
+    #[default]
+    Free,
+    /// A new node comes with an edge to one that is there (directed: from it). Graphs stay connected: undirected, each node is
+    /// joined to the initial graph (from the empty graph: to the first node) by a path, directed, by a path from there.
+    Attached,
+}
+
+/// What a [`GraphBuilding`](super::GraphBuilding) may build.
+///
+/// ```
+/// use gfn::graph::GraphKind;
+/// use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig, Growth};
+/// let config = GraphBuildingConfig {
+///     max_edges: Some(8),
+///     node_classes: 3,
+///     growth: Growth::Attached,
+///     ..GraphBuildingConfig::new(GraphKind::Undirected, 6)
+/// };
+/// let env = GraphBuilding::new(config)?;
+/// let nothing = GraphBuildingConfig::new(GraphKind::Undirected, 0);
+/// assert!(GraphBuilding::new(nothing).unwrap_err().to_string().starts_with("max_nodes is 0"));
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Debug)]
+pub struct GraphBuildingConfig {
+    /// Directed or undirected.
+    pub kind: GraphKind,
+    /// The most nodes, those of the initial graph included.
+    pub max_nodes: usize,
+    /// The most edges, those of the initial graph included; `None` for no limit.
+    pub max_edges: Option<usize>,
+    /// Classes that a new node is chosen from.
+    pub node_classes: u16,
+    /// Classes that a new edge is chosen from.
+    pub edge_classes: u16,
+    /// Attribute `k` of a node can be set, once, to `1..=node_attributes[k]`.
+    pub node_attributes: Vec<u8>,
+    /// Attribute `k` of an edge can be set, once, to `1..=edge_attributes[k]`.
+    pub edge_attributes: Vec<u8>,
+    /// How nodes come to the graph.
+    pub growth: Growth,
+    /// When two graphs are the same object.
+    pub semantics: Semantics,
+    /// Where building starts; `None` for the empty graph. What it has stays for good.
+    pub initial: Option<GraphState>,
+    /// A graph of fewer nodes can't be finished.
+    pub min_nodes: usize,
+    /// Whether training corrects for symmetry, up to isomorphism.
+    pub corrects_symmetry: bool,
+}
+
+impl GraphBuildingConfig {
+    /// Free growth from the empty graph up to isomorphism: one class of nodes and of edges, no attributes, any graph can be
+    /// finished.
+    #[must_use]
+    pub fn new(kind: GraphKind, max_nodes: usize) -> Self {
+        Self {
+            kind,
+            max_nodes,
+            max_edges: None,
+            node_classes: 1,
+            edge_classes: 1,
+            node_attributes: Vec::new(),
+            edge_attributes: Vec::new(),
+            growth: Growth::Free,
+            semantics: Semantics::UpToIsomorphism,
+            initial: None,
+            min_nodes: 0,
+            corrects_symmetry: true,
+        }
+    }
+
+    /// The graph that building starts from.
+    pub(super) fn start(&self) -> GraphState {
+        self.initial.clone().unwrap_or_else(|| GraphState::new(self.kind))
+    }
+
+    /// The first setting that makes no sense. Attribute values are checked where their action types are made.
+    pub(super) fn check(&self) -> Result<()> {
+        let start = self.start();
+        let refuse = |setting, got: String, expected| Err(Error::Config { setting, got, expected });
+        if self.max_nodes == 0 || start.n_nodes() > self.max_nodes {
+            let got = format!("{} with an initial graph of {} nodes", self.max_nodes, start.n_nodes());
+            return refuse("max_nodes", got, "at least 1, and no fewer than the initial graph has");
+        }
+        if self.max_edges.is_some_and(|limit| start.n_edges() > limit) {
+            let got = format!("{:?} with an initial graph of {} edges", self.max_edges, start.n_edges());
+            return refuse("max_edges", got, "no fewer than the initial graph has");
+        }
+        if self.node_classes == 0 {
+            return refuse("node_classes", "0".into(), "at least one class");
+        }
+        if self.edge_classes == 0 {
+            return refuse("edge_classes", "0".into(), "at least one class");
+        }
+        if start.kind() != self.kind {
+            let got = format!("{:?} in a {:?} environment", start.kind(), self.kind);
+            return refuse("the initial graph's kind", got, "that of the environment");
+        }
+        if self.min_nodes > self.max_nodes {
+            let got = format!("{}, above max_nodes {}", self.min_nodes, self.max_nodes);
+            return refuse("min_nodes", got, "at most max_nodes");
+        }
+        if self.growth == Growth::Attached && self.max_edges.is_some() && self.min_nodes > start.n_nodes().max(1) {
+            let got = format!("{} with growth by attachment and a limit on edges", self.min_nodes);
+            let expected = "at most 1 or the initial graph's nodes: edges could run out before the nodes are there";
+            return refuse("min_nodes", got, expected);
+        }
+        self.check_weights(&start)
+    }
+
+    /// The initial graph's classes and attributes must be among those that an estimator has tables for.
+    fn check_weights(&self, start: &GraphState) -> Result<()> {
+        let within = |values: &[u8], limits: &[u8]| {
+            values.iter().enumerate().all(|(k, &value)| value <= limits.get(k).copied().unwrap_or(0))
+        };
+        let refuse = |what: String| {
+            Err(Error::Config {
+                setting: "the initial graph",
+                got: what,
+                expected: "classes below node_classes and edge_classes, attribute values within their limits",
+            })
+        };
+        for (a, node) in start.nodes().enumerate() {
+            if node.class >= self.node_classes || !within(node.attributes.values(), &self.node_attributes) {
+                return refuse(format!("one whose node {a} has class {}, {:?}", node.class, node.attributes));
+            }
+        }
+        for (a, b) in start.edges() {
+            let edge = start.edge(a, b).unwrap_or_default();
+            if edge.class >= self.edge_classes || !within(edge.attributes.values(), &self.edge_attributes) {
+                return refuse(format!("one whose edge ({a}, {b}) has class {}, {:?}", edge.class, edge.attributes));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,293 @@
+use gfn::Result;
+use gfn::graph::{
+    ActionKind, ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphSchema, GraphState, Semantics,
+    SetEdgeAttr, SetNodeAttr,
+};
+
+use super::{GraphBuildingConfig, Growth};
+
+/// Graphs that grow from an initial one by nodes, edges and attributes, within limits.
+///
+/// The action types, in the order of their blocks of logits: a first node (attached growth from the empty graph), a node
+/// (where there may be more), an edge, a node attribute and an edge attribute (where there are any), the exit.
+#[derive(Debug)]
+pub struct GraphBuilding {
+    config: GraphBuildingConfig,
+    /// The attached node, which brings an edge.
+    attached: Option<ActionKind>,
+    actions: ActionSet,
+    schema: GraphSchema,
+    initial: GraphState,
+    rule: BackwardRule,
+}
+
+impl GraphBuilding {
+    /// An environment of this make.
+    ///
+    /// # Errors
+    /// [`Error::Config`](gfn::Error::Config) for settings that make no sense: no node, no class, limits below the initial
+    /// graph, more than seven attributes, attributes without values, ...
+    pub fn new(config: GraphBuildingConfig) -> Result<Self> {
+        config.check()?;
+        let initial = config.start();
+        let mut attached = None;
+        let mut actions = ActionSet::new(config.semantics);
+        if initial.n_nodes() < config.max_nodes {
+            match config.growth {
+                Growth::Free => actions = actions.with(AddNode::free(config.node_classes, config.max_nodes)),
+                Growth::Attached => {
+                    if initial.n_nodes() == 0 {
+                        actions = actions.with(AddNode::first(config.node_classes));
+                    }
+                    attached = Some(ActionKind(actions.types().len() - 1));
+                    let add = AddNode::attached(config.node_classes, config.edge_classes, config.max_nodes);
+                    actions = actions.with(add);
+                }
+            }
+        }
+        let by_type = masks_are_exact(&config, &initial);
+        let mut add_edge = AddEdge::new(config.edge_classes);
+        if let Some(limit) = config.max_edges {
+            add_edge = add_edge.at_most(limit);
+        }
+        if config.growth == Growth::Attached && by_type {
+            add_edge = add_edge.keeping_connected();
+        }
+        actions = actions.with(add_edge);
+        if !config.node_attributes.is_empty() {
+            actions = actions.with(SetNodeAttr::new(&config.node_attributes)?);
+        }
+        if !config.edge_attributes.is_empty() {
+            actions = actions.with(SetEdgeAttr::new(&config.edge_attributes)?);
+        }
+        let schema = GraphSchema {
+            node_classes: usize::from(config.node_classes),
+            edge_classes: usize::from(config.edge_classes),
+            node_attributes: config.node_attributes.clone(),
+            edge_attributes: config.edge_attributes.clone(),
+            ..GraphSchema::plain(config.kind, config.max_nodes)
+        };
+        let rule = if by_type { BackwardRule::ByType } else { BackwardRule::Derived };
+        Ok(Self { config, attached, actions, schema, initial, rule })
+    }
+
+    /// What it was made from.
+    #[must_use]
+    pub fn config(&self) -> &GraphBuildingConfig {
+        &self.config
+    }
+}
+
+/// Whether the action types' own backward masks are exact: they know nothing of what an initial graph keeps, nor of the order
+/// in which labelled or directed graphs grow by attachment.
+fn masks_are_exact(config: &GraphBuildingConfig, initial: &GraphState) -> bool {
+    match config.growth {
+        Growth::Free if initial.n_nodes() == config.max_nodes => is_bare(initial),
+        Growth::Free => initial.n_nodes() == 0,
+        Growth::Attached => {
+            let any_order = config.semantics == Semantics::UpToIsomorphism && config.kind == GraphKind::Undirected;
+            any_order && initial.n_nodes() == 0
+        }
+    }
+}
+
+/// Whether there is nothing but nodes, which nothing can take away.
+fn is_bare(graph: &GraphState) -> bool {
+    graph.n_edges() == 0 && graph.nodes().all(|node| node.attributes.is_unset())
+}
+
+impl GraphEnv for GraphBuilding {
+    fn actions(&self) -> &ActionSet {
+        &self.actions
+    }
+    fn schema(&self) -> &GraphSchema {
+        &self.schema
+    }
+    fn initial_graph(&self) -> &GraphState {
+        &self.initial
+    }
+    fn restrict(&self, kind: ActionKind, graph: &GraphState, mask: &mut [bool]) {
+        if Some(kind) == self.attached && self.config.max_edges.is_some_and(|limit| graph.n_edges() >= limit) {
+            mask.fill(false);
+        }
+    }
+    fn can_exit(&self, graph: &GraphState) -> bool {
+        graph.n_nodes() >= self.config.min_nodes
+    }
+    fn is_reachable(&self, graph: &GraphState) -> bool {
+        match (self.config.growth, self.config.semantics) {
+            (Growth::Free, _) => true,
+            (Growth::Attached, Semantics::Labelled) => grown_in_order(graph, self.initial.n_nodes().max(1)),
+            (Growth::Attached, Semantics::UpToIsomorphism) => match self.initial.n_nodes() {
+                0 => (0..graph.n_nodes()).any(|root| reaches_all(graph, [root])) || graph.n_nodes() == 0,
+                n => reaches_all(graph, 0..n),
+            },
+        }
+    }
+    fn backward_rule(&self) -> BackwardRule {
+        self.rule
+    }
+    fn corrects_symmetry(&self) -> bool {
+        self.config.corrects_symmetry
+    }
+}
+
+/// Whether each node from `first` on has an edge from an earlier one: labels are the order of arrival.
+fn grown_in_order(graph: &GraphState, first: usize) -> bool {
+    let n = graph.n_nodes();
+    (first..n).all(|b| (0..b).any(|a| graph.adjacency().get(a, b)))
+}
+
+/// Whether every node can be reached from `roots` along edges.
+fn reaches_all(graph: &GraphState, roots: impl IntoIterator<Item = usize>) -> bool {
+    let mut seen = vec![false; graph.n_nodes()];
+    let mut open: Vec<usize> = roots.into_iter().collect();
+    open.iter().for_each(|&root| seen[root] = true);
+    while let Some(a) = open.pop() {
+        for b in graph.adjacency().ones(a) {
+            if !seen[b] {
+                seen[b] = true;
+                open.push(b);
+            }
+        }
+    }
+    seen.iter().all(|seen| *seen)
+}
+
+#[cfg(test)]
+mod tests {
+    use gfn::env::{Direction, DiscreteEnv, Env, Rows};
+    use gfn::graph::{Edge, GraphStates, Node};
+    use gfn::policy::UniformPolicy;
+    use gfn::sampler::Sampler;
+    use gfn::{Error, Rng};
+
+    use super::*;
+
+    fn base() -> GraphBuildingConfig {
+        GraphBuildingConfig::new(GraphKind::Undirected, 4)
+    }
+
+    #[test]
+    fn senseless_settings_name_the_setting() {
+        let two = GraphState::with_nodes(GraphKind::Undirected, 2);
+        let joined = GraphState::from_parts(
+            GraphKind::Undirected,
+            &[Node::default(), Node::of_class(1)],
+            &[(0, 1, Edge::default())],
+        );
+        let joined = Some(joined.unwrap());
+        let cases = [
+            (GraphBuildingConfig { max_nodes: 0, ..base() }, "max_nodes"),
+            (GraphBuildingConfig { max_nodes: 1, initial: Some(two.clone()), ..base() }, "max_nodes"),
+            (GraphBuildingConfig { max_edges: Some(0), initial: joined.clone(), ..base() }, "max_edges"),
+            (GraphBuildingConfig { node_classes: 0, ..base() }, "node_classes"),
+            (GraphBuildingConfig { edge_classes: 0, ..base() }, "edge_classes"),
+            (GraphBuildingConfig { node_attributes: vec![0], ..base() }, "attribute values"),
+            (GraphBuildingConfig { edge_attributes: vec![1; 8], ..base() }, "attribute values"),
+            (GraphBuildingConfig { kind: GraphKind::Directed, initial: Some(two), ..base() }, "kind"),
+            (GraphBuildingConfig { min_nodes: 5, ..base() }, "min_nodes"),
+            (GraphBuildingConfig { min_nodes: 2, max_edges: Some(3), growth: Growth::Attached, ..base() }, "min_nodes"),
+            (GraphBuildingConfig { initial: joined, ..base() }, "initial graph"),
+        ];
+        for (config, setting) in cases {
+            let error = GraphBuilding::new(config).unwrap_err();
+            let Error::Config { setting: got, .. } = error else { panic!("{error}") };
+            assert!(got.contains(setting), "{got}, not {setting}");
+        }
+    }
+
+    fn kinds_of_growth() -> Vec<GraphBuildingConfig> {
+        let mut out = Vec::new();
+        let mut start = GraphState::with_nodes(GraphKind::Undirected, 3);
+        start.add_edge(0, 1, Edge::default()).unwrap();
+        for growth in [Growth::Free, Growth::Attached] {
+            for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
+                for kind in [GraphKind::Directed, GraphKind::Undirected] {
+                    let plain = GraphBuildingConfig { growth, semantics, kind, ..base() };
+                    out.push(GraphBuildingConfig {
+                        node_classes: 2,
+                        edge_classes: 2,
+                        node_attributes: vec![2],
+                        edge_attributes: vec![1],
+                        max_edges: Some(4),
+                        ..plain.clone()
+                    });
+                    out.push(plain);
+                }
+                out.push(GraphBuildingConfig { growth, semantics, initial: Some(start.clone()), ..base() });
+            }
+        }
+        out
+    }
+
+    /// Every state met on the way permits each move back, and a move back leads to a state that permits the move forward.
+    #[test]
+    fn forward_and_backward_agree() {
+        for config in kinds_of_growth() {
+            let env = GraphBuilding::new(config).unwrap();
+            let walked = Sampler::new(&env, &UniformPolicy).forward(64, &mut Rng::seeded(3)).unwrap();
+            let mut states = walked.states().clone();
+            states.append(walked.terminal_states().clone());
+            let initial = env.is_initial(&states);
+            let masks = env.masks(Direction::Backward, &states);
+            for (row, graph) in states.graphs().iter().enumerate() {
+                assert_eq!(masks.n_legal(row) == 0, initial[row], "{:?}: {graph:?}", env.config());
+                for slot in masks.legal_slots(row) {
+                    let mut state = GraphStates::from(vec![graph.clone()]);
+                    let back = env.step(Direction::Backward, &mut state, &gfn::env::Slots(vec![slot])).unwrap();
+                    let forth = env.masks(Direction::Forward, &state);
+                    assert!(forth.row(0)[back.reverse.0[0] as usize], "{:?}: {graph:?} by {slot}", env.config());
+                    assert!(env.is_reachable(&state.graphs()[0]));
+                }
+            }
+            // All the way back to the start, from each finished graph.
+            let mut rng = Rng::seeded(4);
+            for graph in walked.terminal_states().graphs() {
+                let mut state = GraphStates::from(vec![graph.clone()]);
+                while !env.is_initial(&state)[0] {
+                    let masks = env.masks(Direction::Backward, &state);
+                    let legal: Vec<u32> = masks.legal_slots(0).collect();
+                    assert!(!legal.is_empty(), "{:?}: from {graph:?} to {state:?}", env.config());
+                    let slot = legal[rng.below(legal.len())];
+                    env.step(Direction::Backward, &mut state, &gfn::env::Slots(vec![slot])).unwrap();
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn limits_hold() {
+        for config in kinds_of_growth() {
+            let limit = config.max_edges.unwrap_or(usize::MAX);
+            let env = GraphBuilding::new(config).unwrap();
+            let walked = Sampler::new(&env, &UniformPolicy).forward(128, &mut Rng::seeded(5)).unwrap();
+            for graph in walked.terminal_states().graphs() {
+                assert!(graph.n_nodes() <= 4 && graph.n_edges() <= limit);
+                assert!(env.is_reachable(graph));
+            }
+        }
+    }
+
+    #[test]
+    fn attached_graphs_are_connected_and_large_enough() {
+        let env = GraphBuilding::new(GraphBuildingConfig { growth: Growth::Attached, min_nodes: 3, ..base() }).unwrap();
+        let walked = Sampler::new(&env, &UniformPolicy).forward(64, &mut Rng::seeded(6)).unwrap();
+        for graph in walked.terminal_states().graphs() {
+            assert!(graph.n_nodes() >= 3);
+            assert_eq!(petgraph::algo::connected_components(graph.as_undirected().unwrap()), 1);
+        }
+    }
+
+    /// Node 1 hangs on node 0 first: a labelled graph without that edge can't have grown.
+    #[test]
+    fn labelled_growth_keeps_the_order_of_arrival() {
+        let config = GraphBuildingConfig { growth: Growth::Attached, semantics: Semantics::Labelled, ..base() };
+        let env = GraphBuilding::new(config).unwrap();
+        let edges = [(0, 1, Edge::default()), (0, 2, Edge::default()), (1, 2, Edge::default())];
+        let graph = GraphState::from_parts(GraphKind::Undirected, &[Node::default(); 3], &edges).unwrap();
+        let masks = env.masks(Direction::Backward, &vec![graph].into());
+        // Blocks: first node (3), attached node (3), edges (0, 1), (0, 2), (1, 2).
+        assert_eq!(masks.legal_slots(0).collect::<Vec<_>>(), [7, 8]);
+    }
+}

@@ -1,0 +1,34 @@
+//! Two-valued rewards: one value for what is sought, a floor for everything else.
+
+use gfn::{Error, Result};
+
+/// A reward for what is sought, and a floor for the rest: R = 0 has no finite logarithm.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub(crate) struct Levels {
+    pub(crate) high: f64,
+    pub(crate) floor: f64,
+}
+
+impl Levels {
+    pub(crate) const DEFAULT: Self = Self { high: 100.0, floor: 1e-6 };
+
+    pub(crate) fn new(high: f64, floor: f64) -> Result<Self> {
+        if floor > 0.0 && high > floor && high.is_finite() {
+            return Ok(Self { high, floor });
+        }
+        Err(Error::Config {
+            setting: "the reward's two values",
+            got: format!("{high} for what is sought, {floor} for the rest"),
+            expected: "finite values with 0 < the rest < what is sought",
+        })
+    }
+
+    pub(crate) fn log_of(&self, sought: bool) -> f64 {
+        if sought { self.high.ln() } else { self.floor.ln() }
+    }
+
+    /// log Z of `n_sought` objects among `n_all`, exact counts as f64.
+    pub(crate) fn log_z(&self, n_sought: f64, n_all: f64) -> f64 {
+        (self.high * n_sought + self.floor * (n_all - n_sought)).ln()
+    }
+}

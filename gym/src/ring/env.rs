@@ -1,0 +1,290 @@
+use gfn::graph::{
+    ActionSet, AddEdge, BackwardRule, Edge, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Semantics,
+};
+use gfn::{Error, Result};
+
+/// The most nodes for which the number of rings fits in a `u64`.
+const MAX_NODES: usize = 20;
+/// The most nodes for which all rings are listed: 5,040 directed ones.
+const MAX_NODES_LISTED: usize = 8;
+
+/// Graphs on `n` labelled nodes, built from no edge by adding one at a time; any of them can be finished.
+///
+/// A *ring* is a graph that is exactly one cycle through all nodes: directed, `n` edges that form one directed cycle;
+/// undirected, `n` edges that form one cycle. All graphs on the nodes are states: `2^(n (n - 1))` directed ones,
+/// `2^(n (n - 1) / 2)` undirected ones. The task is that of torchgfn's `train_graph_ring.py`.
+///
+/// ```
+/// use gfn::graph::GraphKind;
+/// use gfn_gym::ring::Ring;
+/// let env = Ring::new(4, GraphKind::Directed)?;
+/// assert_eq!((env.n_rings(), env.n_states()), (6, 4096.0));
+/// assert!(Ring::new(2, GraphKind::Undirected).is_err());
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Ring {
+    n: usize,
+    kind: GraphKind,
+    actions: ActionSet,
+    schema: GraphSchema,
+    initial: GraphState,
+}
+
+impl Ring {
+    /// Rings of `n` nodes.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for fewer nodes than a ring needs (2 directed, 3 undirected), and for more than 20.
+    pub fn new(n: usize, kind: GraphKind) -> Result<Self> {
+        let (least, expected) = match kind {
+            GraphKind::Directed => (2, "2 to 20 nodes for a directed ring"),
+            GraphKind::Undirected => (3, "3 to 20 nodes for an undirected ring"),
+        };
+        if !(least..=MAX_NODES).contains(&n) {
+            return Err(Error::Config { setting: "nodes", got: n.to_string(), expected });
+        }
+        Ok(Self {
+            n,
+            kind,
+            actions: ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)),
+            schema: GraphSchema::plain(kind, n),
+            initial: GraphState::with_nodes(kind, n),
+        })
+    }
+
+    /// The number of nodes.
+    #[must_use]
+    pub fn n_nodes(&self) -> usize {
+        self.n
+    }
+
+    /// Directed or undirected.
+    #[must_use]
+    pub fn kind(&self) -> GraphKind {
+        self.kind
+    }
+
+    /// The number of rings: `(n - 1)!` directed, `(n - 1)! / 2` undirected.
+    #[must_use]
+    pub fn n_rings(&self) -> u64 {
+        let orders = factorial(self.n - 1);
+        match self.kind {
+            GraphKind::Directed => orders,
+            GraphKind::Undirected => orders / 2,
+        }
+    }
+
+    /// The number of states, a power of two, which `f64` holds exactly: `2^(n (n - 1))` directed, `2^(n (n - 1) / 2)`
+    /// undirected.
+    #[must_use]
+    pub fn n_states(&self) -> f64 {
+        let pairs = self.n * (self.n - 1);
+        let edges = if self.kind == GraphKind::Directed { pairs } else { pairs / 2 };
+        2f64.powi(edges as i32)
+    }
+
+    /// Whether the graph is a ring of this environment.
+    #[must_use]
+    pub fn is_ring(&self, graph: &GraphState) -> bool {
+        graph.n_nodes() == self.n && graph.kind() == self.kind && is_ring(graph)
+    }
+
+    /// Which ring the graph is: `0..n_rings`, in the order of [`rings`](Self::rings); `None` for what isn't a ring.
+    #[must_use]
+    pub fn ring_index(&self, graph: &GraphState) -> Option<usize> {
+        if graph.n_nodes() != self.n || graph.kind() != self.kind {
+            return None;
+        }
+        let order = cycle(graph)?;
+        let mut rest: Vec<u32> = (1..self.n as u32).collect();
+        let mut index = 0u64;
+        let first = order[1];
+        for (place, &node) in order.iter().enumerate().skip(1) {
+            for &smaller in rest.iter().filter(|other| **other < node) {
+                let start = if place == 1 { smaller } else { first };
+                let left = rest.iter().copied().filter(|other| *other != smaller);
+                index += self.completions(start, left);
+            }
+            rest.retain(|other| *other != node);
+        }
+        usize::try_from(index).ok()
+    }
+
+    /// The number of rings that begin with some nodes of which the second in the ring is `first`, and go on with `left`.
+    fn completions(&self, first: u32, left: impl Iterator<Item = u32>) -> u64 {
+        let (n_left, after_first) = left.fold((0, 0), |(n, after), node| (n + 1, after + u64::from(node > first)));
+        match self.kind {
+            GraphKind::Directed => factorial(n_left),
+            // Either way round is the same ring: the one whose second node is smaller than its last stands for both.
+            GraphKind::Undirected if n_left > 0 => after_first * factorial(n_left - 1),
+            GraphKind::Undirected => 1,
+        }
+    }
+
+    /// All rings, in ascending order of the nodes that they pass, starting from node 0.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for more than 8 nodes.
+    pub fn rings(&self) -> Result<GraphStates> {
+        if self.n > MAX_NODES_LISTED {
+            return Err(Error::Config {
+                setting: "nodes of listed rings",
+                got: self.n.to_string(),
+                expected: "at most 8 (5,040 directed rings); test single graphs with `is_ring` or `ring_index`",
+            });
+        }
+        let mut out = Vec::new();
+        let mut order = vec![0];
+        self.list(&mut order, &mut out)?;
+        Ok(out.into())
+    }
+
+    fn list(&self, order: &mut Vec<u32>, out: &mut Vec<GraphState>) -> Result<()> {
+        if order.len() == self.n {
+            if self.kind == GraphKind::Directed || order[1] < order[self.n - 1] {
+                let ends = order.iter().zip(order.iter().cycle().skip(1));
+                let edges: Vec<_> = ends.map(|(&a, &b)| (a, b, Edge::default())).collect();
+                let nodes = vec![gfn::graph::Node::default(); self.n];
+                out.push(GraphState::from_parts(self.kind, &nodes, &edges)?);
+            }
+            return Ok(());
+        }
+        for node in 1..self.n as u32 {
+            if !order.contains(&node) {
+                order.push(node);
+                self.list(order, out)?;
+                order.pop();
+            }
+        }
+        Ok(())
+    }
+}
+
+impl GraphEnv for Ring {
+    fn actions(&self) -> &ActionSet {
+        &self.actions
+    }
+    fn schema(&self) -> &GraphSchema {
+        &self.schema
+    }
+    fn initial_graph(&self) -> &GraphState {
+        &self.initial
+    }
+    fn backward_rule(&self) -> BackwardRule {
+        BackwardRule::ByType
+    }
+}
+
+fn factorial(n: usize) -> u64 {
+    (1..=n as u64).product()
+}
+
+/// Whether a graph is exactly one cycle through all of its nodes.
+pub(super) fn is_ring(graph: &GraphState) -> bool {
+    graph.n_edges() == graph.n_nodes() && cycle(graph).is_some()
+}
+
+/// The nodes of a ring from node 0 on; undirected, towards the smaller of its neighbours. `None` if it isn't a ring.
+fn cycle(graph: &GraphState) -> Option<Vec<u32>> {
+    let n = graph.n_nodes();
+    let (least, degree) = if graph.is_directed() { (2, 1) } else { (3, 2) };
+    if n < least || graph.n_edges() != n || (0..n).any(|a| graph.adjacency().count(a) != degree) {
+        return None;
+    }
+    let mut order: Vec<u32> = Vec::with_capacity(n);
+    let (mut before, mut at) = (u32::MAX, 0);
+    for _ in 0..n {
+        order.push(at);
+        let next = graph.adjacency().ones(at as usize).map(|b| b as u32).find(|b| *b != before || degree == 1)?;
+        (before, at) = (at, next);
+        if at == 0 {
+            break;
+        }
+    }
+    (at == 0 && order.len() == n).then_some(order)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use gfn::env::{Direction, DiscreteEnv, Env};
+
+    use super::*;
+
+    #[test]
+    fn every_ring_has_its_index() {
+        for (kind, sizes) in [(GraphKind::Directed, 2..=7), (GraphKind::Undirected, 3..=7)] {
+            for n in sizes {
+                let env = Ring::new(n, kind).unwrap();
+                let rings = env.rings().unwrap().into_graphs();
+                assert_eq!(rings.len() as u64, env.n_rings());
+                for (i, ring) in rings.iter().enumerate() {
+                    assert!(env.is_ring(ring));
+                    assert_eq!(env.ring_index(ring), Some(i), "{kind:?} {n}");
+                }
+                assert_eq!(rings.iter().collect::<HashSet<_>>().len(), rings.len());
+            }
+        }
+    }
+
+    /// Every graph of four nodes, tested against the definition: the edges are those of some cyclic order of the nodes.
+    #[test]
+    fn rings_are_found_among_all_graphs() {
+        for kind in [GraphKind::Directed, GraphKind::Undirected] {
+            let env = Ring::new(4, kind).unwrap();
+            let rings: HashSet<GraphState> = env.rings().unwrap().into_graphs().into_iter().collect();
+            let pairs: Vec<(u32, u32)> = (0..4u32)
+                .flat_map(|a| (0..4u32).map(move |b| (a, b)))
+                .filter(|&(a, b)| a < b || (a > b && kind == GraphKind::Directed))
+                .collect();
+            let mut n_rings = 0;
+            for bits in 0..1u32 << pairs.len() {
+                let mut graph = GraphState::with_nodes(kind, 4);
+                for (k, &(a, b)) in pairs.iter().enumerate() {
+                    if bits >> k & 1 == 1 {
+                        graph.add_edge(a, b, Edge::default()).unwrap();
+                    }
+                }
+                assert_eq!(env.is_ring(&graph), rings.contains(&graph));
+                n_rings += u64::from(env.is_ring(&graph));
+            }
+            assert_eq!(n_rings, env.n_rings());
+            assert_eq!(f64::from(1u32 << pairs.len()), env.n_states());
+        }
+    }
+
+    #[test]
+    fn two_separate_cycles_are_no_ring() {
+        let env = Ring::new(6, GraphKind::Undirected).unwrap();
+        let mut graph = GraphState::with_nodes(GraphKind::Undirected, 6);
+        for (a, b) in [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)] {
+            graph.add_edge(a, b, Edge::default()).unwrap();
+        }
+        assert!(!env.is_ring(&graph));
+        assert_eq!(env.ring_index(&graph), None);
+        let other = Ring::new(5, GraphKind::Undirected).unwrap();
+        assert!(!other.is_ring(&env.rings().unwrap().graphs()[0]));
+    }
+
+    #[test]
+    fn impossible_sizes_are_refused() {
+        for (n, kind) in
+            [(0, GraphKind::Directed), (1, GraphKind::Directed), (2, GraphKind::Undirected), (21, GraphKind::Directed)]
+        {
+            let message = Ring::new(n, kind).unwrap_err().to_string();
+            assert!(message.contains(&format!("nodes is {n}")), "{message}");
+        }
+        assert!(Ring::new(9, GraphKind::Directed).unwrap().rings().unwrap_err().to_string().contains("at most 8"));
+    }
+
+    #[test]
+    fn a_bare_start_has_every_edge_and_the_exit() {
+        let env = Ring::new(5, GraphKind::Undirected).unwrap();
+        let start = env.initial(1);
+        assert_eq!(env.masks(Direction::Forward, &start).n_legal(0), 10 + 1);
+        assert_eq!(env.masks(Direction::Backward, &start).n_legal(0), 0);
+        assert_eq!(env.is_initial(&start), [true]);
+    }
+}

@@ -1,0 +1,93 @@
+use gfn::Result;
+use gfn::env::Reward;
+use gfn::graph::GraphStates;
+use rayon::prelude::*;
+
+use super::Ring;
+use super::env::is_ring;
+use crate::levels::Levels;
+
+/// A reward for graphs that are one cycle through all of their nodes, a floor for every other graph.
+///
+/// By default 100 and 1e-6. The floor carries mass too: with `m` possible edges Z is
+/// `100 rings + 1e-6 (2^m - rings)`, so that from 6 directed nodes on a floor of 1e-6 drowns the rings.
+///
+/// ```
+/// use gfn::graph::GraphKind;
+/// use gfn_gym::ring::{Ring, RingReward};
+/// let reward = RingReward::new(100.0, 1e-9)?;
+/// let log_z = reward.log_z(&Ring::new(6, GraphKind::Directed)?);
+/// assert!((log_z - 9.39275).abs() < 1e-5);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct RingReward(Levels);
+
+impl Default for RingReward {
+    fn default() -> Self {
+        Self(Levels::DEFAULT)
+    }
+}
+
+impl RingReward {
+    /// `ring` for rings, `floor` for everything else.
+    ///
+    /// # Errors
+    /// [`Error::Config`](gfn::Error::Config) unless `0 < floor < ring`, both finite.
+    pub fn new(ring: f64, floor: f64) -> Result<Self> {
+        Levels::new(ring, floor).map(Self)
+    }
+
+    /// The true log Z over all states of `env`.
+    #[must_use]
+    pub fn log_z(&self, env: &Ring) -> f64 {
+        self.0.log_z(env.n_rings() as f64, env.n_states())
+    }
+}
+
+impl Reward<GraphStates> for RingReward {
+    fn log_reward(&self, states: &GraphStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
+        let graphs = states.graphs().par_iter().with_min_len(256);
+        Ok(graphs.map(|graph| self.0.log_of(is_ring(graph))).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gfn::env::Rows;
+    use gfn::graph::{GraphKind, GraphState};
+
+    use super::*;
+
+    #[test]
+    fn log_z_is_the_sum_over_all_graphs() {
+        let known = [
+            (4, GraphKind::Directed, 1e-6, 6.39694),
+            (5, GraphKind::Undirected, 1e-6, 7.09008),
+            (5, GraphKind::Directed, 1e-6, 7.78366),
+            (6, GraphKind::Directed, 1e-9, 9.39275),
+        ];
+        for (n, kind, floor, log_z) in known {
+            let reward = RingReward::new(100.0, floor).unwrap();
+            let got = reward.log_z(&Ring::new(n, kind).unwrap());
+            assert!((got - log_z).abs() < 5e-6, "{n} {kind:?}: {got}");
+        }
+    }
+
+    #[test]
+    fn rings_stand_out() {
+        let env = Ring::new(4, GraphKind::Directed).unwrap();
+        let mut states = env.rings().unwrap();
+        states.append(vec![GraphState::with_nodes(GraphKind::Directed, 4)].into());
+        let log_rewards = RingReward::default().log_reward(&states, None).unwrap();
+        assert!(log_rewards[..6].iter().all(|&r| r == 100f64.ln()));
+        assert_eq!(log_rewards[6], 1e-6f64.ln());
+    }
+
+    #[test]
+    fn senseless_values_are_refused() {
+        for (ring, floor) in [(100.0, 0.0), (1.0, 2.0), (f64::NAN, 1.0), (f64::INFINITY, 1.0), (1.0, f64::NAN)] {
+            assert!(RingReward::new(ring, floor).unwrap_err().to_string().contains("two values"));
+        }
+    }
+}

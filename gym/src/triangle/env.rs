@@ -1,0 +1,103 @@
+use gfn::graph::{ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphSchema, GraphState, Semantics};
+use gfn::{Error, Result};
+
+/// The most colours: beyond, the exact counts are no whole numbers in f64.
+const MAX_CLASSES: u16 = 1000;
+
+/// Graphs of at most three nodes of some classes, grown from the empty graph by adding a node or an edge; any can be finished.
+///
+/// The task of torchgfn's `train_graph_triangle.py` (undirected, 5 classes there). Nodes of a class can't be told apart, so
+/// states are graphs up to isomorphism, training corrects for symmetry, and any isolated node may have been the last to come.
+/// A *triangle* has three nodes and exactly three edges: all three undirected ones, or a directed cycle.
+///
+/// ```
+/// use gfn::graph::GraphKind;
+/// use gfn_gym::triangle::Triangle;
+/// let env = Triangle::new(GraphKind::Undirected, 5)?;
+/// assert_eq!((env.n_triangles(), env.n_states()), (35.0, 256.0));
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Triangle {
+    kind: GraphKind,
+    classes: u16,
+    actions: ActionSet,
+    schema: GraphSchema,
+    initial: GraphState,
+}
+
+impl Triangle {
+    /// Triangles of nodes of so many classes.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for no class, or more than 1,000.
+    pub fn new(kind: GraphKind, classes: u16) -> Result<Self> {
+        if !(1..=MAX_CLASSES).contains(&classes) {
+            return Err(Error::Config {
+                setting: "node classes",
+                got: classes.to_string(),
+                expected: "1 to 1,000 classes",
+            });
+        }
+        Ok(Self {
+            kind,
+            classes,
+            actions: ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(classes, 3)).with(AddEdge::new(1)),
+            schema: GraphSchema { node_classes: usize::from(classes), ..GraphSchema::plain(kind, 3) },
+            initial: GraphState::new(kind),
+        })
+    }
+
+    /// The number of states up to isomorphism, the empty graph among them (Burnside's lemma).
+    #[must_use]
+    pub fn n_states(&self) -> f64 {
+        let c = f64::from(self.classes);
+        // Per permutation of the nodes: colourings of its cycles times choices for its cycles of pairs.
+        match self.kind {
+            GraphKind::Undirected => {
+                1.0 + c + (2.0 * c * c + 2.0 * c) / 2.0 + (8.0 * c.powi(3) + 3.0 * 4.0 * c * c + 2.0 * 2.0 * c) / 6.0
+            }
+            GraphKind::Directed => {
+                1.0 + c + (4.0 * c * c + 2.0 * c) / 2.0 + (64.0 * c.powi(3) + 3.0 * 8.0 * c * c + 2.0 * 4.0 * c) / 6.0
+            }
+        }
+    }
+
+    /// The number of triangles up to isomorphism: colourings of a triangle, or of a directed 3-cycle.
+    #[must_use]
+    pub fn n_triangles(&self) -> f64 {
+        let c = f64::from(self.classes);
+        match self.kind {
+            GraphKind::Undirected => c * (c + 1.0) * (c + 2.0) / 6.0,
+            GraphKind::Directed => (c.powi(3) + 2.0 * c) / 3.0,
+        }
+    }
+}
+
+impl GraphEnv for Triangle {
+    fn actions(&self) -> &ActionSet {
+        &self.actions
+    }
+    fn schema(&self) -> &GraphSchema {
+        &self.schema
+    }
+    fn initial_graph(&self) -> &GraphState {
+        &self.initial
+    }
+    fn backward_rule(&self) -> BackwardRule {
+        BackwardRule::ByType
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_class_is_refused() {
+        for classes in [0, 1001] {
+            let message = Triangle::new(GraphKind::Directed, classes).unwrap_err().to_string();
+            assert!(message.contains(&format!("node classes is {classes}")), "{message}");
+        }
+    }
+}

@@ -1,0 +1,238 @@
+use serde::{Deserialize, Serialize};
+use tch::{Device, Kind, Tensor};
+
+use super::{Evaluation, Policy, Wants};
+use crate::dist::GraphActionCategorical;
+use crate::env::{Direction, DiscreteEnv, Masks, Rows, Slots};
+use crate::nn::{BackwardPolicy, LogZ, Mlp, MlpConfig, Parameters};
+use crate::{Error, Result, Rng};
+
+/// States as rows of numbers, for a network that takes vectors.
+///
+/// ```
+/// use gfn::{env::Slots, policy::DenseFeatures};
+/// struct Scaled;
+/// impl DenseFeatures<Slots> for Scaled {
+///     fn width(&self) -> usize {
+///         1
+///     }
+///     fn encode(&self, states: &Slots) -> Vec<f32> {
+///         states.0.iter().map(|&s| s as f32 / 10.0).collect()
+///     }
+/// }
+/// assert_eq!(Scaled.encode(&Slots(vec![5])), [0.5]);
+/// ```
+pub trait DenseFeatures<S>: Send + Sync {
+    /// Numbers per state.
+    fn width(&self) -> usize;
+
+    /// `[states, width]`, row by row. A state's numbers don't depend on its batch mates.
+    fn encode(&self, states: &S) -> Vec<f32>;
+}
+
+/// The size and make of an [`MlpPolicy`].
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct MlpPolicyConfig {
+    /// The hidden layers.
+    pub mlp: MlpConfig,
+    /// What P_B is.
+    pub backward: BackwardPolicy,
+    /// Whether there is a state-flow head, for DB and SubTB.
+    pub flow: bool,
+    /// Width of the condition vectors; 0 for none.
+    pub n_conditions: i64,
+    /// Where log Z starts.
+    pub initial_log_z: f64,
+}
+
+impl Default for MlpPolicyConfig {
+    /// Two hidden layers of 256 with ReLU, P_F and P_B on one torso, no flow head, no conditions, log Z from 0.
+    fn default() -> Self {
+        Self {
+            mlp: MlpConfig::default(),
+            backward: BackwardPolicy::SharedTorso,
+            flow: false,
+            n_conditions: 0,
+            initial_log_z: 0.0,
+        }
+    }
+}
+
+/// A multi-layer perceptron as the policy of an environment whose states are vectors of one length and whose actions are the
+/// same in number everywhere.
+///
+/// The heads of one torso are the columns of its last layer: logits of P_F, logits of P_B where it shares the torso, log F. One
+/// copy to the device per call.
+///
+/// ```
+/// use gfn::policy::{DenseFeatures, MlpPolicy, MlpPolicyConfig, Policy, Wants};
+/// use gfn::{Rng, env::{Env, Rows}, testing::Chain};
+/// # struct Plain;
+/// # impl<S: Rows> DenseFeatures<S> for Plain {
+/// #     fn width(&self) -> usize { 1 }
+/// #     fn encode(&self, states: &S) -> Vec<f32> { vec![0.0; states.len()] }
+/// # }
+/// let env = Chain::new(3);
+/// let config = MlpPolicyConfig::default();
+/// let policy = MlpPolicy::new(&env, Plain, config, tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
+/// let evaluation = policy.evaluate(&env, &env.initial(2), None, Wants::PF)?;
+/// assert_eq!(evaluation.pf.unwrap().len(), 2);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct MlpPolicy<F> {
+    features: F,
+    config: MlpPolicyConfig,
+    /// Logits of P_F and P_B.
+    widths: (i64, i64),
+    torso: Mlp,
+    backward: Option<Mlp>,
+    log_z: LogZ,
+    parameters: Parameters,
+}
+
+impl<F> MlpPolicy<F> {
+    /// A network for the actions of an environment on these features, with weights drawn from `rng`.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for an environment whose actions are not one block of one row per state (a graph environment), for
+    /// features without a column, and for sizes below 1.
+    pub fn new<E: DiscreteEnv<Actions = Slots>>(
+        env: &E,
+        features: F,
+        config: MlpPolicyConfig,
+        device: Device,
+        kind: Kind,
+        rng: &mut Rng,
+    ) -> Result<Self>
+    where
+        F: DenseFeatures<E::States>,
+    {
+        let start = env.initial(1);
+        let pf = n_actions(&env.masks(Direction::Forward, &start))?;
+        let pb = n_actions(&env.masks(Direction::Backward, &start))?;
+        if config.n_conditions < 0 {
+            return Err(Error::Config {
+                setting: "n_conditions",
+                got: config.n_conditions.to_string(),
+                expected: "0 for none, or the width of the condition vectors",
+            });
+        }
+        let inputs = features.width() as i64 + config.n_conditions;
+        let outputs = pf + if config.backward == BackwardPolicy::SharedTorso { pb } else { 0 } + i64::from(config.flow);
+        let mut parameters = Parameters::new(device, kind);
+        let mut scope = parameters.scope(rng);
+        let torso = Mlp::new(&mut scope.sub("torso"), inputs, outputs, &config.mlp);
+        let backward = (config.backward == BackwardPolicy::Separate)
+            .then(|| Mlp::new(&mut scope.sub("pb"), inputs, pb, &config.mlp));
+        let log_z = match config.n_conditions {
+            0 => LogZ::scalar(&mut scope, config.initial_log_z),
+            n => LogZ::conditional(&mut scope, n, &config.mlp),
+        };
+        parameters.check()?;
+        Ok(Self { features, config, widths: (pf, pb), torso, backward, log_z, parameters })
+    }
+
+    /// The make of the network.
+    #[must_use]
+    pub fn config(&self) -> &MlpPolicyConfig {
+        &self.config
+    }
+
+    /// The states' features and conditions, `[states, width]`, on the parameters' device.
+    fn inputs<S: Rows>(&self, states: &S, conditions: Option<&Tensor>) -> Result<Tensor>
+    where
+        F: DenseFeatures<S>,
+    {
+        let (n, width) = (states.len(), self.features.width());
+        let encoded = self.features.encode(states);
+        if encoded.len() != n * width {
+            return Err(Error::Shape {
+                what: "the states' features".into(),
+                expected: vec![n as i64, width as i64],
+                got: vec![encoded.len() as i64],
+                remedy: "`DenseFeatures::encode` gives `width()` numbers for each state, row by row",
+            });
+        }
+        let (kind, device) = (self.parameters.kind(), self.parameters.device());
+        let x = Tensor::from_slice(&encoded).view([n as i64, width as i64]).to_device(device).to_kind(kind);
+        let n_conditions = self.config.n_conditions;
+        match conditions {
+            None if n_conditions == 0 => Ok(x),
+            Some(c) if c.size() == [n as i64, n_conditions] => {
+                Ok(Tensor::cat(&[x, c.to_device(device).to_kind(kind)], 1))
+            }
+            given => Err(Error::Shape {
+                what: "the conditions".into(),
+                expected: vec![n as i64, n_conditions],
+                got: given.map_or_else(Vec::new, Tensor::size),
+                remedy: "give one row of `n_conditions` numbers per state",
+            }),
+        }
+    }
+}
+
+/// The number of actions, where they are one block with one row per state.
+fn n_actions(masks: &Masks) -> Result<i64> {
+    match masks.blocks.as_slice() {
+        [block] if block.rows() == masks.len() => Ok(block.width as i64),
+        blocks => Err(Error::Config {
+            setting: "the environment of an `MlpPolicy`",
+            got: format!("one with {} blocks of actions", blocks.len()),
+            expected: "one block of actions with one row per state; for graphs use a `GraphPolicy`",
+        }),
+    }
+}
+
+impl<E: DiscreteEnv<Actions = Slots>, F: DenseFeatures<E::States>> Policy<E> for MlpPolicy<F> {
+    type Dist = GraphActionCategorical;
+
+    fn evaluate(
+        &self,
+        env: &E,
+        states: &E::States,
+        conditions: Option<&Tensor>,
+        wants: Wants,
+    ) -> Result<Evaluation<GraphActionCategorical>> {
+        let (pf_width, pb_width) = self.widths;
+        let shared_pb = self.config.backward == BackwardPolicy::SharedTorso;
+        let learned_pb = self.config.backward != BackwardPolicy::Uniform;
+        let log_flow = wants.log_flow && self.config.flow;
+        let needs_network = wants.pf || log_flow || (wants.pb && learned_pb);
+        let x = needs_network.then(|| self.inputs(states, conditions)).transpose()?;
+        let shared = match &x {
+            Some(x) if wants.pf || log_flow || shared_pb => Some(self.torso.forward(x)),
+            _ => None,
+        };
+        let pf = match &shared {
+            Some(out) if wants.pf => {
+                let logits = out.narrow(1, 0, pf_width);
+                Some(GraphActionCategorical::new(env.masks(Direction::Forward, states), &[logits])?)
+            }
+            _ => None,
+        };
+        let pb_logits = match (&self.backward, &x, &shared) {
+            (Some(network), Some(x), _) => Some(network.forward(x)),
+            (None, _, Some(out)) if shared_pb => Some(out.narrow(1, pf_width, pb_width)),
+            _ => None,
+        };
+        let pb = match (wants.pb, pb_logits) {
+            (false, _) => None,
+            (true, Some(logits)) => {
+                Some(GraphActionCategorical::new(env.masks(Direction::Backward, states), &[logits])?)
+            }
+            (true, None) => Some(GraphActionCategorical::uniform(env.masks(Direction::Backward, states))),
+        };
+        // log F is the last column.
+        let log_flow = shared.filter(|_| log_flow).map(|out| out.select(1, -1));
+        Ok(Evaluation { pf, pb, log_flow })
+    }
+
+    fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
+        self.log_z.forward(conditions, n)
+    }
+
+    fn parameters(&self) -> Option<&Parameters> {
+        Some(&self.parameters)
+    }
+}

@@ -77,6 +77,8 @@ fn run(args: &Args) -> Result<()> {
         global: false,
         backward: common.backward.map_or(BackwardPolicy::Uniform, Into::into),
         flow: common.objective.needs_flow(),
+        // Starts with short trajectories, whatever the number of node pairs.
+        initial_exit_bias: ((args.nodes * args.nodes) as f64 / 2.0).ln(),
         ..GraphNetConfig::default()
     };
     let net = GraphNet::new(&env, config, runtime.device(), tch::Kind::Float, &mut rng)?;

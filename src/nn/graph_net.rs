@@ -46,6 +46,9 @@ pub struct GraphNetConfig {
     pub n_conditions: i64,
     /// Where log Z starts.
     pub initial_log_z: f64,
+    /// Where the bias of the exit action's logit starts. At 0 an untrained policy takes each legal action about equally often,
+    /// so its trajectories are as long as there is much to do; above, they are shorter, and so are the first steps of training.
+    pub initial_exit_bias: f64,
 }
 
 impl Default for GraphNetConfig {
@@ -61,6 +64,7 @@ impl Default for GraphNetConfig {
             flow: false,
             n_conditions: 0,
             initial_log_z: 0.0,
+            initial_exit_bias: 0.0,
         }
     }
 }

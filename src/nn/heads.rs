@@ -2,8 +2,8 @@
 
 use tch::Tensor;
 
-use super::graph_net::Embedded;
 use super::pairs::PairHead;
+use super::torso::Embedded;
 use super::{Activation, GraphNetConfig, Mlp, MlpConfig, Scope};
 use crate::env::Direction;
 use crate::graph::{ActionSet, Anchor, GraphBatch};

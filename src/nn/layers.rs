@@ -173,6 +173,11 @@ impl Mlp {
         }
     }
 
+    /// The kind of its parameters, which its input must have.
+    pub fn kind(&self) -> tch::Kind {
+        self.output.weight.kind()
+    }
+
     /// `[rows, inputs]` to `[rows, outputs]`.
     pub fn forward(&self, x: &Tensor) -> Tensor {
         let mut x = x.shallow_clone();

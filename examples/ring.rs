@@ -4,7 +4,6 @@ mod cli;
 
 use clap::Parser;
 use cli::{Common, Defaults, Distance, Outcome, main_of, train};
-use gfn::env::Rows;
 use gfn::graph::{GraphKind, GraphState};
 use gfn::metrics::{Distances, StateGraph, Target, modes_found, pruned_distribution};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
@@ -91,7 +90,8 @@ fn run(args: &Args) -> Result<()> {
         trainer = trainer.with_replay(ReplayBuffer::distinct(config)?);
     }
     let env = env_again;
-    let exact = (env.n_states() <= EXACT_LIMIT && common.lr != Some(0.0)).then(|| Exact::new(&env, reward)).transpose()?;
+    let exact =
+        (env.n_states() <= EXACT_LIMIT && common.lr != Some(0.0)).then(|| Exact::new(&env, reward)).transpose()?;
     let steps = common.steps(&defaults);
     let look = |trainer: &RingTrainer| match &exact {
         Some(exact) if exact.graph.len() <= 1 << 12 => Ok(Some(exact.distances(trainer)?.0.jsd)),

@@ -12,17 +12,12 @@ use crate::{Error, Result};
 /// temporary file goes. The temporary path ends in the same extension, since some writers choose the format by it.
 pub(crate) fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let temporary = beside(path)?;
-    let io = |source| Error::Io {
-        path: path.to_owned(),
-        source,
-    };
+    let io = |source| Error::Io { path: path.to_owned(), source };
     // Made here, so that a folder that isn't there or is closed gives the same error whoever writes.
     File::create(&temporary).map_err(io)?;
     let done = write(&temporary).and_then(|()| {
         // Without this a power cut after the renaming may leave an empty file behind the name.
-        File::open(&temporary)
-            .and_then(|file| file.sync_all())
-            .map_err(io)?;
+        File::open(&temporary).and_then(|file| file.sync_all()).map_err(io)?;
         fs::rename(&temporary, path).map_err(io)
     });
     if done.is_err() {
@@ -37,10 +32,7 @@ pub(crate) fn replace_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     replace(path, |temporary| {
         File::create(temporary)
             .and_then(|mut file| file.write_all(bytes))
-            .map_err(|source| Error::Io {
-                path: path.to_owned(),
-                source,
-            })
+            .map_err(|source| Error::Io { path: path.to_owned(), source })
     })
 }
 
@@ -81,11 +73,7 @@ pub(crate) mod tests {
         replace_bytes(&path, b"old").unwrap();
         let failed = replace(&path, |temporary| {
             fs::write(temporary, b"half").unwrap();
-            Err(Error::Parse {
-                line: 1,
-                problem: String::new(),
-                expected: "",
-            })
+            Err(Error::Parse { line: 1, problem: String::new(), expected: "" })
         });
         assert!(failed.is_err());
         assert_eq!(fs::read(&path).unwrap(), b"old");
@@ -99,13 +87,7 @@ pub(crate) mod tests {
     fn a_folder_that_is_not_there_is_named() {
         let path = std::env::temp_dir().join("gfn-no-such-folder/data.txt");
         let message = replace_bytes(&path, b"x").unwrap_err().to_string();
-        assert!(
-            message.contains("gfn-no-such-folder/data.txt:"),
-            "{message}"
-        );
-        assert!(matches!(
-            replace_bytes(Path::new("/"), b"x"),
-            Err(Error::File { .. })
-        ));
+        assert!(message.contains("gfn-no-such-folder/data.txt:"), "{message}");
+        assert!(matches!(replace_bytes(Path::new("/"), b"x"), Err(Error::File { .. })));
     }
 }

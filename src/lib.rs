@@ -5,8 +5,10 @@ pub mod dist;
 pub mod env;
 pub mod error;
 pub mod graph;
+pub mod metrics;
 pub mod nn;
 pub mod objective;
+mod parallel;
 pub mod policy;
 pub mod replay;
 pub mod report;
@@ -14,6 +16,7 @@ pub mod rng;
 pub mod runtime;
 pub mod sampler;
 pub mod score;
+pub mod testing;
 pub mod train;
 pub mod trajectory;
 

@@ -170,11 +170,8 @@ impl Common {
     /// The buffer's settings, and how many random walks fill it; `None` for no replay.
     pub fn replay(&self, defaults: &Defaults) -> Option<(ReplayConfig, usize)> {
         let capacity = self.replay.unwrap_or(defaults.replay);
-        let config = ReplayConfig {
-            capacity,
-            eviction: Eviction::BestReward,
-            draw: Draw::RewardPrioritised { exponent: 1.0 },
-        };
+        let config =
+            ReplayConfig { capacity, eviction: Eviction::BestReward, draw: Draw::RewardPrioritised { exponent: 1.0 } };
         (capacity > 0).then_some((config, self.prefill.unwrap_or(defaults.prefill)))
     }
 

@@ -100,7 +100,9 @@ impl Outcome<'_> {
 
 fn cell(value: &Value) -> Cell {
     match value {
-        Value::Number(number) if number.is_i64() || number.is_u64() => Cell::Integer(number.as_i64().unwrap_or(0).into()),
+        Value::Number(number) if number.is_i64() || number.is_u64() => {
+            Cell::Integer(number.as_i64().unwrap_or(0).into())
+        }
         Value::Number(number) => number.as_f64().map_or(Cell::Missing, Cell::Number),
         Value::Null => Cell::Missing,
         other => other.to_string().trim_matches('"').into(),

@@ -2,11 +2,11 @@
 
 use std::time::Instant;
 
+use gfn::Result;
 use gfn::env::{DiscreteEnv, Slots};
 use gfn::policy::Policy;
 use gfn::report::{Curve, Figure, Panel, Progress, Scale};
 use gfn::train::{StepStats, Trainer};
-use gfn::Result;
 
 use super::Common;
 
@@ -92,9 +92,8 @@ impl Trained {
             .collect();
         windows.sort_by(f64::total_cmp);
         self.its_per_s = windows[windows.len() / 2];
-        let mean = |of: &dyn Fn(&StepStats) -> f64| {
-            warm.iter().map(|(stats, _)| of(stats)).sum::<f64>() / warm.len() as f64
-        };
+        let mean =
+            |of: &dyn Fn(&StepStats) -> f64| warm.iter().map(|(stats, _)| of(stats)).sum::<f64>() / warm.len() as f64;
         self.mean_len = mean(&|stats| stats.mean_len);
         self.distinct_share = mean(&|stats| stats.distinct as f64 / stats.states as f64);
         self.phases = std::array::from_fn(|k| mean(&|stats| stats.seconds[k]));

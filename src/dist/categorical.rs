@@ -2,13 +2,12 @@
 
 use std::cell::OnceCell;
 
-use rayon::prelude::*;
 use tch::{Device, Kind, Tensor};
 
 use super::segments::{from_host, index, segment_ids, segment_logsumexp, segment_sum, to_host};
 use super::{Distribution, Exploration};
 use crate::env::{Masks, Rows, Slots};
-use crate::{Error, Result, Rng};
+use crate::{Error, Result, Rng, parallel};
 
 /// Rows that a thread takes at least when drawing.
 const MIN_ROWS_PER_THREAD: usize = 256;
@@ -406,11 +405,10 @@ impl Distribution for GraphActionCategorical {
             logits: self.host_logits(),
             exploration,
         };
-        let behaviours: Vec<Vec<f64>> = (0..self.len())
-            .into_par_iter()
-            .with_min_len(MIN_ROWS_PER_THREAD)
-            .map(|row| if used[row] { behaviour.probs(row) } else { Ok(Vec::new()) })
-            .collect::<Result<_>>()?;
+        let behaviours = parallel::try_map_range(self.len(), MIN_ROWS_PER_THREAD, |row| match used[row] {
+            true => behaviour.probs(row),
+            false => Ok(Vec::new()),
+        })?;
         let slots = rows.iter().zip(&draws).map(|(&row, &u)| {
             let k = inverse_cdf(&behaviours[row], u);
             self.legal_slot[self.legal_ptr[row] + k]

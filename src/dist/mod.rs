@@ -6,7 +6,7 @@ mod segments;
 
 pub use categorical::GraphActionCategorical;
 pub use exploration::{Exploration, Schedule};
-pub(crate) use segments::{from_host, index};
+pub(crate) use segments::{from_host, index, to_host};
 pub use segments::{segment_ids, segment_logsumexp, segment_sum};
 
 use tch::Tensor;

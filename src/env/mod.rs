@@ -148,6 +148,17 @@ pub trait EnumerableEnv: DiscreteEnv {
     /// The key of each row.
     fn keys(&self, states: &Self::States) -> Vec<Self::Key>;
 
+    /// The key of the state that each of these forward moves leads to: move `k` is slot `slots[k]` of state `rows[k]`, and
+    /// not the exit. Override it where the keys of children can be had for less than the children.
+    ///
+    /// # Errors
+    /// Those of [`Env::step`].
+    fn child_keys(&self, states: &Self::States, rows: &[usize], slots: &Slots) -> Result<Vec<Self::Key>> {
+        let mut children = states.select(rows);
+        self.step(Direction::Forward, &mut children, slots)?;
+        Ok(self.keys(&children))
+    }
+
     /// Whether one key can belong to several labelled states, as it does up to isomorphism.
     fn merges_isomorphic(&self) -> bool {
         false

@@ -1,9 +1,7 @@
 //! `GraphBatch`: a minibatch of graphs as one sparse edge index, the only part of `graph/` that touches libtorch.
 
-use rayon::prelude::*;
 use tch::{Device, Tensor};
 
-use super::states::MIN_GRAPHS_PER_THREAD;
 use super::{GraphSchema, GraphState, GraphStates};
 
 /// A minibatch of graphs, concatenated: node and edge rows of all graphs one after another, with offsets.
@@ -75,16 +73,10 @@ impl<'a> GraphBatch<'a> {
         let n_nodes: Vec<usize> = graphs.iter().map(GraphState::n_nodes).collect();
         let node_ptr = offsets(n_nodes.iter().copied());
         let edge_ptr = offsets(graphs.iter().map(GraphState::n_edges));
-        let parts: Vec<Part> = graphs
-            .par_iter()
-            .zip(&node_ptr)
-            .with_min_len(MIN_GRAPHS_PER_THREAD)
-            .fold(Part::default, |mut part, (graph, &first)| {
-                part.push(schema, graph, first as i64);
-                part
-            })
-            .collect();
-        let part = Part::concat(parts);
+        let mut part = Part::default();
+        for (graph, &first) in graphs.iter().zip(&node_ptr) {
+            part.push(schema, graph, first as i64);
+        }
         let directed = schema.kind == super::GraphKind::Directed;
         let total = node_ptr.last().copied().unwrap_or(0);
         let tensor = |values: &[i64]| Tensor::from_slice(values).to_device(device);
@@ -206,20 +198,6 @@ impl Part {
             let values = edge.attributes.values();
             self.edge_attributes.extend(values[..schema.edge_attributes.len()].iter().map(|&v| i64::from(v)));
         }
-    }
-
-    fn concat(parts: Vec<Self>) -> Self {
-        let mut parts = parts.into_iter();
-        let mut out = parts.next().unwrap_or_default();
-        for part in parts {
-            out.classes.extend(part.classes);
-            out.attributes.extend(part.attributes);
-            out.labels.extend(part.labels);
-            out.edges.extend(part.edges);
-            out.edge_classes.extend(part.edge_classes);
-            out.edge_attributes.extend(part.edge_attributes);
-        }
-        out
     }
 }
 

@@ -12,7 +12,7 @@ pub struct BitRows {
 }
 
 impl Default for BitRows {
-    /// No row; equal to what is left when all rows have been removed.
+    /// No row, in the same form as a matrix that lost all of its rows.
     fn default() -> Self {
         Self::new(0)
     }
@@ -68,7 +68,6 @@ impl BitRows {
             }
             *self = wider;
         }
-        self.stride = self.stride.max(1);
         self.n += 1;
         self.words.resize(self.n * self.stride, 0);
     }

@@ -3,13 +3,13 @@
 use std::cell::RefCell;
 use std::fmt;
 
-use rayon::prelude::*;
 use smallvec::SmallVec;
 
 use super::canonical_key::{CanonicalKey, raw_edges};
 use super::canonical_search::{Order, Search, SortKey};
 use super::state::GraphState;
 use super::weights::Edge;
+use crate::parallel;
 
 /// Fewer graphs than this stay on one thread: handing work over costs more than they do.
 const MIN_PER_THREAD: usize = 32;
@@ -172,8 +172,7 @@ pub fn canonical_key(graph: &GraphState) -> CanonicalKey {
 /// The keys of many graphs, in parallel: see [`canonical_key`].
 #[must_use]
 pub fn canonical_keys(graphs: &[GraphState]) -> Vec<CanonicalKey> {
-    let graphs = graphs.par_iter().with_min_len(MIN_PER_THREAD);
-    graphs.map(canonical_key).collect()
+    parallel::map(graphs, MIN_PER_THREAD, canonical_key)
 }
 
 /// ln |Aut| of a graph, in nats.
@@ -192,8 +191,8 @@ pub fn log_automorphisms(graph: &GraphState) -> f64 {
 /// ln |Aut| of many graphs, in parallel, where the first `fixed` nodes of each stay in place.
 #[must_use]
 pub fn log_automorphisms_batch(graphs: &[GraphState], fixed: usize) -> Vec<f64> {
-    let graphs = graphs.par_iter().with_min_len(MIN_PER_THREAD);
-    graphs.map(|graph| with_canonizer(|canonizer| canonizer.log_automorphisms(graph, fixed))).collect()
+    let of = |graph: &GraphState| with_canonizer(|canonizer| canonizer.log_automorphisms(graph, fixed));
+    parallel::map(graphs, MIN_PER_THREAD, of)
 }
 
 #[cfg(test)]

@@ -1,12 +1,10 @@
 //! `GraphEnv`: an action set and what it permits. The environment traits follow by blanket impl.
 
-use rayon::prelude::*;
-
 use super::action::{ActionKind, ActionSet, GraphActionType, Move, Semantics};
 use super::states::MIN_GRAPHS_PER_THREAD;
 use super::{GraphKind, GraphState, GraphStates};
 use crate::env::{Block, Direction, DiscreteEnv, Env, Masks, Rows, Slots, Step};
-use crate::{Error, Result};
+use crate::{Error, Result, parallel};
 
 /// What the graphs of an environment are made of: what an estimator needs to know to size its tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -46,7 +44,7 @@ pub enum BackwardRule {
     /// Each candidate of the action types is undone on a copy, and kept if the parent is reachable, leaves the initial graph
     /// whole, and permits the forward move. Right for any environment and any action type; slow.
     Derived,
-    /// The backward masks of the action types are exact as they stand. [`testing::check_env`](crate::testing::check_env)
+    /// The backward masks of the action types are exact as they stand. [`testing::check_graph_env`](crate::testing::check_graph_env)
     /// compares them with the derived ones.
     ByType,
 }
@@ -138,8 +136,20 @@ fn fill<G: GraphEnv>(
     }
 }
 
+/// The legal backward slots of a graph, derived: what the masks of [`BackwardRule::ByType`] must agree with.
+pub(crate) fn derived_backward<G: GraphEnv>(env: &G, graph: &GraphState) -> Vec<bool> {
+    let mut out = Vec::new();
+    for (kind, action_type, head) in env.actions().heads(Direction::Backward) {
+        let mut mask = vec![false; head.anchor.rows(graph) * head.width];
+        action_type.mask(Direction::Backward, env.actions().semantics(), graph, &mut mask);
+        derive_backward(env, graph, (kind, action_type), &mut mask);
+        out.append(&mut mask);
+    }
+    out
+}
+
 /// Keeps of the candidates in `mask` those whose undoing leads to a reachable parent that permits the move back here.
-pub(crate) fn derive_backward<G: GraphEnv>(
+fn derive_backward<G: GraphEnv>(
     env: &G,
     graph: &GraphState,
     (kind, action_type): (ActionKind, &dyn GraphActionType),
@@ -228,18 +238,15 @@ impl<G: GraphEnv> Env for G {
                 remedy: "give one action per state",
             });
         }
-        let graphs = states.graphs_mut().par_iter_mut().zip(&actions.0);
-        let stepped: Vec<(u32, bool, bool)> = graphs
-            .with_min_len(MIN_GRAPHS_PER_THREAD)
-            .map(|(graph, &slot)| {
-                let (reverse, exit) = step_one(self, direction, graph, slot)?;
-                let done = match direction {
-                    Direction::Forward => exit,
-                    Direction::Backward => graph == self.initial_graph(),
-                };
-                Ok((reverse, exit, done))
-            })
-            .collect::<Result<_>>()?;
+        let graphs = states.graphs_mut();
+        let stepped = parallel::try_map_mut(graphs, &actions.0, MIN_GRAPHS_PER_THREAD, |graph, &slot| {
+            let (reverse, exit) = step_one(self, direction, graph, slot)?;
+            let done = match direction {
+                Direction::Forward => exit,
+                Direction::Backward => graph == self.initial_graph(),
+            };
+            Ok((reverse, exit, done))
+        })?;
         Ok(Step {
             reverse: Slots(stepped.iter().map(|row| row.0).collect()),
             exit: stepped.iter().map(|row| row.1).collect(),
@@ -318,7 +325,7 @@ impl<G: GraphEnv> DiscreteEnv for G {
             rows.push((graph, mask));
             rest = tail;
         }
-        rows.into_par_iter().with_min_len(MIN_GRAPHS_PER_THREAD).for_each(|(graph, mask)| fill_graph(graph, mask));
+        parallel::for_each(rows, MIN_GRAPHS_PER_THREAD, |(graph, mask)| fill_graph(graph, mask));
         Masks { direction, blocks, slot_ptr, legal, has_exit: direction == Direction::Forward }
     }
 

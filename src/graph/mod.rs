@@ -3,11 +3,12 @@
 mod action;
 mod batch;
 mod bits;
-mod files;
 mod canonical;
 mod canonical_key;
 mod canonical_search;
+mod enumerable;
 mod env;
+mod files;
 mod relabel;
 mod state;
 mod states;
@@ -20,12 +21,13 @@ pub use action::{
 pub(crate) use batch::sum_rows;
 pub use batch::{Csr, GraphBatch};
 pub use bits::BitRows;
-pub use files::{GraphFormat, MAX_EDGE_LIST_NODES, read_graphs, write_graphs};
 pub use canonical::{
     Canonical, Canonizer, canonical_key, canonical_keys, log_automorphisms, log_automorphisms_batch, with_canonizer,
 };
 pub use canonical_key::{CanonicalKey, labelled_key};
+pub(crate) use env::derived_backward;
 pub use env::{BackwardRule, GraphEnv, GraphSchema};
+pub use files::{GraphFormat, MAX_EDGE_LIST_NODES, read_graphs, write_graphs};
 pub use state::{GraphKind, GraphState};
 pub use states::GraphStates;
 pub use weights::{Attributes, Edge, MAX_ATTRIBUTES, Node};

@@ -68,18 +68,14 @@ impl GraphState {
     /// `n` nodes of class 0 and no edge.
     #[must_use]
     pub fn with_nodes(kind: GraphKind, n: usize) -> Self {
-        let mut out = Self {
-            storage: match kind {
-                GraphKind::Directed => Storage::Directed(DiGraph::with_capacity(n, 0)),
-                GraphKind::Undirected => Storage::Undirected(UnGraph::with_capacity(n, 0)),
-            },
-            adjacency: BitRows::default(),
-            marked_edges: 0,
+        let mut storage = match kind {
+            GraphKind::Directed => Storage::Directed(DiGraph::with_capacity(n, 0)),
+            GraphKind::Undirected => Storage::Undirected(UnGraph::with_capacity(n, 0)),
         };
         for _ in 0..n {
-            out.add_node(Node::default());
+            on!(&mut storage, graph => graph.add_node(Node::default()));
         }
-        out
+        Self { storage, adjacency: BitRows::new(n), marked_edges: 0 }
     }
 
     /// Builds a graph from its parts.

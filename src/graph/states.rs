@@ -2,10 +2,9 @@
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 
-use rayon::prelude::*;
-
 use super::GraphState;
 use crate::env::{Grouping, Rows};
+use crate::parallel;
 
 /// How many graphs a thread takes at least: below that, handing work over costs more than it saves.
 pub(crate) const MIN_GRAPHS_PER_THREAD: usize = 64;
@@ -62,8 +61,7 @@ impl Rows for GraphStates {
     }
     fn group(&self) -> Grouping {
         let hasher = BuildHasherDefault::<DefaultHasher>::default();
-        let graphs = self.0.par_iter().with_min_len(MIN_GRAPHS_PER_THREAD);
-        let hashes: Vec<u64> = graphs.map(|graph| hasher.hash_one(graph)).collect();
+        let hashes = parallel::map(&self.0, MIN_GRAPHS_PER_THREAD, |graph| hasher.hash_one(graph));
         Grouping::by(&hashes, |i, j| self.0[i] == self.0[j])
     }
 }

@@ -75,7 +75,8 @@ impl NodeFeatures {
         let mut rows = self.classes.shallow_clone();
         if let Some(labels) = &self.labels {
             let (n_classes, width) = (rows.size()[0], rows.size()[1]);
-            index += &batch.node_labels * n_classes;
+            // Not in place: the batch's classes are read again.
+            index = index + &batch.node_labels * n_classes;
             rows = (labels.unsqueeze(1) + rows.unsqueeze(0)).view([-1, width]);
         }
         match &self.attributes {

@@ -75,3 +75,25 @@ pub trait Policy<E: Env> {
         None
     }
 }
+
+impl<E: Env, P: Policy<E>> Policy<E> for &P {
+    type Dist = P::Dist;
+
+    fn evaluate(
+        &self,
+        env: &E,
+        states: &E::States,
+        conditions: Option<&Tensor>,
+        wants: Wants,
+    ) -> Result<Evaluation<Self::Dist>> {
+        (**self).evaluate(env, states, conditions, wants)
+    }
+
+    fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
+        (**self).log_z(conditions, n)
+    }
+
+    fn parameters(&self) -> Option<&Parameters> {
+        (**self).parameters()
+    }
+}

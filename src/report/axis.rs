@@ -30,9 +30,8 @@ impl Axis {
     /// An axis that shows all of these values that can be shown, with some room around if `padded`.
     pub(super) fn over(scale: Scale, values: impl Iterator<Item = f64>, padded: bool) -> Self {
         let coordinates = values.filter_map(|value| coordinate(scale, value));
-        let (low, high) = coordinates.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), c| {
-            (low.min(c), high.max(c))
-        });
+        let (low, high) =
+            coordinates.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), c| (low.min(c), high.max(c)));
         let (low, high) = if low > high { (0.0, 1.0) } else { (low, high) };
         // A single value gets a range of its own size; one too narrow for f64 to tell ticks apart is widened as well.
         let least = match scale {
@@ -49,16 +48,8 @@ impl Axis {
         } else {
             (low, high)
         };
-        let room = if padded {
-            0.05 * (high / 2.0 - low / 2.0) * 2.0
-        } else {
-            0.0
-        };
-        Self {
-            scale,
-            low: (low - room).max(-f64::MAX / 4.0),
-            high: (high + room).min(f64::MAX / 4.0),
-        }
+        let room = if padded { 0.05 * (high / 2.0 - low / 2.0) * 2.0 } else { 0.0 };
+        Self { scale, low: (low - room).max(-f64::MAX / 4.0), high: (high + room).min(f64::MAX / 4.0) }
     }
 
     /// Where a value lies: 0 at the low end, 1 at the high end; nothing if it can't be shown.
@@ -73,11 +64,7 @@ impl Axis {
             Scale::Linear => self.round_ticks(),
             Scale::Log if self.high - self.low < 1.0 => {
                 let ticks = self.ticks_of_decades(&[1, 2, 3, 4, 5, 6, 7, 8, 9], 1);
-                if ticks.len() >= 3 {
-                    ticks
-                } else {
-                    self.narrow_log_ticks()
-                }
+                if ticks.len() >= 3 { ticks } else { self.narrow_log_ticks() }
             }
             Scale::Log if self.high - self.low < 2.5 => self.ticks_of_decades(&[1, 2, 5], 1),
             Scale::Log => {
@@ -116,15 +103,11 @@ impl Axis {
         let mut ticks = Vec::new();
         for decade in self.low.floor() as i32..=self.high.floor() as i32 {
             for m in 1..=9 {
-                let place =
-                    (f64::from(m).log10() + f64::from(decade) - self.low) / (self.high - self.low);
+                let place = (f64::from(m).log10() + f64::from(decade) - self.low) / (self.high - self.low);
                 let shown = labelled.contains(&m) && decade % every == 0;
                 // Where decades are skipped, ticks within them would be a smear.
                 if (-1e-9..=1.0 + 1e-9).contains(&place) && (m == 1 || every == 1) {
-                    ticks.push(Tick {
-                        place,
-                        label: shown.then(|| power_label(m, decade)),
-                    });
+                    ticks.push(Tick { place, label: shown.then(|| power_label(m, decade)) });
                 }
             }
         }
@@ -143,9 +126,7 @@ fn coordinate(scale: Scale, value: f64) -> Option<f64> {
 fn round_step(range: f64) -> f64 {
     let rough = range / 4.0;
     let power = 10f64.powf(rough.log10().floor());
-    let factor = [5.0, 2.0]
-        .into_iter()
-        .find(|factor| factor * power <= rough);
+    let factor = [5.0, 2.0].into_iter().find(|factor| factor * power <= rough);
     factor.unwrap_or(1.0) * power
 }
 
@@ -167,11 +148,8 @@ fn label(value: f64, step: f64, largest: f64) -> String {
         let digits = (largest.log10().floor() - step.log10().floor()).clamp(0.0, 12.0) as usize;
         let written = format!("{value:.digits$e}");
         let (mantissa, exponent) = written.split_once('e').unwrap_or((&written, "0"));
-        let mantissa = if mantissa.contains('.') {
-            mantissa.trim_end_matches('0').trim_end_matches('.')
-        } else {
-            mantissa
-        };
+        let mantissa =
+            if mantissa.contains('.') { mantissa.trim_end_matches('0').trim_end_matches('.') } else { mantissa };
         return format!("{mantissa}e{exponent}");
     }
     let digits = (-step.log10() - 1e-9).ceil().clamp(0.0, 12.0) as usize;
@@ -192,51 +170,23 @@ mod tests {
 
     fn labels(scale: Scale, values: &[f64], padded: bool) -> Vec<String> {
         let axis = Axis::over(scale, values.iter().copied(), padded);
-        axis.ticks()
-            .into_iter()
-            .filter_map(|tick| tick.label)
-            .collect()
+        axis.ticks().into_iter().filter_map(|tick| tick.label).collect()
     }
 
     #[test]
     fn ticks_stand_at_round_values() {
-        assert_eq!(
-            labels(Scale::Linear, &[0.0, 1.0], false),
-            ["0", "0.2", "0.4", "0.6", "0.8", "1.0"]
-        );
-        assert_eq!(
-            labels(Scale::Linear, &[0.0, 5000.0], false),
-            ["0", "1000", "2000", "3000", "4000", "5000"]
-        );
-        assert_eq!(
-            labels(Scale::Linear, &[-1.0, 6.4], true),
-            ["0", "2", "4", "6"]
-        );
-        assert_eq!(
-            labels(Scale::Linear, &[0.0, 2e6], false),
-            ["0", "5e5", "1e6", "1.5e6", "2e6"]
-        );
-        assert_eq!(
-            labels(Scale::Log, &[1e-4, 1e3], false),
-            ["1e-4", "0.01", "1", "100"]
-        );
-        assert_eq!(
-            labels(Scale::Log, &[0.01, 1.0], false),
-            ["0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1"]
-        );
-        assert_eq!(
-            labels(Scale::Log, &[0.25, 0.95], false),
-            ["0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9"]
-        );
+        assert_eq!(labels(Scale::Linear, &[0.0, 1.0], false), ["0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
+        assert_eq!(labels(Scale::Linear, &[0.0, 5000.0], false), ["0", "1000", "2000", "3000", "4000", "5000"]);
+        assert_eq!(labels(Scale::Linear, &[-1.0, 6.4], true), ["0", "2", "4", "6"]);
+        assert_eq!(labels(Scale::Linear, &[0.0, 2e6], false), ["0", "5e5", "1e6", "1.5e6", "2e6"]);
+        assert_eq!(labels(Scale::Log, &[1e-4, 1e3], false), ["1e-4", "0.01", "1", "100"]);
+        assert_eq!(labels(Scale::Log, &[0.01, 1.0], false), ["0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1"]);
+        assert_eq!(labels(Scale::Log, &[0.25, 0.95], false), ["0.3", "0.4", "0.5", "0.6", "0.7", "0.8", "0.9"]);
     }
 
     #[test]
     fn what_cannot_be_shown_is_left_out() {
-        let axis = Axis::over(
-            Scale::Log,
-            [0.0, -1.0, f64::NAN, f64::INFINITY, 10.0, 1000.0].into_iter(),
-            false,
-        );
+        let axis = Axis::over(Scale::Log, [0.0, -1.0, f64::NAN, f64::INFINITY, 10.0, 1000.0].into_iter(), false);
         assert_eq!(axis.place(0.0), None);
         assert_eq!(axis.place(f64::NAN), None);
         assert!((axis.place(100.0).unwrap() - 0.5).abs() < 1e-12);
@@ -262,22 +212,10 @@ mod tests {
                 for padded in [false, true] {
                     let axis = Axis::over(scale, values.iter().copied(), padded);
                     let ticks = axis.ticks();
-                    assert!(
-                        (1..=40).contains(&ticks.len()),
-                        "{values:?} {scale:?}: {ticks:?}"
-                    );
-                    assert!(
-                        ticks.is_sorted_by(|a, b| a.place < b.place),
-                        "{values:?} {scale:?}: {ticks:?}"
-                    );
-                    let labels: Vec<_> = ticks
-                        .iter()
-                        .filter_map(|tick| tick.label.as_ref())
-                        .collect();
-                    assert!(
-                        labels.len() <= 11 && labels.windows(2).all(|w| w[0] != w[1]),
-                        "{values:?}: {labels:?}"
-                    );
+                    assert!((1..=40).contains(&ticks.len()), "{values:?} {scale:?}: {ticks:?}");
+                    assert!(ticks.is_sorted_by(|a, b| a.place < b.place), "{values:?} {scale:?}: {ticks:?}");
+                    let labels: Vec<_> = ticks.iter().filter_map(|tick| tick.label.as_ref()).collect();
+                    assert!(labels.len() <= 11 && labels.windows(2).all(|w| w[0] != w[1]), "{values:?}: {labels:?}");
                 }
             }
         }

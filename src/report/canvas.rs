@@ -15,13 +15,8 @@ impl Colour {
 
     /// Black or white, whichever is easier to read on this colour.
     pub(super) fn text_on(self) -> Self {
-        let luminance =
-            0.299 * f64::from(self.0) + 0.587 * f64::from(self.1) + 0.114 * f64::from(self.2);
-        if luminance > 140.0 {
-            Self::INK
-        } else {
-            Self::WHITE
-        }
+        let luminance = 0.299 * f64::from(self.0) + 0.587 * f64::from(self.1) + 0.114 * f64::from(self.2);
+        if luminance > 140.0 { Self::INK } else { Self::WHITE }
     }
 }
 
@@ -37,29 +32,13 @@ pub(super) enum Anchor {
 #[derive(Clone, Debug)]
 pub(super) enum Shape {
     /// A line through points, dashed if `dash` gives the length of a dash.
-    Line {
-        points: Vec<Point>,
-        colour: Colour,
-        width: f64,
-        dash: Option<f64>,
-    },
+    Line { points: Vec<Point>, colour: Colour, width: f64, dash: Option<f64> },
     /// A filled area.
     Area { points: Vec<Point>, colour: Colour },
     /// A filled circle.
-    Disc {
-        centre: Point,
-        radius: f64,
-        colour: Colour,
-    },
+    Disc { centre: Point, radius: f64, colour: Colour },
     /// A text whose middle line passes through `at`; turned ones are read from the bottom to the top.
-    Text {
-        at: Point,
-        text: String,
-        size: f64,
-        colour: Colour,
-        anchor: Anchor,
-        turned: bool,
-    },
+    Text { at: Point, text: String, size: f64, colour: Colour, anchor: Anchor, turned: bool },
 }
 
 /// A picture in the making.
@@ -72,11 +51,7 @@ pub(super) struct Canvas {
 
 impl Canvas {
     pub(super) fn new(width: f64, height: f64) -> Self {
-        Self {
-            width,
-            height,
-            shapes: Vec::new(),
-        }
+        Self { width, height, shapes: Vec::new() }
     }
 
     pub(super) fn push(&mut self, shape: Shape) {
@@ -84,38 +59,15 @@ impl Canvas {
     }
 
     pub(super) fn line(&mut self, points: Vec<Point>, colour: Colour, width: f64) {
-        self.push(Shape::Line {
-            points,
-            colour,
-            width,
-            dash: None,
-        });
+        self.push(Shape::Line { points, colour, width, dash: None });
     }
 
     pub(super) fn disc(&mut self, centre: Point, radius: f64, colour: Colour) {
-        self.push(Shape::Disc {
-            centre,
-            radius,
-            colour,
-        });
+        self.push(Shape::Disc { centre, radius, colour });
     }
 
-    pub(super) fn text(
-        &mut self,
-        at: Point,
-        text: &str,
-        size: f64,
-        colour: Colour,
-        anchor: Anchor,
-    ) {
-        self.push(Shape::Text {
-            at,
-            text: text.to_owned(),
-            size,
-            colour,
-            anchor,
-            turned: false,
-        });
+    pub(super) fn text(&mut self, at: Point, text: &str, size: f64, colour: Colour, anchor: Anchor) {
+        self.push(Shape::Text { at, text: text.to_owned(), size, colour, anchor, turned: false });
     }
 }
 
@@ -162,18 +114,9 @@ mod tests {
     fn dashes_cover_three_fifths_of_the_way_around_corners() {
         let points = [(0.0, 0.0), (30.0, 0.0), (30.0, 20.0)];
         let pieces = dashes(&points, 6.0);
-        let length = |piece: &Vec<Point>| -> f64 {
-            piece
-                .windows(2)
-                .map(|w| (w[1].0 - w[0].0).hypot(w[1].1 - w[0].1))
-                .sum()
-        };
+        let length =
+            |piece: &Vec<Point>| -> f64 { piece.windows(2).map(|w| (w[1].0 - w[0].0).hypot(w[1].1 - w[0].1)).sum() };
         assert_eq!(pieces.len(), 5);
-        assert!(
-            pieces
-                .iter()
-                .all(|piece| (length(piece) - 6.0).abs() < 1e-9),
-            "{pieces:?}"
-        );
+        assert!(pieces.iter().all(|piece| (length(piece) - 6.0).abs() < 1e-9), "{pieces:?}");
     }
 }

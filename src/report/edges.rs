@@ -32,29 +32,17 @@ impl EdgeLine {
         let (dx, dy) = (q.0 - p.0, q.1 - p.1);
         let length = dx.hypot(dy).max(1e-9);
         // The curve's middle is half as far out as its control point.
-        let control = (
-            f64::midpoint(p.0, q.0) + 2.0 * bend * dy / length,
-            f64::midpoint(p.1, q.1) - 2.0 * bend * dx / length,
-        );
+        let control =
+            (f64::midpoint(p.0, q.0) + 2.0 * bend * dy / length, f64::midpoint(p.1, q.1) - 2.0 * bend * dx / length);
         let at = |t: f64| {
             let (u, v, w) = ((1.0 - t) * (1.0 - t), 2.0 * t * (1.0 - t), t * t);
-            (
-                u * p.0 + v * control.0 + w * q.0,
-                u * p.1 + v * control.1 + w * q.1,
-            )
+            (u * p.0 + v * control.0 + w * q.0, u * p.1 + v * control.1 + w * q.1)
         };
         let points = (0..=32).map(|i| at(f64::from(i) / 32.0)).collect();
         Self { points }
     }
 
-    pub(super) fn draw(
-        &self,
-        canvas: &mut Canvas,
-        radius: f64,
-        class: usize,
-        width: f64,
-        directed: bool,
-    ) {
+    pub(super) fn draw(&self, canvas: &mut Canvas, radius: f64, class: usize, width: f64, directed: bool) {
         let colour = palette::edge(class);
         let (&[p, ..], &[.., q]) = (self.points.as_slice(), self.points.as_slice()) else {
             return;
@@ -62,49 +50,25 @@ impl EdgeLine {
         let length = (p.0 - q.0).hypot(p.1 - q.1);
         let rim = radius + 1.5;
         // A head never takes more than half of what is seen of the edge.
-        let head = (0.75 * radius)
-            .clamp(4.5, 8.0)
-            .min(0.5 * (length - 2.0 * rim))
-            .max(2.0);
-        let cut = if directed {
-            rim + head * 0.8
-        } else {
-            radius * 0.5
-        };
+        let head = (0.75 * radius).clamp(4.5, 8.0).min(0.5 * (length - 2.0 * rim)).max(2.0);
+        let cut = if directed { rim + head * 0.8 } else { radius * 0.5 };
         let points = self.beyond(p, radius * 0.5, q, cut);
         if directed && let Some(&base) = points.last() {
-            let tip = self
-                .beyond(p, radius * 0.5, q, rim)
-                .last()
-                .copied()
-                .unwrap_or(base);
+            let tip = self.beyond(p, radius * 0.5, q, rim).last().copied().unwrap_or(base);
             let (dx, dy) = (tip.0 - base.0, tip.1 - base.1);
             let along = dx.hypot(dy).max(1e-9);
             let (dx, dy) = (dx / along, dy / along);
             let (back, wide) = ((tip.0 - head * dx, tip.1 - head * dy), 0.42 * head);
-            let corners = [
-                tip,
-                (back.0 - wide * dy, back.1 + wide * dx),
-                (back.0 + wide * dy, back.1 - wide * dx),
-            ];
-            canvas.push(Shape::Area {
-                points: corners.to_vec(),
-                colour,
-            });
+            let corners = [tip, (back.0 - wide * dy, back.1 + wide * dx), (back.0 + wide * dy, back.1 - wide * dx)];
+            canvas.push(Shape::Area { points: corners.to_vec(), colour });
         }
-        canvas.push(Shape::Line {
-            points,
-            colour,
-            width,
-            dash: dash(class),
-        });
+        canvas.push(Shape::Line { points, colour, width, dash: dash(class) });
     }
 
     /// The part of the line that is further than `from` from `p` and further than `to` from `q`.
     fn beyond(&self, p: Point, from: f64, q: Point, to: f64) -> Vec<Point> {
-        let inside = |point: Point| {
-            (point.0 - p.0).hypot(point.1 - p.1) < from || (point.0 - q.0).hypot(point.1 - q.1) < to
-        };
+        let inside =
+            |point: Point| (point.0 - p.0).hypot(point.1 - p.1) < from || (point.0 - q.0).hypot(point.1 - q.1) < to;
         let fine = self.points.windows(2).flat_map(|pair| {
             let steps = if self.points.len() == 2 { 400 } else { 16 };
             (0..=steps).map(move |i| {

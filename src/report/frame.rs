@@ -33,9 +33,7 @@ impl Frame {
         // Labels side by side must not touch: every second or third one stays.
         let x_ticks = self.x.ticks();
         let labels = || x_ticks.iter().filter_map(|tick| tick.label.as_deref());
-        let widest = labels()
-            .map(|label| text_width(label, LABEL))
-            .fold(0.0, f64::max);
+        let widest = labels().map(|label| text_width(label, LABEL)).fold(0.0, f64::max);
         let room = (self.right - self.left) / labels().count().max(1) as f64;
         let every = ((widest + 8.0) / room).ceil().max(1.0) as usize;
         let mut labelled = 0;
@@ -44,41 +42,21 @@ impl Frame {
             if let Some(label) = &tick.label {
                 canvas.line(vec![(x, self.top), (x, self.bottom)], Colour::FAINT, 0.5);
                 if labelled % every == 0 {
-                    canvas.text(
-                        (x, self.bottom + 15.0),
-                        label,
-                        LABEL,
-                        Colour::INK,
-                        Anchor::Middle,
-                    );
+                    canvas.text((x, self.bottom + 15.0), label, LABEL, Colour::INK, Anchor::Middle);
                 }
                 labelled += 1;
             }
             let length = if tick.label.is_some() { 5.0 } else { 3.0 };
-            canvas.line(
-                vec![(x, self.bottom), (x, self.bottom + length)],
-                Colour::GREY,
-                1.0,
-            );
+            canvas.line(vec![(x, self.bottom), (x, self.bottom + length)], Colour::GREY, 1.0);
         }
         for tick in y_ticks {
             let y = self.height(tick.place);
             if let Some(label) = &tick.label {
                 canvas.line(vec![(self.left, y), (self.right, y)], Colour::FAINT, 0.5);
-                canvas.text(
-                    (self.left - 8.0, y),
-                    label,
-                    LABEL,
-                    Colour::INK,
-                    Anchor::Right,
-                );
+                canvas.text((self.left - 8.0, y), label, LABEL, Colour::INK, Anchor::Right);
             }
             let length = if tick.label.is_some() { 5.0 } else { 3.0 };
-            canvas.line(
-                vec![(self.left - length, y), (self.left, y)],
-                Colour::GREY,
-                1.0,
-            );
+            canvas.line(vec![(self.left - length, y), (self.left, y)], Colour::GREY, 1.0);
         }
         let corners = [
             (self.left, self.top),
@@ -132,14 +110,7 @@ mod tests {
 
     #[test]
     fn gaps_split_a_curve() {
-        let points = [
-            Some((0.0, 0.0)),
-            Some((1.0, 0.0)),
-            None,
-            None,
-            Some((2.0, 0.0)),
-            None,
-        ];
+        let points = [Some((0.0, 0.0)), Some((1.0, 0.0)), None, None, Some((2.0, 0.0)), None];
         let lengths: Vec<_> = pieces(points.into_iter()).iter().map(Vec::len).collect();
         assert_eq!(lengths, [2, 1]);
         assert!(pieces(std::iter::empty()).is_empty());
@@ -148,28 +119,15 @@ mod tests {
     #[test]
     fn thinning_keeps_the_ends_and_the_extremes() {
         let mut rng = Rng::seeded(5);
-        let points: Vec<Point> = (0..100_000)
-            .map(|i| (f64::from(i) / 250.0, rng.normal()))
-            .collect();
+        let points: Vec<Point> = (0..100_000).map(|i| (f64::from(i) / 250.0, rng.normal())).collect();
         let axis = Axis::over(Scale::Linear, [0.0, 1.0].into_iter(), false);
-        let frame = Frame {
-            left: 0.0,
-            right: 400.0,
-            top: 0.0,
-            bottom: 300.0,
-            x: axis,
-            y: axis,
-        };
+        let frame = Frame { left: 0.0, right: 400.0, top: 0.0, bottom: 300.0, x: axis, y: axis };
         let heights = |points: &[Point]| {
             let ys = || points.iter().map(|p| p.1);
             (ys().fold(f64::MAX, f64::min), ys().fold(f64::MIN, f64::max))
         };
         let thin = thinned(points.clone(), &frame);
-        assert!(
-            thin.len() <= 4 * COLUMNS && thin.len() > 2 * COLUMNS,
-            "{}",
-            thin.len()
-        );
+        assert!(thin.len() <= 4 * COLUMNS && thin.len() > 2 * COLUMNS, "{}", thin.len());
         assert_eq!(heights(&thin), heights(&points));
         assert_eq!((thin.first(), thin.last()), (points.first(), points.last()));
         assert!(thin.is_sorted_by(|a, b| a.0 <= b.0));

@@ -148,11 +148,7 @@ impl GraphSheet {
 
     fn canvas(&self) -> Canvas {
         let n = self.cells.len();
-        let by_number = if n <= 4 {
-            n.max(1)
-        } else {
-            (1.5 * n as f64).sqrt().ceil() as usize
-        };
+        let by_number = if n <= 4 { n.max(1) } else { (1.5 * n as f64).sqrt().ceil() as usize };
         let columns = self.columns.unwrap_or_else(|| by_number.min(8));
         let head = if self.title.is_empty() { 8.0 } else { 40.0 };
         let legend = self.node_classes.len() + self.edge_classes.len();
@@ -161,24 +157,12 @@ impl GraphSheet {
         let width = side * columns as f64 + 16.0;
         let mut canvas = Canvas::new(width, head + height * n.div_ceil(columns) as f64 + foot);
         let title = fitted(&self.title, 18.0, width - 16.0);
-        canvas.text(
-            (width / 2.0, 20.0),
-            &title,
-            18.0,
-            Colour::INK,
-            Anchor::Middle,
-        );
+        canvas.text((width / 2.0, 20.0), &title, 18.0, Colour::INK, Anchor::Middle);
         for (i, (graph, caption)) in self.cells.iter().enumerate() {
             let (row, column) = (i / columns, i % columns);
             let (left, top) = (8.0 + side * column as f64, head + height * row as f64);
             let (right, bottom) = (left + side, top + height);
-            let corners = [
-                (left, top),
-                (right, top),
-                (right, bottom),
-                (left, bottom),
-                (left, top),
-            ];
+            let corners = [(left, top), (right, top), (right, bottom), (left, bottom), (left, top)];
             canvas.line(corners.to_vec(), Colour::FAINT, 1.0);
             self.draw_graph(&mut canvas, graph, (left + side / 2.0, top + side / 2.0));
             for (line, text) in caption.iter().enumerate() {
@@ -215,17 +199,10 @@ impl GraphSheet {
             let line = EdgeLine::new(places[a as usize], places[b as usize], bend);
             line.draw(canvas, radius, class, width, graph.is_directed());
         }
-        let labels: Vec<String> = (0..places.len())
-            .map(|a| self.labels.of(graph, a))
-            .collect();
+        let labels: Vec<String> = (0..places.len()).map(|a| self.labels.of(graph, a)).collect();
         let size = (radius * 1.15).clamp(8.0, TEXT - 1.0);
-        let inside = labels
-            .iter()
-            .all(|label| text_width(label, size) <= 1.8 * radius);
-        let segments: Vec<_> = graph
-            .edges()
-            .map(|(a, b)| (places[a as usize], places[b as usize]))
-            .collect();
+        let inside = labels.iter().all(|label| text_width(label, size) <= 1.8 * radius);
+        let segments: Vec<_> = graph.edges().map(|(a, b)| (places[a as usize], places[b as usize])).collect();
         for (a, (&at, node)) in places.iter().zip(graph.nodes()).enumerate() {
             let fill = palette::node(node.class.into());
             canvas.disc(at, radius + 1.0, Colour::INK);
@@ -263,13 +240,7 @@ impl GraphSheet {
                     dash: dash(class),
                 }),
             }
-            canvas.text(
-                (x + 24.0, y),
-                name,
-                TEXT * squeeze.max(0.7),
-                Colour::INK,
-                Anchor::Left,
-            );
+            canvas.text((x + 24.0, y), name, TEXT * squeeze.max(0.7), Colour::INK, Anchor::Left);
             x += entry(name) * squeeze;
         }
     }
@@ -314,14 +285,9 @@ fn draw_beside(
             at.1 + sin * (radius + 4.0 + half.1),
         );
         let along = [-1.0, -0.5, 0.0, 0.5, 1.0].map(|t| (centre.0 + t * half.0, centre.1));
-        let near =
-            |&point: &Point, p: Point, q: Point, clear: f64| layout::gap(point, p, q) < clear;
-        let covered_edges = edges
-            .iter()
-            .filter(|&&(p, q)| along.iter().any(|point| near(point, p, q, half.1 + 2.0)));
-        let covered_nodes = places
-            .iter()
-            .filter(|&&p| along.iter().any(|point| near(point, p, p, radius + half.1)));
+        let near = |&point: &Point, p: Point, q: Point, clear: f64| layout::gap(point, p, q) < clear;
+        let covered_edges = edges.iter().filter(|&&(p, q)| along.iter().any(|point| near(point, p, q, half.1 + 2.0)));
+        let covered_nodes = places.iter().filter(|&&p| along.iter().any(|point| near(point, p, p, radius + half.1)));
         let inward = 1.0 - (cos * away.0 + sin * away.1);
         let cost = covered_edges.count() as f64 + 5.0 * covered_nodes.count() as f64 + 0.5 * inward;
         (cost, centre)
@@ -337,10 +303,7 @@ mod tests {
     use crate::graph::{Edge, GraphKind, Node};
 
     fn graph(kind: GraphKind, n: usize, edges: &[(u32, u32)]) -> GraphState {
-        let edges: Vec<_> = edges
-            .iter()
-            .map(|&(a, b)| (a, b, Edge::of_class(a as u16)))
-            .collect();
+        let edges: Vec<_> = edges.iter().map(|&(a, b)| (a, b, Edge::of_class(a as u16))).collect();
         GraphState::from_parts(kind, &vec![Node::of_class(9); n], &edges).unwrap()
     }
 
@@ -356,8 +319,7 @@ mod tests {
     #[test]
     fn directed_edges_have_a_head_each_and_undirected_ones_none() {
         let edges = [(0, 1), (1, 0), (1, 2)];
-        let directed =
-            GraphSheet::new("").cell(graph(GraphKind::Directed, 3, &edges), ["first", "second"]);
+        let directed = GraphSheet::new("").cell(graph(GraphKind::Directed, 3, &edges), ["first", "second"]);
         let svg = svg(&directed);
         assert_eq!(svg.matches("<polygon").count(), 3);
         assert!(svg.contains("\nfirst\n") && svg.contains("\nsecond\n") && !svg.contains("NaN"));
@@ -369,17 +331,13 @@ mod tests {
     fn any_graph_and_any_name_can_be_drawn() {
         let long = "a name much wider than the cell that it has to be drawn in, by far".to_owned();
         for layout in [Layout::Circle, Layout::Force] {
-            let mut sheet = GraphSheet::new(&long)
-                .layout(layout)
-                .legend([&long], [&long, &long])
-                .cell_size(1.0)
-                .columns(0);
+            let mut sheet =
+                GraphSheet::new(&long).layout(layout).legend([&long], [&long, &long]).cell_size(1.0).columns(0);
             for n in [0, 1, 2, 3, 40] {
                 let edges: Vec<_> = (1..n).map(|b| (b / 2, b)).collect();
-                sheet = sheet.labels(NodeLabels::Names(vec![long.clone(); 3])).cell(
-                    graph(GraphKind::Directed, n as usize, &edges),
-                    [&long, &long],
-                );
+                sheet = sheet
+                    .labels(NodeLabels::Names(vec![long.clone(); 3]))
+                    .cell(graph(GraphKind::Directed, n as usize, &edges), [&long, &long]);
             }
             assert!(!svg(&sheet).contains("NaN"));
         }

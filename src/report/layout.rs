@@ -28,26 +28,17 @@ fn circle(n: usize) -> Vec<Point> {
         return vec![(0.0, 0.0)];
     }
     let turn = std::f64::consts::TAU / n as f64;
-    (0..n)
-        .map(|k| (turn * k as f64).sin_cos())
-        .map(|(sin, cos)| (sin, -cos))
-        .collect()
+    (0..n).map(|k| (turn * k as f64).sin_cos()).map(|(sin, cos)| (sin, -cos)).collect()
 }
 
 fn force(graph: &GraphState) -> Vec<Point> {
     let n = graph.n_nodes();
     if n < 3 {
         // Two nodes stand side by side, and not at the far ends.
-        return circle(n)
-            .into_iter()
-            .map(|(x, y)| (0.5 * y, 0.5 * x))
-            .collect();
+        return circle(n).into_iter().map(|(x, y)| (0.5 * y, 0.5 * x)).collect();
     }
     let distances = distances(graph);
-    let edges: Vec<_> = graph
-        .edges()
-        .map(|(a, b)| (a as usize, b as usize))
-        .collect();
+    let edges: Vec<_> = graph.edges().map(|(a, b)| (a as usize, b as usize)).collect();
     let starts = if n <= 30 { 16 } else { 1 };
     let mut rng = Rng::seeded(1);
     let mut best: Option<(f64, Vec<Point>)> = None;
@@ -78,9 +69,7 @@ fn force(graph: &GraphState) -> Vec<Point> {
 /// small component is wide, so that they keep apart without making the rest small.
 fn distances(graph: &GraphState) -> Vec<Vec<f64>> {
     let n = graph.n_nodes();
-    let joined = |a: usize, b: usize| {
-        graph.has_edge(a as u32, b as u32) || graph.has_edge(b as u32, a as u32)
-    };
+    let joined = |a: usize, b: usize| graph.has_edge(a as u32, b as u32) || graph.has_edge(b as u32, a as u32);
     let apart = 1.2 + 0.8 * (n as f64).sqrt() / 2.0;
     let mut out = vec![vec![apart; n]; n];
     for (a, row) in out.iter_mut().enumerate() {
@@ -92,9 +81,7 @@ fn distances(graph: &GraphState) -> Vec<Vec<f64>> {
             let mut next = Vec::new();
             for &b in &front {
                 row[b] = distance;
-                next.extend(
-                    (0..n).filter(|&c| joined(b, c) && !std::mem::replace(&mut seen[c], true)),
-                );
+                next.extend((0..n).filter(|&c| joined(b, c) && !std::mem::replace(&mut seen[c], true)));
             }
             front = next;
             distance += 1.0;
@@ -133,12 +120,7 @@ fn cost(places: &[Point], distances: &[Vec<f64>], edges: &[(usize, usize)]) -> f
     }
     for (k, &(a, b)) in edges.iter().enumerate() {
         for &(c, d) in &edges[..k] {
-            if a != c
-                && a != d
-                && b != c
-                && b != d
-                && cross(places[a], places[b], places[c], places[d])
-            {
+            if a != c && a != d && b != c && b != d && cross(places[a], places[b], places[c], places[d]) {
                 cost += 0.5;
             }
         }
@@ -171,13 +153,8 @@ pub(super) fn gap(p: Point, a: Point, b: Point) -> f64 {
 /// larger by it lies askew.
 fn turned(places: Vec<Point>) -> Vec<Point> {
     let n = places.len().max(1) as f64;
-    let mean = places
-        .iter()
-        .fold((0.0, 0.0), |m, p| (m.0 + p.0 / n, m.1 + p.1 / n));
-    let from_mean: Vec<Point> = places
-        .iter()
-        .map(|p| (p.0 - mean.0, p.1 - mean.1))
-        .collect();
+    let mean = places.iter().fold((0.0, 0.0), |m, p| (m.0 + p.0 / n, m.1 + p.1 / n));
+    let from_mean: Vec<Point> = places.iter().map(|p| (p.0 - mean.0, p.1 - mean.1)).collect();
     let (mut xx, mut xy, mut yy) = (0.0, 0.0, 0.0);
     for (x, y) in &from_mean {
         xx += x * x;
@@ -186,9 +163,7 @@ fn turned(places: Vec<Point>) -> Vec<Point> {
     }
     let stretch = (xx - yy).hypot(2.0 * xy) / (xx + yy).max(1e-12);
     let angle = if stretch < 0.1 {
-        let far = from_mean
-            .iter()
-            .max_by(|p, q| p.0.hypot(p.1).total_cmp(&q.0.hypot(q.1)));
+        let far = from_mean.iter().max_by(|p, q| p.0.hypot(p.1).total_cmp(&q.0.hypot(q.1)));
         far.map_or(0.0, |p| p.1.atan2(p.0) + std::f64::consts::FRAC_PI_2)
     } else {
         0.5 * (2.0 * xy).atan2(xx - yy)
@@ -203,18 +178,12 @@ fn turned(places: Vec<Point>) -> Vec<Point> {
 
 fn by_angle(places: &[Point], angle: f64) -> Vec<Point> {
     let (sin, cos) = angle.sin_cos();
-    places
-        .iter()
-        .map(|(x, y)| (x * cos + y * sin, y * cos - x * sin))
-        .collect()
+    places.iter().map(|(x, y)| (x * cos + y * sin, y * cos - x * sin)).collect()
 }
 
 fn range(places: &[Point], of: fn(&Point) -> f64) -> (f64, f64) {
     let values = || places.iter().map(of);
-    (
-        values().fold(f64::INFINITY, f64::min),
-        values().fold(f64::NEG_INFINITY, f64::max),
-    )
+    (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max))
 }
 
 /// Half of the side of the square that holds all places.
@@ -228,10 +197,7 @@ fn centred(places: &[Point]) -> Vec<Point> {
     let half = half_side(places).max(1e-9);
     let (x, y) = (range(places, |p| p.0), range(places, |p| p.1));
     let middle = (f64::midpoint(x.0, x.1), f64::midpoint(y.0, y.1));
-    places
-        .iter()
-        .map(|p| ((p.0 - middle.0) / half, (p.1 - middle.1) / half))
-        .collect()
+    places.iter().map(|p| ((p.0 - middle.0) / half, (p.1 - middle.1) / half)).collect()
 }
 
 #[cfg(test)]
@@ -247,24 +213,10 @@ mod tests {
 
     #[test]
     fn every_graph_fills_the_square_with_its_nodes_apart() {
-        for line in [
-            "@",
-            "A_",
-            "A?",
-            "Bw",
-            "Dhc",
-            "IheA@GUAo",
-            "G?????",
-            "&DI?AO?",
-        ] {
+        for line in ["@", "A_", "A?", "Bw", "Dhc", "IheA@GUAo", "G?????", "&DI?AO?"] {
             let (graph, places) = of(line);
             assert_eq!(places.len(), graph.n_nodes());
-            assert!(
-                places
-                    .iter()
-                    .all(|p| p.0.abs() <= 1.0 + 1e-9 && p.1.abs() <= 1.0 + 1e-9),
-                "{line}: {places:?}"
-            );
+            assert!(places.iter().all(|p| p.0.abs() <= 1.0 + 1e-9 && p.1.abs() <= 1.0 + 1e-9), "{line}: {places:?}");
             for (i, p) in places.iter().enumerate() {
                 for q in &places[..i] {
                     assert!((p.0 - q.0).hypot(p.1 - q.1) > 0.2, "{line}: {places:?}");
@@ -283,9 +235,7 @@ mod tests {
             (p.0 - q.0).hypot(p.1 - q.1)
         });
         let lengths: Vec<f64> = lengths.collect();
-        let (least, most) = lengths
-            .iter()
-            .fold((f64::MAX, 0.0f64), |(a, b), &x| (a.min(x), b.max(x)));
+        let (least, most) = lengths.iter().fold((f64::MAX, 0.0f64), |(a, b), &x| (a.min(x), b.max(x)));
         assert!(most < 1.05 * least, "{lengths:?}");
     }
 }

@@ -24,10 +24,7 @@ impl BackendTextStyle for Lettering {
     type FontError = InvalidFont;
 
     fn color(&self) -> BackendColor {
-        BackendColor {
-            alpha: 1.0,
-            rgb: (self.colour.0, self.colour.1, self.colour.2),
-        }
+        BackendColor { alpha: 1.0, rgb: (self.colour.0, self.colour.1, self.colour.2) }
     }
 
     fn size(&self) -> f64 {
@@ -35,11 +32,7 @@ impl BackendTextStyle for Lettering {
     }
 
     fn transform(&self) -> FontTransform {
-        if self.turned {
-            FontTransform::Rotate270
-        } else {
-            FontTransform::None
-        }
+        if self.turned { FontTransform::Rotate270 } else { FontTransform::None }
     }
 
     fn anchor(&self) -> Pos {
@@ -76,11 +69,7 @@ impl BackendTextStyle for Lettering {
             letter.draw(|x, y, coverage| {
                 if coverage > 0.0 && done.is_ok() {
                     let alpha = f64::from(coverage.min(1.0));
-                    done = draw(
-                        x0 + x as i32,
-                        y0 + y as i32,
-                        BackendColor { alpha, ..colour },
-                    );
+                    done = draw(x0 + x as i32, y0 + y as i32, BackendColor { alpha, ..colour });
                 }
             });
             if done.is_err() {

@@ -18,7 +18,7 @@ enum Marks {
     Dots,
 }
 
-/// One panel of a [`Figure`]: curves over a common x, or dots.
+/// One panel of a [`Figure`](super::Figure): curves over a common x, or dots.
 #[derive(Clone, Debug)]
 pub struct Panel {
     title: String,
@@ -106,13 +106,7 @@ impl Panel {
         let (left, top) = corner;
         let middle = left + PANEL.0 / 2.0;
         let at = (middle, top + 14.0);
-        canvas.text(
-            at,
-            &fitted(&self.title, TITLE, PANEL.0 - 20.0),
-            TITLE,
-            Colour::INK,
-            Anchor::Middle,
-        );
+        canvas.text(at, &fitted(&self.title, TITLE, PANEL.0 - 20.0), TITLE, Colour::INK, Anchor::Middle);
         let rows = self.legend();
         for (i, row) in rows.iter().enumerate() {
             draw_legend_row(canvas, (middle, top + 34.0 + LEGEND_ROW * i as f64), row);
@@ -126,18 +120,12 @@ impl Panel {
             (both, both)
         } else {
             let ys = shown().map(|(_, y)| y).chain(reference);
-            let x = Axis::over(
-                self.x_scale,
-                shown().map(|(x, _)| x),
-                self.marks == Marks::Dots,
-            );
+            let x = Axis::over(self.x_scale, shown().map(|(x, _)| x), self.marks == Marks::Dots);
             (x, Axis::over(self.y_scale, ys, true))
         };
         let y_ticks = y.ticks();
         let labels = y_ticks.iter().filter_map(|tick| tick.label.as_deref());
-        let widest = labels
-            .map(|label| text_width(label, LABEL))
-            .fold(0.0, f64::max);
+        let widest = labels.map(|label| text_width(label, LABEL)).fold(0.0, f64::max);
         let y_label = if self.y_label.is_empty() { 0.0 } else { 18.0 };
         let frame = Frame {
             left: left + 18.0 + y_label + widest,
@@ -149,13 +137,7 @@ impl Panel {
         };
         frame.draw_axes(canvas, &y_ticks);
         let centre = f64::midpoint(frame.left, frame.right);
-        canvas.text(
-            (centre, top + PANEL.1 - 12.0),
-            &self.x_label,
-            LABEL,
-            Colour::INK,
-            Anchor::Middle,
-        );
+        canvas.text((centre, top + PANEL.1 - 12.0), &self.x_label, LABEL, Colour::INK, Anchor::Middle);
         canvas.push(Shape::Text {
             at: (left + 12.0, f64::midpoint(frame.top, frame.bottom)),
             text: self.y_label.clone(),
@@ -168,17 +150,9 @@ impl Panel {
     }
 
     fn draw_data(&self, canvas: &mut Canvas, frame: &Frame) {
-        let guide = |points| Shape::Line {
-            points,
-            colour: Colour::INK,
-            width: 1.5,
-            dash: Some(6.0),
-        };
+        let guide = |points| Shape::Line { points, colour: Colour::INK, width: 1.5, dash: Some(6.0) };
         if self.diagonal {
-            canvas.push(guide(vec![
-                (frame.left, frame.bottom),
-                (frame.right, frame.top),
-            ]));
+            canvas.push(guide(vec![(frame.left, frame.bottom), (frame.right, frame.top)]));
         }
         for (k, curve) in self.curves.iter().enumerate() {
             let colour = palette::line(k);
@@ -197,11 +171,7 @@ impl Panel {
             }
         }
         // Over the curves: it is what they are compared with.
-        if let Some(y) = self
-            .reference
-            .as_ref()
-            .and_then(|(value, _)| frame.y.place(*value))
-        {
+        if let Some(y) = self.reference.as_ref().and_then(|(value, _)| frame.y.place(*value)) {
             let height = frame.height(y);
             canvas.push(guide(vec![(frame.left, height), (frame.right, height)]));
         }
@@ -212,8 +182,7 @@ impl Panel {
         let mut entries = Vec::new();
         if self.marks == Marks::Lines && (self.curves.len() > 1 || self.reference.is_some()) {
             let curves = self.curves.iter().enumerate();
-            entries
-                .extend(curves.map(|(k, curve)| Entry::new(&curve.name, palette::line(k), false)));
+            entries.extend(curves.map(|(k, curve)| Entry::new(&curve.name, palette::line(k), false)));
         }
         if let Some((_, name)) = &self.reference {
             entries.push(Entry::new(name, Colour::INK, true));
@@ -249,12 +218,7 @@ struct Entry<'a> {
 impl<'a> Entry<'a> {
     fn new(name: &'a str, colour: Colour, dashed: bool) -> Self {
         let width = 26.0 + text_width(name, LABEL) + 16.0;
-        Self {
-            name,
-            colour,
-            dashed,
-            width,
-        }
+        Self { name, colour, dashed, width }
     }
 }
 

@@ -19,10 +19,7 @@ pub struct Curve {
 impl Curve {
     /// A curve through these points, of which there may be none.
     pub fn new(name: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
-        Self {
-            name: name.into(),
-            points: points.into_iter().collect(),
-        }
+        Self { name: name.into(), points: points.into_iter().collect() }
     }
 }
 
@@ -53,10 +50,7 @@ pub struct Figure {
 impl Figure {
     /// A figure without panels; an empty title takes no room.
     pub fn new(title: impl Into<String>) -> Self {
-        Self {
-            title: title.into(),
-            panels: Vec::new(),
-        }
+        Self { title: title.into(), panels: Vec::new() }
     }
 
     /// Adds a panel to the right of the last one, or below where three stand in a row (two, if there are four in all).
@@ -83,13 +77,7 @@ impl Figure {
         let height = head + PANEL.1 * n.div_ceil(columns) as f64;
         let mut canvas = Canvas::new(width, height);
         let title = fitted(&self.title, 18.0, width - 20.0);
-        canvas.text(
-            (width / 2.0, 20.0),
-            &title,
-            18.0,
-            Colour::INK,
-            Anchor::Middle,
-        );
+        canvas.text((width / 2.0, 20.0), &title, 18.0, Colour::INK, Anchor::Middle);
         for (i, panel) in self.panels.iter().enumerate() {
             let (row, column) = (i / columns, i % columns);
             let corner = (PANEL.0 * column as f64, head + PANEL.1 * row as f64);
@@ -115,14 +103,8 @@ mod tests {
         ];
         for points in curves {
             for scale in [Scale::Linear, Scale::Log] {
-                let curve = Curve::new(
-                    "a name that is far too long for any legend ".repeat(3),
-                    points.clone(),
-                );
-                let panel = Panel::new("é")
-                    .y_scale(scale)
-                    .curve(curve)
-                    .reference(f64::NAN, "none");
+                let curve = Curve::new("a name that is far too long for any legend ".repeat(3), points.clone());
+                let panel = Panel::new("é").y_scale(scale).curve(curve).reference(f64::NAN, "none");
                 let figure = Figure::new("title").panel(panel);
                 let folder = crate::atomic::tests::folder("plot");
                 figure.write(folder.join("a.svg")).unwrap();

@@ -36,9 +36,7 @@ impl Progress {
     /// Progress towards `total_steps`, on stderr if that is a terminal.
     #[must_use]
     pub fn new(total_steps: u64, label: &str) -> Self {
-        let target = std::io::stderr()
-            .is_terminal()
-            .then(ProgressDrawTarget::stderr);
+        let target = std::io::stderr().is_terminal().then(ProgressDrawTarget::stderr);
         Self::on(target, total_steps, label)
     }
 
@@ -50,11 +48,7 @@ impl Progress {
                 .with_style(style.with_key("per_sec", per_second))
                 .with_prefix(label.to_owned())
         });
-        Self {
-            bar,
-            drawn: None,
-            last: (0, f64::NAN, None),
-        }
+        Self { bar, drawn: None, last: (0, f64::NAN, None) }
     }
 
     /// Says that `step` steps are done. Cheap enough for every iteration: the line changes ten times a second at most.

@@ -27,19 +27,14 @@ impl Canvas {
     /// [`Error::Draw`] for another extension, a picture that is too large or a failure of the drawing library; [`Error::Io`]
     /// if the file can't be written.
     pub(super) fn write(&self, path: &Path) -> Result<()> {
-        let fail = |problem: String| Error::Draw {
-            path: path.to_owned(),
-            problem,
-        };
+        let fail = |problem: String| Error::Draw { path: path.to_owned(), problem };
         if self.width.max(self.height) > MAX_SIDE {
             return Err(fail(self.too_large("")));
         }
         let extension = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
         match extension.as_ref().and_then(|e| e.to_str()) {
             Some("svg") => atomic::replace_bytes(path, self.svg().map_err(fail)?.as_bytes()),
-            Some("png") if self.width * self.height > MAX_AREA => {
-                Err(fail(self.too_large(", or write it as SVG")))
-            }
+            Some("png") if self.width * self.height > MAX_AREA => Err(fail(self.too_large(", or write it as SVG"))),
             Some("png") => {
                 let pixels = self.pixels().map_err(fail)?;
                 let size = self.size(SCALE);
@@ -51,17 +46,13 @@ impl Canvas {
                         .map_err(|error| fail(error.to_string()))
                 })
             }
-            _ => Err(fail(
-                "unknown extension: expected a path that ends in .svg or .png".to_owned(),
-            )),
+            _ => Err(fail("unknown extension: expected a path that ends in .svg or .png".to_owned())),
         }
     }
 
     fn too_large(&self, or: &str) -> String {
         let (width, height) = self.size(1);
-        format!(
-            "{width} x {height} units are too large: draw fewer panels or cells in one file{or}"
-        )
+        format!("{width} x {height} units are too large: draw fewer panels or cells in one file{or}")
     }
 
     fn size(&self, scale: u32) -> (u32, u32) {
@@ -72,11 +63,7 @@ impl Canvas {
     fn svg(&self) -> std::result::Result<String, String> {
         let (width, height) = self.size(SCALE);
         let mut svg = String::new();
-        self.draw(
-            &mut SVGBackend::with_string(&mut svg, (width, height)),
-            SCALE,
-            Target::Vector,
-        )?;
+        self.draw(&mut SVGBackend::with_string(&mut svg, (width, height)), SCALE, Target::Vector)?;
         // The backend knows whole coordinates only; drawn at a multiple and shown at its true size, half units are kept.
         let (shown_width, shown_height) = self.size(1);
         let inner = format!("width=\"{width}\" height=\"{height}\" viewBox");
@@ -88,11 +75,7 @@ impl Canvas {
     fn pixels(&self) -> std::result::Result<Vec<u8>, String> {
         let fine = self.size(SCALE * SUPERSAMPLING);
         let mut drawn = vec![0; fine.0 as usize * fine.1 as usize * 3];
-        self.draw(
-            &mut BitMapBackend::with_buffer(&mut drawn, fine),
-            SCALE * SUPERSAMPLING,
-            Target::Pixels,
-        )?;
+        self.draw(&mut BitMapBackend::with_buffer(&mut drawn, fine), SCALE * SUPERSAMPLING, Target::Pixels)?;
         let (width, height) = self.size(SCALE);
         let k = SUPERSAMPLING as usize;
         let stride = fine.0 as usize * 3;
@@ -101,9 +84,7 @@ impl Canvas {
             for x in 0..width as usize {
                 for channel in 0..3 {
                     let corner = y * k * stride + x * k * 3 + channel;
-                    let sum: usize = (0..k * k)
-                        .map(|i| usize::from(drawn[corner + i / k * stride + i % k * 3]))
-                        .sum();
+                    let sum: usize = (0..k * k).map(|i| usize::from(drawn[corner + i / k * stride + i % k * 3])).sum();
                     pixels.push((sum / (k * k)) as u8);
                 }
             }
@@ -112,27 +93,15 @@ impl Canvas {
     }
 
     /// The one path by which every picture is drawn, whatever it is written as.
-    fn draw<B: DrawingBackend>(
-        &self,
-        backend: &mut B,
-        scale: u32,
-        target: Target,
-    ) -> std::result::Result<(), String> {
+    fn draw<B: DrawingBackend>(&self, backend: &mut B, scale: u32, target: Target) -> std::result::Result<(), String> {
         let k = f64::from(scale);
         let to = |(x, y): Point| ((x * k).round() as i32, (y * k).round() as i32);
         let (width, height) = self.size(scale);
         let white = style(Colour::WHITE, 1.0);
-        backend
-            .draw_rect((0, 0), (width as i32, height as i32), &white, true)
-            .map_err(|error| error.to_string())?;
+        backend.draw_rect((0, 0), (width as i32, height as i32), &white, true).map_err(|error| error.to_string())?;
         for shape in &self.shapes {
             match shape {
-                Shape::Line {
-                    points,
-                    colour,
-                    width,
-                    dash,
-                } => {
+                Shape::Line { points, colour, width, dash } => {
                     let pieces = match dash {
                         Some(length) => dashes(points, *length),
                         None => vec![points.clone()],
@@ -148,38 +117,18 @@ impl Canvas {
                 Shape::Area { points, colour } => {
                     backend.fill_polygon(points.iter().copied().map(to), &style(*colour, 1.0))
                 }
-                Shape::Disc {
-                    centre,
-                    radius,
-                    colour,
-                } => {
+                Shape::Disc { centre, radius, colour } => {
                     let radius = (radius * k).round() as u32;
                     backend.draw_circle(to(*centre), radius, &style(*colour, 1.0), true)
                 }
-                Shape::Text {
-                    at,
-                    text,
-                    size,
-                    colour,
-                    anchor,
-                    turned,
-                } => {
+                Shape::Text { at, text, size, colour, anchor, turned } => {
                     // The SVG backend centres texts by the height of an x, which is lower than a capital.
                     let drop = match target {
                         Target::Vector => 0.1 * size,
                         Target::Pixels => 0.0,
                     };
-                    let at = if *turned {
-                        (at.0 + drop, at.1)
-                    } else {
-                        (at.0, at.1 + drop)
-                    };
-                    let lettering = Lettering {
-                        size: size * k,
-                        colour: *colour,
-                        anchor: *anchor,
-                        turned: *turned,
-                    };
+                    let at = if *turned { (at.0 + drop, at.1) } else { (at.0, at.1 + drop) };
+                    let lettering = Lettering { size: size * k, colour: *colour, anchor: *anchor, turned: *turned };
                     backend.draw_text(text, &lettering, to(at))
                 }
             }
@@ -205,31 +154,19 @@ fn stroke<B: DrawingBackend>(
     width: f64,
     k: f64,
 ) -> std::result::Result<(), plotters_backend::DrawingErrorKind<B::ErrorType>> {
-    let colour = BackendColor {
-        alpha: 1.0,
-        rgb: (colour.0, colour.1, colour.2),
-    };
+    let colour = BackendColor { alpha: 1.0, rgb: (colour.0, colour.1, colour.2) };
     let half = (width * k / 2.0).max(0.5);
     let (columns, rows) = backend.get_size();
-    let inside = |x: f64, y: f64| {
-        (0.0..f64::from(columns)).contains(&x) && (0.0..f64::from(rows)).contains(&y)
-    };
+    let inside = |x: f64, y: f64| (0.0..f64::from(columns)).contains(&x) && (0.0..f64::from(rows)).contains(&y);
     let last = points.len().saturating_sub(2);
     for (i, pair) in points.windows(2).enumerate() {
-        let (p, q) = (
-            (pair[0].0 * k, pair[0].1 * k),
-            (pair[1].0 * k, pair[1].1 * k),
-        );
+        let (p, q) = ((pair[0].0 * k, pair[0].1 * k), (pair[1].0 * k, pair[1].1 * k));
         let (dx, dy) = (q.0 - p.0, q.1 - p.1);
         let steep = dy.abs() > dx.abs();
         // Along the longer direction, and across it only as far as the line is wide.
         let swap = |(x, y): Point| if steep { (y, x) } else { (x, y) };
         let (a, b) = (swap(p), swap(q));
-        let slope = if b.0 == a.0 {
-            0.0
-        } else {
-            (b.1 - a.1) / (b.0 - a.0)
-        };
+        let slope = if b.0 == a.0 { 0.0 } else { (b.1 - a.1) / (b.0 - a.0) };
         let (low, high) = (a.0.min(b.0), a.0.max(b.0));
         let reach = half * 1.5 + 1.0;
         for m in (low - half).floor() as i32..=(high + half).ceil() as i32 {
@@ -264,18 +201,13 @@ mod tests {
         let (width, _) = canvas.size(SCALE);
         let pixels = canvas.pixels().unwrap();
         let dark = pixels.chunks(3).enumerate().filter(|(_, rgb)| rgb[0] < 128);
-        dark.map(|(i, _)| (i % width as usize, i / width as usize))
-            .collect()
+        dark.map(|(i, _)| (i % width as usize, i / width as usize)).collect()
     }
 
     #[test]
     fn sharp_turns_grow_no_spikes_and_widths_hold_in_any_direction() {
         let mut canvas = Canvas::new(40.0, 40.0);
-        canvas.line(
-            vec![(10.0, 30.0), (11.0, 10.0), (12.0, 30.0)],
-            Colour::INK,
-            2.0,
-        );
+        canvas.line(vec![(10.0, 30.0), (11.0, 10.0), (12.0, 30.0)], Colour::INK, 2.0);
         let top = inked(&canvas).into_iter().map(|(_, y)| y).min().unwrap();
         assert!((17..=19).contains(&top), "{top}");
         let area = |to: Point| {
@@ -300,29 +232,15 @@ mod tests {
                 turned,
             });
             let (xs, ys): (Vec<_>, Vec<_>) = inked(&canvas).into_iter().unzip();
-            let range = |of: &[usize]| {
-                (
-                    *of.iter().min().unwrap() as f64,
-                    *of.iter().max().unwrap() as f64,
-                )
-            };
+            let range = |of: &[usize]| (*of.iter().min().unwrap() as f64, *of.iter().max().unwrap() as f64);
             (range(&xs), range(&ys))
         };
         let (x, y) = text(false);
-        assert!(
-            (f64::midpoint(y.0, y.1) - 60.0).abs() <= 1.0 && (y.1 - y.0 - 17.0).abs() <= 1.5,
-            "{y:?}"
-        );
+        assert!((f64::midpoint(y.0, y.1) - 60.0).abs() <= 1.0 && (y.1 - y.0 - 17.0).abs() <= 1.5, "{y:?}");
         assert!((f64::midpoint(x.0, x.1) - 60.0).abs() <= 1.5, "{x:?}");
         let (turned_x, turned_y) = text(true);
-        assert!(
-            (turned_x.1 - turned_x.0 - (y.1 - y.0)).abs() <= 1.0,
-            "{turned_x:?}"
-        );
-        assert!(
-            (turned_y.1 - turned_y.0 - (x.1 - x.0)).abs() <= 1.0,
-            "{turned_y:?}"
-        );
+        assert!((turned_x.1 - turned_x.0 - (y.1 - y.0)).abs() <= 1.0, "{turned_x:?}");
+        assert!((turned_y.1 - turned_y.0 - (x.1 - x.0)).abs() <= 1.0, "{turned_y:?}");
     }
 
     #[test]
@@ -337,14 +255,8 @@ mod tests {
         // The width and height of the header chunk.
         assert_eq!(png[16..24], [0, 0, 0, 40, 0, 0, 0, 20]);
         let svg = std::fs::read_to_string(folder.join("a.svg")).unwrap();
-        assert!(
-            svg.starts_with("<svg width=\"20\" height=\"10\" viewBox=\"0 0 40 20\""),
-            "{svg}"
-        );
-        assert!(
-            svg.contains("a &lt; b &amp; c") && svg.trim_end().ends_with("</svg>"),
-            "{svg}"
-        );
+        assert!(svg.starts_with("<svg width=\"20\" height=\"10\" viewBox=\"0 0 40 20\""), "{svg}");
+        assert!(svg.contains("a &lt; b &amp; c") && svg.trim_end().ends_with("</svg>"), "{svg}");
         for name in ["a.jpg", "a"] {
             let message = canvas.write(&folder.join(name)).unwrap_err().to_string();
             assert!(message.contains(".svg or .png"), "{message}");

@@ -94,10 +94,7 @@ impl Table {
     /// A table with these column headings and no row.
     #[must_use]
     pub fn new<S: Into<String>>(header: impl IntoIterator<Item = S>) -> Self {
-        Self {
-            header: header.into_iter().map(Into::into).collect(),
-            rows: Vec::new(),
-        }
+        Self { header: header.into_iter().map(Into::into).collect(), rows: Vec::new() }
     }
 
     /// The table with one more row; a short row is filled with empty cells, a long one adds columns without heading.
@@ -115,17 +112,8 @@ impl Table {
 
 impl fmt::Display for Table {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let shown: Vec<Vec<String>> = self
-            .rows
-            .iter()
-            .map(|row| row.iter().map(Cell::shown).collect())
-            .collect();
-        let n = shown
-            .iter()
-            .chain([&self.header])
-            .map(Vec::len)
-            .max()
-            .unwrap_or(0);
+        let shown: Vec<Vec<String>> = self.rows.iter().map(|row| row.iter().map(Cell::shown).collect()).collect();
+        let n = shown.iter().chain([&self.header]).map(Vec::len).max().unwrap_or(0);
         let cell = |row: &[String], k: usize| row.get(k).cloned().unwrap_or_default();
         let width = |text: &str| text.chars().count();
         let columns: Vec<(usize, bool)> = (0..n)
@@ -148,10 +136,7 @@ impl fmt::Display for Table {
             writeln!(f, "{}", line.trim_end())
         };
         write_row(f, &self.header)?;
-        let rules: Vec<String> = columns
-            .iter()
-            .map(|&(widest, _)| "-".repeat(widest))
-            .collect();
+        let rules: Vec<String> = columns.iter().map(|&(widest, _)| "-".repeat(widest)).collect();
         write_row(f, &rules)?;
         shown.iter().try_for_each(|row| write_row(f, row))
     }
@@ -172,9 +157,7 @@ pub fn number(value: f64) -> String {
     }
     // Rounded first: 0.99996 has the magnitude of 1.
     let rounded = format!("{value:.3e}");
-    let exponent = rounded
-        .split_once('e')
-        .map(|(_, exponent)| exponent.parse());
+    let exponent = rounded.split_once('e').map(|(_, exponent)| exponent.parse());
     match exponent {
         Some(Ok(exponent @ -4..7)) => format!("{value:.*}", (3 - exponent).max(0) as usize),
         _ => rounded,
@@ -213,8 +196,7 @@ mod tests {
             .row(["b".into()])
             .row([Cell::Missing, (-17i64).into()]);
         let shown = table.to_string();
-        let expected =
-            "é            n\n---------  ---  ------\nlong name    5  beyond\nb\n-          -17\n";
+        let expected = "é            n\n---------  ---  ------\nlong name    5  beyond\nb\n-          -17\n";
         assert_eq!(shown, expected);
         assert_eq!(Table::new([""; 0]).to_string(), "\n\n");
     }

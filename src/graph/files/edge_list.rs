@@ -189,9 +189,7 @@ impl Line<'_> {
         let word = self.words.next();
         match word.filter(|word| word.bytes().all(|byte| byte.is_ascii_digit())) {
             None => Err(self.error(format!("{what} is {}", found(word)))),
-            Some(digits) => digits
-                .parse()
-                .map_err(|_| self.error(format!("{what} {} is out of range", shown(digits)))),
+            Some(digits) => digits.parse().map_err(|_| self.error(format!("{what} {} is out of range", shown(digits)))),
         }
     }
 
@@ -203,11 +201,7 @@ impl Line<'_> {
     }
 
     fn error(&self, problem: impl Into<String>) -> Error {
-        Error::Parse {
-            line: self.number,
-            problem: problem.into(),
-            expected: self.expected,
-        }
+        Error::Parse { line: self.number, problem: problem.into(), expected: self.expected }
     }
 }
 
@@ -230,7 +224,8 @@ mod tests {
 
     #[test]
     fn the_format_of_the_documentation_is_read() {
-        let text = b"# two graphs\r\n\r\ngraph directed 4\nnode 0 class 1 attributes 2 0 5 # a comment\nedge\t0 1 class 2\n\
+        let text =
+            b"# two graphs\r\n\r\ngraph directed 4\nnode 0 class 1 attributes 2 0 5 # a comment\nedge\t0 1 class 2\n\
                      edge 1 0\n\ngraph undirected 2\nedge 1 0 attributes 0 3";
         let graphs = read(text).unwrap();
         let [first, second] = graphs.as_slice() else {
@@ -261,30 +256,14 @@ mod tests {
             ("graph directed 3\nvertex 0", 2, "unknown word `vertex`"),
             ("graph directed 3\nnode 3", 2, "node 3 in a graph of 3"),
             ("graph directed 3\nnode 0\nnode 0", 3, "second time"),
-            (
-                "graph directed 3\nnode 0 class 65536",
-                2,
-                "class `65536` is out of range",
-            ),
+            ("graph directed 3\nnode 0 class 65536", 2, "class `65536` is out of range"),
             ("graph directed 3\nnode 0 class", 2, "class is missing"),
-            (
-                "graph directed 3\nnode 0 attributes",
-                2,
-                "attribute is missing",
-            ),
+            ("graph directed 3\nnode 0 attributes", 2, "attribute is missing"),
             ("graph directed 3\nnode 0 attributes 256", 2, "out of range"),
-            (
-                "graph directed 3\nnode 0 attributes 1 2 3 4 5 6 7 8",
-                2,
-                "more than 7",
-            ),
+            ("graph directed 3\nnode 0 attributes 1 2 3 4 5 6 7 8", 2, "more than 7"),
             ("graph directed 3\nnode 0 colour 1", 2, "`colour`"),
             ("graph directed 3\nedge 0", 2, "node is missing"),
-            (
-                "graph directed 3\nedge 0 3",
-                2,
-                "edge (0, 3) in a graph of 3",
-            ),
+            ("graph directed 3\nedge 0 3", 2, "edge (0, 3) in a graph of 3"),
             ("graph directed 3\nedge 1 1", 2, "self-loop (1, 1)"),
             ("graph directed 3\nedge 0 1\n\nedge 0 1", 4, "second time"),
             ("graph undirected 3\nedge 0 1\nedge 1 0", 3, "second time"),
@@ -293,17 +272,11 @@ mod tests {
         for &(text, at, part) in cases {
             let error = read(text.as_bytes()).unwrap_err();
             let message = error.to_string();
-            assert!(
-                matches!(error, Error::Parse { line, .. } if line == at),
-                "{text:?}: {message}"
-            );
+            assert!(matches!(error, Error::Parse { line, .. } if line == at), "{text:?}: {message}");
             assert!(message.contains(part), "{text:?}: {message}");
         }
         let message = read(b"graph directed 1\n\xff\xfe").unwrap_err().to_string();
-        assert!(
-            message.starts_with("line 2: bytes that are not UTF-8"),
-            "{message}"
-        );
+        assert!(message.starts_with("line 2: bytes that are not UTF-8"), "{message}");
         assert!(read(b"# \xff is allowed in comments\n").unwrap().is_empty());
     }
 }

@@ -10,7 +10,8 @@ const BIAS: u8 = 63;
 /// Announces the four-byte form of a size.
 const LONG: u8 = 126;
 
-const EXPECTED: &str = "graph6 (`Bw`) or digraph6 (`&BP_`): bytes 63 to 126, one graph per line, of at most 258047 nodes";
+const EXPECTED: &str =
+    "graph6 (`Bw`) or digraph6 (`&BP_`): bytes 63 to 126, one graph per line, of at most 258047 nodes";
 
 pub(super) fn write(graphs: &[GraphState]) -> Result<String> {
     let mut text = String::new();
@@ -89,18 +90,12 @@ pub(super) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
 }
 
 fn read_line(line: usize, bytes: &[u8]) -> Result<GraphState> {
-    let error = |problem: String| Error::Parse {
-        line,
-        problem,
-        expected: EXPECTED,
-    };
+    let error = |problem: String| Error::Parse { line, problem, expected: EXPECTED };
     let (kind, packed) = match bytes {
         [b'&', rest @ ..] => (GraphKind::Directed, rest),
         [b':' | b';', ..] => return Err(error("a graph in sparse6, which isn't read".to_owned())),
         [b'>', ..] => {
-            return Err(error(
-                "an unknown header, or one after the first line".to_owned(),
-            ));
+            return Err(error("an unknown header, or one after the first line".to_owned()));
         }
         _ => (GraphKind::Undirected, bytes),
     };
@@ -124,10 +119,7 @@ fn read_line(line: usize, bytes: &[u8]) -> Result<GraphState> {
     // Before anything is allocated: the size that the line claims must be the size that it has.
     if bits.len() != n_bits.div_ceil(6) {
         let wanted = n_bits.div_ceil(6);
-        return Err(error(format!(
-            "{} bytes of edges where {n} nodes have {wanted}",
-            bits.len()
-        )));
+        return Err(error(format!("{} bytes of edges where {n} nodes have {wanted}", bits.len())));
     }
     let bit = |k: usize| six(bits[k / 6]) >> (5 - k % 6) & 1 == 1;
     if (n_bits..6 * bits.len()).any(bit) {
@@ -154,23 +146,13 @@ mod tests {
     }
 
     fn of_kind(kind: GraphKind, n: usize, edges: &[(u32, u32)]) -> GraphState {
-        let edges: Vec<_> = edges
-            .iter()
-            .map(|&(a, b)| (a, b, Edge::default()))
-            .collect();
+        let edges: Vec<_> = edges.iter().map(|&(a, b)| (a, b, Edge::default())).collect();
         GraphState::from_parts(kind, &vec![Node::default(); n], &edges).unwrap()
     }
 
     fn both_ways(text: &str, graph: &GraphState) {
-        assert_eq!(
-            read(text.as_bytes()).unwrap(),
-            std::slice::from_ref(graph),
-            "{text}"
-        );
-        assert_eq!(
-            write(std::slice::from_ref(graph)).unwrap(),
-            format!("{text}\n")
-        );
+        assert_eq!(read(text.as_bytes()).unwrap(), std::slice::from_ref(graph), "{text}");
+        assert_eq!(write(std::slice::from_ref(graph)).unwrap(), format!("{text}\n"));
     }
 
     #[test]
@@ -184,10 +166,7 @@ mod tests {
         both_ways("&@?", &of_kind(GraphKind::Directed, 1, &[]));
         both_ways("A_", &undirected(2, &[(0, 1)]));
         both_ways("Bw", &undirected(3, &[(0, 1), (0, 2), (1, 2)]));
-        both_ways(
-            "Dhc",
-            &undirected(5, &[(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)]),
-        );
+        both_ways("Dhc", &undirected(5, &[(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)]));
         let outer = (0..5).map(|i| (i, (i + 1) % 5));
         let spokes = (0..5).map(|i| (i, i + 5));
         let inner = (0..5).map(|i| (5 + i, 5 + (i + 2) % 5));
@@ -206,8 +185,7 @@ mod tests {
         // No two neighbours share a neighbour, and no two others share more than one: the Petersen graph alone.
         for a in 0..10u32 {
             for b in 0..a {
-                let shared =
-                    (0..10).filter(|&c| petersen.has_edge(a, c) && petersen.has_edge(b, c));
+                let shared = (0..10).filter(|&c| petersen.has_edge(a, c) && petersen.has_edge(b, c));
                 let expected = usize::from(!petersen.has_edge(a, b));
                 assert_eq!(shared.count(), expected, "({a}, {b})");
             }
@@ -254,10 +232,7 @@ mod tests {
         for &(text, at, part) in cases {
             let error = read(text).unwrap_err();
             let message = error.to_string();
-            assert!(
-                matches!(error, Error::Parse { line, .. } if line == at),
-                "{text:?}: {message}"
-            );
+            assert!(matches!(error, Error::Parse { line, .. } if line == at), "{text:?}: {message}");
             assert!(message.contains(part), "{text:?}: {message}");
         }
     }
@@ -266,14 +241,10 @@ mod tests {
     fn classes_are_refused_with_the_way_out() {
         let node = GraphState::from_parts(GraphKind::Directed, &[Node::of_class(2)], &[]).unwrap();
         let edge = [(0, 1, Edge::of_class(1))];
-        let edge =
-            GraphState::from_parts(GraphKind::Undirected, &[Node::default(); 2], &edge).unwrap();
+        let edge = GraphState::from_parts(GraphKind::Undirected, &[Node::default(); 2], &edge).unwrap();
         for graph in [node, edge] {
             let message = write(&[graph]).unwrap_err().to_string();
-            assert!(
-                message.contains("graph 0 has some") && message.contains("EdgeList"),
-                "{message}"
-            );
+            assert!(message.contains("graph 0 has some") && message.contains("EdgeList"), "{message}");
         }
     }
 }

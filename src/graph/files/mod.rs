@@ -95,10 +95,7 @@ impl GraphFormat {
 /// [`Error::Io`] if it can't be read; those of [`GraphFormat::read`].
 pub fn read_graphs(path: impl AsRef<Path>) -> Result<Vec<GraphState>> {
     let path = path.as_ref();
-    let text = std::fs::read(path).map_err(|source| Error::Io {
-        path: path.to_owned(),
-        source,
-    })?;
+    let text = std::fs::read(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
     GraphFormat::of_path(path).read(&text)
 }
 
@@ -132,17 +129,10 @@ mod tests {
 
     /// A graph of up to 70 nodes (past the one-byte size of graph6), plain or with classes and attributes.
     fn graphs(plain: bool) -> impl Strategy<Value = GraphState> {
-        let pairs = vec(
-            (any::<u32>(), any::<u32>(), any::<u16>(), attributes()),
-            0..60,
-        );
+        let pairs = vec((any::<u32>(), any::<u32>(), any::<u16>(), attributes()), 0..60);
         let nodes = vec((any::<u16>(), attributes()), 0..70);
         (any::<bool>(), nodes, pairs).prop_map(move |(directed, nodes, pairs)| {
-            let kind = if directed {
-                GraphKind::Directed
-            } else {
-                GraphKind::Undirected
-            };
+            let kind = if directed { GraphKind::Directed } else { GraphKind::Undirected };
             let mut graph = GraphState::with_nodes(kind, nodes.len());
             let n = nodes.len() as u32;
             for (a, (class, attributes)) in nodes.into_iter().enumerate() {
@@ -222,21 +212,13 @@ mod tests {
         write_graphs(&g6, &ring).unwrap();
         write_graphs(&list, &ring).unwrap();
         assert_eq!(std::fs::read(&g6).unwrap(), b"Dhc\n");
-        assert!(
-            std::fs::read(&list)
-                .unwrap()
-                .starts_with(b"graph undirected 5\n")
-        );
+        assert!(std::fs::read(&list).unwrap().starts_with(b"graph undirected 5\n"));
         assert_eq!(read_graphs(&g6).unwrap(), read_graphs(&list).unwrap());
         // What can't be written must not destroy what was there.
-        let coloured =
-            GraphState::from_parts(GraphKind::Directed, &[Node::of_class(1)], &[]).unwrap();
+        let coloured = GraphState::from_parts(GraphKind::Directed, &[Node::of_class(1)], &[]).unwrap();
         assert!(write_graphs(&g6, &[coloured]).is_err());
         assert_eq!(std::fs::read(&g6).unwrap(), b"Dhc\n");
-        assert!(matches!(
-            read_graphs(folder.join("none.g6")),
-            Err(Error::Io { .. })
-        ));
+        assert!(matches!(read_graphs(folder.join("none.g6")), Err(Error::Io { .. })));
         std::fs::remove_dir_all(folder).unwrap();
     }
 }

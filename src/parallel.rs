@@ -1,0 +1,55 @@
+//! Work on rows, spread over rayon's threads only where there is enough of it.
+//!
+//! Handing work to the pool from outside costs tens of microseconds, more than a small batch takes: those stay on the calling
+//! thread. Results don't depend on which way was taken.
+
+use rayon::prelude::*;
+
+/// Whether `n` rows are worth the pool, given how many a thread should take at least.
+fn worth_it(n: usize, per_thread: usize) -> bool {
+    n >= 2 * per_thread && rayon::current_num_threads() > 1
+}
+
+/// `f` of each item, in order.
+pub(crate) fn map<T: Sync, U: Send>(items: &[T], per_thread: usize, f: impl Fn(&T) -> U + Sync + Send) -> Vec<U> {
+    match worth_it(items.len(), per_thread) {
+        true => items.par_iter().with_min_len(per_thread).map(f).collect(),
+        false => items.iter().map(f).collect(),
+    }
+}
+
+/// `f` of each index below `n`, in order; the first error ends it.
+pub(crate) fn try_map_range<U: Send>(
+    n: usize,
+    per_thread: usize,
+    f: impl Fn(usize) -> crate::Result<U> + Sync + Send,
+) -> crate::Result<Vec<U>> {
+    match worth_it(n, per_thread) {
+        true => (0..n).into_par_iter().with_min_len(per_thread).map(f).collect(),
+        false => (0..n).map(f).collect(),
+    }
+}
+
+/// `f` of each item, which it may change, and the item of another list beside it; the first error ends it.
+pub(crate) fn try_map_mut<T: Send, V: Sync, U: Send>(
+    items: &mut [T],
+    beside: &[V],
+    per_thread: usize,
+    f: impl Fn(&mut T, &V) -> crate::Result<U> + Sync + Send,
+) -> crate::Result<Vec<U>> {
+    match worth_it(items.len(), per_thread) {
+        true => {
+            let pairs = items.par_iter_mut().zip(beside).with_min_len(per_thread);
+            pairs.map(|(item, other)| f(item, other)).collect()
+        }
+        false => items.iter_mut().zip(beside).map(|(item, other)| f(item, other)).collect(),
+    }
+}
+
+/// `f` of each item, by value.
+pub(crate) fn for_each<T: Send>(items: Vec<T>, per_thread: usize, f: impl Fn(T) + Sync + Send) {
+    match worth_it(items.len(), per_thread) {
+        true => items.into_par_iter().with_min_len(per_thread).for_each(f),
+        false => items.into_iter().for_each(f),
+    }
+}

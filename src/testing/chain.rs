@@ -1,0 +1,127 @@
+use crate::env::{Block, Direction, DiscreteEnv, EnumerableEnv, Env, Grouping, Masks, Rows, Slots, Step};
+use crate::{Error, Result};
+
+/// Positions on a [`Chain`]: a batch of states.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Positions(pub Vec<u32>);
+
+impl Rows for Positions {
+    fn len(&self) -> usize {
+        self.0.len()
+    }
+    fn select(&self, rows: &[usize]) -> Self {
+        Self(rows.iter().map(|&row| self.0[row]).collect())
+    }
+    fn append(&mut self, mut other: Self) {
+        self.0.append(&mut other.0);
+    }
+    fn group(&self) -> Grouping {
+        let hashes: Vec<u64> = self.0.iter().map(|&x| u64::from(x)).collect();
+        Grouping::by(&hashes, |i, j| self.0[i] == self.0[j])
+    }
+}
+
+/// A tiny environment without graphs: the positions `0..n`, with the actions one ahead, two ahead, and exit anywhere.
+///
+/// A position can be reached by many paths of different lengths, as many as a Fibonacci number.
+///
+/// ```
+/// use gfn::{env::{Direction, DiscreteEnv, Env}, testing::{Chain, Positions}};
+/// let env = Chain::new(4);
+/// assert_eq!(env.masks(Direction::Forward, &Positions(vec![0, 2, 3])).legal, [
+///     true, true, true,
+///     true, false, true,
+///     false, false, true,
+/// ]);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Chain {
+    n: u32,
+}
+
+/// The exit action's slot.
+const EXIT: u32 = 2;
+
+impl Chain {
+    /// Positions `0..n`; at least one.
+    #[must_use]
+    pub fn new(n: u32) -> Self {
+        Self { n: n.max(1) }
+    }
+}
+
+impl Env for Chain {
+    type States = Positions;
+    type Actions = Slots;
+
+    fn initial(&self, n: usize) -> Positions {
+        Positions(vec![0; n])
+    }
+
+    fn step(&self, direction: Direction, states: &mut Positions, actions: &Slots) -> Result<Step<Slots>> {
+        let mut out = Step { reverse: Slots(Vec::new()), exit: Vec::new(), done: Vec::new() };
+        for (row, (x, &slot)) in states.0.iter_mut().zip(&actions.0).enumerate() {
+            let exit = direction == Direction::Forward && slot == EXIT;
+            let next = match direction {
+                _ if exit => Some(*x),
+                Direction::Forward => Some(*x + slot + 1).filter(|&next| next < self.n),
+                Direction::Backward => x.checked_sub(slot + 1),
+            };
+            *x = next.ok_or_else(|| Error::IllegalAction {
+                row,
+                direction,
+                slot: slot as usize,
+                n_slots: 3,
+                n_legal: 1,
+                detail: format!("it leads from {x} off the chain of {}", self.n),
+            })?;
+            // One ahead is undone by one back.
+            out.reverse.0.push(if exit { 0 } else { slot });
+            out.exit.push(exit);
+            out.done.push(exit || direction == Direction::Backward && *x == 0);
+        }
+        Ok(out)
+    }
+
+    fn is_initial(&self, states: &Positions) -> Vec<bool> {
+        states.0.iter().map(|&x| x == 0).collect()
+    }
+
+    fn exit_actions(&self, states: &Positions) -> Option<Slots> {
+        Some(Slots(vec![EXIT; states.len()]))
+    }
+}
+
+impl DiscreteEnv for Chain {
+    fn masks(&self, direction: Direction, states: &Positions) -> Masks {
+        let row = |x: u32| match direction {
+            Direction::Forward => vec![x + 1 < self.n, x + 2 < self.n, true],
+            Direction::Backward => vec![x >= 1, x >= 2],
+        };
+        let width = row(0).len();
+        let row_ptr: Vec<usize> = (0..=states.len()).collect();
+        Masks {
+            direction,
+            slot_ptr: row_ptr.iter().map(|row| row * width).collect(),
+            blocks: vec![Block { name: "steps".into(), width, row_ptr }],
+            legal: states.0.iter().flat_map(|&x| row(x)).collect(),
+            has_exit: direction == Direction::Forward,
+        }
+    }
+
+    fn describe(&self, direction: Direction, states: &Positions, row: usize, slot: u32) -> String {
+        let from = states.0.get(row).copied().unwrap_or(0);
+        match (direction, slot) {
+            (Direction::Forward, EXIT) => format!("exit at {from}"),
+            _ => format!("{} steps {direction} from {from}", slot + 1),
+        }
+    }
+}
+
+impl EnumerableEnv for Chain {
+    type Key = u32;
+
+    fn keys(&self, states: &Positions) -> Vec<u32> {
+        states.0.clone()
+    }
+}

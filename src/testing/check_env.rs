@@ -1,0 +1,323 @@
+//! Whether steps, reverses and masks of an environment agree with each other.
+
+use std::collections::{BTreeMap, HashSet};
+
+use super::broken;
+use crate::env::{Direction, EnumerableEnv, Masks, Rows, Slots, Step};
+use crate::{Result, Rng};
+
+/// States that are checked at once.
+const BATCH: usize = 256;
+/// States of each batch whose masks are also asked for one at a time.
+const ALONE: usize = 8;
+
+/// Checks the contract of an environment on every state that `n` random walks visit.
+///
+/// - Masks have the shape that they claim, don't depend on a state's batch mates, and leave every unfinished state a way on and
+///   every state but the initial one a way back.
+/// - Every legal forward move names a legal reverse that leads back, and whose own reverse is the move (up to isomorphism:
+///   leads to the same class).
+/// - Every legal backward move leads to a state in which its reverse is legal and leads back.
+/// - `done`, `exit`, `is_initial`, `exit_actions` and `child_keys` tell the truth.
+/// - Between two states there are as many moves forward as backward; up to isomorphism
+///   `N_forward |Aut(child)| = N_backward |Aut(parent)|`.
+///
+/// The walks take the exit only where nothing else is legal.
+///
+/// ```
+/// use gfn::{testing::{check_env, Chain}, Rng};
+/// check_env(&Chain::new(9), 20, &mut Rng::seeded(0))?;
+/// # Ok::<(), gfn::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Contract`](crate::Error::Contract) naming the check and the state; whatever `step` fails with.
+pub fn check_env<E: EnumerableEnv>(env: &E, n: usize, rng: &mut Rng) -> Result<()> {
+    let visited = visited_states(env, n, rng)?;
+    for start in (0..visited.len()).step_by(BATCH) {
+        let rows: Vec<usize> = (start..visited.len().min(start + BATCH)).collect();
+        let states = visited.select(&rows);
+        let forward = Expansion::of(env, &states, Direction::Forward)?;
+        let backward = Expansion::of(env, &states, Direction::Backward)?;
+        check_masks(env, &states, &forward, &backward)?;
+        check_forward(env, &states, &forward)?;
+        check_backward(env, &states, &backward)?;
+        check_counts(env, &states, &forward)?;
+    }
+    Ok(())
+}
+
+/// Distinct states that random walks visit, the initial one first.
+pub(super) fn visited_states<E: EnumerableEnv>(env: &E, n: usize, rng: &mut Rng) -> Result<E::States> {
+    let mut visited = env.initial(1);
+    let mut known: HashSet<E::Key> = env.keys(&visited).into_iter().collect();
+    let mut states = env.initial(n);
+    loop {
+        let masks = env.masks(Direction::Forward, &states);
+        check_shape(&masks, states.len(), Direction::Forward)?;
+        let (mut going, mut slots) = (Vec::new(), Vec::new());
+        for row in 0..states.len() {
+            let options: Vec<u32> = masks.legal_slots(row).filter(|&slot| !is_exit(&masks, row, slot)).collect();
+            if !options.is_empty() {
+                going.push(row);
+                slots.push(options[rng.below(options.len())]);
+            }
+        }
+        if going.is_empty() {
+            return Ok(visited);
+        }
+        states = states.select(&going);
+        env.step(Direction::Forward, &mut states, &Slots(slots))?;
+        let keys = env.keys(&states).into_iter().enumerate();
+        let new: Vec<usize> = keys.filter_map(|(row, key)| known.insert(key).then_some(row)).collect();
+        visited.append(states.select(&new));
+    }
+}
+
+fn is_exit(masks: &Masks, row: usize, slot: u32) -> bool {
+    masks.has_exit && slot as usize + 1 == masks.row(row).len()
+}
+
+/// Every legal move of some states in a direction, and what it did.
+struct Expansion<E: EnumerableEnv> {
+    masks: Masks,
+    /// The state of each move.
+    rows: Vec<usize>,
+    slots: Vec<u32>,
+    /// Whether the move is the exit, as the masks have it.
+    exit: Vec<bool>,
+    /// Where each move led to.
+    after: E::States,
+    step: Step<Slots>,
+    keys_after: Vec<E::Key>,
+    /// The masks of the other direction where the move led to.
+    masks_after: Masks,
+}
+
+impl<E: EnumerableEnv> Expansion<E> {
+    fn of(env: &E, states: &E::States, direction: Direction) -> Result<Self> {
+        let masks = env.masks(direction, states);
+        check_shape(&masks, states.len(), direction)?;
+        let (mut rows, mut slots, mut exit) = (Vec::new(), Vec::new(), Vec::new());
+        for row in 0..states.len() {
+            for slot in masks.legal_slots(row) {
+                rows.push(row);
+                slots.push(slot);
+                exit.push(is_exit(&masks, row, slot));
+            }
+        }
+        let slots = Slots(slots);
+        let mut after = states.select(&rows);
+        let step = env.step(direction, &mut after, &slots)?;
+        let n = rows.len();
+        if [after.len(), step.reverse.len(), step.exit.len(), step.done.len()] != [n; 4] {
+            let detail = format!("a {direction} step of {n} rows");
+            return Err(broken("a step answers for each row of its batch", detail));
+        }
+        let masks_after = env.masks(direction.opposite(), &after);
+        check_shape(&masks_after, n, direction.opposite())?;
+        Ok(Self { masks, rows, slots: slots.0, exit, keys_after: env.keys(&after), after, step, masks_after })
+    }
+
+    /// The move in words, for messages.
+    fn describe(&self, env: &E, states: &E::States, k: usize) -> String {
+        let (row, slot, direction) = (self.rows[k], self.slots[k], self.masks.direction);
+        let words = env.describe(direction, states, row, slot);
+        format!("{direction} slot {slot} ({words}) of the state {:?}", env.keys(&states.select(&[row])))
+    }
+
+    fn broken(&self, env: &E, states: &E::States, k: usize, check: &'static str) -> crate::Error {
+        broken(check, self.describe(env, states, k))
+    }
+}
+
+fn check_shape(masks: &Masks, n: usize, direction: Direction) -> Result<()> {
+    let slots = |row: usize| -> usize {
+        masks.blocks.iter().map(|block| (block.row_ptr[row + 1] - block.row_ptr[row]) * block.width).sum()
+    };
+    let whole = masks.direction == direction
+        && masks.slot_ptr.len() == n + 1
+        && masks.slot_ptr.first() == Some(&0)
+        && masks.slot_ptr.last() == Some(&masks.legal.len())
+        && masks.blocks.iter().all(|block| block.row_ptr.len() == n + 1 && block.row_ptr[0] == 0)
+        && !(masks.has_exit && direction == Direction::Backward)
+        && (0..n).all(|row| masks.slot_ptr[row + 1] == masks.slot_ptr[row] + slots(row));
+    if whole {
+        return Ok(());
+    }
+    let detail = format!(
+        "{direction} masks of {n} states: {} offsets, {} slots, direction {}, exit {}",
+        masks.slot_ptr.len(),
+        masks.legal.len(),
+        masks.direction,
+        masks.has_exit
+    );
+    Err(broken("masks hold one entry per slot of each block of each state, in the direction asked for", detail))
+}
+
+fn check_masks<E: EnumerableEnv>(
+    env: &E,
+    states: &E::States,
+    forward: &Expansion<E>,
+    backward: &Expansion<E>,
+) -> Result<()> {
+    let keys = env.keys(states);
+    let initial_key = env.keys(&env.initial(1));
+    let is_initial = env.is_initial(states);
+    let exits = env.exit_actions(states);
+    for (row, key) in keys.iter().enumerate() {
+        let at = || format!("state {key:?}");
+        if is_initial[row] != (initial_key[0] == *key) {
+            return Err(broken("`is_initial` says which states are the initial one", at()));
+        }
+        if is_initial[row] != (backward.masks.n_legal(row) == 0) {
+            return Err(broken(
+                "every state but the initial one has a legal backward move, and that one has none",
+                at(),
+            ));
+        }
+        if exits.is_some() && forward.masks.n_legal(row) == 0 {
+            return Err(broken("where trajectories end by an exit, every state has a legal forward move", at()));
+        }
+    }
+    for (k, &row) in forward.rows.iter().enumerate().filter(|(k, _)| forward.exit[*k]) {
+        if exits.as_ref().map(|slots| slots.0[row]) != Some(forward.slots[k]) {
+            return Err(forward.broken(env, states, k, "`exit_actions` names the exit, the last forward slot"));
+        }
+    }
+    let n = states.len();
+    let reversed: Vec<usize> = (0..n).rev().collect();
+    let alone = (0..n.min(ALONE)).map(|row| vec![row]);
+    for rows in alone.chain([reversed]) {
+        for expansion in [forward, backward] {
+            let direction = expansion.masks.direction;
+            let again = env.masks(direction, &states.select(&rows));
+            check_shape(&again, rows.len(), direction)?;
+            if let Some(k) = (0..rows.len()).find(|&k| again.row(k) != expansion.masks.row(rows[k])) {
+                let detail = format!("{direction} masks of the state {:?}", keys[rows[k]]);
+                return Err(broken("the masks of a state don't depend on the other states of its batch", detail));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn check_forward<E: EnumerableEnv>(env: &E, states: &E::States, forward: &Expansion<E>) -> Result<()> {
+    let keys = env.keys(states);
+    let ways_on = env.masks(Direction::Forward, &forward.after);
+    let mut inner = Vec::new();
+    for (k, &row) in forward.rows.iter().enumerate() {
+        let fail = |check| Err(forward.broken(env, states, k, check));
+        if forward.step.exit[k] != forward.exit[k] {
+            return fail("`step` reports as an exit what the masks have as the exit slot");
+        }
+        if forward.exit[k] {
+            if forward.keys_after[k] != keys[row] || !forward.step.done[k] {
+                return fail("the exit leaves the state as it is, and is done");
+            }
+            continue;
+        }
+        if forward.keys_after[k] == keys[row] {
+            return fail("a move other than the exit changes the state");
+        }
+        if forward.step.done[k] != (ways_on.n_legal(k) == 0) {
+            return fail("a forward step is done at the exit, and where no forward move is legal");
+        }
+        if forward.masks_after.row(k).get(forward.step.reverse.0[k] as usize) != Some(&true) {
+            return fail("the reverse of a legal forward move is a legal backward move of the child");
+        }
+        inner.push(k);
+    }
+    let rows: Vec<usize> = inner.iter().map(|&k| forward.rows[k]).collect();
+    let slots = Slots(inner.iter().map(|&k| forward.slots[k]).collect());
+    let child_keys = env.child_keys(states, &rows, &slots)?;
+    let mut back = forward.after.select(&inner);
+    let step = env.step(Direction::Backward, &mut back, &forward.step.reverse.select(&inner))?;
+    let is_initial = env.is_initial(&back);
+    let back_keys = env.keys(&back);
+    let mut again = back;
+    let back_masks = env.masks(Direction::Forward, &again);
+    for (place, &k) in inner.iter().enumerate() {
+        let fail = |check| Err(forward.broken(env, states, k, check));
+        let redo = step.reverse.0[place];
+        if child_keys.get(place) != Some(&forward.keys_after[k]) {
+            return fail("`child_keys` gives the key of the state that `step` leads to");
+        }
+        if back_keys[place] != keys[forward.rows[k]] {
+            return fail("undoing a forward move restores the state");
+        }
+        if step.done[place] != is_initial[place] {
+            return fail("a backward step is done at the initial state and nowhere else");
+        }
+        if back_masks.row(place).get(redo as usize) != Some(&true) {
+            return fail("the reverse of a move's reverse is a legal forward move");
+        }
+        if !env.merges_isomorphic() && redo != forward.slots[k] {
+            return fail("where nodes are labelled, the reverse of a move's reverse is the move");
+        }
+    }
+    env.step(Direction::Forward, &mut again, &step.reverse)?;
+    let again = env.keys(&again);
+    match inner.iter().zip(&again).find(|(k, key)| forward.keys_after[**k] != **key) {
+        None => Ok(()),
+        Some((&k, _)) => Err(forward.broken(env, states, k, "redoing an undone move leads to the same state")),
+    }
+}
+
+fn check_backward<E: EnumerableEnv>(env: &E, states: &E::States, backward: &Expansion<E>) -> Result<()> {
+    let keys = env.keys(states);
+    let is_initial = env.is_initial(&backward.after);
+    for k in 0..backward.rows.len() {
+        let fail = |check| Err(backward.broken(env, states, k, check));
+        let redo = backward.step.reverse.0[k];
+        if backward.masks_after.row(k).get(redo as usize) != Some(&true) || is_exit(&backward.masks_after, k, redo) {
+            return fail("the reverse of a legal backward move is a legal forward move of the parent");
+        }
+        if backward.step.done[k] != is_initial[k] {
+            return fail("a backward step is done at the initial state and nowhere else");
+        }
+    }
+    let mut again = backward.after.clone();
+    env.step(Direction::Forward, &mut again, &backward.step.reverse)?;
+    let again = env.keys(&again);
+    match (0..again.len()).find(|&k| again[k] != keys[backward.rows[k]]) {
+        None => Ok(()),
+        Some(k) => Err(backward.broken(env, states, k, "redoing a backward move restores the state")),
+    }
+}
+
+/// As many moves forward as backward between two states, weighted by automorphisms up to isomorphism.
+fn check_counts<E: EnumerableEnv>(env: &E, states: &E::States, forward: &Expansion<E>) -> Result<()> {
+    let symmetry = |states: &E::States| match env.log_symmetry(states) {
+        None if env.merges_isomorphic() => None,
+        None => Some(vec![0.0; states.len()]),
+        known => known,
+    };
+    let (Some(of_parent), Some(of_child)) = (symmetry(states), symmetry(&forward.after)) else {
+        return Ok(());
+    };
+    let keys = env.keys(states);
+    // For each parent and class of children: moves there, and one child of the class.
+    let mut transitions: BTreeMap<(usize, &E::Key), (usize, usize)> = BTreeMap::new();
+    for (k, &row) in forward.rows.iter().enumerate().filter(|(k, _)| !forward.exit[*k]) {
+        transitions.entry((row, &forward.keys_after[k])).or_insert((0, k)).0 += 1;
+    }
+    let children: Vec<usize> = transitions.values().map(|&(_, k)| k).collect();
+    let back = Expansion::of(env, &forward.after.select(&children), Direction::Backward)?;
+    let mut n_backward = vec![0; children.len()];
+    for (place, ((row, _), _)) in transitions.iter().enumerate() {
+        let moves = back.rows.partition_point(|&r| r < place)..back.rows.partition_point(|&r| r <= place);
+        n_backward[place] = moves.filter(|&k| back.keys_after[k] == keys[*row]).count();
+    }
+    for (((row, child), (n_forward, k)), n_backward) in transitions.iter().zip(&n_backward) {
+        let difference = (*n_forward as f64).ln() + of_child[*k] - (*n_backward as f64).ln() - of_parent[*row];
+        if difference.abs() > 1e-6 {
+            let detail = format!(
+                "{n_forward} moves forward from {:?} to {child:?}, {n_backward} back; log |Aut| {} and {}",
+                keys[*row], of_parent[*row], of_child[*k]
+            );
+            return Err(broken("N_forward |Aut(child)| = N_backward |Aut(parent)| between any two states", detail));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,27 @@
+//! Checks that authors run on what they wrote, and the small environments that tests and examples use.
+//!
+//! | checker | of |
+//! |---|---|
+//! | [`check_env`] | any enumerable environment: steps, reverses and masks agree |
+//! | [`check_graph_env`] | a graph environment: the same, its backward masks and its schema |
+//! | [`check_action_type`] | an action type, on graphs of your choice |
+//!
+//! All of them end in [`Error::Contract`](crate::Error::Contract), which names what is broken and where.
+
+mod chain;
+mod check_action_type;
+mod check_env;
+mod check_graph_env;
+mod triangles;
+
+pub use chain::{Chain, Positions};
+pub use check_action_type::check_action_type;
+pub use check_env::check_env;
+pub use check_graph_env::check_graph_env;
+pub use triangles::Triangles;
+
+use crate::Error;
+
+fn broken(check: &'static str, detail: String) -> Error {
+    Error::Contract { check, detail }
+}

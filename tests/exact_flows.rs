@@ -1,0 +1,248 @@
+//! Under exact flows every objective's residual is zero, and what is sampled is R / Z; with a wrong P_B neither holds.
+
+mod spaces;
+
+use gfn::dist::GraphActionCategorical;
+use gfn::env::{DiscreteEnv, EnumerableEnv, Rows, Slots};
+use gfn::graph::{GraphState, GraphStates};
+use gfn::metrics::{Distances, ExactPolicy, NoiseFloor, StateGraph, estimate_log_z, eubo, pruned_distribution};
+use gfn::objective::{
+    DetailedBalance, LogPartitionVariance, Objective, SubTrajectoryBalance, TrajectoryBalance, Weighting,
+};
+use gfn::policy::{Evaluation, Policy, UniformPolicy, Wants};
+use gfn::sampler::Sampler;
+use gfn::score::{Needs, Scores, score};
+use gfn::testing::{Chain, Positions, Triangles};
+use gfn::{Result, Rng};
+use spaces::ColouredGraphs;
+use tch::Tensor;
+
+fn chain_reward(states: &Positions, _: Option<&Tensor>) -> Result<Vec<f64>> {
+    Ok(states.0.iter().map(|&x| (f64::from(x) * 1.7).sin()).collect())
+}
+
+/// Prefers dense graphs and nodes of class 1; the same for isomorphic graphs.
+fn graph_reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
+    let log_r = |graph: &GraphState| {
+        let ones = graph.nodes().filter(|node| node.class == 1).count();
+        graph.n_edges() as f64 * 0.4 - 0.3 * ones as f64
+    };
+    Ok(states.graphs().iter().map(log_r).collect())
+}
+
+fn objectives() -> Vec<Box<dyn Objective>> {
+    let weightings = [
+        Weighting::Db,
+        Weighting::ModifiedDb,
+        Weighting::Tb,
+        Weighting::Equal,
+        Weighting::EqualWithin,
+        Weighting::Geometric { lambda: 0.9 },
+        Weighting::GeometricWithin { lambda: 0.9 },
+    ];
+    let mut out: Vec<Box<dyn Objective>> =
+        vec![Box::new(TrajectoryBalance), Box::new(LogPartitionVariance), Box::new(DetailedBalance)];
+    for weighting in weightings {
+        out.push(Box::new(SubTrajectoryBalance::new(weighting).unwrap()));
+    }
+    out
+}
+
+/// The largest residual of each objective.
+fn residuals(scores: &Scores) -> Vec<f64> {
+    let largest = |objective: Box<dyn Objective>| {
+        let residuals = objective.residuals(scores).unwrap();
+        assert!(residuals.values.numel() > 0);
+        residuals.values.abs().max().double_value(&[])
+    };
+    objectives().into_iter().map(largest).collect()
+}
+
+/// Everything that must hold of the exact policy of an environment and a reward.
+fn check<E: EnumerableEnv + DiscreteEnv<Actions = Slots>>(
+    env: &E,
+    reward: impl Fn(&E::States, Option<&Tensor>) -> Result<Vec<f64>>,
+) {
+    let graph = StateGraph::build(env, 10_000).unwrap();
+    let target = graph.target_distribution(&reward, None).unwrap();
+    let exact = ExactPolicy::new(&graph, env, UniformPolicy, &reward).unwrap();
+    assert!((exact.flows().log_z - target.log_z).abs() < 1e-9);
+    let sampled = graph.terminating_distribution(env, &exact, None).unwrap();
+    let distances = Distances::between(&sampled.probs, &target.probs).unwrap();
+    assert!(distances.l1 < 1e-9, "{distances:?}");
+
+    // On trajectories of another policy, and on its own turned round.
+    let mut rng = Rng::seeded(1);
+    let needs = Needs { log_flow: true, log_z: true };
+    let forward = Sampler::new(env, &UniformPolicy).forward(64, &mut rng).unwrap();
+    let backward = Sampler::new(env, &exact).backward(forward.terminal_states(), &mut rng).unwrap();
+    for trajectories in [&forward, &backward] {
+        let mut scores = score(env, &reward, &exact, trajectories, needs).unwrap();
+        for residual in residuals(&scores) {
+            // Uniform P_B is scored in single precision.
+            assert!(residual < 1e-5, "{residual}");
+        }
+        // Negative control: P_B taken for 1 leaves no objective satisfied.
+        scores.log_pb = scores.log_pb.zeros_like();
+        for residual in residuals(&scores) {
+            assert!(residual > 0.1, "{residual}");
+        }
+    }
+
+    // Every importance weight is Z.
+    let estimate = estimate_log_z(env, &exact, &reward, 200, &mut rng).unwrap();
+    assert!((estimate.log_z - target.log_z).abs() < 1e-5 && (estimate.elbo.mean - target.log_z).abs() < 1e-5);
+    assert!((estimate.effective_samples - 200.0).abs() < 1e-3);
+    let objects = graph.states().select(&draw(&target.probs, 500, &mut rng));
+    let upper = eubo(env, &exact, &reward, &objects, &mut rng).unwrap();
+    assert!((upper.mean - target.log_z).abs() < 1e-5);
+
+    // A policy that isn't exact is bounded from both sides, and the estimate is unbiased in w.
+    let estimate = estimate_log_z(env, &UniformPolicy, &reward, 20_000, &mut rng).unwrap();
+    let upper = eubo(env, &UniformPolicy, &reward, &objects, &mut rng).unwrap();
+    assert!(estimate.elbo.mean < target.log_z - 0.02 && upper.mean > target.log_z + 0.02);
+    let half = (estimate.interval.1 - estimate.interval.0) / 2.0;
+    assert!((estimate.log_z - target.log_z).abs() < 2.0 * half, "{estimate:?} {}", target.log_z);
+
+    // Its samples are as far from the target as a perfect sampler's.
+    let samples = Sampler::new(env, &exact).forward(4000, &mut rng).unwrap();
+    let shares = graph.empirical(env, samples.terminal_states()).unwrap();
+    let tv = Distances::between(&shares, &target.probs).unwrap().tv;
+    let floor = NoiseFloor::simulate(&target.probs, 4000, 100, &mut rng).unwrap();
+    assert!((tv - floor.tv).abs() < 4.0 * floor.tv_sd, "{tv} {floor:?}");
+
+    // Pruned: nothing is lost at tau = 0; with some lost, the bound holds.
+    let whole = pruned_distribution(env, &UniformPolicy, 0.0, 100_000).unwrap();
+    let uniform = graph.terminating_distribution(env, &UniformPolicy, None).unwrap();
+    let places: Vec<usize> = graph.indices(env, &whole.states).into_iter().map(Option::unwrap).collect();
+    assert_eq!(whole.dropped, 0.0);
+    assert_eq!(places.len(), graph.ends().len());
+    for (&state, p) in places.iter().zip(&whole.probs) {
+        assert!((uniform.probs[state] - p).abs() < 1e-12);
+    }
+    let jsd = Distances::between(&uniform.probs, &target.probs).unwrap().jsd;
+    let of_target = |states: &E::States| -> Vec<f64> {
+        graph.indices(env, states).into_iter().map(|state| target.probs[state.unwrap()]).collect()
+    };
+    assert!((whole.jsd_bound(&of_target(&whole.states)).unwrap() - jsd).abs() < 1e-12);
+    let pruned = pruned_distribution(env, &UniformPolicy, 0.17, 100_000).unwrap();
+    assert!(pruned.dropped > 0.0 && pruned.n_expanded < whole.n_expanded);
+    assert!((pruned.probs.iter().sum::<f64>() + pruned.dropped - 1.0).abs() < 1e-12);
+    let bound = pruned.jsd_bound(&of_target(&pruned.states)).unwrap();
+    assert!(bound >= jsd && bound < jsd + 0.5, "{bound} {jsd}");
+    assert!(pruned_distribution(env, &UniformPolicy, 0.0, 3).is_err());
+}
+
+fn draw(probs: &[f64], n: usize, rng: &mut Rng) -> Vec<usize> {
+    let one = |rng: &mut Rng| {
+        let mut rest = rng.uniform();
+        probs.iter().position(|p| {
+            rest -= p;
+            rest < 0.0
+        })
+    };
+    (0..n).map(|_| one(rng).unwrap_or(0)).collect()
+}
+
+#[test]
+fn chain() {
+    check(&Chain::new(7), chain_reward);
+}
+
+#[test]
+fn triangles() {
+    check(&Triangles::new(), graph_reward);
+}
+
+#[test]
+fn coloured_graphs_up_to_isomorphism() {
+    for n in [2, 3, 4] {
+        check(&ColouredGraphs::new(n), graph_reward);
+    }
+}
+
+/// The flows that one would have with P_B = 1 for every move: each path carries the whole reward.
+struct OneForEach<'a> {
+    graph: &'a StateGraph<Chain>,
+    log_rewards: Vec<f64>,
+}
+
+impl Policy<Chain> for OneForEach<'_> {
+    type Dist = GraphActionCategorical;
+
+    fn evaluate(
+        &self,
+        env: &Chain,
+        states: &Positions,
+        _: Option<&Tensor>,
+        _: Wants,
+    ) -> Result<Evaluation<Self::Dist>> {
+        let n = self.graph.len();
+        // The chain's positions are the indices of its states.
+        let mut flow: Vec<f64> = self.log_rewards.iter().map(|r| r.exp()).collect();
+        for x in (0..n).rev() {
+            flow[x] += flow.get(x + 1).unwrap_or(&0.0) + flow.get(x + 2).unwrap_or(&0.0);
+        }
+        let masks = env.masks(gfn::env::Direction::Forward, states);
+        let mut logits = vec![0.0; masks.legal.len()];
+        for (row, &x) in states.0.iter().enumerate() {
+            let x = x as usize;
+            logits[3 * row] = flow.get(x + 1).map_or(0.0, |f| f.ln());
+            logits[3 * row + 1] = flow.get(x + 2).map_or(0.0, |f| f.ln());
+            logits[3 * row + 2] = self.log_rewards[x];
+        }
+        let logits = Tensor::from_slice(&logits).view([-1, 3]);
+        Ok(Evaluation { pf: Some(GraphActionCategorical::new(masks, &[logits])?), pb: None, log_flow: None })
+    }
+}
+
+#[test]
+fn a_backward_policy_taken_for_one_samples_by_number_of_paths() {
+    let env = Chain::new(7);
+    let graph = StateGraph::build(&env, 100).unwrap();
+    let target = graph.target_distribution(&chain_reward, None).unwrap();
+    assert_eq!(graph.states().0, [0, 1, 2, 3, 4, 5, 6]);
+    let wrong = OneForEach { graph: &graph, log_rewards: target.log_rewards.clone() };
+    let sampled = graph.terminating_distribution(&env, &wrong, None).unwrap();
+    let distances = Distances::between(&sampled.probs, &target.probs).unwrap();
+    assert!(distances.l1 > 0.2, "{distances:?}");
+    let paths = [1.0, 1.0, 2.0, 3.0, 5.0, 8.0, 13.0];
+    let weights: Vec<f64> = paths.iter().zip(&target.probs).map(|(n, p)| n * p).collect();
+    let total: f64 = weights.iter().sum();
+    for (weight, p) in weights.iter().zip(&sampled.probs) {
+        assert!((weight / total - p).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn a_policy_that_looks_at_labels_is_refused_up_to_isomorphism() {
+    struct Labels;
+    impl Policy<ColouredGraphs> for Labels {
+        type Dist = GraphActionCategorical;
+        fn evaluate(
+            &self,
+            env: &ColouredGraphs,
+            states: &GraphStates,
+            _: Option<&Tensor>,
+            _: Wants,
+        ) -> Result<Evaluation<GraphActionCategorical>> {
+            let masks = env.masks(gfn::env::Direction::Forward, states);
+            // Each block's logits grow with the row within the batch's block modulo the graph: nodes with high labels win.
+            let blocks: Vec<Tensor> = masks
+                .blocks
+                .iter()
+                .map(|block| {
+                    let of_rows = block.row_ptr.windows(2).flat_map(|ends| (0..ends[1] - ends[0]).map(|k| k as f64));
+                    let rows: Vec<f64> = of_rows.collect();
+                    Tensor::from_slice(&rows).view([-1, 1]).repeat([1, block.width as i64])
+                })
+                .collect();
+            Ok(Evaluation { pf: Some(GraphActionCategorical::new(masks, &blocks)?), pb: None, log_flow: None })
+        }
+    }
+    let env = ColouredGraphs::new(4);
+    let graph = StateGraph::build(&env, 100).unwrap();
+    let error = graph.terminating_distribution(&env, &Labels, None).unwrap_err();
+    assert!(matches!(error, gfn::Error::Contract { .. }) && error.to_string().contains("equivariant"), "{error}");
+    graph.check_equivariance(&env, &UniformPolicy, 200, &mut Rng::seeded(0)).unwrap();
+}

@@ -127,25 +127,3 @@ impl BitRows {
 fn below(k: usize) -> u64 {
     if k >= 64 { u64::MAX } else { (1 << k) - 1 }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// The empty graph must be recognised whether nothing was ever added or everything was taken away.
-    #[test]
-    fn rows_that_came_and_went_leave_no_trace() {
-        for n in [0, 1, 63, 64, 65, 130] {
-            let mut rows = BitRows::new(n);
-            let before = rows.clone();
-            for _ in 0..70 {
-                rows.push_row();
-            }
-            for _ in 0..70 {
-                rows.pop_row();
-            }
-            assert_eq!(rows, before, "{n}");
-        }
-        assert_eq!(BitRows::default(), BitRows::new(0));
-    }
-}

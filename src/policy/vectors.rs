@@ -147,7 +147,8 @@ mod tests {
             let conditions = (n_conditions > 0).then(|| conditions.shallow_clone());
             let run = |features| {
                 let vectors = Vectors::new(features, 2, 5, DOUBLE).unwrap();
-                let out = network.forward(&Inputs { vectors, conditions: conditions.as_ref().map(Tensor::shallow_clone) });
+                let out =
+                    network.forward(&Inputs { vectors, conditions: conditions.as_ref().map(Tensor::shallow_clone) });
                 assert_eq!(out.size(), [2, 3]);
                 let tensors: Vec<&Tensor> = parameters.iter().map(|p| &p.tensor).collect();
                 let grads = Tensor::run_backward(&[out.square().sum(Kind::Double)], &tensors, false, false);

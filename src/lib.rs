@@ -73,3 +73,8 @@ pub mod trajectory;
 
 pub use error::{Error, Result};
 pub use rng::Rng;
+
+/// The README's example, compiled and run with the documentation tests.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

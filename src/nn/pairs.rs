@@ -106,10 +106,10 @@ impl PairHead {
     /// Pair features, weighed by what both ends make of them, `[sum of n * n, columns]`.
     fn weigh(&self, batch: &GraphBatch<'_>, weights: &Tensor, features: &Tensor) -> Tensor {
         let columns = self.shape.0;
-        let (n_pairs, n_features) = (features.size()[0], features.size()[1]);
         let (first, second) = pair_ends(batch);
         let halves = weights.chunk(2, 1);
-        let at_pairs = |rows: &Tensor, ends: &Tensor| rows.index_select(0, ends).view([n_pairs, n_features, columns]);
+        let shape = [features.size()[0], features.size()[1], columns];
+        let at_pairs = |rows: &Tensor, ends: &Tensor| rows.index_select(0, ends).view(shape);
         let mut weight = at_pairs(&halves[0], &first) + at_pairs(&halves[1], &second);
         if !batch.directed {
             weight = weight + at_pairs(&halves[0], &second) + at_pairs(&halves[1], &first);

@@ -1,0 +1,22 @@
+//! All benches, on one thread: `cargo bench --bench main`, or `cargo bench --bench main -- categorical` for some of them.
+//!
+//! Where an id says `params`, it is the number of trained scalars of the network; divide a throughput by nothing else.
+
+#![allow(missing_docs, reason = "criterion's macros make public items without documentation")]
+#![allow(clippy::expect_used, reason = "a bench that can't be set up has nothing better to do than to stop")]
+
+mod suites;
+
+use criterion::{criterion_group, criterion_main};
+use suites::{categorical, encode, rollout, slots, step, training};
+
+criterion_group!(
+    benches,
+    step::bench,
+    slots::bench,
+    encode::bench,
+    categorical::bench,
+    rollout::bench,
+    training::bench
+);
+criterion_main!(benches);

@@ -1,0 +1,129 @@
+//! The suites, and what they measure on: random graphs of a size, and a growing environment with its network.
+
+pub(crate) mod categorical;
+pub(crate) mod encode;
+pub(crate) mod rollout;
+pub(crate) mod slots;
+pub(crate) mod step;
+pub(crate) mod training;
+
+use std::time::Duration;
+
+use criterion::measurement::WallTime;
+use criterion::{BenchmarkGroup, Criterion, SamplingMode, Throughput};
+use gfn::Rng;
+use gfn::env::{Direction, DiscreteEnv, Slots};
+use gfn::graph::{ActionSet, AddEdge, BackwardRule, Edge, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates};
+use gfn::nn::{GraphNet, GraphNetConfig};
+use gfn::policy::GraphPolicy;
+use gfn::runtime::{DeviceKind, Runtime};
+use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig, Growth};
+
+/// Graphs in a batch.
+pub(crate) const BATCHES: [usize; 3] = [64, 256, 1024];
+/// Nodes of a graph, about.
+pub(crate) const NODES: [usize; 2] = [10, 30];
+
+/// A group of benches that counts elements, after the process is set to one thread.
+pub(crate) fn group<'a>(criterion: &'a mut Criterion, name: &str) -> BenchmarkGroup<'a, WallTime> {
+    Runtime::new(1, DeviceKind::Cpu).expect("one thread on the host");
+    let mut group = criterion.benchmark_group(name);
+    group.warm_up_time(Duration::from_millis(500)).measurement_time(Duration::from_secs(2)).sample_size(30);
+    group
+}
+
+/// The same for what takes long: few samples.
+pub(crate) fn slow_group<'a>(criterion: &'a mut Criterion, name: &str) -> BenchmarkGroup<'a, WallTime> {
+    let mut group = group(criterion, name);
+    group.sample_size(10).sampling_mode(SamplingMode::Flat);
+    group
+}
+
+pub(crate) fn elements(group: &mut BenchmarkGroup<'_, WallTime>, n: usize) {
+    group.throughput(Throughput::Elements(n as u64));
+}
+
+/// Edges between so many labelled nodes, any of them, in any order.
+pub(crate) struct FixedNodes {
+    actions: ActionSet,
+    schema: GraphSchema,
+    initial: GraphState,
+}
+
+impl FixedNodes {
+    pub(crate) fn new(kind: GraphKind, n: usize) -> Self {
+        Self {
+            actions: ActionSet::new(gfn::graph::Semantics::Labelled).with(AddEdge::new(1)),
+            schema: GraphSchema::plain(kind, n),
+            initial: GraphState::with_nodes(kind, n),
+        }
+    }
+}
+
+impl GraphEnv for FixedNodes {
+    fn actions(&self) -> &ActionSet {
+        &self.actions
+    }
+    fn schema(&self) -> &GraphSchema {
+        &self.schema
+    }
+    fn initial_graph(&self) -> &GraphState {
+        &self.initial
+    }
+    fn backward_rule(&self) -> BackwardRule {
+        BackwardRule::ByType
+    }
+}
+
+/// `batch` graphs of `n` nodes in which each possible edge is there with probability `density`.
+pub(crate) fn random_graphs(kind: GraphKind, batch: usize, n: usize, density: f64) -> GraphStates {
+    let mut rng = Rng::seeded(0);
+    let graphs = (0..batch).map(|_| random_graph(kind, n, density, &mut rng));
+    graphs.collect::<Vec<_>>().into()
+}
+
+pub(crate) fn random_graph(kind: GraphKind, n: usize, density: f64, rng: &mut Rng) -> GraphState {
+    let mut graph = GraphState::with_nodes(kind, n);
+    for a in 0..n as u32 {
+        for b in 0..n as u32 {
+            let possible = if kind == GraphKind::Directed { a != b } else { a < b };
+            if possible && rng.uniform() < density {
+                graph.add_edge(a, b, Edge::default()).expect("a new edge");
+            }
+        }
+    }
+    graph
+}
+
+/// A random legal action for each state, the exit only where there is nothing else.
+pub(crate) fn random_moves<E: DiscreteEnv>(env: &E, direction: Direction, states: &E::States) -> Slots {
+    let masks = env.masks(direction, states);
+    let mut rng = Rng::seeded(1);
+    let pick = |row: usize| {
+        let legal: Vec<u32> = masks.legal_slots(row).collect();
+        let exits = usize::from(masks.has_exit && legal.len() > 1);
+        legal[rng.below(legal.len() - exits)]
+    };
+    Slots((0..masks.len()).map(pick).collect())
+}
+
+/// Undirected growth by attachment to at most `n` nodes and half as many edges again, up to isomorphism.
+pub(crate) fn growth(n: usize) -> GraphBuilding {
+    let config = GraphBuildingConfig {
+        growth: Growth::Attached,
+        max_edges: Some(n + n / 2),
+        node_classes: 2,
+        ..GraphBuildingConfig::new(GraphKind::Undirected, n)
+    };
+    GraphBuilding::new(config).expect("settings that make sense")
+}
+
+/// A network for growing graphs: two convolutions, embeddings of 64.
+pub(crate) fn network(env: &GraphBuilding) -> GraphPolicy<GraphNet> {
+    let config = GraphNetConfig { embedding: 64, ..GraphNetConfig::default() };
+    let net = GraphNet::new(env, config, tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0));
+    GraphPolicy(net.expect("a network"))
+}
+
+/// What keeps walks from exiting before the graphs are about as large as they get.
+pub(crate) const EXIT_BIAS: f64 = -10.0;

@@ -1,0 +1,33 @@
+//! Masks of legal actions, both directions.
+
+use criterion::{BenchmarkId, Criterion};
+use gfn::env::{Direction, DiscreteEnv};
+use gfn::graph::GraphKind;
+use gfn::policy::UniformPolicy;
+use gfn::sampler::Sampler;
+use gfn::{Rng, dist::Exploration};
+
+use super::{BATCHES, EXIT_BIAS, FixedNodes, NODES, elements, group, growth, random_graphs};
+
+pub(crate) fn bench(criterion: &mut Criterion) {
+    let mut group = group(criterion, "slots");
+    for n in NODES {
+        for batch in BATCHES {
+            elements(&mut group, batch);
+            let fixed = FixedNodes::new(GraphKind::Directed, n);
+            let dense = random_graphs(GraphKind::Directed, batch, n, 0.5);
+            let growing = growth(n);
+            let exploration = Exploration::none().with_exit_bias(EXIT_BIAS).expect("a finite bias");
+            let sampler = Sampler::new(&growing, &UniformPolicy).exploration(exploration);
+            let grown = sampler.walks(batch, &mut Rng::seeded(0)).expect("walks").terminal;
+            for direction in [Direction::Forward, Direction::Backward] {
+                let id = BenchmarkId::new(format!("{direction}/directed_{n}_nodes"), batch);
+                group.bench_function(id, |bencher| bencher.iter(|| fixed.masks(direction, &dense)));
+                // Here bridges must be found on the way back.
+                let id = BenchmarkId::new(format!("{direction}/grown_{n}_nodes"), batch);
+                group.bench_function(id, |bencher| bencher.iter(|| growing.masks(direction, &grown)));
+            }
+        }
+    }
+    group.finish();
+}

@@ -69,7 +69,8 @@ impl<E: GraphEnv> Exact<E> {
         let mut order = self.graph.ends();
         order.sort_by(|&a, &b| probs[b].total_cmp(&probs[a]));
         for &state in order.iter().take(shown) {
-            let (p, t, log_r) = (probs[state], self.target.probs[state], self.target.log_rewards[state]);
+            // Adding 0 makes a zero of -0.
+            let (p, t, log_r) = (probs[state], self.target.probs[state], self.target.log_rewards[state] + 0.0);
             let caption = [format!("p = {p:.4} (target {t:.4})"), format!("log R = {log_r:.2}")];
             sheet = sheet.cell(self.graph.states().graphs()[state].clone(), caption);
         }

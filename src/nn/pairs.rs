@@ -81,10 +81,11 @@ impl PairHead {
     fn bilinear(&self, ends: &Ends, n: i64, directed: bool) -> Tensor {
         let columns = self.shape.0;
         let split = |x: &Tensor| x.view([-1, n, columns, x.size()[1] / columns]).transpose(1, 2);
-        let mut scores = split(&ends.first).matmul(&split(&ends.second).transpose(2, 3));
-        if let Some(extra) = &ends.extra {
-            scores = scores + extra.view([-1, 1, 1, n]);
-        }
+        let products = split(&ends.first).matmul(&split(&ends.second).transpose(2, 3));
+        let scores = match &ends.extra {
+            Some(extra) => products + extra.view([-1, 1, 1, n]),
+            None => products,
+        };
         let scores = if directed { scores } else { &scores + scores.transpose(2, 3) };
         match columns {
             1 => scores.reshape([-1, 1]),

@@ -116,22 +116,24 @@ fn batch_mates_change_nothing() {
         let env = everything(kind, 40);
         let net = net(&env, GraphNetConfig { pair_walks: Some(2), ..config(conv) }, Kind::Float);
         let mut rng = Rng::seeded(7);
-        let sizes = [1, 40, 2, 0, 9, 17, 5, 5, 33];
-        let graphs: Vec<GraphState> =
-            sizes.iter().map(|&n| random_graph(kind, n, 3.0 / (n as f64 + 1.0), &mut rng)).collect();
-        let together = evaluate(&env, &net, &graphs);
-        for (g, graph) in graphs.iter().enumerate() {
-            let alone = evaluate(&env, &net, std::slice::from_ref(graph));
-            let flows = (together.log_flow.as_ref().unwrap(), alone.log_flow.as_ref().unwrap());
-            let change = (flows.0.double_value(&[g as i64]) - flows.1.double_value(&[0])).abs();
-            assert!(change < 1e-5, "{kind:?} {conv:?} {g}: log F by {change}");
-            for (alone, together) in [(alone.pf, &together.pf), (alone.pb, &together.pb)] {
-                let (alone, together) = (alone.unwrap(), together.as_ref().unwrap());
-                let range = together.legal_offsets()[g]..together.legal_offsets()[g + 1];
-                assert_eq!(alone.legal_slots(), &together.legal_slots()[range.clone()]);
-                let pairs = alone.host_log_probs().unwrap().iter().zip(&together.host_log_probs().unwrap()[range]);
-                let change = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-                assert!(change < 1e-5, "{kind:?} {conv:?} {g}: {change}");
+        // Very different sizes, and many of one size, for which products are arranged in another way.
+        for sizes in [vec![1, 40, 2, 0, 9, 17, 5, 5, 33], vec![5; 30]] {
+            let graphs: Vec<GraphState> =
+                sizes.iter().map(|&n| random_graph(kind, n, 3.0 / (n as f64 + 1.0), &mut rng)).collect();
+            let together = evaluate(&env, &net, &graphs);
+            for (g, graph) in graphs.iter().enumerate() {
+                let alone = evaluate(&env, &net, std::slice::from_ref(graph));
+                let flows = (together.log_flow.as_ref().unwrap(), alone.log_flow.as_ref().unwrap());
+                let change = (flows.0.double_value(&[g as i64]) - flows.1.double_value(&[0])).abs();
+                assert!(change < 1e-5, "{kind:?} {conv:?} {g}: log F by {change}");
+                for (alone, together) in [(alone.pf, &together.pf), (alone.pb, &together.pb)] {
+                    let (alone, together) = (alone.unwrap(), together.as_ref().unwrap());
+                    let range = together.legal_offsets()[g]..together.legal_offsets()[g + 1];
+                    assert_eq!(alone.legal_slots(), &together.legal_slots()[range.clone()]);
+                    let pairs = alone.host_log_probs().unwrap().iter().zip(&together.host_log_probs().unwrap()[range]);
+                    let change = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+                    assert!(change < 1e-5, "{kind:?} {conv:?} {g}: {change}");
+                }
             }
         }
     }

@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
+use super::pairs::edge_pairs;
 use super::torso::checked_conditions;
 use super::{BackwardPolicy, LogZ, Mlp, MlpConfig, Parameters};
 use crate::env::Direction;
@@ -151,7 +152,7 @@ impl EdgeMlp {
         let block = |columns: &Columns| {
             let rows = outputs.narrow(1, columns.first, columns.n).reshape([-1, columns.width]);
             match columns.anchor {
-                Anchor::Edge => rows.index_select(0, &edge_places(batch, self.schema.max_nodes)),
+                Anchor::Edge => rows.index_select(0, &edge_pairs(batch, self.schema.max_nodes)),
                 Anchor::Graph | Anchor::Node | Anchor::NodePair => rows,
             }
         };
@@ -222,15 +223,6 @@ fn encode(schema: &GraphSchema, graph: &GraphState, row: &mut [f64]) {
             set(attributes, &schema.node_attributes, node.attributes.values());
         }
     }
-}
-
-/// The row of each edge's pair among all pairs of all graphs, `[edges]`.
-fn edge_places(batch: &GraphBatch<'_>, n: usize) -> Tensor {
-    let mut places = Vec::with_capacity(batch.total_edges());
-    for (g, graph) in batch.graphs().iter().enumerate() {
-        places.extend(graph.edges().map(|(a, b)| ((g * n + a as usize) * n + b as usize) as i64));
-    }
-    Tensor::from_slice(&places).to_device(batch.device())
 }
 
 impl GraphNetwork for EdgeMlp {

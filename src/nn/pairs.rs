@@ -8,6 +8,9 @@ use crate::graph::GraphBatch;
 /// How much larger than the average graph a graph may be before it is padded apart: keeps padding in proportion.
 const SIZE_STEP: usize = 8;
 
+/// Nodes per unit of width from which query and key are merged: below, the product of their weights costs more than it saves.
+const MERGE_FROM: i64 = 3;
+
 /// `q(h_a) . k(h_b)` for each column, symmetric where edges are undirected.
 #[derive(Debug)]
 pub(crate) struct PairHead {
@@ -18,6 +21,13 @@ pub(crate) struct PairHead {
     shape: (i64, i64),
     /// Per pair feature: how each end of the pair weighs it, `[2 * features * columns]` outputs.
     features: Option<Linear>,
+}
+
+/// Rows whose products are the scores of pairs: of first nodes, of second nodes, and what the second adds by itself.
+struct Ends {
+    first: Tensor,
+    second: Tensor,
+    extra: Option<Tensor>,
 }
 
 impl PairHead {
@@ -36,10 +46,9 @@ impl PairHead {
     /// The logits at every ordered pair of every graph, `[sum of n * n, columns]`, given pair features of
     /// `[sum of n * n, features]`.
     pub(crate) fn all_pairs(&self, batch: &GraphBatch<'_>, nodes: &Tensor, features: Option<&Tensor>) -> Tensor {
-        let (query, key) = (self.query.forward(nodes), self.key.forward(nodes));
         let scores = match batch.same_n_nodes() {
-            Some(n) if n > 0 => self.bilinear(&query, &key, n as i64, batch.directed),
-            _ => self.by_size(batch, &query, &key),
+            Some(n) if n > 0 => self.bilinear(&self.ends(nodes), n as i64, batch.directed),
+            _ => self.by_size(batch, &self.query.forward(nodes), &self.key.forward(nodes)),
         };
         let scores = scores / (self.shape.1 as f64).sqrt() + &self.bias;
         match (&self.features, features) {
@@ -48,11 +57,35 @@ impl PairHead {
         }
     }
 
+    /// What each node brings to a pair as its first and as its second.
+    ///
+    /// With one column, `(Q a + q) . (K b + k) = a . (Q'K b + Q'k) + q . (K b + k)`: a product of two weights, and one of nodes
+    /// with the result in place of two.
+    fn ends(&self, nodes: &Tensor) -> Ends {
+        let (rows, width) = (nodes.size()[0], nodes.size()[1]);
+        if let (1, Some(q), Some(k), true) =
+            (self.shape.0, self.query.bias(), self.key.bias(), rows >= MERGE_FROM * width)
+        {
+            let (query, key) = (self.query.weight(), self.key.weight());
+            let transposed = query.tr();
+            return Ends {
+                first: nodes.shallow_clone(),
+                second: nodes.linear(&transposed.matmul(key), Some(&transposed.mv(k))),
+                extra: Some(nodes.mv(&key.tr().mv(q)) + q.dot(k)),
+            };
+        }
+        Ends { first: self.query.forward(nodes), second: self.key.forward(nodes), extra: None }
+    }
+
     /// Scores of graphs that all have `n` nodes, `[B * n * n, columns]`.
-    fn bilinear(&self, query: &Tensor, key: &Tensor, n: i64, directed: bool) -> Tensor {
-        let (columns, depth) = self.shape;
-        let split = |x: &Tensor| x.view([-1, n, columns, depth]).transpose(1, 2);
-        let scores = split(query).matmul(&split(key).transpose(2, 3));
+    fn bilinear(&self, ends: &Ends, n: i64, directed: bool) -> Tensor {
+        let columns = self.shape.0;
+        let split = |x: &Tensor| x.view([-1, n, columns, x.size()[1] / columns]).transpose(1, 2);
+        let products = split(&ends.first).matmul(&split(&ends.second).transpose(2, 3));
+        let scores = match &ends.extra {
+            Some(extra) => products + extra.view([-1, 1, 1, n]),
+            None => products,
+        };
         let scores = if directed { scores } else { &scores + scores.transpose(2, 3) };
         match columns {
             1 => scores.reshape([-1, 1]),
@@ -94,7 +127,7 @@ impl PairHead {
             }
             let gather = Tensor::from_slice(&gather).to_device(query.device());
             let (q, k) = (query.index_select(0, &gather), key.index_select(0, &gather));
-            parts.push(self.bilinear(&q, &k, largest as i64, batch.directed));
+            parts.push(self.bilinear(&Ends { first: q, second: k, extra: None }, largest as i64, batch.directed));
             base += (graphs.len() * largest * largest) as i64;
         }
         if parts.is_empty() {
@@ -120,15 +153,29 @@ impl PairHead {
     /// The logits at every edge, `[edges, columns]`.
     pub(crate) fn at_edges(&self, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
         let (columns, depth) = self.shape;
-        let (query, key) = (self.query.forward(nodes), self.key.forward(nodes));
+        let ends = self.ends(nodes);
         let (from, to) = (batch.edge_rows.get(0), batch.edge_rows.get(1));
         let score = |a: &Tensor, b: &Tensor| {
-            let products = query.index_select(0, a) * key.index_select(0, b);
-            products.view([-1, columns, depth]).sum_dim_intlist(2, false, nodes.kind())
+            let products = ends.first.index_select(0, a) * ends.second.index_select(0, b);
+            let products = products.view([-1, columns, ends.first.size()[1] / columns]);
+            let scores = products.sum_dim_intlist(2, false, nodes.kind());
+            match &ends.extra {
+                Some(extra) => scores + extra.index_select(0, b).unsqueeze(1),
+                None => scores,
+            }
         };
         let scores = if batch.directed { score(&from, &to) } else { score(&from, &to) + score(&to, &from) };
         scores / (depth as f64).sqrt() + &self.bias
     }
+}
+
+/// The row of each edge among all ordered pairs of graphs of `n` nodes, `[edges]`.
+pub(super) fn edge_pairs(batch: &GraphBatch<'_>, n: usize) -> Tensor {
+    let mut rows = Vec::with_capacity(batch.total_edges());
+    for (g, graph) in batch.graphs().iter().enumerate() {
+        rows.extend(graph.edges().map(|(a, b)| ((g * n + a as usize) * n + b as usize) as i64));
+    }
+    Tensor::from_slice(&rows).to_device(batch.device())
 }
 
 /// The node rows of both ends of every ordered pair, `[sum of n * n]` each.
@@ -180,4 +227,50 @@ pub(crate) fn pair_features(batch: &GraphBatch<'_>, walks: usize, kind: Kind) ->
         }
     }
     crate::dist::from_host(&values, kind, batch.device()).view([-1, columns as i64])
+}
+
+#[cfg(test)]
+mod tests {
+    use tch::Device;
+
+    use super::*;
+    use crate::Rng;
+    use crate::graph::{Edge, GraphKind, GraphSchema, GraphState, GraphStates};
+    use crate::nn::Parameters;
+
+    /// The same graphs once in a batch small enough for two products, once among so many that query and key are merged.
+    #[test]
+    fn merged_query_and_key_give_the_same_scores_and_gradients() {
+        for kind in [GraphKind::Directed, GraphKind::Undirected] {
+            let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
+            let head = PairHead::new(&mut parameters.scope(&mut Rng::seeded(1)), 16, 1, 0);
+            let mut graph = GraphState::with_nodes(kind, 3);
+            graph.add_edge(0, 2, Edge::default()).unwrap();
+            let values: Vec<f64> = (0..48).map(|k| (f64::from(k) * 0.7).sin()).collect();
+            let one = Tensor::from_slice(&values).view([3, 16]);
+            let mut outcomes = Vec::new();
+            for copies in [1, 16] {
+                let states = GraphStates::from(vec![graph.clone(); copies]);
+                let schema = GraphSchema::plain(kind, 3);
+                let batch = GraphBatch::new(&schema, &states, None, Device::Cpu);
+                let nodes = one.repeat([copies as i64, 1]);
+                assert_eq!(head.ends(&nodes).extra.is_some(), copies > 1);
+                let (pairs, edges) = (head.all_pairs(&batch, &nodes, None), head.at_edges(&batch, &nodes));
+                assert_eq!(edges.size(), [copies as i64, 1]);
+                (pairs.square().sum(Kind::Double) + edges.exp().sum(Kind::Double)).backward();
+                let gradients = parameters.iter().map(|p| {
+                    let mut gradient = p.tensor.grad();
+                    let mean = &gradient / copies as f64;
+                    let _ = gradient.zero_();
+                    mean
+                });
+                let gradients: Vec<Tensor> = gradients.collect();
+                let scores = [pairs.narrow(0, 0, 9), edges.narrow(0, 0, 1)];
+                let flat: Vec<Tensor> = scores.iter().chain(&gradients).map(|t| t.reshape([-1])).collect();
+                outcomes.push(Tensor::cat(&flat, 0).detach());
+            }
+            let largest = (&outcomes[0] - &outcomes[1]).abs().max().double_value(&[]);
+            assert!(largest < 1e-12, "{kind:?}: {largest}");
+        }
+    }
 }

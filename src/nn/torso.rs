@@ -69,7 +69,7 @@ impl Torso {
         let kind = features.kind();
         let conditions = checked_conditions(batch, self.n_conditions, kind)?;
         let condition = self.condition.as_ref().zip(conditions).map(|(layer, c)| layer.forward(&c));
-        let (mut nodes, graphs) = match &self.body {
+        let (nodes, graphs) = match &self.body {
             Body::Convs(convs) => {
                 let nodes = convs.iter().fold(features, |values, conv| conv.forward(batch, &values)).dense();
                 let graphs = pool(batch, &nodes);
@@ -85,10 +85,11 @@ impl Torso {
                 (nodes, Tensor::cat(&[mean, of_virtual], 1))
             }
         };
-        if let Some(layer) = &self.global {
+        let nodes = match &self.global {
             // Every node hears of the whole graph, as from a virtual node.
-            nodes = layer.forward(&graphs).relu().index_select(0, &batch.node_graph) + nodes;
-        }
+            Some(layer) => nodes + layer.forward(&graphs).relu().index_select(0, &batch.node_graph),
+            None => nodes,
+        };
         Ok(Embedded { nodes, graphs })
     }
 }

@@ -41,10 +41,11 @@ impl Transformer {
         condition: Option<&Tensor>,
     ) -> (Tensor, Tensor) {
         let (n, b) = (batch.total_nodes() as i64, batch.len() as i64);
-        let mut start = self.start.unsqueeze(0).expand([b, -1], false);
-        if let Some(condition) = condition {
-            start = condition + start;
-        }
+        let start = self.start.unsqueeze(0).expand([b, -1], false);
+        let start = match condition {
+            Some(condition) => start + condition,
+            None => start,
+        };
         if b == 0 {
             return (nodes.shallow_clone(), start);
         }

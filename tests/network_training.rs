@@ -1,0 +1,298 @@
+//! What training needs of networks: gradients for every parameter, conditions that matter, distributions that are learned.
+
+mod nets;
+
+use gfn::dist::GraphActionCategorical;
+use gfn::env::Reward;
+use gfn::graph::{GraphEnv, GraphKind, GraphState, GraphStates};
+use gfn::metrics::{Distances, StateGraph};
+use gfn::nn::{BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, MlpConfig};
+use gfn::objective::{DetailedBalance, Objective, RegressionLoss, TrajectoryBalance};
+use gfn::policy::{Evaluation, GraphNetwork, GraphPolicy, Policy, UniformPolicy};
+use gfn::sampler::Sampler;
+use gfn::score::score;
+use gfn::testing::Triangles;
+use gfn::train::{Adam, AdamConfig, Trainer, TrainerConfig};
+use gfn::{Error, Result, Rng};
+use gfn_gym::colored_graphs::ColoredGraphs;
+use gfn_gym::ring::{Ring, RingReward};
+use nets::{ALL, CONVS, KINDS, blocks, config, difference, everything, net, random_graph};
+use tch::{Device, Kind, Tensor};
+
+/// Parameters without a gradient, or with one that is zero throughout, after the loss of random trajectories.
+fn dead<E: GraphEnv>(env: &E, net: &impl GraphNetwork, n_conditions: i64, objective: &dyn Objective) -> Vec<String> {
+    let mut rng = Rng::seeded(2);
+    let sampler = Sampler::new(env, &UniformPolicy);
+    let trajectories = match n_conditions {
+        0 => sampler.forward(64, &mut rng).unwrap(),
+        n => {
+            let values: Vec<f64> = (0..64 * n).map(|_| rng.normal()).collect();
+            sampler.forward_conditional(&Tensor::from_slice(&values).view([64, n]), &mut rng).unwrap()
+        }
+    };
+    let reward = |graphs: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
+        Ok(graphs.graphs().iter().map(|graph| graph.n_edges() as f64).collect())
+    };
+    let scores = score(env, &reward, &GraphPolicy(net), &trajectories, objective.needs()).unwrap();
+    objective.loss(&scores, RegressionLoss::Squared).unwrap().backward();
+    let is_dead = |gradient: &Tensor| !gradient.defined() || gradient.abs().max().double_value(&[]) < 1e-12;
+    net.parameters().iter().filter(|p| is_dead(&p.tensor.grad())).map(|p| p.name.clone()).collect()
+}
+
+#[test]
+fn a_gradient_reaches_every_parameter() {
+    for (kind, conv) in KINDS.iter().flat_map(|&kind| CONVS.map(|conv| (kind, conv))) {
+        let env = everything(kind, 4);
+        let settings = [
+            GraphNetConfig { flow: false, ..config(conv) },
+            GraphNetConfig { flow: false, backward: BackwardPolicy::SharedTorso, global: false, ..config(conv) },
+            GraphNetConfig { flow: false, identity: true, pair_walks: Some(2), n_conditions: 3, ..config(conv) },
+        ];
+        for config in settings {
+            let net = net(&env, config.clone(), Kind::Double);
+            let dead = dead(&env, &net, config.n_conditions, &TrajectoryBalance);
+            assert!(dead.is_empty(), "{kind:?} {config:?}: {dead:?}");
+        }
+        // Detailed balance has no use for log Z, and P_B has no exit that would look at the whole graph.
+        let net = net(&env, config(conv), Kind::Double);
+        assert_eq!(dead(&env, &net, 0, &DetailedBalance), ["log_z"], "{kind:?} {conv:?}");
+    }
+    for backward in [BackwardPolicy::SharedTorso, BackwardPolicy::Separate] {
+        let env = Ring::new(3, GraphKind::Directed).unwrap();
+        let config = EdgeMlpConfig { backward, n_conditions: 2, ..EdgeMlpConfig::default() };
+        let net = EdgeMlp::new(&env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
+        assert_eq!(dead(&env, &net, 2, &TrajectoryBalance), Vec::<String>::new());
+    }
+}
+
+fn evaluate<E: GraphEnv>(
+    env: &E,
+    net: &impl GraphNetwork,
+    graph: &GraphState,
+    conditions: Option<&Tensor>,
+) -> Result<Evaluation<GraphActionCategorical>> {
+    GraphPolicy(net).evaluate(env, &GraphStates::from(vec![graph.clone()]), conditions, ALL)
+}
+
+fn check_conditions<E: GraphEnv>(env: &E, net: &impl GraphNetwork, graph: &GraphState) {
+    // Single precision on purpose: the network takes conditions of any kind.
+    let conditions = [[0.3f32, -1.0], [0.9, 2.0]].map(|c| Tensor::from_slice(&c).view([1, 2]));
+    let [one, other] = conditions.each_ref().map(|c| evaluate(env, net, graph, Some(c)).unwrap());
+    let log_probs = |dist: Option<GraphActionCategorical>| dist.unwrap().log_probs();
+    assert!(difference(&log_probs(one.pf), &log_probs(other.pf)) > 1e-3);
+    assert!(difference(&log_probs(one.pb), &log_probs(other.pb)) > 1e-5);
+    assert!(difference(&one.log_flow.unwrap(), &other.log_flow.unwrap()) > 1e-3);
+    let [one, other] = conditions.each_ref().map(|c| net.log_z(Some(c), 1).unwrap());
+    assert!(difference(&one, &other) > 1e-3);
+    // Blocks of nodes and pairs hear of them, not only the exit.
+    let [one, other] =
+        conditions.each_ref().map(|c| blocks(env, net, std::slice::from_ref(graph), Some(c)).pf.unwrap());
+    for (one, other) in one.iter().zip(&other) {
+        let change = one - other;
+        assert!(change.abs().max().double_value(&[]) > 1e-4);
+    }
+
+    let error = evaluate(env, net, graph, None).unwrap_err();
+    assert!(matches!(error, Error::Missing { .. }) && error.to_string().contains("n_conditions"), "{error}");
+    assert!(net.log_z(None, 1).is_none());
+    let wrong = Tensor::zeros([1, 3], (Kind::Double, Device::Cpu));
+    let error = evaluate(env, net, graph, Some(&wrong)).unwrap_err();
+    assert!(matches!(error, Error::Shape { .. }) && error.to_string().contains("[1, 3]"), "{error}");
+}
+
+#[test]
+fn conditions_enter_every_estimate_and_missing_ones_are_refused() {
+    for (kind, conv) in KINDS.iter().flat_map(|&kind| CONVS.map(|conv| (kind, conv))) {
+        let env = everything(kind, 5);
+        let graph = random_graph(kind, 4, 0.5, &mut Rng::seeded(0));
+        for global in [true, false] {
+            let net = net(&env, GraphNetConfig { n_conditions: 2, global, ..config(conv) }, Kind::Double);
+            check_conditions(&env, &net, &graph);
+        }
+        // A network without conditions refuses those that it is given.
+        let net = net(&env, config(conv), Kind::Double);
+        let given = Tensor::zeros([1, 2], (Kind::Double, Device::Cpu));
+        assert!(matches!(evaluate(&env, &net, &graph, Some(&given)), Err(Error::Missing { .. })));
+    }
+    let env = Triangles::new();
+    let backward = BackwardPolicy::Separate;
+    let config = EdgeMlpConfig { n_conditions: 2, flow: true, backward, ..EdgeMlpConfig::default() };
+    let net = EdgeMlp::new(&env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
+    let graph = GraphState::from_parts(
+        GraphKind::Undirected,
+        &[gfn::graph::Node::default(); 3],
+        &[(0, 1, gfn::graph::Edge::default()), (1, 2, gfn::graph::Edge::default())],
+    );
+    check_conditions(&env, &net, &graph.unwrap());
+}
+
+/// `beta` times an energy that tells the labels apart.
+fn tempered(graphs: &GraphStates, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
+    let energy = |graph: &GraphState| {
+        let weights = [(0, 1, 1.0), (0, 2, -0.5), (1, 2, 0.3)];
+        let edges: f64 = weights.iter().filter(|(a, b, _)| graph.has_edge(*a, *b)).map(|(_, _, w)| w).sum();
+        if graph.n_edges() == 3 { edges + 1.0 } else { edges }
+    };
+    let beta = |g: usize| conditions.map_or(1.0, |c| c.double_value(&[g as i64, 0]));
+    Ok(graphs.graphs().iter().enumerate().map(|(g, graph)| beta(g) * energy(graph)).collect())
+}
+
+/// Trains on inverse temperatures between 0.4 and 2.2; the total variation from the target at three of them.
+fn train_tempered(net: &impl GraphNetwork) -> [f64; 3] {
+    let env = Triangles::new();
+    let policy = GraphPolicy(net);
+    let settings = AdamConfig { lr: 3e-3, log_z_lr: 1e-2, ..AdamConfig::default() };
+    let mut adam = Adam::new(net.parameters(), settings).unwrap();
+    let mut rng = Rng::seeded(1);
+    for _ in 0..400 {
+        let betas: Vec<f64> = (0..32).map(|_| 0.4 * (2.2f64 / 0.4).powf(rng.uniform())).collect();
+        let conditions = Tensor::from_slice(&betas).view([-1, 1]);
+        let trajectories = Sampler::new(&env, &policy).forward_conditional(&conditions, &mut rng).unwrap();
+        let scores = score(&env, &tempered, &policy, &trajectories, TrajectoryBalance.needs()).unwrap();
+        TrajectoryBalance.loss(&scores, RegressionLoss::Squared).unwrap().backward();
+        adam.step().unwrap();
+    }
+    let graph = StateGraph::build(&env, 100).unwrap();
+    [0.5, 1.0, 2.0].map(|beta: f64| {
+        let condition = Tensor::from_slice(&[beta]);
+        let learned = graph.terminating_distribution(&env, &policy, Some(&condition)).unwrap();
+        let target = graph.target_distribution(&tempered, Some(&condition)).unwrap();
+        Distances::between(&learned.probs, &target.probs).unwrap().tv
+    })
+}
+
+#[test]
+fn conditional_policies_learn_the_distribution_of_each_condition() {
+    let env = Triangles::new();
+    for conv in [ConvKind::Gin, ConvKind::Transformer { heads: 4 }] {
+        let config = GraphNetConfig { identity: true, n_conditions: 1, flow: false, ..config(conv) };
+        let tv = train_tempered(&net(&env, config, Kind::Float));
+        assert!(tv.iter().all(|tv| *tv <= 0.05), "{conv:?}: {tv:?}");
+    }
+    let mlp = MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() };
+    let config = EdgeMlpConfig { mlp, n_conditions: 1, ..EdgeMlpConfig::default() };
+    let net = EdgeMlp::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
+    let tv = train_tempered(&net);
+    assert!(tv.iter().all(|tv| *tv <= 0.05), "{tv:?}");
+}
+
+/// The exact total variation between the target and what a trained network samples.
+fn train<E: GraphEnv, N: GraphNetwork>(
+    envs: [E; 2],
+    net: N,
+    reward: impl Reward<GraphStates> + Copy + 'static,
+    steps: usize,
+) -> f64 {
+    let [env, mine] = envs;
+    let config = TrainerConfig { batch: 64, ..TrainerConfig::default() };
+    let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(0)).unwrap();
+    for _ in 0..steps {
+        trainer.step().unwrap();
+    }
+    let graph = StateGraph::build(&mine, 1000).unwrap();
+    let learned = graph.terminating_distribution(&mine, trainer.policy(), None).unwrap();
+    let target = graph.target_distribution(&reward, None).unwrap();
+    Distances::between(&learned.probs, &target.probs).unwrap().tv
+}
+
+#[test]
+fn the_perceptron_learns_small_rings_with_a_backward_policy() {
+    let env = || Ring::new(3, GraphKind::Directed).unwrap();
+    for backward in [BackwardPolicy::SharedTorso, BackwardPolicy::Separate] {
+        let mlp = MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() };
+        let config = EdgeMlpConfig { mlp, backward, ..EdgeMlpConfig::default() };
+        let net = EdgeMlp::new(&env(), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
+        let tv = train([env(), env()], net, RingReward::new(20.0, 0.1).unwrap(), 500);
+        assert!(tv < 0.05, "{backward:?}: {tv}");
+    }
+}
+
+#[test]
+fn the_transformer_learns_coloured_graphs_up_to_isomorphism() {
+    fn reward(graphs: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
+        let log_r = |graph: &GraphState| {
+            let ones = graph.nodes().filter(|node| node.class == 1).count();
+            graph.n_edges() as f64 * 0.4 - 0.3 * ones as f64
+        };
+        Ok(graphs.graphs().iter().map(log_r).collect())
+    }
+    let env = || ColoredGraphs::new(3).unwrap();
+    let config = GraphNetConfig { flow: false, ..config(ConvKind::Transformer { heads: 4 }) };
+    let net: GraphNet = net(&env(), config, Kind::Float);
+    let tv = train([env(), env()], net, reward as fn(&GraphStates, Option<&Tensor>) -> Result<Vec<f64>>, 400);
+    assert!(tv < 0.05, "{tv}");
+}
+
+#[test]
+fn the_perceptron_reads_an_edges_logits_off_its_pair() {
+    let env = Ring::new(4, GraphKind::Directed).unwrap();
+    let mlp = MlpConfig { hidden: vec![4], ..MlpConfig::default() };
+    let config = EdgeMlpConfig { mlp, backward: BackwardPolicy::SharedTorso, ..EdgeMlpConfig::default() };
+    let net = EdgeMlp::new(&env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
+    // Outputs count their columns: 16 pairs, the exit, 16 pairs of P_B.
+    tch::no_grad(|| {
+        for parameter in net.parameters() {
+            let mut tensor = parameter.tensor.shallow_clone();
+            match parameter.name.as_str() {
+                "torso.1.bias" => tensor.copy_(&Tensor::arange(33, (Kind::Double, Device::Cpu))),
+                _ => {
+                    let _ = tensor.zero_();
+                }
+            }
+        }
+    });
+    let mut rng = Rng::seeded(4);
+    let walked = Sampler::new(&env, &UniformPolicy).forward(20, &mut rng).unwrap();
+    let graphs = walked.terminal_states().graphs();
+    let out = blocks(&env, &net, graphs, None);
+    let expected: Vec<f64> =
+        graphs.iter().flat_map(|graph| graph.edges().map(|(a, b)| f64::from(17 + 4 * a + b))).collect();
+    assert!(expected.len() > 20);
+    assert_eq!(out.pb.unwrap()[0].view(-1), Tensor::from_slice(&expected));
+    let pf = out.pf.unwrap();
+    assert_eq!(pf[0].narrow(0, 0, 16).view(-1), Tensor::arange(16, (Kind::Double, Device::Cpu)));
+    assert_eq!(pf[1].view(-1), Tensor::full([20], 16.0, (Kind::Double, Device::Cpu)));
+}
+
+#[test]
+fn the_perceptron_sees_every_edge_class_and_attribute() {
+    for kind in KINDS {
+        let config = gfn_gym::graph_building::GraphBuildingConfig {
+            edge_classes: 2,
+            node_classes: 2,
+            node_attributes: vec![2],
+            edge_attributes: vec![2],
+            initial: Some(GraphState::with_nodes(kind, 3)),
+            ..gfn_gym::graph_building::GraphBuildingConfig::new(kind, 3)
+        };
+        let env = gfn_gym::graph_building::GraphBuilding::new(config).unwrap();
+        let settings = EdgeMlpConfig { backward: BackwardPolicy::Separate, ..EdgeMlpConfig::default() };
+        let net = EdgeMlp::new(&env, settings, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
+        let walked = Sampler::new(&env, &UniformPolicy).forward(60, &mut Rng::seeded(4)).unwrap();
+        let mut graphs = walked.terminal_states().graphs().to_vec();
+        let mut known = std::collections::HashSet::new();
+        graphs.retain(|graph| known.insert(graph.clone()));
+        assert!(graphs.len() > 30);
+        let exits = blocks(&env, &net, &graphs, None).pf.unwrap().pop().unwrap();
+        let mut logits: Vec<f64> = (0..graphs.len() as i64).map(|g| exits.double_value(&[g, 0])).collect();
+        logits.sort_by(f64::total_cmp);
+        assert!(logits.windows(2).all(|pair| pair[1] - pair[0] > 1e-9), "{kind:?}: graphs that look the same");
+    }
+}
+
+#[test]
+fn the_perceptron_refuses_what_it_cannot_serve() {
+    let new = |env: &dyn Fn() -> Result<EdgeMlp>| env().unwrap_err().to_string();
+    let build = |config| EdgeMlp::new(&Triangles::new(), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0));
+    let grown = new(&|| {
+        let env = ColoredGraphs::new(4)?;
+        EdgeMlp::new(&env, EdgeMlpConfig::default(), Device::Cpu, Kind::Float, &mut Rng::seeded(0))
+    });
+    assert!(grown.contains("0 nodes at first and 4 at most") && grown.contains("GraphNet"), "{grown}");
+    let negative = new(&|| build(EdgeMlpConfig { n_conditions: -2, ..EdgeMlpConfig::default() }));
+    assert!(negative.starts_with("n_conditions is -2"), "{negative}");
+    let net = build(EdgeMlpConfig::default()).unwrap();
+    let small = GraphState::with_nodes(GraphKind::Undirected, 2);
+    let error = evaluate(&Triangles::new(), &net, &small, None).unwrap_err();
+    assert!(matches!(error, Error::Shape { .. }) && error.to_string().contains("[2], expected [3]"), "{error}");
+}

@@ -3,7 +3,7 @@
 mod cli;
 
 use clap::Parser;
-use cli::{Common, Defaults, Distance, Outcome, main_of, train};
+use cli::{Common, Defaults, Distance, Outcome, Saved, main_of, train};
 use gfn::graph::{GraphKind, GraphState};
 use gfn::metrics::{Distances, StateGraph, Target, modes_found, pruned_distribution};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
@@ -58,7 +58,7 @@ fn defaults(env: &Ring) -> Defaults {
         (GraphKind::Undirected, _) => (2_000, 200_000),
         (GraphKind::Directed, _) => (2_000, 2_000_000),
     };
-    Defaults { steps, batch: 128, replay: 10_000, prefill, epsilon: 0.1, lr: 1e-3, log_z_lr: 1e-1 }
+    Defaults { steps, batch: 128, replay: 10_000, prefill, epsilon: 0.1, lr: 1e-3, log_z_lr: 1e-1, lr_end: 1.0 }
 }
 
 fn run(args: &Args) -> Result<()> {
@@ -77,14 +77,18 @@ fn run(args: &Args) -> Result<()> {
         global: false,
         backward: common.backward.map_or(BackwardPolicy::Uniform, Into::into),
         flow: common.objective.needs_flow(),
+        // Starts with short trajectories, whatever the number of node pairs.
+        initial_exit_bias: ((args.nodes * args.nodes) as f64 / 2.0).ln(),
         ..GraphNetConfig::default()
     };
+    let saved = Saved::Ring { nodes: args.nodes, kind, network: config.clone() };
     let net = GraphNet::new(&env, config, runtime.device(), tch::Kind::Float, &mut rng)?;
     let trainer_config = common.trainer(&defaults);
     let batch = trainer_config.batch;
     let objective = common.objective.build()?;
     let env_again = Ring::new(args.nodes, kind)?;
-    let mut trainer = Trainer::boxed(env, Box::new(reward), GraphPolicy(net), objective, trainer_config, rng)?;
+    let mut trainer = Trainer::boxed(env, Box::new(reward), GraphPolicy(net), objective, trainer_config, rng)?
+        .described_by(&saved)?;
     let replay = common.replay(&defaults);
     if let Some((config, _)) = replay {
         trainer = trainer.with_replay(ReplayBuffer::distinct(config)?);

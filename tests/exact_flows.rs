@@ -1,9 +1,11 @@
 //! Under exact flows every objective's residual is zero, and what is sampled is R / Z; with a wrong P_B neither holds.
 
+#![allow(clippy::unwrap_used, reason = "a test that fails panics")]
+
 mod spaces;
 
 use gfn::dist::GraphActionCategorical;
-use gfn::env::{DiscreteEnv, EnumerableEnv, Rows, Slots};
+use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step};
 use gfn::graph::{GraphState, GraphStates};
 use gfn::metrics::{Distances, ExactPolicy, NoiseFloor, StateGraph, estimate_log_z, eubo, pruned_distribution};
 use gfn::objective::{
@@ -12,7 +14,7 @@ use gfn::objective::{
 use gfn::policy::{Evaluation, Policy, UniformPolicy, Wants};
 use gfn::sampler::Sampler;
 use gfn::score::{Needs, Scores, score};
-use gfn::testing::{Chain, Positions, Triangles};
+use gfn::testing::{Chain, Positions, Triangles, check_env};
 use gfn::{Result, Rng};
 use spaces::ColouredGraphs;
 use tch::Tensor;
@@ -149,6 +151,64 @@ fn chain() {
     check(&Chain::new(7), chain_reward);
 }
 
+/// Steps of one or two from 0 until 6 or 7 is reached; nothing exits.
+struct Ladder;
+
+impl Env for Ladder {
+    type States = Positions;
+    type Actions = Slots;
+
+    fn initial(&self, n: usize) -> Positions {
+        Positions(vec![0; n])
+    }
+    fn step(&self, direction: Direction, states: &mut Positions, actions: &Slots) -> Result<Step<Slots>> {
+        for (x, slot) in states.0.iter_mut().zip(&actions.0) {
+            match direction {
+                Direction::Forward => *x += slot + 1,
+                Direction::Backward => *x -= slot + 1,
+            }
+        }
+        let done = states.0.iter().map(|&x| if direction == Direction::Forward { x >= 6 } else { x == 0 }).collect();
+        Ok(Step { reverse: actions.clone(), exit: vec![false; actions.len()], done })
+    }
+    fn is_initial(&self, states: &Positions) -> Vec<bool> {
+        states.0.iter().map(|&x| x == 0).collect()
+    }
+    fn exit_actions(&self, _: &Positions) -> Option<Slots> {
+        None
+    }
+}
+
+impl DiscreteEnv for Ladder {
+    fn masks(&self, direction: Direction, states: &Positions) -> Masks {
+        let legal = states.0.iter().flat_map(|&x| match direction {
+            Direction::Forward => [x < 6; 2],
+            // 7 can only be reached from 5: 6 is an end.
+            Direction::Backward => [x >= 1 && x != 7, x >= 2],
+        });
+        Masks::dense(direction, 2, legal.collect(), false).unwrap()
+    }
+    fn describe(&self, _: Direction, _: &Positions, _: usize, slot: u32) -> String {
+        format!("{} up", slot + 1)
+    }
+}
+
+impl EnumerableEnv for Ladder {
+    type Key = u32;
+    fn keys(&self, states: &Positions) -> Vec<u32> {
+        states.0.clone()
+    }
+}
+
+#[test]
+fn states_without_a_way_on_keep_their_mass_where_nothing_exits() {
+    check_env(&Ladder, 50, &mut Rng::seeded(0)).unwrap();
+    check(&Ladder, chain_reward);
+    let graph = StateGraph::build(&Ladder, 100).unwrap();
+    let ends: Vec<u32> = graph.ends().iter().map(|&state| graph.states().0[state]).collect();
+    assert_eq!(ends, [6, 7]);
+}
+
 #[test]
 fn triangles() {
     check(&Triangles::new(), graph_reward);
@@ -183,7 +243,7 @@ impl Policy<Chain> for OneForEach<'_> {
         for x in (0..n).rev() {
             flow[x] += flow.get(x + 1).unwrap_or(&0.0) + flow.get(x + 2).unwrap_or(&0.0);
         }
-        let masks = env.masks(gfn::env::Direction::Forward, states);
+        let masks = env.masks(Direction::Forward, states);
         let mut logits = vec![0.0; masks.legal.len()];
         for (row, &x) in states.0.iter().enumerate() {
             let x = x as usize;
@@ -226,7 +286,7 @@ fn a_policy_that_looks_at_labels_is_refused_up_to_isomorphism() {
             _: Option<&Tensor>,
             _: Wants,
         ) -> Result<Evaluation<GraphActionCategorical>> {
-            let masks = env.masks(gfn::env::Direction::Forward, states);
+            let masks = env.masks(Direction::Forward, states);
             // Each block's logits grow with the row within the batch's block modulo the graph: nodes with high labels win.
             let blocks: Vec<Tensor> = masks
                 .blocks

@@ -1,8 +1,10 @@
 //! What the examples share: their flags, the training loop with progress and curves, and the JSON line.
 
-#![allow(dead_code, reason = "each example uses a part")]
+#![allow(dead_code, unused_imports, unreachable_pub, reason = "each example uses a part")]
 
+mod exact;
 mod outcome;
+mod saved;
 mod training;
 
 use std::path::PathBuf;
@@ -18,7 +20,9 @@ use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{AdamConfig, TrainerConfig};
 use gfn::{Error, Result};
 
+pub use exact::{Exact, draw_sheet};
 pub use outcome::{Distance, Outcome};
+pub use saved::Saved;
 pub use training::{Trained, train};
 
 /// The flags that every training example takes; what isn't given is the example's own default.
@@ -66,6 +70,9 @@ pub struct Common {
     /// Learning rate of log Z
     #[arg(long)]
     pub log_z_lr: Option<f64>,
+    /// Share of the learning rates that is left at the end, falling in a straight line
+    #[arg(long)]
+    pub lr_end: Option<f64>,
     /// Folder for pictures
     #[arg(long)]
     pub out: Option<PathBuf>,
@@ -138,6 +145,7 @@ pub struct Defaults {
     pub epsilon: f64,
     pub lr: f64,
     pub log_z_lr: f64,
+    pub lr_end: f64,
 }
 
 impl Common {
@@ -162,6 +170,7 @@ impl Common {
                 to: 0.0,
                 steps: steps.div_ceil(2),
             },
+            lr_scale: Schedule::Linear { from: 1.0, to: self.lr_end.unwrap_or(defaults.lr_end), steps },
             adam: AdamConfig { lr, log_z_lr, ..AdamConfig::default() },
             ..TrainerConfig::default()
         }

@@ -1,5 +1,7 @@
 //! The original reward of the hyper-grid against torchgfn's, re-computed in exact arithmetic (see the file's `source`).
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking")]
+
 use gfn::env::{EnumerableEnv, Reward, Rows};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use serde_json::Value;

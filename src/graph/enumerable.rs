@@ -1,11 +1,9 @@
 //! Graph environments can be enumerated: a key per labelled graph, or per isomorphism class.
 
-use rayon::prelude::*;
-
 use super::states::MIN_GRAPHS_PER_THREAD;
 use super::{CanonicalKey, GraphEnv, GraphState, GraphStates, Semantics, labelled_key, with_canonizer};
 use crate::env::{Direction, EnumerableEnv, Slots};
-use crate::{Error, Result};
+use crate::{Error, Result, parallel};
 
 /// The key of one graph; up to isomorphism, the initial graph's nodes are told apart.
 fn key<G: GraphEnv>(env: &G, graph: &GraphState) -> CanonicalKey {
@@ -39,8 +37,7 @@ impl<G: GraphEnv> EnumerableEnv for G {
     type Key = CanonicalKey;
 
     fn keys(&self, states: &GraphStates) -> Vec<CanonicalKey> {
-        let graphs = states.graphs().par_iter().with_min_len(MIN_GRAPHS_PER_THREAD);
-        graphs.map(|graph| key(self, graph)).collect()
+        parallel::map(states.graphs(), MIN_GRAPHS_PER_THREAD, |graph| key(self, graph))
     }
 
     fn child_keys(&self, states: &GraphStates, rows: &[usize], slots: &Slots) -> Result<Vec<CanonicalKey>> {
@@ -59,11 +56,10 @@ impl<G: GraphEnv> EnumerableEnv for G {
             runs.push((run[0], start..start + run.len()));
             start += run.len();
         }
-        let keys: Vec<Vec<CanonicalKey>> = runs
-            .into_par_iter()
-            .with_min_len(MIN_GRAPHS_PER_THREAD)
-            .map(|(row, run)| keys_after(self, &states.graphs()[row], &slots.0[run]))
-            .collect::<Result<_>>()?;
+        let keys = parallel::try_map_range(runs.len(), MIN_GRAPHS_PER_THREAD, |k| {
+            let (row, run) = &runs[k];
+            keys_after(self, &states.graphs()[*row], &slots.0[run.clone()])
+        })?;
         Ok(keys.into_iter().flatten().collect())
     }
 

@@ -12,7 +12,7 @@ use crate::{Error, Result};
 pub(super) const EXIT: u32 = u32::MAX;
 
 /// Where a legal forward move leads to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Child {
     /// Out: the state is the finished object.
     Exit,
@@ -207,5 +207,81 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// The first move of a state, among all moves.
     pub(super) fn first_move(&self, state: usize) -> usize {
         self.move_ptr[state]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{
+        ActionSet, AddEdge, AddNode, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Semantics,
+    };
+    use crate::policy::UniformPolicy;
+    use crate::testing::{Chain, Positions, Triangles};
+
+    #[test]
+    fn children_are_listed_slot_by_slot() {
+        let graph = StateGraph::build(&Chain::new(4), 100).unwrap();
+        assert_eq!(graph.states(), &Positions(vec![0, 1, 2, 3]));
+        let children: Vec<Vec<Child>> = (0..4).map(|state| graph.children(state).collect()).collect();
+        assert_eq!(children[0], [Child::State(1), Child::State(2), Child::Exit]);
+        assert_eq!(children[2], [Child::State(3), Child::Exit]);
+        assert_eq!(children[3], [Child::Exit]);
+        assert_eq!(graph.n_moves(), 9);
+        assert_eq!(graph.indices(&Chain::new(9), &Positions(vec![2, 7])), [Some(2), None]);
+    }
+
+    #[test]
+    fn the_limit_is_kept_to() {
+        assert_eq!(StateGraph::build(&Triangles::new(), 8).unwrap().len(), 8);
+        assert!(matches!(StateGraph::build(&Triangles::new(), 7), Err(Error::TooManyStates { limit: 7 })));
+    }
+
+    /// Attaching a node takes one step, adding it free and joining it two: breadth first isn't an order of the states.
+    #[derive(Debug)]
+    struct TwoWays {
+        actions: ActionSet,
+        schema: GraphSchema,
+        initial: GraphState,
+    }
+
+    impl GraphEnv for TwoWays {
+        fn actions(&self) -> &ActionSet {
+            &self.actions
+        }
+        fn schema(&self) -> &GraphSchema {
+            &self.schema
+        }
+        fn initial_graph(&self) -> &GraphState {
+            &self.initial
+        }
+    }
+
+    #[test]
+    fn parents_come_first_where_paths_to_a_state_differ_in_length() {
+        let env = TwoWays {
+            actions: ActionSet::new(Semantics::UpToIsomorphism)
+                .with(AddNode::attached(1, 1, 3))
+                .with(AddNode::free(1, 3))
+                .with(AddEdge::new(1)),
+            schema: GraphSchema::plain(GraphKind::Undirected, 3),
+            initial: GraphState::new(GraphKind::Undirected),
+        };
+        let graph = StateGraph::build(&env, 100).unwrap();
+        // All graphs of at most three nodes.
+        assert_eq!(graph.len(), 1 + 1 + 2 + 4);
+        for state in 0..graph.len() {
+            assert!(graph.children(state).all(|child| child == Child::Exit || child > Child::State(state)));
+        }
+        let indices = graph.indices(&env, graph.states());
+        assert_eq!(indices, (0..graph.len()).map(Some).collect::<Vec<_>>());
+        let sampled = graph.terminating_distribution(&env, &UniformPolicy, None).unwrap();
+        assert!((sampled.probs.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        let reward = |states: &GraphStates, _: Option<&tch::Tensor>| -> Result<Vec<f64>> {
+            Ok(states.graphs().iter().map(|graph| graph.n_edges() as f64).collect())
+        };
+        let flows = graph.exact_flows(&env, &UniformPolicy, &reward, None).unwrap();
+        let target = graph.target_distribution(&reward, None).unwrap();
+        assert!((flows.log_z - target.log_z).abs() < 1e-12);
     }
 }

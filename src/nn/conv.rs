@@ -19,6 +19,12 @@ pub enum ConvKind {
     /// GCN-style, but not normalised: dividing by degrees hides them, and without self-loops drops messages between nodes
     /// of in-degree 0.
     Directed,
+    /// Attention along edges, both ways, and to and from a virtual node of each graph that carries the condition; edge classes
+    /// and attributes enter. The design of recursionpharma/gflownet's `GraphTransformer`, pre-norm.
+    Transformer {
+        /// Heads of attention; they divide the embedding among them.
+        heads: i64,
+    },
 }
 
 /// One round of message passing with a residual connection and a layer norm: `LN(h + f(h))`.
@@ -37,23 +43,33 @@ enum Messages {
 }
 
 impl Conv {
-    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, kind: ConvKind, width: i64) -> Self {
-        let messages = match kind {
-            ConvKind::Gin => Messages::Gin {
-                inner: Linear::new(&mut scope.sub("inner"), width, width),
-                eps: scope.constant("eps", &[1], 0.0),
-            },
-            ConvKind::Gine => Messages::Gine {
-                inner: Linear::new(&mut scope.sub("inner"), width, width),
-                eps: scope.constant("eps", &[1], 0.0),
-                edges: EdgeFeatures::new(&mut scope.sub("edges"), schema, width),
-            },
-            ConvKind::Directed => Messages::Directed {
-                own: Linear::new(&mut scope.sub("own"), width, width),
-                incoming: Linear::without_bias(&mut scope.sub("incoming"), width, width),
-                outgoing: Linear::without_bias(&mut scope.sub("outgoing"), width, width),
-            },
+    pub(crate) fn gin(scope: &mut Scope<'_>, _: &GraphSchema, width: i64) -> Self {
+        let messages = Messages::Gin {
+            inner: Linear::new(&mut scope.sub("inner"), width, width),
+            eps: scope.constant("eps", &[1], 0.0),
         };
+        Self::around(messages, scope, width)
+    }
+
+    pub(crate) fn gine(scope: &mut Scope<'_>, schema: &GraphSchema, width: i64) -> Self {
+        let messages = Messages::Gine {
+            inner: Linear::new(&mut scope.sub("inner"), width, width),
+            eps: scope.constant("eps", &[1], 0.0),
+            edges: EdgeFeatures::new(&mut scope.sub("edges"), schema, width),
+        };
+        Self::around(messages, scope, width)
+    }
+
+    pub(crate) fn directed(scope: &mut Scope<'_>, _: &GraphSchema, width: i64) -> Self {
+        let messages = Messages::Directed {
+            own: Linear::new(&mut scope.sub("own"), width, width),
+            incoming: Linear::without_bias(&mut scope.sub("incoming"), width, width),
+            outgoing: Linear::without_bias(&mut scope.sub("outgoing"), width, width),
+        };
+        Self::around(messages, scope, width)
+    }
+
+    fn around(messages: Messages, scope: &mut Scope<'_>, width: i64) -> Self {
         Self {
             messages,
             output: Linear::new(&mut scope.sub("output"), width, width),

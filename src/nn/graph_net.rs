@@ -1,13 +1,12 @@
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
-use super::conv::Conv;
 use super::heads::Heads;
-use super::node_values::{NodeFeatures, NodeValues};
 use super::pairs::pair_features;
-use super::{Activation, ConvKind, Linear, LogZ, Mlp, MlpConfig, Parameters, Scope};
+use super::torso::Torso;
+use super::{Activation, ConvKind, LogZ, Mlp, MlpConfig, Parameters};
 use crate::env::Direction;
-use crate::graph::{GraphBatch, GraphEnv, GraphSchema};
+use crate::graph::{GraphBatch, GraphEnv};
 use crate::policy::{GraphNetwork, GraphOutput, Wants};
 use crate::{Error, Result, Rng};
 
@@ -28,7 +27,7 @@ pub enum BackwardPolicy {
 pub struct GraphNetConfig {
     /// How nodes exchange messages.
     pub conv: ConvKind,
-    /// Rounds of message passing.
+    /// Rounds of message passing; layers of a transformer.
     pub layers: usize,
     /// Width of node embeddings and of the heads' hidden layers.
     pub embedding: i64,
@@ -36,7 +35,8 @@ pub struct GraphNetConfig {
     pub identity: bool,
     /// Lengths of walks counted as pair features beyond the edge back; `None` for no pair features at all.
     pub pair_walks: Option<usize>,
-    /// Whether heads of nodes, edges and pairs see the whole graph, not only the neighbourhood that messages reach.
+    /// Whether heads of nodes, edges and pairs see the whole graph, not only the neighbourhood that messages reach. With
+    /// conditions they always do: that is how a condition reaches them.
     pub global: bool,
     /// What P_B is.
     pub backward: BackwardPolicy,
@@ -46,6 +46,9 @@ pub struct GraphNetConfig {
     pub n_conditions: i64,
     /// Where log Z starts.
     pub initial_log_z: f64,
+    /// Where the bias of the exit action's logit starts. At 0 an untrained policy takes each legal action about equally often,
+    /// so its trajectories are as long as there is much to do; above, they are shorter, and so are the first steps of training.
+    pub initial_exit_bias: f64,
 }
 
 impl Default for GraphNetConfig {
@@ -61,6 +64,23 @@ impl Default for GraphNetConfig {
             flow: false,
             n_conditions: 0,
             initial_log_z: 0.0,
+            initial_exit_bias: 0.0,
+        }
+    }
+}
+
+impl GraphNetConfig {
+    fn check(&self) -> Result<()> {
+        let refuse = |setting, got: i64, expected| Err(Error::Config { setting, got: got.to_string(), expected });
+        match self.conv {
+            _ if self.embedding < 1 => refuse("embedding", self.embedding, "at least 1"),
+            _ if self.n_conditions < 0 => {
+                refuse("n_conditions", self.n_conditions, "0 for none, or the width of the condition vectors")
+            }
+            ConvKind::Transformer { heads } if heads < 1 || self.embedding % heads != 0 => {
+                refuse("heads", heads, "a number of heads that divides the embedding")
+            }
+            _ => Ok(()),
         }
     }
 }
@@ -91,7 +111,7 @@ impl GraphNet {
     /// A network for the graphs and actions of an environment, with weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for an embedding below 1.
+    /// [`Error::Config`] for an embedding below 1, heads of attention that don't share it out, and a negative number of conditions.
     pub fn new<E: GraphEnv>(
         env: &E,
         config: GraphNetConfig,
@@ -99,13 +119,7 @@ impl GraphNet {
         kind: Kind,
         rng: &mut Rng,
     ) -> Result<Self> {
-        if config.embedding < 1 {
-            return Err(Error::Config {
-                setting: "embedding",
-                got: config.embedding.to_string(),
-                expected: "at least 1",
-            });
-        }
+        config.check()?;
         let mut parameters = Parameters::new(device, kind);
         let mut scope = parameters.scope(rng);
         let forward = Torso::new(&mut scope.sub("torso"), env.schema(), &config);
@@ -162,77 +176,4 @@ impl GraphNetwork for GraphNet {
     fn parameters(&self) -> &Parameters {
         &self.parameters
     }
-}
-
-/// Node embeddings `[N, D]` and graph embeddings `[B, 2 D]`.
-#[derive(Debug)]
-pub(crate) struct Embedded {
-    pub(crate) nodes: Tensor,
-    pub(crate) graphs: Tensor,
-}
-
-/// Features, rounds of message passing, and the pooled graph.
-#[derive(Debug)]
-struct Torso {
-    features: NodeFeatures,
-    convs: Vec<Conv>,
-    condition: Option<Linear>,
-    global: Option<Linear>,
-}
-
-impl Torso {
-    fn new(scope: &mut Scope<'_>, schema: &GraphSchema, config: &GraphNetConfig) -> Self {
-        let width = config.embedding;
-        Self {
-            features: NodeFeatures::new(&mut scope.sub("features"), schema, width, config.identity),
-            convs: (0..config.layers)
-                .map(|k| Conv::new(&mut scope.sub(&format!("conv{k}")), schema, config.conv, width))
-                .collect(),
-            condition: (config.n_conditions > 0)
-                .then(|| Linear::new(&mut scope.sub("condition"), config.n_conditions, 2 * width)),
-            global: config.global.then(|| Linear::new(&mut scope.sub("global"), 2 * width, width)),
-        }
-    }
-
-    fn embed(&self, batch: &GraphBatch<'_>) -> Result<Embedded> {
-        let mut values = self.features.forward(batch);
-        for conv in &self.convs {
-            values = conv.forward(batch, &values);
-        }
-        let mut nodes = match values {
-            NodeValues::Dense(nodes) => nodes,
-            table => table.dense(),
-        };
-        let mut graphs = pool(batch, &nodes);
-        match (&self.condition, &batch.conditions) {
-            (Some(layer), Some(conditions)) => graphs = graphs + layer.forward(conditions),
-            (None, None) => {}
-            (layer, _) => {
-                return Err(Error::Missing {
-                    objective: "the graph network",
-                    needs: if layer.is_some() { "condition vectors" } else { "a network built for conditions" },
-                    remedy: "set n_conditions to the width of the condition vectors, and sample with conditions",
-                });
-            }
-        }
-        if let Some(layer) = &self.global {
-            // Every node hears of the whole graph, as from a virtual node.
-            nodes = nodes + layer.forward(&graphs).relu().index_select(0, &batch.node_graph);
-        }
-        Ok(Embedded { nodes, graphs })
-    }
-}
-
-/// Mean and damped sum of node embeddings, `[B, 2 D]`: the mean alone can't count. An empty graph gives zeros.
-fn pool(batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
-    let (b, width) = (batch.len() as i64, nodes.size()[1]);
-    let sum = match batch.same_n_nodes() {
-        Some(n) if n > 0 => nodes.view([b, n as i64, width]).sum_dim_intlist(1, false, nodes.kind()),
-        _ => Tensor::zeros([b, width], (nodes.kind(), nodes.device())).index_add(0, &batch.node_graph, nodes),
-    };
-    let scale = |power: f64| {
-        let scales: Vec<f64> = batch.n_nodes.iter().map(|&n| (n.max(1) as f64).powf(power)).collect();
-        crate::dist::from_host(&scales, nodes.kind(), nodes.device()).unsqueeze(1)
-    };
-    Tensor::cat(&[&sum * scale(-1.0), &sum * scale(-0.5)], 1)
 }

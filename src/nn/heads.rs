@@ -2,8 +2,8 @@
 
 use tch::Tensor;
 
-use super::graph_net::Embedded;
 use super::pairs::PairHead;
+use super::torso::Embedded;
 use super::{Activation, GraphNetConfig, Mlp, MlpConfig, Scope};
 use crate::env::Direction;
 use crate::graph::{ActionSet, Anchor, GraphBatch};
@@ -34,7 +34,13 @@ impl Heads {
             let mut scope = scope.sub(&format!("{}_{}", kind.0, action_type.name()));
             let columns = head.width as i64;
             match head.anchor {
-                Anchor::Graph => AnchorHead::Graph(Mlp::new(&mut scope, 2 * width, columns, &hidden)),
+                Anchor::Graph => {
+                    let mlp = Mlp::new(&mut scope, 2 * width, columns, &hidden);
+                    if action_type.is_exit() {
+                        mlp.fill_output_bias(config.initial_exit_bias);
+                    }
+                    AnchorHead::Graph(mlp)
+                }
                 Anchor::Node => AnchorHead::Node(Mlp::new(&mut scope, width, columns, &hidden)),
                 Anchor::Edge => AnchorHead::Edge(PairHead::new(&mut scope, width, columns, 0)),
                 Anchor::NodePair => AnchorHead::NodePair(PairHead::new(&mut scope, width, columns, n_features)),

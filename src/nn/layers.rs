@@ -164,6 +164,20 @@ impl Mlp {
         Self { hidden, output, activation: config.activation }
     }
 
+    /// Sets every bias of the output layer to `value`: where outputs start, on average.
+    pub fn fill_output_bias(&self, value: f64) {
+        if let Some(bias) = self.output.bias() {
+            tch::no_grad(|| {
+                let _ = bias.shallow_clone().fill_(value);
+            });
+        }
+    }
+
+    /// The kind of its parameters, which its input must have.
+    pub fn kind(&self) -> tch::Kind {
+        self.output.weight.kind()
+    }
+
     /// `[rows, inputs]` to `[rows, outputs]`.
     pub fn forward(&self, x: &Tensor) -> Tensor {
         let mut x = x.shallow_clone();

@@ -1,6 +1,7 @@
 //! Networks: the parameters that are trained, the layers that estimators are built from, and the graph networks.
 
 mod conv;
+mod edge_mlp;
 mod graph_net;
 mod heads;
 mod layers;
@@ -9,8 +10,11 @@ mod node_values;
 mod pairs;
 mod parameters;
 mod scope;
+mod torso;
+mod transformer;
 
 pub use conv::ConvKind;
+pub use edge_mlp::{EdgeMlp, EdgeMlpConfig};
 pub use graph_net::{BackwardPolicy, GraphNet, GraphNetConfig};
 pub use layers::{Activation, Embedding, LayerNorm, Linear, Mlp, MlpConfig};
 pub use log_z::LogZ;

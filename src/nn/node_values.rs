@@ -1,6 +1,6 @@
 //! Node features, kept as a table of distinct rows for as long as they are one.
 
-use tch::Tensor;
+use tch::{Kind, Tensor};
 
 use super::{Linear, Scope};
 use crate::graph::{Csr, GraphBatch, GraphSchema, sum_rows};
@@ -23,6 +23,14 @@ impl NodeValues {
         match self {
             Self::Dense(values) => values.shallow_clone(),
             Self::Table { rows, index } => rows.index_select(0, index),
+        }
+    }
+
+    /// The kind of the values.
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Self::Dense(values) => values.kind(),
+            Self::Table { rows, .. } => rows.kind(),
         }
     }
 

@@ -38,8 +38,8 @@ impl PairHead {
     pub(crate) fn all_pairs(&self, batch: &GraphBatch<'_>, nodes: &Tensor, features: Option<&Tensor>) -> Tensor {
         let (query, key) = (self.query.forward(nodes), self.key.forward(nodes));
         let scores = match batch.same_n_nodes() {
-            Some(n) => self.bilinear(&query, &key, n as i64, batch.directed),
-            None => self.by_size(batch, &query, &key),
+            Some(n) if n > 0 => self.bilinear(&query, &key, n as i64, batch.directed),
+            _ => self.by_size(batch, &query, &key),
         };
         let scores = scores / (self.shape.1 as f64).sqrt() + &self.bias;
         match (&self.features, features) {
@@ -108,8 +108,8 @@ impl PairHead {
         let columns = self.shape.0;
         let (first, second) = pair_ends(batch);
         let halves = weights.chunk(2, 1);
-        let at_pairs =
-            |rows: &Tensor, ends: &Tensor| rows.index_select(0, ends).view([features.size()[0], -1, columns]);
+        let shape = [features.size()[0], features.size()[1], columns];
+        let at_pairs = |rows: &Tensor, ends: &Tensor| rows.index_select(0, ends).view(shape);
         let mut weight = at_pairs(&halves[0], &first) + at_pairs(&halves[1], &second);
         if !batch.directed {
             weight = weight + at_pairs(&halves[0], &second) + at_pairs(&halves[1], &first);

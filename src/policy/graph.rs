@@ -35,6 +35,20 @@ pub trait GraphNetwork {
     fn parameters(&self) -> &Parameters;
 }
 
+impl<N: GraphNetwork> GraphNetwork for &N {
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput> {
+        (**self).forward(batch, wants)
+    }
+
+    fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
+        (**self).log_z(conditions, n)
+    }
+
+    fn parameters(&self) -> &Parameters {
+        (**self).parameters()
+    }
+}
+
 /// The policy of a network over graphs: encodes the states once, and makes one softmax per graph of its blocks.
 #[derive(Debug)]
 pub struct GraphPolicy<N>(pub N);

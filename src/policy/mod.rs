@@ -3,8 +3,9 @@
 mod dense;
 mod graph;
 mod uniform;
+mod vectors;
 
-pub use dense::{DenseFeatures, MlpPolicy, MlpPolicyConfig};
+pub use dense::{Features, MlpPolicy, MlpPolicyConfig, StateFeatures};
 pub use graph::{GraphNetwork, GraphOutput, GraphPolicy};
 pub use uniform::UniformPolicy;
 

@@ -267,13 +267,13 @@ fn check_forward<E: EnumerableEnv>(env: &E, states: &E::States, forward: &Expans
 fn check_backward<E: EnumerableEnv>(env: &E, states: &E::States, backward: &Expansion<E>) -> Result<()> {
     let keys = env.keys(states);
     let is_initial = env.is_initial(&backward.after);
-    for k in 0..backward.rows.len() {
+    for (k, &is_initial) in is_initial.iter().enumerate() {
         let fail = |check| Err(backward.broken(env, states, k, check));
         let redo = backward.step.reverse.0[k];
         if backward.masks_after.row(k).get(redo as usize) != Some(&true) || is_exit(&backward.masks_after, k, redo) {
             return fail("the reverse of a legal backward move is a legal forward move of the parent");
         }
-        if backward.step.done[k] != is_initial[k] {
+        if backward.step.done[k] != is_initial {
             return fail("a backward step is done at the initial state and nowhere else");
         }
     }

@@ -86,6 +86,21 @@ impl Checkpoint {
         &self.manifest
     }
 
+    /// What the run that saved it said of itself ([`Trainer::described_by`](super::Trainer::described_by)).
+    ///
+    /// # Errors
+    /// [`crate::Error::File`] for a checkpoint without a description, or with one of another form.
+    pub fn description<T: serde::de::DeserializeOwned>(&self) -> Result<T> {
+        let description = self.manifest.state.get("description").cloned().unwrap_or_default();
+        serde_json::from_value(description).map_err(|e| {
+            file_error(
+                &self.path,
+                format!("it doesn't say what it is a checkpoint of in the form that is asked for ({e})"),
+                "use a checkpoint that was saved by a run that describes itself so (`Trainer::described_by`)",
+            )
+        })
+    }
+
     /// The tensors of a section, on the host; empty if there is none of that name.
     pub fn section(&self, section: &str) -> Vec<(String, Tensor)> {
         let inside = |name: &str| Some(name.strip_prefix(section)?.strip_prefix('/')?.to_owned());

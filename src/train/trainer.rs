@@ -139,6 +139,7 @@ pub struct Trainer<E: Env, P> {
     replay: Option<ReplayBuffer<E>>,
     rng: Rng,
     step: usize,
+    description: serde_json::Value,
 }
 
 /// What a checkpoint keeps of a trainer besides tensors.
@@ -146,6 +147,8 @@ pub struct Trainer<E: Env, P> {
 struct State {
     rng: Rng,
     replay: bool,
+    #[serde(default)]
+    description: serde_json::Value,
 }
 
 impl<E: Env, P> std::fmt::Debug for Trainer<E, P> {
@@ -186,7 +189,8 @@ impl<E: DiscreteEnv<Actions = Slots>, P: Policy<E>> Trainer<E, P> {
     ) -> Result<Self> {
         config.check()?;
         let adam = policy.parameters().map(|parameters| Adam::new(parameters, config.adam)).transpose()?;
-        Ok(Self { env, reward, policy, objective, config, adam, replay: None, rng, step: 0 })
+        let description = serde_json::Value::Null;
+        Ok(Self { env, reward, policy, objective, config, adam, replay: None, rng, step: 0, description })
     }
 
     /// Learns from a replay buffer, too.
@@ -194,6 +198,18 @@ impl<E: DiscreteEnv<Actions = Slots>, P: Policy<E>> Trainer<E, P> {
     pub fn with_replay(mut self, replay: ReplayBuffer<E>) -> Self {
         self.replay = Some(replay);
         self
+    }
+
+    /// Says in every checkpoint what this run is: the environment's and the network's settings, whatever a program needs that
+    /// finds the checkpoint and nothing else ([`Checkpoint::description`]).
+    ///
+    /// A run only resumes from a checkpoint with an equal description.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] for what can't be written as JSON.
+    pub fn described_by(mut self, description: &impl Serialize) -> Result<Self> {
+        self.description = to_json(description)?;
+        Ok(self)
     }
 
     /// The environment.
@@ -348,11 +364,8 @@ impl<E: DiscreteEnv<Actions = Slots>, P: Policy<E>> Trainer<E, P> {
         let (Some(parameters), Some(adam)) = (self.policy.parameters(), &self.adam) else {
             return Err(no_parameters());
         };
-        let state = State { rng: self.rng.clone(), replay: self.replay.is_some() };
-        let state = serde_json::to_value(state).map_err(|error| Error::Contract {
-            check: "a trainer's state can be written as JSON",
-            detail: error.to_string(),
-        })?;
+        let description = self.description.clone();
+        let state = to_json(&State { rng: self.rng.clone(), replay: self.replay.is_some(), description })?;
         let mut checkpoint = Checkpoint::new(parameters, self.step as u64, state)?.with("adam", adam.state()?);
         if let Some(replay) = &self.replay {
             checkpoint = checkpoint.with("replay", replay.state());
@@ -379,6 +392,10 @@ impl<E: DiscreteEnv<Actions = Slots>, P: Policy<E>> Trainer<E, P> {
         };
         let state: State = serde_json::from_value(checkpoint.manifest().state.clone())
             .map_err(|error| other(format!("its state isn't a trainer's ({error})")))?;
+        if state.description != self.description {
+            let (theirs, ours) = (state.description, &self.description);
+            return Err(other(format!("the checkpoint of another run: {theirs}, this one is {ours}")));
+        }
         checkpoint.fitting(parameters)?;
         let replay = match &self.replay {
             Some(buffer) if state.replay => {
@@ -399,6 +416,13 @@ impl<E: DiscreteEnv<Actions = Slots>, P: Policy<E>> Trainer<E, P> {
         self.step = checkpoint.manifest().step as usize;
         Ok(())
     }
+}
+
+fn to_json(value: &impl Serialize) -> Result<serde_json::Value> {
+    serde_json::to_value(value).map_err(|error| Error::Contract {
+        check: "what a checkpoint keeps can be written as JSON",
+        detail: error.to_string(),
+    })
 }
 
 fn no_parameters() -> Error {

@@ -86,7 +86,7 @@ fn even(graph: &GraphState) -> f64 {
     let is_even = |a: &usize| {
         let other = if first >> a & 1 == 1 { !first } else { first };
         let differing = (neighbours(graph, *a) & other).count_ones();
-        differing > 0 && differing % 2 == 0
+        differing > 0 && differing.is_multiple_of(2)
     };
     let e = (0..n).filter(is_even).count();
     10.0 / 7.0 * (e as f64 - n as f64)

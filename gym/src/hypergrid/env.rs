@@ -200,6 +200,19 @@ impl EnumerableEnv for HyperGrid {
         let index = |row: &[u16]| row.iter().fold(0, |key, &x| key * u64::from(self.height) + u64::from(x));
         states.rows().map(index).collect()
     }
+
+    fn child_keys(&self, states: &GridStates, rows: &[usize], slots: &Slots) -> Result<Vec<u64>> {
+        let keys = self.keys(states);
+        let mut stride = vec![1u64; self.ndim];
+        for d in (1..self.ndim).rev() {
+            stride[d - 1] = stride[d] * u64::from(self.height);
+        }
+        let child = |(&row, &slot): (&usize, &u32)| match stride.get(slot as usize) {
+            Some(stride) if states.row(row)[slot as usize] < self.top() => Ok(keys[row] + stride),
+            _ => Err(self.illegal(row, Direction::Forward, states, slot)),
+        };
+        rows.iter().zip(&slots.0).map(child).collect()
+    }
 }
 
 #[cfg(test)]

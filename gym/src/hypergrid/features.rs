@@ -1,14 +1,16 @@
-use gfn::policy::DenseFeatures;
+use gfn::policy::{Features, StateFeatures};
 
 use super::{GridStates, HyperGrid};
 
-/// A point as one block of `height` numbers per coordinate, 1 at the coordinate's value and 0 elsewhere.
+/// A point as one block of `height` numbers per coordinate, 1 at the coordinate's value and 0 elsewhere; given as the columns
+/// that are 1.
 ///
 /// ```
-/// use gfn::policy::DenseFeatures;
+/// use gfn::policy::{Features, StateFeatures};
 /// use gfn_gym::hypergrid::{GridStates, HyperGrid, OneHot};
 /// let features = OneHot::new(&HyperGrid::new(2, 3)?);
-/// assert_eq!(features.encode(&GridStates::from_rows([[0, 2]])), [1.0, 0.0, 0.0, 0.0, 0.0, 1.0]);
+/// assert_eq!(features.width(), 6);
+/// assert_eq!(features.encode(&GridStates::from_rows([[0, 2]])), Features::Active(vec![0, 3 + 2]));
 /// # Ok::<(), gfn::Error>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -25,16 +27,16 @@ impl OneHot {
     }
 }
 
-impl DenseFeatures<GridStates> for OneHot {
+impl StateFeatures<GridStates> for OneHot {
     fn width(&self) -> usize {
         self.ndim * self.height
     }
-    fn encode(&self, states: &GridStates) -> Vec<f32> {
-        let mut out = vec![0.0; states.coordinates().len() * self.height];
-        for (block, &x) in out.chunks_exact_mut(self.height).zip(states.coordinates()) {
-            block[usize::from(x)] = 1.0;
+    fn encode(&self, states: &GridStates) -> Features {
+        let mut columns = Vec::with_capacity(states.coordinates().len());
+        for row in states.rows() {
+            columns.extend(row.iter().enumerate().map(|(d, &x)| (d * self.height) as i64 + i64::from(x)));
         }
-        out
+        Features::Active(columns)
     }
 }
 
@@ -53,13 +55,13 @@ impl Coordinates {
     }
 }
 
-impl DenseFeatures<GridStates> for Coordinates {
+impl StateFeatures<GridStates> for Coordinates {
     fn width(&self) -> usize {
         self.ndim
     }
-    fn encode(&self, states: &GridStates) -> Vec<f32> {
+    fn encode(&self, states: &GridStates) -> Features {
         let scale = 2.0 / (self.height - 1) as f32;
-        states.coordinates().iter().map(|&x| f32::from(x) * scale - 1.0).collect()
+        Features::Dense(states.coordinates().iter().map(|&x| f32::from(x) * scale - 1.0).collect())
     }
 }
 
@@ -71,6 +73,6 @@ mod tests {
     fn coordinates_span_minus_one_to_one() {
         let grid = HyperGrid::new(3, 5).unwrap();
         let encoded = Coordinates::new(&grid).encode(&GridStates::from_rows([[0, 2, 4]]));
-        assert_eq!(encoded, [-1.0, 0.0, 1.0]);
+        assert_eq!(encoded, Features::Dense(vec![-1.0, 0.0, 1.0]));
     }
 }

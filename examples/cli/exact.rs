@@ -1,0 +1,88 @@
+//! The exact distribution of a policy beside its target, where all states can be listed.
+
+use gfn::dist::GraphActionCategorical;
+use gfn::env::{EnumerableEnv, Reward};
+use gfn::graph::GraphEnv;
+use gfn::metrics::{Distances, StateGraph, Target};
+use gfn::policy::Policy;
+use gfn::report::{GraphSheet, Panel};
+use gfn::train::Trainer;
+use gfn::{Error, Result};
+
+use super::{Common, Distance};
+
+/// States up to which the curves over training show the exact distance, too.
+const LOOK_LIMIT: usize = 1 << 12;
+/// Dots of the panel of learned against target probabilities.
+const DOTS: usize = 4_000;
+
+/// All states of an environment, and what a reward asks of them.
+pub struct Exact<E: EnumerableEnv> {
+    pub graph: StateGraph<E>,
+    pub target: Target,
+}
+
+impl<E: EnumerableEnv> Exact<E> {
+    /// Lists the states; `None` where there are more than `limit`.
+    pub fn up_to<R: Reward<E::States>>(limit: usize, env: &E, reward: &R) -> Result<Option<Self>> {
+        let graph = match StateGraph::build(env, limit) {
+            Err(Error::TooManyStates { .. }) => return Ok(None),
+            graph => graph?,
+        };
+        let target = graph.target_distribution(reward, None)?;
+        Ok(Some(Self { graph, target }))
+    }
+
+    /// What the policy samples, and how far that is from the target.
+    pub fn learned<P>(&self, env: &E, policy: &P) -> Result<(Distance, Vec<f64>)>
+    where
+        P: Policy<E, Dist = GraphActionCategorical>,
+    {
+        let probs = self.graph.terminating_distribution(env, policy, None)?.probs;
+        let d = Distances::between(&probs, &self.target.probs)?;
+        Ok((Distance { l1: Some(d.l1), tv: Some(d.tv), jsd: Some(d.jsd), exact: true }, probs))
+    }
+
+    /// The exact JSD during training, where that is cheap.
+    pub fn look<P>(exact: Option<&Self>, trainer: &Trainer<E, P>) -> Result<Option<f64>>
+    where
+        E: gfn::env::DiscreteEnv<Actions = gfn::env::Slots>,
+        P: Policy<E, Dist = GraphActionCategorical>,
+    {
+        match exact.filter(|exact| exact.graph.len() <= LOOK_LIMIT) {
+            Some(exact) => Ok(exact.learned(trainer.env(), trainer.policy())?.0.jsd),
+            None => Ok(None),
+        }
+    }
+
+    /// A dot per object, evenly chosen where there are many.
+    pub fn panel(&self, name: &str, probs: &[f64]) -> Panel {
+        let ends = self.graph.ends();
+        let dots = ends.iter().step_by(ends.len().div_ceil(DOTS).max(1));
+        Panel::learned_against_target(name, dots.map(|&state| (self.target.probs[state], probs[state])))
+    }
+}
+
+impl<E: GraphEnv> Exact<E> {
+    /// Draws the most probable graphs with their probability and reward.
+    pub fn draw(&self, common: &Common, mut sheet: GraphSheet, probs: &[f64], shown: usize) -> Result<()> {
+        let mut order = self.graph.ends();
+        order.sort_by(|&a, &b| probs[b].total_cmp(&probs[a]));
+        for &state in order.iter().take(shown) {
+            let (p, t, log_r) = (probs[state], self.target.probs[state], self.target.log_rewards[state]);
+            let caption = [format!("p = {p:.4} (target {t:.4})"), format!("log R = {log_r:.2}")];
+            sheet = sheet.cell(self.graph.states().graphs()[state].clone(), caption);
+        }
+        draw_sheet(common, &sheet)
+    }
+}
+
+/// Writes a sheet of graphs as SVG and PNG, if pictures are wanted.
+pub fn draw_sheet(common: &Common, sheet: &GraphSheet) -> Result<()> {
+    for extension in ["svg", "png"] {
+        if let Some(path) = common.picture(&format!("graphs.{extension}"))? {
+            sheet.write(path)?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,162 @@
+//! Every environment keeps its contract, and has as many states and as large a Z as it claims.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+
+use gfn::env::{EnumerableEnv, Reward};
+use gfn::graph::{Edge, GraphKind, GraphState, Semantics};
+use gfn::metrics::{Distances, ExactPolicy, StateGraph};
+use gfn::policy::UniformPolicy;
+use gfn::testing::{check_env, check_graph_env};
+use gfn::{Result, Rng};
+use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
+use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig, Growth, PerGraph};
+use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
+use gfn_gym::ring::{Ring, RingReward};
+use gfn_gym::triangle::{Triangle, TriangleReward};
+
+/// The number of states, the number of moves, and log Z by enumeration; a policy made of the exact flows samples the target.
+fn enumerate<E: EnumerableEnv>(env: &E, reward: &impl Reward<E::States>) -> Result<(usize, usize, f64)> {
+    let graph = StateGraph::build(env, 1 << 17)?;
+    let target = graph.target_distribution(reward, None)?;
+    let exact = ExactPolicy::new(&graph, env, UniformPolicy, reward)?;
+    let sampled = graph.terminating_distribution(env, &exact, None)?;
+    let distances = Distances::between(&sampled.probs, &target.probs)?;
+    assert!(distances.l1 < 1e-9, "{distances:?}");
+    Ok((graph.len(), graph.n_moves(), target.log_z))
+}
+
+#[test]
+fn rings() {
+    for (n, kind) in
+        [(3, GraphKind::Directed), (4, GraphKind::Directed), (4, GraphKind::Undirected), (5, GraphKind::Undirected)]
+    {
+        let env = Ring::new(n, kind).unwrap();
+        check_graph_env(&env, 30, &mut Rng::seeded(1)).unwrap();
+        let reward = RingReward::default();
+        let (states, _, log_z) = enumerate(&env, &reward).unwrap();
+        assert_eq!(states as f64, env.n_states());
+        assert!((log_z - reward.log_z(&env)).abs() < 1e-9, "{n} {kind:?}: {log_z}");
+    }
+}
+
+#[test]
+fn triangles() {
+    for kind in [GraphKind::Directed, GraphKind::Undirected] {
+        for classes in [1, 2, 5] {
+            let env = Triangle::new(kind, classes).unwrap();
+            check_graph_env(&env, 30, &mut Rng::seeded(2)).unwrap();
+            let reward = TriangleReward::default();
+            let (states, _, log_z) = enumerate(&env, &reward).unwrap();
+            assert_eq!(states as f64, env.n_states());
+            assert!((log_z - reward.log_z(&env)).abs() < 1e-9, "{classes} {kind:?}: {log_z}");
+        }
+    }
+}
+
+/// States and labelled moves as derived by hand and by an independent script (Burnside; breadth-first search).
+#[test]
+fn colored_graphs() {
+    for (max_nodes, states, moves) in [(1, 3, 2), (2, 6, 6), (3, 16, 24), (4, 66, 183), (5, 420, 2015)] {
+        let env = ColoredGraphs::new(max_nodes).unwrap();
+        check_graph_env(&env, 20, &mut Rng::seeded(3)).unwrap();
+        for reward in [ColoredGraphReward::Count, ColoredGraphReward::Even, ColoredGraphReward::Clique] {
+            let (n_states, n_moves, _) = enumerate(&env, &reward).unwrap();
+            let graph = StateGraph::build(&env, 1000).unwrap();
+            // Every state but the empty one has an exit, which counts as a move.
+            let exits = graph.ends().len();
+            assert_eq!((n_states, n_moves - exits, exits), (states, moves, states - 1), "N = {max_nodes}");
+            assert_eq!(env.n_states(), Some(n_states as u64));
+        }
+    }
+    let with_exit = ColoredGraphs::new(3).unwrap().with_empty_exit(true);
+    check_graph_env(&with_exit, 20, &mut Rng::seeded(3)).unwrap();
+}
+
+/// Terminal probabilities of a uniform policy for N = 3 as hand-derived: all 16 states.
+#[test]
+fn a_uniform_policy_on_colored_graphs() {
+    let env = ColoredGraphs::new(3).unwrap().with_empty_exit(true);
+    let graph = StateGraph::build(&env, 100).unwrap();
+    let mut probs = graph.terminating_distribution(&env, &UniformPolicy, None).unwrap().probs;
+    probs.sort_by(f64::total_cmp);
+    // 1/3 for the empty graph, 1/9 for one node, 2/45 or 1/45 for the rest, 1/15 for two-coloured triangles.
+    let mut expected = vec![1.0 / 3.0, 1.0 / 9.0, 1.0 / 9.0, 1.0 / 15.0, 1.0 / 15.0];
+    expected.extend([2.0 / 45.0; 3]);
+    expected.extend([1.0 / 45.0; 8]);
+    expected.sort_by(f64::total_cmp);
+    assert_eq!(probs.len(), 16);
+    assert!(probs.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-12), "{probs:?}");
+}
+
+#[test]
+fn hyper_grids() {
+    for (ndim, height) in [(1, 2), (2, 8), (3, 5), (4, 4)] {
+        let env = HyperGrid::new(ndim, height).unwrap();
+        check_env(&env, 50, &mut Rng::seeded(4)).unwrap();
+        let reward = OriginalReward::standard(&env).unwrap();
+        let (states, _, log_z) = enumerate(&env, &reward).unwrap();
+        assert_eq!(states as u64, env.n_states());
+        assert!((log_z - reward.log_z()).abs() < 1e-12);
+    }
+}
+
+/// Numbers of graphs of at most 3 (attached: 4) unlabelled or labelled nodes, from the literature.
+#[test]
+fn graph_building_reaches_every_graph_within_its_limits() {
+    let free = |kind, semantics| GraphBuildingConfig { semantics, ..GraphBuildingConfig::new(kind, 3) };
+    let attached = |kind| GraphBuildingConfig { growth: Growth::Attached, ..GraphBuildingConfig::new(kind, 4) };
+    let (directed, undirected) = (GraphKind::Directed, GraphKind::Undirected);
+    let cases = [
+        (free(undirected, Semantics::Labelled), 1 + 1 + 2 + 8),
+        (free(undirected, Semantics::UpToIsomorphism), 1 + 1 + 2 + 4),
+        (free(directed, Semantics::Labelled), 1 + 1 + 4 + 64),
+        (free(directed, Semantics::UpToIsomorphism), 1 + 1 + 3 + 16),
+        (attached(undirected), 1 + 1 + 1 + 2 + 6),
+        // Node 1 joins node 0; node 2 joins one of them, or both.
+        (GraphBuildingConfig { max_nodes: 3, semantics: Semantics::Labelled, ..attached(undirected) }, 1 + 1 + 1 + 3),
+        // At most two edges: no triangle.
+        (GraphBuildingConfig { max_edges: Some(2), ..free(undirected, Semantics::UpToIsomorphism) }, 1 + 1 + 2 + 3),
+        (GraphBuildingConfig { node_classes: 2, max_nodes: 2, ..free(undirected, Semantics::Labelled) }, 1 + 2 + 4 * 2),
+        (GraphBuildingConfig { edge_classes: 2, max_nodes: 2, ..free(undirected, Semantics::Labelled) }, 1 + 1 + 3),
+        (
+            GraphBuildingConfig {
+                node_attributes: vec![1, 2],
+                edge_attributes: vec![2],
+                max_nodes: 2,
+                ..free(undirected, Semantics::Labelled)
+            },
+            // 6 settings of a node's two attributes; no edge, or one with 3 settings.
+            1 + 6 + 36 * (1 + 3),
+        ),
+    ];
+    let reward = PerGraph(|graph: &GraphState| graph.n_edges() as f64 - graph.n_nodes() as f64);
+    for (config, states) in cases {
+        let env = GraphBuilding::new(config).unwrap();
+        check_graph_env(&env, 30, &mut Rng::seeded(5)).unwrap();
+        assert_eq!(enumerate(&env, &reward).unwrap().0, states, "{:?}", env.config());
+    }
+}
+
+#[test]
+fn graph_building_keeps_its_contract_from_any_start() {
+    let reward = PerGraph(|graph: &GraphState| 0.5 * graph.n_edges() as f64);
+    for kind in [GraphKind::Directed, GraphKind::Undirected] {
+        let mut start = GraphState::with_nodes(kind, 3);
+        start.add_edge(0, 1, Edge::default()).unwrap();
+        for growth in [Growth::Free, Growth::Attached] {
+            for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
+                let max_edges = Some(if kind == GraphKind::Directed { 3 } else { 6 });
+                let initial = Some(start.clone());
+                let base = GraphBuildingConfig::new(kind, 4);
+                let config = GraphBuildingConfig { growth, semantics, max_edges, initial, ..base.clone() };
+                let env = GraphBuilding::new(config).unwrap();
+                check_graph_env(&env, 20, &mut Rng::seeded(6)).unwrap();
+                enumerate(&env, &reward).unwrap();
+                let config = GraphBuildingConfig { max_nodes: 3, growth, semantics, node_classes: 2, ..base };
+                let env = GraphBuilding::new(config).unwrap();
+                check_graph_env(&env, 20, &mut Rng::seeded(7)).unwrap();
+                enumerate(&env, &reward).unwrap();
+            }
+        }
+    }
+}

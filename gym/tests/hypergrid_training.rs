@@ -1,0 +1,126 @@
+//! The MLP policy learns the hyper-grid: the distance is exact, so nothing is left to sampling noise.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+
+use gfn::Rng;
+use gfn::env::{Direction, DiscreteEnv, Env};
+use gfn::graph::GraphKind;
+use gfn::metrics::{Distances, StateGraph};
+use gfn::nn::{BackwardPolicy, MlpConfig};
+use gfn::objective::{DetailedBalance, Objective, TrajectoryBalance};
+use gfn::policy::{MlpPolicy, MlpPolicyConfig, Policy, StateFeatures, Wants};
+use gfn::train::{AdamConfig, Trainer, TrainerConfig};
+use gfn_gym::hypergrid::{Coordinates, GridStates, HyperGrid, OneHot, OriginalReward};
+use tch::{Device, Kind, Tensor};
+
+fn policy<F: StateFeatures<GridStates>>(env: &HyperGrid, features: F, config: MlpPolicyConfig) -> MlpPolicy<F> {
+    MlpPolicy::new(env, features, config, Device::Cpu, Kind::Float, &mut Rng::seeded(1)).unwrap()
+}
+
+/// Trains on a grid of 8 x 8, 16 trajectories a step, and gives the exact L1 distance and the error of log Z.
+fn train(objective: impl Objective + 'static, config: MlpPolicyConfig, steps: usize) -> (f64, f64) {
+    let env = HyperGrid::new(2, 8).unwrap();
+    let reward = OriginalReward::standard(&env).unwrap();
+    let policy = policy(&env, OneHot::new(&env), config);
+    let lr = gfn::dist::Schedule::Linear { from: 1.0, to: 0.02, steps };
+    let config = TrainerConfig {
+        batch: 16,
+        adam: AdamConfig { lr: 1e-3, log_z_lr: 1e-1, ..AdamConfig::default() },
+        lr_scale: lr,
+        ..TrainerConfig::default()
+    };
+    let mut trainer = Trainer::new(env, reward.clone(), policy, objective, config, Rng::seeded(2)).unwrap();
+    for _ in 0..steps {
+        trainer.step().unwrap();
+    }
+    let graph = StateGraph::build(&env, 100).unwrap();
+    let sampled = graph.terminating_distribution(&env, trainer.policy(), None).unwrap();
+    let target = graph.target_distribution(&reward, None).unwrap();
+    let log_z = Policy::<HyperGrid>::log_z(trainer.policy(), None, 1).unwrap().double_value(&[0]);
+    (Distances::between(&sampled.probs, &target.probs).unwrap().l1, (log_z - reward.log_z()).abs())
+}
+
+/// 32,000 trajectories.
+#[test]
+fn trajectory_balance_reaches_the_target() {
+    let (l1, log_z_error) = train(TrajectoryBalance, MlpPolicyConfig::default(), 2000);
+    assert!(l1 <= 0.02 && log_z_error <= 0.02, "L1 {l1}, log Z off by {log_z_error}");
+}
+
+#[test]
+fn detailed_balance_reaches_the_target() {
+    let config = MlpPolicyConfig { flow: true, ..MlpPolicyConfig::default() };
+    let (l1, _) = train(DetailedBalance, config, 2000);
+    assert!(l1 <= 0.02, "L1 {l1}");
+}
+
+/// Whatever the make of the network: distributions over the legal actions, alike alone and in a batch.
+#[test]
+fn a_state_is_judged_on_its_own() {
+    let env = HyperGrid::new(3, 6).unwrap();
+    let states = env.states_of([0, 7, 215, 100]).unwrap();
+    let conditions = Tensor::from_slice(&[0.1f32, 0.7, -2.0, 1.0, 0.0, 0.3, 5.0, -1.0]).view([4, 2]);
+    for backward in [BackwardPolicy::Uniform, BackwardPolicy::SharedTorso, BackwardPolicy::Separate] {
+        for n_conditions in [0, 2] {
+            let mlp = MlpConfig { hidden: vec![32], layer_norm: true, ..MlpConfig::default() };
+            let config = MlpPolicyConfig { mlp, backward, flow: true, n_conditions, initial_log_z: 1.0 };
+            let policy = policy(&env, Coordinates::new(&env), config);
+            let conditions = (n_conditions > 0).then(|| conditions.shallow_clone());
+            let wants = Wants { pf: true, pb: true, log_flow: true };
+            let all = policy.evaluate(&env, &states, conditions.as_ref(), wants).unwrap();
+            assert_eq!(all.pf.as_ref().unwrap().masks(), &env.masks(Direction::Forward, &states));
+            let flows = all.log_flow.unwrap();
+            assert_eq!(flows.size(), [4]);
+            assert!(Policy::<HyperGrid>::log_z(&policy, conditions.as_ref(), 4).unwrap().size() == [4]);
+            let (pf, pb) = (all.pf.unwrap(), all.pb.unwrap());
+            for (row, key) in [0, 7, 215, 100].into_iter().enumerate() {
+                let alone = env.states_of([key]).unwrap();
+                let condition = conditions.as_ref().map(|c| c.narrow(0, row as i64, 1));
+                let one = policy.evaluate(&env, &alone, condition.as_ref(), wants).unwrap();
+                for (batch, single) in [(&pf, one.pf.unwrap()), (&pb, one.pb.unwrap())] {
+                    let range = batch.legal_offsets()[row]..batch.legal_offsets()[row + 1];
+                    let (a, b) = (&batch.host_log_probs().unwrap()[range], single.host_log_probs().unwrap());
+                    assert!(a.len() == b.len() && a.iter().zip(b).all(|(x, y)| (x - y).abs() < 1e-5));
+                    let total: f64 = a.iter().map(|x| x.exp()).sum();
+                    assert!(a.is_empty() || (total - 1.0).abs() < 1e-5);
+                }
+                let flow = one.log_flow.unwrap().double_value(&[0]);
+                assert!((flow - flows.double_value(&[row as i64])).abs() < 1e-5);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let grid = HyperGrid::new(2, 4).unwrap();
+    let config = MlpPolicyConfig { n_conditions: 2, ..MlpPolicyConfig::default() };
+    let conditional = policy(&grid, OneHot::new(&grid), config.clone());
+    let states = grid.initial(3);
+    let wrong = Tensor::zeros([3, 1], (Kind::Float, Device::Cpu));
+    for given in [None, Some(&wrong)] {
+        let error = conditional.evaluate(&grid, &states, given, Wants::PF).unwrap_err().to_string();
+        assert!(error.contains("expected [3, 2]"), "{error}");
+    }
+    let new = |config| MlpPolicy::new(&grid, OneHot::new(&grid), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0));
+    let negative = MlpPolicyConfig { n_conditions: -1, ..config.clone() };
+    assert!(new(negative).unwrap_err().to_string().starts_with("n_conditions is -1"));
+    let empty = MlpPolicyConfig { mlp: MlpConfig { hidden: vec![0], ..MlpConfig::default() }, ..config };
+    assert!(new(empty).unwrap_err().to_string().contains("sizes of at least 1"));
+
+    // A graph environment owes several blocks of logits, which a vector can't give.
+    #[derive(Debug)]
+    struct Anything;
+    impl StateFeatures<gfn::graph::GraphStates> for Anything {
+        fn width(&self) -> usize {
+            1
+        }
+        fn encode(&self, _: &gfn::graph::GraphStates) -> gfn::policy::Features {
+            gfn::policy::Features::Dense(vec![0.0])
+        }
+    }
+    let ring = gfn_gym::ring::Ring::new(3, GraphKind::Directed).unwrap();
+    let config = MlpPolicyConfig::default();
+    let error = MlpPolicy::new(&ring, Anything, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap_err();
+    assert!(error.to_string().contains("use a `GraphPolicy`"), "{error}");
+}

@@ -1,0 +1,140 @@
+//! From a batch of graphs to embeddings of nodes and graphs.
+
+use tch::{Kind, Tensor};
+
+use super::conv::Conv;
+use super::node_values::NodeFeatures;
+use super::transformer::Transformer;
+use super::{ConvKind, GraphNetConfig, Linear, Scope};
+use crate::graph::{GraphBatch, GraphSchema};
+use crate::{Error, Result};
+
+/// Node embeddings `[N, D]` and graph embeddings `[B, 2 D]`.
+#[derive(Debug)]
+pub(crate) struct Embedded {
+    pub(crate) nodes: Tensor,
+    pub(crate) graphs: Tensor,
+}
+
+/// Features, rounds of message passing, and the pooled graph.
+#[derive(Debug)]
+pub(crate) struct Torso {
+    features: NodeFeatures,
+    body: Body,
+    condition: Option<Linear>,
+    global: Option<Linear>,
+    n_conditions: i64,
+}
+
+#[derive(Debug)]
+enum Body {
+    Convs(Vec<Conv>),
+    Transformer(Transformer),
+}
+
+impl Torso {
+    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, config: &GraphNetConfig) -> Self {
+        let width = config.embedding;
+        let features = NodeFeatures::new(&mut scope.sub("features"), schema, width, config.identity);
+        let convs = |scope: &mut Scope<'_>, new: fn(&mut Scope<'_>, &GraphSchema, i64) -> Conv| {
+            Body::Convs((0..config.layers).map(|k| new(&mut scope.sub(&format!("conv{k}")), schema, width)).collect())
+        };
+        let body = match config.conv {
+            ConvKind::Gin => convs(scope, Conv::gin),
+            ConvKind::Gine => convs(scope, Conv::gine),
+            ConvKind::Directed => convs(scope, Conv::directed),
+            ConvKind::Transformer { heads } => {
+                let mut scope = scope.sub("transformer");
+                Body::Transformer(Transformer::new(&mut scope, schema, config.layers, width, heads))
+            }
+        };
+        let condition_width = match body {
+            Body::Convs(_) => 2 * width,
+            Body::Transformer(_) => width,
+        };
+        Self {
+            features,
+            body,
+            condition: (config.n_conditions > 0)
+                .then(|| Linear::new(&mut scope.sub("condition"), config.n_conditions, condition_width)),
+            // A condition reaches nodes by way of their graph.
+            global: (config.global || config.n_conditions > 0)
+                .then(|| Linear::new(&mut scope.sub("global"), 2 * width, width)),
+            n_conditions: config.n_conditions,
+        }
+    }
+
+    pub(crate) fn embed(&self, batch: &GraphBatch<'_>) -> Result<Embedded> {
+        let features = self.features.forward(batch);
+        let kind = features.kind();
+        let conditions = checked_conditions(batch, self.n_conditions, kind)?;
+        let condition = self.condition.as_ref().zip(conditions).map(|(layer, c)| layer.forward(&c));
+        let (mut nodes, graphs) = match &self.body {
+            Body::Convs(convs) => {
+                let nodes = convs.iter().fold(features, |values, conv| conv.forward(batch, &values)).dense();
+                let graphs = pool(batch, &nodes);
+                let graphs = match condition {
+                    Some(condition) => graphs + condition,
+                    None => graphs,
+                };
+                (nodes, graphs)
+            }
+            Body::Transformer(transformer) => {
+                let (nodes, of_virtual) = transformer.forward(batch, &features.dense(), condition.as_ref());
+                let mean = sums(batch, &nodes) * scales(batch, -1.0, kind);
+                (nodes, Tensor::cat(&[mean, of_virtual], 1))
+            }
+        };
+        if let Some(layer) = &self.global {
+            // Every node hears of the whole graph, as from a virtual node.
+            nodes = nodes + layer.forward(&graphs).relu().index_select(0, &batch.node_graph);
+        }
+        Ok(Embedded { nodes, graphs })
+    }
+}
+
+/// The conditions that a network for `n_conditions` numbers per graph needs, `[B, n_conditions]`; none if it needs none.
+pub(super) fn checked_conditions(batch: &GraphBatch<'_>, n_conditions: i64, kind: Kind) -> Result<Option<Tensor>> {
+    match (&batch.conditions, n_conditions) {
+        (None, 0) => Ok(None),
+        (Some(conditions), n) if n > 0 => {
+            let expected = vec![batch.len() as i64, n];
+            match conditions.size() == expected {
+                true => Ok(Some(conditions.to_kind(kind))),
+                false => Err(Error::Shape {
+                    what: "the tensor of conditions".into(),
+                    expected,
+                    got: conditions.size(),
+                    remedy: "give one row of `n_conditions` numbers per graph",
+                }),
+            }
+        }
+        (given, _) => Err(Error::Missing {
+            objective: "the graph network",
+            needs: if given.is_none() { "condition vectors" } else { "a network built for conditions" },
+            remedy: "set n_conditions to the width of the condition vectors, and sample with conditions",
+        }),
+    }
+}
+
+/// Mean and damped sum of node embeddings, `[B, 2 D]`: the mean alone can't count. An empty graph gives zeros.
+fn pool(batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
+    let sum = sums(batch, nodes);
+    let scale = |power: f64| scales(batch, power, nodes.kind());
+    Tensor::cat(&[&sum * scale(-1.0), &sum * scale(-0.5)], 1)
+}
+
+/// The sum of each graph's rows, `[B, D]`.
+fn sums(batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
+    let (b, width) = (batch.len() as i64, nodes.size()[1]);
+    match batch.same_n_nodes() {
+        Some(n) if n > 0 => nodes.reshape([b, n as i64, width]).sum_dim_intlist(1, false, nodes.kind()),
+        _ => Tensor::zeros([b, width], (nodes.kind(), nodes.device())).index_add(0, &batch.node_graph, nodes),
+    }
+}
+
+/// A power of each graph's number of nodes, `[B, 1]`; 1 for an empty one.
+fn scales(batch: &GraphBatch<'_>, power: f64, kind: Kind) -> Tensor {
+    let scales: Vec<f64> = batch.n_nodes.iter().map(|&n| (n.max(1) as f64).powf(power)).collect();
+    crate::dist::from_host(&scales, kind, batch.device()).unsqueeze(1)
+}

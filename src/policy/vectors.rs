@@ -1,0 +1,175 @@
+//! States as vectors on a device, and the perceptron that takes them.
+
+use tch::{Device, Kind, Tensor};
+
+use super::Features;
+use crate::nn::{Activation, LayerNorm, Linear, Mlp, MlpConfig, Scope};
+use crate::{Error, Result};
+
+/// The vectors of a batch of states, checked, on a device.
+#[derive(Debug)]
+pub(super) enum Vectors {
+    /// `[states, width]`.
+    Dense(Tensor),
+    /// Active columns, `[states * k]`, and where each state's start, `[states]`.
+    Active { columns: Tensor, offsets: Tensor },
+}
+
+impl Vectors {
+    pub(super) fn new(features: Features, n: usize, width: usize, (kind, device): (Kind, Device)) -> Result<Self> {
+        let wrong = |expected: usize, got: usize, remedy| Error::Shape {
+            what: "the states' features".into(),
+            expected: vec![n as i64, expected as i64],
+            got: vec![got as i64],
+            remedy,
+        };
+        match features {
+            Features::Dense(values) if values.len() == n * width => {
+                let values = Tensor::from_slice(&values).view([n as i64, width as i64]);
+                Ok(Self::Dense(values.to_device(device).to_kind(kind)))
+            }
+            Features::Dense(values) => {
+                Err(wrong(width, values.len(), "`Features::Dense` holds `width()` numbers for each state, row by row"))
+            }
+            Features::Active(columns) => {
+                let k = columns.len().checked_div(n).unwrap_or(0);
+                if k * n != columns.len() {
+                    let remedy = "`Features::Active` holds the same number of columns for each state, row by row";
+                    return Err(wrong(k, columns.len(), remedy));
+                }
+                if let Some(column) = columns.iter().find(|column| !(0..width as i64).contains(*column)) {
+                    return Err(Error::Config {
+                        setting: "an active column of the states' features",
+                        got: format!("{column} of {width} columns"),
+                        expected: "columns from 0 to below `StateFeatures::width()`",
+                    });
+                }
+                let offsets: Vec<i64> = (0..n).map(|i| (i * k) as i64).collect();
+                Ok(Self::Active {
+                    columns: Tensor::from_slice(&columns).to_device(device),
+                    offsets: Tensor::from_slice(&offsets).to_device(device),
+                })
+            }
+        }
+    }
+}
+
+/// What a network is given.
+#[derive(Debug)]
+pub(super) struct Inputs {
+    pub(super) vectors: Vectors,
+    /// `[states, C]`.
+    pub(super) conditions: Option<Tensor>,
+}
+
+/// A multi-layer perceptron whose first layer sums rows of a table where inputs are columns.
+#[derive(Debug)]
+pub(super) struct Network {
+    /// `[inputs, outputs]`: the transpose of a linear layer's weight, so that an input's weights lie together.
+    table: Tensor,
+    bias: Tensor,
+    conditions: Option<Linear>,
+    norm: Option<LayerNorm>,
+    /// What follows the first layer, unless it is the last.
+    rest: Option<(Activation, Mlp)>,
+}
+
+impl Network {
+    /// From `inputs` features and `n_conditions` conditions; weights start as those of [`Linear`].
+    pub(super) fn new(
+        scope: &mut Scope<'_>,
+        (inputs, n_conditions): (i64, i64),
+        outputs: i64,
+        config: &MlpConfig,
+    ) -> Self {
+        let first = config.hidden.first().copied();
+        let width = first.unwrap_or(outputs);
+        let bound = 1.0 / ((inputs + n_conditions).max(1) as f64).sqrt();
+        let mut layer = scope.sub("first");
+        let table = layer.uniform("table", &[inputs, width], bound);
+        let bias = layer.uniform("bias", &[width], bound);
+        let conditions =
+            (n_conditions > 0).then(|| Linear::without_bias(&mut layer.sub("conditions"), n_conditions, width));
+        let norm = (first.is_some() && config.layer_norm).then(|| LayerNorm::new(&mut layer.sub("norm"), width));
+        let rest = first.map(|width| {
+            let config = MlpConfig { hidden: config.hidden[1..].to_vec(), ..config.clone() };
+            (config.activation, Mlp::new(&mut scope.sub("rest"), width, outputs, &config))
+        });
+        Self { table, bias, conditions, norm, rest }
+    }
+
+    /// `[states, outputs]`.
+    pub(super) fn forward(&self, inputs: &Inputs) -> Tensor {
+        let mut x = match &inputs.vectors {
+            Vectors::Dense(values) => self.bias.addmm(values, &self.table),
+            Vectors::Active { columns, offsets } => {
+                // Mode 0 is the sum.
+                let bags =
+                    Tensor::embedding_bag(&self.table, columns, offsets, false, 0, false, None::<&Tensor>, false);
+                bags.0 + &self.bias
+            }
+        };
+        if let (Some(layer), Some(conditions)) = (&self.conditions, &inputs.conditions) {
+            x += layer.forward(conditions);
+        }
+        if let Some(norm) = &self.norm {
+            x = norm.forward(&x);
+        }
+        match &self.rest {
+            Some((activation, mlp)) => mlp.forward(&activation.apply(&x)),
+            None => x,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Rng;
+    use crate::nn::Parameters;
+
+    const DOUBLE: (Kind, Device) = (Kind::Double, Device::Cpu);
+
+    fn network(hidden: &[i64], layer_norm: bool, n_conditions: i64) -> (Network, Parameters) {
+        let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
+        let config = MlpConfig { hidden: hidden.to_vec(), layer_norm, ..MlpConfig::default() };
+        let network = Network::new(&mut parameters.scope(&mut Rng::seeded(0)), (5, n_conditions), 3, &config);
+        parameters.check().unwrap();
+        (network, parameters)
+    }
+
+    /// Columns and the same thing written out give equal outputs and equal gradients.
+    #[test]
+    fn active_columns_are_ones() {
+        let conditions = Tensor::from_slice(&[0.3, -1.0, 2.0, 0.5]).view([2, 2]);
+        for (hidden, norm, n_conditions) in [(vec![], false, 0), (vec![8], true, 2), (vec![8, 4], false, 2)] {
+            let (network, parameters) = network(&hidden, norm, n_conditions);
+            let conditions = (n_conditions > 0).then(|| conditions.shallow_clone());
+            let run = |features| {
+                let vectors = Vectors::new(features, 2, 5, DOUBLE).unwrap();
+                let out =
+                    network.forward(&Inputs { vectors, conditions: conditions.as_ref().map(Tensor::shallow_clone) });
+                assert_eq!(out.size(), [2, 3]);
+                let tensors: Vec<&Tensor> = parameters.iter().map(|p| &p.tensor).collect();
+                let grads = Tensor::run_backward(&[out.square().sum(Kind::Double)], &tensors, false, false);
+                (out, grads)
+            };
+            let (out, grads) = run(Features::Active(vec![1, 4, 0, 2]));
+            let ones = vec![0., 1., 0., 0., 1., 1., 0., 1., 0., 0.];
+            let (expected, expected_grads) = run(Features::Dense(ones));
+            assert!((out - expected).abs().max().double_value(&[]) < 1e-12);
+            for (a, b) in grads.iter().zip(&expected_grads) {
+                assert!((a - b).abs().max().double_value(&[]) < 1e-12);
+            }
+        }
+    }
+
+    #[test]
+    fn features_that_do_not_fit_are_refused() {
+        let message = |features| Vectors::new(features, 2, 3, DOUBLE).unwrap_err().to_string();
+        assert!(message(Features::Dense(vec![0.0; 5])).contains("expected [2, 3]"));
+        assert!(message(Features::Active(vec![0; 5])).contains("same number of columns"));
+        assert!(message(Features::Active(vec![0, 3])).contains("3 of 3 columns"));
+        assert!(message(Features::Active(vec![0, -1])).contains("-1 of 3 columns"));
+    }
+}

@@ -1,0 +1,227 @@
+//! The public checkers: they pass what is right, and name what is broken.
+
+#![allow(clippy::unwrap_used, reason = "a test that fails panics")]
+
+mod spaces;
+
+use gfn::env::Direction;
+use gfn::graph::{
+    ActionKind, ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphActionType, GraphEnv, GraphKind, GraphSchema,
+    GraphState, Head, Move, RemoveEdge, Reversed, Semantics, SetEdgeAttr, SetNodeAttr,
+};
+use gfn::testing::{Chain, Triangles, check_action_type, check_env, check_graph_env};
+use gfn::{Result, Rng};
+use spaces::ColouredGraphs;
+
+/// A graph environment made of parts.
+struct Parts {
+    actions: ActionSet,
+    schema: GraphSchema,
+    initial: GraphState,
+    rule: BackwardRule,
+    /// No graph has more edges: a restriction of the forward moves.
+    max_edges: usize,
+}
+
+impl Parts {
+    fn new(actions: ActionSet, initial: GraphState, max_nodes: usize) -> Self {
+        let mut schema = GraphSchema::plain(initial.kind(), max_nodes);
+        schema.node_classes = 2;
+        schema.edge_classes = 2;
+        schema.node_attributes = vec![2, 1];
+        schema.edge_attributes = vec![2];
+        Self { actions, schema, initial, rule: BackwardRule::Derived, max_edges: usize::MAX }
+    }
+}
+
+impl GraphEnv for Parts {
+    fn actions(&self) -> &ActionSet {
+        &self.actions
+    }
+    fn schema(&self) -> &GraphSchema {
+        &self.schema
+    }
+    fn initial_graph(&self) -> &GraphState {
+        &self.initial
+    }
+    fn backward_rule(&self) -> BackwardRule {
+        self.rule
+    }
+    fn restrict(&self, _: ActionKind, graph: &GraphState, mask: &mut [bool]) {
+        if graph.n_edges() >= self.max_edges {
+            mask.fill(false);
+        }
+    }
+}
+
+fn rng() -> Rng {
+    Rng::seeded(3)
+}
+
+#[test]
+fn right_environments_pass() {
+    check_env(&Chain::new(12), 30, &mut rng()).unwrap();
+    check_graph_env(&Triangles::new(), 30, &mut rng()).unwrap();
+    check_graph_env(&ColouredGraphs::new(5), 40, &mut rng()).unwrap();
+    for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
+        for kind in [GraphKind::Directed, GraphKind::Undirected] {
+            let grown = ActionSet::new(semantics)
+                .with(AddNode::free(2, 4))
+                .with(AddEdge::new(2))
+                .with(SetNodeAttr::new(&[2, 1]).unwrap())
+                .with(SetEdgeAttr::new(&[2]).unwrap());
+            // A scaffold of one edge, which stays.
+            let mut initial = GraphState::with_nodes(kind, 2);
+            initial.add_edge(0, 1, Edge::default()).unwrap();
+            check_graph_env(&Parts::new(grown, initial, 4), 6, &mut rng()).unwrap();
+        }
+        // Dismantling: the full graph loses its edges.
+        let mut full = GraphState::with_nodes(GraphKind::Undirected, 4);
+        for (a, b) in [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)] {
+            full.add_edge(a, b, Edge::default()).unwrap();
+        }
+        let fewer: RemoveEdge = Reversed(AddEdge::new(1));
+        let shrinking = ActionSet::new(semantics).with(fewer);
+        // `contains` holds the initial graph whole going back, so by type.
+        let mut env = Parts::new(shrinking, full, 4);
+        env.rule = BackwardRule::ByType;
+        check_env(&env, 20, &mut rng()).unwrap();
+    }
+}
+
+fn message(result: Result<()>) -> String {
+    let error = result.unwrap_err();
+    assert!(matches!(error, gfn::Error::Contract { .. }), "{error}");
+    error.to_string()
+}
+
+#[test]
+fn masks_by_type_that_forget_the_environment_are_caught() {
+    // Nodes and edges come in any order, but by type a node may go only when it is isolated and an edge always: right.
+    let set = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(2, 4)).with(AddEdge::new(1));
+    let mut env = Parts::new(set(), GraphState::new(GraphKind::Undirected), 4);
+    env.rule = BackwardRule::ByType;
+    check_graph_env(&env, 30, &mut rng()).unwrap();
+    // Nothing follows the second edge, so an isolated node can't have come last: by type it could.
+    env.max_edges = 2;
+    let found = message(check_env(&env, 30, &mut rng()));
+    assert!(found.contains("the reverse of a legal backward move is a legal forward move of the parent"), "{found}");
+    env.rule = BackwardRule::Derived;
+    check_graph_env(&env, 30, &mut rng()).unwrap();
+}
+
+#[test]
+fn an_environment_that_leaves_no_way_back_is_caught() {
+    struct Lying(Parts);
+    impl GraphEnv for Lying {
+        fn actions(&self) -> &ActionSet {
+            &self.0.actions
+        }
+        fn schema(&self) -> &GraphSchema {
+            &self.0.schema
+        }
+        fn initial_graph(&self) -> &GraphState {
+            &self.0.initial
+        }
+        fn is_reachable(&self, graph: &GraphState) -> bool {
+            graph.n_edges() != 1
+        }
+    }
+    let env = Lying(Parts::new(
+        ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)),
+        GraphState::with_nodes(GraphKind::Undirected, 3),
+        3,
+    ));
+    let found = message(check_graph_env(&env, 30, &mut rng()));
+    assert!(found.contains("every state but the initial one has a legal backward move"), "{found}");
+}
+
+#[test]
+fn a_schema_that_is_too_small_is_caught() {
+    let actions = ActionSet::new(Semantics::Labelled).with(AddNode::free(2, 3));
+    let mut env = Parts::new(actions, GraphState::new(GraphKind::Directed), 3);
+    check_graph_env(&env, 30, &mut rng()).unwrap();
+    env.schema.node_classes = 1;
+    assert!(message(check_graph_env(&env, 30, &mut rng())).contains("schema"));
+    env.schema.node_classes = 2;
+    env.schema.max_nodes = 2;
+    assert!(message(check_graph_env(&env, 30, &mut rng())).contains("schema"));
+}
+
+/// Adds an edge, with one thing broken.
+#[derive(Clone, Copy, Debug)]
+enum Broken {
+    /// Undoing removes nothing.
+    UndoDoesNothing,
+    /// The reverse isn't legal in the child.
+    BackwardMaskEmpty,
+    /// The reverse of the reverse names another class.
+    ForgetsClass,
+    /// A legal slot is a move that another slot stands for.
+    BothOrders,
+}
+
+impl GraphActionType for Broken {
+    fn name(&self) -> &str {
+        "broken"
+    }
+    fn head(&self, direction: Direction) -> Option<Head> {
+        AddEdge::new(2).head(direction)
+    }
+    fn mask(&self, direction: Direction, semantics: Semantics, graph: &GraphState, mask: &mut [bool]) {
+        match (self, direction) {
+            (Self::BackwardMaskEmpty, Direction::Backward) => {}
+            (Self::BothOrders, Direction::Forward) if graph.n_edges() == 0 => mask.fill(true),
+            _ => AddEdge::new(2).mask(direction, semantics, graph, mask),
+        }
+    }
+    fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()> {
+        match (self, direction) {
+            (Self::UndoDoesNothing, Direction::Backward) => Ok(()),
+            _ => AddEdge::new(2).apply(direction, graph, action),
+        }
+    }
+    fn reverse(&self, direction: Direction, before: &GraphState, action: Move) -> Move {
+        match (self, direction) {
+            (Self::ForgetsClass, Direction::Backward) => action,
+            _ => AddEdge::new(2).reverse(direction, before, action),
+        }
+    }
+}
+
+#[test]
+fn broken_action_types_are_caught_and_right_ones_pass() {
+    let mut path = GraphState::with_nodes(GraphKind::Undirected, 4);
+    for a in 0..3 {
+        path.add_edge(a, a + 1, Edge::of_class(a as u16 % 2)).unwrap();
+    }
+    let graphs = [GraphState::with_nodes(GraphKind::Undirected, 3), path];
+    let cases = [
+        (Broken::UndoDoesNothing, "the reverse of a move restores the graph"),
+        (Broken::BackwardMaskEmpty, "among the backward moves of the child"),
+        (Broken::ForgetsClass, "the reverse of the reverse is the move"),
+        (Broken::BothOrders, "can be applied"),
+    ];
+    for (broken, expected) in cases {
+        let found = message(check_action_type(&broken, Semantics::Labelled, &graphs));
+        assert!(found.contains(expected), "{found}");
+        // And inside of an environment.
+        let actions = ActionSet::new(Semantics::Labelled).with(broken);
+        let env = Parts::new(actions, GraphState::with_nodes(GraphKind::Undirected, 3), 3);
+        assert!(check_env(&env, 10, &mut rng()).is_err(), "{broken:?}");
+    }
+    for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
+        let right: [&dyn GraphActionType; 7] = [
+            &AddEdge::new(2),
+            &AddNode::free(2, 6),
+            &AddNode::attached(2, 2, 6),
+            &SetNodeAttr::new(&[2, 1]).unwrap(),
+            &SetEdgeAttr::new(&[3]).unwrap(),
+            &Reversed(AddEdge::new(2)),
+            &Reversed(SetNodeAttr::new(&[2, 1]).unwrap()),
+        ];
+        for action_type in right {
+            check_action_type(action_type, semantics, &graphs).unwrap();
+        }
+    }
+}

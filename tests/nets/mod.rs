@@ -1,0 +1,72 @@
+//! Environments, graphs and networks that the tests of networks share.
+
+#![allow(dead_code, reason = "each test file uses a part of it")]
+
+use gfn::Rng;
+use gfn::graph::{Attributes, Edge, GraphBatch, GraphEnv, GraphKind, GraphState, GraphStates, Node};
+use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
+use gfn::policy::{GraphNetwork, GraphOutput, Wants};
+use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig};
+use tch::{Device, Kind, Tensor};
+
+pub(crate) const CONVS: [ConvKind; 4] =
+    [ConvKind::Gin, ConvKind::Gine, ConvKind::Directed, ConvKind::Transformer { heads: 4 }];
+pub(crate) const KINDS: [GraphKind; 2] = [GraphKind::Directed, GraphKind::Undirected];
+pub(crate) const ALL: Wants = Wants { pf: true, pb: true, log_flow: true };
+
+/// Every built-in action type: two classes and an attribute on nodes and edges.
+pub(crate) fn everything(kind: GraphKind, max_nodes: usize) -> GraphBuilding {
+    let config = GraphBuildingConfig {
+        node_classes: 2,
+        edge_classes: 2,
+        node_attributes: vec![2],
+        edge_attributes: vec![3],
+        ..GraphBuildingConfig::new(kind, max_nodes)
+    };
+    GraphBuilding::new(config).unwrap()
+}
+
+/// A graph of the environment [`everything`], with an edge between each pair with probability `density`.
+pub(crate) fn random_graph(kind: GraphKind, n: usize, density: f64, rng: &mut Rng) -> GraphState {
+    let mut graph = GraphState::new(kind);
+    for _ in 0..n {
+        let attributes = Attributes::new(&[rng.below(3) as u8]).unwrap();
+        graph.add_node(Node { class: rng.below(2) as u16, attributes });
+    }
+    for a in 0..n as u32 {
+        for b in 0..n as u32 {
+            if a != b && (kind == GraphKind::Directed || a < b) && rng.uniform() < density {
+                let attributes = Attributes::new(&[rng.below(4) as u8]).unwrap();
+                graph.add_edge(a, b, Edge { class: rng.below(2) as u16, attributes }).unwrap();
+            }
+        }
+    }
+    graph
+}
+
+/// A learned P_B of its own and a flow head.
+pub(crate) fn config(conv: ConvKind) -> GraphNetConfig {
+    GraphNetConfig { conv, embedding: 32, backward: BackwardPolicy::Separate, flow: true, ..GraphNetConfig::default() }
+}
+
+pub(crate) fn net<E: GraphEnv>(env: &E, config: GraphNetConfig, kind: Kind) -> GraphNet {
+    GraphNet::new(env, config, Device::Cpu, kind, &mut Rng::seeded(3)).unwrap()
+}
+
+/// The blocks of logits of a network, before any mask.
+pub(crate) fn blocks<E: GraphEnv>(
+    env: &E,
+    net: &impl GraphNetwork,
+    graphs: &[GraphState],
+    conditions: Option<&Tensor>,
+) -> GraphOutput {
+    let states = GraphStates::from(graphs.to_vec());
+    let batch = GraphBatch::new(env.schema(), &states, conditions, Device::Cpu);
+    tch::no_grad(|| net.forward(&batch, ALL)).unwrap()
+}
+
+/// The largest difference of two tensors of one shape.
+pub(crate) fn difference(a: &Tensor, b: &Tensor) -> f64 {
+    assert_eq!(a.size(), b.size());
+    if a.numel() == 0 { 0.0 } else { (a - b).abs().max().double_value(&[]) }
+}

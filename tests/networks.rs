@@ -1,0 +1,243 @@
+//! What every network must keep: equivariance, no influence of batch mates, odd shapes, inputs that matter.
+
+mod nets;
+
+use gfn::dist::GraphActionCategorical;
+use gfn::env::Direction;
+use gfn::graph::{Anchor, Edge, GraphBatch, GraphEnv, GraphKind, GraphState, GraphStates, Move, Node};
+use gfn::metrics::StateGraph;
+use gfn::nn::{ConvKind, GraphNet, GraphNetConfig, Parameters};
+use gfn::policy::{Evaluation, GraphNetwork, GraphOutput, GraphPolicy, Policy, Wants};
+use gfn::{Error, Result, Rng};
+use gfn_gym::colored_graphs::ColoredGraphs;
+use gfn_gym::graph_building::GraphBuilding;
+use nets::{ALL, CONVS, KINDS, blocks, config, difference, everything, net, random_graph};
+use tch::{Device, Kind};
+
+/// The same graph with node `a` called `names[a]`.
+fn relabel(graph: &GraphState, names: &[u32]) -> GraphState {
+    let mut nodes = vec![Node::default(); names.len()];
+    for (a, node) in graph.nodes().enumerate() {
+        nodes[names[a] as usize] = node;
+    }
+    let edges = graph.edges().map(|(a, b)| (names[a as usize], names[b as usize], graph.edge(a, b).unwrap()));
+    GraphState::from_parts(graph.kind(), &nodes, &edges.collect::<Vec<_>>()).unwrap()
+}
+
+fn permutation(n: usize, rng: &mut Rng) -> Vec<u32> {
+    let mut out: Vec<u32> = (0..n as u32).collect();
+    (1..n).rev().for_each(|k| out.swap(k, rng.below(k + 1)));
+    out
+}
+
+fn evaluate(env: &GraphBuilding, net: &GraphNet, graphs: &[GraphState]) -> Evaluation<GraphActionCategorical> {
+    tch::no_grad(|| GraphPolicy(net).evaluate(env, &GraphStates::from(graphs.to_vec()), None, ALL)).unwrap()
+}
+
+/// The slot of the relabelled graph that does what `slot` does in `graph`.
+fn renamed_slot(
+    env: &GraphBuilding,
+    direction: Direction,
+    pair: (&GraphState, &GraphState),
+    names: &[u32],
+    slot: u32,
+) -> u32 {
+    let (kind, action_type, action) = env.actions().decode(direction, pair.0, slot).unwrap();
+    let name = |a: u32| names[a as usize];
+    let (a, b) = match action_type.head(direction).unwrap().anchor {
+        Anchor::Graph => (action.a, action.b),
+        Anchor::Node => (name(action.a), action.b),
+        Anchor::Edge | Anchor::NodePair => (name(action.a), name(action.b)),
+    };
+    let pairs = matches!(action_type.head(direction).unwrap().anchor, Anchor::Edge | Anchor::NodePair);
+    let (a, b) = if pairs && !pair.0.is_directed() { (a.min(b), a.max(b)) } else { (a, b) };
+    env.actions().encode(direction, pair.1, kind, Move { a, b, ..action })
+}
+
+/// By how much relabelling changes the log-probability of any action, and log F.
+fn change_by_relabelling(env: &GraphBuilding, net: &GraphNet, rng: &mut Rng) -> f64 {
+    let mut largest: f64 = 0.0;
+    for n in [1, 2, 3, 5, 7] {
+        let graph = random_graph(env.schema().kind, n, 0.4, rng);
+        let names = permutation(n, rng);
+        let other = relabel(&graph, &names);
+        let (mine, theirs) =
+            (evaluate(env, net, std::slice::from_ref(&graph)), evaluate(env, net, std::slice::from_ref(&other)));
+        largest = largest.max(difference(&mine.log_flow.unwrap(), &theirs.log_flow.unwrap()));
+        for (direction, mine, theirs) in
+            [(Direction::Forward, mine.pf, theirs.pf), (Direction::Backward, mine.pb, theirs.pb)]
+        {
+            let (mine, theirs) = (mine.unwrap(), theirs.unwrap());
+            assert!(!mine.legal_slots().is_empty());
+            assert_eq!(mine.legal_slots().len(), theirs.legal_slots().len());
+            for (&slot, p) in mine.legal_slots().iter().zip(mine.host_log_probs().unwrap()) {
+                let slot = renamed_slot(env, direction, (&graph, &other), &names, slot);
+                let place = theirs.legal_slots().binary_search(&slot).unwrap();
+                largest = largest.max((p - theirs.host_log_probs().unwrap()[place]).abs());
+            }
+        }
+    }
+    largest
+}
+
+#[test]
+fn relabelling_a_graph_permutes_its_slots() {
+    for (kind, conv) in KINDS.iter().flat_map(|&kind| CONVS.map(|conv| (kind, conv))) {
+        let env = everything(kind, 8);
+        for pair_walks in [None, Some(2)] {
+            let net = net(&env, GraphNetConfig { pair_walks, ..config(conv) }, Kind::Float);
+            let change = change_by_relabelling(&env, &net, &mut Rng::seeded(5));
+            assert!(change < 1e-5, "{kind:?} {conv:?} {pair_walks:?}: {change}");
+        }
+        // Negative control: with labels as features it does change.
+        let net = net(&env, GraphNetConfig { identity: true, ..config(conv) }, Kind::Float);
+        let change = change_by_relabelling(&env, &net, &mut Rng::seeded(5));
+        assert!(change > 1e-2, "{kind:?} {conv:?}: {change}");
+    }
+}
+
+#[test]
+fn state_graphs_find_networks_equivariant_unless_they_see_labels() {
+    let env = ColoredGraphs::new(4).unwrap();
+    let graph = StateGraph::build(&env, 1000).unwrap();
+    for conv in CONVS {
+        let check = |identity| {
+            let net = net(&env, GraphNetConfig { identity, pair_walks: Some(1), ..config(conv) }, Kind::Double);
+            graph.check_equivariance(&env, &GraphPolicy(net), 100, &mut Rng::seeded(1))
+        };
+        check(false).unwrap();
+        assert!(matches!(check(true), Err(Error::Contract { .. })), "{conv:?}");
+    }
+}
+
+#[test]
+fn batch_mates_change_nothing() {
+    for (kind, conv) in KINDS.iter().flat_map(|&kind| CONVS.map(|conv| (kind, conv))) {
+        let env = everything(kind, 40);
+        let net = net(&env, GraphNetConfig { pair_walks: Some(2), ..config(conv) }, Kind::Float);
+        let mut rng = Rng::seeded(7);
+        let sizes = [1, 40, 2, 0, 9, 17, 5, 5, 33];
+        let graphs: Vec<GraphState> =
+            sizes.iter().map(|&n| random_graph(kind, n, 3.0 / (n as f64 + 1.0), &mut rng)).collect();
+        let together = evaluate(&env, &net, &graphs);
+        for (g, graph) in graphs.iter().enumerate() {
+            let alone = evaluate(&env, &net, std::slice::from_ref(graph));
+            let flows = (together.log_flow.as_ref().unwrap(), alone.log_flow.as_ref().unwrap());
+            let change = (flows.0.double_value(&[g as i64]) - flows.1.double_value(&[0])).abs();
+            assert!(change < 1e-5, "{kind:?} {conv:?} {g}: log F by {change}");
+            for (alone, together) in [(alone.pf, &together.pf), (alone.pb, &together.pb)] {
+                let (alone, together) = (alone.unwrap(), together.as_ref().unwrap());
+                let range = together.legal_offsets()[g]..together.legal_offsets()[g + 1];
+                assert_eq!(alone.legal_slots(), &together.legal_slots()[range.clone()]);
+                let pairs = alone.host_log_probs().unwrap().iter().zip(&together.host_log_probs().unwrap()[range]);
+                let change = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+                assert!(change < 1e-5, "{kind:?} {conv:?} {g}: {change}");
+            }
+        }
+    }
+}
+
+#[test]
+fn graphs_without_nodes_or_edges_have_finite_logits_of_the_right_shape() {
+    for (kind, conv) in KINDS.iter().flat_map(|&kind| CONVS.map(|conv| (kind, conv))) {
+        let env = everything(kind, 5);
+        let empty = GraphState::new(kind);
+        let bare = GraphState::with_nodes(kind, 3);
+        let full = random_graph(kind, 4, 1.0, &mut Rng::seeded(0));
+        let batches =
+            [vec![], vec![empty.clone()], vec![empty.clone(); 3], vec![bare.clone()], vec![empty, bare, full]];
+        for (floats, global, layers) in [(Kind::Float, true, 2), (Kind::Double, false, 1), (Kind::Double, true, 0)] {
+            let net = net(&env, GraphNetConfig { pair_walks: Some(1), global, layers, ..config(conv) }, floats);
+            for graphs in &batches {
+                // The distributions' constructor checks every block's shape.
+                let found = evaluate(&env, &net, graphs);
+                let flow = found.log_flow.unwrap();
+                assert_eq!((flow.size(), flow.kind()), (vec![graphs.len() as i64], floats));
+                let dists = [found.pf.unwrap(), found.pb.unwrap()];
+                for dist in dists {
+                    let log_probs = dist.host_log_probs().unwrap();
+                    assert!(log_probs.iter().all(|p| p.is_finite() && *p <= 0.0), "{kind:?} {conv:?}");
+                    assert_eq!(dist.len(), graphs.len());
+                }
+            }
+        }
+    }
+}
+
+/// A network whose answer has been tampered with.
+struct Tampered(GraphNet, fn(&mut GraphOutput));
+
+impl GraphNetwork for Tampered {
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput> {
+        let mut output = self.0.forward(batch, wants)?;
+        (self.1)(&mut output);
+        Ok(output)
+    }
+    fn parameters(&self) -> &Parameters {
+        self.0.parameters()
+    }
+}
+
+#[test]
+fn wrong_shapes_are_refused_with_the_action_types_name() {
+    let env = everything(GraphKind::Undirected, 4);
+    type Tamper = fn(&mut GraphOutput);
+    let cases: [(Tamper, &str); 4] = [
+        (|out| out.pf.as_mut().unwrap().truncate(2), "list of logit blocks"),
+        (|out| out.pf.as_mut().unwrap()[1] = out.pf.as_ref().unwrap()[1].narrow(0, 0, 8), "add_edge (forward)"),
+        (|out| out.pf.as_mut().unwrap()[0] = out.pf.as_ref().unwrap()[0].repeat([1, 2]), "add_node (forward)"),
+        (|out| out.pb.as_mut().unwrap()[1] = out.pb.as_ref().unwrap()[1].view([-1]), "add_edge (backward)"),
+    ];
+    let states = GraphStates::from(vec![random_graph(GraphKind::Undirected, 3, 1.0, &mut Rng::seeded(0)); 2]);
+    for (tamper, named) in cases {
+        let policy = GraphPolicy(Tampered(net(&env, config(ConvKind::Gin), Kind::Float), tamper));
+        let error = policy.evaluate(&env, &states, None, ALL).unwrap_err();
+        assert!(matches!(error, Error::Shape { .. }) && error.to_string().contains(named), "{error}");
+    }
+    let policy = GraphPolicy(Tampered(net(&env, config(ConvKind::Gin), Kind::Float), |_| {}));
+    policy.evaluate(&env, &states, None, ALL).unwrap();
+}
+
+/// The exit's logit, which only the embedded graph enters.
+fn exit_logit(env: &GraphBuilding, net: &GraphNet, graph: &GraphState) -> f64 {
+    let pf = blocks(env, net, std::slice::from_ref(graph), None).pf.unwrap();
+    pf.last().unwrap().double_value(&[0, 0])
+}
+
+#[test]
+fn edge_classes_attributes_and_directions_enter_where_they_should() {
+    let env = everything(GraphKind::Directed, 4);
+    let nodes = [Node::of_class(0), Node::of_class(1), Node::of_class(0)];
+    let graph = |a, b, edge| GraphState::from_parts(GraphKind::Directed, &nodes, &[(a, b, edge)]).unwrap();
+    let plain = graph(0, 1, Edge::default());
+    let mut marked = Edge::default();
+    marked.attributes.set(0, 2);
+    let cases = [
+        ("class", graph(0, 1, Edge::of_class(1)), [false, true, false, true]),
+        ("attribute", graph(0, 1, marked), [false, true, false, true]),
+        ("direction", graph(1, 0, Edge::default()), [false, false, true, true]),
+        ("presence", GraphState::from_parts(GraphKind::Directed, &nodes, &[]).unwrap(), [true; 4]),
+    ];
+    for (what, other, enters) in cases {
+        for (conv, enters) in CONVS.into_iter().zip(enters) {
+            let net = net(&env, GraphNetConfig { layers: 1, ..config(conv) }, Kind::Double);
+            let change = (exit_logit(&env, &net, &plain) - exit_logit(&env, &net, &other)).abs();
+            assert_eq!(change > 1e-6, enters, "{what} {conv:?}: {change}");
+        }
+    }
+}
+
+#[test]
+fn settings_that_make_no_sense_are_refused() {
+    let env = everything(GraphKind::Directed, 4);
+    let cases = [
+        (GraphNetConfig { embedding: 0, ..GraphNetConfig::default() }, "embedding is 0"),
+        (GraphNetConfig { n_conditions: -1, ..GraphNetConfig::default() }, "n_conditions is -1"),
+        (GraphNetConfig { embedding: 10, ..config(ConvKind::Transformer { heads: 4 }) }, "heads is 4"),
+        (config(ConvKind::Transformer { heads: 0 }), "heads is 0"),
+    ];
+    for (config, named) in cases {
+        let error = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap_err();
+        assert!(error.to_string().starts_with(named), "{error}");
+    }
+}

@@ -106,7 +106,7 @@ fn check_exact<E: EnumerableEnv>(
     name: &str,
     env: &E,
     graph: &StateGraph<E>,
-    backward: &(impl Policy<E, Dist = GraphActionCategorical>),
+    backward: &impl Policy<E, Dist = GraphActionCategorical>,
     reward: &impl Fn(&E::States, Option<&Tensor>) -> Result<Vec<f64>>,
 ) {
     let exact = ExactPolicy::new(graph, env, backward, reward).unwrap();

@@ -39,7 +39,8 @@ where
             assert_eq!(steps(&mut resumed, 5), expected, "{name} {path:?} {eviction:?}");
             assert_eq!(state(&resumed, &folder), state(&whole, &folder), "{name} {path:?} {eviction:?}");
             let left: Vec<f64> = resumed.replay().unwrap().log_rewards().collect();
-            assert!(left.len() == 40 && left.iter().any(|r| *r != left[0]), "{name}: the buffer overflowed");
+            assert_eq!(left.len(), 40, "{name}: the buffer overflowed");
+            assert!(eviction == Eviction::BestReward || left.iter().any(|r| *r != left[0]), "{name}: draws differ");
             assert!(left.iter().eq(whole.replay().unwrap().log_rewards().collect::<Vec<_>>().iter()));
         }
     }
@@ -61,7 +62,11 @@ fn grids_resume_bit_for_bit() {
 }
 
 /// Losses, and the bits of everything that is saved, of a few steps of large batches on so many rayon threads.
-fn on_threads<E, P>(threads: usize, name: &str, make: fn(Setting) -> Trainer<E, P>) -> (Vec<[u64; 6]>, Vec<Vec<u8>>)
+fn on_threads<E, P>(
+    threads: usize,
+    (name, least): (&str, usize),
+    make: fn(Setting) -> Trainer<E, P>,
+) -> (Vec<[u64; 6]>, Vec<Vec<u8>>)
 where
     E: DiscreteEnv<Actions = Slots>,
     P: Policy<E>,
@@ -76,26 +81,27 @@ where
         let mut trainer = make(Setting { batch: 1400, ..Setting::new(3, ReplayPath::PolicyBackward) });
         trainer.prefill(500).unwrap();
         let stats: Vec<_> = (0..3).map(|_| trainer.step().unwrap()).collect();
-        assert!(stats.iter().all(|stats| stats.distinct > 600), "{name}: {stats:?}");
+        assert!(stats.iter().all(|stats| stats.distinct > least), "{name}: {stats:?}");
         (stats.iter().map(bits).collect(), state(&trainer, &folder))
     })
 }
 
 #[test]
 fn the_number_of_threads_changes_no_bit() {
-    fn check<E, P>(name: &str, make: fn(Setting) -> Trainer<E, P>)
+    fn check<E, P>(name: &str, least: usize, make: fn(Setting) -> Trainer<E, P>)
     where
         E: DiscreteEnv<Actions = Slots>,
         P: Policy<E>,
     {
-        let one = on_threads(1, name, make);
-        assert!(one == on_threads(1, name, make), "{name}: not even on one thread");
-        assert!(one == on_threads(2, name, make), "{name}: two threads");
-        assert!(one == on_threads(3, name, make), "{name}: three threads");
+        let one = on_threads(1, (name, least), make);
+        for threads in 1..=3 {
+            assert!(one == on_threads(threads, (name, least), make), "{name}: {threads} threads");
+        }
     }
-    check("ring", ring);
-    check("colored", colored_graphs);
-    check("grid", hypergrid);
+    check("ring", 600, ring);
+    check("colored", 600, colored_graphs);
+    // Walks on the grid are short while the policy is new.
+    check("grid", 150, hypergrid);
 }
 
 #[test]

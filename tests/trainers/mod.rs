@@ -17,7 +17,7 @@ use gfn::train::{ReplayPath, StepStats, Trainer, TrainerConfig};
 use gfn_gym::colored_graphs::ColoredGraphs;
 use gfn_gym::graph_building::PerGraph;
 use gfn_gym::hypergrid::{HyperGrid, OneHot, OriginalReward};
-use gfn_gym::ring::{Ring, RingReward};
+use gfn_gym::ring::Ring;
 use tch::{Device, Kind};
 
 pub(crate) type RingTrainer = Trainer<Ring, GraphPolicy<GraphNet>>;
@@ -118,7 +118,7 @@ pub(crate) fn ring(setting: Setting) -> RingTrainer {
         ..GraphNetConfig::default()
     };
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
-    let reward = RingReward::new(100.0, 0.1).unwrap();
+    let reward = PerGraph(|graph: &GraphState| 0.3 * graph.n_edges() as f64);
     let trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, setting.config(), rng).unwrap();
     trainer.with_replay(ReplayBuffer::distinct(setting.replay()).unwrap())
 }

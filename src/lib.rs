@@ -1,4 +1,55 @@
-//! gfn
+//! Generative Flow Networks: policies that build an object step by step, trained so that finished objects come out with
+//! probability proportional to a reward R(x).
+//!
+//! The centre is graph generation. A state is a petgraph graph ([`graph::GraphState`]), a minibatch is encoded as one sparse
+//! edge index ([`graph::GraphBatch`]), a policy is a graph network on libtorch ([`nn::GraphNet`]), and one softmax per graph covers
+//! all edits of all kinds ([`dist::GraphActionCategorical`]). Tensor states use the same sampler, losses, buffers and trainer.
+//!
+//! # A tour
+//!
+//! | module | what is in it |
+//! |---|---|
+//! | [`env`] | what an environment is: the traits, masks, rewards |
+//! | [`graph`] | graph states, action types, graph environments, symmetry, files |
+//! | [`dist`] | the categorical over actions, exploration, schedules |
+//! | [`policy`], [`nn`] | estimators of P_F, P_B and flows; the networks and layers behind them |
+//! | [`sampler`], [`trajectory`] | walking forwards and backwards; what is left of a walk |
+//! | [`mod@score`], [`objective`] | from trajectories to log-probabilities, from those to losses |
+//! | [`replay`], [`train`] | buffers; the trainer, its optimiser and its checkpoints |
+//! | [`metrics`] | exact distributions, exact flows, and estimates where there is too much to enumerate |
+//! | [`testing`] | checkers for your own environments and action types |
+//! | [`report`], [`runtime`] | pictures, tables, progress; threads and devices |
+//!
+//! # A run
+//!
+//! ```
+//! use gfn::graph::GraphStates;
+//! use gfn::metrics::{Distances, StateGraph};
+//! use gfn::nn::{GraphNet, GraphNetConfig};
+//! use gfn::objective::TrajectoryBalance;
+//! use gfn::policy::GraphPolicy;
+//! use gfn::testing::Triangles;
+//! use gfn::train::{Trainer, TrainerConfig};
+//! use gfn::Rng;
+//!
+//! let reward = |graphs: &GraphStates, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> {
+//!     Ok(graphs.graphs().iter().map(|graph| graph.n_edges() as f64).collect())
+//! };
+//! let (env, mut rng) = (Triangles::new(), Rng::seeded(0));
+//! let config = GraphNetConfig { embedding: 32, identity: true, ..GraphNetConfig::default() };
+//! let net = GraphNet::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut rng)?;
+//! let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
+//! let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng)?;
+//! for _ in 0..200 {
+//!     trainer.step()?;
+//! }
+//! // Not an estimate: the policy's distribution over all graphs, against the one that the reward asks for.
+//! let space = StateGraph::build(trainer.env(), 1000)?;
+//! let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None)?;
+//! let target = space.target_distribution(&reward, None)?;
+//! assert!(Distances::between(&learned.probs, &target.probs)?.tv < 0.05);
+//! # Ok::<(), gfn::Error>(())
+//! ```
 
 mod atomic;
 pub mod dist;

@@ -1,6 +1,8 @@
 //! `GraphActionCategorical` against numbers computed independently (`tests/golden/graph_categorical.json`) and against a
 //! plain f64 oracle.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
 use gfn::Rng;
 use gfn::dist::{Distribution, Exploration, GraphActionCategorical};
 use gfn::env::{Block, Direction, Masks, Slots};

@@ -1,6 +1,8 @@
 //! The balance objectives and regression losses against `tests/golden/objectives.json`, and their gradients against finite
 //! differences.
 
+#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
+
 use gfn::objective::{
     DetailedBalance, LogPartitionVariance, Objective, RegressionLoss, SubTrajectoryBalance, TrajectoryBalance,
     Weighting,

@@ -65,7 +65,7 @@ where
         history.push((stats, step_started.elapsed().as_secs_f64()));
         let done = trainer.steps_done();
         progress.update(done as u64, stats.loss, Some(stats.log_z));
-        if common.out.is_some() && (done % (steps / LOOKS).max(1) == 0 || done == steps) {
+        if common.out.is_some() && (done.is_multiple_of((steps / LOOKS).max(1)) || done == steps) {
             let look_started = Instant::now();
             if let Some(jsd) = look(trainer)? {
                 out.jsd_curve.push((done as f64, jsd));

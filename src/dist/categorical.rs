@@ -198,7 +198,6 @@ impl GraphActionCategorical {
     }
 
     /// log of the sum of exponentials of each state's legal logits, `[states]`, with gradient; 0 where nothing is legal.
-    #[must_use]
     pub fn logsumexp(&self) -> Tensor {
         self.logsumexp_of(&self.legal_logits(), self.host_logits())
     }
@@ -221,7 +220,6 @@ impl GraphActionCategorical {
     }
 
     /// The log-probability of every legal slot, `[legal]`, state by state, with gradient.
-    #[must_use]
     pub fn log_probs(&self) -> Tensor {
         self.legal_logits() - self.log_sum().index_select(0, &self.ids())
     }
@@ -271,7 +269,6 @@ impl GraphActionCategorical {
     }
 
     /// The entropy of each state's distribution in nats, `[states]`, with gradient; 0 where nothing is legal.
-    #[must_use]
     pub fn entropy(&self) -> Tensor {
         let log_probs = self.log_probs();
         -segment_sum(&(log_probs.exp() * &log_probs), &self.ids(), self.len())

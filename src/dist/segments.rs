@@ -3,7 +3,6 @@
 use tch::{Device, Kind, Tensor};
 
 /// The segment of each entry, `[total]`, from offsets `[segments + 1]`.
-#[must_use]
 pub fn segment_ids(offsets: &[usize], device: Device) -> Tensor {
     let mut ids = Vec::with_capacity(offsets.last().copied().unwrap_or(0));
     for (segment, ends) in offsets.windows(2).enumerate() {
@@ -13,7 +12,6 @@ pub fn segment_ids(offsets: &[usize], device: Device) -> Tensor {
 }
 
 /// The sum of each segment, `[segments]`; an empty segment gives 0.
-#[must_use]
 pub fn segment_sum(values: &Tensor, ids: &Tensor, segments: usize) -> Tensor {
     Tensor::zeros([segments as i64], (values.kind(), values.device())).index_add(0, ids, values)
 }
@@ -21,7 +19,6 @@ pub fn segment_sum(values: &Tensor, ids: &Tensor, segments: usize) -> Tensor {
 /// The log of the sum of exponentials of each segment, `[segments]`; an empty segment gives 0.
 ///
 /// `max` is each segment's largest value, `[segments]`, taken as a constant: it cancels.
-#[must_use]
 pub fn segment_logsumexp(values: &Tensor, ids: &Tensor, max: &Tensor, empty: &Tensor) -> Tensor {
     let scaled = (values - max.index_select(0, ids)).exp();
     // An empty segment sums to the 1 that `empty` holds for it, so that no log of zero meets a gradient.

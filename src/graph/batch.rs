@@ -225,7 +225,6 @@ impl Csr {
     }
 
     /// The sum of the rows of `values`, `[N, D]`, over each node's neighbours, `[N, D]`; a node without any gets zeros.
-    #[must_use]
     pub fn sum(&self, values: &Tensor) -> Tensor {
         sum_rows(values, &self.neighbours, &self.offsets)
     }

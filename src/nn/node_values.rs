@@ -84,7 +84,7 @@ impl NodeFeatures {
         if let Some(labels) = &self.labels {
             let (n_classes, width) = (rows.size()[0], rows.size()[1]);
             // Not in place: the batch's classes are read again.
-            index = index + &batch.node_labels * n_classes;
+            index = &batch.node_labels * n_classes + index;
             rows = (labels.unsqueeze(1) + rows.unsqueeze(0)).view([-1, width]);
         }
         match &self.attributes {

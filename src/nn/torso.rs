@@ -87,7 +87,7 @@ impl Torso {
         };
         if let Some(layer) = &self.global {
             // Every node hears of the whole graph, as from a virtual node.
-            nodes = nodes + layer.forward(&graphs).relu().index_select(0, &batch.node_graph);
+            nodes = layer.forward(&graphs).relu().index_select(0, &batch.node_graph) + nodes;
         }
         Ok(Embedded { nodes, graphs })
     }

@@ -43,7 +43,7 @@ impl Transformer {
         let (n, b) = (batch.total_nodes() as i64, batch.len() as i64);
         let mut start = self.start.unsqueeze(0).expand([b, -1], false);
         if let Some(condition) = condition {
-            start = start + condition;
+            start = condition + start;
         }
         if b == 0 {
             return (nodes.shallow_clone(), start);

@@ -33,7 +33,6 @@ impl RegressionLoss {
     /// let t = tch::Tensor::from_slice(&[2.0f64]);
     /// assert_eq!(RegressionLoss::Squared.apply(&t).double_value(&[0]), 4.0);
     /// ```
-    #[must_use]
     pub fn apply(self, residuals: &Tensor) -> Tensor {
         match self {
             Self::Squared => residuals.square(),

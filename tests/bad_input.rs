@@ -102,9 +102,7 @@ fn rewarded(values: &'static [f64], count: fn(usize) -> usize) -> Trainer<Triang
         Ok((0..n).map(|k| values[k.min(values.len() - 1)]).collect())
     };
     let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
-    let trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap();
-    let replay = ReplayConfig { capacity: 8, eviction: Eviction::Fifo, draw: Draw::Uniform };
-    trainer.with_replay(ReplayBuffer::new(replay).unwrap())
+    Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap()
 }
 
 #[test]
@@ -115,6 +113,9 @@ fn rewards_that_are_no_finite_numbers_stop_the_step() {
         (&[0.0, f64::NEG_INFINITY], "-inf"),
     ] {
         let mut trainer = rewarded(values, |n| n);
+        refused!(trainer.step(), Error::NonFinite { row: 1, .. }, "log-reward is", shown, "every finished object");
+        let replay = ReplayConfig { capacity: 8, eviction: Eviction::Fifo, draw: Draw::Uniform };
+        trainer = trainer.with_replay(ReplayBuffer::new(replay).unwrap());
         let folder = Folder::new(&format!("reward{shown}"));
         let weights = |folder: &Folder, trainer: &Trainer<_, _>| state(trainer, folder)[1].clone();
         let before = weights(&folder, &trainer);

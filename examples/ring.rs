@@ -52,9 +52,9 @@ fn main() -> std::process::ExitCode {
 /// Recipes by size: rings are rare among random graphs, so from five directed nodes on the buffer starts with random walks.
 fn defaults(env: &Ring) -> Defaults {
     let (steps, prefill) = match (env.kind(), env.n_nodes()) {
-        (_, ..=4) => (1_500, 0),
-        (GraphKind::Undirected, 5) => (1_500, 20_000),
-        (GraphKind::Directed, 5) => (1_200, 200_000),
+        (_, ..=4) => (1_000, 0),
+        (GraphKind::Undirected, 5) => (1_000, 20_000),
+        (GraphKind::Directed, 5) => (900, 200_000),
         (GraphKind::Undirected, _) => (2_000, 200_000),
         (GraphKind::Directed, _) => (2_000, 2_000_000),
     };

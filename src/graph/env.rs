@@ -41,8 +41,8 @@ impl GraphSchema {
 /// How the legal backward actions of an environment are found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BackwardRule {
-    /// Each candidate of the action types is undone on a copy, and kept if the parent is reachable, leaves the initial graph
-    /// whole, and permits the forward move. Right for any environment and any action type; slow.
+    /// Each candidate of the action types is undone on a copy, and kept if the parent is reachable, keeps of the initial graph
+    /// what is whole, and permits the forward move. Right for any environment and any action type; slow.
     Derived,
     /// The backward masks of the action types are exact as they stand. [`testing::check_graph_env`](crate::testing::check_graph_env)
     /// compares them with the derived ones.
@@ -180,7 +180,11 @@ fn parent_permits<G: GraphEnv>(
     let redo = action_type.reverse(Direction::Backward, graph, undo);
     let mut parent = graph.clone();
     let undone = action_type.apply(Direction::Backward, &mut parent, undo);
-    if undone.is_err() || !contains(&parent, initial) || !env.is_reachable(&parent) {
+    if undone.is_err() || !env.is_reachable(&parent) {
+        return false;
+    }
+    // What is built keeps the initial graph; what takes away from it needn't give all of it back at once.
+    if contains(graph, initial) && !contains(&parent, initial) {
         return false;
     }
     let Some(head) = action_type.head(Direction::Forward) else {

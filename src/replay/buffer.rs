@@ -145,7 +145,8 @@ impl<E: Env> ReplayBuffer<E> {
     /// Adds walks with their raw log-rewards, and says how many of them stayed.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is one log-reward per walk.
+    /// [`Error::Shape`] unless there is one log-reward per walk, [`Error::NonFinite`] for one that isn't a finite number;
+    /// nothing is added then.
     pub fn add(&mut self, env: &E, walks: &Walks<E>, log_rewards: &[f64]) -> Result<usize> {
         if walks.len() != log_rewards.len() {
             return Err(Error::Shape {
@@ -153,6 +154,14 @@ impl<E: Env> ReplayBuffer<E> {
                 expected: vec![walks.len() as i64],
                 got: vec![log_rewards.len() as i64],
                 remedy: "give one log-reward per walk",
+            });
+        }
+        if let Some(row) = log_rewards.iter().position(|value| !value.is_finite()) {
+            return Err(Error::NonFinite {
+                what: "log-reward",
+                row,
+                value: log_rewards[row],
+                remedy: "keep only objects whose log-reward is finite; use a small floor in place of R = 0",
             });
         }
         let mut stayed = 0;

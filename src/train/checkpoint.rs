@@ -114,6 +114,17 @@ impl Checkpoint {
     /// [`crate::Error::File`] for another model (with the first differences) and for values that aren't finite. The model is
     /// unchanged then.
     pub fn restore(&self, parameters: &Parameters) -> Result<()> {
+        let found = self.fitting(parameters)?;
+        no_grad(|| {
+            for (parameter, value) in parameters.iter().zip(found) {
+                parameter.tensor.shallow_clone().f_copy_(&value)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// The saved values of a model's parameters, in its order; fails where [`restore`](Self::restore) would.
+    pub(super) fn fitting(&self, parameters: &Parameters) -> Result<Vec<Tensor>> {
         self.manifest.check_model(parameters, &self.path)?;
         let saved = self.section("model");
         self.check_finite(&saved)?;
@@ -122,7 +133,7 @@ impl Checkpoint {
             let value = saved.iter().find(|(name, _)| *name == parameter.name);
             let fits = |t: &Tensor| t.size() == parameter.tensor.size() && t.kind() == parameter.tensor.kind();
             match value {
-                Some((_, value)) if fits(value) => found.push(value),
+                Some((_, value)) if fits(value) => found.push(value.shallow_clone()),
                 _ => {
                     return Err(file_error(
                         &self.path,
@@ -132,12 +143,7 @@ impl Checkpoint {
                 }
             }
         }
-        no_grad(|| {
-            for (parameter, value) in parameters.iter().zip(found) {
-                parameter.tensor.shallow_clone().f_copy_(value)?;
-            }
-            Ok(())
-        })
+        Ok(found)
     }
 
     /// Writes the checkpoint to a folder, replacing the checkpoint that is there, if any.

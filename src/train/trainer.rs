@@ -81,6 +81,9 @@ impl TrainerConfig {
             let got = self.replay_share.to_string();
             return Err(Error::Config { setting: "replay_share", got, expected: "a share between 0 and 1" });
         }
+        // Schedules are monotonic: what makes sense at both ends makes sense between.
+        self.exploration(0)?;
+        self.exploration(usize::MAX)?;
         Ok(())
     }
 
@@ -375,7 +378,8 @@ impl<E: DiscreteEnv<Actions = Slots>, P: Policy<E>> Trainer<E, P> {
     /// The trainer must have been made as that one was: same environment, network, objective and settings.
     ///
     /// # Errors
-    /// [`Error::File`] for a file that is damaged or of another model; the trainer is unchanged then.
+    /// [`Error::File`] for a file that is damaged, incomplete, or of another model, environment or setting; the trainer is
+    /// unchanged then.
     pub fn resume(&mut self, path: impl AsRef<Path>) -> Result<()> {
         let checkpoint = Checkpoint::load(path.as_ref())?;
         let (Some(parameters), Some(adam)) = (self.policy.parameters(), &mut self.adam) else {
@@ -392,17 +396,21 @@ impl<E: DiscreteEnv<Actions = Slots>, P: Policy<E>> Trainer<E, P> {
             let (theirs, ours) = (state.description, &self.description);
             return Err(other(format!("the checkpoint of another run: {theirs}, this one is {ours}")));
         }
+        checkpoint.fitting(parameters)?;
         let replay = match &self.replay {
             Some(buffer) if state.replay => {
                 let mut filled = buffer.emptied();
-                filled.load_state(&self.env, &checkpoint.section("replay"))?;
+                let loaded = filled.load_state(&self.env, &checkpoint.section("replay"));
+                loaded.map_err(|error| other(format!("its replay buffer can't be used here ({error})")))?;
                 Some(filled)
             }
             None if !state.replay => None,
             _ => return Err(other("one of the two runs has a replay buffer, the other has none".into())),
         };
+        // All that can be wrong is found before anything changes: the moments are checked here, the parameters were above.
+        let loaded = adam.load_state(&checkpoint.section("adam"));
+        loaded.map_err(|error| other(format!("its optimiser's state can't be used here ({error})")))?;
         checkpoint.restore(parameters)?;
-        adam.load_state(&checkpoint.section("adam"))?;
         self.replay = replay;
         self.rng = state.rng;
         self.step = checkpoint.manifest().step as usize;

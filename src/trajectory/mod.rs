@@ -196,9 +196,17 @@ impl<E: DiscreteEnv> Trajectories<E> {
     ///
     /// # Errors
     /// [`Error::IllegalAction`] for an action that isn't legal where it is taken, with the trajectory as its row;
-    /// [`Error::Contract`] for a walk that goes on behind its end or stops short of it.
+    /// [`Error::Contract`] for a walk that goes on behind its end or stops short of it, and for offsets that don't divide the
+    /// actions into walks.
     pub fn replay(env: &E, actions: &Slots, offsets: &[usize]) -> Result<Self> {
         let n = offsets.len().saturating_sub(1);
+        let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
+        if first != 0 || last != actions.len() || !offsets.is_sorted() {
+            return Err(Error::Contract {
+                check: "the offsets of walks ascend from 0 to the number of actions",
+                detail: format!("offsets {offsets:?} for {} actions", actions.len()),
+            });
+        }
         let longest = offsets.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0);
         let rollout = Rollout { direction: Direction::Forward, max_steps: longest + 1, keep_states: true };
         let out = rollout.run(env, env.initial(n), |states, live, lengths| {

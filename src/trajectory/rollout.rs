@@ -143,7 +143,7 @@ impl Rollout {
     ) -> Result<Recorded<E>> {
         let n = levels.lengths.len();
         let (Some(terminal), Some((actions, reverse)), None) =
-            (terminal, levels.actions, levels.lengths.iter().position(|&l| l == 0))
+            (terminal, levels.actions, levels.lengths.iter().position(|&l| l == 0).or((n == 0).then_some(0)))
         else {
             return Err(Error::Config {
                 setting: "the batch of trajectories",

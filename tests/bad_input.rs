@@ -1,0 +1,421 @@
+//! Bad input ends in a typed error that says what was wrong, what was expected and what to do; nothing panics, nothing is
+//! half changed.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+
+mod trainers;
+
+use std::fs;
+use std::path::Path;
+
+use gfn::dist::{Exploration, Schedule};
+use gfn::env::{Direction, DiscreteEnv, Env, Slots};
+use gfn::graph::{GraphKind, GraphStates};
+use gfn::nn::{GraphNet, GraphNetConfig};
+use gfn::objective::TrajectoryBalance;
+use gfn::policy::{GraphPolicy, UniformPolicy};
+use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
+use gfn::runtime::DeviceKind;
+use gfn::sampler::Sampler;
+use gfn::testing::Triangles;
+use gfn::train::{Checkpoint, ReplayPath, Trainer, TrainerConfig};
+use gfn::trajectory::Trajectories;
+use gfn::{Error, Result, Rng};
+use gfn_gym::colored_graphs::ColoredGraphs;
+use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig};
+use gfn_gym::hypergrid::HyperGrid;
+use gfn_gym::ring::Ring;
+use tch::Tensor;
+use trainers::{Folder, Setting, bytes, colored_graphs, ring, state, steps};
+
+/// The message of an error that must be one of these, with all of these words in it.
+macro_rules! refused {
+    ($result:expr, $pattern:pat, $($word:expr),+) => {{
+        let error = $result.map(|_| ()).unwrap_err();
+        assert!(matches!(error, $pattern), "{error:?}");
+        let message = error.to_string();
+        for word in [$($word),+] {
+            assert!(message.contains(word), "`{message}` lacks `{word}`");
+        }
+    }};
+}
+
+fn replay(slots: &[u32], offsets: &[usize]) -> Result<Trajectories<Triangles>> {
+    // Pairs (0, 1), (0, 2) and (1, 2) are slots 1, 2 and 5 of 9; slot 9 exits.
+    Trajectories::replay(&Triangles::new(), &Slots(slots.to_vec()), offsets)
+}
+
+#[test]
+fn walks_from_outside_are_checked_move_by_move() {
+    assert_eq!(replay(&[1, 9, 9], &[0, 2, 3]).unwrap().len(), 2);
+    let illegal = |slots: &[u32], words: [&str; 3]| {
+        refused!(replay(slots, &[0, slots.len()]), Error::IllegalAction { .. }, words[0], words[1], words[2]);
+    };
+    illegal(
+        &[1, 1, 9],
+        ["action 1 is not legal (forward)", "10 slots of which 3 are legal", "add_edge (node 0, node 1"],
+    );
+    illegal(&[0, 9], ["action 0", "of which 4 are legal", "add_edge (node 0, node 0"]);
+    illegal(&[3, 9], ["action 3", "10 slots", "node 1, node 0"]);
+    illegal(&[10], ["action 10", "10 slots", "no such slot"]);
+    illegal(&[u32::MAX], ["4294967295", "10 slots", "no such slot"]);
+    // The trajectory is named, not the row among those that are still going.
+    refused!(replay(&[9, 1, 1, 9], &[0, 1, 4]), Error::IllegalAction { row: 1, .. }, "state 1");
+    refused!(
+        replay(&[1, 2], &[0, 2]),
+        Error::Contract { .. },
+        "ends in a terminal state",
+        "trajectory 0 after 2 steps"
+    );
+    refused!(replay(&[1, 9, 9], &[0, 3]), Error::Contract { .. }, "stops at its terminal state", "after 2 steps");
+    refused!(replay(&[9], &[0, 1, 1]), Error::Contract { .. }, "trajectory 1 after 0 steps");
+    for offsets in [&[0, 3, 1][..], &[0, 1], &[1, 2], &[0, 1, 7], &[0, usize::MAX]] {
+        refused!(replay(&[9, 9], offsets), Error::Contract { .. }, "offsets", "2 actions");
+    }
+    for offsets in [&[][..], &[0]] {
+        refused!(replay(&[], offsets), Error::Config { .. }, "batch of trajectories", "at least one trajectory");
+    }
+}
+
+#[test]
+fn steps_that_a_state_cannot_take_are_refused() {
+    let env = Ring::new(3, GraphKind::Directed).unwrap();
+    let mut states = env.initial(2);
+    let step = |states: &mut GraphStates, direction, slots: &[u32]| env.step(direction, states, &Slots(slots.to_vec()));
+    refused!(step(&mut states, Direction::Forward, &[1]), Error::Shape { .. }, "[2]", "[1]", "one action per state");
+    refused!(step(&mut states, Direction::Forward, &[1, 99]), Error::IllegalAction { .. }, "99", "10 slots");
+    refused!(step(&mut env.initial(1), Direction::Backward, &[0]), Error::IllegalAction { .. }, "backward");
+    refused!(step(&mut env.initial(1), Direction::Forward, &[0]), Error::Contract { .. }, "edge (0, 0)");
+    let grid = HyperGrid::new(2, 3).unwrap();
+    let back = grid.step(Direction::Backward, &mut grid.initial(1), &Slots(vec![1]));
+    refused!(back, Error::IllegalAction { .. }, "action 1", "backward");
+}
+
+/// A trainer whose reward gives these values, the last of them over and over.
+fn rewarded(values: &'static [f64], count: fn(usize) -> usize) -> Trainer<Triangles, GraphPolicy<GraphNet>> {
+    let env = Triangles::new();
+    let mut rng = Rng::seeded(0);
+    let config = GraphNetConfig { embedding: 8, ..GraphNetConfig::default() };
+    let net = GraphNet::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut rng).unwrap();
+    let reward = move |graphs: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
+        let n = count(graphs.graphs().len());
+        Ok((0..n).map(|k| values[k.min(values.len() - 1)]).collect())
+    };
+    let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
+    Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap()
+}
+
+#[test]
+fn rewards_that_are_no_finite_numbers_stop_the_step() {
+    for (values, shown) in [
+        (&[0.0, f64::NAN] as &'static [f64], "NaN"),
+        (&[0.0, f64::INFINITY], "inf"),
+        (&[0.0, f64::NEG_INFINITY], "-inf"),
+    ] {
+        let mut trainer = rewarded(values, |n| n);
+        refused!(trainer.step(), Error::NonFinite { row: 1, .. }, "log-reward is", shown, "every finished object");
+        let replay = ReplayConfig { capacity: 8, eviction: Eviction::Fifo, draw: Draw::Uniform };
+        trainer = trainer.with_replay(ReplayBuffer::new(replay).unwrap());
+        let folder = Folder::new(&format!("reward{shown}"));
+        let weights = |folder: &Folder, trainer: &Trainer<_, _>| state(trainer, folder)[1].clone();
+        let before = weights(&folder, &trainer);
+        let expected = "use a small floor in place of R = 0";
+        refused!(trainer.step(), Error::NonFinite { row: 1, .. }, "log-reward is", shown, "row 1", expected);
+        refused!(trainer.prefill(4), Error::NonFinite { row: 1, .. }, shown);
+        assert_eq!((trainer.steps_done(), trainer.replay().unwrap().len()), (0, 0));
+        assert!(weights(&folder, &trainer) == before, "{shown}: nothing was learned from it");
+    }
+    let counts: [fn(usize) -> usize; 3] = [|n| n - 1, |n| n + 1, |_| 0];
+    for count in counts {
+        refused!(
+            rewarded(&[0.0], count).step(),
+            Error::Shape { .. },
+            "the reward's answer",
+            "[8]",
+            "one log-reward per state"
+        );
+    }
+    // Finite, but not in single precision.
+    refused!(rewarded(&[1e300], |n| n).step(), Error::NonFinite { .. }, "loss is inf", "reward's scale");
+}
+
+#[test]
+fn buffers_take_finite_rewards_only() {
+    let env = Triangles::new();
+    let config = ReplayConfig { capacity: 4, eviction: Eviction::BestReward, draw: Draw::Uniform };
+    let mut buffer = ReplayBuffer::new(config).unwrap();
+    let walks = Sampler::new(&env, &UniformPolicy).walks(2, &mut Rng::seeded(0)).unwrap();
+    for value in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
+        refused!(buffer.add(&env, &walks, &[0.0, value]), Error::NonFinite { row: 1, .. }, "log-reward", "row 1");
+        assert!(buffer.is_empty());
+    }
+    refused!(buffer.add(&env, &walks, &[0.0]), Error::Shape { .. }, "[2]", "[1]", "one log-reward per walk");
+}
+
+#[test]
+fn settings_out_of_range_name_the_setting() {
+    for n in [0, 1, 21] {
+        refused!(Ring::new(n, GraphKind::Directed), Error::Config { .. }, "nodes is", "2 to 20 nodes");
+    }
+    refused!(ColoredGraphs::new(0), Error::Config { .. }, "max_nodes is 0", "1 to 64");
+    let nothing = GraphBuildingConfig::new(GraphKind::Directed, 0);
+    refused!(GraphBuilding::new(nothing), Error::Config { .. }, "max_nodes is 0", "at least 1");
+    refused!(HyperGrid::new(0, 3), Error::Config { .. }, "ndim is 0", "at least 1");
+    refused!(HyperGrid::new(2, 1), Error::Config { .. }, "height is 1", "2 to 65,536");
+    for epsilon in [-0.1, 1.1, f64::NAN] {
+        refused!(Exploration::epsilon(epsilon), Error::Config { .. }, "epsilon is", "between 0 and 1");
+    }
+    for temperature in [0.0, -1.0, f64::INFINITY] {
+        let explore = Exploration::none().with_temperature(temperature);
+        refused!(explore, Error::Config { .. }, "temperature is", "positive");
+    }
+    for device in ["gpu", "cuda:", "cuda:x", "cpu:0", ""] {
+        refused!(device.parse::<DeviceKind>(), Error::Config { .. }, "device is", device, "cpu, cuda or cuda:N");
+    }
+    if !tch::Cuda::is_available() {
+        refused!(DeviceKind::Cuda(0).resolve(), Error::Device { .. }, "cuda:0 can't be used");
+    }
+    let replay = |capacity, exponent| {
+        let draw = Draw::RewardPrioritised { exponent };
+        ReplayBuffer::<Triangles>::new(ReplayConfig { capacity, eviction: Eviction::Fifo, draw })
+    };
+    refused!(replay(0, 1.0), Error::Config { .. }, "capacity is 0", "at least 1");
+    refused!(replay(1, f64::NAN), Error::Config { .. }, "exponent is NaN", "finite");
+}
+
+#[test]
+fn trainers_refuse_settings_that_make_no_sense() {
+    let make = |config: TrainerConfig| {
+        let reward =
+            |graphs: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; graphs.graphs().len()]) };
+        Trainer::new(
+            Triangles::new(),
+            reward,
+            UniformPolicy,
+            gfn::objective::LogPartitionVariance,
+            config,
+            Rng::seeded(0),
+        )
+    };
+    let base = TrainerConfig::default;
+    assert!(make(base()).unwrap().step().is_ok());
+    refused!(make(TrainerConfig { batch: 0, ..base() }), Error::Config { .. }, "batch is 0", "at least one");
+    for replay_share in [-0.5, 1.5, f64::NAN] {
+        refused!(
+            make(TrainerConfig { replay_share, ..base() }),
+            Error::Config { .. },
+            "replay_share is",
+            "between 0 and 1"
+        );
+    }
+    let constant = Schedule::Constant;
+    for config in [
+        TrainerConfig { epsilon: constant(1.5), ..base() },
+        TrainerConfig { epsilon: Schedule::Linear { from: 0.5, to: -0.1, steps: 5 }, ..base() },
+        TrainerConfig { temperature: constant(0.0), ..base() },
+        TrainerConfig { exit_bias: constant(f64::NAN), ..base() },
+    ] {
+        refused!(make(config), Error::Config { .. }, " is ", "expected");
+    }
+    let mut trainer = make(base()).unwrap();
+    refused!(trainer.prefill(1), Error::Missing { .. }, "prefilling needs a replay buffer", "with_replay");
+    refused!(trainer.save("nowhere"), Error::Missing { .. }, "a policy with parameters");
+    refused!(trainer.resume("nowhere"), Error::File { .. } | Error::Missing { .. }, ":");
+    let short = TrainerConfig { max_steps: 2, exit_bias: constant(-50.0), ..base() };
+    refused!(
+        rewarded_with(short).step(),
+        Error::StepLimit { limit: 2, .. },
+        "within 2 steps",
+        "raise the sampler's step limit"
+    );
+}
+
+fn rewarded_with(config: TrainerConfig) -> Trainer<Triangles, UniformPolicy> {
+    let reward =
+        |graphs: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; graphs.graphs().len()]) };
+    let objective = gfn::objective::LogPartitionVariance;
+    Trainer::new(Triangles::new(), reward, UniformPolicy, objective, config, Rng::seeded(0)).unwrap()
+}
+
+#[test]
+fn samplers_refuse_no_trajectory_and_stop_at_the_limit() {
+    let env = Triangles::new();
+    let sampler = Sampler::new(&env, &UniformPolicy);
+    let mut rng = Rng::seeded(0);
+    refused!(sampler.forward(0, &mut rng), Error::Config { .. }, "0 trajectories", "at least one");
+    refused!(sampler.walks(0, &mut rng), Error::Config { .. }, "0 trajectories");
+    refused!(sampler.backward(&GraphStates::default(), &mut rng), Error::Config { .. }, "0 trajectories");
+    let full = replay(&[1, 2, 5, 9], &[0, 4]).unwrap();
+    let limited = sampler.max_steps(2);
+    let back = limited.backward(full.terminal_states(), &mut rng);
+    refused!(
+        back,
+        Error::StepLimit { direction: Direction::Backward, live: 1, n: 1, .. },
+        "a backward roll-out",
+        "1 of 1"
+    );
+    // A graph that no walk from the initial one reaches.
+    let other = GraphStates::from(vec![gfn::graph::GraphState::with_nodes(GraphKind::Undirected, 4)]);
+    refused!(
+        sampler_of(&env).backward(&other, &mut rng),
+        Error::NoLegalAction { row: 0, .. },
+        "no legal backward",
+        "check_env"
+    );
+    assert_eq!(env.masks(Direction::Backward, &other).n_legal(0), 0);
+}
+
+fn sampler_of(env: &Triangles) -> Sampler<'_, Triangles, UniformPolicy> {
+    Sampler::new(env, &UniformPolicy)
+}
+
+/// A trainer that tries to resume from `path`, must refuse with these words, and be as it was before, bit for bit.
+fn unchanged<E, P>(trainer: &mut Trainer<E, P>, folder: &Folder, path: &Path, words: &[&str])
+where
+    E: DiscreteEnv<Actions = Slots>,
+    P: gfn::policy::Policy<E>,
+{
+    let before = state(trainer, folder);
+    let error = trainer.resume(path).unwrap_err();
+    assert!(matches!(error, Error::File { .. }), "{error:?}");
+    let message = error.to_string();
+    for word in words.iter().copied().chain([path.file_name().unwrap().to_str().unwrap()]) {
+        assert!(message.contains(word), "`{message}` lacks `{word}`");
+    }
+    assert!(state(trainer, folder) == before, "{message}");
+}
+
+#[test]
+fn damaged_checkpoints_change_nothing() {
+    let folder = Folder::new("damaged");
+    let setting = Setting::new(1, ReplayPath::Stored);
+    let mut trainer = ring(setting);
+    steps(&mut trainer, 3);
+    let path = folder.join("run");
+    trainer.save(&path).unwrap();
+    let good = bytes(&path);
+    let mut other = ring(Setting { seed: 2, ..setting });
+    steps(&mut other, 2);
+    let names = ["manifest.json", "model.safetensors"];
+    for (file, name) in names.into_iter().enumerate() {
+        let whole = &good[file];
+        let cut = |share: usize| whole[..whole.len() * share / 8].to_vec();
+        let flipped = |place: usize| {
+            let mut damaged = whole.clone();
+            damaged[place] ^= 0x10;
+            damaged
+        };
+        let mut cases: Vec<Vec<u8>> = (0..8).map(cut).collect();
+        cases.extend((0..24).map(|k| flipped((whole.len() - 1) * k / 23)));
+        cases.push([whole.as_slice(), &[0]].concat());
+        for case in cases {
+            fs::write(path.join(name), case).unwrap();
+            unchanged(&mut other, &folder, &path, &[": ", "checkpoint"]);
+        }
+        fs::remove_file(path.join(name)).unwrap();
+        unchanged(&mut other, &folder, &path, &["give the folder of a checkpoint"]);
+        fs::write(path.join(name), whole).unwrap();
+    }
+    unchanged(&mut other, &folder, &folder.join("nowhere"), &["give the folder of a checkpoint"]);
+    other.resume(&path).unwrap();
+    assert!(state(&other, &folder) == good, "what is whole can still be loaded");
+}
+
+/// A checkpoint like that at `from`, whose sections are what `edit` makes of them, its checksum being right.
+fn forged(
+    from: &Path,
+    to: &Path,
+    trainer: &trainers::RingTrainer,
+    edit: impl Fn(&str, &str, Tensor) -> Option<Tensor>,
+) {
+    let old = Checkpoint::load(from).unwrap();
+    let parameters = gfn::policy::Policy::<Ring>::parameters(trainer.policy()).unwrap();
+    let manifest = old.manifest();
+    let mut new = Checkpoint::new(parameters, manifest.step, manifest.state.clone()).unwrap();
+    for section in ["adam", "replay"] {
+        let tensors = old.section(section).into_iter();
+        let edited = tensors.filter_map(|(name, tensor)| Some((name.clone(), edit(section, &name, tensor)?)));
+        new = new.with(section, edited.collect());
+    }
+    new.save(to).unwrap();
+}
+
+#[test]
+fn checkpoints_with_parts_missing_or_wrong_change_nothing() {
+    let folder = Folder::new("parts");
+    let setting = Setting::new(1, ReplayPath::Stored);
+    let mut trainer = ring(setting);
+    steps(&mut trainer, 3);
+    let good = folder.join("good");
+    trainer.save(&good).unwrap();
+    let mut other = ring(Setting { seed: 2, ..setting });
+    steps(&mut other, 2);
+    let path = folder.join("forged");
+    let mut check = |words: &[&str], edit: &dyn Fn(&str, &str, Tensor) -> Option<Tensor>| {
+        forged(&good, &path, &trainer, edit);
+        unchanged(&mut other, &folder, &path, words);
+    };
+    let settings = "resume with the settings";
+    check(&["optimiser's state", "without `steps`", settings], &|section, _, t| (section != "adam").then_some(t));
+    check(&["optimiser's state", "`m/log_z`"], &|_, name, t| (name != "m/log_z").then_some(t));
+    check(&["optimiser's state", "finite"], &|_, name, t| Some(if name == "v/log_z" { t * f64::NAN } else { t }));
+    check(&["optimiser's state", "shape"], &|_, name, t| Some(if name == "m/log_z" { t.view([1, 1]) } else { t }));
+    check(&["replay buffer", "`log_rewards` is missing", settings], &|section, _, t| {
+        (section != "replay").then_some(t)
+    });
+    for part in ["actions", "offsets", "log_rewards"] {
+        check(&["replay buffer", part], &|_, name, t| (name != part).then_some(t));
+        check(&["replay buffer"], &|_, name, t| Some(if name == part { t.narrow(0, 0, t.size()[0] - 1) } else { t }));
+    }
+    check(&["replay buffer", "`offsets`"], &|_, name, t| Some(if name == "offsets" { t * -1 } else { t }));
+    check(&["replay buffer", "not legal"], &|_, name, t| Some(if name == "actions" { t * -1 - 1 } else { t }));
+    check(&["replay buffer", "not legal"], &|_, name, t| Some(if name == "actions" { t.zeros_like() } else { t }));
+    check(&["replay buffer", "log-reward is NaN"], &|_, name, t| {
+        Some(if name == "log_rewards" { t * f64::NAN } else { t })
+    });
+    forged(&good, &path, &trainer, |_, _, t| Some(t));
+    other.resume(&path).unwrap();
+    assert!(state(&other, &folder) == bytes(&good));
+}
+
+#[test]
+fn checkpoints_of_something_else_change_nothing() {
+    let folder = Folder::new("else");
+    let setting = Setting::new(1, ReplayPath::Stored);
+    let mut coloured = colored_graphs(setting);
+    steps(&mut coloured, 2);
+    let mut rings = ring(setting);
+    steps(&mut rings, 2);
+    let [of_coloured, of_rings] = ["coloured", "rings"].map(|name| folder.join(name));
+    coloured.save(&of_coloured).unwrap();
+    rings.save(&of_rings).unwrap();
+    unchanged(&mut rings, &folder, &of_coloured, &["another model", "build the model with the settings"]);
+    unchanged(&mut coloured, &folder, &of_rings, &["another model", "build the model with the settings"]);
+
+    // The same network for another environment: five nodes rather than four, whose moves have other names.
+    let make = |n: usize, replay: bool| {
+        let env = Ring::new(n, GraphKind::Directed).unwrap();
+        let mut rng = Rng::seeded(0);
+        let config = GraphNetConfig { embedding: 8, ..GraphNetConfig::default() };
+        let net = GraphNet::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut rng).unwrap();
+        let config = TrainerConfig { batch: 16, ..TrainerConfig::default() };
+        let reward = gfn_gym::ring::RingReward::default();
+        let trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap();
+        let buffer = ReplayConfig { capacity: 30, eviction: Eviction::Fifo, draw: Draw::Uniform };
+        if replay { trainer.with_replay(ReplayBuffer::new(buffer).unwrap()) } else { trainer }
+    };
+    let (mut four, mut five, mut without) = (make(4, true), make(5, true), make(4, false));
+    steps(&mut four, 2);
+    steps(&mut five, 1);
+    let path = folder.join("four");
+    four.save(&path).unwrap();
+    unchanged(
+        &mut five,
+        &folder,
+        &path,
+        &["replay buffer can't be used here", "not legal", "resume with the settings"],
+    );
+    unchanged(&mut without, &folder, &path, &["one of the two runs has a replay buffer"]);
+    without.save(&path).unwrap();
+    unchanged(&mut four, &folder, &path, &["one of the two runs has a replay buffer"]);
+}

@@ -1,0 +1,150 @@
+//! The environments that every general check goes through.
+
+use gfn::Result;
+use gfn::env::{Reward, log_rewards};
+use gfn::graph::{
+    ActionSet, AddEdge, BackwardRule, Edge, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Node,
+    RemoveEdge, Semantics,
+};
+use gfn_gym::colored_graphs::ColoredGraphs;
+use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig, Growth};
+use gfn_gym::hypergrid::{GridStates, HyperGrid, OriginalReward};
+use gfn_gym::ring::Ring;
+use gfn_gym::triangle::Triangle;
+use tch::Tensor;
+
+/// A check that any graph environment must pass.
+pub(crate) trait Check {
+    fn check<E: GraphEnv + 'static>(&self, name: &str, env: &E);
+}
+
+const KINDS: [GraphKind; 2] = [GraphKind::Directed, GraphKind::Undirected];
+
+pub(crate) fn each_graph_env(check: &impl Check) {
+    for (n, kind) in [2, 3, 4].map(|n| (n, KINDS[0])).into_iter().chain([3, 4].map(|n| (n, KINDS[1]))) {
+        check.check(&format!("ring of {n}, {kind:?}"), &Ring::new(n, kind).unwrap());
+    }
+    for kind in KINDS {
+        check.check(&format!("triangle, {kind:?}"), &Triangle::new(kind, 2).unwrap());
+    }
+    for n in [1, 3, 4] {
+        check.check(&format!("coloured graphs of {n}"), &ColoredGraphs::new(n).unwrap());
+        let uncorrected = ColoredGraphs::new(n).unwrap().with_empty_exit(true);
+        check.check(&format!("coloured graphs of {n}, with the empty one"), &uncorrected);
+    }
+    for config in buildings() {
+        let name = format!("{config:?}");
+        check.check(&name, &GraphBuilding::new(config).unwrap());
+    }
+    for kind in KINDS {
+        for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
+            for rule in [BackwardRule::ByType, BackwardRule::Derived] {
+                let env = Pruning::new(kind, semantics, rule);
+                check.check(&format!("removing edges, {kind:?}, {semantics:?}, {rule:?}"), &env);
+            }
+        }
+    }
+}
+
+/// Free and attached growth, labelled or not, directed or not: plain, with everything there is, and from a scaffold.
+fn buildings() -> Vec<GraphBuildingConfig> {
+    let mut out = Vec::new();
+    for growth in [Growth::Free, Growth::Attached] {
+        for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
+            for kind in KINDS {
+                let plain = GraphBuildingConfig { growth, semantics, ..GraphBuildingConfig::new(kind, 3) };
+                out.push(GraphBuildingConfig {
+                    max_nodes: 2,
+                    node_classes: 2,
+                    edge_classes: 2,
+                    node_attributes: vec![2],
+                    edge_attributes: vec![1],
+                    ..plain.clone()
+                });
+                out.push(GraphBuildingConfig {
+                    max_edges: Some(2),
+                    edge_classes: 2,
+                    initial: Some(scaffold(kind)),
+                    node_classes: 2,
+                    node_attributes: vec![1],
+                    ..plain.clone()
+                });
+                out.push(GraphBuildingConfig { min_nodes: 2, ..plain });
+            }
+        }
+    }
+    out
+}
+
+/// Two nodes that differ, an edge between them, and an attribute that is set.
+fn scaffold(kind: GraphKind) -> GraphState {
+    let mut marked = Node::of_class(1);
+    marked.attributes.set(0, 1);
+    GraphState::from_parts(kind, &[Node::default(), marked], &[(0, 1, Edge::of_class(1))]).unwrap()
+}
+
+/// Edges taken away, one by one, from the complete graph on three nodes.
+#[derive(Debug)]
+pub(crate) struct Pruning {
+    actions: ActionSet,
+    schema: GraphSchema,
+    initial: GraphState,
+    rule: BackwardRule,
+}
+
+impl Pruning {
+    fn new(kind: GraphKind, semantics: Semantics, rule: BackwardRule) -> Self {
+        let mut initial = GraphState::with_nodes(kind, 3);
+        for (a, b) in [(0, 1), (0, 2), (1, 2)] {
+            initial.add_edge(a, b, Edge::default()).unwrap();
+            if kind == GraphKind::Directed {
+                initial.add_edge(b, a, Edge::default()).unwrap();
+            }
+        }
+        let remove: RemoveEdge = gfn::graph::Reversed(AddEdge::new(1));
+        Self { actions: ActionSet::new(semantics).with(remove), schema: GraphSchema::plain(kind, 3), initial, rule }
+    }
+}
+
+impl GraphEnv for Pruning {
+    fn actions(&self) -> &ActionSet {
+        &self.actions
+    }
+    fn schema(&self) -> &GraphSchema {
+        &self.schema
+    }
+    fn initial_graph(&self) -> &GraphState {
+        &self.initial
+    }
+    fn backward_rule(&self) -> BackwardRule {
+        self.rule
+    }
+}
+
+/// A log-reward that tells graphs apart, and isomorphic ones not.
+pub(crate) fn log_r(states: &GraphStates) -> Vec<f64> {
+    let of_graph = |graph: &GraphState| {
+        let nodes = graph.nodes().enumerate().map(|(a, node)| {
+            let attribute = f64::from(node.attributes.get(0));
+            0.7 * f64::from(node.class) - 0.4 * attribute + 0.2 * (graph.degree(a as u32) as f64).powi(2)
+        });
+        let edges = graph.edges().map(|(a, b)| {
+            let edge = graph.edge(a, b).unwrap_or_default();
+            0.5 * f64::from(edge.class) + 0.3 * f64::from(edge.attributes.get(0)) - 0.9
+        });
+        nodes.sum::<f64>() + edges.sum::<f64>()
+    };
+    states.graphs().iter().map(of_graph).collect()
+}
+
+/// A grid and its reward.
+pub(crate) fn grid(
+    ndim: usize,
+    height: usize,
+) -> (HyperGrid, impl Fn(&GridStates, Option<&Tensor>) -> Result<Vec<f64>>) {
+    let env = HyperGrid::new(ndim, height).unwrap();
+    let reward = OriginalReward::standard(&env).unwrap();
+    (env, move |states: &GridStates, conditions: Option<&Tensor>| {
+        log_rewards(&reward as &dyn Reward<GridStates>, states, conditions)
+    })
+}

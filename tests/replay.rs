@@ -1,0 +1,193 @@
+//! The replay buffer: what it keeps, what leaves, how it draws, and that a checkpoint brings it back.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+
+use gfn::env::{EnumerableEnv, Env, Rows, Slots};
+use gfn::policy::UniformPolicy;
+use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
+use gfn::sampler::Sampler;
+use gfn::testing::{Chain, Positions};
+use gfn::trajectory::{Trajectories, Walks};
+use gfn::{Error, Rng};
+use gfn_gym::colored_graphs::ColoredGraphs;
+
+const UNIFORM: Draw = Draw::Uniform;
+
+/// Walks to these positions of a chain, one step at a time.
+fn walks(positions: &[u32]) -> Walks<Chain> {
+    let (mut actions, mut offsets) = (Vec::new(), vec![0]);
+    for &x in positions {
+        actions.extend((0..x).map(|_| 0));
+        actions.push(2);
+        offsets.push(actions.len());
+    }
+    Trajectories::replay(&env(), &Slots(actions), &offsets).unwrap().walks(&env()).unwrap()
+}
+
+fn env() -> Chain {
+    Chain::new(100)
+}
+
+fn buffer(capacity: usize, eviction: Eviction, draw: Draw) -> ReplayBuffer<Chain> {
+    ReplayBuffer::new(ReplayConfig { capacity, eviction, draw }).unwrap()
+}
+
+/// Adds objects whose log-reward is given; says how many stayed.
+fn add(buffer: &mut ReplayBuffer<Chain>, objects: &[(u32, f64)]) -> usize {
+    let (positions, log_rewards): (Vec<u32>, Vec<f64>) = objects.iter().copied().unzip();
+    buffer.add(&env(), &walks(&positions), &log_rewards).unwrap()
+}
+
+/// The objects held, in their order.
+fn held<E: Env<Actions = Slots> + gfn::env::DiscreteEnv>(buffer: &ReplayBuffer<E>) -> Vec<(i64, f64)> {
+    let state = buffer.state();
+    let offsets = Vec::<i64>::try_from(&state.iter().find(|(name, _)| name == "offsets").unwrap().1).unwrap();
+    offsets.windows(2).map(|ends| ends[1] - ends[0] - 1).zip(buffer.log_rewards()).collect()
+}
+
+fn rewards(buffer: &ReplayBuffer<Chain>) -> Vec<f64> {
+    buffer.log_rewards().collect()
+}
+
+#[test]
+fn first_in_first_out_keeps_the_newest() {
+    let mut buffer = buffer(3, Eviction::Fifo, UNIFORM);
+    assert!(buffer.is_empty());
+    assert_eq!(add(&mut buffer, &[(1, 9.0), (2, 1.0), (1, 9.0)]), 3);
+    assert_eq!(held(&buffer), [(1, 9.0), (2, 1.0), (1, 9.0)], "an object may be there twice");
+    assert_eq!(add(&mut buffer, &[(3, -5.0), (4, -6.0)]), 2);
+    assert_eq!(held(&buffer), [(1, 9.0), (3, -5.0), (4, -6.0)]);
+}
+
+#[test]
+fn best_reward_keeps_the_best_and_of_equals_the_oldest() {
+    let mut buffer = buffer(3, Eviction::BestReward, UNIFORM);
+    assert_eq!(add(&mut buffer, &[(1, 0.5), (2, -2.0), (3, -1.0)]), 3);
+    assert_eq!(add(&mut buffer, &[(4, -2.0), (5, -3.0)]), 0, "no better than the least");
+    assert_eq!(rewards(&buffer), [0.5, -2.0, -1.0]);
+    assert_eq!(add(&mut buffer, &[(6, 0.0)]), 1);
+    assert_eq!(held(&buffer), [(1, 0.5), (3, -1.0), (6, 0.0)], "-2 has left, below -1 and 0");
+    assert_eq!(add(&mut buffer, &[(7, -1.0), (8, 3.0), (9, 0.5)]), 2);
+    assert_eq!(held(&buffer), [(1, 0.5), (8, 3.0), (9, 0.5)]);
+    assert_eq!(add(&mut buffer, &[(10, 0.6)]), 1);
+    assert_eq!(held(&buffer), [(1, 0.5), (8, 3.0), (10, 0.6)], "of the two of 0.5 the newer has left");
+}
+
+#[test]
+fn distinct_buffers_hold_each_object_once_and_forget_what_left() {
+    for eviction in [Eviction::Fifo, Eviction::BestReward] {
+        let config = ReplayConfig { capacity: 2, eviction, draw: UNIFORM };
+        let mut buffer = ReplayBuffer::distinct(config).unwrap();
+        assert_eq!(add(&mut buffer, &[(1, 0.0), (1, 0.0), (2, 1.0), (1, 0.0)]), 2);
+        assert_eq!(held(&buffer), [(1, 0.0), (2, 1.0)]);
+        assert_eq!(add(&mut buffer, &[(3, 2.0), (2, 1.0)]), 1);
+        assert_eq!(held(&buffer), [(2, 1.0), (3, 2.0)], "1 was the oldest, and the worst");
+        assert_eq!(add(&mut buffer, &[(1, 5.0)]), 1, "{eviction:?}: what left may come again");
+        assert_eq!(held(&buffer), [(3, 2.0), (1, 5.0)]);
+        // What is refused for its reward isn't known from then on.
+        if eviction == Eviction::BestReward {
+            assert_eq!(add(&mut buffer, &[(9, 1.0)]), 0);
+            assert_eq!(add(&mut buffer, &[(9, 9.0)]), 1);
+        }
+    }
+}
+
+#[test]
+fn isomorphic_graphs_are_one_object() {
+    let env = ColoredGraphs::new(4).unwrap();
+    let trajectories = Sampler::new(&env, &UniformPolicy).forward(400, &mut Rng::seeded(0)).unwrap();
+    let walks = trajectories.walks(&env).unwrap();
+    let mut keys = env.keys(&walks.terminal);
+    keys.sort();
+    keys.dedup();
+    let labelled = walks.terminal.group().first.len();
+    assert!(keys.len() < labelled, "{} classes of {labelled} labelled graphs", keys.len());
+    let config = ReplayConfig { capacity: 1000, eviction: Eviction::Fifo, draw: UNIFORM };
+    let mut buffer = ReplayBuffer::distinct(config).unwrap();
+    let log_rewards = vec![0.0; walks.len()];
+    assert_eq!(buffer.add(&env, &walks, &log_rewards).unwrap(), keys.len());
+    assert_eq!(buffer.add(&env, &walks, &log_rewards).unwrap(), 0);
+    let mut plain = ReplayBuffer::new(config).unwrap();
+    assert_eq!(plain.add(&env, &walks, &log_rewards).unwrap(), 400);
+}
+
+/// How often each object is drawn, of `n`.
+fn shares(buffer: &ReplayBuffer<Chain>, n: usize) -> Vec<f64> {
+    let drawn = buffer.draw(n, &mut Rng::seeded(4)).unwrap();
+    assert_eq!(drawn.len(), n);
+    let Positions(positions) = drawn.terminal;
+    (1..=3).map(|x| positions.iter().filter(|&&position| position == x).count() as f64 / n as f64).collect()
+}
+
+fn close(shares: &[f64], expected: &[f64]) {
+    // Four standard deviations at most, for 20,000 draws.
+    assert!(shares.iter().zip(expected).all(|(a, b)| (a - b).abs() < 0.015), "{shares:?}, not {expected:?}");
+}
+
+#[test]
+fn draws_are_uniform_or_in_proportion_to_a_power_of_the_reward() {
+    let of = |draw, log_rewards: [f64; 3]| {
+        let mut buffer = buffer(3, Eviction::Fifo, draw);
+        let objects: Vec<(u32, f64)> = (1..=3).zip(log_rewards).collect();
+        add(&mut buffer, &objects);
+        shares(&buffer, 20_000)
+    };
+    let third = [1.0 / 3.0; 3];
+    let by = |exponent| Draw::RewardPrioritised { exponent };
+    let weights = [0.0, 2f64.ln(), 5f64.ln()];
+    close(&of(UNIFORM, weights), &third);
+    close(&of(by(0.0), weights), &third);
+    close(&of(by(1.0), weights), &[0.125, 0.25, 0.625]);
+    close(&of(by(2.0), weights), &[1.0 / 30.0, 4.0 / 30.0, 25.0 / 30.0]);
+    close(&of(by(-1.0), weights), &[10.0 / 17.0, 5.0 / 17.0, 2.0 / 17.0]);
+    // Rewards that neither exist in f64 nor can be compared as numbers.
+    for offset in [-1e5, 1e5] {
+        close(&of(by(1.0), weights.map(|w| w + offset)), &[0.125, 0.25, 0.625]);
+    }
+    assert_eq!(of(by(1.0), [-1e6, 0.0, -800.0]), [0.0, 1.0, 0.0]);
+    close(&of(by(1.0), [-1e6, -1e6, -1e9]), &[0.5, 0.5, 0.0]);
+    close(&of(by(1e-3), [-1000.0, 0.0, 0.0]), &[0.155, 0.4225, 0.4225]);
+}
+
+#[test]
+fn a_buffer_of_nothing_is_refused() {
+    let config = ReplayConfig { capacity: 0, eviction: Eviction::Fifo, draw: UNIFORM };
+    for made in [ReplayBuffer::<Chain>::new(config), ReplayBuffer::distinct(config)] {
+        let error = made.unwrap_err();
+        assert!(matches!(error, Error::Config { setting: "replay capacity", .. }), "{error}");
+        assert_eq!(error.to_string(), "replay capacity is 0, expected at least 1");
+    }
+    let error = buffer(1, Eviction::Fifo, UNIFORM).draw(1, &mut Rng::seeded(0)).unwrap_err();
+    assert!(matches!(error, Error::Missing { .. }) && error.to_string().contains("prefill"), "{error}");
+}
+
+#[test]
+fn the_state_brings_back_what_was_held_and_what_comes_next() {
+    let env = ColoredGraphs::new(5).unwrap();
+    for eviction in [Eviction::Fifo, Eviction::BestReward] {
+        let config = ReplayConfig { capacity: 50, eviction, draw: Draw::RewardPrioritised { exponent: 0.5 } };
+        let mut first = ReplayBuffer::distinct(config).unwrap();
+        let mut second = ReplayBuffer::distinct(config).unwrap();
+        second.load_state(&env, &first.state()).unwrap();
+        assert!(second.is_empty(), "an empty buffer comes back, too");
+        let mut rng = Rng::seeded(1);
+        let mut fill = |buffers: &mut [&mut ReplayBuffer<ColoredGraphs>], n| {
+            let walks = Sampler::new(&env, &UniformPolicy).walks(n, &mut rng).unwrap();
+            let log_rewards: Vec<f64> =
+                walks.terminal.graphs().iter().map(|g| f64::from((g.n_nodes() * g.n_edges()) as u32 % 5)).collect();
+            for buffer in buffers {
+                buffer.add(&env, &walks, &log_rewards).unwrap();
+            }
+        };
+        fill(&mut [&mut first], 400);
+        assert_eq!(first.len(), 50);
+        second.load_state(&env, &first.state()).unwrap();
+        let tensors =
+            |buffer: &ReplayBuffer<ColoredGraphs>| buffer.state().into_iter().map(|(_, t)| t).collect::<Vec<_>>();
+        assert_eq!(tensors(&first), tensors(&second), "{eviction:?}");
+        fill(&mut [&mut first, &mut second], 400);
+        assert_eq!(tensors(&first), tensors(&second), "{eviction:?}: evictions go on as before");
+        let [a, b] = [&first, &second].map(|buffer| buffer.draw(20, &mut Rng::seeded(2)).unwrap());
+        assert_eq!((a.actions, a.offsets, a.terminal), (b.actions, b.offsets, b.terminal), "{eviction:?}");
+    }
+}

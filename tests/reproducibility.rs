@@ -1,0 +1,115 @@
+//! The same seed gives the same bits whatever the number of threads, and a run that was saved goes on as if it hadn't been.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+
+mod trainers;
+
+use gfn::env::{DiscreteEnv, Slots};
+use gfn::policy::Policy;
+use gfn::replay::Eviction;
+use gfn::train::{ReplayPath, Trainer};
+use trainers::{Folder, Setting, bits, bytes, colored_graphs, hypergrid, ring, state, steps};
+
+const PATHS: [ReplayPath; 3] = [ReplayPath::Stored, ReplayPath::UniformBackward, ReplayPath::PolicyBackward];
+
+/// Saves after 4 of 9 steps, goes on in a trainer that was made with another seed, and compares with the run that went on.
+fn check_resume<E, P>(name: &str, make: fn(Setting) -> Trainer<E, P>)
+where
+    E: DiscreteEnv<Actions = Slots>,
+    P: Policy<E>,
+{
+    for (k, path) in PATHS.into_iter().enumerate() {
+        for eviction in [Eviction::Fifo, Eviction::BestReward] {
+            let folder = Folder::new(&format!("resume-{name}-{k}-{eviction:?}"));
+            let setting = Setting { eviction, ..Setting::new(1, path) };
+            let mut whole = make(setting);
+            whole.prefill(30).unwrap();
+            steps(&mut whole, 4);
+            let middle = folder.join("middle");
+            whole.save(&middle).unwrap();
+            let expected = steps(&mut whole, 5);
+
+            let mut resumed = make(Setting { seed: 2, ..setting });
+            // It has a past of its own, none of which may stay.
+            resumed.prefill(7).unwrap();
+            steps(&mut resumed, 2);
+            resumed.resume(&middle).unwrap();
+            assert_eq!(resumed.steps_done(), 4);
+            assert_eq!(state(&resumed, &folder), bytes(&middle), "{name} {path:?} {eviction:?}: loaded as saved");
+            assert_eq!(steps(&mut resumed, 5), expected, "{name} {path:?} {eviction:?}");
+            assert_eq!(state(&resumed, &folder), state(&whole, &folder), "{name} {path:?} {eviction:?}");
+            let left: Vec<f64> = resumed.replay().unwrap().log_rewards().collect();
+            assert_eq!(left.len(), 40, "{name}: the buffer overflowed");
+            assert!(eviction == Eviction::BestReward || left.iter().any(|r| *r != left[0]), "{name}: draws differ");
+            assert!(left.iter().eq(whole.replay().unwrap().log_rewards().collect::<Vec<_>>().iter()));
+        }
+    }
+}
+
+#[test]
+fn labelled_graphs_resume_bit_for_bit() {
+    check_resume("ring", ring);
+}
+
+#[test]
+fn graphs_up_to_isomorphism_resume_bit_for_bit() {
+    check_resume("colored", colored_graphs);
+}
+
+#[test]
+fn grids_resume_bit_for_bit() {
+    check_resume("grid", hypergrid);
+}
+
+/// Losses, and the bits of everything that is saved, of a few steps of large batches on so many rayon threads.
+fn on_threads<E, P>(
+    threads: usize,
+    (name, least): (&str, usize),
+    make: fn(Setting) -> Trainer<E, P>,
+) -> (Vec<[u64; 6]>, Vec<Vec<u8>>)
+where
+    E: DiscreteEnv<Actions = Slots>,
+    P: Policy<E>,
+{
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+    pool.install(|| {
+        assert_eq!(rayon::current_num_threads(), threads);
+        // Sums of libtorch depend on its own number of threads, which is another one.
+        tch::set_num_threads(1);
+        let folder = Folder::new(&format!("threads-{name}-{threads}"));
+        // Large enough that graphs (64 per thread), and distinct rows to draw from (256), are shared out: the first step is
+        // all fresh walks.
+        let mut trainer = make(Setting { batch: 2400, ..Setting::new(3, ReplayPath::PolicyBackward) });
+        trainer.prefill(500).unwrap();
+        let stats: Vec<_> = (0..2).map(|_| trainer.step().unwrap()).collect();
+        assert!(stats.iter().all(|stats| stats.distinct > least), "{name}: {stats:?}");
+        (stats.iter().map(bits).collect(), state(&trainer, &folder))
+    })
+}
+
+#[test]
+fn the_number_of_threads_changes_no_bit() {
+    fn check<E, P>(name: &str, least: usize, make: fn(Setting) -> Trainer<E, P>)
+    where
+        E: DiscreteEnv<Actions = Slots>,
+        P: Policy<E>,
+    {
+        let one = on_threads(1, (name, least), make);
+        for threads in 1..=3 {
+            assert!(one == on_threads(threads, (name, least), make), "{name}: {threads} threads");
+        }
+    }
+    check("ring", 600, ring);
+    check("colored", 600, colored_graphs);
+    // Walks on the grid are short while the policy is new.
+    check("grid", 150, hypergrid);
+}
+
+#[test]
+fn another_seed_is_another_run() {
+    for path in PATHS {
+        let mut runs = [1, 2].map(|seed| ring(Setting::new(seed, path)));
+        let [first, second] = runs.each_mut().map(|trainer| steps(trainer, 3));
+        assert!(first.iter().zip(&second).all(|(a, b)| a[0] != b[0]), "{path:?}");
+    }
+}

@@ -1,0 +1,160 @@
+//! Small trainers that more than one test needs, and folders for their checkpoints.
+
+#![allow(dead_code, reason = "each test crate uses a part of this")]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gfn::Rng;
+use gfn::dist::Schedule;
+use gfn::env::{DiscreteEnv, Slots};
+use gfn::graph::{GraphKind, GraphState};
+use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, MlpConfig};
+use gfn::objective::{DetailedBalance, SubTrajectoryBalance, TrajectoryBalance, Weighting};
+use gfn::policy::{GraphPolicy, MlpPolicy, MlpPolicyConfig, Policy};
+use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
+use gfn::train::{ReplayPath, StepStats, Trainer, TrainerConfig};
+use gfn_gym::colored_graphs::ColoredGraphs;
+use gfn_gym::graph_building::PerGraph;
+use gfn_gym::hypergrid::{HyperGrid, OneHot, OriginalReward};
+use gfn_gym::ring::Ring;
+use tch::{Device, Kind};
+
+pub(crate) type RingTrainer = Trainer<Ring, GraphPolicy<GraphNet>>;
+pub(crate) type ColoredTrainer = Trainer<ColoredGraphs, GraphPolicy<GraphNet>>;
+pub(crate) type GridTrainer = Trainer<HyperGrid, MlpPolicy<OneHot>>;
+
+/// A folder of the system's temporary one, empty at first and gone with its owner.
+pub(crate) struct Folder(pub(crate) PathBuf);
+
+impl Folder {
+    pub(crate) fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("gfn-{name}-{}", std::process::id()));
+        fs::remove_dir_all(&path).ok();
+        fs::create_dir_all(&path).unwrap();
+        Self(path)
+    }
+
+    pub(crate) fn join(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        fs::remove_dir_all(&self.0).ok();
+    }
+}
+
+/// Every bit that a checkpoint at this path has.
+pub(crate) fn bytes(path: &Path) -> Vec<Vec<u8>> {
+    ["manifest.json", "model.safetensors"].map(|name| fs::read(path.join(name)).unwrap()).to_vec()
+}
+
+/// Everything that a trainer would save: weights, moments, random stream, buffer, step.
+pub(crate) fn state<E: DiscreteEnv<Actions = Slots>, P: Policy<E>>(
+    trainer: &Trainer<E, P>,
+    folder: &Folder,
+) -> Vec<Vec<u8>> {
+    let path = folder.join("state");
+    trainer.save(&path).unwrap();
+    bytes(&path)
+}
+
+/// The numbers of a step, bit for bit; not its times.
+pub(crate) fn bits(stats: &StepStats) -> [u64; 6] {
+    let StepStats { loss, log_z, mean_len, states, distinct, grad_norm, .. } = *stats;
+    [loss.to_bits(), log_z.to_bits(), mean_len.to_bits(), states as u64, distinct as u64, grad_norm.to_bits()]
+}
+
+pub(crate) fn steps<E: DiscreteEnv<Actions = Slots>, P: Policy<E>>(
+    trainer: &mut Trainer<E, P>,
+    n: usize,
+) -> Vec<[u64; 6]> {
+    (0..n).map(|_| bits(&trainer.step().unwrap())).collect()
+}
+
+/// What differs between the trainers of one kind.
+#[derive(Clone, Copy)]
+pub(crate) struct Setting {
+    pub(crate) seed: u64,
+    pub(crate) batch: usize,
+    pub(crate) path: ReplayPath,
+    pub(crate) eviction: Eviction,
+}
+
+impl Setting {
+    pub(crate) fn new(seed: u64, path: ReplayPath) -> Self {
+        Self { seed, batch: 24, path, eviction: Eviction::Fifo }
+    }
+
+    fn config(&self) -> TrainerConfig {
+        TrainerConfig {
+            batch: self.batch,
+            replay_share: 0.5,
+            replay_after: 1,
+            replay_path: self.path,
+            epsilon: Schedule::Linear { from: 0.2, to: 0.0, steps: 10 },
+            ..TrainerConfig::default()
+        }
+    }
+
+    /// Small, so that it overflows within a few steps.
+    fn replay(&self) -> ReplayConfig {
+        let draw = Draw::RewardPrioritised { exponent: 0.5 };
+        ReplayConfig { capacity: 40, eviction: self.eviction, draw }
+    }
+}
+
+pub(crate) fn ring(setting: Setting) -> RingTrainer {
+    let env = Ring::new(4, GraphKind::Directed).unwrap();
+    let mut rng = Rng::seeded(setting.seed);
+    let config = GraphNetConfig {
+        conv: ConvKind::Directed,
+        layers: 1,
+        embedding: 16,
+        identity: true,
+        backward: BackwardPolicy::Separate,
+        ..GraphNetConfig::default()
+    };
+    let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
+    let reward = PerGraph(|graph: &GraphState| 0.3 * graph.n_edges() as f64);
+    let trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, setting.config(), rng).unwrap();
+    trainer.with_replay(ReplayBuffer::distinct(setting.replay()).unwrap())
+}
+
+/// Differs between classes, so that the buffer's draws depend on what is in it.
+pub(crate) fn colour_reward() -> PerGraph<fn(&GraphState) -> f64> {
+    PerGraph(|graph| graph.nodes().filter(|node| node.class == 1).count() as f64 - 0.3 * graph.n_edges() as f64)
+}
+
+pub(crate) fn colored_graphs(setting: Setting) -> ColoredTrainer {
+    let env = ColoredGraphs::new(6).unwrap();
+    let mut rng = Rng::seeded(setting.seed);
+    let config = GraphNetConfig {
+        embedding: 16,
+        pair_walks: Some(2),
+        backward: BackwardPolicy::SharedTorso,
+        flow: true,
+        ..GraphNetConfig::default()
+    };
+    let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
+    let objective = SubTrajectoryBalance::new(Weighting::GeometricWithin { lambda: 0.9 }).unwrap();
+    let trainer = Trainer::new(env, colour_reward(), GraphPolicy(net), objective, setting.config(), rng).unwrap();
+    trainer.with_replay(ReplayBuffer::distinct(setting.replay()).unwrap())
+}
+
+pub(crate) fn hypergrid(setting: Setting) -> GridTrainer {
+    let env = HyperGrid::new(3, 6).unwrap();
+    let mut rng = Rng::seeded(setting.seed);
+    let config = MlpPolicyConfig {
+        mlp: MlpConfig { hidden: vec![32], ..MlpConfig::default() },
+        flow: true,
+        ..MlpPolicyConfig::default()
+    };
+    let policy = MlpPolicy::new(&env, OneHot::new(&env), config, Device::Cpu, Kind::Float, &mut rng).unwrap();
+    let reward = OriginalReward::standard(&env).unwrap();
+    let trainer = Trainer::new(env, reward, policy, DetailedBalance, setting.config(), rng).unwrap();
+    // Every walk is kept, an object as often as it was found.
+    trainer.with_replay(ReplayBuffer::new(setting.replay()).unwrap())
+}

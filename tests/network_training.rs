@@ -1,5 +1,7 @@
 //! What training needs of networks: gradients for every parameter, conditions that matter, distributions that are learned.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+
 mod nets;
 
 use gfn::dist::GraphActionCategorical;

@@ -1,5 +1,7 @@
 //! What training needs of networks: gradients for every parameter, conditions that matter, distributions that are learned.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+
 mod nets;
 
 use gfn::dist::GraphActionCategorical;
@@ -18,6 +20,11 @@ use gfn_gym::colored_graphs::ColoredGraphs;
 use gfn_gym::ring::{Ring, RingReward};
 use nets::{ALL, CONVS, KINDS, blocks, config, difference, everything, net, random_graph};
 use tch::{Device, Kind, Tensor};
+
+/// Small products on several threads wait for one another: on a busy machine that takes ten times as long.
+fn on_one_thread() {
+    tch::set_num_threads(1);
+}
 
 /// Parameters without a gradient, or with one that is zero throughout, after the loss of random trajectories.
 fn dead<E: GraphEnv>(env: &E, net: &impl GraphNetwork, n_conditions: i64, objective: &dyn Objective) -> Vec<String> {
@@ -41,6 +48,7 @@ fn dead<E: GraphEnv>(env: &E, net: &impl GraphNetwork, n_conditions: i64, object
 
 #[test]
 fn a_gradient_reaches_every_parameter() {
+    on_one_thread();
     for (kind, conv) in KINDS.iter().flat_map(|&kind| CONVS.map(|conv| (kind, conv))) {
         let env = everything(kind, 4);
         let settings = [
@@ -163,6 +171,7 @@ fn train_tempered(net: &impl GraphNetwork) -> [f64; 3] {
 
 #[test]
 fn conditional_policies_learn_the_distribution_of_each_condition() {
+    on_one_thread();
     let env = Triangles::new();
     for conv in [ConvKind::Gin, ConvKind::Transformer { heads: 4 }] {
         let config = GraphNetConfig { identity: true, n_conditions: 1, flow: false, ..config(conv) };
@@ -197,6 +206,7 @@ fn train<E: GraphEnv, N: GraphNetwork>(
 
 #[test]
 fn the_perceptron_learns_small_rings_with_a_backward_policy() {
+    on_one_thread();
     let env = || Ring::new(3, GraphKind::Directed).unwrap();
     for backward in [BackwardPolicy::SharedTorso, BackwardPolicy::Separate] {
         let mlp = MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() };
@@ -209,6 +219,7 @@ fn the_perceptron_learns_small_rings_with_a_backward_policy() {
 
 #[test]
 fn the_transformer_learns_coloured_graphs_up_to_isomorphism() {
+    on_one_thread();
     fn reward(graphs: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
         let log_r = |graph: &GraphState| {
             let ones = graph.nodes().filter(|node| node.class == 1).count();

@@ -1,5 +1,7 @@
 //! What every network must keep: equivariance, no influence of batch mates, odd shapes, inputs that matter.
 
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+
 mod nets;
 
 use gfn::dist::GraphActionCategorical;

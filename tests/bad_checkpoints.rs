@@ -1,0 +1,171 @@
+//! Checkpoints that are damaged, incomplete, forged or of something else: a typed error, and the trainer as it was, bit for bit.
+
+#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
+
+mod trainers;
+
+use std::fs;
+use std::path::Path;
+
+use gfn::env::{DiscreteEnv, Slots};
+use gfn::graph::GraphKind;
+use gfn::nn::{GraphNet, GraphNetConfig};
+use gfn::objective::TrajectoryBalance;
+use gfn::policy::{GraphPolicy, Policy};
+use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
+use gfn::train::{Checkpoint, ReplayPath, Trainer, TrainerConfig};
+use gfn::{Error, Rng};
+use gfn_gym::ring::Ring;
+use tch::Tensor;
+use trainers::{Folder, Setting, bytes, colored_graphs, ring, state, steps};
+
+/// A trainer that tries to resume from `path`, must refuse with these words, and be as it was before, bit for bit.
+fn unchanged<E, P>(trainer: &mut Trainer<E, P>, folder: &Folder, path: &Path, words: &[&str])
+where
+    E: DiscreteEnv<Actions = Slots>,
+    P: Policy<E>,
+{
+    let before = state(trainer, folder);
+    let error = trainer.resume(path).unwrap_err();
+    assert!(matches!(error, Error::File { .. }), "{error:?}");
+    let message = error.to_string();
+    for word in words.iter().copied().chain([path.file_name().unwrap().to_str().unwrap()]) {
+        assert!(message.contains(word), "`{message}` lacks `{word}`");
+    }
+    assert!(state(trainer, folder) == before, "{message}");
+}
+
+#[test]
+fn damaged_checkpoints_change_nothing() {
+    let folder = Folder::new("damaged");
+    let setting = Setting::new(1, ReplayPath::Stored);
+    let mut trainer = ring(setting);
+    steps(&mut trainer, 3);
+    let path = folder.join("run");
+    trainer.save(&path).unwrap();
+    let good = bytes(&path);
+    let mut other = ring(Setting { seed: 2, ..setting });
+    steps(&mut other, 2);
+    let names = ["manifest.json", "model.safetensors"];
+    for (file, name) in names.into_iter().enumerate() {
+        let whole = &good[file];
+        let cut = |share: usize| whole[..whole.len() * share / 8].to_vec();
+        let flipped = |place: usize| {
+            let mut damaged = whole.clone();
+            damaged[place] ^= 0x10;
+            damaged
+        };
+        let mut cases: Vec<Vec<u8>> = (0..8).map(cut).collect();
+        cases.extend((0..24).map(|k| flipped((whole.len() - 1) * k / 23)));
+        cases.push([whole.as_slice(), &[0]].concat());
+        for case in cases {
+            fs::write(path.join(name), case).unwrap();
+            unchanged(&mut other, &folder, &path, &[": ", "checkpoint"]);
+        }
+        fs::remove_file(path.join(name)).unwrap();
+        unchanged(&mut other, &folder, &path, &["give the folder of a checkpoint"]);
+        fs::write(path.join(name), whole).unwrap();
+    }
+    unchanged(&mut other, &folder, &folder.join("nowhere"), &["give the folder of a checkpoint"]);
+    other.resume(&path).unwrap();
+    assert!(state(&other, &folder) == good, "what is whole can still be loaded");
+}
+
+/// A checkpoint like that at `from`, whose sections are what `edit` makes of them, its checksum being right.
+fn forged(
+    from: &Path,
+    to: &Path,
+    trainer: &trainers::RingTrainer,
+    edit: impl Fn(&str, &str, Tensor) -> Option<Tensor>,
+) {
+    let old = Checkpoint::load(from).unwrap();
+    let parameters = Policy::<Ring>::parameters(trainer.policy()).unwrap();
+    let manifest = old.manifest();
+    let mut new = Checkpoint::new(parameters, manifest.step, manifest.state.clone()).unwrap();
+    for section in ["adam", "replay"] {
+        let tensors = old.section(section).into_iter();
+        let edited = tensors.filter_map(|(name, tensor)| Some((name.clone(), edit(section, &name, tensor)?)));
+        new = new.with(section, edited.collect());
+    }
+    new.save(to).unwrap();
+}
+
+#[test]
+fn checkpoints_with_parts_missing_or_wrong_change_nothing() {
+    let folder = Folder::new("parts");
+    let setting = Setting::new(1, ReplayPath::Stored);
+    let mut trainer = ring(setting);
+    steps(&mut trainer, 3);
+    let good = folder.join("good");
+    trainer.save(&good).unwrap();
+    let mut other = ring(Setting { seed: 2, ..setting });
+    steps(&mut other, 2);
+    let path = folder.join("forged");
+    let mut check = |words: &[&str], edit: &dyn Fn(&str, &str, Tensor) -> Option<Tensor>| {
+        forged(&good, &path, &trainer, edit);
+        unchanged(&mut other, &folder, &path, words);
+    };
+    let settings = "resume with the settings";
+    check(&["optimiser's state", "without `steps`", settings], &|section, _, t| (section != "adam").then_some(t));
+    check(&["optimiser's state", "`m/log_z`"], &|_, name, t| (name != "m/log_z").then_some(t));
+    check(&["optimiser's state", "finite"], &|_, name, t| Some(if name == "v/log_z" { t * f64::NAN } else { t }));
+    check(&["optimiser's state", "shape"], &|_, name, t| Some(if name == "m/log_z" { t.view([1, 1]) } else { t }));
+    check(&["replay buffer", "`log_rewards` is missing", settings], &|section, _, t| {
+        (section != "replay").then_some(t)
+    });
+    for part in ["actions", "offsets", "log_rewards"] {
+        check(&["replay buffer", part], &|_, name, t| (name != part).then_some(t));
+        check(&["replay buffer"], &|_, name, t| Some(if name == part { t.narrow(0, 0, t.size()[0] - 1) } else { t }));
+    }
+    check(&["replay buffer", "`offsets`"], &|_, name, t| Some(if name == "offsets" { t * -1 } else { t }));
+    check(&["replay buffer", "not legal"], &|_, name, t| Some(if name == "actions" { t * -1 - 1 } else { t }));
+    check(&["replay buffer", "not legal"], &|_, name, t| Some(if name == "actions" { t.zeros_like() } else { t }));
+    check(&["replay buffer", "log-reward is NaN"], &|_, name, t| {
+        Some(if name == "log_rewards" { t * f64::NAN } else { t })
+    });
+    forged(&good, &path, &trainer, |_, _, t| Some(t));
+    other.resume(&path).unwrap();
+    assert!(state(&other, &folder) == bytes(&good));
+}
+
+#[test]
+fn checkpoints_of_something_else_change_nothing() {
+    let folder = Folder::new("else");
+    let setting = Setting::new(1, ReplayPath::Stored);
+    let mut coloured = colored_graphs(setting);
+    steps(&mut coloured, 2);
+    let mut rings = ring(setting);
+    steps(&mut rings, 2);
+    let [of_coloured, of_rings] = ["coloured", "rings"].map(|name| folder.join(name));
+    coloured.save(&of_coloured).unwrap();
+    rings.save(&of_rings).unwrap();
+    unchanged(&mut rings, &folder, &of_coloured, &["another model", "build the model with the settings"]);
+    unchanged(&mut coloured, &folder, &of_rings, &["another model", "build the model with the settings"]);
+
+    // The same network for another environment: five nodes rather than four, whose moves have other names.
+    let make = |n: usize, replay: bool| {
+        let env = Ring::new(n, GraphKind::Directed).unwrap();
+        let mut rng = Rng::seeded(0);
+        let config = GraphNetConfig { embedding: 8, ..GraphNetConfig::default() };
+        let net = GraphNet::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut rng).unwrap();
+        let config = TrainerConfig { batch: 16, ..TrainerConfig::default() };
+        let reward = gfn_gym::ring::RingReward::default();
+        let trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap();
+        let buffer = ReplayConfig { capacity: 30, eviction: Eviction::Fifo, draw: Draw::Uniform };
+        if replay { trainer.with_replay(ReplayBuffer::new(buffer).unwrap()) } else { trainer }
+    };
+    let (mut four, mut five, mut without) = (make(4, true), make(5, true), make(4, false));
+    steps(&mut four, 2);
+    steps(&mut five, 1);
+    let path = folder.join("four");
+    four.save(&path).unwrap();
+    unchanged(
+        &mut five,
+        &folder,
+        &path,
+        &["replay buffer can't be used here", "not legal", "resume with the settings"],
+    );
+    unchanged(&mut without, &folder, &path, &["one of the two runs has a replay buffer"]);
+    without.save(&path).unwrap();
+    unchanged(&mut four, &folder, &path, &["one of the two runs has a replay buffer"]);
+}

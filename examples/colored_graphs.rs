@@ -4,7 +4,6 @@ mod cli;
 
 use clap::{Parser, ValueEnum};
 use cli::{Common, Defaults, Distance, Exact, Outcome, Saved, draw_sheet, main_of, train};
-use gfn::metrics::modes_found;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
 use gfn::policy::GraphPolicy;
 use gfn::replay::ReplayBuffer;
@@ -69,16 +68,8 @@ fn run(args: &Args) -> Result<()> {
     let runtime = common.runtime()?;
     let env = ColoredGraphs::new(args.max_nodes)?.with_symmetry_correction(!args.no_symmetry_correction);
     let reward = ColoredGraphReward::from(args.reward);
-    let defaults = Defaults {
-        steps: if args.max_nodes <= 5 { 3_000 } else { 6_000 },
-        batch: 128,
-        replay: 0,
-        prefill: 0,
-        epsilon: 0.1,
-        lr: 1e-3,
-        log_z_lr: 1e-1,
-        lr_end: 0.0,
-    };
+    // Each action's probability must be right to a few per cent in every class: many steps, and a learning rate that ends at 0.
+    let defaults = Defaults { steps: 6_000, batch: 128, ..Defaults::default() };
     let mut rng = Rng::seeded(common.seed);
     let network = GraphNetConfig {
         conv: ConvKind::Gin,
@@ -131,12 +122,7 @@ fn run(args: &Args) -> Result<()> {
         Some(exact) => {
             let (learned, probs) = exact.learned(trainer.env(), trainer.policy())?;
             distance = learned;
-            let log_rewards = &exact.target.log_rewards;
-            let most = log_rewards.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            let is_mode: Vec<bool> = log_rewards.iter().map(|r| *r > most - 1e-9).collect();
-            let n_modes = is_mode.iter().filter(|mode| **mode).count();
-            extra.push(("modes_found", json!(modes_found(&probs, &is_mode, n_modes))));
-            extra.push(("modes_total", json!(n_modes)));
+            extra.extend(exact.modes(&probs));
             extra.push(("classes", json!(exact.graph.len())));
             panel = Some(exact.panel("graphs up to isomorphism", &probs));
             exact.draw(common, sheet("most probable graphs"), &probs, SHOWN)?;
@@ -152,10 +138,10 @@ fn run(args: &Args) -> Result<()> {
             extra.push(("modes_total", json!(null)));
         }
     }
-    // Without the correction the buffer's flows sum R(G) / |Aut(G)|: there is no true log Z to compare with.
+    // Without the correction log Z is that of R(G) / |Aut(G)|: there is nothing to compare it with.
     let corrected = exact.as_ref().filter(|_| !args.no_symmetry_correction);
     let log_z_true = corrected.map(|exact| exact.target.log_z);
-    let title = format!("coloured graphs, at most {} nodes, {:?}", args.max_nodes, args.reward);
+    let title = format!("coloured graphs, at most {} nodes, reward {reward:?}", args.max_nodes).to_lowercase();
     trained.draw(common, &title, log_z_true, panel)?;
     let params = trainer.n_parameters();
     let example = "colored_graphs";

@@ -3,11 +3,10 @@
 mod cli;
 
 use clap::Parser;
-use cli::{Common, Defaults, Distance, Exact, Outcome, main_of, train};
+use cli::{Common, Defaults, Exact, Outcome, main_of, train};
 use gfn::graph::{
     ActionKind, ActionSet, AddEdge, BackwardRule, GraphEnv, GraphKind, GraphSchema, GraphState, Semantics,
 };
-use gfn::metrics::modes_found;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
 use gfn::policy::GraphPolicy;
 use gfn::report::{GraphSheet, Layout};
@@ -112,18 +111,9 @@ fn run(args: &Args) -> Result<()> {
     let mut rng = Rng::seeded(common.seed);
     // The author's part of the contract: steps, masks and the way back agree.
     check_graph_env(&env, 50, &mut rng)?;
-    let Some(exact) = Exact::up_to(100_000, &env, &PerGraph(log_reward))? else { return Ok(()) };
+    let exact = Exact::new(100_000, &env, &PerGraph(log_reward))?;
 
-    let defaults = Defaults {
-        steps: 1_500,
-        batch: 64,
-        replay: 0,
-        prefill: 0,
-        epsilon: 0.1,
-        lr: 1e-3,
-        log_z_lr: 1e-1,
-        lr_end: 0.0,
-    };
+    let defaults = Defaults::default();
     let network = GraphNetConfig {
         conv: ConvKind::Directed,
         layers: common.layers.unwrap_or(2),
@@ -143,15 +133,9 @@ fn run(args: &Args) -> Result<()> {
     let look = |trainer: &Trainer<_, _>| Exact::look(Some(&exact), trainer);
     let trained = train(&mut trainer, common, "custom_env", steps, 0, look)?;
 
-    let (distance, probs): (Distance, _) = exact.learned(trainer.env(), trainer.policy())?;
-    let most = exact.target.log_rewards.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let is_mode: Vec<bool> = exact.target.log_rewards.iter().map(|r| *r == most).collect();
-    let n_modes = is_mode.iter().filter(|mode| **mode).count();
-    let extra = vec![
-        ("states", json!(exact.graph.len())),
-        ("modes_found", json!(modes_found(&probs, &is_mode, n_modes))),
-        ("modes_total", json!(n_modes)),
-    ];
+    let (distance, probs) = exact.learned(trainer.env(), trainer.policy())?;
+    let mut extra = vec![("states", json!(exact.graph.len()))];
+    extra.extend(exact.modes(&probs));
     exact.draw(common, GraphSheet::new("most probable graphs").layout(Layout::Circle), &probs, 24)?;
     let log_z_true = Some(exact.target.log_z);
     trained.draw(common, "acyclic graphs", log_z_true, Some(exact.panel("graphs", &probs)))?;

@@ -46,15 +46,12 @@ fn run(args: &Args) -> Result<()> {
     let defaults = Defaults {
         steps: if args.ndim <= 2 { 2_000 } else { 5_000 },
         batch: 16,
-        replay: 0,
-        prefill: 0,
         epsilon: 0.0,
         lr: match common.objective {
             ObjectiveName::Tb | ObjectiveName::Vargrad => 1e-3,
             ObjectiveName::Db | ObjectiveName::Subtb => 2e-3,
         },
-        log_z_lr: 1e-1,
-        lr_end: 0.0,
+        ..Defaults::default()
     };
     let mut rng = Rng::seeded(common.seed);
     let hidden = vec![common.embedding.unwrap_or(256); common.layers.unwrap_or(2)];

@@ -3,7 +3,7 @@
 mod cli;
 
 use clap::Parser;
-use cli::{Common, Defaults, Distance, Outcome, Saved, main_of, train};
+use cli::{Common, Defaults, Distance, Outcome, Saved, draw_sheet, main_of, train};
 use gfn::graph::{GraphKind, GraphState};
 use gfn::metrics::{Distances, StateGraph, Target, modes_found, pruned_distribution};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
@@ -183,7 +183,7 @@ fn draw_rings(common: &Common, env: &Ring, exact: &Exact, probs: &[f64], log_z: 
         let caption = [format!("p = {p:.4} (target {t:.4})"), format!("log R = {:.2}", t.ln() + log_z)];
         sheet = sheet.cell(exact.graph.states().graphs()[state].clone(), caption);
     }
-    write(common, &sheet)
+    draw_sheet(common, &sheet)
 }
 
 /// The first graphs of the final sample, where probabilities aren't known.
@@ -192,14 +192,5 @@ fn draw_samples(common: &Common, graphs: &[GraphState]) -> Result<()> {
     for (k, graph) in graphs.iter().take(24).enumerate() {
         sheet = sheet.cell(graph.clone(), [format!("sample {k}"), format!("{} edges", graph.n_edges())]);
     }
-    write(common, &sheet)
-}
-
-fn write(common: &Common, sheet: &GraphSheet) -> Result<()> {
-    for extension in ["svg", "png"] {
-        if let Some(path) = common.picture(&format!("graphs.{extension}"))? {
-            sheet.write(path)?;
-        }
-    }
-    Ok(())
+    draw_sheet(common, &sheet)
 }

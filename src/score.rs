@@ -3,7 +3,7 @@
 use tch::{Kind, Tensor};
 
 use crate::dist::{Distribution, from_host, index};
-use crate::env::{Env, Grouping, Reward, Rows, log_rewards};
+use crate::env::{Direction, Env, Grouping, Reward, Rows, log_rewards};
 use crate::policy::{Policy, Wants};
 use crate::trajectory::Trajectories;
 use crate::{Error, Result};
@@ -102,24 +102,34 @@ fn score_with<E: Env, P: Policy<E>>(
         states.append(trajectories.terminal_states().select(&without_exit));
     }
     let conditions = row_conditions(trajectories, &without_exit);
-    let grouping = if conditions.is_some() { Grouping::identity(states.len()) } else { states.group() };
-    let distinct = if grouping.merges() { states.select(&grouping.first) } else { states };
+    let classes = if conditions.is_some() { None } else { env.classes(&states) };
+    let grouping = match &classes {
+        Some(classes) => classes.grouping.clone(),
+        None if conditions.is_some() => Grouping::identity(states.len()),
+        None => states.group(),
+    };
+    let named = |direction, rows: &[usize], actions: E::Actions| match &classes {
+        Some(classes) => env.translate(direction, &states, (classes, rows), &actions, false),
+        None => Ok(actions),
+    };
+    let selected = grouping.merges().then(|| states.select(&grouping.first));
+    let distinct = selected.as_ref().unwrap_or(&states);
     let wants = Wants { pf: true, pb: true, log_flow: needs.log_flow };
-    let evaluation = policy.evaluate(env, &distinct, conditions.as_ref(), wants)?;
+    let evaluation = policy.evaluate(env, distinct, conditions.as_ref(), wants)?;
 
     let missing = |needs| Error::Missing { objective: "scoring", needs, remedy: "use a policy that has one" };
     let pf = evaluation.pf.ok_or_else(|| missing("a forward policy"))?;
     let rows = &grouping.of[..n_rows];
-    let log_pf = pf.log_prob(rows, trajectories.actions())?;
+    let all: Vec<usize> = (0..n_rows).collect();
+    let log_pf = pf.log_prob(rows, &named(Direction::Forward, &all, trajectories.actions().clone())?)?;
 
     let pb = evaluation.pb.ok_or_else(|| missing("a backward policy"))?;
     let inner: Vec<usize> = (0..n_rows).filter(|&t| !trajectories.is_exit()[t]).collect();
-    let after: Vec<usize> = inner
-        .iter()
-        .filter_map(|&t| next[t].ok().or_else(|| next[t].err().and_then(|i| terminal_row[i])))
-        .map(|row| grouping.of[row])
-        .collect();
-    let log_pb_inner = pb.log_prob(&after, &trajectories.reverse_actions().select(&inner))?;
+    let after: Vec<usize> =
+        inner.iter().filter_map(|&t| next[t].ok().or_else(|| next[t].err().and_then(|i| terminal_row[i]))).collect();
+    let undo = named(Direction::Backward, &after, trajectories.reverse_actions().select(&inner))?;
+    let after: Vec<usize> = after.iter().map(|&row| grouping.of[row]).collect();
+    let log_pb_inner = pb.log_prob(&after, &undo)?;
     let (kind, device) = (log_pf.kind(), log_pf.device());
     let log_pb = Tensor::zeros([n_rows as i64], (kind, device)).index_add(
         0,

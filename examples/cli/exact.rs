@@ -3,11 +3,12 @@
 use gfn::dist::GraphActionCategorical;
 use gfn::env::{EnumerableEnv, Reward};
 use gfn::graph::GraphEnv;
-use gfn::metrics::{Distances, StateGraph, Target};
+use gfn::metrics::{Distances, StateGraph, Target, modes_found};
 use gfn::policy::Policy;
 use gfn::report::{GraphSheet, Panel};
 use gfn::train::Trainer;
 use gfn::{Error, Result};
+use serde_json::{Value, json};
 
 use super::{Common, Distance};
 
@@ -23,14 +24,19 @@ pub struct Exact<E: EnumerableEnv> {
 }
 
 impl<E: EnumerableEnv> Exact<E> {
+    /// Lists the states; an error where there are more than `limit`.
+    pub fn new<R: Reward<E::States>>(limit: usize, env: &E, reward: &R) -> Result<Self> {
+        let graph = StateGraph::build(env, limit)?;
+        let target = graph.target_distribution(reward, None)?;
+        Ok(Self { graph, target })
+    }
+
     /// Lists the states; `None` where there are more than `limit`.
     pub fn up_to<R: Reward<E::States>>(limit: usize, env: &E, reward: &R) -> Result<Option<Self>> {
-        let graph = match StateGraph::build(env, limit) {
-            Err(Error::TooManyStates { .. }) => return Ok(None),
-            graph => graph?,
-        };
-        let target = graph.target_distribution(reward, None)?;
-        Ok(Some(Self { graph, target }))
+        match Self::new(limit, env, reward) {
+            Err(Error::TooManyStates { .. }) => Ok(None),
+            exact => exact.map(Some),
+        }
     }
 
     /// What the policy samples, and how far that is from the target.
@@ -53,6 +59,15 @@ impl<E: EnumerableEnv> Exact<E> {
             Some(exact) => Ok(exact.learned(trainer.env(), trainer.policy())?.0.jsd),
             None => Ok(None),
         }
+    }
+
+    /// Modes, the objects of the largest reward: how many the policy has found, and how many there are.
+    pub fn modes(&self, probs: &[f64]) -> [(&'static str, Value); 2] {
+        let log_rewards = &self.target.log_rewards;
+        let most = log_rewards.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let is_mode: Vec<bool> = log_rewards.iter().map(|r| *r > most - 1e-9).collect();
+        let n = is_mode.iter().filter(|mode| **mode).count();
+        [("modes_found", json!(modes_found(probs, &is_mode, n))), ("modes_total", json!(n))]
     }
 
     /// A dot per object, evenly chosen where there are many.

@@ -148,6 +148,13 @@ pub struct Defaults {
     pub lr_end: f64,
 }
 
+impl Default for Defaults {
+    /// Enough for some hundred states: without replay, and with learning rates that fall to 0.
+    fn default() -> Self {
+        Self { steps: 1_500, batch: 64, replay: 0, prefill: 0, epsilon: 0.1, lr: 3e-3, log_z_lr: 1e-1, lr_end: 0.0 }
+    }
+}
+
 impl Common {
     /// Threads, allocator and device, before anything else.
     pub fn runtime(&self) -> Result<Runtime> {

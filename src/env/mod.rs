@@ -17,7 +17,7 @@ mod rows;
 
 pub use masks::{Block, Masks};
 pub use reward::{Reward, log_rewards};
-pub use rows::{Grouping, Rows, Slots};
+pub use rows::{Classes, Grouping, Rows, Slots};
 
 use crate::Result;
 
@@ -103,6 +103,29 @@ pub trait Env: Send + Sync {
     /// GFlowNets*, 2025): training on R alone samples R(x) / |Aut(x)| there.
     fn log_symmetry(&self, _states: &Self::States) -> Option<Vec<f64>> {
         None
+    }
+
+    /// Which rows are one object under different labels, so that a policy is asked about it once; `None` (the default) where
+    /// only equal rows are, or where looking costs more than it saves.
+    fn classes(&self, _states: &Self::States) -> Option<Classes> {
+        None
+    }
+
+    /// Actions of `rows` as the first row of each one's class names them; with `back`, the other way round.
+    ///
+    /// Up to isomorphism a policy is equivariant: what it says of one row's action it says of the renamed one.
+    ///
+    /// # Errors
+    /// [`Error`](crate::Error) for actions that don't belong to these states.
+    fn translate(
+        &self,
+        _direction: Direction,
+        _states: &Self::States,
+        (_classes, _rows): (&Classes, &[usize]),
+        actions: &Self::Actions,
+        _back: bool,
+    ) -> Result<Self::Actions> {
+        Ok(actions.clone())
     }
 
     /// Walks that were taken backwards, renamed so that they can be replayed from the initial state: actions and terminal

@@ -3,6 +3,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
+use smallvec::SmallVec;
+
 /// A batch of rows: states or actions.
 pub trait Rows: Clone + Send + Sync {
     /// The number of rows.
@@ -98,6 +100,16 @@ impl Grouping {
     pub fn merges(&self) -> bool {
         self.first.len() < self.of.len()
     }
+}
+
+/// Rows that a policy need be asked about only once though they aren't equal: up to isomorphism, graphs that differ in their
+/// labels alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Classes {
+    /// The classes; the first row of each stands for it.
+    pub grouping: Grouping,
+    /// For each row, its nodes in an order that all rows of a class share.
+    pub orders: Vec<SmallVec<[u32; 16]>>,
 }
 
 /// The rows hash themselves, so the map need not.

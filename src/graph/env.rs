@@ -3,7 +3,7 @@
 use super::action::{ActionKind, ActionSet, GraphActionType, Move, Semantics};
 use super::states::MIN_GRAPHS_PER_THREAD;
 use super::{GraphKind, GraphState, GraphStates};
-use crate::env::{Block, Direction, DiscreteEnv, Env, Masks, Rows, Slots, Step};
+use crate::env::{Block, Classes, Direction, DiscreteEnv, Env, Masks, Rows, Slots, Step};
 use crate::{Error, Result, parallel};
 
 /// What the graphs of an environment are made of: what an estimator needs to know to size its tables.
@@ -271,6 +271,24 @@ impl<G: GraphEnv> Env for G {
     fn log_symmetry(&self, states: &GraphStates) -> Option<Vec<f64>> {
         let corrects = self.actions().semantics() == Semantics::UpToIsomorphism && self.corrects_symmetry();
         corrects.then(|| super::log_automorphisms_batch(states.graphs(), self.initial_graph().n_nodes()))
+    }
+
+    fn classes(&self, states: &GraphStates) -> Option<Classes> {
+        match self.actions().semantics() {
+            Semantics::Labelled => None,
+            Semantics::UpToIsomorphism => super::classes::classes(self, states),
+        }
+    }
+
+    fn translate(
+        &self,
+        direction: Direction,
+        states: &GraphStates,
+        classes: (&Classes, &[usize]),
+        actions: &Slots,
+        back: bool,
+    ) -> Result<Slots> {
+        super::classes::translate(self, direction, states, classes, actions, back)
     }
 
     fn to_insertion_order(

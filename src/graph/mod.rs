@@ -6,6 +6,7 @@ mod bits;
 mod canonical;
 mod canonical_key;
 mod canonical_search;
+mod classes;
 mod enumerable;
 mod env;
 mod files;

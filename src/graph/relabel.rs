@@ -56,7 +56,7 @@ pub(crate) fn to_insertion_order<G: GraphEnv>(
     Ok((Slots(out), terminal.into()))
 }
 
-fn rename(head: Head, action: Move, names: &[u32], directed: bool) -> Move {
+pub(super) fn rename(head: Head, action: Move, names: &[u32], directed: bool) -> Move {
     let name = |a: u32| names.get(a as usize).copied().unwrap_or(a);
     let (a, b) = match head.anchor {
         Anchor::Graph => return action,

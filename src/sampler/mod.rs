@@ -115,7 +115,13 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
         rng: &mut Rng,
     ) -> Result<E::Actions> {
         // Equal states under different conditions differ.
-        let grouping = if conditions.is_some() { Grouping::identity(states.len()) } else { states.group() };
+        let learned = conditions.is_none() && self.policy.parameters().is_some();
+        let classes = if learned { self.env.classes(states) } else { None };
+        let grouping = match &classes {
+            Some(classes) => classes.grouping.clone(),
+            None if conditions.is_some() => Grouping::identity(states.len()),
+            None => states.group(),
+        };
         let distinct = grouping.merges().then(|| states.select(&grouping.first));
         let conditions = conditions.map(|c| c.index_select(0, &index(live, c.device())));
         let (wants, exploration) = match direction {
@@ -133,6 +139,13 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
             needs: if direction == Direction::Forward { "a forward policy" } else { "a backward policy" },
             remedy: "use a policy that has one, such as UniformPolicy",
         })?;
-        dist.sample(&grouping.of, &exploration, rng)
+        let chosen = dist.sample(&grouping.of, &exploration, rng)?;
+        match &classes {
+            Some(classes) => {
+                let rows: Vec<usize> = (0..states.len()).collect();
+                self.env.translate(direction, states, (classes, &rows), &chosen, true)
+            }
+            None => Ok(chosen),
+        }
     }
 }

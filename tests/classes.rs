@@ -1,0 +1,87 @@
+//! Isomorphic rows of a batch are evaluated once: what they are told is what each would be told by itself.
+#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
+
+use gfn::env::{Direction, DiscreteEnv, Env};
+use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig};
+use gfn::policy::{GraphPolicy, Policy, Wants};
+use gfn::sampler::Sampler;
+use gfn::score::{Needs, score};
+use gfn::trajectory::Trajectories;
+use gfn::{Rng, dist::Distribution};
+use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
+use tch::{Device, Kind, Tensor};
+
+fn policy(env: &ColoredGraphs) -> GraphPolicy<GraphNet> {
+    let config = GraphNetConfig {
+        embedding: 16,
+        pair_walks: Some(2),
+        backward: BackwardPolicy::SharedTorso,
+        ..GraphNetConfig::default()
+    };
+    GraphPolicy(GraphNet::new(env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(1)).unwrap())
+}
+
+fn largest_difference(a: &Tensor, b: &Tensor) -> f64 {
+    (a - b).abs().max().double_value(&[])
+}
+
+fn scores_are_those_of_each_row(
+    env: &ColoredGraphs,
+    policy: &GraphPolicy<GraphNet>,
+    walked: &Trajectories<ColoredGraphs>,
+) {
+    let needs = Needs { log_z: true, ..Needs::default() };
+    let scores = score(env, &ColoredGraphReward::Count, policy, walked, needs).unwrap();
+    assert!(scores.distinct.0 * 3 < scores.distinct.1, "classes merge: {:?}", scores.distinct);
+    let wants = Wants { pf: true, pb: true, ..Wants::default() };
+    let by_row = policy.evaluate(env, walked.states(), None, wants).unwrap();
+    let rows: Vec<usize> = (0..walked.n_transitions()).collect();
+    let log_pf = by_row.pf.unwrap().log_prob(&rows, walked.actions()).unwrap();
+    assert!(largest_difference(&scores.log_pf, &log_pf) < 1e-10);
+    let inner: Vec<usize> = rows.iter().copied().filter(|&row| !walked.is_exit()[row]).collect();
+    let after: Vec<usize> = inner.iter().map(|row| row + 1).collect();
+    let undone = gfn::env::Rows::select(walked.reverse_actions(), &inner);
+    let log_pb = by_row.pb.unwrap().log_prob(&after, &undone).unwrap();
+    let index = Tensor::from_slice(&inner.iter().map(|&row| row as i64).collect::<Vec<_>>());
+    assert!(largest_difference(&scores.log_pb.index_select(0, &index), &log_pb) < 1e-10);
+}
+
+#[test]
+fn scores_do_not_depend_on_who_stands_for_a_class() {
+    let env = ColoredGraphs::new(5).unwrap();
+    let policy = policy(&env);
+    let sampler = Sampler::new(&env, &policy);
+    let walked = sampler.forward(256, &mut Rng::seeded(2)).unwrap();
+    scores_are_those_of_each_row(&env, &policy, &walked);
+    let back = sampler.backward(walked.terminal_states(), &mut Rng::seeded(3)).unwrap();
+    scores_are_those_of_each_row(&env, &policy, &back);
+    for (states, actions) in [(walked.states(), walked.actions()), (back.states(), back.actions())] {
+        let masks = env.masks(Direction::Forward, states);
+        assert!(actions.0.iter().enumerate().all(|(row, &slot)| masks.row(row)[slot as usize]), "only legal actions");
+    }
+}
+
+/// Renaming an action to another row of the class and back names an action that leads to an isomorphic child.
+#[test]
+fn renamed_actions_lead_to_isomorphic_children() {
+    let env = ColoredGraphs::new(5).unwrap();
+    let walked = Sampler::new(&env, &policy(&env)).forward(64, &mut Rng::seeded(4)).unwrap();
+    let states = walked.states().clone();
+    let classes = env.classes(&states).unwrap();
+    let rows: Vec<usize> = (0..walked.n_transitions()).collect();
+    let renamed = env.translate(Direction::Forward, &states, (&classes, &rows), walked.actions(), false).unwrap();
+    let firsts: Vec<usize> = rows.iter().map(|&row| classes.grouping.first[classes.grouping.of[row]]).collect();
+    let (mut own, mut other) = (states.clone(), gfn::env::Rows::select(&states, &firsts));
+    env.step(Direction::Forward, &mut own, walked.actions()).unwrap();
+    env.step(Direction::Forward, &mut other, &renamed).unwrap();
+    assert_eq!(gfn::graph::canonical_keys(own.graphs()), gfn::graph::canonical_keys(other.graphs()));
+    assert_ne!(renamed, *walked.actions(), "some names differ");
+}
+
+#[test]
+fn large_or_labelled_graphs_are_left_alone() {
+    let large = ColoredGraphs::new(9).unwrap();
+    assert!(large.classes(&large.initial(3)).is_none());
+    let ring = gfn_gym::ring::Ring::new(4, gfn::graph::GraphKind::Directed).unwrap();
+    assert!(ring.classes(&ring.initial(3)).is_none());
+}

@@ -9,7 +9,7 @@
 //!
 //! | module | what is in it |
 //! |---|---|
-//! | [`env`] | what an environment is: the traits, masks, rewards |
+//! | [`mod@env`] | what an environment is: the traits, masks, rewards |
 //! | [`graph`] | graph states, action types, graph environments, symmetry, files |
 //! | [`dist`] | the categorical over actions, exploration, schedules |
 //! | [`policy`], [`nn`] | estimators of P_F, P_B and flows; the networks and layers behind them |

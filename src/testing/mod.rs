@@ -6,7 +6,7 @@
 //! | [`check_graph_env`] | a graph environment: the same, its backward masks and its schema |
 //! | [`check_action_type`] | an action type, on graphs of your choice |
 //!
-//! All of them end in [`Error::Contract`](crate::Error::Contract), which names what is broken and where.
+//! All of them end in [`Error::Contract`], which names what is broken and where.
 
 mod chain;
 mod check_action_type;

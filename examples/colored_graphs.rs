@@ -69,7 +69,7 @@ fn run(args: &Args) -> Result<()> {
     let env = ColoredGraphs::new(args.max_nodes)?.with_symmetry_correction(!args.no_symmetry_correction);
     let reward = ColoredGraphReward::from(args.reward);
     // Each action's probability must be right to a few per cent in every class: many steps, and a learning rate that ends at 0.
-    let defaults = Defaults { steps: 6_000, batch: 128, ..Defaults::default() };
+    let defaults = Defaults { steps: 8_000, batch: 128, ..Defaults::default() };
     let mut rng = Rng::seeded(common.seed);
     let network = GraphNetConfig {
         conv: ConvKind::Gin,

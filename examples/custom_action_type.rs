@@ -22,8 +22,8 @@ use serde_json::json;
 #[derive(Parser, Debug)]
 struct Args {
     /// Most nodes of a graph; all graphs are listed, of 8 nodes there are 12,114
-    #[arg(long, default_value_t = 5)]
-    max_nodes: usize,
+    #[arg(long, default_value_t = 5, value_parser = clap::value_parser!(u16).range(1..=8))]
+    max_nodes: u16,
     #[command(flatten)]
     common: Common,
 }
@@ -153,12 +153,13 @@ fn main() -> std::process::ExitCode {
 fn run(args: &Args) -> Result<()> {
     let common = &args.common;
     let runtime = common.runtime()?;
-    let env = Subdivisions::new(args.max_nodes);
+    let max_nodes = usize::from(args.max_nodes);
+    let env = Subdivisions::new(max_nodes);
     let exact = Exact::new(100_000, &env, &PerGraph(log_reward))?;
     let mut rng = Rng::seeded(common.seed);
     // The author's part of the contract: on every graph, and along random walks.
     let graphs = exact.graph.states().graphs();
-    check_action_type(&Subdivide { max_nodes: args.max_nodes }, Semantics::UpToIsomorphism, graphs)?;
+    check_action_type(&Subdivide { max_nodes }, Semantics::UpToIsomorphism, graphs)?;
     check_graph_env(&env, 50, &mut rng)?;
 
     let defaults = Defaults::default();
@@ -170,7 +171,7 @@ fn run(args: &Args) -> Result<()> {
         flow: common.objective.needs_flow(),
         ..GraphNetConfig::default()
     };
-    let description = json!({ "example": "custom_action_type", "max_nodes": args.max_nodes, "network": network });
+    let description = json!({ "example": "custom_action_type", "max_nodes": max_nodes, "network": network });
     let net = GraphNet::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
     let config = common.trainer(&defaults);
     let (steps, batch) = (common.steps(&defaults), config.batch);

@@ -55,8 +55,11 @@ fn defaults(env: &Ring) -> Defaults {
         (_, ..=4) => (1_000, 0),
         (GraphKind::Undirected, 5) => (1_000, 20_000),
         (GraphKind::Directed, 5) => (900, 200_000),
-        (GraphKind::Undirected, _) => (2_000, 200_000),
-        (GraphKind::Directed, _) => (2_000, 2_000_000),
+        (GraphKind::Undirected, 6) => (1_500, 200_000),
+        (GraphKind::Directed, 6) => (1_000, 1_000_000),
+        (GraphKind::Undirected, 7) => (2_000, 2_000_000),
+        // No number of random walks finds a ring here: the buffer fills with what training finds.
+        _ => (2_000, 0),
     };
     Defaults { steps, batch: 128, replay: 10_000, prefill, epsilon: 0.1, lr: 1e-3, log_z_lr: 1e-1, lr_end: 1.0 }
 }

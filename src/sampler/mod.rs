@@ -119,7 +119,8 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
         let classes = if learned { self.env.classes(states) } else { None };
         let grouping = match &classes {
             Some(classes) => classes.grouping.clone(),
-            None if conditions.is_some() => Grouping::identity(states.len()),
+            // Without a network there is nothing to save.
+            None if !learned => Grouping::identity(states.len()),
             None => states.group(),
         };
         let distinct = grouping.merges().then(|| states.select(&grouping.first));

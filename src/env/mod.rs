@@ -13,19 +13,17 @@
 //! [`GraphEnv`](crate::graph::GraphEnv) instead, and gets the three environment traits from it.
 
 mod masks;
-mod reals;
 mod replay;
 mod reward;
 mod rows;
 mod vectors;
 
 pub use masks::{Block, Masks};
-pub use reals::Reals;
 pub use replay::ReplayEnv;
 pub(crate) use reward::check_log_rewards;
 pub use reward::{Clipped, Reward, log_rewards};
 pub use rows::{Classes, Grouping, Rows, Slots};
-pub use vectors::VectorStates;
+pub use vectors::{Entry, Reals, VectorStates, Vectors};
 
 use crate::Result;
 

@@ -1,7 +1,16 @@
+use tch::{Device, Kind, Tensor};
+
 use super::{Grouping, Rows};
 use crate::{Error, Result};
 
-/// A batch of states that are vectors of one width: `[n, width]` small integers, row by row. Grid points, words, sets, spins.
+/// A batch of vectors of one width: `[n, width]` entries, row by row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Vectors<T> {
+    width: usize,
+    values: Vec<T>,
+}
+
+/// States that are vectors of small integers. Grid points, words, sets, spins.
 ///
 /// ```
 /// use gfn::env::{Rows, VectorStates};
@@ -9,27 +18,53 @@ use crate::{Error, Result};
 /// assert_eq!((states.len(), states.row(1)), (3, [1u16, 0].as_slice()));
 /// assert_eq!(states.group().first, [0, 1]);
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct VectorStates {
-    width: usize,
-    values: Vec<u16>,
+pub type VectorStates = Vectors<u16>;
+
+/// Points: states and actions of continuous environments.
+///
+/// They are kept on the host in f64, whatever kind and device a network computes with: points are what is recorded and replayed, and
+/// densities of near points are taken from differences of them. Points are equal when their bits are.
+///
+/// ```
+/// use gfn::env::{Reals, Rows};
+/// let points = Reals::from_rows([[0.0, 1.5], [2.0, 0.5]]);
+/// assert_eq!((points.len(), points.row(1)), (2, [2.0, 0.5].as_slice()));
+/// ```
+pub type Reals = Vectors<f64>;
+
+/// A number that vectors are made of.
+pub trait Entry: Copy + Send + Sync {
+    /// What tells it apart: equal entries have equal bits, others don't.
+    fn bits(self) -> u64;
 }
 
-impl VectorStates {
-    /// `n` times the vector of `width` equal values.
+impl Entry for u16 {
+    fn bits(self) -> u64 {
+        u64::from(self)
+    }
+}
+
+impl Entry for f64 {
+    fn bits(self) -> u64 {
+        self.to_bits()
+    }
+}
+
+impl<T: Entry> Vectors<T> {
+    /// `n` times the vector of `width` equal entries.
     ///
     /// # Panics
     /// If `width` is 0.
     #[must_use]
-    pub fn filled(width: usize, n: usize, value: u16) -> Self {
-        assert!(width > 0, "a state has at least one entry");
+    pub fn filled(width: usize, n: usize, value: T) -> Self {
+        assert!(width > 0, "a vector has at least one entry");
         Self { width, values: vec![value; n * width] }
     }
 
     /// Vectors of `W` entries.
     #[must_use]
-    pub fn from_rows<const W: usize>(rows: impl IntoIterator<Item = [u16; W]>) -> Self {
-        const { assert!(W > 0, "a state has at least one entry") };
+    pub fn from_rows<const W: usize>(rows: impl IntoIterator<Item = [T; W]>) -> Self {
+        const { assert!(W > 0, "a vector has at least one entry") };
         Self { width: W, values: rows.into_iter().flatten().collect() }
     }
 
@@ -37,51 +72,74 @@ impl VectorStates {
     ///
     /// # Errors
     /// [`Error::Shape`] unless `values` is a whole number of rows, and the width at least 1.
-    pub fn from_flat(width: usize, values: Vec<u16>) -> Result<Self> {
+    pub fn from_flat(width: usize, values: Vec<T>) -> Result<Self> {
         if width == 0 || !values.len().is_multiple_of(width) {
             return Err(Error::Shape {
-                what: "the states' entries".into(),
+                what: "the vectors' entries".into(),
                 expected: vec![values.len().checked_div(width).unwrap_or(0) as i64, width as i64],
                 got: vec![values.len() as i64],
-                remedy: "give `width` entries for each state, row by row, and a width of at least 1",
+                remedy: "give `width` entries for each vector, row by row, and a width of at least 1",
             });
         }
         Ok(Self { width, values })
     }
 
-    /// Entries per state.
+    /// Entries per vector.
     #[must_use]
     pub fn width(&self) -> usize {
         self.width
     }
 
-    /// The entries of all states, row by row.
+    /// The entries of all vectors, row by row.
     #[must_use]
-    pub fn values(&self) -> &[u16] {
+    pub fn values(&self) -> &[T] {
         &self.values
     }
 
     /// The same, to be changed: what `step` does.
-    pub fn values_mut(&mut self) -> &mut [u16] {
+    pub fn values_mut(&mut self) -> &mut [T] {
         &mut self.values
     }
 
-    /// The entries of state `i`.
+    /// The entries of vector `i`.
     ///
     /// # Panics
     /// If there is no such row.
     #[must_use]
-    pub fn row(&self, i: usize) -> &[u16] {
+    pub fn row(&self, i: usize) -> &[T] {
         &self.values[i * self.width..(i + 1) * self.width]
     }
 
-    /// The states, one after another.
-    pub fn rows(&self) -> std::slice::ChunksExact<'_, u16> {
+    /// The vectors, one after another.
+    pub fn rows(&self) -> std::slice::ChunksExact<'_, T> {
         self.values.chunks_exact(self.width)
     }
 }
 
-impl Rows for VectorStates {
+impl Reals {
+    /// The points that a tensor `[n, width]` holds, whatever its kind and device.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for another number of dimensions, or a width of 0.
+    pub fn from_tensor(tensor: &Tensor) -> Result<Self> {
+        match tensor.size()[..] {
+            [_, width] if width > 0 => Self::from_flat(width as usize, crate::dist::to_host(tensor)),
+            _ => Err(Error::Shape {
+                what: "a batch of points".into(),
+                expected: vec![-1, -1],
+                got: tensor.size(),
+                remedy: "give a row for each point, of at least one coordinate",
+            }),
+        }
+    }
+
+    /// The points as a tensor `[n, width]`.
+    pub fn to_tensor(&self, kind: Kind, device: Device) -> Tensor {
+        crate::dist::from_host(&self.values, kind, device).view([self.len() as i64, self.width as i64])
+    }
+}
+
+impl<T: Entry> Rows for Vectors<T> {
     fn len(&self) -> usize {
         self.values.len() / self.width
     }
@@ -93,19 +151,19 @@ impl Rows for VectorStates {
         Self { width: self.width, values }
     }
     fn append(&mut self, mut other: Self) {
-        debug_assert_eq!(self.width, other.width, "states of one environment");
+        assert_eq!(self.width, other.width, "vectors of one environment");
         self.values.append(&mut other.values);
     }
     fn group(&self) -> Grouping {
         let hashes: Vec<u64> = self.rows().map(hash).collect();
-        Grouping::by(&hashes, |i, j| self.row(i) == self.row(j))
+        let bits = |i: usize| self.row(i).iter().map(|x| x.bits());
+        Grouping::by(&hashes, |i, j| bits(i).eq(bits(j)))
     }
 }
 
 /// Multiply and fold: states differ in few low bits, and a hash table looks at high and low ones.
-fn hash(row: &[u16]) -> u64 {
-    let mixed =
-        row.iter().fold(0u64, |hash, &x| (hash.rotate_left(5) ^ u64::from(x)).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+fn hash<T: Entry>(row: &[T]) -> u64 {
+    let mixed = row.iter().fold(0u64, |hash, x| (hash.rotate_left(5) ^ x.bits()).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     mixed ^ mixed >> 32
 }
 
@@ -134,5 +192,20 @@ mod tests {
         states.append(states.select(&[2, 0]));
         assert_eq!(states.values(), [1, 2, 3, 4, 5, 6, 5, 6, 1, 2]);
         assert_eq!(states.len(), 5);
+    }
+
+    #[test]
+    fn points_are_picked_joined_grouped_and_turned_into_tensors() {
+        let mut points = Reals::from_rows([[1.0, 0.1], [3.0, 4.0]]);
+        points.append(points.select(&[0]));
+        assert_eq!(points.group().of, [0, 1, 0]);
+        let tensor = points.to_tensor(Kind::Double, Device::Cpu);
+        assert_eq!(tensor.size(), [3, 2]);
+        assert_eq!(Reals::from_tensor(&tensor).unwrap(), points);
+        assert!(Reals::from_tensor(&tensor.view([6])).is_err());
+        assert!(Reals::from_flat(2, vec![1.0]).is_err());
+        // Bits decide: the two zeros are two points, and NaN is equal to itself.
+        let odd = Reals::from_rows([[0.0], [-0.0], [f64::NAN], [f64::NAN]]);
+        assert_eq!(odd.group().of, [0, 1, 2, 2]);
     }
 }

@@ -4,13 +4,17 @@
 #![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
 
 use gfn::env::{Slots, VectorStates};
-use gfn::policy::{Features, KHot, StateFeatures, UniformPolicy};
-use gfn::replay::{Diversity, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
+use gfn::nn::BackwardPolicy;
+use gfn::objective::TrajectoryBalance;
+use gfn::policy::{Features, KHot, MlpPolicy, MlpPolicyConfig, StateFeatures, UniformPolicy};
+use gfn::replay::{DataSource, Diversity, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
 use gfn::sampler::Sampler;
+use gfn::score::{Needs, score};
 use gfn::testing::{Chain, Positions};
+use gfn::train::{AdamConfig, ReplayPath, Trainer, TrainerConfig};
 use gfn::trajectory::{Trajectories, Walks};
 use gfn::{Error, Rng};
-use gfn_gym::hypergrid::HyperGrid;
+use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::{Device, Kind, Tensor};
 
 fn env() -> Chain {
@@ -125,6 +129,47 @@ fn losses_draw_by_their_power_once_they_are_known() {
     assert!(matches!(error, Error::NonFinite { row: 1, .. }), "{error}");
     assert!(matches!(buffer.update_losses(&[1], &[]).unwrap_err(), Error::Shape { .. }));
     assert_eq!(buffer.draw_entries(4, &mut Rng::seeded(0)).unwrap().log_probs, before);
+}
+
+/// A step moves log Z: what a buffer is told is the loss before that, of the trajectories as they were scored.
+#[test]
+fn a_trainer_tells_losses_by_the_log_z_of_the_step() {
+    let (env, mut rng) = (HyperGrid::new(2, 4).unwrap(), Rng::seeded(3));
+    let reward = OriginalReward::standard(&env).unwrap();
+    let config = TrainerConfig {
+        batch: 8,
+        source: DataSource::new(0.0, 1.0, 0.0).unwrap(),
+        replay_after: 0,
+        replay_path: ReplayPath::Stored,
+        adam: AdamConfig { lr: 0.0, log_z_lr: 0.5, ..AdamConfig::default() },
+        ..TrainerConfig::default()
+    };
+    let policy = || {
+        let config = MlpPolicyConfig { backward: BackwardPolicy::Uniform, ..MlpPolicyConfig::default() };
+        MlpPolicy::new(&env, KHot::new(2, 4), config, Device::Cpu, Kind::Double, &mut Rng::seeded(7)).unwrap()
+    };
+    // One object, drawn again and again: its loss is that of its one path.
+    let walks = Sampler::new(&env, &UniformPolicy).walks(1, &mut rng).unwrap();
+    let path = walks.replay(&env).unwrap();
+    let scores = score(&env, &reward, &policy(), &path, Needs::default()).unwrap();
+    let [log_pf, log_pb, log_reward] =
+        [&scores.log_pf, &scores.log_pb, &scores.log_reward].map(|values| values.sum(Kind::Double).double_value(&[]));
+    let draw = Draw::LossPrioritised { exponent: 1.0 };
+    let mut buffer = ReplayBuffer::new(ReplayConfig { capacity: 100, eviction: Eviction::Fifo, draw }).unwrap();
+    buffer.add(&env, &walks, &[log_reward]).unwrap();
+    let mut trainer =
+        Trainer::new(env, reward.clone(), policy(), TrajectoryBalance, config, rng).unwrap().with_replay(buffer);
+    let mut log_zs = Vec::new();
+    for _ in 0..3 {
+        let log_z = trainer.step().unwrap().log_z;
+        let state = trainer.replay().unwrap().state(&env).unwrap();
+        let losses = state.iter().find(|(name, _)| name == "losses").unwrap();
+        let expected = (log_z + log_pf - log_pb - log_reward).powi(2);
+        assert!((losses.1.double_value(&[0]) - expected).abs() < 1e-9 * expected, "{expected}: {losses:?}");
+        log_zs.push(log_z);
+    }
+    assert_eq!(log_zs[0], 0.0, "the first step is scored by the log Z that training starts with");
+    assert!(log_zs.windows(2).all(|pair| (pair[1] - pair[0]).abs() > 0.1), "log Z must move: {log_zs:?}");
 }
 
 #[test]

@@ -3,13 +3,20 @@
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::objective::ModifiedDetailedBalance;
 use gfn::policy::{MlpPolicy, MlpPolicyConfig};
-use gfn::{Result, Rng, dist::Schedule, env::Env, sampler::Sampler, train::Trainer, train::TrainerConfig};
+use gfn::{Error, Result, Rng, dist::Schedule, env::Env, sampler::Sampler, train::Trainer, train::TrainerConfig};
 use gfn_gym::bayesian_structure::*;
 
 fn main() -> Result<()> {
     let mut flags = std::env::args().skip(1);
     let path = flags.next().unwrap_or_else(|| "examples/bayesian_structure/data/sachs_observational.csv".into());
-    let steps: usize = flags.next().and_then(|steps| steps.parse().ok()).unwrap_or(1_000);
+    let steps: usize = match flags.next() {
+        None => 1_000,
+        Some(text) => (text.parse()).map_err(|_| Error::Config {
+            setting: "the number of steps",
+            got: text,
+            expected: "a whole number",
+        })?,
+    };
     let data = ContinuousData::read(&path)?.standardised()?;
     let (names, n) = (data.names().to_vec(), data.n_variables());
     let (env, mut rng) = (BayesianStructure::new(StructureConfig::new(n))?, Rng::seeded(0));

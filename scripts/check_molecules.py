@@ -1,4 +1,4 @@
-"""Checks molecules that were sampled against RDKit: all are sanitised, and two are one molecule for both or for neither.
+"""Checks the SMILES of molecules that were sampled against RDKit: it reads them all, and takes no two of them for one.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
     cargo run --release --example molecule -- --max-atoms 20 --all-elements --lr 0 --steps 1 \
@@ -7,6 +7,7 @@
 
 Reads the column `smiles` of a CSV file, canonical SMILES of ours. Fails, with the
 molecules, if RDKit refuses one or sees radicals in it, or if texts that differ are one molecule for RDKit.
+That a text is the molecule that was sampled isn't seen here.
 """
 
 import csv

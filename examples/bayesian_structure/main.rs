@@ -8,7 +8,7 @@ mod problem;
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use cli::{BufferName, Common, Defaults, Distance, Exact, ObjectiveName, Outcome, main_of, train};
+use cli::{BackwardName, BufferName, Common, Defaults, Distance, Exact, ObjectiveName, Outcome, main_of, train};
 use findings::Findings;
 use gfn::dist::{GraphActionCategorical, Schedule};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, MlpConfig};
@@ -17,7 +17,7 @@ use gfn::policy::{MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::ReplayBuffer;
 use gfn::sampler::Sampler;
 use gfn::train::{Trainer, TrainerConfig};
-use gfn::{Result, Rng};
+use gfn::{Error, Result, Rng};
 use gfn_gym::bayesian_structure::{
     Adjacency, BayesianStructure, DagGraphs, DagPolicy, EdgeTransformer, EdgeTransformerConfig, StructureConfig,
 };
@@ -29,16 +29,16 @@ use serde_json::json;
 #[command(mut_arg("objective", |arg| arg.default_value("modified-db")))]
 struct Args {
     /// Nodes of the simulated network
-    #[arg(long, default_value_t = 5)]
+    #[arg(long, default_value_t = 5, conflicts_with = "data")]
     nodes: usize,
     /// Expected edges of the simulated network, drawn as an Erdos-Renyi graph
-    #[arg(long, default_value_t = 5.0)]
+    #[arg(long, default_value_t = 5.0, conflicts_with = "data")]
     edges: f64,
     /// Simulated observations
-    #[arg(long, default_value_t = 100)]
+    #[arg(long, default_value_t = 100, conflicts_with = "data")]
     samples: usize,
     /// Standard deviation of the simulated noise; weights of edges are drawn from N(0, 1)
-    #[arg(long, default_value_t = 0.1)]
+    #[arg(long, default_value_t = 0.1, conflicts_with = "data")]
     noise: f64,
     /// Observations in place of simulated ones: a CSV file with a header
     #[arg(long)]
@@ -46,10 +46,11 @@ struct Args {
     /// Known edges, to compare with: a CSV file of causes and effects under a header
     #[arg(long, requires = "data")]
     truth: Option<PathBuf>,
-    /// Take the logarithm of the data, then standardise them
+    /// Take the logarithm of the data, then standardise them; for bge and bic
     #[arg(long, requires = "data")]
     log: bool,
-    /// How well a node's parents explain it: bge and bic for numbers, bde for classes (numbers are cut into three)
+    /// How well a node's parents explain it: bge and bic for numbers, bde for classes, which are words or at most ten whole
+    /// numbers (other numbers are cut into three)
     #[arg(long, value_enum, default_value = "bge")]
     score: ScoreName,
     /// No node has more parents
@@ -92,7 +93,30 @@ fn main() -> std::process::ExitCode {
     main_of(|| run(&args))
 }
 
+/// Refuses flags that would have no effect beside the others.
+fn check(args: &Args) -> Result<()> {
+    let common = &args.common;
+    let refuse = |setting, got: String, expected| Err(Error::Config { setting, got, expected });
+    if args.lag > 0 && common.objective != ObjectiveName::ModifiedDb {
+        return refuse("--lag", args.lag.to_string(), "0, or --objective modified-db");
+    }
+    let backward = common.backward.filter(|name| *name != BackwardName::Uniform);
+    if let (PolicyName::Transformer, Some(name)) = (args.policy, backward) {
+        return refuse(
+            "--backward",
+            format!("{name:?}").to_lowercase(),
+            "uniform, or another --policy than transformer",
+        );
+    }
+    if args.log && args.score == ScoreName::Bde {
+        let expected = "bge or bic beside --log (bde cuts numbers by their order, which logarithms keep)";
+        return refuse("--score", "bde".into(), expected);
+    }
+    Ok(())
+}
+
 fn run(args: &Args) -> Result<()> {
+    check(args)?;
     let common = &args.common;
     let runtime = common.runtime()?;
     let mut rng = Rng::seeded(common.seed);
@@ -158,7 +182,12 @@ where
     let steps = common.steps(&defaults);
     let config = common.trainer(&defaults);
     let from = common.epsilon.unwrap_or(if common.objective.on_policy() { 0.0 } else { defaults.epsilon });
-    let epsilon = Schedule::Linear { from, to: args.epsilon_end.min(from), steps: steps.div_ceil(2) };
+    if args.epsilon_end > from {
+        let got = format!("{} after {from}", args.epsilon_end);
+        let expected = "at most --epsilon, which is 0 for an objective that learns from the policy's own trajectories";
+        return Err(Error::Config { setting: "--epsilon-end", got, expected });
+    }
+    let epsilon = Schedule::Linear { from, to: args.epsilon_end, steps: steps.div_ceil(2) };
     let config = TrainerConfig { epsilon, ..config };
     let batch = config.batch;
     let lagged = common.objective == ObjectiveName::ModifiedDb && args.lag > 0;

@@ -1,6 +1,5 @@
 //! What is asked: data, a score of parents, and the edges that are known.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use clap::ValueEnum;
@@ -37,6 +36,8 @@ pub(crate) struct Problem {
 
 /// Nodes up to which all scores are computed before training.
 const AHEAD: usize = 12;
+/// Whole numbers of a variable, up to which they are its classes.
+const MAX_CODES: usize = 10;
 /// Classes that numbers are cut into for the discrete score.
 const LEVELS: usize = 3;
 
@@ -45,11 +46,16 @@ impl Problem {
         let (data, truth) = match &args.data {
             None => simulated(args, rng)?,
             Some(path) => {
-                let mut data = match (args.score, ContinuousData::read(path)) {
-                    // Words are as good as numbers for a score of classes.
-                    (ScoreName::Bde, Err(Error::Parse { .. })) => return Self::of_classes(args, path),
-                    (_, data) => data?,
-                };
+                let numbers = ContinuousData::read(path);
+                if args.score == ScoreName::Bde {
+                    match (DiscreteData::read(path), &numbers) {
+                        (Ok(classes), _) if are_classes(&classes) => return Self::of_classes(args, classes),
+                        // What is wrong with the file, be it one of words or of numbers.
+                        (Err(error), Err(_)) => return Err(error),
+                        _ => {}
+                    }
+                }
+                let mut data = numbers?;
                 if args.log {
                     data = data.map(f64::ln)?.standardised()?;
                 }
@@ -65,8 +71,7 @@ impl Problem {
         Self::new(args, data.names().to_vec(), data.n_rows(), truth, score)
     }
 
-    fn of_classes(args: &Args, path: &Path) -> Result<Self> {
-        let data = DiscreteData::read(path)?;
+    fn of_classes(args: &Args, data: DiscreteData) -> Result<Self> {
         let (names, rows) = (data.names().to_vec(), data.n_rows());
         let truth = known_edges(args, &names)?;
         Self::new(args, names, rows, truth, Box::new(Bde::new(data, BdeConfig::default())?))
@@ -91,6 +96,17 @@ impl Problem {
     pub(crate) fn reward(&self, env: &BayesianStructure) -> Result<DagReward<Scores>> {
         Ok(DagReward::new(self.scores.clone(), StructurePrior::Uniform)?.relative_to(&env.initial(1).dag(0)))
     }
+}
+
+/// Whether each variable is one of words, or of a few whole numbers. A word among numbers that vary is a slip.
+fn are_classes(data: &DiscreteData) -> bool {
+    (0..data.n_variables()).all(|variable| {
+        let label = |row: usize| data.label(variable, usize::from(data.row(row)[variable]));
+        let numbers = (0..data.n_rows()).filter_map(|row| label(row).parse::<f64>().ok().filter(|x| x.is_finite()));
+        let coded = data.n_values()[variable] <= MAX_CODES && numbers.clone().all(|x| x.fract() == 0.0);
+        let n_numbers = numbers.count();
+        2 * n_numbers <= data.n_rows() || coded && n_numbers == data.n_rows()
+    })
 }
 
 /// Data, and the edges that are known.

@@ -28,9 +28,9 @@ struct Args {
     /// Program for `--reward external`: reads a SMILES per line, writes a score of 0 or more per line
     #[arg(long, required_if_eq("reward", "external"))]
     command: Option<String>,
-    /// Processes of that program
-    #[arg(long, default_value_t = 2)]
-    workers: usize,
+    /// Processes of that program; 2 if not given
+    #[arg(long, requires = "command")]
+    workers: Option<usize>,
     /// R is the score to this power
     #[arg(long, default_value_t = 1.0)]
     beta: f64,
@@ -138,14 +138,13 @@ fn run(args: &Args) -> Result<()> {
 
     let molecules = sample(args, &trainer)?;
     let log_scores = reward.score().log_scores(&molecules)?;
-    // An independent look: the reader in place of the masks.
-    let valid =
+    let round_trips =
         molecules.iter().filter(|m| Molecule::from_smiles(&m.smiles()).is_ok_and(|again| again.key() == m.key()));
     let mut distinct: Vec<_> = molecules.iter().map(Molecule::key).collect();
     distinct.sort_unstable();
     distinct.dedup();
     let mut extra = vec![
-        ("valid_share", json!(valid.count() as f64 / molecules.len().max(1) as f64)),
+        ("round_trip_share", json!(round_trips.count() as f64 / molecules.len().max(1) as f64)),
         ("distinct_samples", json!(distinct.len())),
         ("mean_log_score", json!(log_scores.iter().sum::<f64>() / log_scores.len().max(1) as f64)),
         ("symmetry_corrected", json!(!args.no_symmetry_correction)),

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use clap::ValueEnum;
-use gfn::Result;
+use gfn::{Error, Result};
 use gfn_gym::molecule::{
     ExternalScorer, ExternalScorerConfig, LogWindow, Molecule, MoleculeScore, Product, RingTarget,
 };
@@ -39,6 +39,10 @@ impl MoleculeScore for Shared {
 
 /// The score to the power of `--beta`, of at least e^-20 so that every molecule has a finite log-reward.
 pub(crate) fn score(args: &Args) -> Result<Shared> {
+    if let Some(command) = args.command.as_ref().filter(|_| args.reward != RewardName::External) {
+        let expected = "--reward external beside it";
+        return Err(Error::Config { setting: "--command", got: command.clone(), expected });
+    }
     let score: Box<dyn MoleculeScore> = match args.reward {
         RewardName::Constant => Box::new(|_: &Molecule| 1.0),
         RewardName::Heteroatoms => Box::new(|molecule: &Molecule| 0.1 + molecule.heteroatom_share()),
@@ -56,7 +60,8 @@ pub(crate) fn score(args: &Args) -> Result<Shared> {
         }
         RewardName::External => {
             let command = args.command.as_deref().unwrap_or_default().split_whitespace();
-            let config = ExternalScorerConfig { workers: args.workers, ..ExternalScorerConfig::new(command) };
+            let config =
+                ExternalScorerConfig { workers: args.workers.unwrap_or(2), ..ExternalScorerConfig::new(command) };
             Box::new(ExternalScorer::new(config)?)
         }
     };

@@ -156,9 +156,11 @@ pub(crate) fn rewards(
     states.rows().map(of_row).collect()
 }
 
-/// log of the sum of exponentials.
+/// log of the sum of exponentials; NaN if one of them is.
 pub(crate) fn log_sum_exp(values: impl Iterator<Item = f64> + Clone) -> f64 {
-    let max = values.clone().fold(f64::NEG_INFINITY, f64::max);
+    // `f64::max` would pass NaN over.
+    let max =
+        values.clone().fold(f64::NEG_INFINITY, |max, value| if max.is_nan() || value <= max { max } else { value });
     if max.is_finite() { max + values.map(|value| (value - max).exp()).sum::<f64>().ln() } else { max }
 }
 

@@ -32,6 +32,18 @@ fn bad_tables_are_refused_with_their_line() {
     assert!(
         DiscreteData::from_csv("a,b\nx,y\nx,z\n".as_bytes()).unwrap_err().to_string().contains("`a`, x in every row")
     );
+    // Of words, only what stands for nothing is missing.
+    let words = "mark,stage\nNone,.\n null ,I\nnan,II\n";
+    assert_eq!(DiscreteData::from_csv(words.as_bytes()).unwrap().n_values(), [3, 3]);
+    for missing in ["", "NA", "?"] {
+        let text = words.replacen("None", missing, 1);
+        let message = DiscreteData::from_csv(text.as_bytes()).unwrap_err().to_string();
+        assert!(message.contains("line 2") && message.contains("`mark` is missing"), "{missing}: {message}");
+    }
+    for missing in ["None", "null", ".", "n/a"] {
+        let message = ContinuousData::from_csv(format!("a\n1\n{missing}\n").as_bytes()).unwrap_err().to_string();
+        assert!(message.contains("`a` is missing"), "{missing}: {message}");
+    }
     assert!(ContinuousData::read("no/such/file.csv").unwrap_err().to_string().contains("no/such/file.csv"));
     assert!(ContinuousData::from_rows(&[[1.0, f64::NAN]]).is_err());
     assert!(ContinuousData::from_rows::<2>(&[]).is_err());
@@ -61,10 +73,31 @@ fn data_are_prepared() {
     assert_eq!((0..4).map(|row| cut.row(row).to_vec()).collect::<Vec<_>>(), [[0, 0], [0, 0], [1, 1], [1, 1]]);
     assert!(data.map(|x| (x - 1.0).ln()).is_err());
     assert!(data.discretised(1).is_err() && data.discretised(5).is_err());
+    // Codes of classes stay what they are: a value each, however rare, and no value that isn't there.
+    let coded = [[0.0, 5.0, 0.5], [1.0, 7.0, 0.6], [1.0, 7.0, 0.7], [1.0, 9.0, 0.8], [1.0, 9.0, 0.9], [1.0, 9.0, 1.0]];
+    let coded = ContinuousData::from_rows(&coded).unwrap().discretised(3).unwrap();
+    assert_eq!(coded.n_values(), [2, 3, 3]);
+    let column = |variable: usize| (0..6).map(|row| coded.row(row)[variable]).collect::<Vec<_>>();
+    assert_eq!([column(0), column(1), column(2)], [[0, 1, 1, 1, 1, 1], [0, 1, 1, 2, 2, 2], [0, 0, 1, 1, 2, 2]]);
+    assert_eq!((coded.label(1, 2), coded.label(2, 2)), ("9", "2"));
+    // Half of all in the lowest level: the second one is empty, and isn't counted.
+    let gap = ContinuousData::new(vec!["x".into()], vec![0.0, 0.0, 0.0, 0.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
+    assert_eq!(gap.discretised(4).unwrap().n_values(), [3]);
+    let top = ContinuousData::new(vec!["x".into()], vec![1.0, 2.0, 9.0, 9.0, 9.0, 9.0, 9.0, 9.0]).unwrap();
+    assert!(top.discretised(2).unwrap_err().to_string().contains("`x`"), "all in one level");
     let constant = ContinuousData::from_rows(&[[1.0, 2.0], [1.0, 3.0]]).unwrap();
+    assert!(constant.discretised(2).unwrap_err().to_string().contains("`x0`"));
     assert!(constant.standardised().unwrap_err().to_string().contains("`x0`"));
     assert!(data.clone().with_interventions(vec![NodeSet::EMPTY; 3]).is_err());
     assert!(data.with_interventions(vec![NodeSet::EMPTY.with(2); 4]).is_err());
+}
+
+#[test]
+fn known_edges_need_a_header() {
+    let names = ["raf", "mek", "erk"].map(String::from);
+    assert_eq!(named_edges("cause,mek\nraf,mek\n".as_bytes(), &names).unwrap(), [(0, 1)]);
+    let message = named_edges("raf,mek\nmek,erk\n".as_bytes(), &names).unwrap_err().to_string();
+    assert!(message.contains("line 1") && message.contains("header"), "{message}");
 }
 
 /// Parents out of order, a table as a whole, a default row, properties and comments, values that look like numbers.

@@ -74,8 +74,12 @@ fn cancellation_is_guarded() {
         let env = BayesianStructure::new(StructureConfig::new(n)).unwrap();
         EdgeMarginals::sum(&env, &DagReward::new(PerParent { n, term }, StructurePrior::Uniform).unwrap())
     };
-    for (n, count) in [(1, 1.0), (6, 3_781_503.0), (9, 1_213_442_454_842_881.0), (11, 31_603_459_396_418_917_607_425.0)]
-    {
+    for (n, count) in [
+        (1, 1.0),
+        (6, 3_781_503.0),
+        (9, 1_213_442_454_842_881.0),
+        (MAX_SUMMED_NODES, 1_439_428_141_044_398_334_941_790_719_839_535_103.0),
+    ] {
         let summed = sum(n, 0.0).unwrap();
         let expected: f64 = count;
         assert!((summed.log_z - expected.ln()).abs() < 1e-12, "{n}: {}", summed.log_z);
@@ -89,6 +93,8 @@ fn cancellation_is_guarded() {
     }
     assert!(matches!(sum(15, 0.0), Err(Error::Config { .. })));
     assert!(matches!(sum(4, f64::NAN), Err(Error::NonFinite { .. })));
+    // Neighbouring doubles are 16,384 apart there.
+    assert!(matches!(sum(2, 1e20), Err(Error::Config { .. })));
 }
 
 #[test]

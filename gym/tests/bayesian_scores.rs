@@ -241,10 +241,16 @@ fn experiments_count_where_they_should() {
     close(with.local_score(1, &parents), predicted_one_by_one(&discrete, 1, &[0], 1.0, &rows), "BDeu of an experiment");
     assert_eq!(with.local_score(2, &parents), without.local_score(2, &parents));
     let everywhere = seen.clone().with_interventions(vec![NodeSet::EMPTY.with(0); 20]).unwrap();
-    assert!(
-        score(&everywhere).local_score(0, &parents.without(0).with(1)).abs() < 1e-9,
-        "no row says anything of node 0"
-    );
+    // The rows that are left for a node count, not those that there are.
+    let few = Bge::new(&everywhere, BgeConfig::default()).unwrap_err().to_string();
+    assert!(few.contains("0 of 3 variables"), "{few}");
+    let discrete = seen.discretised(2).unwrap().with_interventions(vec![NodeSet::EMPTY.with(0); 20]).unwrap();
+    assert!(Bde::new(discrete.clone(), BdeConfig::default()).unwrap_err().to_string().contains("0 of 3 variables"));
+    let config = BgeConfig { allow_few_observations: true, ..BgeConfig::default() };
+    let nothing = Bge::new(&everywhere, config).unwrap().local_score(0, &parents.without(0).with(1));
+    assert!(nothing.abs() < 1e-9, "no row says anything of node 0");
+    let config = BdeConfig { allow_few_observations: true, ..BdeConfig::default() };
+    assert_eq!(Bde::new(discrete, config).unwrap().local_score(0, &parents.without(0).with(1)), 0.0);
     assert!(LinearGaussianBic::new(&everywhere).unwrap_err().to_string().contains("0 of 3 variables"));
 }
 

@@ -1,6 +1,7 @@
 //! External scorers that work, crash, hang, print garbage or NaN, or too much.
 
 #![cfg(unix)]
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use gfn_gym::molecule::{ExternalScorer, ExternalScorerConfig, Molecule, MoleculeScore, ScorerError};
@@ -56,18 +57,48 @@ fn a_molecule_that_always_crashes_is_named_and_the_others_are_kept() {
     assert_eq!(kind.scores(&names(5)).unwrap(), [1.0, 2.0, 0.5, 4.0, 5.0]);
 }
 
+/// The path of a file of this test's own, which goes with it.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("gfn-scorer-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        Self(path)
+    }
+}
+
+impl std::fmt::Display for Scratch {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}", self.0.display())
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.0);
+    }
+}
+
 #[test]
 fn silence_is_an_error_in_time() {
+    // What hangs is a child of the program, as where a script wraps it: it must not outlive its parent.
+    let beats = Scratch::new("beats");
+    let hung = format!("sh -c 'while :; do echo beat >>\"$0\"; sleep 0.1; done' {beats}");
     let config = ExternalScorerConfig {
         timeout: Duration::from_secs(2),
         retries: 1,
-        ..config(r#"while read -r s; do [ "$s" = CC ] && exec sleep 600; echo 1; done"#)
+        ..config(&format!(r#"while read -r s; do [ "$s" = CC ] && {hung}; echo 1; done"#))
     };
     let scorer = ExternalScorer::new(config).unwrap();
     let start = Instant::now();
     let error = scorer.scores(&names(200)).unwrap_err();
     assert!(matches!(error, ScorerError::TimedOut { tries: 2, .. }), "{error}");
     assert!(start.elapsed() < Duration::from_secs(60));
+    let beaten = || std::fs::metadata(&beats.0).unwrap().len();
+    let before = beaten();
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(before > 0 && beaten() == before, "it goes on");
     assert_eq!(scorer.scores(&["CCC".into()]).unwrap(), [1.0]);
 }
 
@@ -91,6 +122,35 @@ fn what_is_no_number_is_named() {
     let chatty = scorer("while read -r s; do printf '1\\n2\\n'; done");
     let found = (1..1000).find_map(|n| chatty.scores(&["C".repeat(n)]).err());
     assert!(matches!(found, Some(ScorerError::Unasked { .. })), "{found:?}");
+    // Which line was the one too many isn't known: no answer of that process is kept.
+    assert_eq!(chatty.n_cached(), 0);
+}
+
+#[test]
+fn a_process_that_chatters_takes_its_own_answers_along() {
+    let marker = Scratch::new("marker");
+    // The first process answers three times and ends; the next one writes twice for each.
+    let script = format!(
+        r#"F={marker}; if [ -e "$F" ]; then while read -r s; do printf '7\n7\n'; done
+           else : >"$F"; for k in 1 2 3; do read -r s; echo "${{#s}}"; done; fi"#
+    );
+    let scorer = scorer(&script);
+    assert_eq!(scorer.scores(&names(3)).unwrap(), [1.0, 2.0, 3.0]);
+    let found = (4..1000).find_map(|n| scorer.scores(&["C".repeat(n)]).err());
+    assert!(matches!(found, Some(ScorerError::Unasked { .. })), "{found:?}");
+    assert_eq!((scorer.n_cached(), scorer.scores(&names(3)).unwrap()), (3, vec![1.0, 2.0, 3.0]));
+}
+
+#[test]
+fn half_a_line_is_no_answer() {
+    // The number that it would have written may have been 123.
+    let script = r#"while read -r s; do [ "$s" = CC ] && printf 12 && exit 1; echo 5; done"#;
+    let cut = scorer(script);
+    assert_eq!(cut.scores(&names(3)).unwrap_err(), ScorerError::Crashed { smiles: "CC".into(), tries: 3 });
+    assert_eq!(cut.n_cached(), 1);
+    // Nor is the beginning of one that has no end.
+    let error = scorer("while read -r s; do printf '%05000d\n' 1; done").scores(&names(2)).unwrap_err();
+    assert!(matches!(&error, ScorerError::NoNumber { smiles, .. } if smiles == "C"), "{error}");
 }
 
 #[test]

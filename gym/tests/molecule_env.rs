@@ -2,7 +2,7 @@
 
 use crate::enumeration;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use enumeration::enumerate;
 use gfn::Rng;
@@ -123,39 +123,85 @@ fn all_small_molecules_are_reached_and_no_others() {
     assert_eq!(states, listed.iter().map(|molecule| molecule.n_kekule_forms().unwrap()).sum::<usize>());
 }
 
-/// A ring size limit lets fused rings be, but no larger ring, and the numbers are those of a filter.
+/// The most atoms of a ring in a smallest set of rings, after Horton (1987): the candidates are an edge and the shortest paths from a
+/// node to its ends; of those, shortest first, the ones that aren't sums of earlier ones.
+fn largest_ring(molecule: &Molecule) -> usize {
+    let n = molecule.atoms().len();
+    // By node: the distance and the bonds (as bits) of a shortest path to each other.
+    let paths = |start: usize| {
+        let mut found = vec![None; n];
+        found[start] = Some((0, 0u32));
+        let mut open = std::collections::VecDeque::from([start]);
+        while let Some(a) = open.pop_front() {
+            let (length, path) = found[a].unwrap();
+            for (k, bond) in molecule.bonds().iter().enumerate().filter(|(_, bond)| bond.a == a || bond.b == a) {
+                let b = bond.other(a);
+                if found[b].is_none() {
+                    found[b] = Some((length + 1, path | 1 << k));
+                    open.push_back(b);
+                }
+            }
+        }
+        found.into_iter().map(Option::unwrap).collect::<Vec<(usize, u32)>>()
+    };
+    let mut candidates = Vec::new();
+    for paths in (0..n).map(paths) {
+        for (k, bond) in molecule.bonds().iter().enumerate() {
+            let ((left, one), (right, other)) = (paths[bond.a], paths[bond.b]);
+            if one & other == 0 && (one | other) >> k & 1 == 0 {
+                candidates.push((left + right + 1, one | other | 1 << k));
+            }
+        }
+    }
+    candidates.sort_unstable();
+    let (mut basis, mut largest): (Vec<u32>, usize) = (Vec::new(), 0);
+    for (size, ring) in candidates {
+        // The smaller of both is the one without the other's leading bond.
+        let rest = basis.iter().fold(ring, |rest, row| rest.min(rest ^ row));
+        if rest != 0 {
+            basis.push(rest);
+            basis.sort_unstable_by(|a, b| b.cmp(a));
+            largest = size;
+        }
+    }
+    assert_eq!(basis.len(), molecule.n_rings());
+    largest
+}
+
+/// A ring size limit lets fused rings be, but no larger ring, and what is reached is what a filter leaves of all.
 #[test]
 fn ring_limits_are_those_of_a_filter() {
-    let carbons = |max_rings, max_ring_size| {
+    let carbons = |max_atoms, max_rings, max_ring_size| {
         let config = MoleculeConfig {
             max_rings,
             max_ring_size,
             elements: vec![Element::C],
             max_order: BondOrder::Single,
-            ..carbon_nitrogen_oxygen(6)
+            ..carbon_nitrogen_oxygen(max_atoms)
         };
-        reached(&MoleculeEnv::new(config).unwrap()).1
+        let env = MoleculeEnv::new(config).unwrap();
+        let graph = StateGraph::build(&env, 1 << 17).unwrap();
+        let molecules = graph.states().graphs().iter().filter(|graph| graph.n_nodes() > 0);
+        molecules.map(|graph| env.codec().molecule(graph).unwrap()).collect::<Vec<_>>()
     };
-    let all = carbons(None, None);
-    // Connected graphs of at most 6 nodes of degree at most 4, from the literature: 1, 1, 2, 6, 20 (21 less K5), ...
-    let up_to_five = reached(
-        &MoleculeEnv::new(MoleculeConfig {
-            elements: vec![Element::C],
-            max_order: BondOrder::Single,
-            ..carbon_nitrogen_oxygen(5)
-        })
-        .unwrap(),
-    )
-    .1;
-    assert!(all > up_to_five);
-    // K5 has degree 4, so carbon allows it; the star of five edges needs six nodes.
-    assert_eq!(up_to_five, 1 + 1 + 2 + 6 + 21);
+    // Connected graphs of at most 5 nodes (OEIS A001349): all have a degree of at most 4.
+    assert_eq!(carbons(5, None, None).len(), 1 + 1 + 2 + 6 + 21);
     // Trees of at most 6 nodes of degree at most 4: alkanes.
-    assert_eq!(carbons(Some(0), None), 1 + 1 + 1 + 2 + 3 + 5);
-    // Alkanes and the cycloalkanes of rings of three: with one ring, the ring of 3 alone is left of the small ones.
-    assert!(carbons(Some(1), Some(3)) < carbons(Some(1), Some(4)));
-    assert_eq!(carbons(Some(1), Some(6)), carbons(Some(1), None));
-    assert!(carbons(None, Some(3)) < all && carbons(None, Some(6)) == all);
+    assert_eq!(carbons(6, Some(0), None).len(), 1 + 1 + 1 + 2 + 3 + 5);
+    let all = carbons(6, None, None);
+    let sizes: Vec<usize> = all.iter().map(largest_ring).collect();
+    for size in 3..=6 {
+        for rings in [Some(1), Some(2), None] {
+            let fits = |&(molecule, &largest): &(&Molecule, &usize)| {
+                largest <= size && rings.is_none_or(|most| molecule.n_rings() <= most)
+            };
+            let left: BTreeSet<_> = all.iter().zip(&sizes).filter(fits).map(|(molecule, _)| molecule.key()).collect();
+            let reached = carbons(6, rings, Some(size));
+            assert_eq!(reached.len(), left.len(), "{rings:?} rings of {size}");
+            assert_eq!(reached.iter().map(Molecule::key).collect::<BTreeSet<_>>(), left, "{rings:?} rings of {size}");
+        }
+    }
+    assert!((3..6).all(|size| sizes.contains(&size)) && sizes.iter().filter(|size| **size == 6).count() == 1);
 }
 
 /// Exact flows of the corrected reward sample each molecule in proportion to its score: Z is the sum over molecules.
@@ -167,6 +213,28 @@ fn the_target_is_over_molecules() {
     let listed = include_str!("golden/molecules_cno_4.smi").lines().map(|line| Molecule::from_smiles(line).unwrap());
     let sum: f64 = listed.filter(|molecule| molecule.atoms().len() <= 3).map(|molecule| score(&molecule)).sum();
     assert!((log_z - sum.ln()).abs() < 1e-9);
+
+    // Rings of six atoms: two elements on a hexagon make 13 molecules, and 16 states with alternating bonds (Burnside).
+    let config = MoleculeConfig {
+        elements: vec![Element::N, Element::P],
+        max_order: BondOrder::Double,
+        max_rings: Some(1),
+        ..carbon_nitrogen_oxygen(6)
+    };
+    let env = MoleculeEnv::new(config).unwrap();
+    let graph = StateGraph::build(&env, 1 << 17).unwrap();
+    let mut forms: BTreeMap<CanonicalKey, (usize, f64)> = BTreeMap::new();
+    for state in graph.states().graphs().iter().filter(|state| state.n_nodes() > 0) {
+        let molecule = env.codec().molecule(state).unwrap();
+        forms.entry(molecule.key()).or_insert((0, score(&molecule))).0 += 1;
+    }
+    let several = forms.values().filter(|(forms, _)| *forms > 1);
+    assert_eq!(several.map(|(forms, _)| forms - 1).sum::<usize>(), 16 - 13);
+    let reward = MoleculeReward::new(env.codec(), score);
+    let z = |reward: &MoleculeReward<_>| graph.target_distribution(reward, None).unwrap().log_z.exp();
+    let sum = |weight: fn(usize) -> f64| forms.values().map(|(forms, score)| weight(*forms) * score).sum::<f64>();
+    assert!((z(&reward) / sum(|_| 1.0) - 1.0).abs() < 1e-9);
+    assert!((z(&reward.per_kekule_form()) / sum(|forms| forms as f64) - 1.0).abs() < 1e-9);
 
     // The three ways to write 1,2-dimethylnaphthalene share its reward.
     let env = MoleculeEnv::new(MoleculeConfig::new(12)).unwrap();

@@ -88,4 +88,9 @@ fn invalid_molecules_are_refused_with_the_reason() {
             _ => panic!("{smiles}: {kind}, but {error}"),
         }
     }
+    // More signs than a byte counts.
+    for smiles in ["[C++++++++++]".into(), format!("[C{}]", "+".repeat(260)), format!("[C{}]", "-".repeat(257))] {
+        let error = Molecule::from_smiles(&smiles).unwrap_err();
+        assert!(matches!(error, MoleculeError::Syntax { .. }), "{error}");
+    }
 }

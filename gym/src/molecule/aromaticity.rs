@@ -6,6 +6,10 @@
 //! aromatic with it. As an atom's electrons don't depend on which of its ring bonds is the double one, all Kekule forms of an
 //! aromatic system come out alike. Atoms with triple bonds aren't candidates (RDKit takes benzyne for aromatic).
 
+use petgraph::algo::bridges::bridges;
+use petgraph::graph::{NodeIndex, UnGraph};
+use petgraph::visit::EdgeRef;
+
 use super::{BondOrder, Molecule, valence};
 
 /// Larger rings aren't looked at.
@@ -13,38 +17,18 @@ const MAX_RING: usize = 24;
 /// With more rings than that, only smaller ones are looked at.
 const MAX_RINGS: usize = 10_000;
 
-/// Which bonds are in a ring: those that aren't bridges.
-pub(super) fn ring_bonds(molecule: &Molecule) -> Vec<bool> {
-    let n = molecule.atoms().len();
-    let (mut order, mut low) = (vec![usize::MAX; n], vec![usize::MAX; n]);
-    let mut in_ring = vec![false; molecule.bonds().len()];
-    let mut clock = 0;
-    // Depth first, with a stack of (atom, bond it was reached by, next of its bonds).
-    let mut stack = vec![(0, usize::MAX, 0)];
-    while let Some((a, from, next)) = stack.pop() {
-        if next == 0 {
-            (order[a], low[a]) = (clock, clock);
-            clock += 1;
-        }
-        let Some(&k) = molecule.bonds_at(a).get(next) else {
-            if from != usize::MAX {
-                let parent = molecule.bonds()[from].other(a);
-                in_ring[from] = low[a] <= order[parent];
-                low[parent] = low[parent].min(low[a]);
-            }
-            continue;
-        };
-        stack.push((a, from, next + 1));
-        let b = molecule.bonds()[k].other(a);
-        if k == from {
-            continue;
-        }
-        if order[b] == usize::MAX {
-            stack.push((b, k, 0));
-        } else {
-            low[a] = low[a].min(order[b]);
-            in_ring[k] = true;
-        }
+/// Which bonds of `n` atoms are in a ring: those without which their ends are joined still.
+pub(super) fn ring_bonds(n: usize, bonds: impl ExactSizeIterator<Item = (usize, usize)>) -> Vec<bool> {
+    let mut in_ring = vec![true; bonds.len()];
+    let mut graph = UnGraph::<(), ()>::with_capacity(n, bonds.len());
+    (0..n).for_each(|_| {
+        graph.add_node(());
+    });
+    for (a, b) in bonds {
+        graph.add_edge(NodeIndex::new(a), NodeIndex::new(b), ());
+    }
+    for bridge in bridges(&graph) {
+        in_ring[bridge.id().index()] = false;
     }
     in_ring
 }

@@ -137,7 +137,7 @@ impl Molecule {
         }
         let mut molecule = Self { atoms: filled, bonds: out, at };
         molecule.check_connected()?;
-        let in_ring = aromaticity::ring_bonds(&molecule);
+        let in_ring = aromaticity::ring_bonds(atoms.len(), bonds.iter().map(|&(a, b, _)| (a, b)));
         for (bond, in_ring) in molecule.bonds.iter_mut().zip(in_ring) {
             bond.in_ring = in_ring;
         }

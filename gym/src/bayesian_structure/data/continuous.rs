@@ -156,8 +156,11 @@ impl ContinuousData {
 
     /// Each variable cut into `levels` of about as many observations each, for scores of discrete data; equal values stay together.
     ///
+    /// A variable of no more than `levels` values, such as a code of classes, keeps them: each is a level, and labels it. Levels that
+    /// nothing falls into (many equal values can fill several) aren't counted.
+    ///
     /// # Errors
-    /// [`Error::Config`] for fewer than two levels, or more than observations.
+    /// [`Error::Config`] for fewer than two levels, or more than observations, and for a variable that all falls into one level.
     pub fn discretised(&self, levels: usize) -> Result<DiscreteData> {
         let (n, rows) = (self.n_variables(), self.n_rows());
         if !(2..=rows.min(usize::from(u16::MAX))).contains(&levels) {
@@ -168,16 +171,34 @@ impl ContinuousData {
             });
         }
         let mut cells = vec![0u16; rows * n];
+        let mut labels: Vec<Vec<String>> = Vec::with_capacity(n);
         for variable in 0..n {
             let column = self.column(variable);
             let mut sorted = column.clone();
             sorted.sort_by(f64::total_cmp);
-            for (row, x) in column.iter().enumerate() {
-                let below = sorted.partition_point(|other| other < x);
-                cells[row * n + variable] = (below * levels / rows) as u16;
+            let mut distinct = sorted.clone();
+            distinct.dedup();
+            // Level by level: where it begins among the values.
+            let level = |x: &f64| sorted.partition_point(|other| other < x) * levels / rows;
+            let coded = distinct.len() <= levels;
+            if !coded {
+                distinct.dedup_by_key(|x| level(x));
             }
+            if distinct.len() < 2 {
+                return Err(Error::Config {
+                    setting: "a variable",
+                    got: format!("`{}`, all in one of {levels} levels", self.names[variable]),
+                    expected: "variables of which no value fills all levels: leave it out, or say which values go together",
+                });
+            }
+            for (row, x) in column.iter().enumerate() {
+                cells[row * n + variable] = (distinct.partition_point(|first| first <= x) - 1) as u16;
+            }
+            labels.push(
+                (0..distinct.len()).map(|k| if coded { distinct[k].to_string() } else { k.to_string() }).collect(),
+            );
         }
-        let out = DiscreteData::new(self.names.clone(), vec![levels; n], cells)?;
+        let out = DiscreteData::labelled(self.names.clone(), labels, cells)?;
         match &self.interventions {
             None => Ok(out),
             Some(targets) => out.with_interventions(targets.clone()),

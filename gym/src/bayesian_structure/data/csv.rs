@@ -7,8 +7,10 @@ use gfn::{Error, Result};
 
 use super::{ContinuousData, DiscreteData};
 
-/// What stands for a missing value in the files that are about.
-const MISSING: [&str; 8] = ["", "na", "n/a", "nan", "null", "none", "?", "."];
+/// What stands for a missing value in the files that are about, in small letters.
+const MISSING_NUMBER: [&str; 8] = ["", "na", "n/a", "nan", "null", "none", "?", "."];
+/// The same where values are words, which the others may be.
+const MISSING_WORD: [&str; 3] = ["", "na", "?"];
 
 const EXPECTED: &str =
     "a header with a name for each variable, then lines with one value for each of them, none of them missing";
@@ -21,7 +23,7 @@ struct Table {
 }
 
 impl Table {
-    fn read(mut input: impl Read) -> Result<Self> {
+    fn read(mut input: impl Read, missing: &[&str]) -> Result<Self> {
         let mut text = Vec::new();
         input.read_to_end(&mut text).map_err(|error| parse(1, error.to_string()))?;
         // Rows of another length are told apart here, in words of our own.
@@ -50,6 +52,7 @@ impl Table {
             if record.len() != names.len() {
                 return Err(parse(line, format!("{} values for {} variables", record.len(), names.len())));
             }
+            let is_missing = |cell: &str| missing.contains(&cell.to_ascii_lowercase().as_str());
             if let Some((cell, name)) = record.iter().zip(&names).find(|(cell, _)| is_missing(cell)) {
                 return Err(parse(line, format!("the value of `{name}` is missing (`{cell}`)")));
             }
@@ -77,10 +80,6 @@ impl Table {
 fn line_of(text: &[u8], position: &csv::Position) -> usize {
     let before = text.iter().skip(position.byte() as usize).take_while(|byte| matches!(byte, b'\n' | b'\r'));
     position.line() as usize + before.filter(|byte| **byte == b'\n').count()
-}
-
-fn is_missing(cell: &str) -> bool {
-    MISSING.contains(&cell.to_ascii_lowercase().as_str())
 }
 
 fn constant_column(name: &str, value: &str) -> Error {
@@ -111,7 +110,7 @@ impl ContinuousData {
     /// another length, a missing value (an empty cell, NA, NaN, ...), what isn't a finite number. [`Error::Config`] for a column that
     /// has one value everywhere, and for more than 200 columns.
     pub fn from_csv(input: impl Read) -> Result<Self> {
-        let table = Table::read(input)?;
+        let table = Table::read(input, &MISSING_NUMBER)?;
         let mut values = Vec::with_capacity(table.rows.len() * table.names.len());
         for (line, cells) in &table.rows {
             for (cell, name) in cells.iter().zip(&table.names) {
@@ -145,9 +144,9 @@ impl DiscreteData {
     /// Reads a table of labels with a header; the values of a variable are its labels in order (as numbers where all of them are).
     ///
     /// # Errors
-    /// As for [`ContinuousData::from_csv`], but that values may be any words.
+    /// As for [`ContinuousData::from_csv`], but that values may be any words: an empty cell, NA and ? alone are missing ones.
     pub fn from_csv(input: impl Read) -> Result<Self> {
-        let table = Table::read(input)?;
+        let table = Table::read(input, &MISSING_WORD)?;
         table.check_varying()?;
         let labels: Vec<Vec<String>> = (0..table.names.len())
             .map(|i| {
@@ -175,7 +174,7 @@ impl DiscreteData {
     }
 }
 
-/// The edges of a known network, from a table of two columns, cause and effect, under a header of any two words.
+/// The edges of a known network, from a table of two columns, cause and effect, under a header of two words that aren't both names.
 ///
 /// ```
 /// use gfn_gym::bayesian_structure::named_edges;
@@ -186,13 +185,17 @@ impl DiscreteData {
 /// ```
 ///
 /// # Errors
-/// [`Error::Parse`] with the line of a name that isn't one of `names`, and of what isn't a pair.
+/// [`Error::Parse`] with the line of a name that isn't one of `names`, and of what isn't a pair; for a header that is an edge.
 pub fn named_edges(mut input: impl Read, names: &[String]) -> Result<Vec<(u32, u32)>> {
     const EXPECTED: &str = "a header, then lines with the names of two variables of the data: cause, effect";
     let error = |line: usize, problem: String| Error::Parse { line, problem, expected: EXPECTED };
     let mut text = Vec::new();
     input.read_to_end(&mut text).map_err(|broken| error(1, broken.to_string()))?;
     let mut reader = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(text.as_slice());
+    let is_name = |word: &str| names.iter().any(|name| name == word);
+    if reader.headers().is_ok_and(|header| header.len() == 2 && header.iter().all(is_name)) {
+        return Err(error(1, "an edge where the header belongs".into()));
+    }
     let mut out = Vec::new();
     for record in reader.records() {
         let record =

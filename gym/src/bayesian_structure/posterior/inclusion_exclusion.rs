@@ -7,6 +7,9 @@ use crate::bayesian_structure::{BayesianStructure, DagReward, LocalScore, NodeSe
 /// The most nodes for which marginals are summed: 3^14 is 4.8 million.
 pub const MAX_SUMMED_NODES: usize = 14;
 
+/// The largest term, up or down: beyond, neighbouring doubles are more than a tenth apart, and say nothing of an exponential.
+const MAX_TERM: f64 = 1e15;
+
 /// How far the posterior of a node's parent sets may be from a distribution.
 const TOLERANCE: f64 = 1e-8;
 
@@ -53,7 +56,7 @@ impl EdgeMarginals {
     ///
     /// # Errors
     /// [`Error::Config`] for more than 14 nodes; [`Error::Shape`] for rewards of other nodes; [`Error::NonFinite`] for a score that isn't
-    /// finite; [`Error::Contract`] if too much was lost to cancellation.
+    /// finite, [`Error::Config`] for one beyond 10^15; [`Error::Contract`] if too much was lost to cancellation.
     pub fn sum<S: LocalScore>(env: &BayesianStructure, reward: &DagReward<S>) -> Result<Self> {
         let n = env.n_nodes();
         if n > MAX_SUMMED_NODES {
@@ -71,8 +74,11 @@ impl EdgeMarginals {
                 remedy: "give scores of one variable for each node",
             });
         }
-        let families = families(env, reward)?;
-        let within = sums_within(n, &families);
+        Self::of_families(n, &families(env, reward)?, reward.offset())
+    }
+
+    fn of_families(n: usize, families: &[Wide], offset: f64) -> Result<Self> {
+        let within = sums_within(n, families);
         let totals = totals(n, &within);
         let all = totals[totals.len() - 1];
         let derivatives = derivatives(n, &within, &totals);
@@ -95,7 +101,7 @@ impl EdgeMarginals {
                 detail: format!("it is off by {deviation:e}: too much was lost to cancellation"),
             });
         }
-        Ok(Self { edge, log_z: all.ln() - reward.offset(), deviation })
+        Ok(Self { edge, log_z: all.ln() - offset, deviation })
     }
 }
 
@@ -119,6 +125,13 @@ fn families<S: LocalScore>(env: &BayesianStructure, reward: &DagReward<S>) -> Re
                         row: node,
                         value: term,
                         remedy: "give a finite score of each node under each permitted set of parents",
+                    });
+                }
+                if term.abs() > MAX_TERM {
+                    return Err(Error::Config {
+                        setting: "a local score",
+                        got: format!("{term:e}"),
+                        expected: "a logarithm between -1e15 and 1e15",
                     });
                 }
                 out[node << n | parents as usize] = Wide::exp(term);
@@ -219,4 +232,24 @@ fn derivatives(n: usize, within: &[Wide], totals: &[Wide]) -> Vec<Wide> {
         }
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Exponentials are above 0, and of so few nodes they lose too little for the check to see; a term below 0 makes it see.
+    #[test]
+    fn what_cancellation_leaves_is_checked() {
+        // Of two nodes: a_0 of no parent and of node 1, a_1 of no parent and of node 0. H(all) = 1 + x + y.
+        let (zero, one) = (Wide::ZERO, Wide::ONE);
+        let sum = |x, y| EdgeMarginals::of_families(2, &[one, zero, y, zero, one, x, zero, zero], 0.0);
+        let sound = sum(one, one).unwrap();
+        assert!((sound.log_z - 3f64.ln()).abs() < 1e-15 && sound.deviation < 1e-15);
+        // What is left of 1 + x - 1: a half, and nothing of 10^-40.
+        for log_x in [-0.69, -92.0] {
+            let error = sum(Wide::exp(log_x), -one).unwrap_err();
+            assert!(matches!(error, Error::Contract { .. }), "{error}");
+        }
+    }
 }

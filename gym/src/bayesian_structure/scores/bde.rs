@@ -26,7 +26,7 @@ pub struct BdeConfig {
     pub equivalent_sample_size: f64,
     /// How they are spread.
     pub cells: CellPrior,
-    /// Score data of fewer observations than variables, too.
+    /// Score data of fewer observations than variables, too (for some node, those of experiments on it left out).
     pub allow_few_observations: bool,
 }
 
@@ -77,7 +77,8 @@ impl Bde {
     /// fewer observations than variables (see [`BdeConfig::allow_few_observations`]).
     pub fn new(data: DiscreteData, config: BdeConfig) -> Result<Self> {
         let n = data.n_variables();
-        check_observations(data.n_rows(), n, config.allow_few_observations)?;
+        let (sets, set_of) = rows_of_nodes(n, data.n_rows(), data.interventions());
+        check_observations(&sets, n, config.allow_few_observations)?;
         let sample_size = config.equivalent_sample_size;
         if !(sample_size > 0.0 && sample_size.is_finite()) {
             let got = sample_size.to_string();
@@ -97,7 +98,6 @@ impl Bde {
                 });
             }
         }
-        let (sets, set_of) = rows_of_nodes(n, data.n_rows(), data.interventions());
         Ok(Self { data, sample_size, cells: config.cells, sets, set_of })
     }
 

@@ -14,7 +14,8 @@ pub struct BgeConfig {
     pub alpha_w: Option<f64>,
     /// nu: the prior mean of each variable; `None` for zeros.
     pub nu: Option<Vec<f64>>,
-    /// Score data of fewer observations than variables, too: the prior is proper, but says most.
+    /// Score data of fewer observations than variables, too (for some node, those of experiments on it left out): the prior is
+    /// proper, but says most.
     pub allow_few_observations: bool,
 }
 
@@ -73,7 +74,8 @@ impl Bge {
     /// [`BgeConfig::allow_few_observations`]); [`Error::Shape`] for a prior mean of another length.
     pub fn new(data: &ContinuousData, config: BgeConfig) -> Result<Self> {
         let n = data.n_variables();
-        check_observations(data.n_rows(), n, config.allow_few_observations)?;
+        let (sets, group_of) = rows_of_nodes(n, data.n_rows(), data.interventions());
+        check_observations(&sets, n, config.allow_few_observations)?;
         let (alpha_mu, alpha_w) = (config.alpha_mu, config.alpha_w.unwrap_or(n as f64 + 2.0));
         if !(alpha_mu > 0.0 && alpha_mu.is_finite()) {
             let got = alpha_mu.to_string();
@@ -96,7 +98,6 @@ impl Bge {
                 remedy: "give one prior mean for each variable",
             });
         }
-        let (sets, group_of) = rows_of_nodes(n, data.n_rows(), data.interventions());
         let groups = sets.iter().map(|rows| {
             let (mut r, mean) = Scatter::of_rows(n, rows.iter().map(|&row| data.row(row)));
             let count = rows.len() as f64;

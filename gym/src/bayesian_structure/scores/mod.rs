@@ -82,14 +82,15 @@ fn rows_of_nodes(n_nodes: usize, n_rows: usize, targets: Option<&[NodeSet]>) -> 
     (sets, of_node)
 }
 
-/// Refuses data of fewer observations than variables, unless told that this is meant.
-fn check_observations(n_rows: usize, n_nodes: usize, allow_few: bool) -> Result<()> {
-    if n_rows >= n_nodes || allow_few {
-        return Ok(());
+/// Refuses fewer observations than variables, for any node, unless told that this is meant.
+fn check_observations(sets: &[Vec<usize>], n_nodes: usize, allow_few: bool) -> Result<()> {
+    match sets.iter().map(Vec::len).min() {
+        Some(fewest) if fewest < n_nodes && !allow_few => Err(Error::Config {
+            setting: "the number of observations",
+            got: format!("{fewest} of {n_nodes} variables"),
+            expected: "at least as many observations as variables, for each without those in which it was intervened on \
+                       (`allow_few_observations` lets the prior decide instead)",
+        }),
+        _ => Ok(()),
     }
-    Err(Error::Config {
-        setting: "the number of observations",
-        got: format!("{n_rows} of {n_nodes} variables"),
-        expected: "at least as many observations as variables (`allow_few_observations` lets the prior decide instead)",
-    })
 }

@@ -1,6 +1,6 @@
 use gfn::{Error, Result};
 
-use super::MoleculeScore;
+use super::{MoleculeScore, checked_logs};
 use crate::molecule::Molecule;
 use crate::rules;
 
@@ -100,7 +100,8 @@ impl MoleculeScore for Product {
     fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
         let mut out = vec![0.0; molecules.len()];
         for factor in &self.0 {
-            add_rows(&mut out, &factor.log_scores(molecules)?, |sum, log| sum + log)?;
+            let logs = checked_logs(factor, molecules)?;
+            out.iter_mut().zip(logs).for_each(|(sum, log)| *sum += log);
         }
         Ok(out)
     }
@@ -138,30 +139,27 @@ impl MoleculeScore for WeightedSum {
     fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
         let mut out = vec![f64::NEG_INFINITY; molecules.len()];
         for (log_weight, term) in &self.0 {
-            let add = |sum: f64, log: f64| rules::log_sum_exp([sum, log_weight + log].into_iter());
-            add_rows(&mut out, &term.log_scores(molecules)?, add)?;
+            let logs = checked_logs(term, molecules)?;
+            let add = |(sum, log): (&mut f64, f64)| *sum = rules::log_sum_exp([*sum, log_weight + log].into_iter());
+            out.iter_mut().zip(logs).for_each(add);
         }
         Ok(out)
     }
 }
 
-/// Takes one more score into each row.
-fn add_rows(rows: &mut [f64], logs: &[f64], add: impl Fn(f64, f64) -> f64) -> Result<()> {
-    if rows.len() != logs.len() {
-        return Err(Error::Shape {
-            what: "the answer of a score".into(),
-            expected: vec![rows.len() as i64],
-            got: vec![logs.len() as i64],
-            remedy: "a score gives one log per molecule",
-        });
-    }
-    rows.iter_mut().zip(logs).for_each(|(row, &log)| *row = add(*row, log));
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::molecule::LogWindow;
+
+    /// Answers for one molecule, however many there are.
+    struct Short;
+
+    impl MoleculeScore for Short {
+        fn log_scores(&self, _: &[Molecule]) -> Result<Vec<f64>> {
+            Ok(vec![0.0])
+        }
+    }
 
     #[test]
     fn sums_and_products_by_hand() {
@@ -180,6 +178,16 @@ mod tests {
         assert_eq!(rings.to_the(0.0).unwrap().log_scores(&molecules).unwrap(), [0.0; 3]);
         assert!(rings.to_the(f64::NAN).is_err() && rings.clamped(2.0, 1.0).is_err());
         assert!(WeightedSum::new().plus(0.0, rings).is_err());
+        // No number is a score of its own kind: neither the best one, in a window, nor nothing, in a sum.
+        let window = LogWindow::new(|_: &Molecule| f64::NAN, 0.0, 1.0, 1.0).unwrap();
+        let one = |_: &Molecule| 1.0;
+        let sums = [WeightedSum::new().plus(1.0, window), WeightedSum::new().plus(1.0, one).unwrap().plus(1.0, window)];
+        let sums = sums.map(|sum| sum.unwrap().log_scores(&molecules).unwrap());
+        assert!(window.log_scores(&molecules).unwrap().iter().chain(sums.iter().flatten()).all(|log| log.is_nan()));
+        for score in [&Product::new().times(Short) as &dyn MoleculeScore, &WeightedSum::new().plus(1.0, Short).unwrap()]
+        {
+            assert!(matches!(score.log_scores(&molecules), Err(Error::Shape { .. })));
+        }
         let negative = |_: &Molecule| -1.0;
         assert!(negative.log_scores(&molecules).unwrap_err().to_string().contains("-1"));
     }

@@ -220,8 +220,8 @@ impl<F: Fn(&Molecule) -> f64 + Send + Sync> MoleculeScore for LogWindow<F> {
     fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
         let log = |molecule: &Molecule| {
             let value = (self.property)(molecule);
-            // Subtracting from 0 keeps a zero from being -0.
-            0.0 - (self.least - value).max(value - self.most).max(0.0) / self.width
+            // Subtracting from 0 keeps a zero from being -0, and `clamp` a NaN from being one.
+            0.0 - (value - value.clamp(self.least, self.most)).abs() / self.width
         };
         Ok(molecules.iter().map(log).collect())
     }

@@ -1,4 +1,5 @@
 use std::collections::{HashMap, HashSet, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -115,8 +116,12 @@ impl From<ScorerError> for Error {
 ///
 /// *Failures.* A program that ends, or gives no line in time, is started again and goes on with the first molecule that has no
 /// answer, `retries` times for each; then it is an error. So is a line that is no number, or NaN; what was answered before stays in
-/// the cache, and the next call starts the program anew. With [`on_failure`](ExternalScorerConfig::on_failure), a molecule that
-/// it fails on gets that score instead.
+/// the cache, and the next call starts the program anew. A line that no molecule asked for is an error, too, found before the process
+/// is asked again at the latest: answers and molecules may have shifted, so all that this process answered is forgotten. With
+/// [`on_failure`](ExternalScorerConfig::on_failure), a molecule that it fails on gets that score instead.
+///
+/// *Processes.* The program may be a script that starts others: on Unix each one is a process group, which ends as a whole when it
+/// is given up and when the scorer is dropped. Ctrl-C in a terminal doesn't reach it; if we are killed, its input ends.
 ///
 /// As a [`MoleculeScore`] its numbers are scores of 0 or more, of which the log is taken.
 ///
@@ -131,7 +136,15 @@ impl From<ScorerError> for Error {
 pub struct ExternalScorer {
     config: ExternalScorerConfig,
     workers: Mutex<Vec<Option<Worker>>>,
-    cache: Mutex<HashMap<String, f64>>,
+    cache: Mutex<HashMap<String, Answer>>,
+    n_started: AtomicU64,
+}
+
+/// A score, and which of the processes, in the order in which they were started, gave it.
+#[derive(Clone, Copy, Debug)]
+struct Answer {
+    score: f64,
+    process: u64,
 }
 
 /// The lock, even where a thread that held it panicked: what it guards is right at every moment.
@@ -157,7 +170,7 @@ impl ExternalScorer {
             return refuse("the score on failure", score.to_string(), "a finite number");
         }
         let workers = (0..config.workers).map(|_| None).collect();
-        Ok(Self { config, workers: Mutex::new(workers), cache: Mutex::default() })
+        Ok(Self { config, workers: Mutex::new(workers), cache: Mutex::default(), n_started: AtomicU64::new(0) })
     }
 
     /// How it runs its program.
@@ -210,7 +223,7 @@ impl ExternalScorer {
             return Err(error);
         }
         let cache = lock(&self.cache);
-        Ok(smiles.iter().filter_map(|smiles| cache.get(smiles).copied()).collect())
+        Ok(smiles.iter().filter_map(|smiles| cache.get(smiles).map(|answer| answer.score)).collect())
     }
 
     /// Scores a batch, starting the program as often as it takes.
@@ -221,12 +234,11 @@ impl ExternalScorer {
                 Some(running) => running,
                 None => worker.insert(self.start()?),
             };
-            if let Some(line) = running.stray() {
-                return Err(ScorerError::Unasked { line });
-            }
+            self.check_silent(running)?;
             running.ask(batch[done..].iter().map(|smiles| format!("{smiles}\n")).collect());
             let (answered, failure) = self.collect(running, &batch[done..]);
-            let Some((failure, repeats)) = failure else { break };
+            let Some((failure, repeats)) = failure else { return self.check_silent(running) };
+            let process = running.number;
             done += answered;
             tries = if answered > 0 { 1 } else { tries + 1 };
             *worker = None;
@@ -237,7 +249,7 @@ impl ExternalScorer {
             match self.config.on_failure {
                 None => return Err(failure.named((*failed).clone(), tries)),
                 Some(score) => {
-                    lock(&self.cache).insert((*failed).clone(), score);
+                    lock(&self.cache).insert((*failed).clone(), Answer { score, process });
                     (done, tries) = (done + 1, 0);
                 }
             }
@@ -247,8 +259,15 @@ impl ExternalScorer {
 
     fn start(&self) -> std::result::Result<Worker, ScorerError> {
         let command = &self.config.command;
-        Worker::start(command)
+        Worker::start(command, self.n_started.fetch_add(1, Ordering::Relaxed))
             .map_err(|error| ScorerError::Start { command: command.clone(), reason: error.to_string() })
+    }
+
+    /// Finds a line that nothing asked for. Which one it was isn't known: none of the process's answers can be trusted.
+    fn check_silent(&self, worker: &Worker) -> std::result::Result<(), ScorerError> {
+        let Some(line) = worker.stray() else { return Ok(()) };
+        lock(&self.cache).retain(|_, answer| answer.process != worker.number);
+        Err(ScorerError::Unasked { line })
     }
 
     /// Takes answers: how many were good, and what the first bad one was, and whether another process might do better.
@@ -257,7 +276,7 @@ impl ExternalScorer {
             let failure = match worker.answer(self.config.timeout) {
                 Ok(line) => match line.parse::<f64>() {
                     Ok(score) if score.is_finite() => {
-                        lock(&self.cache).insert((*smiles).clone(), score);
+                        lock(&self.cache).insert((*smiles).clone(), Answer { score, process: worker.number });
                         continue;
                     }
                     Ok(value) => (Failure::NonFinite(value), false),

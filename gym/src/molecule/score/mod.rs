@@ -69,6 +69,20 @@ impl MoleculeScore for Box<dyn MoleculeScore> {
     }
 }
 
+/// The logs that a score gives, one for each molecule.
+fn checked_logs(score: &impl MoleculeScore, molecules: &[Molecule]) -> Result<Vec<f64>> {
+    let logs = score.log_scores(molecules)?;
+    match logs.len() == molecules.len() {
+        true => Ok(logs),
+        false => Err(Error::Shape {
+            what: "the answer of a score".into(),
+            expected: vec![molecules.len() as i64],
+            got: vec![logs.len() as i64],
+            remedy: "a score gives one log per molecule",
+        }),
+    }
+}
+
 /// The logs of scores, which are 0 or more.
 fn logs(scores: &[f64]) -> Result<Vec<f64>> {
     match scores.iter().position(|score| !(*score >= 0.0 && score.is_finite())) {

@@ -4,6 +4,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
 use std::time::Duration;
 
+#[cfg(unix)]
+use rustix::process::{Pid, Signal};
+
 /// Longer answers are cut: no number is that long.
 const LONGEST_LINE: u64 = 4096;
 
@@ -11,6 +14,8 @@ const LONGEST_LINE: u64 = 4096;
 /// hangs can block the caller.
 #[derive(Debug)]
 pub(super) struct Worker {
+    /// Which of its scorer's processes it is.
+    pub(super) number: u64,
     child: Child,
     requests: Sender<String>,
     answers: Receiver<String>,
@@ -26,15 +31,19 @@ pub(super) enum Lost {
 }
 
 impl Worker {
-    pub(super) fn start(command: &[String]) -> std::io::Result<Self> {
+    pub(super) fn start(command: &[String], number: u64) -> std::io::Result<Self> {
         let missing = || std::io::Error::from(std::io::ErrorKind::InvalidInput);
         let (program, arguments) = command.split_first().ok_or_else(missing)?;
-        let mut child = Command::new(program).args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
+        let mut command = Command::new(program);
+        // What the program starts is in its group, and ends with it.
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        let mut child = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
         let mut input = child.stdin.take().ok_or_else(missing)?;
         let output = child.stdout.take().ok_or_else(missing)?;
         let (requests, to_write) = channel::<String>();
         let (answer, answers) = channel();
-        // Both threads end with the pipes: dropping the worker kills the program.
+        // Both threads end with the pipes: dropping the worker kills all that hold them.
         thread::spawn(move || {
             for text in to_write {
                 if input.write_all(text.as_bytes()).and_then(|()| input.flush()).is_err() {
@@ -46,13 +55,20 @@ impl Worker {
             let mut reader = BufReader::new(output);
             loop {
                 let mut line = Vec::new();
-                match reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line) {
-                    Ok(1..) if answer.send(String::from_utf8_lossy(&line).trim().to_owned()).is_ok() => {}
-                    _ => break,
+                let length = reader.by_ref().take(LONGEST_LINE).read_until(b'\n', &mut line).unwrap_or(0);
+                if line.last() != Some(&b'\n') {
+                    // The beginning of a number is none: that of a line without end, or of one that a crash cut off.
+                    if length < LONGEST_LINE as usize {
+                        break;
+                    }
+                    line.extend_from_slice(b"...");
+                }
+                if answer.send(String::from_utf8_lossy(&line).trim().to_owned()).is_err() {
+                    break;
                 }
             }
         });
-        Ok(Self { child, requests, answers })
+        Ok(Self { number, child, requests, answers })
     }
 
     /// Hands lines over; a program that has gone is found by its missing answers.
@@ -76,6 +92,9 @@ impl Worker {
 
 impl Drop for Worker {
     fn drop(&mut self) {
+        // Not yet waited for, so that its number is still its own.
+        #[cfg(unix)]
+        let _ = rustix::process::kill_process_group(Pid::from_child(&self.child), Signal::KILL);
         let _ = self.child.kill();
         let _ = self.child.wait();
     }

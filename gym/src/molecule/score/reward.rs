@@ -3,7 +3,7 @@ use gfn::graph::GraphStates;
 use gfn::{Error, Result};
 use rayon::prelude::*;
 
-use super::MoleculeScore;
+use super::{MoleculeScore, checked_logs};
 use crate::molecule::{Molecule, MoleculeCodec};
 
 /// A score as the reward of a [`MoleculeEnv`](crate::molecule::MoleculeEnv), divided between the Kekule forms of a molecule.
@@ -58,15 +58,7 @@ impl<S: MoleculeScore> Reward<GraphStates> for MoleculeReward<S> {
             Ok((molecule, forms))
         });
         let (molecules, log_forms): (Vec<Molecule>, Vec<f64>) = read.collect::<Result<Vec<_>>>()?.into_iter().unzip();
-        let logs = self.score.log_scores(&molecules)?;
-        if logs.len() != molecules.len() {
-            return Err(Error::Shape {
-                what: "the answer of a score".into(),
-                expected: vec![molecules.len() as i64],
-                got: vec![logs.len() as i64],
-                remedy: "a score gives one log per molecule",
-            });
-        }
+        let logs = checked_logs(&self.score, &molecules)?;
         Ok(logs.into_iter().zip(log_forms).map(|(log, forms)| log - forms).collect())
     }
 }

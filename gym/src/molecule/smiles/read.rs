@@ -1,5 +1,6 @@
 use std::collections::BTreeMap;
 
+use crate::molecule::aromaticity::ring_bonds;
 use crate::molecule::kekule::kekulise;
 use crate::molecule::{AtomSpec, BondOrder, Element, Molecule, MoleculeError, ValenceTable};
 
@@ -254,9 +255,9 @@ impl Reader<'_> {
             Some(byte @ (b'+' | b'-')) => byte,
             _ => return Ok(0),
         };
-        let mut size = 0;
+        let mut size = 0i8;
         while self.take(sign) {
-            size += 1;
+            size = size.saturating_add(1);
         }
         if size == 1 {
             size = self.digit().map_or(1, |digit| digit as i8);
@@ -270,7 +271,7 @@ impl Reader<'_> {
 
 /// Gives the aromatic bonds their orders, and makes the molecule.
 fn build(table: &ValenceTable, atoms: &[RawAtom], raw: &[RawBond]) -> Result<Molecule> {
-    let in_ring = ring_bonds(atoms.len(), raw);
+    let in_ring = ring_bonds(atoms.len(), raw.iter().map(|bond| (bond.a, bond.b)));
     // A bond that isn't written is aromatic between aromatic atoms, in a ring.
     let is_aromatic: Vec<bool> = raw
         .iter()
@@ -319,18 +320,4 @@ fn build(table: &ValenceTable, atoms: &[RawAtom], raw: &[RawBond]) -> Result<Mol
         .collect();
     let bonds: Vec<_> = raw.iter().zip(orders).map(|(bond, order)| (bond.a, bond.b, order)).collect();
     Molecule::new(table, &specs, &bonds)
-}
-
-/// Which of the bonds are in a ring: those without which their ends are joined still.
-fn ring_bonds(n: usize, raw: &[RawBond]) -> Vec<bool> {
-    let mut graph = petgraph::graph::UnGraph::<(), usize>::with_capacity(n, raw.len());
-    let nodes: Vec<_> = (0..n).map(|_| graph.add_node(())).collect();
-    for (k, bond) in raw.iter().enumerate() {
-        graph.add_edge(nodes[bond.a], nodes[bond.b], k);
-    }
-    let mut in_ring = vec![true; raw.len()];
-    for bridge in petgraph::algo::bridges::bridges(&graph) {
-        in_ring[*bridge.weight()] = false;
-    }
-    in_ring
 }

@@ -6,7 +6,7 @@ use tch::{Device, Kind, Tensor};
 
 use super::behaviour::{Behaviour, inverse_cdf, log_softmax};
 use super::blocks::{check_blocks, positions};
-use super::segments::{from_host, index, segment_ids, segment_logsumexp, segment_sum, to_host};
+use super::segments::{from_host, index_tensor as index, segment_ids, segment_logsumexp, segment_sum, to_host};
 use super::{Distribution, Exploration};
 use crate::env::{Masks, Rows, Slots};
 use crate::{Error, Result, Rng, parallel};

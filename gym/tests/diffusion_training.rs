@@ -3,7 +3,6 @@
 
 use std::sync::Arc;
 
-use gfn::Rng;
 use gfn::dist::Schedule;
 use gfn::env::{Clipped, Reals, ReplayEnv, Reward, Rows};
 use gfn::metrics::estimate_log_z;
@@ -14,6 +13,7 @@ use gfn::objective::{
 use gfn::replay::{DataSource, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
 use gfn::sampler::Sampler;
 use gfn::train::{AdamConfig, ObjectSearch, ReplayPath, Trainer, TrainerConfig};
+use gfn::{Error, Rng};
 use gfn_gym::diffusion::{
     BackwardSteps, DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, Energy, GradNetConfig, Mala, MalaConfig,
     Mixture, Process, ProcessKind, Target,
@@ -188,6 +188,29 @@ fn a_search_records_the_reward() {
     assert!(found.log_rewards.contains(&-4.0), "no find below the floor: {:?}", found.log_rewards);
     // Each step of each chain and its start, and the six finds.
     assert_eq!(found.reward_calls, 3 * 31 + 6);
+}
+
+/// Data and finds that no share of the batch is drawn from would do nothing.
+#[test]
+fn what_nobody_draws_from_is_refused() {
+    let env = environment(2, ProcessKind::PinnedBrownian, 4.0, 5);
+    let two: Arc<dyn Target> = Arc::new(Mixture::two_modes());
+    let buffer = || {
+        let config = ReplayConfig { capacity: 50, eviction: Eviction::Fifo, draw: Draw::Uniform };
+        ReplayBuffer::new(config).unwrap().terminal_only()
+    };
+    let make = || {
+        let settings = TrainerConfig { source: DataSource::default(), ..training(8) };
+        trainer(TrajectoryBalance, (env.clone(), two.clone()), small(false, BackwardSteps::Fixed), settings)
+    };
+    let refused = |mut trainer: Trainer<DiffusionSampling, DiffusionPolicy>, words: &str| {
+        let error = trainer.step().unwrap_err();
+        assert!(matches!(error, Error::Config { .. }) && error.to_string().contains(words), "{error}");
+    };
+    refused(make().with_data(buffer()), "offline share");
+    let mala = Mala::new(&env, two.clone(), MalaConfig::default()).unwrap();
+    refused(make().with_replay(buffer()).with_search(mala, 3, 10).unwrap(), "replay share");
+    assert!(make().with_replay(buffer()).step().is_ok());
 }
 
 /// The search's finds come into the buffer at its interval, and resuming goes on bit for bit.

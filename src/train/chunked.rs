@@ -51,7 +51,7 @@ pub(super) fn leaf_scores<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
         let parts: Option<Vec<&Tensor>> = parts.iter().map(of).collect();
         parts.map(|parts| Tensor::cat(&parts, 0))
     };
-    let leaf = |of: &dyn Fn(&Scores) -> Option<&Tensor>| all(of).map(|tensor| tensor.set_requires_grad(true));
+    let leaf = |of: &dyn Fn(&Scores) -> Option<&Tensor>| all(of).map(|tensor| tensor.detach().set_requires_grad(true));
     let needed = |tensor: Option<Tensor>| {
         tensor.ok_or(Error::Missing { objective: "scoring in chunks", needs: "a trajectory", remedy: "give a batch" })
     };

@@ -90,6 +90,8 @@ fn run(args: &Args) -> Result<()> {
         common.backward.is_some(),
         "no such flag: P_B is the process's, unless --learn-backward is given",
     )?;
+    common
+        .refuse_discrete_exploration("no such flag: Gaussian steps are widened by --exploration and --temperature")?;
     refuse("--buffer", common.buffer.is_some(), "no such flag: the buffer draws by ranks of the reward")?;
     let replay = capacity(args)?;
     let target = args.target.build(args.dim, args.script.as_deref())?;

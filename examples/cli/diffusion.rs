@@ -43,6 +43,9 @@ impl TargetName {
         refuse("--script", script.is_some() && self != Self::Script, "no script but with --target script")?;
         let fixed = matches!(self, Self::TwoModes | Self::TwentyFiveModes | Self::NineModes | Self::FortyModes);
         refuse("--dim", dim.is_some() && fixed, "no such flag: this target lies in the plane")?;
+        if dim == Some(0) {
+            return Err(Error::Config { setting: "--dim", got: "0".into(), expected: "at least one coordinate" });
+        }
         let given = |default: usize| dim.unwrap_or(default);
         Ok(match self {
             Self::Gaussian => Arc::new(Mixture::gaussian(vec![1.0; given(2)], 0.5)?),

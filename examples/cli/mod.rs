@@ -167,7 +167,8 @@ impl LrSchedule {
     }
 }
 
-fn at_least_one(text: &str) -> std::result::Result<usize, String> {
+/// Parses a count that can't be 0.
+pub fn at_least_one(text: &str) -> std::result::Result<usize, String> {
     match text.parse::<usize>() {
         Ok(0) => Err("at least 1 is needed".into()),
         other => other.map_err(|error| error.to_string()),
@@ -277,6 +278,12 @@ impl Common {
         const EXPECTED: &str = "no such flag: this example has no replay buffer";
         refuse("--replay", self.replay.is_some_and(|capacity| capacity > 0), EXPECTED)?;
         self.refuse_buffer(EXPECTED)
+    }
+
+    /// Refuses --epsilon and --exit-bias where steps are Gaussian, and no trajectory ends early.
+    pub fn refuse_discrete_exploration(&self, expected: &'static str) -> Result<()> {
+        refuse("--epsilon", self.epsilon.is_some_and(|epsilon| epsilon != 0.0), expected)?;
+        refuse("--exit-bias", self.exit_bias != 0.0, expected)
     }
 
     fn refuse_buffer(&self, expected: &'static str) -> Result<()> {

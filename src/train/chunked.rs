@@ -1,4 +1,4 @@
-//! Gradients in chunks: an iteration's memory stays that of one chunk, for the time of another pass without gradients.
+//! Gradients in chunks: what is kept for them stays that of one chunk, for the time of another pass without gradients.
 //!
 //! A loss is a function of scores alone. So the scores are computed chunk by chunk without gradients first, the loss and its gradient with
 //! respect to each score follow, and a second pass over the chunks carries that gradient on into the parameters. Nothing is

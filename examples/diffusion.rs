@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::{Parser, ValueEnum};
 use cli::diffusion::{TargetName, draw, figures, panels};
-use cli::{Common, Defaults, Distance, Outcome, main_of, refuse, train};
+use cli::{Common, Defaults, Distance, LrSchedule, Outcome, main_of, refuse, train};
 use gfn::dist::Schedule;
 use gfn::metrics::estimate_log_z;
 use gfn::replay::{Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
@@ -85,14 +85,21 @@ fn main() -> std::process::ExitCode {
 fn run(args: &Args) -> Result<()> {
     let common = &args.common;
     let runtime = common.runtime()?;
-    refuse(
-        "--backward",
-        common.backward.is_some(),
-        "no such flag: P_B is the process's, unless --learn-backward is given",
-    )?;
-    common
-        .refuse_discrete_exploration("no such flag: Gaussian steps are widened by --exploration and --temperature")?;
-    refuse("--buffer", common.buffer.is_some(), "no such flag: the buffer draws by ranks of the reward")?;
+    let bent = common.lr_schedule != LrSchedule::Linear && common.lr_end.is_none();
+    for (flag, given, expected) in [
+        (
+            "--backward",
+            common.backward.is_some(),
+            "no such flag: P_B is the process's, unless --learn-backward is given",
+        ),
+        ("--buffer", common.buffer.is_some(), "no such flag: the buffer draws by ranks of the reward"),
+        ("--patience", common.patience.is_some(), "no such flag: no distance is measured on the way"),
+        ("--lr-schedule", bent, "no such flag without --lr-end: here learning rates stay as they are"),
+    ] {
+        refuse(flag, given, expected)?;
+    }
+    const INSTEAD: &str = "no such flag: Gaussian steps are widened by --exploration and --temperature";
+    common.refuse_discrete_exploration(INSTEAD)?;
     let replay = capacity(args)?;
     let target = args.target.build(args.dim, args.script.as_deref())?;
     let kind = match args.process {

@@ -80,6 +80,7 @@ fn run(args: &Args) -> Result<()> {
     let runtime = common.runtime()?;
     common.refuse_replay()?;
     common.refuse_discrete_exploration("no such flag: Gaussian steps are widened by --temperature")?;
+    refuse("--validate-every", common.validate_every.is_some(), "no such flag: nothing is measured on the way")?;
     refuse("--backward", common.backward.is_some(), "no such flag: relative to a prior P_B cancels")?;
     let objective: Box<dyn Objective> = match common.objective {
         ObjectiveName::Tb => Box::new(RelativeTrajectoryBalance::new(args.beta)?),

@@ -180,14 +180,12 @@ impl DiffusionPolicy {
     /// Refuses an environment that the networks weren't made for.
     fn check_env(&self, env: &DiffusionSampling) -> Result<()> {
         let (dim, steps) = self.made_for;
-        match (env.dim(), env.process().steps()) == (dim, steps) {
-            true => Ok(()),
-            false => Err(Error::Config {
-                setting: "the environment's dimension and number of steps",
-                got: format!("{} and {}, for a policy made for {dim} and {steps}", env.dim(), env.process().steps()),
-                expected: "those of the environment that the policy was made for",
-            }),
+        if (env.dim(), env.process().steps()) == (dim, steps) {
+            return Ok(());
         }
+        let got = format!("{} and {}, for a policy made for {dim} and {steps}", env.dim(), env.process().steps());
+        let expected = "those of the environment that the policy was made for";
+        Err(Error::Config { setting: "the environment's dimension and number of steps", got, expected })
     }
 
     fn tensor(&self, points: &Reals) -> Tensor {

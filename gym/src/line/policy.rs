@@ -76,7 +76,7 @@ impl LinePolicy {
     /// A network for the line, with weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for settings that make no sense.
+    /// [`gfn::Error::Config`] for settings that make no sense.
     pub fn new(_: &Line, config: LinePolicyConfig, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self> {
         config.mixtures.check()?;
         let networks = PerceptronsConfig {

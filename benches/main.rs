@@ -8,7 +8,7 @@
 mod suites;
 
 use criterion::{criterion_group, criterion_main};
-use suites::{categorical, dags, encode, molecules, rollout, slots, step, training};
+use suites::{categorical, dags, encode, molecules, perceptron, rollout, slots, step, training};
 
 criterion_group!(
     benches,
@@ -19,6 +19,7 @@ criterion_group!(
     encode::bench,
     molecules::bench,
     categorical::bench,
+    perceptron::bench,
     rollout::bench,
     training::bench
 );

@@ -3,9 +3,9 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
 
-use gfn::Rng;
 use gfn::dist::{Distribution, Exploration, GraphActionCategorical};
 use gfn::env::{Block, Direction, Masks, Slots};
+use gfn::{Error, Rng};
 use serde_json::Value;
 use tch::{Device, Kind, Tensor};
 
@@ -244,4 +244,32 @@ fn bad_input_is_an_error() {
     let nan = Tensor::from_slice(&[0.0f32, f32::NAN, 0.0, 0.0]).view([2, 2]);
     let dist = GraphActionCategorical::new(masks(), &[nan]).unwrap();
     assert!(matches!(dist.sample(&[0], &none, &mut Rng::seeded(0)), Err(gfn::Error::NonFinite { row: 0, .. })));
+}
+
+/// Logits on the host are those of a tensor: the same draws, log-probabilities and errors.
+#[test]
+fn logits_may_lie_on_the_host() {
+    let masks = || Masks::dense(Direction::Forward, 3, vec![true, false, true, true, true, true], true).unwrap();
+    let logits = [0.5f32, 9.0, -1.0, 0.0, 2.0, 0.25];
+    let host = GraphActionCategorical::on_host(masks(), logits.to_vec()).unwrap();
+    let tensor = GraphActionCategorical::new(masks(), &[Tensor::from_slice(&logits).view([2, 3])]).unwrap();
+    let rows = [0, 1, 1, 0, 1, 1];
+    let explored = Exploration::epsilon(0.1).unwrap();
+    for exploration in [Exploration::none(), explored] {
+        let draw = |dist: &GraphActionCategorical| dist.sample(&rows, &exploration, &mut Rng::seeded(1)).unwrap();
+        assert_eq!(draw(&host), draw(&tensor));
+    }
+    assert_eq!(host.host_log_probs().unwrap(), tensor.host_log_probs().unwrap());
+    let drawn = Slots(vec![2, 0]);
+    let [a, b] = [&host, &tensor].map(|dist| dist.log_prob(&[0, 1], &drawn).unwrap());
+    assert!(a.equal(&b));
+    assert!(
+        GraphActionCategorical::on_host(masks(), vec![0.0; 4])
+            .unwrap_err()
+            .to_string()
+            .contains("number for each slot")
+    );
+    let nan = GraphActionCategorical::on_host(masks(), vec![0.0, 0.0, 0.0, f32::NAN, 0.0, 0.0]).unwrap();
+    let error = nan.sample(&rows, &Exploration::none(), &mut Rng::seeded(1)).unwrap_err();
+    assert!(matches!(error, Error::NonFinite { row: 1, .. }), "{error}");
 }

@@ -3,14 +3,15 @@
 
 use gfn::Rng;
 use gfn::dist::GraphActionCategorical;
-use gfn::env::{Env, Rows, VectorStates};
+use gfn::env::{Direction, Env, Rows, VectorStates};
 use gfn::metrics::{Distances, StateGraph};
 use gfn::nn::{Average, BackwardPolicy, MlpConfig, Parameters, SequenceKind, SequenceNetConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::{
-    ByIndex, ByKey, Enumeration, KHot, MlpPolicy, MlpPolicyConfig, Policy, SequenceLayout, SequencePolicy,
+    ByIndex, ByKey, Enumeration, Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, SequenceLayout, SequencePolicy,
     SequencePolicyConfig, StateFeatures, Wants,
 };
+use gfn::sampler::Sampler;
 use gfn::testing::Words;
 use gfn::train::{Adam, AdamConfig, Checkpoint, Trainer, TrainerConfig};
 use tch::{Device, Kind, Tensor};
@@ -55,6 +56,69 @@ fn apart(a: &Tensor, b: &Tensor) -> f64 {
 fn tv<P: Policy<Words, Dist = GraphActionCategorical>>(trainer: &Trainer<Words, P>) -> f64 {
     let learned = space().terminating_distribution(&env(), trainer.policy(), None).unwrap();
     Distances::between(&learned.probs, &space().target_distribution(&rises, None).unwrap().probs).unwrap().tv
+}
+
+/// A policy that a roll-out asks by tensors, whatever faster form there is.
+#[derive(Debug)]
+struct Thawed<P>(P);
+
+impl<E: Env, P: Policy<E>> Policy<E> for Thawed<P> {
+    type Dist = P::Dist;
+    fn evaluate(
+        &self,
+        env: &E,
+        states: &E::States,
+        c: Option<&Tensor>,
+        wants: Wants,
+    ) -> gfn::Result<Evaluation<P::Dist>> {
+        self.0.evaluate(env, states, c, wants)
+    }
+    fn parameters(&self) -> Option<&Parameters> {
+        self.0.parameters()
+    }
+}
+
+/// What a roll-out asks is the policy: logits of every state, both directions, whatever the network is made of; and the same
+/// trajectories come of it.
+#[test]
+fn the_frozen_form_is_the_policy() {
+    let (env, space) = (env(), space());
+    let states = space.states();
+    let starts = env.is_initial(states);
+    let inner: Vec<usize> = (0..states.len()).filter(|&i| !starts[i]).collect();
+    for backward in [BackwardPolicy::SharedTorso, BackwardPolicy::Separate, BackwardPolicy::Uniform] {
+        for (heads, layer_norm, noise) in [(1, false, None), (3, true, Some(0.5))] {
+            let mlp = MlpConfig { hidden: vec![16, 24], layer_norm, noise, ..MlpConfig::default() };
+            let config = MlpPolicyConfig { mlp, backward, heads, flow: true, ..MlpPolicyConfig::default() };
+            let policy =
+                MlpPolicy::new(&env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(3)).unwrap();
+            policy.use_head(heads - 1).unwrap();
+            parameters(&policy).reset_noise(&mut Rng::seeded(4));
+            for (direction, states) in
+                [(Direction::Forward, states.clone()), (Direction::Backward, states.select(&inner))]
+            {
+                let frozen = Policy::<Words>::frozen(&policy, direction);
+                let learned = direction == Direction::Forward || backward != BackwardPolicy::Uniform;
+                assert_eq!(frozen.is_some(), learned);
+                let Some(frozen) = frozen else { continue };
+                let dist = frozen.distribution(&env, &states).unwrap();
+                let expected = policy.evaluate(&env, &states, None, WANTS).unwrap();
+                let expected = if direction == Direction::Forward { expected.pf } else { expected.pb }.unwrap();
+                assert!(apart(&dist.log_probs(), &expected.log_probs()) < 1e-5, "{backward:?} {direction}");
+                assert_eq!(dist.masks(), expected.masks());
+            }
+            let thawed = Thawed(policy);
+            for seed in 0..3 {
+                let rng = || Rng::seeded(seed);
+                let (fast, slow) = (Sampler::new(&env, &thawed.0), Sampler::new(&env, &thawed));
+                let (a, b) = (fast.forward(50, &mut rng()).unwrap(), slow.forward(50, &mut rng()).unwrap());
+                assert_eq!((a.states(), a.terminal_states()), (b.states(), b.terminal_states()));
+                let ends = a.terminal_states();
+                let (a, b) = (fast.backward(ends, &mut rng()).unwrap(), slow.backward(ends, &mut rng()).unwrap());
+                assert_eq!(a.states(), b.states());
+            }
+        }
+    }
 }
 
 /// A table learns the exact distribution, whatever numbers its states.

@@ -4,6 +4,7 @@ pub(crate) mod categorical;
 pub(crate) mod dags;
 pub(crate) mod encode;
 pub(crate) mod molecules;
+pub(crate) mod perceptron;
 pub(crate) mod rollout;
 pub(crate) mod slots;
 pub(crate) mod step;

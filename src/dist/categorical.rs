@@ -2,11 +2,12 @@
 
 use std::cell::OnceCell;
 
-use tch::{Device, Kind, Tensor};
+use tch::Tensor;
 
 use super::behaviour::{Behaviour, inverse_cdf, log_softmax};
-use super::blocks::{check_blocks, positions};
-use super::segments::{from_host, index_tensor as index, segment_ids, segment_logsumexp, segment_sum, to_host};
+use super::blocks::check_blocks;
+use super::logits::Logits;
+use super::segments::{from_host, index_tensor as index, segment_ids, segment_logsumexp, segment_sum};
 use super::{Distribution, Exploration};
 use crate::env::{Masks, Rows, Slots};
 use crate::{Error, Result, Rng, parallel};
@@ -39,12 +40,7 @@ pub struct GraphActionCategorical {
     legal_ptr: Vec<usize>,
     /// The slot of each legal entry, within its state.
     legal_slot: Vec<u32>,
-    /// The blocks of logits; none for the uniform distribution.
-    blocks: Option<Vec<Tensor>>,
-    /// The logits of the legal slots, state by state, `[legal]`: drawing alone doesn't need them.
-    logits: OnceCell<Tensor>,
-    /// The same on the host.
-    host_logits: OnceCell<Vec<f64>>,
+    logits: Logits,
     /// Log-probabilities of the legal slots on the host, without exploration.
     host_log_probs: OnceCell<Vec<f64>>,
     log_sum: OnceCell<Tensor>,
@@ -58,7 +54,26 @@ impl GraphActionCategorical {
     pub fn new(masks: Masks, blocks: &[Tensor]) -> Result<Self> {
         check_blocks(&masks, blocks)?;
         let mut out = Self::uniform(masks);
-        out.blocks = Some(blocks.iter().map(Tensor::shallow_clone).collect());
+        out.logits = Logits::blocks(blocks);
+        Ok(out)
+    }
+
+    /// The distribution of logits that are no tensor, one for each slot of each state, legal or not: for drawing, where tensors of
+    /// a few states cost more than what they hold.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless there is a logit per slot.
+    pub fn on_host(masks: Masks, logits: Vec<f32>) -> Result<Self> {
+        if logits.len() != masks.legal.len() {
+            return Err(Error::Shape {
+                what: "the logits".into(),
+                expected: vec![masks.legal.len() as i64],
+                got: vec![logits.len() as i64],
+                remedy: "give one number for each slot of each state, legal or not",
+            });
+        }
+        let mut out = Self::uniform(masks);
+        out.logits = Logits::on_host(logits);
         Ok(out)
     }
 
@@ -76,9 +91,7 @@ impl GraphActionCategorical {
             masks,
             legal_ptr,
             legal_slot,
-            blocks: None,
-            logits: OnceCell::new(),
-            host_logits: OnceCell::new(),
+            logits: Logits::uniform(),
             host_log_probs: OnceCell::new(),
             log_sum: OnceCell::new(),
         }
@@ -121,50 +134,16 @@ impl GraphActionCategorical {
         &self.legal_slot
     }
 
-    fn first_block(&self) -> Option<&Tensor> {
-        self.blocks.as_ref().and_then(|blocks| blocks.first())
-    }
-
-    fn device(&self) -> Device {
-        self.first_block().map_or(Device::Cpu, Tensor::device)
-    }
-
-    fn kind(&self) -> Kind {
-        self.first_block().map_or(Kind::Float, Tensor::kind)
-    }
-
-    /// The logits of the legal slots, `[legal]`.
     fn legal_logits(&self) -> &Tensor {
-        self.logits.get_or_init(|| {
-            let Some(blocks) = &self.blocks else {
-                return Tensor::zeros([self.legal_slot.len() as i64], (Kind::Float, Device::Cpu));
-            };
-            let flat: Vec<Tensor> = blocks.iter().map(|block| block.reshape([-1])).collect();
-            let flat = if flat.len() == 1 { flat[0].shallow_clone() } else { Tensor::cat(&flat, 0) };
-            let positions = positions(&self.masks);
-            let whole = positions.len() == flat.numel() && positions.iter().enumerate().all(|(k, &p)| k as i64 == p);
-            match whole {
-                true => flat,
-                false => flat.index_select(0, &Tensor::from_slice(&positions).to_device(flat.device())),
-            }
-        })
+        self.logits.legal(&self.masks)
     }
 
-    /// The same on the host: the blocks are copied out whole, once, and what is legal is picked there.
     fn host_logits(&self) -> &[f64] {
-        self.host_logits.get_or_init(|| match (&self.blocks, self.logits.get()) {
-            (None, _) => vec![0.0; self.legal_slot.len()],
-            (Some(_), Some(logits)) => to_host(logits),
-            (Some(blocks), None) => {
-                let mut flat = Vec::new();
-                blocks.iter().for_each(|block| flat.append(&mut to_host(block)));
-                positions(&self.masks).into_iter().map(|position| flat[position as usize]).collect()
-            }
-        })
+        self.logits.host(&self.masks)
     }
 
     fn ids(&self) -> Tensor {
-        segment_ids(&self.legal_ptr, self.device())
+        segment_ids(&self.legal_ptr, self.logits.device())
     }
 
     /// log of the sum of exponentials of each state's legal logits, `[states]`, with gradient; 0 where nothing is legal.
@@ -314,7 +293,7 @@ impl Distribution for GraphActionCategorical {
         }
         // One number per row, drawn in order: what is drawn doesn't depend on the number of threads.
         let draws: Vec<f64> = rows.iter().map(|_| rng.uniform()).collect();
-        if self.blocks.is_none() && exploration.exit_bias() == 0.0 {
+        if self.logits.is_uniform() && exploration.exit_bias() == 0.0 {
             let slots = rows.iter().zip(&draws).map(|(&row, u)| {
                 let range = self.legal_range(row)?;
                 let k = (u * range.len() as f64) as usize;
@@ -345,14 +324,14 @@ impl Distribution for GraphActionCategorical {
 
     fn log_prob(&self, rows: &[usize], actions: &Slots) -> Result<Tensor> {
         let entries = self.entries(rows, actions)?;
-        if self.blocks.is_none() {
+        if self.logits.is_uniform() {
             let values = rows.iter().map(|&row| {
                 let n = self.legal_ptr[row + 1] - self.legal_ptr[row];
                 -(n as f64).ln()
             });
-            return Ok(from_host(&values.collect::<Vec<_>>(), self.kind(), self.device()));
+            return Ok(from_host(&values.collect::<Vec<_>>(), self.logits.kind(), self.logits.device()));
         }
-        let (logits, device) = (self.legal_logits(), self.device());
+        let (logits, device) = (self.legal_logits(), self.logits.device());
         Ok(logits.index_select(0, &index(&entries, device)) - self.log_sum().index_select(0, &index(rows, device)))
     }
 

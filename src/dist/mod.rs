@@ -4,6 +4,7 @@ mod behaviour;
 mod blocks;
 mod categorical;
 mod exploration;
+mod logits;
 mod schedule;
 mod segments;
 

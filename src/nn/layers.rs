@@ -74,9 +74,15 @@ impl Linear {
 
     /// `[rows, inputs]` to `[rows, outputs]`; leading dimensions beyond one are kept.
     pub fn forward(&self, x: &Tensor) -> Tensor {
+        let (weight, bias) = self.effective();
+        x.linear(&weight, bias)
+    }
+
+    /// Weight and bias with the noise that there is.
+    pub(super) fn effective(&self) -> (Tensor, Option<Tensor>) {
         match &self.noise {
-            None => x.linear(&self.weight, self.bias.as_ref()),
-            Some(noise) => x.linear(&noise.weight(&self.weight), self.bias.as_ref().map(|bias| noise.bias(bias))),
+            None => (self.weight.shallow_clone(), self.bias.as_ref().map(Tensor::shallow_clone)),
+            Some(noise) => (noise.weight(&self.weight), self.bias.as_ref().map(|bias| noise.bias(bias))),
         }
     }
 
@@ -98,13 +104,13 @@ fn bound(inputs: i64) -> f64 {
 /// Layer norm (Ba et al., 2016): each row to mean 0 and variance 1, then, if affine, a learned scale and shift.
 #[derive(Debug)]
 pub struct LayerNorm {
-    width: i64,
-    affine: Option<(Tensor, Tensor)>,
+    pub(super) width: i64,
+    pub(super) affine: Option<(Tensor, Tensor)>,
 }
 
 impl LayerNorm {
     /// Added to the variance before its root, as in PyTorch.
-    const EPS: f64 = 1e-5;
+    pub(super) const EPS: f64 = 1e-5;
 
     /// With a learned `weight` (starts at 1) and `bias` (starts at 0), both `[width]`.
     pub fn new(scope: &mut Scope<'_>, width: i64) -> Self {
@@ -162,9 +168,9 @@ impl Default for MlpConfig {
 /// ```
 #[derive(Debug)]
 pub struct Mlp {
-    hidden: Vec<(Linear, Option<LayerNorm>)>,
-    output: Linear,
-    activation: Activation,
+    pub(super) hidden: Vec<(Linear, Option<LayerNorm>)>,
+    pub(super) output: Linear,
+    pub(super) activation: Activation,
 }
 
 impl Mlp {

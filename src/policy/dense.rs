@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use super::features::StateFeatures;
-use super::{Evaluation, Policy, Wants};
+use super::{Evaluation, Frozen, Policy, Wants};
 use crate::dist::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Masks, Rows, Slots};
 use crate::nn::{BackwardPolicy, LogZ, MlpConfig, Parameters, Scope};
-use crate::policy::vectors::{Inputs, Network, Vectors};
+use crate::policy::vectors::{FrozenNetwork, Inputs, Network, Vectors};
 use crate::{Error, Result, Rng};
 
 /// The size and make of an [`MlpPolicy`].
@@ -316,11 +316,46 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
         Ok(Evaluation { pf, pb, log_flow, log_paths: log_n, ..Evaluation::default() })
     }
 
+    fn frozen(&self, direction: Direction) -> Option<Box<dyn Frozen<E, GraphActionCategorical> + '_>> {
+        let (pf, pb) = self.widths;
+        let network = match (direction, self.config.backward) {
+            (Direction::Forward, _) => {
+                let start = self.head.get() as i64 * pf;
+                self.torso.frozen(start..start + pf)
+            }
+            (Direction::Backward, BackwardPolicy::SharedTorso) => {
+                let start = self.config.heads as i64 * pf;
+                self.torso.frozen(start..start + pb)
+            }
+            (Direction::Backward, BackwardPolicy::Separate) => self.backward.as_ref()?.frozen(0..pb),
+            (Direction::Backward, BackwardPolicy::Uniform) => None,
+        };
+        Some(Box::new(FrozenPolicy { features: &self.features, direction, network: network? }))
+    }
+
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
         self.log_z.forward(conditions, n)
     }
 
     fn parameters(&self) -> Option<&Parameters> {
         Some(&self.parameters)
+    }
+}
+
+/// An [`MlpPolicy`] for a roll-out.
+struct FrozenPolicy<'a, F> {
+    features: &'a F,
+    direction: Direction,
+    network: FrozenNetwork,
+}
+
+impl<E, F> Frozen<E, GraphActionCategorical> for FrozenPolicy<'_, F>
+where
+    E: DiscreteEnv<Actions = Slots>,
+    F: StateFeatures<E::States>,
+{
+    fn distribution(&self, env: &E, states: &E::States) -> Result<GraphActionCategorical> {
+        let logits = self.network.forward(&self.features.encode(states), states.len())?;
+        GraphActionCategorical::on_host(env.masks(self.direction, states), logits)
     }
 }

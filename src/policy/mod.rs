@@ -36,7 +36,7 @@ use tch::Tensor;
 
 use crate::Result;
 use crate::dist::Distribution;
-use crate::env::Env;
+use crate::env::{Direction, Env};
 use crate::nn::Parameters;
 
 /// What a caller wants to know about a batch of states.
@@ -102,6 +102,12 @@ pub trait Policy<E: Env> {
         wants: Wants,
     ) -> Result<Evaluation<Self::Dist>>;
 
+    /// The policy as it is now, for a roll-out without conditions: what is faster to ask than [`evaluate`](Self::evaluate) for the
+    /// few states of a level. `None` (the default) without such a form; it must give the same distributions up to rounding.
+    fn frozen(&self, _direction: Direction) -> Option<Box<dyn Frozen<E, Self::Dist> + '_>> {
+        None
+    }
+
     /// log Z for each of `n` trajectories, `[n]`; `conditions` is `[n, C]`. `None` without an estimator for it.
     fn log_z(&self, _conditions: Option<&Tensor>, _n: usize) -> Option<Tensor> {
         None
@@ -111,6 +117,15 @@ pub trait Policy<E: Env> {
     fn parameters(&self) -> Option<&Parameters> {
         None
     }
+}
+
+/// A copy of a policy, for as long as a roll-out takes ([`Policy::frozen`]).
+pub trait Frozen<E: Env, D> {
+    /// P_F or P_B of each state, without gradients.
+    ///
+    /// # Errors
+    /// Those of [`Policy::evaluate`].
+    fn distribution(&self, env: &E, states: &E::States) -> Result<D>;
 }
 
 impl<E: Env, P: Policy<E>> Policy<E> for &P {
@@ -124,6 +139,10 @@ impl<E: Env, P: Policy<E>> Policy<E> for &P {
         wants: Wants,
     ) -> Result<Evaluation<Self::Dist>> {
         (**self).evaluate(env, states, conditions, wants)
+    }
+
+    fn frozen(&self, direction: Direction) -> Option<Box<dyn Frozen<E, P::Dist> + '_>> {
+        (**self).frozen(direction)
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {

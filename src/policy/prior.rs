@@ -1,8 +1,8 @@
 use tch::Tensor;
 
-use super::{Evaluation, Policy, Wants};
+use super::{Evaluation, Frozen, Policy, Wants};
 use crate::Result;
-use crate::env::Env;
+use crate::env::{Direction, Env};
 use crate::nn::Parameters;
 
 /// A policy beside a frozen prior: what relative trajectory balance and Trust-PCL train.
@@ -38,6 +38,10 @@ impl<E: Env, P: Policy<E>, Q: Policy<E, Dist = P::Dist>> Policy<E> for WithPrior
             evaluation.prior = tch::no_grad(|| self.prior.evaluate(env, states, conditions, Wants::PF))?.pf;
         }
         Ok(evaluation)
+    }
+
+    fn frozen(&self, direction: Direction) -> Option<Box<dyn Frozen<E, P::Dist> + '_>> {
+        self.policy.frozen(direction)
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {

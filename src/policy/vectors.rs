@@ -1,9 +1,11 @@
 //! States as vectors on a device, and the perceptron that takes them.
 
+use std::ops::Range;
+
 use tch::{Device, Kind, Tensor};
 
 use super::Features;
-use crate::nn::{Activation, LayerNorm, Linear, Mlp, MlpConfig, Scope, WeightNoise};
+use crate::nn::{Activation, FrozenMlp, LayerNorm, Linear, Mlp, MlpConfig, Scope, WeightNoise, floats};
 use crate::{Error, Result};
 
 /// The vectors of a batch of states, checked, on a device.
@@ -17,21 +19,38 @@ pub(crate) enum Vectors {
 
 impl Vectors {
     pub(crate) fn new(features: Features, n: usize, width: usize, (kind, device): (Kind, Device)) -> Result<Self> {
+        let k = features.check(n, width)?;
+        Ok(match features {
+            Features::Dense(values) => {
+                let values = Tensor::from_slice(&values).view([n as i64, width as i64]);
+                Self::Dense(values.to_device(device).to_kind(kind))
+            }
+            Features::Active(columns) => {
+                let offsets: Vec<i64> = (0..n).map(|i| (i * k) as i64).collect();
+                Self::Active {
+                    columns: Tensor::from_slice(&columns).to_device(device),
+                    offsets: Tensor::from_slice(&offsets).to_device(device),
+                }
+            }
+        })
+    }
+}
+
+impl Features {
+    /// Checks that these are the vectors of `n` states; gives the numbers (or active columns) per state.
+    fn check(&self, n: usize, width: usize) -> Result<usize> {
         let wrong = |expected: usize, got: usize, remedy| Error::Shape {
             what: "the states' features".into(),
             expected: vec![n as i64, expected as i64],
             got: vec![got as i64],
             remedy,
         };
-        match features {
-            Features::Dense(values) if values.len() == n * width => {
-                let values = Tensor::from_slice(&values).view([n as i64, width as i64]);
-                Ok(Self::Dense(values.to_device(device).to_kind(kind)))
-            }
-            Features::Dense(values) => {
+        match self {
+            Self::Dense(values) if values.len() == n * width => Ok(width),
+            Self::Dense(values) => {
                 Err(wrong(width, values.len(), "`Features::Dense` holds `width()` numbers for each state, row by row"))
             }
-            Features::Active(columns) => {
+            Self::Active(columns) => {
                 let k = columns.len().checked_div(n).unwrap_or(0);
                 if k * n != columns.len() {
                     let remedy = "`Features::Active` holds the same number of columns for each state, row by row";
@@ -44,11 +63,7 @@ impl Vectors {
                         expected: "columns from 0 to below `StateFeatures::width()`",
                     });
                 }
-                let offsets: Vec<i64> = (0..n).map(|i| (i * k) as i64).collect();
-                Ok(Self::Active {
-                    columns: Tensor::from_slice(&columns).to_device(device),
-                    offsets: Tensor::from_slice(&offsets).to_device(device),
-                })
+                Ok(k)
             }
         }
     }
@@ -118,21 +133,39 @@ impl Network {
         Self { table, bias: None, noise: None, conditions: None, norm: None, rest: None }
     }
 
+    /// The first layer's table and bias with the noise that there is.
+    fn first(&self) -> (Tensor, Option<Tensor>) {
+        match &self.noise {
+            None => (self.table.shallow_clone(), self.bias.as_ref().map(Tensor::shallow_clone)),
+            Some(noise) => (noise.weight(&self.table), self.bias.as_ref().map(|bias| noise.bias(bias))),
+        }
+    }
+
+    /// The network as it is now, on the host, with these of its outputs; `None` for one that is better left to libtorch: a table
+    /// alone, one with conditions, a first layer so large that copying it takes longer than a roll-out would gain.
+    pub(super) fn frozen(&self, outputs: Range<i64>) -> Option<FrozenNetwork> {
+        const MOST_WEIGHTS: usize = 1 << 20;
+        let (_, mlp) = self.rest.as_ref()?;
+        if self.conditions.is_some() || self.table.numel() > MOST_WEIGHTS {
+            return None;
+        }
+        let rest = FrozenMlp::behind(self.norm.as_ref(), mlp, outputs)?;
+        let (table, bias) = self.first();
+        let inputs = table.size()[0] as usize;
+        let bias = bias.map_or_else(|| vec![0.0; table.size()[1] as usize], |bias| floats(&bias));
+        Some(FrozenNetwork { inputs, table: floats(&table), bias, rest })
+    }
+
     /// `[states, outputs]`.
     pub(crate) fn forward(&self, inputs: &Inputs) -> Tensor {
-        let table = self.noise.as_ref().map(|noise| noise.weight(&self.table));
-        let table = table.as_ref().unwrap_or(&self.table);
-        let bias = match (&self.noise, &self.bias) {
-            (Some(noise), Some(bias)) => Some(noise.bias(bias)),
-            (_, bias) => bias.as_ref().map(Tensor::shallow_clone),
-        };
+        let (table, bias) = self.first();
         let mut x = match (&inputs.vectors, bias) {
-            (Vectors::Dense(values), Some(bias)) => bias.addmm(values, table),
-            (Vectors::Dense(values), None) => values.matmul(table),
+            (Vectors::Dense(values), Some(bias)) => bias.addmm(values, &table),
+            (Vectors::Dense(values), None) => values.matmul(&table),
             (Vectors::Active { columns, offsets }, bias) => {
                 // Mode 0 is the sum.
                 let (bags, ..) =
-                    Tensor::embedding_bag(table, columns, offsets, false, 0, false, None::<&Tensor>, false);
+                    Tensor::embedding_bag(&table, columns, offsets, false, 0, false, None::<&Tensor>, false);
                 match bias {
                     Some(bias) => bags + bias,
                     None => bags,
@@ -151,6 +184,41 @@ impl Network {
             Some((activation, mlp)) => mlp.forward(&activation.apply(&x)),
             None => x,
         }
+    }
+}
+
+/// A [`Network`] on the host, for the small batches of a roll-out.
+#[derive(Debug)]
+pub(super) struct FrozenNetwork {
+    inputs: usize,
+    /// `[inputs, width]`.
+    table: Vec<f32>,
+    /// `[width]`.
+    bias: Vec<f32>,
+    rest: FrozenMlp,
+}
+
+impl FrozenNetwork {
+    /// `[states, outputs]`.
+    pub(super) fn forward(&self, features: &Features, n: usize) -> Result<Vec<f32>> {
+        let k = features.check(n, self.inputs)?;
+        let width = self.bias.len();
+        let mut x = Vec::with_capacity(n * width);
+        for i in 0..n {
+            x.extend_from_slice(&self.bias);
+            let row = &mut x[i * width..];
+            let mut add = |input: usize, factor: f32| {
+                let weights = &self.table[input * width..][..width];
+                row.iter_mut().zip(weights).for_each(|(x, w)| *x += factor * w);
+            };
+            match features {
+                Features::Active(columns) => columns[i * k..][..k].iter().for_each(|&column| add(column as usize, 1.0)),
+                Features::Dense(values) => {
+                    values[i * k..][..k].iter().enumerate().for_each(|(j, &value)| add(j, value))
+                }
+            }
+        }
+        Ok(self.rest.forward(x, n))
     }
 }
 

@@ -119,47 +119,67 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
         rng: &mut Rng,
     ) -> Result<Recorded<E>> {
         let rollout = Rollout { direction, max_steps: self.max_steps, keep_states };
+        // Equal states under different conditions differ; without a network there is nothing to save.
+        let merge = conditions.is_none() && self.policy.parameters().is_some();
+        let frozen = if conditions.is_none() { self.policy.frozen(direction) } else { None };
         // Without gradients: what is sampled is evaluated again by `score`, where they are needed.
         tch::no_grad(|| {
-            rollout.run(self.env, start, |states, live, _| self.choose(direction, states, live, conditions, rng))
+            rollout.run(self.env, start, |states, live, _| {
+                let ask = |distinct: &E::States| match &frozen {
+                    Some(frozen) => frozen.distribution(self.env, distinct),
+                    None => self.evaluate(direction, distinct, live, conditions),
+                };
+                self.choose(direction, states, merge, ask, rng)
+            })
         })
     }
 
-    /// Draws an action for each live row, evaluating equal states once.
-    fn choose(
+    /// P_F or P_B of each state; `live` says which row of the conditions each has.
+    fn evaluate(
         &self,
         direction: Direction,
         states: &E::States,
         live: &[usize],
         conditions: Option<&Tensor>,
-        rng: &mut Rng,
-    ) -> Result<E::Actions> {
-        // Equal states under different conditions differ.
-        let learned = conditions.is_none() && self.policy.parameters().is_some();
-        let classes = if learned { self.env.classes(states) } else { None };
-        let grouping = match &classes {
-            Some(classes) => classes.grouping.clone(),
-            // Without a network there is nothing to save.
-            None if !learned => Grouping::identity(states.len()),
-            None => states.group(),
-        };
-        let distinct = grouping.merges().then(|| states.select(&grouping.first));
+    ) -> Result<P::Dist> {
         let conditions = conditions.map(|c| c.index_select(0, &index(live, c.device())));
-        let (wants, exploration) = match direction {
-            Direction::Forward => (Wants::PF, self.exploration),
-            Direction::Backward => (Wants::PB, Exploration::none()),
+        let wants = match direction {
+            Direction::Forward => Wants::PF,
+            Direction::Backward => Wants::PB,
         };
-        let evaluation =
-            self.policy.evaluate(self.env, distinct.as_ref().unwrap_or(states), conditions.as_ref(), wants)?;
+        let evaluation = self.policy.evaluate(self.env, states, conditions.as_ref(), wants)?;
         let dist = match direction {
             Direction::Forward => evaluation.pf,
             Direction::Backward => evaluation.pb,
         };
-        let dist = dist.ok_or(Error::Missing {
+        dist.ok_or(Error::Missing {
             objective: "the sampler",
             needs: if direction == Direction::Forward { "a forward policy" } else { "a backward policy" },
             remedy: "use a policy that has one, such as UniformPolicy",
-        })?;
+        })
+    }
+
+    /// Draws an action for each row, asking for each distinct state once.
+    fn choose(
+        &self,
+        direction: Direction,
+        states: &E::States,
+        merge: bool,
+        ask: impl FnOnce(&E::States) -> Result<P::Dist>,
+        rng: &mut Rng,
+    ) -> Result<E::Actions> {
+        let classes = if merge { self.env.classes(states) } else { None };
+        let grouping = match &classes {
+            Some(classes) => classes.grouping.clone(),
+            None if !merge => Grouping::identity(states.len()),
+            None => states.group(),
+        };
+        let distinct = grouping.merges().then(|| states.select(&grouping.first));
+        let dist = ask(distinct.as_ref().unwrap_or(states))?;
+        let exploration = match direction {
+            Direction::Forward => self.exploration,
+            Direction::Backward => Exploration::none(),
+        };
         let chosen = dist.sample(&grouping.of, &exploration, rng)?;
         match &classes {
             Some(classes) => {

@@ -1,0 +1,108 @@
+//! Where a distribution's logits come from, and the legal ones of them, as a tensor and on the host.
+
+use std::cell::OnceCell;
+
+use tch::{Device, Kind, Tensor};
+
+use super::blocks::positions;
+use super::segments::to_host;
+use crate::env::Masks;
+
+/// The logits of a batch of states, not yet picked by legality.
+#[derive(Debug)]
+pub(super) struct Logits {
+    given: Given,
+    /// The legal ones, state by state, `[legal]`: drawing alone doesn't need them.
+    legal: OnceCell<Tensor>,
+    /// The same on the host.
+    host: OnceCell<Vec<f64>>,
+}
+
+#[derive(Debug)]
+enum Given {
+    /// There are none: all legal slots are alike.
+    Uniform,
+    /// A tensor per block.
+    Blocks(Vec<Tensor>),
+    /// A number for each slot, legal or not, as the masks lie.
+    Host(Vec<f32>),
+}
+
+impl Logits {
+    fn new(given: Given) -> Self {
+        Self { given, legal: OnceCell::new(), host: OnceCell::new() }
+    }
+
+    pub(super) fn uniform() -> Self {
+        Self::new(Given::Uniform)
+    }
+
+    pub(super) fn blocks(blocks: &[Tensor]) -> Self {
+        Self::new(Given::Blocks(blocks.iter().map(Tensor::shallow_clone).collect()))
+    }
+
+    pub(super) fn on_host(logits: Vec<f32>) -> Self {
+        Self::new(Given::Host(logits))
+    }
+
+    pub(super) fn is_uniform(&self) -> bool {
+        matches!(self.given, Given::Uniform)
+    }
+
+    fn first_block(&self) -> Option<&Tensor> {
+        match &self.given {
+            Given::Blocks(blocks) => blocks.first(),
+            Given::Uniform | Given::Host(_) => None,
+        }
+    }
+
+    pub(super) fn device(&self) -> Device {
+        self.first_block().map_or(Device::Cpu, Tensor::device)
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        self.first_block().map_or(Kind::Float, Tensor::kind)
+    }
+
+    /// The logits of the legal slots, `[legal]`.
+    pub(super) fn legal(&self, masks: &Masks) -> &Tensor {
+        self.legal.get_or_init(|| {
+            let blocks = match &self.given {
+                Given::Uniform => return Tensor::zeros([n_legal(masks) as i64], (Kind::Float, Device::Cpu)),
+                Given::Host(logits) => return Tensor::from_slice(&legal_of(masks, logits).collect::<Vec<f32>>()),
+                Given::Blocks(blocks) => blocks,
+            };
+            let flat: Vec<Tensor> = blocks.iter().map(|block| block.reshape([-1])).collect();
+            let flat = if flat.len() == 1 { flat[0].shallow_clone() } else { Tensor::cat(&flat, 0) };
+            let positions = positions(masks);
+            let whole = positions.len() == flat.numel() && positions.iter().enumerate().all(|(k, &p)| k as i64 == p);
+            match whole {
+                true => flat,
+                false => flat.index_select(0, &Tensor::from_slice(&positions).to_device(flat.device())),
+            }
+        })
+    }
+
+    /// The same on the host: the blocks are copied out whole, once, and what is legal is picked there.
+    pub(super) fn host(&self, masks: &Masks) -> &[f64] {
+        self.host.get_or_init(|| match (&self.given, self.legal.get()) {
+            (Given::Uniform, _) => vec![0.0; n_legal(masks)],
+            (Given::Host(logits), _) => legal_of(masks, logits).map(f64::from).collect(),
+            (Given::Blocks(_), Some(logits)) => to_host(logits),
+            (Given::Blocks(blocks), None) => {
+                let mut flat = Vec::new();
+                blocks.iter().for_each(|block| flat.append(&mut to_host(block)));
+                positions(masks).into_iter().map(|position| flat[position as usize]).collect()
+            }
+        })
+    }
+}
+
+fn n_legal(masks: &Masks) -> usize {
+    masks.legal.iter().filter(|legal| **legal).count()
+}
+
+/// What is legal of a number per slot.
+fn legal_of<'a>(masks: &'a Masks, logits: &'a [f32]) -> impl Iterator<Item = f32> + 'a {
+    logits.iter().zip(&masks.legal).filter(|(_, legal)| **legal).map(|(&logit, _)| logit)
+}

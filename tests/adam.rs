@@ -1,7 +1,5 @@
 //! The optimiser against the formula in f64, libtorch's own, and bad gradients.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn::{
     Error, Rng,
     nn::{Group, Parameter, Parameters},

@@ -1,8 +1,6 @@
 //! A trainer's moving average: it is the recursion, it is what is sampled by where asked for, and it survives a checkpoint.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
-mod trainers;
+use crate::trainers;
 
 use gfn::nn::Parameters;
 use gfn::objective::{Advantage, PolicyGradient};

@@ -1,8 +1,6 @@
 //! Checkpoints that are damaged, incomplete, forged or of something else: a typed error, and the trainer as it was, bit for bit.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
-mod trainers;
+use crate::trainers;
 
 use std::fs;
 use std::path::Path;

@@ -1,9 +1,7 @@
 //! Bad input ends in a typed error that says what was wrong, what was expected and what to do; nothing panics, nothing is
 //! half changed.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
-mod trainers;
+use crate::trainers;
 
 use gfn::dist::{Exploration, Schedule};
 use gfn::env::{Direction, DiscreteEnv, Env, Slots};

@@ -1,7 +1,5 @@
 //! Canonical forms and |Aut| against trying all permutations, against petgraph's VF2, and under random relabelling.
 
-#![allow(clippy::unwrap_used, reason = "the graphs here are built correctly, or the test fails")]
-
 use gfn::Rng;
 use gfn::graph::{
     Attributes, Canonizer, Edge, GraphKind, GraphState, Node, canonical_key, labelled_key, log_automorphisms,

@@ -1,8 +1,6 @@
 //! The public checkers: they pass what is right, and name what is broken.
 
-#![allow(clippy::unwrap_used, reason = "a test that fails panics")]
-
-mod spaces;
+use crate::spaces;
 
 use gfn::env::Direction;
 use gfn::graph::{

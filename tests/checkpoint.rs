@@ -1,7 +1,5 @@
 //! Checkpoints: round trips, damage, other models, interrupted saves.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
-
 use std::{
     fs,
     path::{Path, PathBuf},

@@ -1,6 +1,4 @@
 //! Isomorphic rows of a batch are evaluated once: what they are told is what each would be told by itself.
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-
 use gfn::env::{Direction, DiscreteEnv, Env};
 use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig};
 use gfn::policy::{GraphPolicy, Policy, Wants};

@@ -1,8 +1,6 @@
 //! The examples' configuration files: what they set, what wins over them, and what they are refused for.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
-mod trainers;
+use crate::trainers;
 
 #[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
 #[path = "../examples/cli/config_file.rs"]

@@ -1,7 +1,5 @@
 //! Containers: what is picked, drawn, joined and asked of them, and that trajectories look the same whichever way they were sampled.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn::env::{Direction, EnumerableEnv, Rows, Slots};
 use gfn::policy::UniformPolicy;
 use gfn::sampler::Sampler;

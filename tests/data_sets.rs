@@ -1,7 +1,5 @@
 //! Data sets: every container comes back as it was saved, and nothing that is damaged, cut off or of something else comes in.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 

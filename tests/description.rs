@@ -1,6 +1,4 @@
 //! A checkpoint says what it is of, and a run resumes from none but its own kind.
-#![allow(clippy::unwrap_used, reason = "a test may fail loudly")]
-
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::GraphPolicy;

@@ -1,9 +1,7 @@
 //! Every environment of the gym, in several makes: the checkers pass, P_B is a distribution, exact flows leave no residual, and
 //! what is sampled backwards is a forward trajectory.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
-
-mod gallery;
+use crate::gallery;
 
 use gallery::{Check, each_graph_env, grid, log_r};
 use gfn::dist::GraphActionCategorical;

@@ -1,8 +1,6 @@
 //! Under exact flows every objective's residual is zero, and what is sampled is R / Z; with a wrong P_B neither holds.
 
-#![allow(clippy::unwrap_used, reason = "a test that fails panics")]
-
-mod spaces;
+use crate::spaces;
 
 use gfn::dist::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step};

@@ -1,8 +1,6 @@
 //! The training loop: what observers see, when it ends, and that a resumed run is the one that was never interrupted.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
-mod trainers;
+use crate::trainers;
 
 use std::fs;
 use std::ops::ControlFlow;

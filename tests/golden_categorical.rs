@@ -1,8 +1,6 @@
 //! `GraphActionCategorical` against numbers computed independently (`tests/golden/graph_categorical.json`) and against a
 //! plain f64 oracle.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
-
 use gfn::dist::{Distribution, Exploration, GraphActionCategorical};
 use gfn::env::{Block, Direction, Masks, Slots};
 use gfn::{Error, Rng};
@@ -272,4 +270,35 @@ fn logits_may_lie_on_the_host() {
     let nan = GraphActionCategorical::on_host(masks(), vec![0.0, 0.0, 0.0, f32::NAN, 0.0, 0.0]).unwrap();
     let error = nan.sample(&rows, &Exploration::none(), &mut Rng::seeded(1)).unwrap_err();
     assert!(matches!(error, Error::NonFinite { row: 1, .. }), "{error}");
+}
+
+/// One row of one block per state takes another way through libtorch: the same values and gradients as segments give, and none from a
+/// state where nothing is legal.
+#[test]
+fn dense_blocks_are_segments() {
+    let legal = [[true, false, true], [false; 3], [true; 3], [false, true, false]].concat();
+    let masks = Masks::dense(Direction::Backward, 3, legal, false).unwrap();
+    let values: Vec<f64> = (0..12).map(|i| f64::from(i * i % 7) - 2.0).collect();
+    let (rows, slots) = ([0, 2, 2, 3, 0], Slots(vec![2, 0, 2, 1, 0]));
+    let weights = Tensor::from_slice(&[1.0, -2.0, 0.5, 3.0, 0.25]);
+    let run = |dense: bool| {
+        let logits = Tensor::from_slice(&values).view([4, 3]).set_requires_grad(true);
+        let dist = GraphActionCategorical::new(masks.clone(), std::slice::from_ref(&logits)).unwrap();
+        let log_prob = match dense {
+            true => dist.log_prob(&rows, &slots).unwrap(),
+            false => {
+                let entry = |row: usize, slot: u32| {
+                    let (start, slots) = (dist.legal_offsets()[row], dist.legal_slots());
+                    (start..).find(|&k| slots[k] == slot).unwrap() as i64
+                };
+                let entries: Vec<i64> = rows.iter().zip(&slots.0).map(|(&row, &slot)| entry(row, slot)).collect();
+                dist.log_probs().index_select(0, &Tensor::from_slice(&entries))
+            }
+        };
+        (&log_prob * &weights).sum(Kind::Double).backward();
+        (log_prob.detach(), logits.grad())
+    };
+    let ((value, grad), (expected, expected_grad)) = (run(true), run(false));
+    assert!((value - expected).abs().max().double_value(&[]) < 1e-12);
+    assert!((&grad - expected_grad).abs().max().double_value(&[]) < 1e-12, "{grad}");
 }

@@ -1,7 +1,5 @@
 //! Exact distributions, flows and distances against float64 dynamic programming on grids (`golden/exact_distributions.json`).
 
-#![allow(clippy::unwrap_used, reason = "a test that fails panics")]
-
 use gfn::Result;
 use gfn::dist::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step};

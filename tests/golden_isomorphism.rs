@@ -1,7 +1,5 @@
 //! Canonical keys and |Aut| against every isomorphism class of small graphs, listed by brute force elsewhere.
 
-#![allow(clippy::unwrap_used, reason = "the graphs here are built correctly, or the test fails")]
-
 use std::collections::HashMap;
 
 use gfn::graph::{CanonicalKey, Canonizer, Edge, GraphKind, GraphState, Node, canonical_key, labelled_key};

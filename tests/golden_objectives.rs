@@ -1,8 +1,6 @@
 //! The balance objectives and regression losses against `tests/golden/objectives.json`, and their gradients against finite
 //! differences.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "helpers of tests")]
-
 use gfn::objective::{
     Balance, DetailedBalance, FlowMatching, LogPartitionVariance, ModifiedDetailedBalance, Objective, RegressionLoss,
     RelativeLogPartitionVariance, RelativeTrajectoryBalance, StateFlow, SubTrajectoryBalance, TrajectoryBalance,

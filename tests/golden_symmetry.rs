@@ -1,8 +1,6 @@
 //! Grown coloured graphs against exact rational arithmetic (`golden/symmetry.json`).
 
-#![allow(clippy::unwrap_used, reason = "a test that fails panics")]
-
-mod spaces;
+use crate::spaces;
 
 use std::collections::BTreeSet;
 

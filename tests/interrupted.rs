@@ -3,9 +3,7 @@
 //! The runs are processes of their own: this very file's, started with the one test that is otherwise ignored.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
-mod trainers;
+use crate::trainers;
 
 use std::fs;
 use std::ops::ControlFlow;
@@ -63,7 +61,7 @@ fn child() {
 fn start(folder: &Folder, mode: &str) -> Child {
     fs::remove_file(folder.join("ended")).ok();
     let mut command = Command::new(std::env::current_exe().unwrap());
-    command.args(["--exact", "child", "--ignored", "--nocapture"]).env(FOLDER, &folder.0).env(MODE, mode);
+    command.args(["--exact", "interrupted::child", "--ignored", "--nocapture"]).env(FOLDER, &folder.0).env(MODE, mode);
     command.stdout(Stdio::null()).spawn().unwrap()
 }
 

@@ -1,7 +1,5 @@
 //! Local search by Metropolis-Hastings leaves the target as it is; without the correction it doesn't.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn::env::{EnumerableEnv, Reals, Reward, Rows};
 use gfn::metrics::{Distances, NoiseFloor, StateGraph};
 use gfn::policy::UniformPolicy;

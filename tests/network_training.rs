@@ -1,8 +1,6 @@
 //! What training needs of networks: gradients for every parameter, conditions that matter, distributions that are learned.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
-mod nets;
+use crate::nets;
 
 use gfn::dist::GraphActionCategorical;
 use gfn::env::Reward;

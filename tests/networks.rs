@@ -1,8 +1,6 @@
 //! What every network must keep: equivariance, no influence of batch mates, odd shapes, inputs that matter.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
-mod nets;
+use crate::nets;
 
 use gfn::dist::GraphActionCategorical;
 use gfn::env::Direction;

@@ -1,7 +1,5 @@
 //! The replay buffer: what it keeps, what leaves, how it draws, and that a checkpoint brings it back.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn::env::{EnumerableEnv, Rows, Slots};
 use gfn::policy::UniformPolicy;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};

@@ -1,8 +1,6 @@
 //! What a buffer draws, by rewards, losses and ranks, against distributions worked out by hand; importance weights; distances;
 //! conditions; terminal states alone.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn::env::{Slots, VectorStates};
 use gfn::nn::BackwardPolicy;
 use gfn::objective::TrajectoryBalance;

@@ -1,8 +1,6 @@
 //! The same seed gives the same bits whatever the number of threads, and a run that was saved goes on as if it hadn't been.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
-mod trainers;
+use crate::trainers;
 
 use gfn::env::{DiscreteEnv, Slots};
 use gfn::policy::Policy;

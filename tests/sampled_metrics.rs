@@ -1,8 +1,6 @@
 //! Metrics from samples, against the exact distribution: log p(x) by backward paths, its correlation with log R(x), modes found.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
-mod spaces;
+use crate::spaces;
 
 use gfn::dist::GraphActionCategorical;
 use gfn::env::{EnumerableEnv, Reward, Rows, VectorStates};

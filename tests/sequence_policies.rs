@@ -1,6 +1,4 @@
 //! Policies that read sequences: sampling step by step and scoring in one pass say the same.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv, Env, Rows, VectorStates};
 use gfn::metrics::{Distances, StateGraph};

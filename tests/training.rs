@@ -1,7 +1,5 @@
 //! Training ends near the target, measured exactly, for every objective; the ring recipe of the examples finds every ring.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn::Rng;
 use gfn::dist::{GraphActionCategorical, Schedule};
 use gfn::env::{EnumerableEnv, Reward};

@@ -1,6 +1,4 @@
 //! Policies on vectors: tables, noisy layers, networks of conditions, heads, averages.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn::Rng;
 use gfn::dist::GraphActionCategorical;
 use gfn::env::{Direction, Env, Rows, VectorStates};

@@ -1,8 +1,6 @@
 //! Intrinsic rewards: the augmented flows by enumeration are where both objectives vanish, coefficient 0 is plain trajectory balance, and
 //! what training ends at is what the coefficients say.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn::dist::Schedule;
 use gfn::env::{Direction, EnumerableEnv, Reward, Rows, VectorStates};
 use gfn::metrics::{Child, Distances, ExactPolicy, StateGraph};

@@ -1,7 +1,5 @@
 //! Backward policies that are trained by objectives of their own: the one of most entropy is known in closed form on a grid.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn::Rng;
 use gfn::dist::Schedule;
 use gfn::nn::{BackwardPolicy, MlpConfig};

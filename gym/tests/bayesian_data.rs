@@ -1,7 +1,5 @@
 //! Data: what files are refused for, networks from BIF files, simulated models.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn::Rng;
 use gfn::env::Rows;
 use gfn_gym::bayesian_structure::*;

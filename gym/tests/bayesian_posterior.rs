@@ -1,7 +1,5 @@
 //! Posteriors: sums over sinks against listing, exact distributions of policies, what samples are compared by.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn::env::Rows;
 use gfn::graph::{read_graphs, write_graphs};
 use gfn::metrics::{Distances, ExactPolicy, StateGraph};

@@ -1,7 +1,5 @@
 //! Scores against golden numbers, against each other on equivalent graphs, and on data of experiments.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use std::collections::BTreeMap;
 
 use gfn::Rng;

@@ -1,7 +1,5 @@
 //! Acyclic graphs: the contract, legality against brute force, the path through petgraph, bad knowledge.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn::Rng;
 use gfn::dist::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, Env, Rows, Slots};

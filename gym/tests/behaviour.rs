@@ -1,7 +1,5 @@
 //! What changes the behaviour alone: an adaptive teacher and Thompson heads. The target stays, and a resumed run is the whole one.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use std::cell::Cell;
 
 use gfn::dist::{GraphActionCategorical, Schedule};

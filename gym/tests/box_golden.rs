@@ -1,7 +1,5 @@
 //! The box against the golden file: rewards, densities of its Beta mixtures in both geometries and directions, validity of steps.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn::dist::Distribution;
 use gfn::env::{Direction, Reals, Reward};
 use gfn_gym::boxes::{BetaMixtures, BoxDist, BoxEnv, BoxReward, Coupling};

@@ -1,7 +1,5 @@
 //! The conditional reward: from the flat one to the original, and the conditions that it refuses.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn::Rng;
 use gfn::env::{Reward, VectorStates};
 use gfn::metrics::StateGraph;

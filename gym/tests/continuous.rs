@@ -1,8 +1,6 @@
 //! The contract of continuous environments, on the box in both geometries and on the line: steps and reverses, ways back, every
 //! objective, errors, runs that resume bit for bit.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn::dist::{Distribution, Exploration};
 use gfn::env::{Direction, Env, Reals, ReplayEnv, Reward, Rows};
 use gfn::nn::{BackwardPolicy, MlpConfig};

@@ -1,7 +1,5 @@
 //! Densities of continuous policies are normalised, by quadrature, and samples follow them.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn::Rng;
 use gfn::dist::{Distribution, Exploration};
 use gfn::env::{Direction, Reals, Rows};

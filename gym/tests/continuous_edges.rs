@@ -1,7 +1,5 @@
 //! The edges of continuous environments: points beside a side of the box, rounding, settings and inputs that are refused.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn::dist::{Distribution, Exploration};
 use gfn::env::{Direction, Env, Reals, ReplayEnv, Rows};
 use gfn::policy::{Policy, Wants};

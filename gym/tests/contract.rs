@@ -1,8 +1,6 @@
 //! Every environment keeps its contract, and has as many states and as large a Z as it claims.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
-mod enumeration;
+use crate::enumeration;
 
 use enumeration::enumerate;
 use gfn::Rng;

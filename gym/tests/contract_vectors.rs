@@ -1,8 +1,6 @@
 //! Environments of vectors keep their contract, and have as many states and as large a Z as counted by hand or another way.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
-mod enumeration;
+use crate::enumeration;
 
 use enumeration::enumerate;
 use gfn::Rng;

@@ -1,6 +1,4 @@
 //! The diffusion environment: time reversal, exact policies, replay.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use std::sync::Arc;
 
 use gfn::dist::{Distribution, Exploration};

@@ -1,6 +1,4 @@
 //! Targets: golden densities and gradients, finite differences, normalisers, typed errors.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use std::sync::Arc;
 
 use gfn::env::{Reals, Reward, Rows};

@@ -1,6 +1,4 @@
 //! Training on the diffusion environment: objectives, replay, search, likelihood, chunks.
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use std::sync::Arc;
 
 use gfn::dist::Schedule;

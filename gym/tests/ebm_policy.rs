@@ -1,7 +1,5 @@
 //! The logits of EB-GFN: coordinates at random, values by two logits each; trained, they sample spins exactly.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn::Rng;
 use gfn::dist::{Distribution, Schedule};
 use gfn::env::{Slots, VectorStates};

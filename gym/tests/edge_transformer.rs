@@ -1,7 +1,5 @@
 //! Linear attention between pairs of nodes: what it may choose, that it can be trained, and that it learns a posterior.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn::dist::{Distribution, Schedule};
 use gfn::env::{Direction, DiscreteEnv, Env, Reward, Rows, Slots};
 use gfn::metrics::{Distances, StateGraph};

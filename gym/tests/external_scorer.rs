@@ -1,8 +1,6 @@
 //! External scorers that work, crash, hang, print garbage or NaN, or too much.
 
 #![cfg(unix)]
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use std::time::{Duration, Instant};
 
 use gfn_gym::molecule::{ExternalScorer, ExternalScorerConfig, Molecule, MoleculeScore, ScorerError};

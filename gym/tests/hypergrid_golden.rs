@@ -1,7 +1,5 @@
 //! The rewards of the hyper-grid against torchgfn's, computed again by their formulas (see `golden/README.md`).
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn::env::{EnumerableEnv, Reward, Rows};
 use gfn_gym::hypergrid::{
     BitwiseXor, ConditionalMultiscale, CoprimeTier, CosineReward, DeceptiveReward, GridReward, HyperGrid, LcmTarget,

@@ -1,7 +1,5 @@
 //! What is known of the hyper-grid's rewards in closed form against visiting every point, their rules, presets and bad input.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn::Error;
 use gfn::env::VectorStates;
 use gfn_gym::hypergrid::{

@@ -1,7 +1,5 @@
 //! The MLP policy learns the hyper-grid: the distance is exact, so nothing is left to sampling noise.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv, Env, VectorStates};
 use gfn::graph::GraphKind;

@@ -1,8 +1,6 @@
 //! Building molecules: the contract, roll-outs that the reader accepts, and every small molecule is reached.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
-mod enumeration;
+use crate::enumeration;
 
 use std::collections::BTreeSet;
 

@@ -1,7 +1,5 @@
 //! Molecules as RDKit has them: read, written, weighed and counted; what isn't one is refused with the reason.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn_gym::molecule::{Molecule, MoleculeError};
 use serde_json::{Value, json};
 

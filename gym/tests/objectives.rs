@@ -1,8 +1,6 @@
 //! Every objective on every kind of environment: zero where flows are exact, a typed error where it isn't defined, and the same
 //! whatever the order and the grouping of trajectories.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn::env::{EnumerableEnv, Reward, VectorStates};
 use gfn::metrics::{ExactPolicy, StateGraph};
 use gfn::nn::BackwardPolicy;

@@ -1,7 +1,5 @@
 //! QM9str keeps its contract, and its states and log Z are as many and as large as it claims.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn::Rng;
 use gfn::metrics::StateGraph;
 use gfn::testing::check_env;

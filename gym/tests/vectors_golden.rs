@@ -2,8 +2,6 @@
 //!
 //! Its sizes are torchgfn's: where an exit is forced, one action more than here.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn::env::{Direction, DiscreteEnv, Env, Reward, Rows, VectorStates};
 use gfn::metrics::StateGraph;
 use gfn::policy::UniformPolicy;

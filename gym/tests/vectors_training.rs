@@ -1,7 +1,5 @@
 //! Environments without an exit action are learned: the distance is exact, so nothing is left to sampling noise.
 
-#![allow(clippy::unwrap_used, reason = "a test fails by panicking, in its helpers too")]
-
 use gfn::Rng;
 use gfn::dist::Schedule;
 use gfn::metrics::{Distances, StateGraph};

@@ -44,6 +44,8 @@ pub struct GraphActionCategorical {
     /// Log-probabilities of the legal slots on the host, without exploration.
     host_log_probs: OnceCell<Vec<f64>>,
     log_sum: OnceCell<Tensor>,
+    /// Log-probabilities of all slots, where they need no segments.
+    dense: OnceCell<Option<Tensor>>,
 }
 
 impl GraphActionCategorical {
@@ -94,6 +96,7 @@ impl GraphActionCategorical {
             logits: Logits::uniform(),
             host_log_probs: OnceCell::new(),
             log_sum: OnceCell::new(),
+            dense: OnceCell::new(),
         }
     }
 
@@ -331,7 +334,12 @@ impl Distribution for GraphActionCategorical {
             });
             return Ok(from_host(&values.collect::<Vec<_>>(), self.logits.kind(), self.logits.device()));
         }
-        let (logits, device) = (self.legal_logits(), self.logits.device());
+        let device = self.logits.device();
+        if let Some(log_probs) = self.dense.get_or_init(|| self.logits.dense_log_probs(&self.masks)) {
+            let places = rows.iter().zip(&actions.0).map(|(&row, &slot)| self.masks.slot_ptr[row] + slot as usize);
+            return Ok(log_probs.index_select(0, &index(&places.collect::<Vec<_>>(), device)));
+        }
+        let logits = self.legal_logits();
         Ok(logits.index_select(0, &index(&entries, device)) - self.log_sum().index_select(0, &index(rows, device)))
     }
 

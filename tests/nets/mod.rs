@@ -1,7 +1,5 @@
 //! Environments, graphs and networks that the tests of networks share.
 
-#![allow(dead_code, reason = "each test file uses a part of it")]
-
 use gfn::Rng;
 use gfn::graph::{Attributes, Edge, GraphBatch, GraphEnv, GraphKind, GraphState, GraphStates, Node};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};

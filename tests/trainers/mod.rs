@@ -1,7 +1,5 @@
 //! Small trainers that more than one test needs, and folders for their checkpoints.
 
-#![allow(dead_code, reason = "each test crate uses a part of this")]
-
 use std::fs;
 use std::path::{Path, PathBuf};
 

@@ -26,14 +26,14 @@ struct Args {
     /// Components of each mixture of Beta distributions
     #[arg(long, default_value_t = BoxPolicyConfig::default().mixtures.components)]
     components: usize,
-    /// Largest alpha and beta of a Beta distribution
+    /// Largest alpha and beta of a Beta distribution; the least is 0.6
     #[arg(long, default_value_t = BoxPolicyConfig::default().mixtures.max_concentration)]
     max_concentration: f64,
-    /// Mixtures of their own for each axis
+    /// Mixtures of their own for each axis, in place of one of products
     #[arg(long)]
     per_axis: bool,
     /// Final samples that are compared with the target
-    #[arg(long, default_value_t = 10_000)]
+    #[arg(long, default_value_t = 10_000, value_parser = cli::at_least_one)]
     samples: usize,
     #[command(flatten)]
     common: Common,
@@ -89,7 +89,7 @@ fn run(args: &Args) -> Result<()> {
     let objective = common.objective.build()?;
     let mut trainer =
         Trainer::boxed(env, Box::new(reward), policy, objective, config, rng)?.described_by(&description)?;
-    let replay = common.replay(&defaults);
+    let replay = common.replay(&defaults)?;
     if let Some((config, _)) = replay {
         trainer = trainer.with_replay(ReplayBuffer::new(config)?);
     }

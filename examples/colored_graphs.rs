@@ -93,7 +93,7 @@ fn run(args: &Args) -> Result<()> {
     let objective = common.objective.build()?;
     let mut trainer =
         Trainer::boxed(env, Box::new(reward), GraphPolicy(net), objective, config, rng)?.described_by(&saved)?;
-    let replay = common.replay(&defaults);
+    let replay = common.replay(&defaults)?;
     if let Some((config, _)) = replay {
         trainer = trainer.with_replay(ReplayBuffer::distinct(config)?);
     }

@@ -66,7 +66,7 @@ fn run(args: &Args) -> Result<()> {
     let mut trainer = Trainer::boxed(env, Box::new(reward.clone()), policy, objective, config, rng)?
         .with_conditions(move |n: usize, rng: &mut Rng| Ok(drawn.sample_conditions(n, rng)))
         .described_by(&description)?;
-    let replay = common.replay(&defaults);
+    let replay = common.replay(&defaults)?;
     if let Some((config, _)) = replay {
         trainer = trainer.with_replay(ReplayBuffer::new(config)?);
     }

@@ -153,6 +153,7 @@ fn main() -> std::process::ExitCode {
 fn run(args: &Args) -> Result<()> {
     let common = &args.common;
     let runtime = common.runtime()?;
+    common.refuse_replay()?;
     let max_nodes = usize::from(args.max_nodes);
     let env = Subdivisions::new(max_nodes);
     let exact = Exact::new(100_000, &env, &PerGraph(log_reward))?;

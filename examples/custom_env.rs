@@ -107,6 +107,7 @@ fn main() -> std::process::ExitCode {
 fn run(args: &Args) -> Result<()> {
     let common = &args.common;
     let runtime = common.runtime()?;
+    common.refuse_replay()?;
     let env = Acyclic::new(args.nodes)?;
     let mut rng = Rng::seeded(common.seed);
     // The author's part of the contract: steps, masks and the way back agree.

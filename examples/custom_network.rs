@@ -147,7 +147,7 @@ fn run(args: &Args) -> Result<()> {
     let mut trainer =
         Trainer::boxed(env, Box::new(reward), GraphPolicy(network), common.objective.build()?, config, rng)?
             .described_by(&json!({ "example": "custom_network", "nodes": args.nodes }))?;
-    let replay = common.replay(&defaults);
+    let replay = common.replay(&defaults)?;
     if let Some((config, _)) = replay {
         trainer = trainer.with_replay(ReplayBuffer::distinct(config)?);
     }

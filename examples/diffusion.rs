@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::{Parser, ValueEnum};
 use cli::diffusion::{TargetName, draw, figures, panels};
-use cli::{Common, Defaults, Distance, Outcome, main_of, train};
+use cli::{Common, Defaults, Distance, LrSchedule, Outcome, main_of, refuse, train};
 use gfn::dist::Schedule;
 use gfn::metrics::estimate_log_z;
 use gfn::replay::{Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
@@ -24,7 +24,7 @@ struct Args {
     /// What is sampled from
     #[arg(long, value_enum, default_value = "two-modes")]
     target: TargetName,
-    /// Coordinates, of targets that come in several dimensions
+    /// Coordinates of targets that come in several dimensions: gaussian, funnel, many-well, cox, script
     #[arg(long)]
     dim: Option<usize>,
     /// TorchScript file of --target script
@@ -42,22 +42,22 @@ struct Args {
     /// Standard deviation added to each step at the start; it falls to 0 over the first half of training
     #[arg(long, default_value_t = 0.0)]
     exploration: f64,
-    /// The target's gradient in the drift
+    /// Add the target's gradient to the drift (Langevin parametrisation)
     #[arg(long)]
     langevin: bool,
     /// Learn the variance of P_F
     #[arg(long)]
     learn_variance: bool,
-    /// Learn P_B, within this share of the process's own
+    /// Learn P_B: how far it may go from the process reversed, in its standard deviations (0.5, say)
     #[arg(long)]
     learn_backward: Option<f64>,
-    /// Start without drift
+    /// Start from the process without drift: the network's output layer starts at 0
     #[arg(long)]
     zero_init: bool,
-    /// Search by Langevin steps from replayed objects every 100 steps; replays half of each batch
+    /// Search by Langevin steps (MALA) from replayed objects every 100 steps; half of each batch is then replayed
     #[arg(long)]
     local_search: bool,
-    /// Transitions scored at once, for less memory
+    /// Transitions scored at once, for less memory and some more time; all at once unless told otherwise
     #[arg(long)]
     chunk: Option<usize>,
     #[command(flatten)]
@@ -85,6 +85,22 @@ fn main() -> std::process::ExitCode {
 fn run(args: &Args) -> Result<()> {
     let common = &args.common;
     let runtime = common.runtime()?;
+    let bent = common.lr_schedule != LrSchedule::Linear && common.lr_end.is_none();
+    for (flag, given, expected) in [
+        (
+            "--backward",
+            common.backward.is_some(),
+            "no such flag: P_B is the process's, unless --learn-backward is given",
+        ),
+        ("--buffer", common.buffer.is_some(), "no such flag: the buffer draws by ranks of the reward"),
+        ("--patience", common.patience.is_some(), "no such flag: no distance is measured on the way"),
+        ("--lr-schedule", bent, "no such flag without --lr-end: here learning rates stay as they are"),
+    ] {
+        refuse(flag, given, expected)?;
+    }
+    const INSTEAD: &str = "no such flag: Gaussian steps are widened by --exploration and --temperature";
+    common.refuse_discrete_exploration(INSTEAD)?;
+    let replay = capacity(args)?;
     let target = args.target.build(args.dim, args.script.as_deref())?;
     let kind = match args.process {
         ProcessName::Brownian => ProcessKind::PinnedBrownian,
@@ -123,7 +139,7 @@ fn run(args: &Args) -> Result<()> {
     let langevin = args.langevin.then(|| target.clone());
     let policy = DiffusionPolicy::new(&env, config, langevin, runtime.device(), tch::Kind::Float, &mut rng)?;
     let batch = training.batch;
-    let trainer = trainer(args, (env, energy.clone(), policy), training, rng)?;
+    let trainer = trainer(args, (env, energy.clone(), policy), (training, replay), rng)?;
     let mut trainer = trainer.described_by(&description)?;
     let prefill = common.prefill.unwrap_or(0);
     let look = |trainer: &Trainer<DiffusionSampling, DiffusionPolicy>| {
@@ -154,11 +170,27 @@ fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
+/// Objects that the replay buffer holds, if there is one.
+fn capacity(args: &Args) -> Result<Option<usize>> {
+    let common = &args.common;
+    let capacity = common.replay.unwrap_or(if args.local_search { 60_000 } else { 0 });
+    let prefilled = common.prefill.is_some_and(|n| n > 0);
+    match capacity {
+        0 if args.local_search => Err(Error::Config {
+            setting: "--replay",
+            got: "0 with --local-search".into(),
+            expected: "a replay buffer that the search can start from",
+        }),
+        0 => refuse("--prefill", prefilled, "no such flag without a replay buffer: give --replay, too").map(|()| None),
+        capacity => Ok(Some(capacity)),
+    }
+}
+
 /// The trainer, with a replay buffer and a search if the flags ask for them.
 fn trainer(
     args: &Args,
     (env, energy, policy): (DiffusionSampling, Energy, DiffusionPolicy),
-    training: TrainerConfig,
+    (training, capacity): (TrainerConfig, Option<usize>),
     rng: Rng,
 ) -> Result<Trainer<DiffusionSampling, DiffusionPolicy>> {
     let common = &args.common;
@@ -166,17 +198,7 @@ fn trainer(
     let mala = Mala::new(&env, target, MalaConfig::default())?;
     let reward = Box::new(energy);
     let trainer = Trainer::boxed(env, reward, policy, common.objective.build()?, training, rng)?;
-    let capacity = common.replay.unwrap_or(if args.local_search { 60_000 } else { 0 });
-    if capacity == 0 {
-        return match args.local_search {
-            false => Ok(trainer),
-            true => Err(Error::Config {
-                setting: "--replay",
-                got: "0 with --local-search".into(),
-                expected: "a replay buffer that the search can start from",
-            }),
-        };
-    }
+    let Some(capacity) = capacity else { return Ok(trainer) };
     let draw = Draw::WeightedRanks { by: RankBy::Reward, k: 0.01 };
     let replay = ReplayConfig { capacity, eviction: Eviction::Fifo, draw };
     let trainer = trainer.with_replay(ReplayBuffer::new(replay)?.terminal_only());

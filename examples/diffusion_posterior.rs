@@ -5,10 +5,10 @@ mod cli;
 
 use std::sync::Arc;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use cli::diffusion::{EVALUATED, draw, panels, sample_figures};
-use cli::{Common, Defaults, Distance, ObjectiveName, Outcome, main_of, train};
-use gfn::env::ReplayEnv;
+use cli::{Common, Defaults, Distance, ObjectiveName, Outcome, main_of, refuse, train};
+use gfn::env::{Reals, ReplayEnv};
 use gfn::metrics::importance_log_z;
 use gfn::objective::{MaximumLikelihood, Objective, RelativeLogPartitionVariance, RelativeTrajectoryBalance};
 use gfn::policy::{Policy, WithPrior};
@@ -35,11 +35,36 @@ struct Args {
     /// Steps of maximum likelihood for the prior; as many as of fine-tuning unless told otherwise
     #[arg(long)]
     prior_steps: Option<usize>,
-    /// Exponent of the likelihood ratio
+    /// Exponent of the likelihood ratio; with any but 1, log Z and exact samples of the posterior aren't known
     #[arg(long, default_value_t = 1.0)]
     beta: f64,
     #[command(flatten)]
     common: Common,
+}
+
+/// The prior times the likelihood ratio to a power: no mixture of Gaussians, as between two modes both count.
+struct Tempered {
+    ratio: Posterior,
+    beta: f64,
+}
+
+impl Target for Tempered {
+    fn dim(&self) -> usize {
+        self.ratio.dim()
+    }
+
+    fn log_density(&self, points: &Reals) -> Result<Vec<f64>> {
+        let mut out = self.ratio.prior().log_density(points)?;
+        out.iter_mut().zip(self.ratio.log_density(points)?).for_each(|(prior, ratio)| *prior += self.beta * ratio);
+        Ok(out)
+    }
+
+    fn gradient(&self, points: &Reals) -> Result<Reals> {
+        let mut out = self.ratio.prior().gradient(points)?;
+        let ratio = self.ratio.gradient(points)?;
+        out.values_mut().iter_mut().zip(ratio.values()).for_each(|(prior, ratio)| *prior += self.beta * ratio);
+        Ok(out)
+    }
 }
 
 /// Exact samples of the prior to learn from.
@@ -53,12 +78,17 @@ fn main() -> std::process::ExitCode {
 fn run(args: &Args) -> Result<()> {
     let common = &args.common;
     let runtime = common.runtime()?;
+    common.refuse_replay()?;
+    common.refuse_discrete_exploration("no such flag: Gaussian steps are widened by --temperature")?;
+    refuse("--validate-every", common.validate_every.is_some(), "no such flag: nothing is measured on the way")?;
+    refuse("--backward", common.backward.is_some(), "no such flag: relative to a prior P_B cancels")?;
     let objective: Box<dyn Objective> = match common.objective {
         ObjectiveName::Tb => Box::new(RelativeTrajectoryBalance::new(args.beta)?),
         ObjectiveName::Vargrad => Box::new(RelativeLogPartitionVariance::new(args.beta)?),
         other => {
+            let got = other.to_possible_value().map_or_else(String::new, |name| name.get_name().to_owned());
             let expected = "tb or vargrad: both are taken relative to the prior";
-            return Err(Error::Config { setting: "--objective", got: format!("{other:?}"), expected });
+            return Err(Error::Config { setting: "--objective", got, expected });
         }
     };
     let process = Process::new(ProcessKind::PinnedBrownian, args.sigma, args.horizon)?;
@@ -81,20 +111,25 @@ fn run(args: &Args) -> Result<()> {
 
     let prior_target = Arc::new(Mixture::twenty_five_modes());
     let data = prior_data(&env, prior_target.as_ref(), &mut rng)?;
-    let mut fitting = training.clone();
+    // With schedules of its own length.
+    let prior_steps = args.prior_steps.unwrap_or(steps);
+    let mut fitting = Common { steps: Some(prior_steps), ..common.clone() }.trainer(&defaults);
     // The data are bridged to the origin by the process: P_B has nothing to learn.
     (fitting.source, fitting.replay_path) = (DataSource::new(0.0, 0.0, 1.0)?, ReplayPath::UniformBackward);
     let prior = make(&mut rng)?;
     let mut fit =
         Trainer::new(env.clone(), Energy::new(prior_target.clone()), prior, MaximumLikelihood, fitting, rng.split())?
             .with_data(data);
-    for _ in 0..args.prior_steps.unwrap_or(steps) {
+    for _ in 0..prior_steps {
         let _ = fit.step()?;
     }
     let prior = fit.policy();
 
     let ratio = Posterior::nine_of_twenty_five();
-    let posterior = ratio.posterior().clone();
+    let truth: Arc<dyn Target> = match args.beta {
+        1.0 => Arc::new(ratio.posterior().clone()),
+        beta => Arc::new(Tempered { ratio: ratio.clone(), beta }),
+    };
     let policy = make(&mut rng)?;
     copy(prior, &policy);
     let policy = WithPrior { policy, prior };
@@ -102,7 +137,7 @@ fn run(args: &Args) -> Result<()> {
     let mut trainer =
         Trainer::boxed(env.clone(), Box::new(Energy::new(Arc::new(ratio))), policy, objective, training, rng)?
             .described_by(&json!({ "example": "diffusion_posterior", "horizon": args.horizon, "sigma": args.sigma,
-            "network": config }))?;
+            "beta": args.beta, "prior_steps": prior_steps, "prior_seed": common.seed, "network": config }))?;
     let trained = train(&mut trainer, common, "diffusion_posterior", steps, 0, |_| Ok(None))?;
 
     let rng = &mut trainer.evaluation_rng();
@@ -110,23 +145,24 @@ fn run(args: &Args) -> Result<()> {
     let needs = Needs { log_prior: true, ..Needs::default() };
     let scores = tch::no_grad(|| score(&env, trainer.reward(), trainer.policy(), &trajectories, needs))?;
     let estimate = importance_log_z(&scores.relative_log_weights(args.beta)?)?;
+    let log_z_true = truth.log_z();
     let mut extra = vec![
         ("log_z_bound", json!(estimate.elbo.mean)),
-        ("log_z_error", json!(estimate.elbo.mean.abs())),
+        ("log_z_error", json!(log_z_true.map(|log_z| (estimate.elbo.mean - log_z).abs()))),
         ("log_z_reweighted", json!(estimate.log_z)),
         ("log_z_reweighted_interval", json!([estimate.interval.0, estimate.interval.1])),
         ("ess", json!(estimate.effective_samples / EVALUATED as f64)),
     ];
-    extra.extend(sample_figures(&trajectories.terminal_states().points, &posterior, rng)?);
+    extra.extend(sample_figures(&trajectories.terminal_states().points, truth.as_ref(), rng)?);
     if common.out.is_some() {
         let mut both = panels(&env, prior, prior_target.as_ref(), rng)?;
         both.truncate(1);
-        both.extend(panels(&env, trainer.policy(), &posterior, rng)?);
+        both.extend(panels(&env, trainer.policy(), truth.as_ref(), rng)?);
         draw(common, "samples", "prior, and posterior by relative trajectory balance", &both)?;
     }
-    trained.draw(common, "relative trajectory balance", Some(0.0), [])?;
+    trained.draw(common, "relative trajectory balance", log_z_true, [])?;
     let params = trainer.n_parameters();
-    let (log_z_true, distance) = (Some(0.0), Distance::default());
+    let distance = Distance::default();
     Outcome {
         example: "diffusion_posterior",
         common,

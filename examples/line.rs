@@ -3,7 +3,7 @@
 mod cli;
 
 use clap::Parser;
-use cli::{Common, Defaults, Distance, Outcome, main_of, train};
+use cli::{Common, Defaults, Distance, Outcome, main_of, refuse, train};
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::replay::ReplayBuffer;
@@ -14,7 +14,7 @@ use gfn::{Result, Rng};
 use gfn_gym::line::{Line, LinePolicy, LinePolicyConfig, LineReward, NormalMixtures};
 use serde_json::json;
 
-/// Train a perceptron to end where two Gaussians are
+/// Train a perceptron to walk along the line, and to end as a sum of two Gaussians is spread
 #[derive(Parser, Debug)]
 struct Args {
     /// Steps of each trajectory
@@ -24,7 +24,7 @@ struct Args {
     #[arg(long, default_value_t = LinePolicyConfig::default().mixtures.components)]
     components: usize,
     /// Final samples that are compared with the target
-    #[arg(long, default_value_t = 10_000)]
+    #[arg(long, default_value_t = 10_000, value_parser = cli::at_least_one)]
     samples: usize,
     #[command(flatten)]
     common: Common,
@@ -45,6 +45,7 @@ fn main() -> std::process::ExitCode {
 fn run(args: &Args) -> Result<()> {
     let common = &args.common;
     let runtime = common.runtime()?;
+    refuse("--exit-bias", common.exit_bias != 0.0, "no such flag: all trajectories of the line are equally long")?;
     let mut rng = Rng::seeded(common.seed);
     let (env, reward) = (Line::new(args.n_steps)?, LineReward::default());
     let defaults = Defaults { steps: 2_000, batch: 256, epsilon: 0.2, lr: 2e-3, ..Defaults::default() };
@@ -66,7 +67,7 @@ fn run(args: &Args) -> Result<()> {
     let objective = common.objective.build()?;
     let mut trainer =
         Trainer::boxed(env, Box::new(reward.clone()), policy, objective, config, rng)?.described_by(&description)?;
-    let replay = common.replay(&defaults);
+    let replay = common.replay(&defaults)?;
     if let Some((config, _)) = replay {
         trainer = trainer.with_replay(ReplayBuffer::new(config)?);
     }

@@ -55,6 +55,7 @@ fn main() -> std::process::ExitCode {
 fn run(args: &Args) -> Result<()> {
     let common = &args.common;
     let runtime = common.runtime()?;
+    common.refuse_replay()?;
     let env = HyperGrid::new(2, args.height)?;
     let reward = OriginalReward::standard(&env)?;
     let mut rng = Rng::seeded(common.seed);

@@ -92,7 +92,7 @@ fn run(args: &Args) -> Result<()> {
     let env_again = Ring::new(args.nodes, kind)?;
     let mut trainer = Trainer::boxed(env, Box::new(reward), GraphPolicy(net), objective, trainer_config, rng)?
         .described_by(&saved)?;
-    let replay = common.replay(&defaults);
+    let replay = common.replay(&defaults)?;
     if let Some((config, _)) = replay {
         trainer = trainer.with_replay(ReplayBuffer::distinct(config)?);
     }

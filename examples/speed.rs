@@ -71,6 +71,7 @@ fn main() -> std::process::ExitCode {
 fn run(args: &Args) -> Result<()> {
     let common = &args.common;
     let runtime = common.runtime()?;
+    common.refuse_replay()?;
     let defaults = Defaults { steps: 12, epsilon: 0.0, lr: 0.0, log_z_lr: 0.0, lr_end: 1.0, ..Defaults::default() };
     let config = GraphNetConfig {
         conv: ConvKind::Gin,

@@ -32,10 +32,21 @@ impl Rng {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 
-    /// The next number of the standard normal distribution (Box-Muller, one of the pair).
+    /// The next number of the standard normal distribution: the first of a [pair](Self::normal_pair).
     pub fn normal(&mut self) -> f64 {
+        self.normal_pair().0
+    }
+
+    /// Two independent numbers of the standard normal distribution (Box-Muller), for the work of one.
+    ///
+    /// ```
+    /// use gfn::Rng;
+    /// assert_eq!(Rng::seeded(3).normal_pair().0, Rng::seeded(3).normal());
+    /// ```
+    pub fn normal_pair(&mut self) -> (f64, f64) {
         let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.uniform()).cos()
+        let (sin, cos) = (std::f64::consts::TAU * self.uniform()).sin_cos();
+        (radius * cos, radius * sin)
     }
 
     /// A uniform index below `n`.

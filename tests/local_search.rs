@@ -1,10 +1,11 @@
 //! Local search by Metropolis-Hastings leaves the target as it is; without the correction it doesn't.
 
-use gfn::env::EnumerableEnv;
+use gfn::env::{EnumerableEnv, Reals, Reward, Rows};
 use gfn::metrics::{Distances, NoiseFloor, StateGraph};
 use gfn::policy::UniformPolicy;
 use gfn::sampler::{Acceptance, LocalSearch, Sampler};
 use gfn::{Result, Rng};
+use gfn_gym::boxes::{BoxEnv, BoxReward, BoxUniform};
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 
@@ -40,6 +41,38 @@ fn metropolis_hastings_samples_the_target() {
     let setting = LocalSearch { rounds: 60, max_back: 3, acceptance: Acceptance::MetropolisHastings };
     let (tv, floor) = search(&graphs, &ColoredGraphReward::Count, setting).unwrap();
     assert!(tv < floor.tv + 5.0 * floor.tv_sd, "{tv} {floor:?}");
+}
+
+/// On continuous states densities take the place of probabilities, beside the atoms of the exit and of the way back to the source.
+#[test]
+fn metropolis_hastings_samples_a_density() {
+    const BINS: usize = 20;
+    let (env, reward, policy) = (BoxEnv::cartesian(1, 0.3).unwrap(), BoxReward::default(), BoxUniform);
+    let bins = |points: &Reals| {
+        let mut shares = vec![0.0; BINS];
+        points.rows().for_each(|x| shares[((x[0] * BINS as f64) as usize).min(BINS - 1)] += 1.0 / points.len() as f64);
+        shares
+    };
+    // The reward is constant within each bin.
+    let middles = Reals::from_rows((0..BINS).map(|k| [(k as f64 + 0.5) / BINS as f64]));
+    let at = |log_r: &f64| (log_r - reward.log_z(1)).exp() / BINS as f64;
+    let target: Vec<f64> = reward.log_reward(&middles, None).unwrap().iter().map(at).collect();
+    assert!((target.iter().sum::<f64>() - 1.0).abs() < 1e-9);
+    let mut rng = Rng::seeded(0);
+    let floor = NoiseFloor::simulate(&target, CHAINS, 50, &mut rng).unwrap();
+    let mut ends = |rounds, max_back, acceptance| {
+        let search = LocalSearch { rounds, max_back, acceptance };
+        let sampler = Sampler::new(&env, &policy);
+        let start = sampler.forward(CHAINS, &mut rng).unwrap();
+        let (found, _) = sampler.local_search(search, start.terminal_states(), &reward, &mut rng).unwrap();
+        Distances::between(&bins(&found), &target).unwrap().tv
+    };
+    for (max_back, rounds) in [(1, 60), (3, 40)] {
+        let tv = ends(rounds, max_back, Acceptance::MetropolisHastings);
+        assert!(tv < floor.tv + 5.0 * floor.tv_sd, "{max_back}: {tv} {floor:?}");
+    }
+    let tv = ends(40, 3, Acceptance::Greedy);
+    assert!(tv > 10.0 * floor.tv, "{tv} {floor:?}");
 }
 
 /// The negative control: a hill climb ends on hills.

@@ -207,7 +207,7 @@ where
     if lagged {
         trainer = trainer.with_lagged(args.lag)?;
     }
-    let replay = common.replay(&defaults);
+    let replay = common.replay(&defaults)?;
     if let Some((config, _)) = replay {
         trainer = trainer.with_replay(ReplayBuffer::new(config)?);
     }

@@ -8,11 +8,11 @@ use gfn::metrics::{estimate_log_z, eubo, maximum_mean_discrepancy, wasserstein2}
 use gfn::policy::Policy;
 use gfn::report::{Curve, Figure, Panel, contours};
 use gfn::sampler::Sampler;
-use gfn::{Result, Rng};
+use gfn::{Error, Result, Rng};
 use gfn_gym::diffusion::{CoxProcess, DiffusionSampling, Energy, FromTensors, Funnel, ManyWell, Mixture, Target};
 use serde_json::{Value, json};
 
-use super::Common;
+use super::{Common, refuse};
 
 /// What is sampled from.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +40,12 @@ pub enum TargetName {
 impl TargetName {
     /// The target, in as many coordinates as the flag says.
     pub fn build(self, dim: Option<usize>, script: Option<&std::path::Path>) -> Result<Arc<dyn Target>> {
+        refuse("--script", script.is_some() && self != Self::Script, "no script but with --target script")?;
+        let fixed = matches!(self, Self::TwoModes | Self::TwentyFiveModes | Self::NineModes | Self::FortyModes);
+        refuse("--dim", dim.is_some() && fixed, "no such flag: this target lies in the plane")?;
+        if dim == Some(0) {
+            return Err(Error::Config { setting: "--dim", got: "0".into(), expected: "at least one coordinate" });
+        }
         let given = |default: usize| dim.unwrap_or(default);
         Ok(match self {
             Self::Gaussian => Arc::new(Mixture::gaussian(vec![1.0; given(2)], 0.5)?),
@@ -49,7 +55,7 @@ impl TargetName {
             Self::FortyModes => Arc::new(Mixture::forty_modes(0)),
             Self::Funnel => Arc::new(Funnel::new(given(10), 1.0)?),
             Self::ManyWell => Arc::new(ManyWell::new(given(32))?),
-            Self::Cox => Arc::new(CoxProcess::generated(given(100).isqrt(), &mut Rng::seeded(0))?),
+            Self::Cox => Arc::new(CoxProcess::generated(side(given(100))?, &mut Rng::seeded(0))?),
             Self::Script => {
                 let path = script.unwrap_or(std::path::Path::new(""));
                 Arc::new(FromTensors::load(path, given(2), tch::Kind::Float, tch::Device::Cpu)?)
@@ -66,6 +72,19 @@ impl TargetName {
             Self::FortyModes => 20.0,
             _ => 1.0,
         }
+    }
+}
+
+/// The side of a square grid of so many cells.
+fn side(cells: usize) -> Result<usize> {
+    let side = cells.isqrt();
+    match side * side == cells {
+        true => Ok(side),
+        false => Err(Error::Config {
+            setting: "--dim",
+            got: cells.to_string(),
+            expected: "the number of cells of a square grid, such as 64, 100 or 1600",
+        }),
     }
 }
 

@@ -66,10 +66,10 @@ pub struct Common {
     /// Objects that the replay buffer holds; 0 for no replay
     #[arg(long)]
     pub replay: Option<usize>,
-    /// What the replay buffer keeps and gives
+    /// What the replay buffer keeps and gives, where there is one
     #[arg(long, value_enum)]
     pub buffer: Option<BufferName>,
-    /// Uniform random walks that the replay buffer starts with
+    /// Uniform random walks that the replay buffer starts with, where there is one
     #[arg(long)]
     pub prefill: Option<usize>,
     /// Share of uniform actions at the start; it falls to 0 over the first half of the steps
@@ -167,7 +167,8 @@ impl LrSchedule {
     }
 }
 
-fn at_least_one(text: &str) -> std::result::Result<usize, String> {
+/// Parses a count that can't be 0.
+pub fn at_least_one(text: &str) -> std::result::Result<usize, String> {
     match text.parse::<usize>() {
         Ok(0) => Err("at least 1 is needed".into()),
         other => other.map_err(|error| error.to_string()),
@@ -262,10 +263,32 @@ impl Common {
     }
 
     /// The buffer's settings, and how many random walks fill it; `None` for no replay.
-    pub fn replay(&self, defaults: &Defaults) -> Option<(ReplayConfig, usize)> {
+    pub fn replay(&self, defaults: &Defaults) -> Result<Option<(ReplayConfig, usize)>> {
         let capacity = self.replay.unwrap_or(if self.objective.on_policy() { 0 } else { defaults.replay });
+        if capacity == 0 {
+            self.refuse_buffer("no such flag without a replay buffer: give --replay, too")?;
+            return Ok(None);
+        }
         let buffer = self.buffer.unwrap_or(defaults.buffer);
-        (capacity > 0).then_some((buffer.config(capacity), self.prefill.unwrap_or(defaults.prefill)))
+        Ok(Some((buffer.config(capacity), self.prefill.unwrap_or(defaults.prefill))))
+    }
+
+    /// Refuses --replay, --buffer and --prefill, for examples that have no replay buffer.
+    pub fn refuse_replay(&self) -> Result<()> {
+        const EXPECTED: &str = "no such flag: this example has no replay buffer";
+        refuse("--replay", self.replay.is_some_and(|capacity| capacity > 0), EXPECTED)?;
+        self.refuse_buffer(EXPECTED)
+    }
+
+    /// Refuses --epsilon and --exit-bias where steps are Gaussian, and no trajectory ends early.
+    pub fn refuse_discrete_exploration(&self, expected: &'static str) -> Result<()> {
+        refuse("--epsilon", self.epsilon.is_some_and(|epsilon| epsilon != 0.0), expected)?;
+        refuse("--exit-bias", self.exit_bias != 0.0, expected)
+    }
+
+    fn refuse_buffer(&self, expected: &'static str) -> Result<()> {
+        refuse("--buffer", self.buffer.is_some(), expected)?;
+        refuse("--prefill", self.prefill.is_some_and(|n| n > 0), expected)
     }
 
     /// Where to write a picture of this name; makes the folder.
@@ -273,6 +296,14 @@ impl Common {
         let Some(folder) = &self.out else { return Ok(None) };
         std::fs::create_dir_all(folder).map_err(|source| Error::Io { path: folder.clone(), source })?;
         Ok(Some(folder.join(name)))
+    }
+}
+
+/// Refuses a flag that was given, where it would do nothing.
+pub fn refuse(flag: &'static str, given: bool, expected: &'static str) -> Result<()> {
+    match given {
+        true => Err(Error::Config { setting: flag, got: "given".into(), expected }),
+        false => Ok(()),
     }
 }
 

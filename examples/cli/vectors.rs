@@ -82,7 +82,7 @@ where
         let (reward, objective) = (Box::new(self.reward.clone()), common.objective.build()?);
         let mut trainer =
             Trainer::boxed(self.env.clone(), reward, policy, objective, config, rng)?.described_by(&description)?;
-        let replay = common.replay(&self.defaults);
+        let replay = common.replay(&self.defaults)?;
         if let Some((config, _)) = replay {
             trainer = trainer.with_replay(ReplayBuffer::new(config)?);
         }

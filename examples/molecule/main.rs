@@ -128,7 +128,7 @@ fn run(args: &Args) -> Result<()> {
     let policy = GraphPolicy(net);
     let mut trainer =
         Trainer::boxed(env, Box::new(reward.clone()), policy, objective, config, rng)?.described_by(&description)?;
-    let replay = common.replay(&defaults);
+    let replay = common.replay(&defaults)?;
     if let Some((config, _)) = replay {
         trainer = trainer.with_replay(ReplayBuffer::distinct(config)?);
     }

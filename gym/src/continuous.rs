@@ -1,29 +1,92 @@
 //! What policies of continuous environments have in common.
 
-use gfn::env::{Reals, Rows};
-use gfn::nn::LogZ;
+use gfn::dist::Exploration;
+use gfn::env::{Direction, Reals, Rows};
+use gfn::nn::{BackwardPolicy, LogZ, Mlp, MlpConfig, Parameters};
+use gfn::policy::{Evaluation, Wants};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 
-/// A flat tensor of a kind on a device.
-pub(crate) fn to_tensor(values: &[f64], kind: Kind, device: Device) -> Tensor {
-    match kind {
-        Kind::Float => {
-            let values: Vec<f32> = values.iter().map(|&v| v as f32).collect();
-            Tensor::from_slice(&values).to_device(device)
+/// The make of [`Perceptrons`].
+pub(crate) struct PerceptronsConfig<'a> {
+    /// Numbers per state that go in.
+    pub(crate) inputs: i64,
+    /// Numbers per state that P_F is told by; P_B is told by as many.
+    pub(crate) width: i64,
+    pub(crate) mlp: &'a MlpConfig,
+    pub(crate) backward: BackwardPolicy,
+    pub(crate) flow: bool,
+    pub(crate) initial_log_z: f64,
+}
+
+/// The networks of a policy on points: a torso for P_F, the state flow, and P_B where it shares it; another where P_B has one of its own.
+#[derive(Debug)]
+pub(crate) struct Perceptrons {
+    width: i64,
+    shared_pb: bool,
+    flow: bool,
+    torso: Mlp,
+    separate: Option<Mlp>,
+    log_z: LogZ,
+    parameters: Parameters,
+}
+
+impl Perceptrons {
+    pub(crate) fn new(config: &PerceptronsConfig<'_>, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self> {
+        let &PerceptronsConfig { inputs, width, mlp, backward, flow, initial_log_z } = config;
+        let shared_pb = backward == BackwardPolicy::SharedTorso;
+        let outputs = width * (1 + i64::from(shared_pb)) + i64::from(flow);
+        let mut parameters = Parameters::new(device, kind);
+        let mut scope = parameters.scope(rng);
+        let torso = Mlp::new(&mut scope.sub("torso"), inputs, outputs, mlp);
+        let separate =
+            (backward == BackwardPolicy::Separate).then(|| Mlp::new(&mut scope.sub("pb"), inputs, width, mlp));
+        let log_z = LogZ::scalar(&mut scope, initial_log_z);
+        parameters.check()?;
+        Ok(Self { width, shared_pb, flow, torso, separate, log_z, parameters })
+    }
+
+    /// What is wanted of the states whose inputs are `x`; `dist` makes a distribution of a network's outputs, or the uniform one of none.
+    pub(crate) fn evaluate<D>(
+        &self,
+        x: &Tensor,
+        is_source: impl Iterator<Item = bool>,
+        wants: Wants,
+        dist: impl Fn(Direction, Option<Tensor>) -> Result<D>,
+    ) -> Result<Evaluation<D>> {
+        let (width, log_flow) = (self.width, wants.log_flow && self.flow);
+        let shared = (wants.pf || log_flow || (wants.pb && self.shared_pb)).then(|| self.torso.forward(x));
+        let mut out = Evaluation::default();
+        if let Some(shared) = &shared {
+            if wants.pf {
+                out.pf = Some(dist(Direction::Forward, Some(shared.narrow(1, 0, width)))?);
+            }
+            if log_flow {
+                out.log_flow = Some(with_log_z(&self.log_z, &shared.select(1, -1), is_source));
+            }
         }
-        _ => Tensor::from_slice(values).to_kind(kind).to_device(device),
+        if wants.pb {
+            let outputs = match (&self.separate, &shared) {
+                (Some(network), _) => Some(network.forward(x)),
+                (None, Some(shared)) if self.shared_pb => Some(shared.narrow(1, width, width)),
+                _ => None,
+            };
+            out.pb = Some(dist(Direction::Backward, outputs)?);
+        }
+        Ok(out)
+    }
+
+    pub(crate) fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
+        self.log_z.forward(conditions, n)
+    }
+
+    pub(crate) fn parameters(&self) -> &Parameters {
+        &self.parameters
     }
 }
 
-/// Indices as a tensor.
-pub(crate) fn index(values: &[usize], device: Device) -> Tensor {
-    let values: Vec<i64> = values.iter().map(|&v| v as i64).collect();
-    Tensor::from_slice(&values).to_device(device)
-}
-
 /// log F with log Z at the source, whose flow it is.
-pub(crate) fn with_log_z(log_z: &LogZ, flow: &Tensor, is_source: impl Iterator<Item = bool>) -> Tensor {
+fn with_log_z(log_z: &LogZ, flow: &Tensor, is_source: impl Iterator<Item = bool>) -> Tensor {
     let sources: Vec<bool> = is_source.collect();
     let at_source = Tensor::from_slice(&sources).to_device(flow.device());
     match log_z.forward(None, sources.len()) {
@@ -32,28 +95,54 @@ pub(crate) fn with_log_z(log_z: &LogZ, flow: &Tensor, is_source: impl Iterator<I
     }
 }
 
-/// Checks what a distribution is asked about: states of a width, rows among them, and an action of a width for each row.
-pub(crate) fn check_asked(
-    (states, state_width): (&Reals, usize),
-    rows: &[usize],
-    actions: Option<(&Reals, usize)>,
-) -> Result<()> {
-    let (mut got, mut expected) = (vec![states.width() as i64], vec![state_width as i64]);
-    if let Some((actions, width)) = actions {
-        got.extend([actions.len() as i64, actions.width() as i64]);
-        expected.extend([rows.len() as i64, width as i64]);
+/// Checks that states are of a width.
+pub(crate) fn check_width(states: &Reals, width: usize) -> Result<()> {
+    match states.width() == width {
+        true => Ok(()),
+        false => Err(Error::Shape {
+            what: "states of a continuous environment".into(),
+            expected: vec![states.len() as i64, width as i64],
+            got: vec![states.len() as i64, states.width() as i64],
+            remedy: "give states of the environment, with as many numbers each as it has",
+        }),
     }
-    if got != expected {
+}
+
+/// Checks what a distribution over `n` states is asked about: rows among them, and an action of a width for each row.
+pub(crate) fn check_asked(n: usize, rows: &[usize], actions: Option<(&Reals, usize)>) -> Result<()> {
+    if let Some((actions, width)) =
+        actions.filter(|(actions, width)| (actions.len(), actions.width()) != (rows.len(), *width))
+    {
         return Err(Error::Shape {
-            what: "states and actions of a distribution (width of a state; number and width of actions)".into(),
-            expected,
-            got,
-            remedy: "give states of the environment, and one action of it for each row",
+            what: "actions to be scored".into(),
+            expected: vec![rows.len() as i64, width as i64],
+            got: vec![actions.len() as i64, actions.width() as i64],
+            remedy: "give one action of the environment for each row",
         });
     }
-    match rows.iter().find(|&&row| row >= states.len()) {
-        Some(&index) => Err(Error::OutOfRange { index, len: states.len() }),
+    match rows.iter().find(|&&row| row >= n) {
+        Some(&index) => Err(Error::OutOfRange { index, len: n }),
         None => Ok(()),
+    }
+}
+
+/// Refuses an exit bias where there is no exit to be biased; `expected` says how else to explore.
+pub(crate) fn check_no_exit_bias(exploration: &Exploration, expected: &'static str) -> Result<()> {
+    match exploration.exit_bias() {
+        0.0 => Ok(()),
+        bias => Err(Error::Config { setting: "exit_bias", got: bias.to_string(), expected }),
+    }
+}
+
+/// Refuses conditions, which the networks of this module have no input for.
+pub(crate) fn check_no_conditions(conditions: Option<&Tensor>) -> Result<()> {
+    match conditions {
+        None => Ok(()),
+        Some(_) => Err(Error::Missing {
+            objective: "sampling under conditions",
+            needs: "a network that takes conditions",
+            remedy: "train and sample this one without conditions",
+        }),
     }
 }
 

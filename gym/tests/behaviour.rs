@@ -1,14 +1,21 @@
 //! What changes the behaviour alone: an adaptive teacher and Thompson heads. The target stays, and a resumed run is the whole one.
 
-use gfn::dist::Schedule;
+use std::cell::Cell;
+
+use gfn::dist::{GraphActionCategorical, Schedule};
 use gfn::env::{Reward, Rows, VectorStates};
 use gfn::metrics::{Distances, StateGraph};
-use gfn::nn::{BackwardPolicy, MlpConfig};
-use gfn::objective::{Advantage, ModifiedDetailedBalance, NextExit, Objective, PolicyGradient, TrajectoryBalance};
-use gfn::policy::{ByKey, KHot, MlpPolicy, MlpPolicyConfig, Policy};
-use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
+use gfn::nn::{BackwardPolicy, MlpConfig, Parameters};
+use gfn::objective::{
+    Advantage, ModifiedDetailedBalance, NextExit, Objective, PolicyGradient, RelativeLogPartitionVariance,
+    RelativeTrajectoryBalance, TrajectoryBalance, TrustPcl,
+};
+use gfn::policy::{ByKey, Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, Wants, WithPrior};
+use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
+use gfn::sampler::Sampler;
+use gfn::score::{Needs, score};
 use gfn::testing::Words;
-use gfn::train::{AdamConfig, StepStats, TeacherConfig, Trainer, TrainerConfig};
+use gfn::train::{AdamConfig, ReplayPath, StepStats, TeacherConfig, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::{Device, Kind, Tensor};
@@ -179,6 +186,131 @@ fn a_teacher_samples_where_the_student_is_wrong() {
     assert!(distances.tv < 0.03, "{distances:?}");
     let mean_loss = |probs: &[f64]| probs.iter().zip(&loss).map(|(p, loss)| p * loss).sum::<f64>();
     assert!(mean_loss(&teacher) > 1.3 * mean_loss(&student), "{} {}", mean_loss(&teacher), mean_loss(&student));
+}
+
+/// A policy that remembers the most states that it was asked to score at once.
+struct Watched {
+    policy: MlpPolicy<KHot>,
+    most: Cell<usize>,
+}
+
+impl Policy<HyperGrid> for Watched {
+    type Dist = GraphActionCategorical;
+
+    fn evaluate(
+        &self,
+        env: &HyperGrid,
+        states: &VectorStates,
+        conditions: Option<&Tensor>,
+        wants: Wants,
+    ) -> Result<Evaluation<GraphActionCategorical>> {
+        // Sampling forwards wants no P_B.
+        if wants.pb {
+            self.most.set(self.most.get().max(states.len()));
+        }
+        self.policy.evaluate(env, states, conditions, wants)
+    }
+
+    fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
+        Policy::<HyperGrid>::log_z(&self.policy, conditions, n)
+    }
+
+    fn parameters(&self) -> Option<&Parameters> {
+        Policy::<HyperGrid>::parameters(&self.policy)
+    }
+}
+
+/// A teacher scores in chunks where the student does, and learns the same.
+#[test]
+fn a_teacher_learns_in_chunks() {
+    let taught = |chunk: Option<usize>| {
+        let (env, mut rng) = (grid(), Rng::seeded(1));
+        let config = TrainerConfig { chunk, ..TrainerConfig::default() };
+        let reward = OriginalReward::standard(&env).unwrap();
+        let student = network(1, &mut rng);
+        let teacher = Watched { policy: network(1, &mut rng), most: Cell::new(0) };
+        let mut trainer = Trainer::new(env, reward, student, TrajectoryBalance, config, rng).unwrap();
+        trainer = trainer.with_teacher(teacher, TeacherConfig::default()).unwrap();
+        trainer.step().unwrap();
+        let teacher = trainer.teacher::<Watched>().unwrap();
+        let weights: Vec<Tensor> = teacher.parameters().unwrap().iter().map(|p| p.tensor.detach().copy()).collect();
+        (weights, teacher.most.get())
+    };
+    let ((whole, all), (chunked, most)) = (taught(None), taught(Some(1)));
+    // One trajectory at a time: ten moves, the exit and the object.
+    assert!(most <= 12 && all > 12, "{most} states at once in chunks, {all} without");
+    assert!(whole.iter().zip(&chunked).all(|(a, b)| (a - b).abs().max().double_value(&[]) < 1e-5));
+}
+
+/// Relative to a prior P_B doesn't enter: log Z and losses are those of `beta log R + log prior - log P_F`.
+#[test]
+fn relative_objectives_report_and_draw_by_their_own_balance() {
+    let (env, beta) = (grid(), 0.5);
+    let reward = OriginalReward::standard(&env).unwrap();
+    let pair = || WithPrior { policy: network(1, &mut Rng::seeded(7)), prior: UniformPolicy };
+    let needs = Needs { log_prior: true, ..Needs::default() };
+    let frozen = AdamConfig { lr: 0.0, log_z_lr: 0.5, ..AdamConfig::default() };
+    let variance = RelativeLogPartitionVariance::new(beta).unwrap();
+    let config = TrainerConfig { batch: 16, adam: frozen, ..TrainerConfig::default() };
+    let mut trainer = Trainer::new(env, reward.clone(), pair(), variance, config.clone(), Rng::seeded(0)).unwrap();
+    let log_z = trainer.step().unwrap().log_z;
+    let scores = score(&env, &reward, &pair(), trainer.latest().unwrap(), needs).unwrap();
+    let weights = scores.relative_log_weights(beta).unwrap();
+    let expected = weights.iter().sum::<f64>() / weights.len() as f64;
+    assert!((log_z - expected).abs() < 1e-4, "{log_z}, expected {expected}");
+
+    let objectives: [Box<dyn Objective>; 2] =
+        [Box::new(RelativeTrajectoryBalance::new(beta).unwrap()), Box::new(TrustPcl::new(1.0 / beta).unwrap())];
+    for objective in objectives {
+        let config = TrainerConfig {
+            source: DataSource::new(0.0, 1.0, 0.0).unwrap(),
+            replay_after: 0,
+            replay_path: ReplayPath::Stored,
+            ..config.clone()
+        };
+        let walks = Sampler::new(&env, &UniformPolicy).walks(1, &mut Rng::seeded(3)).unwrap();
+        let scores = score(&env, &reward, &pair(), &walks.replay(&env).unwrap(), needs).unwrap();
+        let weight = scores.relative_log_weights(beta).unwrap()[0];
+        let draw = Draw::LossPrioritised { exponent: 1.0 };
+        let mut buffer = ReplayBuffer::new(ReplayConfig { capacity: 9, eviction: Eviction::Fifo, draw }).unwrap();
+        buffer.add(&env, &walks, &[scores.raw_log_reward.double_value(&[0])]).unwrap();
+        let reward = Box::new(reward.clone());
+        let trainer = Trainer::boxed(env, reward, pair(), objective, config, Rng::seeded(0)).unwrap();
+        let mut trainer = trainer.with_replay(buffer);
+        for _ in 0..2 {
+            let log_z = trainer.step().unwrap().log_z;
+            let state = trainer.replay().unwrap().state(&env).unwrap();
+            let loss = state.iter().find(|(name, _)| name == "losses").unwrap().1.double_value(&[0]);
+            let expected = (log_z - weight).powi(2);
+            assert!((loss - expected).abs() < 1e-4 * expected, "{trainer:?}: {loss}, expected {expected}");
+        }
+    }
+}
+
+/// A teacher's reward is an imbalance with P_B, which says nothing of a target relative to a prior.
+#[test]
+fn a_teacher_of_a_relative_objective_is_refused() {
+    let (env, mut rng) = (grid(), Rng::seeded(0));
+    let policy = WithPrior { policy: network(1, &mut rng), prior: UniformPolicy };
+    let reward = OriginalReward::standard(&env).unwrap();
+    let objective = RelativeTrajectoryBalance::new(1.0).unwrap();
+    let trainer = Trainer::new(env, reward, policy, objective, TrainerConfig::default(), rng).unwrap();
+    let teacher = network(1, &mut Rng::seeded(1));
+    let message = trainer.with_teacher(teacher, TeacherConfig::default()).unwrap().step().unwrap_err().to_string();
+    assert!(message.contains("adaptive teacher") && message.contains("prior"), "{message}");
+}
+
+/// log-probabilities of a prior of another precision are the policy's.
+#[test]
+fn a_prior_is_scored_in_the_precision_of_the_policy() {
+    let (env, mut rng) = (grid(), Rng::seeded(0));
+    let config = MlpPolicyConfig { backward: BackwardPolicy::Uniform, ..MlpPolicyConfig::default() };
+    let prior = MlpPolicy::new(&env, KHot::new(2, 6), config, Device::Cpu, Kind::Double, &mut rng).unwrap();
+    let pair = WithPrior { policy: network(1, &mut rng), prior };
+    let walks = Sampler::new(&env, &UniformPolicy).forward(4, &mut rng).unwrap();
+    let needs = Needs { log_prior: true, ..Needs::default() };
+    let scores = score(&env, &OriginalReward::standard(&env).unwrap(), &pair, &walks, needs).unwrap();
+    assert_eq!((scores.log_pf.kind(), scores.log_prior.unwrap().kind()), (Kind::Float, Kind::Float));
 }
 
 #[test]

@@ -98,7 +98,8 @@ where
     P: Policy<E>,
 {
     let rng = &mut Rng::seeded(5);
-    let explored = Exploration::epsilon(0.3).unwrap().with_temperature(2.0).unwrap().with_exit_bias(-1.0).unwrap();
+    let bias = if env.exit_actions(&env.initial(1)).is_some() { -1.0 } else { 0.0 };
+    let explored = Exploration::epsilon(0.3).unwrap().with_temperature(2.0).unwrap().with_exit_bias(bias).unwrap();
     let forward = Sampler::new(env, policy).exploration(explored).forward(200, rng).unwrap();
     check_steps(env, &forward);
     check_steps(env, &Sampler::new(env, &env.uniform()).forward(200, rng).unwrap());
@@ -153,6 +154,9 @@ fn the_line_keeps_its_contract() {
         for backward in [BackwardPolicy::SharedTorso, BackwardPolicy::Separate, BackwardPolicy::Uniform] {
             check(&env, &line_policy(&env, backward), &LineReward::default(), false);
         }
+        let biased = Exploration::none().with_exit_bias(1.0).unwrap();
+        let error = Sampler::new(&env, &env.uniform()).exploration(biased).forward(2, &mut Rng::seeded(0)).unwrap_err();
+        assert!(matches!(error, Error::Config { setting: "exit_bias", .. }), "{error}");
         let walks = Sampler::new(&env, &env.uniform()).forward(20, &mut Rng::seeded(0)).unwrap();
         assert!(walks.offsets().windows(2).all(|ends| ends[1] - ends[0] == env.n_steps()));
     }
@@ -231,6 +235,22 @@ fn what_makes_no_sense_is_refused_by_name() {
     let walks = Sampler::new(&env, &env.uniform()).forward(3, &mut Rng::seeded(0)).unwrap();
     let error = score(&env, &nan, &env.uniform(), &walks, Needs::default()).unwrap_err();
     assert!(matches!(error, Error::NonFinite { what: "log-reward", .. }));
+}
+
+/// However near the largest concentration is to the least, a policy starts between them.
+#[test]
+fn narrow_mixtures_start_within_their_range() {
+    let env = BoxEnv::cartesian(2, 0.25).unwrap();
+    for (min_concentration, max_concentration) in [(0.6, 0.65), (0.6, 0.6001), (5.0, 5.5)] {
+        for coupling in [Coupling::Joint, Coupling::PerAxis] {
+            let mixtures = BetaMixtures { coupling, components: 4, min_concentration, max_concentration };
+            let config = BoxPolicyConfig { mixtures, ..BoxPolicyConfig::default() };
+            let policy = BoxPolicy::new(&env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
+            let walks = Sampler::new(&env, &policy).forward(20, &mut Rng::seeded(1)).unwrap();
+            let scores = score(&env, &BoxReward::default(), &policy, &walks, Needs::default()).unwrap();
+            assert_eq!(scores.log_pf.isfinite().all().int64_value(&[]), 1);
+        }
+    }
 }
 
 fn trainer(env: BoxEnv) -> Trainer<BoxEnv, BoxPolicy> {

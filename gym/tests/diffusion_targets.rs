@@ -1,8 +1,8 @@
 //! Targets: golden densities and gradients, finite differences, normalisers, typed errors.
 use std::sync::Arc;
 
-use gfn::Rng;
 use gfn::env::{Reals, Reward, Rows};
+use gfn::{Error, Rng};
 use gfn_gym::diffusion::{
     CoxProcess, DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, DiffusionStates, Energy, FromTensors,
     Funnel, ManyWell, Mixture, Posterior, Process, ProcessKind, Target,
@@ -226,7 +226,12 @@ fn a_script_of_another_dimension_is_refused() {
     assert_eq!(target.gradient(&points).unwrap().row(0), [0.0, -1.0, -2.0]);
     let message = FromTensors::load(&path, 2, Kind::Double, Device::Cpu).unwrap_err().to_string();
     assert!(message.contains('2') && message.contains('3'), "{message}");
-    assert!(FromTensors::load(&folder.join("none.pt"), 3, Kind::Double, Device::Cpu).is_err());
+    std::fs::write(folder.join("other.pt"), "no script").unwrap();
+    for name in ["none.pt", "other.pt"] {
+        let error = FromTensors::load(&folder.join(name), 3, Kind::Double, Device::Cpu).unwrap_err();
+        assert!(matches!(error, Error::File { .. }), "{error}");
+        assert!(error.to_string().contains(name) && error.to_string().lines().count() == 1, "{error}");
+    }
     // A network for points of two coordinates can't have a target of three.
     let env = DiffusionSampling::new(2, Process::new(ProcessKind::PinnedBrownian, 1.0, 4).unwrap()).unwrap();
     let config = DiffusionPolicyConfig { langevin_clip: Some(1e2), ..DiffusionPolicyConfig::default() };

@@ -1,9 +1,8 @@
 //! Training on the diffusion environment: objectives, replay, search, likelihood, chunks.
 use std::sync::Arc;
 
-use gfn::Rng;
 use gfn::dist::Schedule;
-use gfn::env::{Reals, ReplayEnv, Rows};
+use gfn::env::{Clipped, Reals, ReplayEnv, Reward, Rows};
 use gfn::metrics::estimate_log_z;
 use gfn::objective::{
     DetailedBalance, LogPartitionVariance, MaximumLikelihood, Objective, StateFlow, SubTrajectoryBalance,
@@ -11,7 +10,8 @@ use gfn::objective::{
 };
 use gfn::replay::{DataSource, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
 use gfn::sampler::Sampler;
-use gfn::train::{AdamConfig, ReplayPath, Trainer, TrainerConfig};
+use gfn::train::{AdamConfig, ObjectSearch, ReplayPath, Trainer, TrainerConfig};
+use gfn::{Error, Rng};
 use gfn_gym::diffusion::{
     BackwardSteps, DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, Energy, GradNetConfig, Mala, MalaConfig,
     Mixture, Process, ProcessKind, Target,
@@ -117,7 +117,8 @@ fn terminal_states_are_replayed() {
     }
 }
 
-/// Maximum likelihood on paths bridged back from exact samples: the policy comes to sample the data's distribution.
+/// Maximum likelihood on paths bridged back from exact samples: the policy comes to sample the data's distribution. The untrained
+/// policy, which spreads over the whole plane, does not.
 #[test]
 fn maximum_likelihood_learns_from_bridges() {
     let env = environment(2, ProcessKind::PinnedBrownian, 4.0, 10);
@@ -131,12 +132,23 @@ fn maximum_likelihood_learns_from_bridges() {
     let settings = TrainerConfig { source: DataSource::new(0.0, 0.0, 1.0).unwrap(), ..training(64) };
     let mut trainer =
         trainer(MaximumLikelihood, (env.clone(), two), small(false, BackwardSteps::Fixed), settings).with_data(buffer);
-    for _ in 0..200 {
+    // Samples within three standard deviations of each mode: the target itself has 0.989 times its weight there.
+    let near_modes = |policy: &DiffusionPolicy| {
+        let samples = Sampler::new(&env, policy).forward(1000, &mut Rng::seeded(10)).unwrap();
+        [-4.0, 4.0].map(|mean| {
+            let near = |x: &&[f64]| (x[0] - mean).powi(2) + (x[1] - mean).powi(2) < 9.0;
+            samples.terminal_states().points.rows().filter(near).count()
+        })
+    };
+    let learned = |[left, right]: [usize; 2]| {
+        left + right > 700 && (0.55..0.75).contains(&(right as f64 / (left + right) as f64))
+    };
+    let before = near_modes(trainer.policy());
+    for _ in 0..400 {
         let _ = trainer.step().unwrap();
     }
-    let samples = Sampler::new(&env, trainer.policy()).forward(1000, &mut rng).unwrap();
-    let right = samples.terminal_states().points.rows().filter(|x| x[0] + x[1] > 0.0).count();
-    assert!((500..800).contains(&right), "{right} of 1000 in the mode of weight 0.65");
+    let after = near_modes(trainer.policy());
+    assert!(!learned(before) && learned(after), "near the modes of weights 0.35 and 0.65: {before:?}, then {after:?}");
 }
 
 /// Chains from far away come to the target's moments, at the acceptance that is asked for.
@@ -159,6 +171,44 @@ fn mala_samples_its_target() {
     assert_eq!(target.log_density(&points).unwrap(), log_p);
     let nowhere = MalaConfig { steps: 100, ..MalaConfig::default() };
     assert!(Mala::new(&env, target, nowhere).unwrap_err().to_string().contains("burn-in"));
+}
+
+/// What is recorded with the finds is the reward that is trained, not the density that the chains follow.
+#[test]
+fn a_search_records_the_reward() {
+    let env = environment(2, ProcessKind::PinnedBrownian, 4.0, 5);
+    let two: Arc<dyn Target> = Arc::new(Mixture::two_modes());
+    let mala = Mala::new(&env, two.clone(), MalaConfig { steps: 30, burn_in: 20, thin: 5, ..MalaConfig::default() });
+    let start = env.terminal(Reals::from_rows([[4.0, 4.0], [-3.0, -5.0], [0.0, 0.0]]));
+    let reward = Clipped::new(Energy::new(two), -4.0).unwrap();
+    let found = mala.unwrap().search(&env, &start, &reward, &mut Rng::seeded(0)).unwrap();
+    assert_eq!(found.log_rewards, reward.log_reward(&found.objects, None).unwrap());
+    assert!(found.log_rewards.contains(&-4.0), "no find below the floor: {:?}", found.log_rewards);
+    // Each step of each chain and its start, and the six finds.
+    assert_eq!(found.reward_calls, 3 * 31 + 6);
+}
+
+/// Data and finds that no share of the batch is drawn from would do nothing.
+#[test]
+fn what_nobody_draws_from_is_refused() {
+    let env = environment(2, ProcessKind::PinnedBrownian, 4.0, 5);
+    let two: Arc<dyn Target> = Arc::new(Mixture::two_modes());
+    let buffer = || {
+        let config = ReplayConfig { capacity: 50, eviction: Eviction::Fifo, draw: Draw::Uniform };
+        ReplayBuffer::new(config).unwrap().terminal_only()
+    };
+    let make = || {
+        let settings = TrainerConfig { source: DataSource::default(), ..training(8) };
+        trainer(TrajectoryBalance, (env.clone(), two.clone()), small(false, BackwardSteps::Fixed), settings)
+    };
+    let refused = |mut trainer: Trainer<DiffusionSampling, DiffusionPolicy>, words: &str| {
+        let error = trainer.step().unwrap_err();
+        assert!(matches!(error, Error::Config { .. }) && error.to_string().contains(words), "{error}");
+    };
+    refused(make().with_data(buffer()), "offline share");
+    let mala = Mala::new(&env, two.clone(), MalaConfig::default()).unwrap();
+    refused(make().with_replay(buffer()).with_search(mala, 3, 10).unwrap(), "replay share");
+    assert!(make().with_replay(buffer()).step().is_ok());
 }
 
 /// The search's finds come into the buffer at its interval, and resuming goes on bit for bit.

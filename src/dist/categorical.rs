@@ -7,7 +7,7 @@ use tch::Tensor;
 use super::behaviour::{Behaviour, inverse_cdf, log_softmax};
 use super::blocks::check_blocks;
 use super::logits::Logits;
-use super::segments::{from_host, index, segment_ids, segment_logsumexp, segment_sum};
+use super::segments::{from_host, index_tensor as index, segment_ids, segment_logsumexp, segment_sum};
 use super::{Distribution, Exploration};
 use crate::env::{Masks, Rows, Slots};
 use crate::{Error, Result, Rng, parallel};

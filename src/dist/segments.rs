@@ -43,8 +43,13 @@ pub(crate) fn to_host(values: &Tensor) -> Vec<f64> {
     }
 }
 
-/// A tensor of a kind on a device, from double precision.
-pub(crate) fn from_host(values: &[f64], kind: Kind, device: Device) -> Tensor {
+/// A flat tensor of a kind on a device, from numbers on the host.
+///
+/// ```
+/// let tensor = gfn::dist::from_host(&[0.5, 2.0], tch::Kind::Float, tch::Device::Cpu);
+/// assert_eq!((tensor.size(), tensor.kind()), (vec![2], tch::Kind::Float));
+/// ```
+pub fn from_host(values: &[f64], kind: Kind, device: Device) -> Tensor {
     match kind {
         Kind::Float => {
             let values: Vec<f32> = values.iter().map(|&v| v as f32).collect();
@@ -54,8 +59,14 @@ pub(crate) fn from_host(values: &[f64], kind: Kind, device: Device) -> Tensor {
     }
 }
 
-/// Indices as a tensor.
-pub(crate) fn index(values: &[usize], device: Device) -> Tensor {
+/// Indices as a tensor of 64-bit integers, for `index_select` and `index_add`.
+///
+/// ```
+/// let rows = gfn::dist::index_tensor(&[2, 0], tch::Device::Cpu);
+/// let values = tch::Tensor::from_slice(&[1.0, 2.0, 3.0]).index_select(0, &rows);
+/// assert_eq!(values, tch::Tensor::from_slice(&[3.0, 1.0]));
+/// ```
+pub fn index_tensor(values: &[usize], device: Device) -> Tensor {
     let values: Vec<i64> = values.iter().map(|&v| v as i64).collect();
     Tensor::from_slice(&values).to_device(device)
 }

@@ -90,6 +90,9 @@ impl Objective for WithBackward {
     fn epochs(&self) -> usize {
         self.forward.epochs()
     }
+    fn reward_exponent(&self) -> f64 {
+        self.forward.reward_exponent()
+    }
     fn check(&self) -> Result<()> {
         self.forward.check()?;
         self.backward.check()

@@ -100,6 +100,11 @@ pub trait Objective: Send + std::fmt::Debug {
         1
     }
 
+    /// The power of R in the target, where that is relative to a prior: beta.
+    fn reward_exponent(&self) -> f64 {
+        1.0
+    }
+
     /// Checks its settings; a trainer asks before it starts.
     ///
     /// # Errors
@@ -123,6 +128,11 @@ pub trait Balance: Send + std::fmt::Debug {
     /// What it needs besides log-probabilities and rewards.
     fn needs(&self) -> Needs;
 
+    /// The power of R in the target, where that is relative to a prior: beta.
+    fn reward_exponent(&self) -> f64 {
+        1.0
+    }
+
     /// The residuals of a batch and how much each counts.
     ///
     /// # Errors
@@ -136,6 +146,9 @@ impl<B: Balance> Objective for B {
     }
     fn needs(&self) -> Needs {
         Balance::needs(self)
+    }
+    fn reward_exponent(&self) -> f64 {
+        Balance::reward_exponent(self)
     }
     fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
         let residuals = self.residuals(scores)?;

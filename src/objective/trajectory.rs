@@ -110,6 +110,9 @@ impl Balance for RelativeTrajectoryBalance {
     fn needs(&self) -> Needs {
         Needs { log_z: true, log_prior: true, ..Needs::default() }
     }
+    fn reward_exponent(&self) -> f64 {
+        self.beta
+    }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         let log_z = needed(scores.log_z.as_ref(), self.name(), "log Z")?;
         let values = log_z + log_posterior_ratio(scores, self.name())? - self.beta * &scores.raw_log_reward;
@@ -141,6 +144,9 @@ impl Balance for RelativeLogPartitionVariance {
     }
     fn needs(&self) -> Needs {
         Needs { log_prior: true, ..Needs::default() }
+    }
+    fn reward_exponent(&self) -> f64 {
+        self.beta
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         one_condition(scores, self.name())?;
@@ -187,6 +193,9 @@ impl Balance for TrustPcl {
     }
     fn needs(&self) -> Needs {
         Needs { log_z: true, log_prior: true, ..Needs::default() }
+    }
+    fn reward_exponent(&self) -> f64 {
+        1.0 / self.alpha
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         let values =

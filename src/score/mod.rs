@@ -63,7 +63,7 @@ pub fn score<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
     }
     if needs.log_prior {
         let prior = evaluation.prior.ok_or_else(|| missing("a prior policy"))?;
-        scores.log_prior = Some(prior.log_prob(rows, &actions)?.detach());
+        scores.log_prior = Some(prior.log_prob(rows, &actions)?.detach().to_kind(kind).to_device(device));
     }
     if needs.log_p_exit {
         scores.log_p_exit = Some(log_p_exit(env, &pf, &visited, trajectories)?);

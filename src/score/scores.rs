@@ -185,10 +185,22 @@ impl Scores {
             needs: "a prior policy",
             remedy: "score with `Needs::log_prior` and a policy `WithPrior`",
         })?;
-        let ratio = crate::dist::to_host(&(prior - &self.log_pf));
-        let log_reward = crate::dist::to_host(&self.raw_log_reward);
-        let sums = self.offsets.windows(2).map(|ends| ratio[ends[0]..ends[1]].iter().sum::<f64>());
-        Ok(log_reward.iter().zip(sums).map(|(r, sum)| beta * r + sum).collect())
+        Ok(self.weights(prior, &self.raw_log_reward, beta))
+    }
+
+    /// The log importance weight of each trajectory: `log R + sum log P_B - sum log P_F`, and where the scores hold a prior those
+    /// [relative](Self::relative_log_weights) to it.
+    pub(crate) fn log_weights(&self, beta: f64) -> Vec<f64> {
+        match &self.log_prior {
+            Some(prior) => self.weights(prior, &self.raw_log_reward, beta),
+            None => self.weights(&self.log_pb, &self.log_reward, 1.0),
+        }
+    }
+
+    fn weights(&self, reference: &Tensor, log_reward: &Tensor, beta: f64) -> Vec<f64> {
+        let [reference, log_pf, log_reward] = [reference, &self.log_pf, log_reward].map(crate::dist::to_host);
+        let ratio = |ends: &[usize]| (ends[0]..ends[1]).map(|row| reference[row] - log_pf[row]).sum::<f64>();
+        self.offsets.windows(2).zip(log_reward).map(|(ends, r)| beta * r + ratio(ends)).collect()
     }
 
     /// What a later update on the same batch must know of this one.

@@ -1,4 +1,4 @@
-//! Gradients in chunks: an iteration's memory stays that of one chunk, for the time of another pass without gradients.
+//! Gradients in chunks: what is kept for them stays that of one chunk, for the time of another pass without gradients.
 //!
 //! A loss is a function of scores alone. So the scores are computed chunk by chunk without gradients first, the loss and its gradient with
 //! respect to each score follow, and a second pass over the chunks carries that gradient on into the parameters. Nothing is
@@ -51,7 +51,7 @@ pub(super) fn leaf_scores<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
         let parts: Option<Vec<&Tensor>> = parts.iter().map(of).collect();
         parts.map(|parts| Tensor::cat(&parts, 0))
     };
-    let leaf = |of: &dyn Fn(&Scores) -> Option<&Tensor>| all(of).map(|tensor| tensor.set_requires_grad(true));
+    let leaf = |of: &dyn Fn(&Scores) -> Option<&Tensor>| all(of).map(|tensor| tensor.detach().set_requires_grad(true));
     let needed = |tensor: Option<Tensor>| {
         tensor.ok_or(Error::Missing { objective: "scoring in chunks", needs: "a trajectory", remedy: "give a batch" })
     };

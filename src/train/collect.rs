@@ -30,6 +30,7 @@ pub(super) struct Replayed {
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// The trajectories of one step; fresh ones go into the buffer.
     pub(super) fn collect(&mut self) -> Result<Batch<E>> {
+        self.check_source()?;
         self.search_objects()?;
         let exploration = self.config.exploration(self.step)?;
         let ready = self.step >= self.config.replay_after && self.replay.as_ref().is_some_and(|b| !b.is_empty());
@@ -110,20 +111,49 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     }
 
     /// Tells a buffer that draws by loss what the replayed trajectories came to: `(log Z + sum log P_F - log R - sum log P_B)^2`,
-    /// whatever the objective, with its estimate of log Z.
+    /// whatever the objective, with its estimate of log Z; relative to a prior, `beta log R` and log prior take the place of the last two.
     pub(super) fn tell_losses(&mut self, replayed: &Replayed, scores: &Scores) -> Result<()> {
         let Some(buffer) = &mut self.replay else { return Ok(()) };
         if !draws_by_loss(buffer) || replayed.serials.is_empty() {
             return Ok(());
         }
         let range = replayed.first..replayed.first + replayed.serials.len();
-        let losses: Vec<f64> = imbalance_of_each(scores)[range].iter().map(|residual| residual.powi(2)).collect();
+        let imbalances = imbalance_of_each(scores, self.objective.reward_exponent());
+        let losses: Vec<f64> = imbalances[range].iter().map(|residual| residual.powi(2)).collect();
         buffer.update_losses(&replayed.serials, &losses)?;
         Ok(())
     }
 
+    /// Refuses data and searches whose share of a batch is 0: they would do nothing.
+    fn check_source(&self) -> Result<()> {
+        let source = self.config.source;
+        let idle = [
+            (
+                self.data.is_some() && source.offline() == 0.0,
+                "the offline share of a batch",
+                "0 with given trajectories",
+            ),
+            (self.search.is_some() && source.replay() == 0.0, "the replay share of a batch", "0 with a search"),
+        ];
+        match idle.into_iter().find(|(idle, ..)| *idle) {
+            None => Ok(()),
+            Some((_, setting, got)) => Err(Error::Config {
+                setting,
+                got: got.into(),
+                expected: "a share above 0 (`TrainerConfig::source`) for what the trainer was given",
+            }),
+        }
+    }
+
     /// Refuses trajectories that the objective can't learn from.
     fn check_origin(&self, exploration: Exploration, fresh: usize) -> Result<()> {
+        if self.teacher.is_some() && self.objective.needs().log_prior {
+            return Err(Error::Missing {
+                objective: "an adaptive teacher",
+                needs: "an objective whose balance is one with P_B, not with a prior",
+                remedy: "train the student without a teacher, or by an objective that isn't relative to a prior",
+            });
+        }
         if self.thompson.is_some() && (self.teacher.is_some() || self.replay.as_ref().is_some_and(draws_by_loss)) {
             return Err(Error::Missing {
                 objective: "Thompson sampling",

@@ -43,7 +43,7 @@ pub struct TrainerConfig {
     /// Local search from each fresh trajectory's object; paths to what it finds are drawn backwards and join the batch.
     #[serde(default)]
     pub local_search: Option<LocalSearch>,
-    /// Transitions that are scored at once: an iteration's memory no longer grows with the batch's, for the time of another pass
+    /// Transitions that are scored at once: what is kept for gradients no longer grows with the batch, for the time of another pass
     /// without gradients. The gradient is the same. `None` scores the whole batch at once.
     #[serde(default)]
     pub chunk: Option<usize>,

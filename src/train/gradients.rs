@@ -40,7 +40,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         stats.seconds[3] += started.elapsed().as_secs_f64();
         if first {
             stats.loss = loss;
-            stats.log_z = log_z(&scores);
+            stats.log_z = log_z(&scores, self.objective.reward_exponent());
             stats.states = scores.distinct.1;
             stats.distinct = scores.distinct.0;
             stats.grad_norm = grad_norm;
@@ -93,14 +93,14 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
 }
 
 /// The estimate of log Z that the scores hold, averaged over the batch.
-fn log_z(scores: &Scores) -> f64 {
-    let each = log_z_of_each(scores);
+fn log_z(scores: &Scores, beta: f64) -> f64 {
+    let each = log_z_of_each(scores, beta);
     each.iter().sum::<f64>() / each.len().max(1) as f64
 }
 
 /// For each trajectory the estimate of log Z that the scores hold: its parameter, log F(s0), the flow out of s0, or the batch's mean
-/// log importance weight.
-fn log_z_of_each(scores: &Scores) -> Vec<f64> {
+/// log importance weight, with R to the power `beta` where that is relative to a prior.
+fn log_z_of_each(scores: &Scores, beta: f64) -> Vec<f64> {
     if let Some(log_z) = &scores.log_z {
         return to_host(log_z);
     }
@@ -113,15 +113,16 @@ fn log_z_of_each(scores: &Scores) -> Vec<f64> {
     if let Some(flows) = &scores.edge_flows {
         return to_host(&flows.log_initial);
     }
-    let total = |values: &tch::Tensor| to_host(values).iter().sum::<f64>();
-    let sum = total(&scores.log_reward) + total(&scores.log_pb) - total(&scores.log_pf);
+    let sum: f64 = scores.log_weights(beta).iter().sum();
     vec![sum / scores.len().max(1) as f64; scores.len()]
 }
 
-/// `log Z + sum log P_F - log R - sum log P_B` of each trajectory, with the estimate of log Z that the scores hold.
-pub(super) fn imbalance_of_each(scores: &Scores) -> Vec<f64> {
-    let log_z = log_z_of_each(scores);
-    let [log_pf, log_pb, log_reward] = [&scores.log_pf, &scores.log_pb, &scores.log_reward].map(to_host);
-    let ratio = |i: usize| (scores.offsets[i]..scores.offsets[i + 1]).map(|row| log_pf[row] - log_pb[row]).sum::<f64>();
-    (0..scores.len()).map(|i| log_z[i] + ratio(i) - log_reward[i]).collect()
+/// `log Z + sum log P_F - log R - sum log P_B` of each trajectory, with the estimate of log Z that the scores hold; where they hold a
+/// prior, `log Z + sum log P_F - beta log R - sum log prior`.
+pub(super) fn imbalance_of_each(scores: &Scores, beta: f64) -> Vec<f64> {
+    log_z_of_each(scores, beta)
+        .into_iter()
+        .zip(scores.log_weights(beta))
+        .map(|(log_z, weight)| log_z - weight)
+        .collect()
 }

@@ -51,7 +51,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// Its time counts as the step's.
     ///
     /// # Errors
-    /// [`Error::Config`] for an interval or a number of objects of 0; [`Error::Missing`] without a replay buffer.
+    /// [`Error::Config`] for an interval or a number of objects of 0 (and, by the first step, for a replay share of 0);
+    /// [`Error::Missing`] without a replay buffer.
     pub fn with_search(mut self, search: impl ObjectSearch<E> + 'static, every: usize, objects: usize) -> Result<Self> {
         for (setting, value) in [("the steps between searches", every), ("objects to search from", objects)] {
             if value == 0 {

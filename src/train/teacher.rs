@@ -8,7 +8,7 @@ use tch::Tensor;
 use super::distillation::{load_network_state, network_state};
 use super::fresh::forward;
 use super::gradients::imbalance_of_each;
-use super::{Adam, AdamConfig, Trainer};
+use super::{Adam, AdamConfig, Trainer, chunked};
 use crate::dist::{Exploration, to_host};
 use crate::env::{Env, ReplayEnv, Reward};
 use crate::objective::{Objective, RegressionLoss, TrajectoryBalance};
@@ -84,7 +84,7 @@ impl TeacherConfig {
 #[must_use]
 pub fn teacher_log_rewards(student: &Scores, config: &TeacherConfig) -> Vec<f64> {
     let raw = to_host(&student.raw_log_reward);
-    let each = imbalance_of_each(student).into_iter().zip(raw);
+    let each = imbalance_of_each(student, 1.0).into_iter().zip(raw);
     let log_reward = |(imbalance, log_reward): (f64, f64)| {
         let weight = 1.0 + if imbalance < 0.0 { config.under_sampled } else { 0.0 };
         (config.epsilon + weight * imbalance.powi(2)).ln() + config.alpha * log_reward
@@ -109,13 +109,14 @@ pub(super) trait Teacher<E: Env> {
         rng: &mut Rng,
     ) -> Result<Trajectories<E>>;
 
-    /// Learns from a batch and what the student made of it.
+    /// Learns from a batch and what the student made of it, as many transitions at once as `chunk` says.
     fn learn(
         &mut self,
         env: &E,
         reward: &dyn Reward<E::States>,
         trajectories: &Trajectories<E>,
         student: &Scores,
+        chunk: Option<usize>,
     ) -> Result<()>;
 
     fn policy(&self) -> &dyn Any;
@@ -165,11 +166,21 @@ impl<E: ReplayEnv, T: Policy<E> + 'static> Teacher<E> for Adaptive<T> {
         reward: &dyn Reward<E::States>,
         trajectories: &Trajectories<E>,
         student: &Scores,
+        chunk: Option<usize>,
     ) -> Result<()> {
         // Recorded log-rewards are taken for the reward.
         let batch = trajectories.clone().with_log_rewards(teacher_log_rewards(student, &self.config))?;
-        let scores = score(env, reward, &self.policy, &batch, Objective::needs(&TrajectoryBalance))?;
-        TrajectoryBalance.loss(&scores, RegressionLoss::Squared)?.backward();
+        let (policy, needs) = (&self.policy, Objective::needs(&TrajectoryBalance));
+        let loss = |scores: &Scores| TrajectoryBalance.loss(scores, RegressionLoss::Squared);
+        match chunk {
+            None => loss(&score(env, reward, policy, &batch, needs)?)?.backward(),
+            Some(limit) => {
+                let chunks = chunked::chunks(&batch, limit)?;
+                let scores = chunked::leaf_scores(env, reward, policy, &chunks, needs)?;
+                loss(&scores)?.backward();
+                chunked::backward(env, reward, policy, &chunks, needs, &scores)?;
+            }
+        }
         self.adam.step()?;
         Ok(())
     }
@@ -195,7 +206,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// Its reward is that of [`teacher_log_rewards`], of each trajectory that the student is trained on, whoever drew it. It moves
     /// as the student learns. As in the authors' code `delta` is that of one trajectory, not a mean over the paths to its object, so
     /// that the teacher samples in proportion to the geometric mean of its reward over the paths; the paper trains with a fixed,
-    /// uniform P_B in both. Other than there, student, teacher and buffer share each batch instead of taking turns.
+    /// uniform P_B in both. Other than there, student, teacher and buffer share each batch instead of taking turns. An objective that
+    /// is relative to a prior is refused: its balance isn't one with P_B.
     ///
     /// ```
     /// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, testing::Words, Rng};
@@ -228,7 +240,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// Shows a batch to the teacher.
     pub(super) fn teach(&mut self, trajectories: &Trajectories<E>, student: &Scores) -> Result<()> {
         match &mut self.teacher {
-            Some(teacher) => teacher.learn(&self.env, self.reward.as_ref(), trajectories, student),
+            Some(teacher) => teacher.learn(&self.env, self.reward.as_ref(), trajectories, student, self.config.chunk),
             None => Ok(()),
         }
     }

@@ -139,8 +139,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         })
     }
 
-    /// Learns from given trajectories, too, as much as [`TrainerConfig::source`] says; nothing is added to them, and the log-rewards
-    /// that they came with are taken.
+    /// Learns from given trajectories, too, as much as [`TrainerConfig::source`] says (a share of 0 is refused by the first step);
+    /// nothing is added to them, and the log-rewards that they came with are taken.
     #[must_use]
     pub fn with_data(mut self, data: ReplayBuffer<E>) -> Self {
         self.data = Some(data);

@@ -1,4 +1,4 @@
-use gfn::dist::{Distribution, Exploration};
+use gfn::dist::{Distribution, Exploration, from_host, index_tensor};
 use gfn::env::{Direction, Reals, Rows};
 use gfn::{Error, Result, Rng};
 use rand_distr::Distribution as _;
@@ -8,7 +8,7 @@ use tch::{Kind, Tensor};
 use super::chart::{Axes, Permitted, inner, is_source};
 use super::env::illegal;
 use super::{BoxEnv, Geometry};
-use crate::continuous::{check_asked, component, finite, index, to_tensor};
+use crate::continuous::{check_asked, check_width, component, finite};
 
 /// Whether the axes of a mixture have components of their own.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
@@ -114,7 +114,7 @@ impl BoxDist {
         outputs: Tensor,
     ) -> Result<Self> {
         mixtures.check()?;
-        check_asked((&states, env.ndim()), &[], None)?;
+        check_width(&states, env.ndim())?;
         let expected = [states.len() as i64, mixtures.width(env.ndim()) as i64];
         match outputs.size() == expected {
             true => Ok(Self { env, direction, states, heads: Some((mixtures, outputs)) }),
@@ -136,7 +136,8 @@ impl BoxDist {
     /// What kind of action each is, and its unit coordinates.
     fn seen(&self, rows: &[usize], actions: &Reals) -> Result<(Vec<Seen>, Reals)> {
         let n = self.env.ndim();
-        check_asked((&self.states, n), rows, Some((actions, n + 1)))?;
+        check_width(&self.states, n)?;
+        check_asked(self.states.len(), rows, Some((actions, n + 1)))?;
         let mut units = Reals::filled(n, rows.len(), 0.5);
         let mut seen = Vec::with_capacity(rows.len());
         for (k, (unit, action)) in units.values_mut().chunks_exact_mut(n).zip(actions.rows()).enumerate() {
@@ -187,7 +188,8 @@ impl Distribution for BoxDist {
     /// the exit. Noise is refused: there is no Gaussian to be widened.
     fn sample(&self, rows: &[usize], exploration: &Exploration, rng: &mut Rng) -> Result<Reals> {
         let (env, n) = (self.env, self.env.ndim());
-        check_asked((&self.states, n), rows, None)?;
+        check_width(&self.states, n)?;
+        check_asked(self.states.len(), rows, None)?;
         if exploration.noise() != 0.0 {
             return Err(Error::Config {
                 setting: "noise",
@@ -255,14 +257,14 @@ impl Distribution for BoxDist {
             return Ok(Tensor::from_slice(&values));
         };
         let (kind, device) = (outputs.kind(), outputs.device());
-        let host = |values: &[f64]| to_tensor(values, kind, device);
+        let host = |values: &[f64]| from_host(values, kind, device);
         // A forced choice has sign 0: log sigmoid(0) and the constant cancel.
         let free = |seen: &Seen| seen.permitted.atom && seen.permitted.points;
         let sign = |seen: &Seen| if !free(seen) { 0.0 } else { 2.0 * f64::from(u8::from(seen.atom)) - 1.0 };
         let signs: Vec<f64> = seen.iter().map(sign).collect();
         let constants: Vec<f64> =
             seen.iter().map(|seen| if free(seen) { 0.0 } else { 2f64.ln() } - seen.log_volume).collect();
-        let logits = outputs.select(1, 0).index_select(0, &index(rows, device));
+        let logits = outputs.select(1, 0).index_select(0, &index_tensor(rows, device));
         let choice = (logits * host(&signs)).log_sigmoid() + host(&constants);
 
         let moves: Vec<usize> = (0..rows.len()).filter(|&k| !seen[k].atom).collect();
@@ -270,7 +272,7 @@ impl Distribution for BoxDist {
             return Ok(choice);
         }
         let density = self.log_density(mixtures, outputs, rows, (&moves, &units));
-        Ok(choice.index_add(0, &index(&moves, device), &density))
+        Ok(choice.index_add(0, &index_tensor(&moves, device), &density))
     }
 }
 
@@ -296,7 +298,7 @@ impl BoxDist {
             }
             of.push(place[row]);
         }
-        let heads = outputs.index_select(0, &index(&distinct, device));
+        let heads = outputs.index_select(0, &index_tensor(&distinct, device));
         let choices = mixtures.choices(self.env.ndim()) as i64;
         let log_weights = heads.narrow(1, 1, choices * k).view([-1, choices, k]).log_softmax(-1, kind);
         // In f64: the log-gammas of large concentrations cancel, down to the rounding of f32.
@@ -308,7 +310,7 @@ impl BoxDist {
             values.sum_dim_intlist(1, false, kind)
         };
         let constant = total(concentrations.shallow_clone()).lgamma() - total(concentrations.lgamma());
-        let of = index(&of, device);
+        let of = index_tensor(&of, device);
         let gather = |values: Tensor| values.index_select(0, &of);
         let (exponents, constant, log_weights) = (gather(concentrations - 1.0), gather(constant), gather(log_weights));
 
@@ -321,10 +323,10 @@ impl BoxDist {
             let axes = self.env.axes(self.direction, self.states.row(rows[m]));
             used.extend((0..n as usize).map(|axis| f64::from(u8::from(axes.contains(&axis)))));
         }
-        let logs = to_tensor(&logs, Kind::Double, device).view([-1, 2, n, 1]);
+        let logs = from_host(&logs, Kind::Double, device).view([-1, 2, n, 1]);
         // Of each component along each axis, [moves, n, K].
         let each = (total(exponents * logs) + constant).to_kind(kind);
-        let used = (self.env.geometry() == Geometry::Polar).then(|| to_tensor(&used, kind, device).view([-1, n, 1]));
+        let used = (self.env.geometry() == Geometry::Polar).then(|| from_host(&used, kind, device).view([-1, n, 1]));
         match mixtures.coupling {
             Coupling::Joint => {
                 let each = used.map_or(each.shallow_clone(), |used| each * used);

@@ -1,5 +1,6 @@
-use gfn::env::{Direction, Reals, Rows};
-use gfn::nn::{Activation, BackwardPolicy, LogZ, Mlp, MlpConfig, Parameters};
+use gfn::dist::from_host;
+use gfn::env::{Direction, Reals};
+use gfn::nn::{Activation, BackwardPolicy, MlpConfig, Parameters};
 use gfn::policy::{Evaluation, Policy, Wants};
 use gfn::{Error, Result, Rng};
 use serde::{Deserialize, Serialize};
@@ -8,7 +9,7 @@ use tch::{Device, Kind, Tensor};
 use super::BoxEnv;
 use super::chart::is_source;
 use super::dist::{BetaMixtures, BoxDist, Coupling};
-use crate::continuous::{to_tensor, with_log_z};
+use crate::continuous::{Perceptrons, PerceptronsConfig, check_no_conditions, check_width};
 
 /// Uniform actions both ways, without parameters: see [`BoxDist::uniform`].
 ///
@@ -90,12 +91,9 @@ impl Default for BoxPolicyConfig {
 pub struct BoxPolicy {
     config: BoxPolicyConfig,
     ndim: usize,
-    torso: Mlp,
-    backward: Option<Mlp>,
+    networks: Perceptrons,
     /// What the outputs of a mixture start at, `[1, width]`.
     start: Tensor,
-    log_z: LogZ,
-    parameters: Parameters,
 }
 
 impl BoxPolicy {
@@ -105,28 +103,24 @@ impl BoxPolicy {
     /// [`Error::Config`] for settings that make no sense.
     pub fn new(env: &BoxEnv, config: BoxPolicyConfig, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self> {
         config.mixtures.check()?;
-        let (ndim, mut parameters) = (env.ndim(), Parameters::new(device, kind));
-        let width = config.mixtures.width(ndim) as i64;
-        let shared = config.backward == BackwardPolicy::SharedTorso;
-        let outputs = width * (1 + i64::from(shared)) + i64::from(config.flow);
-        let mut scope = parameters.scope(rng);
-        let torso = Mlp::new(&mut scope.sub("torso"), ndim as i64, outputs, &config.mlp);
-        let backward = (config.backward == BackwardPolicy::Separate)
-            .then(|| Mlp::new(&mut scope.sub("pb"), ndim as i64, width, &config.mlp));
-        let log_z = LogZ::scalar(&mut scope, config.initial_log_z);
-        parameters.check()?;
-        let start = to_tensor(&start(&config.mixtures, ndim), kind, device).unsqueeze(0);
-        Ok(Self { config, ndim, torso, backward, start, log_z, parameters })
+        let ndim = env.ndim();
+        let networks = PerceptronsConfig {
+            inputs: ndim as i64,
+            width: config.mixtures.width(ndim) as i64,
+            mlp: &config.mlp,
+            backward: config.backward,
+            flow: config.flow,
+            initial_log_z: config.initial_log_z,
+        };
+        let networks = Perceptrons::new(&networks, device, kind, rng)?;
+        let start = from_host(&start(&config.mixtures, ndim), kind, device).unsqueeze(0);
+        Ok(Self { config, ndim, networks, start })
     }
 
     /// The make of the network.
     #[must_use]
     pub fn config(&self) -> &BoxPolicyConfig {
         &self.config
-    }
-
-    fn dist(&self, env: &BoxEnv, direction: Direction, states: &Reals, outputs: &Tensor) -> Result<BoxDist> {
-        BoxDist::new(*env, direction, states.clone(), self.config.mixtures, outputs + &self.start)
     }
 }
 
@@ -139,8 +133,9 @@ fn start(mixtures: &BetaMixtures, ndim: usize) -> Vec<f64> {
         Coupling::PerAxis => k as f64,
     };
     let narrow = 2.0 + 2.0 * per_axis * per_axis;
-    let (min, most) = (mixtures.min_concentration, 0.9 * mixtures.max_concentration);
-    let least = min + 1e-3 * (most - min);
+    let (min, max) = (mixtures.min_concentration, mixtures.max_concentration);
+    // Inside the range, where the sigmoid has a gradient.
+    let (least, most) = (min + 1e-3 * (max - min), min + 0.9 * (max - min));
     for (axis, step) in spread(ndim).into_iter().enumerate() {
         for component in 0..k {
             let mean = match mixtures.coupling {
@@ -172,49 +167,28 @@ impl Policy<BoxEnv> for BoxPolicy {
         conditions: Option<&Tensor>,
         wants: Wants,
     ) -> Result<Evaluation<BoxDist>> {
-        if states.width() != self.ndim || env.ndim() != self.ndim || conditions.is_some() {
-            return Err(Error::Shape {
-                what: "the states (and conditions) of the box's network".into(),
-                expected: vec![states.len() as i64, self.ndim as i64],
-                got: std::iter::once(states.len() as i64)
-                    .chain([states.width() as i64])
-                    .chain(conditions.map(|c| c.size()[1]))
-                    .collect(),
-                remedy: "give states of the box that the network was built for, without conditions",
+        check_no_conditions(conditions)?;
+        if env.ndim() != self.ndim {
+            return Err(Error::Config {
+                setting: "the axes of the box",
+                got: format!("{}, for a network of {}", env.ndim(), self.ndim),
+                expected: "the box that the network was built for",
             });
         }
-        let (kind, device) = (self.parameters.kind(), self.parameters.device());
-        let width = self.config.mixtures.width(self.ndim) as i64;
-        let shared_pb = self.config.backward == BackwardPolicy::SharedTorso;
-        let log_flow = wants.log_flow && self.config.flow;
-        let x = states.to_tensor(kind, device) * 2.0 - 1.0;
-        let shared = (wants.pf || log_flow || (wants.pb && shared_pb)).then(|| self.torso.forward(&x));
-        let mut out = Evaluation::default();
-        if let Some(shared) = &shared {
-            if wants.pf {
-                out.pf = Some(self.dist(env, Direction::Forward, states, &shared.narrow(1, 0, width))?);
-            }
-            if log_flow {
-                out.log_flow = Some(with_log_z(&self.log_z, &shared.select(1, -1), states.rows().map(is_source)));
-            }
-        }
-        if wants.pb {
-            out.pb = Some(match (&self.backward, &shared) {
-                (Some(network), _) => self.dist(env, Direction::Backward, states, &network.forward(&x))?,
-                (None, Some(shared)) if shared_pb => {
-                    self.dist(env, Direction::Backward, states, &shared.narrow(1, width, width))?
-                }
-                _ => BoxDist::uniform(*env, Direction::Backward, states.clone()),
-            });
-        }
-        Ok(out)
+        check_width(states, self.ndim)?;
+        let parameters = self.networks.parameters();
+        let x = states.to_tensor(parameters.kind(), parameters.device()) * 2.0 - 1.0;
+        self.networks.evaluate(&x, states.rows().map(is_source), wants, |direction, outputs| match outputs {
+            Some(outputs) => BoxDist::new(*env, direction, states.clone(), self.config.mixtures, outputs + &self.start),
+            None => Ok(BoxDist::uniform(*env, direction, states.clone())),
+        })
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        self.log_z.forward(conditions, n)
+        self.networks.log_z(conditions, n)
     }
 
     fn parameters(&self) -> Option<&Parameters> {
-        Some(&self.parameters)
+        Some(self.networks.parameters())
     }
 }

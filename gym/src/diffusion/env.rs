@@ -57,7 +57,12 @@ impl DiffusionSampling {
         DiffusionStates::at(points, self.process.steps())
     }
 
+    pub(super) fn check_states(&self, states: &DiffusionStates) -> Result<()> {
+        states.check(self.dim, self.process.steps())
+    }
+
     fn check(&self, direction: Direction, states: &DiffusionStates, actions: &Reals) -> Result<()> {
+        self.check_states(states)?;
         if actions.width() != self.dim || actions.len() != states.len() {
             return Err(Error::Shape {
                 what: "a step's next points".into(),
@@ -71,22 +76,17 @@ impl DiffusionSampling {
             Direction::Backward => 0,
         };
         for (row, (&step, point)) in states.steps.iter().zip(actions.rows()).enumerate() {
-            let broken = |check, what: &str| {
-                let state = format!("step {step}, point {:?}", states.points.row(row));
-                Err(Error::Contract {
-                    check,
-                    detail: format!("row {row} ({state}) goes {direction} to {point:?}{what}"),
-                })
+            let problem = if step == end {
+                "no step leads on from where a trajectory ends"
+            } else if !point.iter().all(|x| x.is_finite()) {
+                "every step leads to a point of finite coordinates"
+            } else if direction == Direction::Backward && step == 1 && point.iter().any(|&x| x != 0.0) {
+                "the first step of a trajectory starts in the origin"
+            } else {
+                continue;
             };
-            if step == end {
-                return broken("no step leads on from where a trajectory ends", "");
-            }
-            if !point.iter().all(|x| x.is_finite()) {
-                return broken("every step leads to a point of finite coordinates", "");
-            }
-            if direction == Direction::Backward && step == 1 && point.iter().any(|&x| x != 0.0) {
-                return broken("the first step of a trajectory starts in the origin", ", not to the origin");
-            }
+            let detail = format!("from step {step}, point {:?}, to {point:?}: {problem}", states.points.row(row));
+            return Err(Error::IllegalStep { row, direction, detail });
         }
         Ok(())
     }
@@ -144,6 +144,7 @@ impl ReplayEnv for DiffusionSampling {
 
     /// The mean of the backward kernel.
     fn way_back(&self, states: &DiffusionStates) -> Result<Reals> {
+        self.check_states(states)?;
         let mut points = states.points.clone();
         for (row, (&step, point)) in states.steps.iter().zip(points.values_mut().chunks_exact_mut(self.dim)).enumerate()
         {

@@ -1,9 +1,11 @@
 //! Gaussian steps as a distribution over next points.
 
-use gfn::dist::{Distribution, Exploration};
-use gfn::env::{Reals, Rows};
+use gfn::dist::{Distribution, Exploration, index_tensor};
+use gfn::env::{Direction, Reals, Rows};
 use gfn::{Error, Result, Rng};
 use tch::Tensor;
+
+use crate::continuous::{check_asked, check_no_exit_bias};
 
 /// What a network adds to the kernels of a process.
 #[derive(Debug)]
@@ -22,6 +24,7 @@ pub(super) struct Steering {
 #[derive(Debug)]
 pub struct GaussianSteps {
     dim: usize,
+    direction: Direction,
     /// Without steering, `[n, d]`.
     mean: Vec<f64>,
     /// Without steering, per row.
@@ -33,8 +36,8 @@ pub struct GaussianSteps {
 
 impl GaussianSteps {
     /// Means `[n, d]`, one after another, and a standard deviation for each row.
-    pub(super) fn new(dim: usize, mean: Vec<f64>, sd: Vec<f64>) -> Self {
-        Self { dim, mean, sd, gain: Vec::new(), steering: None }
+    pub(super) fn new(dim: usize, direction: Direction, mean: Vec<f64>, sd: Vec<f64>) -> Self {
+        Self { dim, direction, mean, sd, gain: Vec::new(), steering: None }
     }
 
     /// The same, steered by a network; `gain` is what the drift counts in each row.
@@ -89,10 +92,8 @@ impl GaussianSteps {
         if mean == action {
             return Ok(());
         }
-        Err(Error::Contract {
-            check: "the first step of a trajectory starts in the origin",
-            detail: format!("row {row} steps to {action:?} where only {mean:?} can be"),
-        })
+        let detail = format!("to {action:?}, where only {mean:?} can be reached");
+        Err(Error::IllegalStep { row, direction: self.direction, detail })
     }
 
     /// Each row's standardised distance from the unsteered mean `[d]`, what a unit of drift takes from it, the constant of its
@@ -120,15 +121,13 @@ impl Distribution for GaussianSteps {
     type Actions = Reals;
 
     fn sample(&self, rows: &[usize], exploration: &Exploration, rng: &mut Rng) -> Result<Reals> {
-        let refuse = |setting, value: f64| {
-            let expected = "0: Gaussian steps explore by `noise` and temperature";
-            Err(Error::Config { setting, got: value.to_string(), expected })
-        };
-        match exploration {
-            e if e.epsilon_value() != 0.0 => return refuse("epsilon", e.epsilon_value()),
-            e if e.exit_bias() != 0.0 => return refuse("exit_bias", e.exit_bias()),
-            _ => {}
+        const EXPECTED: &str = "0: Gaussian steps explore by `noise` and temperature";
+        check_no_exit_bias(exploration, EXPECTED)?;
+        if exploration.epsilon_value() != 0.0 {
+            let got = exploration.epsilon_value().to_string();
+            return Err(Error::Config { setting: "epsilon", got, expected: EXPECTED });
         }
+        check_asked(self.len(), rows, None)?;
         let (mean, sd) = self.moments()?;
         let mut points = mean.select(rows);
         let mut normals = Normals::default();
@@ -145,17 +144,7 @@ impl Distribution for GaussianSteps {
     }
 
     fn log_prob(&self, rows: &[usize], actions: &Reals) -> Result<Tensor> {
-        if actions.len() != rows.len() || actions.width() != self.dim {
-            return Err(Error::Shape {
-                what: "points to be scored".into(),
-                expected: vec![rows.len() as i64, self.dim as i64],
-                got: vec![actions.len() as i64, actions.width() as i64],
-                remedy: "give one point for each row, of the environment's dimension",
-            });
-        }
-        if let Some(&row) = rows.iter().find(|&&row| row >= self.len()) {
-            return Err(Error::OutOfRange { index: row, len: self.len() });
-        }
+        check_asked(self.len(), rows, Some((actions, self.dim)))?;
         let flat = self.standardised(rows, actions)?;
         let columns = self.dim + 3;
         let Some(Steering { drift, log_sd }) = &self.steering else {
@@ -185,11 +174,10 @@ fn picked(values: &Tensor, rows: &[usize]) -> Tensor {
     if rows.iter().enumerate().all(|(k, &row)| k == row) {
         return values.narrow(0, 0, rows.len() as i64);
     }
-    let rows: Vec<i64> = rows.iter().map(|&row| row as i64).collect();
-    values.index_select(0, &Tensor::from_slice(&rows).to_device(values.device()))
+    values.index_select(0, &index_tensor(rows, values.device()))
 }
 
-/// Normal numbers by Box and Muller, both of each pair.
+/// Normal numbers, both of each pair.
 #[derive(Default)]
 pub(super) struct Normals(Option<f64>);
 
@@ -198,9 +186,8 @@ impl Normals {
         if let Some(second) = self.0.take() {
             return second;
         }
-        let radius = (-2.0 * (1.0 - rng.uniform()).ln()).sqrt();
-        let (sin, cos) = (std::f64::consts::TAU * rng.uniform()).sin_cos();
-        self.0 = Some(radius * sin);
-        radius * cos
+        let (first, second) = rng.normal_pair();
+        self.0 = Some(second);
+        first
     }
 }

@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use gfn::env::{Reals, Reward, Rows};
+use gfn::env::{Reals, Reward, Rows, log_rewards};
 use gfn::train::{Found, ObjectSearch};
 use gfn::{Error, Result, Rng};
 use serde::{Deserialize, Serialize};
@@ -36,6 +36,9 @@ impl Default for MalaConfig {
 ///
 /// One step size serves all chains of a search, and is adapted to an acceptance of 0.574 (Roberts and Rosenthal 1998). After the burn-in it
 /// is fixed, as detailed balance asks (peers go on adapting it). A proposal of density 0 or NaN is never accepted.
+///
+/// The chains follow the target's density. What is recorded with the points that they find is the trainer's reward, whatever that makes of
+/// the density; both count as reward calls.
 ///
 /// ```
 /// use gfn_gym::diffusion::{DiffusionSampling, Mala, MalaConfig, Mixture, Process, ProcessKind};
@@ -145,11 +148,13 @@ impl ObjectSearch<DiffusionSampling> for Mala {
         &self,
         env: &DiffusionSampling,
         objects: &DiffusionStates,
-        _: &dyn Reward<DiffusionStates>,
+        reward: &dyn Reward<DiffusionStates>,
         rng: &mut Rng,
     ) -> Result<Found<DiffusionStates>> {
-        let (points, log_rewards, _) = self.run(&objects.points, rng)?;
-        let reward_calls = objects.len() * (self.config.steps + 1);
-        Ok(Found { objects: env.terminal(points), log_rewards, reward_calls })
+        let found = env.terminal(self.run(&objects.points, rng)?.0);
+        // Not the chains' own: a reward that is clipped or tempered differs from the target's density.
+        let log_rewards = log_rewards(reward, &found, None)?;
+        let reward_calls = objects.len() * (self.config.steps + 1) + found.len();
+        Ok(Found { objects: found, log_rewards, reward_calls })
     }
 }

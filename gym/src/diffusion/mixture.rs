@@ -50,16 +50,7 @@ impl Mixture {
             let got = format!("{:?}", means.values());
             return Err(Error::Config { setting: "a mixture's means", got, expected: "finite numbers" });
         }
-        let total: f64 = weights.iter().sum();
-        let weights: Vec<f64> = weights.iter().map(|weight| weight / total).collect();
-        let log_heights = weights
-            .iter()
-            .zip(sds.rows())
-            .map(|(weight, sds)| {
-                weight.ln() - sds.iter().map(|sd| sd.ln() + 0.5 * std::f64::consts::TAU.ln()).sum::<f64>()
-            })
-            .collect();
-        Ok(Self { weights, means, sds, log_heights })
+        Ok(Self::normalised(weights, means, sds))
     }
 
     /// Components of one standard deviation.
@@ -121,13 +112,20 @@ impl Mixture {
         Self::known(&[1.0; 40], Reals::from_rows(means), 1f64.exp().ln_1p())
     }
 
-    /// What is known to be in order.
+    /// Components of one standard deviation, known to be in order.
     fn known(weights: &[f64], means: Reals, sd: f64) -> Self {
+        let sds = Reals::filled(means.width(), means.len(), sd);
+        Self::normalised(weights, means, sds)
+    }
+
+    /// What was found to be in order: weights are divided by their sum.
+    fn normalised(weights: &[f64], means: Reals, sds: Reals) -> Self {
         let total: f64 = weights.iter().sum();
         let weights: Vec<f64> = weights.iter().map(|weight| weight / total).collect();
-        let log_normaliser = means.width() as f64 * (sd.ln() + 0.5 * std::f64::consts::TAU.ln());
-        let log_heights = weights.iter().map(|weight| weight.ln() - log_normaliser).collect();
-        let sds = Reals::filled(means.width(), means.len(), sd);
+        let log_height = |(weight, sds): (&f64, &[f64])| {
+            weight.ln() - sds.iter().map(|sd| sd.ln() + 0.5 * std::f64::consts::TAU.ln()).sum::<f64>()
+        };
+        let log_heights = weights.iter().zip(sds.rows()).map(log_height).collect();
         Self { weights, means, sds, log_heights }
     }
 

@@ -12,6 +12,7 @@ use super::network::{GradNetConfig, GradientScale, JointNet, Times, harmonics, w
 use super::reference::{backward_steps, forward_steps};
 use super::target::{Target, checked_gradient};
 use super::{DiffusionSampling, DiffusionStates};
+use crate::continuous::check_no_conditions;
 
 /// What P_B is.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -92,6 +93,8 @@ impl Default for DiffusionPolicyConfig {
 /// ```
 pub struct DiffusionPolicy {
     config: DiffusionPolicyConfig,
+    /// The environment's dimension and number of steps.
+    made_for: (usize, usize),
     /// Harmonics of each step's time.
     times: Tensor,
     drift: JointNet,
@@ -164,13 +167,25 @@ impl DiffusionPolicy {
         let flow = config.flow.then(|| net(&mut scope, "flow", 1));
         let log_z = LogZ::scalar(&mut scope, config.initial_log_z);
         parameters.check()?;
-        Ok(Self { config, times, drift, langevin, backward, flow, log_z, parameters })
+        let made_for = (env.dim(), env.process().steps());
+        Ok(Self { config, made_for, times, drift, langevin, backward, flow, log_z, parameters })
     }
 
     /// The settings.
     #[must_use]
     pub fn config(&self) -> &DiffusionPolicyConfig {
         &self.config
+    }
+
+    /// Refuses an environment that the networks weren't made for.
+    fn check_env(&self, env: &DiffusionSampling) -> Result<()> {
+        let (dim, steps) = self.made_for;
+        if (env.dim(), env.process().steps()) == (dim, steps) {
+            return Ok(());
+        }
+        let got = format!("{} and {}, for a policy made for {dim} and {steps}", env.dim(), env.process().steps());
+        let expected = "those of the environment that the policy was made for";
+        Err(Error::Config { setting: "the environment's dimension and number of steps", got, expected })
     }
 
     fn tensor(&self, points: &Reals) -> Tensor {
@@ -258,9 +273,12 @@ impl Policy<DiffusionSampling> for DiffusionPolicy {
         &self,
         env: &DiffusionSampling,
         states: &DiffusionStates,
-        _: Option<&Tensor>,
+        conditions: Option<&Tensor>,
         wants: Wants,
     ) -> Result<Evaluation<GaussianSteps>> {
+        check_no_conditions(conditions)?;
+        self.check_env(env)?;
+        env.check_states(states)?;
         let n = states.len();
         let all = self.tensor(&states.points);
         let end = env.process().steps() as u32;
@@ -295,6 +313,7 @@ impl Policy<DiffusionSampling> for DiffusionPolicy {
 #[cfg(test)]
 mod tests {
     use gfn::dist::Distribution;
+    use gfn::env::Direction;
     use serde_json::Value;
 
     use super::*;
@@ -314,7 +333,7 @@ mod tests {
     /// Means, standard deviations and log-densities of torchgfn's kernels; its actions are increments.
     #[test]
     fn kernels_are_those_of_the_golden_file() {
-        check_golden(Kind::Double, 1e-10);
+        check_golden(Kind::Double, 1e-12);
         check_golden(Kind::Float, 1e-4);
     }
 
@@ -364,7 +383,7 @@ mod tests {
                 let next: Vec<f64> = x.iter().zip(action).map(|(x, a)| x + sign * a).collect();
                 let next = Reals::from_flat(dim, next).unwrap();
                 let expected = item["log_prob"].as_f64().unwrap();
-                let explored_steps = GaussianSteps::new(dim, mean.values().to_vec(), vec![sd]);
+                let explored_steps = GaussianSteps::new(dim, Direction::Forward, mean.values().to_vec(), vec![sd]);
                 let got = explored_steps.log_prob(&[0], &next).unwrap().double_value(&[0]);
                 assert!((got - expected).abs() < tolerance, "{got} for {item}");
                 if explored == 0.0 {

@@ -1,16 +1,16 @@
 //! Policies without parameters: the process itself, and the exact one of a Gaussian target.
 
-use gfn::env::Rows;
+use gfn::env::{Direction, Rows};
 use gfn::policy::{Evaluation, Policy, Wants};
 use gfn::{Error, Result};
 use tch::Tensor;
 
-use super::{BackwardKernel, DiffusionSampling, DiffusionStates, ForwardKernel, GaussianSteps};
+use super::{BackwardKernel, DiffusionSampling, DiffusionStates, ForwardKernel, GaussianSteps, Process};
 
 /// A kernel per row: `mean = shrink x + shift`, and a standard deviation.
 fn steps(
     env: &DiffusionSampling,
-    states: &DiffusionStates,
+    (direction, states): (Direction, &DiffusionStates),
     kernel: impl Fn(usize) -> (f64, f64, f64),
 ) -> GaussianSteps {
     let mut mean = Vec::with_capacity(states.len() * env.dim());
@@ -21,12 +21,12 @@ fn steps(
         mean.extend(point.iter().map(|x| shrink * x + shift));
         sds.push(sd);
     }
-    GaussianSteps::new(env.dim(), mean, sds)
+    GaussianSteps::new(env.dim(), direction, mean, sds)
 }
 
 /// The process without drift; a finished object, which nothing leads on from, keeps its place.
 pub(super) fn forward_steps(env: &DiffusionSampling, states: &DiffusionStates) -> GaussianSteps {
-    steps(env, states, |step| {
+    steps(env, (Direction::Forward, states), |step| {
         if step == env.process().steps() {
             return (1.0, 0.0, 0.0);
         }
@@ -37,7 +37,7 @@ pub(super) fn forward_steps(env: &DiffusionSampling, states: &DiffusionStates) -
 
 /// The process reversed; the origin stays where it is.
 pub(super) fn backward_steps(env: &DiffusionSampling, states: &DiffusionStates) -> GaussianSteps {
-    steps(env, states, |step| {
+    steps(env, (Direction::Backward, states), |step| {
         if step == 0 {
             return (0.0, 0.0, 0.0);
         }
@@ -69,6 +69,7 @@ impl Policy<DiffusionSampling> for ReferencePolicy {
         _: Option<&Tensor>,
         wants: Wants,
     ) -> Result<Evaluation<GaussianSteps>> {
+        env.check_states(states)?;
         Ok(Evaluation {
             pf: wants.pf.then(|| forward_steps(env, states)),
             pb: wants.pb.then(|| backward_steps(env, states)),
@@ -95,6 +96,7 @@ impl Policy<DiffusionSampling> for ReferencePolicy {
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct OptimalGaussian {
+    process: Process,
     /// Shrink, shift and standard deviation of each step.
     kernels: Vec<(f64, f64, f64)>,
 }
@@ -125,7 +127,7 @@ impl OptimalGaussian {
             };
             (m, s2) = (before_m, before_s2);
         }
-        Ok(Self { kernels })
+        Ok(Self { process: env.process().clone(), kernels })
     }
 }
 
@@ -139,7 +141,16 @@ impl Policy<DiffusionSampling> for OptimalGaussian {
         _: Option<&Tensor>,
         wants: Wants,
     ) -> Result<Evaluation<GaussianSteps>> {
-        let pf = || steps(env, states, |step| self.kernels.get(step).copied().unwrap_or((1.0, 0.0, 0.0)));
+        if *env.process() != self.process {
+            return Err(Error::Config {
+                setting: "the environment's process",
+                got: format!("{:?} in {} steps", env.process().kind(), env.process().steps()),
+                expected: "the process, sigma and number of steps included, that the policy was made for",
+            });
+        }
+        env.check_states(states)?;
+        let kernel = |step| self.kernels.get(step).copied().unwrap_or((1.0, 0.0, 0.0));
+        let pf = || steps(env, (Direction::Forward, states), kernel);
         Ok(Evaluation {
             pf: wants.pf.then(pf),
             pb: wants.pb.then(|| backward_steps(env, states)),

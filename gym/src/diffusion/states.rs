@@ -1,4 +1,5 @@
 use gfn::env::{Reals, Rows};
+use gfn::{Error, Result};
 
 /// Points on their way: where each one is, and after how many steps.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +16,26 @@ impl DiffusionStates {
     pub fn at(points: Reals, step: usize) -> Self {
         let steps = vec![step as u32; points.len()];
         Self { points, steps }
+    }
+
+    /// Refuses states of another dimension, or after more steps than there are.
+    pub(super) fn check(&self, dim: usize, steps: usize) -> Result<()> {
+        let (got, expected) = ([self.points.len(), self.points.width()], [self.steps.len(), dim]);
+        if got != expected {
+            return Err(Error::Shape {
+                what: "the points of a diffusion's states".into(),
+                expected: expected.map(|n| n as i64).to_vec(),
+                got: got.map(|n| n as i64).to_vec(),
+                remedy: "give one point of the environment's dimension for each state",
+            });
+        }
+        match self.steps.iter().position(|&step| step as usize > steps) {
+            None => Ok(()),
+            Some(row) => Err(Error::Contract {
+                check: "a state has made at most as many steps as the process has",
+                detail: format!("row {row} has made {} of {steps}", self.steps[row]),
+            }),
+        }
     }
 }
 

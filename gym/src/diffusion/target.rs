@@ -95,6 +95,7 @@ impl Reward<DiffusionStates> for Energy {
 
     fn partial_log_reward(&self, states: &DiffusionStates, _: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
         let Some(process) = &self.process else { return Ok(None) };
+        states.check(self.target.dim(), process.steps())?;
         let away: Vec<usize> = (0..states.len()).filter(|&row| states.steps[row] > 0).collect();
         let mut out = vec![0.0; states.len()];
         let log_density = checked_log_density(self.target.as_ref(), &states.points.select(&away))?;

@@ -59,10 +59,20 @@ impl FromTensors {
     /// A TorchScript file whose forward method is the log-density; `kind` is that of its parameters.
     ///
     /// # Errors
-    /// [`Error::Torch`] for a file that isn't TorchScript, and for a script that can't take points of `dim` coordinates;
-    /// [`Error::Shape`] unless it gives `[n]` for `[n, dim]`.
+    /// [`Error::File`] for a file that isn't there or isn't TorchScript, [`Error::Torch`] for a script that can't take points of `dim`
+    /// coordinates, and [`Error::Shape`] unless it gives `[n]` for `[n, dim]`.
     pub fn load(path: &Path, dim: usize, kind: Kind, device: Device) -> Result<Self> {
-        let script = CModule::load_on_device(path, device)?;
+        let script = match path.is_file() {
+            // Behind the first line libtorch lists its own calls.
+            true => CModule::load_on_device(path, device)
+                .map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned()),
+            false => Err("there is no such file".to_owned()),
+        };
+        let script = script.map_err(|problem| Error::File {
+            path: path.to_owned(),
+            problem,
+            remedy: "give the path of a TorchScript file (`torch.jit.save`)",
+        })?;
         Self::new(dim, kind, device, move |points| Ok(script.forward_ts(&[points])?))
     }
 

@@ -1,6 +1,6 @@
 use std::f64::consts::TAU;
 
-use gfn::dist::{Distribution, Exploration};
+use gfn::dist::{Distribution, Exploration, from_host, index_tensor};
 use gfn::env::{Direction, Reals, Rows};
 use gfn::{Error, Result, Rng};
 use serde::{Deserialize, Serialize};
@@ -8,7 +8,7 @@ use tch::Tensor;
 
 use super::Line;
 use super::env::illegal;
-use crate::continuous::{check_asked, component, finite, index, to_tensor};
+use crate::continuous::{check_asked, check_no_exit_bias, check_width, component, finite};
 
 /// The standard deviation of a uniform policy's steps: the line has no uniform distribution, so a wide one stands in for it.
 const WIDE: f64 = 3.0;
@@ -69,7 +69,7 @@ impl LineDist {
         outputs: Tensor,
     ) -> Result<Self> {
         mixtures.check()?;
-        check_asked((&states, 2), &[], None)?;
+        check_width(&states, 2)?;
         let expected = [states.len() as i64, 3 * mixtures.components as i64];
         match outputs.size() == expected {
             true => Ok(Self { env, direction, states, heads: Some((mixtures, outputs)) }),
@@ -112,9 +112,11 @@ impl Distribution for LineDist {
     type Actions = Reals;
 
     /// With probability epsilon a step of the wide Gaussian, N(0, 3^2). The temperature divides logits and multiplies variances, and the
-    /// noise is added to every deviation in quadrature; there is no exit to be biased.
+    /// noise is added to every deviation in quadrature. An exit bias is refused: there is no exit.
     fn sample(&self, rows: &[usize], exploration: &Exploration, rng: &mut Rng) -> Result<Reals> {
-        check_asked((&self.states, 2), rows, None)?;
+        check_width(&self.states, 2)?;
+        check_asked(self.states.len(), rows, None)?;
+        check_no_exit_bias(exploration, "0: a line has no exit; it is explored by epsilon, temperature and `noise`")?;
         let host = match &self.heads {
             Some((mixtures, outputs)) => Some((mixtures, Reals::from_tensor(outputs)?)),
             None => None,
@@ -138,7 +140,8 @@ impl Distribution for LineDist {
     }
 
     fn log_prob(&self, rows: &[usize], actions: &Reals) -> Result<Tensor> {
-        check_asked((&self.states, 2), rows, Some((actions, 1)))?;
+        check_width(&self.states, 2)?;
+        check_asked(self.states.len(), rows, Some((actions, 1)))?;
         let mut lengths = Vec::with_capacity(rows.len());
         let mut free = Vec::with_capacity(rows.len());
         let sign = if self.direction == Direction::Forward { 1.0 } else { -1.0 };
@@ -158,11 +161,11 @@ impl Distribution for LineDist {
             return Ok(Tensor::from_slice(&values));
         };
         let (kind, device) = (outputs.kind(), outputs.device());
-        let heads = outputs.index_select(0, &index(rows, device)).view([-1, 3, mixtures.components as i64]);
-        let lengths = to_tensor(&lengths, kind, device).unsqueeze(1);
+        let heads = outputs.index_select(0, &index_tensor(rows, device)).view([-1, 3, mixtures.components as i64]);
+        let lengths = from_host(&lengths, kind, device).unsqueeze(1);
         let std = heads.select(1, 2).sigmoid() * (mixtures.max_std - mixtures.min_std) + mixtures.min_std;
         let scaled = (lengths - heads.select(1, 1)) / &std;
         let each = heads.select(1, 0).log_softmax(-1, kind) - scaled.square() * 0.5 - std.log();
-        Ok((each.logsumexp(-1, false) - normaliser) * to_tensor(&free, kind, device))
+        Ok((each.logsumexp(-1, false) - normaliser) * from_host(&free, kind, device))
     }
 }

@@ -1,12 +1,13 @@
+use gfn::dist::from_host;
 use gfn::env::{Direction, Reals};
-use gfn::nn::{Activation, BackwardPolicy, LogZ, Mlp, MlpConfig, Parameters};
+use gfn::nn::{Activation, BackwardPolicy, MlpConfig, Parameters};
 use gfn::policy::{Evaluation, Policy, Wants};
-use gfn::{Error, Result, Rng};
+use gfn::{Result, Rng};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use super::{Line, LineDist, NormalMixtures};
-use crate::continuous::{check_asked, to_tensor, with_log_z};
+use crate::continuous::{Perceptrons, PerceptronsConfig, check_no_conditions, check_width};
 
 /// Gaussian steps both ways, without parameters: see [`LineDist::uniform`].
 #[derive(Clone, Copy, Debug, Default)]
@@ -68,30 +69,26 @@ impl Default for LinePolicyConfig {
 #[derive(Debug)]
 pub struct LinePolicy {
     config: LinePolicyConfig,
-    torso: Mlp,
-    backward: Option<Mlp>,
-    log_z: LogZ,
-    parameters: Parameters,
+    networks: Perceptrons,
 }
 
 impl LinePolicy {
     /// A network for the line, with weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for settings that make no sense.
+    /// [`gfn::Error::Config`] for settings that make no sense.
     pub fn new(_: &Line, config: LinePolicyConfig, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self> {
         config.mixtures.check()?;
-        let mut parameters = Parameters::new(device, kind);
-        let width = 3 * config.mixtures.components as i64;
-        let shared = config.backward == BackwardPolicy::SharedTorso;
-        let outputs = width * (1 + i64::from(shared)) + i64::from(config.flow);
-        let mut scope = parameters.scope(rng);
-        let torso = Mlp::new(&mut scope.sub("torso"), 2, outputs, &config.mlp);
-        let backward = (config.backward == BackwardPolicy::Separate)
-            .then(|| Mlp::new(&mut scope.sub("pb"), 2, width, &config.mlp));
-        let log_z = LogZ::scalar(&mut scope, config.initial_log_z);
-        parameters.check()?;
-        Ok(Self { config, torso, backward, log_z, parameters })
+        let networks = PerceptronsConfig {
+            inputs: 2,
+            width: 3 * config.mixtures.components as i64,
+            mlp: &config.mlp,
+            backward: config.backward,
+            flow: config.flow,
+            initial_log_z: config.initial_log_z,
+        };
+        let networks = Perceptrons::new(&networks, device, kind, rng)?;
+        Ok(Self { config, networks })
     }
 
     /// The make of the network.
@@ -104,7 +101,8 @@ impl LinePolicy {
     fn inputs(&self, env: &Line, states: &Reals) -> Tensor {
         let scale = 1.0 / env.n_steps() as f64;
         let values: Vec<f64> = states.rows().flat_map(|state| [state[0], state[1] * scale]).collect();
-        to_tensor(&values, self.parameters.kind(), self.parameters.device()).view([-1, 2])
+        let parameters = self.networks.parameters();
+        from_host(&values, parameters.kind(), parameters.device()).view([-1, 2])
     }
 }
 
@@ -118,45 +116,20 @@ impl Policy<Line> for LinePolicy {
         conditions: Option<&Tensor>,
         wants: Wants,
     ) -> Result<Evaluation<LineDist>> {
-        if conditions.is_some() {
-            return Err(Error::Missing {
-                objective: "a conditional line",
-                needs: "a network that takes conditions",
-                remedy: "sample without conditions",
-            });
-        }
-        check_asked((states, 2), &[], None)?;
-        let width = 3 * self.config.mixtures.components as i64;
-        let shared_pb = self.config.backward == BackwardPolicy::SharedTorso;
-        let log_flow = wants.log_flow && self.config.flow;
-        let x = self.inputs(env, states);
-        let shared = (wants.pf || log_flow || (wants.pb && shared_pb)).then(|| self.torso.forward(&x));
-        let dist = |direction, outputs| LineDist::new(*env, direction, states.clone(), self.config.mixtures, outputs);
-        let mut out = Evaluation::default();
-        if let Some(shared) = &shared {
-            if wants.pf {
-                out.pf = Some(dist(Direction::Forward, shared.narrow(1, 0, width))?);
-            }
-            if log_flow {
-                out.log_flow =
-                    Some(with_log_z(&self.log_z, &shared.select(1, -1), states.rows().map(|state| state[1] == 0.0)));
-            }
-        }
-        if wants.pb {
-            out.pb = Some(match (&self.backward, &shared) {
-                (Some(network), _) => dist(Direction::Backward, network.forward(&x))?,
-                (None, Some(shared)) if shared_pb => dist(Direction::Backward, shared.narrow(1, width, width))?,
-                _ => LineDist::uniform(*env, Direction::Backward, states.clone()),
-            });
-        }
-        Ok(out)
+        check_no_conditions(conditions)?;
+        check_width(states, 2)?;
+        let is_source = states.rows().map(|state| state[1] == 0.0);
+        self.networks.evaluate(&self.inputs(env, states), is_source, wants, |direction, outputs| match outputs {
+            Some(outputs) => LineDist::new(*env, direction, states.clone(), self.config.mixtures, outputs),
+            None => Ok(LineDist::uniform(*env, direction, states.clone())),
+        })
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        self.log_z.forward(conditions, n)
+        self.networks.log_z(conditions, n)
     }
 
     fn parameters(&self) -> Option<&Parameters> {
-        Some(&self.parameters)
+        Some(self.networks.parameters())
     }
 }

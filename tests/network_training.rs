@@ -54,7 +54,14 @@ fn a_gradient_reaches_every_parameter() {
         let settings = [
             GraphNetConfig { flow: false, ..config(conv) },
             GraphNetConfig { flow: false, backward: BackwardPolicy::SharedTorso, global: false, ..config(conv) },
-            GraphNetConfig { flow: false, identity: true, pair_walks: Some(2), n_conditions: 3, ..config(conv) },
+            GraphNetConfig {
+                flow: false,
+                identity: true,
+                pair_walks: Some(2),
+                n_conditions: 3,
+                logit_scale: true,
+                ..config(conv)
+            },
         ];
         for config in settings {
             let net = net(&env, config.clone(), Kind::Double);

@@ -237,6 +237,7 @@ fn settings_that_make_no_sense_are_refused() {
     let cases = [
         (GraphNetConfig { embedding: 0, ..GraphNetConfig::default() }, "embedding is 0"),
         (GraphNetConfig { n_conditions: -1, ..GraphNetConfig::default() }, "n_conditions is -1"),
+        (GraphNetConfig { logit_scale: true, ..GraphNetConfig::default() }, "n_conditions is 0"),
         (GraphNetConfig { embedding: 10, ..config(ConvKind::Transformer { heads: 4 }) }, "heads is 4"),
         (config(ConvKind::Transformer { heads: 0 }), "heads is 0"),
     ];

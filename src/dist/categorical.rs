@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use tch::{Device, Kind, Tensor};
 
 use super::behaviour::{Behaviour, inverse_cdf, log_softmax};
-use super::blocks::{check_blocks, positions};
+use super::blocks::{check_blocks, check_scale, positions};
 use super::segments::{from_host, index, segment_ids, segment_logsumexp, segment_sum, to_host};
 use super::{Distribution, Exploration};
 use crate::env::{Masks, Rows, Slots};
@@ -41,6 +41,8 @@ pub struct GraphActionCategorical {
     legal_slot: Vec<u32>,
     /// The blocks of logits; none for the uniform distribution.
     blocks: Option<Vec<Tensor>>,
+    /// What each state's logits are multiplied by, `[states]`.
+    scale: Option<Tensor>,
     /// The logits of the legal slots, state by state, `[legal]`: drawing alone doesn't need them.
     logits: OnceCell<Tensor>,
     /// The same on the host.
@@ -62,6 +64,17 @@ impl GraphActionCategorical {
         Ok(out)
     }
 
+    /// The same with the logits of each state multiplied by a number, `[states]`, through which gradients flow; the uniform distribution stays
+    /// what it is.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless there is one number per state.
+    pub fn scaled(self, scale: &Tensor) -> Result<Self> {
+        check_scale(&self.masks, scale)?;
+        let scale = Some(scale.shallow_clone());
+        Ok(Self { blocks: self.blocks, scale, ..Self::uniform(self.masks) })
+    }
+
     /// The uniform distribution over the legal slots of each state; it needs no tensor.
     #[must_use]
     pub fn uniform(masks: Masks) -> Self {
@@ -77,6 +90,7 @@ impl GraphActionCategorical {
             legal_ptr,
             legal_slot,
             blocks: None,
+            scale: None,
             logits: OnceCell::new(),
             host_logits: OnceCell::new(),
             host_log_probs: OnceCell::new(),
@@ -143,9 +157,13 @@ impl GraphActionCategorical {
             let flat = if flat.len() == 1 { flat[0].shallow_clone() } else { Tensor::cat(&flat, 0) };
             let positions = positions(&self.masks);
             let whole = positions.len() == flat.numel() && positions.iter().enumerate().all(|(k, &p)| k as i64 == p);
-            match whole {
+            let flat = match whole {
                 true => flat,
                 false => flat.index_select(0, &Tensor::from_slice(&positions).to_device(flat.device())),
+            };
+            match &self.scale {
+                Some(scale) => flat * scale.index_select(0, &self.ids()),
+                None => flat,
             }
         })
     }
@@ -155,6 +173,7 @@ impl GraphActionCategorical {
         self.host_logits.get_or_init(|| match (&self.blocks, self.logits.get()) {
             (None, _) => vec![0.0; self.legal_slot.len()],
             (Some(_), Some(logits)) => to_host(logits),
+            (Some(_), None) if self.scale.is_some() => to_host(self.legal_logits()),
             (Some(blocks), None) => {
                 let mut flat = Vec::new();
                 blocks.iter().for_each(|block| flat.append(&mut to_host(block)));

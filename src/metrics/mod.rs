@@ -46,6 +46,7 @@ pub use flows::ExactFlows;
 pub use log_probs::estimate_log_probs;
 pub use log_z::{Estimate, LogZEstimate, estimate_log_z, eubo, importance_log_z};
 pub use modes::{ModeCount, ModeTracker};
+pub(crate) use objectives::cosine_of;
 pub use objectives::{
     focus_accuracy, hypervolume, inverted_generational_distance, pareto_front, r2_indicator, simplex_grid,
 };

@@ -70,7 +70,7 @@ impl Focus {
 /// What is drawn for each trajectory, and how a network is told: beta, then preferences, then a direction of focus. What is constant
 /// takes no place in the vector.
 ///
-/// Without more said, beta is 1 and the preferences are equal. An example is at the [module](self).
+/// Without more said, beta is 1 and the preferences are equal. An example is at the [module](super).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Conditioning {
     n_rewards: usize,

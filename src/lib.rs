@@ -15,6 +15,7 @@
 //! | [`policy`], [`nn`] | estimators of P_F, P_B and flows; the networks and layers behind them |
 //! | [`sampler`], [`trajectory`] | walking forwards and backwards; what is left of a walk |
 //! | [`mod@score`], [`objective`] | from trajectories to log-probabilities, from those to losses |
+//! | [`condition`] | one policy for a family of rewards: temperatures, preferences, focus, hindsight |
 //! | [`replay`], [`train`] | buffers; the trainer, the loop around it, its optimiser and its checkpoints |
 //! | [`metrics`] | exact distributions, exact flows, and estimates where there is too much to enumerate |
 //! | [`testing`] | checkers for your own environments and action types |
@@ -52,6 +53,7 @@
 //! ```
 
 mod atomic;
+pub mod condition;
 pub mod dist;
 pub mod env;
 pub mod error;

@@ -1,7 +1,6 @@
 //! A trainer's moving average: it is the recursion, it is what is sampled by where asked for, and it survives a checkpoint.
 
-use crate::trainers;
-
+use crate::trainers::{Folder, GridTrainer, Setting, bytes, hypergrid, state, steps};
 use gfn::nn::Parameters;
 use gfn::objective::{Advantage, PolicyGradient};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
@@ -10,7 +9,6 @@ use gfn::train::{AverageFor, ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::{Device, Kind, Tensor};
-use trainers::{Folder, GridTrainer, Setting, bytes, hypergrid, state, steps};
 
 const DECAY: f64 = 0.8;
 

@@ -1,10 +1,9 @@
 //! Checkpoints that are damaged, incomplete, forged or of something else: a typed error, and the trainer as it was, bit for bit.
 
-use crate::trainers;
-
 use std::fs;
 use std::path::Path;
 
+use crate::trainers::{Folder, Setting, bytes, colored_graphs, ring, state, steps};
 use gfn::env::{DiscreteEnv, Slots};
 use gfn::graph::GraphKind;
 use gfn::nn::{GraphNet, GraphNetConfig};
@@ -15,7 +14,6 @@ use gfn::train::{Checkpoint, ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Rng};
 use gfn_gym::ring::Ring;
 use tch::Tensor;
-use trainers::{Folder, Setting, bytes, colored_graphs, ring, state, steps};
 
 /// A trainer that tries to resume from `path`, must refuse with these words, and be as it was before, bit for bit.
 fn unchanged<E, P>(trainer: &mut Trainer<E, P>, folder: &Folder, path: &Path, words: &[&str])
@@ -73,7 +71,7 @@ fn damaged_checkpoints_change_nothing() {
 fn forged(
     from: &Path,
     to: &Path,
-    trainer: &trainers::RingTrainer,
+    trainer: &crate::trainers::RingTrainer,
     edit: impl Fn(&str, &str, Tensor) -> Option<Tensor>,
 ) {
     let old = Checkpoint::load(from).unwrap();

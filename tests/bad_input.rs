@@ -1,8 +1,7 @@
 //! Bad input ends in a typed error that says what was wrong, what was expected and what to do; nothing panics, nothing is
 //! half changed.
 
-use crate::trainers;
-
+use crate::trainers::{Folder, state};
 use gfn::dist::{Exploration, Schedule};
 use gfn::env::{Direction, DiscreteEnv, Env, Slots};
 use gfn::graph::{GraphKind, GraphStates};
@@ -21,7 +20,6 @@ use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig};
 use gfn_gym::hypergrid::HyperGrid;
 use gfn_gym::ring::Ring;
 use tch::Tensor;
-use trainers::{Folder, state};
 
 /// The message of an error that must be one of these, with all of these words in it.
 macro_rules! refused {

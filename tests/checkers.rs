@@ -1,7 +1,6 @@
 //! The public checkers: they pass what is right, and name what is broken.
 
-use crate::spaces;
-
+use crate::spaces::ColouredGraphs;
 use gfn::env::Direction;
 use gfn::graph::{
     ActionKind, ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphActionType, GraphEnv, GraphKind, GraphSchema,
@@ -9,7 +8,6 @@ use gfn::graph::{
 };
 use gfn::testing::{Chain, Triangles, check_action_type, check_env, check_graph_env};
 use gfn::{Result, Rng};
-use spaces::ColouredGraphs;
 
 /// A graph environment made of parts.
 struct Parts {

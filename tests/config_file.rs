@@ -1,16 +1,14 @@
 //! The examples' configuration files: what they set, what wins over them, and what they are refused for.
 
-use crate::trainers;
-
 #[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
 #[path = "../examples/cli/config_file.rs"]
-mod config_file;
+mod examples;
 
 use std::fs;
 use std::path::PathBuf;
 
+use crate::trainers::Folder;
 use clap::Parser;
-use trainers::Folder;
 
 #[derive(Parser, Debug)]
 struct Args {
@@ -37,7 +35,7 @@ fn parse(folder: &Folder, text: &str, args: &[&str]) -> Result<Args, String> {
     let path = folder.join("run.toml");
     fs::write(&path, text).unwrap();
     let given = ["example", "--config", path.to_str().unwrap()].into_iter().chain(args.iter().copied());
-    config_file::parse_from(given).map_err(|error| error.to_string())
+    examples::parse_from(given).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -56,7 +54,7 @@ fn the_file_sets_flags_and_the_command_line_wins() {
 
     let args = parse(&folder, "json = false", &[]).unwrap();
     assert!(!args.json && args.height == 8);
-    let plain: Args = config_file::parse_from(["example", "--height", "5"]).unwrap();
+    let plain: Args = examples::parse_from(["example", "--height", "5"]).unwrap();
     assert_eq!(plain.height, 5);
 }
 
@@ -81,7 +79,7 @@ fn errors_name_file_and_key() {
         let named = message.contains("run.toml") && words.iter().all(|word| message.contains(word));
         assert!(named, "{text}: {message}");
     }
-    let missing = config_file::parse_from::<Args>(["example", "--config", "no-such.toml"]).unwrap_err().to_string();
+    let missing = examples::parse_from::<Args>(["example", "--config", "no-such.toml"]).unwrap_err().to_string();
     assert!(missing.contains("no-such.toml can't be read"), "{missing}");
     // What is wrong on the command line is still said.
     let message = parse(&folder, "height = 4", &["--lrr", "1"]).unwrap_err();

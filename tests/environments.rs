@@ -1,9 +1,7 @@
 //! Every environment of the gym, in several makes: the checkers pass, P_B is a distribution, exact flows leave no residual, and
 //! what is sampled backwards is a forward trajectory.
 
-use crate::gallery;
-
-use gallery::{Check, each_graph_env, grid, log_r};
+use crate::gallery::{Check, each_graph_env, grid, log_r};
 use gfn::dist::GraphActionCategorical;
 use gfn::env::{Block, Direction, EnumerableEnv, Masks, Rows};
 use gfn::graph::{GraphEnv, GraphKind, GraphStates, Semantics};

@@ -1,7 +1,6 @@
 //! Under exact flows every objective's residual is zero, and what is sampled is R / Z; with a wrong P_B neither holds.
 
-use crate::spaces;
-
+use crate::spaces::ColouredGraphs;
 use gfn::dist::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step};
 use gfn::graph::{GraphState, GraphStates};
@@ -15,7 +14,6 @@ use gfn::sampler::Sampler;
 use gfn::score::{Needs, Scores, score};
 use gfn::testing::{Chain, Positions, Triangles, check_env};
 use gfn::{Result, Rng};
-use spaces::ColouredGraphs;
 use tch::Tensor;
 
 fn chain_reward(states: &Positions, _: Option<&Tensor>) -> Result<Vec<f64>> {

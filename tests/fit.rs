@@ -1,11 +1,10 @@
 //! The training loop: what observers see, when it ends, and that a resumed run is the one that was never interrupted.
 
-use crate::trainers;
-
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
 
+use crate::trainers::{Folder, GridTrainer, Setting, bytes, hypergrid, state};
 use gfn::env::{Rows, VectorStates};
 use gfn::policy::{KHot, MlpPolicy};
 use gfn::train::{
@@ -14,7 +13,6 @@ use gfn::train::{
 use gfn::{Error, Result};
 use gfn_gym::hypergrid::HyperGrid;
 use serde_json::Value;
-use trainers::{Folder, GridTrainer, Setting, bytes, hypergrid, state};
 
 fn trainer(seed: u64) -> GridTrainer {
     tch::set_num_threads(1);

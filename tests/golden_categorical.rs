@@ -302,3 +302,36 @@ fn dense_blocks_are_segments() {
     assert!((value - expected).abs().max().double_value(&[]) < 1e-12);
     assert!((&grad - expected_grad).abs().max().double_value(&[]) < 1e-12, "{grad}");
 }
+
+#[test]
+fn logits_are_scaled_state_by_state() {
+    let file: Value = serde_json::from_str(include_str!("golden/graph_categorical.json")).unwrap();
+    let mut reached = false;
+    for case in file["cases"].as_array().unwrap() {
+        let golden = Case::new(case);
+        let dist =
+            || GraphActionCategorical::new(golden.masks.clone(), &golden.blocks(&golden.logits, Kind::Double)).unwrap();
+        let n = golden.masks.len();
+        let factors: Vec<f64> = (0..n).map(|i| 0.3 + i as f64).collect();
+        let scale = Tensor::from_slice(&factors).set_requires_grad(true);
+        let (plain, scaled) = (dist(), dist().scaled(&scale).unwrap());
+        // The log-softmax of what was multiplied, on the host and with gradient.
+        let (before, offsets) = (plain.host_log_probs().unwrap(), plain.legal_offsets());
+        let mut expected = Vec::new();
+        for (row, factor) in factors.iter().enumerate() {
+            let logs = &before[offsets[row]..offsets[row + 1]];
+            let total: f64 = logs.iter().map(|log| (factor * log).exp()).sum();
+            expected.extend(logs.iter().map(|log| factor * log - total.ln()));
+        }
+        close("on the host", scaled.host_log_probs().unwrap(), &expected, 1e-12);
+        close("with gradient", &host(&scaled.log_probs()), &expected, 1e-12);
+        scaled.log_probs().square().sum(Kind::Double).backward();
+        reached |= scale.grad().abs().max().double_value(&[]) > 0.0;
+        assert!(dist().scaled(&Tensor::from_slice(&vec![1.0; n + 1])).is_err());
+        // Nothing is to be scaled where all are alike.
+        let uniform = || GraphActionCategorical::uniform(golden.masks.clone());
+        let alike = uniform().scaled(&scale.detach()).unwrap();
+        assert_eq!(alike.host_log_probs().unwrap(), uniform().host_log_probs().unwrap());
+    } // Where a state has one legal slot, no factor changes anything.
+    assert!(reached);
+}

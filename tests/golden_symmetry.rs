@@ -1,16 +1,14 @@
 //! Grown coloured graphs against exact rational arithmetic (`golden/symmetry.json`).
 
-use crate::spaces;
-
 use std::collections::BTreeSet;
 
+use crate::spaces::ColouredGraphs;
 use gfn::dist::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Rows, Slots};
 use gfn::graph::{Edge, GraphKind, GraphState, GraphStates, Node, with_canonizer};
 use gfn::metrics::{Child, StateGraph};
 use gfn::policy::{Evaluation, Policy, Wants};
 use serde::Deserialize;
-use spaces::ColouredGraphs;
 use tch::{Kind, Tensor};
 
 #[derive(Deserialize)]

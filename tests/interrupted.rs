@@ -3,8 +3,6 @@
 //! The runs are processes of their own: this very file's, started with the one test that is otherwise ignored.
 
 #![cfg(unix)]
-use crate::trainers;
-
 use std::fs;
 use std::ops::ControlFlow;
 use std::os::unix::process::ExitStatusExt;
@@ -13,10 +11,10 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use crate::trainers::{Folder, GridTrainer, Setting, bytes, hypergrid};
 use gfn::Rng;
 use gfn::train::{Checkpoint, Ended, Fit, MetricsFile, Record, ReplayPath};
 use serde_json::Value;
-use trainers::{Folder, GridTrainer, Setting, bytes, hypergrid};
 
 const STEPS: usize = 700;
 /// Steps between checkpoints: few, so that many signals arrive while one is written.

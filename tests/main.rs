@@ -10,6 +10,7 @@ mod canonical_forms;
 mod checkers;
 mod checkpoint;
 mod classes;
+mod conditions;
 mod config_file;
 mod containers;
 mod data_sets;

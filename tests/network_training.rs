@@ -1,7 +1,6 @@
 //! What training needs of networks: gradients for every parameter, conditions that matter, distributions that are learned.
 
-use crate::nets;
-
+use crate::nets::{ALL, CONVS, KINDS, blocks, config, difference, everything, net, random_graph};
 use gfn::dist::GraphActionCategorical;
 use gfn::env::Reward;
 use gfn::graph::{GraphEnv, GraphKind, GraphState, GraphStates};
@@ -16,7 +15,6 @@ use gfn::train::{Adam, AdamConfig, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;
 use gfn_gym::ring::{Ring, RingReward};
-use nets::{ALL, CONVS, KINDS, blocks, config, difference, everything, net, random_graph};
 use tch::{Device, Kind, Tensor};
 
 /// Small products on several threads wait for one another: on a busy machine that takes ten times as long.
@@ -52,7 +50,14 @@ fn a_gradient_reaches_every_parameter() {
         let settings = [
             GraphNetConfig { flow: false, ..config(conv) },
             GraphNetConfig { flow: false, backward: BackwardPolicy::SharedTorso, global: false, ..config(conv) },
-            GraphNetConfig { flow: false, identity: true, pair_walks: Some(2), n_conditions: 3, ..config(conv) },
+            GraphNetConfig {
+                flow: false,
+                identity: true,
+                pair_walks: Some(2),
+                n_conditions: 3,
+                logit_scale: true,
+                ..config(conv)
+            },
         ];
         for config in settings {
             let net = net(&env, config.clone(), Kind::Double);

@@ -1,7 +1,6 @@
 //! What every network must keep: equivariance, no influence of batch mates, odd shapes, inputs that matter.
 
-use crate::nets;
-
+use crate::nets::{ALL, CONVS, KINDS, blocks, config, difference, everything, net, random_graph};
 use gfn::dist::GraphActionCategorical;
 use gfn::env::Direction;
 use gfn::graph::{Anchor, Edge, GraphBatch, GraphEnv, GraphKind, GraphState, GraphStates, Move, Node};
@@ -11,7 +10,6 @@ use gfn::policy::{Evaluation, GraphNetwork, GraphOutput, GraphPolicy, Policy, Wa
 use gfn::{Error, Result, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;
 use gfn_gym::graph_building::GraphBuilding;
-use nets::{ALL, CONVS, KINDS, blocks, config, difference, everything, net, random_graph};
 use tch::{Device, Kind};
 
 /// The same graph with node `a` called `names[a]`.
@@ -235,6 +233,7 @@ fn settings_that_make_no_sense_are_refused() {
     let cases = [
         (GraphNetConfig { embedding: 0, ..GraphNetConfig::default() }, "embedding is 0"),
         (GraphNetConfig { n_conditions: -1, ..GraphNetConfig::default() }, "n_conditions is -1"),
+        (GraphNetConfig { logit_scale: true, ..GraphNetConfig::default() }, "n_conditions is 0"),
         (GraphNetConfig { embedding: 10, ..config(ConvKind::Transformer { heads: 4 }) }, "heads is 4"),
         (config(ConvKind::Transformer { heads: 0 }), "heads is 0"),
     ];

@@ -1,12 +1,10 @@
 //! The same seed gives the same bits whatever the number of threads, and a run that was saved goes on as if it hadn't been.
 
-use crate::trainers;
-
+use crate::trainers::{Folder, Setting, bits, bytes, colored_graphs, hypergrid, ring, state, steps};
 use gfn::env::{DiscreteEnv, Slots};
 use gfn::policy::Policy;
 use gfn::replay::Eviction;
 use gfn::train::{ReplayPath, Trainer};
-use trainers::{Folder, Setting, bits, bytes, colored_graphs, hypergrid, ring, state, steps};
 
 const PATHS: [ReplayPath; 3] = [ReplayPath::Stored, ReplayPath::UniformBackward, ReplayPath::PolicyBackward];
 

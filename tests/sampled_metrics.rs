@@ -1,7 +1,6 @@
 //! Metrics from samples, against the exact distribution: log p(x) by backward paths, its correlation with log R(x), modes found.
 
-use crate::spaces;
-
+use crate::spaces::ColouredGraphs;
 use gfn::dist::GraphActionCategorical;
 use gfn::env::{EnumerableEnv, Reward, Rows, VectorStates};
 use gfn::graph::{GraphState, GraphStates};
@@ -11,7 +10,6 @@ use gfn::sampler::Sampler;
 use gfn::testing::Triangles;
 use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
-use spaces::ColouredGraphs;
 use tch::Tensor;
 
 /// Differs from graph to graph, and not between isomorphic ones.

@@ -1,8 +1,6 @@
 //! Every environment keeps its contract, and has as many states and as large a Z as it claims.
 
-use crate::enumeration;
-
-use enumeration::enumerate;
+use crate::enumeration::enumerate;
 use gfn::Rng;
 use gfn::graph::{Edge, GraphKind, GraphState, Semantics};
 use gfn::metrics::StateGraph;

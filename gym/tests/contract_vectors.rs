@@ -1,8 +1,6 @@
 //! Environments of vectors keep their contract, and have as many states and as large a Z as counted by hand or another way.
 
-use crate::enumeration;
-
-use enumeration::enumerate;
+use crate::enumeration::enumerate;
 use gfn::Rng;
 use gfn::env::{EnumerableEnv, Reward, VectorStates};
 use gfn::metrics::{ExactPolicy, StateGraph};

@@ -1,11 +1,11 @@
 //! Building molecules: the contract, roll-outs that the reader accepts, and every small molecule is reached.
 
-use crate::enumeration;
-
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
-use enumeration::enumerate;
+use crate::enumeration::enumerate;
 use gfn::Rng;
+use gfn::condition::{Condition, ConditionedReward, Conditioning, Encoding, Temperature};
 use gfn::env::{Reward, Rows};
 use gfn::graph::{CanonicalKey, GraphStates};
 use gfn::metrics::StateGraph;
@@ -245,4 +245,35 @@ fn the_target_is_over_molecules() {
     assert!(forms.len() == 3 && (logs.iter().map(|log| log.exp()).sum::<f64>() - score(&molecule)).abs() < 1e-12);
     let each = MoleculeReward::new(env.codec(), score).per_kekule_form().log_reward(&graphs.into(), None).unwrap();
     assert!(each.iter().all(|log| (log.exp() - score(&molecule)).abs() < 1e-12));
+}
+
+#[test]
+fn a_temperature_leaves_the_share_of_a_kekule_form_alone() {
+    let env = MoleculeEnv::new(MoleculeConfig::new(8)).unwrap();
+    let score = |molecule: &Molecule| molecule.atoms().len() as f64;
+    let law = Temperature::Uniform { least: 0.5, most: 4.0 };
+    let conditioning = Conditioning::new(1).unwrap().temperature(law, Encoding::Thermometer { bins: 8 }).unwrap();
+    let whole = MoleculeReward::new(env.codec(), score).per_kekule_form();
+    let share = MoleculeReward::new(env.codec(), |_: &Molecule| 1.0);
+    let reward = ConditionedReward::new(conditioning.clone(), vec![Arc::new(whole)]).unwrap().with_measure(share);
+    let divided = MoleculeReward::new(env.codec(), score);
+    let naive = ConditionedReward::new(conditioning.clone(), vec![Arc::new(divided)]).unwrap();
+    for beta in [0.5, 1.0, 3.0] {
+        let of = |smiles: &str, reward: &dyn Reward<GraphStates>| -> f64 {
+            let forms = Molecule::from_smiles(smiles).unwrap().kekule_forms().unwrap();
+            let told = vec![Condition { beta, preferences: vec![1.0], focus: None }; forms.len()];
+            let graphs: Vec<_> = forms.iter().map(|form| env.codec().graph(form).unwrap()).collect();
+            let vectors = conditioning.encode(&told).unwrap();
+            let logs = reward.log_reward(&graphs.into(), Some(&vectors)).unwrap();
+            logs.into_iter().map(f64::exp).sum()
+        };
+        // One form of ethylbenzene and two of o-xylene, 8 atoms each.
+        let expected = 8f64.powf(beta);
+        for smiles in ["CCc1ccccc1", "Cc1ccccc1C"] {
+            assert!((of(smiles, &reward) / expected - 1.0).abs() < 1e-9);
+        }
+        // A temperature on R / k favours or disfavours what has many forms.
+        let gap = of("Cc1ccccc1C", &naive) / expected - 2f64.powf(1.0 - beta);
+        assert!(gap.abs() < 1e-9);
+    }
 }

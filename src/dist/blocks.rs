@@ -29,6 +29,19 @@ pub(super) fn check_blocks(masks: &Masks, blocks: &[Tensor]) -> Result<()> {
     Ok(())
 }
 
+/// Checks that there is a factor for each state's logits.
+pub(super) fn check_scale(masks: &Masks, scale: &Tensor) -> Result<()> {
+    match scale.size() == [masks.len() as i64] {
+        true => Ok(()),
+        false => Err(Error::Shape {
+            what: "the scale of logits".into(),
+            expected: vec![masks.len() as i64],
+            got: scale.size(),
+            remedy: "give one number per state",
+        }),
+    }
+}
+
 /// Where each legal slot lies in the concatenation of all blocks.
 pub(super) fn positions(masks: &Masks) -> Vec<i64> {
     let mut base = 0;

@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use tch::Tensor;
 
 use super::behaviour::{Behaviour, inverse_cdf, log_softmax};
-use super::blocks::check_blocks;
+use super::blocks::{check_blocks, check_scale};
 use super::logits::Logits;
 use super::segments::{from_host, index_tensor as index, segment_ids, segment_logsumexp, segment_sum};
 use super::{Distribution, Exploration};
@@ -77,6 +77,16 @@ impl GraphActionCategorical {
         let mut out = Self::uniform(masks);
         out.logits = Logits::on_host(logits);
         Ok(out)
+    }
+
+    /// The same with the logits of each state multiplied by a number, `[states]`, through which gradients flow; the uniform distribution stays
+    /// what it is.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless there is one number per state.
+    pub fn scaled(self, scale: &Tensor) -> Result<Self> {
+        check_scale(&self.masks, scale)?;
+        Ok(Self { logits: self.logits.scaled(scale), ..Self::uniform(self.masks) })
     }
 
     /// The uniform distribution over the legal slots of each state; it needs no tensor.

@@ -12,6 +12,8 @@ use crate::env::Masks;
 #[derive(Debug)]
 pub(super) struct Logits {
     given: Given,
+    /// What each state's logits are multiplied by, `[states]`.
+    scale: Option<Tensor>,
     /// The legal ones, state by state, `[legal]`: drawing alone doesn't need them.
     legal: OnceCell<Tensor>,
     /// The same on the host.
@@ -30,7 +32,7 @@ enum Given {
 
 impl Logits {
     fn new(given: Given) -> Self {
-        Self { given, legal: OnceCell::new(), host: OnceCell::new() }
+        Self { given, scale: None, legal: OnceCell::new(), host: OnceCell::new() }
     }
 
     pub(super) fn uniform() -> Self {
@@ -43,6 +45,11 @@ impl Logits {
 
     pub(super) fn on_host(logits: Vec<f32>) -> Self {
         Self::new(Given::Host(logits))
+    }
+
+    /// The same, each state's multiplied by a number of `[states]`.
+    pub(super) fn scaled(self, scale: &Tensor) -> Self {
+        Self { scale: Some(scale.shallow_clone()), ..Self::new(self.given) }
     }
 
     pub(super) fn is_uniform(&self) -> bool {
@@ -67,18 +74,14 @@ impl Logits {
     /// The logits of the legal slots, `[legal]`.
     pub(super) fn legal(&self, masks: &Masks) -> &Tensor {
         self.legal.get_or_init(|| {
-            let blocks = match &self.given {
+            let plain = match &self.given {
                 Given::Uniform => return Tensor::zeros([n_legal(masks) as i64], (Kind::Float, Device::Cpu)),
-                Given::Host(logits) => return Tensor::from_slice(&legal_of(masks, logits).collect::<Vec<f32>>()),
-                Given::Blocks(blocks) => blocks,
+                Given::Host(logits) => Tensor::from_slice(&legal_of(masks, logits).collect::<Vec<f32>>()),
+                Given::Blocks(blocks) => legal_of_blocks(masks, blocks),
             };
-            let flat: Vec<Tensor> = blocks.iter().map(|block| block.reshape([-1])).collect();
-            let flat = if flat.len() == 1 { flat[0].shallow_clone() } else { Tensor::cat(&flat, 0) };
-            let positions = positions(masks);
-            let whole = positions.len() == flat.numel() && positions.iter().enumerate().all(|(k, &p)| k as i64 == p);
-            match whole {
-                true => flat,
-                false => flat.index_select(0, &Tensor::from_slice(&positions).to_device(flat.device())),
+            match &self.scale {
+                Some(scale) => plain * scale.index_select(0, &states(masks, scale.device())),
+                None => plain,
             }
         })
     }
@@ -99,6 +102,8 @@ impl Logits {
         }
         let logits = &blocks[0];
         let illegal = Tensor::from_slice(&illegal).view_as(logits).to_device(logits.device());
+        let scaled = self.scale.as_ref().map(|scale| logits * scale.unsqueeze(1));
+        let logits = scaled.as_ref().unwrap_or(logits);
         Some(logits.masked_fill(&illegal, f64::NEG_INFINITY).log_softmax(1, None).view(-1))
     }
 
@@ -106,8 +111,9 @@ impl Logits {
     pub(super) fn host(&self, masks: &Masks) -> &[f64] {
         self.host.get_or_init(|| match (&self.given, self.legal.get()) {
             (Given::Uniform, _) => vec![0.0; n_legal(masks)],
-            (Given::Host(logits), _) => legal_of(masks, logits).map(f64::from).collect(),
-            (Given::Blocks(_), Some(logits)) => to_host(logits),
+            (_, None) if self.scale.is_some() => to_host(self.legal(masks)),
+            (_, Some(logits)) => to_host(logits),
+            (Given::Host(logits), None) => legal_of(masks, logits).map(f64::from).collect(),
             (Given::Blocks(blocks), None) => {
                 let mut flat = Vec::new();
                 blocks.iter().for_each(|block| flat.append(&mut to_host(block)));
@@ -124,4 +130,22 @@ fn n_legal(masks: &Masks) -> usize {
 /// What is legal of a number per slot.
 fn legal_of<'a>(masks: &'a Masks, logits: &'a [f32]) -> impl Iterator<Item = f32> + 'a {
     logits.iter().zip(&masks.legal).filter(|(_, legal)| **legal).map(|(&logit, _)| logit)
+}
+
+/// The logits of the legal slots of a tensor per block.
+fn legal_of_blocks(masks: &Masks, blocks: &[Tensor]) -> Tensor {
+    let flat: Vec<Tensor> = blocks.iter().map(|block| block.reshape([-1])).collect();
+    let flat = if flat.len() == 1 { flat[0].shallow_clone() } else { Tensor::cat(&flat, 0) };
+    let positions = positions(masks);
+    let whole = positions.len() == flat.numel() && positions.iter().enumerate().all(|(k, &p)| k as i64 == p);
+    match whole {
+        true => flat,
+        false => flat.index_select(0, &Tensor::from_slice(&positions).to_device(flat.device())),
+    }
+}
+
+/// The state of each legal slot.
+fn states(masks: &Masks, device: Device) -> Tensor {
+    let states = (0..masks.len()).flat_map(|row| std::iter::repeat_n(row as i64, masks.n_legal(row)));
+    Tensor::from_slice(&states.collect::<Vec<_>>()).to_device(device)
 }

@@ -14,6 +14,8 @@
 //! | which modes were seen, and when? | [`ModeTracker`] | training runs, samples |
 //! | how far apart are two sets of points? | [`wasserstein2`], [`maximum_mean_discrepancy`] | continuous environments |
 //! | how good and how different are the best? | [`TopK`] | samples |
+//! | which trade-offs between objectives were found? | [`pareto_front`], [`hypervolume`], [`inverted_generational_distance`], [`r2_indicator`] | vectors of objectives |
+//! | do samples lie where they were asked for? | [`focus_accuracy`] | the same, under a focus |
 //!
 //! Up to isomorphism a state stands for its class: a policy is pushed through one representative of each, which is right for
 //! equivariant policies only, and those that aren't are refused ([`StateGraph::check_equivariance`]).
@@ -27,6 +29,7 @@ mod flows;
 mod log_probs;
 mod log_z;
 mod modes;
+mod objectives;
 mod order;
 mod pruned;
 mod state_graph;
@@ -43,6 +46,10 @@ pub use flows::ExactFlows;
 pub use log_probs::estimate_log_probs;
 pub use log_z::{Estimate, LogZEstimate, estimate_log_z, eubo, importance_log_z};
 pub use modes::{ModeCount, ModeTracker};
+pub(crate) use objectives::cosine_of;
+pub use objectives::{
+    focus_accuracy, hypervolume, inverted_generational_distance, pareto_front, r2_indicator, simplex_grid,
+};
 pub use pruned::{PrunedDistribution, pruned_distribution};
 pub use state_graph::{Child, StateGraph};
 pub use target::Target;

@@ -242,6 +242,7 @@ impl GraphNetwork for EdgeMlp {
             pf: outputs.as_ref().filter(|_| wants.pf).map(|outputs| self.blocks(batch, outputs, &self.pf)),
             pb: of_pb.map(|outputs| self.blocks(batch, outputs, &self.pb)),
             log_flow: outputs.as_ref().filter(|_| log_flow).map(|outputs| outputs.select(1, -1)),
+            pf_scale: None,
         })
     }
 

@@ -4,7 +4,7 @@ use tch::{Device, Kind, Tensor};
 use super::heads::Heads;
 use super::pairs::pair_features;
 use super::torso::Torso;
-use super::{Activation, ConvKind, LogZ, Mlp, MlpConfig, Parameters};
+use super::{Activation, ConvKind, LogZ, LogitScale, Mlp, MlpConfig, Parameters};
 use crate::env::Direction;
 use crate::graph::{GraphBatch, GraphEnv};
 use crate::policy::{GraphNetwork, GraphOutput, Wants};
@@ -44,6 +44,9 @@ pub struct GraphNetConfig {
     pub flow: bool,
     /// Width of the condition vectors; 0 for none.
     pub n_conditions: i64,
+    /// Whether the logits of P_F are multiplied by a function of the conditions, too ([`LogitScale`]).
+    #[serde(default)]
+    pub logit_scale: bool,
     /// Where log Z starts.
     pub initial_log_z: f64,
     /// Where the bias of the exit action's logit starts. At 0 an untrained policy takes each legal action about equally often,
@@ -63,6 +66,7 @@ impl Default for GraphNetConfig {
             backward: BackwardPolicy::Uniform,
             flow: false,
             n_conditions: 0,
+            logit_scale: false,
             initial_log_z: 0.0,
             initial_exit_bias: 0.0,
         }
@@ -76,6 +80,9 @@ impl GraphNetConfig {
             _ if self.embedding < 1 => refuse("embedding", self.embedding, "at least 1"),
             _ if self.n_conditions < 0 => {
                 refuse("n_conditions", self.n_conditions, "0 for none, or the width of the condition vectors")
+            }
+            _ if self.logit_scale && self.n_conditions == 0 => {
+                refuse("n_conditions", 0, "the width of the condition vectors that `logit_scale` takes")
             }
             ConvKind::Transformer { heads } if heads < 1 || self.embedding % heads != 0 => {
                 refuse("heads", heads, "a number of heads that divides the embedding")
@@ -103,6 +110,7 @@ pub struct GraphNet {
     backward: Option<Torso>,
     pb: Option<Heads>,
     flow: Option<Mlp>,
+    scale: Option<LogitScale>,
     log_z: LogZ,
     parameters: Parameters,
 }
@@ -135,8 +143,9 @@ impl GraphNet {
             0 => LogZ::scalar(&mut scope, config.initial_log_z),
             n => LogZ::conditional(&mut scope, n, &hidden),
         };
+        let scale = config.logit_scale.then(|| LogitScale::new(&mut scope, config.n_conditions, &hidden));
         parameters.check()?;
-        Ok(Self { config, forward, pf, backward, pb, flow, log_z, parameters })
+        Ok(Self { config, forward, pf, backward, pb, flow, scale, log_z, parameters })
     }
 
     /// The make of the network.
@@ -167,7 +176,9 @@ impl GraphNetwork for GraphNet {
             (Some(heads), Some(embedded)) if wants.pb => Some(heads.forward(batch, embedded, pairs.as_ref())),
             _ => None,
         };
-        Ok(GraphOutput { pf, pb, log_flow })
+        // The torso has checked the conditions wherever there are logits of P_F.
+        let scale = self.scale.as_ref().filter(|_| pf.is_some()).zip(batch.conditions.as_ref());
+        Ok(GraphOutput { pf, pb, log_flow, pf_scale: scale.map(|(scale, conditions)| scale.forward(conditions)) })
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {

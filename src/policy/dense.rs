@@ -7,7 +7,7 @@ use super::features::StateFeatures;
 use super::{Evaluation, Frozen, Policy, Wants};
 use crate::dist::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Masks, Rows, Slots};
-use crate::nn::{BackwardPolicy, LogZ, MlpConfig, Parameters, Scope};
+use crate::nn::{BackwardPolicy, LogZ, LogitScale, MlpConfig, Parameters, Scope};
 use crate::policy::vectors::{FrozenNetwork, Inputs, Network, Vectors};
 use crate::{Error, Result, Rng};
 
@@ -28,6 +28,9 @@ pub struct MlpPolicyConfig {
     /// layer is as wide as that one.
     #[serde(default)]
     pub condition_mlp: Option<MlpConfig>,
+    /// A network of the conditions by which the logits of P_F are multiplied, too ([`LogitScale`]).
+    #[serde(default)]
+    pub logit_scale: Option<MlpConfig>,
     /// Heads of P_F on the one torso, of which one is in use at a time ([`MlpPolicy::choose_head`]).
     #[serde(default = "one")]
     pub heads: usize,
@@ -49,6 +52,7 @@ impl Default for MlpPolicyConfig {
             paths: false,
             n_conditions: 0,
             condition_mlp: None,
+            logit_scale: None,
             heads: 1,
             initial_log_z: 0.0,
         }
@@ -86,6 +90,7 @@ pub struct MlpPolicy<F> {
     head: Cell<usize>,
     torso: Network,
     backward: Option<Network>,
+    scale: Option<LogitScale>,
     log_z: LogZ,
     parameters: Parameters,
 }
@@ -174,8 +179,10 @@ impl<F> MlpPolicy<F> {
             0 => LogZ::scalar(&mut scope, config.initial_log_z),
             n => LogZ::conditional(&mut scope, n, &config.mlp),
         };
+        let scale = config.logit_scale.as_ref().map(|mlp| LogitScale::new(&mut scope, config.n_conditions, mlp));
         parameters.check()?;
-        Ok(Self { features, config, widths: (pf, pb), head: Cell::new(0), torso, backward, log_z, parameters })
+        let (widths, head) = ((pf, pb), Cell::new(0));
+        Ok(Self { features, config, widths, head, torso, backward, scale, log_z, parameters })
     }
 
     /// The head of P_F that is in use, from 0.
@@ -247,8 +254,9 @@ impl MlpPolicyConfig {
             let expected = "0 for none, or the width of the condition vectors";
             return refuse("n_conditions", self.n_conditions.to_string(), expected);
         }
-        if self.condition_mlp.is_some() && self.n_conditions == 0 {
-            return refuse("n_conditions", "0".into(), "the width of the condition vectors that `condition_mlp` takes");
+        if (self.condition_mlp.is_some() || self.logit_scale.is_some()) && self.n_conditions == 0 {
+            let expected = "the width of the condition vectors that `condition_mlp` and `logit_scale` take";
+            return refuse("n_conditions", "0".into(), expected);
         }
         if self.heads == 0 {
             return refuse("heads", "0".into(), "at least 1 head of P_F");
@@ -293,7 +301,11 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
         let pf = match &shared {
             Some(out) if wants.pf => {
                 let logits = out.narrow(1, self.head.get() as i64 * pf_width, pf_width);
-                Some(GraphActionCategorical::new(env.masks(Direction::Forward, states), &[logits])?)
+                let pf = GraphActionCategorical::new(env.masks(Direction::Forward, states), &[logits])?;
+                match self.scale.as_ref().zip(x.as_ref().and_then(|x| x.conditions.as_ref())) {
+                    Some((scale, conditions)) => Some(pf.scaled(&scale.forward(conditions))?),
+                    None => Some(pf),
+                }
             }
             _ => None,
         };

@@ -16,6 +16,8 @@ pub struct GraphOutput {
     pub pb: Option<Vec<Tensor>>,
     /// log F of each graph, `[B]`.
     pub log_flow: Option<Tensor>,
+    /// What the logits of P_F of each graph are multiplied by, `[B]`.
+    pub pf_scale: Option<Tensor>,
 }
 
 /// A network on batches of graphs: implement it to bring your own GNN.
@@ -76,8 +78,12 @@ impl<E: GraphEnv, N: GraphNetwork> Policy<E> for GraphPolicy<N> {
                 (None, Direction::Forward) => Ok(None),
             }
         };
+        let pf = dist(wants.pf, Direction::Forward, output.pf)?;
         Ok(Evaluation {
-            pf: dist(wants.pf, Direction::Forward, output.pf)?,
+            pf: match (pf, &output.pf_scale) {
+                (Some(pf), Some(scale)) => Some(pf.scaled(scale)?),
+                (pf, _) => pf,
+            },
             pb: dist(wants.pb, Direction::Backward, output.pb)?,
             log_flow: output.log_flow,
             ..Evaluation::default()

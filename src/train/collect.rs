@@ -44,6 +44,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let mut replayed = Replayed { first: parts.iter().map(Trajectories::len).sum(), serials: Vec::new() };
         if let (Some(buffer), true) = (&self.replay, counts.replay > 0) {
             let drawn = buffer.draw_entries(counts.replay, &mut self.rng)?;
+            let drawn = self.in_hindsight(drawn)?;
             replayed.serials = drawn.serials;
             parts.push(self.walk_again(&drawn.walks)?.with_log_rewards(drawn.log_rewards)?);
         }

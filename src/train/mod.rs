@@ -11,6 +11,7 @@
 //! | [`AverageFor`] | a moving average of the parameters, to evaluate or to sample by |
 //! | [`Checkpoint`] | what a run leaves on disk |
 //! | [`RandomDistillation`], [`Novelty`] | intrinsic rewards: what is new is worth more |
+//! | [`ConditionSource`] | what a conditional policy is told ([`condition`](crate::condition)) |
 //!
 //! # Exploration
 //!
@@ -22,6 +23,7 @@
 //! | epsilon, temperature, exit bias | behaviour | [`TrainerConfig`], each with a schedule |
 //! | local search | behaviour | [`TrainerConfig::local_search`] |
 //! | replay, given data | behaviour | [`Trainer::with_replay`], [`Trainer::with_data`] |
+//! | other conditions for what is replayed | behaviour | [`Trainer::with_hindsight`] |
 //! | noisy layers | behaviour | [`MlpConfig::noise`](crate::nn::MlpConfig::noise) |
 //! | sampling by the average | behaviour | [`Trainer::with_average`] |
 //! | Thompson heads | behaviour | [`Trainer::with_thompson`] |
@@ -40,6 +42,7 @@ mod early_stop;
 mod fit;
 mod fresh;
 mod gradients;
+mod hindsight;
 mod interrupt;
 mod intrinsic;
 mod lagged;

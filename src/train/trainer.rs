@@ -3,6 +3,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::collect::Batch;
+use super::hindsight::Relabelling;
 use super::intrinsic::Intrinsic;
 use super::lagged::Lagged;
 use super::resume::to_json;
@@ -60,6 +61,7 @@ pub struct Trainer<E: Env, P> {
     pub(super) replay: Option<ReplayBuffer<E>>,
     pub(super) data: Option<ReplayBuffer<E>>,
     pub(super) conditions: Option<Box<dyn ConditionSource>>,
+    pub(super) hindsight: Option<Relabelling<E::States>>,
     pub(super) search: Option<Searching<E>>,
     pub(super) rng: Rng,
     pub(super) step: usize,
@@ -124,6 +126,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             replay: None,
             data: None,
             conditions: None,
+            hindsight: None,
             search: None,
             rng,
             step: 0,
@@ -219,7 +222,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         self.rng.clone().split()
     }
 
-    /// Fills the replay buffer with `n` uniform random walks, without a network.
+    /// Fills the replay buffer with `n` uniform random walks, without a network; under conditions, if trajectories have them.
     ///
     /// # Errors
     /// [`Error::Missing`] without a buffer, and those of sampler and reward.
@@ -238,8 +241,11 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         while left > 0 {
             let chunk = left.min(CHUNK);
             let sampler = Sampler::new(&self.env, &uniform).max_steps(self.config.max_steps);
-            let walks = sampler.walks(chunk, &mut self.rng)?;
-            let rewards = log_rewards(self.reward.as_ref(), &walks.terminal, None)?;
+            let mut walks = sampler.walks(chunk, &mut self.rng)?;
+            if let Some(source) = &self.conditions {
+                walks = walks.with_conditions(source.draw(chunk, &mut self.rng)?)?;
+            }
+            let rewards = log_rewards(self.reward.as_ref(), &walks.terminal, walks.conditions())?;
             stayed += replay.add(&self.env, &walks, &rewards)?;
             self.reward_calls += chunk as u64;
             left -= chunk;

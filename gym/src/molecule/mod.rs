@@ -9,6 +9,8 @@
 //! | [`MoleculeReward`] | a score as the environment's reward, divided between Kekule forms |
 //! | [`MoleculeScore`] | a score: a closure, a descriptor, [`Product`], [`WeightedSum`], a power, bounds |
 //! | [`ExternalScorer`] | a program as a score, such as `examples/rdkit_scorer.py` |
+//! | [`Fingerprint`], [`internal_diversity`], [`diverse_top_k`], [`n_modes`] | how alike molecules are |
+//! | [`uniqueness`], [`KnownMolecules`], [`Molecule::scaffold`] | how many are different, new, of another scaffold |
 //!
 //! A molecule is its atoms and bonds with aromatic bonds as such: [`Molecule::key`] and [`Molecule::smiles`] are the same for all
 //! of its Kekule forms, while a state of the environment is one of them. No isotopes, no stereochemistry, no radicals.
@@ -33,6 +35,7 @@ mod error;
 mod kekule;
 mod model;
 mod score;
+mod similarity;
 mod smiles;
 mod valence;
 
@@ -44,4 +47,5 @@ pub use score::{
     Clamped, ExternalScorer, ExternalScorerConfig, LogWindow, MoleculeReward, MoleculeScore, Power, Product,
     RingTarget, ScorerError, WeightedSum,
 };
+pub use similarity::{Fingerprint, KnownMolecules, diverse_top_k, internal_diversity, n_modes, uniqueness};
 pub use valence::ValenceTable;

@@ -1,0 +1,55 @@
+"""Circular environments and scaffolds of the golden molecules, by RDKit.
+
+    python -m venv venv && venv/bin/pip install rdkit==2026.9.1
+    venv/bin/python scripts/molecule_similarity.py > gym/tests/golden/molecule_similarity.json
+
+Of each pair of molecules: how many environments of up to two bonds they share, and how many they have together, of the unfolded
+Morgan fingerprint with redundant environments (they don't depend on the order in which a program looks at atoms). Of each molecule:
+its Bemis-Murcko scaffold, empty where it has no ring.
+"""
+
+import json
+import pathlib
+
+from rdkit import Chem, __version__
+from rdkit.Chem import rdFingerprintGenerator
+from rdkit.Chem.Scaffolds import MurckoScaffold
+
+MOLECULES = pathlib.Path(__file__).parent.parent / "gym" / "tests" / "golden" / "molecules.json"
+# Molecules this far apart in the file make a pair.
+STEPS = (1, 7, 31)
+# Cases that the file lacks: substituents on charged and aromatic atoms, exocyclic double bonds, linkers, spiro and fused rings.
+MORE = [
+    "Cn1cccc1", "C[n+]1ccccc1", "O=C1CCCCC1", "CC(=O)c1ccccc1", "O=C(c1ccccc1)c1ccccc1", "CC(C)(c1ccccc1)c1ccccc1", "C1CCC2(CC1)CCCC2",
+    "N=C1CCCN1C", "CS(=O)(=O)c1ccccc1", "O=S(=O)(c1ccccc1)N1CCCC1", "C=C1CCC(CCC2CC2)C1", "C(=CC1CC1)C1CC1", "CC=C1CCC1",
+    "C[N+](C)(C)C1CCCCC1", "CC[N+]1(C)CCCCC1", "O=C1C=CC(=O)C=C1", "c1ccc(-c2ccccc2)cc1", "N#Cc1ccccc1", "C1CC1C#CC1CC1", "CP(=O)(c1ccccc1)c1ccccc1",
+    "Cc1c[nH]cn1", "O=[N+]([O-])c1ccccc1", "C1CC1OCCOC1CC1", "CC(C)CC(=O)NC1CC1", "O=c1cc[nH]cc1", "C", "CC", "CCO",
+]
+
+
+def case(smiles, fingerprint):
+    molecule = Chem.MolFromSmiles(smiles)
+    scaffold = Chem.MolToSmiles(MurckoScaffold.GetScaffoldForMol(molecule))
+    return {"smiles": smiles, "scaffold": scaffold, "environments": len(fingerprint)}
+
+
+def main():
+    golden = json.loads(MOLECULES.read_text())
+    texts = [c["smiles"] for c in golden["cases"] if c["valid"]] + MORE
+    generator = rdFingerprintGenerator.GetMorganGenerator(radius=2, includeRedundantEnvironments=True)
+    sets = [set(generator.GetSparseFingerprint(Chem.MolFromSmiles(text)).GetOnBits()) for text in texts]
+    pairs = [
+        [i, (i + step) % len(sets), len(sets[i] & sets[(i + step) % len(sets)]), len(sets[i] | sets[(i + step) % len(sets)])]
+        for step in STEPS
+        for i in range(len(sets))
+    ]
+    print(json.dumps({
+        "source": f"scripts/molecule_similarity.py, RDKit {__version__}",
+        "description": "pairs: [first, second, environments shared, environments together]",
+        "cases": [case(text, bits) for text, bits in zip(texts, sets)],
+        "pairs": pairs,
+    }))
+
+
+if __name__ == "__main__":
+    main()

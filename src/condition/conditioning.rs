@@ -1,0 +1,351 @@
+use serde::{Deserialize, Serialize};
+use tch::{Device, Tensor};
+
+use super::encoding::Writing;
+use super::{Directions, Encoding, Temperature};
+use crate::dist::{from_host, to_host};
+use crate::train::ConditionSource;
+use crate::{Error, Result, Rng};
+
+/// One condition in plain numbers.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Condition {
+    /// The reward exponent.
+    pub beta: f64,
+    /// The weight of each reward; they sum to 1.
+    pub preferences: Vec<f64>,
+    /// The direction of the objectives that is wanted, of length 1; `None` for a conditioning without a focus.
+    pub focus: Option<Vec<f64>>,
+}
+
+/// A cone of objectives outside of which nothing counts (Roy et al., *Goal-conditioned GFlowNets for Controllable Multi-Objective Molecular
+/// Design*, 2023).
+///
+/// An object whose objectives have the cosine c with the wanted direction has its reward multiplied by `c^g` inside the cone, where
+/// c is at least `cosine`; g is such that the factor is `limit` on its surface. Outside, its log-reward is `outside`.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Focus {
+    /// How directions are drawn.
+    pub directions: Directions,
+    /// The cosine of the cone's half angle, above 0 and below 1.
+    pub cosine: f64,
+    /// The factor on the cone's surface, above 0 and at most 1.
+    pub limit: f64,
+    /// The log-reward outside.
+    pub outside: f64,
+}
+
+impl Focus {
+    /// A cone of cosine 0.98, a factor of 0.1 on its surface, and a log-reward of -75 outside, as in recursionpharma/gflownet.
+    #[must_use]
+    pub fn new(directions: Directions) -> Self {
+        Self { directions, cosine: 0.98, limit: 0.1, outside: -75.0 }
+    }
+
+    fn check(&self, n: usize) -> Result<()> {
+        self.directions.check(n)?;
+        let refuse = |setting, got: f64, expected| Err(Error::Config { setting, got: got.to_string(), expected });
+        match () {
+            () if !(self.cosine > 0.0 && self.cosine < 1.0) => {
+                refuse("the cosine of a focus", self.cosine, "a number above 0 and below 1")
+            }
+            () if !(self.limit > 0.0 && self.limit <= 1.0) => {
+                refuse("the factor on a focus' surface", self.limit, "a number above 0 and at most 1")
+            }
+            () if !self.outside.is_finite() => refuse(
+                "the log-reward outside of a focus",
+                self.outside,
+                "a finite number: a balance can't be met without",
+            ),
+            () => Ok(()),
+        }
+    }
+
+    /// The log of the factor inside; `None` outside.
+    pub(super) fn log_factor(&self, cosine: f64) -> Option<f64> {
+        (cosine >= self.cosine).then(|| cosine.min(1.0).ln() * self.limit.ln() / self.cosine.ln())
+    }
+}
+
+/// What is drawn for each trajectory, and how a network is told: beta, then preferences, then a direction of focus. What is constant
+/// takes no place in the vector.
+///
+/// Without more said, beta is 1 and the preferences are equal. An example is at the [module](super).
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Conditioning {
+    n_rewards: usize,
+    temperature: (Temperature, Writing),
+    preferences: (Directions, Writing),
+    focus: Option<(Focus, Writing)>,
+}
+
+impl Conditioning {
+    /// For so many rewards: nothing varies yet.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for none.
+    pub fn new(n_rewards: usize) -> Result<Self> {
+        if n_rewards == 0 {
+            return Err(Error::Config {
+                setting: "rewards to be conditioned",
+                got: "0".into(),
+                expected: "at least 1",
+            });
+        }
+        let plain = Writing::new(Encoding::Number, 0.0, 1.0)?;
+        Ok(Self {
+            n_rewards,
+            temperature: (Temperature::Constant(1.0), plain),
+            preferences: (Directions::Constant(vec![1.0; n_rewards]), plain),
+            focus: None,
+        })
+    }
+
+    /// The same with this law of beta; a thermometer is over its range.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a law or a thermometer that makes no sense.
+    pub fn temperature(mut self, law: Temperature, encoding: Encoding) -> Result<Self> {
+        let (least, most) = law.range()?;
+        let encoding = if least < most { encoding } else { Encoding::Number };
+        self.temperature = (law, Writing::new(encoding, least, most)?);
+        Ok(self)
+    }
+
+    /// The same with this law of preferences, whose entries are divided by their sum; a thermometer is over 0 to 1.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a law or a thermometer that makes no sense.
+    pub fn preferences(mut self, law: Directions, encoding: Encoding) -> Result<Self> {
+        law.check(self.n_rewards)?;
+        self.preferences = (law, Writing::new(encoding, 0.0, 1.0)?);
+        Ok(self)
+    }
+
+    /// The same with a focus, whose directions are divided by their length; a thermometer is over 0 to 1.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a focus or a thermometer that makes no sense.
+    pub fn focus(mut self, focus: Focus, encoding: Encoding) -> Result<Self> {
+        focus.check(self.n_rewards)?;
+        self.focus = Some((focus, Writing::new(encoding, 0.0, 1.0)?));
+        Ok(self)
+    }
+
+    /// The number of rewards.
+    #[must_use]
+    pub fn n_rewards(&self) -> usize {
+        self.n_rewards
+    }
+
+    /// Entries of a condition vector: `n_conditions` of the network.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.widths().iter().sum()
+    }
+
+    /// The cone, if there is one.
+    pub(super) fn cone(&self) -> Option<&Focus> {
+        self.focus.as_ref().map(|(focus, _)| focus)
+    }
+
+    /// Entries of beta, preferences and focus.
+    fn widths(&self) -> [usize; 3] {
+        let of =
+            |(law, writing): (&Directions, &Writing)| if law.varies() { self.n_rewards * writing.width() } else { 0 };
+        let (temperature, writing) = &self.temperature;
+        let told = !matches!(temperature, Temperature::Constant(_));
+        [
+            if told { writing.width() } else { 0 },
+            of((&self.preferences.0, &self.preferences.1)),
+            self.focus.as_ref().map_or(0, |(focus, writing)| of((&focus.directions, writing))),
+        ]
+    }
+
+    /// `n` conditions.
+    #[must_use]
+    pub fn conditions(&self, n: usize, rng: &mut Rng) -> Vec<Condition> {
+        let one = |_| Condition {
+            beta: self.temperature.0.draw(rng),
+            preferences: shares(&self.preferences.0.draw(self.n_rewards, rng)),
+            focus: self.cone().map(|focus| unit(&focus.directions.draw(self.n_rewards, rng))),
+        };
+        (0..n).map(one).collect()
+    }
+
+    /// The vectors of conditions, `[n, width]` of doubles on the CPU; what is constant isn't looked at.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a beta outside of the range of its law, and for preferences and directions that aren't a number of 0 or more for
+    /// each reward, not all 0; without a focus where there is to be one.
+    pub fn encode(&self, conditions: &[Condition]) -> Result<Tensor> {
+        let mut values = Vec::with_capacity(conditions.len() * self.width());
+        let (least, most) = self.temperature.0.range()?;
+        for condition in conditions {
+            let refuse =
+                |expected| Err(Error::Config { setting: "a condition", got: format!("{condition:?}"), expected });
+            let [beta, preferences, focus] = self.widths().map(|width| width > 0);
+            if beta {
+                if !(least..=most).contains(&condition.beta) {
+                    return refuse("a beta within the range of its law");
+                }
+                self.temperature.1.push(condition.beta, &mut values);
+            }
+            if preferences {
+                Directions::Constant(condition.preferences.clone()).check(self.n_rewards)?;
+                shares(&condition.preferences).into_iter().for_each(|x| self.preferences.1.push(x, &mut values));
+            }
+            if let (Some((_, writing)), true) = (&self.focus, focus) {
+                let Some(direction) = &condition.focus else { return refuse("one with a direction of focus") };
+                Directions::Constant(direction.clone()).check(self.n_rewards)?;
+                unit(direction).into_iter().for_each(|x| writing.push(x, &mut values));
+            }
+        }
+        let size = [conditions.len() as i64, self.width() as i64];
+        Ok(from_host(&values, tch::Kind::Double, Device::Cpu).view(size))
+    }
+
+    /// The conditions of vectors `[n, width]`: what [`encode`](Self::encode) was given, but for rounding.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for a tensor that isn't `[n, width]`.
+    pub fn decode(&self, conditions: &Tensor) -> Result<Vec<Condition>> {
+        let (size, width) = (conditions.size(), self.width());
+        let n = match size[..] {
+            [n, w] if w == width as i64 => n as usize,
+            _ => {
+                return Err(Error::Shape {
+                    what: "condition vectors".into(),
+                    expected: vec![size.first().copied().unwrap_or(0), width as i64],
+                    got: size,
+                    remedy: "give one row per object, of the width of the conditioning",
+                });
+            }
+        };
+        let values = to_host(conditions);
+        let [of_beta, of_preferences, of_focus] = self.widths();
+        let vector = |row: &[f64], (law, writing): (&Directions, &Writing)| match law {
+            Directions::Constant(one) => one.clone(),
+            // Rounding in single precision must not lead below 0.
+            _ => row.chunks_exact(writing.width()).map(|entry| writing.read(entry).max(0.0)).collect(),
+        };
+        let one = |k: usize| {
+            let (beta, rest) = values[k * width..(k + 1) * width].split_at(of_beta);
+            let (preferences, direction) = rest.split_at(of_preferences);
+            Condition {
+                beta: match self.temperature.0 {
+                    Temperature::Constant(beta) => beta,
+                    _ => self.temperature.1.read(beta),
+                },
+                preferences: shares(&vector(preferences, (&self.preferences.0, &self.preferences.1))),
+                focus: self
+                    .focus
+                    .as_ref()
+                    .map(|(focus, writing)| unit(&vector(&direction[..of_focus], (&focus.directions, writing)))),
+            }
+        };
+        Ok((0..n).map(one).collect())
+    }
+}
+
+impl ConditionSource for Conditioning {
+    fn draw(&self, n: usize, rng: &mut Rng) -> Result<Tensor> {
+        self.encode(&self.conditions(n, rng))
+    }
+}
+
+/// A vector over its sum.
+fn shares(vector: &[f64]) -> Vec<f64> {
+    let sum: f64 = vector.iter().sum();
+    vector.iter().map(|x| x / sum).collect()
+}
+
+/// A vector over its length.
+pub(super) fn unit(vector: &[f64]) -> Vec<f64> {
+    let length = vector.iter().map(|x| x * x).sum::<f64>().sqrt();
+    vector.iter().map(|x| x / length).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn all(encoding: Encoding) -> Conditioning {
+        let law = Temperature::LogUniform { least: 0.5, most: 64.0 };
+        let conditioning = Conditioning::new(3).unwrap().temperature(law, encoding).unwrap();
+        let conditioning = conditioning.preferences(Directions::Dirichlet { concentration: 1.0 }, encoding).unwrap();
+        conditioning
+            .focus(Focus::new(Directions::OneOf(vec![vec![1.0, 2.0, 2.0], vec![0.0, 0.0, 5.0]])), encoding)
+            .unwrap()
+    }
+
+    #[test]
+    fn conditions_come_back_from_their_vectors() {
+        for encoding in [Encoding::Number, Encoding::Thermometer { bins: 8 }] {
+            let conditioning = all(encoding);
+            let drawn = conditioning.conditions(50, &mut Rng::seeded(3));
+            let vectors = conditioning.encode(&drawn).unwrap();
+            assert_eq!(vectors.size(), [50, conditioning.width() as i64]);
+            assert!(vectors.equal(&conditioning.draw(50, &mut Rng::seeded(3)).unwrap()));
+            // Single precision is what a network, a file or a buffer may keep them in.
+            for (kind, bound) in [(tch::Kind::Double, 1e-12), (tch::Kind::Float, 1e-4)] {
+                for (read, meant) in conditioning.decode(&vectors.to_kind(kind)).unwrap().iter().zip(&drawn) {
+                    assert!((read.beta - meant.beta).abs() < bound);
+                    let pairs = read.preferences.iter().zip(&meant.preferences);
+                    assert!(
+                        pairs
+                            .chain(read.focus.iter().flatten().zip(meant.focus.iter().flatten()))
+                            .all(|(a, b)| (a - b).abs() < bound)
+                    );
+                    assert!((read.preferences.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+                    assert!((read.focus.iter().flatten().map(|x| x * x).sum::<f64>() - 1.0).abs() < 1e-12);
+                }
+            }
+        }
+        // What is constant takes no place.
+        let constant = Conditioning::new(2).unwrap().temperature(Temperature::Constant(4.0), Encoding::Number).unwrap();
+        let constant = constant.preferences(Directions::Constant(vec![1.0, 3.0]), Encoding::Number).unwrap();
+        assert_eq!(constant.width(), 0);
+        let told = constant.decode(&constant.draw(1, &mut Rng::seeded(0)).unwrap()).unwrap();
+        assert_eq!(told, [Condition { beta: 4.0, preferences: vec![0.25, 0.75], focus: None }]);
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused() {
+        let plain = || Conditioning::new(2).unwrap();
+        let number = Encoding::Number;
+        assert!(matches!(Conditioning::new(0), Err(Error::Config { .. })));
+        assert!(plain().temperature(Temperature::Constant(f64::NAN), number).is_err());
+        for law in [
+            Directions::Constant(vec![1.0]),
+            Directions::Constant(vec![0.0, 0.0]),
+            Directions::OneOf(vec![]),
+            Directions::OneOf(vec![vec![1.0, -1.0]]),
+            Directions::Dirichlet { concentration: 0.0 },
+        ] {
+            assert!(matches!(plain().preferences(law.clone(), number), Err(Error::Config { .. })), "{law:?}");
+            assert!(plain().focus(Focus::new(law), number).is_err());
+        }
+        let focus = || Focus::new(Directions::Dirichlet { concentration: 1.0 });
+        for bad in [
+            Focus { cosine: 1.0, ..focus() },
+            Focus { limit: 0.0, ..focus() },
+            Focus { outside: f64::NEG_INFINITY, ..focus() },
+        ] {
+            assert!(matches!(plain().focus(bad, number), Err(Error::Config { .. })));
+        }
+        assert!(plain().preferences(focus().directions, Encoding::Thermometer { bins: 1 }).is_err());
+        let conditioning = all(number);
+        let fine = conditioning.conditions(1, &mut Rng::seeded(0)).remove(0);
+        for bad in [
+            Condition { beta: 65.0, ..fine.clone() },
+            Condition { preferences: vec![1.0], ..fine.clone() },
+            Condition { focus: None, ..fine.clone() },
+            Condition { focus: Some(vec![0.0; 3]), ..fine },
+        ] {
+            assert!(matches!(conditioning.encode(&[bad]), Err(Error::Config { .. })));
+        }
+        let narrow = Tensor::zeros([2, 3], (tch::Kind::Double, Device::Cpu));
+        assert!(matches!(conditioning.decode(&narrow), Err(Error::Shape { .. })));
+    }
+}

@@ -1,0 +1,138 @@
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// A number in a range as a row of numbers from 0 to 1, as recursionpharma/gflownet's `thermometer` writes it: of marks that are evenly spaced from
+/// the least to the most, each says how much of the stretch above it is filled.
+///
+/// The last mark has no stretch of the range above it, and stays 0. The number can be read back: [`decode`](Self::decode).
+///
+/// ```
+/// use gfn::condition::Thermometer;
+/// let thermometer = Thermometer::new(5, 0.0, 1.0)?;
+/// let row = thermometer.encode(0.3);
+/// assert!(row.iter().zip([1.0, 0.2, 0.0, 0.0, 0.0]).all(|(a, b)| (a - b).abs() < 1e-12));
+/// assert!((thermometer.decode(&row) - 0.3).abs() < 1e-12);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Thermometer {
+    bins: usize,
+    least: f64,
+    most: f64,
+}
+
+impl Thermometer {
+    /// One of so many marks.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for fewer than 2 marks, and unless `least < most`, both finite.
+    pub fn new(bins: usize, least: f64, most: f64) -> Result<Self> {
+        if bins < 2 {
+            return Err(Error::Config {
+                setting: "a thermometer's marks",
+                got: bins.to_string(),
+                expected: "at least 2",
+            });
+        }
+        match least < most && (most - least).is_finite() {
+            true => Ok(Self { bins, least, most }),
+            false => Err(Error::Config {
+                setting: "a thermometer's range",
+                got: format!("{least} to {most}"),
+                expected: "two finite numbers, the smaller one first",
+            }),
+        }
+    }
+
+    /// The number of marks.
+    #[must_use]
+    pub fn bins(&self) -> usize {
+        self.bins
+    }
+
+    fn gap(&self) -> f64 {
+        (self.most - self.least) / (self.bins - 1) as f64
+    }
+
+    /// The row of a number; one outside of the range is written as its nearest end.
+    #[must_use]
+    pub fn encode(&self, value: f64) -> Vec<f64> {
+        let filled = (value.clamp(self.least, self.most) - self.least) / self.gap();
+        (0..self.bins).map(|mark| (filled - mark as f64).clamp(0.0, 1.0)).collect()
+    }
+
+    /// The number of a row.
+    #[must_use]
+    pub fn decode(&self, row: &[f64]) -> f64 {
+        self.least + row.iter().sum::<f64>() * self.gap()
+    }
+}
+
+/// How a number is written for a network.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub enum Encoding {
+    /// As it is.
+    Number,
+    /// As the row of a [`Thermometer`] over the range of the law that it is drawn from.
+    Thermometer {
+        /// Its marks.
+        bins: usize,
+    },
+}
+
+/// An encoding with its range.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub(super) struct Writing(Option<Thermometer>);
+
+impl Writing {
+    pub(super) fn new(encoding: Encoding, least: f64, most: f64) -> Result<Self> {
+        match encoding {
+            Encoding::Number => Ok(Self(None)),
+            Encoding::Thermometer { bins } => {
+                Thermometer::new(bins, least, most).map(|thermometer| Self(Some(thermometer)))
+            }
+        }
+    }
+
+    pub(super) fn width(&self) -> usize {
+        self.0.map_or(1, |thermometer| thermometer.bins())
+    }
+
+    pub(super) fn push(&self, value: f64, out: &mut Vec<f64>) {
+        match self.0 {
+            None => out.push(value),
+            Some(thermometer) => out.extend(thermometer.encode(value)),
+        }
+    }
+
+    pub(super) fn read(&self, row: &[f64]) -> f64 {
+        self.0.map_or_else(|| row[0], |thermometer| thermometer.decode(row))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Rng;
+
+    #[test]
+    fn a_number_comes_back_from_its_row() {
+        let mut rng = Rng::seeded(0);
+        for bins in [2, 3, 32] {
+            let thermometer = Thermometer::new(bins, -1.5, 64.0).unwrap();
+            for _ in 0..100 {
+                let value = -1.5 + 65.5 * rng.uniform();
+                let row = thermometer.encode(value);
+                assert!(row.windows(2).all(|pair| pair[0] >= pair[1]) && row.len() == bins && row[bins - 1] == 0.0);
+                assert!((thermometer.decode(&row) - value).abs() < 1e-12);
+            }
+            assert_eq!(thermometer.decode(&thermometer.encode(1e9)), 64.0);
+            assert_eq!(thermometer.decode(&thermometer.encode(-3.0)), -1.5);
+        }
+        assert!(Thermometer::new(1, 0.0, 1.0).is_err());
+        for (least, most) in [(1.0, 1.0), (0.0, f64::INFINITY), (f64::NAN, 1.0)] {
+            assert!(matches!(Thermometer::new(4, least, most), Err(Error::Config { .. })));
+        }
+    }
+}

@@ -1,0 +1,255 @@
+use std::sync::Arc;
+
+use tch::Tensor;
+
+use super::{Condition, Conditioning};
+use crate::env::{Reals, Reward, Rows};
+use crate::metrics::cosine_of;
+use crate::{Error, Result};
+
+/// A reward that rewards share.
+type Shared<S> = Arc<dyn Reward<S> + Send + Sync>;
+
+/// A reward, or several, under conditions: `log R(x | c) = log m(x) + beta * (log sum_i w_i R_i(x) + log f(x))`.
+///
+/// beta, the preferences w and the focus f are read from the condition vector as the [`Conditioning`] wrote it; f is 1 without a focus, and
+/// outside of its cone the log-reward is `log m(x)` and what the focus says instead. m is 1 unless it is [given](Self::with_measure): what
+/// beta must not act on. recursionpharma/gflownet has the same order, but lets beta act on the log-reward outside of a focus, too.
+///
+/// An example is at the [module](super).
+pub struct ConditionedReward<S> {
+    conditioning: Conditioning,
+    rewards: Vec<Shared<S>>,
+    measure: Option<Shared<S>>,
+}
+
+impl<S> Clone for ConditionedReward<S> {
+    fn clone(&self) -> Self {
+        Self { conditioning: self.conditioning.clone(), rewards: self.rewards.clone(), measure: self.measure.clone() }
+    }
+}
+
+impl<S> std::fmt::Debug for ConditionedReward<S> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("ConditionedReward").field("conditioning", &self.conditioning).finish_non_exhaustive()
+    }
+}
+
+impl<S: Rows> ConditionedReward<S> {
+    /// Of these rewards, which aren't told the conditions.
+    ///
+    /// # Errors
+    /// [`Error::Config`] unless there are as many as the conditioning is for.
+    pub fn new(conditioning: Conditioning, rewards: Vec<Shared<S>>) -> Result<Self> {
+        if rewards.len() != conditioning.n_rewards() {
+            return Err(Error::Config {
+                setting: "rewards to be conditioned",
+                got: rewards.len().to_string(),
+                expected: "as many as the conditioning was made for",
+            });
+        }
+        Ok(Self { conditioning, rewards, measure: None })
+    }
+
+    /// The same times a reward that doesn't depend on conditions.
+    ///
+    /// States that are one object between them must share R(x | c), whatever beta is. The Kekule forms of a molecule are such states: there
+    /// the rewards are those of the molecule, and the measure is one over the number of its forms.
+    #[must_use]
+    pub fn with_measure(mut self, measure: impl Reward<S> + Send + Sync + 'static) -> Self {
+        self.measure = Some(Arc::new(measure));
+        self
+    }
+
+    /// How conditions are drawn and written.
+    #[must_use]
+    pub fn conditioning(&self) -> &Conditioning {
+        &self.conditioning
+    }
+
+    /// R_i of each state, `[n, rewards]`: what multi-objective metrics are of.
+    ///
+    /// # Errors
+    /// Those of the rewards.
+    pub fn objectives(&self, states: &S) -> Result<Reals> {
+        let logs = self.logs(states, |reward| reward.log_reward(states, None))?;
+        Reals::from_flat(self.rewards.len(), logs.into_iter().flatten().map(f64::exp).collect())
+    }
+
+    /// log R_i of each state, state by state.
+    fn logs(&self, states: &S, ask: impl Fn(&Shared<S>) -> Result<Vec<f64>>) -> Result<Vec<Vec<f64>>> {
+        let mut out = vec![Vec::with_capacity(self.rewards.len()); states.len()];
+        for reward in &self.rewards {
+            let logs = checked(ask(reward)?, states.len())?;
+            out.iter_mut().zip(logs).for_each(|(row, log)| row.push(log));
+        }
+        Ok(out)
+    }
+
+    fn combined(&self, logs: &[Vec<f64>], measure: Option<Vec<f64>>, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
+        let n = logs.len();
+        let measure = measure.map_or_else(|| Ok(vec![0.0; n]), |measure| checked(measure, n))?;
+        let Some(conditions) = conditions else {
+            return Err(Error::Missing {
+                objective: "a conditioned reward",
+                needs: "condition vectors",
+                remedy: "sample with conditions (`Trainer::with_conditions`), or give a vector for each object",
+            });
+        };
+        let conditions = self.conditioning.decode(conditions)?;
+        if conditions.len() != n {
+            return Err(Error::Shape {
+                what: "condition vectors".into(),
+                expected: vec![n as i64, self.conditioning.width() as i64],
+                got: vec![conditions.len() as i64, self.conditioning.width() as i64],
+                remedy: "give one row per object",
+            });
+        }
+        let rows = logs.iter().zip(&conditions).zip(measure);
+        Ok(rows.map(|((logs, condition), log_measure)| log_measure + self.one(logs, condition)).collect())
+    }
+
+    fn one(&self, logs: &[f64], condition: &Condition) -> f64 {
+        let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let mut log = log_weighted_sum(logs, &condition.preferences);
+        if let (Some(focus), Some(direction)) = (self.conditioning.cone(), &condition.focus) {
+            // The cosine knows no length; where all rewards are 0 there is none.
+            let objectives: Vec<f64> = logs.iter().map(|log| (log - largest).exp()).collect();
+            match cosine_of(&objectives, direction).and_then(|cosine| focus.log_factor(cosine)) {
+                Some(factor) => log += factor,
+                None => return focus.outside,
+            }
+        }
+        // R to the power 0 is 1, whatever R is.
+        if condition.beta == 0.0 { 0.0 } else { condition.beta * log }
+    }
+}
+
+impl<S: Rows> Reward<S> for ConditionedReward<S> {
+    fn log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
+        let logs = self.logs(states, |reward| reward.log_reward(states, None))?;
+        let measure = self.measure.as_ref().map(|measure| measure.log_reward(states, None)).transpose()?;
+        self.combined(&logs, measure, conditions)
+    }
+
+    fn partial_log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
+        let mut columns = Vec::new();
+        for reward in &self.rewards {
+            let Some(logs) = reward.partial_log_reward(states, None)? else { return Ok(None) };
+            columns.push(checked(logs, states.len())?);
+        }
+        let measure = match &self.measure {
+            None => None,
+            Some(measure) => match measure.partial_log_reward(states, None)? {
+                None => return Ok(None),
+                some => some,
+            },
+        };
+        let logs: Vec<Vec<f64>> = (0..states.len()).map(|i| columns.iter().map(|logs| logs[i]).collect()).collect();
+        self.combined(&logs, measure, conditions).map(Some)
+    }
+}
+
+/// `log sum_i w_i exp(log_i)`; minus infinity where all that is wanted is 0.
+fn log_weighted_sum(logs: &[f64], weights: &[f64]) -> f64 {
+    let terms = || logs.iter().zip(weights).filter(|(_, weight)| **weight > 0.0).map(|(log, weight)| log + weight.ln());
+    // NaN is passed on, to be found by the checks.
+    let largest = terms().fold(f64::NEG_INFINITY, |max, term| if term > max || term.is_nan() { term } else { max });
+    if largest.is_finite() { largest + terms().map(|term| (term - largest).exp()).sum::<f64>().ln() } else { largest }
+}
+
+fn checked(logs: Vec<f64>, n: usize) -> Result<Vec<f64>> {
+    match logs.len() == n {
+        true => Ok(logs),
+        false => Err(Error::Shape {
+            what: "the answer of a reward to be conditioned".into(),
+            expected: vec![n as i64],
+            got: vec![logs.len() as i64],
+            remedy: "a reward gives one log-reward per state",
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Directions, Encoding, Focus, Temperature};
+    use super::*;
+    use crate::env::Slots;
+
+    /// R of so many rewards by the number of the state.
+    fn table(values: &'static [f64]) -> Shared<Slots> {
+        Arc::new(move |states: &Slots, _: Option<&Tensor>| -> Result<Vec<f64>> {
+            Ok(states.0.iter().map(|&s| values[s as usize].ln()).collect())
+        })
+    }
+
+    fn two(focus: bool) -> ConditionedReward<Slots> {
+        let number = Encoding::Number;
+        let mut conditioning = Conditioning::new(2)
+            .unwrap()
+            .temperature(Temperature::Uniform { least: 0.0, most: 8.0 }, number)
+            .unwrap()
+            .preferences(Directions::Dirichlet { concentration: 1.0 }, number)
+            .unwrap();
+        if focus {
+            let focus = Focus { cosine: 0.9, limit: 0.2, ..Focus::new(Directions::Dirichlet { concentration: 1.0 }) };
+            conditioning = conditioning.focus(focus, number).unwrap();
+        }
+        ConditionedReward::new(conditioning, vec![table(&[1.0, 4.0, 0.0, 3.0]), table(&[3.0, 0.0, 0.0, 4.0])]).unwrap()
+    }
+
+    fn asked(reward: &ConditionedReward<Slots>, state: u32, beta: f64, w: [f64; 2], focus: Option<[f64; 2]>) -> f64 {
+        let condition = Condition { beta, preferences: w.to_vec(), focus: focus.map(|v| v.to_vec()) };
+        let vectors = reward.conditioning().encode(&[condition]).unwrap();
+        reward.log_reward(&Slots(vec![state]), Some(&vectors)).unwrap()[0]
+    }
+
+    #[test]
+    fn sums_powers_and_measures_by_hand() {
+        let reward = two(false);
+        let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a}, {b}");
+        near(asked(&reward, 0, 2.0, [0.25, 0.75], None), 2.5f64.powi(2).ln());
+        near(asked(&reward, 1, 0.5, [1.0, 0.0], None), 2f64.ln());
+        assert_eq!(asked(&reward, 1, 1.0, [0.0, 1.0], None), f64::NEG_INFINITY);
+        assert_eq!(asked(&reward, 2, 0.0, [0.5, 0.5], None), 0.0);
+        let objectives = reward.objectives(&Slots(vec![3, 2])).unwrap();
+        assert!(objectives.values().iter().zip([3.0, 4.0, 0.0, 0.0]).all(|(a, b)| (a - b).abs() < 1e-12));
+        // The measure isn't raised to a power.
+        let half = |states: &Slots, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.5f64.ln(); states.0.len()]) };
+        near(asked(&reward.with_measure(half), 0, 2.0, [0.25, 0.75], None), (0.5 * 2.5f64.powi(2)).ln());
+    }
+
+    #[test]
+    fn a_focus_is_a_cone() {
+        let reward = two(true);
+        // State 3 is at (3, 4): along its own direction nothing is taken away, and (1, 1) is at a cosine of 7 / (5 sqrt 2) = 0.98995.
+        let along = asked(&reward, 3, 2.0, [0.5, 0.5], Some([0.3, 0.4]));
+        assert!((along - 2.0 * 3.5f64.ln()).abs() < 1e-9, "{along}");
+        let (cosine, exponent) = (7.0 / 50f64.sqrt(), 0.2f64.ln() / 0.9f64.ln());
+        let beside = asked(&reward, 3, 2.0, [0.5, 0.5], Some([1.0, 1.0]));
+        assert!((beside - 2.0 * (3.5 * f64::powf(cosine, exponent)).ln()).abs() < 1e-9, "{beside}");
+        // Outside, and where there is no direction; beta doesn't act on it.
+        assert_eq!(asked(&reward, 3, 2.0, [0.5, 0.5], Some([1.0, 0.0])), -75.0);
+        assert_eq!(asked(&reward, 2, 2.0, [0.5, 0.5], Some([1.0, 1.0])), -75.0);
+        // On the surface the factor is the limit.
+        let factor = reward.conditioning().cone().unwrap().log_factor(0.9).unwrap();
+        assert!((factor - 0.2f64.ln()).abs() < 1e-12);
+    }
+
+    #[test]
+    fn what_is_missing_is_said() {
+        let reward = two(false);
+        let states = Slots(vec![0, 1]);
+        assert!(matches!(reward.log_reward(&states, None), Err(Error::Missing { .. })));
+        let vectors =
+            reward.conditioning().encode(&reward.conditioning().conditions(3, &mut crate::Rng::seeded(0))).unwrap();
+        assert!(matches!(reward.log_reward(&states, Some(&vectors)), Err(Error::Shape { .. })));
+        // The closures say nothing of unfinished objects.
+        assert!(reward.partial_log_reward(&states, Some(&vectors)).unwrap().is_none());
+        let one = ConditionedReward::new(reward.conditioning().clone(), vec![table(&[1.0])]);
+        assert!(matches!(one, Err(Error::Config { .. })));
+        let short: Shared<Slots> = Arc::new(|_: &Slots, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0]) });
+        let short = ConditionedReward::new(reward.conditioning().clone(), vec![short.clone(), short]).unwrap();
+        assert!(matches!(short.objectives(&states), Err(Error::Shape { .. })));
+    }
+}

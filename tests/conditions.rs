@@ -1,0 +1,201 @@
+//! One policy for many rewards: temperatures, preferences and focus enter policy, log Z and reward, measured exactly.
+
+use std::sync::Arc;
+
+use gfn::condition::{
+    Condition, ConditionedReward, Conditioning, Directions, Encoding, Focus, FocusInHindsight, Temperature,
+};
+use gfn::dist::Schedule;
+use gfn::env::{Reward, Rows, VectorStates};
+use gfn::metrics::{Distances, StateGraph, focus_accuracy};
+use gfn::nn::{BackwardPolicy, MlpConfig};
+use gfn::objective::TrajectoryBalance;
+use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
+use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
+use gfn::testing::Words;
+use gfn::train::{AdamConfig, ConditionSource, Trainer, TrainerConfig};
+use gfn::{Error, Result, Rng};
+use tch::{Device, Kind, Tensor};
+
+const LETTERS: u16 = 2;
+const LENGTH: usize = 3;
+const STEPS: usize = 300;
+
+fn words() -> Words {
+    Words::new(LETTERS, LENGTH)
+}
+
+/// A reward of words by how often a letter is in them.
+fn letters(letter: u16) -> Arc<dyn Reward<VectorStates> + Send + Sync> {
+    Arc::new(move |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
+        let count = |row: &[u16]| row.iter().filter(|&&x| x == letter).count() as f64;
+        Ok(states.rows().map(|row| (0.2 + count(row)).ln()).collect())
+    })
+}
+
+fn reward(conditioning: Conditioning) -> ConditionedReward<VectorStates> {
+    ConditionedReward::new(conditioning, vec![letters(1), letters(2)]).unwrap()
+}
+
+fn plain() -> Conditioning {
+    let thermometer = Encoding::Thermometer { bins: 8 };
+    let conditioning = Conditioning::new(2).unwrap();
+    let law = Temperature::Uniform { least: 0.5, most: 2.0 };
+    let conditioning = conditioning.temperature(law, thermometer).unwrap();
+    conditioning.preferences(Directions::Dirichlet { concentration: 1.0 }, thermometer).unwrap()
+}
+
+fn policy(conditioning: &Conditioning, logit_scale: bool, seed: u64) -> MlpPolicy<KHot> {
+    let mlp = MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() };
+    let config = MlpPolicyConfig {
+        logit_scale: logit_scale.then(|| MlpConfig { hidden: vec![16], ..MlpConfig::default() }),
+        mlp,
+        backward: BackwardPolicy::Uniform,
+        n_conditions: conditioning.width() as i64,
+        ..MlpPolicyConfig::default()
+    };
+    let features = KHot::new(LENGTH, usize::from(LETTERS) + 1);
+    MlpPolicy::new(&words(), features, config, Device::Cpu, Kind::Float, &mut Rng::seeded(seed)).unwrap()
+}
+
+type WordTrainer = Trainer<Words, MlpPolicy<KHot>>;
+
+fn trainer(reward: &ConditionedReward<VectorStates>, policy: MlpPolicy<KHot>, source: DataSource) -> WordTrainer {
+    tch::set_num_threads(1);
+    let adam = AdamConfig { lr: 6e-3, log_z_lr: 3e-2, ..AdamConfig::default() };
+    let lr_scale = Schedule::Linear { from: 1.0, to: 0.05, steps: STEPS };
+    let config = TrainerConfig { batch: 64, adam, source, lr_scale, replay_after: 0, ..TrainerConfig::default() };
+    Trainer::new(words(), reward.clone(), policy, TrajectoryBalance, config, Rng::seeded(7))
+        .unwrap()
+        .with_conditions(reward.conditioning().clone())
+}
+
+fn buffer() -> ReplayBuffer<Words> {
+    ReplayBuffer::new(ReplayConfig { capacity: 2_000, eviction: Eviction::Fifo, draw: Draw::Uniform }).unwrap()
+}
+
+/// Conditions far from each other.
+fn asked() -> Vec<Condition> {
+    let of = |beta: f64, first: f64| Condition { beta, preferences: vec![first, 1.0 - first], focus: None };
+    vec![of(0.6, 0.9), of(1.8, 0.9), of(1.8, 0.1), of(1.0, 0.5)]
+}
+
+/// The total variation between what is learned at each condition and what is wanted at each, and the errors of log Z.
+fn exact(trainer: &WordTrainer, reward: &ConditionedReward<VectorStates>) -> (Vec<Vec<f64>>, Vec<f64>) {
+    let graph = StateGraph::build(&words(), 100).unwrap();
+    let vector = |condition: Condition| reward.conditioning().encode(&[condition]).unwrap();
+    let targets: Vec<_> =
+        asked().into_iter().map(|c| graph.target_distribution(reward, Some(&vector(c))).unwrap()).collect();
+    let (mut distances, mut of_log_z) = (Vec::new(), Vec::new());
+    for (condition, target) in asked().into_iter().zip(&targets) {
+        let vector = vector(condition);
+        let learned = graph.terminating_distribution(&words(), trainer.policy(), Some(&vector)).unwrap();
+        let tv = |target: &[f64]| Distances::between(&learned.probs, target).unwrap().tv;
+        distances.push(targets.iter().map(|target| tv(&target.probs)).collect());
+        let log_z = Policy::<Words>::log_z(trainer.policy(), Some(&vector), 1).unwrap().double_value(&[0]);
+        of_log_z.push((log_z - target.log_z).abs());
+    }
+    (distances, of_log_z)
+}
+
+#[test]
+fn one_policy_samples_the_target_of_each_condition() {
+    let reward = reward(plain());
+    for (logit_scale, hindsight) in [(false, true), (true, false)] {
+        let half = DataSource::new(0.5, 0.5, 0.0).unwrap();
+        let source = if hindsight { half } else { DataSource::default() };
+        let mut trainer = trainer(&reward, policy(reward.conditioning(), logit_scale, 1), source);
+        if hindsight {
+            let again = reward.conditioning().clone();
+            let redraw = move |objects: &VectorStates, _: &Tensor, rng: &mut Rng| again.draw(objects.len(), rng);
+            trainer = trainer.with_replay(buffer()).with_hindsight(redraw, 0.5).unwrap();
+        }
+        let before = exact(&trainer, &reward).0;
+        for _ in 0..STEPS {
+            trainer.step().unwrap();
+        }
+        let (distances, of_log_z) = exact(&trainer, &reward);
+        let case =
+            format!("scale {logit_scale}, hindsight {hindsight}: {distances:?}, {of_log_z:?}, before {before:?}");
+        println!("{case}");
+        for (i, row) in distances.iter().enumerate() {
+            assert!(row[i] < 0.05 && before[i][i] > 0.1, "{case}");
+            // What is asked for elsewhere is not what comes here.
+            assert!((0..row.len()).filter(|j| *j != i).all(|j| row[j] > 0.1), "{case}");
+        }
+        assert!(of_log_z.iter().all(|gap| *gap < 0.15), "{case}");
+    }
+}
+
+#[test]
+fn a_policy_that_is_not_told_serves_no_condition() {
+    // The same training, but each trajectory is rewarded by the condition of another: what it is told says nothing.
+    let reward = reward(plain());
+    let deaf = policy(reward.conditioning(), false, 1);
+    let conditioning = reward.conditioning().clone();
+    let asked = reward.clone();
+    let shuffled = move |states: &VectorStates, conditions: Option<&Tensor>| {
+        let of_another = conditions.map(|c| c.roll([1], [0]));
+        asked.log_reward(states, of_another.as_ref())
+    };
+    let config =
+        TrainerConfig { batch: 64, adam: AdamConfig { lr: 3e-3, ..AdamConfig::default() }, ..TrainerConfig::default() };
+    let trainer = Trainer::new(words(), shuffled, deaf, TrajectoryBalance, config, Rng::seeded(7)).unwrap();
+    let mut trainer = trainer.with_conditions(conditioning);
+    for _ in 0..STEPS / 2 {
+        trainer.step().unwrap();
+    }
+    let (distances, _) = exact(&trainer, &reward);
+    assert!((0..3).all(|i| distances[i][i] > 0.08), "{distances:?}");
+}
+
+#[test]
+fn replayed_objects_are_in_focus_in_hindsight() {
+    let number = Encoding::Thermometer { bins: 8 };
+    let focus = Focus::new(Directions::OneOf(vec![vec![1.0, 0.0], vec![0.0, 1.0]]));
+    let conditioning = Conditioning::new(2).unwrap().focus(focus, number).unwrap();
+    let reward = reward(conditioning.clone());
+    for share in [0.0, 1.0] {
+        let half = DataSource::new(0.5, 0.5, 0.0).unwrap();
+        let mut trainer = trainer(&reward, policy(&conditioning, false, 2), half)
+            .with_replay(buffer())
+            .with_hindsight(FocusInHindsight(reward.clone()), share)
+            .unwrap();
+        // Conditions come with what fills the buffer, too.
+        assert_eq!(trainer.prefill(500).unwrap(), 500);
+        trainer.step().unwrap();
+        let latest = trainer.latest().unwrap();
+        let (objects, conditions) = (latest.terminal_states(), latest.conditions().unwrap());
+        let log_rewards = latest.recorded_log_rewards().unwrap();
+        assert_eq!(log_rewards, reward.log_reward(objects, Some(conditions)).unwrap());
+        // Fresh ones first: nothing of the words lies near an axis but words of one letter.
+        let outside = |rows: std::ops::Range<usize>| rows.filter(|&i| log_rewards[i] == -75.0).count();
+        assert!(outside(0..32) > 10);
+        let told = conditioning.decode(conditions).unwrap();
+        let replayed: Vec<usize> = (32..64).collect();
+        let objectives = reward.objectives(&objects.select(&replayed)).unwrap();
+        let own = replayed.iter().zip(0..).filter(|&(&i, k)| {
+            let direction = told[i].focus.clone().unwrap();
+            focus_accuracy(&objectives.select(&[k]), &direction, 0.999_999).unwrap() == 1.0
+        });
+        match share {
+            0.0 => assert!(outside(32..64) > 10 && own.count() < 22),
+            _ => assert!(outside(32..64) == 0 && own.count() == 32),
+        }
+    }
+}
+
+#[test]
+fn what_hindsight_lacks_is_said() {
+    let reward = reward(plain());
+    let new = || trainer(&reward, policy(reward.conditioning(), false, 0), DataSource::new(0.5, 0.5, 0.0).unwrap());
+    let narrow = |_: &VectorStates, c: &Tensor, _: &mut Rng| -> Result<Tensor> { Ok(c.narrow(1, 0, 1)) };
+    assert!(matches!(new().with_hindsight(narrow, 1.0), Err(Error::Missing { .. })));
+    assert!(matches!(new().with_replay(buffer()).with_hindsight(narrow, 1.5), Err(Error::Config { .. })));
+    let mut trainer = new().with_replay(buffer()).with_hindsight(narrow, 1.0).unwrap();
+    trainer.prefill(8).unwrap();
+    assert!(matches!(trainer.step(), Err(Error::Shape { .. })));
+    let scale = MlpPolicyConfig { logit_scale: Some(MlpConfig::default()), ..MlpPolicyConfig::default() };
+    let refused = MlpPolicy::new(&words(), KHot::new(3, 3), scale, Device::Cpu, Kind::Float, &mut Rng::seeded(0));
+    assert!(refused.unwrap_err().to_string().contains("logit_scale"));
+}

@@ -7,7 +7,7 @@ use tch::Tensor;
 use super::behaviour::{Behaviour, inverse_cdf, log_softmax};
 use super::blocks::{check_blocks, check_scale};
 use super::logits::Logits;
-use super::segments::{from_host, index_tensor as index, segment_ids, segment_logsumexp, segment_sum};
+use super::segments::{from_host, index_tensor, segment_ids, segment_logsumexp, segment_sum};
 use super::{Distribution, Exploration};
 use crate::env::{Masks, Rows, Slots};
 use crate::{Error, Result, Rng, parallel};
@@ -347,16 +347,17 @@ impl Distribution for GraphActionCategorical {
         let device = self.logits.device();
         if let Some(log_probs) = self.dense.get_or_init(|| self.logits.dense_log_probs(&self.masks)) {
             let places = rows.iter().zip(&actions.0).map(|(&row, &slot)| self.masks.slot_ptr[row] + slot as usize);
-            return Ok(log_probs.index_select(0, &index(&places.collect::<Vec<_>>(), device)));
+            return Ok(log_probs.index_select(0, &index_tensor(&places.collect::<Vec<_>>(), device)));
         }
         let logits = self.legal_logits();
-        Ok(logits.index_select(0, &index(&entries, device)) - self.log_sum().index_select(0, &index(rows, device)))
+        Ok(logits.index_select(0, &index_tensor(&entries, device))
+            - self.log_sum().index_select(0, &index_tensor(rows, device)))
     }
 
     fn log_weights(&self, rows: &[usize], actions: &Slots) -> Result<Tensor> {
         let entries = self.entries(rows, actions)?;
         let logits = self.legal_logits();
-        Ok(logits.index_select(0, &index(&entries, logits.device())))
+        Ok(logits.index_select(0, &index_tensor(&entries, logits.device())))
     }
 
     fn log_total(&self) -> Result<Tensor> {

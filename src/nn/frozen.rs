@@ -7,7 +7,7 @@ use std::ops::Range;
 
 use tch::{Device, Kind, Tensor};
 
-use super::{Activation, LayerNorm, Linear, Mlp};
+use super::{LayerNorm, Linear, Mlp};
 
 /// Outputs that are computed together: two registers of eight.
 const LANES: usize = 16;
@@ -160,19 +160,6 @@ impl FrozenNorm {
     }
 }
 
-/// What follows a linear layer, element by element; `None` for what has no simple form without tensors.
-fn on_host(activation: Activation) -> Option<fn(&mut [f32])> {
-    // Comparisons that let NaN through, as libtorch does: it is found where logits are drawn from.
-    match activation {
-        Activation::Relu => Some(|x| x.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.0 } else { *x })),
-        Activation::LeakyRelu => Some(|x| x.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.01 * *x } else { *x })),
-        Activation::Silu => Some(|x| x.iter_mut().for_each(|x| *x /= 1.0 + (-*x).exp())),
-        Activation::Tanh => Some(|x| x.iter_mut().for_each(|x| *x = x.tanh())),
-        Activation::Elu => Some(|x| x.iter_mut().for_each(|x| *x = if *x < 0.0 { x.exp_m1() } else { *x })),
-        Activation::Gelu => None,
-    }
-}
-
 /// A perceptron ([`Mlp`]) as it was when it was copied, on the host, in single precision and without gradients: for batches so small
 /// that tensor operations cost more than what they compute.
 ///
@@ -212,7 +199,7 @@ impl FrozenMlp {
 
     fn part(mlp: &Mlp, outputs: Range<i64>) -> Option<Self> {
         let single = mlp.kind() == Kind::Float && mlp.output.weight().device() == Device::Cpu;
-        let activate = on_host(mlp.activation).filter(|_| single)?;
+        let activate = mlp.activation.on_host().filter(|_| single)?;
         let linear = |layer: &Linear| {
             let (weight, bias) = layer.effective();
             FrozenLinear::new(&weight, bias.as_ref())
@@ -255,7 +242,7 @@ mod tests {
     use super::*;
     use crate::Rng;
     use crate::dist::to_host;
-    use crate::nn::{MlpConfig, Parameters};
+    use crate::nn::{Activation, MlpConfig, Parameters};
 
     fn config(hidden: &[i64], activation: Activation, layer_norm: bool, noise: Option<f64>) -> MlpConfig {
         MlpConfig { hidden: hidden.to_vec(), activation, layer_norm, noise }
@@ -332,7 +319,7 @@ mod tests {
         for activation in [Activation::Relu, Activation::LeakyRelu, Activation::Elu, Activation::Silu, Activation::Tanh]
         {
             let mut x = [f32::NAN, -1.0];
-            on_host(activation).unwrap()(&mut x);
+            activation.on_host().unwrap()(&mut x);
             assert!(x[0].is_nan() && x[1] <= 0.0);
         }
     }

@@ -4,41 +4,8 @@
 
 use tch::Tensor;
 
-use super::Scope;
 use super::noise::WeightNoise;
-
-/// A non-linearity, applied to each element.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, serde::Serialize, serde::Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Activation {
-    /// `max(x, 0)`.
-    #[default]
-    Relu,
-    /// `x` above 0, `0.01 x` below.
-    LeakyRelu,
-    /// `x Phi(x)`, with the exact normal distribution function.
-    Gelu,
-    /// `x sigmoid(x)`.
-    Silu,
-    /// Hyperbolic tangent.
-    Tanh,
-    /// `x` above 0, `exp(x) - 1` below.
-    Elu,
-}
-
-impl Activation {
-    /// The activation of each element: same shape, kind and device.
-    pub fn apply(self, x: &Tensor) -> Tensor {
-        match self {
-            Self::Relu => x.relu(),
-            Self::LeakyRelu => x.leaky_relu(),
-            Self::Gelu => x.gelu("none"),
-            Self::Silu => x.silu(),
-            Self::Tanh => x.tanh(),
-            Self::Elu => x.elu(),
-        }
-    }
-}
+use super::{Activation, Scope};
 
 /// `y = x W^T + b`, with `W` of shape `[outputs, inputs]` (parameter `weight`) and `b` of shape `[outputs]` (`bias`).
 ///

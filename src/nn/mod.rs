@@ -1,5 +1,6 @@
 //! Networks: the parameters that are trained, the layers that estimators are built from, and the graph networks.
 
+mod activation;
 mod average;
 mod causal;
 mod conv;
@@ -20,13 +21,14 @@ mod sequence;
 mod torso;
 mod transformer;
 
+pub use activation::Activation;
 pub use average::Average;
 pub use conv::ConvKind;
 pub use edge_mlp::{EdgeMlp, EdgeMlpConfig};
 pub use frozen::FrozenMlp;
 pub(crate) use frozen::floats;
 pub use graph_net::{BackwardPolicy, GraphNet, GraphNetConfig};
-pub use layers::{Activation, Embedding, LayerNorm, Linear, Mlp, MlpConfig};
+pub use layers::{Embedding, LayerNorm, Linear, Mlp, MlpConfig};
 pub use log_z::LogZ;
 pub use logit_scale::LogitScale;
 pub(crate) use noise::WeightNoise;

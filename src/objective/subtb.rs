@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use super::{Balance, Residuals, StateFlow};
-use crate::dist::{from_host, index};
+use crate::dist::{from_host, index_tensor};
 use crate::score::{Needs, Scores};
 use crate::{Error, Result};
 
@@ -149,8 +149,8 @@ impl Balance for SubTrajectoryBalance {
             to_rows.push(first + from + l);
             weights.push(weight(lengths[i], l));
         });
-        let values =
-            potential.index_select(0, &index(&from_rows, device)) - potential.index_select(0, &index(&to_rows, device));
+        let values = potential.index_select(0, &index_tensor(&from_rows, device))
+            - potential.index_select(0, &index_tensor(&to_rows, device));
         let values = values.to_kind(kind);
         Ok(Residuals { values, weights: from_host(&weights, kind, device) })
     }
@@ -174,6 +174,6 @@ fn potential(scores: &Scores, log_flow: &Tensor, device: Device) -> Tensor {
             flow_at.push(if place == ends[1] { rows + i } else { place });
         }
     }
-    let at = |values: &Tensor, rows: &[usize]| values.index_select(0, &index(rows, device));
+    let at = |values: &Tensor, rows: &[usize]| values.index_select(0, &index_tensor(rows, device));
     at(&flows, &flow_at) - (at(&sums, &sum_at) - at(&sums, &start))
 }

@@ -3,7 +3,7 @@ use tch::Tensor;
 
 use super::{Balance, Residuals, mean_weights, needed};
 use crate::Result;
-use crate::dist::index;
+use crate::dist::index_tensor;
 use crate::score::{Needs, Scores};
 
 /// What the state-flow estimator stands for.
@@ -128,7 +128,7 @@ impl Balance for ModifiedDetailedBalance {
         let inner = scores.offsets.windows(2).flat_map(|ends| ends[0]..ends[1].saturating_sub(1));
         let before: Vec<usize> = inner.collect();
         let after: Vec<usize> = before.iter().map(|row| row + 1).collect();
-        let (before, after) = (index(&before, exit.device()), index(&after, exit.device()));
+        let (before, after) = (index_tensor(&before, exit.device()), index_tensor(&after, exit.device()));
         let step = (&scores.log_pf - &scores.log_pb - exit - change).index_select(0, &before);
         let values = step + next_exit.index_select(0, &after);
         Ok(Residuals { weights: mean_weights(&values), values })

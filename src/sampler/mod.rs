@@ -6,7 +6,7 @@ pub use local_search::{Acceptance, LocalSearch};
 
 use tch::Tensor;
 
-use crate::dist::{Distribution, Exploration, index};
+use crate::dist::{Distribution, Exploration, index_tensor};
 use crate::env::{Direction, Env, Grouping, Rows};
 use crate::policy::{Policy, Wants};
 use crate::trajectory::{Conditions, Recorded, Rollout, Trajectories, Walks};
@@ -142,7 +142,7 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
         live: &[usize],
         conditions: Option<&Tensor>,
     ) -> Result<P::Dist> {
-        let conditions = conditions.map(|c| c.index_select(0, &index(live, c.device())));
+        let conditions = conditions.map(|c| c.index_select(0, &index_tensor(live, c.device())));
         let wants = match direction {
             Direction::Forward => Wants::PF,
             Direction::Backward => Wants::PB,

@@ -4,7 +4,7 @@ use tch::Tensor;
 
 use super::EdgeFlows;
 use super::visited::Visited;
-use crate::dist::{Distribution, from_host, index, segment_ids, segment_logsumexp, to_host};
+use crate::dist::{Distribution, from_host, index_tensor, segment_ids, segment_logsumexp, to_host};
 use crate::env::{Direction, Env, Rows};
 use crate::policy::{Policy, Wants};
 use crate::trajectory::Trajectories;
@@ -46,11 +46,11 @@ pub(super) fn edge_flows<E: Env, P: Policy<E>>(
         inner.iter().zip(after).map(|(_, &row)| row).filter(|&row| row < visited.n_rows).collect();
     let groups = visited.groups(&balanced);
     let places: Vec<usize> = groups.iter().map(|&group| place(group)).collect::<Result<_>>()?;
-    let log_inflow = inflow.index_select(0, &index(&places, device));
+    let log_inflow = inflow.index_select(0, &index_tensor(&places, device));
     let outflow = pf.log_total()?;
-    let log_outflow = outflow.index_select(0, &index(&groups, device));
+    let log_outflow = outflow.index_select(0, &index_tensor(&groups, device));
     let starts = visited.groups(&trajectories.offsets()[..trajectories.len()]);
-    let log_initial = outflow.index_select(0, &index(&starts, device));
+    let log_initial = outflow.index_select(0, &index_tensor(&starts, device));
 
     // Behind the outgoing flows along exits stand the incoming flows of states without one.
     let last: Vec<usize> = trajectories.offsets()[1..].iter().map(|end| end - 1).collect();
@@ -67,7 +67,7 @@ pub(super) fn edge_flows<E: Env, P: Policy<E>>(
             sources.push(exits.len() + place(visited.grouping.of[terminal])?);
         }
     }
-    let log_terminal = Tensor::cat(&[out, inflow], 0).index_select(0, &index(&sources, device));
+    let log_terminal = Tensor::cat(&[out, inflow], 0).index_select(0, &index_tensor(&sources, device));
     Ok(EdgeFlows { log_inflow, log_outflow, log_initial, log_terminal })
 }
 
@@ -94,7 +94,7 @@ fn parent_weights<E: Env, P: Policy<E>>(
     };
     let conditions = visited.conditions.as_ref().map(|c| {
         let rows: Vec<usize> = fresh.iter().map(|&row| visited.grouping.first[children[row - known]]).collect();
-        c.index_select(0, &index(&rows, c.device()))
+        c.index_select(0, &index_tensor(&rows, c.device()))
     });
     let (mut at_known, mut at_fresh) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
     let mut order = Vec::with_capacity(of.len());
@@ -116,7 +116,7 @@ fn parent_weights<E: Env, P: Policy<E>>(
     let new = new.ok_or_else(|| super::missing("a forward policy"))?;
     let fresh_weights = new.log_weights(&at_fresh.1, &forward.select(&at_fresh.0))?;
     let order: Vec<usize> = order.iter().map(|&(fresh, k)| if fresh { at_known.0.len() + k } else { k }).collect();
-    Ok(Tensor::cat(&[&weights, &fresh_weights], 0).index_select(0, &index(&order, weights.device())))
+    Ok(Tensor::cat(&[&weights, &fresh_weights], 0).index_select(0, &index_tensor(&order, weights.device())))
 }
 
 /// The log-sum-exp of each segment, none of which is empty, `[segments]`.

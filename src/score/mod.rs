@@ -8,7 +8,7 @@ pub use scores::{EdgeFlows, IntrinsicRewards, LogPaths, Needs, OldScores, Scores
 
 use tch::Tensor;
 
-use crate::dist::{Distribution, from_host, index};
+use crate::dist::{Distribution, from_host, index_tensor};
 use crate::env::{Direction, Env, Reward, Rows, check_log_rewards, log_rewards};
 use crate::policy::{Policy, Wants};
 use crate::trajectory::Trajectories;
@@ -43,7 +43,7 @@ pub fn score<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
     let (inner, after) = visited.inner();
     let undo = visited.named(Direction::Backward, after, trajectories.reverse_actions().select(inner))?;
     let log_pb_inner = pb.log_prob(&visited.groups(after), &undo)?.to_kind(kind).to_device(device);
-    let inner_index = index(inner, device);
+    let inner_index = index_tensor(inner, device);
     let log_pb = Tensor::zeros([visited.n_rows as i64], (kind, device)).index_add(0, &inner_index, &log_pb_inner);
 
     let mut scores = Scores::new(trajectories.offsets().to_vec(), log_pf, log_pb, from_host(&log_reward, kind, device));
@@ -55,7 +55,7 @@ pub fn score<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
     scores.distinct = (visited.grouping.first.len(), visited.len());
     if needs.log_flow {
         let flow = evaluation.log_flow.ok_or_else(|| missing("a state-flow estimator"))?;
-        scores.log_flow = Some(flow.index_select(0, &index(rows, flow.device())));
+        scores.log_flow = Some(flow.index_select(0, &index_tensor(rows, flow.device())));
     }
     if needs.log_z {
         let log_z = policy.log_z(trajectories.conditions(), trajectories.len());
@@ -83,7 +83,7 @@ pub fn score<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
         let mut started = vec![1.0; visited.n_rows];
         trajectories.offsets()[..trajectories.len()].iter().for_each(|&start| started[start] = 0.0);
         let started: Vec<f64> = inner.iter().map(|&row| started[row]).collect();
-        let at = |rows: &[usize]| paths.index_select(0, &index(&visited.groups(rows), paths.device()));
+        let at = |rows: &[usize]| paths.index_select(0, &index_tensor(&visited.groups(rows), paths.device()));
         // The initial state has one path to it.
         let before = at(inner) * from_host(&started, paths.kind(), paths.device());
         scores.log_paths = Some(LogPaths { rows: inner_index, before, after: at(after) });

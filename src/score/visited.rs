@@ -1,7 +1,7 @@
 use tch::Tensor;
 
 use crate::Result;
-use crate::dist::index;
+use crate::dist::index_tensor;
 use crate::env::{Classes, Direction, Env, Grouping, Rows};
 use crate::trajectory::Trajectories;
 
@@ -55,7 +55,7 @@ impl<'a, E: Env> Visited<'a, E> {
 
     /// The states of rows, and the conditions of their trajectories.
     pub(super) fn at(&self, rows: &[usize]) -> (E::States, Option<Tensor>) {
-        let conditions = self.conditions.as_ref().map(|c| c.index_select(0, &index(rows, c.device())));
+        let conditions = self.conditions.as_ref().map(|c| c.index_select(0, &index_tensor(rows, c.device())));
         (self.states.select(rows), conditions)
     }
 
@@ -91,5 +91,5 @@ fn row_conditions<E: Env>(trajectories: &Trajectories<E>, extra: &[usize]) -> Op
         owner.resize(ends[1], i);
     }
     owner.extend(extra);
-    Some(conditions.index_select(0, &index(&owner, conditions.device())))
+    Some(conditions.index_select(0, &index_tensor(&owner, conditions.device())))
 }

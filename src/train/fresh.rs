@@ -5,7 +5,7 @@ use tch::Tensor;
 use super::Trainer;
 use super::averaged::for_sampling;
 use crate::Result;
-use crate::dist::{Exploration, index};
+use crate::dist::{Exploration, index_tensor};
 use crate::env::ReplayEnv;
 use crate::policy::Policy;
 use crate::sampler::Sampler;
@@ -45,7 +45,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
                 let mut parts = Vec::new();
                 for (head, rows) in rows.iter().enumerate().filter(|(_, rows)| !rows.is_empty()) {
                     thompson.use_head(&self.policy, head)?;
-                    let conditions = conditions.map(|c| c.index_select(0, &index(rows, c.device())));
+                    let conditions = conditions.map(|c| c.index_select(0, &index_tensor(rows, c.device())));
                     parts.push(forward(&sampler, rows.len(), conditions.as_ref(), rng));
                 }
                 thompson.use_head(&self.policy, home)?;

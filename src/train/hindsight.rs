@@ -4,7 +4,7 @@ use tch::Tensor;
 
 use super::Trainer;
 use crate::condition::Hindsight;
-use crate::dist::index;
+use crate::dist::index_tensor;
 use crate::env::{ReplayEnv, Rows, log_rewards};
 use crate::policy::Policy;
 use crate::replay::Drawn;
@@ -51,7 +51,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         if rows.is_empty() {
             return Ok(drawn);
         }
-        let at = index(&rows, conditions.device());
+        let at = index_tensor(&rows, conditions.device());
         let objects = drawn.walks.terminal.select(&rows);
         let others = relabelling.hindsight.relabel(&objects, &conditions.index_select(0, &at), &mut self.rng)?;
         let Conditions(others) = Conditions::checked(others, rows.len())?;

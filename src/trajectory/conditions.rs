@@ -1,6 +1,6 @@
 use tch::{Device, Tensor};
 
-use crate::dist::index;
+use crate::dist::index_tensor;
 use crate::{Error, Result};
 
 /// A condition vector for each element, `[n, C]`; it enters policy, log Z and reward.
@@ -29,7 +29,7 @@ impl Conditions {
     }
 
     pub(super) fn pick(&self, rows: &[usize]) -> Self {
-        Self(self.0.index_select(0, &index(rows, self.0.device())))
+        Self(self.0.index_select(0, &index_tensor(rows, self.0.device())))
     }
 
     pub(super) fn to_device(&self, device: Device) -> Result<Self> {

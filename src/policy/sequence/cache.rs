@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use tch::{Device, Kind, Tensor, no_grad};
 
 use super::prefixes::Prefixes;
-use crate::dist::index;
+use crate::dist::index_tensor;
 use crate::nn::SequenceNet;
 
 /// The parent of the prefix that holds nothing but the start.
@@ -84,7 +84,7 @@ impl PrefixCache {
                 Err(new) => numbers[new],
             });
             let places: Vec<usize> = places.collect();
-            self.rows.as_ref().map(|rows| rows.index_select(0, &index(&places, rows.device())))
+            self.rows.as_ref().map(|rows| rows.index_select(0, &index_tensor(&places, rows.device())))
         })
     }
 
@@ -150,7 +150,7 @@ impl PrefixCache {
     fn memory(&self, net: &dyn SequenceNet, numbers: &[usize], (n, reach): (usize, usize)) -> Tensor {
         let size = [n as i64, reach as i64, net.row_width()];
         match &self.rows {
-            Some(rows) if reach > 0 => rows.index_select(0, &index(numbers, rows.device())).view(size),
+            Some(rows) if reach > 0 => rows.index_select(0, &index_tensor(numbers, rows.device())).view(size),
             _ => Tensor::zeros(size, self.options),
         }
     }
@@ -196,7 +196,7 @@ impl PrefixCache {
         }
         if let Some(rows) = &mut self.rows {
             no_grad(|| {
-                let moved = rows.index_select(0, &index(&order, rows.device()));
+                let moved = rows.index_select(0, &index_tensor(&order, rows.device()));
                 rows.narrow(0, 0, order.len() as i64).copy_(&moved);
             });
         }

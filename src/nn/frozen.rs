@@ -8,6 +8,7 @@ use std::ops::Range;
 use tch::{Device, Kind, Tensor};
 
 use super::{LayerNorm, Linear, Mlp};
+use crate::parallel;
 
 /// Outputs that are computed together: two registers of eight.
 const LANES: usize = 16;
@@ -218,7 +219,18 @@ impl FrozenMlp {
     /// # Panics
     /// If `x` holds fewer than `rows` rows.
     #[must_use]
-    pub fn forward(&self, mut x: Vec<f32>, rows: usize) -> Vec<f32> {
+    pub fn forward(&self, x: Vec<f32>, rows: usize) -> Vec<f32> {
+        // What a thread takes, all layers one after another while the rows are in its cache.
+        const BLOCK: usize = 128;
+        let inputs = x.len() / rows.max(1);
+        if rows <= BLOCK || inputs == 0 {
+            return self.block(x, rows);
+        }
+        let blocks: Vec<&[f32]> = x[..rows * inputs].chunks(BLOCK * inputs).collect();
+        parallel::map(&blocks, 1, |block| self.block(block.to_vec(), block.len() / inputs)).concat()
+    }
+
+    fn block(&self, mut x: Vec<f32>, rows: usize) -> Vec<f32> {
         if let Some(norm) = &self.before {
             self.between(&mut x, norm.as_ref());
         }
@@ -311,6 +323,20 @@ mod tests {
                 let off = got.iter().zip(&expected).map(|(a, b)| (f64::from(*a) - b).abs()).fold(0.0, f64::max);
                 assert!(got.len() == 21 && off < 1e-5, "{activation:?} {hidden:?}: {off}");
             }
+        }
+    }
+
+    #[test]
+    fn many_rows_are_shared_out() {
+        let mut rng = Rng::seeded(6);
+        let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
+        let config = config(&[11], Activation::Relu, true, None);
+        let frozen = FrozenMlp::new(&Mlp::new(&mut parameters.scope(&mut rng), 5, 3, &config)).unwrap();
+        let x: Vec<f32> = (0..1000 * 5).map(|_| rng.normal() as f32).collect();
+        let one_by_one: Vec<f32> = x.chunks(5).flat_map(|row| frozen.forward(row.to_vec(), 1)).collect();
+        for threads in [1, 2] {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            assert_eq!(pool.install(|| frozen.forward(x.clone(), 1000)), one_by_one);
         }
     }
 

@@ -124,6 +124,7 @@ fn main() -> std::process::ExitCode {
 fn run(args: &Args) -> Result<()> {
     let common = &args.common;
     let runtime = common.runtime()?;
+    cli::refuse("--backward", common.backward.is_some(), "no such flag: this network's P_B is uniform")?;
     let env = Ring::new(args.nodes, GraphKind::Directed)?;
     let reward = RingReward::default();
     let defaults = Defaults {

@@ -116,6 +116,8 @@ fn run(args: &Args) -> Result<()> {
     let mut fitting = Common { steps: Some(prior_steps), ..common.clone() }.trainer(&defaults);
     // The data are bridged to the origin by the process: P_B has nothing to learn.
     (fitting.source, fitting.replay_path) = (DataSource::new(0.0, 0.0, 1.0)?, ReplayPath::UniformBackward);
+    // The prior isn't in checkpoints: a resumed run fits it again, and must fit the same.
+    let fitted = fitting.clone();
     let prior = make(&mut rng)?;
     let mut fit =
         Trainer::new(env.clone(), Energy::new(prior_target.clone()), prior, MaximumLikelihood, fitting, rng.split())?
@@ -137,7 +139,8 @@ fn run(args: &Args) -> Result<()> {
     let mut trainer =
         Trainer::boxed(env.clone(), Box::new(Energy::new(Arc::new(ratio))), policy, objective, training, rng)?
             .described_by(&json!({ "example": "diffusion_posterior", "horizon": args.horizon, "sigma": args.sigma,
-            "beta": args.beta, "prior_steps": prior_steps, "prior_seed": common.seed, "network": config }))?;
+            "beta": args.beta, "prior_steps": prior_steps, "prior_seed": common.seed, "network": config,
+            "prior_training": fitted }))?;
     let trained = train(&mut trainer, common, "diffusion_posterior", steps, 0, |_| Ok(None))?;
 
     let rng = &mut trainer.evaluation_rng();

@@ -161,6 +161,8 @@ fn run(args: &Args) -> Result<()> {
         let setting = "--samples";
         return Err(Error::Config { setting, got: args.samples.to_string(), expected: "at least 2" });
     }
+    common.refuse_validation()?;
+    let asked = asked(args)?;
     let runtime = common.runtime()?;
     let env = MoleculeEnv::new(MoleculeConfig {
         elements: vec![Element::C, Element::N, Element::O],
@@ -212,7 +214,6 @@ fn run(args: &Args) -> Result<()> {
 
     let (mut rng, mut rows, mut mean) = (trainer.evaluation_rng(), Vec::new(), [0.0; 3]);
     let (mut all, mut objectives) = (Vec::new(), Reals::filled(2, 0, 0.0));
-    let asked = asked(args)?;
     for condition in &asked {
         let vector = conditioning.encode(std::slice::from_ref(condition))?;
         let (molecules, own) = sample(args, &trainer, &reward, &vector, &mut rng)?;

@@ -72,6 +72,7 @@ fn run(args: &Args) -> Result<()> {
     let common = &args.common;
     let runtime = common.runtime()?;
     common.refuse_replay()?;
+    common.refuse_validation()?;
     let defaults = Defaults { steps: 12, epsilon: 0.0, lr: 0.0, log_z_lr: 0.0, lr_end: 1.0, ..Defaults::default() };
     let config = GraphNetConfig {
         conv: ConvKind::Gin,

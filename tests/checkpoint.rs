@@ -5,6 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use crate::trainers::Folder;
 use gfn::{
     Error, Rng,
     nn::Parameters,
@@ -13,30 +14,13 @@ use gfn::{
 use serde_json::{Value, json};
 use tch::{Device, Kind, Tensor};
 
-/// A folder of its own, removed at the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("gfn-{name}-{}", std::process::id()));
-        let _ = fs::remove_dir_all(&path);
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-    fn checkpoint(&self) -> PathBuf {
-        self.0.join("run")
-    }
-    fn names(&self) -> Vec<String> {
-        let entries = fs::read_dir(&self.0).unwrap();
-        let names = entries.map(|e| e.unwrap().file_name().into_string().unwrap());
-        names.collect()
-    }
+fn run_of(folder: &Folder) -> PathBuf {
+    folder.join("run")
 }
 
-impl Drop for Folder {
-    fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
-    }
+fn names(folder: &Folder) -> Vec<String> {
+    let entries = fs::read_dir(&folder.0).unwrap();
+    entries.map(|e| e.unwrap().file_name().into_string().unwrap()).collect()
 }
 
 fn model(seed: u64, width: i64) -> Parameters {
@@ -109,11 +93,11 @@ fn everything_comes_back_bit_for_bit() {
         .unwrap()
         .with("adam", adam.state().unwrap())
         .with("replay", replay)
-        .save(folder.checkpoint())
+        .save(run_of(&folder))
         .unwrap();
-    assert_eq!(folder.names(), ["run"]);
+    assert_eq!(names(&folder), ["run"]);
 
-    let loaded = Checkpoint::load(folder.checkpoint()).unwrap();
+    let loaded = Checkpoint::load(run_of(&folder)).unwrap();
     let fresh = model(2, 4);
     let mut other = Adam::new(&fresh, AdamConfig::default()).unwrap();
     loaded.restore(&fresh).unwrap();
@@ -136,12 +120,12 @@ fn everything_comes_back_bit_for_bit() {
 #[test]
 fn a_save_replaces_the_checkpoint_before_it_and_nothing_else() {
     let folder = Folder::new("replace");
-    let path = folder.checkpoint();
+    let path = run_of(&folder);
     for seed in [1, 2, 3] {
         checkpoint(seed).save(&path).unwrap();
         assert_eq!(seed_at(&path), seed);
     }
-    assert_eq!(folder.names(), ["run"]);
+    assert_eq!(names(&folder), ["run"]);
 
     let notes = path.join("notes.txt");
     fs::write(&notes, "mine").unwrap();
@@ -168,7 +152,7 @@ fn a_save_replaces_the_checkpoint_before_it_and_nothing_else() {
 #[test]
 fn an_interrupted_save_leaves_a_whole_checkpoint() {
     let folder = Folder::new("interrupted");
-    let path = folder.checkpoint();
+    let path = run_of(&folder);
     checkpoint(1).save(&path).unwrap();
     // Cut off while writing: half a folder lies beside the old checkpoint.
     let partial = folder.0.join(".run.partial");
@@ -182,13 +166,13 @@ fn an_interrupted_save_leaves_a_whole_checkpoint() {
     assert_eq!(seed_at(&path), 2);
     checkpoint(3).save(&path).unwrap();
     assert_eq!(seed_at(&path), 3);
-    assert_eq!(folder.names(), ["run"]);
+    assert_eq!(names(&folder), ["run"]);
 }
 
 #[test]
 fn damage_is_refused() {
     let folder = Folder::new("damage");
-    let path = folder.checkpoint();
+    let path = run_of(&folder);
     let (tensors, manifest) = (path.join("model.safetensors"), path.join("manifest.json"));
     checkpoint(1).save(&path).unwrap();
     let data = fs::read(&tensors).unwrap();
@@ -227,8 +211,8 @@ fn damage_is_refused() {
 #[test]
 fn another_model_is_refused_and_left_as_it_is() {
     let folder = Folder::new("other-model");
-    checkpoint(1).save(folder.checkpoint()).unwrap();
-    let saved = Checkpoint::load(folder.checkpoint()).unwrap();
+    checkpoint(1).save(run_of(&folder)).unwrap();
+    let saved = Checkpoint::load(run_of(&folder)).unwrap();
     let mut rng = Rng::seeded(0);
 
     let wider = model(2, 5);
@@ -254,15 +238,15 @@ fn another_model_is_refused_and_left_as_it_is() {
 #[test]
 fn a_model_that_is_not_finite_never_replaces_a_good_one() {
     let folder = Folder::new("not-finite");
-    checkpoint(1).save(folder.checkpoint()).unwrap();
+    checkpoint(1).save(run_of(&folder)).unwrap();
     let broken = model(2, 4);
     tch::no_grad(|| {
         let weight = &broken.iter().next().unwrap().tensor;
         let _ = weight.get(1).fill_(f64::NAN);
     });
     let new = Checkpoint::new(&broken, 2, Value::Null).unwrap();
-    refused(new.save(folder.checkpoint()), "`layer.weight` isn't finite");
-    assert_eq!(seed_at(&folder.checkpoint()), 1);
+    refused(new.save(run_of(&folder)), "`layer.weight` isn't finite");
+    assert_eq!(seed_at(&run_of(&folder)), 1);
     // Nor is it restored, wherever it comes from.
     let good = model(3, 4);
     refused(new.restore(&good), "isn't finite");
@@ -275,8 +259,8 @@ fn tensors_that_cannot_be_told_apart_or_written_are_refused() {
     let one = |kind| vec![("x".to_owned(), Tensor::zeros([2], (kind, Device::Cpu)))];
     let twice = checkpoint(1).with("a", one(Kind::Float));
     let twice = twice.with("a", one(Kind::Float));
-    refused(twice.save(folder.checkpoint()), "`a/x`");
+    refused(twice.save(run_of(&folder)), "`a/x`");
     let half = checkpoint(1).with("a", one(Kind::Half));
-    refused(half.save(folder.checkpoint()), "Half");
-    assert!(folder.names().is_empty());
+    refused(half.save(run_of(&folder)), "Half");
+    assert!(names(&folder).is_empty());
 }

@@ -192,6 +192,10 @@ fn what_hindsight_lacks_is_said() {
     let narrow = |_: &VectorStates, c: &Tensor, _: &mut Rng| -> Result<Tensor> { Ok(c.narrow(1, 0, 1)) };
     assert!(matches!(new().with_hindsight(narrow, 1.0), Err(Error::Missing { .. })));
     assert!(matches!(new().with_replay(buffer()).with_hindsight(narrow, 1.5), Err(Error::Config { .. })));
+    let draw = Draw::LossPrioritised { exponent: 1.0 };
+    let by_loss = ReplayBuffer::new(ReplayConfig { capacity: 10, eviction: Eviction::Fifo, draw }).unwrap();
+    let refused = new().with_replay(by_loss).with_hindsight(narrow, 0.5).unwrap_err().to_string();
+    assert!(refused.contains("doesn't draw by loss"), "{refused}");
     let mut trainer = new().with_replay(buffer()).with_hindsight(narrow, 1.0).unwrap();
     trainer.prefill(8).unwrap();
     assert!(matches!(trainer.step(), Err(Error::Shape { .. })));

@@ -1,8 +1,9 @@
 //! Data sets: every container comes back as it was saved, and nothing that is damaged, cut off or of something else comes in.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use crate::trainers::Folder;
 use gfn::env::{DiscreteEnv, EnumerableEnv, Rows};
 use gfn::policy::UniformPolicy;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
@@ -15,27 +16,6 @@ use gfn_gym::hypergrid::HyperGrid;
 use gfn_gym::ring::Ring;
 use proptest::prelude::*;
 use tch::{Device, Kind, Tensor};
-
-/// A folder of its own, removed at the end.
-struct Folder(PathBuf);
-
-impl Folder {
-    fn new(name: &str) -> Self {
-        let path = std::env::temp_dir().join(format!("gfn-data-{name}-{}", std::process::id()));
-        fs::remove_dir_all(&path).ok();
-        fs::create_dir_all(&path).unwrap();
-        Self(path)
-    }
-    fn join(&self, name: &str) -> PathBuf {
-        self.0.join(name)
-    }
-}
-
-impl Drop for Folder {
-    fn drop(&mut self) {
-        fs::remove_dir_all(&self.0).ok();
-    }
-}
 
 fn sampled<E: DiscreteEnv>(env: &E, n: usize, seed: u64) -> Trajectories<E> {
     let trajectories = Sampler::new(env, &UniformPolicy).forward(n, &mut Rng::seeded(seed)).unwrap();
@@ -92,7 +72,7 @@ fn round_trip<E: EnumerableEnv>(env: &E, folder: &Folder) {
 
 #[test]
 fn containers_come_back_from_every_kind_of_environment() {
-    let folder = Folder::new("round");
+    let folder = Folder::new("data-round");
     round_trip(&Chain::new(12), &folder);
     round_trip(&HyperGrid::new(3, 5).unwrap(), &folder);
     round_trip(&Ring::new(4, gfn::graph::GraphKind::Undirected).unwrap(), &folder);
@@ -101,7 +81,7 @@ fn containers_come_back_from_every_kind_of_environment() {
 
 #[test]
 fn labelled_actions_come_back_as_they_were() {
-    let (folder, env) = (Folder::new("exact"), HyperGrid::new(3, 5).unwrap());
+    let (folder, env) = (Folder::new("data-exact"), HyperGrid::new(3, 5).unwrap());
     let path = folder.join("data");
     let trajectories = sampled(&env, 50, 0);
     trajectories.save(&env, &path).unwrap();
@@ -119,7 +99,7 @@ fn labelled_actions_come_back_as_they_were() {
 
 #[test]
 fn empty_containers_come_back_empty() {
-    let (folder, env) = (Folder::new("empty"), Chain::new(5));
+    let (folder, env) = (Folder::new("data-empty"), Chain::new(5));
     let path = folder.join("data");
     let none = sampled(&env, 3, 0).select(0..0).unwrap();
     none.save(&env, &path).unwrap();
@@ -155,7 +135,7 @@ fn filled_buffer<E: EnumerableEnv + 'static>(
 
 #[test]
 fn buffers_come_back_with_losses_conditions_and_what_leaves_next() {
-    let folder = Folder::new("buffers");
+    let folder = Folder::new("data-buffers");
     let path = folder.join("data");
     let env = HyperGrid::new(2, 9).unwrap();
     let draw = Draw::LossPrioritised { exponent: 0.7 };
@@ -204,7 +184,7 @@ fn buffers_come_back_with_losses_conditions_and_what_leaves_next() {
 
 #[test]
 fn buffers_refuse_what_they_would_not_hold() {
-    let (folder, env) = (Folder::new("room"), Chain::new(30));
+    let (folder, env) = (Folder::new("data-room"), Chain::new(30));
     let config = ReplayConfig { capacity: 20, eviction: Eviction::Fifo, draw: Draw::Uniform };
     let full = filled_buffer(&env, ReplayBuffer::new(config).unwrap(), false);
     let path = folder.join("full");
@@ -240,7 +220,7 @@ fn refused(env: &Chain, path: &Path, words: &[&str]) {
 
 #[test]
 fn damaged_and_cut_off_data_sets_are_refused() {
-    let (folder, env) = (Folder::new("damaged"), Chain::new(12));
+    let (folder, env) = (Folder::new("data-damaged"), Chain::new(12));
     let path = folder.join("data");
     sampled(&env, 20, 0).save(&env, &path).unwrap();
     for name in ["manifest.json", "data.safetensors"] {
@@ -274,7 +254,7 @@ fn edit_manifest(path: &Path, from: &str, to: &str) {
 
 #[test]
 fn data_sets_of_something_else_are_refused() {
-    let (folder, env) = (Folder::new("else"), Chain::new(12));
+    let (folder, env) = (Folder::new("data-else"), Chain::new(12));
     let path = folder.join("data");
     let all = sampled(&env, 20, 0);
     all.save(&env, &path).unwrap();
@@ -300,7 +280,7 @@ fn data_sets_of_something_else_are_refused() {
 
 #[test]
 fn an_interrupted_save_leaves_the_old_data_set() {
-    let (folder, env) = (Folder::new("interrupted"), Chain::new(12));
+    let (folder, env) = (Folder::new("data-interrupted"), Chain::new(12));
     let path = folder.join("data");
     sampled(&env, 5, 0).save(&env, &path).unwrap();
     // Cut off while the new folder was written, and between the two renamings.
@@ -367,7 +347,7 @@ proptest! {
 
     #[test]
     fn any_states_come_back(positions in proptest::collection::vec(0u32..12, 0..20), seed in 0u64..1000) {
-        let (folder, env) = (Folder::new(&format!("any{seed}")), Chain::new(12));
+        let (folder, env) = (Folder::new(&format!("data-any{seed}")), Chain::new(12));
         let finished: Vec<bool> = (0..positions.len()).map(|i| (seed >> (i % 10)) & 1 == 1).collect();
         let states = StatesContainer::<Chain>::new(Positions(positions), finished).unwrap();
         states.save(&env, folder.join("data")).unwrap();

@@ -325,6 +325,10 @@ fn logits_are_scaled_state_by_state() {
         }
         close("on the host", scaled.host_log_probs().unwrap(), &expected, 1e-12);
         close("with gradient", &host(&scaled.log_probs()), &expected, 1e-12);
+        // Twice is by the product.
+        let twice = dist().scaled(&scale.detach()).unwrap().scaled(&scale.detach()).unwrap();
+        let squared = dist().scaled(&scale.detach().square()).unwrap();
+        close("twice", twice.host_log_probs().unwrap(), squared.host_log_probs().unwrap(), 1e-12);
         scaled.log_probs().square().sum(Kind::Double).backward();
         reached |= scale.grad().abs().max().double_value(&[]) > 0.0;
         assert!(dist().scaled(&Tensor::from_slice(&vec![1.0; n + 1])).is_err());

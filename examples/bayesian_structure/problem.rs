@@ -98,14 +98,14 @@ impl Problem {
     }
 }
 
-/// Whether each variable is one of words, or of a few whole numbers. A word among numbers that vary is a slip.
+/// Whether each variable is one of words, or has a few labels whose numbers are whole. A word among numbers that vary is a slip.
 fn are_classes(data: &DiscreteData) -> bool {
     (0..data.n_variables()).all(|variable| {
         let label = |row: usize| data.label(variable, usize::from(data.row(row)[variable]));
         let numbers = (0..data.n_rows()).filter_map(|row| label(row).parse::<f64>().ok().filter(|x| x.is_finite()));
         let coded = data.n_values()[variable] <= MAX_CODES && numbers.clone().all(|x| x.fract() == 0.0);
         let n_numbers = numbers.count();
-        2 * n_numbers <= data.n_rows() || coded && n_numbers == data.n_rows()
+        coded || 2 * n_numbers <= data.n_rows()
     })
 }
 

@@ -273,6 +273,12 @@ impl Common {
         Ok(Some((buffer.config(capacity), self.prefill.unwrap_or(defaults.prefill))))
     }
 
+    /// Refuses validation, where no distance is measured on the way.
+    pub fn refuse_validation(&self) -> Result<()> {
+        let expected = "no such flag: no distance is measured on the way";
+        refuse("--validate-every", self.validate_every.is_some(), expected)
+    }
+
     /// Refuses --replay, --buffer and --prefill, for examples that have no replay buffer.
     pub fn refuse_replay(&self) -> Result<()> {
         const EXPECTED: &str = "no such flag: this example has no replay buffer";

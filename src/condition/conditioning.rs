@@ -1,4 +1,4 @@
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use tch::{Device, Tensor};
 
 use super::encoding::Writing;
@@ -23,7 +23,7 @@ pub struct Condition {
 ///
 /// An object whose objectives have the cosine c with the wanted direction has its reward multiplied by `c^g` inside the cone, where
 /// c is at least `cosine`; g is such that the factor is `limit` on its surface. Outside, its log-reward is `outside`.
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Focus {
     /// How directions are drawn.
     pub directions: Directions,
@@ -71,7 +71,7 @@ impl Focus {
 /// takes no place in the vector.
 ///
 /// Without more said, beta is 1 and the preferences are equal. An example is at the [module](super).
-#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Conditioning {
     n_rewards: usize,
     temperature: (Temperature, Writing),
@@ -223,6 +223,7 @@ impl Conditioning {
             }
         };
         let values = to_host(conditions);
+        let (least, most) = self.temperature.0.range()?;
         let [of_beta, of_preferences, of_focus] = self.widths();
         let vector = |row: &[f64], (law, writing): (&Directions, &Writing)| match law {
             Directions::Constant(one) => one.clone(),
@@ -235,7 +236,8 @@ impl Conditioning {
             Condition {
                 beta: match self.temperature.0 {
                     Temperature::Constant(beta) => beta,
-                    _ => self.temperature.1.read(beta),
+                    // Rounding must not lead out of the range, where nothing is written again.
+                    _ => self.temperature.1.read(beta).clamp(least, most),
                 },
                 preferences: shares(&vector(preferences, (&self.preferences.0, &self.preferences.1))),
                 focus: self
@@ -277,6 +279,22 @@ mod tests {
         conditioning
             .focus(Focus::new(Directions::OneOf(vec![vec![1.0, 2.0, 2.0], vec![0.0, 0.0, 5.0]])), encoding)
             .unwrap()
+    }
+
+    /// What a law draws at the end of its range is still within it when it was read back, in either precision.
+    #[test]
+    fn the_ends_of_a_range_are_written_again() {
+        for (encoding, most) in [(Encoding::Thermometer { bins: 8 }, 7.7), (Encoding::Number, 0.1)] {
+            let law = Temperature::Gamma { shape: 2.0, scale: 10.0, most };
+            let conditioning = Conditioning::new(1).unwrap().temperature(law, encoding).unwrap();
+            let drawn = conditioning.conditions(50, &mut Rng::seeded(3));
+            assert!(drawn.iter().any(|condition| condition.beta == most));
+            let vectors = conditioning.encode(&drawn).unwrap();
+            for kind in [tch::Kind::Double, tch::Kind::Float] {
+                let read = conditioning.decode(&vectors.to_kind(kind)).unwrap();
+                assert!(conditioning.encode(&read).is_ok(), "{kind:?} {encoding:?}");
+            }
+        }
     }
 
     #[test]

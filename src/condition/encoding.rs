@@ -1,4 +1,4 @@
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{Error, Result};
 
@@ -15,7 +15,7 @@ use crate::{Error, Result};
 /// assert!((thermometer.decode(&row) - 0.3).abs() < 1e-12);
 /// # Ok::<(), gfn::Error>(())
 /// ```
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct Thermometer {
     bins: usize,
     least: f64,
@@ -70,7 +70,7 @@ impl Thermometer {
 }
 
 /// How a number is written for a network.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub enum Encoding {
     /// As it is.
     Number,
@@ -82,7 +82,7 @@ pub enum Encoding {
 }
 
 /// An encoding with its range.
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub(super) struct Writing(Option<Thermometer>);
 
 impl Writing {

@@ -110,6 +110,10 @@ impl<S: Rows> ConditionedReward<S> {
     }
 
     fn one(&self, logs: &[f64], condition: &Condition) -> f64 {
+        // What no reward may be is passed on, to be found where all rewards are looked at: neither a cone nor a power of 0 hides it.
+        if let Some(&bad) = logs.iter().find(|log| log.is_nan() || **log == f64::INFINITY) {
+            return bad;
+        }
         let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let mut log = log_weighted_sum(logs, &condition.preferences);
         if let (Some(focus), Some(direction)) = (self.conditioning.cone(), &condition.focus) {
@@ -251,5 +255,19 @@ mod tests {
         let short: Shared<Slots> = Arc::new(|_: &Slots, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0]) });
         let short = ConditionedReward::new(reward.conditioning().clone(), vec![short.clone(), short]).unwrap();
         assert!(matches!(short.objectives(&states), Err(Error::Shape { .. })));
+    }
+
+    /// A reward that is broken is found, whatever the focus and the temperature.
+    #[test]
+    fn what_no_reward_may_be_is_passed_on() {
+        for (focus, bad) in [(true, f64::NAN), (true, f64::INFINITY), (false, f64::NAN)] {
+            let reward = two(focus);
+            let direction = focus.then(|| vec![1.0, 1.0]);
+            for beta in [0.0, 1.0] {
+                let condition = Condition { beta, preferences: vec![0.5, 0.5], focus: direction.clone() };
+                let got = reward.one(&[bad, 0.0], &condition);
+                assert!(got.is_nan() && bad.is_nan() || got == bad, "{got}");
+            }
+        }
     }
 }

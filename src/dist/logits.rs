@@ -49,7 +49,8 @@ impl Logits {
 
     /// The same, each state's multiplied by a number of `[states]`.
     pub(super) fn scaled(self, scale: &Tensor) -> Self {
-        Self { scale: Some(scale.shallow_clone()), ..Self::new(self.given) }
+        let scale = self.scale.map_or_else(|| scale.shallow_clone(), |before| before * scale);
+        Self { scale: Some(scale), ..Self::new(self.given) }
     }
 
     pub(super) fn is_uniform(&self) -> bool {

@@ -222,7 +222,7 @@ impl FrozenMlp {
     pub fn forward(&self, x: Vec<f32>, rows: usize) -> Vec<f32> {
         // What a thread takes, all layers one after another while the rows are in its cache.
         const BLOCK: usize = 128;
-        let inputs = x.len() / rows.max(1);
+        let inputs = self.hidden.first().map_or(&self.output, |(layer, _)| layer).inputs;
         if rows <= BLOCK || inputs == 0 {
             return self.block(x, rows);
         }
@@ -337,6 +337,8 @@ mod tests {
         for threads in [1, 2] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             assert_eq!(pool.install(|| frozen.forward(x.clone(), 1000)), one_by_one);
+            // Rows beyond those that are asked for are left alone.
+            assert_eq!(pool.install(|| frozen.forward(x.clone(), 700)), one_by_one[..700 * 3]);
         }
     }
 

@@ -182,6 +182,11 @@ impl Mlp {
         self.output.weight.kind()
     }
 
+    /// An input of the kind and on the device of its parameters.
+    pub(crate) fn suited(&self, x: &Tensor) -> Tensor {
+        x.to_device(self.output.weight.device()).to_kind(self.kind())
+    }
+
     /// `[rows, inputs]` to `[rows, outputs]`.
     pub fn forward(&self, x: &Tensor) -> Tensor {
         let mut x = x.shallow_clone();

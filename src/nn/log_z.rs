@@ -27,7 +27,7 @@ impl LogZ {
     pub fn forward(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
         match self {
             Self::Scalar(value) => Some(value.expand([n as i64], false)),
-            Self::Conditional(mlp) => conditions.map(|c| mlp.forward(&c.to_kind(mlp.kind())).view(-1)),
+            Self::Conditional(mlp) => conditions.map(|c| mlp.forward(&mlp.suited(c)).view(-1)),
         }
     }
 }

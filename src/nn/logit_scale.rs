@@ -23,6 +23,6 @@ impl LogitScale {
 
     /// The numbers for conditions `[n, C]`, `[n]`.
     pub fn forward(&self, conditions: &Tensor) -> Tensor {
-        self.0.forward(&conditions.to_kind(self.0.kind())).view(-1).softplus()
+        self.0.forward(&self.0.suited(conditions)).view(-1).softplus()
     }
 }

@@ -98,6 +98,8 @@ impl Torso {
 pub(super) fn checked_conditions(batch: &GraphBatch<'_>, n_conditions: i64, kind: Kind) -> Result<Option<Tensor>> {
     match (&batch.conditions, n_conditions) {
         (None, 0) => Ok(None),
+        // Conditions of which nothing varies have no columns.
+        (Some(conditions), 0) if conditions.size() == [batch.len() as i64, 0] => Ok(None),
         (Some(conditions), n) if n > 0 => {
             let expected = vec![batch.len() as i64, n];
             match conditions.size() == expected {

@@ -194,7 +194,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
 }
 
 /// Whether a buffer wants to be told the losses of what it gave.
-fn draws_by_loss<E: Env>(buffer: &ReplayBuffer<E>) -> bool {
+pub(super) fn draws_by_loss<E: Env>(buffer: &ReplayBuffer<E>) -> bool {
     match buffer.config().draw {
         Draw::LossPrioritised { .. } => true,
         Draw::RankPrioritised { by, .. } | Draw::WeightedRanks { by, .. } => by == RankBy::Loss,

@@ -3,6 +3,7 @@
 use tch::Tensor;
 
 use super::Trainer;
+use super::collect::draws_by_loss;
 use crate::condition::Hindsight;
 use crate::dist::index_tensor;
 use crate::env::{ReplayEnv, Rows, log_rewards};
@@ -36,6 +37,13 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
                 objective: "hindsight",
                 needs: "a replay buffer and conditions",
                 remedy: "give the trainer both before (`with_replay`, `with_conditions`)",
+            });
+        }
+        if self.replay.as_ref().is_some_and(draws_by_loss) {
+            return Err(Error::Missing {
+                objective: "hindsight",
+                needs: "a buffer that doesn't draw by loss: a loss under other conditions isn't that of the entry",
+                remedy: "draw uniformly or by reward, or train without hindsight",
             });
         }
         self.hindsight = Some(Relabelling { hindsight: Box::new(hindsight), share });

@@ -54,7 +54,7 @@ pub fn r2_indicator(objectives: &Reals, weights: &Reals, utopia: &[f64]) -> Resu
 /// All weight vectors of `n` objectives whose entries are multiples of `1 / steps` and sum to 1 (Das and Dennis 1998), in lexicographic order.
 ///
 /// # Errors
-/// [`Error::Config`] for 0 objectives or 0 steps, and for more than a million vectors.
+/// [`Error::Config`] for 0 objectives or 0 steps, and for more than a million vectors or ten million numbers.
 pub fn simplex_grid(n: usize, steps: usize) -> Result<Reals> {
     const MOST: usize = 1_000_000;
     let refuse = |expected| Err(Error::Config { setting: "a grid of weights", got: format!("{n}, {steps}"), expected });
@@ -64,9 +64,9 @@ pub fn simplex_grid(n: usize, steps: usize) -> Result<Reals> {
     // The number of vectors is a binomial coefficient, each factor of which divides evenly.
     let mut count = 1usize;
     for k in 1..n {
-        count = count.saturating_mul(steps + k) / k;
-        if count > MOST {
-            return refuse("no more than a million vectors");
+        count = count.saturating_mul(steps.saturating_add(k)) / k;
+        if count > MOST || count.saturating_mul(n) > 10 * MOST {
+            return refuse("no more than a million vectors, and ten million numbers in all");
         }
     }
     let mut row = vec![0; n];
@@ -190,6 +190,7 @@ mod tests {
             assert!(rows.windows(2).all(|pair| pair[0] < pair[1]), "{rows:?}");
         }
         assert!(simplex_grid(0, 3).is_err() && simplex_grid(3, 0).is_err() && simplex_grid(40, 40).is_err());
+        assert!(simplex_grid(1_000_000, 1).is_err() && simplex_grid(2, usize::MAX).is_err());
     }
 
     #[test]

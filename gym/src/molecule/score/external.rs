@@ -117,7 +117,7 @@ impl From<ScorerError> for Error {
 /// *Failures.* A program that ends, or gives no line in time, is started again and goes on with the first molecule that has no
 /// answer, `retries` times for each; then it is an error. So is a line that is no number, or NaN; what was answered before stays in
 /// the cache, and the next call starts the program anew. A line that no molecule asked for is an error, too, found before the process
-/// is asked again at the latest: answers and molecules may have shifted, so all that this process answered is forgotten. With
+/// is asked again at the latest, unless it has ended by then: answers and molecules may have shifted, so all that this process answered is forgotten. With
 /// [`on_failure`](ExternalScorerConfig::on_failure), a molecule that it fails on gets that score instead.
 ///
 /// *Processes.* The program may be a script that starts others: on Unix each one is a process group, which ends as a whole when it

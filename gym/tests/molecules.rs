@@ -115,17 +115,21 @@ fn environments_are_shared_as_in_rdkit() {
     for (set, case) in sets.iter().zip(golden["cases"].as_array().unwrap()) {
         assert_eq!(set.len() as u64, case["environments"].as_u64().unwrap(), "{case}");
     }
-    let mut alike = 0;
+    let (mut alike, mut unfolded) = (0, 0);
     for pair in golden["pairs"].as_array().unwrap() {
         let [i, j, shared, together] = [0, 1, 2, 3].map(|k| pair[k].as_u64().unwrap() as usize);
         let found = (sets[i].intersection(&sets[j]).count(), sets[i].union(&sets[j]).count());
         assert_eq!(found, (shared, together), "{} {}", molecules[i].smiles(), molecules[j].smiles());
-        // Folding may let two environments share a bit; Dice's coefficient would be far off.
+        // Folding lets two environments share a bit now and then.
         let tanimoto = Fingerprint::of(&molecules[i]).tanimoto(&Fingerprint::of(&molecules[j]));
-        assert!((tanimoto - shared as f64 / together as f64).abs() < 0.03, "{tanimoto}: {shared} of {together}");
+        let off = (tanimoto - shared as f64 / together as f64).abs();
+        assert!(off <= 4.0 / together as f64, "{tanimoto}: {shared} of {together}");
+        unfolded += usize::from(shared > 0 && off < 1e-12);
         alike += usize::from(5 * shared > together);
     }
     assert!(alike > 40, "{alike} pairs share more than a fifth");
+    // Dice's coefficient is equal for none that share some.
+    assert!(unfolded > 100, "{unfolded} pairs that share some are as alike as their environments");
     // Another radius gives other numbers, and folding costs a bit here and there.
     for (molecule, set) in molecules.iter().zip(&sets) {
         let (smaller, larger) = (molecule.environments(1).len(), molecule.environments(3).len());

@@ -187,7 +187,7 @@ pub struct FrozenMlp {
 
 impl FrozenMlp {
     /// The perceptron as it is now, with the noise that it has. `None` for one that isn't on the host in single precision, and for
-    /// [`Activation::Gelu`].
+    /// [`Activation::Gelu`](crate::nn::Activation::Gelu).
     #[must_use]
     pub fn new(mlp: &Mlp) -> Option<Self> {
         Self::part(mlp, 0..mlp.output.weight().size()[0])

@@ -19,7 +19,8 @@ use gfn::sampler::Sampler;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::bayesian_structure::{
-    Adjacency, BayesianStructure, DagGraphs, DagPolicy, EdgeTransformer, EdgeTransformerConfig, StructureConfig,
+    Adjacency, BayesianStructure, DagGraphs, DagPolicy, EdgeTransformer, EdgeTransformerConfig, NodeAttention,
+    NodeAttentionConfig, StructureConfig,
 };
 use problem::{Problem, ScoreName};
 use serde_json::json;
@@ -81,6 +82,8 @@ enum PolicyName {
     Gnn,
     /// Attention along edges between nodes that know their number, four heads
     GraphTransformer,
+    /// A round of messages, then attention among all nodes, as in JSP-GFN and gfnx; four heads
+    NodeAttention,
     /// Linear attention between the pairs of nodes, as in DAG-GFlowNet
     Transformer,
 }
@@ -101,12 +104,12 @@ fn check(args: &Args) -> Result<()> {
         return refuse("--lag", args.lag.to_string(), "0, or --objective modified-db");
     }
     let backward = common.backward.filter(|name| *name != BackwardName::Uniform);
-    if let (PolicyName::Transformer, Some(name)) = (args.policy, backward) {
-        return refuse(
-            "--backward",
-            format!("{name:?}").to_lowercase(),
-            "uniform, or another --policy than transformer",
-        );
+    if let (PolicyName::Transformer | PolicyName::NodeAttention, Some(name)) = (args.policy, backward) {
+        let expected = "uniform, or --policy mlp, gnn or graph-transformer";
+        return refuse("--backward", format!("{name:?}").to_lowercase(), expected);
+    }
+    if let (PolicyName::NodeAttention, Some(layers)) = (args.policy, common.layers) {
+        return refuse("--layers", layers.to_string(), "another --policy than node-attention, which has one round");
     }
     if args.log && args.score == ScoreName::Bde {
         let expected = "bge or bic beside --log (bde cuts numbers by their order, which logarithms keep)";
@@ -148,6 +151,13 @@ fn run(args: &Args) -> Result<()> {
                 ..GraphNetConfig::default()
             };
             let policy = DagPolicy(GraphNet::new(&DagGraphs::new(&env)?, network, device, kind, &mut rng)?);
+            learn(args, &problem, env, policy, rng)
+        }
+        PolicyName::NodeAttention => {
+            let default = NodeAttentionConfig::default();
+            let embedding = common.embedding.unwrap_or(default.embedding);
+            let network = NodeAttentionConfig { embedding, flow, ..default };
+            let policy = NodeAttention::new(&env, network, device, kind, &mut rng)?;
             learn(args, &problem, env, policy, rng)
         }
         PolicyName::Transformer => {

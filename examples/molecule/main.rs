@@ -5,7 +5,7 @@ mod cli;
 mod outputs;
 mod scores;
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use cli::{Common, Defaults, Distance, Exact, Outcome, main_of, train};
 use gfn::graph::log_automorphisms;
 use gfn::metrics::Distances;
@@ -43,9 +43,15 @@ struct Args {
     /// Most atoms of a ring
     #[arg(long)]
     max_ring_size: Option<usize>,
-    /// All of C, N, O, F, P, S, Cl, Br with N+ and O-, in place of C, N and O without charges
-    #[arg(long)]
+    /// Elements of atoms, without charges
+    #[arg(long, value_delimiter = ',', value_parser = element, default_value = "C,N,O")]
+    elements: Vec<Element>,
+    /// All of C, N, O, F, P, S, Cl, Br with N+ and O-
+    #[arg(long, conflicts_with = "elements")]
     all_elements: bool,
+    /// How atoms exchange messages
+    #[arg(long, value_enum, default_value = "gine")]
+    conv: ConvName,
     /// Train on R(G) in place of |Aut(G)| R(G): samples R(G) / |Aut(G)|
     #[arg(long)]
     no_symmetry_correction: bool,
@@ -57,6 +63,30 @@ struct Args {
     samples: usize,
     #[command(flatten)]
     common: Common,
+}
+
+fn element(symbol: &str) -> std::result::Result<Element, String> {
+    let known = Element::from_symbol(symbol).filter(|(_, aromatic)| !aromatic);
+    known.map(|(element, _)| element).ok_or_else(|| "expected symbols of elements such as C,N,Cl".into())
+}
+
+/// How atoms exchange messages.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum ConvName {
+    /// Sums over neighbours, with what bonds are
+    Gine,
+    /// Attention along bonds and to a node of the whole molecule, as in recursionpharma/gflownet; four heads
+    Transformer,
+}
+
+impl From<ConvName> for ConvKind {
+    fn from(name: ConvName) -> Self {
+        match name {
+            // Bond orders are attributes of edges: `Gin` doesn't see them.
+            ConvName::Gine => Self::Gine,
+            ConvName::Transformer => Self::Transformer { heads: 4 },
+        }
+    }
 }
 
 /// States up to which the distribution is exact.
@@ -96,7 +126,7 @@ fn run(args: &Args) -> Result<()> {
         ..MoleculeConfig::new(args.max_atoms)
     };
     if !args.all_elements {
-        config.elements = vec![Element::C, Element::N, Element::O];
+        config.elements.clone_from(&args.elements);
         config.charges = Vec::new();
     }
     let env = MoleculeEnv::new(config)?;
@@ -105,8 +135,7 @@ fn run(args: &Args) -> Result<()> {
     let defaults = Defaults { steps: 4_000, batch: 128, ..Defaults::default() };
     let mut rng = Rng::seeded(common.seed);
     let network = GraphNetConfig {
-        // Bond orders are attributes of edges: `Gin` doesn't see them.
-        conv: ConvKind::Gine,
+        conv: args.conv.into(),
         layers: common.layers.unwrap_or(3),
         embedding: common.embedding.unwrap_or(64),
         identity: false,

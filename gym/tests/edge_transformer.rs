@@ -15,7 +15,7 @@ fn small(env: &BayesianStructure, flow: bool) -> EdgeTransformer {
     EdgeTransformer::new(env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(1)).unwrap()
 }
 
-fn reward(n: usize) -> DagReward<CachedScores<Bge>> {
+pub(crate) fn reward(n: usize) -> DagReward<CachedScores<Bge>> {
     let rng = &mut Rng::seeded(1);
     let truth = GraphLaw::ErdosRenyi { edges: 2.0 }.draw(n, rng).unwrap();
     let data = Sem::draw(truth, SemConfig::LinearAwayFromZero { low: 0.5, high: 1.0 }, 1.0, rng).unwrap();

@@ -29,6 +29,7 @@ mod hypergrid_rewards;
 mod hypergrid_training;
 mod molecule_env;
 mod molecules;
+mod node_attention;
 mod objectives;
 mod qm9str;
 mod vectors_golden;

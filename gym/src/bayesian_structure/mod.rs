@@ -10,7 +10,7 @@
 //! | scores | [`Bge`], [`LinearGaussianBic`], [`Bde`], or your own [`LocalScore`]; [`CachedScores`] remembers them |
 //! | reward | [`DagReward`]: the scores and a [`StructurePrior`], whole or as the change that an edge makes |
 //! | environment | [`BayesianStructure`] with the expert knowledge of a [`StructureConfig`]; [`DagGraphs`] is its twin on petgraph states |
-//! | policy | [`gfn::policy::MlpPolicy`] on [`Adjacency`], any graph network by [`DagPolicy`], or attention between pairs of nodes, [`EdgeTransformer`] |
+//! | policy | [`gfn::policy::MlpPolicy`] on [`Adjacency`], any graph network by [`DagPolicy`], attention among nodes after a round of messages, [`NodeAttention`], or between pairs of nodes, [`EdgeTransformer`] |
 //! | exact posterior | [`ExactPosterior`] to 5 nodes (6 with patience), [`EdgeMarginals`] to 14 |
 //! | comparison | [`Marginals`] of edges, paths and Markov blankets, [`PairMatrix`], [`expected_shd`], [`held_out_log_likelihoods`], [`most_probable`] |
 //!
@@ -48,6 +48,7 @@ mod features;
 mod graph_policy;
 mod graphs;
 mod mask;
+mod node_attention;
 mod node_set;
 mod posterior;
 mod reward;
@@ -61,6 +62,7 @@ pub use env::BayesianStructure;
 pub use features::Adjacency;
 pub use graph_policy::DagPolicy;
 pub use graphs::DagGraphs;
+pub use node_attention::{NodeAttention, NodeAttentionConfig};
 pub use node_set::NodeSet;
 pub use posterior::{
     Detection, EdgeMarginals, ExactPosterior, MAX_SUMMED_NODES, Marginals, PairMatrix, expected_shd,

@@ -133,6 +133,14 @@ impl EdgeFeatures {
         }
     }
 
+    /// The vectors of all classes, then of the values of each attribute, `[classes + values, width]`.
+    pub(crate) fn table(&self) -> Tensor {
+        match &self.attributes {
+            None => self.classes.shallow_clone(),
+            Some((values, _)) => Tensor::cat(&[&self.classes, values], 0),
+        }
+    }
+
     /// One row per message, `[E, width]`.
     pub(crate) fn forward(&self, batch: &GraphBatch<'_>) -> Tensor {
         let classes = self.classes.index_select(0, &batch.edge_classes);

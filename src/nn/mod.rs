@@ -8,6 +8,7 @@ mod edge_mlp;
 mod frozen;
 mod graph_net;
 mod heads;
+mod heard;
 mod layers;
 mod log_z;
 mod logit_scale;

@@ -1,8 +1,9 @@
 //! A graph transformer: attention along edges, and to and from a virtual node of each graph that carries the condition.
 
-use tch::{Kind, Tensor};
+use tch::Tensor;
 
 use super::conv::EdgeFeatures;
+use super::heard::{Heard, Relation};
 use super::{LayerNorm, Linear, Scope};
 use crate::graph::{GraphBatch, GraphSchema};
 
@@ -20,6 +21,7 @@ pub(crate) struct Transformer {
     start: Tensor,
     layers: Vec<Layer>,
     norm: LayerNorm,
+    schema: GraphSchema,
 }
 
 impl Transformer {
@@ -30,6 +32,7 @@ impl Transformer {
                 .map(|k| Layer::new(&mut scope.sub(&format!("layer{k}")), schema, width, heads))
                 .collect(),
             norm: LayerNorm::new(&mut scope.sub("norm"), width),
+            schema: schema.clone(),
         }
     }
 
@@ -40,7 +43,7 @@ impl Transformer {
         nodes: &Tensor,
         condition: Option<&Tensor>,
     ) -> (Tensor, Tensor) {
-        let (n, b) = (batch.total_nodes() as i64, batch.len() as i64);
+        let b = batch.len() as i64;
         let start = self.start.unsqueeze(0).expand([b, -1], false);
         let start = match condition {
             Some(condition) => start + condition,
@@ -49,107 +52,12 @@ impl Transformer {
         if b == 0 {
             return (nodes.shallow_clone(), start);
         }
-        let messages = Messages::new(batch, nodes.kind());
-        let mut rows = Tensor::cat(&[nodes, &start], 0);
+        let heard = Heard::new(batch, &self.schema, nodes.kind());
+        let mut rows = heard.rows(nodes, &start);
         for layer in &self.layers {
-            rows = layer.forward(batch, &messages, &rows);
+            rows = layer.forward(&heard, &rows);
         }
-        let rows = self.norm.forward(&rows);
-        (rows.narrow(0, 0, n), rows.narrow(0, n, b))
-    }
-}
-
-/// Who hears of whom; rows are all nodes, then the virtual node of each graph: `R = N + B`.
-///
-/// The `M` messages are those along edges, those against directed edges, virtual node to node, node to virtual node, and each
-/// row to itself, so that nobody hears nothing.
-struct Messages {
-    /// The row that each message comes from, `[M]`.
-    from: Tensor,
-    /// The row that each message goes to, `[M]`.
-    to: Tensor,
-    /// The messages sorted by the row that they go to, `[M]`, and where each row's start and the last one's end, `[R + 1]`.
-    order: Tensor,
-    offsets: Tensor,
-    /// log(1 + number of messages to each row), `[R, 1]`.
-    log_degree: Tensor,
-    /// Nodes, and rows.
-    sizes: (i64, i64),
-}
-
-impl Messages {
-    fn new(batch: &GraphBatch<'_>, kind: Kind) -> Self {
-        let (n, b, device) = (batch.total_nodes(), batch.len(), batch.device());
-        let mut ends = Vec::with_capacity(2 * batch.total_edges() + 3 * n + b);
-        for (graph, &first) in batch.graphs().iter().zip(&batch.node_ptr) {
-            for (i, j) in graph.edges() {
-                let (i, j) = (first + i as usize, first + j as usize);
-                ends.push((i, j));
-                if !batch.directed {
-                    ends.push((j, i));
-                }
-            }
-        }
-        if batch.directed {
-            let against: Vec<_> = ends.iter().map(|&(i, j)| (j, i)).collect();
-            ends.extend(against);
-        }
-        let virtual_of = |i: usize| n + batch.node_ptr.partition_point(|&start| start <= i) - 1;
-        let virtual_rows: Vec<usize> = (0..n).map(virtual_of).collect();
-        ends.extend(virtual_rows.iter().copied().zip(0..n));
-        ends.extend((0..n).zip(virtual_rows.iter().copied()));
-        ends.extend((0..n + b).map(|row| (row, row)));
-
-        let mut offsets = vec![0i64; n + b + 1];
-        for &(_, to) in &ends {
-            offsets[to + 1] += 1;
-        }
-        let log_degree: Vec<f64> = offsets[1..].iter().map(|&degree| (degree as f64).ln_1p()).collect();
-        for row in 0..n + b {
-            offsets[row + 1] += offsets[row];
-        }
-        let mut place = offsets.clone();
-        let mut order = vec![0i64; ends.len()];
-        for (message, &(_, to)) in ends.iter().enumerate() {
-            order[place[to] as usize] = message as i64;
-            place[to] += 1;
-        }
-        let tensor = |values: &[i64]| Tensor::from_slice(values).to_device(device);
-        let (from, to): (Vec<i64>, Vec<i64>) = ends.iter().map(|&(from, to)| (from as i64, to as i64)).unzip();
-        Self {
-            from: tensor(&from),
-            to: tensor(&to),
-            order: tensor(&order),
-            offsets: tensor(&offsets),
-            log_degree: crate::dist::from_host(&log_degree, kind, device).unsqueeze(1),
-            sizes: (n as i64, (n + b) as i64),
-        }
-    }
-
-    /// The softmax of scores `[M, heads]` among the messages to each row.
-    fn softmax(&self, scores: &Tensor) -> Tensor {
-        let sorted = scores.detach().index_select(0, &self.order);
-        // The largest score cancels: it keeps the exponentials finite, and has no gradient.
-        let largest = Tensor::segment_reduce(
-            &sorted,
-            "max",
-            None::<&Tensor>,
-            None,
-            Some(&self.offsets),
-            0,
-            true,
-            f64::NEG_INFINITY,
-        );
-        let weights = (scores - largest.index_select(0, &self.to)).exp();
-        let sums = self.sum(&weights);
-        weights / sums.index_select(0, &self.to)
-    }
-
-    /// The sum of `[M, ..]` over the messages to each row, `[R, ..]`.
-    fn sum(&self, values: &Tensor) -> Tensor {
-        let mut shape = values.size();
-        shape[0] = self.sizes.1;
-        Tensor::zeros(shape, (values.kind(), values.device())).index_add(0, &self.to, values)
+        heard.split(&self.norm.forward(&rows))
     }
 }
 
@@ -160,7 +68,7 @@ struct Layer {
     project: Linear,
     /// What an edge adds to key and value, side by side.
     edges: EdgeFeatures,
-    /// The same for messages that are no edges: from and to a virtual node, to oneself, and what is added against an edge.
+    /// The same for each [`Relation`] that is no edge.
     relations: Tensor,
     output: Linear,
     norm_feed: LayerNorm,
@@ -170,12 +78,11 @@ struct Layer {
 
 impl Layer {
     fn new(scope: &mut Scope<'_>, schema: &GraphSchema, width: i64, heads: i64) -> Self {
-        let n_relations = if schema.kind == crate::graph::GraphKind::Directed { 4 } else { 3 };
         Self {
             norm: LayerNorm::new(&mut scope.sub("norm"), width),
             project: Linear::without_bias(&mut scope.sub("project"), width, 3 * width),
             edges: EdgeFeatures::new(&mut scope.sub("edges"), schema, 2 * width),
-            relations: scope.normal("relations", &[n_relations, 2 * width], 1.0),
+            relations: scope.normal("relations", &[Relation::count(schema) as i64, 2 * width], 1.0),
             output: Linear::new(&mut scope.sub("output"), 2 * width, width),
             norm_feed: LayerNorm::new(&mut scope.sub("norm_feed"), width),
             feed: (
@@ -186,45 +93,139 @@ impl Layer {
         }
     }
 
-    fn forward(&self, batch: &GraphBatch<'_>, messages: &Messages, rows: &Tensor) -> Tensor {
-        let heard = self.attend(batch, messages, &self.norm.forward(rows));
+    fn forward(&self, heard: &Heard, rows: &Tensor) -> Tensor {
+        let attended = self.attend(heard, &self.norm.forward(rows));
         // Attention averages, which hides how many there are; scaled by the degree it can count (Corso et al., *Principal
         // Neighbourhood Aggregation*, 2020, eq. 5).
-        let counted = &heard * &messages.log_degree;
-        let rows = rows + self.output.forward(&Tensor::cat(&[heard, counted], 1));
+        let counted = &attended * &heard.log_degree;
+        let rows = rows + self.output.forward(&Tensor::cat(&[attended, counted], 1));
         let hidden = self.feed.0.forward(&self.norm_feed.forward(&rows)).relu();
         rows + self.feed.1.forward(&hidden)
     }
 
-    /// Multi-head attention over the messages to each row, `[R, D]`.
-    fn attend(&self, batch: &GraphBatch<'_>, messages: &Messages, rows: &Tensor) -> Tensor {
+    /// Multi-head attention of each row to those that it hears of, `[R, D]`.
+    ///
+    /// What a row `r` hears of `s` has the key `k_s + sum_f c_rsf t_f`, with the vectors `t` of what they are to each other, and its
+    /// value likewise. Products with `t` are made per row and feature, not per pair of rows.
+    fn attend(&self, heard: &Heard, rows: &Tensor) -> Tensor {
         let width = rows.size()[1];
-        let depth = width / self.heads;
-        let by_head = |x: &Tensor| x.view([-1, self.heads, depth]);
-        let projected = self.project.forward(rows);
-        let query = projected.narrow(1, 0, width).index_select(0, &messages.to);
-        let sent =
-            projected.narrow(1, width, 2 * width).index_select(0, &messages.from) + self.sent_along(batch, messages);
-        let key = sent.narrow(1, 0, width);
-        let scores = by_head(&(query * key)).sum_dim_intlist(2, false, rows.kind()) / (depth as f64).sqrt();
-        let weights = messages.softmax(&scores).unsqueeze(2);
-        let values = sent.narrow(1, width, width).reshape([-1, self.heads, depth]);
-        messages.sum(&(values * weights)).view([-1, width])
+        let (heads, depth) = (self.heads, width / self.heads);
+        let (graphs, length) = heard.sizes;
+        // [3, B, heads, L, depth]
+        let each = heard.pad(&self.project.forward(rows)).view([graphs, length, 3, heads, depth]);
+        let each = each.permute([2, 0, 3, 1, 4]).contiguous();
+        let (query, key, value) = (each.get(0) / (depth as f64).sqrt(), each.get(1), each.get(2));
+        // [2, heads, F, depth]
+        let table = Tensor::cat(&[self.edges.table(), self.relations.shallow_clone()], 0);
+        let table = table.view([-1, 2, heads, depth]).permute([1, 2, 0, 3]);
+
+        let asked = query.matmul(&table.get(0).transpose(1, 2)).transpose(1, 2);
+        let by_feature = asked.matmul(&heard.features.transpose(2, 3)).transpose(1, 2);
+        let scores = query.matmul(&key.transpose(2, 3)) + by_feature;
+        let weights = scores.masked_fill(&heard.deaf, f64::NEG_INFINITY).softmax(3, None);
+
+        let told = weights.transpose(1, 2).matmul(&heard.features).transpose(1, 2).matmul(&table.get(1));
+        let sum = weights.matmul(&value) + told;
+        heard.unpad(&sum.transpose(1, 2).reshape([graphs * length, width]))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tch::{Device, Kind};
+
+    use super::*;
+    use crate::Rng;
+    use crate::graph::{Attributes, Edge, GraphKind, GraphState, GraphStates, Node};
+    use crate::nn::Parameters;
+
+    /// Rows as the layer has them, and for each what it hears: the row, and which vectors of the table are added.
+    fn messages(graphs: &[GraphState], directed: bool) -> Vec<Vec<(usize, Vec<i64>)>> {
+        let mut heard = Vec::new();
+        for graph in graphs {
+            let (first, n) = (heard.len(), graph.n_nodes());
+            // Two classes of edges, an attribute of 0 to 2, then the relations.
+            heard.extend((0..=n).map(|row| vec![(first + row, vec![7])]));
+            for node in 1..=n {
+                heard[first + node].push((first, vec![5]));
+                heard[first].push((first + node, vec![6]));
+            }
+            for (i, j) in graph.edges() {
+                let edge = graph.edge(i, j).unwrap();
+                let mut what = vec![i64::from(edge.class), 2 + i64::from(edge.attributes.values()[0])];
+                let (i, j) = (first + 1 + i as usize, first + 1 + j as usize);
+                let add = |row: &mut Vec<(usize, Vec<i64>)>, from: usize, what: &[i64]| match row
+                    .iter_mut()
+                    .find(|(other, _)| *other == from)
+                {
+                    Some((_, both)) => both.extend(what),
+                    None => row.push((from, what.to_vec())),
+                };
+                add(&mut heard[j], i, &what);
+                if directed {
+                    what.push(8);
+                }
+                add(&mut heard[i], j, &what);
+            }
+        }
+        heard
     }
 
-    /// What each message's kind, class and attributes add to key and value, `[M, 2 D]`.
-    fn sent_along(&self, batch: &GraphBatch<'_>, messages: &Messages) -> Tensor {
-        let (nodes, rows) = messages.sizes;
-        let relation = |k: i64, n: i64| self.relations.narrow(0, k, 1).expand([n, -1], false);
-        let edges = self.edges.forward(batch);
-        let mut parts = Vec::with_capacity(5);
-        if batch.directed {
-            let against = &edges + self.relations.narrow(0, 3, 1);
-            parts.extend([edges, against]);
-        } else {
-            parts.push(edges);
+    #[test]
+    fn tables_of_pairs_give_what_messages_one_by_one_give() {
+        for (kind, same_size) in
+            [(GraphKind::Directed, false), (GraphKind::Undirected, false), (GraphKind::Directed, true)]
+        {
+            let schema = GraphSchema { edge_classes: 2, edge_attributes: vec![2], ..GraphSchema::plain(kind, 4) };
+            let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
+            let layer = Layer::new(&mut parameters.scope(&mut Rng::seeded(3)), &schema, 6, 2);
+            let directed = kind == GraphKind::Directed;
+            let edge = |class, value| Edge { class, attributes: Attributes::new(&[value]).unwrap() };
+            let mut edges = vec![(0, 1, edge(0, 1)), (2, 1, edge(1, 0)), (2, 3, edge(1, 2))];
+            if directed {
+                // Both ways between two nodes.
+                edges.push((1, 0, edge(1, 2)));
+            }
+            let of = |n: usize, edges: &[_]| GraphState::from_parts(kind, &vec![Node::default(); n], edges).unwrap();
+            let mut graphs = vec![of(4, &edges), of(4, &[])];
+            if !same_size {
+                graphs.extend([of(0, &[]), of(2, &edges[..1])]);
+            }
+            let states = GraphStates::from(graphs.clone());
+            let batch = GraphBatch::new(&schema, &states, None, Device::Cpu);
+            assert_eq!(batch.same_n_nodes().is_some(), same_size);
+            let heard = Heard::new(&batch, &schema, Kind::Double);
+            let listed = messages(&graphs, directed);
+            let values: Vec<f64> = (0..listed.len() * 6).map(|k| (k as f64 * 0.7).sin()).collect();
+            let rows = Tensor::from_slice(&values).view([-1, 6]);
+            let got = layer.attend(&heard, &rows);
+
+            let projected = layer.project.forward(&rows);
+            let table = Tensor::cat(&[layer.edges.table(), layer.relations.shallow_clone()], 0);
+            for (row, messages) in listed.iter().enumerate() {
+                for head in 0..2 {
+                    let part = |x: &Tensor, which: i64| x.narrow(0, which * 6 + head * 3, 3);
+                    let query = part(&projected.get(row as i64), 0);
+                    let sent: Vec<Tensor> = messages
+                        .iter()
+                        .map(|(from, what)| {
+                            let added = table.index_select(0, &Tensor::from_slice(what));
+                            let added = added.sum_dim_intlist([0i64].as_slice(), false, None);
+                            projected.get(*from as i64).narrow(0, 6, 12) + added
+                        })
+                        .collect();
+                    let scores: Vec<Tensor> = sent.iter().map(|x| query.dot(&part(x, 0)) / 3f64.sqrt()).collect();
+                    let weights = Tensor::stack(&scores, 0).softmax(0, None);
+                    let terms = sent.iter().enumerate().map(|(k, x)| weights.get(k as i64) * part(x, 1));
+                    let expected = terms.fold(query.zeros_like(), |sum, term| sum + term);
+                    let off = (got.get(row as i64).narrow(0, head * 3, 3) - expected).abs().max().double_value(&[]);
+                    assert!(off < 1e-12, "{kind:?}, row {row}: {off}");
+                }
+            }
+            let counted: Vec<f64> = heard.log_degree.exp().view(-1).try_into().unwrap();
+            // Two messages from one row to another count as two.
+            let both_ways = if directed { 1.0 } else { 0.0 };
+            assert!((counted[1] - (1.0 + 3.0 + both_ways)).abs() < 1e-9, "{counted:?}");
         }
-        parts.extend([relation(0, nodes), relation(1, nodes), relation(2, rows)]);
-        Tensor::cat(&parts, 0)
     }
 }

@@ -30,6 +30,7 @@
 
 mod aromaticity;
 mod building;
+mod drawing;
 mod element;
 mod error;
 mod kekule;

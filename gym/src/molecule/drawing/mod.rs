@@ -1,0 +1,8 @@
+//! Molecules on paper: places of their atoms, molfiles, skeletal formulas.
+
+mod block;
+mod clashes;
+mod layout;
+mod place;
+mod rings;
+mod strain;

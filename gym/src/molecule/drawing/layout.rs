@@ -25,12 +25,19 @@ impl Molecule {
     /// ```
     #[must_use]
     pub fn coordinates(&self) -> Vec<(f64, f64)> {
+        self.drawn().0
+    }
+
+    /// The places of its atoms, and a smallest set of its rings.
+    pub(super) fn drawn(&self) -> (Vec<Place>, Vec<Vec<usize>>) {
         let order = self.canonical().order;
-        let mut out = vec![(0.0, 0.0); order.len()];
-        for (&a, place) in order.iter().zip(Skeleton::new(self, &order).places()) {
-            out[a as usize] = place;
+        let skeleton = Skeleton::new(self, &order);
+        let mut places = vec![(0.0, 0.0); order.len()];
+        for (&a, place) in order.iter().zip(skeleton.places()) {
+            places[a as usize] = place;
         }
-        out
+        let named = |ring: &Vec<usize>| ring.iter().map(|&a| order[a] as usize).collect();
+        (places, skeleton.rings.iter().map(named).collect())
     }
 
     /// Whether an atom's two bonds lie on a line: next to a triple bond, or between two double ones.

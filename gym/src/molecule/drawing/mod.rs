@@ -2,7 +2,9 @@
 
 mod block;
 mod clashes;
+mod label;
 mod layout;
 mod place;
 mod rings;
+mod sketch;
 mod strain;

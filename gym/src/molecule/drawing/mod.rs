@@ -4,6 +4,7 @@ mod block;
 mod clashes;
 mod label;
 mod layout;
+mod molfile;
 mod place;
 mod rings;
 mod sketch;

@@ -30,6 +30,12 @@ impl Strain<'_> {
         6.0 * off * off + 150.0 * beyond * beyond
     }
 
+    /// Of two atoms with one between them: an angle that is too wide hides that one, so it counts more.
+    fn bending(distance: f64, wanted: f64) -> f64 {
+        let off = distance - wanted;
+        (if off > 0.0 { 1.5 } else { 0.4 }) * off * off
+    }
+
     /// Of an atom and a bond of others.
     fn covering(p: Place, a: Place, b: Place) -> f64 {
         let near = (CLEAR - gap(p, a, b)).max(0.0);
@@ -51,8 +57,7 @@ impl Strain<'_> {
             }
         }
         for &(j, wanted) in &self.shapes[i] {
-            let off = distance(here, places[j]) - wanted;
-            sum += 0.4 * off * off;
+            sum += Self::bending(distance(here, places[j]), wanted);
         }
         for &j in &self.neighbours[i] {
             sum += Self::stretch(distance(here, places[j]));
@@ -77,7 +82,7 @@ impl Strain<'_> {
         let n = places.len();
         let stretches = self.bonds.iter().map(|&(a, b)| Self::stretch(distance(places[a], places[b])));
         let shapes = self.shapes.iter().enumerate().flat_map(|(i, list)| list.iter().map(move |&(j, d)| (i, j, d)));
-        let shapes = shapes.map(|(i, j, wanted)| 0.2 * (distance(places[i], places[j]) - wanted).powi(2));
+        let shapes = shapes.map(|(i, j, wanted)| Self::bending(distance(places[i], places[j]), wanted) / 2.0);
         stretches.sum::<f64>() + shapes.sum::<f64>() + self.between(places, &vec![true; n], &vec![true; n]) / 2.0
     }
 

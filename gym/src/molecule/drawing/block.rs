@@ -1,6 +1,6 @@
 //! The places of a ring system: rings that share bonds.
 
-use std::f64::consts::{PI, TAU};
+use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI, TAU};
 
 use gfn::Rng;
 
@@ -53,12 +53,13 @@ impl Block {
 fn side_by_side(n: usize, rings: &[Vec<usize>]) -> Vec<Place> {
     let mut places: Vec<Option<Place>> = vec![None; n];
     let sharing = |i: usize| rings.iter().filter(|r| bonds_of(r).any(|b| bonds_of(&rings[i]).any(|c| b == c))).count();
-    // From the ring with the most neighbours; hexagons stand on a corner.
+    // From the ring with the most neighbours; hexagons stand on a corner, squares on a side.
     let first = (0..rings.len()).min_by_key(|&i| (std::cmp::Reverse(sharing(i)), rings[i].len().abs_diff(6)));
     let Some(first) = first else { return Vec::new() };
     let size = rings[first].len() as f64;
+    let turn = if rings[first].len() == 4 { FRAC_PI_4 } else { FRAC_PI_2 };
     for (k, &a) in rings[first].iter().enumerate() {
-        places[a] = Some(plus((0.0, 0.0), 0.5 / (PI / size).sin(), towards(TAU * k as f64 / size + PI / 2.0)));
+        places[a] = Some(plus((0.0, 0.0), 0.5 / (PI / size).sin(), towards(TAU * k as f64 / size + turn)));
     }
     let mut left: Vec<usize> = (0..rings.len()).filter(|&i| i != first).collect();
     let placed = |places: &[Option<Place>], i: usize| rings[i].iter().filter(|&&a| places[a].is_some()).count();

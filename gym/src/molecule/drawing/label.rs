@@ -90,6 +90,10 @@ impl Label {
 
 /// The side on which the fewest bonds are, to the right or left if that will do.
 fn side(molecule: &Molecule, places: &[Place], a: usize) -> Side {
+    if molecule.neighbours(a).len() == 0 && molecule.atoms()[a].element.outer_electrons() > 5 {
+        // Water is H2O, ammonia NH3.
+        return Side::Left;
+    }
     let right_angle = std::f64::consts::FRAC_PI_2;
     let sides = [(Side::Right, 0.0, 0.0), (Side::Left, 2.0, 0.05), (Side::Below, 1.0, 1.1), (Side::Above, -1.0, 1.1)];
     let covered = |turns: f64| {

@@ -282,7 +282,7 @@ fn widest(directions: &[f64]) -> (f64, f64) {
         .unwrap_or((0.0, TAU))
 }
 
-/// Turned, by multiples of 30 degrees, to be wider than high; the middle at the origin.
+/// Turned, by multiples of 30 degrees, to be wider than high if it is worth it; the middle at the origin.
 fn upright(places: Vec<Place>) -> Vec<Place> {
     let centre = middle(places.iter().copied());
     let drawn = (0..6).map(|k| {
@@ -291,7 +291,7 @@ fn upright(places: Vec<Place>) -> Vec<Place> {
             let values = || turned.iter().map(of);
             values().fold(f64::NEG_INFINITY, f64::max) - values().fold(f64::INFINITY, f64::min)
         };
-        let height = range(|p| p.1);
+        let height = range(|p| p.1) * if k == 0 { 0.85 } else { 1.0 };
         ((height * 1e4).round() as i64, turned)
     });
     let best = drawn.min_by_key(|(height, _)| *height).map(|(_, places)| places).unwrap_or_default();

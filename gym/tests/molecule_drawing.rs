@@ -90,12 +90,14 @@ fn rings_are_regular_chains_zigzag_and_triple_bonds_lie_on_a_line() {
 
 #[test]
 fn the_same_molecule_is_drawn_the_same_whatever_its_order_and_kekule_form() {
-    // Where the places of two drawings differ, in some order of the points.
+    // Elements and places, in an order of their own.
     let sorted = |smiles: &str| {
-        let mut places: Vec<_> =
-            of(smiles).coordinates().iter().map(|p| ((p.0 * 1e6) as i64, (p.1 * 1e6) as i64)).collect();
-        places.sort_unstable();
-        places
+        let molecule = of(smiles);
+        let whole = |value: f64| (value * 1e6).round() as i64;
+        let drawn = molecule.atoms().iter().zip(molecule.coordinates());
+        let mut drawn: Vec<_> = drawn.map(|(atom, p)| (atom.element.symbol(), whole(p.0), whole(p.1))).collect();
+        drawn.sort_unstable();
+        drawn
     };
     assert_eq!(sorted("CC1=C(C)C=CC=C1O"), sorted("Oc1c(C)c(C)ccc1"));
     assert_eq!(sorted("CN1CCC23c4c5ccc(O)c4OC2C(O)C=CC3C1C5"), sorted("C1=CC2C3CC4=C5C2(C(C1O)OC5=C(C=C4)O)CCN3C"));

@@ -47,15 +47,13 @@ pub(super) fn resolve(skeleton: &Skeleton, places: &mut Vec<Place>) {
                 }
                 let mut best = (now - 1e-6, None);
                 let (pivot, tip) = (places[branch.pivot], places[branch.tip]);
-                let mirror = |p: Place| mirrored(p, pivot, tip);
-                let mut moves: Vec<(f64, Box<dyn Fn(Place) -> Place + '_>)> = vec![(0.0, Box::new(mirror))];
-                for &by in bends {
-                    moves.push((0.02 + 0.05 * by.abs(), Box::new(move |p| turned(p, pivot, by))));
-                    moves.push((0.04 + 0.05 * by.abs(), Box::new(move |p| turned(mirrored(p, pivot, tip), pivot, by))));
-                }
-                for (price, change) in moves {
+                // Flipped or not, and then bent.
+                let bent = bends.iter().flat_map(|&by| [(false, by), (true, by)]);
+                for (flips, by) in bent.chain([(true, 0.0)]) {
+                    let change = |p: Place| turned(if flips { mirrored(p, pivot, tip) } else { p }, pivot, by);
                     let moved: Vec<Place> =
                         (0..n).map(|i| if branch.inside[i] { change(places[i]) } else { places[i] }).collect();
+                    let price = if by == 0.0 { 0.0 } else { 0.03 + 0.05 * by.abs() };
                     let cost = price + strain.between(&moved, &branch.inside, &branch.outside);
                     if cost < best.0 {
                         best = (cost, Some(moved));

@@ -177,7 +177,7 @@ impl Assembly<'_> {
         let directions = match taken[..] {
             [] => self.around_first(a, parts.len()),
             [back] if plain => self.along_chain(a, here, back, parts.len()),
-            _ => self.into_gap(a, &taken, &parts),
+            _ => self.within_gap(a, &taken, &parts),
         };
         let mut placed = Vec::new();
         for (part, direction) in parts.iter().zip(directions) {
@@ -223,7 +223,7 @@ impl Assembly<'_> {
     }
 
     /// Directions in the widest gap between those that are taken.
-    fn into_gap(&self, a: usize, taken: &[f64], parts: &[Part]) -> Vec<f64> {
+    fn within_gap(&self, a: usize, taken: &[f64], parts: &[Part]) -> Vec<f64> {
         let widths: Vec<f64> = parts
             .iter()
             .map(|part| match part {

@@ -5,22 +5,55 @@
         --random --samples 100000 --out samples
     venv/bin/python scripts/check_molecules.py samples/samples.csv
 
+    venv/bin/python scripts/check_molecules.py samples/molecules.sdf
+
+    venv/bin/python scripts/check_molecules.py gym/tests/golden/molecules.json > golden.smi
+    cargo run --release --example draw_molecules -- golden.smi golden
+    venv/bin/python scripts/check_molecules.py golden/molecules.sdf
+
 Reads the column `smiles` of a CSV file, canonical SMILES of ours. Fails, with the
 molecules, if RDKit refuses one or sees radicals in it, or if texts that differ are one molecule for RDKit.
 That a text is the molecule that was sampled isn't seen here.
+
+Of an SD file it reads every record, and fails if what RDKit makes of its molfile isn't what it makes of the data item `smiles`, stereochemistry
+included. Of the golden file it writes the SMILES of the valid molecules.
 """
 
 import csv
+import json
 import sys
 from collections import defaultdict
 
 from rdkit import Chem, RDLogger
 
 
+def check_sdf(path):
+    """Whether RDKit reads each molfile as the molecule of the SMILES beside it."""
+    wrong, n = [], 0
+    for n, molecule in enumerate(Chem.SDMolSupplier(path), start=1):
+        if molecule is None:
+            wrong.append(f"record {n} is refused")
+            continue
+        text, read = molecule.GetProp("smiles"), Chem.MolToSmiles(molecule)
+        if read != Chem.MolToSmiles(Chem.MolFromSmiles(text)):
+            wrong.append(f"record {n}: {text} is read as {read}")
+    print(f"{n} records: {len(wrong)} wrong")
+    for problem in wrong[:20]:
+        print(problem)
+    sys.exit(bool(wrong or n == 0))
+
+
 def main():
     if len(sys.argv) != 2:
         sys.exit(__doc__)
     RDLogger.DisableLog("rdApp.*")
+    if sys.argv[1].endswith(".sdf"):
+        check_sdf(sys.argv[1])
+    if sys.argv[1].endswith(".json"):
+        with open(sys.argv[1]) as file:
+            cases = [case for case in json.load(file)["cases"] if case["valid"]]
+        print("\n".join(case["smiles"] for case in cases))
+        return
     with open(sys.argv[1], newline="") as file:
         texts = [row["smiles"] for row in csv.DictReader(file)]
     refused, same = [], defaultdict(set)

@@ -2,18 +2,20 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
+use std::path::Path;
 
-use gfn::graph::{CanonicalKey, Edge, GraphKind, GraphState, Node};
-use gfn::report::{GraphSheet, Layout, NodeLabels};
+use gfn::graph::CanonicalKey;
 use gfn::{Error, Result};
-use gfn_gym::molecule::{Element, Molecule, MoleculeCodec, MoleculeEnv};
+use gfn_gym::molecule::{Molecule, MoleculeCodec, MoleculeEnv};
 
-use crate::cli::{Common, Exact, draw_sheet};
+use crate::cli::molecules::{Entry, write_molecules};
+use crate::cli::{Common, Exact};
 
-/// Molecules on the sheet.
+/// Molecules on the sheet, and in the SD file.
 const SHOWN: usize = 24;
+const KEPT: usize = 1_000;
 
-/// Writes `samples.csv` and a sheet of the best distinct samples, if files are wanted.
+/// Writes `samples.csv`, and a sheet and an SD file of the best distinct samples, if files are wanted.
 pub(crate) fn write(common: &Common, molecules: &[Molecule], log_scores: &[f64]) -> Result<()> {
     let Some(path) = common.picture("samples.csv")? else { return Ok(()) };
     let mut text = String::from("smiles,log_score\n");
@@ -21,30 +23,28 @@ pub(crate) fn write(common: &Common, molecules: &[Molecule], log_scores: &[f64])
         // Writing to a string can't fail.
         let _ = writeln!(text, "{},{log_score}", molecule.smiles());
     }
-    std::fs::write(&path, text).map_err(|source| Error::Io { path, source })?;
+    std::fs::write(&path, text).map_err(|source| Error::Io { path: path.clone(), source })?;
     let mut best: BTreeMap<CanonicalKey, (f64, &Molecule)> = BTreeMap::new();
     for (molecule, &log_score) in molecules.iter().zip(log_scores) {
         best.entry(molecule.key()).or_insert((log_score, molecule));
     }
     let mut best: Vec<_> = best.into_values().collect();
     best.sort_by(|a, b| b.0.total_cmp(&a.0));
-    let names: Vec<String> = Element::ALL.iter().map(|element| element.symbol().to_owned()).collect();
-    let mut sheet = GraphSheet::new("best samples").layout(Layout::Force).labels(NodeLabels::Class(names));
-    sheet = sheet.legend([""; 0], ["single", "double", "triple", "aromatic"]);
-    for (log_score, molecule) in best.into_iter().take(SHOWN) {
-        sheet = sheet.cell(drawn(molecule)?, [molecule.smiles(), format!("log score {log_score:.2}")]);
-    }
-    draw_sheet(common, &sheet)
+    draw(&path, &best)
 }
 
-/// The molecule as a graph whose classes are elements and bond orders.
-fn drawn(molecule: &Molecule) -> Result<GraphState> {
-    let class = |element: Element| Element::ALL.iter().position(|other| *other == element).unwrap_or(0) as u16;
-    let nodes: Vec<Node> = molecule.atoms().iter().map(|atom| Node::of_class(class(atom.element))).collect();
-    let order = |bond: &gfn_gym::molecule::Bond| if bond.aromatic { 3 } else { u16::from(bond.order.value()) - 1 };
-    let bonds = molecule.bonds().iter();
-    let edges: Vec<_> = bonds.map(|bond| (bond.a as u32, bond.b as u32, Edge::of_class(order(bond)))).collect();
-    GraphState::from_parts(GraphKind::Undirected, &nodes, &edges)
+/// The best distinct samples as a drawn sheet and an SD file, beside the table.
+fn draw(table: &Path, best: &[(f64, &Molecule)]) -> Result<()> {
+    let entries: Vec<_> = best
+        .iter()
+        .take(KEPT)
+        .map(|(log_score, molecule)| {
+            let (smiles, score) = (molecule.smiles(), format!("{log_score:.4}"));
+            let caption = [smiles.clone(), format!("log score {log_score:.2}")];
+            Entry { molecule, caption, data: vec![("smiles", smiles), ("log_score", score)] }
+        })
+        .collect();
+    write_molecules(table.parent().unwrap_or(Path::new("")), "best samples", &entries, SHOWN)
 }
 
 /// The total variation between molecules, their Kekule forms taken together.

@@ -27,6 +27,7 @@ mod external_scorer;
 mod hypergrid_golden;
 mod hypergrid_rewards;
 mod hypergrid_training;
+mod molecule_drawing;
 mod molecule_env;
 mod molecules;
 mod node_attention;

@@ -1,17 +1,23 @@
 //! A picture as a list of shapes.
 
+use super::lettering::text_width;
+
 /// A point of a canvas: to the right and down from the top left corner, in units of a pixel at ordinary resolution.
 pub(super) type Point = (f64, f64);
 
-/// A colour without transparency.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) struct Colour(pub u8, pub u8, pub u8);
+/// A colour without transparency: red, green and blue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Colour(pub u8, pub u8, pub u8);
 
 impl Colour {
-    pub(super) const WHITE: Self = Self(255, 255, 255);
-    pub(super) const INK: Self = Self(34, 34, 34);
-    pub(super) const FAINT: Self = Self(224, 224, 224);
-    pub(super) const GREY: Self = Self(110, 110, 110);
+    /// Paper.
+    pub const WHITE: Self = Self(255, 255, 255);
+    /// Lines and texts.
+    pub const INK: Self = Self(34, 34, 34);
+    /// What is there but shouldn't be seen first, such as grids.
+    pub const FAINT: Self = Self(224, 224, 224);
+    /// Second lines.
+    pub const GREY: Self = Self(110, 110, 110);
 
     /// Black or white, whichever is easier to read on this colour.
     pub(super) fn text_on(self) -> Self {
@@ -21,10 +27,13 @@ impl Colour {
 }
 
 /// Where a text's anchor point lies, seen along the text.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub(super) enum Anchor {
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Anchor {
+    /// At its start.
     Left,
+    /// In its middle.
     Middle,
+    /// At its end.
     Right,
 }
 
@@ -41,32 +50,86 @@ pub(super) enum Shape {
     Text { at: Point, text: String, size: f64, colour: Colour, anchor: Anchor, turned: bool },
 }
 
-/// A picture in the making.
+/// A picture in the making, on white paper: lines, areas, discs and texts, written as SVG or PNG. Later shapes cover earlier ones.
+///
+/// Points are to the right and down from the top left corner, in units of a pixel at ordinary resolution.
+///
+/// ```
+/// use gfn::report::{Anchor, Canvas, Colour};
+/// # let folder = std::env::temp_dir().join("gfn-doc-canvas");
+/// # std::fs::create_dir_all(&folder).unwrap();
+/// let mut canvas = Canvas::new(120.0, 40.0);
+/// canvas.line(vec![(10.0, 30.0), (60.0, 30.0), (110.0, 10.0)], Colour::INK, 1.5);
+/// canvas.text((60.0, 12.0), "a kink", 12.0, Colour::GREY, Anchor::Middle);
+/// canvas.write(folder.join("kink.svg"))?;
+/// # std::fs::remove_dir_all(folder).unwrap();
+/// # Ok::<(), gfn::Error>(())
+/// ```
 #[derive(Clone, Debug)]
-pub(super) struct Canvas {
+pub struct Canvas {
     pub(super) width: f64,
     pub(super) height: f64,
     pub(super) shapes: Vec<Shape>,
 }
 
 impl Canvas {
-    pub(super) fn new(width: f64, height: f64) -> Self {
+    /// An empty picture.
+    #[must_use]
+    pub fn new(width: f64, height: f64) -> Self {
         Self { width, height, shapes: Vec::new() }
+    }
+
+    /// Its width.
+    #[must_use]
+    pub fn width(&self) -> f64 {
+        self.width
+    }
+
+    /// Its height.
+    #[must_use]
+    pub fn height(&self) -> f64 {
+        self.height
+    }
+
+    /// The width of a text in the embedded font; `size` is the height of an em.
+    #[must_use]
+    pub fn text_width(text: &str, size: f64) -> f64 {
+        text_width(text, size)
     }
 
     pub(super) fn push(&mut self, shape: Shape) {
         self.shapes.push(shape);
     }
 
-    pub(super) fn line(&mut self, points: Vec<Point>, colour: Colour, width: f64) {
+    /// A line through points.
+    pub fn line(&mut self, points: Vec<Point>, colour: Colour, width: f64) {
         self.push(Shape::Line { points, colour, width, dash: None });
     }
 
-    pub(super) fn disc(&mut self, centre: Point, radius: f64, colour: Colour) {
+    /// A filled polygon.
+    pub fn area(&mut self, points: Vec<Point>, colour: Colour) {
+        self.push(Shape::Area { points, colour });
+    }
+
+    /// Another picture, its top left corner at `at`.
+    pub fn place(&mut self, other: &Self, (left, top): Point) {
+        let to = |(x, y): Point| (x + left, y + top);
+        self.shapes.extend(other.shapes.iter().cloned().map(|mut shape| {
+            match &mut shape {
+                Shape::Line { points, .. } | Shape::Area { points, .. } => points.iter_mut().for_each(|p| *p = to(*p)),
+                Shape::Disc { centre: at, .. } | Shape::Text { at, .. } => *at = to(*at),
+            }
+            shape
+        }));
+    }
+
+    /// A filled circle.
+    pub fn disc(&mut self, centre: Point, radius: f64, colour: Colour) {
         self.push(Shape::Disc { centre, radius, colour });
     }
 
-    pub(super) fn text(&mut self, at: Point, text: &str, size: f64, colour: Colour, anchor: Anchor) {
+    /// A text whose capitals are centred on the height of `at`; `size` is the height of an em.
+    pub fn text(&mut self, at: Point, text: &str, size: f64, colour: Colour, anchor: Anchor) {
         self.push(Shape::Text { at, text: text.to_owned(), size, colour, anchor, turned: false });
     }
 }

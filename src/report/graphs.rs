@@ -4,18 +4,15 @@ use std::path::Path;
 
 use super::canvas::{Anchor, Canvas, Colour, Point, Shape};
 use super::edges::{EdgeLine, bend, dash};
+use super::grid::{CELL, Grid, TEXT};
 use super::layout::{self, Layout};
-use super::lettering::{fitted, text_width};
+use super::lettering::text_width;
 use super::palette;
 use crate::Result;
 use crate::graph::GraphState;
 
-/// The width of a cell unless told otherwise, and the height of its part that holds the graph.
-const CELL: f64 = 190.0;
-const CAPTION: f64 = 40.0;
 /// Between the square that a layout fills and the cell's edge: room for a node and a name beside it.
 const MARGIN: f64 = 30.0;
-const TEXT: f64 = 12.0;
 
 /// What is written at the nodes of a drawn graph.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
@@ -147,29 +144,13 @@ impl GraphSheet {
     }
 
     fn canvas(&self) -> Canvas {
-        let n = self.cells.len();
-        let by_number = if n <= 4 { n.max(1) } else { (1.5 * n as f64).sqrt().ceil() as usize };
-        let columns = self.columns.unwrap_or_else(|| by_number.min(8));
-        let head = if self.title.is_empty() { 8.0 } else { 40.0 };
         let legend = self.node_classes.len() + self.edge_classes.len();
         let foot = if legend == 0 { 8.0 } else { 36.0 };
-        let (side, height) = (self.side, self.side + CAPTION);
-        let width = side * columns as f64 + 16.0;
-        let mut canvas = Canvas::new(width, head + height * n.div_ceil(columns) as f64 + foot);
-        let title = fitted(&self.title, 18.0, width - 16.0);
-        canvas.text((width / 2.0, 20.0), &title, 18.0, Colour::INK, Anchor::Middle);
+        let grid = Grid { title: &self.title, columns: self.columns, side: self.side, n: self.cells.len() };
+        let mut canvas = grid.canvas(foot);
         for (i, (graph, caption)) in self.cells.iter().enumerate() {
-            let (row, column) = (i / columns, i % columns);
-            let (left, top) = (8.0 + side * column as f64, head + height * row as f64);
-            let (right, bottom) = (left + side, top + height);
-            let corners = [(left, top), (right, top), (right, bottom), (left, bottom), (left, top)];
-            canvas.line(corners.to_vec(), Colour::FAINT, 1.0);
-            self.draw_graph(&mut canvas, graph, (left + side / 2.0, top + side / 2.0));
-            for (line, text) in caption.iter().enumerate() {
-                let at = (left + side / 2.0, top + side + 8.0 + 16.0 * line as f64);
-                let colour = if line == 0 { Colour::INK } else { Colour::GREY };
-                draw_fitted(&mut canvas, at, text, side - 10.0, colour);
-            }
+            let (left, top) = grid.frame(&mut canvas, i, caption);
+            self.draw_graph(&mut canvas, graph, (left + self.side / 2.0, top + self.side / 2.0));
         }
         if legend > 0 {
             self.draw_legend(&mut canvas);
@@ -255,12 +236,6 @@ fn radius(places: &[Point]) -> f64 {
         }
     }
     (0.28 * nearest).clamp(3.5, 12.0)
-}
-
-/// A text that is made smaller, then cut, until it fits.
-fn draw_fitted(canvas: &mut Canvas, at: Point, text: &str, width: f64, colour: Colour) {
-    let size = (TEXT * width / text_width(text, TEXT).max(1.0)).clamp(9.0, TEXT);
-    canvas.text(at, &fitted(text, size, width), size, colour, Anchor::Middle);
 }
 
 /// Draws a label that doesn't fit into its node beside it, where it covers the least; `room` is the middle of the cell and how

@@ -21,12 +21,13 @@ const MAX_SIDE: f64 = 16_000.0;
 const MAX_AREA: f64 = 1.2e7;
 
 impl Canvas {
-    /// Writes the picture as SVG or PNG, by the path's extension, replacing the file in one step.
+    /// Writes the picture as SVG or PNG (two pixels per unit), by the path's extension, replacing the file in one step.
     ///
     /// # Errors
     /// [`Error::Draw`] for another extension, a picture that is too large or a failure of the drawing library; [`Error::Io`]
     /// if the file can't be written.
-    pub(super) fn write(&self, path: &Path) -> Result<()> {
+    pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
+        let path = path.as_ref();
         let fail = |problem: String| Error::Draw { path: path.to_owned(), problem };
         if self.width.max(self.height) > MAX_SIDE {
             return Err(fail(self.too_large("")));
@@ -248,8 +249,8 @@ mod tests {
         let folder = atomic::tests::folder("canvas");
         let mut canvas = Canvas::new(20.0, 10.0);
         canvas.text((10.0, 5.0), "a < b & c", 8.0, Colour::INK, Anchor::Middle);
-        canvas.write(&folder.join("a.PNG")).unwrap();
-        canvas.write(&folder.join("a.svg")).unwrap();
+        canvas.write(folder.join("a.PNG")).unwrap();
+        canvas.write(folder.join("a.svg")).unwrap();
         let png = std::fs::read(folder.join("a.PNG")).unwrap();
         assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
         // The width and height of the header chunk.
@@ -258,11 +259,11 @@ mod tests {
         assert!(svg.starts_with("<svg width=\"20\" height=\"10\" viewBox=\"0 0 40 20\""), "{svg}");
         assert!(svg.contains("a &lt; b &amp; c") && svg.trim_end().ends_with("</svg>"), "{svg}");
         for name in ["a.jpg", "a"] {
-            let message = canvas.write(&folder.join(name)).unwrap_err().to_string();
+            let message = canvas.write(folder.join(name)).unwrap_err().to_string();
             assert!(message.contains(".svg or .png"), "{message}");
         }
         canvas.height = 1e6;
-        let message = canvas.write(&folder.join("b.png")).unwrap_err().to_string();
+        let message = canvas.write(folder.join("b.png")).unwrap_err().to_string();
         assert!(message.contains("too large"), "{message}");
         assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 2);
         std::fs::remove_dir_all(folder).unwrap();

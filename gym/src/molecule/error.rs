@@ -58,6 +58,12 @@ pub enum MoleculeError {
         /// The first that isn't joined to atom 0.
         atom: usize,
     },
+    /// What a molfile or an SD file has no room for.
+    #[error("a molfile can't hold {problem}")]
+    Molfile {
+        /// What it can't hold, and what it can.
+        problem: String,
+    },
 }
 
 impl From<MoleculeError> for gfn::Error {

@@ -11,6 +11,8 @@
 //! | [`ExternalScorer`] | a program as a score, such as `examples/rdkit_scorer.py` |
 //! | [`Fingerprint`], [`internal_diversity`], [`diverse_top_k`], [`n_modes`] | how alike molecules are |
 //! | [`uniqueness`], [`KnownMolecules`], [`Molecule::scaffold`] | how many are different, new, of another scaffold |
+//! | [`Molecule::coordinates`], [`Molecule::drawing`] | places in the plane, skeletal formulas as SVG or PNG |
+//! | [`Molecule::molfile`], [`Molecule::sdf_record`] | V2000 molfiles and SD files |
 //!
 //! A molecule is its atoms and bonds with aromatic bonds as such: [`Molecule::key`] and [`Molecule::smiles`] are the same for all
 //! of its Kekule forms, while a state of the environment is one of them. No isotopes, no stereochemistry, no radicals.
@@ -30,6 +32,7 @@
 
 mod aromaticity;
 mod building;
+mod drawing;
 mod element;
 mod error;
 mod kekule;

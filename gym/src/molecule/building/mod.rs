@@ -9,3 +9,4 @@ mod small_rings;
 pub use codec::MoleculeCodec;
 pub use config::MoleculeConfig;
 pub use env::MoleculeEnv;
+pub(super) use small_rings::Basis;

@@ -14,7 +14,7 @@ pub(super) fn small_rings_span(graph: &GraphState, size: usize, without: Option<
     if independent == 0 || graph.n_nodes() == 0 {
         return true;
     }
-    let mut basis = Basis { rows: Vec::new(), words: graph.n_edges().div_ceil(64) };
+    let mut basis = Basis::new(graph.n_edges());
     let mut search = Search { graph, size, gone, path: Vec::new(), basis: &mut basis };
     for start in 0..graph.n_nodes() {
         search.path.push(start);
@@ -28,13 +28,19 @@ pub(super) fn small_rings_span(graph: &GraphState, size: usize, without: Option<
 }
 
 /// Independent rings as sets of edges, reduced: each has a leading edge that no later one has.
-struct Basis {
+pub(in crate::molecule) struct Basis {
     rows: Vec<(usize, Vec<u64>)>,
     words: usize,
 }
 
 impl Basis {
-    fn add(&mut self, edges: impl Iterator<Item = usize>) {
+    /// No ring yet, of a graph with so many edges.
+    pub(in crate::molecule) fn new(n_edges: usize) -> Self {
+        Self { rows: Vec::new(), words: n_edges.div_ceil(64) }
+    }
+
+    /// Adds a ring unless it is a sum of those that are there; whether it was added.
+    pub(in crate::molecule) fn add(&mut self, edges: impl Iterator<Item = usize>) -> bool {
         let mut row = vec![0; self.words];
         for edge in edges {
             row[edge / 64] ^= 1u64 << (edge % 64);
@@ -45,9 +51,9 @@ impl Basis {
             }
         }
         let leading = row.iter().enumerate().find(|(_, word)| **word != 0);
-        if let Some((place, word)) = leading {
-            self.rows.push((64 * place + word.trailing_zeros() as usize, row));
-        }
+        let Some((place, word)) = leading else { return false };
+        self.rows.push((64 * place + word.trailing_zeros() as usize, row));
+        true
     }
 }
 

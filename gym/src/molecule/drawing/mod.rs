@@ -1,0 +1,11 @@
+//! Molecules on paper: places of their atoms, molfiles, skeletal formulas.
+
+mod block;
+mod clashes;
+mod label;
+mod layout;
+mod molfile;
+mod place;
+mod rings;
+mod sketch;
+mod strain;

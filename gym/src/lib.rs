@@ -49,6 +49,7 @@ pub mod colored_graphs;
 mod continuous;
 pub mod diffusion;
 pub mod discrete_ebm;
+pub mod fragments;
 pub mod graph_building;
 pub mod hypergrid;
 mod levels;

@@ -1,0 +1,138 @@
+use gfn::Result;
+use gfn::env::Direction;
+use gfn::graph::{Anchor, GraphActionType, GraphState, Head, Move, Node, Semantics};
+
+use super::FragmentLibrary;
+use super::library::Port;
+use super::normal::normalise;
+use super::tree::{Tree, arc};
+
+/// Attaches a new fragment, by one of its stems, to a stem of one that is there; the way back takes off a leaf with its bond.
+///
+/// Columns of a node: the place of its stem, times the stems of the library, plus which of those the new fragment hangs by. The
+/// graph is in normal form before and after ([`normalise`]), so that trees that are the same have the same columns.
+#[derive(Debug)]
+pub(super) struct Attach {
+    pub(super) library: FragmentLibrary,
+    pub(super) max_fragments: usize,
+}
+
+impl Attach {
+    fn split(&self, class: u32) -> (u8, Port) {
+        let n = self.library.ports().len();
+        let class = class as usize;
+        ((class / n) as u8, self.library.ports()[class % n])
+    }
+
+    fn class(&self, stem: u8, port: Port) -> u32 {
+        let ports = self.library.ports();
+        let place = ports.iter().position(|other| *other == port).unwrap_or(0);
+        (usize::from(stem) * ports.len() + place) as u32
+    }
+}
+
+/// What a leaf hangs on: the node, its stem, and the leaf's own.
+fn support(graph: &GraphState, leaf: u32) -> (u32, u8, u8) {
+    let node = graph.adjacency().ones(leaf as usize).next().unwrap_or(0) as u32;
+    let attributes = graph.edge(node, leaf).unwrap_or_default().attributes;
+    (node, attributes.get(0).saturating_sub(1), attributes.get(1).saturating_sub(1))
+}
+
+impl GraphActionType for Attach {
+    fn name(&self) -> &str {
+        "attach_fragment"
+    }
+
+    fn head(&self, direction: Direction) -> Option<Head> {
+        let width = match direction {
+            Direction::Forward => self.library.max_stems() * self.library.ports().len(),
+            Direction::Backward => 1,
+        };
+        Some(Head { anchor: Anchor::Node, width })
+    }
+
+    fn mask(&self, direction: Direction, _: Semantics, graph: &GraphState, mask: &mut [bool]) {
+        let n = graph.n_nodes();
+        if direction == Direction::Backward {
+            let leaf = |a: usize| n > 1 && graph.out_degree(a as u32) == 1;
+            mask.iter_mut().enumerate().for_each(|(a, legal)| *legal = leaf(a));
+            return;
+        }
+        if n >= self.max_fragments {
+            return;
+        }
+        let tree = Tree::of(graph);
+        let n_ports = self.library.ports().len();
+        for (a, columns) in mask.chunks_exact_mut(self.library.max_stems() * n_ports).enumerate() {
+            for (room, stem) in tree.room(&self.library, a).into_iter().zip(columns.chunks_exact_mut(n_ports)) {
+                stem.fill(room > 0);
+            }
+        }
+    }
+
+    fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()> {
+        match direction {
+            Direction::Backward => {
+                graph.remove_node(action.a)?;
+            }
+            Direction::Forward => {
+                let (stem, port) = self.split(action.class);
+                let new = graph.add_node(Node::of_class(port.fragment));
+                graph.add_edge(action.a, new, arc(stem, port.stem))?;
+                graph.add_edge(new, action.a, arc(port.stem, stem))?;
+            }
+        }
+        normalise(&self.library, graph).map(|_| ())
+    }
+
+    fn reverse(&self, direction: Direction, before: &GraphState, action: Move) -> Move {
+        if direction == Direction::Forward {
+            return Move { a: before.n_nodes() as u32, ..Move::default() };
+        }
+        let (node, stem, own) = support(before, action.a);
+        let fragment = before.node(action.a).unwrap_or_default().class;
+        // The stem as it is called once the leaf is gone and what is left has been turned.
+        let left: Vec<u32> = (0..before.n_nodes() as u32).filter(|&a| a != action.a).collect();
+        let a = node - u32::from(node > action.a);
+        let mut parent = before.induced(&left);
+        let turned = match normalise(&self.library, &mut parent) {
+            Ok(turns) => {
+                let on = usize::from(before.node(node).unwrap_or_default().class);
+                self.library.fragments()[on].symmetries()[turns[a as usize]][usize::from(stem)]
+            }
+            Err(_) => stem,
+        };
+        Move { a, b: 0, class: self.class(turned, Port { fragment, stem: own }) }
+    }
+
+    fn removed_node(&self, direction: Direction, action: Move) -> Option<u32> {
+        (direction == Direction::Backward).then_some(action.a)
+    }
+
+    /// Two normal forms of one tree can have branches that are the same on each other's stems: what a stem is called in the other
+    /// is what the symmetry of the fragment makes of it that carries each neighbour's stem over.
+    fn rename(&self, direction: Direction, action: Move, names: &[u32], from: &GraphState, to: &GraphState) -> Move {
+        let a = names.get(action.a as usize).copied().unwrap_or(action.a);
+        if direction == Direction::Backward {
+            return Move { a, ..action };
+        }
+        let (stem, port) = self.split(action.class);
+        let fragment = &self.library.fragments()[usize::from(from.node(action.a).unwrap_or_default().class)];
+        let stem_to = |graph: &GraphState, a: u32, b: u32| {
+            graph.edge(a, b).map(|edge| usize::from(edge.attributes.get(0)).saturating_sub(1))
+        };
+        let neighbours: Vec<(Option<usize>, Option<usize>)> = from
+            .adjacency()
+            .ones(action.a as usize)
+            .map(|b| {
+                let name = names.get(b).copied().unwrap_or(b as u32);
+                (stem_to(from, action.a, b as u32), stem_to(to, a, name))
+            })
+            .collect();
+        let carries = |symmetry: &&Vec<u8>| {
+            neighbours.iter().all(|(from, to)| from.map(|stem| usize::from(symmetry[stem])) == *to)
+        };
+        let stem = fragment.symmetries().iter().find(carries).map_or(stem, |symmetry| symmetry[usize::from(stem)]);
+        Move { a, b: 0, class: self.class(stem, port) }
+    }
+}

@@ -5,6 +5,7 @@
 mod config_file;
 pub mod diffusion;
 mod exact;
+pub mod molecules;
 mod objective;
 mod outcome;
 pub mod products;

@@ -282,9 +282,8 @@ impl<G: GraphEnv> Env for G {
 
     fn log_symmetry(&self, states: &GraphStates) -> Option<Vec<f64>> {
         let corrects = self.actions().semantics() == Semantics::UpToIsomorphism && self.corrects_symmetry();
-        corrects.then(|| {
-            parallel::map(states.graphs(), MIN_SYMMETRIES_PER_THREAD, |graph| self.log_automorphisms(graph))
-        })
+        corrects
+            .then(|| parallel::map(states.graphs(), MIN_SYMMETRIES_PER_THREAD, |graph| self.log_automorphisms(graph)))
     }
 
     fn classes(&self, states: &GraphStates) -> Option<Classes> {

@@ -1,6 +1,4 @@
-use gfn::graph::{
-    ActionSet, AddNode, BackwardRule, GraphEnv, GraphKind, GraphSchema, GraphState, Semantics,
-};
+use gfn::graph::{ActionSet, AddNode, BackwardRule, GraphEnv, GraphKind, GraphSchema, GraphState, Semantics};
 use gfn::{Error, Result};
 
 use super::FragmentLibrary;

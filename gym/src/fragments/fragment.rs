@@ -156,3 +156,11 @@ impl Fragment {
         !matchings((&self.molecule, &self.stems), (&other.molecule, &other.stems), 0).is_empty()
     }
 }
+
+/// As a line of a library's file.
+impl std::fmt::Display for Fragment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let stems = self.stems.iter().flat_map(|stem| std::iter::repeat_n(stem.atom.to_string(), stem.room.into()));
+        write!(f, "{} {}", self.smiles, stems.collect::<Vec<_>>().join(","))
+    }
+}

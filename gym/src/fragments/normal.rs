@@ -55,9 +55,8 @@ impl Normal {
 pub(super) fn normalise(library: &FragmentLibrary, graph: &mut GraphState) -> Result<Vec<usize>> {
     let tree = Tree::of(graph);
     let turns = Normal::of(library, &tree).turns;
-    let turn = |node: usize, stem: u8| {
-        library.fragments()[tree.fragments[node]].symmetries()[turns[node]][usize::from(stem)]
-    };
+    let turn =
+        |node: usize, stem: u8| library.fragments()[tree.fragments[node]].symmetries()[turns[node]][usize::from(stem)];
     for (node, links) in tree.links.iter().enumerate() {
         for link in links {
             let (stem, other) = (turn(node, link.stem), turn(link.to, link.other));

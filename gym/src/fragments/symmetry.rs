@@ -32,7 +32,10 @@ impl Marked {
 /// ascending order. None if they aren't the same; as soon as there are more than `most` ways, those found so far.
 pub(super) fn matchings(one: (&Molecule, &[Stem]), other: (&Molecule, &[Stem]), most: usize) -> Vec<Vec<u8>> {
     let (from, to) = (Marked::new(one.0, one.1), Marked::new(other.0, other.1));
-    if from.atoms.len() != to.atoms.len() || one.1.len() != other.1.len() || one.0.bonds().len() != other.0.bonds().len() {
+    if from.atoms.len() != to.atoms.len()
+        || one.1.len() != other.1.len()
+        || one.0.bonds().len() != other.0.bonds().len()
+    {
         return Vec::new();
     }
     // Stems first; then each atom has a neighbour before it, so that it can go to few places.

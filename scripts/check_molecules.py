@@ -5,6 +5,11 @@
         --random --samples 100000 --out samples
     venv/bin/python scripts/check_molecules.py samples/samples.csv
 
+or molecules made of fragments:
+
+    cargo run --release --example fragments -- --all-fragments --max-fragments 6 --lr 0 --steps 1 \
+        --random --samples 100000 --out samples
+
 Reads the column `smiles` of a CSV file, canonical SMILES of ours. Fails, with the
 molecules, if RDKit refuses one or sees radicals in it, or if texts that differ are one molecule for RDKit.
 That a text is the molecule that was sampled isn't seen here.

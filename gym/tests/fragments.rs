@@ -298,6 +298,7 @@ fn exact_flows_sample_the_target_and_without_the_correction_what_symmetry_predic
 
 /// A policy that is trained for seconds: its distance from the target, and from what symmetry predicts without the correction.
 fn trained(corrects: bool) -> (f64, f64, f64) {
+    tch::set_num_threads(1);
     let library = library("c1ccccc1 0,1,2,3,4,5\nN 0,0,0\nC 0\n");
     let env = Fragments::new(&library, 3).unwrap().with_symmetry_correction(corrects);
     let reward = reward(&library);

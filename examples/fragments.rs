@@ -128,10 +128,7 @@ fn run(args: &Args) -> Result<()> {
         let counts = [("states", exact.graph.len()), ("trees", n_trees), ("molecules", n_molecules)];
         extra.push(("tv_molecules", json!(tv_molecules)));
         extra.extend(counts.map(|(name, count)| (name, json!(count))));
-        extra.extend(exact.modes(&probs));
         panel = Some(exact.panel("junction trees", &probs));
-    } else {
-        extra.extend([("modes_found", json!(null)), ("modes_total", json!(null))]);
     }
     let corrected = exact.as_ref().filter(|_| !args.no_symmetry_correction);
     let log_z_true = corrected.map(|exact| exact.target.log_z);

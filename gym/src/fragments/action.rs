@@ -136,3 +136,50 @@ impl GraphActionType for Attach {
         Move { a, b: 0, class: self.class(stem, port) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use gfn::graph::{GraphKind, canonical_key};
+
+    use super::*;
+
+    /// Two methyl groups, nodes 1 and 2, on these stems of benzene.
+    fn xylene(one: u8, other: u8) -> GraphState {
+        let nodes = [Node::of_class(0), Node::of_class(1), Node::of_class(1)];
+        let edges = [(0, 1, arc(one, 0)), (1, 0, arc(0, one)), (0, 2, arc(other, 0)), (2, 0, arc(0, other))];
+        GraphState::from_parts(GraphKind::Directed, &nodes, &edges).unwrap()
+    }
+
+    #[test]
+    fn turned_trees_have_one_normal_form_and_others_another() {
+        let library = FragmentLibrary::parse("c1ccccc1 0,1,2,3,4,5\nC 0").unwrap();
+        let normal = |one, other| {
+            let mut graph = xylene(one, other);
+            normalise(&library, &mut graph).unwrap();
+            let again = normalise(&library, &mut graph.clone()).unwrap();
+            assert_eq!(again, [0; 3], "a normal form is turned no further");
+            canonical_key(&graph)
+        };
+        for one in 0..6 {
+            for step in 1..6 {
+                assert_eq!(normal(one, (one + step) % 6), normal(0, step.min(6 - step)));
+            }
+        }
+        assert!(normal(0, 1) != normal(0, 2) && normal(0, 2) != normal(0, 3) && normal(0, 1) != normal(0, 3));
+    }
+
+    /// Both are normal forms of m-xylene, with its methyl groups on each other's stems: the atom next to group 2 is 3 in the one
+    /// and 5 in the other. With the stem left as it is called, what came next to group 2 would come next to group 1.
+    #[test]
+    fn a_stem_is_renamed_with_what_it_is_next_to() {
+        let library = FragmentLibrary::parse("c1ccccc1 0,1,2,3,4,5\nC 0").unwrap();
+        let attach = Attach { library, max_fragments: 5 };
+        let (one, other) = (xylene(0, 2), xylene(2, 0));
+        let port = Port { fragment: 1, stem: 0 };
+        let action = Move { a: 0, b: 0, class: attach.class(3, port) };
+        let renamed = attach.rename(Direction::Forward, action, &[0, 1, 2], &one, &other);
+        assert_eq!(attach.split(renamed.class), (5, port));
+        // Where the groups change names, too, nothing does.
+        assert_eq!(attach.rename(Direction::Forward, action, &[0, 2, 1], &one, &other), action);
+    }
+}

@@ -1,6 +1,6 @@
 //! The molecules of a file of SMILES, one per line with a name behind it if there is one, as a drawn sheet and an SD file.
 
-#[path = "cli/molecules.rs"]
+#[path = "cli/molecules/files.rs"]
 #[allow(unreachable_pub, reason = "other examples use it too")]
 mod molecules;
 

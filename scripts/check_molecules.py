@@ -11,6 +11,11 @@
     cargo run --release --example draw_molecules -- golden.smi golden
     venv/bin/python scripts/check_molecules.py golden/molecules.sdf
 
+or molecules made of fragments:
+
+    cargo run --release --example fragments -- --all-fragments --max-fragments 6 --lr 0 --steps 1 \
+        --random --samples 100000 --out samples
+
 Reads the column `smiles` of a CSV file, canonical SMILES of ours. Fails, with the
 molecules, if RDKit refuses one or sees radicals in it, or if texts that differ are one molecule for RDKit.
 That a text is the molecule that was sampled isn't seen here.

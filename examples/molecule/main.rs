@@ -2,38 +2,24 @@
 
 #[path = "../cli/mod.rs"]
 mod cli;
-mod outputs;
-mod scores;
 
 use clap::{Parser, ValueEnum};
+use cli::molecules::{self, ScoreArgs};
 use cli::{Common, Defaults, Distance, Exact, Outcome, main_of, train};
-use gfn::graph::log_automorphisms;
-use gfn::metrics::Distances;
+use gfn::graph::GraphState;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
-use gfn::policy::{GraphPolicy, UniformPolicy};
+use gfn::policy::GraphPolicy;
 use gfn::replay::ReplayBuffer;
-use gfn::sampler::Sampler;
 use gfn::train::Trainer;
 use gfn::{Result, Rng};
-use gfn_gym::molecule::{Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, MoleculeScore};
-use scores::RewardName;
+use gfn_gym::molecule::{Element, MoleculeConfig, MoleculeEnv, MoleculeReward, MoleculeScore};
 use serde_json::json;
 
 /// Train a GNN policy to build molecules atom by atom
 #[derive(Parser, Debug)]
 struct Args {
-    /// What is rewarded
-    #[arg(long, value_enum, default_value = "heteroatoms")]
-    reward: RewardName,
-    /// Program for `--reward external`: reads a SMILES per line, writes a score of 0 or more per line
-    #[arg(long, required_if_eq("reward", "external"))]
-    command: Option<String>,
-    /// Processes of that program; 2 if not given
-    #[arg(long, requires = "command")]
-    workers: Option<usize>,
-    /// R is the score to this power
-    #[arg(long, default_value_t = 1.0)]
-    beta: f64,
+    #[command(flatten)]
+    score: ScoreArgs,
     /// Most heavy atoms
     #[arg(long, default_value_t = 4)]
     max_atoms: usize,
@@ -91,29 +77,10 @@ impl From<ConvName> for ConvKind {
 
 /// States up to which the distribution is exact.
 const EXACT_LIMIT: usize = 50_000;
-/// Molecules that are sampled at once.
-const CHUNK: usize = 1_000;
 
 fn main() -> std::process::ExitCode {
     let args = cli::parse::<Args>();
     main_of(|| run(&args))
-}
-
-/// Molecules by the trained policy, or by the masks alone.
-fn sample(args: &Args, trainer: &Trainer<MoleculeEnv, GraphPolicy<GraphNet>>) -> Result<Vec<Molecule>> {
-    let (env, mut rng) = (trainer.env(), trainer.evaluation_rng());
-    let mut out = Vec::with_capacity(args.samples);
-    while out.len() < args.samples {
-        let n = CHUNK.min(args.samples - out.len());
-        let sampled = match args.random {
-            true => Sampler::new(env, &UniformPolicy).forward(n, &mut rng)?,
-            false => Sampler::new(env, trainer.policy()).forward(n, &mut rng)?,
-        };
-        for graph in sampled.terminal_states().graphs() {
-            out.push(env.codec().molecule(graph)?);
-        }
-    }
-    Ok(out)
 }
 
 fn run(args: &Args) -> Result<()> {
@@ -131,7 +98,7 @@ fn run(args: &Args) -> Result<()> {
     }
     let env = MoleculeEnv::new(config)?;
     let codec = env.codec().clone();
-    let reward = MoleculeReward::new(&codec, scores::score(args)?);
+    let reward = MoleculeReward::new(&codec, molecules::score(&args.score)?);
     let defaults = Defaults { steps: 4_000, batch: 128, ..Defaults::default() };
     let mut rng = Rng::seeded(common.seed);
     let network = GraphNetConfig {
@@ -165,36 +132,19 @@ fn run(args: &Args) -> Result<()> {
     let look = |trainer: &Trainer<_, _>| Exact::look(exact.as_ref(), trainer);
     let trained = train(&mut trainer, common, "molecule", steps, prefill, look)?;
 
-    let molecules = sample(args, &trainer)?;
-    let log_scores = reward.score().log_scores(&molecules)?;
-    let round_trips =
-        molecules.iter().filter(|m| Molecule::from_smiles(&m.smiles()).is_ok_and(|again| again.key() == m.key()));
-    let mut distinct: Vec<_> = molecules.iter().map(Molecule::key).collect();
-    distinct.sort_unstable();
-    distinct.dedup();
-    let mut extra = vec![
-        ("round_trip_share", json!(round_trips.count() as f64 / molecules.len().max(1) as f64)),
-        ("distinct_samples", json!(distinct.len())),
-        ("mean_log_score", json!(log_scores.iter().sum::<f64>() / log_scores.len().max(1) as f64)),
-        ("symmetry_corrected", json!(!args.no_symmetry_correction)),
-    ];
-    outputs::write(common, &molecules, &log_scores)?;
+    let read = |graph: &GraphState| codec.molecule(graph);
+    let sampled = molecules::sample(&trainer, (args.samples, args.random), read)?;
+    let log_scores = reward.score().log_scores(&sampled)?;
+    let mut extra = molecules::of_samples(&sampled, &log_scores);
+    extra.push(("symmetry_corrected", json!(!args.no_symmetry_correction)));
+    molecules::write(common, &sampled, &log_scores)?;
     let mut distance = Distance::default();
     let mut panel = None;
     if let Some(exact) = &exact {
         let (learned, probs) = exact.learned(trainer.env(), trainer.policy())?;
         distance = learned;
-        let states = exact.graph.states().graphs();
-        // What is sampled without the correction.
-        let mut biased = exact.target.probs.clone();
-        for &end in &exact.graph.ends() {
-            biased[end] /= log_automorphisms(&states[end]).exp();
-        }
-        let total: f64 = biased.iter().sum();
-        biased.iter_mut().for_each(|p| *p /= total);
-        extra.push(("tv_to_r_over_aut", json!(Distances::between(&probs, &biased)?.tv)));
-        extra.push(("tv_of_r_over_aut", json!(Distances::between(&exact.target.probs, &biased)?.tv)));
-        extra.push(("tv_molecules", json!(outputs::tv_of_molecules(&codec, exact, &probs)?)));
+        extra.extend(molecules::of_symmetry(exact, trainer.env(), &probs)?);
+        extra.push(("tv_molecules", json!(molecules::tv_of_molecules(exact, &probs, read)?.0)));
         extra.push(("states", json!(exact.graph.len())));
         extra.extend(exact.modes(&probs));
         panel = Some(exact.panel("Kekule forms", &probs));
@@ -203,7 +153,7 @@ fn run(args: &Args) -> Result<()> {
     }
     let corrected = exact.as_ref().filter(|_| !args.no_symmetry_correction);
     let log_z_true = corrected.map(|exact| exact.target.log_z);
-    let title = format!("molecules of at most {} atoms, {:?}", args.max_atoms, args.reward).to_lowercase();
+    let title = format!("molecules of at most {} atoms, {:?}", args.max_atoms, args.score.reward).to_lowercase();
     trained.draw(common, &title, log_z_true, panel)?;
     let params = trainer.n_parameters();
     let example = "molecule";

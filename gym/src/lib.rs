@@ -14,6 +14,7 @@
 //! | [`bit_sequence::NonAutoregressiveBitSequence`] | words set in any order | the same | the same | the same | the same | (2^word + 1)^words states |
 //! | [`sequence::TokenSequence`] | tokens appended, fixed or variable length; TFBind8 | a table from a file | closed form | no | each sequence is one object | to 4^8 (87,381 states) and beyond |
 //! | [`molecule::MoleculeEnv`] | molecules, grown atom by atom, as Kekule forms | yours: [`molecule::MoleculeReward`] of a score, an external program's too | no | no | up to isomorphism | C, N, O to 4 atoms: 571 molecules |
+//! | [`fragments::Fragments`] | junction trees: fragments of molecules joined at attachment points | yours: [`fragments::FragmentReward`] of a score | no | no | up to isomorphism and the fragments' own symmetries | small libraries or few fragments |
 //! | [`qm9str::Qm9Str`] | strings of five of 11 blocks, added at either end | a table of scores | yes | no | each string is one object | 177,156 states |
 //! | [`perfect_tree::PerfectBinaryTree`] | nodes of a binary tree, from the root to a leaf | yours: a function of the node | to depth 24 | no | each leaf is one object | 2^(depth + 1) - 1 states |
 //! | [`set_addition::SetAddition`] | sets that items are added to, of fixed or variable size | sum of weights; partial states too | closed form | no | each set is one object | sum of C(n, k) states |
@@ -49,6 +50,7 @@ pub mod colored_graphs;
 mod continuous;
 pub mod diffusion;
 pub mod discrete_ebm;
+pub mod fragments;
 pub mod graph_building;
 pub mod hypergrid;
 mod levels;

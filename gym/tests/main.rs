@@ -24,6 +24,8 @@ mod ebm_policy;
 mod edge_transformer;
 mod enumeration;
 mod external_scorer;
+mod fragment_library;
+mod fragments;
 mod hypergrid_golden;
 mod hypergrid_rewards;
 mod hypergrid_training;

@@ -2,11 +2,10 @@
 
 use smallvec::SmallVec;
 
-use super::relabel::rename;
 use super::states::MIN_GRAPHS_PER_THREAD;
 use super::{GraphEnv, GraphState, GraphStates, with_canonizer};
 use crate::env::{Classes, Direction, Grouping, Slots};
-use crate::{Error, Result, parallel};
+use crate::{Result, parallel};
 
 /// Larger graphs hardly meet in a batch, and finding their canonical order would be for nothing.
 const MAX_NODES: usize = 8;
@@ -57,12 +56,6 @@ fn one<G: GraphEnv>(
         names[a as usize] = b;
     }
     let (kind, action_type, action) = env.actions().decode(direction, &graphs[from], slot)?;
-    let Some(head) = action_type.head(direction) else {
-        return Err(Error::Contract {
-            check: "an action has a block of logits in its direction",
-            detail: format!("{} {direction}", action_type.name()),
-        });
-    };
-    let renamed = rename(head, action, &names, graphs[to].is_directed());
+    let renamed = action_type.rename(direction, action, &names, &graphs[from], &graphs[to]);
     Ok(env.actions().encode(direction, &graphs[to], kind, renamed))
 }

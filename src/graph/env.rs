@@ -2,9 +2,12 @@
 
 use super::action::{ActionKind, ActionSet, GraphActionType, Move, Semantics};
 use super::states::MIN_GRAPHS_PER_THREAD;
-use super::{GraphKind, GraphState, GraphStates};
+use super::{GraphKind, GraphState, GraphStates, with_canonizer};
 use crate::env::{Block, Classes, Direction, DiscreteEnv, Env, Masks, Rows, Slots, Step};
 use crate::{Error, Result, parallel};
+
+/// Fewer graphs than this stay on one thread when symmetries are counted.
+const MIN_SYMMETRIES_PER_THREAD: usize = 32;
 
 /// What the graphs of an environment are made of: what an estimator needs to know to size its tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -111,6 +114,15 @@ pub trait GraphEnv: Send + Sync {
     /// Whether training corrects for symmetry, up to isomorphism: |Aut(G)| R(G) in place of R(G).
     fn corrects_symmetry(&self) -> bool {
         true
+    }
+
+    /// What training corrects for: ln |Aut| of a graph, the nodes of the initial one held in place.
+    ///
+    /// An environment whose nodes stand for what has symmetries of its own (a fragment of a molecule) gives another number.
+    /// `N_forward |Aut(child)| = N_backward |Aut(parent)|` must hold for it between any two states, as
+    /// [`testing::check_env`](crate::testing::check_env) tests.
+    fn log_automorphisms(&self, graph: &GraphState) -> f64 {
+        with_canonizer(|canonizer| canonizer.log_automorphisms(graph, self.initial_graph().n_nodes()))
     }
 }
 
@@ -270,7 +282,8 @@ impl<G: GraphEnv> Env for G {
 
     fn log_symmetry(&self, states: &GraphStates) -> Option<Vec<f64>> {
         let corrects = self.actions().semantics() == Semantics::UpToIsomorphism && self.corrects_symmetry();
-        corrects.then(|| super::log_automorphisms_batch(states.graphs(), self.initial_graph().n_nodes()))
+        corrects
+            .then(|| parallel::map(states.graphs(), MIN_SYMMETRIES_PER_THREAD, |graph| self.log_automorphisms(graph)))
     }
 
     fn classes(&self, states: &GraphStates) -> Option<Classes> {

@@ -4,7 +4,6 @@
 //! as forward moves, each named in its own parent; replayed from the initial graph, nodes get labels in their order of
 //! insertion instead.
 
-use super::action::{Anchor, Head, Move};
 use super::{GraphEnv, GraphStates};
 use crate::Result;
 use crate::env::{Direction, Rows, Slots};
@@ -31,8 +30,7 @@ pub(crate) fn to_insertion_order<G: GraphEnv>(
                 out.push((set.n_slots(Direction::Forward, &replayed) - 1) as u32);
                 continue;
             }
-            let head = action_type.head(Direction::Forward);
-            let renamed = head.map_or(action, |head| rename(head, action, &names, replayed.is_directed()));
+            let renamed = action_type.rename(Direction::Forward, action, &names, before, &replayed);
             out.push(set.encode(Direction::Forward, &replayed, kind, renamed));
             let n_before = replayed.n_nodes();
             action_type.apply(Direction::Forward, &mut replayed, renamed)?;
@@ -54,16 +52,4 @@ pub(crate) fn to_insertion_order<G: GraphEnv>(
         terminal.push(replayed);
     }
     Ok((Slots(out), terminal.into()))
-}
-
-pub(super) fn rename(head: Head, action: Move, names: &[u32], directed: bool) -> Move {
-    let name = |a: u32| names.get(a as usize).copied().unwrap_or(a);
-    let (a, b) = match head.anchor {
-        Anchor::Graph => return action,
-        Anchor::Node => (name(action.a), action.b),
-        Anchor::Edge | Anchor::NodePair => (name(action.a), name(action.b)),
-    };
-    let swap = !directed && matches!(head.anchor, Anchor::Edge | Anchor::NodePair) && a > b;
-    let (a, b) = if swap { (b, a) } else { (a, b) };
-    Move { a, b, ..action }
 }

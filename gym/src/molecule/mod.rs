@@ -46,6 +46,7 @@ pub use building::{MoleculeCodec, MoleculeConfig, MoleculeEnv};
 pub use element::Element;
 pub use error::MoleculeError;
 pub use model::{Atom, AtomSpec, Bond, BondOrder, Molecule};
+pub(crate) use score::checked_logs;
 pub use score::{
     Clamped, ExternalScorer, ExternalScorerConfig, LogWindow, MoleculeReward, MoleculeScore, Power, Product,
     RingTarget, ScorerError, WeightedSum,

@@ -95,6 +95,19 @@ impl Head {
         };
         row * self.width + action.class as usize
     }
+
+    /// The move with its nodes called by other names.
+    fn rename(&self, action: Move, names: &[u32], directed: bool) -> Move {
+        let name = |a: u32| names.get(a as usize).copied().unwrap_or(a);
+        let (a, b) = match self.anchor {
+            Anchor::Graph => return action,
+            Anchor::Node => (name(action.a), action.b),
+            Anchor::Edge | Anchor::NodePair => (name(action.a), name(action.b)),
+        };
+        let swap = !directed && matches!(self.anchor, Anchor::Edge | Anchor::NodePair) && a > b;
+        let (a, b) = if swap { (b, a) } else { (a, b) };
+        Move { a, b, ..action }
+    }
 }
 
 /// What an action does, spelt out: nodes by label and a column of its block.
@@ -141,6 +154,14 @@ pub trait GraphActionType: Send + Sync + std::fmt::Debug {
     /// The node that the move removes; later nodes shift down by one. `None` for a move that removes none.
     fn removed_node(&self, _direction: Direction, _action: Move) -> Option<u32> {
         None
+    }
+
+    /// The same move in another labelling of the graph: node `a` of `from` is node `names[a]` of `to`.
+    ///
+    /// By default nodes are renamed and the column stays. A type whose columns mean something only within one graph (an end
+    /// of a part that can be turned) renames them, too.
+    fn rename(&self, direction: Direction, action: Move, names: &[u32], _from: &GraphState, to: &GraphState) -> Move {
+        self.head(direction).map_or(action, |head| head.rename(action, names, to.is_directed()))
     }
 
     /// Whether this type is the exit action, which leaves the graph as it is and ends the trajectory.

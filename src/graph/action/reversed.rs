@@ -40,6 +40,9 @@ impl<T: GraphActionType> GraphActionType for Reversed<T> {
     fn reverse(&self, direction: Direction, before: &GraphState, action: Move) -> Move {
         self.0.reverse(direction.opposite(), before, action)
     }
+    fn rename(&self, direction: Direction, action: Move, names: &[u32], from: &GraphState, to: &GraphState) -> Move {
+        self.0.rename(direction.opposite(), action, names, from, to)
+    }
     fn removed_node(&self, direction: Direction, action: Move) -> Option<u32> {
         self.0.removed_node(direction.opposite(), action)
     }

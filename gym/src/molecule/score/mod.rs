@@ -70,7 +70,7 @@ impl MoleculeScore for Box<dyn MoleculeScore> {
 }
 
 /// The logs that a score gives, one for each molecule.
-fn checked_logs(score: &impl MoleculeScore, molecules: &[Molecule]) -> Result<Vec<f64>> {
+pub(crate) fn checked_logs(score: &impl MoleculeScore, molecules: &[Molecule]) -> Result<Vec<f64>> {
     let logs = score.log_scores(molecules)?;
     match logs.len() == molecules.len() {
         true => Ok(logs),

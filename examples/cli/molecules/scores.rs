@@ -2,17 +2,32 @@
 
 use std::sync::Arc;
 
-use clap::ValueEnum;
+use clap::{Args, ValueEnum};
 use gfn::{Error, Result};
 use gfn_gym::molecule::{
     ExternalScorer, ExternalScorerConfig, LogWindow, Molecule, MoleculeScore, Product, RingTarget,
 };
 
-use super::Args;
+/// What is rewarded, and how.
+#[derive(Args, Clone, Debug)]
+pub struct ScoreArgs {
+    /// What is rewarded
+    #[arg(long, value_enum, default_value = "heteroatoms")]
+    pub reward: RewardName,
+    /// Program for `--reward external`: reads a SMILES per line, writes a score of 0 or more per line
+    #[arg(long, required_if_eq("reward", "external"))]
+    pub command: Option<String>,
+    /// Processes of that program; 2 if not given
+    #[arg(long, requires = "command")]
+    pub workers: Option<usize>,
+    /// R is the score to this power
+    #[arg(long, default_value_t = 1.0)]
+    pub beta: f64,
+}
 
 /// What is rewarded.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum RewardName {
+pub enum RewardName {
     /// Every molecule alike
     Constant,
     /// 0.1 and the share of atoms that aren't carbon
@@ -29,7 +44,7 @@ pub(crate) enum RewardName {
 
 /// A score that the reward and the report share.
 #[derive(Clone)]
-pub(crate) struct Shared(Arc<dyn MoleculeScore>);
+pub struct Shared(Arc<dyn MoleculeScore>);
 
 impl MoleculeScore for Shared {
     fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
@@ -38,7 +53,7 @@ impl MoleculeScore for Shared {
 }
 
 /// The score to the power of `--beta`, of at least e^-20 so that every molecule has a finite log-reward.
-pub(crate) fn score(args: &Args) -> Result<Shared> {
+pub fn score(args: &ScoreArgs) -> Result<Shared> {
     if let Some(command) = args.command.as_ref().filter(|_| args.reward != RewardName::External) {
         let expected = "--reward external beside it";
         return Err(Error::Config { setting: "--command", got: command.clone(), expected });

@@ -1,0 +1,185 @@
+use gfn::Result;
+use gfn::env::Direction;
+use gfn::graph::{Anchor, GraphActionType, GraphState, Head, Move, Node, Semantics};
+
+use super::FragmentLibrary;
+use super::library::Port;
+use super::normal::normalise;
+use super::tree::{Tree, arc};
+
+/// Attaches a new fragment, by one of its stems, to a stem of one that is there; the way back takes off a leaf with its bond.
+///
+/// Columns of a node: the place of its stem, times the stems of the library, plus which of those the new fragment hangs by. The
+/// graph is in normal form before and after ([`normalise`]), so that trees that are the same have the same columns.
+#[derive(Debug)]
+pub(super) struct Attach {
+    pub(super) library: FragmentLibrary,
+    pub(super) max_fragments: usize,
+}
+
+impl Attach {
+    fn split(&self, class: u32) -> (u8, Port) {
+        let n = self.library.ports().len();
+        let class = class as usize;
+        ((class / n) as u8, self.library.ports()[class % n])
+    }
+
+    fn class(&self, stem: u8, port: Port) -> u32 {
+        let ports = self.library.ports();
+        let place = ports.iter().position(|other| *other == port).unwrap_or(0);
+        (usize::from(stem) * ports.len() + place) as u32
+    }
+}
+
+/// What a leaf hangs on: the node, its stem, and the leaf's own.
+fn support(graph: &GraphState, leaf: u32) -> (u32, u8, u8) {
+    let node = graph.adjacency().ones(leaf as usize).next().unwrap_or(0) as u32;
+    let attributes = graph.edge(node, leaf).unwrap_or_default().attributes;
+    (node, attributes.get(0).saturating_sub(1), attributes.get(1).saturating_sub(1))
+}
+
+impl GraphActionType for Attach {
+    fn name(&self) -> &str {
+        "attach_fragment"
+    }
+
+    fn head(&self, direction: Direction) -> Option<Head> {
+        let width = match direction {
+            Direction::Forward => self.library.max_stems() * self.library.ports().len(),
+            Direction::Backward => 1,
+        };
+        Some(Head { anchor: Anchor::Node, width })
+    }
+
+    fn mask(&self, direction: Direction, _: Semantics, graph: &GraphState, mask: &mut [bool]) {
+        let n = graph.n_nodes();
+        if direction == Direction::Backward {
+            let leaf = |a: usize| n > 1 && graph.out_degree(a as u32) == 1;
+            mask.iter_mut().enumerate().for_each(|(a, legal)| *legal = leaf(a));
+            return;
+        }
+        if n >= self.max_fragments {
+            return;
+        }
+        let tree = Tree::of(graph);
+        let n_ports = self.library.ports().len();
+        for (a, columns) in mask.chunks_exact_mut(self.library.max_stems() * n_ports).enumerate() {
+            for (room, stem) in tree.room(&self.library, a).into_iter().zip(columns.chunks_exact_mut(n_ports)) {
+                stem.fill(room > 0);
+            }
+        }
+    }
+
+    fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()> {
+        match direction {
+            Direction::Backward => {
+                graph.remove_node(action.a)?;
+            }
+            Direction::Forward => {
+                let (stem, port) = self.split(action.class);
+                let new = graph.add_node(Node::of_class(port.fragment));
+                graph.add_edge(action.a, new, arc(stem, port.stem))?;
+                graph.add_edge(new, action.a, arc(port.stem, stem))?;
+            }
+        }
+        normalise(&self.library, graph).map(|_| ())
+    }
+
+    fn reverse(&self, direction: Direction, before: &GraphState, action: Move) -> Move {
+        if direction == Direction::Forward {
+            return Move { a: before.n_nodes() as u32, ..Move::default() };
+        }
+        let (node, stem, own) = support(before, action.a);
+        let fragment = before.node(action.a).unwrap_or_default().class;
+        // The stem as it is called once the leaf is gone and what is left has been turned.
+        let left: Vec<u32> = (0..before.n_nodes() as u32).filter(|&a| a != action.a).collect();
+        let a = node - u32::from(node > action.a);
+        let mut parent = before.induced(&left);
+        let turned = match normalise(&self.library, &mut parent) {
+            Ok(turns) => {
+                let on = usize::from(before.node(node).unwrap_or_default().class);
+                self.library.fragments()[on].symmetries()[turns[a as usize]][usize::from(stem)]
+            }
+            Err(_) => stem,
+        };
+        Move { a, b: 0, class: self.class(turned, Port { fragment, stem: own }) }
+    }
+
+    fn removed_node(&self, direction: Direction, action: Move) -> Option<u32> {
+        (direction == Direction::Backward).then_some(action.a)
+    }
+
+    /// Two normal forms of one tree can have branches that are the same on each other's stems: what a stem is called in the other
+    /// is what the symmetry of the fragment makes of it that carries each neighbour's stem over.
+    fn rename(&self, direction: Direction, action: Move, names: &[u32], from: &GraphState, to: &GraphState) -> Move {
+        let a = names.get(action.a as usize).copied().unwrap_or(action.a);
+        if direction == Direction::Backward {
+            return Move { a, ..action };
+        }
+        let (stem, port) = self.split(action.class);
+        let fragment = &self.library.fragments()[usize::from(from.node(action.a).unwrap_or_default().class)];
+        let stem_to = |graph: &GraphState, a: u32, b: u32| {
+            graph.edge(a, b).map(|edge| usize::from(edge.attributes.get(0)).saturating_sub(1))
+        };
+        let neighbours: Vec<(Option<usize>, Option<usize>)> = from
+            .adjacency()
+            .ones(action.a as usize)
+            .map(|b| {
+                let name = names.get(b).copied().unwrap_or(b as u32);
+                (stem_to(from, action.a, b as u32), stem_to(to, a, name))
+            })
+            .collect();
+        let carries = |symmetry: &&Vec<u8>| {
+            neighbours.iter().all(|(from, to)| from.map(|stem| usize::from(symmetry[stem])) == *to)
+        };
+        let stem = fragment.symmetries().iter().find(carries).map_or(stem, |symmetry| symmetry[usize::from(stem)]);
+        Move { a, b: 0, class: self.class(stem, port) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gfn::graph::{GraphKind, canonical_key};
+
+    use super::*;
+
+    /// Two methyl groups, nodes 1 and 2, on these stems of benzene.
+    fn xylene(one: u8, other: u8) -> GraphState {
+        let nodes = [Node::of_class(0), Node::of_class(1), Node::of_class(1)];
+        let edges = [(0, 1, arc(one, 0)), (1, 0, arc(0, one)), (0, 2, arc(other, 0)), (2, 0, arc(0, other))];
+        GraphState::from_parts(GraphKind::Directed, &nodes, &edges).unwrap()
+    }
+
+    #[test]
+    fn turned_trees_have_one_normal_form_and_others_another() {
+        let library = FragmentLibrary::parse("c1ccccc1 0,1,2,3,4,5\nC 0").unwrap();
+        let normal = |one, other| {
+            let mut graph = xylene(one, other);
+            normalise(&library, &mut graph).unwrap();
+            let again = normalise(&library, &mut graph.clone()).unwrap();
+            assert_eq!(again, [0; 3], "a normal form is turned no further");
+            canonical_key(&graph)
+        };
+        for one in 0..6 {
+            for step in 1..6 {
+                assert_eq!(normal(one, (one + step) % 6), normal(0, step.min(6 - step)));
+            }
+        }
+        assert!(normal(0, 1) != normal(0, 2) && normal(0, 2) != normal(0, 3) && normal(0, 1) != normal(0, 3));
+    }
+
+    /// Both are normal forms of m-xylene, with its methyl groups on each other's stems: the atom next to group 2 is 3 in the one
+    /// and 5 in the other. With the stem left as it is called, what came next to group 2 would come next to group 1.
+    #[test]
+    fn a_stem_is_renamed_with_what_it_is_next_to() {
+        let library = FragmentLibrary::parse("c1ccccc1 0,1,2,3,4,5\nC 0").unwrap();
+        let attach = Attach { library, max_fragments: 5 };
+        let (one, other) = (xylene(0, 2), xylene(2, 0));
+        let port = Port { fragment: 1, stem: 0 };
+        let action = Move { a: 0, b: 0, class: attach.class(3, port) };
+        let renamed = attach.rename(Direction::Forward, action, &[0, 1, 2], &one, &other);
+        assert_eq!(attach.split(renamed.class), (5, port));
+        // Where the groups change names, too, nothing does.
+        assert_eq!(attach.rename(Direction::Forward, action, &[0, 2, 1], &one, &other), action);
+    }
+}

@@ -1,0 +1,156 @@
+//! Trees up to the symmetries of their fragments: a normal form, and in how many ways a tree is itself.
+
+use gfn::Result;
+use gfn::graph::GraphState;
+
+use super::FragmentLibrary;
+use super::tree::{Tree, arc};
+
+/// A tree up to isomorphism and up to the symmetries of its fragments.
+pub(super) struct Normal {
+    /// The symmetry that each node's fragment is turned by, by its place.
+    pub(super) turns: Vec<usize>,
+    /// ln of the number of automorphisms: permutations of the nodes, each fragment being turned along.
+    log_automorphisms: f64,
+}
+
+/// A subtree that hangs on a stem of its root (or the whole tree).
+struct Branch {
+    /// Equal for the same branch, different for others; its length follows from its beginning.
+    code: Vec<u16>,
+    log_automorphisms: f64,
+}
+
+impl Normal {
+    /// Turns each fragment such that the tree, read from its centre, is the least.
+    ///
+    /// Centre outwards, as in the isomorphism of rooted trees by Aho, Hopcroft and Ullman (1974): the code of a branch is its
+    /// fragment, the stem that it hangs on, and its own branches with their stems in order; of the symmetries of the fragment the
+    /// one that makes the least code is taken. Automorphisms are those symmetries that give this code, times permutations of
+    /// branches that are the same on the same stem. A tree with two centres is read from the bond between them, so that nothing
+    /// depends on the order of the nodes.
+    pub(super) fn of(library: &FragmentLibrary, tree: &Tree) -> Self {
+        let mut turns = vec![0; tree.fragments.len()];
+        let mut branch = |node, parent| turned(library, tree, (node, parent), &mut turns);
+        let log_automorphisms = match centre(tree) {
+            Centre::None => 0.0,
+            Centre::Node(node) => branch(node, None).log_automorphisms,
+            Centre::Bond(a, b) => {
+                let (one, other) = (branch(a, Some(b)), branch(b, Some(a)));
+                let swap = if one.code == other.code { 2f64.ln() } else { 0.0 };
+                one.log_automorphisms + other.log_automorphisms + swap
+            }
+        };
+        Self { turns, log_automorphisms }
+    }
+
+    /// ln of |Aut| of the tree over the product of the fragments' own: what training corrects for.
+    pub(super) fn log_symmetry(&self, library: &FragmentLibrary, tree: &Tree) -> f64 {
+        let own = tree.fragments.iter().map(|&k| (library.fragments()[k].n_symmetries() as f64).ln());
+        self.log_automorphisms - own.sum::<f64>()
+    }
+}
+
+/// Turns the fragments of a graph into their normal places; gives the symmetry of each, by its place.
+pub(super) fn normalise(library: &FragmentLibrary, graph: &mut GraphState) -> Result<Vec<usize>> {
+    let tree = Tree::of(graph);
+    let turns = Normal::of(library, &tree).turns;
+    let turn =
+        |node: usize, stem: u8| library.fragments()[tree.fragments[node]].symmetries()[turns[node]][usize::from(stem)];
+    for (node, links) in tree.links.iter().enumerate() {
+        for link in links {
+            let (stem, other) = (turn(node, link.stem), turn(link.to, link.other));
+            if (stem, other) != (link.stem, link.other) {
+                graph.set_edge(node as u32, link.to as u32, arc(stem, other))?;
+            }
+        }
+    }
+    Ok(turns)
+}
+
+enum Centre {
+    None,
+    Node(usize),
+    Bond(usize, usize),
+}
+
+/// What is left once leaves have been taken away again and again.
+fn centre(tree: &Tree) -> Centre {
+    let mut degree: Vec<usize> = tree.links.iter().map(Vec::len).collect();
+    let mut left = degree.len();
+    let mut leaves: Vec<usize> = (0..left).filter(|&a| degree[a] <= 1).collect();
+    while left > 2 {
+        left -= leaves.len();
+        let mut next = Vec::new();
+        for &leaf in &leaves {
+            for link in &tree.links[leaf] {
+                // Leaves that went before have none left.
+                degree[link.to] = degree[link.to].saturating_sub(1);
+                if degree[link.to] == 1 {
+                    next.push(link.to);
+                }
+            }
+            degree[leaf] = 0;
+        }
+        leaves = next;
+    }
+    match leaves[..] {
+        [] => Centre::None,
+        [a, b] => Centre::Bond(a, b),
+        [a, ..] => Centre::Node(a),
+    }
+}
+
+fn turned(
+    library: &FragmentLibrary,
+    tree: &Tree,
+    (node, parent): (usize, Option<usize>),
+    turns: &mut [usize],
+) -> Branch {
+    let fragment = &library.fragments()[tree.fragments[node]];
+    let mut log_automorphisms = 0.0;
+    let mut hangs_on = None;
+    let mut branches: Vec<(u8, Vec<u16>)> = Vec::new();
+    for link in &tree.links[node] {
+        if Some(link.to) == parent {
+            hangs_on = Some(link.stem);
+            continue;
+        }
+        let branch = turned(library, tree, (link.to, Some(node)), turns);
+        log_automorphisms += branch.log_automorphisms;
+        branches.push((link.stem, branch.code));
+    }
+    branches.sort_unstable();
+    // Branches by the place of their code among the distinct ones: small numbers to compare.
+    let mut codes: Vec<&Vec<u16>> = branches.iter().map(|(_, code)| code).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    let kinds: Vec<(u8, usize)> =
+        branches.iter().map(|(stem, code)| (*stem, codes.partition_point(|other| *other < code))).collect();
+    let mut best: Option<(u8, Vec<(u8, usize)>)> = None;
+    let mut ways = 0usize;
+    for (place, symmetry) in fragment.symmetries().iter().enumerate() {
+        let turn = |stem: u8| symmetry[usize::from(stem)];
+        let mut images: Vec<(u8, usize)> = kinds.iter().map(|&(stem, kind)| (turn(stem), kind)).collect();
+        images.sort_unstable();
+        let word = (hangs_on.map_or(0, |stem| turn(stem) + 1), images);
+        match best.as_ref().map(|best| word.cmp(best)) {
+            Some(std::cmp::Ordering::Greater) => {}
+            Some(std::cmp::Ordering::Equal) => ways += 1,
+            _ => {
+                (best, ways) = (Some(word), 1);
+                turns[node] = place;
+            }
+        }
+    }
+    let (hangs_on, images) = best.unwrap_or_default();
+    for same in images.chunk_by(|a, b| a == b) {
+        log_automorphisms += (1..=same.len()).map(|k| (k as f64).ln()).sum::<f64>();
+    }
+    let mut code = vec![tree.fragments[node] as u16, u16::from(hangs_on), images.len() as u16];
+    for (stem, kind) in images {
+        code.push(u16::from(stem));
+        code.extend(codes[kind]);
+    }
+    Branch { code, log_automorphisms: log_automorphisms + (ways as f64).ln() }
+}

@@ -1,23 +1,16 @@
-//! Molecules atom by atom, up to isomorphism, in proportion to a score: a descriptor, or whatever an external program says.
+//! Molecules atom by atom, up to isomorphism, in proportion to a descriptor; `molecule_external` asks a program for the score.
 
 #[path = "../cli/mod.rs"]
 mod cli;
 mod outputs;
+mod run;
 mod scores;
 
 use clap::Parser;
-use cli::{Common, Defaults, Distance, Exact, Outcome, main_of, train};
-use gfn::graph::log_automorphisms;
-use gfn::metrics::Distances;
-use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
-use gfn::policy::{GraphPolicy, UniformPolicy};
-use gfn::replay::ReplayBuffer;
-use gfn::sampler::Sampler;
-use gfn::train::Trainer;
-use gfn::{Result, Rng};
-use gfn_gym::molecule::{Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, MoleculeScore};
+use cli::{Common, main_of};
+use gfn::Result;
+use run::{Flags, Run};
 use scores::RewardName;
-use serde_json::json;
 
 /// Train a GNN policy to build molecules atom by atom
 #[derive(Parser, Debug)]
@@ -25,159 +18,28 @@ struct Args {
     /// What is rewarded
     #[arg(long, value_enum, default_value = "heteroatoms")]
     reward: RewardName,
-    /// Program for `--reward external`: reads a SMILES per line, writes a score of 0 or more per line
-    #[arg(long, required_if_eq("reward", "external"))]
-    command: Option<String>,
-    /// Processes of that program; 2 if not given
-    #[arg(long, requires = "command")]
-    workers: Option<usize>,
-    /// R is the score to this power
-    #[arg(long, default_value_t = 1.0)]
-    beta: f64,
-    /// Most heavy atoms
-    #[arg(long, default_value_t = 4)]
-    max_atoms: usize,
-    /// Most rings
-    #[arg(long)]
-    max_rings: Option<usize>,
-    /// Most atoms of a ring
-    #[arg(long)]
-    max_ring_size: Option<usize>,
-    /// All of C, N, O, F, P, S, Cl, Br with N+ and O-, in place of C, N and O without charges
-    #[arg(long)]
-    all_elements: bool,
-    /// Train on R(G) in place of |Aut(G)| R(G): samples R(G) / |Aut(G)|
-    #[arg(long)]
-    no_symmetry_correction: bool,
-    /// Sample by uniform random moves in the end, not by the trained policy: what the masks allow
-    #[arg(long)]
-    random: bool,
-    /// Molecules that are sampled at the end
-    #[arg(long, default_value_t = 1_000)]
-    samples: usize,
+    #[command(flatten)]
+    molecules: Flags,
     #[command(flatten)]
     common: Common,
 }
 
 /// States up to which the distribution is exact.
 const EXACT_LIMIT: usize = 50_000;
-/// Molecules that are sampled at once.
-const CHUNK: usize = 1_000;
 
 fn main() -> std::process::ExitCode {
     let args = cli::parse::<Args>();
     main_of(|| run(&args))
 }
 
-/// Molecules by the trained policy, or by the masks alone.
-fn sample(args: &Args, trainer: &Trainer<MoleculeEnv, GraphPolicy<GraphNet>>) -> Result<Vec<Molecule>> {
-    let (env, mut rng) = (trainer.env(), trainer.evaluation_rng());
-    let mut out = Vec::with_capacity(args.samples);
-    while out.len() < args.samples {
-        let n = CHUNK.min(args.samples - out.len());
-        let sampled = match args.random {
-            true => Sampler::new(env, &UniformPolicy).forward(n, &mut rng)?,
-            false => Sampler::new(env, trainer.policy()).forward(n, &mut rng)?,
-        };
-        for graph in sampled.terminal_states().graphs() {
-            out.push(env.codec().molecule(graph)?);
-        }
-    }
-    Ok(out)
-}
-
 fn run(args: &Args) -> Result<()> {
-    let common = &args.common;
-    let runtime = common.runtime()?;
-    let mut config = MoleculeConfig {
-        max_rings: args.max_rings,
-        max_ring_size: args.max_ring_size,
-        corrects_symmetry: !args.no_symmetry_correction,
-        ..MoleculeConfig::new(args.max_atoms)
+    let run = Run {
+        example: "molecule",
+        rewarded: format!("{:?}", args.reward).to_lowercase(),
+        flags: &args.molecules,
+        common: &args.common,
+        steps: 4_000,
+        exact_limit: EXACT_LIMIT,
     };
-    if !args.all_elements {
-        config.elements = vec![Element::C, Element::N, Element::O];
-        config.charges = Vec::new();
-    }
-    let env = MoleculeEnv::new(config)?;
-    let codec = env.codec().clone();
-    let reward = MoleculeReward::new(&codec, scores::score(args)?);
-    let defaults = Defaults { steps: 4_000, batch: 128, ..Defaults::default() };
-    let mut rng = Rng::seeded(common.seed);
-    let network = GraphNetConfig {
-        // Bond orders are attributes of edges: `Gin` doesn't see them.
-        conv: ConvKind::Gine,
-        layers: common.layers.unwrap_or(3),
-        embedding: common.embedding.unwrap_or(64),
-        identity: false,
-        pair_walks: Some(3),
-        global: true,
-        backward: common.backward.map_or(BackwardPolicy::SharedTorso, Into::into),
-        flow: common.objective.needs_flow(),
-        ..GraphNetConfig::default()
-    };
-    let description = json!({ "example": "molecule", "max_atoms": args.max_atoms, "network": network });
-    let net = GraphNet::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
-    let exact = match common.lr {
-        Some(0.0) => None,
-        _ => Exact::up_to(EXACT_LIMIT, &env, &reward)?,
-    };
-    let config = common.trainer(&defaults);
-    let (steps, batch) = (common.steps(&defaults), config.batch);
-    let objective = common.objective.build()?;
-    let policy = GraphPolicy(net);
-    let mut trainer =
-        Trainer::boxed(env, Box::new(reward.clone()), policy, objective, config, rng)?.described_by(&description)?;
-    let replay = common.replay(&defaults)?;
-    if let Some((config, _)) = replay {
-        trainer = trainer.with_replay(ReplayBuffer::distinct(config)?);
-    }
-    let prefill = replay.map_or(0, |(_, prefill)| prefill);
-    let look = |trainer: &Trainer<_, _>| Exact::look(exact.as_ref(), trainer);
-    let trained = train(&mut trainer, common, "molecule", steps, prefill, look)?;
-
-    let molecules = sample(args, &trainer)?;
-    let log_scores = reward.score().log_scores(&molecules)?;
-    let round_trips =
-        molecules.iter().filter(|m| Molecule::from_smiles(&m.smiles()).is_ok_and(|again| again.key() == m.key()));
-    let mut distinct: Vec<_> = molecules.iter().map(Molecule::key).collect();
-    distinct.sort_unstable();
-    distinct.dedup();
-    let mut extra = vec![
-        ("round_trip_share", json!(round_trips.count() as f64 / molecules.len().max(1) as f64)),
-        ("distinct_samples", json!(distinct.len())),
-        ("mean_log_score", json!(log_scores.iter().sum::<f64>() / log_scores.len().max(1) as f64)),
-        ("symmetry_corrected", json!(!args.no_symmetry_correction)),
-    ];
-    outputs::write(common, &molecules, &log_scores)?;
-    let mut distance = Distance::default();
-    let mut panel = None;
-    if let Some(exact) = &exact {
-        let (learned, probs) = exact.learned(trainer.env(), trainer.policy())?;
-        distance = learned;
-        let states = exact.graph.states().graphs();
-        // What is sampled without the correction.
-        let mut biased = exact.target.probs.clone();
-        for &end in &exact.graph.ends() {
-            biased[end] /= log_automorphisms(&states[end]).exp();
-        }
-        let total: f64 = biased.iter().sum();
-        biased.iter_mut().for_each(|p| *p /= total);
-        extra.push(("tv_to_r_over_aut", json!(Distances::between(&probs, &biased)?.tv)));
-        extra.push(("tv_of_r_over_aut", json!(Distances::between(&exact.target.probs, &biased)?.tv)));
-        extra.push(("tv_molecules", json!(outputs::tv_of_molecules(&codec, exact, &probs)?)));
-        extra.push(("states", json!(exact.graph.len())));
-        extra.extend(exact.modes(&probs));
-        panel = Some(exact.panel("Kekule forms", &probs));
-    } else {
-        extra.extend([("modes_found", json!(null)), ("modes_total", json!(null))]);
-    }
-    let corrected = exact.as_ref().filter(|_| !args.no_symmetry_correction);
-    let log_z_true = corrected.map(|exact| exact.target.log_z);
-    let title = format!("molecules of at most {} atoms, {:?}", args.max_atoms, args.reward).to_lowercase();
-    trained.draw(common, &title, log_z_true, panel)?;
-    let params = trainer.n_parameters();
-    let example = "molecule";
-    Outcome { example, common, steps, batch, params, trained: &trained, log_z_true, distance, extra }.print();
-    Ok(())
+    run.train(scores::score(args.reward)?, Vec::new)
 }

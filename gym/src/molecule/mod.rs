@@ -45,7 +45,7 @@ pub use error::MoleculeError;
 pub use model::{Atom, AtomSpec, Bond, BondOrder, Molecule};
 pub use score::{
     Clamped, ExternalScorer, ExternalScorerConfig, LogWindow, MoleculeReward, MoleculeScore, Power, Product,
-    RingTarget, ScorerError, WeightedSum,
+    RingTarget, ScorerError, ScorerUsage, WeightedSum,
 };
 pub use similarity::{Fingerprint, KnownMolecules, diverse_top_k, internal_diversity, n_modes, uniqueness};
 pub use valence::ValenceTable;

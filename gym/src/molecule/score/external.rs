@@ -1,7 +1,6 @@
 use std::collections::{HashMap, HashSet, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gfn::{Error, Result};
 use rayon::prelude::*;
@@ -40,6 +39,19 @@ impl ExternalScorerConfig {
             on_failure: None,
         }
     }
+}
+
+/// What an [`ExternalScorer`] was asked for so far.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct ScorerUsage {
+    /// Molecules that the program was given, each once.
+    pub asked: u64,
+    /// Scores that were known already, or were asked for twice in one call.
+    pub from_cache: u64,
+    /// Processes started, those that took the place of others included.
+    pub started: u64,
+    /// Time that callers waited for the program.
+    pub waited: Duration,
 }
 
 /// What an external program did wrong.
@@ -137,7 +149,7 @@ pub struct ExternalScorer {
     config: ExternalScorerConfig,
     workers: Mutex<Vec<Option<Worker>>>,
     cache: Mutex<HashMap<String, Answer>>,
-    n_started: AtomicU64,
+    usage: Mutex<ScorerUsage>,
 }
 
 /// A score, and which of the processes, in the order in which they were started, gave it.
@@ -170,7 +182,7 @@ impl ExternalScorer {
             return refuse("the score on failure", score.to_string(), "a finite number");
         }
         let workers = (0..config.workers).map(|_| None).collect();
-        Ok(Self { config, workers: Mutex::new(workers), cache: Mutex::default(), n_started: AtomicU64::new(0) })
+        Ok(Self { config, workers: Mutex::new(workers), cache: Mutex::default(), usage: Mutex::default() })
     }
 
     /// How it runs its program.
@@ -185,6 +197,12 @@ impl ExternalScorer {
         lock(&self.cache).len()
     }
 
+    /// What it was asked for so far: how much the cache saves, and how long callers have waited.
+    #[must_use]
+    pub fn usage(&self) -> ScorerUsage {
+        *lock(&self.usage)
+    }
+
     /// The program's number for each SMILES, which should be canonical.
     ///
     /// # Errors
@@ -196,6 +214,12 @@ impl ExternalScorer {
             let cache = lock(&self.cache);
             smiles.iter().filter(|smiles| !cache.contains_key(*smiles) && seen.insert(*smiles)).collect()
         };
+        {
+            let mut usage = lock(&self.usage);
+            usage.asked += missing.len() as u64;
+            usage.from_cache += (smiles.len() - missing.len()) as u64;
+        }
+        let began = Instant::now();
         // Small calls are spread over the workers, too.
         let batch = self.config.batch.min(missing.len().div_ceil(self.config.workers)).max(1);
         let batches: Mutex<VecDeque<&[&String]>> = Mutex::new(missing.chunks(batch).collect());
@@ -219,6 +243,7 @@ impl ExternalScorer {
                 })
             }),
         }
+        lock(&self.usage).waited += began.elapsed();
         if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
             return Err(error);
         }
@@ -259,7 +284,12 @@ impl ExternalScorer {
 
     fn start(&self) -> std::result::Result<Worker, ScorerError> {
         let command = &self.config.command;
-        Worker::start(command, self.n_started.fetch_add(1, Ordering::Relaxed))
+        let number = {
+            let mut usage = lock(&self.usage);
+            usage.started += 1;
+            usage.started
+        };
+        Worker::start(command, number)
             .map_err(|error| ScorerError::Start { command: command.clone(), reason: error.to_string() })
     }
 

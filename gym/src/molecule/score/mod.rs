@@ -8,7 +8,7 @@ mod reward;
 
 pub use combine::{Clamped, Power, Product, WeightedSum};
 pub use descriptors::{LogWindow, RingTarget};
-pub use external::{ExternalScorer, ExternalScorerConfig, ScorerError};
+pub use external::{ExternalScorer, ExternalScorerConfig, ScorerError, ScorerUsage};
 pub use reward::MoleculeReward;
 
 use gfn::{Error, Result};

@@ -1,19 +1,21 @@
 //! What examples on molecules share: their flags, the run, and what is reported of it.
 
+use std::path::PathBuf;
 use std::sync::Arc;
 
-use gfn::graph::log_automorphisms;
+use gfn::graph::{GraphStates, log_automorphisms};
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
 use gfn::policy::{GraphPolicy, UniformPolicy};
 use gfn::replay::ReplayBuffer;
 use gfn::sampler::Sampler;
-use gfn::train::Trainer;
+use gfn::train::{Observer, Trainer};
 use gfn::{Result, Rng};
 use gfn_gym::molecule::{Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, MoleculeScore};
+use gfn_gym::record::{Described, TrainingRecord};
 use serde_json::{Value, json};
 
-use crate::cli::{Common, Defaults, Distance, Exact, Outcome, train};
+use crate::cli::{Common, Defaults, Distance, Exact, Outcome, train_observed};
 use crate::outputs;
 
 /// What is built, and how it is sampled.
@@ -43,6 +45,9 @@ pub(crate) struct Flags {
     /// Molecules that are sampled at the end
     #[arg(long, default_value_t = 1_000)]
     samples: usize,
+    /// SQLite file to record all molecules in that training draws
+    #[arg(long)]
+    record: Option<PathBuf>,
 }
 
 /// A score that reward and report share.
@@ -104,6 +109,21 @@ impl Run<'_> {
         }
     }
 
+    /// What is recorded of a molecule: its canonical SMILES, which is its key, too, and three descriptors.
+    fn record(&self) -> Option<TrainingRecord<MoleculeEnv>> {
+        let describe = |env: &MoleculeEnv, states: &GraphStates| {
+            let described = |graph| {
+                let molecule = env.codec().molecule(graph)?;
+                let scores = vec![molecule.weight(), molecule.n_rings() as f64, molecule.polar_surface()];
+                let text = molecule.smiles();
+                Ok(Described { key: text.clone().into(), text, scores })
+            };
+            states.graphs().iter().map(described).collect()
+        };
+        let path = self.flags.record.as_ref()?;
+        Some(TrainingRecord::new(path, &["weight", "rings", "polar_surface"], describe))
+    }
+
     /// Molecules by the trained policy, or by the masks alone.
     fn sample(&self, trainer: &Trainer<MoleculeEnv, GraphPolicy<GraphNet>>) -> Result<Vec<Molecule>> {
         let (env, mut rng, samples) = (trainer.env(), trainer.evaluation_rng(), self.flags.samples);
@@ -155,7 +175,9 @@ impl Run<'_> {
         }
         let prefill = replay.map_or(0, |(_, prefill)| prefill);
         let look = |trainer: &Trainer<_, _>| Exact::look(exact.as_ref(), trainer);
-        let trained = train(&mut trainer, common, example, steps, prefill, look)?;
+        let mut record = self.record();
+        let observers = record.as_mut().map(|record| record as &mut dyn Observer<_, _>).into_iter().collect();
+        let trained = train_observed(&mut trainer, common, example, (steps, prefill), look, observers)?;
 
         let molecules = self.sample(&trainer)?;
         let log_scores = reward.score().log_scores(&molecules)?;
@@ -171,6 +193,7 @@ impl Run<'_> {
             ("symmetry_corrected", json!(!flags.no_symmetry_correction)),
         ];
         extra.extend(also());
+        extra.extend(record.map(|record| ("record_s", json!(record.spent().as_secs_f64()))));
         outputs::write(common, &molecules, &log_scores)?;
         let mut distance = Distance::default();
         let mut panel = None;

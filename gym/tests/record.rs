@@ -50,7 +50,7 @@ fn what_is_read_is_what_was_written() {
     let mut writer = RecordWriter::new_run(&path, &["qed", "sa"]).unwrap();
     let infinite = f64::NEG_INFINITY;
     let steps = [
-        (1, vec![sample("A", 0.1 + 0.2, &[0.5, f64::NAN]), sample("B", -1.0, &[1e-300, -0.0])]),
+        (1, vec![sample("A", 0.1 + 0.2, &[0.5, f64::NAN]), sample("B", -1.0, &[1e-300, -2.5])]),
         (2, vec![]),
         (5, vec![sample("a", 2.0, &[0.0, 3.0]), sample("it's \"C\" \u{1f600}", infinite, &[f64::INFINITY, 1.0])]),
     ];

@@ -20,6 +20,7 @@
 //!
 //! A step is one transaction: after SIGKILL all steps that were committed are there, and no half of one. After a loss of power the last
 //! steps may be missing, but none of those before the last checkpoint: [`RecordWriter::sync`] comes before it.
+//! Numbers are read back bit for bit, but for -0, which is read as 0, and NaN, which is NULL.
 //!
 //! # Runs
 //! A run that goes on from a checkpoint goes on with its rows: it knows them by the token that the checkpoint keeps, and rows of later

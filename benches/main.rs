@@ -8,7 +8,7 @@
 mod suites;
 
 use criterion::{criterion_group, criterion_main};
-use suites::{categorical, dags, encode, molecules, perceptron, rollout, slots, step, training};
+use suites::{categorical, dags, encode, molecules, perceptron, record, rollout, slots, step, training};
 
 criterion_group!(
     benches,
@@ -20,6 +20,7 @@ criterion_group!(
     molecules::bench,
     categorical::bench,
     perceptron::bench,
+    record::bench,
     rollout::bench,
     training::bench
 );

@@ -36,6 +36,22 @@ fn answers_come_in_order_from_several_workers_and_are_asked_for_once() {
     let molecules = ["OCC", "C(C)O"].map(|text| Molecule::from_smiles(text).unwrap());
     assert_eq!(scorer.log_scores(&molecules).unwrap(), [3f64.ln(); 2]);
     assert_eq!(scorer.n_cached(), 101);
+    let usage = scorer.usage();
+    // The 30 twice in the first call, all 130 of the second, and ethanol's other writing; three letters had come before.
+    assert_eq!((usage.asked, usage.from_cache), (101, 30 + 130 + 1));
+    assert!(usage.started <= 3 && usage.waited > Duration::ZERO);
+}
+
+#[test]
+fn the_smallest_example_of_a_scorer_is_the_descriptor() {
+    let script = concat!(env!("CARGO_MANIFEST_DIR"), "/../examples/heteroatom_scorer.py");
+    let config = ExternalScorerConfig { workers: 2, ..ExternalScorerConfig::new(["python3", script]) };
+    let texts =
+        ["CCO", "c1ccccc1[N+](=O)[O-]", "ClCCBr", "C[Si](C)(C)C", "c1cc[nH]c1", "[se]1cccc1", "C", "FS(F)(F)(F)(F)F"];
+    let molecules = texts.map(|text| Molecule::from_smiles(text).unwrap());
+    let found = ExternalScorer::new(config).unwrap().log_scores(&molecules).unwrap();
+    let expected = (|molecule: &Molecule| 0.1 + molecule.heteroatom_share()).log_scores(&molecules).unwrap();
+    assert!(found.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?} {expected:?}");
 }
 
 #[test]

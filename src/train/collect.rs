@@ -27,6 +27,13 @@ pub(super) struct Replayed {
     serials: Vec<u64>,
 }
 
+impl Replayed {
+    /// Where they start in the batch: the number of fresh ones.
+    pub(super) fn first(&self) -> usize {
+        self.first
+    }
+}
+
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// The trajectories of one step; fresh ones go into the buffer.
     pub(super) fn collect(&mut self) -> Result<Batch<E>> {

@@ -103,6 +103,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         self.reward_calls = state.reward_calls;
         self.observed = state.observed;
         self.latest = None;
+        self.fresh = 0;
         self.step = checkpoint.manifest().step as usize;
         Ok(())
     }

@@ -72,6 +72,8 @@ pub struct Trainer<E: Env, P> {
     pub(super) thompson: Option<Thompson<P>>,
     pub(super) reward_calls: u64,
     pub(super) latest: Option<Trajectories<E>>,
+    /// How many of the latest were drawn in their step.
+    pub(super) fresh: usize,
     pub(super) description: serde_json::Value,
     /// What the training loop and its observers keep; the loop's business alone.
     pub(super) observed: serde_json::Value,
@@ -137,6 +139,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             thompson: None,
             reward_calls: 0,
             latest: None,
+            fresh: 0,
             description: serde_json::Value::Null,
             observed: serde_json::Value::Null,
         })
@@ -212,6 +215,12 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         self.latest.as_ref()
     }
 
+    /// How many of the [`latest`](Self::latest) were drawn in their step, by the policy, a teacher or local search: they come first.
+    /// Those behind them were replayed or given.
+    pub fn n_fresh(&self) -> usize {
+        self.fresh
+    }
+
     /// The number of scalars that are trained.
     pub fn n_parameters(&self) -> i64 {
         self.policy.parameters().map_or(0, Parameters::count)
@@ -283,6 +292,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         self.update_average()?;
         self.update_lagged()?;
         self.step += 1;
+        self.fresh = replayed.first();
         self.latest = Some(trajectories);
         Ok(stats)
     }

@@ -3,9 +3,10 @@ use std::sync::{Mutex, PoisonError};
 
 use gfn::env::{Reals, Rows};
 use gfn::{Error, Result};
-use tch::{CModule, Device, Kind, Tensor};
+use tch::{Device, Kind, Tensor};
 
 use super::Target;
+use crate::torch_script;
 
 type Density = Box<dyn Fn(&Tensor) -> Result<Tensor> + Send>;
 
@@ -62,17 +63,7 @@ impl FromTensors {
     /// [`Error::File`] for a file that isn't there or isn't TorchScript, [`Error::Torch`] for a script that can't take points of `dim`
     /// coordinates, and [`Error::Shape`] unless it gives `[n]` for `[n, dim]`.
     pub fn load(path: &Path, dim: usize, kind: Kind, device: Device) -> Result<Self> {
-        let script = match path.is_file() {
-            // Behind the first line libtorch lists its own calls.
-            true => CModule::load_on_device(path, device)
-                .map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned()),
-            false => Err("there is no such file".to_owned()),
-        };
-        let script = script.map_err(|problem| Error::File {
-            path: path.to_owned(),
-            problem,
-            remedy: "give the path of a TorchScript file (`torch.jit.save`)",
-        })?;
+        let script = torch_script::load(path, device)?;
         Self::new(dim, kind, device, move |points| Ok(script.forward_ts(&[points])?))
     }
 

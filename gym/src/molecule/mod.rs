@@ -9,6 +9,7 @@
 //! | [`MoleculeReward`] | a score as the environment's reward, divided between Kekule forms |
 //! | [`MoleculeScore`] | a score: a closure, a descriptor, [`Product`], [`WeightedSum`], a power, bounds |
 //! | [`ExternalScorer`] | a program as a score, such as `examples/rdkit_scorer.py` |
+//! | [`TorchScriptProxy`] | a network from a TorchScript file as a score |
 //! | [`Fingerprint`], [`internal_diversity`], [`diverse_top_k`], [`n_modes`] | how alike molecules are |
 //! | [`uniqueness`], [`KnownMolecules`], [`Molecule::scaffold`] | how many are different, new, of another scaffold |
 //! | [`Molecule::coordinates`], [`Molecule::drawing`] | places in the plane, skeletal formulas as SVG or PNG |
@@ -49,7 +50,7 @@ pub use model::{Atom, AtomSpec, Bond, BondOrder, Molecule};
 pub(crate) use score::checked_logs;
 pub use score::{
     Clamped, ExternalScorer, ExternalScorerConfig, LogWindow, MoleculeReward, MoleculeScore, Power, Product,
-    RingTarget, ScorerError, WeightedSum,
+    ProxyError, ProxyOutput, RingTarget, ScorerError, ScorerUsage, TorchScriptProxy, WeightedSum,
 };
 pub use similarity::{Fingerprint, KnownMolecules, diverse_top_k, internal_diversity, n_modes, uniqueness};
 pub use valence::ValenceTable;

@@ -4,11 +4,13 @@ mod combine;
 mod descriptors;
 mod external;
 mod process;
+mod proxy;
 mod reward;
 
 pub use combine::{Clamped, Power, Product, WeightedSum};
 pub use descriptors::{LogWindow, RingTarget};
-pub use external::{ExternalScorer, ExternalScorerConfig, ScorerError};
+pub use external::{ExternalScorer, ExternalScorerConfig, ScorerError, ScorerUsage};
+pub use proxy::{ProxyError, ProxyOutput, TorchScriptProxy};
 pub use reward::MoleculeReward;
 
 use gfn::{Error, Result};

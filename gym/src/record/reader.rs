@@ -1,0 +1,192 @@
+use std::fmt::Write;
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use gfn::{Error, Result};
+use rusqlite::{Connection, OpenFlags, Row};
+
+use super::Sample;
+use super::schema::{self, failed};
+
+/// Which samples of a record are wanted; all of them by default.
+#[derive(Clone, PartialEq, Eq, Default, Debug)]
+pub struct Filter {
+    /// Those of one run ([`Run::id`]).
+    pub run: Option<i64>,
+    /// Those of these steps.
+    pub steps: Option<RangeInclusive<usize>>,
+    /// Each key once: its largest log-reward, the earliest of these.
+    pub distinct: bool,
+    /// So many of the largest log-rewards, in falling order; without it samples come in the order in which they were drawn.
+    pub best: Option<usize>,
+}
+
+impl Filter {
+    fn query(&self, columns: &[String]) -> String {
+        let scores: String = columns.iter().map(|name| format!(", \"{name}\"")).collect();
+        let names = format!("run, step, place, text, key, log_reward{scores}");
+        let mut wanted = String::from("1");
+        // Writing to a string can't fail.
+        if let Some(run) = self.run {
+            let _ = write!(wanted, " AND run = {run}");
+        }
+        if let Some(steps) = &self.steps {
+            let _ = write!(wanted, " AND step BETWEEN {} AND {}", steps.start(), steps.end());
+        }
+        let mut query = match self.distinct {
+            false => format!("SELECT {names} FROM samples WHERE {wanted}"),
+            true => format!(
+                "SELECT {names} FROM (SELECT {names}, row_number() OVER (PARTITION BY key ORDER BY log_reward DESC, run, step, place) AS nth
+                 FROM samples WHERE {wanted}) WHERE nth = 1"
+            ),
+        };
+        query += match self.best {
+            None => " ORDER BY run, step, place",
+            Some(_) => " ORDER BY log_reward DESC, run, step, place",
+        };
+        if let Some(best) = self.best {
+            let _ = write!(query, " LIMIT {best}");
+        }
+        query
+    }
+}
+
+/// A sample, and where it was drawn.
+#[derive(Clone, PartialEq, Debug)]
+pub struct RecordedSample {
+    /// The run ([`Run::id`]).
+    pub run: i64,
+    /// The training step, from 1.
+    pub step: usize,
+    /// The place among the step's samples, from 0.
+    pub place: usize,
+    /// The object.
+    pub sample: Sample,
+}
+
+/// One run of a record.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Run {
+    /// Its number in the file, from 1.
+    pub id: i64,
+    /// By which it is known wherever it goes on.
+    pub token: String,
+    /// When it began: `YYYY-MM-DD HH:MM:SS`, UTC.
+    pub started: String,
+    /// Its last recorded step; `None` where there is none.
+    pub last_step: Option<usize>,
+    /// The number of its samples.
+    pub samples: usize,
+}
+
+/// A record that is read, also while it is written. An example is at [`RecordWriter`](super::RecordWriter).
+#[derive(Debug)]
+pub struct RecordReader {
+    connection: Connection,
+    path: PathBuf,
+    columns: Vec<String>,
+}
+
+impl RecordReader {
+    /// Opens a record.
+    ///
+    /// # Errors
+    /// [`Error::File`] for a file that isn't there, is something else, or of another version.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let io = failed(path);
+        let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(&io)?;
+        connection.busy_timeout(Duration::from_secs(10)).map_err(&io)?;
+        schema::check(&connection, path)?;
+        let columns = schema::columns(&connection, path)?;
+        Ok(Self { connection, path: path.to_owned(), columns })
+    }
+
+    /// The names of the scores.
+    #[must_use]
+    pub fn columns(&self) -> &[String] {
+        &self.columns
+    }
+
+    /// The runs, the earliest first.
+    ///
+    /// # Errors
+    /// [`Error::File`] where it can't be read.
+    pub fn runs(&self) -> Result<Vec<Run>> {
+        let query = "SELECT id, token, started, max(step), count(step) FROM runs LEFT JOIN samples ON run = id
+                     GROUP BY id ORDER BY id";
+        let read = |row: &Row<'_>| {
+            Ok(Run {
+                id: row.get(0)?,
+                token: row.get(1)?,
+                started: row.get(2)?,
+                last_step: row.get::<_, Option<i64>>(3)?.map(|step| step as usize),
+                samples: row.get::<_, i64>(4)? as usize,
+            })
+        };
+        let all = || self.connection.prepare(query)?.query_map([], read)?.collect::<rusqlite::Result<_>>();
+        all().map_err(failed(&self.path))
+    }
+
+    /// Calls `f` with each sample that the filter wants, one in memory at a time; how many there were.
+    ///
+    /// # Errors
+    /// [`Error::File`] where it can't be read; those of `f`, which end it.
+    pub fn visit(&self, filter: &Filter, mut f: impl FnMut(RecordedSample) -> Result<()>) -> Result<usize> {
+        let io = failed(&self.path);
+        let mut statement = self.connection.prepare(&filter.query(&self.columns)).map_err(&io)?;
+        let mut rows = statement.query([]).map_err(&io)?;
+        let mut n = 0;
+        while let Some(row) = rows.next().map_err(&io)? {
+            f(self.read(row).map_err(&io)?)?;
+            n += 1;
+        }
+        Ok(n)
+    }
+
+    /// All samples that the filter wants.
+    ///
+    /// # Errors
+    /// [`Error::File`] where it can't be read.
+    pub fn samples(&self, filter: &Filter) -> Result<Vec<RecordedSample>> {
+        let mut out = Vec::new();
+        self.visit(filter, |sample| {
+            out.push(sample);
+            Ok(())
+        })?;
+        Ok(out)
+    }
+
+    /// Looks at the whole file (SQLite's `integrity_check`).
+    ///
+    /// # Errors
+    /// [`Error::File`] with the first thing that is wrong.
+    pub fn check(&self) -> Result<()> {
+        let word: String =
+            self.connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(failed(&self.path))?;
+        match word.as_str() {
+            "ok" => Ok(()),
+            _ => Err(Error::File {
+                path: self.path.clone(),
+                problem: word,
+                remedy: "restore it from a copy, or save what `sqlite3 FILE .recover` finds",
+            }),
+        }
+    }
+
+    fn read(&self, row: &Row<'_>) -> rusqlite::Result<RecordedSample> {
+        let score = |k: usize| row.get::<_, Option<f64>>(6 + k).map(|score| score.unwrap_or(f64::NAN));
+        Ok(RecordedSample {
+            run: row.get(0)?,
+            step: row.get::<_, i64>(1)? as usize,
+            place: row.get::<_, i64>(2)? as usize,
+            sample: Sample {
+                text: row.get(3)?,
+                key: row.get(4)?,
+                log_reward: row.get(5)?,
+                scores: (0..self.columns.len()).map(score).collect::<rusqlite::Result<_>>()?,
+            },
+        })
+    }
+}

@@ -80,7 +80,12 @@ impl AtomArgs {
             ..GraphNetConfig::default()
         };
         let title = format!("molecules of at most {} atoms, {rewarded}", self.max_atoms);
-        let description = json!({ "max_atoms": self.max_atoms });
+        let elements = match self.all_elements {
+            true => "all with charges".to_owned(),
+            false => format!("{:?}", self.elements),
+        };
+        let description = json!({ "max_atoms": self.max_atoms, "max_rings": self.max_rings,
+            "max_ring_size": self.max_ring_size, "elements": elements });
         Run { example, title, objects: "Kekule forms", args, common, network, description, exact_limit }
     }
 

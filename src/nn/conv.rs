@@ -21,6 +21,9 @@ pub enum ConvKind {
     Directed,
     /// Attention along edges, both ways, and to and from a virtual node of each graph that carries the condition; edge classes
     /// and attributes enter. The design of recursionpharma/gflownet's `GraphTransformer`, pre-norm.
+    ///
+    /// For graphs of up to a few hundred nodes: a layer takes memory for each pair of nodes, a few numbers per head and one per edge
+    /// class, attribute value and relation.
     Transformer {
         /// Heads of attention; they divide the embedding among them.
         heads: i64,

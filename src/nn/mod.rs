@@ -1,6 +1,7 @@
 //! Networks: the parameters that are trained, the layers that estimators are built from, and the graph networks.
 
 mod activation;
+mod attention_tables;
 mod average;
 mod causal;
 mod conv;
@@ -8,7 +9,7 @@ mod edge_mlp;
 mod frozen;
 mod graph_net;
 mod heads;
-mod heard;
+
 mod layers;
 mod log_z;
 mod logit_scale;

@@ -6,7 +6,7 @@ use super::{Linear, Scope};
 use crate::graph::GraphBatch;
 
 /// How much larger than the average graph a graph may be before it is padded apart: keeps padding in proportion.
-const SIZE_STEP: usize = 8;
+pub(super) const SIZE_STEP: usize = 8;
 
 /// Nodes per unit of width from which query and key are merged: below, the product of their weights costs more than it saves.
 const MERGE_FROM: i64 = 3;

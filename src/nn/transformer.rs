@@ -2,8 +2,8 @@
 
 use tch::Tensor;
 
+use super::attention_tables::{AttentionTables, Group, Relation};
 use super::conv::EdgeFeatures;
-use super::heard::{Heard, Relation};
 use super::{LayerNorm, Linear, Scope};
 use crate::graph::{GraphBatch, GraphSchema};
 
@@ -14,7 +14,8 @@ const FEED_FORWARD: i64 = 4;
 ///
 /// Every node hears of its neighbours (both ways along an edge, told apart where edges are directed), of its graph's virtual
 /// node and of itself; the virtual node of all nodes of its graph and of itself. As in recursionpharma/gflownet's
-/// `GraphTransformer`, the virtual node starts as the embedded condition.
+/// `GraphTransformer`, the virtual node starts as the embedded condition. Two opposite edges between two nodes are one message
+/// each way, with what both edges are added up.
 #[derive(Debug)]
 pub(crate) struct Transformer {
     /// What a virtual node is before a condition is added, `[D]`.
@@ -52,12 +53,12 @@ impl Transformer {
         if b == 0 {
             return (nodes.shallow_clone(), start);
         }
-        let heard = Heard::new(batch, &self.schema, nodes.kind());
-        let mut rows = heard.rows(nodes, &start);
+        let tables = AttentionTables::new(batch, &self.schema, nodes.kind());
+        let mut rows = tables.rows(nodes, &start);
         for layer in &self.layers {
-            rows = layer.forward(&heard, &rows);
+            rows = layer.forward(&tables, &rows);
         }
-        heard.split(&self.norm.forward(&rows))
+        tables.split(&self.norm.forward(&rows))
     }
 }
 
@@ -93,40 +94,49 @@ impl Layer {
         }
     }
 
-    fn forward(&self, heard: &Heard, rows: &Tensor) -> Tensor {
-        let attended = self.attend(heard, &self.norm.forward(rows));
+    fn forward(&self, tables: &AttentionTables, rows: &Tensor) -> Tensor {
+        let attended = self.attend(tables, &self.norm.forward(rows));
         // Attention averages, which hides how many there are; scaled by the degree it can count (Corso et al., *Principal
         // Neighbourhood Aggregation*, 2020, eq. 5).
-        let counted = &attended * &heard.log_degree;
+        let counted = &attended * &tables.log_degree;
         let rows = rows + self.output.forward(&Tensor::cat(&[attended, counted], 1));
         let hidden = self.feed.0.forward(&self.norm_feed.forward(&rows)).relu();
         rows + self.feed.1.forward(&hidden)
     }
 
     /// Multi-head attention of each row to those that it hears of, `[R, D]`.
-    ///
-    /// What a row `r` hears of `s` has the key `k_s + sum_f c_rsf t_f`, with the vectors `t` of what they are to each other, and its
-    /// value likewise. Products with `t` are made per row and feature, not per pair of rows.
-    fn attend(&self, heard: &Heard, rows: &Tensor) -> Tensor {
-        let width = rows.size()[1];
-        let (heads, depth) = (self.heads, width / self.heads);
-        let (graphs, length) = heard.sizes;
-        // [3, B, heads, L, depth]
-        let each = heard.pad(&self.project.forward(rows)).view([graphs, length, 3, heads, depth]);
-        let each = each.permute([2, 0, 3, 1, 4]).contiguous();
-        let (query, key, value) = (each.get(0) / (depth as f64).sqrt(), each.get(1), each.get(2));
+    fn attend(&self, tables: &AttentionTables, rows: &Tensor) -> Tensor {
+        let projected = self.project.forward(rows);
+        let depth = rows.size()[1] / self.heads;
         // [2, heads, F, depth]
-        let table = Tensor::cat(&[self.edges.table(), self.relations.shallow_clone()], 0);
-        let table = table.view([-1, 2, heads, depth]).permute([1, 2, 0, 3]);
+        let features = Tensor::cat(&[self.edges.table(), self.relations.shallow_clone()], 0);
+        let features = features.view([-1, 2, self.heads, depth]).permute([1, 2, 0, 3]);
+        let groups: Vec<Tensor> =
+            tables.groups.iter().map(|group| self.attend_within(group, &projected, &features)).collect();
+        tables.scatter(&groups)
+    }
 
-        let asked = query.matmul(&table.get(0).transpose(1, 2)).transpose(1, 2);
-        let by_feature = asked.matmul(&heard.features.transpose(2, 3)).transpose(1, 2);
+    /// The same in the places of graphs of similar size, `[G L, D]`, given projected rows `[R, 3 D]`.
+    ///
+    /// What `r` hears of `s` has the key `k_s + sum_f c_rsf t_f`, with the vectors `t` of what they are to each other, and its value
+    /// likewise. Products with `t` are made per row and feature, not per pair of rows.
+    fn attend_within(&self, group: &Group, projected: &Tensor, features: &Tensor) -> Tensor {
+        let width = projected.size()[1] / 3;
+        let (heads, depth) = (self.heads, width / self.heads);
+        let (graphs, length) = group.sizes;
+        // [3, G, heads, L, depth]
+        let each =
+            group.gather(projected).view([graphs, length, 3, heads, depth]).permute([2, 0, 3, 1, 4]).contiguous();
+        let (query, key, value) = (each.get(0) / (depth as f64).sqrt(), each.get(1), each.get(2));
+
+        let asked = query.matmul(&features.get(0).transpose(1, 2)).transpose(1, 2);
+        let by_feature = asked.matmul(&group.features.transpose(2, 3)).transpose(1, 2);
         let scores = query.matmul(&key.transpose(2, 3)) + by_feature;
-        let weights = scores.masked_fill(&heard.deaf, f64::NEG_INFINITY).softmax(3, None);
+        let weights = scores.masked_fill(&group.masked, f64::NEG_INFINITY).softmax(3, None);
 
-        let told = weights.transpose(1, 2).matmul(&heard.features).transpose(1, 2).matmul(&table.get(1));
+        let told = weights.transpose(1, 2).matmul(&group.features).transpose(1, 2).matmul(&features.get(1));
         let sum = weights.matmul(&value) + told;
-        heard.unpad(&sum.transpose(1, 2).reshape([graphs * length, width]))
+        sum.transpose(1, 2).reshape([graphs * length, width])
     }
 }
 
@@ -176,7 +186,7 @@ mod tests {
         for (kind, same_size) in
             [(GraphKind::Directed, false), (GraphKind::Undirected, false), (GraphKind::Directed, true)]
         {
-            let schema = GraphSchema { edge_classes: 2, edge_attributes: vec![2], ..GraphSchema::plain(kind, 4) };
+            let schema = GraphSchema { edge_classes: 2, edge_attributes: vec![2], ..GraphSchema::plain(kind, 12) };
             let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
             let layer = Layer::new(&mut parameters.scope(&mut Rng::seeded(3)), &schema, 6, 2);
             let directed = kind == GraphKind::Directed;
@@ -189,16 +199,16 @@ mod tests {
             let of = |n: usize, edges: &[_]| GraphState::from_parts(kind, &vec![Node::default(); n], edges).unwrap();
             let mut graphs = vec![of(4, &edges), of(4, &[])];
             if !same_size {
-                graphs.extend([of(0, &[]), of(2, &edges[..1])]);
+                graphs.extend([of(0, &[]), of(12, &edges), of(2, &edges[..1])]);
             }
             let states = GraphStates::from(graphs.clone());
             let batch = GraphBatch::new(&schema, &states, None, Device::Cpu);
             assert_eq!(batch.same_n_nodes().is_some(), same_size);
-            let heard = Heard::new(&batch, &schema, Kind::Double);
+            let tables = AttentionTables::new(&batch, &schema, Kind::Double);
             let listed = messages(&graphs, directed);
             let values: Vec<f64> = (0..listed.len() * 6).map(|k| (k as f64 * 0.7).sin()).collect();
             let rows = Tensor::from_slice(&values).view([-1, 6]);
-            let got = layer.attend(&heard, &rows);
+            let got = layer.attend(&tables, &rows);
 
             let projected = layer.project.forward(&rows);
             let table = Tensor::cat(&[layer.edges.table(), layer.relations.shallow_clone()], 0);
@@ -222,7 +232,7 @@ mod tests {
                     assert!(off < 1e-12, "{kind:?}, row {row}: {off}");
                 }
             }
-            let counted: Vec<f64> = heard.log_degree.exp().view(-1).try_into().unwrap();
+            let counted: Vec<f64> = tables.log_degree.exp().view(-1).try_into().unwrap();
             // Two messages from one row to another count as two.
             let both_ways = if directed { 1.0 } else { 0.0 };
             assert!((counted[1] - (1.0 + 3.0 + both_ways)).abs() < 1e-9, "{counted:?}");

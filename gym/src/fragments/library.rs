@@ -89,7 +89,8 @@ impl FragmentLibrary {
     ///
     /// # Errors
     /// [`Error::Parse`] with the line and what is wrong there: no molecule, no stems, a stem that is no atom or is listed more often
-    /// than it has hydrogens, a fragment that is there already. [`Error::Config`] for no fragment, more than 4,096, or more than 4,096 stems in all.
+    /// than it has hydrogens, a fragment that is there already. [`Error::Config`] for no fragment, more than 4,096, or more than 4,096
+    /// stems in all.
     pub fn parse(text: &str) -> Result<Self> {
         let mut fragments: Vec<Fragment> = Vec::new();
         let mut lines = Vec::new();

@@ -241,3 +241,15 @@ fn a_script_of_another_dimension_is_refused() {
     assert!(message.contains("dimension") && message.contains('3') && message.contains('2'), "{message}");
     std::fs::remove_dir_all(folder).unwrap();
 }
+
+/// A script that was saved while it was trained is asked as it is used.
+#[test]
+fn a_script_is_put_into_evaluation_mode() {
+    let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/training_mode.pt");
+    // The negative control: as it was saved it gives minus the sum.
+    let points = Tensor::from_slice(&[1.0, 2.0]).view([1, 2]);
+    let saved = tch::CModule::load(&path).unwrap().forward_ts(&[points]).unwrap();
+    assert_eq!(saved.double_value(&[0]), -3.0);
+    let target = FromTensors::load(&path, 2, Kind::Double, Device::Cpu).unwrap();
+    assert_eq!(target.log_density(&Reals::from_rows([[1.0, 2.0]])).unwrap(), [3.0]);
+}

@@ -73,6 +73,24 @@ fn a_molecule_that_always_crashes_is_named_and_the_others_are_kept() {
     assert_eq!(kind.scores(&names(5)).unwrap(), [1.0, 2.0, 0.5, 4.0, 5.0]);
 }
 
+#[test]
+fn what_is_counted_is_what_was_done() {
+    let missing = ExternalScorer::new(ExternalScorerConfig::new(["no-such-program-here"])).unwrap();
+    assert!(missing.scores(&names(3)).is_err());
+    assert_eq!((missing.usage().asked, missing.usage().started), (0, 0));
+    // All five are given at once or by and by, to three processes in each call, and again in the next one.
+    let script = r#"while read -r s; do [ "$s" = CCC ] && exit 1; echo "${#s}"; done"#;
+    let failing = ExternalScorer::new(ExternalScorerConfig { batch: 5, ..config(script) }).unwrap();
+    let given = names(4);
+    for call in 1..=3 {
+        assert!(failing.scores(&given).is_err());
+        let usage = failing.usage();
+        assert!((3..=4).contains(&usage.asked), "{usage:?}");
+        assert_eq!((usage.started, usage.from_cache), (3 * call, 2 * (call - 1)));
+    }
+    assert_eq!(failing.n_cached(), 2);
+}
+
 /// The path of a file of this test's own, which goes with it.
 struct Scratch(PathBuf);
 

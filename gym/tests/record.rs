@@ -142,6 +142,71 @@ fn other_files_and_senseless_rows_are_refused() {
     }
 }
 
+/// Names that SQL has for something else in the queries of a reader.
+#[test]
+fn scores_may_have_the_names_of_other_columns() {
+    let folder = Folder::new("names");
+    let path = folder.join("run.sqlite");
+    let names = ["id", "token", "started", "nth", "row_number", "select"];
+    let mut writer = RecordWriter::new_run(&path, &names).unwrap();
+    let scores = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0];
+    writer.append(1, &[sample("A", 0.0, &scores), sample("a", 1.0, &scores)]).unwrap();
+    let reader = RecordReader::open(&path).unwrap();
+    let runs = reader.runs().unwrap();
+    assert_eq!((runs.len(), runs[0].id, runs[0].token.as_str(), runs[0].samples), (1, 1, writer.token(), 2));
+    // As many as there are.
+    for best in [None, Some(usize::MAX)] {
+        let found = reader.samples(&Filter { distinct: true, best, ..Filter::default() }).unwrap();
+        assert_eq!((found.len(), found[0].sample.text.as_str()), (1, "a"));
+        assert_eq!(found[0].sample.scores, scores);
+    }
+    assert!(matches!(RecordWriter::new_run(&path, &["_nth"]), Err(Error::Config { .. })));
+}
+
+/// While someone reads, nothing can be moved out of the log: what waits for the disk is a commit of its own, which the log gets.
+#[test]
+fn a_record_is_synced_while_it_is_read() {
+    let folder = Folder::new("sync");
+    let path = folder.join("run.sqlite");
+    let mut writer = RecordWriter::new_run(&path, &[]).unwrap();
+    writer.append(1, &[sample("A", 0.0, &[])]).unwrap();
+    let reader = RecordReader::open(&path).unwrap();
+    let log = || fs::metadata(folder.join("run.sqlite-wal")).unwrap().len();
+    let mut met = 0;
+    reader
+        .visit(&Filter::default(), |_| {
+            writer.append(2, &[sample("B", 0.0, &[])]).unwrap();
+            let before = log();
+            writer.sync().unwrap();
+            assert!(log() > before, "{before} bytes before and after");
+            met += 1;
+            Ok(())
+        })
+        .unwrap();
+    assert_eq!((met, reader.samples(&Filter::default()).unwrap().len()), (1, 2));
+    assert_eq!(reader.runs().unwrap()[0].token, writer.token());
+}
+
+#[test]
+fn runs_that_start_a_new_file_at_once_share_it() {
+    const RUNS: usize = 4;
+    let folder = Folder::new("race");
+    for round in 0..20 {
+        let path = folder.join(&format!("{round}.sqlite"));
+        let start = std::sync::Barrier::new(RUNS);
+        std::thread::scope(|scope| {
+            for _ in 0..RUNS {
+                scope.spawn(|| {
+                    start.wait();
+                    RecordWriter::new_run(&path, &["a"]).unwrap().append(1, &[sample("A", 0.0, &[0.0])]).unwrap();
+                });
+            }
+        });
+        let runs = RecordReader::open(&path).unwrap().runs().unwrap();
+        assert_eq!(runs.iter().map(|run| run.samples).collect::<Vec<_>>(), [1; RUNS]);
+    }
+}
+
 const PATH: &str = "GFN_TEST_RECORD";
 /// Samples of a step.
 const SAMPLES: usize = 16;

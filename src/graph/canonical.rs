@@ -12,7 +12,7 @@ use super::weights::Edge;
 use crate::parallel;
 
 /// Fewer graphs than this stay on one thread: handing work over costs more than they do.
-const MIN_PER_THREAD: usize = 32;
+pub(super) const MIN_PER_THREAD: usize = 32;
 
 /// A graph up to isomorphism.
 #[derive(Clone, PartialEq, Debug)]
@@ -188,13 +188,6 @@ pub fn log_automorphisms(graph: &GraphState) -> f64 {
     with_canonizer(|canonizer| canonizer.log_automorphisms(graph, 0))
 }
 
-/// ln |Aut| of many graphs, in parallel, where the first `fixed` nodes of each stay in place.
-#[must_use]
-pub fn log_automorphisms_batch(graphs: &[GraphState], fixed: usize) -> Vec<f64> {
-    let of = |graph: &GraphState| with_canonizer(|canonizer| canonizer.log_automorphisms(graph, fixed));
-    parallel::map(graphs, MIN_PER_THREAD, of)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -315,10 +308,6 @@ mod tests {
         let graphs: Vec<_> = (3..200).map(|n| cycle(GraphKind::Undirected, 3 + n % 40)).collect();
         let keys: Vec<_> = graphs.iter().map(canonical_key).collect();
         assert_eq!(canonical_keys(&graphs), keys);
-        let logs: Vec<_> = graphs.iter().map(log_automorphisms).collect();
-        assert_eq!(log_automorphisms_batch(&graphs, 0), logs);
-        // One node held leaves the reflection.
-        assert_eq!(log_automorphisms_batch(&graphs, 1), vec![2_f64.ln(); graphs.len()]);
     }
 
     #[test]

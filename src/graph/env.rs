@@ -1,13 +1,11 @@
 //! `GraphEnv`: an action set and what it permits. The environment traits follow by blanket impl.
 
 use super::action::{ActionKind, ActionSet, GraphActionType, Move, Semantics};
+use super::canonical::MIN_PER_THREAD;
 use super::states::MIN_GRAPHS_PER_THREAD;
 use super::{GraphKind, GraphState, GraphStates, with_canonizer};
 use crate::env::{Block, Classes, Direction, DiscreteEnv, Env, Masks, Rows, Slots, Step};
 use crate::{Error, Result, parallel};
-
-/// Fewer graphs than this stay on one thread when symmetries are counted.
-const MIN_SYMMETRIES_PER_THREAD: usize = 32;
 
 /// What the graphs of an environment are made of: what an estimator needs to know to size its tables.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -282,8 +280,7 @@ impl<G: GraphEnv> Env for G {
 
     fn log_symmetry(&self, states: &GraphStates) -> Option<Vec<f64>> {
         let corrects = self.actions().semantics() == Semantics::UpToIsomorphism && self.corrects_symmetry();
-        corrects
-            .then(|| parallel::map(states.graphs(), MIN_SYMMETRIES_PER_THREAD, |graph| self.log_automorphisms(graph)))
+        corrects.then(|| parallel::map(states.graphs(), MIN_PER_THREAD, |graph| self.log_automorphisms(graph)))
     }
 
     fn classes(&self, states: &GraphStates) -> Option<Classes> {

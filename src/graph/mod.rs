@@ -22,9 +22,7 @@ pub use action::{
 pub(crate) use batch::sum_rows;
 pub use batch::{Csr, GraphBatch};
 pub use bits::BitRows;
-pub use canonical::{
-    Canonical, Canonizer, canonical_key, canonical_keys, log_automorphisms, log_automorphisms_batch, with_canonizer,
-};
+pub use canonical::{Canonical, Canonizer, canonical_key, canonical_keys, log_automorphisms, with_canonizer};
 pub use canonical_key::{CanonicalKey, labelled_key};
 pub(crate) use env::derived_backward;
 pub use env::{BackwardRule, GraphEnv, GraphSchema};

@@ -34,8 +34,6 @@ pub(crate) fn to_insertion_order<G: GraphEnv>(
             out.push(set.encode(Direction::Forward, &replayed, kind, renamed));
             let n_before = replayed.n_nodes();
             action_type.apply(Direction::Forward, &mut replayed, renamed)?;
-            let mut after = before.clone();
-            action_type.apply(Direction::Forward, &mut after, action)?;
             if replayed.n_nodes() > n_before {
                 // The new node's label in the walked child is the one that the backward move removed.
                 let undo = match states.graphs().get(row + 1) {

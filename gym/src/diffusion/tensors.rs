@@ -57,7 +57,7 @@ impl FromTensors {
         Ok(target)
     }
 
-    /// A TorchScript file whose forward method is the log-density; `kind` is that of its parameters.
+    /// A TorchScript file whose forward method is the log-density, in evaluation mode; `kind` is that of its parameters.
     ///
     /// # Errors
     /// [`Error::File`] for a file that isn't there or isn't TorchScript, [`Error::Torch`] for a script that can't take points of `dim`

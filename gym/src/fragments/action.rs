@@ -1,6 +1,6 @@
-use gfn::Result;
 use gfn::env::Direction;
 use gfn::graph::{Anchor, GraphActionType, GraphState, Head, Move, Node, Semantics};
+use gfn::{Error, Result};
 
 use super::FragmentLibrary;
 use super::library::Port;
@@ -71,12 +71,23 @@ impl GraphActionType for Attach {
     }
 
     fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()> {
+        let refuse = |check, detail| Err(Error::Contract { check, detail });
+        let a = action.a;
         match direction {
             Direction::Backward => {
-                graph.remove_node(action.a)?;
+                if graph.n_nodes() < 2 || graph.out_degree(a) != 1 {
+                    return refuse("what is taken off a tree of fragments is a leaf", format!("node {a} of {graph:?}"));
+                }
+                graph.remove_node(a)?;
             }
             Direction::Forward => {
                 let (stem, port) = self.split(action.class);
+                let room = Tree::of(graph).room(&self.library, a as usize);
+                if graph.n_nodes() >= self.max_fragments || room.get(usize::from(stem)).is_none_or(|&room| room == 0) {
+                    let most = self.max_fragments;
+                    let detail = format!("stem {stem} of node {a}, where at most {most} may be, of {graph:?}");
+                    return refuse("a fragment is attached to a stem with room", detail);
+                }
                 let new = graph.add_node(Node::of_class(port.fragment));
                 graph.add_edge(action.a, new, arc(stem, port.stem))?;
                 graph.add_edge(new, action.a, arc(port.stem, stem))?;
@@ -95,13 +106,12 @@ impl GraphActionType for Attach {
         let left: Vec<u32> = (0..before.n_nodes() as u32).filter(|&a| a != action.a).collect();
         let a = node - u32::from(node > action.a);
         let mut parent = before.induced(&left);
-        let turned = match normalise(&self.library, &mut parent) {
-            Ok(turns) => {
-                let on = usize::from(before.node(node).unwrap_or_default().class);
-                self.library.fragments()[on].symmetries()[turns[a as usize]][usize::from(stem)]
-            }
-            Err(_) => stem,
-        };
+        // No leaf has no name: nor can it be taken off.
+        let turned = normalise(&self.library, &mut parent).ok().and_then(|turns| {
+            let on = self.library.fragments().get(usize::from(before.node(node)?.class))?;
+            on.symmetries().get(*turns.get(a as usize)?)?.get(usize::from(stem)).copied()
+        });
+        let turned = turned.unwrap_or(stem);
         Move { a, b: 0, class: self.class(turned, Port { fragment, stem: own }) }
     }
 
@@ -117,7 +127,8 @@ impl GraphActionType for Attach {
             return Move { a, ..action };
         }
         let (stem, port) = self.split(action.class);
-        let fragment = &self.library.fragments()[usize::from(from.node(action.a).unwrap_or_default().class)];
+        let class = from.node(action.a).unwrap_or_default().class;
+        let symmetries = self.library.fragments().get(usize::from(class)).map_or(&[][..], |on| on.symmetries());
         let stem_to = |graph: &GraphState, a: u32, b: u32| {
             graph.edge(a, b).map(|edge| usize::from(edge.attributes.get(0)).saturating_sub(1))
         };
@@ -130,9 +141,11 @@ impl GraphActionType for Attach {
             })
             .collect();
         let carries = |symmetry: &&Vec<u8>| {
-            neighbours.iter().all(|(from, to)| from.map(|stem| usize::from(symmetry[stem])) == *to)
+            let image = |stem: usize| symmetry.get(stem).copied().map(usize::from);
+            neighbours.iter().all(|(from, to)| from.and_then(image) == *to)
         };
-        let stem = fragment.symmetries().iter().find(carries).map_or(stem, |symmetry| symmetry[usize::from(stem)]);
+        let carried = symmetries.iter().find(carries).and_then(|symmetry| symmetry.get(usize::from(stem)));
+        let stem = carried.copied().unwrap_or(stem);
         Move { a, b: 0, class: self.class(stem, port) }
     }
 }

@@ -3,7 +3,7 @@ use gfn::{Error, Result};
 
 use super::FragmentLibrary;
 use super::action::Attach;
-use super::normal::Normal;
+use super::normal::{Normal, normalise};
 use super::tree::Tree;
 
 /// More fragments than this are refused: a tree is walked by recursion.
@@ -85,6 +85,39 @@ impl Fragments {
         self
     }
 
+    /// The state that a tree of fragments is: the tree in its normal form, with its nodes in the same order.
+    ///
+    /// ```
+    /// use gfn::graph::{Attributes, Edge, GraphEnv, GraphKind, GraphState, Node};
+    /// use gfn_gym::fragments::{FragmentLibrary, Fragments};
+    /// let env = Fragments::new(&FragmentLibrary::parse("c1ccccc1 0,1,2,3,4,5\nC 0")?, 4)?;
+    /// // Toluene, by the last atom of the ring.
+    /// let arc = |stems: [u8; 2]| Attributes::new(&stems).map(|attributes| Edge { class: 0, attributes });
+    /// let arcs = [(0, 1, arc([6, 1])?), (1, 0, arc([1, 6])?)];
+    /// let graph = GraphState::from_parts(GraphKind::Directed, &[Node::of_class(0), Node::of_class(1)], &arcs)?;
+    /// assert!(!env.is_reachable(&graph));
+    /// assert!(env.is_reachable(&env.state(&graph)?));
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a graph that is neither empty nor a tree of fragments of the library, and for more fragments than trees
+    /// may have.
+    pub fn state(&self, graph: &GraphState) -> Result<GraphState> {
+        let mut out = graph.clone();
+        if out == self.initial {
+            return Ok(out);
+        }
+        let (n, most) = (out.n_nodes(), self.schema.max_nodes);
+        if n > most {
+            let (setting, got) =
+                ("a graph to be read as fragments", format!("one of {n} nodes, of which there may be {most}"));
+            return Err(Error::Config { setting, got, expected: "at most `max_fragments` fragments" });
+        }
+        normalise(&self.library, &mut out)?;
+        Ok(out)
+    }
+
     /// What trees are made of.
     #[must_use]
     pub fn library(&self) -> &FragmentLibrary {
@@ -105,8 +138,9 @@ impl GraphEnv for Fragments {
     fn can_exit(&self, graph: &GraphState) -> bool {
         graph.n_nodes() > 0
     }
+    /// Whether it is a state: a tree within the limit and in its normal form, which [`Fragments::state`] gives.
     fn is_reachable(&self, graph: &GraphState) -> bool {
-        graph.n_nodes() == 0 || Tree::of(graph).is_whole(&self.library, graph)
+        self.state(graph).is_ok_and(|state| state == *graph)
     }
     fn backward_rule(&self) -> BackwardRule {
         BackwardRule::ByType
@@ -114,9 +148,15 @@ impl GraphEnv for Fragments {
     fn corrects_symmetry(&self) -> bool {
         self.corrects_symmetry
     }
-    /// ln of |Aut(G)| / prod |Aut(F)|.
+    /// ln of |Aut(G)| / prod |Aut(F)|; NaN for a graph that is no tree of fragments.
     fn log_automorphisms(&self, graph: &GraphState) -> f64 {
+        if *graph == self.initial {
+            return 0.0;
+        }
         let tree = Tree::of(graph);
+        if tree.check(&self.library, graph).is_err() {
+            return f64::NAN;
+        }
         Normal::of(&self.library, &tree).log_symmetry(&self.library, &tree)
     }
 }

@@ -64,6 +64,19 @@ pub enum FragmentError {
     },
 }
 
+impl From<FragmentError> for gfn::Error {
+    fn from(error: FragmentError) -> Self {
+        match error {
+            FragmentError::Molecule(error) => error.into(),
+            error => Self::Config {
+                setting: "a fragment",
+                got: error.to_string(),
+                expected: "a molecule and its stems, each listed at most once per hydrogen",
+            },
+        }
+    }
+}
+
 /// A part of molecules: a molecule, the atoms that others are attached to, and its symmetries.
 ///
 /// ```

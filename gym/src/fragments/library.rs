@@ -8,7 +8,11 @@ use super::Fragment;
 /// Common rings and groups, one per line: `SMILES stem,stem,...`.
 const STANDARD: &str = include_str!("standard.txt");
 /// Fragments of a library, and their stems in all: both are columns of logits.
-const MAX_FRAGMENTS: usize = 4_096;
+const MAX_COLUMNS: usize = 4_096;
+
+fn refused(got: String, expected: &'static str) -> Error {
+    Error::Config { setting: "a library of fragments", got, expected }
+}
 
 /// The fragments that trees are made of; cheap to clone.
 ///
@@ -42,28 +46,34 @@ impl FragmentLibrary {
     /// A library of these fragments.
     ///
     /// # Errors
-    /// [`Error::Config`] for none, more than 4,096, or two that are the same: one tree would be two.
+    /// [`Error::Config`] for none, more than 4,096, more than 4,096 stems in all, or two that are the same: one tree would be two.
     pub fn new(fragments: Vec<Fragment>) -> Result<Self> {
-        let refuse = |got: String, expected| Err(Error::Config { setting: "a library of fragments", got, expected });
-        if !(1..=MAX_FRAGMENTS).contains(&fragments.len()) {
-            return refuse(fragments.len().to_string(), "1 to 4,096 fragments");
-        }
+        let library = Self::of(fragments)?;
+        let fragments = library.fragments();
         for (k, fragment) in fragments.iter().enumerate() {
             if let Some(same) = fragments[..k].iter().position(|other| other.is_same(fragment)) {
                 let got = format!("one with fragments {same} and {k} the same ({})", fragment.smiles());
-                return refuse(got, "each fragment, with its stems, once");
+                return Err(refused(got, "each fragment, with its stems, once"));
             }
         }
-        Ok(Self::of(fragments))
+        Ok(library)
     }
 
-    fn of(fragments: Vec<Fragment>) -> Self {
+    /// Of fragments that are known to differ.
+    fn of(fragments: Vec<Fragment>) -> Result<Self> {
+        if !(1..=MAX_COLUMNS).contains(&fragments.len()) {
+            return Err(refused(fragments.len().to_string(), "1 to 4,096 fragments"));
+        }
+        let n_stems: usize = fragments.iter().map(|fragment| fragment.stems().len()).sum();
+        if n_stems > MAX_COLUMNS {
+            return Err(refused(format!("one of {n_stems} stems"), "at most 4,096 stems in all"));
+        }
         let stems = |(k, fragment): (usize, &Fragment)| {
             (0..fragment.stems().len()).map(move |stem| Port { fragment: k as u16, stem: stem as u8 })
         };
         let ports = fragments.iter().enumerate().flat_map(stems).collect();
         let max_stems = fragments.iter().map(|fragment| fragment.stems().len()).max().unwrap_or(0);
-        Self(Arc::new(Contents { fragments, ports, max_stems }))
+        Ok(Self(Arc::new(Contents { fragments, ports, max_stems })))
     }
 
     /// Common rings and groups: benzene, pyridine and other aromatic rings, saturated ones, amide, ether, amine, halogens, ...
@@ -79,7 +89,8 @@ impl FragmentLibrary {
     ///
     /// # Errors
     /// [`Error::Parse`] with the line and what is wrong there: no molecule, no stems, a stem that is no atom or is listed more often
-    /// than it has hydrogens, a fragment that is there already. [`Error::Config`] if there is none.
+    /// than it has hydrogens, a fragment that is there already. [`Error::Config`] for no fragment, more than 4,096, or more than 4,096
+    /// stems in all.
     pub fn parse(text: &str) -> Result<Self> {
         let mut fragments: Vec<Fragment> = Vec::new();
         let mut lines = Vec::new();
@@ -95,10 +106,7 @@ impl FragmentLibrary {
             fragments.push(fragment);
             lines.push(line);
         }
-        match fragments.len() {
-            1..=MAX_FRAGMENTS => Ok(Self::of(fragments)),
-            _ => Self::new(fragments),
-        }
+        Self::of(fragments)
     }
 
     /// A library from a file, written as [`parse`](Self::parse) takes it.

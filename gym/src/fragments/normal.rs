@@ -22,7 +22,7 @@ struct Branch {
 }
 
 impl Normal {
-    /// Turns each fragment such that the tree, read from its centre, is the least.
+    /// Of a tree that was [checked](Tree::check). Turns each fragment such that the tree, read from its centre, is the least.
     ///
     /// Centre outwards, as in the isomorphism of rooted trees by Aho, Hopcroft and Ullman (1974): the code of a branch is its
     /// fragment, the stem that it hangs on, and its own branches with their stems in order; of the symmetries of the fragment the
@@ -51,9 +51,10 @@ impl Normal {
     }
 }
 
-/// Turns the fragments of a graph into their normal places; gives the symmetry of each, by its place.
+/// Turns the fragments of a graph into their normal places; gives the symmetry of each, by its place. Fails for what is no tree.
 pub(super) fn normalise(library: &FragmentLibrary, graph: &mut GraphState) -> Result<Vec<usize>> {
     let tree = Tree::of(graph);
+    tree.check(library, graph)?;
     let turns = Normal::of(library, &tree).turns;
     let turn =
         |node: usize, stem: u8| library.fragments()[tree.fragments[node]].symmetries()[turns[node]][usize::from(stem)];

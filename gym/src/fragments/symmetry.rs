@@ -1,5 +1,7 @@
 //! In how many ways a fragment is itself: permutations of its stems that its atoms and bonds allow.
 
+use std::collections::VecDeque;
+
 use super::fragment::Stem;
 use crate::molecule::{Atom, Molecule};
 
@@ -12,6 +14,8 @@ struct Marked {
     atoms: Vec<(Atom, u8, u8)>,
     /// Bonds of every two atoms: 0 for none, the order, or [`AROMATIC`].
     bonds: Vec<Vec<u8>>,
+    /// Bonds between every two atoms on the shortest way: stems that aren't bonded to each other keep theirs, too.
+    distances: Vec<Vec<usize>>,
 }
 
 impl Marked {
@@ -24,20 +28,36 @@ impl Marked {
             let kind = if bond.aromatic { AROMATIC } else { bond.order.value() };
             (bonds[bond.a][bond.b], bonds[bond.b][bond.a]) = (kind, kind);
         }
-        Self { atoms, bonds }
+        Self { atoms, bonds, distances: (0..n).map(|a| distances(molecule, a)).collect() }
     }
+}
+
+/// How many bonds away from an atom each atom is.
+fn distances(molecule: &Molecule, from: usize) -> Vec<usize> {
+    let mut out = vec![usize::MAX; molecule.atoms().len()];
+    out[from] = 0;
+    let mut queue = VecDeque::from([from]);
+    while let Some(a) = queue.pop_front() {
+        for (b, _) in molecule.neighbours(a) {
+            if out[b] == usize::MAX {
+                out[b] = out[a] + 1;
+                queue.push_back(b);
+            }
+        }
+    }
+    out
 }
 
 /// Where the stems of one fragment can go in another that is the same, atom by atom: each way as the places of the images, in
 /// ascending order. None if they aren't the same; as soon as there are more than `most` ways, those found so far.
 pub(super) fn matchings(one: (&Molecule, &[Stem]), other: (&Molecule, &[Stem]), most: usize) -> Vec<Vec<u8>> {
-    let (from, to) = (Marked::new(one.0, one.1), Marked::new(other.0, other.1));
-    if from.atoms.len() != to.atoms.len()
+    if one.0.atoms().len() != other.0.atoms().len()
         || one.1.len() != other.1.len()
         || one.0.bonds().len() != other.0.bonds().len()
     {
         return Vec::new();
     }
+    let (from, to) = (Marked::new(one.0, one.1), Marked::new(other.0, other.1));
     // Stems first; then each atom has a neighbour before it, so that it can go to few places.
     let mut order: Vec<usize> = one.1.iter().map(|stem| stem.atom).collect();
     let mut next = 0;
@@ -101,7 +121,10 @@ impl Search<'_> {
     }
 
     fn fits(&self, k: usize, a: usize, b: usize) -> bool {
-        let same_bond = |&c: &usize| self.from.bonds[a][c] == self.to.bonds[b][self.image[c]];
-        self.from.atoms[a] == self.to.atoms[b] && self.order[..k].iter().all(same_bond)
+        let same_way = |&c: &usize| {
+            let d = self.image[c];
+            self.from.bonds[a][c] == self.to.bonds[b][d] && self.from.distances[a][c] == self.to.distances[b][d]
+        };
+        self.from.atoms[a] == self.to.atoms[b] && self.order[..k].iter().all(same_way)
     }
 }

@@ -45,12 +45,15 @@ impl Tree {
         Self { fragments, links }
     }
 
-    /// How many attachments each stem of a node has room for still.
+    /// How many attachments each stem of a node has room for still; none for what isn't of the library.
     pub(super) fn room(&self, library: &FragmentLibrary, node: usize) -> Vec<u8> {
-        let fragment = &library.fragments()[self.fragments[node]];
-        let mut room: Vec<u8> = fragment.stems().iter().map(|stem| stem.room).collect();
-        for link in &self.links[node] {
-            room[usize::from(link.stem)] = room[usize::from(link.stem)].saturating_sub(1);
+        let fragment = self.fragments.get(node).and_then(|&k| library.fragments().get(k));
+        let stems = fragment.map_or(&[][..], |fragment| fragment.stems());
+        let mut room: Vec<u8> = stems.iter().map(|stem| stem.room).collect();
+        for link in self.links.get(node).into_iter().flatten() {
+            if let Some(room) = room.get_mut(usize::from(link.stem)) {
+                *room = room.saturating_sub(1);
+            }
         }
         room
     }
@@ -63,6 +66,19 @@ impl Tree {
         }
         if let Some(node) = self.fragments.iter().position(|&k| k >= library.fragments().len()) {
             return Some(format!("node {node} of class {}", self.fragments[node]));
+        }
+        if let Some(node) = graph.nodes().position(|node| !node.attributes.is_unset()) {
+            return Some(format!("node {node} with attributes"));
+        }
+        let stems_alone = |arc: &Edge| {
+            let [stem, other, rest @ ..] = arc.attributes.values();
+            arc.class == 0 && *stem > 0 && *other > 0 && rest.iter().all(|&value| value == 0)
+        };
+        for arc in graph.as_directed().map_or(&[][..], |graph| graph.raw_edges()) {
+            if !stems_alone(&arc.weight) {
+                let Edge { class, attributes } = arc.weight;
+                return Some(format!("an arc of class {class} with attributes {:?}", attributes.values()));
+            }
         }
         for (node, links) in self.links.iter().enumerate() {
             let stems = library.fragments()[self.fragments[node]].stems();
@@ -80,9 +96,13 @@ impl Tree {
         (!connected).then(|| format!("a graph of {n} nodes in several parts"))
     }
 
-    /// Whether the graph is a tree of fragments, each stem within its room.
-    pub(super) fn is_whole(&self, library: &FragmentLibrary, graph: &GraphState) -> bool {
-        self.problem(library, graph).is_none()
+    /// Refuses a graph that is no tree of fragments, each stem within its room: the empty one, too.
+    pub(super) fn check(&self, library: &FragmentLibrary, graph: &GraphState) -> Result<()> {
+        let expected = "a tree of fragments that the library has, bonded at stems with room";
+        match self.problem(library, graph) {
+            None => Ok(()),
+            Some(got) => Err(Error::Config { setting: "a graph to be read as fragments", got, expected }),
+        }
     }
 }
 
@@ -94,10 +114,7 @@ impl FragmentLibrary {
     /// [`Error::Config`] for a graph that is no such tree: the empty one, or one of another environment.
     pub fn molecule(&self, graph: &GraphState) -> Result<Molecule> {
         let tree = Tree::of(graph);
-        if let Some(got) = tree.problem(self, graph) {
-            let expected = "a tree of fragments that the library has, bonded at stems with room";
-            return Err(Error::Config { setting: "a graph to be read as fragments", got, expected });
-        }
+        tree.check(self, graph)?;
         let (mut atoms, mut bonds, mut first) = (Vec::new(), Vec::new(), Vec::new());
         for &fragment in &tree.fragments {
             let molecule = self.fragments()[fragment].molecule();

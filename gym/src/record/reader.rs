@@ -34,11 +34,12 @@ impl Filter {
         if let Some(steps) = &self.steps {
             let _ = write!(wanted, " AND step BETWEEN {} AND {}", steps.start(), steps.end());
         }
+        // No score begins with an underscore.
         let mut query = match self.distinct {
             false => format!("SELECT {names} FROM samples WHERE {wanted}"),
             true => format!(
-                "SELECT {names} FROM (SELECT {names}, row_number() OVER (PARTITION BY key ORDER BY log_reward DESC, run, step, place) AS nth
-                 FROM samples WHERE {wanted}) WHERE nth = 1"
+                "SELECT {names} FROM (SELECT {names}, row_number() OVER (PARTITION BY key ORDER BY log_reward DESC, run, step, place) AS _nth
+                 FROM samples WHERE {wanted}) WHERE _nth = 1"
             ),
         };
         query += match self.best {
@@ -46,7 +47,7 @@ impl Filter {
             Some(_) => " ORDER BY log_reward DESC, run, step, place",
         };
         if let Some(best) = self.best {
-            let _ = write!(query, " LIMIT {best}");
+            let _ = write!(query, " LIMIT {}", best.min(i64::MAX as usize));
         }
         query
     }
@@ -114,8 +115,9 @@ impl RecordReader {
     /// # Errors
     /// [`Error::File`] where it can't be read.
     pub fn runs(&self) -> Result<Vec<Run>> {
-        let query = "SELECT id, token, started, max(step), count(step) FROM runs LEFT JOIN samples ON run = id
-                     GROUP BY id ORDER BY id";
+        // Scores may have the names of the other table's columns.
+        let query = "SELECT runs.id, runs.token, runs.started, max(samples.step), count(samples.step)
+                     FROM runs LEFT JOIN samples ON samples.run = runs.id GROUP BY runs.id ORDER BY runs.id";
         let read = |row: &Row<'_>| {
             Ok(Run {
                 id: row.get(0)?,

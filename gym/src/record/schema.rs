@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use gfn::{Error, Result};
-use rusqlite::{Connection, ErrorCode};
+use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 
 /// "gfnr".
 const APPLICATION: i64 = 0x6766_6e72;
@@ -57,10 +57,13 @@ pub(super) fn check(connection: &Connection, path: &Path) -> Result<()> {
     }
 }
 
-/// Makes the tables, all or none.
+/// Makes the tables, all or none, unless another program did so just now.
 pub(super) fn create(connection: &mut Connection, columns: &[String], path: &Path) -> Result<()> {
     let scores: String = columns.iter().map(|name| format!("\"{name}\" REAL, ")).collect();
-    let transaction = connection.transaction().map_err(failed(path))?;
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed(path))?;
+    if !is_empty(&transaction, path)? {
+        return Ok(());
+    }
     let tables = format!(
         "PRAGMA application_id = {APPLICATION};
          PRAGMA user_version = {VERSION};

@@ -1,8 +1,8 @@
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use gfn::{Error, Result};
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::{Connection, ErrorCode, OptionalExtension};
 
 use super::schema::{self, failed};
 
@@ -51,6 +51,21 @@ pub struct RecordWriter {
 /// How long a transaction waits for another program's.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// Readers don't wait, and a step costs no wait for the disk.
+fn use_wal(connection: &Connection) -> rusqlite::Result<()> {
+    let began = Instant::now();
+    loop {
+        let set = connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(()));
+        // Of two that change a new file's mode at once, SQLite refuses one without letting it wait.
+        match set.as_ref().err().and_then(rusqlite::Error::sqlite_error_code) {
+            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) if began.elapsed() < PATIENCE => {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            _ => return set,
+        }
+    }
+}
+
 impl RecordWriter {
     /// A new run in a file, which is made if there is none; `columns` are the names of the scores.
     ///
@@ -92,12 +107,11 @@ impl RecordWriter {
         let mut connection = Connection::open(path).map_err(&io)?;
         connection.busy_timeout(PATIENCE).map_err(&io)?;
         if schema::is_empty(&connection, path)? {
-            // Readers don't wait, and a step costs no wait for the disk.
-            connection.query_row("PRAGMA journal_mode = WAL", [], |_| Ok(())).map_err(&io)?;
             schema::create(&mut connection, &columns, path)?;
         }
         schema::check(&connection, path)?;
         schema::check_columns(&connection, &columns, path)?;
+        use_wal(&connection).map_err(&io)?;
         connection.execute_batch("PRAGMA synchronous = NORMAL").map_err(&io)?;
         let names: String = columns.iter().map(|name| format!(", \"{name}\"")).collect();
         let values: String = (0..columns.len()).map(|k| format!(", ?{}", 7 + k)).collect();
@@ -158,7 +172,7 @@ impl RecordWriter {
             transaction.commit()
         };
         write(&mut self.connection).map_err(|error| match error.sqlite_error_code() {
-            Some(rusqlite::ErrorCode::ConstraintViolation) => Error::Contract {
+            Some(ErrorCode::ConstraintViolation) => Error::Contract {
                 check: "each step of a run is recorded once",
                 detail: format!("step {step} is in {} already: resume with `RecordWriter::go_on`", self.path.display()),
             },
@@ -166,11 +180,17 @@ impl RecordWriter {
         })
     }
 
-    /// Waits until all that was recorded is on the disk, for what must not outlive it: a checkpoint.
+    /// Waits until all that was recorded is on the disk, for what must not outlive it: a checkpoint. Whoever reads meanwhile is in
+    /// nobody's way.
     ///
     /// # Errors
     /// [`Error::File`] where it can't be written.
     pub fn sync(&self) -> Result<()> {
-        self.connection.query_row("PRAGMA wal_checkpoint(PASSIVE)", [], |_| Ok(())).map_err(failed(&self.path))
+        let io = failed(&self.path);
+        // A commit that waits for the disk takes all before it along: unlike a checkpoint of SQLite's, whatever others read.
+        self.connection.execute_batch("PRAGMA synchronous = FULL").map_err(&io)?;
+        let written = self.connection.execute("UPDATE runs SET token = token WHERE id = ?1", [self.run]);
+        self.connection.execute_batch("PRAGMA synchronous = NORMAL").map_err(&io)?;
+        written.map(|_| ()).map_err(io)
     }
 }

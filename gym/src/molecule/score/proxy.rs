@@ -100,7 +100,7 @@ impl std::fmt::Debug for TorchScriptProxy {
 const TRIED: [&str; 2] = ["CCO", "c1ccccc1"];
 
 impl TorchScriptProxy {
-    /// Loads a file, and tries it on ethanol and benzene.
+    /// Loads a file, puts it into evaluation mode (no dropout), and tries it on ethanol and benzene.
     ///
     /// # Errors
     /// [`Error::File`] for a file that isn't there or isn't TorchScript, [`Error::Torch`] for one that can't take the inputs, and

@@ -35,6 +35,7 @@ fn main() -> Result<()> {
         .iter()
         .map(|(molecule, smiles, name)| Entry {
             molecule,
+            title: (*name).to_owned(),
             caption: [(*name).to_owned(), (*smiles).to_owned()],
             data: vec![("smiles", (*smiles).to_owned())],
         })

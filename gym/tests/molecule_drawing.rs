@@ -2,7 +2,7 @@
 
 use gfn::policy::UniformPolicy;
 use gfn::sampler::Sampler;
-use gfn::{Rng, report::PictureSheet};
+use gfn::{Rng, report::Canvas};
 use gfn_gym::molecule::{
     AtomSpec, BondOrder, Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeError, ValenceTable,
 };
@@ -199,9 +199,19 @@ fn what_a_molfile_cannot_hold_is_refused() {
     let long = of(&"C".repeat(1_000));
     assert!(message(long.molfile("")).contains("1000 atoms"));
     let ethanol = of("CCO");
-    for title in ["two\nlines", &"a".repeat(81), "$$$$"] {
+    for title in ["two\nlines", &"a".repeat(81), &"\u{e4}".repeat(81), "$$$$"] {
         assert!(message(ethanol.molfile(title)).contains("the title"));
     }
+    for title in [&"\u{e4}".repeat(80), "$5 a gram"] {
+        assert!(ethanol.molfile(title).unwrap().starts_with(&format!("{title}\n")));
+    }
+    let refused = gfn::Error::from(long.molfile("").unwrap_err()).to_string();
+    assert!(
+        refused.starts_with("what goes into a molfile is 1000 atoms") && refused.ends_with("by plain names"),
+        "{refused}"
+    );
+    let unclosed = gfn::Error::from(Molecule::from_smiles("C(").unwrap_err()).to_string();
+    assert!(unclosed.starts_with("a molecule is") && unclosed.contains("expected a SMILES"), "{unclosed}");
     for (name, value) in [("a name", "1"), ("", "1"), ("1st", "1"), ("score", "a\n\nb"), ("score", "")] {
         assert!(message(ethanol.sdf_record("", &[(name, value)])).contains("data item"));
     }
@@ -235,13 +245,37 @@ fn formulas_have_a_line_per_electron_pair_and_letters_for_what_is_no_carbon() {
         expected.sort_unstable();
         assert_eq!(found, expected, "{smiles}");
     }
-    // The largest there is has room in the smallest.
-    let sheet = PictureSheet::new("all", 120.0);
-    let sheet = golden()
-        .iter()
-        .take(6)
-        .fold(sheet, |sheet, m| sheet.cell(m.drawing(120.0, 120.0), [m.smiles(), String::new()]));
-    sheet.write(folder.join("sheet.png")).unwrap();
-    assert!(std::fs::read(folder.join("sheet.png")).unwrap().len() > 1_000);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn drawings_stay_on_their_canvas() {
+    let folder = std::env::temp_dir().join(format!("gfn-on-canvas-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let largest = golden().into_iter().max_by_key(|molecule| molecule.atoms().len()).unwrap();
+    let number = |text: &str| text.parse::<f64>().unwrap();
+    let attribute =
+        |tag: &str, name: &str| number(tag.split(&format!(" {name}=\"")).nth(1).unwrap().split('"').next().unwrap());
+    for (molecule, side) in [(&largest, 120.0), (&largest, 20.0), (&of(&"C".repeat(300)), 200.0), (&of("CCO"), 0.0)] {
+        let drawing = molecule.drawing(side, side);
+        drawing.write(folder.join("a.png")).unwrap();
+        drawing.write(folder.join("a.svg")).unwrap();
+        let svg = std::fs::read_to_string(folder.join("a.svg")).unwrap();
+        // An SVG counts in half units.
+        let on_canvas = |value: f64| (0.0..=2.0 * side).contains(&value);
+        let mut seen = 0;
+        for line in svg.split("<polyline").skip(1) {
+            let points = line.split("points=\"").nth(1).unwrap().split('"').next().unwrap();
+            assert!(points.split([' ', ',']).filter(|part| !part.is_empty()).map(number).all(on_canvas), "{points}");
+            seen += 1;
+        }
+        for tag in svg.split("<text").skip(1) {
+            let text = tag.split(['>', '<']).nth(1).unwrap().trim();
+            let (x, y, size) = (attribute(tag, "x"), attribute(tag, "y"), attribute(tag, "font-size"));
+            assert!([x, x + Canvas::text_width(text, size), y].into_iter().all(on_canvas), "{tag}");
+            seen += 1;
+        }
+        assert!(seen >= molecule.bonds().len(), "{svg}");
+    }
     std::fs::remove_dir_all(folder).unwrap();
 }

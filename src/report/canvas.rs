@@ -50,6 +50,19 @@ pub(super) enum Shape {
     Text { at: Point, text: String, size: f64, colour: Colour, anchor: Anchor, turned: bool },
 }
 
+impl Shape {
+    /// Whether all its numbers are finite.
+    pub(super) fn is_finite(&self) -> bool {
+        let (points, sizes) = match self {
+            Self::Line { points, width, dash, .. } => (&points[..], [*width, dash.unwrap_or(0.0)]),
+            Self::Area { points, .. } => (&points[..], [0.0; 2]),
+            Self::Disc { centre, radius, .. } => (std::slice::from_ref(centre), [*radius, 0.0]),
+            Self::Text { at, size, .. } => (std::slice::from_ref(at), [*size, 0.0]),
+        };
+        points.iter().flat_map(|p| [p.0, p.1]).chain(sizes).all(f64::is_finite)
+    }
+}
+
 /// A picture in the making, on white paper: lines, areas, discs and texts, written as SVG or PNG. Later shapes cover earlier ones.
 ///
 /// Points are to the right and down from the top left corner, in units of a pixel at ordinary resolution.

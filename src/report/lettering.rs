@@ -108,12 +108,41 @@ pub(super) fn fitted(text: &str, size: f64, width: f64) -> String {
     if text_width(text, size) <= width {
         return text.to_owned();
     }
-    let mut short: Vec<char> = text.chars().collect();
-    while short.pop().is_some() {
-        let cut: String = short.iter().chain(&['…']).collect();
-        if text_width(&cut, size) <= width {
-            return cut;
-        }
+    let characters: Vec<char> = text.chars().collect();
+    let cut = |kept: usize| characters[..kept].iter().chain(&['…']).collect::<String>();
+    let fits = |kept: usize| text_width(&cut(kept), size) <= width;
+    if !fits(0) {
+        return String::new();
     }
-    String::new()
+    // So many characters fit, and so many don't.
+    let (mut low, mut high) = (0, characters.len());
+    while high > low + 1 {
+        let half = usize::midpoint(low, high);
+        *(if fits(half) { &mut low } else { &mut high }) = half;
+    }
+    cut(low)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_text_is_cut_no_further_than_it_must_be() {
+        let text = "CC(=O)Oc1ccccc1C(=O)O and ä more";
+        let whole = text_width(text, 12.0);
+        let kept = |width: f64| {
+            let cut = fitted(text, 12.0, width);
+            assert!(text_width(&cut, 12.0) <= width, "{cut}");
+            let kept = cut.strip_suffix('…').unwrap();
+            assert!(text.starts_with(kept));
+            let one_more = text.chars().take(kept.chars().count() + 1).chain(['…']).collect::<String>();
+            assert!(text_width(&one_more, 12.0) > width, "{cut}");
+            kept.chars().count()
+        };
+        let kept: Vec<usize> = [13.0, 40.0, 100.0, 150.0, whole - 0.1].into_iter().map(kept).collect();
+        assert!(kept[0] == 0 && kept.is_sorted_by(|a, b| a < b), "{kept:?}");
+        assert_eq!(fitted(text, 12.0, whole), text);
+        assert_eq!(fitted(text, 12.0, 5.0), "");
+    }
 }

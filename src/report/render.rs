@@ -24,13 +24,20 @@ impl Canvas {
     /// Writes the picture as SVG or PNG (two pixels per unit), by the path's extension, replacing the file in one step.
     ///
     /// # Errors
-    /// [`Error::Draw`] for another extension, a picture that is too large or a failure of the drawing library; [`Error::Io`]
-    /// if the file can't be written.
+    /// [`Error::Draw`] for another extension, a picture that is too large, a size or a shape with a number that isn't finite, or
+    /// a failure of the drawing library; [`Error::Io`] if the file can't be written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let fail = |problem: String| Error::Draw { path: path.to_owned(), problem };
+        if !(self.width.is_finite() && self.height.is_finite()) {
+            let size = format!("{} x {} units", self.width, self.height);
+            return Err(fail(format!("the picture is {size}, expected a finite width and height")));
+        }
         if self.width.max(self.height) > MAX_SIDE {
             return Err(fail(self.too_large("")));
+        }
+        if let Some(shape) = self.shapes.iter().find(|shape| !shape.is_finite()) {
+            return Err(fail(format!("{shape:?} has a number that isn't finite: leave such shapes or points out")));
         }
         let extension = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
         match extension.as_ref().and_then(|e| e.to_str()) {
@@ -158,7 +165,6 @@ fn stroke<B: DrawingBackend>(
     let colour = BackendColor { alpha: 1.0, rgb: (colour.0, colour.1, colour.2) };
     let half = (width * k / 2.0).max(0.5);
     let (columns, rows) = backend.get_size();
-    let inside = |x: f64, y: f64| (0.0..f64::from(columns)).contains(&x) && (0.0..f64::from(rows)).contains(&y);
     let last = points.len().saturating_sub(2);
     for (i, pair) in points.windows(2).enumerate() {
         let (p, q) = ((pair[0].0 * k, pair[0].1 * k), (pair[1].0 * k, pair[1].1 * k));
@@ -170,13 +176,17 @@ fn stroke<B: DrawingBackend>(
         let slope = if b.0 == a.0 { 0.0 } else { (b.1 - a.1) / (b.0 - a.0) };
         let (low, high) = (a.0.min(b.0), a.0.max(b.0));
         let reach = half * 1.5 + 1.0;
-        for m in (low - half).floor() as i32..=(high + half).ceil() as i32 {
+        // Lines may leave the picture, however far.
+        let (long, across) = if steep { (rows, columns) } else { (columns, rows) };
+        let within =
+            |from: f64, to: f64, size: u32| from.floor().max(0.0) as i32..=to.ceil().min(f64::from(size) - 1.0) as i32;
+        for m in within(low - half, high + half, long) {
             let centre = a.1 + slope * (f64::from(m).clamp(low, high) - a.0);
-            for n in (centre - reach).floor() as i32..=(centre + reach).ceil() as i32 {
+            for n in within(centre - reach, centre + reach, across) {
                 let (x, y) = swap((f64::from(m), f64::from(n)));
                 let along = (x - p.0) * dx + (y - p.1) * dy;
                 let beyond = (i == 0 && along < 0.0) || (i == last && along > dx * dx + dy * dy);
-                if !beyond && inside(x, y) && gap((x, y), p, q) <= half {
+                if !beyond && gap((x, y), p, q) <= half {
                     backend.draw_pixel((x as i32, y as i32), colour)?;
                 }
             }
@@ -218,6 +228,47 @@ mod tests {
         };
         let (level, askew) = (area((55.0, 5.0)), area((5.0 + 40.0, 5.0 + 30.0)));
         assert!((level / askew - 1.0).abs() < 0.1, "{level} {askew}");
+    }
+
+    #[test]
+    fn lines_are_cut_at_the_edges_of_the_picture() {
+        let line = |from, to| {
+            let mut canvas = Canvas::new(40.0, 20.0);
+            // No pixel lies just on the rim.
+            canvas.line(vec![from, to], Colour::INK, 2.1);
+            inked(&canvas)
+        };
+        assert_eq!(line((-1e9, 10.0), (1e9, 10.0)), line((-5.0, 10.0), (45.0, 10.0)));
+        assert_eq!(line((30.0, -1e9), (30.0, 1e9)), line((30.0, -5.0), (30.0, 25.0)));
+        assert!(!line((30.0, -5.0), (30.0, 25.0)).is_empty());
+        assert!(line((100.0, 0.0), (1e300, 1e300)).is_empty());
+    }
+
+    #[test]
+    fn what_is_not_finite_is_refused() {
+        let folder = atomic::tests::folder("not-finite");
+        let refused = |canvas: &Canvas, problem: &str| {
+            for name in ["a.png", "a.svg"] {
+                let message = canvas.write(folder.join(name)).unwrap_err().to_string();
+                assert!(message.contains(problem), "{message}");
+            }
+        };
+        refused(&Canvas::new(f64::NAN, 10.0), "NaN x 10 units");
+        refused(&Canvas::new(10.0, f64::INFINITY), "10 x inf units");
+        let draw: [fn(&mut Canvas); 6] = [
+            |canvas| canvas.line(vec![(f64::NAN, 0.0), (f64::NAN, 10.0)], Colour::INK, 1.0),
+            |canvas| canvas.line(vec![(0.0, 0.0), (5.0, 5.0)], Colour::INK, f64::NAN),
+            |canvas| canvas.area(vec![(0.0, 0.0), (5.0, f64::INFINITY), (5.0, 0.0)], Colour::INK),
+            |canvas| canvas.disc((f64::NAN, 0.0), 1.0, Colour::INK),
+            |canvas| canvas.disc((5.0, 5.0), f64::INFINITY, Colour::INK),
+            |canvas| canvas.text((5.0, 5.0), "a", f64::NAN, Colour::INK, Anchor::Left),
+        ];
+        for shape in draw {
+            let mut canvas = Canvas::new(10.0, 10.0);
+            shape(&mut canvas);
+            refused(&canvas, "isn't finite");
+        }
+        std::fs::remove_dir_all(folder).unwrap();
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gfn::report::PictureSheet;
 use gfn::{Error, Result};
-use gfn_gym::molecule::Molecule;
+use gfn_gym::molecule::{Molecule, MoleculeError};
 
 /// The side of a drawn molecule.
 const SIDE: f64 = 200.0;
@@ -12,23 +12,45 @@ const SIDE: f64 = 200.0;
 /// A molecule, two lines to be written below it, and what the SD file says of it.
 pub struct Entry<'a> {
     pub molecule: &'a Molecule,
+    /// What the SD file calls it; its number if that is empty.
+    pub title: String,
     pub caption: [String; 2],
     pub data: Vec<(&'a str, String)>,
 }
 
-/// Writes `molecules.sdf` with all of them, and `molecules.svg` and `molecules.png` with the first `shown`.
+impl Entry<'_> {
+    /// The record of an SD file. A title that it has no room for is kept as a data item, in favour of the number.
+    fn record(&self, number: usize) -> std::result::Result<String, MoleculeError> {
+        let mut data: Vec<_> = self.data.iter().map(|(name, value)| (*name, value.as_str())).collect();
+        let number = number.to_string();
+        if self.title.is_empty() {
+            return self.molecule.sdf_record(&number, &data);
+        }
+        self.molecule.sdf_record(&self.title, &data).or_else(|_| {
+            data.push(("name", &self.title));
+            self.molecule.sdf_record(&number, &data)
+        })
+    }
+}
+
+/// Writes `molecules.sdf` with all that it can hold, and says how many it can't; writes `molecules.svg` and `molecules.png` with the first `shown`.
 pub fn write_molecules(folder: &Path, title: &str, entries: &[Entry<'_>], shown: usize) -> Result<()> {
     let io = |path: &Path, source| Error::Io { path: path.to_owned(), source };
     std::fs::create_dir_all(folder).map_err(|source| io(folder, source))?;
-    let (mut sheet, mut sdf) = (PictureSheet::new(title, SIDE), String::new());
+    let (mut sheet, mut sdf, mut left_out) = (PictureSheet::new(title, SIDE), String::new(), Vec::new());
     for (k, entry) in entries.iter().enumerate() {
-        let data: Vec<_> = entry.data.iter().map(|(name, value)| (*name, value.as_str())).collect();
-        sdf.push_str(&entry.molecule.sdf_record(&(k + 1).to_string(), &data)?);
+        match entry.record(k + 1) {
+            Ok(record) => sdf.push_str(&record),
+            Err(error) => left_out.push(error),
+        }
         if k < shown {
             sheet = sheet.cell(entry.molecule.drawing(SIDE, SIDE), entry.caption.clone());
         }
     }
     let path = folder.join("molecules.sdf");
+    if let Some(first) = left_out.first() {
+        eprintln!("{} of {} molecules aren't in {}: {first}", left_out.len(), entries.len(), path.display());
+    }
     std::fs::write(&path, sdf).map_err(|source| io(&path, source))?;
     sheet.write(folder.join("molecules.svg"))?;
     sheet.write(folder.join("molecules.png"))

@@ -43,7 +43,7 @@ fn draw(table: &Path, best: &[(f64, &Molecule)]) -> Result<()> {
         .map(|(log_score, molecule)| {
             let (smiles, score) = (molecule.smiles(), format!("{log_score:.4}"));
             let caption = [smiles.clone(), format!("log score {log_score:.2}")];
-            Entry { molecule, caption, data: vec![("smiles", smiles), ("log_score", score)] }
+            Entry { molecule, title: String::new(), caption, data: vec![("smiles", smiles), ("log_score", score)] }
         })
         .collect();
     write_molecules(table.parent().unwrap_or(Path::new("")), "best samples", &entries, SHOWN)

@@ -68,10 +68,18 @@ pub enum MoleculeError {
 
 impl From<MoleculeError> for gfn::Error {
     fn from(error: MoleculeError) -> Self {
-        Self::Config {
-            setting: "a molecule",
-            got: error.to_string(),
-            expected: "a connected molecule of closed shells, within the valence table",
-        }
+        let expected = match &error {
+            MoleculeError::Syntax { .. } => "a SMILES of elements and marks that are read here",
+            MoleculeError::Valence { .. } => "atoms of closed shells, within the valence table",
+            MoleculeError::Kekulise { .. } => "aromatic atoms that double bonds join in pairs",
+            MoleculeError::NotInRing { .. } => "aromatic atoms in rings only",
+            MoleculeError::Bond { .. } => "bonds between different atoms of it, one for each pair",
+            MoleculeError::Disconnected { .. } => "one or more atoms, all joined by bonds",
+            MoleculeError::Molfile { problem } => {
+                let expected = "up to 999 atoms and bonds, a title of one line, and data of one line by plain names";
+                return Self::Config { setting: "what goes into a molfile", got: problem.clone(), expected };
+            }
+        };
+        Self::Config { setting: "a molecule", got: error.to_string(), expected }
     }
 }

@@ -24,7 +24,7 @@ const STARTS: usize = 6;
 const MAX_RELAXED: usize = 80;
 
 impl Block {
-    /// Places the atoms of `rings`, whose bonds are `bonds`.
+    /// Places the atoms of `rings`.
     pub(super) fn new(rings: &[Vec<usize>]) -> Self {
         let mut atoms = rings.concat();
         atoms.sort_unstable();
@@ -42,7 +42,7 @@ impl Block {
         }
         let strain = Strain { neighbours: &neighbours, bonds: &bonds, shapes: shapes(n, &rings) };
         let mut places = side_by_side(n, &rings);
-        if strain.total(&places) > NEAT && n <= MAX_RELAXED {
+        if n <= MAX_RELAXED && strain.total(&places) > NEAT {
             places = relaxed(&strain, places, &distances(n, &rings));
         }
         Self { atoms, places }

@@ -14,10 +14,29 @@ const HALF: f64 = 0.37;
 /// Between a label and the bonds that lead to it.
 const ROOM: f64 = 0.07;
 
-/// A text at an atom, in bond lengths: to the right and down from the atom.
+/// What is written at an atom, in bond lengths: to the right and down from the atom.
 pub(super) struct Label {
-    pieces: Vec<(Place, String, f64)>,
+    pieces: Vec<Piece>,
     colour: Colour,
+}
+
+/// A text from its start at a point, the size of its letters, and its width, which takes long to measure.
+struct Piece {
+    at: Place,
+    text: String,
+    size: f64,
+    width: f64,
+}
+
+impl Piece {
+    fn new(at: Place, text: String, size: f64) -> Self {
+        let width = width(&text, size);
+        Self { at, text, size, width }
+    }
+}
+
+fn width(text: &str, size: f64) -> f64 {
+    Canvas::text_width(text, 100.0) * size / 100.0
 }
 
 /// Where the hydrogens are written.
@@ -37,10 +56,9 @@ impl Label {
         if atom.element == Element::C && atom.charge == 0 && shown {
             return None;
         }
-        let width = |text: &str, size: f64| Canvas::text_width(text, 100.0) * size / 100.0;
         let element = atom.element.symbol();
         let half = width(element, SIZE) / 2.0;
-        let mut pieces = vec![((-half, 0.0), element.to_owned(), SIZE)];
+        let mut pieces = vec![Piece::new((-half, 0.0), element.to_owned(), SIZE)];
         let (mut right, small) = (half, SIZE * SMALL);
         if atom.hydrogens > 0 {
             let number = if atom.hydrogens > 1 { atom.hydrogens.to_string() } else { String::new() };
@@ -54,23 +72,22 @@ impl Label {
             if x == half {
                 right += all;
             }
-            pieces.push(((x, y), "H".to_owned(), SIZE));
+            pieces.push(Piece::new((x, y), "H".to_owned(), SIZE));
             if !number.is_empty() {
-                pieces.push(((x + letter, y + 0.3 * SIZE), number, small));
+                pieces.push(Piece::new((x + letter, y + 0.3 * SIZE), number, small));
             }
         }
         if atom.charge != 0 {
             let sign = if atom.charge > 0 { "+" } else { "\u{2212}" };
             let number = if atom.charge.abs() > 1 { atom.charge.abs().to_string() } else { String::new() };
-            pieces.push(((right, -0.35 * SIZE), number + sign, small));
+            pieces.push(Piece::new((right, -0.35 * SIZE), number + sign, small));
         }
         Some(Self { pieces, colour: colour(atom.element) })
     }
 
     /// The corners of the boxes that its texts fill.
     pub(super) fn boxes(&self) -> impl Iterator<Item = (Place, Place)> {
-        self.pieces.iter().map(|((x, y), text, size)| {
-            let width = Canvas::text_width(text, 100.0) * size / 100.0;
+        self.pieces.iter().map(|Piece { at: (x, y), size, width, .. }| {
             ((x - ROOM, y - HALF * size - ROOM), (x + width + ROOM, y + HALF * size + ROOM))
         })
     }
@@ -82,7 +99,7 @@ impl Label {
 
     /// Writes it at an atom's point of the canvas; a bond has a length of `unit`.
     pub(super) fn write(&self, canvas: &mut Canvas, at: Place, unit: f64) {
-        for ((x, y), text, size) in &self.pieces {
+        for Piece { at: (x, y), text, size, .. } in &self.pieces {
             canvas.text((at.0 + unit * x, at.1 + unit * y), text, unit * size, self.colour, Anchor::Left);
         }
     }

@@ -16,6 +16,9 @@ impl Molecule {
     /// Bridged rings, and what would lie on itself, are bent and stretched: bond lengths are 1 elsewhere. The
     /// same molecule has the same places, whatever the order of its atoms and its Kekule form.
     ///
+    /// Large ones are drawn as they come, so that time stays short: rings that hang together by bonds and have over 80 atoms
+    /// aren't made regular where they don't fit side by side, and in molecules of over 250 atoms parts may lie on each other.
+    ///
     /// ```
     /// use gfn_gym::molecule::Molecule;
     /// let places = Molecule::from_smiles("CCO")?.coordinates();
@@ -175,7 +178,8 @@ impl Assembly<'_> {
             self.skeleton.neighbours[a].iter().filter_map(|&b| Some(angle(here, self.places[b]?))).collect();
         let plain = parts.iter().all(|part| matches!(part, Part::Bond(_)));
         let directions = match taken[..] {
-            [] => self.around_first(a, parts.len()),
+            // The first atom is the end of a chain: one bond, of a zigzag that lies level.
+            [] => vec![PI / 6.0],
             [back] if plain => self.along_chain(a, here, back, parts.len()),
             _ => self.within_gap(a, &taken, &parts),
         };
@@ -190,16 +194,6 @@ impl Assembly<'_> {
             }
         }
         placed
-    }
-
-    /// Directions at the atom that is placed first.
-    fn around_first(&self, a: usize, n: usize) -> Vec<f64> {
-        if self.skeleton.straight[a] {
-            return vec![0.0, PI];
-        }
-        let start = if n == 4 { 0.0 } else { PI / 6.0 };
-        let step = if n <= 3 { TAU / 3.0 } else { TAU / n as f64 };
-        (0..n).map(|k| start + step * k as f64).collect()
     }
 
     /// Directions at an atom that came by one bond, the emptiest first.

@@ -10,6 +10,8 @@ const MOST: usize = 999;
 const BOND: f64 = 1.5;
 /// "Either" as the stereochemistry of a double bond.
 const EITHER: u8 = 3;
+/// The line after each record of an SD file.
+const RECORD_END: &str = "$$$$";
 /// Rings of fewer atoms have no double bonds in trans.
 const TRANS_RING: usize = 8;
 
@@ -21,7 +23,8 @@ impl Molecule {
     /// marked as either: a molecule here has no stereochemistry, and the drawing must not give it one.
     ///
     /// # Errors
-    /// [`MoleculeError::Molfile`] for more than 999 atoms or bonds, or a title of more than 80 characters or one line.
+    /// [`MoleculeError::Molfile`] for more than 999 atoms or bonds, a title of more than 80 characters or one line,
+    /// or one that starts with `$$$$`: that ends a record of an SD file.
     ///
     /// ```
     /// use gfn_gym::molecule::Molecule;
@@ -38,9 +41,9 @@ impl Molecule {
         if n.max(m) > MOST {
             return refuse(format!("{n} atoms and {m} bonds, where it has room for {MOST} of each: write SMILES"));
         }
-        if title.len() > 80 || title.contains(['\n', '\r']) || title.starts_with('$') {
+        if title.chars().count() > 80 || title.contains(['\n', '\r']) || title.starts_with(RECORD_END) {
             return refuse(format!(
-                "the title {title:?}, where it takes a line of at most 80 bytes that `$` doesn't start"
+                "the title {title:?}, where it takes a line of at most 80 characters that doesn't start with `{RECORD_END}`"
             ));
         }
         let (places, rings) = self.drawn();
@@ -101,7 +104,7 @@ impl Molecule {
         for (name, value) in data {
             let named = name.starts_with(|c: char| c.is_ascii_alphabetic())
                 && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
-            if !named || value.is_empty() || value.contains(['\n', '\r']) || value.starts_with("$$$$") {
+            if !named || value.is_empty() || value.contains(['\n', '\r']) || value.starts_with(RECORD_END) {
                 let problem = format!(
                     "{value:?} as the data item {name:?}, where it takes a line of text by a name of letters, digits and `_`"
                 );
@@ -109,7 +112,8 @@ impl Molecule {
             }
             let _ = write!(out, ">  <{name}>\n{value}\n\n");
         }
-        out.push_str("$$$$\n");
+        out.push_str(RECORD_END);
+        out.push('\n');
         Ok(out)
     }
 }

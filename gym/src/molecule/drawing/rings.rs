@@ -14,14 +14,16 @@ pub(super) fn smallest_rings(n: usize, bonds: &[(usize, usize)]) -> Vec<Vec<usiz
     for root in (0..n).filter(|&a| !neighbours[a].is_empty()) {
         // The tree of shortest ways to the root: the next atom and bond on it.
         let mut back: Vec<Option<(usize, usize)>> = vec![None; n];
-        let mut seen = vec![false; n];
-        seen[root] = true;
+        // Which atom beside the root that way comes by; nothing leads to other components.
+        let mut branch: Vec<Option<usize>> = vec![None; n];
+        branch[root] = Some(root);
         let mut order = vec![root];
         let mut next = 0;
         while let Some(&a) = order.get(next) {
             next += 1;
             for &(b, k) in &neighbours[a] {
-                if !std::mem::replace(&mut seen[b], true) {
+                if branch[b].is_none() {
+                    branch[b] = if a == root { Some(b) } else { branch[a] };
                     back[b] = Some((a, k));
                     order.push(b);
                 }
@@ -36,12 +38,13 @@ pub(super) fn smallest_rings(n: usize, bonds: &[(usize, usize)]) -> Vec<Vec<usiz
             }
             (atoms, on_way)
         };
-        for (k, &(a, b)) in bonds.iter().enumerate().filter(|(_, (a, b))| seen[*a] && seen[*b]) {
-            let ((mut atoms, mut ring), (others, other_bonds)) = (way(a), way(b));
-            // A ring if the ways meet in the root only.
-            if others[..others.len() - 1].iter().any(|c| atoms.contains(c)) {
+        for (k, &(a, b)) in bonds.iter().enumerate() {
+            // A ring if the ways of both ends meet in the root only: if they come by different atoms beside it. All bonds of
+            // the root are part of the ways, as are others within a branch.
+            if a == root || b == root || branch[a] == branch[b] {
                 continue;
             }
+            let ((mut atoms, mut ring), (others, other_bonds)) = (way(a), way(b));
             atoms.extend(others.iter().rev().skip(1));
             ring.push(k);
             ring.extend(other_bonds);

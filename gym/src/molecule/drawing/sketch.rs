@@ -44,7 +44,7 @@ impl Molecule {
         }
         let size = minus(high, low);
         let room = |length: f64, needed: f64| (length - 2.0 * MARGIN) / needed.max(1e-9);
-        let unit = UNIT.min(room(width, size.0)).min(room(height, size.1)).max(1.0);
+        let unit = UNIT.min(room(width, size.0)).min(room(height, size.1)).max(0.0);
         let centre = plus(low, 0.5, size);
         let sketch = Sketch { molecule: self, rings: &rings, places: &places, labels: &labels };
         let on_canvas = |p: Place| plus((width / 2.0, height / 2.0), unit, minus(p, centre));

@@ -5,7 +5,9 @@
 mod molecules;
 
 use std::path::PathBuf;
+use std::process::ExitCode;
 
+use clap::Parser;
 use gfn::{Error, Result};
 use gfn_gym::molecule::Molecule;
 use molecules::{Entry, write_molecules};
@@ -13,13 +15,27 @@ use molecules::{Entry, write_molecules};
 /// Molecules on the sheet; the SD file has them all.
 const SHOWN: usize = 96;
 
-fn main() -> Result<()> {
-    let mut flags = std::env::args().skip(1).map(PathBuf::from);
-    let (Some(path), Some(folder)) = (flags.next(), flags.next()) else {
-        let (got, expected) = ("less".to_owned(), "a file of SMILES and a folder to write to");
-        return Err(Error::Config { setting: "what was given", got, expected });
-    };
-    let text = std::fs::read_to_string(&path).map_err(|source| Error::Io { path: path.clone(), source })?;
+/// Draw the molecules of a file of SMILES, as molecules.svg, molecules.png and molecules.sdf
+#[derive(Parser, Debug)]
+struct Args {
+    /// File with a SMILES per line, and a name behind it if you like
+    file: PathBuf,
+    /// Folder to write to
+    folder: PathBuf,
+}
+
+fn main() -> ExitCode {
+    match run(&Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(Args { file, folder }: &Args) -> Result<()> {
+    let text = std::fs::read_to_string(file).map_err(|source| Error::Io { path: file.clone(), source })?;
     let mut read = Vec::new();
     for (k, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let (smiles, name) = line.trim().split_once([' ', '\t']).unwrap_or((line.trim(), ""));
@@ -40,7 +56,7 @@ fn main() -> Result<()> {
             data: vec![("smiles", (*smiles).to_owned())],
         })
         .collect();
-    write_molecules(&folder, "", &entries, SHOWN)?;
+    write_molecules(folder, "", &entries, SHOWN)?;
     println!("{} molecules in {}", entries.len(), folder.display());
     Ok(())
 }

@@ -21,20 +21,49 @@ molecules, if RDKit refuses one or sees radicals in it, or if texts that differ 
 That a text is the molecule that was sampled isn't seen here.
 
 Of an SD file it reads every record, and fails if what RDKit makes of its molfile isn't what it makes of the data item `smiles`, stereochemistry
-included. Of the golden file it writes the SMILES of the valid molecules.
+included; and it counts drawings with atoms nearer than 0.4 bonds, bonds beyond 0.6 to 1.5, crossings, bonds that aren't 1. Of the golden file it writes the SMILES of the valid molecules.
 """
 
 import csv
 import json
+import math
 import sys
 from collections import defaultdict
+from itertools import combinations
 
 from rdkit import Chem, RDLogger
 
 
+BOND = 1.5
+"""What a bond of a drawing is long, in the units of our molfiles."""
+
+
+def drawing_faults(molecule):
+    """Whether atoms are nearer than 0.4 bonds, bonds beyond 0.6 to 1.5, bonds crossing, and bonds not 1 long."""
+    places = molecule.GetConformer().GetPositions()[:, :2] / BOND
+    bonds = [(bond.GetBeginAtomIdx(), bond.GetEndAtomIdx()) for bond in molecule.GetBonds()]
+    lengths = [math.dist(places[a], places[b]) for a, b in bonds]
+
+    def side(a, b, c):
+        (x, y), (u, v) = places[b] - places[a], places[c] - places[a]
+        return x * v - y * u
+
+    def cross(one, other):
+        (a, b), (c, d) = one, other
+        apart = len({a, b, c, d}) == 4
+        return apart and side(a, b, c) * side(a, b, d) < -1e-9 and side(c, d, a) * side(c, d, b) < -1e-9
+
+    return (
+        any(math.dist(p, q) < 0.4 for p, q in combinations(places, 2)),
+        any(not 0.6 <= length <= 1.5 for length in lengths),
+        any(cross(one, other) for one, other in combinations(bonds, 2)),
+        any(abs(length - 1) > 2e-3 for length in lengths),
+    )
+
+
 def check_sdf(path):
     """Whether RDKit reads each molfile as the molecule of the SMILES beside it."""
-    wrong, n = [], 0
+    wrong, n, faults = [], 0, [0, 0, 0, 0]
     for n, molecule in enumerate(Chem.SDMolSupplier(path), start=1):
         if molecule is None:
             wrong.append(f"record {n} is refused")
@@ -42,7 +71,9 @@ def check_sdf(path):
         text, read = molecule.GetProp("smiles"), Chem.MolToSmiles(molecule)
         if read != Chem.MolToSmiles(Chem.MolFromSmiles(text)):
             wrong.append(f"record {n}: {text} is read as {read}")
+        faults = [count + fault for count, fault in zip(faults, drawing_faults(molecule))]
     print(f"{n} records: {len(wrong)} wrong")
+    print("drawings: {} with atoms too near, {} with bonds too short or long, {} with crossings, {} not regular".format(*faults))
     for problem in wrong[:20]:
         print(problem)
     sys.exit(bool(wrong or n == 0))

@@ -82,7 +82,7 @@ enum PolicyName {
     Gnn,
     /// Attention along edges between nodes that know their number, four heads
     GraphTransformer,
-    /// A round of messages, then attention among all nodes, as in JSP-GFN and gfnx; four heads
+    /// A round of messages, then attention among all nodes, as in gfnx; four heads
     NodeAttention,
     /// Linear attention between the pairs of nodes, as in DAG-GFlowNet
     Transformer,

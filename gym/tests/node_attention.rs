@@ -2,17 +2,14 @@
 
 use std::collections::HashMap;
 
-use gfn::dist::{Distribution, Schedule};
+use gfn::dist::Distribution;
 use gfn::env::{Direction, DiscreteEnv, Env, Slots};
-use gfn::metrics::{Distances, StateGraph};
-use gfn::objective::{ModifiedDetailedBalance, NextExit};
 use gfn::policy::{Policy, Wants};
-use gfn::train::{AdamConfig, Trainer, TrainerConfig};
 use gfn::{Error, Rng};
 use gfn_gym::bayesian_structure::*;
 use tch::{Device, Kind, Tensor};
 
-use crate::edge_transformer::reward;
+use crate::edge_transformer::trained;
 
 fn small(env: &BayesianStructure, flow: bool, kind: Kind) -> NodeAttention {
     let config = NodeAttentionConfig { embedding: 16, heads: 2, flow, ..NodeAttentionConfig::default() };
@@ -164,31 +161,6 @@ fn wrong_sizes_are_refused() {
 
 #[test]
 fn it_learns_a_posterior() {
-    tch::set_num_threads(1);
-    let env = BayesianStructure::new(StructureConfig::new(3)).unwrap();
-    let graph = StateGraph::build(&env, 100).unwrap();
-    let reward = reward(3).relative_to(&graph.states().dag(0));
-    let posterior = ExactPosterior::of(graph.states(), &reward).unwrap();
-    let steps = 300;
-    let config = TrainerConfig {
-        batch: 16,
-        adam: AdamConfig { lr: 5e-3, ..AdamConfig::default() },
-        epsilon: Schedule::Linear { from: 1.0, to: 0.1, steps },
-        lr_scale: Schedule::Linear { from: 1.0, to: 0.02, steps },
-        ..TrainerConfig::default()
-    };
-    let objective = ModifiedDetailedBalance { next_exit: NextExit::Lagged };
-    let policy = small(&env, false, Kind::Float);
-    let trainer = Trainer::new(env.clone(), reward, policy, objective, config, Rng::seeded(2)).unwrap();
-    let mut trainer = trainer.with_lagged(10).unwrap();
-    let distance = |trainer: &Trainer<BayesianStructure, NodeAttention>| {
-        let sampled = graph.terminating_distribution(&env, trainer.policy(), None).unwrap();
-        Distances::between(&sampled.probs, posterior.probs()).unwrap().jsd
-    };
-    let before = distance(&trainer);
-    for _ in 0..steps {
-        trainer.step().unwrap();
-    }
-    let after = distance(&trainer);
+    let [before, after] = trained(|env| small(env, false, Kind::Float));
     assert!(before > 0.1 && after < 0.02, "{before} {after}");
 }

@@ -1,7 +1,7 @@
 //! Linear attention between the pairs of nodes: the network of DAG-GFlowNet.
 
 use gfn::dist::GraphActionCategorical;
-use gfn::env::{Direction, DiscreteEnv, Masks, Rows};
+use gfn::env::{Masks, Rows};
 use gfn::nn::{Activation, LayerNorm, Linear, LogZ, Mlp, MlpConfig, Parameters, Scope};
 use gfn::policy::{Evaluation, Policy, Wants};
 use gfn::{Error, Result, Rng};
@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use super::features::adjacency;
+use super::pair_logits::PairLogits;
 use super::{BayesianStructure, DagStates};
 
 /// The size of an [`EdgeTransformer`].
@@ -250,29 +251,8 @@ impl Policy<BayesianStructure> for EdgeTransformer {
         _: Option<&Tensor>,
         wants: Wants,
     ) -> Result<Evaluation<GraphActionCategorical>> {
-        if states.n_nodes() != self.n_nodes {
-            return Err(Error::Shape {
-                what: "graphs of an edge transformer".into(),
-                expected: vec![states.len() as i64, self.n_nodes as i64],
-                got: vec![states.len() as i64, states.n_nodes() as i64],
-                remedy: "give graphs of the environment that it was made for",
-            });
-        }
-        let mut evaluation = Evaluation::default();
-        let log_flow = wants.log_flow && self.config.flow;
-        if wants.pf || log_flow {
-            let (edges, graph) = self.forward(states);
-            if wants.pf {
-                let masks = env.masks(Direction::Forward, states);
-                let logits = slots(&edges, &graph.narrow(1, 0, 1), &masks);
-                evaluation.pf = Some(GraphActionCategorical::new(masks, &[logits])?);
-            }
-            evaluation.log_flow = log_flow.then(|| graph.select(1, 1));
-        }
-        if wants.pb {
-            evaluation.pb = Some(GraphActionCategorical::uniform(env.masks(Direction::Backward, states)));
-        }
-        Ok(evaluation)
+        let outputs = PairLogits { n_nodes: self.n_nodes, flow: self.config.flow };
+        outputs.evaluate(env, states, wants, || self.forward(states), slots)
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {

@@ -50,6 +50,7 @@ mod graphs;
 mod mask;
 mod node_attention;
 mod node_set;
+mod pair_logits;
 mod posterior;
 mod reward;
 mod scores;

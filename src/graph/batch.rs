@@ -28,10 +28,6 @@ pub struct GraphBatch<'a> {
     pub edge_rows: Tensor,
     /// Where in the messages each row of edge logits starts, `[edges]`.
     pub edge_messages: Tensor,
-    /// In-neighbours: the sources of the messages to each node, node by node, `[E]`, and where each node's start, `[N]`.
-    pub incoming: Csr,
-    /// Out-neighbours, likewise: the targets of the messages from each node. The same as `incoming` where undirected.
-    pub outgoing: Csr,
     /// Conditions, `[B, C]`.
     pub conditions: Option<Tensor>,
     /// Number of nodes of each graph.
@@ -42,16 +38,9 @@ pub struct GraphBatch<'a> {
     pub edge_ptr: Vec<usize>,
     /// Whether edges have a direction.
     pub directed: bool,
+    /// Endpoints of each edge, undirected ones once.
+    pub(crate) edges: Vec<(i64, i64)>,
     states: &'a GraphStates,
-}
-
-/// Neighbour lists: those of node `i` are `neighbours[offsets[i]..offsets[i + 1]]`.
-#[derive(Debug)]
-pub struct Csr {
-    /// Node rows, `[E]`.
-    pub neighbours: Tensor,
-    /// Where each node's start, `[N]`.
-    pub offsets: Tensor,
 }
 
 /// Host-side rows of one part of the batch.
@@ -121,13 +110,12 @@ impl<'a> GraphBatch<'a> {
             ),
             edge_rows: endpoints(&rows_from, &rows_to),
             edge_messages: tensor(&edge_messages),
-            incoming: Csr::new(&to, &from, total, device),
-            outgoing: Csr::new(&from, &to, total, device),
             conditions: conditions.map(|c| c.to_device(device)),
             n_nodes,
             node_ptr,
             edge_ptr,
             directed,
+            edges: part.edges,
             states,
         }
     }
@@ -198,35 +186,6 @@ impl Part {
             let values = edge.attributes.values();
             self.edge_attributes.extend(values[..schema.edge_attributes.len()].iter().map(|&v| i64::from(v)));
         }
-    }
-}
-
-impl Csr {
-    /// Sorts messages by the node at one end: a counting sort, stable.
-    fn new(at: &[i64], other: &[i64], n_nodes: usize, device: Device) -> Self {
-        let mut counts = vec![0i64; n_nodes + 1];
-        for &node in at {
-            counts[node as usize + 1] += 1;
-        }
-        for i in 0..n_nodes {
-            counts[i + 1] += counts[i];
-        }
-        let mut place = counts.clone();
-        let mut neighbours = vec![0i64; other.len()];
-        for (&node, &neighbour) in at.iter().zip(other) {
-            let k = &mut place[node as usize];
-            neighbours[*k as usize] = neighbour;
-            *k += 1;
-        }
-        Self {
-            neighbours: Tensor::from_slice(&neighbours).to_device(device),
-            offsets: Tensor::from_slice(&counts[..n_nodes]).to_device(device),
-        }
-    }
-
-    /// The sum of the rows of `values`, `[N, D]`, over each node's neighbours, `[N, D]`; a node without any gets zeros.
-    pub fn sum(&self, values: &Tensor) -> Tensor {
-        sum_rows(values, &self.neighbours, &self.offsets)
     }
 }
 

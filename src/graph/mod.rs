@@ -19,8 +19,8 @@ pub use action::{
     ActionKind, ActionSet, AddEdge, AddNode, Anchor, Connectivity, Exit, GraphActionType, Head, Move, Placement,
     RemoveEdge, RemoveEdgeAttr, RemoveNode, RemoveNodeAttr, Reversed, Semantics, SetEdgeAttr, SetNodeAttr,
 };
+pub use batch::GraphBatch;
 pub(crate) use batch::sum_rows;
-pub use batch::{Csr, GraphBatch};
 pub use bits::BitRows;
 pub use canonical::{Canonical, Canonizer, canonical_key, canonical_keys, log_automorphisms, with_canonizer};
 pub use canonical_key::{CanonicalKey, labelled_key};

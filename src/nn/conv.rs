@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
-use super::node_values::NodeValues;
+use super::rounds::{Hearing, Round};
 use super::{LayerNorm, Linear, Scope};
 use crate::graph::{GraphBatch, GraphSchema};
 
@@ -80,38 +80,36 @@ impl Conv {
         }
     }
 
-    pub(crate) fn forward(&self, batch: &GraphBatch<'_>, values: &NodeValues) -> NodeValues {
+    /// What its nodes hear.
+    pub(crate) fn hearing(&self) -> Hearing {
+        match self.messages {
+            Messages::Gin { .. } => Hearing::Neighbours,
+            Messages::Gine { .. } => Hearing::Edges,
+            Messages::Directed { .. } => Hearing::Apart,
+        }
+    }
+
+    /// The rows before a round, `[R, D]`, to those after it, `[R', D]`.
+    pub(crate) fn forward(&self, batch: &GraphBatch<'_>, round: &Round, rows: &Tensor) -> Tensor {
         let inner = match &self.messages {
             Messages::Gin { inner, eps } => {
-                // The linear map commutes with the sum: applied first, it meets the table instead of every node. Its bias
+                // The linear map commutes with the sum: applied first, it meets the rows before the round, which are fewer. Its bias
                 // is a part of what neighbours send then, which the next layer sees through.
-                let mapped = values.linear(inner);
-                let mut sum = mapped.dense() * (eps + 1.0) + mapped.sum_over(&batch.incoming);
-                if batch.directed {
-                    sum += mapped.sum_over(&batch.outgoing);
-                }
-                sum
+                let mapped = inner.forward(rows);
+                round.own(&mapped) * (eps + 1.0) + round.sum(&mapped)
             }
             Messages::Gine { inner, eps, edges } => {
-                let nodes = values.dense();
-                let sent = edges.forward(batch);
-                let along = |from: i64, to: i64| {
-                    let messages = (nodes.index_select(0, &batch.edge_index.get(from)) + &sent).relu();
-                    nodes.zeros_like().index_add(0, &batch.edge_index.get(to), &messages)
-                };
-                let mut sum = along(0, 1);
-                if batch.directed {
-                    sum += along(1, 0);
-                }
-                inner.forward(&(&nodes * (eps + 1.0) + sum))
+                inner.forward(&(round.own(rows) * (eps + 1.0) + round.sum_along(rows, &edges.forward(batch))))
             }
             Messages::Directed { own, incoming, outgoing } => {
-                values.linear(own).dense()
-                    + values.linear(incoming).sum_over(&batch.incoming)
-                    + values.linear(outgoing).sum_over(&batch.outgoing)
+                // Three maps as one, whose results are three entries of a table: one product, one sum.
+                let weights = Tensor::cat(&[own.weight(), incoming.weight(), outgoing.weight()], 0);
+                let table = rows.linear(&weights, None::<&Tensor>).view([-1, rows.size()[1]]);
+                let heard = round.sum(&table);
+                own.bias().map_or_else(|| heard.shallow_clone(), |bias| &heard + bias)
             }
         };
-        NodeValues::Dense(self.norm.forward(&(values.dense() + self.output.forward(&inner.relu()))))
+        self.norm.forward(&(round.own(rows) + self.output.forward(&inner.relu())))
     }
 }
 
@@ -154,6 +152,134 @@ impl EdgeFeatures {
                 let rows = table.index_select(0, &entries.view(-1));
                 let rows = rows.view([-1, starts.len() as i64, table.size()[1]]);
                 classes + rows.sum_dim_intlist(1, false, table.kind())
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tch::{Device, Kind};
+
+    use super::*;
+    use crate::Rng;
+    use crate::graph::{Attributes, Edge, GraphKind, GraphState, GraphStates, Node};
+    use crate::nn::Parameters;
+    use crate::nn::node_features::NodeFeatures;
+    use crate::nn::rounds::Rounds;
+
+    const WIDTH: i64 = 6;
+
+    /// A round node by node and message by message, as the formulas say.
+    fn one_by_one(conv: &Conv, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
+        let edges = Vec::<Vec<i64>>::try_from(&batch.edge_index).unwrap();
+        let row = |node: usize| nodes.get(node as i64);
+        let linear = |layer: &Linear, x: &Tensor| layer.forward(&x.unsqueeze(0)).squeeze_dim(0);
+        let each = (0..batch.total_nodes()).map(|i| {
+            // Neighbours and messages whose end `at` is this node.
+            let heard = |at: usize| -> Vec<(usize, usize)> {
+                let here = (0..edges[0].len()).filter(|&m| edges[at][m] == i as i64);
+                here.map(|m| (edges[1 - at][m] as usize, m)).collect()
+            };
+            let (incoming, outgoing) = (heard(1), heard(0));
+            let sum = |terms: Vec<Tensor>| terms.iter().fold(row(i).zeros_like(), |sum, term| sum + term);
+            // An undirected edge is two messages already.
+            let both = || incoming.iter().chain(outgoing.iter().filter(|_| batch.directed));
+            let inner = match &conv.messages {
+                Messages::Gin { inner, eps } => {
+                    let bias = inner.bias().unwrap();
+                    let mapped = |x: &Tensor| linear(inner, x);
+                    assert_eq!(bias.size(), [WIDTH]);
+                    mapped(&row(i)) * (eps + 1.0) + sum(both().map(|&(j, _)| mapped(&row(j))).collect())
+                }
+                Messages::Gine { inner, eps, edges } => {
+                    let sent = edges.forward(batch);
+                    let terms = both().map(|&(j, m)| (row(j) + sent.get(m as i64)).relu()).collect();
+                    linear(inner, &(row(i) * (eps + 1.0) + sum(terms)))
+                }
+                Messages::Directed { own, incoming: from, outgoing: to } => {
+                    linear(own, &row(i))
+                        + sum(incoming.iter().map(|&(j, _)| linear(from, &row(j))).collect())
+                        + sum(outgoing.iter().map(|&(j, _)| linear(to, &row(j))).collect())
+                }
+            };
+            conv.norm.forward(&(row(i) + linear(&conv.output, &inner.relu())).unsqueeze(0))
+        });
+        Tensor::cat(&each.collect::<Vec<_>>(), 0)
+    }
+
+    /// The states of a trajectory that adds one edge after another, and something else.
+    fn growing(kind: GraphKind) -> GraphStates {
+        let node = |k: u8| Node { class: u16::from(k % 2), attributes: Attributes::new(&[k / 2]).unwrap() };
+        let mut graph = GraphState::from_parts(kind, &[0, 1, 0, 1, 2, 0].map(node), &[]).unwrap();
+        let mut graphs = vec![GraphState::new(kind), graph.clone()];
+        let edges = [(0, 1, 0), (2, 3, 0), (1, 2, 1), (4, 1, 2), (0, 4, 0), (3, 5, 2)];
+        for (a, b, value) in edges {
+            let edge = Edge { class: value % 2, attributes: Attributes::new(&[(value / 2) as u8]).unwrap() };
+            graph.add_edge(a, b, edge).unwrap();
+            graphs.push(graph.clone());
+        }
+        graphs.push(GraphState::from_parts(kind, &[node(0), node(3)], &[]).unwrap());
+        graphs.into()
+    }
+
+    #[test]
+    fn shared_rounds_give_what_each_node_by_itself_gives() {
+        let makes: [fn(&mut Scope<'_>, &GraphSchema, i64) -> Conv; 3] = [Conv::gin, Conv::gine, Conv::directed];
+        for kind in [GraphKind::Directed, GraphKind::Undirected] {
+            let schema = GraphSchema {
+                node_classes: 2,
+                node_attributes: vec![2],
+                edge_classes: 2,
+                edge_attributes: vec![2],
+                ..GraphSchema::plain(kind, 6)
+            };
+            let states = growing(kind);
+            let batch = GraphBatch::new(&schema, &states, None, Device::Cpu);
+            for (make, labels) in makes.into_iter().flat_map(|make| [(make, false), (make, true)]) {
+                let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
+                let rng = &mut Rng::seeded(1);
+                let mut scope = parameters.scope(rng);
+                let features = NodeFeatures::new(&mut scope.sub("features"), &schema, WIDTH, labels);
+                let convs: Vec<Conv> =
+                    (0..3).map(|k| make(&mut scope.sub(&format!("conv{k}")), &schema, WIDTH)).collect();
+                let n = batch.total_nodes() as i64;
+
+                let rounds = Rounds::new(&batch, labels, convs.len(), convs[0].hearing());
+                let start = features.forward(&batch, &rounds.features);
+                let layers = convs.iter().zip(&rounds.rounds);
+                let mut rows = vec![start.size()[0]];
+                let shared = layers.fold(start, |x, (conv, round)| {
+                    let x = conv.forward(&batch, round, &x);
+                    rows.push(x.size()[0]);
+                    x
+                });
+                let shared = rounds.of_nodes(&shared);
+                // Something is shared, ever less, and no more than there is.
+                assert!(rows[1] < n && rows.is_sorted() && rows[3] <= n, "{rows:?} of {n}");
+
+                let all = features.forward(&batch, &Tensor::arange(n, (Kind::Int64, Device::Cpu)));
+                let naive = convs.iter().fold(all, |x, conv| one_by_one(conv, &batch, &x));
+                let off = (&shared - &naive).abs().max().double_value(&[]);
+                assert!(off < 1e-12, "{kind:?}, labels {labels}: {off}");
+
+                let weights = Tensor::from_slice(&(0..n * WIDTH).map(|k| (k as f64 * 0.3).cos()).collect::<Vec<_>>());
+                let gradients = |output: &Tensor| -> Tensor {
+                    (output.view(-1) * &weights).sum(Kind::Double).backward();
+                    let each = parameters.iter().map(|p| {
+                        let mut gradient = p.tensor.grad();
+                        let copy = gradient.copy().view(-1);
+                        let _ = gradient.zero_();
+                        copy
+                    });
+                    Tensor::cat(&each.collect::<Vec<_>>(), 0)
+                };
+                let (got, expected) = (gradients(&shared), gradients(&naive));
+                let off = (&got - &expected).abs().max().double_value(&[]);
+                assert!(
+                    off < 1e-11 && expected.abs().max().double_value(&[]) > 0.1,
+                    "{kind:?}, labels {labels}: {off}"
+                );
             }
         }
     }

@@ -9,15 +9,15 @@ mod edge_mlp;
 mod frozen;
 mod graph_net;
 mod heads;
-
 mod layers;
 mod log_z;
 mod logit_scale;
-mod node_values;
+mod node_features;
 mod noise;
 mod pairs;
 mod parameters;
 mod recurrent;
+mod rounds;
 mod scope;
 mod sequence;
 mod torso;

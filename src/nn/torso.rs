@@ -3,7 +3,8 @@
 use tch::{Kind, Tensor};
 
 use super::conv::Conv;
-use super::node_values::NodeFeatures;
+use super::node_features::NodeFeatures;
+use super::rounds::{Hearing, Rounds};
 use super::transformer::Transformer;
 use super::{ConvKind, GraphNetConfig, Linear, Scope};
 use crate::graph::{GraphBatch, GraphSchema};
@@ -65,13 +66,20 @@ impl Torso {
     }
 
     pub(crate) fn embed(&self, batch: &GraphBatch<'_>) -> Result<Embedded> {
-        let features = self.features.forward(batch);
+        let (n_rounds, hearing) = match &self.body {
+            Body::Convs(convs) => (convs.len(), convs.first().map_or(Hearing::Neighbours, Conv::hearing)),
+            Body::Transformer(_) => (0, Hearing::Neighbours),
+        };
+        let rounds = Rounds::new(batch, self.features.see_labels(), n_rounds, hearing);
+        let features = self.features.forward(batch, &rounds.features);
         let kind = features.kind();
         let conditions = checked_conditions(batch, self.n_conditions, kind)?;
         let condition = self.condition.as_ref().zip(conditions).map(|(layer, c)| layer.forward(&c));
         let (nodes, graphs) = match &self.body {
             Body::Convs(convs) => {
-                let nodes = convs.iter().fold(features, |values, conv| conv.forward(batch, &values)).dense();
+                let layers = convs.iter().zip(&rounds.rounds);
+                let nodes = layers.fold(features, |rows, (conv, round)| conv.forward(batch, round, &rows));
+                let nodes = rounds.of_nodes(&nodes);
                 let graphs = pool(batch, &nodes);
                 let graphs = match condition {
                     Some(condition) => graphs + condition,
@@ -80,14 +88,14 @@ impl Torso {
                 (nodes, graphs)
             }
             Body::Transformer(transformer) => {
-                let (nodes, of_virtual) = transformer.forward(batch, &features.dense(), condition.as_ref());
+                let (nodes, of_virtual) = transformer.forward(batch, &rounds.of_nodes(&features), condition.as_ref());
                 let mean = sums(batch, &nodes) * scales(batch, -1.0, kind);
                 (nodes, Tensor::cat(&[mean, of_virtual], 1))
             }
         };
         let nodes = match &self.global {
             // Every node hears of the whole graph, as from a virtual node.
-            Some(layer) => nodes + layer.forward(&graphs).relu().index_select(0, &batch.node_graph),
+            Some(layer) => to_nodes(batch, &nodes, &layer.forward(&graphs).relu()),
             None => nodes,
         };
         Ok(Embedded { nodes, graphs })
@@ -125,6 +133,17 @@ fn pool(batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
     let sum = sums(batch, nodes);
     let scale = |power: f64| scales(batch, power, nodes.kind());
     Tensor::cat(&[&sum * scale(-1.0), &sum * scale(-0.5)], 1)
+}
+
+/// Nodes with what their graph adds to each, `[N, D]`.
+fn to_nodes(batch: &GraphBatch<'_>, nodes: &Tensor, graphs: &Tensor) -> Tensor {
+    match batch.same_n_nodes() {
+        Some(n) if n > 0 => {
+            let size = nodes.size();
+            (nodes.view([batch.len() as i64, n as i64, size[1]]) + graphs.unsqueeze(1)).view([size[0], size[1]])
+        }
+        _ => nodes + graphs.index_select(0, &batch.node_graph),
+    }
 }
 
 /// The sum of each graph's rows, `[B, D]`.

@@ -1,0 +1,51 @@
+//! What a node is before it has heard from others.
+
+use tch::Tensor;
+
+use super::Scope;
+use crate::graph::{GraphBatch, GraphSchema};
+
+/// Learned tables for what a node is: its class, its label where nodes are distinguishable, its attributes.
+#[derive(Debug)]
+pub(crate) struct NodeFeatures {
+    classes: Tensor,
+    labels: Option<Tensor>,
+    /// One table over the values of all attributes, and where each attribute's values start.
+    attributes: Option<(Tensor, Vec<i64>)>,
+}
+
+impl NodeFeatures {
+    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, width: i64, identity: bool) -> Self {
+        let mut starts = Vec::new();
+        let mut values = 0;
+        for &n in &schema.node_attributes {
+            starts.push(values);
+            values += i64::from(n) + 1;
+        }
+        Self {
+            classes: scope.normal("class", &[schema.node_classes as i64, width], 1.0),
+            labels: identity.then(|| scope.normal("label", &[schema.max_nodes as i64, width], 1.0)),
+            attributes: (values > 0).then(|| (scope.normal("attribute", &[values, width], 1.0), starts)),
+        }
+    }
+
+    /// Whether a node's label enters.
+    pub(crate) fn see_labels(&self) -> bool {
+        self.labels.is_some()
+    }
+
+    /// One row for each of some nodes, `[R]` to `[R, D]`.
+    pub(crate) fn forward(&self, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
+        let mut rows = self.classes.index_select(0, &batch.node_classes.index_select(0, nodes));
+        if let Some(labels) = &self.labels {
+            rows += labels.index_select(0, &batch.node_labels.index_select(0, nodes));
+        }
+        if let Some((table, starts)) = &self.attributes {
+            let entries = batch.node_attributes.index_select(0, nodes);
+            let entries = entries + Tensor::from_slice(starts).to_device(batch.device());
+            let values = table.index_select(0, &entries.view(-1)).view([-1, starts.len() as i64, table.size()[1]]);
+            rows += values.sum_dim_intlist(1, false, table.kind());
+        }
+        rows
+    }
+}

@@ -6,12 +6,14 @@ use clap::Parser;
 use cli::{Common, Defaults, Distance, Outcome, main_of, train};
 use gfn::env::{Reals, Rows};
 use gfn::nn::{BackwardPolicy, MlpConfig};
-use gfn::replay::ReplayBuffer;
+use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::report::Panel;
 use gfn::sampler::Sampler;
-use gfn::train::{AdamConfig, Trainer, TrainerConfig};
-use gfn::{Result, Rng};
-use gfn_gym::boxes::{BetaMixtures, BoxEnv, BoxPolicy, BoxPolicyConfig, BoxReward, Coupling, GridHistogram};
+use gfn::train::{AdamConfig, ReplayPath, Trainer, TrainerConfig};
+use gfn::{Error, Result, Rng};
+use gfn_gym::boxes::{
+    BetaMixtures, BoxEnv, BoxPolicy, BoxPolicyConfig, BoxReward, BoxUniform, Coupling, GridHistogram,
+};
 use serde_json::json;
 
 /// Train a perceptron to sample the points of the unit square
@@ -32,6 +34,10 @@ struct Args {
     /// Mixtures of their own for each axis, in place of one of products
     #[arg(long)]
     per_axis: bool,
+    /// Share of each batch that leads to uniform points of the box, by steps back from them; 0.25 with --polar, where modes off the
+    /// diagonal are many steps one way and seldom met, else 0
+    #[arg(long)]
+    points: Option<f64>,
     /// Final samples that are compared with the target
     #[arg(long, default_value_t = 10_000, value_parser = cli::at_least_one)]
     samples: usize,
@@ -45,6 +51,8 @@ const BINS: usize = 50;
 const FLOORS: usize = 20;
 /// Norm above which gradients are clipped: a density has no upper bound.
 const MAX_NORM: f64 = 10.0;
+/// Uniform points that --points draws from.
+const POINTS: usize = 50_000;
 
 fn main() -> std::process::ExitCode {
     let args = cli::parse::<Args>();
@@ -60,8 +68,7 @@ fn run(args: &Args) -> Result<()> {
     let defaults = Defaults {
         steps: 5_000,
         batch: 128,
-        // Along quarter-circles it takes many steps to a mode, so that one is easily missed.
-        epsilon: if args.polar { 0.5 } else { 0.1 },
+        epsilon: 0.1,
         lr: 3e-3,
         log_z_lr: 1e-2,
         backward: BackwardPolicy::SharedTorso,
@@ -81,15 +88,29 @@ fn run(args: &Args) -> Result<()> {
         flow: common.objective.needs_flow(),
         ..learned
     };
-    let description = json!({ "example": "box", "delta": args.delta, "polar": args.polar, "network": network });
+    let description = json!({ "example": "box", "delta": args.delta, "polar": args.polar,
+        "points": share_of_points(args)?, "network": network });
     let policy = BoxPolicy::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
     let config = common.trainer(&defaults);
-    let config = TrainerConfig { adam: AdamConfig { max_norm: Some(MAX_NORM), ..config.adam }, ..config };
+    let config = TrainerConfig {
+        adam: AdamConfig { max_norm: Some(MAX_NORM), ..config.adam },
+        replay_path: ReplayPath::PolicyBackward,
+        ..config
+    };
     let (steps, batch) = (common.steps(&defaults), config.batch);
     let objective = common.objective.build()?;
+    let replay = common.replay(&defaults)?;
+    let share = share_of_points(args)?;
+    let data = (share > 0.0).then(|| uniform_points(&env, &reward, &mut rng)).transpose()?;
+    let config = match data {
+        Some(_) => TrainerConfig { source: source(share, replay.is_some())?, ..config },
+        None => config,
+    };
     let mut trainer =
         Trainer::boxed(env, Box::new(reward), policy, objective, config, rng)?.described_by(&description)?;
-    let replay = common.replay(&defaults)?;
+    if let Some(data) = data {
+        trainer = trainer.with_data(data);
+    }
     if let Some((config, _)) = replay {
         trainer = trainer.with_replay(ReplayBuffer::new(config)?);
     }
@@ -118,6 +139,35 @@ fn run(args: &Args) -> Result<()> {
     let log_z_true = Some(log_z_true);
     Outcome { example: "box", common, steps, batch, params, trained: &trained, log_z_true, distance, extra }.print();
     Ok(())
+}
+
+/// What --points says, or is.
+fn share_of_points(args: &Args) -> Result<f64> {
+    let on_policy = args.common.objective.on_policy();
+    let share = args.points.unwrap_or(if args.polar && !on_policy { 0.25 } else { 0.0 });
+    let refuse = |expected| Err(Error::Config { setting: "--points", got: share.to_string(), expected });
+    match share {
+        _ if !(0.0..1.0).contains(&share) => refuse("a share of at least 0 and below 1"),
+        _ if share > 0.0 && on_policy => refuse("0 for an objective that learns from the policy's own trajectories"),
+        _ => Ok(share),
+    }
+}
+
+/// A share of each batch from uniform points; what is left is sampled afresh, half of it replayed if there is a buffer.
+fn source(share: f64, replayed: bool) -> Result<DataSource> {
+    let replay = if replayed { (1.0 - share) / 2.0 } else { 0.0 };
+    DataSource::new(1.0 - share - replay, replay, share)
+}
+
+/// Uniform points of the box, which are learned from by steps back of P_B.
+fn uniform_points(env: &BoxEnv, reward: &BoxReward, rng: &mut Rng) -> Result<ReplayBuffer<BoxEnv>> {
+    let mut points = Reals::filled(env.ndim(), POINTS, 0.0);
+    points.values_mut().iter_mut().for_each(|x| *x = rng.uniform());
+    let ways = Sampler::new(env, &BoxUniform).backward(&points, rng)?;
+    let config = ReplayConfig { capacity: POINTS, eviction: Eviction::Fifo, draw: Draw::Uniform };
+    let mut data = ReplayBuffer::new(config)?.terminal_only();
+    data.add(env, &ways.walks(env)?, &ways.log_rewards(reward)?)?;
+    Ok(data)
 }
 
 /// The target and the samples, on one scale.

@@ -5,7 +5,7 @@ use gfn::dist::GraphActionCategorical;
 use gfn::env::Direction;
 use gfn::graph::{Anchor, Edge, GraphBatch, GraphEnv, GraphKind, GraphState, GraphStates, Move, Node};
 use gfn::metrics::StateGraph;
-use gfn::nn::{ConvKind, GraphNet, GraphNetConfig, Parameters};
+use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, Parameters};
 use gfn::policy::{Evaluation, GraphNetwork, GraphOutput, GraphPolicy, Policy, Wants};
 use gfn::{Error, Result, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;
@@ -199,6 +199,53 @@ fn wrong_shapes_are_refused_with_the_action_types_name() {
 }
 
 /// The exit's logit, which only the embedded graph enters.
+/// A network on the host is the network, whatever it is asked of; what has no form there says so.
+#[test]
+fn frozen_networks_give_what_networks_give() {
+    let rng = &mut Rng::seeded(8);
+    for kind in KINDS {
+        let env = everything(kind, 7);
+        let sizes = [3, 0, 1, 7, 5, 2];
+        let graphs: Vec<_> = sizes.iter().map(|&n| random_graph(kind, n, 0.4, rng)).collect();
+        let states = GraphStates::from([&graphs[..], &graphs[..3]].concat());
+        let makes = [(None, false, BackwardPolicy::Separate), (Some(2), true, BackwardPolicy::SharedTorso)];
+        for (conv, (pair_walks, identity, backward)) in CONVS.into_iter().flat_map(|conv| makes.map(|m| (conv, m))) {
+            let net = net(&env, GraphNetConfig { pair_walks, identity, backward, ..config(conv) }, Kind::Float);
+            // Weights that start at 0 or 1 would hide what is left out.
+            let shaken: Vec<_> = net.parameters().iter().map(|p| p.tensor.shallow_clone()).collect();
+            tch::no_grad(|| {
+                for mut tensor in shaken {
+                    let size = tensor.size();
+                    let noise: Vec<f32> = (0..tensor.numel()).map(|_| 0.1 * rng.normal() as f32).collect();
+                    tensor += tch::Tensor::from_slice(&noise).view(&size[..]);
+                }
+            });
+            let policy = GraphPolicy(&net);
+            for direction in [Direction::Forward, Direction::Backward] {
+                let frozen = Policy::<GraphBuilding>::frozen(&policy, direction);
+                let on_host = matches!(conv, ConvKind::Gin | ConvKind::Directed);
+                assert_eq!(frozen.is_some(), on_host, "{conv:?}");
+                let Some(frozen) = frozen else { continue };
+                let got = frozen.distribution(&env, &states).unwrap();
+                let wants = if direction == Direction::Forward { Wants::PF } else { Wants::PB };
+                let evaluation = tch::no_grad(|| policy.evaluate(&env, &states, None, wants)).unwrap();
+                let expected = evaluation.pf.or(evaluation.pb).unwrap();
+                assert_eq!(got.legal_slots(), expected.legal_slots());
+                let (got, expected) = (got.host_log_probs().unwrap(), expected.host_log_probs().unwrap());
+                let off = got.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+                assert!(off < 1e-4, "{kind:?}, {conv:?}, walks {pair_walks:?}, {direction:?}: {off}");
+                let spread = expected.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+                    - expected.iter().copied().fold(f64::INFINITY, f64::min);
+                assert!(spread > 0.5, "all alike: {spread}");
+            }
+        }
+        let double = net(&env, config(ConvKind::Gin), Kind::Double);
+        assert!(double.frozen(Direction::Forward).is_none());
+        let uniform = GraphNetConfig { backward: BackwardPolicy::Uniform, ..config(ConvKind::Gin) };
+        assert!(net(&env, uniform, Kind::Float).frozen(Direction::Backward).is_none());
+    }
+}
+
 fn exit_logit(env: &GraphBuilding, net: &GraphNet, graph: &GraphState) -> f64 {
     let pf = blocks(env, net, std::slice::from_ref(graph), None).pf.unwrap();
     pf.last().unwrap().double_value(&[0, 0])

@@ -5,7 +5,7 @@ use gfn::dist::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, Env, Rows, Slots};
 use gfn::graph::GraphState;
 use gfn::metrics::StateGraph;
-use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig};
+use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
 use gfn::policy::{GraphPolicy, Policy, UniformPolicy, Wants};
 use gfn::sampler::Sampler;
 use gfn::testing::{check_env, check_graph_env};
@@ -199,4 +199,13 @@ fn a_graph_network_reads_either_kind_of_state() {
     assert!(close(&pb, &log_probs(&other.pb)) && pb.len() > 20);
     assert!(pb.iter().any(|p| (p - pb[0]).abs() > 1e-3), "P_B is learned");
     assert_eq!(bits.log_flow.unwrap().size(), [20]);
+
+    let config = GraphNetConfig { conv: ConvKind::Directed, identity: true, ..GraphNetConfig::default() };
+    let net = GraphNet::new(&graphs, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
+    let policy = DagPolicy(&net);
+    let frozen = Policy::<BayesianStructure>::frozen(&policy, Direction::Forward).unwrap();
+    let got = frozen.distribution(&env, &states).unwrap().host_log_probs().unwrap().to_vec();
+    let expected = log_probs(&policy.evaluate(&env, &states, None, Wants::PF).unwrap().pf);
+    let off = got.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert!(got.len() == expected.len() && off < 1e-4, "{off}");
 }

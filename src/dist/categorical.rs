@@ -79,6 +79,31 @@ impl GraphActionCategorical {
         Ok(out)
     }
 
+    /// The distribution of logits that are no tensors: one `[rows, width]` list, row by row, per block of the masks.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if a block is missing, or has another length than its action type owes.
+    pub fn of_blocks(masks: Masks, blocks: &[Vec<f32>]) -> Result<Self> {
+        let expected: Vec<i64> = masks.blocks.iter().map(|block| (block.rows() * block.width) as i64).collect();
+        let got: Vec<i64> = blocks.iter().map(|block| block.len() as i64).collect();
+        if got != expected {
+            return Err(Error::Shape {
+                what: "the blocks of logits".into(),
+                expected,
+                got,
+                remedy: "give a list of one number for each row and column of each block of the masks",
+            });
+        }
+        let mut logits = Vec::with_capacity(masks.legal.len());
+        for state in 0..masks.len() {
+            for (block, values) in masks.blocks.iter().zip(blocks) {
+                let rows = block.row_ptr[state]..block.row_ptr[state + 1];
+                logits.extend_from_slice(&values[rows.start * block.width..rows.end * block.width]);
+            }
+        }
+        Self::on_host(masks, logits)
+    }
+
     /// The same with the logits of each state multiplied by a number, `[states]`, through which gradients flow; the uniform distribution stays
     /// what it is.
     ///

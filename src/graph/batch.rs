@@ -38,8 +38,6 @@ pub struct GraphBatch<'a> {
     pub edge_ptr: Vec<usize>,
     /// Whether edges have a direction.
     pub directed: bool,
-    /// Endpoints of each edge, undirected ones once.
-    pub(crate) edges: Vec<(i64, i64)>,
     states: &'a GraphStates,
 }
 
@@ -115,7 +113,6 @@ impl<'a> GraphBatch<'a> {
             node_ptr,
             edge_ptr,
             directed,
-            edges: part.edges,
             states,
         }
     }

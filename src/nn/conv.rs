@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
+use super::frozen::{FrozenLinear, FrozenNorm, floats};
 use super::rounds::{Hearing, Round};
 use super::{LayerNorm, Linear, Scope};
 use crate::graph::{GraphBatch, GraphSchema};
@@ -90,7 +91,7 @@ impl Conv {
     }
 
     /// The rows before a round, `[R, D]`, to those after it, `[R', D]`.
-    pub(crate) fn forward(&self, batch: &GraphBatch<'_>, round: &Round, rows: &Tensor) -> Tensor {
+    pub(crate) fn forward(&self, batch: &GraphBatch<'_>, round: &Round<Tensor>, rows: &Tensor) -> Tensor {
         let inner = match &self.messages {
             Messages::Gin { inner, eps } => {
                 // The linear map commutes with the sum: applied first, it meets the rows before the round, which are fewer. Its bias
@@ -110,6 +111,68 @@ impl Conv {
             }
         };
         self.norm.forward(&(round.own(rows) + self.output.forward(&inner.relu())))
+    }
+}
+
+/// A [`Conv`] on the host.
+#[derive(Debug)]
+pub(crate) struct FrozenConv {
+    /// From rows to the table whose entries are summed, and what is added to each sum.
+    table: FrozenLinear,
+    bias: Vec<f32>,
+    /// By how much a node's own entry counts beside the sum; none where it is among the entries.
+    own: Option<f32>,
+    output: FrozenLinear,
+    norm: FrozenNorm,
+    width: usize,
+}
+
+impl Conv {
+    /// The round as it is now; none for one whose messages depend on edges.
+    pub(crate) fn frozen(&self) -> Option<FrozenConv> {
+        let (table, bias, own) = match &self.messages {
+            Messages::Gin { inner, eps } => (FrozenLinear::of(inner), None, Some(1.0 + floats(eps)[0])),
+            Messages::Gine { .. } => return None,
+            Messages::Directed { own, incoming, outgoing } => {
+                let weights = Tensor::cat(&[own.weight(), incoming.weight(), outgoing.weight()], 0);
+                (FrozenLinear::new(&weights, None), own.bias().map(floats), None)
+            }
+        };
+        let width = self.output.weight().size()[0] as usize;
+        let bias = bias.unwrap_or_else(|| vec![0.0; width]);
+        let (output, norm) = (FrozenLinear::of(&self.output), self.norm.frozen());
+        Some(FrozenConv { table, bias, own, output, norm, width })
+    }
+}
+
+impl FrozenConv {
+    /// The rows before a round to those after it.
+    pub(crate) fn forward(&self, round: &Round<Vec<i64>>, rows: &[f32]) -> Vec<f32> {
+        let width = self.width;
+        let table = self.table.rows(rows, rows.len() / width);
+        let entry = |at: i64| at as usize * width..(at as usize + 1) * width;
+        let n = round.offsets.len();
+        let own = |row: usize| round.own.as_ref().map_or(row as i64, |own| own[row]);
+        let mut inner = Vec::with_capacity(n * width);
+        for (row, &start) in round.offsets.iter().enumerate() {
+            let end = round.offsets.get(row + 1).map_or(round.entries.len(), |&end| end as usize);
+            let at = inner.len();
+            inner.extend_from_slice(&self.bias);
+            let sum = &mut inner[at..];
+            if let Some(scale) = self.own {
+                sum.iter_mut().zip(&table[entry(own(row))]).for_each(|(sum, x)| *sum += scale * x);
+            }
+            for &message in &round.entries[start as usize..end] {
+                sum.iter_mut().zip(&table[entry(message)]).for_each(|(sum, x)| *sum += x);
+            }
+            sum.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.0 } else { *x });
+        }
+        let mut out = self.output.rows(&inner, n);
+        for (row, out) in out.chunks_exact_mut(width).enumerate() {
+            out.iter_mut().zip(&rows[entry(own(row))]).for_each(|(out, x)| *out += x);
+        }
+        self.norm.apply(&mut out);
+        out
     }
 }
 
@@ -245,7 +308,8 @@ mod tests {
                     (0..3).map(|k| make(&mut scope.sub(&format!("conv{k}")), &schema, WIDTH)).collect();
                 let n = batch.total_nodes() as i64;
 
-                let rounds = Rounds::new(&batch, labels, convs.len(), convs[0].hearing());
+                let rounds = Rounds::new(batch.graphs(), labels, convs.len(), convs[0].hearing());
+                let rounds = rounds.to_device(Device::Cpu);
                 let start = features.forward(&batch, &rounds.features);
                 let layers = convs.iter().zip(&rounds.rounds);
                 let mut rows = vec![start.size()[0]];

@@ -12,6 +12,8 @@ use crate::parallel;
 
 /// Outputs that are computed together: two registers of eight.
 const LANES: usize = 16;
+/// Rows that a thread takes.
+const BLOCK: usize = 128;
 
 /// A linear layer with its weights laid out for [`product`].
 #[derive(Debug)]
@@ -25,8 +27,14 @@ pub(crate) struct FrozenLinear {
 }
 
 impl FrozenLinear {
+    /// A layer as it is now.
+    pub(super) fn of(layer: &Linear) -> Self {
+        let (weight, bias) = layer.effective();
+        Self::new(&weight, bias.as_ref())
+    }
+
     /// Of a weight `[outputs, inputs]` and a bias `[outputs]`.
-    fn new(weight: &Tensor, bias: Option<&Tensor>) -> Self {
+    pub(super) fn new(weight: &Tensor, bias: Option<&Tensor>) -> Self {
         let size = weight.size();
         let (outputs, inputs) = (size[0] as usize, size[1] as usize);
         let groups = outputs.div_ceil(LANES);
@@ -44,6 +52,15 @@ impl FrozenLinear {
         let mut laid = bias.map_or_else(|| vec![0.0; outputs], floats);
         laid.resize(groups * LANES, 0.0);
         Self { inputs, outputs, panels, bias: laid }
+    }
+
+    /// `[rows, inputs]` to `[rows, outputs]`, spread over threads where there are many.
+    pub(super) fn rows(&self, x: &[f32], rows: usize) -> Vec<f32> {
+        if rows <= BLOCK || self.inputs == 0 {
+            return self.forward(x, rows);
+        }
+        let blocks: Vec<&[f32]> = x[..rows * self.inputs].chunks(BLOCK * self.inputs).collect();
+        parallel::map(&blocks, 1, |block| self.forward(block, block.len() / self.inputs)).concat()
     }
 
     /// `[rows, inputs]` to `[rows, outputs]`.
@@ -132,7 +149,7 @@ pub(crate) fn floats(tensor: &Tensor) -> Vec<f32> {
 }
 
 impl LayerNorm {
-    fn frozen(&self) -> FrozenNorm {
+    pub(super) fn frozen(&self) -> FrozenNorm {
         FrozenNorm { width: self.width as usize, affine: self.affine.as_ref().map(|(w, b)| (floats(w), floats(b))) }
     }
 }
@@ -145,7 +162,7 @@ pub(crate) struct FrozenNorm {
 }
 
 impl FrozenNorm {
-    fn apply(&self, x: &mut [f32]) {
+    pub(super) fn apply(&self, x: &mut [f32]) {
         let n = self.width as f64;
         for row in x.chunks_exact_mut(self.width) {
             let mean = row.iter().map(|&x| f64::from(x)).sum::<f64>() / n;
@@ -201,12 +218,10 @@ impl FrozenMlp {
     fn part(mlp: &Mlp, outputs: Range<i64>) -> Option<Self> {
         let single = mlp.kind() == Kind::Float && mlp.output.weight().device() == Device::Cpu;
         let activate = mlp.activation.on_host().filter(|_| single)?;
-        let linear = |layer: &Linear| {
-            let (weight, bias) = layer.effective();
-            FrozenLinear::new(&weight, bias.as_ref())
+        let frozen = |(layer, norm): &(Linear, Option<LayerNorm>)| {
+            (FrozenLinear::of(layer), norm.as_ref().map(LayerNorm::frozen))
         };
-        let hidden =
-            mlp.hidden.iter().map(|(layer, norm)| (linear(layer), norm.as_ref().map(LayerNorm::frozen))).collect();
+        let hidden = mlp.hidden.iter().map(frozen).collect();
         let (weight, bias) = mlp.output.effective();
         let (start, n) = (outputs.start, outputs.end - outputs.start);
         let bias = bias.map(|bias| bias.narrow(0, start, n));
@@ -220,8 +235,7 @@ impl FrozenMlp {
     /// If `x` holds fewer than `rows` rows.
     #[must_use]
     pub fn forward(&self, x: Vec<f32>, rows: usize) -> Vec<f32> {
-        // What a thread takes, all layers one after another while the rows are in its cache.
-        const BLOCK: usize = 128;
+        // A thread takes a block through all layers, one after another while the rows are in its cache.
         let inputs = self.hidden.first().map_or(&self.output, |(layer, _)| layer).inputs;
         if rows <= BLOCK || inputs == 0 {
             return self.block(x, rows);

@@ -4,9 +4,9 @@ use tch::{Device, Kind, Tensor};
 use super::heads::Heads;
 use super::pairs::pair_features;
 use super::torso::Torso;
-use super::{Activation, ConvKind, LogZ, LogitScale, Mlp, MlpConfig, Parameters};
+use super::{Activation, ConvKind, FrozenGraphNet, LogZ, LogitScale, Mlp, MlpConfig, Parameters};
 use crate::env::Direction;
-use crate::graph::{GraphBatch, GraphEnv};
+use crate::graph::{GraphBatch, GraphEnv, GraphSchema};
 use crate::policy::{GraphNetwork, GraphOutput, Wants};
 use crate::{Error, Result, Rng};
 
@@ -105,6 +105,7 @@ impl GraphNetConfig {
 #[derive(Debug)]
 pub struct GraphNet {
     config: GraphNetConfig,
+    schema: GraphSchema,
     forward: Torso,
     pf: Heads,
     backward: Option<Torso>,
@@ -145,7 +146,7 @@ impl GraphNet {
         };
         let scale = config.logit_scale.then(|| LogitScale::new(&mut scope, config.n_conditions, &hidden));
         parameters.check()?;
-        Ok(Self { config, forward, pf, backward, pb, flow, scale, log_z, parameters })
+        Ok(Self { config, schema: env.schema().clone(), forward, pf, backward, pb, flow, scale, log_z, parameters })
     }
 
     /// The make of the network.
@@ -179,6 +180,14 @@ impl GraphNetwork for GraphNet {
         // The torso has checked the conditions wherever there are logits of P_F.
         let scale = self.scale.as_ref().filter(|_| pf.is_some()).zip(batch.conditions.as_ref());
         Ok(GraphOutput { pf, pb, log_flow, pf_scale: scale.map(|(scale, conditions)| scale.forward(conditions)) })
+    }
+
+    fn frozen(&self, direction: Direction) -> Option<FrozenGraphNet> {
+        let (torso, heads) = match direction {
+            Direction::Forward => (&self.forward, &self.pf),
+            Direction::Backward => (self.backward.as_ref().unwrap_or(&self.forward), self.pb.as_ref()?),
+        };
+        torso.frozen(heads, &self.schema, self.config.pair_walks)
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {

@@ -2,9 +2,10 @@
 
 use tch::Tensor;
 
-use super::pairs::PairHead;
+use super::frozen_graph::HostEmbedded;
+use super::pairs::{FrozenPairHead, PairHead};
 use super::torso::Embedded;
-use super::{Activation, GraphNetConfig, Mlp, MlpConfig, Scope};
+use super::{Activation, FrozenMlp, GraphNetConfig, Mlp, MlpConfig, Scope};
 use crate::env::Direction;
 use crate::graph::{ActionSet, Anchor, GraphBatch};
 
@@ -57,5 +58,39 @@ impl Heads {
             AnchorHead::NodePair(head) => head.all_pairs(batch, &embedded.nodes, pairs),
         };
         self.0.iter().map(block).collect()
+    }
+
+    /// The heads as they are now, on the host.
+    pub(crate) fn frozen(&self) -> Option<Vec<FrozenHead>> {
+        let frozen = |head: &AnchorHead| {
+            Some(match head {
+                AnchorHead::Graph(mlp) => FrozenHead::Graph(FrozenMlp::new(mlp)?),
+                AnchorHead::Node(mlp) => FrozenHead::Node(FrozenMlp::new(mlp)?),
+                AnchorHead::Edge(head) => FrozenHead::Edge(head.frozen()),
+                AnchorHead::NodePair(head) => FrozenHead::NodePair(head.frozen()),
+            })
+        };
+        self.0.iter().map(frozen).collect()
+    }
+}
+
+/// The head of an action type on the host.
+#[derive(Debug)]
+pub(crate) enum FrozenHead {
+    Graph(FrozenMlp),
+    Node(FrozenMlp),
+    Edge(FrozenPairHead),
+    NodePair(FrozenPairHead),
+}
+
+impl FrozenHead {
+    /// `[rows, width]`, given pair features of `[sum of n * n, features]`.
+    pub(super) fn forward(&self, embedded: &HostEmbedded<'_>, pairs: Option<&[f64]>) -> Vec<f32> {
+        match self {
+            Self::Graph(mlp) => mlp.forward(embedded.graphs.clone(), embedded.graphs_of.len()),
+            Self::Node(mlp) => mlp.forward(embedded.nodes.clone(), embedded.n_nodes()),
+            Self::Edge(head) => head.at_edges(embedded),
+            Self::NodePair(head) => head.all_pairs(embedded, pairs),
+        }
     }
 }

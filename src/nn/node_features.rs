@@ -3,7 +3,8 @@
 use tch::Tensor;
 
 use super::Scope;
-use crate::graph::{GraphBatch, GraphSchema};
+use super::frozen::floats;
+use crate::graph::{GraphBatch, GraphSchema, GraphState};
 
 /// Learned tables for what a node is: its class, its label where nodes are distinguishable, its attributes.
 #[derive(Debug)]
@@ -34,6 +35,23 @@ impl NodeFeatures {
         self.labels.is_some()
     }
 
+    /// The vectors of classes, `[classes, D]`.
+    pub(crate) fn classes(&self) -> &Tensor {
+        &self.classes
+    }
+
+    /// The tables as they are now, on the host.
+    pub(crate) fn frozen(&self, schema: &GraphSchema) -> FrozenFeatures {
+        let attributes = self.attributes.as_ref().map(|(table, starts)| (floats(table), starts.clone()));
+        FrozenFeatures {
+            width: self.classes.size()[1] as usize,
+            n_attributes: schema.node_attributes.len(),
+            classes: floats(&self.classes),
+            labels: self.labels.as_ref().map(floats),
+            attributes,
+        }
+    }
+
     /// One row for each of some nodes, `[R]` to `[R, D]`.
     pub(crate) fn forward(&self, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
         let mut rows = self.classes.index_select(0, &batch.node_classes.index_select(0, nodes));
@@ -47,5 +65,47 @@ impl NodeFeatures {
             rows += values.sum_dim_intlist(1, false, table.kind());
         }
         rows
+    }
+}
+
+/// [`NodeFeatures`] on the host.
+#[derive(Debug)]
+pub(crate) struct FrozenFeatures {
+    width: usize,
+    n_attributes: usize,
+    classes: Vec<f32>,
+    labels: Option<Vec<f32>>,
+    attributes: Option<(Vec<f32>, Vec<i64>)>,
+}
+
+impl FrozenFeatures {
+    pub(crate) fn see_labels(&self) -> bool {
+        self.labels.is_some()
+    }
+
+    /// One row for each of some nodes, which come in the order of the batch.
+    pub(crate) fn forward(&self, graphs: &[GraphState], nodes: &[i64]) -> Vec<f32> {
+        let mut out = Vec::with_capacity(nodes.len() * self.width);
+        let mut wanted = nodes.iter().peekable();
+        let all = graphs.iter().flat_map(|graph| graph.nodes().enumerate());
+        for (row, (label, node)) in all.enumerate() {
+            if wanted.next_if(|&&next| next == row as i64).is_none() {
+                continue;
+            }
+            let at = out.len();
+            out.extend_from_slice(&self.classes[usize::from(node.class) * self.width..][..self.width]);
+            let mut add = |table: &[f32], entry: usize| {
+                let values = &table[entry * self.width..][..self.width];
+                out[at..].iter_mut().zip(values).for_each(|(x, value)| *x += value);
+            };
+            if let Some(labels) = &self.labels {
+                add(labels, label);
+            }
+            if let Some((table, starts)) = &self.attributes {
+                let values = &node.attributes.values()[..self.n_attributes];
+                values.iter().zip(starts).for_each(|(&value, &start)| add(table, start as usize + usize::from(value)));
+            }
+        }
+        out
     }
 }

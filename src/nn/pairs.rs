@@ -2,8 +2,10 @@
 
 use tch::{Kind, Tensor};
 
+use super::frozen::{FrozenLinear, floats};
+use super::frozen_graph::HostEmbedded;
 use super::{Linear, Scope};
-use crate::graph::GraphBatch;
+use crate::graph::{GraphBatch, GraphState};
 
 /// How much larger than the average graph a graph may be before it is padded apart: keeps padding in proportion.
 pub(super) const SIZE_STEP: usize = 8;
@@ -197,9 +199,15 @@ fn pair_ends(batch: &GraphBatch<'_>) -> (Tensor, Tensor) {
 /// Plain message passing gives automorphic nodes equal features, so pairs that aren't equivalent can tie: in 0->1, 2->3 it
 /// can't tell (1, 0), which closes a 2-cycle, from (1, 2).
 pub(crate) fn pair_features(batch: &GraphBatch<'_>, walks: usize, kind: Kind) -> Tensor {
+    let values = host_pair_features(batch.graphs(), walks);
+    crate::dist::from_host(&values, kind, batch.device()).view([-1, 1 + walks as i64])
+}
+
+/// The same on the host, row by row.
+pub(super) fn host_pair_features(graphs: &[GraphState], walks: usize) -> Vec<f64> {
     let columns = 1 + walks;
-    let mut values = Vec::with_capacity(batch.total_pairs() * columns);
-    for graph in batch.graphs() {
+    let mut values = Vec::with_capacity(graphs.iter().map(|graph| graph.n_nodes().pow(2)).sum::<usize>() * columns);
+    for graph in graphs {
         let n = graph.n_nodes();
         let adjacency = graph.adjacency();
         let mut counts: Vec<f64> = (0..n * n).map(|p| f64::from(u8::from(adjacency.get(p / n, p % n)))).collect();
@@ -226,7 +234,127 @@ pub(crate) fn pair_features(batch: &GraphBatch<'_>, walks: usize, kind: Kind) ->
             }
         }
     }
-    crate::dist::from_host(&values, kind, batch.device()).view([-1, columns as i64])
+    values
+}
+
+/// A [`PairHead`] on the host.
+#[derive(Debug)]
+pub(crate) struct FrozenPairHead {
+    query: FrozenLinear,
+    key: FrozenLinear,
+    bias: Vec<f32>,
+    depth: usize,
+    features: Option<FrozenLinear>,
+}
+
+impl PairHead {
+    /// The head as it is now.
+    pub(crate) fn frozen(&self) -> FrozenPairHead {
+        FrozenPairHead {
+            query: FrozenLinear::of(&self.query),
+            key: FrozenLinear::of(&self.key),
+            bias: floats(&self.bias),
+            depth: self.shape.1 as usize,
+            features: self.features.as_ref().map(FrozenLinear::of),
+        }
+    }
+}
+
+impl FrozenPairHead {
+    /// As [`PairHead::all_pairs`].
+    pub(super) fn all_pairs(&self, embedded: &HostEmbedded<'_>, features: Option<&[f64]>) -> Vec<f32> {
+        let (columns, ends) = (self.bias.len(), self.ends(embedded));
+        let weights = self.features.as_ref().zip(features).map(|(layer, features)| {
+            let weights = layer.rows(&embedded.nodes, embedded.n_nodes());
+            let per_node = weights.len() / embedded.n_nodes().max(1);
+            (weights, features, per_node / (2 * columns))
+        });
+        let mut out = Vec::new();
+        let (mut first, mut first_pair) = (0, 0);
+        for graph in embedded.graphs_of {
+            let n = graph.n_nodes();
+            for pair in 0..n * n {
+                let (a, b) = (pair / n, pair % n);
+                for (column, bias) in self.bias.iter().enumerate() {
+                    let mut logit = ends.score((first + a, first + b), column, graph.is_directed()) + bias;
+                    if let Some((weights, features, width)) = &weights {
+                        // Columns of a feature stand side by side, those of second ends behind all of first ends.
+                        let weigh = |node: usize, end: usize, feature: usize| {
+                            weights[((first + node) * 2 + end) * width * columns + feature * columns + column]
+                        };
+                        for feature in 0..*width {
+                            let mut weight = weigh(a, 0, feature) + weigh(b, 1, feature);
+                            if !graph.is_directed() {
+                                weight += weigh(b, 0, feature) + weigh(a, 1, feature);
+                            }
+                            logit += weight * features[(first_pair + pair) * width + feature] as f32;
+                        }
+                    }
+                    out.push(logit);
+                }
+            }
+            first += n;
+            first_pair += n * n;
+        }
+        out
+    }
+
+    /// As [`PairHead::at_edges`].
+    pub(super) fn at_edges(&self, embedded: &HostEmbedded<'_>) -> Vec<f32> {
+        let ends = self.ends(embedded);
+        let mut out = Vec::new();
+        let mut first = 0;
+        for graph in embedded.graphs_of {
+            for (a, b) in graph.edges() {
+                let pair = (first + a as usize, first + b as usize);
+                let logit = |(column, bias)| ends.score(pair, column, graph.is_directed()) + bias;
+                out.extend(self.bias.iter().enumerate().map(logit));
+            }
+            first += graph.n_nodes();
+        }
+        out
+    }
+
+    fn ends(&self, embedded: &HostEmbedded<'_>) -> HostEnds {
+        let rows = embedded.n_nodes();
+        HostEnds {
+            query: self.query.rows(&embedded.nodes, rows),
+            key: self.key.rows(&embedded.nodes, rows),
+            depth: self.depth,
+            columns: self.bias.len(),
+        }
+    }
+}
+
+/// Queries and keys of nodes, on the host.
+struct HostEnds {
+    query: Vec<f32>,
+    key: Vec<f32>,
+    depth: usize,
+    columns: usize,
+}
+
+impl HostEnds {
+    fn score(&self, (a, b): (usize, usize), column: usize, directed: bool) -> f32 {
+        let start = |node: usize| (node * self.columns + column) * self.depth;
+        let product =
+            |a: usize, b: usize| dot(&self.query[start(a)..][..self.depth], &self.key[start(b)..][..self.depth]);
+        let score = if directed { product(a, b) } else { product(a, b) + product(b, a) };
+        score / (self.depth as f32).sqrt()
+    }
+}
+
+/// Eight sums side by side, so that they fit a register.
+fn dot(a: &[f32], b: &[f32]) -> f32 {
+    let (a, rest_a) = a.as_chunks::<8>();
+    let (b, rest_b) = b.as_chunks::<8>();
+    let mut sums = [0.0f32; 8];
+    for (a, b) in a.iter().zip(b) {
+        for k in 0..8 {
+            sums[k] += a[k] * b[k];
+        }
+    }
+    sums.iter().sum::<f32>() + rest_a.iter().zip(rest_b).map(|(a, b)| a * b).sum::<f32>()
 }
 
 #[cfg(test)]

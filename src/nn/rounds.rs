@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use smallvec::SmallVec;
 use tch::{Device, Tensor};
 
-use crate::graph::{GraphBatch, sum_rows};
+use crate::graph::{Edge, GraphState, sum_rows};
 
 /// What tells a node from others: its features, or its colour and those of its neighbours.
 type Key = SmallVec<[i64; 24]>;
@@ -19,29 +19,31 @@ const END: i64 = -1;
 /// most nodes of one are as they were in the one before. Nodes are coloured by the refinement of Weisfeiler and Leman (two have one
 /// colour if they had one before and so had their neighbours), and a round computes one row for each colour. That is exact: nodes of
 /// one colour get the same value from any round.
-pub(crate) struct Rounds {
+///
+/// `T` is where indices are: `Vec<i64>` on the host, [`Tensor`] on a device.
+pub(crate) struct Rounds<T> {
     /// A node for each row of features, `[R_0]`.
-    pub(crate) features: Tensor,
+    pub(crate) features: T,
     /// What each round does.
-    pub(crate) rounds: Vec<Round>,
+    pub(crate) rounds: Vec<Round<T>>,
     /// The row of each node after the last round, `[N]`; `None` where nodes are the rows.
-    index: Option<Tensor>,
+    pub(crate) index: Option<T>,
 }
 
 /// From the `R` rows before a round to the `R'` rows after it.
-pub(crate) struct Round {
+pub(crate) struct Round<T> {
     /// The row before of each row after, `[R']`; `None` where they are the same.
-    own: Option<Tensor>,
+    pub(crate) own: Option<T>,
     /// The entry of the table that each message is, receiver by receiver, `[M]`: see [`Hearing`].
-    entries: Tensor,
+    pub(crate) entries: T,
     /// Where each receiver's messages start, `[R']`.
-    offsets: Tensor,
+    pub(crate) offsets: T,
     /// For [`Hearing::Edges`]: which message of the batch each is, and the row that it goes to, `[M]` both.
-    along: Option<(Tensor, Tensor)>,
+    along: Option<(T, T)>,
 }
 
 /// What a node hears.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Hearing {
     /// Its neighbours, whichever way edges go: entries are rows.
     Neighbours,
@@ -51,49 +53,63 @@ pub(crate) enum Hearing {
     Apart,
 }
 
-impl Rounds {
+impl Rounds<Vec<i64>> {
     /// The share of rows among nodes from which on each node is a row: gathering costs something, too.
     const WORTHWHILE: f64 = 0.8;
 
-    /// What `rounds` rounds do with the nodes of a batch that know their `labels`, or don't.
-    pub(crate) fn new(batch: &GraphBatch<'_>, labels: bool, rounds: usize, hearing: Hearing) -> Self {
-        let n = batch.total_nodes();
-        let device = batch.device();
-        let mut colours = Colours::of(n, feature_keys(batch, labels));
-        let features = indices(colours.representatives.iter().map(|&node| node as i64), device);
+    /// What `rounds` rounds do with the nodes of some graphs, which know their `labels`, or don't.
+    pub(crate) fn new(graphs: &[GraphState], labels: bool, rounds: usize, hearing: Hearing) -> Self {
+        let n: usize = graphs.iter().map(GraphState::n_nodes).sum();
+        let mut colours = Colours::of(n, feature_keys(graphs, labels));
+        let features = colours.representatives.iter().map(|&node| node as i64).collect();
         if rounds == 0 {
-            return Self { features, rounds: Vec::new(), index: colours.index(device) };
+            return Self { features, rounds: Vec::new(), index: colours.index() };
         }
-        let lists = Lists::of(batch);
-        let edges = if hearing == Hearing::Edges { edge_keys(batch) } else { Vec::new() };
+        let lists = Lists::of(graphs, n);
+        let edges = if hearing == Hearing::Edges { edge_keys(graphs) } else { Vec::new() };
         let mut out = Vec::with_capacity(rounds);
         for _ in 0..rounds {
             let next = match colours.distinct() {
                 true => Colours::all(n),
                 false => {
                     let next = colours.refined(&lists, &edges);
-                    if (next.representatives.len() as f64) < Self::WORTHWHILE * n as f64 {
-                        next
-                    } else {
-                        Colours::all(n)
-                    }
+                    let few = (next.representatives.len() as f64) < Self::WORTHWHILE * n as f64;
+                    if few { next } else { Colours::all(n) }
                 }
             };
-            out.push(Round::new(&colours, &next.representatives, &lists, hearing, device));
+            out.push(Round::new(&colours, &next.representatives, &lists, hearing));
             colours = next;
         }
-        Self { features, rounds: out, index: colours.index(device) }
+        Self { features, rounds: out, index: colours.index() }
     }
 
+    /// The same with indices on a device.
+    pub(crate) fn to_device(&self, device: Device) -> Rounds<Tensor> {
+        let tensor = |values: &Vec<i64>| Tensor::from_slice(values).to_device(device);
+        let round = |round: &Round<Vec<i64>>| Round {
+            own: round.own.as_ref().map(tensor),
+            entries: tensor(&round.entries),
+            offsets: tensor(&round.offsets),
+            along: round.along.as_ref().map(|(messages, to)| (tensor(messages), tensor(to))),
+        };
+        Rounds {
+            features: tensor(&self.features),
+            rounds: self.rounds.iter().map(round).collect(),
+            index: self.index.as_ref().map(tensor),
+        }
+    }
+}
+
+impl Rounds<Tensor> {
     /// The rows after the last round for each node, `[N, D]`.
     pub(crate) fn of_nodes(&self, rows: &Tensor) -> Tensor {
         gather(rows, self.index.as_ref())
     }
 }
 
-impl Round {
-    fn new(before: &Colours, receivers: &[usize], lists: &Lists, hearing: Hearing, device: Device) -> Self {
-        let own = (!before.distinct()).then(|| indices(receivers.iter().map(|&node| before.of[node]), device));
+impl Round<Vec<i64>> {
+    fn new(before: &Colours, receivers: &[usize], lists: &Lists, hearing: Hearing) -> Self {
+        let own = (!before.distinct()).then(|| receivers.iter().map(|&node| before.of[node]).collect());
         let (mut entries, mut offsets) = (Vec::new(), Vec::with_capacity(receivers.len()));
         let (mut messages, mut to) = (Vec::new(), Vec::new());
         for (row, &node) in receivers.iter().enumerate() {
@@ -115,11 +131,11 @@ impl Round {
                 }
             }
         }
-        let tensor = |values: &[i64]| Tensor::from_slice(values).to_device(device);
-        let along = (hearing == Hearing::Edges).then(|| (tensor(&messages), tensor(&to)));
-        Self { own, entries: tensor(&entries), offsets: tensor(&offsets), along }
+        Self { own, entries, offsets, along: (hearing == Hearing::Edges).then_some((messages, to)) }
     }
+}
 
+impl Round<Tensor> {
     /// Rows before the round where those after it are, `[R', D]`.
     pub(crate) fn own(&self, rows: &Tensor) -> Tensor {
         gather(rows, self.own.as_ref())
@@ -182,8 +198,8 @@ impl Colours {
     }
 
     /// The colour of each node, `[N]`; `None` where each has its own.
-    fn index(&self, device: Device) -> Option<Tensor> {
-        (!self.distinct()).then(|| Tensor::from_slice(&self.of).to_device(device))
+    fn index(&self) -> Option<Vec<i64>> {
+        (!self.distinct()).then(|| self.of.clone())
     }
 
     /// By a node's colour and those of its neighbours; `edges` tell messages apart, too, if there are any.
@@ -221,10 +237,16 @@ struct List {
 }
 
 impl Lists {
-    fn of(batch: &GraphBatch<'_>) -> Self {
-        let n = batch.total_nodes();
-        let edges = batch.edges.iter().map(|&(a, b)| (a as usize, b as usize)).enumerate();
-        match batch.directed {
+    fn of(graphs: &[GraphState], n: usize) -> Self {
+        let directed = graphs.first().is_some_and(GraphState::is_directed);
+        let mut edges = Vec::new();
+        let mut first = 0;
+        for graph in graphs {
+            edges.extend(graph.edges().map(|(a, b)| (first + a as usize, first + b as usize)));
+            first += graph.n_nodes();
+        }
+        let edges = edges.iter().copied().enumerate();
+        match directed {
             true => Self {
                 incoming: List::new(n, edges.clone().map(|(e, (a, b))| (a, b, e))),
                 outgoing: Some(List::new(n, edges.map(|(e, (a, b))| (b, a, e)))),
@@ -268,8 +290,8 @@ impl List {
 }
 
 /// What each node is before the first round.
-fn feature_keys<'a>(batch: &'a GraphBatch<'_>, labels: bool) -> impl Iterator<Item = Key> + 'a {
-    batch.graphs().iter().flat_map(move |graph| {
+fn feature_keys(graphs: &[GraphState], labels: bool) -> impl Iterator<Item = Key> + '_ {
+    graphs.iter().flat_map(move |graph| {
         graph.nodes().enumerate().map(move |(label, node)| {
             let mut key = Key::new();
             key.push(if labels { label as i64 } else { END });
@@ -281,24 +303,16 @@ fn feature_keys<'a>(batch: &'a GraphBatch<'_>, labels: bool) -> impl Iterator<It
 }
 
 /// A number for what each message's edge is.
-fn edge_keys(batch: &GraphBatch<'_>) -> Vec<i64> {
-    let mut numbers: HashMap<Key, i64> = HashMap::new();
-    let each = if batch.directed { 1 } else { 2 };
-    let mut keys = Vec::with_capacity(batch.total_edges() * each);
-    for graph in batch.graphs() {
+fn edge_keys(graphs: &[GraphState]) -> Vec<i64> {
+    let mut numbers: HashMap<Edge, i64> = HashMap::new();
+    let mut keys = Vec::new();
+    for graph in graphs {
+        let each = if graph.is_directed() { 1 } else { 2 };
         for (a, b) in graph.edges() {
-            let edge = graph.edge(a, b).unwrap_or_default();
-            let mut key = Key::new();
-            key.push(i64::from(edge.class));
-            key.extend(edge.attributes.values().iter().map(|&value| i64::from(value)));
             let next = numbers.len() as i64;
-            let number = *numbers.entry(key).or_insert(next);
+            let number = *numbers.entry(graph.edge(a, b).unwrap_or_default()).or_insert(next);
             keys.resize(keys.len() + each, number);
         }
     }
     keys
-}
-
-fn indices(values: impl Iterator<Item = i64>, device: Device) -> Tensor {
-    Tensor::from_slice(&values.collect::<Vec<_>>()).to_device(device)
 }

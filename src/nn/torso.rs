@@ -3,6 +3,8 @@
 use tch::{Kind, Tensor};
 
 use super::conv::Conv;
+use super::frozen_graph::{FrozenGraphNet, Parts};
+use super::heads::Heads;
 use super::node_features::NodeFeatures;
 use super::rounds::{Hearing, Rounds};
 use super::transformer::Transformer;
@@ -65,12 +67,28 @@ impl Torso {
         }
     }
 
+    /// What is copied of the torso and these heads for a roll-out; none for a transformer, or with conditions.
+    pub(crate) fn frozen(
+        &self,
+        heads: &Heads,
+        schema: &GraphSchema,
+        pair_walks: Option<usize>,
+    ) -> Option<FrozenGraphNet> {
+        let Body::Convs(convs) = &self.body else { return None };
+        if self.n_conditions > 0 {
+            return None;
+        }
+        let (features, global) = (&self.features, self.global.as_ref());
+        FrozenGraphNet::new(&Parts { features, convs, global, heads, pair_walks, schema })
+    }
+
     pub(crate) fn embed(&self, batch: &GraphBatch<'_>) -> Result<Embedded> {
         let (n_rounds, hearing) = match &self.body {
             Body::Convs(convs) => (convs.len(), convs.first().map_or(Hearing::Neighbours, Conv::hearing)),
             Body::Transformer(_) => (0, Hearing::Neighbours),
         };
-        let rounds = Rounds::new(batch, self.features.see_labels(), n_rounds, hearing);
+        let rounds = Rounds::new(batch.graphs(), self.features.see_labels(), n_rounds, hearing);
+        let rounds = rounds.to_device(batch.device());
         let features = self.features.forward(batch, &rounds.features);
         let kind = features.kind();
         let conditions = checked_conditions(batch, self.n_conditions, kind)?;

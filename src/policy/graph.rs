@@ -1,11 +1,11 @@
 use tch::Tensor;
 
-use super::{Evaluation, Policy, Wants};
+use super::{Evaluation, Frozen, Policy, Wants};
 use crate::Result;
 use crate::dist::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv};
 use crate::graph::{GraphBatch, GraphEnv, GraphStates};
-use crate::nn::Parameters;
+use crate::nn::{FrozenGraphNet, Parameters};
 
 /// What a network says of a batch of graphs.
 #[derive(Debug, Default)]
@@ -28,6 +28,12 @@ pub trait GraphNetwork {
     /// Whatever the network finds wrong; the shapes of what it gives are checked by the caller.
     fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput>;
 
+    /// The network as it is now, for a roll-out without conditions ([`Policy::frozen`]). `None` (the default) without such a form; it must
+    /// give the same logits up to rounding.
+    fn frozen(&self, _direction: Direction) -> Option<FrozenGraphNet> {
+        None
+    }
+
     /// log Z for each of `n` trajectories, `[n]`; `conditions` is `[n, C]`.
     fn log_z(&self, _conditions: Option<&Tensor>, _n: usize) -> Option<Tensor> {
         None
@@ -40,6 +46,10 @@ pub trait GraphNetwork {
 impl<N: GraphNetwork> GraphNetwork for &N {
     fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput> {
         (**self).forward(batch, wants)
+    }
+
+    fn frozen(&self, direction: Direction) -> Option<FrozenGraphNet> {
+        (**self).frozen(direction)
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
@@ -90,11 +100,28 @@ impl<E: GraphEnv, N: GraphNetwork> Policy<E> for GraphPolicy<N> {
         })
     }
 
+    fn frozen(&self, direction: Direction) -> Option<Box<dyn Frozen<E, GraphActionCategorical> + '_>> {
+        Some(Box::new(FrozenGraphPolicy { network: self.0.frozen(direction)?, direction }))
+    }
+
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
         self.0.log_z(conditions, n)
     }
 
     fn parameters(&self) -> Option<&Parameters> {
         Some(self.0.parameters())
+    }
+}
+
+/// A [`GraphPolicy`] for a roll-out.
+struct FrozenGraphPolicy {
+    network: FrozenGraphNet,
+    direction: Direction,
+}
+
+impl<E: GraphEnv> Frozen<E, GraphActionCategorical> for FrozenGraphPolicy {
+    fn distribution(&self, env: &E, states: &GraphStates) -> Result<GraphActionCategorical> {
+        let blocks = self.network.forward(states.graphs());
+        GraphActionCategorical::of_blocks(env.masks(self.direction, states), &blocks)
     }
 }

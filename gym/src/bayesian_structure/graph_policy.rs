@@ -1,8 +1,8 @@
 use gfn::dist::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, Rows};
 use gfn::graph::GraphBatch;
-use gfn::nn::Parameters;
-use gfn::policy::{Evaluation, GraphNetwork, Policy, Wants};
+use gfn::nn::{FrozenGraphNet, Parameters};
+use gfn::policy::{Evaluation, Frozen, GraphNetwork, Policy, Wants};
 use gfn::{Error, Result};
 use tch::Tensor;
 
@@ -45,7 +45,8 @@ impl<N: GraphNetwork> Policy<BayesianStructure> for DagPolicy<N> {
         let (rows, pairs) = (states.len() as i64, (env.n_nodes() * env.n_nodes()) as i64);
         let mut evaluation = Evaluation { log_flow: output.log_flow, ..Evaluation::default() };
         if let (true, Some(blocks)) = (wants.pf, output.pf) {
-            let [add, exit] = sized(&blocks, [rows * pairs, rows], "forward logits")?;
+            let [add, exit] =
+                sized(&blocks, [states.len() * env.n_nodes().pow(2), states.len()], "forward logits", Tensor::numel)?;
             let logits = Tensor::cat(&[add.view([rows, pairs]), exit.view([rows, 1])], 1);
             let masks = env.masks(Direction::Forward, states);
             evaluation.pf = Some(GraphActionCategorical::new(masks, &[logits])?);
@@ -56,7 +57,7 @@ impl<N: GraphNetwork> Policy<BayesianStructure> for DagPolicy<N> {
                 None => GraphActionCategorical::uniform(masks),
                 Some(blocks) => {
                     let n_edges = batch.edge_rows.size()[1];
-                    let [remove] = sized(&blocks, [n_edges], "backward logits")?;
+                    let [remove] = sized(&blocks, [n_edges as usize], "backward logits", Tensor::numel)?;
                     let n = env.n_nodes() as i64;
                     // Nodes are numbered through the batch, and every graph has as many: rows of a slot table follow each other.
                     let slots = batch.edge_rows.get(0) * n + batch.edge_rows.get(1).remainder(n);
@@ -69,6 +70,12 @@ impl<N: GraphNetwork> Policy<BayesianStructure> for DagPolicy<N> {
         Ok(evaluation)
     }
 
+    fn frozen(&self, direction: Direction) -> Option<Box<dyn Frozen<BayesianStructure, GraphActionCategorical> + '_>> {
+        // P_B, where it is learned, is asked in roll-outs backward only, which take few evaluations.
+        let network = self.0.frozen(direction).filter(|_| direction == Direction::Forward)?;
+        Some(Box::new(FrozenDagPolicy(network)))
+    }
+
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
         self.0.log_z(conditions, n)
     }
@@ -78,14 +85,33 @@ impl<N: GraphNetwork> Policy<BayesianStructure> for DagPolicy<N> {
     }
 }
 
+/// P_F of a [`DagPolicy`] for a roll-out.
+struct FrozenDagPolicy(FrozenGraphNet);
+
+impl Frozen<BayesianStructure, GraphActionCategorical> for FrozenDagPolicy {
+    fn distribution(&self, env: &BayesianStructure, states: &DagStates) -> Result<GraphActionCategorical> {
+        let blocks = self.0.forward(states.to_graphs()?.graphs());
+        let pairs = env.n_nodes() * env.n_nodes();
+        let [add, exit] = sized(&blocks, [states.len() * pairs, states.len()], "forward logits", Vec::len)?;
+        let logits = add.chunks_exact(pairs).zip(exit).flat_map(|(add, exit)| add.iter().chain([exit])).copied();
+        GraphActionCategorical::on_host(env.masks(Direction::Forward, states), logits.collect())
+    }
+}
+
 /// Blocks of logits of one number for each of these many rows.
-fn sized<'a, const K: usize>(blocks: &'a [Tensor], rows: [i64; K], what: &str) -> Result<[&'a Tensor; K]> {
-    let got: Vec<i64> = blocks.iter().map(|block| block.numel() as i64).collect();
+fn sized<'a, T, const K: usize>(
+    blocks: &'a [T],
+    rows: [usize; K],
+    what: &str,
+    len: impl Fn(&T) -> usize,
+) -> Result<[&'a T; K]> {
+    let got: Vec<usize> = blocks.iter().map(len).collect();
     if got != rows {
+        let lengths = |values: &[usize]| values.iter().map(|&n| n as i64).collect();
         return Err(Error::Shape {
             what: what.into(),
-            expected: rows.to_vec(),
-            got,
+            expected: lengths(&rows),
+            got: lengths(&got),
             remedy: "give a block for pairs of nodes and one for the exit, or one for edges, as for `DagGraphs`",
         });
     }

@@ -1,0 +1,130 @@
+//! Graph networks as they are now, on the host: what a roll-out asks.
+
+use tch::{Device, Kind};
+
+use super::Linear;
+use super::conv::{Conv, FrozenConv};
+use super::frozen::FrozenLinear;
+use super::heads::{FrozenHead, Heads};
+use super::node_features::{FrozenFeatures, NodeFeatures};
+use super::pairs::host_pair_features;
+use super::rounds::{Hearing, Rounds};
+use crate::graph::{GraphSchema, GraphState};
+
+/// A [`GraphNet`](super::GraphNet) of convolutions as it was when it was copied, on the host, in single precision and without gradients:
+/// a level of a roll-out holds so few graphs that tensor operations cost more than what they compute.
+///
+/// ```
+/// use gfn::{env::{Direction, Env}, nn::{GraphNet, GraphNetConfig}, policy::GraphNetwork, testing::Triangles, Rng};
+/// let env = Triangles::new();
+/// let net = GraphNet::new(&env, GraphNetConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
+/// let frozen = net.frozen(Direction::Forward).ok_or("not for this network")?;
+/// // The logits of pairs of nodes, then those of the exit.
+/// let blocks = frozen.forward(env.initial(2).graphs());
+/// assert_eq!(blocks.iter().map(Vec::len).collect::<Vec<_>>(), [2 * 9, 2]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct FrozenGraphNet {
+    width: usize,
+    features: FrozenFeatures,
+    convs: Vec<FrozenConv>,
+    hearing: Hearing,
+    global: Option<FrozenLinear>,
+    heads: Vec<FrozenHead>,
+    pair_walks: Option<usize>,
+}
+
+/// Graphs and what the network makes of them.
+pub(super) struct HostEmbedded<'a> {
+    pub(super) graphs_of: &'a [GraphState],
+    /// `[N, D]`, graph by graph.
+    pub(super) nodes: Vec<f32>,
+    /// `[B, 2 D]`.
+    pub(super) graphs: Vec<f32>,
+    width: usize,
+}
+
+impl HostEmbedded<'_> {
+    pub(super) fn n_nodes(&self) -> usize {
+        self.nodes.len() / self.width
+    }
+}
+
+/// The parts of a network that are copied.
+pub(super) struct Parts<'a> {
+    pub(super) features: &'a NodeFeatures,
+    pub(super) convs: &'a [Conv],
+    pub(super) global: Option<&'a Linear>,
+    pub(super) heads: &'a Heads,
+    pub(super) pair_walks: Option<usize>,
+    pub(super) schema: &'a GraphSchema,
+}
+
+impl FrozenGraphNet {
+    /// A copy; `None` for weights that aren't on the host in single precision, and for rounds that have no form there.
+    pub(super) fn new(parts: &Parts<'_>) -> Option<Self> {
+        let classes = parts.features.classes();
+        if classes.kind() != Kind::Float || classes.device() != Device::Cpu {
+            return None;
+        }
+        Some(Self {
+            width: classes.size()[1] as usize,
+            features: parts.features.frozen(parts.schema),
+            convs: parts.convs.iter().map(Conv::frozen).collect::<Option<_>>()?,
+            hearing: parts.convs.first().map_or(Hearing::Neighbours, Conv::hearing),
+            global: parts.global.map(FrozenLinear::of),
+            heads: parts.heads.frozen()?,
+            pair_walks: parts.pair_walks,
+        })
+    }
+
+    /// The blocks of logits of some graphs, each `[rows, width]` row by row, in the order of the action types.
+    #[must_use]
+    pub fn forward(&self, graphs: &[GraphState]) -> Vec<Vec<f32>> {
+        let embedded = self.embed(graphs);
+        let pairs = self.pair_walks.map(|walks| host_pair_features(graphs, walks));
+        self.heads.iter().map(|head| head.forward(&embedded, pairs.as_deref())).collect()
+    }
+
+    fn embed<'a>(&self, graphs: &'a [GraphState]) -> HostEmbedded<'a> {
+        let rounds = Rounds::new(graphs, self.features.see_labels(), self.convs.len(), self.hearing);
+        let mut nodes = self.features.forward(graphs, &rounds.features);
+        for (conv, round) in self.convs.iter().zip(&rounds.rounds) {
+            nodes = conv.forward(round, &nodes);
+        }
+        if let Some(index) = &rounds.index {
+            nodes = index.iter().flat_map(|&row| &nodes[row as usize * self.width..][..self.width]).copied().collect();
+        }
+        let pooled = self.pool(graphs, &nodes);
+        if let Some(global) = &self.global {
+            let added = global.rows(&pooled, graphs.len());
+            let mut rows = nodes.chunks_exact_mut(self.width);
+            for (graph, added) in graphs.iter().zip(added.chunks_exact(self.width)) {
+                for row in rows.by_ref().take(graph.n_nodes()) {
+                    row.iter_mut().zip(added).for_each(|(x, a)| *x += a.max(0.0));
+                }
+            }
+        }
+        HostEmbedded { graphs_of: graphs, nodes, graphs: pooled, width: self.width }
+    }
+
+    /// Mean and damped sum of each graph's rows.
+    fn pool(&self, graphs: &[GraphState], nodes: &[f32]) -> Vec<f32> {
+        let mut out = Vec::with_capacity(graphs.len() * 2 * self.width);
+        let mut rows = nodes.chunks_exact(self.width);
+        for graph in graphs {
+            let start = out.len();
+            out.resize(start + self.width, 0.0f32);
+            for row in rows.by_ref().take(graph.n_nodes()) {
+                out[start..].iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
+            }
+            let n = graph.n_nodes().max(1) as f32;
+            out.extend_from_within(start..);
+            let (mean, damped) = out[start..].split_at_mut(self.width);
+            mean.iter_mut().for_each(|x| *x /= n);
+            damped.iter_mut().for_each(|x| *x /= n.sqrt());
+        }
+        out
+    }
+}

@@ -4,16 +4,15 @@ mod cli;
 
 use clap::Parser;
 use cli::{Common, Defaults, Distance, Outcome, main_of, train};
-use gfn::env::{Reals, Rows};
+use gfn::env::{Reals, ReplayEnv, Rows, log_rewards};
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::report::Panel;
 use gfn::sampler::Sampler;
 use gfn::train::{AdamConfig, ReplayPath, Trainer, TrainerConfig};
+use gfn::trajectory::Walks;
 use gfn::{Error, Result, Rng};
-use gfn_gym::boxes::{
-    BetaMixtures, BoxEnv, BoxPolicy, BoxPolicyConfig, BoxReward, BoxUniform, Coupling, GridHistogram,
-};
+use gfn_gym::boxes::{BetaMixtures, BoxEnv, BoxPolicy, BoxPolicyConfig, BoxReward, Coupling, GridHistogram};
 use serde_json::json;
 
 /// Train a perceptron to sample the points of the unit square
@@ -35,7 +34,7 @@ struct Args {
     #[arg(long)]
     per_axis: bool,
     /// Share of each batch that leads to uniform points of the box, by steps back from them; 0.25 with --polar, where modes off the
-    /// diagonal are many steps one way and seldom met, else 0
+    /// diagonal are many steps one way and seldom met, unless the objective learns from the policy's own trajectories; else 0
     #[arg(long)]
     points: Option<f64>,
     /// Final samples that are compared with the target
@@ -88,22 +87,22 @@ fn run(args: &Args) -> Result<()> {
         flow: common.objective.needs_flow(),
         ..learned
     };
+    let share = share_of_points(args)?;
     let description = json!({ "example": "box", "delta": args.delta, "polar": args.polar,
-        "points": share_of_points(args)?, "network": network });
+        "points": share, "network": network });
     let policy = BoxPolicy::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
     let config = common.trainer(&defaults);
-    let config = TrainerConfig {
-        adam: AdamConfig { max_norm: Some(MAX_NORM), ..config.adam },
-        replay_path: ReplayPath::PolicyBackward,
-        ..config
-    };
+    let config = TrainerConfig { adam: AdamConfig { max_norm: Some(MAX_NORM), ..config.adam }, ..config };
     let (steps, batch) = (common.steps(&defaults), config.batch);
     let objective = common.objective.build()?;
     let replay = common.replay(&defaults)?;
-    let share = share_of_points(args)?;
     let data = (share > 0.0).then(|| uniform_points(&env, &reward, &mut rng)).transpose()?;
     let config = match data {
-        Some(_) => TrainerConfig { source: source(share, replay.is_some())?, ..config },
+        Some(_) => TrainerConfig {
+            source: source(share, replay.is_some(), batch)?,
+            replay_path: ReplayPath::PolicyBackward,
+            ..config
+        },
         None => config,
     };
     let mut trainer =
@@ -133,6 +132,8 @@ fn run(args: &Args) -> Result<()> {
     let extra = vec![
         ("jsd_floor", json!(floor)),
         ("samples", json!(points.len())),
+        // Their rewards aren't among the calls that training counts.
+        ("given_points", json!(if share > 0.0 { POINTS } else { 0 })),
         ("log_z_error", json!((trained.log_z - log_z_true).abs())),
     ];
     let params = trainer.n_parameters();
@@ -154,19 +155,27 @@ fn share_of_points(args: &Args) -> Result<f64> {
 }
 
 /// A share of each batch from uniform points; what is left is sampled afresh, half of it replayed if there is a buffer.
-fn source(share: f64, replayed: bool) -> Result<DataSource> {
+fn source(share: f64, replayed: bool, batch: usize) -> Result<DataSource> {
     let replay = if replayed { (1.0 - share) / 2.0 } else { 0.0 };
-    DataSource::new(1.0 - share - replay, replay, share)
+    let source = DataSource::new(1.0 - share - replay, replay, share)?;
+    match source.counts(batch).offline {
+        0 => {
+            let got = format!("{share} of {batch} trajectories");
+            Err(Error::Config { setting: "--points", got, expected: "0, or a share that is at least one trajectory" })
+        }
+        _ => Ok(source),
+    }
 }
 
 /// Uniform points of the box, which are learned from by steps back of P_B.
 fn uniform_points(env: &BoxEnv, reward: &BoxReward, rng: &mut Rng) -> Result<ReplayBuffer<BoxEnv>> {
-    let mut points = Reals::filled(env.ndim(), POINTS, 0.0);
-    points.values_mut().iter_mut().for_each(|x| *x = rng.uniform());
-    let ways = Sampler::new(env, &BoxUniform).backward(&points, rng)?;
+    let mut terminal = Reals::filled(env.ndim(), POINTS, 0.0);
+    terminal.values_mut().iter_mut().for_each(|x| *x = rng.uniform());
+    let log_r = log_rewards(reward, &terminal, None)?;
+    let points = Walks { actions: env.no_actions(), offsets: vec![0; POINTS + 1], terminal, conditions: None };
     let config = ReplayConfig { capacity: POINTS, eviction: Eviction::Fifo, draw: Draw::Uniform };
     let mut data = ReplayBuffer::new(config)?.terminal_only();
-    data.add(env, &ways.walks(env)?, &ways.log_rewards(reward)?)?;
+    data.add(env, &points, &log_r)?;
     Ok(data)
 }
 

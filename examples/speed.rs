@@ -1,4 +1,4 @@
-//! Speed: training iterations beside the matrix products that they can't do without.
+//! Speed: training iterations beside the matrix products of all their nodes, one by one.
 
 mod cli;
 
@@ -108,7 +108,8 @@ fn run(args: &Args) -> Result<()> {
     Ok(())
 }
 
-/// Seconds that the products of one iteration take on their own: forward at each level of a roll-out, forward and backward on
+/// Seconds that the products of one iteration take by libtorch if each node is evaluated by itself (the network evaluates nodes that look
+/// alike once, and roll-outs on the host, so it may take less than that): forward at each level of a roll-out, forward and backward on
 /// all visited states at once.
 fn floor(
     trainer: &Trainer<Growth, GraphPolicy<GraphNet>>,

@@ -20,8 +20,9 @@ Reads the column `smiles` of a CSV file, canonical SMILES of ours. Fails, with t
 molecules, if RDKit refuses one or sees radicals in it, or if texts that differ are one molecule for RDKit.
 That a text is the molecule that was sampled isn't seen here.
 
-Of an SD file it reads every record, and fails if what RDKit makes of its molfile isn't what it makes of the data item `smiles`, stereochemistry
-included; and it counts drawings with atoms nearer than 0.4 bonds, bonds beyond 0.6 to 1.5, crossings, bonds that aren't 1. Of the golden file it writes the SMILES of the valid molecules.
+Of an SD file it reads every record, and fails if what RDKit makes of its molfile isn't what it makes of the data item `smiles`,
+stereochemistry included; and it counts drawings with atoms nearer than 0.4 bonds, bonds beyond 0.6 to 1.5, crossings, bonds that
+aren't 1. Of the golden file it writes the SMILES of the valid molecules.
 """
 
 import csv

@@ -198,7 +198,6 @@ fn wrong_shapes_are_refused_with_the_action_types_name() {
     policy.evaluate(&env, &states, None, ALL).unwrap();
 }
 
-/// The exit's logit, which only the embedded graph enters.
 /// A network on the host is the network, whatever it is asked of; what has no form there says so.
 #[test]
 fn frozen_networks_give_what_networks_give() {
@@ -207,10 +206,16 @@ fn frozen_networks_give_what_networks_give() {
         let env = everything(kind, 7);
         let sizes = [3, 0, 1, 7, 5, 2];
         let graphs: Vec<_> = sizes.iter().map(|&n| random_graph(kind, n, 0.4, rng)).collect();
-        let states = GraphStates::from([&graphs[..], &graphs[..3]].concat());
-        let makes = [(None, false, BackwardPolicy::Separate), (Some(2), true, BackwardPolicy::SharedTorso)];
-        for (conv, (pair_walks, identity, backward)) in CONVS.into_iter().flat_map(|conv| makes.map(|m| (conv, m))) {
-            let net = net(&env, GraphNetConfig { pair_walks, identity, backward, ..config(conv) }, Kind::Float);
+        // So many that they are shared out.
+        let states = GraphStates::from(vec![graphs; 12].concat());
+        let walks = GraphNetConfig { pair_walks: Some(2), identity: true, ..config(ConvKind::Gin) };
+        let makes = [
+            config(ConvKind::Gin),
+            GraphNetConfig { backward: BackwardPolicy::SharedTorso, ..walks.clone() },
+            GraphNetConfig { layers: 0, global: false, ..walks },
+        ];
+        for (conv, make) in CONVS.into_iter().flat_map(|conv| makes.iter().map(move |make| (conv, make))) {
+            let net = net(&env, GraphNetConfig { conv, ..make.clone() }, Kind::Float);
             // Weights that start at 0 or 1 would hide what is left out.
             let shaken: Vec<_> = net.parameters().iter().map(|p| p.tensor.shallow_clone()).collect();
             tch::no_grad(|| {
@@ -223,7 +228,12 @@ fn frozen_networks_give_what_networks_give() {
             let policy = GraphPolicy(&net);
             for direction in [Direction::Forward, Direction::Backward] {
                 let frozen = Policy::<GraphBuilding>::frozen(&policy, direction);
-                let on_host = matches!(conv, ConvKind::Gin | ConvKind::Directed);
+                // Without a round there is none that could have no form.
+                let on_host = match conv {
+                    ConvKind::Gin | ConvKind::Directed => true,
+                    ConvKind::Gine => make.layers == 0,
+                    ConvKind::Transformer { .. } => false,
+                };
                 assert_eq!(frozen.is_some(), on_host, "{conv:?}");
                 let Some(frozen) = frozen else { continue };
                 let got = frozen.distribution(&env, &states).unwrap();
@@ -231,14 +241,27 @@ fn frozen_networks_give_what_networks_give() {
                 let evaluation = tch::no_grad(|| policy.evaluate(&env, &states, None, wants)).unwrap();
                 let expected = evaluation.pf.or(evaluation.pb).unwrap();
                 assert_eq!(got.legal_slots(), expected.legal_slots());
+                let n_first = expected.masks().n_legal(0);
                 let (got, expected) = (got.host_log_probs().unwrap(), expected.host_log_probs().unwrap());
                 let off = got.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-                assert!(off < 1e-4, "{kind:?}, {conv:?}, walks {pair_walks:?}, {direction:?}: {off}");
-                let spread = expected.iter().copied().fold(f64::NEG_INFINITY, f64::max)
-                    - expected.iter().copied().fold(f64::INFINITY, f64::min);
-                assert!(spread > 0.5, "all alike: {spread}");
+                assert!(off < 1e-4, "{kind:?}, {conv:?}, {make:?}, {direction:?}: {off}");
+                // Within a state, where uniform ones are all alike.
+                let first: Vec<f64> = expected[..n_first].to_vec();
+                let spread = first.iter().copied().fold(f64::NEG_INFINITY, f64::max)
+                    - first.iter().copied().fold(f64::INFINITY, f64::min);
+                assert!(n_first > 1 && spread > 0.1, "all alike: {spread}");
+                let none = frozen.distribution(&env, &GraphStates::from(Vec::new())).unwrap();
+                assert!(none.legal_slots().is_empty());
             }
         }
+        // NaN in the layer that tells nodes of their graph, and nowhere else, is found where logits are drawn from.
+        let broken = net(&env, config(ConvKind::Gin), Kind::Float);
+        for parameter in broken.parameters().iter().filter(|p| p.name.starts_with("torso.global")) {
+            let _ = tch::no_grad(|| parameter.tensor.shallow_clone().fill_(f64::NAN));
+        }
+        let policy = GraphPolicy(&broken);
+        let frozen = Policy::<GraphBuilding>::frozen(&policy, Direction::Forward).unwrap();
+        assert!(frozen.distribution(&env, &states).unwrap().host_log_probs().is_err());
         let double = net(&env, config(ConvKind::Gin), Kind::Double);
         assert!(double.frozen(Direction::Forward).is_none());
         let uniform = GraphNetConfig { backward: BackwardPolicy::Uniform, ..config(ConvKind::Gin) };
@@ -246,6 +269,7 @@ fn frozen_networks_give_what_networks_give() {
     }
 }
 
+/// The exit's logit, which only the embedded graph enters.
 fn exit_logit(env: &GraphBuilding, net: &GraphNet, graph: &GraphState) -> f64 {
     let pf = blocks(env, net, std::slice::from_ref(graph), None).pf.unwrap();
     pf.last().unwrap().double_value(&[0, 0])

@@ -2,31 +2,58 @@
 
 use tch::Tensor;
 
-use crate::env::Masks;
+use crate::env::{Block, Masks};
 use crate::{Error, Result};
 
 /// Checks that there is a block per action type, each of the shape that it owes.
 pub(super) fn check_blocks(masks: &Masks, blocks: &[Tensor]) -> Result<()> {
-    if blocks.len() != masks.blocks.len() {
-        return Err(Error::Shape {
-            what: "the list of logit blocks".into(),
-            expected: vec![masks.blocks.len() as i64],
-            got: vec![blocks.len() as i64],
-            remedy: "a network gives one block per action type of the direction, in the action set's order",
-        });
-    }
+    check_count(masks, blocks.len())?;
     for (tensor, block) in blocks.iter().zip(&masks.blocks) {
         let expected = vec![block.rows() as i64, block.width as i64];
         if tensor.size() != expected {
-            return Err(Error::Shape {
-                what: format!("the logit block of {} ({})", block.name, masks.direction),
-                expected,
-                got: tensor.size(),
-                remedy: "a network gives one row per anchor (graph, node, edge or node pair) of the whole batch",
-            });
+            return Err(misshapen(masks, block, expected, tensor.size()));
         }
     }
     Ok(())
+}
+
+fn check_count(masks: &Masks, n: usize) -> Result<()> {
+    match n == masks.blocks.len() {
+        true => Ok(()),
+        false => Err(Error::Shape {
+            what: "the list of logit blocks".into(),
+            expected: vec![masks.blocks.len() as i64],
+            got: vec![n as i64],
+            remedy: "a network gives one block per action type of the direction, in the action set's order",
+        }),
+    }
+}
+
+fn misshapen(masks: &Masks, block: &Block, expected: Vec<i64>, got: Vec<i64>) -> Error {
+    Error::Shape {
+        what: format!("the logit block of {} ({})", block.name, masks.direction),
+        expected,
+        got,
+        remedy: "a network gives one row per anchor (graph, node, edge or node pair) of the whole batch",
+    }
+}
+
+/// The numbers of blocks, each row by row, state by state.
+pub(super) fn state_by_state(masks: &Masks, blocks: &[Vec<f32>]) -> Result<Vec<f32>> {
+    check_count(masks, blocks.len())?;
+    for (values, block) in blocks.iter().zip(&masks.blocks) {
+        let expected = block.rows() * block.width;
+        if values.len() != expected {
+            return Err(misshapen(masks, block, vec![expected as i64], vec![values.len() as i64]));
+        }
+    }
+    let mut out = Vec::with_capacity(masks.legal.len());
+    for state in 0..masks.len() {
+        for (block, values) in masks.blocks.iter().zip(blocks) {
+            out.extend_from_slice(&values[block.row_ptr[state] * block.width..block.row_ptr[state + 1] * block.width]);
+        }
+    }
+    Ok(out)
 }
 
 /// Checks that there is a factor for each state's logits.

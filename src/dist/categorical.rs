@@ -5,7 +5,7 @@ use std::cell::OnceCell;
 use tch::Tensor;
 
 use super::behaviour::{Behaviour, inverse_cdf, log_softmax};
-use super::blocks::{check_blocks, check_scale};
+use super::blocks::{check_blocks, check_scale, state_by_state};
 use super::logits::Logits;
 use super::segments::{from_host, index_tensor, segment_ids, segment_logsumexp, segment_sum};
 use super::{Distribution, Exploration};
@@ -79,28 +79,12 @@ impl GraphActionCategorical {
         Ok(out)
     }
 
-    /// The distribution of logits that are no tensors: one `[rows, width]` list, row by row, per block of the masks.
+    /// The same of blocks as a network gives them: one list of `[rows, width]` numbers, row by row, per block of the masks.
     ///
     /// # Errors
     /// [`Error::Shape`] if a block is missing, or has another length than its action type owes.
-    pub fn of_blocks(masks: Masks, blocks: &[Vec<f32>]) -> Result<Self> {
-        let expected: Vec<i64> = masks.blocks.iter().map(|block| (block.rows() * block.width) as i64).collect();
-        let got: Vec<i64> = blocks.iter().map(|block| block.len() as i64).collect();
-        if got != expected {
-            return Err(Error::Shape {
-                what: "the blocks of logits".into(),
-                expected,
-                got,
-                remedy: "give a list of one number for each row and column of each block of the masks",
-            });
-        }
-        let mut logits = Vec::with_capacity(masks.legal.len());
-        for state in 0..masks.len() {
-            for (block, values) in masks.blocks.iter().zip(blocks) {
-                let rows = block.row_ptr[state]..block.row_ptr[state + 1];
-                logits.extend_from_slice(&values[rows.start * block.width..rows.end * block.width]);
-            }
-        }
+    pub fn of_host_blocks(masks: Masks, blocks: &[Vec<f32>]) -> Result<Self> {
+        let logits = state_by_state(&masks, blocks)?;
         Self::on_host(masks, logits)
     }
 

@@ -9,7 +9,7 @@ use super::heads::{FrozenHead, Heads};
 use super::node_features::{FrozenFeatures, NodeFeatures};
 use super::pairs::host_pair_features;
 use super::rounds::{Hearing, Rounds};
-use crate::graph::{GraphSchema, GraphState};
+use crate::graph::GraphState;
 
 /// A [`GraphNet`](super::GraphNet) of convolutions as it was when it was copied, on the host, in single precision and without gradients:
 /// a level of a roll-out holds so few graphs that tensor operations cost more than what they compute.
@@ -58,7 +58,6 @@ pub(super) struct Parts<'a> {
     pub(super) global: Option<&'a Linear>,
     pub(super) heads: &'a Heads,
     pub(super) pair_walks: Option<usize>,
-    pub(super) schema: &'a GraphSchema,
 }
 
 impl FrozenGraphNet {
@@ -70,7 +69,7 @@ impl FrozenGraphNet {
         }
         Some(Self {
             width: classes.size()[1] as usize,
-            features: parts.features.frozen(parts.schema),
+            features: parts.features.frozen(),
             convs: parts.convs.iter().map(Conv::frozen).collect::<Option<_>>()?,
             hearing: parts.convs.first().map_or(Hearing::Neighbours, Conv::hearing),
             global: parts.global.map(FrozenLinear::of),
@@ -80,6 +79,9 @@ impl FrozenGraphNet {
     }
 
     /// The blocks of logits of some graphs, each `[rows, width]` row by row, in the order of the action types.
+    ///
+    /// # Panics
+    /// For a graph with classes, labels or attributes that the network's environment doesn't have.
     #[must_use]
     pub fn forward(&self, graphs: &[GraphState]) -> Vec<Vec<f32>> {
         let embedded = self.embed(graphs);
@@ -102,7 +104,8 @@ impl FrozenGraphNet {
             let mut rows = nodes.chunks_exact_mut(self.width);
             for (graph, added) in graphs.iter().zip(added.chunks_exact(self.width)) {
                 for row in rows.by_ref().take(graph.n_nodes()) {
-                    row.iter_mut().zip(added).for_each(|(x, a)| *x += a.max(0.0));
+                    // NaN passes: it is found where logits are drawn from.
+                    row.iter_mut().zip(added).for_each(|(x, &a)| *x += if a < 0.0 { 0.0 } else { a });
                 }
             }
         }

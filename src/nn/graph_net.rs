@@ -6,7 +6,7 @@ use super::pairs::pair_features;
 use super::torso::Torso;
 use super::{Activation, ConvKind, FrozenGraphNet, LogZ, LogitScale, Mlp, MlpConfig, Parameters};
 use crate::env::Direction;
-use crate::graph::{GraphBatch, GraphEnv, GraphSchema};
+use crate::graph::{GraphBatch, GraphEnv};
 use crate::policy::{GraphNetwork, GraphOutput, Wants};
 use crate::{Error, Result, Rng};
 
@@ -105,7 +105,6 @@ impl GraphNetConfig {
 #[derive(Debug)]
 pub struct GraphNet {
     config: GraphNetConfig,
-    schema: GraphSchema,
     forward: Torso,
     pf: Heads,
     backward: Option<Torso>,
@@ -146,7 +145,7 @@ impl GraphNet {
         };
         let scale = config.logit_scale.then(|| LogitScale::new(&mut scope, config.n_conditions, &hidden));
         parameters.check()?;
-        Ok(Self { config, schema: env.schema().clone(), forward, pf, backward, pb, flow, scale, log_z, parameters })
+        Ok(Self { config, forward, pf, backward, pb, flow, scale, log_z, parameters })
     }
 
     /// The make of the network.
@@ -187,7 +186,7 @@ impl GraphNetwork for GraphNet {
             Direction::Forward => (&self.forward, &self.pf),
             Direction::Backward => (self.backward.as_ref().unwrap_or(&self.forward), self.pb.as_ref()?),
         };
-        torso.frozen(heads, &self.schema, self.config.pair_walks)
+        torso.frozen(heads, self.config.pair_walks)
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {

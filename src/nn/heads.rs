@@ -3,7 +3,8 @@
 use tch::Tensor;
 
 use super::frozen_graph::HostEmbedded;
-use super::pairs::{FrozenPairHead, PairHead};
+use super::frozen_pairs::FrozenPairHead;
+use super::pairs::PairHead;
 use super::torso::Embedded;
 use super::{Activation, FrozenMlp, GraphNetConfig, Mlp, MlpConfig, Scope};
 use crate::env::Direction;

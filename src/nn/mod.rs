@@ -8,6 +8,7 @@ mod conv;
 mod edge_mlp;
 mod frozen;
 mod frozen_graph;
+mod frozen_pairs;
 mod graph_net;
 mod heads;
 mod layers;

@@ -41,11 +41,10 @@ impl NodeFeatures {
     }
 
     /// The tables as they are now, on the host.
-    pub(crate) fn frozen(&self, schema: &GraphSchema) -> FrozenFeatures {
+    pub(crate) fn frozen(&self) -> FrozenFeatures {
         let attributes = self.attributes.as_ref().map(|(table, starts)| (floats(table), starts.clone()));
         FrozenFeatures {
             width: self.classes.size()[1] as usize,
-            n_attributes: schema.node_attributes.len(),
             classes: floats(&self.classes),
             labels: self.labels.as_ref().map(floats),
             attributes,
@@ -72,7 +71,6 @@ impl NodeFeatures {
 #[derive(Debug)]
 pub(crate) struct FrozenFeatures {
     width: usize,
-    n_attributes: usize,
     classes: Vec<f32>,
     labels: Option<Vec<f32>>,
     attributes: Option<(Vec<f32>, Vec<i64>)>,
@@ -85,6 +83,7 @@ impl FrozenFeatures {
 
     /// One row for each of some nodes, which come in the order of the batch.
     pub(crate) fn forward(&self, graphs: &[GraphState], nodes: &[i64]) -> Vec<f32> {
+        debug_assert!(nodes.is_sorted(), "nodes in the order of the batch");
         let mut out = Vec::with_capacity(nodes.len() * self.width);
         let mut wanted = nodes.iter().peekable();
         let all = graphs.iter().flat_map(|graph| graph.nodes().enumerate());
@@ -102,8 +101,8 @@ impl FrozenFeatures {
                 add(labels, label);
             }
             if let Some((table, starts)) = &self.attributes {
-                let values = &node.attributes.values()[..self.n_attributes];
-                values.iter().zip(starts).for_each(|(&value, &start)| add(table, start as usize + usize::from(value)));
+                let values = node.attributes.values().iter();
+                values.zip(starts).for_each(|(&value, &start)| add(table, start as usize + usize::from(value)));
             }
         }
         out

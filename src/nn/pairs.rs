@@ -2,8 +2,6 @@
 
 use tch::{Kind, Tensor};
 
-use super::frozen::{FrozenLinear, floats};
-use super::frozen_graph::HostEmbedded;
 use super::{Linear, Scope};
 use crate::graph::{GraphBatch, GraphState};
 
@@ -16,13 +14,13 @@ const MERGE_FROM: i64 = 3;
 /// `q(h_a) . k(h_b)` for each column, symmetric where edges are undirected.
 #[derive(Debug)]
 pub(crate) struct PairHead {
-    query: Linear,
-    key: Linear,
-    bias: Tensor,
+    pub(super) query: Linear,
+    pub(super) key: Linear,
+    pub(super) bias: Tensor,
     /// Columns, and features per column.
-    shape: (i64, i64),
+    pub(super) shape: (i64, i64),
     /// Per pair feature: how each end of the pair weighs it, `[2 * features * columns]` outputs.
-    features: Option<Linear>,
+    pub(super) features: Option<Linear>,
 }
 
 /// Rows whose products are the scores of pairs: of first nodes, of second nodes, and what the second adds by itself.
@@ -235,126 +233,6 @@ pub(super) fn host_pair_features(graphs: &[GraphState], walks: usize) -> Vec<f64
         }
     }
     values
-}
-
-/// A [`PairHead`] on the host.
-#[derive(Debug)]
-pub(crate) struct FrozenPairHead {
-    query: FrozenLinear,
-    key: FrozenLinear,
-    bias: Vec<f32>,
-    depth: usize,
-    features: Option<FrozenLinear>,
-}
-
-impl PairHead {
-    /// The head as it is now.
-    pub(crate) fn frozen(&self) -> FrozenPairHead {
-        FrozenPairHead {
-            query: FrozenLinear::of(&self.query),
-            key: FrozenLinear::of(&self.key),
-            bias: floats(&self.bias),
-            depth: self.shape.1 as usize,
-            features: self.features.as_ref().map(FrozenLinear::of),
-        }
-    }
-}
-
-impl FrozenPairHead {
-    /// As [`PairHead::all_pairs`].
-    pub(super) fn all_pairs(&self, embedded: &HostEmbedded<'_>, features: Option<&[f64]>) -> Vec<f32> {
-        let (columns, ends) = (self.bias.len(), self.ends(embedded));
-        let weights = self.features.as_ref().zip(features).map(|(layer, features)| {
-            let weights = layer.rows(&embedded.nodes, embedded.n_nodes());
-            let per_node = weights.len() / embedded.n_nodes().max(1);
-            (weights, features, per_node / (2 * columns))
-        });
-        let mut out = Vec::new();
-        let (mut first, mut first_pair) = (0, 0);
-        for graph in embedded.graphs_of {
-            let n = graph.n_nodes();
-            for pair in 0..n * n {
-                let (a, b) = (pair / n, pair % n);
-                for (column, bias) in self.bias.iter().enumerate() {
-                    let mut logit = ends.score((first + a, first + b), column, graph.is_directed()) + bias;
-                    if let Some((weights, features, width)) = &weights {
-                        // Columns of a feature stand side by side, those of second ends behind all of first ends.
-                        let weigh = |node: usize, end: usize, feature: usize| {
-                            weights[((first + node) * 2 + end) * width * columns + feature * columns + column]
-                        };
-                        for feature in 0..*width {
-                            let mut weight = weigh(a, 0, feature) + weigh(b, 1, feature);
-                            if !graph.is_directed() {
-                                weight += weigh(b, 0, feature) + weigh(a, 1, feature);
-                            }
-                            logit += weight * features[(first_pair + pair) * width + feature] as f32;
-                        }
-                    }
-                    out.push(logit);
-                }
-            }
-            first += n;
-            first_pair += n * n;
-        }
-        out
-    }
-
-    /// As [`PairHead::at_edges`].
-    pub(super) fn at_edges(&self, embedded: &HostEmbedded<'_>) -> Vec<f32> {
-        let ends = self.ends(embedded);
-        let mut out = Vec::new();
-        let mut first = 0;
-        for graph in embedded.graphs_of {
-            for (a, b) in graph.edges() {
-                let pair = (first + a as usize, first + b as usize);
-                let logit = |(column, bias)| ends.score(pair, column, graph.is_directed()) + bias;
-                out.extend(self.bias.iter().enumerate().map(logit));
-            }
-            first += graph.n_nodes();
-        }
-        out
-    }
-
-    fn ends(&self, embedded: &HostEmbedded<'_>) -> HostEnds {
-        let rows = embedded.n_nodes();
-        HostEnds {
-            query: self.query.rows(&embedded.nodes, rows),
-            key: self.key.rows(&embedded.nodes, rows),
-            depth: self.depth,
-            columns: self.bias.len(),
-        }
-    }
-}
-
-/// Queries and keys of nodes, on the host.
-struct HostEnds {
-    query: Vec<f32>,
-    key: Vec<f32>,
-    depth: usize,
-    columns: usize,
-}
-
-impl HostEnds {
-    fn score(&self, (a, b): (usize, usize), column: usize, directed: bool) -> f32 {
-        let start = |node: usize| (node * self.columns + column) * self.depth;
-        let product =
-            |a: usize, b: usize| dot(&self.query[start(a)..][..self.depth], &self.key[start(b)..][..self.depth]);
-        let score = if directed { product(a, b) } else { product(a, b) + product(b, a) };
-        score / (self.depth as f32).sqrt()
-    }
-}
-
-/// Eight sums side by side, so that they fit a register.
-fn dot(a: &[f32], b: &[f32]) -> f32 {
-    let (a, rest_a) = a.as_chunks::<8>();
-    let (b, rest_b) = b.as_chunks::<8>();
-    let mut sums = [0.0f32; 8];
-    for (a, b) in a.iter().zip(b) {
-        for k in 0..8 {
-            sums[k] += a[k] * b[k];
-        }
-    }
-    sums.iter().sum::<f32>() + rest_a.iter().zip(rest_b).map(|(a, b)| a * b).sum::<f32>()
 }
 
 #[cfg(test)]

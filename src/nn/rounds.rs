@@ -150,6 +150,7 @@ impl Round<Tensor> {
     pub(crate) fn sum_along(&self, rows: &Tensor, edges: &Tensor) -> Tensor {
         let shape = [self.offsets.size()[0], rows.size()[1]];
         let sum = Tensor::zeros(shape, (rows.kind(), rows.device()));
+        debug_assert!(self.along.is_some(), "a round of `Hearing::Edges`");
         match &self.along {
             None => sum,
             Some((messages, to)) => {

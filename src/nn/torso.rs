@@ -68,18 +68,13 @@ impl Torso {
     }
 
     /// What is copied of the torso and these heads for a roll-out; none for a transformer, or with conditions.
-    pub(crate) fn frozen(
-        &self,
-        heads: &Heads,
-        schema: &GraphSchema,
-        pair_walks: Option<usize>,
-    ) -> Option<FrozenGraphNet> {
+    pub(crate) fn frozen(&self, heads: &Heads, pair_walks: Option<usize>) -> Option<FrozenGraphNet> {
         let Body::Convs(convs) = &self.body else { return None };
         if self.n_conditions > 0 {
             return None;
         }
         let (features, global) = (&self.features, self.global.as_ref());
-        FrozenGraphNet::new(&Parts { features, convs, global, heads, pair_walks, schema })
+        FrozenGraphNet::new(&Parts { features, convs, global, heads, pair_walks })
     }
 
     pub(crate) fn embed(&self, batch: &GraphBatch<'_>) -> Result<Embedded> {

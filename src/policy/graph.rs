@@ -29,7 +29,8 @@ pub trait GraphNetwork {
     fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput>;
 
     /// The network as it is now, for a roll-out without conditions ([`Policy::frozen`]). `None` (the default) without such a form; it must
-    /// give the same logits up to rounding.
+    /// give the same logits up to rounding. A [`GraphNet`](crate::nn::GraphNet) has one if its rounds are GIN or directed, it takes no
+    /// conditions, and its weights are on the host in single precision; for P_B, if that is learned.
     fn frozen(&self, _direction: Direction) -> Option<FrozenGraphNet> {
         None
     }
@@ -122,6 +123,6 @@ struct FrozenGraphPolicy {
 impl<E: GraphEnv> Frozen<E, GraphActionCategorical> for FrozenGraphPolicy {
     fn distribution(&self, env: &E, states: &GraphStates) -> Result<GraphActionCategorical> {
         let blocks = self.network.forward(states.graphs());
-        GraphActionCategorical::of_blocks(env.masks(self.direction, states), &blocks)
+        GraphActionCategorical::of_host_blocks(env.masks(self.direction, states), &blocks)
     }
 }

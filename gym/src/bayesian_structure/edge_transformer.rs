@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use super::features::adjacency;
-use super::pair_logits::PairLogits;
+use super::pair_outputs::PairOutputs;
 use super::{BayesianStructure, DagStates};
 
 /// The size of an [`EdgeTransformer`].
@@ -251,7 +251,7 @@ impl Policy<BayesianStructure> for EdgeTransformer {
         _: Option<&Tensor>,
         wants: Wants,
     ) -> Result<Evaluation<GraphActionCategorical>> {
-        let outputs = PairLogits { n_nodes: self.n_nodes, flow: self.config.flow };
+        let outputs = PairOutputs { n_nodes: self.n_nodes, flow: self.config.flow };
         outputs.evaluate(env, states, wants, || self.forward(states), slots)
     }
 

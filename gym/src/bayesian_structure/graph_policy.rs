@@ -71,9 +71,11 @@ impl<N: GraphNetwork> Policy<BayesianStructure> for DagPolicy<N> {
     }
 
     fn frozen(&self, direction: Direction) -> Option<Box<dyn Frozen<BayesianStructure, GraphActionCategorical> + '_>> {
-        // P_B, where it is learned, is asked in roll-outs backward only, which take few evaluations.
-        let network = self.0.frozen(direction).filter(|_| direction == Direction::Forward)?;
-        Some(Box::new(FrozenDagPolicy(network)))
+        match direction {
+            Direction::Forward => Some(Box::new(FrozenDagPolicy(self.0.frozen(direction)?))),
+            // A learned P_B is left to libtorch: its logits are those of edges.
+            Direction::Backward => None,
+        }
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {

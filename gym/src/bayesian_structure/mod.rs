@@ -50,7 +50,7 @@ mod graphs;
 mod mask;
 mod node_attention;
 mod node_set;
-mod pair_logits;
+mod pair_outputs;
 mod posterior;
 mod reward;
 mod scores;

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use super::features::adjacency;
-use super::pair_logits::PairLogits;
+use super::pair_outputs::PairOutputs;
 use super::{BayesianStructure, DagStates};
 
 /// The size of a [`NodeAttention`].
@@ -260,7 +260,7 @@ impl Policy<BayesianStructure> for NodeAttention {
         _: Option<&Tensor>,
         wants: Wants,
     ) -> Result<Evaluation<GraphActionCategorical>> {
-        let outputs = PairLogits { n_nodes: self.n_nodes, flow: self.config.flow };
+        let outputs = PairOutputs { n_nodes: self.n_nodes, flow: self.config.flow };
         let slots = |pairs: &Tensor, exit: &Tensor, _: &Masks| Tensor::cat(&[pairs, exit], 1);
         outputs.evaluate(env, states, wants, || self.forward(states), slots)
     }

@@ -8,15 +8,15 @@ use tch::Tensor;
 
 use super::{BayesianStructure, DagStates};
 
-/// Graphs that a network was made for.
+/// What a network on pairs of nodes gives, and for graphs of how many nodes.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct PairLogits {
+pub(super) struct PairOutputs {
     pub(super) n_nodes: usize,
     /// Whether log F stands beside the exit's logit.
     pub(super) flow: bool,
 }
 
-impl PairLogits {
+impl PairOutputs {
     /// P_F and log F of a network that gives logits of ordered pairs `[B, d^2]` and of graphs `[B, 1 or 2]`, the exit's first; `slots`
     /// makes one row `[B, d^2 + 1]` of pairs and exit. P_B is uniform.
     pub(super) fn evaluate(

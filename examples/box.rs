@@ -88,8 +88,10 @@ fn run(args: &Args) -> Result<()> {
         ..learned
     };
     let share = share_of_points(args)?;
-    let description = json!({ "example": "box", "delta": args.delta, "polar": args.polar,
-        "points": share, "network": network });
+    let mut description = json!({ "example": "box", "delta": args.delta, "polar": args.polar, "network": network });
+    if share > 0.0 {
+        description["points"] = json!(share);
+    }
     let policy = BoxPolicy::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
     let config = common.trainer(&defaults);
     let config = TrainerConfig { adam: AdamConfig { max_norm: Some(MAX_NORM), ..config.adam }, ..config };

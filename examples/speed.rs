@@ -17,7 +17,7 @@ use gfn::{Result, Rng};
 use serde_json::json;
 use tch::{Device, Kind, Tensor};
 
-/// Time growth to a fixed number of nodes, where hardly a state comes twice, against the network's matrix products alone
+/// Time growth to a fixed number of nodes, where hardly a state comes twice, against the matrix products of all its nodes, one by one
 #[derive(Parser, Debug)]
 struct Args {
     /// Nodes that every graph grows to

@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
+use super::attribute_table::AttributeTable;
 use super::frozen::{FrozenLinear, FrozenNorm, floats};
 use super::rounds::{Hearing, Round};
 use super::{LayerNorm, Linear, Scope};
@@ -180,20 +181,14 @@ impl FrozenConv {
 #[derive(Debug)]
 pub(crate) struct EdgeFeatures {
     classes: Tensor,
-    attributes: Option<(Tensor, Vec<i64>)>,
+    attributes: Option<AttributeTable>,
 }
 
 impl EdgeFeatures {
     pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, width: i64) -> Self {
-        let mut starts = Vec::new();
-        let mut values = 0;
-        for &n in &schema.edge_attributes {
-            starts.push(values);
-            values += i64::from(n) + 1;
-        }
         Self {
             classes: scope.normal("class", &[schema.edge_classes as i64, width], 1.0),
-            attributes: (values > 0).then(|| (scope.normal("attribute", &[values, width], 1.0), starts)),
+            attributes: AttributeTable::new(scope, &schema.edge_attributes, width),
         }
     }
 
@@ -201,7 +196,7 @@ impl EdgeFeatures {
     pub(crate) fn table(&self) -> Tensor {
         match &self.attributes {
             None => self.classes.shallow_clone(),
-            Some((values, _)) => Tensor::cat(&[&self.classes, values], 0),
+            Some(table) => Tensor::cat(&[&self.classes, &table.vectors], 0),
         }
     }
 
@@ -210,12 +205,7 @@ impl EdgeFeatures {
         let classes = self.classes.index_select(0, &batch.edge_classes);
         match &self.attributes {
             None => classes,
-            Some((table, starts)) => {
-                let entries = &batch.edge_attributes + Tensor::from_slice(starts).to_device(batch.device());
-                let rows = table.index_select(0, &entries.view(-1));
-                let rows = rows.view([-1, starts.len() as i64, table.size()[1]]);
-                classes + rows.sum_dim_intlist(1, false, table.kind())
-            }
+            Some(table) => classes + table.forward(&batch.edge_attributes),
         }
     }
 }
@@ -250,9 +240,7 @@ mod tests {
             let both = || incoming.iter().chain(outgoing.iter().filter(|_| batch.directed));
             let inner = match &conv.messages {
                 Messages::Gin { inner, eps } => {
-                    let bias = inner.bias().unwrap();
                     let mapped = |x: &Tensor| linear(inner, x);
-                    assert_eq!(bias.size(), [WIDTH]);
                     mapped(&row(i)) * (eps + 1.0) + sum(both().map(|&(j, _)| mapped(&row(j))).collect())
                 }
                 Messages::Gine { inner, eps, edges } => {

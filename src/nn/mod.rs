@@ -2,6 +2,7 @@
 
 mod activation;
 mod attention_tables;
+mod attribute_table;
 mod average;
 mod causal;
 mod conv;

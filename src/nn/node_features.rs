@@ -3,6 +3,7 @@
 use tch::Tensor;
 
 use super::Scope;
+use super::attribute_table::AttributeTable;
 use super::frozen::floats;
 use crate::graph::{GraphBatch, GraphSchema, GraphState};
 
@@ -11,22 +12,15 @@ use crate::graph::{GraphBatch, GraphSchema, GraphState};
 pub(crate) struct NodeFeatures {
     classes: Tensor,
     labels: Option<Tensor>,
-    /// One table over the values of all attributes, and where each attribute's values start.
-    attributes: Option<(Tensor, Vec<i64>)>,
+    attributes: Option<AttributeTable>,
 }
 
 impl NodeFeatures {
     pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, width: i64, identity: bool) -> Self {
-        let mut starts = Vec::new();
-        let mut values = 0;
-        for &n in &schema.node_attributes {
-            starts.push(values);
-            values += i64::from(n) + 1;
-        }
         Self {
             classes: scope.normal("class", &[schema.node_classes as i64, width], 1.0),
             labels: identity.then(|| scope.normal("label", &[schema.max_nodes as i64, width], 1.0)),
-            attributes: (values > 0).then(|| (scope.normal("attribute", &[values, width], 1.0), starts)),
+            attributes: AttributeTable::new(scope, &schema.node_attributes, width),
         }
     }
 
@@ -42,7 +36,7 @@ impl NodeFeatures {
 
     /// The tables as they are now, on the host.
     pub(crate) fn frozen(&self) -> FrozenFeatures {
-        let attributes = self.attributes.as_ref().map(|(table, starts)| (floats(table), starts.clone()));
+        let attributes = self.attributes.as_ref().map(|table| (floats(&table.vectors), table.starts.clone()));
         FrozenFeatures {
             width: self.classes.size()[1] as usize,
             classes: floats(&self.classes),
@@ -57,11 +51,8 @@ impl NodeFeatures {
         if let Some(labels) = &self.labels {
             rows += labels.index_select(0, &batch.node_labels.index_select(0, nodes));
         }
-        if let Some((table, starts)) = &self.attributes {
-            let entries = batch.node_attributes.index_select(0, nodes);
-            let entries = entries + Tensor::from_slice(starts).to_device(batch.device());
-            let values = table.index_select(0, &entries.view(-1)).view([-1, starts.len() as i64, table.size()[1]]);
-            rows += values.sum_dim_intlist(1, false, table.kind());
+        if let Some(table) = &self.attributes {
+            rows += table.forward(&batch.node_attributes.index_select(0, nodes));
         }
         rows
     }

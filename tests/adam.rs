@@ -135,11 +135,109 @@ fn a_gradient_that_is_not_finite_changes_nothing() {
                 other => panic!("{other:?}"),
             }
             assert_eq!(before, (values(&parameters), adam.state().unwrap()));
-            assert!(!b.tensor.grad().double_value(&[2]).is_finite());
-            for parameter in &parameters {
-                parameter.tensor.shallow_clone().zero_grad();
+            assert!(parameters.iter().all(|p| p.tensor.grad().abs().max().double_value(&[]) == 0.0));
+        }
+        // Nothing of it is left: the next step is an ordinary one.
+        backward(&parameters, &mut rng);
+        assert!(adam.step().unwrap().grad_norm.is_finite());
+        assert!(values(&parameters).iter().all(|value| value.is_finite()));
+    }
+}
+
+/// One step on the gradient `size` at each of two elements.
+fn step_on(parameters: &Parameters, adam: &mut Adam, size: f64) -> gfn::Result<f64> {
+    for p in parameters {
+        (&p.tensor * size).sum(p.tensor.kind()).backward();
+    }
+    adam.step().map(|report| report.grad_norm)
+}
+
+fn two_ones(kind: Kind) -> Parameters {
+    let mut parameters = Parameters::new(Device::Cpu, kind);
+    let mut rng = Rng::seeded(0);
+    let mut scope = parameters.scope(&mut rng);
+    let _ = scope.constant("a", &[2], 1.0);
+    let _ = scope.constant("b", &[2], 1.0);
+    parameters
+}
+
+#[test]
+fn a_gradient_whose_square_overflows_changes_nothing() {
+    // The largest that fits into f32: its square times 1 - beta2 is just below the largest number.
+    let edge = (f64::from(f32::MAX) / 1e-3).sqrt();
+    for (size, fits) in [(1e19, true), (0.99 * edge, true), (1.01 * edge, false), (1e30, false)] {
+        let parameters = two_ones(Kind::Float);
+        let mut adam = Adam::new(&parameters, AdamConfig::default()).unwrap();
+        step_on(&parameters, &mut adam, 1.0).unwrap();
+        let before = (values(&parameters), adam.state().unwrap());
+        match step_on(&parameters, &mut adam, size) {
+            Ok(_) => assert!(fits, "{size:e}"),
+            Err(Error::GradientOverflow { parameter, largest }) => {
+                assert!(!fits && parameter == "a" && (largest / size - 1.0).abs() < 1e-6, "{size:e}: {largest:e}");
+                assert_eq!(before, (values(&parameters), adam.state().unwrap()));
+            }
+            other => panic!("{size:e}: {other:?}"),
+        }
+        // Whatever it was, the parameter goes on moving.
+        let before = values(&parameters);
+        for _ in 0..3 {
+            step_on(&parameters, &mut adam, 1.0).unwrap();
+        }
+        assert!(values(&parameters).iter().zip(&before).all(|(after, before)| after < before), "{size:e}");
+        adam.load_state(&adam.state().unwrap()).unwrap();
+    }
+    // Many that fit one by one, but not together; those that are clipped; f64.
+    let parameters = two_ones(Kind::Float);
+    let mut adam = Adam::new(&parameters, AdamConfig { beta2: 0.5, ..AdamConfig::default() }).unwrap();
+    let refused = (0..9).find(|_| step_on(&parameters, &mut adam, 1.9e19).is_err());
+    assert!(refused.is_some_and(|step| step > 0), "{refused:?}");
+    for (kind, max_norm, size) in
+        [(Kind::Float, Some(10.0), 1e30), (Kind::Float, Some(0.1), 1e38), (Kind::Double, None, 1e30)]
+    {
+        let parameters = two_ones(kind);
+        let mut adam = Adam::new(&parameters, AdamConfig { max_norm, ..AdamConfig::default() }).unwrap();
+        step_on(&parameters, &mut adam, size).unwrap();
+        assert!(values(&parameters).iter().all(|value| (value - 0.999).abs() < 1e-6), "{kind:?} {size:e}");
+    }
+}
+
+#[test]
+fn a_tiny_gradient_moves_no_further_than_the_learning_rate() {
+    for beta2 in [0.0, 0.9, 0.999] {
+        let least = (f64::from(f32::MIN_POSITIVE) / (1.0 - beta2)).sqrt();
+        for size in (-40..0).map(|exponent| 10f64.powi(exponent)) {
+            let parameters = two_ones(Kind::Float);
+            let config = AdamConfig { beta2, eps: 1.001 * least, ..AdamConfig::default() };
+            let mut adam = Adam::new(&parameters, config).unwrap();
+            for step in 1..=3 {
+                step_on(&parameters, &mut adam, size).unwrap();
+                let moved = values(&parameters).iter().map(|value| (value - 1.0).abs()).fold(0.0, f64::max);
+                assert!(moved <= 1.01e-3 * f64::from(step), "beta2 {beta2}, gradient {size:e}: {moved:e}");
             }
         }
+    }
+}
+
+#[test]
+fn a_loss_from_before_a_step_is_not_differentiated_after_it() {
+    for kind in [Kind::Float, Kind::Double] {
+        let mut parameters = Parameters::new(Device::Cpu, kind);
+        let mut rng = Rng::seeded(0);
+        let mut scope = parameters.scope(&mut rng);
+        let losses = [scope.constant("scalar", &[], 2.0), scope.constant("matrix", &[2, 3], 2.0)];
+        let cubes = || losses.iter().map(|x| x.pow_tensor_scalar(3).sum(kind)).sum::<Tensor>();
+        let mut adam = Adam::new(&parameters, AdamConfig::default()).unwrap();
+        let stale = [losses[0].pow_tensor_scalar(3), losses[1].pow_tensor_scalar(3).sum(kind)];
+        let version = parameters.version();
+        cubes().backward();
+        adam.step().unwrap();
+        assert!(parameters.version() > version);
+        for loss in stale {
+            let message = loss.f_backward().unwrap_err().to_string();
+            assert!(message.contains("modified by an inplace operation"), "{message}");
+        }
+        // What is recorded now is differentiated as ever.
+        cubes().f_backward().unwrap();
     }
 }
 
@@ -263,6 +361,8 @@ fn settings_are_checked() {
         (AdamConfig { beta1: 1.0, ..d }, "beta1"),
         (AdamConfig { beta2: -0.1, ..d }, "beta2"),
         (AdamConfig { eps: 0.0, ..d }, "eps"),
+        (AdamConfig { eps: 1e-30, ..d }, "eps"),
+        (AdamConfig { eps: 1e-17, beta2: 0.99999, ..d }, "eps"),
         (AdamConfig { weight_decay: f64::INFINITY, ..d }, "weight_decay"),
         (AdamConfig { max_norm: Some(0.0), ..d }, "max_norm"),
     ] {

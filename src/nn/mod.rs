@@ -38,7 +38,6 @@ pub use layers::{Embedding, LayerNorm, Linear, Mlp, MlpConfig};
 pub use log_z::LogZ;
 pub use logit_scale::LogitScale;
 pub(crate) use noise::WeightNoise;
-pub(crate) use parameters::Changes;
 pub use parameters::{Group, Parameter, Parameters};
 pub use scope::Scope;
 pub(crate) use sequence::SequenceNet;

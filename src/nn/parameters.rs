@@ -1,8 +1,6 @@
 //! The parameters of a model: an ordered list of named leaf tensors, drawn from the library's own random stream.
 
 use std::collections::HashSet;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use tch::{Device, Kind, Tensor, nn::VarStore};
 
@@ -27,6 +25,13 @@ pub struct Parameter {
     pub tensor: Tensor,
     /// Which learning rate applies to it.
     pub group: Group,
+}
+
+impl Parameter {
+    /// Sets its gradient, if it has one, to zero.
+    pub(crate) fn clear_gradient(&self) {
+        self.tensor.shallow_clone().zero_grad();
+    }
 }
 
 impl Clone for Parameter {
@@ -66,20 +71,8 @@ pub struct Parameters {
     device: Device,
     kind: Kind,
     mistake: Option<Mistake>,
-    changes: Changes,
     /// The tensors of the list that hold noise.
     pub(super) noise: Vec<Tensor>,
-}
-
-/// How often values were written to behind libtorch's back; shared with whoever does so.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Changes(Arc<AtomicU64>);
-
-impl Changes {
-    /// Values were written to.
-    pub(crate) fn note(&self) {
-        self.0.fetch_add(1, Ordering::Relaxed);
-    }
 }
 
 #[derive(Clone, Debug)]
@@ -126,7 +119,6 @@ impl Parameters {
             device,
             kind,
             mistake: (!matches!(kind, Kind::Float | Kind::Double)).then_some(Mistake::Kind(kind)),
-            changes: Changes::default(),
             noise: Vec::new(),
         }
     }
@@ -167,13 +159,12 @@ impl Parameters {
     /// ```
     pub fn version(&self) -> u64 {
         // Every term only ever grows, so that no two changes cancel.
-        let in_place: i64 = self.list.iter().map(|p| p.tensor.internal_version()).sum();
-        self.changes.0.load(Ordering::Relaxed) + in_place as u64
+        self.list.iter().map(|p| p.tensor.internal_version() as u64).sum()
     }
 
-    /// Where changes are noted that libtorch doesn't see.
-    pub(crate) fn changes(&self) -> Changes {
-        self.changes.clone()
+    /// Sets all gradients to zero.
+    pub(crate) fn clear_gradients(&self) {
+        self.list.iter().for_each(Parameter::clear_gradient);
     }
 
     /// Whether what is computed now can be differentiated: not within `tch::no_grad`, and not where nothing is trained.

@@ -3,72 +3,22 @@
 use tch::{Device, Kind, Tensor, no_grad};
 
 use super::{
-    raw,
+    AdamConfig, raw,
     update::{Rule, sum_of_squares},
 };
 use crate::{
     Error, Result,
-    nn::{Changes, Group, Parameter, Parameters},
+    nn::{Group, Parameter, Parameters},
 };
 
-/// Settings of [`Adam`].
-#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
-pub struct AdamConfig {
-    /// Learning rate of [`Group::Network`]; 0 freezes the weights.
-    pub lr: f64,
-    /// Learning rate of [`Group::LogZ`].
-    pub log_z_lr: f64,
-    /// Decay of the first moment per step.
-    pub beta1: f64,
-    /// Decay of the second moment per step.
-    pub beta2: f64,
-    /// Added to the root of the second moment.
-    pub eps: f64,
-    /// Decoupled weight decay (AdamW), applied to [`Group::Network`] only: log Z is an estimate, not a weight.
-    pub weight_decay: f64,
-    /// The largest norm of all gradients together; longer ones are scaled down to it.
-    pub max_norm: Option<f64>,
-}
+/// While the norm of all gradients is below this, no second moment can overflow: it is a weighted mean of squares.
+const SAFE_NORM: f64 = 1e19;
 
-impl Default for AdamConfig {
-    /// Learning rates 1e-3 and 1e-1, betas 0.9 and 0.999, eps 1e-8, no weight decay, no clipping.
-    fn default() -> Self {
-        Self { lr: 1e-3, log_z_lr: 1e-1, beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay: 0.0, max_norm: None }
-    }
-}
+/// What gradients are multiplied by first where clipping takes more than one factor in f32.
+const FIRST_CLIP: f64 = 1e-30;
 
-impl AdamConfig {
-    /// # Errors
-    /// [`Error::Config`] for the first setting that makes no sense.
-    fn check(&self) -> Result<()> {
-        fn check(ok: bool, setting: &'static str, got: f64, expected: &'static str) -> Result<()> {
-            if ok {
-                return Ok(());
-            }
-            Err(Error::Config { setting, got: got.to_string(), expected })
-        }
-        let rate = |x: f64| x.is_finite() && x >= 0.0;
-        let positive = |x: f64| x.is_finite() && x > 0.0;
-        let beta = |x: f64| (0.0..1.0).contains(&x);
-        check(rate(self.lr), "lr", self.lr, RATE)?;
-        check(rate(self.log_z_lr), "log_z_lr", self.log_z_lr, RATE)?;
-        check(beta(self.beta1), "beta1", self.beta1, "0 <= beta1 < 1")?;
-        check(beta(self.beta2), "beta2", self.beta2, "0 <= beta2 < 1")?;
-        // Smaller ones vanish in f32, and a zero second moment would then divide by zero.
-        check(
-            positive(self.eps) && self.eps >= f64::from(f32::MIN_POSITIVE),
-            "eps",
-            self.eps,
-            "a finite number of at least 1.2e-38",
-        )?;
-        let decay = self.weight_decay;
-        check(rate(decay), "weight_decay", decay, RATE)?;
-        let norm = self.max_norm.unwrap_or(1.0);
-        check(positive(norm), "max_norm", norm, "a finite number above 0")
-    }
-}
-
-const RATE: &str = "a finite number of at least 0";
+/// What a second moment in f32 may come to, short of what rounding might turn into infinity.
+const MAX_MOMENT: f64 = 0.99 * f32::MAX as f64;
 
 /// What [`Adam::step`] did.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -103,7 +53,6 @@ pub struct StepReport {
 pub struct Adam {
     config: AdamConfig,
     slots: Vec<Slot>,
-    changes: Changes,
 }
 
 #[derive(Debug)]
@@ -134,7 +83,7 @@ impl Adam {
             steps: 0,
             moments: Moments::zeros(&parameter.tensor),
         });
-        Ok(Self { config, slots: slots.collect(), changes: parameters.changes() })
+        Ok(Self { config, slots: slots.collect() })
     }
 
     /// The settings, with the learning rates as last set.
@@ -153,30 +102,61 @@ impl Adam {
         Ok(())
     }
 
-    /// Updates every parameter from its gradient, and sets the gradients to zero.
+    /// Updates every parameter from its gradient, and sets the gradients to zero, also where it fails.
     ///
     /// On a CPU, f32 parameters are written to directly: like any in-place operation of libtorch, this must not run while
-    /// another thread uses the parameters. A loss recorded before the step can't be differentiated after it.
+    /// another thread uses the parameters. A loss that was recorded before the step can't be differentiated after it: libtorch
+    /// refuses to (`f_backward` gives its error, `backward` panics).
     ///
     /// # Errors
-    /// [`Error::NonFiniteGradient`] if a gradient isn't finite. Parameters, moments and gradients stay as they were.
+    /// [`Error::NonFiniteGradient`] if a gradient isn't finite, [`Error::GradientOverflow`] for one whose square is beyond f32:
+    /// the second moment would be infinite for good, and the parameter would never move again. Parameters and moments stay as
+    /// they were.
     pub fn step(&mut self) -> Result<StepReport> {
         no_grad(|| {
-            let grads: Vec<Option<Tensor>> = self.slots.iter().map(Slot::gradient).collect();
-            let grad_norm = self.norm(&grads)?;
-            let clip = match self.config.max_norm {
-                Some(max) if grad_norm > max => max / grad_norm,
-                _ => 1.0,
-            };
-            // Raw slices are written to: libtorch doesn't see that the values change.
-            self.changes.note();
-            for (slot, grad) in self.slots.iter_mut().zip(grads) {
-                if let Some(grad) = grad {
-                    slot.update(grad, &self.config, clip)?;
-                }
+            let done = self.update();
+            if done.is_err() {
+                // Gradients add up: what isn't finite would spoil all steps to come.
+                self.slots.iter().for_each(|slot| slot.parameter.clear_gradient());
             }
-            Ok(StepReport { grad_norm })
+            done
         })
+    }
+
+    fn update(&mut self) -> Result<StepReport> {
+        let grads: Vec<Option<Tensor>> = self.slots.iter().map(Slot::gradient).collect();
+        let grad_norm = self.norm(&grads)?;
+        let mut clip = match self.config.max_norm {
+            Some(max) if grad_norm > max => max / grad_norm,
+            _ => 1.0,
+        };
+        if clip < f64::from(f32::MIN_POSITIVE) {
+            // In f32 that is no factor any more: in two steps.
+            grads.iter().flatten().try_for_each(|grad| grad.shallow_clone().f_mul_scalar_(FIRST_CLIP).map(|_| ()))?;
+            clip /= FIRST_CLIP;
+        }
+        if grad_norm.min(self.config.max_norm.unwrap_or(f64::INFINITY)) > SAFE_NORM {
+            self.check_squares(&grads, clip)?;
+        }
+        for (slot, grad) in self.slots.iter_mut().zip(grads) {
+            if let Some(grad) = grad {
+                slot.update(grad, &self.config, clip)?;
+            }
+        }
+        Ok(StepReport { grad_norm })
+    }
+
+    /// Refuses gradients that some second moment in f32 has no room for. (In f64 it has: the norm is a number.)
+    fn check_squares(&self, grads: &[Option<Tensor>], clip: f64) -> Result<()> {
+        for (slot, grad) in self.slots.iter().zip(grads) {
+            let Some(grad) = grad else { continue };
+            let moment = slot.next_second_moment(grad, self.config.beta2, clip)?;
+            if slot.parameter.tensor.kind() == Kind::Float && moment > MAX_MOMENT {
+                let largest = dense(grad)?.f_abs()?.f_max()?.f_double_value(&[])?;
+                return Err(Error::GradientOverflow { parameter: slot.parameter.name.clone(), largest });
+            }
+        }
+        Ok(())
     }
 
     /// The norm of all gradients together.
@@ -325,6 +305,17 @@ impl Slot {
         if grad.defined() { Some(grad) } else { (self.steps > 0).then(|| tensor.zeros_like()) }
     }
 
+    /// The largest element that the second moment would have after this gradient, in f64.
+    fn next_second_moment(&self, grad: &Tensor, beta2: f64, clip: f64) -> Result<f64> {
+        let v = match &self.moments {
+            Moments::Host(_, v) => Tensor::f_from_slice(v)?.f_view_as(&self.parameter.tensor)?,
+            Moments::Device(_, v) => v.shallow_clone(),
+        };
+        let square = dense(grad)?.f_to_kind(Kind::Double)?.f_mul_scalar(clip)?.f_square()?;
+        let next = v.f_to_kind(Kind::Double)?.f_mul_scalar(beta2)?.f_add(&square.f_mul_scalar(1.0 - beta2)?)?;
+        Ok(next.f_max()?.f_double_value(&[])?)
+    }
+
     fn update(&mut self, mut grad: Tensor, config: &AdamConfig, clip: f64) -> Result<()> {
         self.steps += 1;
         let (lr, weight_decay) = match self.parameter.group {
@@ -355,6 +346,7 @@ impl Slot {
                     got: format!("`{}` ({parameter:?})", self.parameter.name),
                     expected: "the kind and device that it had when the optimiser was made",
                 })?;
+                raw::tell_autograd(parameter)?;
             }
             Moments::Device(m, v) => {
                 rule.apply_to_tensors(parameter, &dense(&grad)?, m, v)?;

@@ -25,7 +25,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         };
         if let (Err(_), Some(parameters)) = (&differentiated, self.policy.parameters()) {
             // What a part of the batch has left must not come into the next step.
-            parameters.iter().for_each(|parameter| parameter.tensor.shallow_clone().zero_grad());
+            parameters.clear_gradients();
         }
         let (mut scores, loss) = differentiated?;
         // A scalar log Z is a view of its parameter, which is about to change under all who read the scores later.

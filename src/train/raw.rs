@@ -5,7 +5,7 @@
     reason = "libtorch has no fused optimiser step that tch binds; a loop over the raw numbers is several times faster (docs/decisions.md)"
 )]
 
-use tch::{Device, Kind, Tensor};
+use tch::{Device, Kind, TchError, Tensor, no_grad};
 
 /// Calls `f` with the elements of an f32 tensor on the host that is dense and contiguous; `None` for any other tensor.
 pub(super) fn read<R>(tensor: &Tensor, f: impl FnOnce(&[f32]) -> R) -> Option<R> {
@@ -28,6 +28,12 @@ pub(super) fn write<R>(a: &mut Tensor, b: &mut Tensor, f: impl FnOnce(&mut [f32]
     let (a, b) =
         unsafe { (std::slice::from_raw_parts_mut(a_data, a_len), std::slice::from_raw_parts_mut(b_data, b_len)) };
     Some(f(a, b))
+}
+
+/// Lets libtorch know that a tensor was written to, so that a graph that was recorded before can't be differentiated any more:
+/// an operation in place raises the version of the whole tensor, on however little of it.
+pub(super) fn tell_autograd(tensor: &Tensor) -> Result<(), TchError> {
+    no_grad(|| tensor.f_view([-1])?.f_narrow(0, 0, 0)?.f_zero_().map(|_| ()))
 }
 
 fn elements(tensor: &Tensor) -> Option<(*mut f32, usize)> {

@@ -168,19 +168,12 @@ impl<E: ReplayEnv, T: Policy<E> + 'static> Teacher<E> for Adaptive<T> {
         student: &Scores,
         chunk: Option<usize>,
     ) -> Result<()> {
-        // Recorded log-rewards are taken for the reward.
-        let batch = trajectories.clone().with_log_rewards(teacher_log_rewards(student, &self.config))?;
-        let (policy, needs) = (&self.policy, Objective::needs(&TrajectoryBalance));
-        let loss = |scores: &Scores| TrajectoryBalance.loss(scores, RegressionLoss::Squared);
-        match chunk {
-            None => loss(&score(env, reward, policy, &batch, needs)?)?.backward(),
-            Some(limit) => {
-                let chunks = chunked::chunks(&batch, limit)?;
-                let scores = chunked::leaf_scores(env, reward, policy, &chunks, needs)?;
-                loss(&scores)?.backward();
-                chunked::backward(env, reward, policy, &chunks, needs, &scores)?;
-            }
+        let differentiated = self.differentiate(env, reward, trajectories, student, chunk);
+        if let (Err(_), Some(parameters)) = (&differentiated, self.policy.parameters()) {
+            // What a part of the batch has left must not come into the next step.
+            parameters.clear_gradients();
         }
+        differentiated?;
         self.adam.step()?;
         Ok(())
     }
@@ -195,6 +188,36 @@ impl<E: ReplayEnv, T: Policy<E> + 'static> Teacher<E> for Adaptive<T> {
 
     fn load_state(&mut self, state: &[(String, Tensor)]) -> Result<()> {
         load_network_state(self.policy.parameters().ok_or_else(no_parameters)?, &mut self.adam, state)
+    }
+}
+
+impl<T> Adaptive<T> {
+    /// Adds the gradients of the teacher's loss on a batch.
+    fn differentiate<E: ReplayEnv>(
+        &self,
+        env: &E,
+        reward: &dyn Reward<E::States>,
+        trajectories: &Trajectories<E>,
+        student: &Scores,
+        chunk: Option<usize>,
+    ) -> Result<()>
+    where
+        T: Policy<E>,
+    {
+        // Recorded log-rewards are taken for the reward.
+        let batch = trajectories.clone().with_log_rewards(teacher_log_rewards(student, &self.config))?;
+        let (policy, needs) = (&self.policy, Objective::needs(&TrajectoryBalance));
+        let loss = |scores: &Scores| TrajectoryBalance.loss(scores, RegressionLoss::Squared);
+        match chunk {
+            None => loss(&score(env, reward, policy, &batch, needs)?)?.backward(),
+            Some(limit) => {
+                let chunks = chunked::chunks(&batch, limit)?;
+                let scores = chunked::leaf_scores(env, reward, policy, &chunks, needs)?;
+                loss(&scores)?.backward();
+                chunked::backward(env, reward, policy, &chunks, needs, &scores)?;
+            }
+        }
+        Ok(())
     }
 }
 

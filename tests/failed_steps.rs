@@ -1,0 +1,137 @@
+//! A step that fails: a typed error, nothing changed by it, and the steps after it are ordinary ones.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use crate::trainers::Folder;
+use gfn::env::VectorStates;
+use gfn::nn::{MlpConfig, Parameters};
+use gfn::objective::{Objective, RegressionLoss, TrajectoryBalance};
+use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
+use gfn::replay::DataSource;
+use gfn::score::{Needs, Scores};
+use gfn::testing::Words;
+use gfn::train::{Checkpoint, StepStats, TeacherConfig, Trainer, TrainerConfig};
+use gfn::{Error, Result, Rng};
+use tch::{Device, Kind, Tensor};
+
+type Learner = MlpPolicy<KHot>;
+
+fn policy(env: &Words) -> Learner {
+    let config =
+        MlpPolicyConfig { mlp: MlpConfig { hidden: vec![16], ..MlpConfig::default() }, ..MlpPolicyConfig::default() };
+    MlpPolicy::new(env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap()
+}
+
+/// log R is `scale` and the number of ones.
+fn trainer(scale: f64, objective: impl Objective + 'static, regression: RegressionLoss) -> Trainer<Words, Learner> {
+    tch::set_num_threads(1);
+    let env = Words::new(2, 3);
+    let reward = move |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
+        Ok(words.rows().map(|word| scale + word.iter().filter(|&&letter| letter == 1).count() as f64).collect())
+    };
+    let config = TrainerConfig { batch: 8, source: DataSource::default(), regression, ..TrainerConfig::default() };
+    let policy = policy(&env);
+    Trainer::new(env, reward, policy, objective, config, Rng::seeded(1)).unwrap()
+}
+
+fn parameters<P: Policy<Words>>(policy: &P) -> &Parameters {
+    policy.parameters().unwrap()
+}
+
+fn values(policy: &Learner) -> Vec<Tensor> {
+    parameters(policy).iter().map(|parameter| parameter.tensor.detach().copy()).collect()
+}
+
+fn no_gradient(policy: &Learner) -> bool {
+    parameters(policy)
+        .iter()
+        .all(|p| !p.tensor.grad().defined() || p.tensor.grad().abs().max().double_value(&[]) == 0.0)
+}
+
+/// Trajectory balance whose loss, or its gradient alone, isn't a number at the second call.
+#[derive(Debug)]
+struct Once {
+    loss: bool,
+    calls: AtomicUsize,
+}
+
+impl Objective for Once {
+    fn name(&self) -> &'static str {
+        "once"
+    }
+
+    fn needs(&self) -> Needs {
+        Objective::needs(&TrajectoryBalance)
+    }
+
+    fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
+        let loss = TrajectoryBalance.loss(scores, regression)?;
+        if self.calls.fetch_add(1, Ordering::SeqCst) != 1 {
+            return Ok(loss);
+        }
+        // The root has no slope at 0.
+        let root = (&scores.log_pf - &scores.log_pf).sum(scores.log_pf.kind()).sqrt();
+        Ok(if self.loss { loss * f64::NAN } else { loss + root })
+    }
+}
+
+fn check_recovery(results: &[Result<StepStats>], failed: usize) {
+    for (k, result) in results.iter().enumerate() {
+        assert_eq!(result.is_err(), k == failed, "step {k}: {result:?}");
+        assert!(result.as_ref().map_or(true, |stats| stats.loss.is_finite() && stats.grad_norm.is_finite()));
+    }
+}
+
+#[test]
+fn one_bad_gradient_spoils_one_step() {
+    for loss in [true, false] {
+        let mut trainer = trainer(0.0, Once { loss, calls: AtomicUsize::new(0) }, RegressionLoss::Squared);
+        let mut results = vec![trainer.step()];
+        let before = values(trainer.policy());
+        results.push(trainer.step());
+        assert_eq!(values(trainer.policy()), before);
+        assert!(no_gradient(trainer.policy()));
+        results.extend((0..3).map(|_| trainer.step()));
+        check_recovery(&results, 1);
+    }
+}
+
+#[test]
+fn one_bad_gradient_of_a_teacher_spoils_one_step() {
+    let teacher = policy(&Words::new(2, 3));
+    let mut trainer = trainer(0.0, TrajectoryBalance, RegressionLoss::Squared);
+    trainer = trainer.with_teacher(teacher, TeacherConfig::default()).unwrap();
+    let mut results = vec![trainer.step()];
+    let gradient = parameters(trainer.teacher::<Learner>().unwrap()).iter().next().unwrap().tensor.grad();
+    let _ = gradient.get(0).fill_(f64::NAN);
+    results.extend((0..4).map(|_| trainer.step()));
+    check_recovery(&results, 1);
+}
+
+/// log Z starts 64 below what it should be: the slope of the hyperbolic cosine is e^64, more than a root of the largest f32.
+#[test]
+fn an_overflow_of_the_optimizer_is_an_error_and_leaves_the_checkpoint() {
+    let folder = Folder::new("overflow");
+    let path = folder.join("run");
+    let mut stuck = trainer(64.0, TrajectoryBalance, RegressionLoss::ShiftedCosh);
+    stuck.save(&path).unwrap();
+    let before = values(stuck.policy());
+    for _ in 0..3 {
+        let error = stuck.step().unwrap_err();
+        assert!(matches!(error, Error::GradientOverflow { .. }), "{error}");
+        assert!(error.to_string().contains("max_norm"), "{error}");
+    }
+    assert_eq!(values(stuck.policy()), before);
+    stuck.save(&path).unwrap();
+    trainer(64.0, TrajectoryBalance, RegressionLoss::ShiftedCosh).resume(&path).unwrap();
+    assert_eq!(Checkpoint::load(&path).unwrap().manifest().step, 0);
+    // Clipped, the same run moves.
+    let env = Words::new(2, 3);
+    let mut config = TrainerConfig { batch: 8, regression: RegressionLoss::ShiftedCosh, ..TrainerConfig::default() };
+    config.adam.max_norm = Some(10.0);
+    let reward =
+        |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![64.0; words.rows().count()]) };
+    let mut clipped = Trainer::new(env, reward, policy(&env), TrajectoryBalance, config, Rng::seeded(1)).unwrap();
+    let log_z = [0, 1, 2].map(|_| clipped.step().unwrap().log_z);
+    assert!(log_z[0] < log_z[1] && log_z[1] < log_z[2], "{log_z:?}");
+}

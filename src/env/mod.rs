@@ -134,8 +134,8 @@ pub trait Env: Send + Sync {
         Ok(actions.clone())
     }
 
-    /// Walks that were taken backwards, renamed so that they can be replayed from the initial state: actions and terminal
-    /// states as the replay names them. `None` where nothing needs renaming.
+    /// Walks that were taken backwards, renamed so that they can be replayed from the initial state. `None` where nothing needs
+    /// renaming.
     ///
     /// `states` and `actions` are trajectory-major: the state before each forward action and the action as it is named
     /// there, `reverse` its undoing as it is named in the next row. Only environments whose states lose their labels on the
@@ -149,9 +149,34 @@ pub trait Env: Send + Sync {
         _actions: &Self::Actions,
         _reverse: &Self::Actions,
         _offsets: &[usize],
-    ) -> Result<Option<(Self::Actions, Self::States)>> {
+    ) -> Result<Option<InsertionOrder<Self::Actions, Self::States>>> {
         Ok(None)
     }
+
+    /// The states whose terminal states [`to_insertion_order`](Self::to_insertion_order) renamed: given the renamed ones and
+    /// [`InsertionOrder::labels`], which may come from a file.
+    ///
+    /// # Errors
+    /// [`Error::Contract`](crate::Error::Contract) for labels that aren't those of these states; always, in an environment that
+    /// renames nothing.
+    fn with_labels(&self, _states: &Self::States, labels: &[u32]) -> Result<Self::States> {
+        Err(crate::Error::Contract {
+            check: "states that a replay gives back as they were have no labels beside them",
+            detail: format!("{} labels were given", labels.len()),
+        })
+    }
+}
+
+/// Walks as their replay from the initial state names them ([`Env::to_insertion_order`]).
+#[derive(Clone, Debug)]
+pub struct InsertionOrder<A, S> {
+    /// The forward actions.
+    pub actions: A,
+    /// The terminal states.
+    pub terminal: S,
+    /// What the replay calls each part of each terminal state (each node of a graph), in the order in which it was labelled
+    /// before, state by state.
+    pub labels: Vec<u32>,
 }
 
 /// An environment whose legal actions can be listed: an action is a *slot*, the index of a logit among all logits of its

@@ -4,7 +4,7 @@ use super::action::{ActionKind, ActionSet, GraphActionType, Move, Semantics};
 use super::canonical::MIN_PER_THREAD;
 use super::states::MIN_GRAPHS_PER_THREAD;
 use super::{GraphKind, GraphState, GraphStates, with_canonizer};
-use crate::env::{Block, Classes, Direction, DiscreteEnv, Env, Masks, Rows, Slots, Step};
+use crate::env::{Block, Classes, Direction, DiscreteEnv, Env, InsertionOrder, Masks, Rows, Slots, Step};
 use crate::{Error, Result, parallel};
 
 /// What the graphs of an environment are made of: what an estimator needs to know to size its tables.
@@ -307,13 +307,17 @@ impl<G: GraphEnv> Env for G {
         actions: &Slots,
         reverse: &Slots,
         offsets: &[usize],
-    ) -> Result<Option<(Slots, GraphStates)>> {
+    ) -> Result<Option<InsertionOrder<Slots, GraphStates>>> {
         match self.actions().semantics() {
             Semantics::Labelled => Ok(None),
             Semantics::UpToIsomorphism => {
                 super::relabel::to_insertion_order(self, states, actions, reverse, offsets).map(Some)
             }
         }
+    }
+
+    fn with_labels(&self, states: &GraphStates, labels: &[u32]) -> Result<GraphStates> {
+        super::relabel::with_labels(states.graphs(), labels)
     }
 }
 

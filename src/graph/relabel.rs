@@ -4,9 +4,9 @@
 //! as forward moves, each named in its own parent; replayed from the initial graph, nodes get labels in their order of
 //! insertion instead.
 
-use super::{GraphEnv, GraphStates};
-use crate::Result;
-use crate::env::{Direction, Rows, Slots};
+use super::{GraphEnv, GraphState, GraphStates};
+use crate::env::{Direction, InsertionOrder, Rows, Slots};
+use crate::{Error, Result};
 
 /// The forward actions of backward walks, renamed to insertion order; the replayed graphs are isomorphic to the walked ones.
 pub(crate) fn to_insertion_order<G: GraphEnv>(
@@ -15,10 +15,11 @@ pub(crate) fn to_insertion_order<G: GraphEnv>(
     actions: &Slots,
     reverse: &Slots,
     offsets: &[usize],
-) -> Result<(Slots, GraphStates)> {
+) -> Result<InsertionOrder<Slots, GraphStates>> {
     let set = env.actions();
     let mut out = Vec::with_capacity(actions.len());
     let mut terminal = Vec::with_capacity(offsets.len());
+    let mut labels = Vec::new();
     for walk in offsets.windows(2) {
         // label in the walked state -> label in the replayed one
         let mut names: Vec<u32> = (0..env.initial_graph().n_nodes() as u32).collect();
@@ -48,6 +49,26 @@ pub(crate) fn to_insertion_order<G: GraphEnv>(
             }
         }
         terminal.push(replayed);
+        labels.append(&mut names);
     }
-    Ok((Slots(out), terminal.into()))
+    Ok(InsertionOrder { actions: Slots(out), terminal: terminal.into(), labels })
+}
+
+/// The graphs whose nodes the replay renamed: node `a` was called the place of `a` among its graph's labels.
+pub(crate) fn with_labels(replayed: &[GraphState], mut labels: &[u32]) -> Result<GraphStates> {
+    let wrong = |detail: String| Error::Contract { check: "labels name each node of each graph once", detail };
+    let mut out = Vec::with_capacity(replayed.len());
+    for (row, graph) in replayed.iter().enumerate() {
+        let own = labels.split_off(..graph.n_nodes()).ok_or_else(|| wrong(format!("none is left for graph {row}")))?;
+        let mut sorted = own.to_vec();
+        sorted.sort_unstable();
+        if !sorted.iter().copied().eq(0..own.len() as u32) {
+            return Err(wrong(format!("graph {row} has {own:?}")));
+        }
+        out.push(graph.induced(own));
+    }
+    if !labels.is_empty() {
+        return Err(wrong(format!("{} are left over", labels.len())));
+    }
+    Ok(out.into())
 }

@@ -9,11 +9,14 @@ use super::buffer::Offer;
 use super::{ReplayBuffer, ReplayConfig};
 use crate::env::{ReplayEnv, check_log_rewards};
 use crate::files::{Content, DataFile, Named, malformed, walks};
-use crate::trajectory::{Container, Trajectories, Walks, conditions_of, first_walks, with_conditions};
+use crate::trajectory::{Container, Trajectories, Walks, conditions_of, first_walked, first_walks, with_conditions};
 use crate::{Error, Result};
 
 /// What a loss is saved as that isn't known; real ones aren't negative.
 const UNKNOWN: f64 = -1.0;
+
+/// The tensor with which states get back the names of their nodes.
+const LABELS: &str = "labels";
 
 /// What a file says of the buffer that it was saved from.
 #[derive(Serialize, Deserialize)]
@@ -26,19 +29,26 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
     /// The buffer as named tensors, for a checkpoint, oldest first: `actions`, `offsets`, `log_rewards`, `serials`, `losses` (-1
     /// where none is known), `added` (how many ever were), and `conditions` if there are any.
     ///
-    /// A buffer of terminal states alone gives the first legal way to each; up to isomorphism its states come back isomorphic,
-    /// labelled along that way.
+    /// A buffer of terminal states alone gives the first legal way to each; up to isomorphism that way names their nodes
+    /// otherwise, and `labels` says how they were named.
     ///
     /// # Errors
     /// [`Error::NoLegalAction`] for a state from which no way leads back to the initial one.
     pub fn state(&self, env: &E) -> Result<Vec<(String, Tensor)>> {
         let held = match self.is_empty() {
-            true => first_walks(env, &env.initial(0))?,
+            true => first_walks(env, &env.initial(0))?.0,
             false => self.gather(&(0..self.len()).collect::<Vec<_>>())?,
         };
-        let found = if self.keeps_paths { None } else { Some(first_walks(env, &held.terminal)?) };
+        let (found, labels) = match self.keeps_paths {
+            true => (None, Vec::new()),
+            false => first_walks(env, &held.terminal).map(|(walks, labels)| (Some(walks), labels))?,
+        };
         let Walks { actions, offsets, .. } = found.as_ref().unwrap_or(&held);
         let mut tensors = with_conditions(walks(env, actions, offsets), held.conditions());
+        if !labels.is_empty() {
+            let labels: Vec<i64> = labels.into_iter().map(i64::from).collect();
+            tensors.push((LABELS.into(), Tensor::from_slice(&labels)));
+        }
         let log_rewards: Vec<f64> = self.log_rewards().collect();
         let serials: Vec<i64> = self.entries.iter().map(|entry| entry.serial as i64).collect();
         let losses: Vec<f64> = self.entries.iter().map(|entry| entry.loss.unwrap_or(UNKNOWN)).collect();
@@ -124,6 +134,11 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
         }
         if n > 0 {
             let mut held = Trajectories::replay(env, &actions, &offsets)?.walks(env)?;
+            if !self.keeps_paths && named.get(LABELS).is_some() {
+                let labels =
+                    named.ints(LABELS)?.into_iter().map(u32::try_from).collect::<std::result::Result<Vec<_>, _>>();
+                held.terminal = first_walked(env, &held, &labels.map_err(|_| malformed(LABELS))?)?;
+            }
             held.conditions = conditions_of(named, n)?;
             let conditions = out.take_conditions(&held)?;
             for i in 0..n {

@@ -32,7 +32,7 @@ mod walks;
 
 pub use conditions::Conditions;
 pub use container::Container;
-pub(crate) use paths::first_walks;
+pub(crate) use paths::{first_walked, first_walks};
 pub(crate) use rollout::{Recorded, Rollout};
 pub(crate) use saved::{conditions_of, with_conditions};
 pub use selection::Selection;
@@ -42,7 +42,7 @@ pub use walks::Walks;
 
 use tch::{Device, Tensor};
 
-use crate::env::{Direction, Env, ReplayEnv, Reward, Rows, check_log_rewards, log_rewards};
+use crate::env::{Direction, Env, InsertionOrder, ReplayEnv, Reward, Rows, check_log_rewards, log_rewards};
 use crate::{Error, Result};
 use conditions::join_recorded;
 use container::parts::Parts;
@@ -222,9 +222,19 @@ impl<E: Env> Trajectories<E> {
     /// # Errors
     /// Those of [`Env::to_insertion_order`].
     pub fn walks(&self, env: &E) -> Result<Walks<E>> {
+        Ok(self.labelled_walks(env)?.0)
+    }
+
+    /// The same, and what the replay calls the parts of each terminal state; nothing where it renames none.
+    fn labelled_walks(&self, env: &E) -> Result<(Walks<E>, Vec<u32>)> {
         let renamed = env.to_insertion_order(&self.states, &self.actions, &self.reverse, &self.offsets)?;
-        let (actions, terminal) = renamed.unwrap_or_else(|| (self.actions.clone(), self.terminal.clone()));
-        Ok(Walks { actions, offsets: self.offsets.clone(), terminal, conditions: self.conditions.clone() })
+        let InsertionOrder { actions, terminal, labels } = renamed.unwrap_or_else(|| InsertionOrder {
+            actions: self.actions.clone(),
+            terminal: self.terminal.clone(),
+            labels: Vec::new(),
+        });
+        let (offsets, conditions) = (self.offsets.clone(), self.conditions.clone());
+        Ok((Walks { actions, offsets, terminal, conditions }, labels))
     }
 }
 

@@ -16,12 +16,26 @@ fn first_ways<E: ReplayEnv>(env: &E, states: E::States) -> Result<Trajectories<E
     Ok(recorded.into_trajectories())
 }
 
-/// A walk to each of these finished objects.
-pub(crate) fn first_walks<E: ReplayEnv>(env: &E, terminal: &E::States) -> Result<Walks<E>> {
-    if terminal.is_empty() {
-        return Trajectories::none(env).walks(env);
+/// A walk to each of these finished objects, and the labels with which [`Env::with_labels`] makes them of the states that it leads
+/// to.
+pub(crate) fn first_walks<E: ReplayEnv>(env: &E, terminal: &E::States) -> Result<(Walks<E>, Vec<u32>)> {
+    let ways = if terminal.is_empty() { Trajectories::none(env) } else { first_ways(env, terminal.clone())? };
+    ways.labelled_walks(env)
+}
+
+/// The finished objects of which [`first_walks`] gave these walks, `replayed`, and labels.
+///
+/// What comes from a file may be forged: an object that hasn't this very walk as its first one is refused.
+pub(crate) fn first_walked<E: ReplayEnv>(env: &E, replayed: &Walks<E>, labels: &[u32]) -> Result<E::States> {
+    let terminal = env.with_labels(&replayed.terminal, labels)?;
+    let (again, _) = first_walks(env, &terminal)?;
+    if again.offsets != replayed.offsets || env.write_actions(&again.actions) != env.write_actions(&replayed.actions) {
+        return Err(Error::Contract {
+            check: "an object is saved with the first way to it and its labels",
+            detail: "with these labels, the first way to some object is another one".into(),
+        });
     }
-    first_ways(env, terminal.clone())?.walks(env)
+    Ok(terminal)
 }
 
 /// Actions that lead to each of these states, finished or not, from the initial one; with `last`, an action of each state and
@@ -59,7 +73,7 @@ pub(super) fn paths_to<E: ReplayEnv>(
     let (states, actions, reverse) =
         (ways.states.select(&order), ways.actions.select(&order), ways.reverse.select(&order));
     let renamed = env.to_insertion_order(&states, &actions, &reverse, &offsets)?;
-    Ok((renamed.map_or(actions, |(actions, _)| actions), offsets))
+    Ok((renamed.map_or(actions, |renamed| renamed.actions), offsets))
 }
 
 /// The states that such actions lead to; every action is checked.

@@ -70,6 +70,9 @@ impl<E: ReplayEnv> Trajectories<E> {
     /// Up to isomorphism they come back isomorphic to those that were saved, labelled in the order of insertion. Conditions are
     /// on the host.
     ///
+    /// That takes memory for a state per action and per trajectory, however few bytes the file has for them. Of a file of unknown
+    /// origin a [`ReplayBuffer`](crate::replay::ReplayBuffer) makes no more states than it has room for.
+    ///
     /// # Errors
     /// [`Error::File`] for a data set that is damaged, cut off, of another version, container or environment, or that holds an
     /// action that isn't legal where it is taken. Sizes are checked before anything is read or made.

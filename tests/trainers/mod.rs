@@ -144,6 +144,11 @@ pub(crate) fn colored_graphs(setting: Setting) -> ColoredTrainer {
     trainer.with_replay(ReplayBuffer::distinct(setting.replay()).unwrap())
 }
 
+/// The same with a buffer of terminal states alone.
+pub(crate) fn colored_ends(setting: Setting) -> ColoredTrainer {
+    colored_graphs(setting).with_replay(ReplayBuffer::distinct(setting.replay()).unwrap().terminal_only())
+}
+
 pub(crate) fn hypergrid(setting: Setting) -> GridTrainer {
     let env = HyperGrid::new(3, 6).unwrap();
     let mut rng = Rng::seeded(setting.seed);

@@ -84,7 +84,7 @@ fn everything_comes_back_bit_for_bit() {
     let replay = vec![
         ("moves".to_owned(), Tensor::from_slice(&[i64::MIN, -1, i64::MAX])),
         ("kinds".to_owned(), Tensor::from_slice(&[0u8, 255]).view([2, 1])),
-        ("log_rewards".to_owned(), Tensor::from_slice(&[0.1, f64::NEG_INFINITY, -0.0])),
+        ("log_rewards".to_owned(), Tensor::from_slice(&[0.1, f64::MIN, -0.0])),
         ("strided".to_owned(), Tensor::arange(6, (Kind::Float, Device::Cpu)).view([2, 3]).tr()),
         ("empty".to_owned(), Tensor::zeros([0, 4], (Kind::Int64, Device::Cpu))),
     ];
@@ -251,6 +251,38 @@ fn a_model_that_is_not_finite_never_replaces_a_good_one() {
     let good = model(3, 4);
     refused(new.restore(&good), "isn't finite");
     assert_eq!(values(&good), values(&model(3, 4)));
+}
+
+#[test]
+fn no_section_that_is_not_finite_replaces_a_good_checkpoint() {
+    let folder = Folder::new("section-not-finite");
+    checkpoint(1).save(run_of(&folder)).unwrap();
+    for section in ["adam", "average", "lagged", "novelty", "teacher", "replay", "mine"] {
+        for (bad, kind) in [(f64::NAN, Kind::Float), (f64::INFINITY, Kind::Float), (f64::NEG_INFINITY, Kind::Double)] {
+            let tensor = Tensor::from_slice(&[1.0, bad, 2.0]).to_kind(kind);
+            let new = checkpoint(2).with(section, vec![("v/x".to_owned(), tensor)]);
+            refused(new.save(run_of(&folder)), &format!("`{section}/v/x` isn't finite"));
+            assert_eq!(seed_at(&run_of(&folder)), 1);
+        }
+    }
+    assert_eq!(names(&folder), ["run"]);
+}
+
+/// As long as a manifest may be, but a hundred times that in memory.
+#[test]
+fn a_manifest_of_empty_objects_is_refused_by_its_size() {
+    let folder = Folder::new("manifest-size");
+    let path = run_of(&folder);
+    checkpoint(1).save(&path).unwrap();
+    let objects = r#"{"":0},"#.repeat(1 << 20);
+    fs::write(path.join("manifest.json"), format!(r#"{{"format":1,"state":[{objects}0]}}"#)).unwrap();
+    refused(Checkpoint::load(&path), "MiB of memory");
+    // What would be refused when it is read isn't written either.
+    let state: Value = (0..1 << 20).map(|_| json!({ "": 0 })).collect();
+    checkpoint(1).save(folder.join("good")).unwrap();
+    let new = Checkpoint::new(&model(2, 4), 2, state).unwrap();
+    refused(new.save(folder.join("good")), "couldn't be read again");
+    assert_eq!(seed_at(&folder.join("good")), 1);
 }
 
 #[test]

@@ -13,6 +13,9 @@ const MANIFEST: &str = "manifest.json";
 /// No manifest of ours is longer, in bytes: a file that is isn't one, and isn't read.
 const MAX_MANIFEST: u64 = 1 << 28;
 
+/// No manifest of ours takes more memory once it is parsed, in bytes.
+const MAX_PARSED: u64 = 1 << 29;
+
 /// A kind of folder that the library writes, and the words in which it speaks of it.
 pub(crate) struct Layout {
     /// The name of the tensors' file.
@@ -33,6 +36,10 @@ impl Layout {
     /// Writes the folder, replacing the one that is there, if any; on an error that one is untouched.
     pub(crate) fn write(&self, path: &Path, data: &[u8], manifest: &impl Serialize) -> Result<()> {
         let text = serde_json::to_vec_pretty(manifest).map_err(|e| file_error(path, e.to_string(), self.unwritable))?;
+        if text.len() as u64 > MAX_MANIFEST || parsed_size(&text) > MAX_PARSED {
+            let problem = format!("a manifest of {} bytes couldn't be read again", text.len());
+            return Err(file_error(path, problem, "keep less in it: what observers remember, a description"));
+        }
         replace(path, &[(self.tensors, data), (MANIFEST, &text)])
             .map_err(|e| file_error(path, format!("can't be written ({e})"), self.unwritable))
     }
@@ -72,6 +79,11 @@ impl Layout {
             return Err(file_error(&file, format!("{length} bytes are no manifest of a {}", self.noun), self.damaged));
         }
         let text = self.read(&file, length)?;
+        let parsed = parsed_size(&text);
+        if parsed > MAX_PARSED {
+            let problem = format!("{length} bytes of JSON would take {} MiB of memory", parsed >> 20);
+            return Err(file_error(&file, problem, self.damaged));
+        }
         Ok((file, text))
     }
 
@@ -102,6 +114,19 @@ impl Layout {
     }
 }
 
+/// About what JSON takes in memory once it is parsed into [`serde_json::Value`]s, in bytes: an object is a tree whose least node has
+/// room for eleven entries. What stands within strings is counted as if it didn't.
+fn parsed_size(text: &[u8]) -> u64 {
+    const OBJECT: u64 = 704;
+    const VALUE: u64 = 64;
+    let each = text.iter().map(|byte| match byte {
+        b'{' => OBJECT,
+        b',' | b'[' => VALUE,
+        _ => 0,
+    });
+    text.len() as u64 + each.sum::<u64>()
+}
+
 /// The one kind of error that files of tensors give.
 pub(crate) fn file_error(path: &Path, problem: String, remedy: &'static str) -> Error {
     Error::File { path: path.to_owned(), problem, remedy }
@@ -113,32 +138,43 @@ fn sibling(path: &Path, suffix: &str) -> PathBuf {
     path.with_file_name(format!(".{name}.{suffix}"))
 }
 
-/// Writes the files to a folder beside `path`, forces them to disk, and swaps the folders.
+/// Writes the files to a folder beside `path`, forces them to disk, and swaps the folders. Where that fails, nothing new is left: a
+/// full disk would stay full.
 fn replace(path: &Path, files: &[(&str, &[u8])]) -> std::io::Result<()> {
-    let (partial, previous) = (sibling(path, "partial"), sibling(path, "previous"));
+    let partial = sibling(path, "partial");
+    let done = write_and_swap(path, &partial, files);
+    if done.is_err() {
+        // The first error is the one worth reporting.
+        let _ = remove(&partial);
+    }
+    done
+}
+
+fn write_and_swap(path: &Path, partial: &Path, files: &[(&str, &[u8])]) -> std::io::Result<()> {
+    let previous = sibling(path, "previous");
     let parent = match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
     };
     fs::create_dir_all(parent)?;
-    remove(&partial)?;
-    fs::create_dir(&partial)?;
+    remove(partial)?;
+    fs::create_dir(partial)?;
     for (name, data) in files {
         let mut file = File::create_new(partial.join(name))?;
         file.write_all(data)?;
         file.sync_all()?;
     }
-    sync_folder(&partial)?;
+    sync_folder(partial)?;
     if path.exists() {
         // No folder can be renamed onto one that has files in it; loading finds the old one if we are cut off here.
         remove(&previous)?;
         fs::rename(path, &previous)?;
-        if let Err(e) = fs::rename(&partial, path) {
+        if let Err(e) = fs::rename(partial, path) {
             fs::rename(&previous, path)?;
             return Err(e);
         }
     } else {
-        fs::rename(&partial, path)?;
+        fs::rename(partial, path)?;
     }
     sync_folder(parent)?;
     remove(&previous)
@@ -157,4 +193,33 @@ fn sync_folder(folder: &Path) -> std::io::Result<()> {
         File::open(folder)?.sync_all()?;
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::atomic::tests::folder;
+
+    #[test]
+    fn a_folder_that_cannot_be_written_leaves_the_old_one_and_nothing_else() {
+        let home = folder("layout");
+        let path = home.join("run");
+        replace(&path, &[("a", b"old")]).unwrap();
+        // The second file can't be made, after the first has been.
+        for files in [[("a", b"new"), ("no/such/folder", b"new")], [("a", b"new"), ("a", b"new")]] {
+            replace(&path, &files.map(|(name, data)| (name, data.as_slice()))).unwrap_err();
+            assert_eq!(fs::read(path.join("a")).unwrap(), b"old");
+            assert_eq!(fs::read_dir(&home).unwrap().count(), 1);
+        }
+        fs::remove_dir_all(home).unwrap();
+    }
+
+    #[test]
+    fn what_json_takes_in_memory_is_told_from_its_text() {
+        // Measured: 110 times its length.
+        let objects = br#"{"":0},"#.repeat(1000);
+        assert!(parsed_size(&objects) > 100 * objects.len() as u64);
+        let numbers = b"1,".repeat(1000);
+        assert!((32..64).contains(&(parsed_size(&numbers) / numbers.len() as u64)));
+    }
 }

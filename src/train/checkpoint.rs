@@ -72,7 +72,8 @@ impl Checkpoint {
         Ok(new.with("model", values))
     }
 
-    /// Adds named tensors as a section of their own. Tensors are shared, not copied, until they are saved.
+    /// Adds named tensors as a section of their own, all their numbers finite. Tensors are shared, not copied, until they are
+    /// saved.
     #[must_use]
     pub fn with(mut self, section: &str, tensors: Vec<(String, Tensor)>) -> Self {
         let named = tensors.into_iter().map(|(name, t)| (format!("{section}/{name}"), t));
@@ -148,11 +149,11 @@ impl Checkpoint {
     /// Writes the checkpoint to a folder, replacing the checkpoint that is there, if any.
     ///
     /// # Errors
-    /// [`crate::Error::File`] if a parameter isn't finite, if something that isn't a checkpoint (or holds other files too) is in
-    /// the way, or if writing fails. What was there before is untouched then.
+    /// [`crate::Error::File`] if a parameter or a number of any section isn't finite, if something that isn't a checkpoint (or
+    /// holds other files too) is in the way, or if writing fails. What was there before is untouched then.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
-        self.check_finite(&self.section("model"))?;
+        self.check_finite(&self.tensors)?;
         LAYOUT.check_target(path)?;
         let data = serialise(&self.tensors, path)?;
         LAYOUT.write(path, &data, &self.manifest.sealed(&data, path)?)
@@ -178,9 +179,10 @@ impl Checkpoint {
         for (name, tensor) in tensors {
             let float = TensorKind::of(tensor).is_some_and(TensorKind::is_float);
             if float && tensor.f_isfinite()?.f_all()?.f_int64_value(&[])? == 0 {
+                let name = name.strip_prefix("model/").unwrap_or(name);
                 return Err(file_error(
                     &self.path,
-                    format!("parameter `{name}` isn't finite"),
+                    format!("`{name}` isn't finite"),
                     "training has diverged: go on from an earlier checkpoint, with a lower learning rate or clipping",
                 ));
             }

@@ -8,6 +8,8 @@ use std::ops::ControlFlow;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
@@ -47,12 +49,23 @@ fn child() {
         }
         Ok(ControlFlow::Continue(()))
     };
-    let steps = if mode == "after" { EVERY } else { STEPS };
+    let own = Arc::new(AtomicBool::new(false));
+    if mode == "own" {
+        signal_hook::flag::register(signal_hook::consts::SIGINT, own.clone()).unwrap();
+    }
+    let steps = if mode == "after" || mode == "own" { EVERY } else { STEPS };
     let fit = Fit::new(steps).observe(&mut metrics).observe(&mut stuck);
     let ended = fit.checkpoint(&checkpoint, Some(EVERY)).unwrap().stop_on_interrupt().run(&mut trainer).unwrap();
     fs::write(folder.join("ended"), format!("{ended:?}")).unwrap();
     if mode == "after" {
         sleep(PATIENCE);
+    }
+    if mode == "own" {
+        let started = Instant::now();
+        while !own.load(Ordering::SeqCst) && started.elapsed() < PATIENCE {
+            sleep(Duration::from_millis(1));
+        }
+        fs::write(folder.join("own"), "called").unwrap();
     }
 }
 
@@ -167,4 +180,15 @@ fn a_second_signal_kills_and_so_does_one_after_the_run() {
     signal(&child, "INT");
     assert_eq!(end(child).signal(), Some(2));
     assert_eq!(ended(&folder), format!("{:?}", Ended::Done));
+}
+
+#[test]
+fn a_handler_of_the_program_itself_is_called_and_keeps_it_alive() {
+    let folder = Folder::new("interrupted-own");
+    let mut child = start(&folder, "own");
+    assert!(wait_until(&mut child, || !ended(&folder).is_empty()));
+    signal(&child, "INT");
+    let status = end(child);
+    assert!(status.success(), "{status}");
+    assert_eq!(fs::read_to_string(folder.join("own")).unwrap(), "called");
 }

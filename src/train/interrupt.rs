@@ -8,7 +8,8 @@ use signal_hook::flag;
 
 use crate::{Error, Result};
 
-/// Handlers can't be taken back, so there is one set for the process, which does what the system would while no run listens.
+/// Handlers can't be taken back, so there is one set for the process, which does what the system would while no run listens, and
+/// nothing where the program has a handler of its own, which is called beside ours.
 static HANDLERS: Mutex<Option<Handlers>> = Mutex::new(None);
 
 struct Handlers {
@@ -24,13 +25,34 @@ impl Handlers {
     fn new() -> std::io::Result<Self> {
         let (asked, deadly) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(true)));
         for signal in [SIGINT, SIGTERM] {
+            // Asked before ours are set.
+            let ends_process = is_default(signal);
             // In this order: the first signal makes the second deadly, not itself.
-            flag::register_conditional_default(signal, deadly.clone())?;
+            if ends_process {
+                flag::register_conditional_default(signal, deadly.clone())?;
+            }
             flag::register(signal, asked.clone())?;
             flag::register(signal, deadly.clone())?;
         }
         Ok(Self { asked, deadly, listening: 0 })
     }
+}
+
+/// Whether a signal does what it does where nobody has set a handler or had it ignored.
+#[cfg(unix)]
+#[allow(unsafe_code, reason = "what a signal does can only be asked of the system")]
+fn is_default(signal: i32) -> bool {
+    // SAFETY: a `sigaction` of zeros is a valid one, and without a new action the call does nothing but write to it.
+    let (status, action) = unsafe {
+        let mut action: libc::sigaction = std::mem::zeroed();
+        (libc::sigaction(signal, std::ptr::null(), &raw mut action), action)
+    };
+    status == 0 && action.sa_sigaction == libc::SIG_DFL
+}
+
+#[cfg(not(unix))]
+fn is_default(_signal: i32) -> bool {
+    true
 }
 
 /// Listens for SIGINT (Ctrl-C) and SIGTERM (what schedulers send before they kill) while it lives.

@@ -44,7 +44,10 @@ fn a_checkpoint_says_what_it_is_of() {
     assert_eq!(same.step().unwrap().loss, first.step().unwrap().loss);
     let mut other = trainer().described_by(&Described { nodes: 4, ..described() }).unwrap();
     let error = other.resume(&path).unwrap_err();
-    assert!(error.to_string().contains("another run"), "{error}");
+    assert!(
+        error.to_string().contains("another run: `nodes` is 3 there and 4 here: resume"),
+        "what differs alone: {error}"
+    );
     assert_eq!(other.steps_done(), 0);
     std::fs::remove_dir_all(&path).unwrap();
 }

@@ -19,6 +19,7 @@ use crate::{Error, Result};
 /// ([`modes_found`](crate::metrics::modes_found) does that). What was found survives in checkpoints.
 #[derive(Clone, Debug)]
 pub struct CountModes<K, F> {
+    name: String,
     tracker: ModeTracker<K>,
     is_mode: F,
 }
@@ -29,7 +30,14 @@ impl<K: Clone + Ord, F> CountModes<K, F> {
     where
         F: FnMut(&S) -> Vec<bool>,
     {
-        Self { tracker: ModeTracker::new(), is_mode }
+        Self { name: "modes".to_owned(), tracker: ModeTracker::new(), is_mode }
+    }
+
+    /// Under another name than `modes` in checkpoints, the figure being `NAME_found`: a run with several needs one for each.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.name);
+        self
     }
 
     /// What was found so far, and when.
@@ -45,8 +53,8 @@ where
     P: Policy<E>,
     F: FnMut(&E::States) -> Vec<bool>,
 {
-    fn name(&self) -> &'static str {
-        "modes"
+    fn name(&self) -> &str {
+        &self.name
     }
 
     fn start(&mut self, _trainer: &Trainer<E, P>, state: Option<&Value>) -> Result<()> {
@@ -67,7 +75,7 @@ where
             let keys = trainer.env().keys(&objects.select(&rows));
             self.tracker.add(record.step, record.reward_calls, keys);
         }
-        record.metrics.insert("modes_found".to_owned(), self.tracker.found() as f64);
+        record.metrics.insert(format!("{}_found", self.name), self.tracker.found() as f64);
         Ok(ControlFlow::Continue(()))
     }
 

@@ -19,12 +19,25 @@ pub enum Goal {
     Larger,
 }
 
+impl Goal {
+    /// Whether a value is better than the best so far by more than `min_change`; what isn't finite never is.
+    pub(super) fn improves(self, value: f64, best: Option<f64>, min_change: f64) -> bool {
+        let gain = best.map(|best| match self {
+            Self::Smaller => best - value,
+            Self::Larger => value - best,
+        });
+        value.is_finite() && gain.is_none_or(|gain| gain > min_change)
+    }
+}
+
 /// An observer that stops a run when a figure hasn't improved for some time; give it after the observer that measures.
 ///
-/// It counts the steps at which the figure is measured, not the others. What isn't a number is no improvement. Best value and
-/// count survive in checkpoints.
+/// The figure is a metric or one of the step's own ([`Record::figure`]). It counts the steps at which the figure is measured, not the
+/// others, nor a planned end at which it wasn't its turn to be. What isn't a number is no improvement. Best value and count survive
+/// in checkpoints.
 #[derive(Clone, PartialEq, Debug)]
 pub struct EarlyStop {
+    name: String,
     metric: String,
     goal: Goal,
     patience: usize,
@@ -52,7 +65,15 @@ impl EarlyStop {
                 expected: "at least one measurement without improvement before a run is stopped",
             });
         }
-        Ok(Self { metric: metric.to_owned(), goal, patience, min_change: 0.0, seen: Seen::default() })
+        let (name, metric) = ("early_stop".to_owned(), metric.to_owned());
+        Ok(Self { name, metric, goal, patience, min_change: 0.0, seen: Seen::default() })
+    }
+
+    /// Under another name than `early_stop` in checkpoints: a run with several needs one for each.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        name.clone_into(&mut self.name);
+        self
     }
 
     /// An improvement must be larger than this to count.
@@ -76,11 +97,7 @@ impl EarlyStop {
 
     /// Takes a measurement in; whether the run should stop.
     fn measured(&mut self, value: f64) -> bool {
-        let gain = self.seen.best.map(|best| match self.goal {
-            Goal::Smaller => best - value,
-            Goal::Larger => value - best,
-        });
-        if value.is_finite() && gain.is_none_or(|gain| gain > self.min_change) {
+        if self.goal.improves(value, self.seen.best, self.min_change) {
             self.seen = Seen { best: Some(value), stale: 0 };
         } else {
             self.seen.stale += 1;
@@ -90,8 +107,8 @@ impl EarlyStop {
 }
 
 impl<E: Env, P> Observer<E, P> for EarlyStop {
-    fn name(&self) -> &'static str {
-        "early_stop"
+    fn name(&self) -> &str {
+        &self.name
     }
 
     fn start(&mut self, _trainer: &Trainer<E, P>, state: Option<&Value>) -> Result<()> {
@@ -105,13 +122,9 @@ impl<E: Env, P> Observer<E, P> for EarlyStop {
     }
 
     fn after_step(&mut self, _trainer: &Trainer<E, P>, record: &mut Record) -> Result<ControlFlow<()>> {
-        match record.metrics.get(&self.metric) {
-            Some(&value) if self.measured(value) => Ok(ControlFlow::Break(())),
-            None if record.validated => Err(Error::Config {
-                setting: "the metric of an early stop",
-                got: format!("`{}`, where {:?} are measured", self.metric, record.metrics.keys().collect::<Vec<_>>()),
-                expected: "a metric that an observer before it measures",
-            }),
+        let out_of_turn = record.at_end.contains(&self.metric);
+        match record.awaited(&self.metric)? {
+            Some(value) if !out_of_turn && self.measured(value) => Ok(ControlFlow::Break(())),
             _ => Ok(ControlFlow::Continue(())),
         }
     }

@@ -1,12 +1,13 @@
 //! The loop around a trainer's steps.
 
+use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 
-use serde_json::{Value, json};
+use serde_json::{Map, Value};
 
 use super::interrupt::Interrupt;
-use super::{Metrics, Observer, Record, Trainer};
+use super::{Observer, Record, Trainer};
 use crate::env::{Env, ReplayEnv};
 use crate::policy::Policy;
 use crate::{Error, Result};
@@ -25,7 +26,8 @@ pub enum Ended {
 /// Trains up to a number of steps: calls observers, saves checkpoints, ends on Ctrl-C.
 ///
 /// A run that goes on from a checkpoint ([`Trainer::resume`] before [`run`](Self::run)) makes the steps that are left, bit for
-/// bit those of a run that was never interrupted; observers go on, too.
+/// bit those of a run that was never interrupted; observers go on, too. What they keep is found again by their names, so that of
+/// several that keep something each needs its own (`named`).
 ///
 /// ```
 /// use gfn::{nn::{GraphNet, GraphNetConfig}, objective::TrajectoryBalance, policy::GraphPolicy, testing::Triangles, Rng};
@@ -63,6 +65,8 @@ pub struct Fit<'a, E: Env, P> {
     checkpoint: Option<PathBuf>,
     every: Option<usize>,
     interruptible: bool,
+    /// The names that no metric may have.
+    own_keys: Vec<String>,
 }
 
 impl<E: Env, P> std::fmt::Debug for Fit<'_, E, P> {
@@ -78,7 +82,8 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
     /// A run that ends when the trainer has made `steps` steps, those before a resume included.
     #[must_use]
     pub fn new(steps: usize) -> Self {
-        Self { steps, observers: Vec::new(), checkpoint: None, every: None, interruptible: false }
+        let (observers, own_keys) = (Vec::new(), Vec::new());
+        Self { steps, observers, checkpoint: None, every: None, interruptible: false, own_keys }
     }
 
     /// Calls an observer after each step, after those that were given before.
@@ -99,7 +104,10 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
     }
 
     /// Ends after the step in which SIGINT (Ctrl-C) or SIGTERM arrives. A second one ends the process at once; the checkpoint
-    /// on disk is whole then, too. Without this they end the process at once, as ever.
+    /// on disk is whole then, too. Without this, and when the run is over, they end the process at once, as ever.
+    ///
+    /// A program that set a handler of its own before its first run of this kind keeps it: it is called each time, during runs,
+    /// too, and what the second signal does is its business.
     #[must_use]
     pub fn stop_on_interrupt(mut self) -> Self {
         self.interruptible = true;
@@ -109,42 +117,40 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
     /// Makes the steps that are left.
     ///
     /// # Errors
-    /// Those of [`Trainer::step`], [`Trainer::save`] and the observers. The last checkpoint stays as it is then.
+    /// Those of [`Trainer::step`], [`Trainer::save`] and the observers. The last checkpoint stays as it is then. [`Error::Config`],
+    /// before the first step, for two observers of one name that both keep something; after the step in which it happens, for a
+    /// metric that is named like one of the step's own figures, and for an observer that saves to the folder of the run's own checkpoint.
     pub fn run(mut self, trainer: &mut Trainer<E, P>) -> Result<Ended> {
         let interrupt = self.interruptible.then(Interrupt::listen).transpose()?;
-        for (k, observer) in self.observers.iter().enumerate() {
-            // What they remember is kept by name.
-            if self.observers[..k].iter().any(|other| other.name() == observer.name()) {
-                return Err(Error::Config {
-                    setting: "the observers of a run",
-                    got: format!("two of the name `{}`", observer.name()),
-                    expected: "observers of different names",
-                });
-            }
-        }
-        let states = std::mem::take(&mut trainer.observed);
+        self.own_keys = Record::own_keys()?;
         for observer in &mut self.observers {
-            let state = states.get(observer.name());
-            observer.start(trainer, state)?;
+            observer.start(trainer, trainer.observed.get(observer.name()))?;
         }
+        trainer.observed = self.states()?;
+        let ended = self.train(trainer, interrupt.as_ref());
+        if let (Err(_), Ok(states)) = (&ended, self.states()) {
+            // What they have seen stays with the trainer, for a run that goes on with it.
+            trainer.observed = states;
+        }
+        ended
+    }
+
+    fn train(&mut self, trainer: &mut Trainer<E, P>, interrupt: Option<&Interrupt>) -> Result<Ended> {
         let mut saved = None;
         let mut ended = Ended::Done;
         while trainer.steps_done() < self.steps && ended == Ended::Done {
             let stats = trainer.step()?;
             let step = trainer.steps_done();
-            let reward_calls = trainer.reward_calls();
             let last = step >= self.steps;
-            let mut record = Record { step, reward_calls, stats, metrics: Metrics::new(), validated: false, last };
-            for observer in &mut self.observers {
-                if observer.after_step(trainer, &mut record)? == ControlFlow::Break(()) {
-                    ended = Ended::Stopped;
-                }
+            let mut record = Record::new(step, trainer.reward_calls(), stats, last);
+            if self.show(trainer, &mut record)? == ControlFlow::Break(()) {
+                ended = Ended::Stopped;
             }
             if self.every.is_some_and(|every| step.is_multiple_of(every)) {
                 self.save(trainer)?;
                 saved = Some(step);
             }
-            if ended == Ended::Done && !last && interrupt.as_ref().is_some_and(Interrupt::asked) {
+            if ended == Ended::Done && !last && interrupt.is_some_and(Interrupt::asked) {
                 ended = Ended::Interrupted;
             }
         }
@@ -154,15 +160,58 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
         Ok(ended)
     }
 
-    fn save(&mut self, trainer: &mut Trainer<E, P>) -> Result<()> {
-        let mut states = json!({});
+    /// Shows a step to all observers; then the checkpoints that they asked for hold what each of them has seen of it.
+    fn show(&mut self, trainer: &mut Trainer<E, P>, record: &mut Record) -> Result<ControlFlow<()>> {
+        trainer.asked = Some(RefCell::default());
+        let shown = self.show_each(trainer, record);
+        let asked = trainer.asked.take().map(RefCell::into_inner).unwrap_or_default();
+        let flow = shown?;
+        if asked.is_empty() {
+            return Ok(flow);
+        }
+        trainer.observed = self.states()?;
+        for path in asked {
+            if self.checkpoint.as_ref() == Some(&path) {
+                return Err(Error::Config {
+                    setting: "the folder that an observer saves to",
+                    got: format!("`{}`, where the run's own checkpoint is", path.display()),
+                    expected: "a folder of its own: one would replace the other",
+                });
+            }
+            trainer.save(path)?;
+        }
+        Ok(flow)
+    }
+
+    fn show_each(&mut self, trainer: &Trainer<E, P>, record: &mut Record) -> Result<ControlFlow<()>> {
+        let mut flow = ControlFlow::Continue(());
+        for observer in &mut self.observers {
+            if observer.after_step(trainer, record)? == ControlFlow::Break(()) {
+                flow = ControlFlow::Break(());
+            }
+            record.check_metrics(&self.own_keys)?;
+        }
+        Ok(flow)
+    }
+
+    /// What the observers keep, by name.
+    fn states(&mut self) -> Result<Value> {
+        let mut states = Map::new();
         for observer in &mut self.observers {
             let state = observer.save()?;
-            if state != Value::Null {
-                states[observer.name()] = state;
+            if state != Value::Null && states.insert(observer.name().to_owned(), state).is_some() {
+                return Err(Error::Config {
+                    setting: "the observers of a run",
+                    got: format!("two of the name `{}` that keep something", observer.name()),
+                    expected: "a name of its own for each (`named`), by which a checkpoint tells them apart",
+                });
             }
         }
-        trainer.observed = states;
+        Ok(Value::Object(states))
+    }
+
+    fn save(&mut self, trainer: &mut Trainer<E, P>) -> Result<()> {
+        trainer.observed = self.states()?;
         self.checkpoint.as_ref().map_or(Ok(()), |path| trainer.save(path))
     }
 }

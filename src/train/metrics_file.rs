@@ -78,7 +78,7 @@ fn open(path: &Path, done: usize) -> Result<File> {
 }
 
 impl<E: ReplayEnv, P: Policy<E>> Observer<E, P> for MetricsFile {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "metrics_file"
     }
 

@@ -6,6 +6,7 @@
 //! | [`Fit`] | the loop around it: observers, checkpoints, an end on Ctrl-C |
 //! | [`Observer`] | what looks at each step, and may ask to stop |
 //! | [`Validation`], [`CountModes`], [`EarlyStop`], [`MetricsFile`] | observers: measure, count modes, stop, write a line per step |
+//! | [`KeepBest`] | an observer, too: keeps the checkpoint of the best step so far |
 //! | [`ObjectSearch`] | what finds objects beside the policy, for the replay buffer |
 //! | [`Adam`] | the optimiser |
 //! | [`AverageFor`] | a moving average of the parameters, to evaluate or to sample by |
@@ -31,12 +32,14 @@
 //! | intrinsic rewards | **target**, while their coefficient isn't 0 | [`Trainer::with_intrinsic`] |
 
 mod adam;
+mod adam_config;
 mod averaged;
 mod checkpoint;
 mod chunked;
 mod collect;
 mod config;
 mod count_modes;
+mod differences;
 mod distillation;
 mod early_stop;
 mod fit;
@@ -45,6 +48,7 @@ mod gradients;
 mod hindsight;
 mod interrupt;
 mod intrinsic;
+mod keep_best;
 mod lagged;
 mod manifest;
 mod metrics_file;
@@ -59,7 +63,8 @@ mod trainer;
 mod update;
 mod validation;
 
-pub use adam::{Adam, AdamConfig, StepReport};
+pub use adam::{Adam, StepReport};
+pub use adam_config::AdamConfig;
 pub use averaged::AverageFor;
 pub use checkpoint::Checkpoint;
 pub use config::{ReplayPath, StepStats, TrainerConfig};
@@ -68,6 +73,7 @@ pub use distillation::{DistillationConfig, RandomDistillation};
 pub use early_stop::{EarlyStop, Goal};
 pub use fit::{Ended, Fit};
 pub use intrinsic::{IntrinsicConfig, Novelty};
+pub use keep_best::KeepBest;
 pub use manifest::Manifest;
 pub use metrics_file::MetricsFile;
 pub use observer::{Metrics, Observer, Record};

@@ -6,9 +6,10 @@ use std::ops::ControlFlow;
 use serde::Serialize;
 use serde_json::Value;
 
+use super::resume::to_json;
 use super::{StepStats, Trainer};
-use crate::Result;
 use crate::env::Env;
+use crate::{Error, Result};
 
 /// Figures by name, such as `tv` or `modes_found`.
 pub type Metrics = BTreeMap<String, f64>;
@@ -32,11 +33,73 @@ pub struct Record {
     /// Whether the run ends here as planned.
     #[serde(skip)]
     pub last: bool,
+    /// Whether it wasn't some validation's turn.
+    #[serde(skip)]
+    pub(super) partial: bool,
+    /// Metrics that are measured because the run ends here, not because it was their turn.
+    #[serde(skip)]
+    pub(super) at_end: Vec<String>,
+}
+
+impl Record {
+    /// The record of a step before anyone has looked at it.
+    pub(super) fn new(step: usize, reward_calls: u64, stats: StepStats, last: bool) -> Self {
+        let (metrics, at_end) = (Metrics::new(), Vec::new());
+        Self { step, reward_calls, stats, metrics, validated: false, last, partial: false, at_end }
+    }
+
+    /// A figure by name: one of the [`metrics`](Self::metrics), or the step's own `loss`, `log_z`, `mean_len` or `grad_norm`.
+    #[must_use]
+    pub fn figure(&self, name: &str) -> Option<f64> {
+        match name {
+            "loss" => Some(self.stats.loss),
+            "log_z" => Some(self.stats.log_z),
+            "mean_len" => Some(self.stats.mean_len),
+            "grad_norm" => Some(self.stats.grad_norm),
+            _ => self.metrics.get(name).copied(),
+        }
+    }
+
+    /// The figure that an observer waits for, `None` while it isn't measured; refuses one that no validation has measured where
+    /// all of them have.
+    pub(super) fn awaited(&self, name: &str) -> Result<Option<f64>> {
+        let figure = self.figure(name);
+        if figure.is_none() && self.validated && !self.partial {
+            return Err(Error::Config {
+                setting: "the metric that an observer waits for",
+                got: format!("`{name}`, where {:?} are measured", self.metrics.keys().collect::<Vec<_>>()),
+                expected: "a metric that an observer before it measures",
+            });
+        }
+        Ok(figure)
+    }
+
+    /// What stands in a line of metrics beside metrics.
+    pub(super) fn own_keys() -> Result<Vec<String>> {
+        let bare = to_json(&Self::new(0, 0, StepStats::default(), false))?;
+        Ok(bare.as_object().into_iter().flat_map(|object| object.keys().cloned()).collect())
+    }
+
+    /// Refuses metrics that are named like what is there already: a line of metrics has each key once.
+    pub(super) fn check_metrics(&self, own_keys: &[String]) -> Result<()> {
+        match self.metrics.keys().find(|name| own_keys.contains(name)) {
+            None => Ok(()),
+            Some(name) => Err(Error::Config {
+                setting: "the name of a metric",
+                got: format!("`{name}`"),
+                expected: "a name that no figure of the step itself has (`step`, `reward_calls`, the fields of `StepStats`)",
+            }),
+        }
+    }
 }
 
 /// Looks at a run after each step of [`Fit`](super::Fit), may add to the [`Record`], and may ask to stop.
 ///
-/// A closure `FnMut(&Trainer<E, P>, &mut Record) -> Result<ControlFlow<()>>` is one.
+/// A closure `FnMut(&Trainer<E, P>, &mut Record) -> Result<ControlFlow<()>>` is one. A run may have any number of each kind; of
+/// those that keep something in checkpoints, each needs a name of its own.
+///
+/// What an observer saves by [`Trainer::save`] while it looks at a step is written once all observers have seen that step, so that
+/// it holds what they keep; [`KeepBest`](super::KeepBest) does so with the best step so far.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -57,7 +120,7 @@ pub struct Record {
 /// ```
 pub trait Observer<E: Env, P> {
     /// By which its state is found again in a checkpoint.
-    fn name(&self) -> &'static str;
+    fn name(&self) -> &str;
 
     /// Called once, before the first step of [`Fit::run`](super::Fit::run): `state` is what [`save`](Self::save) gave for the
     /// checkpoint that the run goes on from, if it goes on from one that has it.
@@ -74,7 +137,7 @@ pub trait Observer<E: Env, P> {
     /// Whatever must end the run.
     fn after_step(&mut self, trainer: &Trainer<E, P>, record: &mut Record) -> Result<ControlFlow<()>>;
 
-    /// Called before each checkpoint: what must survive in it, `null` for nothing.
+    /// Called when a run has started and before each checkpoint: what must survive in it, `null` for nothing.
     ///
     /// # Errors
     /// Whatever keeps it from being saved.
@@ -88,7 +151,7 @@ where
     E: Env,
     F: FnMut(&Trainer<E, P>, &mut Record) -> Result<ControlFlow<()>>,
 {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "closure"
     }
 

@@ -4,6 +4,8 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use super::checkpoint::LAYOUT;
+use super::differences::differences;
 use super::{Checkpoint, Trainer};
 use crate::env::ReplayEnv;
 use crate::policy::Policy;
@@ -25,11 +27,28 @@ struct State {
 }
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// Saves everything that the run needs to go on: weights, moments, random stream, replay buffer, step.
+    /// Saves everything that the run needs to go on: weights, moments, random stream, replay buffer, step, what observers keep.
+    ///
+    /// While an observer of [`Fit`](super::Fit) looks at a step, the checkpoint is only noted. The loop writes it once all observers
+    /// have seen the step, so that it holds what they keep of it; an error then ends the run.
     ///
     /// # Errors
-    /// [`Error::Missing`] for a policy without parameters; [`Error::File`] or [`Error::Io`] where it can't be written.
+    /// [`Error::Missing`] for a policy without parameters; [`Error::File`] or [`Error::Io`] where it can't be written, and for
+    /// numbers that aren't finite.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        if self.adam.is_none() {
+            return Err(no_parameters());
+        }
+        LAYOUT.check_target(path.as_ref())?;
+        match &self.asked {
+            Some(asked) => asked.borrow_mut().push(path.as_ref().to_owned()),
+            None => self.checkpoint()?.save(path)?,
+        }
+        Ok(())
+    }
+
+    /// The trainer as it is.
+    fn checkpoint(&self) -> Result<Checkpoint> {
         let (Some(parameters), Some(adam)) = (self.policy.parameters(), &self.adam) else {
             return Err(no_parameters());
         };
@@ -45,7 +64,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         if let Some(replay) = &self.replay {
             checkpoint = checkpoint.with("replay", replay.state(&self.env)?);
         }
-        self.sections()?.add_to(checkpoint).save(path)
+        Ok(self.sections()?.add_to(checkpoint))
     }
 
     /// Goes on from a checkpoint, bit for bit as the run that wrote it would have.
@@ -70,8 +89,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let state: State = serde_json::from_value(checkpoint.manifest().state.clone())
             .map_err(|error| other(format!("its state isn't a trainer's ({error})")))?;
         if state.description != self.description {
-            let (theirs, ours) = (state.description, &self.description);
-            return Err(other(format!("the checkpoint of another run: {theirs}, this one is {ours}")));
+            let differences = differences(&state.description, &self.description);
+            return Err(other(format!("the checkpoint of another run: {differences}")));
         }
         let ours = self.objective.name();
         if let Some(theirs) = state.objective.filter(|theirs| theirs != ours) {

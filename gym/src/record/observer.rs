@@ -61,7 +61,7 @@ impl<E: Env> TrainingRecord<E> {
 }
 
 impl<E: ReplayEnv, P: Policy<E>> Observer<E, P> for TrainingRecord<E> {
-    fn name(&self) -> &'static str {
+    fn name(&self) -> &str {
         "training_record"
     }
 

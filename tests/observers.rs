@@ -1,0 +1,238 @@
+//! Observers: several in one run, what checkpoints hold of them, the best checkpoint, names that can't be told apart.
+
+use std::fs;
+use std::ops::ControlFlow;
+use std::path::Path;
+
+use crate::trainers::{Folder, GridTrainer, Setting, bytes, hypergrid};
+use gfn::env::VectorStates;
+use gfn::train::{
+    Checkpoint, CountModes, EarlyStop, Ended, Fit, Goal, KeepBest, Metrics, MetricsFile, Record, ReplayPath, Validation,
+};
+use gfn::{Error, Result};
+use serde_json::Value;
+
+fn trainer(seed: u64) -> GridTrainer {
+    tch::set_num_threads(1);
+    hypergrid(Setting::new(seed, ReplayPath::UniformBackward))
+}
+
+fn is_mode(points: &VectorStates) -> Vec<bool> {
+    points.rows().map(|point| point.iter().sum::<u16>() % 3 == 1).collect()
+}
+
+/// Measures a number that differs from step to step and is the same in every run of one seed.
+fn drawn(every: usize) -> Validation<impl FnMut(&GridTrainer) -> Result<Metrics>> {
+    let measure = |trainer: &GridTrainer| Ok(Metrics::from([("drawn".to_owned(), trainer.evaluation_rng().uniform())]));
+    Validation::every(every, measure).unwrap()
+}
+
+fn constant(name: &'static str, every: usize) -> Validation<impl FnMut(&GridTrainer) -> Result<Metrics>> {
+    Validation::every(every, move |_: &GridTrainer| Ok(Metrics::from([(name.to_owned(), 0.5)]))).unwrap()
+}
+
+fn go_on(_: &GridTrainer, _: &mut Record) -> Result<ControlFlow<()>> {
+    Ok(ControlFlow::Continue(()))
+}
+
+/// A run up to `steps` in which an observer saves at step 7, before the others have seen it; how many modes were found.
+fn saving_at_7(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> usize {
+    let asked = folder.join("asked");
+    let mut save = |trainer: &GridTrainer, record: &mut Record| {
+        if record.step == 7 {
+            trainer.save(&asked)?;
+        }
+        Ok(ControlFlow::Continue(()))
+    };
+    let mut modes = CountModes::new(is_mode);
+    let (mut validation, mut stop) = (drawn(2), EarlyStop::new("drawn", Goal::Larger, 50).unwrap());
+    let fit = Fit::new(steps).observe(&mut save).observe(&mut modes).observe(&mut validation).observe(&mut stop);
+    fit.checkpoint(folder.join("end"), None).unwrap().run(trainer).unwrap();
+    modes.tracker().found()
+}
+
+#[test]
+fn a_checkpoint_that_an_observer_saves_holds_what_observers_keep() {
+    let (whole, short, resumed) =
+        (Folder::new("saved-whole"), Folder::new("saved-short"), Folder::new("saved-resumed"));
+    let found = saving_at_7(&mut trainer(1), 14, &whole);
+    let found_by_7 = saving_at_7(&mut trainer(1), 7, &short);
+    assert!(0 < found_by_7 && found_by_7 < found, "{found_by_7} of {found}");
+    assert_eq!(bytes(&whole.join("asked")), bytes(&short.join("end")));
+    let mut again = trainer(2);
+    again.resume(whole.join("asked")).unwrap();
+    assert_eq!(saving_at_7(&mut again, 14, &resumed), found);
+    assert_eq!(bytes(&resumed.join("end")), bytes(&whole.join("end")));
+}
+
+#[test]
+fn a_run_that_goes_on_beyond_its_planned_end_is_the_longer_one() {
+    let (whole, parts) = (Folder::new("extended-whole"), Folder::new("extended-parts"));
+    saving_at_7(&mut trainer(1), 12, &whole);
+    let mut extended = trainer(1);
+    // It is no turn of the validation's, but the planned end: one more measurement, which isn't counted.
+    saving_at_7(&mut extended, 5, &parts);
+    saving_at_7(&mut extended, 12, &parts);
+    assert_eq!(bytes(&parts.join("end")), bytes(&whole.join("end")));
+}
+
+/// A run up to `steps` that keeps the best by two figures; the best of each, and all figures.
+fn keeping(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> ([Option<(f64, usize)>; 2], Vec<Record>) {
+    let mut validation = drawn(2);
+    let mut drawn = KeepBest::new("drawn", Goal::Larger, folder.join("drawn"));
+    let mut loss = KeepBest::new("loss", Goal::Smaller, folder.join("loss")).named("least_loss");
+    let mut records = Vec::new();
+    let mut watch = |_: &GridTrainer, record: &mut Record| {
+        records.push(record.clone());
+        Ok(ControlFlow::Continue(()))
+    };
+    let fit = Fit::new(steps).observe(&mut validation).observe(&mut drawn).observe(&mut loss).observe(&mut watch);
+    fit.checkpoint(folder.join("end"), None).unwrap().run(trainer).unwrap();
+    ([drawn.best(), loss.best()], records)
+}
+
+#[test]
+fn the_best_checkpoint_is_kept_through_a_resume() {
+    let (whole, parts) = (Folder::new("best-whole"), Folder::new("best-parts"));
+    let (best, records) = keeping(&mut trainer(1), 16, &whole);
+    let least = |of: &dyn Fn(&Record) -> Option<f64>| {
+        let figures = records.iter().filter_map(|record| Some((of(record)?, record.step)));
+        figures.min_by(|a, b| a.0.total_cmp(&b.0)).unwrap()
+    };
+    let (drawn, loss) = (least(&|record| Some(-record.figure("drawn")?)), least(&|record| record.figure("loss")));
+    assert_eq!(best, [Some((-drawn.0, drawn.1)), Some(loss)]);
+
+    let mut first = trainer(1);
+    keeping(&mut first, 8, &parts);
+    let mut resumed = trainer(2);
+    resumed.resume(parts.join("end")).unwrap();
+    assert_eq!(keeping(&mut resumed, 16, &parts).0, best);
+    for (name, (_, step)) in ["drawn", "loss"].into_iter().zip(best.map(Option::unwrap)) {
+        assert_eq!(bytes(&parts.join(name)), bytes(&whole.join(name)), "{name}");
+        // It is a whole checkpoint, from which a run goes on.
+        let mut from = trainer(3);
+        from.resume(whole.join(name)).unwrap();
+        assert_eq!(from.steps_done(), step, "{name}");
+    }
+    // Where the best is gone, it is looked for anew: it would be missing in the end.
+    fs::remove_dir_all(parts.join("drawn")).unwrap();
+    let mut resumed = trainer(2);
+    resumed.resume(parts.join("end")).unwrap();
+    let (best, _) = keeping(&mut resumed, 20, &parts);
+    assert_eq!(Checkpoint::load(parts.join("drawn")).unwrap().manifest().step as usize, best[0].unwrap().1);
+}
+
+fn refused<T: std::fmt::Debug>(result: Result<T>, words: &[&str]) {
+    match result {
+        Err(error @ (Error::Config { .. } | Error::File { .. })) => {
+            let message = error.to_string();
+            assert!(words.iter().all(|word| message.contains(word)), "{message}");
+        }
+        other => panic!("{words:?}: {other:?}"),
+    }
+}
+
+#[test]
+fn the_best_has_a_folder_of_its_own() {
+    let folder = Folder::new("best-folder");
+    let path = folder.join("run");
+    let mut best = KeepBest::new("loss", Goal::Smaller, &path);
+    let fit = Fit::new(3).observe(&mut best).checkpoint(&path, None).unwrap();
+    refused(fit.run(&mut trainer(0)), &["run's own checkpoint", "folder of its own"]);
+    fs::create_dir_all(&path).unwrap();
+    fs::write(path.join("notes.txt"), "mine").unwrap();
+    let mut none = trainer(0);
+    refused(Fit::new(3).observe(&mut KeepBest::new("loss", Goal::Smaller, &path)).run(&mut none), &["notes.txt"]);
+    assert_eq!(none.steps_done(), 0, "found out before the first step");
+    let missing = KeepBest::new("tvv", Goal::Smaller, folder.join("best"));
+    refused(Fit::new(3).observe(&mut constant("tv", 1)).observe(&mut missing.clone()).run(&mut none), &["`tvv`", "tv"]);
+}
+
+#[test]
+fn a_run_may_have_several_of_a_kind() {
+    let mut trainer = trainer(0);
+    let (mut first, mut second) = (go_on, go_on);
+    let (mut tv, mut drawn) = (constant("tv", 2), drawn(3));
+    let mut stops =
+        ["tv", "drawn", "loss"].map(|metric| EarlyStop::new(metric, Goal::Smaller, 50).unwrap().named(metric));
+    let mut modes = [CountModes::new(is_mode), CountModes::new(is_mode).named("again")];
+    let mut found = Vec::new();
+    let mut watch = |_: &GridTrainer, record: &mut Record| {
+        found.push((record.metrics["modes_found"], record.metrics["again_found"]));
+        Ok(ControlFlow::Continue(()))
+    };
+    let mut fit = Fit::new(6).observe(&mut first).observe(&mut second).observe(&mut tv).observe(&mut drawn);
+    for stop in &mut stops {
+        fit = fit.observe(stop);
+    }
+    for counted in &mut modes {
+        fit = fit.observe(counted);
+    }
+    assert_eq!(fit.observe(&mut watch).run(&mut trainer).unwrap(), Ended::Done);
+    assert!(stops.iter().all(|stop| stop.best().is_some()), "{stops:?}");
+    assert!(found.len() == 6 && found.iter().all(|(first, again)| first == again));
+}
+
+#[test]
+fn what_cannot_be_told_apart_is_refused_before_the_first_step() {
+    let mut trainer = trainer(0);
+    let [mut first, mut second] = ["tv", "loss"].map(|metric| EarlyStop::new(metric, Goal::Smaller, 5).unwrap());
+    let fit = Fit::new(3).observe(&mut first).observe(&mut second);
+    refused(fit.run(&mut trainer), &["`early_stop`", "`named`"]);
+    assert_eq!(trainer.steps_done(), 0);
+    let fit = Fit::new(3);
+    refused(fit.observe(&mut constant("tv", 1)).observe(&mut constant("tv", 2)).run(&mut trainer), &["`tv`"]);
+}
+
+/// Two validations with turns of their own: what waits for the second isn't refused at the first one's turn.
+#[test]
+fn a_metric_may_be_that_of_a_rarer_validation() {
+    let run = |metric: &str| {
+        let mut trainer = trainer(0);
+        let mut stop = EarlyStop::new(metric, Goal::Smaller, 50).unwrap();
+        let (mut often, mut rarely) = (constant("tv", 1), constant("jsd", 3));
+        let fit = Fit::new(8).observe(&mut often).observe(&mut rarely).observe(&mut stop);
+        fit.run(&mut trainer).map(|_| stop.best()).map_err(|error| (error.to_string(), trainer.steps_done()))
+    };
+    assert_eq!(run("jsd").unwrap(), Some(0.5));
+    let (message, step) = run("jsdd").unwrap_err();
+    assert!(message.contains("`jsdd`") && step == 3, "{step}: {message}");
+}
+
+#[test]
+fn a_metric_has_no_name_that_a_line_has_already() {
+    for name in ["step", "reward_calls", "loss", "seconds"] {
+        let folder = Folder::new(&format!("metric-{name}"));
+        let path = folder.join("metrics.jsonl");
+        let mut trainer = trainer(0);
+        let (mut validation, mut lines) = (constant(name, 2), MetricsFile::new(&path));
+        let fit = Fit::new(5).observe(&mut validation).observe(&mut lines);
+        refused(fit.run(&mut trainer), &[&format!("`{name}`"), "a name that no figure"]);
+        // What was written before can be gone on with.
+        let mut lines = MetricsFile::new(&path);
+        Fit::new(5).observe(&mut lines).run(&mut trainer).unwrap();
+        assert_eq!(steps_of(&path), [1, 3, 4, 5], "the step that was refused has no line");
+    }
+}
+
+fn steps_of(path: &Path) -> Vec<u64> {
+    let text = fs::read_to_string(path).unwrap();
+    text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap()["step"].as_u64().unwrap()).collect()
+}
+
+#[test]
+fn a_start_that_fails_loses_nothing_that_observers_keep() {
+    let folder = Folder::new("failed-start");
+    let path = folder.join("run");
+    let mut modes = CountModes::new(is_mode);
+    Fit::new(5).observe(&mut modes).checkpoint(&path, None).unwrap().run(&mut trainer(0)).unwrap();
+    let mut resumed = trainer(1);
+    resumed.resume(&path).unwrap();
+    let mut nowhere = MetricsFile::new(folder.join("no/such/folder.jsonl"));
+    let fit = Fit::new(6).observe(&mut nowhere);
+    assert!(matches!(fit.run(&mut resumed), Err(Error::Io { .. })));
+    let mut again = CountModes::new(is_mode);
+    Fit::new(5).observe(&mut again).run(&mut resumed).unwrap();
+    assert!(again.tracker().found() > 0);
+    assert_eq!(again.tracker(), modes.tracker());
+}

@@ -192,10 +192,10 @@ fn a_gradient_whose_square_overflows_changes_nothing() {
     let refused = (0..9).find(|_| step_on(&parameters, &mut adam, 1.9e19).is_err());
     assert!(refused.is_some_and(|step| step > 0), "{refused:?}");
     for (kind, max_norm, size) in
-        [(Kind::Float, Some(10.0), 1e30), (Kind::Float, Some(0.1), 1e38), (Kind::Double, None, 1e30)]
+        [(Kind::Float, Some(10.0), 1e30), (Kind::Float, Some(1e-8), 1e38), (Kind::Double, None, 1e30)]
     {
         let parameters = two_ones(kind);
-        let mut adam = Adam::new(&parameters, AdamConfig { max_norm, ..AdamConfig::default() }).unwrap();
+        let mut adam = Adam::new(&parameters, AdamConfig { max_norm, eps: 1e-15, ..AdamConfig::default() }).unwrap();
         step_on(&parameters, &mut adam, size).unwrap();
         assert!(values(&parameters).iter().all(|value| (value - 0.999).abs() < 1e-6), "{kind:?} {size:e}");
     }

@@ -36,6 +36,7 @@ mod replay_priorities;
 mod reproducibility;
 mod sampled_metrics;
 mod sequence_policies;
+mod short_walks;
 mod spaces;
 mod trainers;
 mod training;

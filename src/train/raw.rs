@@ -31,9 +31,9 @@ pub(super) fn write<R>(a: &mut Tensor, b: &mut Tensor, f: impl FnOnce(&mut [f32]
 }
 
 /// Lets libtorch know that a tensor was written to, so that a graph that was recorded before can't be differentiated any more:
-/// an operation in place raises the version of the whole tensor, on however little of it.
+/// every operation in place raises the tensor's version, this one, which changes nothing, too.
 pub(super) fn tell_autograd(tensor: &Tensor) -> Result<(), TchError> {
-    no_grad(|| tensor.f_view([-1])?.f_narrow(0, 0, 0)?.f_zero_().map(|_| ()))
+    no_grad(|| tensor.shallow_clone().f_transpose_(0, 0).map(|_| ()))
 }
 
 fn elements(tensor: &Tensor) -> Option<(*mut f32, usize)> {

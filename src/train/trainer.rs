@@ -270,7 +270,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// One training step.
     ///
     /// # Errors
-    /// [`Error::NonFinite`] for a loss that isn't finite, before anything is updated; those of sampler, reward and policy.
+    /// [`Error::NonFinite`] for a loss that isn't finite, before anything is updated; those of [`Adam::step`], sampler, reward and
+    /// policy. No gradient is left then: the next step is an ordinary one.
     pub fn step(&mut self) -> Result<StepStats> {
         let started = Instant::now();
         if let Some(parameters) = self.policy.parameters() {

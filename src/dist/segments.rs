@@ -25,6 +25,14 @@ pub fn segment_logsumexp(values: &Tensor, ids: &Tensor, max: &Tensor, empty: &Te
     empty.index_add(0, ids, &scaled).log() + max
 }
 
+/// The largest value of each segment, `[segments]`, where the values are and without gradient; 0 for a segment that is empty or has no
+/// finite one.
+pub(crate) fn segment_max(values: &Tensor, ids: &Tensor, segments: usize) -> Tensor {
+    let least = Tensor::full([segments as i64], f64::NEG_INFINITY, (values.kind(), values.device()));
+    let max = least.index_reduce(0, ids, &values.detach(), "amax", true);
+    max.where_scalarother(&max.isfinite(), 0.0)
+}
+
 /// A flat tensor on the host, in double precision.
 pub(crate) fn to_host(values: &Tensor) -> Vec<f64> {
     let values = values.detach().to_device(Device::Cpu).contiguous().view(-1);

@@ -1,6 +1,6 @@
 //! Metrics of what makes no sense end in typed errors, and extremes of what does in numbers.
 
-use gfn::env::{Reals, Rows};
+use gfn::env::Reals;
 use gfn::graph::GraphStates;
 use gfn::metrics::{
     Distances, ExactPolicy, NoiseFloor, StateGraph, importance_log_z, maximum_mean_discrepancy, modes_covered,

@@ -106,26 +106,3 @@ fn memory_does_not_grow_with_the_number_of_pairs() {
     // Other tests run meanwhile.
     assert!(peak() - before < 500, "{} MiB more", peak() - before);
 }
-
-#[test]
-#[ignore]
-fn timing() {
-    tch::set_num_threads(1);
-    let objective = SubTrajectoryBalance::new(Weighting::GeometricWithin { lambda: 0.9 }).unwrap();
-    for (n, len) in [(16usize, 4usize), (16, 9), (128, 9), (16, 50), (16, 200), (16, 1000)] {
-        let lengths = vec![len; n];
-        let rounds = (2_000_000 / (n * len * len)).clamp(1, 300);
-        let time = |f: &dyn Fn() -> Vec<Tensor>| {
-            let start = std::time::Instant::now();
-            (0..rounds).for_each(|_| { f(); });
-            start.elapsed().as_secs_f64() / rounds as f64 * 1e6
-        };
-        let (mut a, mut b) = (Vec::new(), Vec::new());
-        for _ in 0..5 {
-            a.push(time(&|| dense(&objective, RegressionLoss::Squared, &lengths, Kind::Float)));
-            b.push(time(&|| linear(&objective, RegressionLoss::Squared, &lengths, Kind::Float)));
-        }
-        a.sort_by(f64::total_cmp); b.sort_by(f64::total_cmp);
-        println!("{n} x {len}: dense {:.1} us, linear {:.1} us; peak {} MiB", a[2], b[2], peak());
-    }
-}

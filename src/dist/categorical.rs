@@ -173,7 +173,7 @@ impl GraphActionCategorical {
         let (logits, ids) = (self.legal_logits(), self.ids());
         let empty = self.legal_ptr.windows(2).map(|ends| f64::from(u8::from(ends[0] == ends[1])));
         let empty = from_host(&empty.collect::<Vec<_>>(), logits.kind(), logits.device());
-        segment_logsumexp(logits, &ids, &segment_max(logits, &ids, self.len()), &empty)
+        segment_logsumexp(logits, &ids, &segment_max(logits, &self.legal_ptr), &empty)
     }
 
     fn log_sum(&self) -> &Tensor {

@@ -122,6 +122,6 @@ fn parent_weights<E: Env, P: Policy<E>>(
 /// The log-sum-exp of each segment, none of which is empty, `[segments]`.
 fn logsumexp(values: &Tensor, offsets: &[usize]) -> Tensor {
     let ids = segment_ids(offsets, values.device());
-    let max = segment_max(values, &ids, offsets.len() - 1);
+    let max = segment_max(values, offsets);
     segment_logsumexp(values, &ids, &max, &max.zeros_like())
 }

@@ -14,8 +14,8 @@ use crate::{Error, Result};
 /// than a thousandth of itself.
 const CHANGE_TOLERANCE: f64 = 1e-3;
 
-/// The same as a share of the largest log-reward.
-const CHANGE_ROUNDING: f64 = 1e-5;
+/// The same as a share of the largest number: what single precision keeps of sums.
+const CHANGE_ROUNDING: f64 = 1e-6;
 
 /// log R of each finished object, and what training uses: up to isomorphism log |Aut| on top. Recorded log-rewards aren't asked for
 /// again.

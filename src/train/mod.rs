@@ -35,6 +35,7 @@ mod adam;
 mod adam_config;
 mod averaged;
 mod checkpoint;
+mod checks;
 mod chunked;
 mod collect;
 mod config;

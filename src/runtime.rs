@@ -13,9 +13,10 @@
 
 mod libtorch;
 
+use std::env;
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, Once, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
@@ -176,6 +177,34 @@ impl Runtime {
     pub fn device(&self) -> tch::Device {
         self.device
     }
+}
+
+/// Sets what nobody has set, before the first trainer or sampler works: without it libtorch and rayon each keep a thread per core
+/// busy, and wait for each other.
+///
+/// libtorch gets one thread, rayon keeps its own default (a thread per core, or `RAYON_NUM_THREADS`). A process that called
+/// [`Runtime::new`], or chose libtorch's threads by `OMP_NUM_THREADS`, `MKL_NUM_THREADS` or `tch::set_num_threads`, stays as it is.
+pub(crate) fn prepare() {
+    static PREPARED: Once = Once::new();
+    PREPARED.call_once(|| {
+        let set = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
+        if set.is_some() {
+            return;
+        }
+        keep_memory();
+        if !chose_libtorch_threads() {
+            tch::set_num_threads(1);
+        }
+    });
+}
+
+/// Whether somebody chose the number of libtorch's threads. One that is libtorch's own default, a thread per core or per pair of
+/// hyperthreads, counts as nobody's choice.
+fn chose_libtorch_threads() -> bool {
+    let by_environment = ["OMP_NUM_THREADS", "MKL_NUM_THREADS"].into_iter().any(|name| env::var_os(name).is_some());
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let threads = usize::try_from(tch::get_num_threads()).unwrap_or(1);
+    by_environment || (threads != cores && threads != cores.div_ceil(2))
 }
 
 fn other_threads(threads: usize) -> Error {

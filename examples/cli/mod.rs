@@ -249,12 +249,12 @@ impl Common {
         let log_z_lr = if lr == 0.0 { 0.0 } else { self.log_z_lr.unwrap_or(defaults.log_z_lr) };
         TrainerConfig {
             batch: self.batch.unwrap_or(defaults.batch),
-            epsilon: Schedule::Linear {
+            epsilon: Some(Schedule::Linear {
                 // A policy gradient is a mean under the policy itself.
                 from: self.epsilon.unwrap_or(if self.objective.on_policy() { 0.0 } else { defaults.epsilon }),
                 to: 0.0,
                 steps: steps.div_ceil(2),
-            },
+            }),
             exit_bias: Schedule::Constant(self.exit_bias),
             temperature: Schedule::Constant(self.temperature),
             lr_scale: self.lr_schedule.to(self.lr_end.unwrap_or(defaults.lr_end), steps),

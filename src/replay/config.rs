@@ -78,6 +78,14 @@ impl Draw {
         Err(Error::Config { setting: "replay temperature", got, expected: "a positive number" })
     }
 
+    /// What it ranks by, if it does.
+    pub(super) fn ranks_by(self) -> Option<RankBy> {
+        match self {
+            Self::RankPrioritised { by, .. } | Self::WeightedRanks { by, .. } => Some(by),
+            Self::Uniform | Self::RewardPrioritised { .. } | Self::LossPrioritised { .. } => None,
+        }
+    }
+
     fn exponent(self) -> f64 {
         match self {
             Self::Uniform => 0.0,

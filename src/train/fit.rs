@@ -130,11 +130,14 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
         let mut saved = None;
         let mut ended = Ended::Done;
         while trainer.steps_done() < self.steps && ended == Ended::Done {
+            let warned = trainer.warnings().len();
             let stats = trainer.step()?;
+            let warnings = trainer.warnings()[warned..].to_vec();
             let step = trainer.steps_done();
             let reward_calls = trainer.reward_calls();
             let last = step >= self.steps;
-            let mut record = Record { step, reward_calls, stats, metrics: Metrics::new(), validated: false, last };
+            let metrics = Metrics::new();
+            let mut record = Record { step, reward_calls, stats, warnings, metrics, validated: false, last };
             for observer in &mut self.observers {
                 if observer.after_step(trainer, &mut record)? == ControlFlow::Break(()) {
                     ended = Ended::Stopped;

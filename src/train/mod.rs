@@ -53,11 +53,13 @@ mod raw;
 mod resume;
 mod search;
 mod sections;
+mod sentinel;
 mod teacher;
 mod thompson;
 mod trainer;
 mod update;
 mod validation;
+mod warning;
 
 pub use adam::{Adam, AdamConfig, StepReport};
 pub use averaged::AverageFor;
@@ -75,5 +77,6 @@ pub use search::{Found, ObjectSearch};
 pub use teacher::{TeacherConfig, teacher_log_rewards};
 pub use trainer::{ConditionSource, Trainer};
 pub use validation::Validation;
+pub use warning::{OnWarning, Warning};
 
 pub use crate::files::{TensorKind, TensorSpec};

@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use serde::Serialize;
 use serde_json::Value;
 
-use super::{StepStats, Trainer};
+use super::{StepStats, Trainer, Warning};
 use crate::Result;
 use crate::env::Env;
 
@@ -23,6 +23,9 @@ pub struct Record {
     /// What the step did.
     #[serde(flatten)]
     pub stats: StepStats,
+    /// The signs of trouble that it raised; a file of figures doesn't hold them.
+    #[serde(skip)]
+    pub warnings: Vec<Warning>,
     /// What observers have measured after it.
     #[serde(flatten)]
     pub metrics: Metrics,

@@ -19,3 +19,29 @@ pub(crate) fn say(line: &str) {
         eprintln!("{line}");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn lines_go_through_what_draws_as_long_as_it_does() {
+        let drawing = Arc::new(AtomicBool::new(true));
+        let lines = Arc::new(Mutex::new(Vec::new()));
+        let (draws, printed) = (Arc::clone(&drawing), Arc::clone(&lines));
+        print_through(move |line| {
+            let draws = draws.load(Ordering::Relaxed);
+            if draws {
+                printed.lock().unwrap().push(line.to_owned());
+            }
+            draws
+        });
+        say("beside the bar");
+        drawing.store(false, Ordering::Relaxed);
+        say("this line of a test goes to stderr, since nothing draws any more");
+        assert_eq!(*lines.lock().unwrap(), ["beside the bar"]);
+    }
+}

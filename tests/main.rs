@@ -37,6 +37,7 @@ mod reproducibility;
 mod sampled_metrics;
 mod sequence_policies;
 mod spaces;
+mod threads;
 mod trainers;
 mod training;
 mod vector_policies;

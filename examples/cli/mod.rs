@@ -46,7 +46,7 @@ pub struct Common {
     /// Trajectories per step, replayed ones included
     #[arg(long)]
     pub batch: Option<usize>,
-    /// Threads of rayon and of libtorch
+    /// Threads of rayon and of libtorch; each number rounds libtorch's products differently, so another one is another run
     #[arg(long, default_value_t = 1)]
     pub threads: usize,
     /// Where tensors live: cpu, cuda or cuda:N

@@ -92,9 +92,9 @@ impl<E: Env> ReplayBuffer<E> {
         config.check()?;
         Ok(Self {
             config,
-            entries: Ordered::default(),
-            by_reward: Ordered::default(),
-            by_loss: Ordered::default(),
+            entries: Ordered::new(config.draw.is_weighted()),
+            by_reward: Ordered::counting(),
+            by_loss: Ordered::counting(),
             distinct: None,
             diversity: None,
             near: Near::default(),
@@ -150,9 +150,9 @@ impl<E: Env> ReplayBuffer<E> {
     pub(crate) fn emptied(&self) -> Self {
         Self {
             config: self.config,
-            entries: Ordered::default(),
-            by_reward: Ordered::default(),
-            by_loss: Ordered::default(),
+            entries: Ordered::new(self.config.draw.is_weighted()),
+            by_reward: Ordered::counting(),
+            by_loss: Ordered::counting(),
             near: Near::default(),
             distinct: self.distinct.as_ref().map(|distinct| distinct.emptied()),
             diversity: self.diversity.clone(),

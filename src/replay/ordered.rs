@@ -35,6 +35,8 @@ impl Sum for () {
 const NONE: u32 = u32::MAX;
 
 pub(super) struct Ordered<K, V, S> {
+    /// Whether somebody asks for sums; counts are always kept.
+    sums: bool,
     nodes: Vec<Node<K, S>>,
     /// The value of each node: apart, as a search needs none of them.
     values: Vec<V>,
@@ -51,13 +53,19 @@ struct Node<K, S> {
     total: S,
 }
 
-impl<K, V, S> Default for Ordered<K, V, S> {
-    fn default() -> Self {
-        Self { nodes: Vec::new(), values: Vec::new(), root: NONE }
+impl<K: Key, V> Ordered<K, V, ()> {
+    /// An empty map that only counts.
+    pub(super) fn counting() -> Self {
+        Self::new(false)
     }
 }
 
 impl<K: Key, V, S: Sum> Ordered<K, V, S> {
+    /// An empty map; one without sums spares their upkeep.
+    pub(super) fn new(sums: bool) -> Self {
+        Self { sums, nodes: Vec::new(), values: Vec::new(), root: NONE }
+    }
+
     pub(super) fn len(&self) -> usize {
         self.nodes.len()
     }
@@ -91,7 +99,9 @@ impl<K: Key, V, S: Sum> Ordered<K, V, S> {
     pub(super) fn update(&mut self, key: K, change: impl FnOnce(&mut V) -> S) -> bool {
         let Some(at) = self.find(key) else { return false };
         self.nodes[at].own = change(&mut self.values[at]);
-        self.pull_along(self.root, key);
+        if self.sums {
+            self.pull_along(self.root, key);
+        }
         true
     }
 
@@ -179,10 +189,18 @@ impl<K: Key, V, S: Sum> Ordered<K, V, S> {
     /// Works out count and sum of a node anew from those of the two below it.
     fn pull(&mut self, at: u32) {
         let Node { left, right, own, .. } = self.nodes[at as usize];
-        let count = 1 + self.count_at(left) + self.count_at(right);
-        let total = self.total_at(left).and(own).and(self.total_at(right));
-        let node = &mut self.nodes[at as usize];
-        (node.count, node.total) = (count, total);
+        self.nodes[at as usize].count = 1 + self.count_at(left) + self.count_at(right);
+        if self.sums {
+            self.nodes[at as usize].total = self.total_at(left).and(own).and(self.total_at(right));
+        }
+    }
+
+    /// The same where the node's new count is known: without sums, the two below it aren't looked at.
+    fn pull_counted(&mut self, at: u32, count: u32) {
+        if self.sums {
+            self.pull(at);
+        }
+        self.nodes[at as usize].count = count;
     }
 
     fn pull_along(&mut self, at: u32, key: K) {
@@ -255,7 +273,7 @@ impl<K: Key, V, S: Sum> Ordered<K, V, S> {
             let right = self.insert_below(self.nodes[at as usize].right, new);
             self.nodes[at as usize].right = right;
         }
-        self.pull(at);
+        self.pull_counted(at, self.nodes[at as usize].count + 1);
         at
     }
 
@@ -267,7 +285,7 @@ impl<K: Key, V, S: Sum> Ordered<K, V, S> {
             std::cmp::Ordering::Less => self.nodes[at as usize].left = self.unlink(left, key),
             std::cmp::Ordering::Greater => self.nodes[at as usize].right = self.unlink(right, key),
         }
-        self.pull(at);
+        self.pull_counted(at, self.nodes[at as usize].count - 1);
         at
     }
 
@@ -317,7 +335,7 @@ mod tests {
         /// Against a plain list, whatever comes and goes.
         #[test]
         fn items_are_found_as_in_a_list(moves in prop::collection::vec((0u64..60, 0u32..3, 0.0f64..1.0), 0..200)) {
-            let mut map = Ordered::<u64, u64, Total>::default();
+            let mut map = Ordered::<u64, u64, Total>::new(true);
             let mut list: Vec<(u64, f64)> = Vec::new();
             for (key, kind, weight) in moves {
                 let place = list.binary_search_by_key(&key, |item| item.0);
@@ -360,9 +378,9 @@ mod tests {
     #[test]
     fn sums_have_the_bits_of_what_is_held_however_it_came() {
         let weight = |key: u64| Total(1.0 / (key as f64 + 0.3));
-        let mut straight = Ordered::<u64, (), Total>::default();
+        let mut straight = Ordered::<u64, (), Total>::new(true);
         (500..1500).for_each(|key| straight.insert(key, (), weight(key)));
-        let mut winding = Ordered::<u64, (), Total>::default();
+        let mut winding = Ordered::<u64, (), Total>::new(true);
         (0..1500).rev().for_each(|key| winding.insert(key, (), Total(0.7)));
         (0..500).for_each(|key| assert!(winding.remove(key).is_some()));
         (500..1500).for_each(|key| assert!(winding.update(key, |()| weight(key))));

@@ -11,6 +11,7 @@
 //! | [`AverageFor`] | a moving average of the parameters, to evaluate or to sample by |
 //! | [`Checkpoint`] | what a run leaves on disk |
 //! | [`RandomDistillation`], [`Novelty`] | intrinsic rewards: what is new is worth more |
+//! | [`Warning`], [`OnWarning`] | signs that training goes wrong without an error, and what becomes of them |
 //! | [`ConditionSource`] | what a conditional policy is told ([`condition`](crate::condition)) |
 //!
 //! # Exploration
@@ -20,7 +21,7 @@
 //!
 //! | means | changes | set by |
 //! |---|---|---|
-//! | epsilon, temperature, exit bias | behaviour | [`TrainerConfig`], each with a schedule |
+//! | epsilon, temperature, exit bias | behaviour | [`TrainerConfig`], each with a schedule; epsilon by default |
 //! | local search | behaviour | [`TrainerConfig::local_search`] |
 //! | replay, given data | behaviour | [`Trainer::with_replay`], [`Trainer::with_data`] |
 //! | other conditions for what is replayed | behaviour | [`Trainer::with_hindsight`] |

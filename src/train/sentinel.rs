@@ -216,10 +216,11 @@ impl<S: Rows> Sentinel<S> {
 
     fn look_at_floor(&mut self, log_rewards: &[f64], sight: &Sight<'_>) {
         let floor = log_rewards.iter().copied().chain(self.floor).fold(f64::INFINITY, f64::min);
-        self.floor = Some(floor);
+        let lower = self.floor.replace(floor).is_some_and(|before| floor < before);
         let at = log_rewards.iter().filter(|&&log_reward| log_reward == floor).count();
         let share = at as f64 / log_rewards.len() as f64;
-        self.at_floor = if share >= AT_FLOOR && !self.explored { self.at_floor + 1 } else { 0 };
+        let before = if lower { 0 } else { self.at_floor };
+        self.at_floor = if share >= AT_FLOOR && !self.explored { before + 1 } else { 0 };
         if self.at_floor >= FLOOR_STEPS {
             self.raise(Warning::NoExploration { step: sight.step, share, floor });
         }
@@ -263,5 +264,111 @@ fn with_best<E: Env>(env: &E, best: &E::States, states: &E::States, rows: &[usiz
         Some(classes) => Some(classes.grouping),
         None if env.log_symmetry(best).is_some() => None,
         None => Some(all.group()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Chain, Positions};
+
+    /// A run whose batches end at these positions, each of which has this log-reward, loss 0 and log Z, for so many steps.
+    struct Run(Sentinel<Positions>, usize);
+
+    impl Run {
+        fn new() -> Self {
+            Self(Sentinel::default(), 0)
+        }
+
+        fn steps(&mut self, n: usize, batch: &[(u32, f64)], (loss, log_z): (f64, f64), explores: bool) -> &mut Self {
+            let (positions, log_rewards): (Vec<u32>, Vec<f64>) = batch.iter().copied().unzip();
+            for _ in 0..n {
+                self.1 += 1;
+                let stats = StepStats { loss, log_z, ..StepStats::default() };
+                let sight = Sight { stats: &stats, step: self.1, explores, one_target: true };
+                self.0.look(&Chain::new(100), (&Positions(positions.clone()), false), &log_rewards, &sight);
+            }
+            self
+        }
+    }
+
+    fn mixed() -> Vec<(u32, f64)> {
+        (0..20).map(|x| (x, -f64::from(x))).collect()
+    }
+
+    #[test]
+    fn one_object_is_a_collapse_where_others_were_as_good() {
+        let on = |x, log_reward| [(x, log_reward); 20];
+        let loss = (1.0, 0.0);
+        // Two objects of reward 1 were seen; one of them is all that is left.
+        let mut run = Run::new();
+        run.steps(1, &[(1, 0.0), (2, 0.0), (3, -9.0)].repeat(4), loss, true).steps(49, &on(1, 0.0), loss, true);
+        assert!(run.0.warnings.is_empty());
+        run.steps(100, &on(1, 0.0), loss, true);
+        let expected = Warning::OneObject { step: 51, share: 1.0, log_reward: 0.0, other: Some(0.0) };
+        assert_eq!(run.0.warnings, [expected]);
+        // All that is left is worse than what was seen.
+        let mut run = Run::new();
+        run.steps(1, &mixed(), loss, true).steps(50, &on(7, -7.0), loss, true);
+        assert!(matches!(run.0.warnings[..], [Warning::OneObject { other: Some(0.0), .. }]), "{:?}", run.0.warnings);
+        // A peaked target: nothing seen comes near it.
+        let mut run = Run::new();
+        run.steps(20, &mixed(), loss, false).steps(500, &on(50, 9.0), (0.0, 9.0), false);
+        assert!(run.0.warnings.is_empty(), "{:?}", run.0.warnings);
+        // Nothing else was ever seen, and nothing explored; or something did.
+        let mut run = Run::new();
+        assert!(matches!(
+            run.steps(50, &on(0, 1.0), loss, false).0.warnings[..],
+            [Warning::OneObject { other: None, .. }]
+        ));
+        assert!(Run::new().steps(500, &on(0, 1.0), loss, true).0.warnings.is_empty());
+        // One of twenty elsewhere is nearly all, two aren't.
+        let batch = |others: usize| [vec![(9, -9.0); others], on(1, 0.0)[others..].to_vec()].concat();
+        assert_eq!(Run::new().steps(1, &mixed(), loss, true).steps(60, &batch(1), loss, true).0.warnings.len(), 1);
+        assert!(Run::new().steps(1, &mixed(), loss, true).steps(60, &batch(2), loss, true).0.warnings.is_empty());
+    }
+
+    #[test]
+    fn a_loss_of_zero_is_a_collapse_where_log_z_is_below_a_reward() {
+        let two = [(3, -3.0), (4, -4.0)].repeat(10);
+        let after = |steps, figures, explores| {
+            let mut run = Run::new();
+            run.steps(1, &mixed(), (9.0, 0.0), false).steps(steps, &two, figures, explores);
+            run.0.warnings
+        };
+        let expected = Warning::Stalled { step: 101, loss: 1e-6, log_z: -2.7, best: 0.0 };
+        assert_eq!(after(100, (1e-6, -2.7), false), [expected]);
+        // Too early, a loss, exploration, a log Z that goes with the best reward.
+        for (steps, figures, explores) in
+            [(99, (1e-6, -2.7), false), (300, (0.1, -2.7), false), (300, (1e-6, -2.7), true), (300, (1e-6, 0.4), false)]
+        {
+            assert_eq!(after(steps, figures, explores), [], "{steps} {figures:?} {explores}");
+        }
+        // log Z moves.
+        let mut run = Run::new();
+        run.steps(1, &mixed(), (9.0, 0.0), false);
+        for k in 0..300 {
+            run.steps(1, &two, (1e-6, -9.0 + 0.001 * f64::from(k)), false);
+        }
+        assert_eq!(run.0.warnings, []);
+        // Where no object is ever met twice, rewards may be densities, which exceed Z.
+        let mut run = Run::new();
+        assert_eq!(run.steps(300, &mixed(), (1e-6, -2.7), false).0.warnings, []);
+    }
+
+    #[test]
+    fn rewards_at_the_floor_call_for_exploration() {
+        let floor: Vec<(u32, f64)> = (0..20).map(|x| (x, -20.0)).collect();
+        let run = |explores| {
+            let mut run = Run::new();
+            run.steps(1, &[(30, 0.0); 8], (1.0, 0.0), false).steps(200, &floor, (1.0, 0.0), explores);
+            run.0.warnings
+        };
+        assert_eq!(run(false), [Warning::NoExploration { step: 201, share: 1.0, floor: -20.0 }]);
+        assert_eq!(run(true), []);
+        // Two of twenty found something.
+        let mut found = Run::new();
+        let batch = [floor[2..].to_vec(), vec![(40, 0.0); 2]].concat();
+        assert_eq!(found.steps(400, &batch, (1.0, 0.0), false).0.warnings, []);
     }
 }

@@ -8,7 +8,7 @@
 mod suites;
 
 use criterion::{criterion_group, criterion_main};
-use suites::{categorical, dags, encode, molecules, perceptron, record, rollout, slots, step, training};
+use suites::{categorical, dags, encode, molecules, perceptron, record, replay, rollout, slots, step, training};
 
 criterion_group!(
     benches,
@@ -21,6 +21,7 @@ criterion_group!(
     categorical::bench,
     perceptron::bench,
     record::bench,
+    replay::bench,
     rollout::bench,
     training::bench
 );

@@ -101,14 +101,14 @@ impl GraphActionType for Subdivide {
 }
 
 /// Connected graphs, grown by leaves, edges and subdivision.
-struct Subdivisions {
+pub(crate) struct Subdivisions {
     actions: ActionSet,
     schema: GraphSchema,
     initial: GraphState,
 }
 
 impl Subdivisions {
-    fn new(max_nodes: usize) -> Self {
+    pub(crate) fn new(max_nodes: usize) -> Self {
         Self {
             actions: ActionSet::new(Semantics::UpToIsomorphism)
                 .with(AddNode::first(1))
@@ -141,7 +141,7 @@ impl GraphEnv for Subdivisions {
 }
 
 /// log R is the number of nodes with two neighbours: cycles are best.
-fn log_reward(graph: &GraphState) -> f64 {
+pub(crate) fn log_reward(graph: &GraphState) -> f64 {
     (0..graph.n_nodes() as u32).filter(|&a| graph.degree(a) == 2).count() as f64
 }
 

@@ -26,7 +26,12 @@ fn main() -> Result<()> {
     let config = MlpPolicyConfig { mlp, backward: BackwardPolicy::Uniform, ..MlpPolicyConfig::default() };
     let policy = MlpPolicy::new(&env, Adjacency::new(n), config, tch::Device::Cpu, tch::Kind::Float, &mut rng)?;
     let epsilon = Schedule::Linear { from: 0.5, to: 0.0, steps: steps.div_ceil(2) };
-    let config = TrainerConfig { batch: 64, epsilon, ..TrainerConfig::default() };
+    let config = TrainerConfig {
+        batch: 64,
+        epsilon: Some(epsilon),
+        lr_scale: Schedule::Constant(1.0),
+        ..TrainerConfig::default()
+    };
     let mut trainer = Trainer::new(env, reward, policy, ModifiedDetailedBalance::default(), config, rng)?;
     for _ in 0..steps {
         trainer.step()?;

@@ -199,6 +199,10 @@ pub enum Error {
     /// libtorch refused an operation at a boundary (a user's network, a loaded file).
     #[error("libtorch: {0}")]
     Torch(#[from] tch::TchError),
+    /// A sign that training goes wrong, for a trainer that was told to fail by it ([`OnWarning::Fail`](crate::train::OnWarning::Fail)); the
+    /// step was made.
+    #[error("{0}")]
+    Warned(crate::train::Warning),
     /// A picture couldn't be drawn.
     #[error("drawing {}: {problem}", path.display())]
     Draw {

@@ -70,6 +70,7 @@ pub mod rng;
 pub mod runtime;
 pub mod sampler;
 pub mod score;
+mod terminal;
 pub mod testing;
 pub mod train;
 pub mod trajectory;

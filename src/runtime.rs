@@ -11,15 +11,19 @@
 //!
 //! [`Libtorch::loaded`] and [`cuda`] tell what is there without changing anything; `examples/doctor.rs` prints it.
 
+mod denormals;
 mod libtorch;
+mod threads;
 
 use std::fmt;
 use std::str::FromStr;
-use std::sync::{Mutex, PoisonError};
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use denormals::flushing_denormals;
 pub use libtorch::{Cuda, Libtorch, cuda};
+pub use threads::Threads;
+pub(crate) use threads::prepare;
 
 use crate::{Error, Result};
 
@@ -111,57 +115,47 @@ impl From<DeviceKind> for String {
 /// A process that has been set up: holds what it was set up with.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Runtime {
-    threads: usize,
+    threads: Threads,
     kind: DeviceKind,
     device: tch::Device,
 }
 
-/// The number of threads of this process, once it is set: neither rayon's pool nor libtorch's can be built twice.
-static THREADS: Mutex<Option<usize>> = Mutex::new(None);
-
 impl Runtime {
     /// Sets this process up, and resolves the device.
     ///
-    /// * rayon's global pool and libtorch's intra-op and inter-op pools all get `threads` threads;
-    /// * denormal numbers are flushed to zero on the calling thread, on rayon's, and on those that either starts later
-    ///   (x86-64): weights and moments of dead units decay into them, and a matrix product on them takes 200 times
-    ///   as long;
+    /// * rayon's global pool and libtorch's intra-op and inter-op pools get their numbers of threads: one number for both, or
+    ///   [`Threads`];
     /// * glibc's allocator keeps large blocks instead of handing them back to the system at each operation.
     ///
-    /// Call it once, at the start of `main`. A further call with the same `threads` changes nothing but the device.
+    /// Call it once, at the start of `main`. A further call with the same `threads` changes nothing but the device. A program that
+    /// doesn't call it gets one thread of libtorch's and rayon's own default as soon as it makes a trainer or a sampler, unless it
+    /// has chosen by `OMP_NUM_THREADS`, `MKL_NUM_THREADS`, `RAYON_NUM_THREADS`, `tch::set_num_threads` or a global pool of its own.
+    ///
+    /// # Threads and reproducibility
+    /// The same seed gives the same bits whatever the number of *rayon's* threads. *libtorch's* products and sums are rounded
+    /// differently by each number of threads (and by each kind of processor), so runs with another number of them part after some
+    /// steps: equally good, not equal. For equal bits on machines of any size take `Threads { rayon: n, libtorch: 1 }`.
+    ///
+    /// # Threads and speed
+    /// libtorch's threads wait for each other by spinning. That is fastest on a machine of one's own. Where others use its cores, each wait
+    /// can take a time slice of the system, and a run ten times as long: start it with `OMP_WAIT_POLICY=passive`, or give libtorch one
+    /// thread.
     ///
     /// # Errors
-    /// * [`Error::Config`] if `threads` is zero or above 4,096, or if this process runs with another number already
+    /// * [`Error::Config`] if a number of threads is zero or above 4,096, or if this process runs with other ones already
     ///   (an earlier call, or somebody who used rayon before);
     /// * [`Error::Device`] if the device can't be used.
-    pub fn new(threads: usize, device: DeviceKind) -> Result<Self> {
+    pub fn new(threads: impl Into<Threads>, device: DeviceKind) -> Result<Self> {
         // Resolved first: a process that asked for a GPU in vain is left as it was.
         let resolved = device.resolve()?;
-        let mut set = THREADS.lock().unwrap_or_else(PoisonError::into_inner);
-        match *set {
-            Some(before) if before != threads => return Err(other_threads(threads)),
-            Some(_) => {}
-            None => {
-                let wide = i32::try_from(threads).ok().filter(|n| (1..=4096).contains(n));
-                let wide = wide.ok_or_else(|| Error::Config {
-                    setting: "threads",
-                    got: threads.to_string(),
-                    expected: "a number from 1 to 4096",
-                })?;
-                keep_memory();
-                // Before any pool is built: threads inherit the mode of the thread that starts them.
-                flush_denormals();
-                set_rayon(threads)?;
-                set_libtorch(wide)?;
-                *set = Some(threads);
-            }
-        }
+        let threads = threads.into();
+        threads.set()?;
         Ok(Self { threads, kind: device, device: resolved })
     }
 
-    /// The number of threads of rayon's pool and of libtorch's.
+    /// The numbers of threads of rayon's pool and of libtorch's.
     #[must_use]
-    pub fn threads(&self) -> usize {
+    pub fn threads(&self) -> Threads {
         self.threads
     }
 
@@ -177,72 +171,6 @@ impl Runtime {
         self.device
     }
 }
-
-fn other_threads(threads: usize) -> Error {
-    Error::Config {
-        setting: "threads",
-        got: threads.to_string(),
-        expected: "the number that this process already runs with: thread pools are built once, so call \
-                   `Runtime::new` once, before anything uses rayon or libtorch",
-    }
-}
-
-fn set_rayon(threads: usize) -> Result<()> {
-    let built = rayon::ThreadPoolBuilder::new().num_threads(threads).build_global();
-    if built.is_err() && rayon::current_num_threads() != threads {
-        return Err(other_threads(threads));
-    }
-    // A pool that was there before did not inherit it.
-    rayon::broadcast(|_| flush_denormals());
-    Ok(())
-}
-
-fn set_libtorch(threads: i32) -> Result<()> {
-    tch::set_num_threads(threads);
-    if tch::get_num_interop_threads() != threads {
-        // libtorch refuses a second setting, and tch turns the refusal into a panic.
-        std::panic::catch_unwind(|| tch::set_num_interop_threads(threads))
-            .map_err(|_| other_threads(usize::try_from(threads).unwrap_or_default()))?;
-    }
-    Ok(())
-}
-
-/// Raises glibc's thresholds, so that the blocks of large activations are used again instead of mapped, zeroed by the
-/// kernel and unmapped at each operation. Figures: `docs/decisions.md`.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-fn keep_memory() {
-    const MIB: libc::c_int = 1 << 20;
-    // 32 MiB is the highest mmap threshold that glibc accepts.
-    for (option, value) in
-        [(libc::M_MMAP_THRESHOLD, 32 * MIB), (libc::M_TRIM_THRESHOLD, 512 * MIB), (libc::M_TOP_PAD, 16 * MIB)]
-    {
-        #[allow(unsafe_code, reason = "the allocator is tuned through libc only")]
-        // SAFETY: mallopt takes two integers, locks the allocator itself, and ignores what it does not accept.
-        unsafe {
-            libc::mallopt(option, value);
-        }
-    }
-}
-
-#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
-fn keep_memory() {}
-
-/// Makes the calling thread treat denormal numbers as zero: bits FTZ (15) and DAZ (6) of the SSE control register.
-#[cfg(target_arch = "x86_64")]
-fn flush_denormals() {
-    let mut mode = 0_u32;
-    #[allow(unsafe_code, reason = "tch does not bind libtorch's set_flush_denormal")]
-    // SAFETY: both instructions only touch the four bytes pointed at and the control register; the two bits set change
-    // how denormals round, which nothing here relies on, and leave the exception masks and the rounding mode alone.
-    unsafe {
-        std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut mode, options(nostack));
-        mode |= (1 << 15) | (1 << 6);
-        std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const mode, options(nostack, readonly));
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-fn flush_denormals() {}
 
 #[cfg(test)]
 mod tests {
@@ -263,40 +191,6 @@ mod tests {
             let error = text.parse::<DeviceKind>().unwrap_err().to_string();
             assert!(error.contains("cpu, cuda or cuda:N"), "{text}: {error}");
         }
-    }
-
-    // One test for all that changes the process: tests of one binary share it.
-    #[test]
-    fn a_process_is_set_up_once() {
-        assert!(matches!(Runtime::new(0, DeviceKind::Cpu), Err(Error::Config { setting: "threads", .. })));
-        let before = rayon::current_num_threads();
-        let runtime = Runtime::new(before, DeviceKind::Cpu).unwrap();
-        assert_eq!(runtime.threads(), before);
-        assert_eq!(usize::try_from(tch::get_num_threads()).unwrap(), before);
-        assert_eq!(usize::try_from(tch::get_num_interop_threads()).unwrap(), before);
-        assert_eq!(Runtime::new(before, DeviceKind::Cpu).unwrap(), runtime);
-        let error = Runtime::new(before + 1, DeviceKind::Cpu).unwrap_err().to_string();
-        assert!(error.contains("once"), "{error}");
-    }
-
-    #[cfg(target_arch = "x86_64")]
-    #[test]
-    fn denormals_are_flushed_here_and_on_new_threads() {
-        fn halved() -> f32 {
-            std::hint::black_box(f32::MIN_POSITIVE) * std::hint::black_box(0.5)
-        }
-        std::thread::spawn(|| {
-            assert!(halved() > 0.0);
-            flush_denormals();
-            assert_eq!(halved(), 0.0);
-            assert_eq!(std::thread::spawn(halved).join().unwrap(), 0.0);
-            // Large enough for libtorch's own threads to take a share.
-            let smallest =
-                tch::Tensor::full([1 << 20], f64::from(f32::MIN_POSITIVE), (tch::Kind::Float, tch::Device::Cpu));
-            assert_eq!((smallest * 0.5).count_nonzero(0).int64_value(&[]), 0);
-        })
-        .join()
-        .unwrap();
     }
 
     #[test]

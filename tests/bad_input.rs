@@ -197,11 +197,11 @@ fn trainers_refuse_settings_that_make_no_sense() {
     refused!(make(offline).unwrap().step(), Error::Missing { .. }, "the offline share", "with_data");
     let constant = Schedule::Constant;
     for config in [
-        TrainerConfig { epsilon: constant(1.5), ..base() },
-        TrainerConfig { epsilon: Schedule::Linear { from: 0.5, to: -0.1, steps: 5 }, ..base() },
+        TrainerConfig { epsilon: Some(constant(1.5)), ..base() },
+        TrainerConfig { epsilon: Some(Schedule::Linear { from: 0.5, to: -0.1, steps: 5 }), ..base() },
         TrainerConfig { temperature: constant(0.0), ..base() },
         TrainerConfig { temperature: Schedule::Milestones { from: 1.0, then: vec![(5, -1.0), (9, 1.0)] }, ..base() },
-        TrainerConfig { epsilon: Schedule::Exponential { from: 0.1, to: 0.0, steps: 9 }, ..base() },
+        TrainerConfig { epsilon: Some(Schedule::Exponential { from: 0.1, to: 0.0, steps: 9 }), ..base() },
         TrainerConfig { lr_scale: Schedule::Cosine { from: 1.0, to: -0.1, steps: 9 }, ..base() },
         TrainerConfig { lr_scale: Schedule::Milestones { from: 1.0, then: vec![(9, 0.1), (5, 0.5)] }, ..base() },
         TrainerConfig { exit_bias: constant(f64::NAN), ..base() },

@@ -1,10 +1,12 @@
 //! Local search by Metropolis-Hastings leaves the target as it is; without the correction it doesn't.
 
-use gfn::env::{EnumerableEnv, Reals, Reward, Rows};
+use gfn::env::{EnumerableEnv, Reals, Reward, Rows, VectorStates};
 use gfn::metrics::{Distances, NoiseFloor, StateGraph};
+use gfn::objective::LogPartitionVariance;
 use gfn::policy::UniformPolicy;
 use gfn::sampler::{Acceptance, LocalSearch, Sampler};
-use gfn::{Result, Rng};
+use gfn::train::{Trainer, TrainerConfig};
+use gfn::{Error, Result, Rng};
 use gfn_gym::boxes::{BoxEnv, BoxReward, BoxUniform};
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
@@ -85,4 +87,41 @@ fn greedy_search_climbs() {
     assert!(tv > 10.0 * floor.tv, "{tv} {floor:?}");
     let never = LocalSearch { max_back: 0, ..setting };
     assert!(search(&grid, &reward, never).unwrap_err().to_string().contains("max_back"));
+}
+
+/// What is known of the objects that a search starts from isn't asked again: each round asks for one proposal per object.
+#[test]
+fn known_rewards_are_not_asked_again() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    let (n, rounds) = (16, 3);
+    let grid = HyperGrid::new(2, 5).unwrap();
+    let asked = Arc::new(AtomicUsize::new(0));
+    let standard = OriginalReward::standard(&grid).unwrap();
+    let counted = Arc::clone(&asked);
+    let reward = move |states: &VectorStates, conditions: Option<&tch::Tensor>| {
+        counted.fetch_add(states.len(), Ordering::Relaxed);
+        standard.log_reward(states, conditions)
+    };
+    let setting = LocalSearch { rounds, max_back: 3, acceptance: Acceptance::MetropolisHastings };
+    let sampler = Sampler::new(&grid, &UniformPolicy);
+    let start = sampler.forward(n, &mut Rng::seeded(0)).unwrap();
+    let start = start.terminal_states();
+    let known = reward.log_reward(start, None).unwrap();
+    asked.store(0, Ordering::Relaxed);
+    let found = sampler.local_search_from(setting, (start, &known), &reward, &mut Rng::seeded(1)).unwrap();
+    assert_eq!(asked.swap(0, Ordering::Relaxed), n * rounds);
+    assert_eq!(sampler.local_search(setting, start, &reward, &mut Rng::seeded(1)).unwrap(), found);
+    assert_eq!(asked.swap(0, Ordering::Relaxed), n * (rounds + 1));
+    let short = sampler.local_search_from(setting, (start, &known[1..]), &reward, &mut Rng::seeded(1));
+    assert!(matches!(short, Err(Error::Shape { .. })), "{short:?}");
+
+    // A trainer knows the rewards of what it has sampled, and scores trajectories by the rewards that came with them.
+    let config = TrainerConfig { batch: n, local_search: Some(setting), ..TrainerConfig::default() };
+    let objective = LogPartitionVariance;
+    let mut trainer = Trainer::new(grid, reward, UniformPolicy, objective, config, Rng::seeded(2)).unwrap();
+    trainer.step().unwrap();
+    assert_eq!(asked.load(Ordering::Relaxed), n * (1 + rounds));
+    assert_eq!(trainer.reward_calls(), (n * (1 + rounds)) as u64);
 }

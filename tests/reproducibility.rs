@@ -1,4 +1,4 @@
-//! The same seed gives the same bits whatever the number of threads, and a run that was saved goes on as if it hadn't been.
+//! The same seed gives the same bits whatever the number of rayon's threads, and a run that was saved goes on as if it hadn't been.
 
 use crate::trainers::{Folder, Setting, bits, bytes, colored_ends, colored_graphs, hypergrid, ring, state, steps};
 use gfn::env::{DiscreteEnv, Slots};
@@ -76,7 +76,7 @@ where
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
     pool.install(|| {
         assert_eq!(rayon::current_num_threads(), threads);
-        // Sums of libtorch depend on its own number of threads, which is another one.
+        // libtorch's sums are rounded by its own number of threads: `threads.rs` tells the two apart, with real ones of both.
         tch::set_num_threads(1);
         let folder = Folder::new(&format!("threads-{name}-{threads}"));
         // Large enough that graphs (64 per thread), and distinct rows to draw from (256), are shared out: the first step is
@@ -90,7 +90,7 @@ where
 }
 
 #[test]
-fn the_number_of_threads_changes_no_bit() {
+fn the_number_of_rayons_threads_changes_no_bit() {
     fn check<E, P>(name: &str, least: usize, make: fn(Setting) -> Trainer<E, P>)
     where
         E: DiscreteEnv<Actions = Slots>,

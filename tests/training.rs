@@ -65,7 +65,7 @@ where
 fn config(steps: usize, batch: usize) -> (usize, TrainerConfig) {
     let config = TrainerConfig {
         batch,
-        epsilon: Schedule::Linear { from: 0.1, to: 0.0, steps: steps / 2 },
+        epsilon: Some(Schedule::Linear { from: 0.1, to: 0.0, steps: steps / 2 }),
         lr_scale: Schedule::Linear { from: 1.0, to: 0.1, steps },
         adam: AdamConfig { lr: 5e-3, log_z_lr: 1e-1, ..AdamConfig::default() },
         ..TrainerConfig::default()
@@ -159,7 +159,7 @@ fn all_rings_of_four_nodes_are_found() {
     let steps = 400;
     let config = TrainerConfig {
         batch: 128,
-        epsilon: Schedule::Linear { from: 0.1, to: 0.0, steps: steps / 2 },
+        epsilon: Some(Schedule::Linear { from: 0.1, to: 0.0, steps: steps / 2 }),
         adam: AdamConfig { lr: 1e-3, log_z_lr: 1e-1, ..AdamConfig::default() },
         ..TrainerConfig::default()
     };

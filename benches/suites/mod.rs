@@ -6,6 +6,7 @@ pub(crate) mod encode;
 pub(crate) mod molecules;
 pub(crate) mod perceptron;
 pub(crate) mod record;
+pub(crate) mod replay;
 pub(crate) mod rollout;
 pub(crate) mod slots;
 pub(crate) mod step;

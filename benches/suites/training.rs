@@ -20,6 +20,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
             // A frozen policy: the work of one iteration stays that of the next.
             let config = TrainerConfig {
                 batch,
+                epsilon: Some(Schedule::Constant(0.0)),
                 exit_bias: Schedule::Constant(EXIT_BIAS),
                 adam: AdamConfig { lr: 0.0, log_z_lr: 0.0, ..AdamConfig::default() },
                 ..TrainerConfig::default()

@@ -198,7 +198,7 @@ where
         return Err(Error::Config { setting: "--epsilon-end", got, expected });
     }
     let epsilon = Schedule::Linear { from, to: args.epsilon_end, steps: steps.div_ceil(2) };
-    let config = TrainerConfig { epsilon, ..config };
+    let config = TrainerConfig { epsilon: Some(epsilon), ..config };
     let batch = config.batch;
     let lagged = common.objective == ObjectiveName::ModifiedDb && args.lag > 0;
     let objective: Box<dyn Objective> = match lagged {

@@ -46,7 +46,7 @@ pub struct Common {
     /// Trajectories per step, replayed ones included
     #[arg(long)]
     pub batch: Option<usize>,
-    /// Threads of rayon and of libtorch
+    /// Threads of rayon and of libtorch; each number rounds libtorch's products differently, so another one is another run
     #[arg(long, default_value_t = 1)]
     pub threads: usize,
     /// Where tensors live: cpu, cuda or cuda:N
@@ -249,12 +249,12 @@ impl Common {
         let log_z_lr = if lr == 0.0 { 0.0 } else { self.log_z_lr.unwrap_or(defaults.log_z_lr) };
         TrainerConfig {
             batch: self.batch.unwrap_or(defaults.batch),
-            epsilon: Schedule::Linear {
+            epsilon: Some(Schedule::Linear {
                 // A policy gradient is a mean under the policy itself.
                 from: self.epsilon.unwrap_or(if self.objective.on_policy() { 0.0 } else { defaults.epsilon }),
                 to: 0.0,
                 steps: steps.div_ceil(2),
-            },
+            }),
             exit_bias: Schedule::Constant(self.exit_bias),
             temperature: Schedule::Constant(self.temperature),
             lr_scale: self.lr_schedule.to(self.lr_end.unwrap_or(defaults.lr_end), steps),

@@ -246,7 +246,7 @@ where
     let replay = source.replay();
     let epsilon = if source == Source::Epsilon { 0.1 } else { 0.0 };
     let config = TrainerConfig {
-        epsilon: Schedule::Constant(epsilon),
+        epsilon: Some(Schedule::Constant(epsilon)),
         replay_path: replay.map_or(ReplayPath::Stored, |(_, path)| path),
         batch: args.batch,
         lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps },

@@ -79,7 +79,7 @@ fn fill<E: EnumerableEnv<States = VectorStates> + Copy + 'static>(
 
 fn frozen() -> TrainerConfig {
     let adam = AdamConfig { lr: 0.0, log_z_lr: 0.0, ..AdamConfig::default() };
-    TrainerConfig { batch: 64, adam, epsilon: Schedule::Constant(0.5), ..TrainerConfig::default() }
+    TrainerConfig { batch: 64, adam, epsilon: Some(Schedule::Constant(0.5)), ..TrainerConfig::default() }
 }
 
 fn constant(e: f64, t: f64) -> IntrinsicConfig {

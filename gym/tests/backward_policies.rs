@@ -25,7 +25,7 @@ fn trained(backward: impl Objective + 'static) -> Vec<(f64, f64, f64)> {
     let config = TrainerConfig {
         batch: 16,
         adam: AdamConfig { lr: 5e-3, log_z_lr: 1e-1, ..AdamConfig::default() },
-        epsilon: Schedule::Constant(0.2),
+        epsilon: Some(Schedule::Constant(0.2)),
         lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps },
         ..TrainerConfig::default()
     };

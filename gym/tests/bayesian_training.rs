@@ -30,7 +30,7 @@ fn train(objective: impl Objective + 'static) -> f64 {
     let config = TrainerConfig {
         batch: 16,
         adam: AdamConfig { lr: 5e-3, log_z_lr: 1e-1, ..AdamConfig::default() },
-        epsilon: Schedule::Linear { from: 1.0, to: 0.1, steps },
+        epsilon: Some(Schedule::Linear { from: 1.0, to: 0.1, steps }),
         lr_scale: Schedule::Linear { from: 1.0, to: 0.02, steps },
         ..TrainerConfig::default()
     };

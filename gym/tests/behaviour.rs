@@ -159,7 +159,7 @@ fn a_teacher_samples_where_the_student_is_wrong() {
         move |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(states.rows().map(log_r).collect()) };
     let frozen = AdamConfig { lr: 0.0, log_z_lr: 0.0, ..AdamConfig::default() };
     let trainer_config =
-        TrainerConfig { batch: 64, adam: frozen, epsilon: Schedule::Constant(0.2), ..TrainerConfig::default() };
+        TrainerConfig { batch: 64, adam: frozen, epsilon: Some(Schedule::Constant(0.2)), ..TrainerConfig::default() };
     let adam = AdamConfig { lr: 0.02, ..AdamConfig::default() };
     let teaching = TeacherConfig { adam, under_sampled: 3.0, alpha: 0.5, epsilon: 0.1, share: 0.5 };
     let trainer = Trainer::new(env, reward, table(), TrajectoryBalance, trainer_config, Rng::seeded(0)).unwrap();

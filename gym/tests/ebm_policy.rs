@@ -58,7 +58,7 @@ fn it_learns_spins() {
         let config = TrainerConfig {
             batch: 16,
             adam: AdamConfig { lr: 3e-3, ..AdamConfig::default() },
-            epsilon: Schedule::Linear { from: 1.0, to: 0.1, steps },
+            epsilon: Some(Schedule::Linear { from: 1.0, to: 0.1, steps }),
             lr_scale: Schedule::Linear { from: 1.0, to: 0.02, steps },
             ..TrainerConfig::default()
         };

@@ -27,6 +27,9 @@ pub trait Distribution {
     /// A batch of actions.
     type Actions: Rows;
 
+    /// Whether a share of actions can be drawn uniformly instead ([`Exploration::epsilon`]), as a trainer does unless told otherwise.
+    const MIXES_WITH_UNIFORM: bool = true;
+
     /// Draws one action for each entry of `rows`, explored as asked.
     ///
     /// # Errors

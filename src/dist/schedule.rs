@@ -46,6 +46,14 @@ pub enum Schedule {
         /// How long it takes.
         steps: usize,
     },
+    /// `from / sqrt(1 + step / steps)`: for a learning rate whose run has no known end. The sum of such rates has no bound, so that it
+    /// never comes to a halt before the target, and they fall, so that noise does (Robbins and Monro, 1951).
+    InverseRoot {
+        /// At step 0.
+        from: f64,
+        /// The step by which it has fallen by a factor of the root of 2; at least 1.
+        steps: usize,
+    },
     /// Constant between steps at which it jumps.
     Milestones {
         /// Before the first of them.
@@ -72,6 +80,7 @@ impl Schedule {
             Self::Cosine { from, to, steps } => {
                 to + (from - to) * 0.5 * (1.0 + (std::f64::consts::PI * part(steps)).cos())
             }
+            Self::InverseRoot { from, steps } => from / (1.0 + part(steps)).sqrt(),
             Self::Milestones { from, ref then } => {
                 let passed = then.partition_point(|(at, _)| *at <= step);
                 passed.checked_sub(1).map_or(from, |last| then[last].1)
@@ -93,6 +102,7 @@ impl Schedule {
             Self::Exponential { from, to, .. } if from * to <= 0.0 => refuse(
                 "an exponential between two values of one sign, neither of them 0 (a cosine or a line reaches 0)",
             ),
+            Self::InverseRoot { steps: 0, .. } => refuse("an inverse root over at least one step"),
             Self::Milestones { then, .. } if !then.is_sorted_by(|a, b| a.0 < b.0) => {
                 refuse("milestones in ascending order, each step at most once")
             }
@@ -127,6 +137,10 @@ mod tests {
         near(values(&Schedule::Exponential { from: 16.0, to: 1.0, steps: 100 }), [16.0, 8.0, 4.0, 2.0, 1.0, 1.0]);
         let milestones = Schedule::Milestones { from: 1.0, then: vec![(50, 0.2), (101, 0.7)] };
         assert_eq!(values(&milestones), [1.0, 1.0, 0.2, 0.2, 0.2, 0.7]);
+        let root = 1.0 / 2f64.sqrt();
+        let falling = Schedule::InverseRoot { from: 2.0, steps: 100 };
+        assert!((falling.at(0), falling.at(300)) == (2.0, 1.0) && (falling.at(100) - 2.0 * root).abs() < 1e-12);
+        assert!(falling.at(usize::MAX) > 0.0);
         // Over no steps, it is where it ends.
         assert_eq!(Schedule::Cosine { from: 1.0, to: 0.5, steps: 0 }.at(0), 0.5);
         assert_eq!(Schedule::Milestones { from: 4.0, then: vec![] }.at(9), 4.0);
@@ -141,6 +155,8 @@ mod tests {
             (Schedule::Exponential { from: 1.0, to: 0.0, steps: 5 }, "neither of them 0"),
             (Schedule::Exponential { from: 0.0, to: 1.0, steps: 5 }, "neither of them 0"),
             (Schedule::Exponential { from: -1.0, to: 1.0, steps: 5 }, "one sign"),
+            (Schedule::InverseRoot { from: 1.0, steps: 0 }, "at least one step"),
+            (Schedule::InverseRoot { from: f64::NAN, steps: 3 }, "finite"),
             (Schedule::Milestones { from: 1.0, then: vec![(5, 0.1), (5, 0.2)] }, "ascending"),
             (Schedule::Milestones { from: 1.0, then: vec![(5, f64::NAN)] }, "finite"),
         ];

@@ -252,6 +252,11 @@ impl Parameters {
         self.mistake.get_or_insert(mistake);
     }
 
+    /// Whether some weights are drawn anew at each step.
+    pub(crate) fn is_noisy(&self) -> bool {
+        !self.noise.is_empty()
+    }
+
     /// A tensor that holds noise: saved, but not trained.
     pub(super) fn push_noise(&mut self, name: String, tensor: Tensor) {
         self.noise.push(tensor.shallow_clone());

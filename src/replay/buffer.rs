@@ -1,9 +1,10 @@
-use std::collections::{BTreeSet, VecDeque};
-
 use tch::{Device, Kind, Tensor};
 
+use super::diversity::Near;
 use super::identity::{ByKey, Distinct};
-use super::{Diversity, Eviction, ReplayConfig};
+use super::ordered::{Key, Ordered};
+use super::weights::Weights;
+use super::{Diversity, Eviction, RankBy, ReplayConfig};
 use crate::dist::to_host;
 use crate::env::{EnumerableEnv, Env, Rows};
 use crate::trajectory::{Conditions, Container, Walks};
@@ -16,12 +17,15 @@ use crate::{Error, Result};
 /// condition vector: it is stored, drawn and told apart with it.
 pub struct ReplayBuffer<E: Env> {
     pub(super) config: ReplayConfig,
-    /// Oldest first: serials ascend.
-    pub(super) entries: VecDeque<Entry<E>>,
-    /// (log-reward, age) of each entry, the least first; kept where the best stay.
-    ranks: BTreeSet<Rank>,
+    /// By serial, the oldest first, with what they are drawn in proportion to.
+    pub(super) entries: Ordered<u64, Entry<E>, Weights>,
+    /// (log-reward, age) of each entry, the least first; kept where somebody asks.
+    pub(super) by_reward: Ordered<Rank, (), ()>,
+    /// The same by loss.
+    pub(super) by_loss: Ordered<Rank, (), ()>,
     distinct: Option<Box<dyn Distinct<E>>>,
     diversity: Option<Diversity<E>>,
+    near: Near,
     pub(super) keeps_paths: bool,
     /// Width and kind of the conditions; of an empty buffer, nothing yet.
     form: Option<(usize, Kind)>,
@@ -36,9 +40,15 @@ pub(super) struct Entry<E: Env> {
     /// What a diverse buffer measures distances between; empty in others.
     vector: Vec<f64>,
     pub(super) log_reward: f64,
-    pub(super) serial: u64,
     /// The absolute loss of the last visit.
     pub(super) loss: Option<f64>,
+}
+
+impl<E: Env> Entry<E> {
+    /// What its loss ranks by: what was never visited comes first.
+    pub(super) fn ranking_loss(&self) -> f64 {
+        self.loss.unwrap_or(f64::INFINITY)
+    }
 }
 
 /// One walk that may come in.
@@ -48,16 +58,22 @@ pub(super) struct Offer<E: Env> {
     pub(super) log_reward: f64,
 }
 
-/// Orders entries: least reward first, and of equal ones the newest.
+/// Orders entries: least value first, and of equal ones the newest.
 #[derive(PartialEq, Eq, PartialOrd, Ord, Clone, Copy)]
-struct Rank(u64, std::cmp::Reverse<u64>);
+pub(super) struct Rank(u64, std::cmp::Reverse<u64>);
 
 impl Rank {
-    fn new(log_reward: f64, serial: u64) -> Self {
-        // Orders finite floats as integers: flip the sign bit, and all bits of negative ones.
-        let bits = log_reward.to_bits();
+    pub(super) fn new(value: f64, serial: u64) -> Self {
+        // Orders floats as integers: flip the sign bit, and all bits of negative ones.
+        let bits = value.to_bits();
         let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
         Self(ordered, std::cmp::Reverse(serial))
+    }
+}
+
+impl Key for Rank {
+    fn serial(self) -> u64 {
+        self.1.0
     }
 }
 
@@ -76,10 +92,12 @@ impl<E: Env> ReplayBuffer<E> {
         config.check()?;
         Ok(Self {
             config,
-            entries: VecDeque::new(),
-            ranks: BTreeSet::new(),
+            entries: Ordered::new(config.draw.is_weighted()),
+            by_reward: Ordered::counting(),
+            by_loss: Ordered::counting(),
             distinct: None,
             diversity: None,
+            near: Near::default(),
             keeps_paths: true,
             form: None,
             device: Device::Cpu,
@@ -103,9 +121,12 @@ impl<E: Env> ReplayBuffer<E> {
     /// ones the best is held.
     #[must_use]
     pub fn diverse(mut self, diversity: Diversity<E>) -> Self {
-        for entry in &mut self.entries {
+        let near = &mut self.near;
+        *near = Near::default();
+        self.entries.for_each_mut(|serial, entry| {
             entry.vector = diversity.vector(&entry.terminal, &entry.condition);
-        }
+            near.add(diversity.cell(&entry.vector), serial);
+        });
         self.diversity = Some(diversity);
         self
     }
@@ -114,7 +135,7 @@ impl<E: Env> ReplayBuffer<E> {
     #[must_use]
     pub fn terminal_only(mut self) -> Self {
         self.keeps_paths = false;
-        self.entries.iter_mut().for_each(|entry| entry.actions = entry.actions.select(&[]));
+        self.entries.for_each_mut(|_, entry| entry.actions = entry.actions.select(&[]));
         self
     }
 
@@ -129,8 +150,10 @@ impl<E: Env> ReplayBuffer<E> {
     pub(crate) fn emptied(&self) -> Self {
         Self {
             config: self.config,
-            entries: VecDeque::new(),
-            ranks: BTreeSet::new(),
+            entries: Ordered::new(self.config.draw.is_weighted()),
+            by_reward: Ordered::counting(),
+            by_loss: Ordered::counting(),
+            near: Near::default(),
             distinct: self.distinct.as_ref().map(|distinct| distinct.emptied()),
             diversity: self.diversity.clone(),
             keeps_paths: self.keeps_paths,
@@ -161,18 +184,18 @@ impl<E: Env> ReplayBuffer<E> {
     /// Whether nothing is held.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.len() == 0
     }
 
     /// The raw log-rewards, in the order in which objects came.
     pub fn log_rewards(&self) -> impl Iterator<Item = f64> + '_ {
-        self.entries.iter().map(|entry| entry.log_reward)
+        self.entries.iter().map(|(_, entry)| entry.log_reward)
     }
 
     /// All that is held, oldest first; `None` from an empty buffer.
     #[must_use]
     pub fn walks(&self) -> Option<Walks<E>> {
-        self.gather(&(0..self.len()).collect::<Vec<_>>()).ok()
+        self.gather(self.entries.iter().map(|(_, entry)| entry)).ok()
     }
 
     /// Adds walks with their raw log-rewards, and says how many of them stayed.
@@ -262,16 +285,18 @@ impl<E: Env> ReplayBuffer<E> {
     /// Whether what is offered comes in; something may leave for it.
     pub(super) fn offer(&mut self, env: &E, offer: Offer<E>) -> bool {
         let Offer { walk: Walks { actions, terminal, .. }, condition, log_reward } = offer;
-        let rank = Rank::new(log_reward, self.added);
+        let serial = self.added;
+        let rank = Rank::new(log_reward, serial);
         let full = self.len() >= self.config.capacity;
         let best = self.config.eviction == Eviction::BestReward;
-        if full && best && self.ranks.first().is_some_and(|least| rank.0 <= least.0) {
+        if full && best && self.by_reward.nth(0).is_some_and(|(least, _)| rank.0 <= least.0) {
             return false;
         }
         let mut vector = Vec::new();
         if let Some(diversity) = &self.diversity {
             vector = diversity.vector(&terminal, &condition);
-            if full && self.entries.iter().any(|entry| diversity.too_close(&entry.vector, &vector)) {
+            let mut near = self.near.around(diversity.cell(&vector)).filter_map(|serial| self.entries.get(serial));
+            if full && near.any(|entry| diversity.too_close(&entry.vector, &vector)) {
                 return false;
             }
         }
@@ -283,41 +308,63 @@ impl<E: Env> ReplayBuffer<E> {
         if full {
             self.evict(env);
         }
-        if best {
-            self.ranks.insert(rank);
-        }
         let actions = if self.keeps_paths { actions } else { actions.select(&[]) };
-        let serial = self.added;
-        self.entries.push_back(Entry { actions, terminal, condition, vector, log_reward, serial, loss: None });
+        let entry = Entry { actions, terminal, condition, vector, log_reward, loss: None };
+        if let Some(diversity) = &self.diversity {
+            self.near.add(diversity.cell(&entry.vector), serial);
+        }
+        if self.ranks_rewards() {
+            self.by_reward.insert(rank, (), ());
+        }
+        if self.ranks_losses() {
+            self.by_loss.insert(Rank::new(entry.ranking_loss(), serial), (), ());
+        }
+        let weights = Weights::of(self.config.draw, entry.log_reward, entry.loss);
+        self.entries.insert(serial, entry, weights);
         self.added += 1;
         true
     }
 
+    fn ranks_rewards(&self) -> bool {
+        self.config.eviction == Eviction::BestReward || self.config.draw.ranks_by() == Some(RankBy::Reward)
+    }
+
+    pub(super) fn ranks_losses(&self) -> bool {
+        self.config.draw.ranks_by() == Some(RankBy::Loss)
+    }
+
     fn evict(&mut self, env: &E) {
-        let gone = match self.config.eviction {
-            Eviction::Fifo => self.entries.pop_front(),
-            Eviction::BestReward => self.ranks.pop_first().and_then(|Rank(_, std::cmp::Reverse(serial))| {
-                let place = self.entries.binary_search_by_key(&serial, |entry| entry.serial).ok()?;
-                self.entries.remove(place)
-            }),
+        let serial = match self.config.eviction {
+            Eviction::Fifo => self.entries.nth(0).map(|(serial, _)| serial),
+            Eviction::BestReward => self.by_reward.nth(0).map(|(rank, ())| rank.serial()),
         };
-        if let (Some(distinct), Some(entry)) = (&mut self.distinct, gone) {
-            distinct.forget(env, &entry.terminal, &entry.condition);
+        let Some((serial, gone)) = serial.and_then(|serial| Some((serial, self.entries.remove(serial)?))) else {
+            return;
+        };
+        if self.ranks_rewards() {
+            self.by_reward.remove(Rank::new(gone.log_reward, serial));
+        }
+        if self.ranks_losses() {
+            self.by_loss.remove(Rank::new(gone.ranking_loss(), serial));
+        }
+        if let Some(diversity) = &self.diversity {
+            self.near.forget(diversity.cell(&gone.vector), serial);
+        }
+        if let Some(distinct) = &mut self.distinct {
+            distinct.forget(env, &gone.terminal, &gone.condition);
         }
     }
 
     /// These entries' walks, one behind the other.
-    pub(super) fn gather(&self, picks: &[usize]) -> Result<Walks<E>> {
-        let Some(any) = self.entries.front() else {
-            return Err(Error::Missing {
-                objective: "taking walks from a replay buffer",
-                needs: "at least one object in it",
-                remedy: "add trajectories or prefill the buffer first",
-            });
-        };
+    pub(super) fn gather<'a>(&'a self, entries: impl Iterator<Item = &'a Entry<E>>) -> Result<Walks<E>> {
+        let (_, any) = self.entries.nth(0).ok_or(Error::Missing {
+            objective: "taking walks from a replay buffer",
+            needs: "at least one object in it",
+            remedy: "add trajectories or prefill the buffer first",
+        })?;
         let (mut actions, mut terminal) = (any.actions.select(&[]), any.terminal.select(&[]));
         let (mut offsets, mut values) = (vec![0], Vec::new());
-        for entry in picks.iter().map(|&i| &self.entries[i]) {
+        for entry in entries {
             actions.append(entry.actions.clone());
             offsets.push(actions.len());
             terminal.append(entry.terminal.clone());
@@ -326,7 +373,7 @@ impl<E: Env> ReplayBuffer<E> {
         let conditions = match self.form {
             None => None,
             Some((width, kind)) => {
-                let rows = Tensor::from_slice(&values).f_view([picks.len() as i64, width as i64])?;
+                let rows = Tensor::from_slice(&values).f_view([terminal.len() as i64, width as i64])?;
                 Some(Conditions(rows.f_to_kind(kind)?.f_to_device(self.device)?))
             }
         };

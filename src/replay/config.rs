@@ -78,6 +78,19 @@ impl Draw {
         Err(Error::Config { setting: "replay temperature", got, expected: "a positive number" })
     }
 
+    /// Whether entries are drawn by weights of their own, whatever else is held.
+    pub(super) fn is_weighted(self) -> bool {
+        matches!(self, Self::RewardPrioritised { .. } | Self::LossPrioritised { .. })
+    }
+
+    /// What it ranks by, if it does.
+    pub(super) fn ranks_by(self) -> Option<RankBy> {
+        match self {
+            Self::RankPrioritised { by, .. } | Self::WeightedRanks { by, .. } => Some(by),
+            Self::Uniform | Self::RewardPrioritised { .. } | Self::LossPrioritised { .. } => None,
+        }
+    }
+
     fn exponent(self) -> f64 {
         match self {
             Self::Uniform => 0.0,

@@ -1,3 +1,4 @@
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use crate::env::Env;
@@ -77,6 +78,22 @@ impl<E: Env> Diversity<E> {
         vector
     }
 
+    /// The cell that a vector lies in: of two vectors within the cutoff, the cells differ by at most 1 in each number.
+    ///
+    /// A cell's numbers are signed sums of some coordinates each, scaled so that they differ by no more than the vectors' distance.
+    pub(super) fn cell(&self, vector: &[f64]) -> Cell {
+        let mut sums = [0.0; SUMS];
+        for (i, x) in vector.iter().enumerate() {
+            // Some sign for each: equal signs would give all vectors with one active column one cell.
+            let sign = if (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 0 { 1.0 } else { -1.0 };
+            sums[i % SUMS] += sign * x;
+        }
+        let terms = vector.len().div_ceil(SUMS).max(1) as f64;
+        // Hoelder's inequality; a little wider than it, for rounding. Without a cutoff only equal vectors meet, in cells of any width.
+        let width = if self.cutoff == 0.0 { 1e-6 } else { self.cutoff * terms.powf(1.0 - self.p.recip()) * 1.001 };
+        sums.map(|sum| (sum / width).floor() as i64)
+    }
+
     pub(super) fn too_close(&self, a: &[f64], b: &[f64]) -> bool {
         let apart = a.iter().zip(b).map(|(x, y)| (x - y).abs());
         let distance = match self.p {
@@ -85,5 +102,37 @@ impl<E: Env> Diversity<E> {
             p => apart.map(|d| d.powf(p)).sum::<f64>().powf(1.0 / p),
         };
         distance <= self.cutoff
+    }
+}
+
+/// How many numbers name a cell.
+const SUMS: usize = 3;
+
+pub(super) type Cell = [i64; SUMS];
+
+/// The serials of a buffer's entries by cell, so that only neighbours need be compared.
+#[derive(Default)]
+pub(super) struct Near(HashMap<Cell, Vec<u64>>);
+
+impl Near {
+    pub(super) fn add(&mut self, cell: Cell, serial: u64) {
+        self.0.entry(cell).or_default().push(serial);
+    }
+
+    pub(super) fn forget(&mut self, cell: Cell, serial: u64) {
+        if let Some(serials) = self.0.get_mut(&cell) {
+            serials.retain(|other| *other != serial);
+            if serials.is_empty() {
+                self.0.remove(&cell);
+            }
+        }
+    }
+
+    /// The entries in a cell and in those around it.
+    pub(super) fn around(&self, cell: Cell) -> impl Iterator<Item = u64> {
+        (0..3usize.pow(SUMS as u32)).flat_map(move |k| {
+            let neighbour = std::array::from_fn(|d| cell[d].saturating_add((k / 3usize.pow(d as u32) % 3) as i64 - 1));
+            self.0.get(&neighbour).into_iter().flatten().copied()
+        })
     }
 }

@@ -1,12 +1,13 @@
 //! Drawing from a buffer, and what is learned about what was drawn.
 
+use super::buffer::{Entry, Rank};
+use super::ordered::Key;
+use super::rank_law::RankLaw;
+use super::weights::{Scale, Weights};
 use super::{Draw, RankBy, ReplayBuffer};
 use crate::env::Env;
 use crate::trajectory::Walks;
 use crate::{Error, Result, Rng};
-
-/// No loss counts for less, so that an object that was learned perfectly may still be drawn.
-const LEAST_LOSS: f64 = 1e-6;
 
 /// What was drawn from a buffer, entry by entry.
 #[derive(Debug)]
@@ -40,38 +41,39 @@ impl<E: Env> Drawn<E> {
     }
 }
 
+/// An entry that was drawn.
+struct Pick<'a, E: Env> {
+    serial: u64,
+    entry: &'a Entry<E>,
+    log_prob: f64,
+}
+
 impl<E: Env> ReplayBuffer<E> {
     /// Draws `n` walks, with replacement; what [`draw_entries`](Self::draw_entries) gives, without the rest.
     ///
     /// # Errors
     /// [`Error::Missing`] from an empty buffer.
     pub fn draw(&self, n: usize, rng: &mut Rng) -> Result<Walks<E>> {
-        let (picks, _) = self.picks(n, rng)?;
-        self.gather(&picks)
+        self.gather(self.picks(n, rng)?.iter().map(|pick| pick.entry))
     }
 
-    /// Draws `n` entries, with replacement: walks, and what is known of them.
+    /// Draws `n` entries, with replacement: walks, and what is known of them. It takes time in proportion to the logarithm of what
+    /// is held, however it draws.
     ///
     /// # Errors
     /// [`Error::Missing`] from an empty buffer.
     pub fn draw_entries(&self, n: usize, rng: &mut Rng) -> Result<Drawn<E>> {
-        let (picks, log_weights) = self.picks(n, rng)?;
-        let log_probs = match self.config.draw {
-            // Without a pass over the whole buffer.
-            Draw::Uniform => vec![-(self.len() as f64).ln(); n],
-            _ => log_probs(&log_weights, &picks),
-        };
+        let picks = self.picks(n, rng)?;
         Ok(Drawn {
-            walks: self.gather(&picks)?,
-            log_rewards: picks.iter().map(|&i| self.entries[i].log_reward).collect(),
-            serials: picks.iter().map(|&i| self.entries[i].serial).collect(),
-            log_probs,
+            walks: self.gather(picks.iter().map(|pick| pick.entry))?,
+            log_rewards: picks.iter().map(|pick| pick.entry.log_reward).collect(),
+            serials: picks.iter().map(|pick| pick.serial).collect(),
+            log_probs: picks.iter().map(|pick| pick.log_prob).collect(),
             held: self.len(),
         })
     }
 
-    /// Which entries are drawn, and the log-weights of all; none for uniform draws.
-    fn picks(&self, n: usize, rng: &mut Rng) -> Result<(Vec<usize>, Vec<f64>)> {
+    fn picks(&self, n: usize, rng: &mut Rng) -> Result<Vec<Pick<'_, E>>> {
         if self.is_empty() {
             return Err(Error::Missing {
                 objective: "drawing from a replay buffer",
@@ -79,53 +81,47 @@ impl<E: Env> ReplayBuffer<E> {
                 remedy: "add trajectories or prefill the buffer first",
             });
         }
-        let log_weights = self.log_weights();
-        let picks = if self.config.draw == Draw::Uniform {
-            (0..n).map(|_| rng.below(self.len())).collect()
-        } else {
-            let cumulative = cumulative(&log_weights);
-            let total = cumulative.last().copied().unwrap_or(1.0);
-            let pick = |_| {
-                let u = rng.uniform() * total;
-                cumulative.partition_point(|&sum| sum <= u).min(self.len() - 1)
-            };
-            (0..n).map(pick).collect()
+        let held = self.len();
+        let picks: Vec<_> = match self.config.draw {
+            Draw::Uniform => {
+                let log_prob = -(held as f64).ln();
+                let pick = |_| {
+                    let (serial, entry) = self.entries.nth(rng.below(held))?;
+                    Some(Pick { serial, entry, log_prob })
+                };
+                (0..n).filter_map(pick).collect()
+            }
+            Draw::RewardPrioritised { .. } | Draw::LossPrioritised { .. } => self.by_weight(n, rng),
+            Draw::RankPrioritised { by, exponent } => self.by_rank(n, by, &RankLaw::new(held, 0.0, exponent), rng),
+            Draw::WeightedRanks { by, k } => self.by_rank(n, by, &RankLaw::new(held, k * held as f64, 1.0), rng),
         };
-        Ok((picks, log_weights))
+        debug_assert_eq!(picks.len(), n, "every draw finds an entry");
+        Ok(picks)
     }
 
-    /// The log of what each entry is drawn in proportion to.
-    fn log_weights(&self) -> Vec<f64> {
-        match self.config.draw {
-            Draw::Uniform => Vec::new(),
-            Draw::RewardPrioritised { exponent } => self.log_rewards().map(|value| exponent * value).collect(),
-            Draw::LossPrioritised { exponent } => {
-                let known = self.entries.iter().filter_map(|entry| entry.loss);
-                let unvisited = known.fold(None, |max: Option<f64>, loss| Some(max.map_or(loss, |m| m.max(loss))));
-                let unvisited = unvisited.unwrap_or(1.0);
-                let losses = self.entries.iter().map(|entry| entry.loss.unwrap_or(unvisited));
-                losses.map(|loss| exponent * loss.max(LEAST_LOSS).ln()).collect()
-            }
-            Draw::RankPrioritised { by, exponent } => self.by_rank(by, |rank| -exponent * rank.ln()),
-            Draw::WeightedRanks { by, k } => {
-                let shift = k * self.len() as f64;
-                self.by_rank(by, |rank| -(shift + rank).ln())
-            }
-        }
+    fn by_weight(&self, n: usize, rng: &mut Rng) -> Vec<Pick<'_, E>> {
+        let scale = Scale::new(self.config.draw, self.entries.total());
+        let pick = |_| {
+            let u = rng.uniform() * scale.total();
+            let (serial, entry) = self.entries.at_mass(u, |weights| scale.mass(weights))?;
+            let weights = Weights::of(self.config.draw, entry.log_reward, entry.loss);
+            Some(Pick { serial, entry, log_prob: scale.log_prob(weights) })
+        };
+        (0..n).filter_map(pick).collect()
     }
 
-    /// A log-weight for each entry by its rank, counted from 1.
-    fn by_rank(&self, by: RankBy, log_weight: impl Fn(f64) -> f64) -> Vec<f64> {
-        let value = |i: usize| match by {
-            RankBy::Reward => self.entries[i].log_reward,
-            RankBy::Loss => self.entries[i].loss.unwrap_or(f64::INFINITY),
+    fn by_rank(&self, n: usize, by: RankBy, law: &RankLaw, rng: &mut Rng) -> Vec<Pick<'_, E>> {
+        let ranks = match by {
+            RankBy::Reward => &self.by_reward,
+            RankBy::Loss => &self.by_loss,
         };
-        let mut order: Vec<usize> = (0..self.len()).collect();
-        // Stable: of equal ones the older comes first.
-        order.sort_by(|&i, &j| value(j).total_cmp(&value(i)));
-        let mut out = vec![0.0; order.len()];
-        order.iter().enumerate().for_each(|(k, &i)| out[i] = log_weight((k + 1) as f64));
-        out
+        let pick = |_| {
+            let rank = law.draw(rng);
+            // They ascend; the first rank is the greatest.
+            let serial = ranks.nth(self.len() - rank)?.0.serial();
+            Some(Pick { serial, entry: self.entries.get(serial)?, log_prob: law.log_prob(rank) })
+        };
+        (0..n).filter_map(pick).collect()
     }
 
     /// Records the losses of a step for the entries that it was made on (their absolute values; of one that was drawn several
@@ -164,31 +160,19 @@ impl<E: Env> ReplayBuffer<E> {
             let remedy = "stop at a loss that isn't finite: nothing can be learned from it";
             return Err(Error::NonFinite { what: "loss of a drawn entry", row, value, remedy });
         }
+        let (draw, ranks_losses) = (self.config.draw, self.ranks_losses());
         let mut held = 0;
-        for (serial, loss) in serials.iter().zip(losses) {
-            if let Ok(place) = self.entries.binary_search_by_key(serial, |entry| entry.serial) {
-                self.entries[place].loss = Some(loss.abs());
-                held += 1;
+        for (&serial, loss) in serials.iter().zip(losses) {
+            let mut before = 0.0;
+            held += usize::from(self.entries.update(serial, |entry| {
+                before = entry.ranking_loss();
+                entry.loss = Some(loss.abs());
+                Weights::of(draw, entry.log_reward, entry.loss)
+            }));
+            if ranks_losses && self.by_loss.remove(Rank::new(before, serial)).is_some() {
+                self.by_loss.insert(Rank::new(loss.abs(), serial), (), ());
             }
         }
         Ok(held)
     }
-}
-
-/// Running sums of the exponentials, scaled so that the largest term is 1.
-fn cumulative(log_weights: &[f64]) -> Vec<f64> {
-    let max = log_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let running = log_weights.iter().scan(0.0, |sum, weight| {
-        *sum += (weight - max).exp();
-        Some(*sum)
-    });
-    running.collect()
-}
-
-/// The log of the probability of each pick.
-fn log_probs(log_weights: &[f64], picks: &[usize]) -> Vec<f64> {
-    let max = log_weights.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    // Relative to the greatest, since little is left of differences of numbers like -1e6.
-    let log_total = log_weights.iter().map(|weight| (weight - max).exp()).sum::<f64>().ln();
-    picks.iter().map(|&i| log_weights[i] - max - log_total).collect()
 }

@@ -22,8 +22,11 @@ mod config;
 mod diversity;
 mod draw;
 mod identity;
+mod ordered;
+mod rank_law;
 mod saved;
 mod source;
+mod weights;
 
 pub use buffer::ReplayBuffer;
 pub use config::{Draw, Eviction, RankBy, ReplayConfig};

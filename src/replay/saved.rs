@@ -37,7 +37,7 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
     pub fn state(&self, env: &E) -> Result<Vec<(String, Tensor)>> {
         let held = match self.is_empty() {
             true => first_walks(env, &env.initial(0))?.0,
-            false => self.gather(&(0..self.len()).collect::<Vec<_>>())?,
+            false => self.gather(self.entries.iter().map(|(_, entry)| entry))?,
         };
         let (found, labels) = match self.keeps_paths {
             true => (None, Vec::new()),
@@ -50,8 +50,8 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
             tensors.push((LABELS.into(), Tensor::from_slice(&labels)));
         }
         let log_rewards: Vec<f64> = self.log_rewards().collect();
-        let serials: Vec<i64> = self.entries.iter().map(|entry| entry.serial as i64).collect();
-        let losses: Vec<f64> = self.entries.iter().map(|entry| entry.loss.unwrap_or(UNKNOWN)).collect();
+        let serials: Vec<i64> = self.entries.iter().map(|(serial, _)| serial as i64).collect();
+        let losses: Vec<f64> = self.entries.iter().map(|(_, entry)| entry.loss.unwrap_or(UNKNOWN)).collect();
         tensors.extend([
             ("log_rewards".into(), Tensor::from_slice(&log_rewards)),
             ("serials".into(), Tensor::from_slice(&serials)),
@@ -148,8 +148,8 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
                 if !out.offer(env, offer) {
                     return Err(no_room(format!("object {i} would not be kept")));
                 }
-                if let Some(entry) = out.entries.back_mut() {
-                    entry.loss = (losses[i] >= 0.0).then_some(losses[i]);
+                if losses[i] >= 0.0 {
+                    out.update_losses(&[serials[i] as u64], &[losses[i]])?;
                 }
             }
         }

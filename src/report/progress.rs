@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::number;
+use crate::terminal;
 
 /// How often the line may change.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -48,6 +49,16 @@ impl Progress {
                 .with_style(style.with_key("per_sec", per_second))
                 .with_prefix(label.to_owned())
         });
+        if let Some(bar) = &bar {
+            let bar = bar.downgrade();
+            terminal::print_through(move |line| {
+                let drawing = bar.upgrade().filter(|bar| !bar.is_finished());
+                drawing.is_some_and(|bar| {
+                    bar.suspend(|| eprintln!("{line}"));
+                    true
+                })
+            });
+        }
         Self { bar, drawn: None, last: (0, f64::NAN, None) }
     }
 

@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Sampler;
 use crate::dist::{Distribution, Exploration, to_host};
-use crate::env::{Direction, Env, Reward, Rows, log_rewards};
+use crate::env::{Direction, Env, Reward, Rows, check_log_rewards, log_rewards};
 use crate::policy::{Policy, Wants};
 use crate::{Error, Result, Rng};
 
@@ -101,13 +101,30 @@ impl<E: Env, P: Policy<E>> Sampler<'_, E, P> {
         rng: &mut Rng,
     ) -> Result<(E::States, Vec<f64>)> {
         search.check()?;
+        let known = log_rewards(reward, objects, None)?;
+        self.local_search_from(search, (objects, &known), reward, rng)
+    }
+
+    /// The same from objects whose log-rewards are known: the reward is asked for proposals alone, `rounds` for each object.
+    ///
+    /// # Errors
+    /// As for [`local_search`](Self::local_search), and [`Error::Shape`] unless there is one log-reward per object.
+    pub fn local_search_from<R: Reward<E::States> + ?Sized>(
+        &self,
+        search: LocalSearch,
+        (objects, known): (&E::States, &[f64]),
+        reward: &R,
+        rng: &mut Rng,
+    ) -> Result<(E::States, Vec<f64>)> {
+        search.check()?;
+        check_log_rewards(known, objects.len())?;
         let raw = |objects: &E::States| log_rewards(reward, objects, None);
         let corrected = |objects: &E::States, raw: &[f64]| match self.env.log_symmetry(objects) {
             Some(symmetry) => raw.iter().zip(symmetry).map(|(r, s)| r + s).collect(),
             None => raw.to_vec(),
         };
         let mut held = objects.clone();
-        let mut log_reward = raw(&held)?;
+        let mut log_reward = known.to_vec();
         for _ in 0..search.rounds {
             let (proposed, log_ratio) = tch::no_grad(|| self.propose(search, &held, rng))?;
             let new_log_reward = raw(&proposed)?;

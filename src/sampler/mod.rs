@@ -10,7 +10,7 @@ use crate::dist::{Distribution, Exploration, index_tensor};
 use crate::env::{Direction, Env, Grouping, Rows};
 use crate::policy::{Policy, Wants};
 use crate::trajectory::{Conditions, Recorded, Rollout, Trajectories, Walks};
-use crate::{Error, Result, Rng};
+use crate::{Error, Result, Rng, runtime};
 
 /// Steps after which a roll-out gives up, unless told otherwise.
 const DEFAULT_MAX_STEPS: usize = 100_000;
@@ -41,6 +41,7 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
     /// Samples the policy as it is.
     #[must_use]
     pub fn new(env: &'a E, policy: &'a P) -> Self {
+        runtime::prepare();
         Self { env, policy, exploration: Exploration::none(), max_steps: DEFAULT_MAX_STEPS }
     }
 

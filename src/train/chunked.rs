@@ -8,6 +8,7 @@ use tch::Tensor;
 
 use crate::env::{Env, Reward};
 use crate::policy::Policy;
+use crate::runtime::flushing_denormals;
 use crate::score::{Needs, Scores, score};
 use crate::trajectory::{Container, Trajectories};
 use crate::{Error, Result};
@@ -103,7 +104,7 @@ pub(super) fn backward<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
         by_row.into_iter().for_each(|(values, leaf)| term(values, leaf, row, rows));
         term(scores.log_z.as_ref(), leaves.log_z.as_ref(), trajectory, n);
         if let Some(sum) = terms.into_iter().reduce(|sum, term| sum + term) {
-            sum.backward();
+            flushing_denormals(|| sum.backward());
             arrived = true;
         }
         row += rows;

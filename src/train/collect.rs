@@ -71,8 +71,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
 
     /// Samples afresh, searches around what was found, and fills the buffer.
     fn sample(&mut self, n: usize, exploration: Exploration, parts: &mut Vec<Trajectories<E>>) -> Result<()> {
-        // A search asks for the objects that it starts from, too.
-        self.reward_calls += (n * (1 + self.config.local_search.map_or(0, |search| 1 + search.rounds))) as u64;
+        self.reward_calls += (n * (1 + self.config.local_search.map_or(0, |search| search.rounds))) as u64;
         let fresh = self.fresh(n, exploration)?;
         let sampler = Sampler::new(&self.env, &self.policy).exploration(exploration).max_steps(self.config.max_steps);
         let rewards = log_rewards(self.reward.as_ref(), fresh.terminal_states(), fresh.conditions())?;
@@ -88,8 +87,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
                     remedy: "train a conditional policy without local search",
                 });
             }
-            let start = fresh.terminal_states();
-            let (found, rewards) = sampler.local_search(search, start, self.reward.as_ref(), &mut self.rng)?;
+            let known = fresh.recorded_log_rewards().unwrap_or_default();
+            let start = (fresh.terminal_states(), known);
+            let (found, rewards) = sampler.local_search_from(search, start, self.reward.as_ref(), &mut self.rng)?;
             let paths = sampler.backward(&found, &mut self.rng)?;
             if let Some(buffer) = &mut self.replay {
                 buffer.add(&self.env, &paths.walks(&self.env)?, &rewards)?;

@@ -1,6 +1,6 @@
 use serde::{Deserialize, Serialize};
 
-use super::AdamConfig;
+use super::{AdamConfig, OnWarning};
 use crate::dist::{Exploration, Schedule};
 use crate::objective::RegressionLoss;
 use crate::replay::DataSource;
@@ -31,8 +31,11 @@ pub struct TrainerConfig {
     pub replay_after: usize,
     /// Which way leads to a replayed object.
     pub replay_path: ReplayPath,
-    /// Share of uniform actions.
-    pub epsilon: Schedule,
+    /// Share of uniform actions. `None` explores where that suits objective and policy: by [`EPSILON`](Self::EPSILON) where the objective
+    /// learns from any trajectory and the policy's distribution can be mixed with a uniform one
+    /// ([`Distribution::MIXES_WITH_UNIFORM`](crate::dist::Distribution::MIXES_WITH_UNIFORM)), and not at all elsewhere.
+    #[serde(default)]
+    pub epsilon: Option<Schedule>,
     /// What logits are divided by.
     pub temperature: Schedule,
     /// What is added to the exit's logit.
@@ -47,7 +50,8 @@ pub struct TrainerConfig {
     /// without gradients. The gradient is the same. `None` scores the whole batch at once.
     #[serde(default)]
     pub chunk: Option<usize>,
-    /// Factor on both learning rates.
+    /// Factor on both learning rates. Where the number of steps is known, a line to 0 ends nearer to the target than the default, which
+    /// knows no end.
     pub lr_scale: Schedule,
     /// The optimiser.
     pub adam: AdamConfig,
@@ -55,6 +59,9 @@ pub struct TrainerConfig {
     pub regression: RegressionLoss,
     /// Steps after which a roll-out gives up.
     pub max_steps: usize,
+    /// What becomes of signs that training goes wrong without an error.
+    #[serde(default)]
+    pub on_warning: OnWarning,
 }
 
 fn no_noise() -> Schedule {
@@ -62,27 +69,34 @@ fn no_noise() -> Schedule {
 }
 
 impl Default for TrainerConfig {
+    /// 128 trajectories a step, half of them replayed where there is a buffer, exploration where it suits, learning rates that fall with
+    /// the root of the steps.
     fn default() -> Self {
         Self {
             batch: 128,
             source: DataSource::HALF_REPLAYED,
             replay_after: 10,
             replay_path: ReplayPath::default(),
-            epsilon: Schedule::Constant(0.0),
+            epsilon: None,
             temperature: Schedule::Constant(1.0),
             exit_bias: Schedule::Constant(0.0),
             noise: no_noise(),
             local_search: None,
             chunk: None,
-            lr_scale: Schedule::Constant(1.0),
+            lr_scale: Schedule::InverseRoot { from: 1.0, steps: 1_000 },
             adam: AdamConfig::default(),
             regression: RegressionLoss::default(),
             max_steps: 100_000,
+            on_warning: OnWarning::default(),
         }
     }
 }
 
 impl TrainerConfig {
+    /// The share of uniform actions where none is set: a tenth at first, and a hundredth from step 2,000 on, so that what was lost sight
+    /// of is met again.
+    pub const EPSILON: Schedule = Schedule::Linear { from: 0.1, to: 0.01, steps: 2_000 };
+
     pub(super) fn check(&self) -> Result<()> {
         if self.batch == 0 {
             return Err(Error::Config { setting: "batch", got: "0".into(), expected: "at least one trajectory" });
@@ -92,11 +106,11 @@ impl TrainerConfig {
         }
         self.regression.check()?;
         self.local_search.map_or(Ok(()), LocalSearch::check)?;
-        let explored = [&self.epsilon, &self.temperature, &self.exit_bias, &self.noise];
-        for schedule in explored.into_iter().chain([&self.lr_scale]) {
+        let explored = || [&self.temperature, &self.exit_bias, &self.noise].into_iter().chain(&self.epsilon);
+        for schedule in explored().chain([&self.lr_scale]) {
             schedule.check()?;
         }
-        for step in explored.into_iter().flat_map(Schedule::landmarks) {
+        for step in explored().flat_map(Schedule::landmarks) {
             self.exploration(step)?;
         }
         let scales = self.lr_scale.landmarks().into_iter().map(|step| self.lr_scale.at(step));
@@ -109,7 +123,7 @@ impl TrainerConfig {
     }
 
     pub(super) fn exploration(&self, step: usize) -> Result<Exploration> {
-        Exploration::epsilon(self.epsilon.at(step))?
+        Exploration::epsilon(self.epsilon.as_ref().map_or(0.0, |epsilon| epsilon.at(step)))?
             .with_temperature(self.temperature.at(step))?
             .with_exit_bias(self.exit_bias.at(step))?
             .with_noise(self.noise.at(step))

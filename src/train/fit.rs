@@ -139,10 +139,13 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
         let mut saved = None;
         let mut ended = Ended::Done;
         while trainer.steps_done() < self.steps && ended == Ended::Done {
+            let warned = trainer.warnings().len();
             let stats = trainer.step()?;
+            let warnings = trainer.warnings()[warned..].to_vec();
             let step = trainer.steps_done();
             let last = step >= self.steps;
             let mut record = Record::new(step, trainer.reward_calls(), stats, last);
+            record.warnings = warnings;
             if self.show(trainer, &mut record)? == ControlFlow::Break(()) {
                 ended = Ended::Stopped;
             }

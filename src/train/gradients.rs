@@ -6,6 +6,7 @@ use super::{StepStats, Trainer, checks, chunked};
 use crate::dist::to_host;
 use crate::env::ReplayEnv;
 use crate::policy::Policy;
+use crate::runtime::flushing_denormals;
 use crate::score::{OldScores, Scores, score};
 use crate::trajectory::Trajectories;
 use crate::{Error, Result};
@@ -85,7 +86,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let scored = started.elapsed().as_secs_f64();
         let mut has_gradient = loss.requires_grad();
         if has_gradient {
-            (loss * weight).backward();
+            let weighted = loss * weight;
+            flushing_denormals(|| weighted.backward());
         }
         if let Some(chunks) = &chunks {
             has_gradient &= chunked::backward(env, reward, policy, chunks, needs, &scores)?;

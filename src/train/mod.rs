@@ -12,6 +12,7 @@
 //! | [`AverageFor`] | a moving average of the parameters, to evaluate or to sample by |
 //! | [`Checkpoint`] | what a run leaves on disk |
 //! | [`RandomDistillation`], [`Novelty`] | intrinsic rewards: what is new is worth more |
+//! | [`Warning`], [`OnWarning`] | signs that training goes wrong without an error, and what becomes of them |
 //! | [`ConditionSource`] | what a conditional policy is told ([`condition`](crate::condition)) |
 //!
 //! # Exploration
@@ -21,7 +22,7 @@
 //!
 //! | means | changes | set by |
 //! |---|---|---|
-//! | epsilon, temperature, exit bias | behaviour | [`TrainerConfig`], each with a schedule |
+//! | epsilon, temperature, exit bias | behaviour | [`TrainerConfig`], each with a schedule; epsilon by default |
 //! | local search | behaviour | [`TrainerConfig::local_search`] |
 //! | replay, given data | behaviour | [`Trainer::with_replay`], [`Trainer::with_data`] |
 //! | other conditions for what is replayed | behaviour | [`Trainer::with_hindsight`] |
@@ -58,11 +59,13 @@ mod raw;
 mod resume;
 mod search;
 mod sections;
+mod sentinel;
 mod teacher;
 mod thompson;
 mod trainer;
 mod update;
 mod validation;
+mod warning;
 
 pub use adam::{Adam, StepReport};
 pub use adam_config::AdamConfig;
@@ -82,5 +85,6 @@ pub use search::{Found, ObjectSearch};
 pub use teacher::{TeacherConfig, teacher_log_rewards};
 pub use trainer::{ConditionSource, Trainer};
 pub use validation::Validation;
+pub use warning::{OnWarning, Warning};
 
 pub use crate::files::{TensorKind, TensorSpec};

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use super::resume::to_json;
-use super::{StepStats, Trainer};
+use super::{StepStats, Trainer, Warning};
 use crate::env::Env;
 use crate::{Error, Result};
 
@@ -24,6 +24,9 @@ pub struct Record {
     /// What the step did.
     #[serde(flatten)]
     pub stats: StepStats,
+    /// The signs of trouble that it raised; a file of figures doesn't hold them.
+    #[serde(skip)]
+    pub warnings: Vec<Warning>,
     /// What observers have measured after it.
     #[serde(flatten)]
     pub metrics: Metrics,
@@ -44,8 +47,8 @@ pub struct Record {
 impl Record {
     /// The record of a step before anyone has looked at it.
     pub(super) fn new(step: usize, reward_calls: u64, stats: StepStats, last: bool) -> Self {
-        let (metrics, at_end) = (Metrics::new(), Vec::new());
-        Self { step, reward_calls, stats, metrics, validated: false, last, partial: false, at_end }
+        let (warnings, metrics, at_end) = (Vec::new(), Metrics::new(), Vec::new());
+        Self { step, reward_calls, stats, warnings, metrics, validated: false, last, partial: false, at_end }
     }
 
     /// A figure by name: one of the [`metrics`](Self::metrics), or the step's own `loss`, `log_z`, `mean_len` or `grad_norm`.

@@ -13,6 +13,7 @@ use crate::dist::{Exploration, to_host};
 use crate::env::{Env, ReplayEnv, Reward};
 use crate::objective::{Objective, RegressionLoss, TrajectoryBalance};
 use crate::policy::Policy;
+use crate::runtime::flushing_denormals;
 use crate::sampler::Sampler;
 use crate::score::{Scores, score};
 use crate::trajectory::Trajectories;
@@ -209,11 +210,15 @@ impl<T> Adaptive<T> {
         let (policy, needs) = (&self.policy, Objective::needs(&TrajectoryBalance));
         let loss = |scores: &Scores| TrajectoryBalance.loss(scores, RegressionLoss::Squared);
         match chunk {
-            None => loss(&score(env, reward, policy, &batch, needs)?)?.backward(),
+            None => {
+                let loss = loss(&score(env, reward, policy, &batch, needs)?)?;
+                flushing_denormals(|| loss.backward());
+            }
             Some(limit) => {
                 let chunks = chunked::chunks(&batch, limit)?;
                 let scores = chunked::leaf_scores(env, reward, policy, &chunks, needs)?;
-                loss(&scores)?.backward();
+                let loss = loss(&scores)?;
+                flushing_denormals(|| loss.backward());
                 chunked::backward(env, reward, policy, &chunks, needs, &scores)?;
             }
         }

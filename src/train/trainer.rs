@@ -11,17 +11,19 @@ use super::intrinsic::Intrinsic;
 use super::lagged::Lagged;
 use super::resume::to_json;
 use super::search::Searching;
+use super::sentinel::Sentinel;
 use super::teacher::Teacher;
 use super::thompson::Thompson;
 use super::{Adam, AverageFor, StepStats, TrainerConfig};
+use crate::dist::{Distribution, Schedule};
 use crate::env::{Env, ReplayEnv, Reward, log_rewards};
 use crate::nn::{Average, Parameters};
-use crate::objective::Objective;
+use crate::objective::{Objective, Origin};
 use crate::policy::Policy;
 use crate::replay::ReplayBuffer;
 use crate::sampler::Sampler;
 use crate::trajectory::Trajectories;
-use crate::{Error, Result, Rng};
+use crate::{Error, Result, Rng, runtime};
 
 /// Where the condition vectors of a training batch come from; a closure `Fn(usize, &mut Rng) -> Result<Tensor>` is one.
 pub trait ConditionSource: Send {
@@ -74,6 +76,7 @@ pub struct Trainer<E: Env, P> {
     pub(super) teacher: Option<Box<dyn Teacher<E>>>,
     pub(super) thompson: Option<Thompson<P>>,
     pub(super) reward_calls: u64,
+    pub(super) sentinel: Sentinel<E::States>,
     pub(super) latest: Option<Trajectories<E>>,
     /// How many of the latest were drawn in their step.
     pub(super) fresh: usize,
@@ -118,12 +121,16 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         reward: Box<dyn Reward<E::States>>,
         policy: P,
         objective: Box<dyn Objective>,
-        config: TrainerConfig,
+        mut config: TrainerConfig,
         rng: Rng,
     ) -> Result<Self> {
+        runtime::prepare();
         config.check()?;
         objective.check()?;
         check_batch(objective.as_ref(), &config)?;
+        let explorable = objective.origin() == Origin::Any && P::Dist::MIXES_WITH_UNIFORM;
+        let unset = || if explorable { TrainerConfig::EPSILON } else { Schedule::Constant(0.0) };
+        config.epsilon = Some(config.epsilon.unwrap_or_else(unset));
         let adam = policy.parameters().map(|parameters| Adam::new(parameters, config.adam)).transpose()?;
         Ok(Self {
             env,
@@ -145,6 +152,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             teacher: None,
             thompson: None,
             reward_calls: 0,
+            sentinel: Sentinel::default(),
             latest: None,
             fresh: 0,
             description: serde_json::Value::Null,
@@ -275,8 +283,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// # Errors
     /// [`Error::NonFinite`] for a loss that isn't finite, [`Error::Shape`] for one that isn't one number, [`Error::Missing`] for one without
     /// a gradient (inside of `tch::no_grad`, say) while something is to be trained, all before anything is updated; those of
-    /// [`Adam::step`], sampler, reward, policy and [`score`](crate::score::score). No gradient is left then: the next step is an
-    /// ordinary one.
+    /// [`Adam::step`], sampler, reward, policy and [`score`](crate::score::score); [`Error::Warned`] where
+    /// [`TrainerConfig::on_warning`] says so. No gradient is left then: the next step is an ordinary one.
     pub fn step(&mut self) -> Result<StepStats> {
         let started = Instant::now();
         if let Some(parameters) = self.policy.parameters() {
@@ -303,6 +311,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         self.update_average()?;
         self.update_lagged()?;
         self.step += 1;
+        self.watch(&trajectories, &replayed, &stats)?;
         self.fresh = replayed.first();
         self.latest = Some(trajectories);
         Ok(stats)

@@ -94,7 +94,7 @@ impl Setting {
             source: DataSource::HALF_REPLAYED,
             replay_after: 1,
             replay_path: self.path,
-            epsilon: Schedule::Linear { from: 0.2, to: 0.0, steps: 10 },
+            epsilon: Some(Schedule::Linear { from: 0.2, to: 0.0, steps: 10 }),
             ..TrainerConfig::default()
         }
     }

@@ -120,6 +120,8 @@ impl GaussianSteps {
 impl Distribution for GaussianSteps {
     type Actions = Reals;
 
+    const MIXES_WITH_UNIFORM: bool = false;
+
     fn sample(&self, rows: &[usize], exploration: &Exploration, rng: &mut Rng) -> Result<Reals> {
         const EXPECTED: &str = "0: Gaussian steps explore by `noise` and temperature";
         check_no_exit_bias(exploration, EXPECTED)?;

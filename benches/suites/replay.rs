@@ -1,0 +1,55 @@
+//! A replay buffer of a million objects: a batch comes in where one must leave, a batch is drawn, and losses are told.
+
+use criterion::Criterion;
+use gfn::Rng;
+use gfn::policy::UniformPolicy;
+use gfn::replay::{Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
+use gfn::sampler::Sampler;
+use gfn::testing::Chain;
+
+use super::{elements, slow_group};
+
+const HELD: usize = 1_000_000;
+const BATCH: usize = 64;
+
+fn draws() -> [(&'static str, Draw); 7] {
+    [
+        ("uniform", Draw::Uniform),
+        ("by_reward", Draw::RewardPrioritised { exponent: 1.0 }),
+        ("by_loss", Draw::LossPrioritised { exponent: 0.6 }),
+        ("by_rank_of_reward", Draw::RankPrioritised { by: RankBy::Reward, exponent: 1.0 }),
+        ("by_rank_of_loss", Draw::RankPrioritised { by: RankBy::Loss, exponent: 1.0 }),
+        ("by_weighted_rank_of_reward", Draw::WeightedRanks { by: RankBy::Reward, k: 0.01 }),
+        ("by_weighted_rank_of_loss", Draw::WeightedRanks { by: RankBy::Loss, k: 0.01 }),
+    ]
+}
+
+pub(crate) fn bench(criterion: &mut Criterion) {
+    let mut group = slow_group(criterion, "replay");
+    elements(&mut group, BATCH);
+    let (env, mut rng) = (Chain::new(8), Rng::seeded(0));
+    let walks = Sampler::new(&env, &UniformPolicy).walks(BATCH, &mut rng).expect("walks");
+    for eviction in [Eviction::Fifo, Eviction::BestReward] {
+        for (name, draw) in draws() {
+            let config = ReplayConfig { capacity: HELD, eviction, draw };
+            let mut buffer = ReplayBuffer::new(config).expect("a buffer");
+            let mut log_rewards = |high: f64| -> Vec<f64> { (0..BATCH).map(|_| high + rng.normal()).collect() };
+            while buffer.len() < HELD {
+                buffer.add(&env, &walks, &log_rewards(0.0)).expect("room");
+            }
+            // Ever higher, so that all of a batch comes in.
+            let mut high = 2.0;
+            group.bench_function(format!("{eviction:?}/{name}/add"), |bencher| {
+                bencher.iter(|| {
+                    high += 1e-3;
+                    buffer.add(&env, &walks, &log_rewards(high)).expect("room")
+                });
+            });
+            let mut rng = Rng::seeded(1);
+            group.bench_function(format!("{eviction:?}/{name}/draw"), |bencher| {
+                bencher.iter(|| buffer.draw_entries(BATCH, &mut rng).expect("a draw"));
+            });
+        }
+    }
+    group.finish();
+}

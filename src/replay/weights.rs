@@ -1,0 +1,115 @@
+//! What entries are drawn in proportion to, summed in the log domain.
+
+use super::Draw;
+use super::ordered::Sum;
+
+/// No loss counts for less, so that an object that was learned perfectly may still be drawn.
+const LEAST_LOSS: f64 = 1e-6;
+
+/// A sum of exponentials: `sum * exp(max)`, `max` being the greatest exponent, so that nothing overflows or is lost.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct LogSum {
+    max: f64,
+    sum: f64,
+}
+
+impl LogSum {
+    const EMPTY: Self = Self { max: f64::NEG_INFINITY, sum: 0.0 };
+
+    /// `n` times the exponential of `log_weight`.
+    fn of(log_weight: f64, n: u32) -> Self {
+        if n == 0 { Self::EMPTY } else { Self { max: log_weight, sum: f64::from(n) } }
+    }
+
+    fn and(self, behind: Self) -> Self {
+        if self.sum == 0.0 || behind.sum == 0.0 {
+            return if self.sum == 0.0 { behind } else { self };
+        }
+        let max = self.max.max(behind.max);
+        Self { max, sum: self.over(max) + behind.over(max) }
+    }
+
+    /// The sum over the exponential of `max`.
+    fn over(self, max: f64) -> f64 {
+        if self.max == max { self.sum } else { self.sum * (self.max - max).exp() }
+    }
+}
+
+/// The weights of some entries together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Weights {
+    /// Of those whose weight is known.
+    known: LogSum,
+    /// How many were never visited: they count as much as the greatest loss of the whole buffer.
+    unvisited: u32,
+    /// The greatest loss, if there is one; losses aren't negative.
+    greatest: f64,
+}
+
+impl Sum for Weights {
+    const EMPTY: Self = Self { known: LogSum::EMPTY, unvisited: 0, greatest: -1.0 };
+
+    fn and(self, behind: Self) -> Self {
+        Self {
+            known: self.known.and(behind.known),
+            unvisited: self.unvisited + behind.unvisited,
+            greatest: self.greatest.max(behind.greatest),
+        }
+    }
+}
+
+impl Weights {
+    /// Of one entry. Draws that are uniform or by rank need none.
+    pub(super) fn of(draw: Draw, log_reward: f64, loss: Option<f64>) -> Self {
+        match (draw, loss) {
+            (Draw::RewardPrioritised { exponent }, _) => {
+                Self { known: LogSum::of(exponent * log_reward, 1), ..Self::EMPTY }
+            }
+            (Draw::LossPrioritised { .. }, None) => Self { unvisited: 1, ..Self::EMPTY },
+            (Draw::LossPrioritised { exponent }, Some(loss)) => {
+                Self { known: LogSum::of(of_loss(loss, exponent), 1), greatest: loss, ..Self::EMPTY }
+            }
+            _ => Self::EMPTY,
+        }
+    }
+}
+
+fn of_loss(loss: f64, exponent: f64) -> f64 {
+    exponent * loss.max(LEAST_LOSS).ln()
+}
+
+/// The weights of a whole buffer, by which those of its parts are measured.
+pub(super) struct Scale {
+    /// The log-weight of an entry that was never visited.
+    unvisited: f64,
+    whole: LogSum,
+}
+
+impl Scale {
+    pub(super) fn new(draw: Draw, total: Weights) -> Self {
+        let unvisited = match draw {
+            Draw::LossPrioritised { exponent } => {
+                of_loss(if total.greatest < 0.0 { 1.0 } else { total.greatest }, exponent)
+            }
+            _ => 0.0,
+        };
+        Self { unvisited, whole: total.known.and(LogSum::of(unvisited, total.unvisited)) }
+    }
+
+    /// What some entries count for together; all together, `self.total()`.
+    pub(super) fn mass(&self, weights: Weights) -> f64 {
+        weights.known.over(self.whole.max) + LogSum::of(self.unvisited, weights.unvisited).over(self.whole.max)
+    }
+
+    /// What all entries count for.
+    pub(super) fn total(&self) -> f64 {
+        self.whole.sum
+    }
+
+    /// The log of the probability of an entry.
+    pub(super) fn log_prob(&self, entry: Weights) -> f64 {
+        let log_weight = if entry.unvisited == 0 { entry.known.max } else { self.unvisited };
+        // Relative to the greatest, since little is left of differences of numbers like -1e6.
+        log_weight - self.whole.max - self.whole.sum.ln()
+    }
+}

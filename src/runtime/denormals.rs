@@ -1,0 +1,75 @@
+//! Denormal numbers, for as long as libtorch computes with them.
+//!
+//! The gradient of a softmax holds the probabilities of what is next to impossible, and some processors take a hundred times as long
+//! for numbers that small. But the mode in which they count as zero belongs to a thread, not to a library: Rust takes for granted that it
+//! isn't set, and a reward in f64 may need them. So it is set around libtorch's backward passes alone.
+
+/// Calls `work`, meant to be one operation of libtorch's, with denormal numbers treated as zero; afterwards the thread is as it was.
+#[cfg(target_arch = "x86_64")]
+pub(crate) fn flushing_denormals<T>(work: impl FnOnce() -> T) -> T {
+    /// Puts the mode back, also where `work` panics.
+    struct Restore(u32);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            set_mode(self.0);
+        }
+    }
+    let before = mode();
+    let _restore = Restore(before);
+    // FTZ and DAZ.
+    set_mode(before | 1 << 15 | 1 << 6);
+    work()
+}
+
+/// Other processors are as fast with them.
+#[cfg(not(target_arch = "x86_64"))]
+pub(crate) fn flushing_denormals<T>(work: impl FnOnce() -> T) -> T {
+    work()
+}
+
+/// The control register of SSE.
+#[cfg(target_arch = "x86_64")]
+fn mode() -> u32 {
+    let mut mode = 0_u32;
+    #[allow(unsafe_code, reason = "tch does not bind libtorch's set_flush_denormal")]
+    // SAFETY: the instruction writes the four bytes pointed at and nothing else.
+    unsafe {
+        std::arch::asm!("stmxcsr [{}]", in(reg) &raw mut mode, options(nostack));
+    }
+    mode
+}
+
+#[cfg(target_arch = "x86_64")]
+fn set_mode(mode: u32) {
+    #[allow(unsafe_code, reason = "tch does not bind libtorch's set_flush_denormal")]
+    // SAFETY: the instruction reads the four bytes pointed at. Callers change the two bits that say how denormals round, leave exception
+    // masks and rounding mode alone, and compute nothing in Rust until they are back.
+    unsafe {
+        std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const mode, options(nostack, readonly));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tch::{Device, Kind, Tensor};
+
+    use super::*;
+
+    fn halved() -> f64 {
+        std::hint::black_box(f64::MIN_POSITIVE) * std::hint::black_box(0.5)
+    }
+
+    #[test]
+    fn libtorch_flushes_and_the_thread_is_as_it_was() {
+        let least = Tensor::full([64], f64::from(f32::MIN_POSITIVE), (Kind::Float, Device::Cpu));
+        let left = |tensor: Tensor| tensor.count_nonzero(0).int64_value(&[]);
+        assert_eq!(left(&least * 0.5), 64);
+        let flushed = flushing_denormals(|| &least * 0.5);
+        if cfg!(target_arch = "x86_64") {
+            assert_eq!(left(flushed), 0);
+        }
+        assert!(halved() > 0.0);
+        let panicked = std::panic::catch_unwind(|| flushing_denormals(|| panic!("as a backward pass may")));
+        assert!(panicked.is_err() && halved() > 0.0);
+    }
+}

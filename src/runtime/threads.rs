@@ -1,0 +1,157 @@
+//! How many threads there are, and how much memory the allocator keeps for them: set once, by whoever comes first.
+
+use std::env;
+use std::sync::{Mutex, Once, PoisonError};
+
+use super::denormals::flushing_denormals;
+use crate::{Error, Result};
+
+/// Numbers of threads: a number stands for as many of both.
+///
+/// ```
+/// use gfn::runtime::Threads;
+/// assert_eq!(Threads::from(2), Threads { rayon: 2, libtorch: 2 });
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Threads {
+    /// Of rayon's pool, which steps, masks and encodes states and asks small networks. It changes no bit of a result.
+    pub rayon: usize,
+    /// Of libtorch's pools, which share out large products and sums. Each number rounds differently.
+    pub libtorch: usize,
+}
+
+impl From<usize> for Threads {
+    fn from(both: usize) -> Self {
+        Self { rayon: both, libtorch: both }
+    }
+}
+
+/// The threads of this process, once they are set: neither rayon's pool nor libtorch's can be built twice.
+static SET: Mutex<Option<Threads>> = Mutex::new(None);
+
+impl Threads {
+    /// Sets the pools of this process up, unless these numbers are set already.
+    pub(super) fn set(self) -> Result<()> {
+        let mut set = SET.lock().unwrap_or_else(PoisonError::into_inner);
+        match *set {
+            Some(before) if before == self => return Ok(()),
+            Some(_) => return Err(other_threads(self)),
+            None => {}
+        }
+        let libtorch = i32::try_from(self.libtorch).ok().filter(|n| (1..=4096).contains(n));
+        let (Some(libtorch), 1..=4096) = (libtorch, self.rayon) else {
+            let got = self.to_string();
+            return Err(Error::Config { setting: "threads", got, expected: "numbers from 1 to 4096" });
+        };
+        keep_memory();
+        self.set_rayon()?;
+        self.set_libtorch(libtorch)?;
+        *set = Some(self);
+        Ok(())
+    }
+
+    fn set_rayon(self) -> Result<()> {
+        let built = rayon::ThreadPoolBuilder::new().num_threads(self.rayon).build_global();
+        match built.is_err() && rayon::current_num_threads() != self.rayon {
+            true => Err(other_threads(self)),
+            false => Ok(()),
+        }
+    }
+
+    fn set_libtorch(self, threads: i32) -> Result<()> {
+        tch::set_num_threads(threads);
+        if tch::get_num_interop_threads() != threads {
+            // libtorch refuses a second setting, and tch turns the refusal into a panic.
+            std::panic::catch_unwind(|| tch::set_num_interop_threads(threads)).map_err(|_| other_threads(self))?;
+        }
+        if threads > 1 {
+            // What is large enough to be shared out starts libtorch's threads. They keep the mode of the thread that starts them, and
+            // run nothing but libtorch.
+            let _ = flushing_denormals(|| tch::Tensor::ones([1 << 18], (tch::Kind::Float, tch::Device::Cpu)).exp());
+        }
+        Ok(())
+    }
+}
+
+impl std::fmt::Display for Threads {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of rayon's, {} of libtorch's", self.rayon, self.libtorch)
+    }
+}
+
+fn other_threads(threads: Threads) -> Error {
+    Error::Config {
+        setting: "threads",
+        got: threads.to_string(),
+        expected: "the numbers that this process already runs with: thread pools are built once, so call \
+                   `Runtime::new` once, before anything uses rayon or libtorch",
+    }
+}
+
+/// Sets what nobody has set, before the first trainer or sampler works: libtorch starts with a thread per core, which spin while they
+/// wait for each other, and with rayon's threads, or another program's, on the same cores most of the time is spent waiting.
+///
+/// libtorch gets one thread, rayon keeps its own default. Whoever called [`Runtime::new`](super::Runtime::new), or chose libtorch's threads
+/// otherwise, is left alone.
+pub(crate) fn prepare() {
+    static PREPARED: Once = Once::new();
+    PREPARED.call_once(|| {
+        let set = SET.lock().unwrap_or_else(PoisonError::into_inner);
+        if set.is_some() {
+            return;
+        }
+        keep_memory();
+        if !chose_libtorch_threads() {
+            tch::set_num_threads(1);
+        }
+    });
+}
+
+/// Whether somebody chose the number of libtorch's threads. One that is libtorch's own default, a thread per core or per pair of
+/// hyperthreads, counts as nobody's choice.
+fn chose_libtorch_threads() -> bool {
+    let by_environment = ["OMP_NUM_THREADS", "MKL_NUM_THREADS"].into_iter().any(|name| env::var_os(name).is_some());
+    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    let threads = usize::try_from(tch::get_num_threads()).unwrap_or(1);
+    by_environment || (threads != cores && threads != cores.div_ceil(2))
+}
+
+/// Raises glibc's thresholds, so that the blocks of large activations are used again instead of mapped, zeroed by the
+/// kernel and unmapped at each operation. Figures: `docs/decisions.md`.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+fn keep_memory() {
+    const MIB: libc::c_int = 1 << 20;
+    // 32 MiB is the highest mmap threshold that glibc accepts.
+    for (option, value) in
+        [(libc::M_MMAP_THRESHOLD, 32 * MIB), (libc::M_TRIM_THRESHOLD, 512 * MIB), (libc::M_TOP_PAD, 16 * MIB)]
+    {
+        #[allow(unsafe_code, reason = "the allocator is tuned through libc only")]
+        // SAFETY: mallopt takes two integers, locks the allocator itself, and ignores what it does not accept.
+        unsafe {
+            libc::mallopt(option, value);
+        }
+    }
+}
+
+#[cfg(not(all(target_os = "linux", target_env = "gnu")))]
+fn keep_memory() {}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{DeviceKind, Runtime};
+    use super::*;
+
+    // One test for all that changes the process: tests of one binary share it.
+    #[test]
+    fn a_process_is_set_up_once() {
+        assert!(matches!(Runtime::new(0, DeviceKind::Cpu), Err(Error::Config { setting: "threads", .. })));
+        let before = rayon::current_num_threads();
+        let runtime = Runtime::new(before, DeviceKind::Cpu).unwrap();
+        assert_eq!(runtime.threads(), Threads::from(before));
+        assert_eq!(usize::try_from(tch::get_num_threads()).unwrap(), before);
+        assert_eq!(usize::try_from(tch::get_num_interop_threads()).unwrap(), before);
+        assert_eq!(Runtime::new(before, DeviceKind::Cpu).unwrap(), runtime);
+        let error = Runtime::new(before + 1, DeviceKind::Cpu).unwrap_err().to_string();
+        assert!(error.contains("once"), "{error}");
+    }
+}

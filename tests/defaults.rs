@@ -1,0 +1,109 @@
+//! The settings that a trainer has unless it is told otherwise, on an action type of one's own; and what it warns of where they are
+//! turned off.
+
+#[allow(dead_code, unused_imports, unreachable_pub, reason = "the example, used as it is")]
+#[path = "../examples/custom_action_type.rs"]
+mod example;
+
+use std::ops::ControlFlow;
+
+use example::{Subdivisions, log_reward};
+use gfn::dist::Schedule;
+use gfn::metrics::{Distances, StateGraph};
+use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig};
+use gfn::objective::{Advantage, Objective, PolicyGradient, TrajectoryBalance};
+use gfn::policy::GraphPolicy;
+use gfn::train::{Fit, OnWarning, Record, Trainer, TrainerConfig, Warning};
+use gfn::{Error, Rng};
+use gfn_gym::graph_building::PerGraph;
+use tch::{Device, Kind};
+
+type Grown = Trainer<Subdivisions, GraphPolicy<GraphNet>>;
+
+/// Connected graphs of up to four nodes, grown by leaves, edges and subdivision: 11 up to isomorphism, log Z 4.640.
+fn trainer(objective: impl Objective + 'static, config: TrainerConfig, seed: u64) -> Grown {
+    let (env, mut rng) = (Subdivisions::new(4), Rng::seeded(seed));
+    let network =
+        GraphNetConfig { pair_walks: Some(3), backward: BackwardPolicy::SharedTorso, ..GraphNetConfig::default() };
+    let net = GraphNet::new(&env, network, Device::Cpu, Kind::Float, &mut rng).unwrap();
+    Trainer::new(env, PerGraph(log_reward), GraphPolicy(net), objective, config, rng).unwrap()
+}
+
+fn tv(trainer: &Grown) -> f64 {
+    let space = StateGraph::build(trainer.env(), 100).unwrap();
+    let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None).unwrap();
+    let target = space.target_distribution(&PerGraph(log_reward), None).unwrap();
+    Distances::between(&learned.probs, &target.probs).unwrap().tv
+}
+
+/// Neither exploration nor decay.
+fn bare(on_warning: OnWarning) -> TrainerConfig {
+    let (epsilon, lr_scale) = (Some(Schedule::Constant(0.0)), Schedule::Constant(1.0));
+    TrainerConfig { epsilon, lr_scale, on_warning, ..TrainerConfig::default() }
+}
+
+#[test]
+fn the_default_settings_reach_the_target() {
+    tch::set_num_threads(1);
+    for seed in 0..3 {
+        let mut trainer = trainer(TrajectoryBalance, TrainerConfig::default(), seed);
+        for _ in 0..800 {
+            trainer.step().unwrap();
+        }
+        let tv = tv(&trainer);
+        assert!(tv < 0.05, "seed {seed}: {tv}");
+        assert_eq!(trainer.warnings(), [], "seed {seed}");
+    }
+}
+
+/// Two or three graphs agree with each other, the loss is 0, and nothing else is ever sampled again.
+#[test]
+fn a_collapse_is_seen_without_exploration() {
+    tch::set_num_threads(1);
+    for seed in 0..3 {
+        let mut trainer = trainer(TrajectoryBalance, bare(OnWarning::Keep), seed);
+        let mut seen = Vec::new();
+        let mut keep = |trainer: &Grown, record: &mut Record| {
+            assert!(trainer.warnings().ends_with(&record.warnings));
+            seen.extend(record.warnings.clone());
+            Ok(ControlFlow::Continue(()))
+        };
+        Fit::new(400).observe(&mut keep).run(&mut trainer).unwrap();
+        assert!(tv(&trainer) > 0.7, "seed {seed}: nothing collapsed");
+        let [Warning::Stalled { loss, log_z, best, .. }] = seen[..] else { panic!("seed {seed}: {seen:?}") };
+        assert!(loss < 1e-3 && log_z < best && best <= 4.0, "{seen:?}");
+        assert_eq!(trainer.warnings(), seen, "once");
+        let text = seen[0].to_string();
+        assert!(text.contains("stands still") && text.contains("TrainerConfig::epsilon"), "{text}");
+    }
+}
+
+#[test]
+fn a_warning_ends_the_run_where_it_is_told_to() {
+    tch::set_num_threads(1);
+    let mut trainer = trainer(TrajectoryBalance, bare(OnWarning::Fail), 0);
+    let error = Fit::new(400).run(&mut trainer).unwrap_err();
+    let Error::Warned(Warning::Stalled { step, .. }) = error else { panic!("{error}") };
+    assert_eq!(trainer.steps_done(), step, "the step was made");
+    trainer.step().unwrap();
+}
+
+/// An objective that learns from the policy's own trajectories isn't explored for by default, and refuses to be by order.
+#[test]
+fn exploration_is_the_default_where_it_suits() {
+    let gradient = || PolicyGradient::new(Advantage::Total).unwrap();
+    let small = TrainerConfig { batch: 8, ..TrainerConfig::default() };
+    trainer(gradient(), small.clone(), 0).step().unwrap();
+    let explored = TrainerConfig { epsilon: Some(TrainerConfig::EPSILON), ..small.clone() };
+    assert!(matches!(trainer(gradient(), explored.clone(), 0).step(), Err(Error::Missing { .. })));
+    // Elsewhere nothing said is the same as the default schedule, and isn't the same as none.
+    let first = |config: TrainerConfig| trainer(TrajectoryBalance, config, 1).step().unwrap().loss;
+    let bare = TrainerConfig { epsilon: Some(Schedule::Constant(0.0)), ..small.clone() };
+    assert_eq!(first(small.clone()), first(explored));
+    assert_ne!(first(small.clone()), first(bare));
+    // A file of settings that says nothing of it means the same.
+    let mut json = serde_json::to_value(&small).unwrap();
+    let settings = json.as_object_mut().unwrap();
+    assert!(settings.remove("epsilon").is_some() && settings.remove("on_warning").is_some());
+    assert_eq!(serde_json::from_value::<TrainerConfig>(json).unwrap(), small);
+}

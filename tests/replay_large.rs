@@ -1,0 +1,158 @@
+//! What a buffer draws against lists that are summed and sorted anew, and what that costs when it is large.
+
+use std::time::{Duration, Instant};
+
+use gfn::Rng;
+use gfn::env::Slots;
+use gfn::replay::{Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
+use gfn::testing::Chain;
+use gfn::trajectory::{Trajectories, Walks};
+
+fn env() -> Chain {
+    Chain::new(100)
+}
+
+/// Walks to the positions 1 to 8 of a chain, in turn.
+fn walks(n: usize) -> Walks<Chain> {
+    let (mut actions, mut offsets) = (Vec::new(), vec![0]);
+    for k in 0..n {
+        actions.extend((0..k % 8 + 1).map(|_| 0));
+        actions.push(2);
+        offsets.push(actions.len());
+    }
+    Trajectories::replay(&env(), &Slots(actions), &offsets).unwrap().walks(&env()).unwrap()
+}
+
+/// One object of the plain list: serial, log-reward, loss.
+type Item = (u64, f64, Option<f64>);
+
+/// The weight of each item, worked out anew.
+fn weights(list: &[Item], draw: Draw) -> Vec<f64> {
+    let by_rank = |by: RankBy, weight: &dyn Fn(f64) -> f64| {
+        let value = |item: &Item| if by == RankBy::Reward { item.1 } else { item.2.unwrap_or(f64::INFINITY) };
+        let mut order: Vec<usize> = (0..list.len()).collect();
+        order.sort_by(|&i, &j| value(&list[j]).total_cmp(&value(&list[i])));
+        let mut out = vec![0.0; list.len()];
+        order.iter().enumerate().for_each(|(k, &i)| out[i] = weight((k + 1) as f64));
+        out
+    };
+    match draw {
+        Draw::Uniform => vec![1.0; list.len()],
+        Draw::RewardPrioritised { exponent } => {
+            let greatest = list.iter().map(|item| exponent * item.1).fold(f64::NEG_INFINITY, f64::max);
+            list.iter().map(|item| (exponent * item.1 - greatest).exp()).collect()
+        }
+        Draw::LossPrioritised { exponent } => {
+            let unvisited = list.iter().filter_map(|item| item.2).reduce(f64::max).unwrap_or(1.0);
+            list.iter().map(|item| item.2.unwrap_or(unvisited).max(1e-6).powf(exponent)).collect()
+        }
+        Draw::RankPrioritised { by, exponent } => by_rank(by, &|rank| rank.powf(-exponent)),
+        Draw::WeightedRanks { by, k } => by_rank(by, &|rank| 1.0 / (k * list.len() as f64 + rank)),
+    }
+}
+
+/// Objects come, leave and are visited at random; after each batch the probabilities of what is drawn are those of the list, and
+/// where weights go by age, so are the draws.
+fn follows_a_list(eviction: Eviction, draw: Draw) {
+    const CAPACITY: usize = 60;
+    let mut rng = Rng::seeded(7);
+    let mut buffer = ReplayBuffer::new(ReplayConfig { capacity: CAPACITY, eviction, draw }).unwrap();
+    let mut list: Vec<Item> = Vec::new();
+    let mut added = 0;
+    for _ in 0..60 {
+        // Few values, so that some are equal.
+        let log_rewards: Vec<f64> = (0..7).map(|_| -1e4 + rng.below(9) as f64).collect();
+        buffer.add(&env(), &walks(7), &log_rewards).unwrap();
+        for log_reward in log_rewards {
+            if list.len() == CAPACITY {
+                let least = list.iter().map(|item| item.1).fold(f64::INFINITY, f64::min);
+                if eviction == Eviction::BestReward && log_reward <= least {
+                    continue;
+                }
+                let newest_least = list.iter().rposition(|item| item.1 == least).unwrap();
+                list.remove(if eviction == Eviction::Fifo { 0 } else { newest_least });
+            }
+            list.push((added, log_reward, None));
+            added += 1;
+        }
+        let weights = weights(&list, draw);
+        let total: f64 = weights.iter().sum();
+        let mut again = rng.clone();
+        let drawn = buffer.draw_entries(20, &mut rng).unwrap();
+        for (k, &serial) in drawn.serials.iter().enumerate() {
+            let i = list.binary_search_by_key(&serial, |item| item.0).unwrap();
+            assert_eq!(drawn.log_rewards[k], list[i].1);
+            assert!((drawn.log_probs[k].exp() - weights[i] / total).abs() < 1e-12, "{eviction:?} {draw:?}");
+            let by_age = match draw {
+                Draw::Uniform => again.below(list.len()),
+                _ => {
+                    let u = again.uniform() * total;
+                    let running = weights.iter().scan(0.0, |sum, weight| {
+                        *sum += weight;
+                        Some(*sum)
+                    });
+                    running.take_while(|sum| *sum <= u).count()
+                }
+            };
+            let ranks = matches!(draw, Draw::RankPrioritised { .. } | Draw::WeightedRanks { .. });
+            assert!(ranks || by_age == i, "{eviction:?} {draw:?}: {by_age}, not {i}");
+        }
+        let losses: Vec<f64> = (0..20).map(|_| f64::from(rng.below(5) as u32)).collect();
+        assert_eq!(buffer.update_losses(&drawn.serials, &losses).unwrap(), 20);
+        for (serial, &loss) in drawn.serials.iter().zip(&losses) {
+            let i = list.binary_search_by_key(serial, |item| item.0).unwrap();
+            list[i].2 = Some(loss);
+        }
+    }
+}
+
+const DRAWS: [Draw; 8] = [
+    Draw::Uniform,
+    Draw::RewardPrioritised { exponent: 0.5 },
+    Draw::LossPrioritised { exponent: 0.6 },
+    Draw::LossPrioritised { exponent: -0.6 },
+    Draw::RankPrioritised { by: RankBy::Reward, exponent: 1.0 },
+    Draw::RankPrioritised { by: RankBy::Loss, exponent: 0.7 },
+    Draw::WeightedRanks { by: RankBy::Reward, k: 0.01 },
+    Draw::WeightedRanks { by: RankBy::Loss, k: 0.3 },
+];
+
+#[test]
+fn draws_are_those_of_a_list_that_is_summed_anew() {
+    for eviction in [Eviction::Fifo, Eviction::BestReward] {
+        for draw in DRAWS {
+            follows_a_list(eviction, draw);
+        }
+    }
+}
+
+/// The least time of a few rounds: a batch comes in, a batch is drawn, and its losses are told.
+fn round(held: usize, eviction: Eviction, draw: Draw) -> Duration {
+    let mut rng = Rng::seeded(1);
+    let mut buffer = ReplayBuffer::new(ReplayConfig { capacity: held, eviction, draw }).unwrap();
+    let batch = walks(64);
+    let mut rewards = |high: f64| -> Vec<f64> { (0..64).map(|_| high + rng.normal()).collect() };
+    while buffer.len() < held {
+        buffer.add(&env(), &batch, &rewards(0.0)).unwrap();
+    }
+    let rewards: Vec<Vec<f64>> = (0..12).map(|_| rewards(2.0)).collect();
+    let times = rewards.iter().map(|rewards| {
+        let started = Instant::now();
+        buffer.add(&env(), &batch, rewards).unwrap();
+        let drawn = buffer.draw_entries(64, &mut rng).unwrap();
+        buffer.update_losses(&drawn.serials, &drawn.log_rewards).unwrap();
+        started.elapsed()
+    });
+    times.min().unwrap()
+}
+
+/// A hundred times as much held costs a few times as much, not a hundred times: passes over all that is held would.
+#[test]
+fn no_draw_and_no_eviction_passes_over_all_that_is_held() {
+    for eviction in [Eviction::Fifo, Eviction::BestReward] {
+        for draw in DRAWS {
+            let (small, large) = (round(1_000, eviction, draw), round(100_000, eviction, draw));
+            assert!(large < 20 * small, "{eviction:?} {draw:?}: {small:?}, then {large:?}");
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! What a process sets up, and which numbers of threads change no bit: each run is a process of its own, this very file's, started with the
+//! one test that is otherwise ignored.
+
+use std::process::Command;
+
+use crate::trainers::{Folder, bits};
+use gfn::Rng;
+use gfn::dist::Schedule;
+use gfn::nn::{ConvKind, GraphNet, GraphNetConfig};
+use gfn::objective::TrajectoryBalance;
+use gfn::policy::GraphPolicy;
+use gfn::runtime::{DeviceKind, Runtime, Threads};
+use gfn::train::{Trainer, TrainerConfig};
+use gfn_gym::ring::{Ring, RingReward};
+use tch::{Device, Kind};
+
+const MODE: &str = "GFN_TEST_THREADS";
+const FILE: &str = "GFN_TEST_FILE";
+
+/// Whether this thread's arithmetic has denormal numbers.
+fn has_denormals() -> bool {
+    std::hint::black_box(f64::MIN_POSITIVE) * std::hint::black_box(0.5) > 0.0
+}
+
+/// What a run leaves: the bits of its figures, its numbers of threads, and whether rewards and other threads have denormal numbers.
+#[derive(serde::Serialize, serde::Deserialize, PartialEq, Debug)]
+struct Left {
+    figures: Vec<[u64; 6]>,
+    loss: f64,
+    rayon: usize,
+    libtorch: i32,
+    denormals: bool,
+}
+
+/// A few steps on rings, as a program would make them that sets up what `MODE` says.
+#[test]
+#[ignore = "run by the tests beside it, as a process of its own"]
+fn child() {
+    let Some(file) = std::env::var_os(FILE) else { return };
+    let mode = std::env::var(MODE).unwrap();
+    match mode.split(',').map(str::parse).collect::<Result<Vec<usize>, _>>().as_deref() {
+        Ok(&[rayon, libtorch]) => {
+            Runtime::new(Threads { rayon, libtorch }, DeviceKind::Cpu).unwrap();
+        }
+        _ if mode == "tch" => tch::set_num_threads(3),
+        _ => {}
+    }
+    let (env, mut rng) = (Ring::new(4, gfn::graph::GraphKind::Directed).unwrap(), Rng::seeded(0));
+    let config = GraphNetConfig { conv: ConvKind::Directed, identity: true, ..GraphNetConfig::default() };
+    let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
+    // Large enough that both libraries share out their work.
+    let config = TrainerConfig { batch: 600, epsilon: Some(Schedule::Constant(0.1)), ..TrainerConfig::default() };
+    let rings = RingReward::default();
+    let reward = move |graphs: &gfn::graph::GraphStates, conditions: Option<&tch::Tensor>| {
+        assert!(has_denormals(), "a reward in f64 keeps its least numbers");
+        gfn::env::Reward::log_reward(&rings, graphs, conditions)
+    };
+    let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap();
+    let stats: Vec<_> = (0..8).map(|_| trainer.step().unwrap()).collect();
+    let left = Left {
+        figures: stats.iter().map(bits).collect(),
+        loss: stats.last().unwrap().loss,
+        rayon: rayon::current_num_threads(),
+        libtorch: tch::get_num_threads(),
+        denormals: has_denormals() && rayon::broadcast(|_| has_denormals()).into_iter().all(|has| has),
+    };
+    std::fs::write(file, serde_json::to_string(&left).unwrap()).unwrap();
+}
+
+/// What a process leaves that sets up what `mode` says: numbers of rayon's and of libtorch's threads, or none.
+fn run(mode: &str, environment: &[(&str, &str)]) -> Left {
+    let folder = Folder::new(&format!("threads-{}", mode.replace(',', "-")));
+    let file = folder.join("left");
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "threads::child", "--ignored"]).env(MODE, mode).env(FILE, &file);
+    // Waiting threads sleep: other tests use the cores, too.
+    command.env("OMP_WAIT_POLICY", "passive");
+    ["OMP_NUM_THREADS", "MKL_NUM_THREADS", "RAYON_NUM_THREADS"].into_iter().for_each(|name| {
+        command.env_remove(name);
+    });
+    command.envs(environment.iter().copied());
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{mode}: {}", String::from_utf8_lossy(&output.stdout));
+    serde_json::from_str(&std::fs::read_to_string(file).unwrap()).unwrap()
+}
+
+#[test]
+fn rayons_threads_change_no_bit_and_libtorchs_change_rounding() {
+    let one = run("1,1", &[]);
+    assert_eq!((one.rayon, one.libtorch, one.denormals), (1, 1, true));
+    for rayon in [2, 3] {
+        let more = run(&format!("{rayon},1"), &[]);
+        assert_eq!((more.rayon, more.libtorch), (rayon, 1));
+        assert_eq!(more.figures, one.figures, "{rayon} threads of rayon's");
+    }
+    // Not promised bit for bit: another number of libtorch's threads is as good a run, rounded differently.
+    let two = run("2,2", &[]);
+    assert_eq!((two.rayon, two.libtorch, two.denormals), (2, 2, true));
+    assert!((two.loss - one.loss).abs() < 0.5 * one.loss, "{} and {}", two.loss, one.loss);
+    assert_eq!(run("1,2", &[]).figures, two.figures, "rayon's don't matter beside two of libtorch's, either");
+}
+
+/// Without `Runtime::new` the first trainer sets what nobody has set, and nothing else.
+#[test]
+fn threads_set_themselves_unless_somebody_chose() {
+    let nobody = run("none", &[]);
+    let cores = std::thread::available_parallelism().unwrap().get();
+    assert_eq!((nobody.rayon, nobody.libtorch, nobody.denormals), (cores, 1, true));
+    assert_eq!(
+        nobody.figures,
+        run("1,1", &[]).figures,
+        "whoever sets nothing gets the bits of one thread of libtorch's"
+    );
+    let environment = run("none", &[("OMP_NUM_THREADS", "2"), ("RAYON_NUM_THREADS", "3")]);
+    assert_eq!((environment.rayon, environment.libtorch), (3, 2));
+    assert_eq!(run("tch", &[]).libtorch, if cores == 3 || cores.div_ceil(2) == 3 { 1 } else { 3 });
+}

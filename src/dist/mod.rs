@@ -11,8 +11,7 @@ mod segments;
 pub use categorical::GraphActionCategorical;
 pub use exploration::Exploration;
 pub use schedule::Schedule;
-pub(crate) use segments::to_host;
-pub use segments::{from_host, index_tensor, segment_ids, segment_logsumexp, segment_sum};
+pub use segments::{from_host, index_tensor, segment_ids, segment_logsumexp, segment_sum, to_host};
 
 use tch::Tensor;
 

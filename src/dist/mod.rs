@@ -11,8 +11,8 @@ mod segments;
 pub use categorical::GraphActionCategorical;
 pub use exploration::Exploration;
 pub use schedule::Schedule;
-pub use segments::{from_host, index_tensor, segment_ids, segment_logsumexp, segment_sum};
-pub(crate) use segments::{segment_max, to_host};
+pub(crate) use segments::segment_max;
+pub use segments::{from_host, index_tensor, segment_ids, segment_logsumexp, segment_sum, to_host};
 
 use tch::Tensor;
 

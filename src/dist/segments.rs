@@ -50,8 +50,13 @@ fn segment_max_on_device(values: &Tensor, offsets: &[usize]) -> Tensor {
     max.where_scalarother(&max.isfinite(), 0.0)
 }
 
-/// A flat tensor on the host, in double precision.
-pub(crate) fn to_host(values: &Tensor) -> Vec<f64> {
+/// The elements of a tensor of any shape, row by row, on the host and in double precision; without their gradient.
+///
+/// ```
+/// use gfn::dist::to_host;
+/// assert_eq!(to_host(&tch::Tensor::from_slice(&[0.5f32, 2.0]).view([1, 2])), [0.5, 2.0]);
+/// ```
+pub fn to_host(values: &Tensor) -> Vec<f64> {
     let values = values.detach().to_device(Device::Cpu).contiguous().view(-1);
     let n = values.numel();
     match values.kind() {

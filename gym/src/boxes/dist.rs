@@ -1,10 +1,13 @@
-use gfn::dist::{Distribution, Exploration, from_host, index_tensor};
+use std::collections::BTreeMap;
+
+use gfn::dist::{Distribution, Exploration, from_host, index_tensor, to_host};
 use gfn::env::{Direction, Reals, Rows};
 use gfn::{Error, Result, Rng};
 use rand_distr::Distribution as _;
 use serde::{Deserialize, Serialize};
-use tch::{Kind, Tensor};
+use tch::Tensor;
 
+use super::beta::{BetaLogDensities, beta_log_densities};
 use super::chart::{Axes, Permitted, inner, is_source};
 use super::env::illegal;
 use super::{BoxEnv, Geometry};
@@ -267,17 +270,24 @@ impl Distribution for BoxDist {
         let logits = outputs.select(1, 0).index_select(0, &index_tensor(rows, device));
         let choice = (logits * host(&signs)).log_sigmoid() + host(&constants);
 
-        let moves: Vec<usize> = (0..rows.len()).filter(|&k| !seen[k].atom).collect();
-        if moves.is_empty() {
-            return Ok(choice);
+        // Steps with the same unit coordinates in use are scored together: along an arc only the angle's mixture is computed.
+        let mut moves: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+        for k in (0..rows.len()).filter(|&k| !seen[k].atom) {
+            moves.entry(self.axes_at(rows[k]).start).or_default().push(k);
         }
-        let density = self.log_density(mixtures, outputs, rows, (&moves, &units));
-        Ok(choice.index_add(0, &index_tensor(&moves, device), &density))
+        Ok(moves.values().fold(choice, |log_prob, moves| {
+            let density = self.log_density(mixtures, outputs, rows, (moves, &units));
+            log_prob.index_add(0, &index_tensor(moves, device), &density)
+        }))
     }
 }
 
 impl BoxDist {
-    /// The log-density of unit coordinates for each of `moves`, with respect to themselves.
+    fn axes_at(&self, row: usize) -> Axes {
+        self.env.axes(self.direction, self.states.row(row))
+    }
+
+    /// The log-density of unit coordinates for each of `moves`, with respect to themselves. All have the same coordinates in use.
     fn log_density(
         &self,
         mixtures: &BetaMixtures,
@@ -287,6 +297,8 @@ impl BoxDist {
     ) -> Tensor {
         let (n, k) = (self.env.ndim() as i64, mixtures.components as i64);
         let (kind, device) = (outputs.kind(), outputs.device());
+        let axes = self.axes_at(rows[moves[0]]);
+        let (first_axis, n_axes) = (axes.start as i64, axes.len() as i64);
         // What doesn't depend on the point is computed once for each state that is moved from.
         let mut place = vec![usize::MAX; self.states.len()];
         let (mut distinct, mut of) = (Vec::new(), Vec::with_capacity(moves.len()));
@@ -300,42 +312,32 @@ impl BoxDist {
         }
         let heads = outputs.index_select(0, &index_tensor(&distinct, device));
         let choices = mixtures.choices(self.env.ndim()) as i64;
-        let log_weights = heads.narrow(1, 1, choices * k).view([-1, choices, k]).log_softmax(-1, kind);
-        // In f64: the log-gammas of large concentrations cancel, down to the rounding of f32.
-        let raw = heads.narrow(1, 1 + choices * k, 2 * n * k).to_kind(Kind::Double).view([-1, 2, n, k]);
-        let range = mixtures.max_concentration - mixtures.min_concentration;
-        let concentrations = raw.sigmoid() * range + mixtures.min_concentration;
-        let total = |values: Tensor| {
-            let kind = values.kind();
-            values.sum_dim_intlist(1, false, kind)
+        let logits = heads.narrow(1, 1, choices * k).view([-1, choices, k]);
+        let logits = match mixtures.coupling {
+            Coupling::Joint => logits,
+            Coupling::PerAxis => logits.narrow(1, first_axis, n_axes),
         };
-        let constant = total(concentrations.shallow_clone()).lgamma() - total(concentrations.lgamma());
-        let of = index_tensor(&of, device);
-        let gather = |values: Tensor| values.index_select(0, &of);
-        let (exponents, constant, log_weights) = (gather(concentrations - 1.0), gather(constant), gather(log_weights));
-
-        let mut logs = Vec::with_capacity(2 * moves.len() * n as usize);
-        let mut used = Vec::with_capacity(moves.len() * n as usize);
-        for &m in moves {
-            let unit = units.row(m);
-            logs.extend(unit.iter().map(|u| u.ln()));
-            logs.extend(unit.iter().map(|u| (-u).ln_1p()));
-            let axes = self.env.axes(self.direction, self.states.row(rows[m]));
-            used.extend((0..n as usize).map(|axis| f64::from(u8::from(axes.contains(&axis)))));
-        }
-        let logs = from_host(&logs, Kind::Double, device).view([-1, 2, n, 1]);
-        // Of each component along each axis, [moves, n, K].
-        let each = (total(exponents * logs) + constant).to_kind(kind);
-        let used = (self.env.geometry() == Geometry::Polar).then(|| from_host(&used, kind, device).view([-1, n, 1]));
+        let log_weights = logits.log_softmax(-1, kind);
+        let raw = heads.narrow(1, 1 + choices * k, 2 * n * k).view([-1, 2, n, k]).narrow(2, first_axis, n_axes);
+        let points: Vec<&[f64]> = moves.iter().map(|&m| &units.row(m)[axes.clone()]).collect();
+        // In f64: the log-gammas of large concentrations cancel, down to the rounding of f32.
+        let BetaLogDensities { values, by_raw } = beta_log_densities(mixtures, &to_host(&raw), &of, &points);
+        // Away from the source a state is seldom left twice, and has nothing to be repeated.
+        let of = (distinct.len() < moves.len()).then(|| index_tensor(&of, device));
+        let gather = |values: Tensor| match &of {
+            Some(of) => values.index_select(0, of),
+            None => values,
+        };
+        let values = from_host(&values, kind, device).view([-1, n_axes, k]);
+        // The value as it was computed, with the derivatives that were computed beside it.
+        let slope = gather(raw) * from_host(&by_raw, kind, device).view([-1, 2, n_axes, k]);
+        let slope = slope.sum_dim_intlist(1, false, kind);
+        let each = values + (&slope - slope.detach());
+        let log_weights = gather(log_weights);
+        let total = |values: Tensor| values.sum_dim_intlist(1, false, kind);
         match mixtures.coupling {
-            Coupling::Joint => {
-                let each = used.map_or(each.shallow_clone(), |used| each * used);
-                (total(each) + log_weights.squeeze_dim(1)).logsumexp(-1, false)
-            }
-            Coupling::PerAxis => {
-                let each = (each + log_weights).logsumexp(-1, true);
-                total(used.map_or(each.shallow_clone(), |used| each * used)).squeeze_dim(-1)
-            }
+            Coupling::Joint => (total(each) + log_weights.squeeze_dim(1)).logsumexp(-1, false),
+            Coupling::PerAxis => total((each + log_weights).logsumexp(-1, true)).squeeze_dim(-1),
         }
     }
 }

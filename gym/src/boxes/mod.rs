@@ -1,5 +1,6 @@
 //! The unit box: points of `[0, 1]^n`, reached from the origin in steps of any direction that leads away from it.
 
+mod beta;
 mod chart;
 mod dist;
 mod env;

@@ -161,6 +161,38 @@ fn what_is_no_number_is_named() {
 }
 
 #[test]
+fn texts_that_arent_one_line_are_refused_before_anything_is_asked() {
+    let scorer = scorer(LENGTHS);
+    for (text, character) in [
+        ("CC\nCCCC", '\n'),
+        ("C\r", '\r'),
+        ("\0", '\0'),
+        ("C\tC", '\t'),
+        ("C\u{85}", '\u{85}'),
+        ("\u{2028}C", '\u{2028}'),
+    ] {
+        let error = scorer.scores(&["N".into(), text.into(), "OO".into()]).unwrap_err();
+        assert_eq!(error, ScorerError::Control { row: 1, text: text.into(), character });
+    }
+    assert_eq!((scorer.usage().started, scorer.usage().asked), (0, 0));
+    assert_eq!(scorer.scores(&["N".into(), "OO".into()]).unwrap(), [1.0, 2.0]);
+}
+
+#[test]
+fn an_answer_of_nan_costs_no_restart() {
+    let script = r#"while read -r s; do [ $((${#s} % 2)) = 0 ] && echo nan || echo "${#s}"; done"#;
+    for workers in [1, 2] {
+        let config = ExternalScorerConfig { on_failure: Some(0.5), workers, batch: 8, ..config(script) };
+        let scorer = ExternalScorer::new(config).unwrap();
+        let expected: Vec<f64> = (1..=40).map(|n| if n % 2 == 0 { 0.5 } else { f64::from(n) }).collect();
+        assert_eq!(scorer.scores(&names(40)).unwrap(), expected);
+        assert!(scorer.usage().started <= workers as u64, "{:?}", scorer.usage());
+        assert_eq!(scorer.scores(&names(41)).unwrap()[38..], [39.0, 0.5, 41.0]);
+        assert!(scorer.usage().started <= workers as u64);
+    }
+}
+
+#[test]
 fn a_process_that_chatters_takes_its_own_answers_along() {
     let marker = Scratch::new("marker");
     // The first process answers three times and ends; the next one writes twice for each.

@@ -32,6 +32,7 @@ mod hypergrid_training;
 mod molecule_drawing;
 mod molecule_env;
 mod molecule_proxy;
+mod molecule_reading;
 mod molecules;
 mod node_attention;
 mod objectives;

@@ -104,6 +104,38 @@ fn what_is_read_is_what_was_written() {
     reader.check().unwrap();
 }
 
+/// The mode in which SQLite has to make files beside one, which takes permission to write.
+fn is_in_wal_mode(path: &PathBuf) -> bool {
+    fs::read(path).unwrap()[18..20] == [2, 2]
+}
+
+#[test]
+fn a_run_that_has_ended_leaves_one_plain_file() {
+    let folder = Folder::new("ended");
+    let path = folder.join("run.sqlite");
+    let files = || fs::read_dir(&folder.0).unwrap().count();
+    let mut writer = RecordWriter::new_run(&path, &[]).unwrap();
+    writer.append(1, &[sample("A", 0.0, &[])]).unwrap();
+    assert!(is_in_wal_mode(&path));
+    drop(writer);
+    assert_eq!((is_in_wal_mode(&path), files()), (false, 1));
+    // Reading it makes no file, and another run changes the mode for as long as it lasts.
+    let reader = RecordReader::open(&path).unwrap();
+    assert_eq!((reader.samples(&Filter::default()).unwrap().len(), files()), (1, 1));
+    let mut writer = RecordWriter::new_run(&path, &[]).unwrap();
+    writer.append(1, &[sample("B", 0.0, &[])]).unwrap();
+    assert_eq!(reader.samples(&Filter::default()).unwrap().len(), 2);
+    // Somebody who reads then keeps nobody waiting, and loses nothing.
+    let began = Instant::now();
+    drop(writer);
+    assert!(began.elapsed() < Duration::from_secs(5));
+    assert_eq!(reader.samples(&Filter::default()).unwrap().len(), 2);
+    drop(reader);
+    RecordReader::open(&path).unwrap().check().unwrap();
+    drop(RecordWriter::new_run(&path, &[]).unwrap());
+    assert_eq!((is_in_wal_mode(&path), files()), (false, 1));
+}
+
 #[test]
 fn other_files_and_senseless_rows_are_refused() {
     let folder = Folder::new("refused");

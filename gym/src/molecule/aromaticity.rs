@@ -5,17 +5,21 @@
 //! of candidate atoms, which no labelling can change, and the chords of an aromatic ring (the bond across azulene) are
 //! aromatic with it. As an atom's electrons don't depend on which of its ring bonds is the double one, all Kekule forms of an
 //! aromatic system come out alike. Atoms with triple bonds aren't candidates (RDKit takes benzyne for aromatic).
+//!
+//! Each system of candidate atoms is looked at by itself. Rings of up to 24 atoms count; in a system with more than 10,000 of
+//! these those of up to 12, or, where these are too many as well, of up to 8: all of them in any case, so that the order of the
+//! atoms decides nothing.
 
 use petgraph::algo::bridges::bridges;
 use petgraph::graph::{NodeIndex, UnGraph};
 use petgraph::visit::EdgeRef;
+use smallvec::SmallVec;
 
 use super::{BondOrder, Molecule, valence};
 
-/// Larger rings aren't looked at.
-const MAX_RING: usize = 24;
-/// With more rings than that, only smaller ones are looked at.
-const MAX_RINGS: usize = 10_000;
+/// The longest rings that are looked at, and the number beyond which only smaller ones are. A candidate has three neighbours at most, so
+/// the last ones are as many as there are atoms, give or take a factor.
+const RINGS: [(usize, usize); 3] = [(24, 10_000), (12, 10_000), (8, usize::MAX)];
 
 /// Which bonds of `n` atoms are in a ring: those without which their ends are joined still.
 pub(super) fn ring_bonds(n: usize, bonds: impl ExactSizeIterator<Item = (usize, usize)>) -> Vec<bool> {
@@ -90,26 +94,27 @@ pub(super) fn aromatic_bonds(molecule: &Molecule) -> Vec<usize> {
     if gives.iter().all(Option::is_none) {
         return Vec::new();
     }
-    let mut search = Search { molecule, gives: &gives, path: Vec::new(), on_path: vec![false; n], rings: Vec::new() };
-    for longest in [MAX_RING, MAX_RING / 2, 8] {
-        search.rings.clear();
-        if (0..n).all(|start| gives[start].is_none() || search.from(start, longest)) {
-            break;
-        }
-    }
+    let mut search = Search::new(molecule, &gives);
     let mut aromatic = vec![false; molecule.bonds().len()];
     let mut on_ring = vec![false; n];
-    for ring in &search.rings {
-        let total: u32 = ring.iter().map(|&a| u32::from(gives[a].unwrap_or(0))).sum();
-        if total % 4 != 2 {
+    let mut seen = vec![false; n];
+    for start in 0..n {
+        if gives[start].is_none() || seen[start] {
             continue;
         }
-        ring.iter().for_each(|&a| on_ring[a] = true);
-        for &k in ring.iter().flat_map(|&a| molecule.bonds_at(a)) {
-            let bond = molecule.bonds()[k];
-            aromatic[k] |= bond.in_ring && on_ring[bond.a] && on_ring[bond.b];
+        let system = search.system(start, &mut seen);
+        for ring in search.rings_of(&system) {
+            let total: u32 = ring.iter().map(|&a| u32::from(gives[a].unwrap_or(0))).sum();
+            if total % 4 != 2 {
+                continue;
+            }
+            ring.iter().for_each(|&a| on_ring[a] = true);
+            for &k in ring.iter().flat_map(|&a| molecule.bonds_at(a)) {
+                let bond = molecule.bonds()[k];
+                aromatic[k] |= bond.in_ring && on_ring[bond.a] && on_ring[bond.b];
+            }
+            ring.iter().for_each(|&a| on_ring[a] = false);
         }
-        ring.iter().for_each(|&a| on_ring[a] = false);
     }
     (0..aromatic.len()).filter(|&k| aromatic[k]).collect()
 }
@@ -120,35 +125,77 @@ struct Search<'a> {
     gives: &'a [Option<u8>],
     path: Vec<usize>,
     on_path: Vec<bool>,
+    /// Bonds to the first atom of the path, by candidates of no smaller number; `usize::MAX` for those too far away.
+    distance: Vec<usize>,
+    /// The longest ring that is looked for, and how many may be found.
+    longest: usize,
+    most: usize,
     rings: Vec<Vec<usize>>,
 }
 
-impl Search<'_> {
+impl<'a> Search<'a> {
+    fn new(molecule: &'a Molecule, gives: &'a [Option<u8>]) -> Self {
+        let n = gives.len();
+        let (on_path, distance) = (vec![false; n], vec![usize::MAX; n]);
+        Self { molecule, gives, path: Vec::new(), on_path, distance, longest: 0, most: 0, rings: Vec::new() }
+    }
+
+    /// The candidates that ring bonds join to `start`, the smallest of them, in ascending order.
+    fn system(&self, start: usize, seen: &mut [bool]) -> Vec<usize> {
+        seen[start] = true;
+        let mut system = vec![start];
+        let mut next = 0;
+        while let Some(&a) = system.get(next) {
+            next += 1;
+            system.extend(self.candidates(a, start).filter(|&b| !std::mem::replace(&mut seen[b], true)));
+        }
+        system.sort_unstable();
+        system
+    }
+
+    /// The rings of a system: the longer ones, too, unless they are too many.
+    fn rings_of(&mut self, system: &[usize]) -> Vec<Vec<usize>> {
+        for (longest, most) in RINGS {
+            (self.longest, self.most) = (longest, most);
+            self.rings.clear();
+            if system.iter().all(|&start| self.from(start)) {
+                break;
+            }
+        }
+        std::mem::take(&mut self.rings)
+    }
+
     /// Collects the rings whose first atom is `start`; false when there are too many.
-    fn from(&mut self, start: usize, longest: usize) -> bool {
+    fn from(&mut self, start: usize) -> bool {
+        let near = self.measure(start);
         self.path.push(start);
         self.on_path[start] = true;
-        let distance = self.distances(start);
-        let complete = self.grow(start, longest, &distance);
+        let complete = self.grow(start);
         self.on_path[start] = false;
         self.path.pop();
+        near.into_iter().for_each(|a| self.distance[a] = usize::MAX);
         complete
     }
 
-    /// Bonds from `start` to each atom, by candidates of no smaller number.
-    fn distances(&self, start: usize) -> Vec<usize> {
-        let mut distance = vec![usize::MAX; self.gives.len()];
-        distance[start] = 0;
-        let mut open = std::collections::VecDeque::from([start]);
-        while let Some(a) = open.pop_front() {
-            for b in self.candidates(a, start) {
-                if distance[b] == usize::MAX {
-                    distance[b] = distance[a] + 1;
-                    open.push_back(b);
+    /// Finds the distances of what can be on a ring with `start`; which atoms these are.
+    fn measure(&mut self, start: usize) -> Vec<usize> {
+        self.distance[start] = 0;
+        let mut near = vec![start];
+        let mut next = 0;
+        while let Some(&a) = near.get(next) {
+            next += 1;
+            if 2 * self.distance[a] >= self.longest {
+                break;
+            }
+            let candidates: SmallVec<[usize; 4]> = self.candidates(a, start).collect();
+            for b in candidates {
+                if self.distance[b] == usize::MAX {
+                    self.distance[b] = self.distance[a] + 1;
+                    near.push(b);
                 }
             }
         }
-        distance
+        near
     }
 
     fn candidates(&self, a: usize, start: usize) -> impl Iterator<Item = usize> {
@@ -156,23 +203,23 @@ impl Search<'_> {
         ring.map(|(b, _)| b).filter(move |&b| b >= start && self.gives[b].is_some())
     }
 
-    fn grow(&mut self, start: usize, longest: usize, distance: &[usize]) -> bool {
+    fn grow(&mut self, start: usize) -> bool {
         let Some(&last) = self.path.last() else { return true };
-        let next: Vec<usize> = self.candidates(last, start).collect();
+        let next: SmallVec<[usize; 4]> = self.candidates(last, start).collect();
         for b in next {
             // Each ring is met in both directions: one is enough.
             if b == start && self.path.len() > 2 && self.path[1] < last {
                 self.rings.push(self.path.clone());
-                if self.rings.len() > MAX_RINGS {
+                if self.rings.len() > self.most {
                     return false;
                 }
             }
-            if self.on_path[b] || self.path.len() + distance[b] > longest {
+            if self.on_path[b] || self.path.len().saturating_add(self.distance[b]) > self.longest {
                 continue;
             }
             self.path.push(b);
             self.on_path[b] = true;
-            let complete = self.grow(start, longest, distance);
+            let complete = self.grow(start);
             self.on_path[b] = false;
             self.path.pop();
             if !complete {

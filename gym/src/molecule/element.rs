@@ -30,6 +30,16 @@ pub enum Element {
 /// Atomic weight of hydrogen.
 pub(super) const HYDROGEN: f64 = 1.008;
 
+/// The symbols of all elements.
+const SYMBOLS: &str = " H He Li Be B C N O F Ne Na Mg Al Si P S Cl Ar K Ca Sc Ti V Cr Mn Fe Co Ni Cu Zn Ga Ge As Se Br Kr Rb Sr Y \
+    Zr Nb Mo Tc Ru Rh Pd Ag Cd In Sn Sb Te I Xe Cs Ba La Ce Pr Nd Pm Sm Eu Gd Tb Dy Ho Er Tm Yb Lu Hf Ta W Re Os Ir Pt Au Hg Tl \
+    Pb Bi Po At Rn Fr Ra Ac Th Pa U Np Pu Am Cm Bk Cf Es Fm Md No Lr Rf Db Sg Bh Hs Mt Ds Rg Cn Nh Fl Mc Lv Ts Og as te ";
+
+/// Whether an element, known here or not, has this symbol in a SMILES.
+pub(super) fn is_symbol(text: &str) -> bool {
+    SYMBOLS.split_whitespace().any(|symbol| symbol == text)
+}
+
 /// What is known of an element.
 struct Facts {
     symbol: &'static str,

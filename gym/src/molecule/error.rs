@@ -14,6 +14,19 @@ pub enum MoleculeError {
         /// What is wrong there.
         problem: &'static str,
     },
+    /// A text with something that a [`Molecule`](super::Molecule) has no place for.
+    #[error("{smiles:?} at character {position} has {}, which isn't read", what.named())]
+    NotRead {
+        /// The text.
+        smiles: String,
+        /// Where it stands, from 0.
+        position: usize,
+        /// What it is.
+        what: NotRead,
+    },
+    /// More atoms than a molecule can have here.
+    #[error("a molecule of more than {} atoms: give smaller ones", super::Molecule::MAX_ATOMS)]
+    TooLarge,
     /// An atom with more bonds and hydrogens than it can have, or (brackets fix the hydrogens) with too few.
     #[error("atom {atom} ({}, charge {charge}) has valence {valence}, which isn't one of {allowed:?} or filled up to one", element.symbol())]
     Valence {
@@ -42,6 +55,14 @@ pub enum MoleculeError {
         /// The atom.
         atom: usize,
     },
+    /// A bond that is written as aromatic (`:`), outside of a ring.
+    #[error("the bond between atoms {a} and {b} is written as aromatic, but is in no ring")]
+    AromaticBond {
+        /// An atom.
+        a: usize,
+        /// The other.
+        b: usize,
+    },
     /// A bond of an atom with itself, with an atom that there isn't, or a second one between two atoms.
     #[error(
         "the bond between atoms {a} and {b} is one of an atom with itself, a second one, or has an atom that there isn't"
@@ -66,13 +87,52 @@ pub enum MoleculeError {
     },
 }
 
+/// What a SMILES can say and a [`Molecule`](super::Molecule) can't hold.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+#[non_exhaustive]
+pub enum NotRead {
+    /// Several parts without a bond between them (`.`), as of salts.
+    Parts,
+    /// An element beyond B C N O F Si P S Cl Se Br I: a metal, mostly.
+    Element,
+    /// An isotope.
+    Isotope,
+    /// A hydrogen as an atom of its own, and not as a count on another.
+    HydrogenAtom,
+    /// An atom that may be any (`*`).
+    UnknownAtom,
+    /// A quadruple bond (`$`).
+    QuadrupleBond,
+    /// A dative bond (`->`, `<-`).
+    DativeBond,
+}
+
+impl NotRead {
+    /// What it is, in words.
+    #[must_use]
+    pub fn named(self) -> &'static str {
+        match self {
+            Self::Parts => "several parts (`.`)",
+            Self::Element => "an element beyond B C N O F Si P S Cl Se Br I",
+            Self::Isotope => "an isotope",
+            Self::HydrogenAtom => "a hydrogen as an atom",
+            Self::UnknownAtom => "an unknown atom (`*`)",
+            Self::QuadrupleBond => "a quadruple bond (`$`)",
+            Self::DativeBond => "a dative bond",
+        }
+    }
+}
+
 impl From<MoleculeError> for gfn::Error {
     fn from(error: MoleculeError) -> Self {
         let expected = match &error {
             MoleculeError::Syntax { .. } => "a SMILES of elements and marks that are read here",
+            MoleculeError::NotRead { .. } => "one molecule of closed shells, without isotopes, of known elements",
+            MoleculeError::TooLarge => "one of at most `Molecule::MAX_ATOMS` atoms",
             MoleculeError::Valence { .. } => "atoms of closed shells, within the valence table",
             MoleculeError::Kekulise { .. } => "aromatic atoms that double bonds join in pairs",
             MoleculeError::NotInRing { .. } => "aromatic atoms in rings only",
+            MoleculeError::AromaticBond { .. } => "bonds `:` in rings only",
             MoleculeError::Bond { .. } => "bonds between different atoms of it, one for each pair",
             MoleculeError::Disconnected { .. } => "one or more atoms, all joined by bonds",
             MoleculeError::Molfile { problem } => {

@@ -16,7 +16,9 @@
 //! | [`Molecule::molfile`], [`Molecule::sdf_record`] | V2000 molfiles and SD files |
 //!
 //! A molecule is its atoms and bonds with aromatic bonds as such: [`Molecule::key`] and [`Molecule::smiles`] are the same for all
-//! of its Kekule forms, while a state of the environment is one of them. No isotopes, no stereochemistry, no radicals.
+//! of its Kekule forms, while a state of the environment is one of them. No isotopes, no stereochemistry, no radicals: the reader refuses
+//! the first and the last, and leaves stereochemistry out ([`Molecule::read_noting`] says so), so stereoisomers are one molecule in keys,
+//! texts, uniqueness and novelty, and a score can't tell them apart.
 //!
 //! ```
 //! use gfn::{env::Reward, policy::UniformPolicy, sampler::Sampler, Rng};
@@ -37,20 +39,27 @@ mod drawing;
 mod element;
 mod error;
 mod kekule;
+mod matching;
 mod model;
+mod placements;
 mod score;
 mod similarity;
 mod smiles;
+mod symmetry;
 mod valence;
 
 pub use building::{MoleculeCodec, MoleculeConfig, MoleculeEnv};
 pub use element::Element;
-pub use error::MoleculeError;
+pub use error::{MoleculeError, NotRead};
 pub use model::{Atom, AtomSpec, Bond, BondOrder, Molecule};
 pub(crate) use score::checked_logs;
 pub use score::{
     Clamped, ExternalScorer, ExternalScorerConfig, LogWindow, MoleculeReward, MoleculeScore, Power, Product,
     ProxyError, ProxyOutput, RingTarget, ScorerError, ScorerUsage, TorchScriptProxy, WeightedSum,
 };
-pub use similarity::{Fingerprint, KnownMolecules, diverse_top_k, internal_diversity, n_modes, uniqueness};
+pub use similarity::{
+    Fingerprint, KnownMolecules, ReadReport, SkipReason, Skipped, SkippedLine, diverse_top_k, internal_diversity,
+    n_modes, uniqueness,
+};
+pub use smiles::LeftOut;
 pub use valence::ValenceTable;

@@ -80,7 +80,7 @@ impl Bond {
 }
 
 /// A connected molecule of closed shells: heavy atoms with charges and hydrogens, and bonds in one of its Kekule forms, beside
-/// which stands what is aromatic. No isotopes, no stereochemistry.
+/// which stands what is aromatic. No isotopes; no stereochemistry, which [`read`](Self::read) leaves out.
 ///
 /// ```
 /// use gfn_gym::molecule::Molecule;
@@ -103,12 +103,15 @@ impl Molecule {
     ///
     /// # Errors
     /// [`MoleculeError::Valence`] for the first atom that the table doesn't permit, [`MoleculeError::Bond`],
-    /// [`MoleculeError::Disconnected`].
+    /// [`MoleculeError::Disconnected`], [`MoleculeError::TooLarge`].
     pub fn new(
         table: &ValenceTable,
         atoms: &[AtomSpec],
         bonds: &[(usize, usize, BondOrder)],
     ) -> Result<Self, MoleculeError> {
+        if atoms.len() > Self::MAX_ATOMS {
+            return Err(MoleculeError::TooLarge);
+        }
         let mut at = vec![Vec::new(); atoms.len()];
         let mut out: Vec<Bond> = Vec::with_capacity(bonds.len());
         for (k, &(a, b, order)) in bonds.iter().enumerate() {

@@ -11,7 +11,8 @@
 //!
 //! # The file
 //! An SQLite 3 file (`application_id` 0x67666e72, `user_version` 1) in WAL mode, so that it can be read while it is written; beside it
-//! lie `-wal` and `-shm` until its writer closes it, and after a crash until it is opened next. It has two tables:
+//! lie `-wal` and `-shm` until its writer closes it, and after a crash until it is opened next. The last writer to close it leaves a plain
+//! file, which needs no write permission to be read. It has two tables:
 //!
 //! ```text
 //! runs    (id, token, started)

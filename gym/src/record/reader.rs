@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use gfn::{Error, Result};
-use rusqlite::{Connection, OpenFlags, Row};
+use rusqlite::{Connection, ErrorCode, OpenFlags, Row};
 
 use super::Sample;
 use super::schema::{self, failed};
@@ -92,6 +92,9 @@ pub struct RecordReader {
 impl RecordReader {
     /// Opens a record.
     ///
+    /// Neither the file nor its folder needs to be writable, once its run has ended: where SQLite can't make the files that it wants beside
+    /// one in WAL mode, and there is no `-wal` with more rows, the file is read as it stands.
+    ///
     /// # Errors
     /// [`Error::File`] for a file that isn't there, is something else, or of another version.
     pub fn open(path: impl AsRef<Path>) -> Result<Self> {
@@ -99,6 +102,20 @@ impl RecordReader {
         let io = failed(path);
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(&io)?;
         connection.busy_timeout(Duration::from_secs(10)).map_err(&io)?;
+        match connection.query_row("PRAGMA schema_version", [], |_| Ok(())) {
+            Err(error) if lacks_permission(&error) && !beside(path, "-wal").exists() => Self::open_as_it_stands(path),
+            _ => Self::new(connection, path),
+        }
+    }
+
+    /// Opens a file that nobody writes to, in whatever mode it is.
+    fn open_as_it_stands(path: &Path) -> Result<Self> {
+        let io = failed(path);
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+        Self::new(Connection::open_with_flags(immutable(path), flags).map_err(&io)?, path)
+    }
+
+    fn new(connection: Connection, path: &Path) -> Result<Self> {
         schema::check(&connection, path)?;
         let columns = schema::columns(&connection, path)?;
         Ok(Self { connection, path: path.to_owned(), columns })
@@ -190,5 +207,59 @@ impl RecordReader {
                 scores: (0..self.columns.len()).map(score).collect::<rusqlite::Result<_>>()?,
             },
         })
+    }
+}
+
+/// Whether SQLite couldn't make or write a file.
+fn lacks_permission(error: &rusqlite::Error) -> bool {
+    matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied))
+}
+
+/// The file of SQLite's beside a database.
+fn beside(path: &Path, suffix: &str) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(suffix);
+    name.into()
+}
+
+/// The address under which SQLite takes a file for one that nobody writes to.
+fn immutable(path: &Path) -> String {
+    let absolute = std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
+    let escaped = absolute.as_os_str().as_encoded_bytes().iter().map(|&byte| match byte {
+        b'/' | b'.' | b'-' | b'_' => char::from(byte).to_string(),
+        _ if byte.is_ascii_alphanumeric() => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    });
+    format!("file:{}?immutable=1", escaped.collect::<String>())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::RecordWriter;
+
+    /// What is left where a folder can't be written to: a file in WAL mode, without the files beside it.
+    #[test]
+    fn a_file_in_wal_mode_is_read_as_it_stands() {
+        let folder = std::env::temp_dir().join(format!("gfn record? 100%#{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let (written, copy) = (folder.join("run.sqlite"), folder.join("a copy?mode=rw.sqlite"));
+        let mut writer = RecordWriter::new_run(&written, &[]).unwrap();
+        let sample = Sample { text: "A".into(), key: vec![1], log_reward: 0.5, scores: Vec::new() };
+        writer.append(1, std::slice::from_ref(&sample)).unwrap();
+        let log = Connection::open(&written).unwrap();
+        log.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(())).unwrap();
+        std::fs::copy(&written, &copy).unwrap();
+        // Bytes 18 and 19 of the header are 2 in WAL mode.
+        assert_eq!(std::fs::read(&copy).unwrap()[18..20], [2, 2]);
+        let reader = RecordReader::open_as_it_stands(&copy).unwrap();
+        assert_eq!(reader.samples(&Filter::default()).unwrap()[0].sample, sample);
+        reader.check().unwrap();
+        assert!(!beside(&copy, "-wal").exists() && !beside(&copy, "-shm").exists());
+        drop((reader, log, writer));
+        // A run that has ended leaves another mode.
+        assert_eq!(std::fs::read(&written).unwrap()[18..20], [1, 1]);
+        assert!(!beside(&written, "-wal").exists() && !beside(&written, "-shm").exists());
+        std::fs::remove_dir_all(&folder).unwrap();
     }
 }

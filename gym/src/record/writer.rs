@@ -194,3 +194,12 @@ impl RecordWriter {
         written.map(|_| ()).map_err(io)
     }
 }
+
+impl Drop for RecordWriter {
+    /// Leaves a file that can be read without writing beside it, unless somebody else has it open: they do so then, or readers can
+    /// do without ([`RecordReader::open`](super::RecordReader::open)).
+    fn drop(&mut self) {
+        let _ = self.connection.busy_timeout(Duration::ZERO);
+        let _ = self.connection.query_row("PRAGMA journal_mode = DELETE", [], |_| Ok(()));
+    }
+}

@@ -104,6 +104,18 @@ pub enum ScorerError {
         /// What came.
         value: f64,
     },
+    /// A text that isn't one line, so that answers and texts would shift against each other. Nothing was asked.
+    #[error(
+        "text {row} ({text:?}) has the character {character:?}: a scorer is given one text per line, without control characters"
+    )]
+    Control {
+        /// The place of the text among those given, from 0.
+        row: usize,
+        /// The text.
+        text: String,
+        /// The first character of this kind.
+        character: char,
+    },
     /// A line that nothing asked for: answers and molecules may have shifted against each other.
     #[error("the program wrote the line {line:?} that no molecule asked for: one line per molecule, no more")]
     Unasked {
@@ -130,9 +142,9 @@ impl From<ScorerError> for Error {
 ///
 /// *Failures.* A program that ends, or gives no line in time, is started again and goes on with the first molecule that has no
 /// answer, `retries` times for each; then it is an error. So is a line that is no number, or NaN; what was answered before stays in
-/// the cache, and the next call starts the program anew. A line that no molecule asked for is an error, too, found before the next call
-/// asks the process at the latest, unless it has ended by then: answers and molecules may have shifted, so all that it answered is forgotten. With
-/// [`on_failure`](ExternalScorerConfig::on_failure), a molecule that it fails on gets that score instead.
+/// the cache, and the next call starts the program anew. With [`on_failure`](ExternalScorerConfig::on_failure) a molecule that it fails on
+/// gets that score instead; NaN or an infinity is an answer in its place then, and the program goes on. A line that no molecule asked for is an error, too, found before the next call
+/// asks the process at the latest, unless it has ended by then: answers and molecules may have shifted, so all that it answered is forgotten.
 ///
 /// *Processes.* The program may be a script that starts others: on Unix each one is a process group, which ends as a whole when it
 /// is given up and when the scorer is dropped. Ctrl-C in a terminal doesn't reach it; if we are killed, its input ends.
@@ -165,6 +177,16 @@ struct Answer {
 /// The lock, even where a thread that held it panicked: what it guards is right at every moment.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Refuses texts that a program might take for more than one line.
+fn check_lines(texts: &[String]) -> std::result::Result<(), ScorerError> {
+    let breaks = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    let mut found =
+        texts.iter().enumerate().filter_map(|(row, text)| Some((row, text, text.chars().find(|&c| breaks(c))?)));
+    found
+        .next()
+        .map_or(Ok(()), |(row, text, character)| Err(ScorerError::Control { row, text: text.clone(), character }))
 }
 
 impl ExternalScorer {
@@ -209,8 +231,10 @@ impl ExternalScorer {
     /// The program's number for each SMILES, which should be canonical.
     ///
     /// # Errors
-    /// [`ScorerError`]; what was answered before is kept.
+    /// [`ScorerError`]; what was answered before is kept. [`ScorerError::Control`] for a text with a line break or another control
+    /// character, before anything is asked.
     pub fn scores(&self, smiles: &[String]) -> std::result::Result<Vec<f64>, ScorerError> {
+        check_lines(smiles)?;
         let mut workers = lock(&self.workers);
         let mut seen = HashSet::new();
         let missing: Vec<&String> = {
@@ -286,9 +310,13 @@ impl ExternalScorer {
                     given -= 1;
                     score
                 }
-                Err((failure, repeats)) => {
-                    (*worker, given, tries) = (None, 0, tries + 1);
-                    if repeats && tries <= self.config.retries {
+                Err(failure) => {
+                    match failure.ends_process() {
+                        true => (*worker, given) = (None, 0),
+                        false => given -= 1,
+                    }
+                    tries += 1;
+                    if failure.repeats() && tries <= self.config.retries {
                         continue;
                     }
                     self.config.on_failure.ok_or_else(|| failure.named(first.clone(), tries))?
@@ -331,16 +359,16 @@ impl ExternalScorer {
         Err(ScorerError::Unasked { line })
     }
 
-    /// The next answer; or what was wrong, and whether another process might do better.
-    fn answer(&self, worker: &Worker) -> std::result::Result<f64, (Failure, bool)> {
+    /// The next answer, or what was wrong with it.
+    fn answer(&self, worker: &Worker) -> std::result::Result<f64, Failure> {
         match worker.answer(self.config.timeout) {
             Ok(line) => match line.parse::<f64>() {
                 Ok(score) if score.is_finite() => Ok(score),
-                Ok(value) => Err((Failure::NonFinite(value), false)),
-                Err(_) => Err((Failure::NoNumber(line), false)),
+                Ok(value) => Err(Failure::NonFinite(value)),
+                Err(_) => Err(Failure::NoNumber(line)),
             },
-            Err(Lost::Gone) => Err((Failure::Crashed, true)),
-            Err(Lost::Silent) => Err((Failure::TimedOut(self.config.timeout.as_secs_f64()), true)),
+            Err(Lost::Gone) => Err(Failure::Crashed),
+            Err(Lost::Silent) => Err(Failure::TimedOut(self.config.timeout.as_secs_f64())),
         }
     }
 }
@@ -354,6 +382,16 @@ enum Failure {
 }
 
 impl Failure {
+    /// Whether another process might do better.
+    fn repeats(&self) -> bool {
+        matches!(self, Self::Crashed | Self::TimedOut(_))
+    }
+
+    /// Whether the process can't be asked further: NaN is one answer to one question.
+    fn ends_process(&self) -> bool {
+        !matches!(self, Self::NonFinite(_))
+    }
+
     fn named(self, smiles: String, tries: usize) -> ScorerError {
         match self {
             Self::Crashed => ScorerError::Crashed { smiles, tries },

@@ -3,6 +3,7 @@
 mod combine;
 mod descriptors;
 mod external;
+mod pipe;
 mod process;
 mod proxy;
 mod reward;

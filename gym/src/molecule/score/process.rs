@@ -1,4 +1,4 @@
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, PipeWriter, Read, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread;
@@ -6,6 +6,8 @@ use std::time::Duration;
 
 #[cfg(unix)]
 use rustix::process::{Pid, Signal};
+
+use super::pipe::Stoppable;
 
 /// Longer answers are cut: no number is that long.
 const LONGEST_LINE: u64 = 4096;
@@ -19,6 +21,8 @@ pub(super) struct Worker {
     child: Child,
     requests: Sender<String>,
     answers: Receiver<String>,
+    /// Dropped with the worker: its threads end, whoever still holds the pipes.
+    _stoppers: [PipeWriter; 2],
 }
 
 /// Why there is no answer.
@@ -39,11 +43,10 @@ impl Worker {
         #[cfg(unix)]
         std::os::unix::process::CommandExt::process_group(&mut command, 0);
         let mut child = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn()?;
-        let mut input = child.stdin.take().ok_or_else(missing)?;
-        let output = child.stdout.take().ok_or_else(missing)?;
+        let (mut input, stop_writing) = Stoppable::new(child.stdin.take().ok_or_else(missing)?)?;
+        let (output, stop_reading) = Stoppable::new(child.stdout.take().ok_or_else(missing)?)?;
         let (requests, to_write) = channel::<String>();
         let (answer, answers) = channel();
-        // Both threads end with the pipes: dropping the worker kills all that hold them.
         thread::spawn(move || {
             for text in to_write {
                 if input.write_all(text.as_bytes()).and_then(|()| input.flush()).is_err() {
@@ -68,7 +71,7 @@ impl Worker {
                 }
             }
         });
-        Ok(Self { number, child, requests, answers })
+        Ok(Self { number, child, requests, answers, _stoppers: [stop_writing, stop_reading] })
     }
 
     /// Hands lines over; a program that has gone is found by its missing answers.

@@ -69,7 +69,7 @@ fn log_forms(molecule: &Molecule) -> Result<f64> {
         None => Err(Error::Config {
             setting: "a molecule to be rewarded",
             got: molecule.smiles(),
-            expected: "one with at most 65,536 placements of its double bonds; `per_kekule_form` doesn't count them",
+            expected: "one whose ring systems have at most 65,536 placements of their double bonds each; `per_kekule_form` doesn't count them",
         }),
     }
 }

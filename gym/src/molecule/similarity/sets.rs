@@ -4,6 +4,7 @@ use std::path::Path;
 use gfn::graph::CanonicalKey;
 use gfn::{Error, Result};
 
+use super::file::{ReadReport, SmilesFile};
 use crate::molecule::Molecule;
 
 /// The share of different molecules among these.
@@ -52,24 +53,45 @@ impl<'a> FromIterator<&'a Molecule> for KnownMolecules {
 }
 
 impl KnownMolecules {
-    /// Those of a file with a SMILES at the start of each line, up to a space, a tab or a comma; empty lines are passed over.
+    /// Those of a file with a SMILES at the start of each line, up to a space, a tab or a comma; empty lines are passed over. Stereochemistry
+    /// is left out, as in [`Molecule::read`]; a line that isn't read is an error. [`read_some`](Self::read_some) skips such lines.
     ///
     /// # Errors
     /// [`Error::Io`] for a file that can't be read, [`Error::File`] for a line that is no molecule.
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let text = std::fs::read_to_string(path).map_err(|source| Error::Io { path: path.into(), source })?;
-        let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty());
-        let key = |(i, line): (usize, &str)| {
-            let smiles = line.trim().split([' ', '\t', ',']).next().unwrap_or_default();
-            let molecule = Molecule::from_smiles(smiles).map_err(|error| Error::File {
+        let mut known = BTreeSet::new();
+        for (line, smiles, read) in SmilesFile::open(path)?.lines() {
+            let (molecule, _) = read.map_err(|error| Error::File {
                 path: path.into(),
-                problem: format!("line {}: {error}", i + 1),
-                remedy: "give one SMILES per line, without isotopes, stereochemistry and radicals",
+                problem: format!("line {line}: {smiles}: {error}"),
+                remedy: "give one SMILES per line, without salts, metals, isotopes and radicals, or skip these with `read_some`",
             })?;
-            Ok(molecule.key())
-        };
-        Ok(Self(lines.map(key).collect::<Result<_>>()?))
+            known.insert(molecule.key());
+        }
+        Ok(Self(known))
+    }
+
+    /// Those of a file, as [`read`](Self::read) has them, without the lines that aren't read; and which these were.
+    ///
+    /// ```no_run
+    /// use gfn_gym::molecule::{KnownMolecules, NotRead, SkipReason};
+    /// let (known, report) = KnownMolecules::read_some("first_5K.smi")?;
+    /// println!("{} different molecules of {}", known.len(), report);
+    /// if let Some(salts) = report.skipped.get(&SkipReason::NotRead(NotRead::Parts)) {
+    ///     println!("the first salt: line {}, {}", salts.examples[0].line, salts.examples[0].smiles);
+    /// }
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Io`] for a file that can't be read.
+    pub fn read_some(path: impl AsRef<Path>) -> Result<(Self, ReadReport)> {
+        let (mut known, mut report) = (BTreeSet::new(), ReadReport::default());
+        for (line, smiles, read) in SmilesFile::open(path.as_ref())?.lines() {
+            known.extend(report.note(line, smiles, read).map(|molecule| molecule.key()));
+        }
+        Ok((Self(known), report))
     }
 
     /// How many different ones there are.

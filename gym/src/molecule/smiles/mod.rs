@@ -4,5 +4,8 @@
 //! `smiles-parser` do, brings graphs and a canonical order of its own. Keys, symmetry and Kekule forms, which must agree with
 //! the environments, would be done here in any case.
 
+mod build;
 mod read;
 mod write;
+
+pub use read::LeftOut;

@@ -1,12 +1,25 @@
 use std::collections::BTreeMap;
 
-use crate::molecule::aromaticity::ring_bonds;
-use crate::molecule::kekule::kekulise;
-use crate::molecule::{AtomSpec, BondOrder, Element, Molecule, MoleculeError, ValenceTable};
+use super::build::{Mark, RawAtom, RawBond, build};
+use crate::molecule::element::is_symbol;
+use crate::molecule::{BondOrder, Element, Molecule, MoleculeError, NotRead, ValenceTable};
 
 type Result<T> = std::result::Result<T, MoleculeError>;
 
+/// What a SMILES says that a [`Molecule`] has no place for, and that reading it has left out.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct LeftOut {
+    /// Marks of stereochemistry: `@` or `@@` at an atom, `/` and `\\` at a bond. Where there are any, the text is one of several
+    /// stereoisomers, or says more of one than the molecule does.
+    pub stereo: usize,
+    /// Numbers that map atoms, as in `[CH3:1]`.
+    pub atom_maps: usize,
+}
+
 impl Molecule {
+    /// More atoms aren't read or made: a key has a bit for each pair.
+    pub const MAX_ATOMS: usize = 1 << 15;
+
     /// Reads a SMILES with the default valences: [`read`](Self::read).
     ///
     /// # Errors
@@ -16,8 +29,17 @@ impl Molecule {
     }
 
     /// Reads a SMILES: the organic subset, brackets with charges and hydrogens, bond orders, branches, rings, and aromatic atoms
-    /// (lower case), which get single and double bonds. Marks of stereochemistry and atom maps are read over. Isotopes, hydrogens
-    /// as atoms, `*`, `$` and several components (`.`) are refused.
+    /// (lower case) and bonds (`:`), which get single and double bonds. Isotopes, hydrogens as atoms, `*`, `$`, dative bonds and
+    /// several components (`.`) are refused.
+    ///
+    /// **Stereochemistry is left out**: `C[C@H](N)O` and `C[C@@H](N)O` are read as one molecule, so are cis and trans.
+    /// [`read_noting`](Self::read_noting) says what was left out.
+    ///
+    /// Double bonds are placed where rings come out aromatic: in `c1ccc2c(c1)c1ccccc12`, biphenylene, not between the two rings of six.
+    /// Lower-case atoms of rings that aren't aromatic (`c1ccccccc1`) have them where some fit; such a text doesn't say which of two
+    /// molecules it is, if they would be different.
+    ///
+    /// The time grows with the length of the text.
     ///
     /// ```
     /// use gfn_gym::molecule::Molecule;
@@ -30,36 +52,30 @@ impl Molecule {
     /// ```
     ///
     /// # Errors
-    /// [`MoleculeError::Syntax`], [`Valence`](MoleculeError::Valence), [`NotInRing`](MoleculeError::NotInRing) and
-    /// [`Kekulise`](MoleculeError::Kekulise), each with the place or the atom.
+    /// [`MoleculeError::Syntax`], [`NotRead`](MoleculeError::NotRead), [`Valence`](MoleculeError::Valence),
+    /// [`NotInRing`](MoleculeError::NotInRing), [`AromaticBond`](MoleculeError::AromaticBond) and
+    /// [`Kekulise`](MoleculeError::Kekulise), each with the place or the atom; [`TooLarge`](MoleculeError::TooLarge) beyond
+    /// [`MAX_ATOMS`](Self::MAX_ATOMS).
     pub fn read(table: &ValenceTable, smiles: &str) -> Result<Self> {
+        Ok(Self::read_noting(table, smiles)?.0)
+    }
+
+    /// The same as [`read`](Self::read), with what was left out.
+    ///
+    /// ```
+    /// use gfn_gym::molecule::{Molecule, ValenceTable};
+    /// let (alanine, left_out) = Molecule::read_noting(&ValenceTable::default(), "C[C@H](N)C(=O)O")?;
+    /// assert_eq!((alanine.formula().as_str(), left_out.stereo), ("C3H7NO2", 1));
+    /// # Ok::<(), gfn_gym::molecule::MoleculeError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read).
+    pub fn read_noting(table: &ValenceTable, smiles: &str) -> Result<(Self, LeftOut)> {
         let mut reader = Reader { text: smiles.as_bytes(), smiles, ..Reader::default() };
         reader.read()?;
-        build(table, &reader.atoms, &reader.bonds)
+        Ok((build(table, &reader.atoms, &reader.bonds)?, reader.left_out))
     }
-}
-
-/// A bond as it is written.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Mark {
-    Order(BondOrder),
-    Aromatic,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct RawAtom {
-    element: Element,
-    aromatic: bool,
-    charge: i8,
-    /// What brackets fix.
-    hydrogens: Option<u8>,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct RawBond {
-    a: usize,
-    b: usize,
-    mark: Option<Mark>,
 }
 
 #[derive(Default)]
@@ -74,12 +90,17 @@ struct Reader<'a> {
     /// The bond written before the next atom or ring number.
     mark: Option<Mark>,
     branches: Vec<usize>,
-    rings: BTreeMap<u8, (usize, Option<Mark>)>,
+    rings: BTreeMap<u32, (usize, Option<Mark>)>,
+    left_out: LeftOut,
 }
 
 impl Reader<'_> {
     fn fail<T>(&self, problem: &'static str) -> Result<T> {
         Err(MoleculeError::Syntax { smiles: self.smiles.into(), position: self.at, problem })
+    }
+
+    fn refuse<T>(&self, what: NotRead) -> Result<T> {
+        Err(MoleculeError::NotRead { smiles: self.smiles.into(), position: self.at, what })
     }
 
     fn peek(&self) -> Option<u8> {
@@ -103,14 +124,21 @@ impl Reader<'_> {
             match byte {
                 b'(' => self.open()?,
                 b')' => self.close()?,
-                b'-' | b'/' | b'\\' => self.bond(Mark::Order(BondOrder::Single))?,
+                b'-' if self.text.get(self.at + 1) == Some(&b'>') => return self.refuse(NotRead::DativeBond),
+                b'<' if self.text.get(self.at + 1) == Some(&b'-') => return self.refuse(NotRead::DativeBond),
+                b'-' => self.bond(Mark::Order(BondOrder::Single))?,
+                b'/' | b'\\' => {
+                    self.bond(Mark::Order(BondOrder::Single))?;
+                    self.left_out.stereo += 1;
+                }
                 b'=' => self.bond(Mark::Order(BondOrder::Double))?,
                 b'#' => self.bond(Mark::Order(BondOrder::Triple))?,
                 b':' => self.bond(Mark::Aromatic)?,
                 b'0'..=b'9' | b'%' => self.ring()?,
                 b'[' => self.bracket()?,
-                b'.' => return self.fail("several components: give one molecule"),
-                b'$' | b'*' => return self.fail("quadruple bonds and unknown atoms aren't read"),
+                b'.' => return self.refuse(NotRead::Parts),
+                b'$' => return self.refuse(NotRead::QuadrupleBond),
+                b'*' => return self.refuse(NotRead::UnknownAtom),
                 _ => self.organic()?,
             }
         }
@@ -162,14 +190,7 @@ impl Reader<'_> {
 
     fn ring(&mut self) -> Result<()> {
         let Some(last) = self.last else { return self.fail("a ring number has no atom before it") };
-        let number = if self.take(b'%') {
-            let (Some(tens), Some(ones)) = (self.digit(), self.digit()) else {
-                return self.fail("`%` takes two digits");
-            };
-            tens * 10 + ones
-        } else {
-            self.digit().unwrap_or(0)
-        };
+        let number = if self.take(b'%') { self.long_ring_number()? } else { u32::from(self.digit().unwrap_or(0)) };
         let mark = self.mark.take();
         match self.rings.remove(&number) {
             None => {
@@ -181,6 +202,21 @@ impl Reader<'_> {
             Some((other, opened)) => self.bonds.push(RawBond { a: other, b: last, mark: opened.or(mark) }),
         }
         Ok(())
+    }
+
+    /// What follows on `%`: two digits, or up to five in parentheses.
+    fn long_ring_number(&mut self) -> Result<u32> {
+        let (mut number, mut digits) = (0, 0);
+        let bracketed = self.take(b'(');
+        let most = if bracketed { 5 } else { 2 };
+        while let Some(digit) = if digits < most { self.digit() } else { None } {
+            (number, digits) = (10 * number + u32::from(digit), digits + 1);
+        }
+        let complete = if bracketed { digits > 0 && self.take(b')') } else { digits == 2 };
+        match complete {
+            true => Ok(number),
+            false => self.fail("`%` takes two digits, or up to five in parentheses"),
+        }
     }
 
     fn organic(&mut self) -> Result<()> {
@@ -206,33 +242,29 @@ impl Reader<'_> {
         };
         let Some((element, aromatic)) = Element::from_symbol(symbol) else { return self.fail("no such element") };
         self.at += symbol.len();
-        self.atom(RawAtom { element, aromatic, charge: 0, hydrogens: None });
-        Ok(())
+        self.atom(RawAtom { element, aromatic, charge: 0, hydrogens: None })
     }
 
-    fn atom(&mut self, atom: RawAtom) {
+    fn atom(&mut self, atom: RawAtom) -> Result<()> {
         let new = self.atoms.len();
+        if new == Molecule::MAX_ATOMS {
+            return Err(MoleculeError::TooLarge);
+        }
         self.atoms.push(atom);
         if let Some(last) = self.last {
             self.bonds.push(RawBond { a: last, b: new, mark: self.mark.take() });
         }
         self.last = Some(new);
+        Ok(())
     }
 
     fn bracket(&mut self) -> Result<()> {
         self.at += 1;
         if self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
-            return self.fail("isotopes aren't read");
+            return self.refuse(NotRead::Isotope);
         }
-        let symbol = [2, 1].into_iter().find_map(|len| {
-            let text = self.smiles.get(self.at..self.at + len)?;
-            Element::from_symbol(text).map(|found| (len, found))
-        });
-        let Some((len, (element, aromatic))) = symbol else {
-            return self
-                .fail("no element that is known (B C N O F Si P S Cl Se Br I; hydrogens are counts on their atoms)");
-        };
-        self.at += len;
+        let (element, aromatic) = self.symbol()?;
+        self.left_out.stereo += usize::from(self.peek() == Some(b'@'));
         while self.take(b'@') {}
         let mut hydrogens = 0;
         if self.take(b'H') {
@@ -240,14 +272,29 @@ impl Reader<'_> {
         }
         let charge = self.charge()?;
         if self.take(b':') && self.digit().is_some() {
+            self.left_out.atom_maps += 1;
             while self.digit().is_some() {}
         }
         if !self.take(b']') {
             return self
                 .fail("`]` was expected: brackets hold an element, @, H and its count, a charge, in this order");
         }
-        self.atom(RawAtom { element, aromatic, charge, hydrogens: Some(hydrogens) });
-        Ok(())
+        self.atom(RawAtom { element, aromatic, charge, hydrogens: Some(hydrogens) })
+    }
+
+    /// The element of a bracket, and whether it is in lower case.
+    fn symbol(&mut self) -> Result<(Element, bool)> {
+        let symbols = || [2, 1].into_iter().filter_map(|len| self.smiles.get(self.at..self.at + len));
+        if let Some((len, found)) = symbols().find_map(|text| Some((text.len(), Element::from_symbol(text)?))) {
+            self.at += len;
+            return Ok(found);
+        }
+        match symbols().find(|text| *text == "*" || is_symbol(text)) {
+            Some("*") => self.refuse(NotRead::UnknownAtom),
+            Some("H") => self.refuse(NotRead::HydrogenAtom),
+            Some(_) => self.refuse(NotRead::Element),
+            None => self.fail("no element has this symbol"),
+        }
     }
 
     fn charge(&mut self) -> Result<i8> {
@@ -267,57 +314,4 @@ impl Reader<'_> {
         }
         Ok(if sign == b'+' { size } else { -size })
     }
-}
-
-/// Gives the aromatic bonds their orders, and makes the molecule.
-fn build(table: &ValenceTable, atoms: &[RawAtom], raw: &[RawBond]) -> Result<Molecule> {
-    let in_ring = ring_bonds(atoms.len(), raw.iter().map(|bond| (bond.a, bond.b)));
-    // A bond that isn't written is aromatic between aromatic atoms, in a ring.
-    let is_aromatic: Vec<bool> = raw
-        .iter()
-        .zip(&in_ring)
-        .map(|(bond, in_ring)| match bond.mark {
-            Some(mark) => mark == Mark::Aromatic,
-            None => *in_ring && atoms[bond.a].aromatic && atoms[bond.b].aromatic,
-        })
-        .collect();
-    let order = |k: usize| match raw[k].mark {
-        Some(Mark::Order(order)) => order,
-        _ => BondOrder::Single,
-    };
-    let mut sigma = vec![0u8; atoms.len()];
-    for (k, bond) in raw.iter().enumerate() {
-        for a in [bond.a, bond.b] {
-            sigma[a] = sigma[a].saturating_add(order(k).value());
-        }
-    }
-    let mut needs = vec![false; atoms.len()];
-    for (i, atom) in atoms.iter().enumerate() {
-        let valence = sigma[i].saturating_add(atom.hydrogens.unwrap_or(0));
-        let Some(full) = table.filled(atom.element, atom.charge, valence) else {
-            let allowed = table.valences(atom.element, atom.charge).to_vec();
-            let RawAtom { element, charge, .. } = *atom;
-            return Err(MoleculeError::Valence { atom: i, element, charge, valence, allowed });
-        };
-        needs[i] = atom.aromatic && full > valence;
-    }
-    for (i, atom) in atoms.iter().enumerate() {
-        let ringed = raw.iter().zip(&in_ring).any(|(bond, in_ring)| *in_ring && (bond.a == i || bond.b == i));
-        if atom.aromatic && !ringed {
-            return Err(MoleculeError::NotInRing { atom: i });
-        }
-    }
-    let candidates: Vec<usize> = (0..raw.len()).filter(|&k| is_aromatic[k]).collect();
-    let pairs: Vec<(usize, usize)> = candidates.iter().map(|&k| (raw[k].a, raw[k].b)).collect();
-    let double = kekulise(&needs, &pairs).map_err(|atoms| MoleculeError::Kekulise { atoms })?;
-    let mut orders: Vec<BondOrder> = (0..raw.len()).map(order).collect();
-    for (&k, _) in candidates.iter().zip(&double).filter(|(_, double)| **double) {
-        orders[k] = BondOrder::Double;
-    }
-    let specs: Vec<AtomSpec> = atoms
-        .iter()
-        .map(|atom| AtomSpec { element: atom.element, charge: atom.charge, hydrogens: atom.hydrogens })
-        .collect();
-    let bonds: Vec<_> = raw.iter().zip(orders).map(|(bond, order)| (bond.a, bond.b, order)).collect();
-    Molecule::new(table, &specs, &bonds)
 }

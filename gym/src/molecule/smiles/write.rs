@@ -1,3 +1,6 @@
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use crate::molecule::aromaticity::has_ring_double;
 use crate::molecule::valence::ValenceTable;
 use crate::molecule::{BondOrder, Molecule};
@@ -17,13 +20,13 @@ impl Molecule {
     /// ```
     #[must_use]
     pub fn smiles(&self) -> String {
-        Writer::new(self, &self.canonical().order, true).write()
+        Writer::new(self, &self.order(), true).write()
     }
 
     /// The canonical SMILES of this Kekule form, with single, double and triple bonds only: the same text for the same form.
     #[must_use]
     pub fn kekule_smiles(&self) -> String {
-        Writer::new(self, &self.canonical_kekule().order, false).write()
+        Writer::new(self, &self.kekule_order(), false).write()
     }
 }
 
@@ -112,7 +115,8 @@ impl<'a> Writer<'a> {
             Bond(usize),
             Text(&'static str),
         }
-        let mut free: Vec<bool> = Vec::new();
+        // The smallest number that is free comes next.
+        let (mut free, mut used) = (BinaryHeap::new(), 0);
         let mut stack = vec![Piece::Atom(start)];
         while let Some(piece) = stack.pop() {
             let a = match piece {
@@ -130,17 +134,11 @@ impl<'a> Writer<'a> {
             for k in std::mem::take(&mut self.closes[a]) {
                 let number = self.number[k];
                 self.ring_number(number);
-                free[number - 1] = true;
+                free.push(Reverse(number));
             }
             for k in std::mem::take(&mut self.opens[a]) {
-                let number = match free.iter().position(|free| *free) {
-                    Some(place) => place + 1,
-                    None => {
-                        free.push(true);
-                        free.len()
-                    }
-                };
-                free[number - 1] = false;
+                let number = free.pop().map_or(used + 1, |Reverse(number)| number);
+                used = used.max(number);
                 self.number[k] = number;
                 self.bond(k);
                 self.ring_number(number);
@@ -158,10 +156,11 @@ impl<'a> Writer<'a> {
     }
 
     fn ring_number(&mut self, number: usize) {
-        if number > 9 {
-            self.out.push('%');
-        }
-        self.out.push_str(&number.to_string());
+        self.out += &match number {
+            ..=9 => number.to_string(),
+            ..=99 => format!("%{number}"),
+            _ => format!("%({number})"),
+        };
     }
 
     fn bond(&mut self, k: usize) {

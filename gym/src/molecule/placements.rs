@@ -1,0 +1,139 @@
+//! Where the double bonds of aromatic rings can be.
+
+use std::collections::HashMap;
+
+use super::symmetry::Symmetry;
+use super::{BondOrder, Molecule};
+
+/// More ways to place double bonds aren't listed.
+const MAX_PLACEMENTS: usize = 1 << 16;
+/// Nor are these beyond so many partners in all.
+const MAX_PARTNERS: usize = 1 << 24;
+/// Atoms that may be looked at before the search is given up: about a second.
+const BUDGET: usize = 1 << 28;
+/// More pairs of a placement and a symmetry aren't gone through: about as long.
+const MAX_PAIRS: u64 = 1 << 22;
+/// The partner of an atom that has no double bond in its rings.
+const NONE: u32 = u32::MAX;
+
+/// Every way to place the double bonds of the aromatic bonds among some atoms.
+pub(super) struct Placements {
+    n: usize,
+    /// The partner of each of the atoms, by its place among them, one placement after the other.
+    mates: Vec<u32>,
+}
+
+impl Placements {
+    /// All of them; `None` where there are too many.
+    pub(super) fn new(molecule: &Molecule, atoms: &[usize]) -> Option<Self> {
+        let place: HashMap<usize, u32> = atoms.iter().copied().zip(0..).collect();
+        let aromatic = |a: usize| molecule.neighbours(a).filter(|(_, bond)| bond.aromatic);
+        // The double bond of an atom that links two parts may be in the other one.
+        let has_double =
+            |a: usize| aromatic(a).any(|(b, bond)| bond.order == BondOrder::Double && place.contains_key(&b));
+        let beside = |&a: &usize| -> Vec<u32> {
+            let others = aromatic(a).map(|(b, _)| b).filter(|&b| has_double(a) && has_double(b));
+            others.filter_map(|b| place.get(&b).copied()).collect()
+        };
+        let search = Search {
+            beside: atoms.iter().map(beside).collect(),
+            mate: vec![NONE; atoms.len()],
+            open: atoms.iter().zip(0..).filter(|&(&a, _)| has_double(a)).map(|(_, k)| k).collect(),
+            work: 0,
+        };
+        Some(Self { n: atoms.len(), mates: search.all()? })
+    }
+
+    /// Each placement, as the partners of the atoms.
+    pub(super) fn iter(&self) -> impl ExactSizeIterator<Item = &[u32]> {
+        self.mates.chunks_exact(self.n)
+    }
+
+    /// How many placements there are that no symmetry takes to one another, together with what hangs on the atoms, which is one of
+    /// `hanging[a]` things: Burnside's lemma, the mean number of what a symmetry leaves as it is. `None` for too many symmetries.
+    pub(super) fn orbits(&self, symmetry: &Symmetry, hanging: &[u64]) -> Option<u64> {
+        let placements = self.iter().len() as u64;
+        if placements == 1 && hanging.iter().all(|&count| count == 1) {
+            return Some(1);
+        }
+        let group = symmetry.group((MAX_PAIRS / placements).min((MAX_PARTNERS / self.n) as u64))?;
+        let mut sum = 0u128;
+        for symmetry in &group {
+            let image = |a: u32| if a == NONE { NONE } else { symmetry[a as usize] };
+            let stays = |mates: &&[u32]| (0..self.n).all(|a| mates[symmetry[a] as usize] == image(mates[a]));
+            let fixed = self.iter().filter(stays).count() as u128;
+            let product = cycles(symmetry).map(|a| u128::from(hanging[a]));
+            sum = product.fold(Some(fixed), |product, count| product?.checked_mul(count))?.checked_add(sum)?;
+        }
+        (sum / group.len() as u128).try_into().ok()
+    }
+}
+
+/// One element of each cycle of a permutation.
+fn cycles(permutation: &[u32]) -> impl Iterator<Item = usize> {
+    let mut seen = vec![false; permutation.len()];
+    (0..permutation.len()).filter(move |&first| {
+        let new = !seen[first];
+        let mut a = first;
+        while !std::mem::replace(&mut seen[a], true) {
+            a = permutation[a] as usize;
+        }
+        new
+    })
+}
+
+/// A search for all perfect matchings.
+struct Search {
+    beside: Vec<Vec<u32>>,
+    mate: Vec<u32>,
+    /// The atoms that need a partner.
+    open: Vec<u32>,
+    work: usize,
+}
+
+impl Search {
+    /// The partners of all atoms, one matching after the other; without recursion, as there are as many levels as double bonds.
+    fn all(mut self) -> Option<Vec<u32>> {
+        let n = self.mate.len();
+        let mut out = Vec::new();
+        // Atoms that were given a partner, and how many of their neighbours have been tried.
+        let mut stack: Vec<(u32, usize)> = Vec::new();
+        let mut next = self.fewest_choices()?;
+        if next.is_none() {
+            return Some(self.mate);
+        }
+        loop {
+            let (a, tried) = match next.take() {
+                Some(a) => (a, 0),
+                None => {
+                    let Some((a, tried)) = stack.pop() else { return Some(out) };
+                    let b = std::mem::replace(&mut self.mate[a as usize], NONE);
+                    self.mate[b as usize] = NONE;
+                    (a, tried)
+                }
+            };
+            let beside = &self.beside[a as usize];
+            let Some(k) = (tried..beside.len()).find(|&k| self.mate[beside[k] as usize] == NONE) else { continue };
+            let b = beside[k];
+            (self.mate[a as usize], self.mate[b as usize]) = (b, a);
+            stack.push((a, k + 1));
+            if 2 * stack.len() < self.open.len() {
+                next = self.fewest_choices()?;
+                continue;
+            }
+            out.extend(&self.mate);
+            if out.len() > MAX_PARTNERS.min(MAX_PLACEMENTS * n) {
+                return None;
+            }
+        }
+    }
+
+    /// The atom without a partner that has the fewest neighbours left, so that dead ends are seen early; the outer `None` when the search
+    /// has taken too long.
+    fn fewest_choices(&mut self) -> Option<Option<u32>> {
+        self.work += self.open.len();
+        let free = |&&a: &&u32| self.mate[a as usize] == NONE;
+        let choices = |&&a: &&u32| self.beside[a as usize].iter().filter(free).count();
+        (self.work <= BUDGET).then(|| self.open.iter().filter(free).min_by_key(choices).copied())
+    }
+}

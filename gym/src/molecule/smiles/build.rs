@@ -1,0 +1,121 @@
+use crate::molecule::aromaticity::ring_bonds;
+use crate::molecule::matching::Matching;
+use crate::molecule::{AtomSpec, BondOrder, Element, Molecule, MoleculeError, ValenceTable};
+
+type Result<T> = std::result::Result<T, MoleculeError>;
+
+/// A bond as it is written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Mark {
+    Order(BondOrder),
+    Aromatic,
+}
+
+/// An atom as it is written.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RawAtom {
+    pub(super) element: Element,
+    /// In lower case.
+    pub(super) aromatic: bool,
+    pub(super) charge: i8,
+    /// What brackets fix.
+    pub(super) hydrogens: Option<u8>,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct RawBond {
+    pub(super) a: usize,
+    pub(super) b: usize,
+    pub(super) mark: Option<Mark>,
+}
+
+impl RawBond {
+    /// Its order, where one is written; aromatic bonds have single ones at least.
+    fn order(&self) -> BondOrder {
+        match self.mark {
+            Some(Mark::Order(order)) => order,
+            _ => BondOrder::Single,
+        }
+    }
+}
+
+/// Gives the aromatic bonds their orders, and makes the molecule.
+pub(super) fn build(table: &ValenceTable, atoms: &[RawAtom], raw: &[RawBond]) -> Result<Molecule> {
+    let aromatic = aromatic_bonds(atoms, raw)?;
+    let needs = needs_double(table, atoms, raw, &aromatic)?;
+    let candidates: Vec<usize> =
+        (0..raw.len()).filter(|&k| aromatic[k] && needs[raw[k].a] && needs[raw[k].b]).collect();
+    let ends = |k: &usize| (raw[*k].a, raw[*k].b);
+    let mut matching = Matching::new(atoms.len());
+    matching.grow(candidates.iter().map(ends));
+    let left: Vec<usize> = (0..atoms.len()).filter(|&a| needs[a] && matching.mate(a).is_none()).collect();
+    if !left.is_empty() {
+        return Err(MoleculeError::Kekulise { atoms: left });
+    }
+    let specs: Vec<AtomSpec> = atoms
+        .iter()
+        .map(|atom| AtomSpec { element: atom.element, charge: atom.charge, hydrogens: atom.hydrogens })
+        .collect();
+    let bonds: Vec<_> = raw.iter().map(|bond| (bond.a, bond.b, order(bond, &matching))).collect();
+    let mut molecule = Molecule::new(table, &specs, &bonds)?;
+    let is_aromatic = |k: usize| molecule.bonds()[k].aromatic;
+    let outside = |&k: &usize| matching.mate(raw[k].a) == Some(raw[k].b) && !is_aromatic(k);
+    if candidates.iter().any(outside) {
+        // The double bonds of aromatic rings first: which rings these are doesn't depend on where the double bonds stand.
+        let mut matching = Matching::new(atoms.len());
+        matching.grow(candidates.iter().filter(|&&k| is_aromatic(k)).map(ends));
+        matching.grow(candidates.iter().filter(|&&k| !is_aromatic(k)).map(ends));
+        for (k, bond) in molecule.bonds_mut().iter_mut().enumerate() {
+            bond.order = order(&raw[k], &matching);
+        }
+    }
+    Ok(molecule)
+}
+
+fn order(bond: &RawBond, matching: &Matching) -> BondOrder {
+    match matching.mate(bond.a) == Some(bond.b) {
+        true => BondOrder::Double,
+        false => bond.order(),
+    }
+}
+
+/// Which bonds are written as aromatic: those with `:`, and those without a mark between lower-case atoms of a ring.
+fn aromatic_bonds(atoms: &[RawAtom], raw: &[RawBond]) -> Result<Vec<bool>> {
+    let in_ring = ring_bonds(atoms.len(), raw.iter().map(|bond| (bond.a, bond.b)));
+    let mut ringed = vec![false; atoms.len()];
+    for (bond, _) in raw.iter().zip(&in_ring).filter(|(_, in_ring)| **in_ring) {
+        (ringed[bond.a], ringed[bond.b]) = (true, true);
+    }
+    if let Some(atom) = (0..atoms.len()).find(|&a| atoms[a].aromatic && !ringed[a]) {
+        return Err(MoleculeError::NotInRing { atom });
+    }
+    let one = |(bond, in_ring): (&RawBond, bool)| match bond.mark {
+        Some(Mark::Aromatic) if !in_ring => Err(MoleculeError::AromaticBond { a: bond.a, b: bond.b }),
+        Some(mark) => Ok(mark == Mark::Aromatic),
+        None => Ok(in_ring && atoms[bond.a].aromatic && atoms[bond.b].aromatic),
+    };
+    raw.iter().zip(in_ring).map(one).collect()
+}
+
+/// Which atoms have a double bond among their aromatic ones.
+fn needs_double(table: &ValenceTable, atoms: &[RawAtom], raw: &[RawBond], aromatic: &[bool]) -> Result<Vec<bool>> {
+    let mut sigma = vec![0u8; atoms.len()];
+    // An upper-case atom with a bond `:` is as good as a lower-case one.
+    let mut conjugated: Vec<bool> = atoms.iter().map(|atom| atom.aromatic).collect();
+    for (bond, &aromatic) in raw.iter().zip(aromatic) {
+        for a in [bond.a, bond.b] {
+            sigma[a] = sigma[a].saturating_add(bond.order().value());
+            conjugated[a] |= aromatic;
+        }
+    }
+    let one = |(i, atom): (usize, &RawAtom)| {
+        let RawAtom { element, charge, hydrogens, .. } = *atom;
+        let valence = sigma[i].saturating_add(hydrogens.unwrap_or(0));
+        let Some(full) = table.filled(element, charge, valence) else {
+            let allowed = table.valences(element, charge).to_vec();
+            return Err(MoleculeError::Valence { atom: i, element, charge, valence, allowed });
+        };
+        Ok(conjugated[i] && full > valence)
+    };
+    atoms.iter().enumerate().map(one).collect()
+}

@@ -1,0 +1,83 @@
+"""Writes the golden file of fused aromatic systems whose aromatic SMILES leave the single bonds between aromatic rings unmarked.
+
+    python -m venv venv && venv/bin/pip install rdkit==2026.9.1
+    venv/bin/python scripts/fused_systems.py > gym/tests/golden/fused_systems.json
+
+Pieces (benzene, pyridine, thiophene, pyrrole, naphthalene and others) are joined at two places each, which makes rings of four and
+five atoms, and of six as in perylene. `smiles` is RDKit's text without its marks `-`, `canonical` the one with them, `kekulized` the one
+with double bonds; only texts that RDKit itself reads as the same molecule are taken.
+"""
+
+import json
+import random
+
+import rdkit
+from rdkit import Chem, RDLogger
+
+PIECES = ["c1ccccc1", "c1ccncc1", "c1ccsc1", "c1cc[nH]c1", "c1ccoc1", "c1ccc2ccccc2c1", "c1cnccn1", "c1ccc2occc2c1", "c1cc2ccc3cccc4ccc(c1)c2c34"]
+BRIDGES = [None, "C", "O", "S", "N"]
+
+
+def free(molecule, a):
+    atom = molecule.GetAtomWithIdx(a)
+    return atom.GetSymbol() == "C" and atom.GetTotalNumHs() == 1 and atom.GetIsAromatic()
+
+
+def near(molecule):
+    """Pairs of free atoms side by side, or with one between them (peri)."""
+    distance = Chem.GetDistanceMatrix(molecule)
+    n = molecule.GetNumAtoms()
+    return [(a, b) for a in range(n) for b in range(n) if a != b and distance[a][b] <= 2 and free(molecule, a) and free(molecule, b)]
+
+
+def joined(one, other, rng):
+    """Two molecules joined by two bonds, one of them through another atom now and then; None where they can't be."""
+    pairs = near(one), near(other)
+    if not all(pairs):
+        return None
+    (a, b), (c, d) = rng.choice(pairs[0]), rng.choice(pairs[1])
+    both = Chem.RWMol(Chem.CombineMols(one, other))
+    shift = one.GetNumAtoms()
+    both.AddBond(a, c + shift, Chem.BondType.SINGLE)
+    bridge = rng.choice(BRIDGES)
+    if bridge is None:
+        both.AddBond(b, d + shift, Chem.BondType.SINGLE)
+    else:
+        middle = both.AddAtom(Chem.Atom(bridge))
+        both.AddBond(b, middle, Chem.BondType.SINGLE)
+        both.AddBond(middle, d + shift, Chem.BondType.SINGLE)
+    for atom in both.GetAtoms():
+        if atom.GetSymbol() == "C":
+            atom.SetNoImplicit(False)
+            atom.SetNumExplicitHs(0)
+    molecule = both.GetMol()
+    if Chem.SanitizeMol(molecule, catchErrors=True) != Chem.SanitizeFlags.SANITIZE_NONE:
+        return None
+    return Chem.MolFromSmiles(Chem.MolToSmiles(molecule))
+
+
+def main():
+    RDLogger.DisableLog("rdApp.*")
+    rng = random.Random(0)
+    cases = {}
+    while len(cases) < 150:
+        molecule = Chem.MolFromSmiles(rng.choice(PIECES))
+        for _ in range(rng.randint(1, 2)):
+            molecule = molecule and joined(molecule, Chem.MolFromSmiles(rng.choice(PIECES)), rng)
+        if molecule is None:
+            continue
+        canonical = Chem.MolToSmiles(molecule)
+        text = canonical.replace("-", "")
+        again = Chem.MolFromSmiles(text)
+        if text == canonical or again is None or Chem.MolToSmiles(again) != canonical:
+            continue
+        Chem.Kekulize(molecule, clearAromaticFlags=True)
+        cases[text] = {"smiles": text, "canonical": canonical, "kekulized": Chem.MolToSmiles(molecule, kekuleSmiles=True)}
+    source = f"scripts/fused_systems.py, rdkit {rdkit.__version__}"
+    description = "Aromatic SMILES without marks between aromatic rings, RDKit's text of the same molecule with them, and a Kekule form."
+    rows = ",\n  ".join(json.dumps(case) for case in cases.values())
+    print(f'{{\n "source": "{source}",\n "description": "{description}",\n "cases": [\n  {rows}\n ]\n}}')
+
+
+if __name__ == "__main__":
+    main()

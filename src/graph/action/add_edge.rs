@@ -70,10 +70,9 @@ impl GraphActionType for AddEdge {
                 for a in 0..n {
                     let first = if graph.is_directed() { 0 } else { a + 1 };
                     let row = &mut mask[a * n * width..(a + 1) * n * width];
-                    let words = graph.adjacency().row(a);
-                    for b in first..n {
-                        let legal = words[b / 64] >> (b % 64) & 1 == 0 && a != b;
-                        row[b * width..(b + 1) * width].fill(legal);
+                    row[first * width..].fill(true);
+                    for b in graph.adjacency().ones(a).chain([a]) {
+                        row[b * width..(b + 1) * width].fill(false);
                     }
                 }
             }

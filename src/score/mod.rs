@@ -133,7 +133,7 @@ fn log_reward_changes<E: Env, R: Reward<E::States> + ?Sized>(
     let change = reward.log_reward_change(&before, &after, conditions.as_ref())?;
     let mut change = change.ok_or_else(|| missing("rewards of partial states (`Reward::partial_log_reward`)"))?;
     check_log_rewards(&change, before.len())?;
-    if let Some((before, after)) = env.log_symmetry(&before).zip(env.log_symmetry(&after)) {
+    if let Some((before, after)) = env.log_symmetry(&before)?.zip(env.log_symmetry(&after)?) {
         change.iter_mut().zip(after.iter().zip(before)).for_each(|(change, (after, before))| *change += after - before);
     }
     Ok(change)
@@ -151,7 +151,7 @@ fn both_log_rewards<E: Env, R: Reward<E::States> + ?Sized>(
         Some(known) => known.to_vec(),
         None => log_rewards(reward, terminal, trajectories.conditions())?,
     };
-    let corrected = match env.log_symmetry(terminal) {
+    let corrected = match env.log_symmetry(terminal)? {
         Some(symmetry) => raw.iter().zip(symmetry).map(|(r, s)| r + s).collect(),
         None => raw.clone(),
     };
@@ -178,7 +178,7 @@ fn partial_log_rewards<E: Env, R: Reward<E::States> + ?Sized>(
     let partial = reward.partial_log_reward(states, conditions.as_ref())?;
     let mut partial = partial.ok_or_else(|| missing("rewards of partial states (`Reward::partial_log_reward`)"))?;
     check_log_rewards(&partial, states.len())?;
-    if let Some(symmetry) = env.log_symmetry(states) {
+    if let Some(symmetry) = env.log_symmetry(states)? {
         partial.iter_mut().zip(symmetry).for_each(|(r, s)| *r += s);
     }
     Ok(partial)

@@ -236,6 +236,8 @@ fn tree_and_edges(n: usize) -> GraphState {
     let mut graph = GraphState::with_nodes(GraphKind::Undirected, n);
     for b in 1..n {
         graph.add_edge(rng.below(b) as u32, b as u32, Edge::default()).unwrap();
+    }
+    for _ in 0..n {
         let _ = graph.add_edge(rng.below(n) as u32, rng.below(n) as u32, Edge::default());
     }
     graph

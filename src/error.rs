@@ -141,6 +141,18 @@ pub enum Error {
         /// What to do.
         remedy: &'static str,
     },
+    /// A graph whose automorphisms weren't counted within the limit of the search.
+    #[error(
+        "the automorphisms of a graph of {n_nodes} nodes and {n_edges} edges were not counted within the limit of the search: \
+         keep graphs smaller or nodes more different, or give the environment a count of its own (`log_automorphisms`) \
+         or no correction (`corrects_symmetry`)"
+    )]
+    SymmetryLimit {
+        /// The number of nodes.
+        n_nodes: usize,
+        /// The number of edges.
+        n_edges: usize,
+    },
     /// More states than an exact computation was told to hold.
     #[error(
         "the state space has more than {limit} states: exact metrics hold all of them in memory; \

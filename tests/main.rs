@@ -3,7 +3,9 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
 
 mod adam;
+mod automorphisms;
 mod averaged;
+mod backward_masks;
 mod bad_checkpoints;
 mod bad_input;
 mod bad_metrics;

@@ -143,7 +143,7 @@ fn states_are_trees_in_normal_form_and_nothing_else() {
     for (what, graph) in strange {
         assert!(!env.is_reachable(&graph), "{what}");
         assert!(matches!(env.state(&graph), Err(Error::Config { .. })), "{what}");
-        assert!(what == "too many" || env.log_automorphisms(&graph).is_nan(), "{what}");
+        assert!(what == "too many" || env.log_automorphisms(&graph).is_err(), "{what}");
         // Nor does anything panic or go on for ever.
         for direction in [Direction::Forward, Direction::Backward] {
             let states = GraphStates::from(vec![graph.clone()]);

@@ -107,8 +107,11 @@ pub trait Env: Send + Sync {
     ///
     /// `None` where every state is one object. Up to isomorphism it is log |Aut(s)| (Kim et al., *Symmetry-Aware
     /// GFlowNets*, 2025): training on R alone samples R(x) / |Aut(x)| there.
-    fn log_symmetry(&self, _states: &Self::States) -> Option<Vec<f64>> {
-        None
+    ///
+    /// # Errors
+    /// [`Error`](crate::Error) for a state whose symmetry isn't found.
+    fn log_symmetry(&self, _states: &Self::States) -> Result<Option<Vec<f64>>> {
+        Ok(None)
     }
 
     /// Which rows are one object under different labels, so that a policy is asked about it once; `None` (the default) where

@@ -1,15 +1,20 @@
 //! The search of `canonaut` (nauty in Rust) on one graph: its input, buffers and results.
 
 use std::cell::Cell;
+use std::sync::atomic::Ordering;
 
 use canonaut::consts::ALGORITHM_INFINITY;
 use canonaut::refine::GraphContext;
 use canonaut::search::canonicalize;
 use canonaut::structs::{CanonautOptions, Statistics};
+use canonaut::support::KILL_REQUEST;
 
 use super::canonical_key::raw_edges;
 use super::state::GraphState;
 use super::weights::{Edge, Node};
+
+/// canonaut's status of a search that was asked to end.
+const ENDED: u32 = 5;
 
 // Rows of 64 bits are handed over as machine words.
 const _: () = assert!(usize::BITS == 64, "a 64-bit target is needed");
@@ -25,11 +30,11 @@ impl SortKey {
         Self(weight << 32 | u128::from(label))
     }
 
-    fn label(self) -> u32 {
+    pub(super) fn label(self) -> u32 {
         self.0 as u32
     }
 
-    fn weight(self) -> u128 {
+    pub(super) fn weight(self) -> u128 {
         self.0 >> 32
     }
 }
@@ -39,13 +44,56 @@ impl SortKey {
 pub(super) struct Order {
     /// `None` beyond `u64`.
     pub(super) exact: Option<u64>,
+    /// In nats, as a sum.
+    log: f64,
+}
+
+impl Order {
+    /// Of a graph without symmetry.
+    pub(super) const ONE: Self = Self { exact: Some(1), log: 0.0 };
+
+    pub(super) fn times(self, other: Self) -> Self {
+        let product = |one: u64| other.exact.and_then(|other| one.checked_mul(other));
+        Self { exact: self.exact.and_then(product), log: self.log + other.log }
+    }
+
+    /// Times the number of orders of `n` things.
+    pub(super) fn permuting(self, n: usize) -> Self {
+        (2..=n as u64).fold(self, |order, k| order.times(Self { exact: Some(k), log: (k as f64).ln() }))
+    }
+
     /// In nats.
-    pub(super) log: f64,
+    pub(super) fn log(self) -> f64 {
+        self.exact.map_or(self.log, |order| (order as f64).ln())
+    }
+}
+
+/// How far a search may go.
+#[derive(Clone, Copy)]
+pub(super) struct Budget {
+    /// What may still be done, in units of which a node of the search takes the square of the number of vertices: so much at most
+    /// does it cost to refine a partition.
+    work: u64,
+    depth: u32,
+    pub(super) is_exceeded: bool,
+}
+
+impl Budget {
+    pub(super) const UNLIMITED: Self = Self { work: u64::MAX, depth: u32::MAX, is_exceeded: false };
+    /// Some seconds of work, and a depth that the stack of a thread has room for (2 MiB).
+    pub(super) const COUNTING: Self = Self { work: 1 << 36, depth: 800, is_exceeded: false };
+}
+
+/// The search in progress: canonaut's callbacks are plain functions.
+#[derive(Clone, Copy)]
+struct Progress {
+    /// |Aut| so far, `None` beyond `u64`: canonaut keeps it as a rounded number.
+    order: Option<u64>,
+    budget: Budget,
 }
 
 thread_local! {
-    /// |Aut| of the search in progress: canonaut keeps it as a rounded number, and its callback is a plain function.
-    static GROUP_ORDER: Cell<Option<u64>> = const { Cell::new(Some(1)) };
+    static PROGRESS: Cell<Progress> = const { Cell::new(Progress { order: Some(1), budget: Budget::UNLIMITED }) };
 }
 
 /// canonaut's callback at each level of the first path, where |Aut| is multiplied by `index`.
@@ -63,7 +111,33 @@ fn multiply_order(
     _n_children: u32,
     _n: u32,
 ) {
-    GROUP_ORDER.set(GROUP_ORDER.get().and_then(|order| order.checked_mul(index.into())));
+    let progress = PROGRESS.get();
+    PROGRESS.set(Progress { order: progress.order.and_then(|order| order.checked_mul(index.into())), ..progress });
+}
+
+/// canonaut's callback at each node of its search: ends the search where its budget is spent.
+///
+/// canonaut is asked to end by a number that all threads share; a search of another thread that it ends begins anew.
+#[allow(clippy::too_many_arguments, reason = "the callback's type is canonaut's")]
+fn spend_budget(
+    _graph: &[usize],
+    _labelling: &mut [u32],
+    _partition: &mut [u32],
+    level: u32,
+    _n_cells: u32,
+    _target_cell: i32,
+    _code: u32,
+    _words: u32,
+    n: u32,
+) {
+    let mut progress = PROGRESS.get();
+    let budget = &mut progress.budget;
+    budget.work = budget.work.saturating_sub(u64::from(n) * u64::from(n));
+    if !budget.is_exceeded && (budget.work == 0 || level > budget.depth) {
+        budget.is_exceeded = true;
+        KILL_REQUEST.fetch_add(1, Ordering::Relaxed);
+    }
+    PROGRESS.set(progress);
 }
 
 /// Says of no partition that its cells are known to be orbits.
@@ -98,6 +172,7 @@ impl Search {
             // Not for |Aut| alone either: without it, canonaut 1.0.0 finds too few automorphisms (1 of two isolated nodes).
             get_canonical: true,
             user_level_procedure: Some(multiply_order),
+            user_node_procedure: Some(spend_budget),
             ..CanonautOptions::default()
         };
         options.dispatch.cheap_automorphism_check = Some(never_cheap);
@@ -159,7 +234,7 @@ impl Search {
     }
 
     /// One cell per layer and weight, and per layer and fixed node.
-    pub(super) fn set_cells(&mut self, sorted: &[SortKey], fixed: usize, layers: usize) {
+    fn set_cells(&mut self, sorted: &[SortKey], fixed: usize, layers: usize) {
         let n = sorted.len();
         self.labelling.clear();
         self.partition.clear();
@@ -176,15 +251,38 @@ impl Search {
         }
     }
 
-    pub(super) fn run(&mut self, n: usize, directed: bool) -> Order {
+    /// Searches the graph that was set, of `layers` layers, whose nodes are `sorted` by weight.
+    pub(super) fn run(&mut self, cells: (&[SortKey], usize, usize), directed: bool, budget: &mut Budget) -> Order {
+        let (sorted, fixed, layers) = cells;
+        let n = sorted.len() * layers;
         if n == 0 {
-            return Order { exact: Some(1), log: 0.0 };
+            return Order::ONE;
         }
         debug_assert_eq!(self.adjacency.len(), n * self.words, "rows of {n} vertices");
         self.orbits.resize(n, 0);
         self.canonical.resize(n * self.words, 0);
         self.options.digraph = directed;
-        GROUP_ORDER.set(Some(1));
+        loop {
+            self.set_cells(sorted, fixed, layers);
+            PROGRESS.set(Progress { order: Some(1), budget: *budget });
+            self.canonicalize(n);
+            let Progress { order: exact, budget: left } = PROGRESS.get();
+            if left.is_exceeded {
+                KILL_REQUEST.fetch_sub(1, Ordering::Relaxed);
+            }
+            let status = self.statistics.error_status_code;
+            if status == ENDED && !left.is_exceeded {
+                std::thread::yield_now();
+                continue;
+            }
+            assert!(status == 0 || left.is_exceeded, "canonaut refuses {n} vertices with code {status}");
+            *budget = left;
+            let (mantissa, exponent) = (self.statistics.group_size1, self.statistics.group_size2);
+            return Order { exact, log: mantissa.ln() + f64::from(exponent) * std::f64::consts::LN_10 };
+        }
+    }
+
+    fn canonicalize(&mut self, n: usize) {
         canonicalize(
             &self.adjacency,
             &mut self.labelling,
@@ -199,16 +297,21 @@ impl Search {
             Some(&mut self.canonical),
             &mut self.context,
         );
-        debug_assert!(
-            self.statistics.error_status_code == 0,
-            "canonaut refuses {n} vertices with code {}",
-            self.statistics.error_status_code
-        );
-        let exact = GROUP_ORDER.get();
-        let log = exact.map_or_else(
-            || self.statistics.group_size1.ln() + f64::from(self.statistics.group_size2) * std::f64::consts::LN_10,
-            |order| (order as f64).ln(),
-        );
-        Order { exact, log }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    #[should_panic(expected = "canonaut refuses 65 vertices with code 1")]
+    fn a_refusal_of_canonaut_is_never_taken_for_an_answer() {
+        let sorted: Vec<SortKey> = (0..65).map(|label| SortKey::new((Node::default(), label))).collect();
+        // Rows of 64 bits, one vertex too many.
+        let mut search = Search::new(1);
+        search.adjacency = vec![0; 65];
+        let mut budget = Budget::UNLIMITED;
+        search.run((&sorted, 0, 1), false, &mut budget);
     }
 }

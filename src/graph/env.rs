@@ -119,7 +119,10 @@ pub trait GraphEnv: Send + Sync {
     /// An environment whose nodes stand for what has symmetries of its own (a fragment of a molecule) gives another number.
     /// `N_forward |Aut(child)| = N_backward |Aut(parent)|` must hold for it between any two states, as
     /// [`testing::check_env`](crate::testing::check_env) tests.
-    fn log_automorphisms(&self, graph: &GraphState) -> f64 {
+    ///
+    /// # Errors
+    /// Those of [`Canonizer::log_automorphisms`](super::Canonizer::log_automorphisms).
+    fn log_automorphisms(&self, graph: &GraphState) -> Result<f64> {
         with_canonizer(|canonizer| canonizer.log_automorphisms(graph, self.initial_graph().n_nodes()))
     }
 }
@@ -194,7 +197,7 @@ fn parent_permits<G: GraphEnv>(
         return false;
     }
     // What is built keeps the initial graph; what takes away from it needn't give all of it back at once.
-    if contains(graph, initial) && !contains(&parent, initial) {
+    if !contains(&parent, initial) && contains(graph, initial) {
         return false;
     }
     let Some(head) = action_type.head(Direction::Forward) else {
@@ -278,9 +281,12 @@ impl<G: GraphEnv> Env for G {
         Some(Slots(states.graphs().iter().map(last).collect()))
     }
 
-    fn log_symmetry(&self, states: &GraphStates) -> Option<Vec<f64>> {
-        let corrects = self.actions().semantics() == Semantics::UpToIsomorphism && self.corrects_symmetry();
-        corrects.then(|| parallel::map(states.graphs(), MIN_PER_THREAD, |graph| self.log_automorphisms(graph)))
+    fn log_symmetry(&self, states: &GraphStates) -> Result<Option<Vec<f64>>> {
+        if self.actions().semantics() == Semantics::Labelled || !self.corrects_symmetry() {
+            return Ok(None);
+        }
+        let of_graph = |row: usize| self.log_automorphisms(&states.graphs()[row]);
+        parallel::try_map_range(states.graphs().len(), MIN_PER_THREAD, of_graph).map(Some)
     }
 
     fn classes(&self, states: &GraphStates) -> Option<Classes> {

@@ -5,6 +5,7 @@ mod batch;
 mod bits;
 mod canonical;
 mod canonical_key;
+mod canonical_reduce;
 mod canonical_search;
 mod classes;
 mod enumerable;

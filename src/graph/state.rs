@@ -68,12 +68,18 @@ impl GraphState {
     /// `n` nodes of class 0 and no edge.
     #[must_use]
     pub fn with_nodes(kind: GraphKind, n: usize) -> Self {
+        Self::of_nodes(kind, std::iter::repeat_n(Node::default(), n))
+    }
+
+    /// These nodes and no edge.
+    pub(super) fn of_nodes(kind: GraphKind, nodes: impl ExactSizeIterator<Item = Node>) -> Self {
+        let n = nodes.len();
         let mut storage = match kind {
             GraphKind::Directed => Storage::Directed(DiGraph::with_capacity(n, 0)),
             GraphKind::Undirected => Storage::Undirected(UnGraph::with_capacity(n, 0)),
         };
-        for _ in 0..n {
-            on!(&mut storage, graph => graph.add_node(Node::default()));
+        for node in nodes {
+            on!(&mut storage, graph => graph.add_node(node));
         }
         Self { storage, adjacency: BitRows::new(n), marked_edges: 0 }
     }
@@ -83,10 +89,7 @@ impl GraphState {
     /// # Errors
     /// Those of [`add_edge`](Self::add_edge).
     pub fn from_parts(kind: GraphKind, nodes: &[Node], edges: &[(u32, u32, Edge)]) -> Result<Self> {
-        let mut out = Self::new(kind);
-        for &node in nodes {
-            out.add_node(node);
-        }
+        let mut out = Self::of_nodes(kind, nodes.iter().copied());
         for &(a, b, edge) in edges {
             out.add_edge(a, b, edge)?;
         }
@@ -251,18 +254,21 @@ impl GraphState {
             return self.remove_node(a);
         }
         // petgraph would move the last node into the gap, which changes the order of the labels: build anew.
-        let keep: Vec<u32> = (0..self.n_nodes() as u32).filter(|&b| b != a).collect();
-        *self = self.induced(&keep);
+        let mut nodes: Vec<Node> = self.nodes().collect();
+        nodes.remove(a as usize);
+        let mut out = Self::of_nodes(self.kind(), nodes.into_iter());
+        let name = |b: u32| b - u32::from(b > a);
+        for (b, c) in self.edges().filter(|&(b, c)| b != a && c != a) {
+            out.insert_edge(name(b), name(c), self.edge(b, c).unwrap_or_default());
+        }
+        *self = out;
         Ok(weight)
     }
 
     /// The graph on these nodes, in this order: node `k` of the result is `nodes[k]`. A permutation relabels the graph.
     #[must_use]
     pub fn induced(&self, nodes: &[u32]) -> Self {
-        let mut out = Self::new(self.kind());
-        for &a in nodes {
-            out.add_node(self.node(a).unwrap_or_default());
-        }
+        let mut out = Self::of_nodes(self.kind(), nodes.iter().map(|&a| self.node(a).unwrap_or_default()));
         for (i, &a) in nodes.iter().enumerate() {
             for (j, &b) in nodes.iter().enumerate() {
                 if (self.is_directed() || i < j) && self.has_edge(a, b) {

@@ -38,7 +38,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     ) -> Result<ExactFlows> {
         let mut log_rewards = self.target_distribution(reward, conditions)?.log_rewards;
         for ends in self.ends().chunks(CHUNK) {
-            if let Some(symmetry) = env.log_symmetry(&self.states().select(ends)) {
+            if let Some(symmetry) = env.log_symmetry(&self.states().select(ends))? {
                 ends.iter().zip(symmetry).for_each(|(&state, value)| log_rewards[state] += value);
             }
         }

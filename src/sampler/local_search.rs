@@ -119,19 +119,21 @@ impl<E: Env, P: Policy<E>> Sampler<'_, E, P> {
         search.check()?;
         check_log_rewards(known, objects.len())?;
         let raw = |objects: &E::States| log_rewards(reward, objects, None);
-        let corrected = |objects: &E::States, raw: &[f64]| match self.env.log_symmetry(objects) {
-            Some(symmetry) => raw.iter().zip(symmetry).map(|(r, s)| r + s).collect(),
-            None => raw.to_vec(),
+        let corrected = |objects: &E::States, raw: &[f64]| -> Result<Vec<f64>> {
+            Ok(match self.env.log_symmetry(objects)? {
+                Some(symmetry) => raw.iter().zip(symmetry).map(|(r, s)| r + s).collect(),
+                None => raw.to_vec(),
+            })
         };
         let mut held = objects.clone();
         let mut log_reward = known.to_vec();
         for _ in 0..search.rounds {
             let (proposed, log_ratio) = tch::no_grad(|| self.propose(search, &held, rng))?;
             let new_log_reward = raw(&proposed)?;
-            let gain: Vec<f64> = corrected(&proposed, &new_log_reward)
+            let gain: Vec<f64> = corrected(&proposed, &new_log_reward)?
                 .iter()
-                .zip(corrected(&held, &log_reward))
-                .map(|(new, old): (&f64, f64)| new - old)
+                .zip(corrected(&held, &log_reward)?)
+                .map(|(new, old)| new - old)
                 .collect();
             let n = held.len();
             let keep: Vec<bool> = (0..n)

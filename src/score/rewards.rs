@@ -29,7 +29,7 @@ pub(super) fn both_log_rewards<E: Env, R: Reward<E::States> + ?Sized>(
         Some(known) => known.to_vec(),
         None => log_rewards(reward, terminal, trajectories.conditions())?,
     };
-    let corrected = match env.log_symmetry(terminal) {
+    let corrected = match env.log_symmetry(terminal)? {
         Some(symmetry) => raw.iter().zip(symmetry).map(|(r, s)| r + s).collect(),
         None => raw.clone(),
     };
@@ -48,7 +48,7 @@ pub(super) fn partial_log_rewards<E: Env, R: Reward<E::States> + ?Sized>(
     let partial = reward.partial_log_reward(states, conditions.as_ref())?;
     let mut partial = partial.ok_or_else(no_partial)?;
     check_log_rewards(&partial, states.len())?;
-    if let Some(symmetry) = env.log_symmetry(states) {
+    if let Some(symmetry) = env.log_symmetry(states)? {
         partial.iter_mut().zip(symmetry).for_each(|(r, s)| *r += s);
     }
     Ok(partial)
@@ -96,7 +96,7 @@ fn changes_of_steps<E: Env, R: Reward<E::States> + ?Sized>(
     let change = reward.log_reward_change(&before, &after, conditions.as_ref())?;
     let mut change = change.ok_or_else(no_partial)?;
     check_log_rewards(&change, before.len())?;
-    if let Some((before, after)) = env.log_symmetry(&before).zip(env.log_symmetry(&after)) {
+    if let Some((before, after)) = env.log_symmetry(&before)?.zip(env.log_symmetry(&after)?) {
         change.iter_mut().zip(after.iter().zip(before)).for_each(|(change, (after, before))| *change += after - before);
     }
     Ok(of.into_iter().map(|k| change[k]).collect())

@@ -288,12 +288,14 @@ fn check_backward<E: EnumerableEnv>(env: &E, states: &E::States, backward: &Expa
 
 /// As many moves forward as backward between two states, weighted by automorphisms up to isomorphism.
 fn check_counts<E: EnumerableEnv>(env: &E, states: &E::States, forward: &Expansion<E>) -> Result<()> {
-    let symmetry = |states: &E::States| match env.log_symmetry(states) {
-        None if env.merges_isomorphic() => None,
-        None => Some(vec![0.0; states.len()]),
-        known => known,
+    let symmetry = |states: &E::States| -> Result<Option<Vec<f64>>> {
+        Ok(match env.log_symmetry(states)? {
+            None if env.merges_isomorphic() => None,
+            None => Some(vec![0.0; states.len()]),
+            known => known,
+        })
     };
-    let (Some(of_parent), Some(of_child)) = (symmetry(states), symmetry(&forward.after)) else {
+    let (Some(of_parent), Some(of_child)) = (symmetry(states)?, symmetry(&forward.after)?) else {
         return Ok(());
     };
     let keys = env.keys(states);

@@ -262,7 +262,7 @@ fn with_best<E: Env>(env: &E, best: &E::States, states: &E::States, rows: &[usiz
     all.append(states.select(rows));
     match env.classes(&all) {
         Some(classes) => Some(classes.grouping),
-        None if env.log_symmetry(best).is_some() => None,
+        None if !matches!(env.log_symmetry(best), Ok(None)) => None,
         None => Some(all.group()),
     }
 }

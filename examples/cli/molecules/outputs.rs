@@ -84,7 +84,7 @@ pub fn of_symmetry<E: GraphEnv>(exact: &Exact<E>, env: &E, probs: &[f64]) -> Res
     let states = exact.graph.states().graphs();
     let mut biased = exact.target.probs.clone();
     for &end in &exact.graph.ends() {
-        biased[end] /= env.log_automorphisms(&states[end]).exp();
+        biased[end] /= env.log_automorphisms(&states[end])?.exp();
     }
     let total: f64 = biased.iter().sum();
     biased.iter_mut().for_each(|p| *p /= total);

@@ -148,15 +148,13 @@ impl GraphEnv for Fragments {
     fn corrects_symmetry(&self) -> bool {
         self.corrects_symmetry
     }
-    /// ln of |Aut(G)| / prod |Aut(F)|; NaN for a graph that is no tree of fragments.
-    fn log_automorphisms(&self, graph: &GraphState) -> f64 {
+    /// ln of |Aut(G)| / prod |Aut(F)|; [`Error::Config`] for a graph that is no tree of fragments.
+    fn log_automorphisms(&self, graph: &GraphState) -> Result<f64> {
         if *graph == self.initial {
-            return 0.0;
+            return Ok(0.0);
         }
         let tree = Tree::of(graph);
-        if tree.check(&self.library, graph).is_err() {
-            return f64::NAN;
-        }
-        Normal::of(&self.library, &tree).log_symmetry(&self.library, &tree)
+        tree.check(&self.library, graph)?;
+        Ok(Normal::of(&self.library, &tree).log_symmetry(&self.library, &tree))
     }
 }

@@ -47,6 +47,14 @@ impl AddEdge {
     }
 }
 
+/// Marks a pair of nodes as closed to edges of any class.
+fn close(row: &mut [bool], width: usize, b: usize) {
+    match width {
+        1 => row[b] = false,
+        _ => row[b * width..(b + 1) * width].fill(false),
+    }
+}
+
 impl GraphActionType for AddEdge {
     fn name(&self) -> &str {
         "add_edge"
@@ -70,10 +78,16 @@ impl GraphActionType for AddEdge {
                 for a in 0..n {
                     let first = if graph.is_directed() { 0 } else { a + 1 };
                     let row = &mut mask[a * n * width..(a + 1) * n * width];
-                    let words = graph.adjacency().row(a);
-                    for b in first..n {
-                        let legal = words[b / 64] >> (b % 64) & 1 == 0 && a != b;
-                        row[b * width..(b + 1) * width].fill(legal);
+                    row[first * width..].fill(true);
+                    if graph.is_directed() {
+                        close(row, width, a);
+                    }
+                    for (k, &word) in graph.adjacency().row(a).iter().enumerate().skip(first / 64) {
+                        let mut joined = if k == first / 64 { word >> (first % 64) << (first % 64) } else { word };
+                        while joined != 0 {
+                            close(row, width, k * 64 + joined.trailing_zeros() as usize);
+                            joined &= joined - 1;
+                        }
                     }
                 }
             }

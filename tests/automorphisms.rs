@@ -1,0 +1,294 @@
+//! |Aut| of graphs that are large and full of symmetry: exact by closed forms, soon, and refused beyond a limit.
+
+use std::collections::HashMap;
+use std::time::{Duration, Instant};
+
+use gfn::env::Env;
+use gfn::graph::{
+    ActionSet, AddEdge, AddNode, Canonizer, Edge, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Node,
+    Semantics, canonical_key, log_automorphisms,
+};
+use gfn::{Error, Rng};
+
+/// Far above what it takes (a few hundredths of a second), far below what a search of the whole graph would.
+const SOON: Duration = Duration::from_secs(1);
+
+fn graph(n: usize, edges: impl IntoIterator<Item = (usize, usize)>) -> GraphState {
+    let mut out = GraphState::with_nodes(GraphKind::Undirected, n);
+    for (a, b) in edges {
+        out.add_edge(a as u32, b as u32, Edge::default()).unwrap();
+    }
+    out
+}
+
+fn log_factorial(n: usize) -> f64 {
+    (2..=n).map(|k| (k as f64).ln()).sum()
+}
+
+fn soon<T>(what: &str, body: impl FnOnce() -> T) -> T {
+    let start = Instant::now();
+    let out = body();
+    assert!(start.elapsed() < SOON, "{what} takes {:?}", start.elapsed());
+    out
+}
+
+fn assert_close(found: f64, expected: f64, what: &str) {
+    assert!((found - expected).abs() <= 1e-12 * expected.abs().max(1.0), "{what}: {found}, not {expected}");
+}
+
+#[test]
+fn interchangeable_nodes_are_counted_at_once() {
+    let n = 2000;
+    let ln2 = 2_f64.ln();
+    let cases = [
+        ("isolated nodes", graph(n, []), log_factorial(n)),
+        ("a star", graph(n, (1..n).map(|b| (0, b))), log_factorial(n - 1)),
+        ("single edges", graph(n, (0..n / 2).map(|k| (2 * k, 2 * k + 1))), log_factorial(n / 2) + (n / 2) as f64 * ln2),
+        (
+            "two stars, joined",
+            graph(n, (2..n).map(|b| (b % 2, b)).chain([(0, 1)])),
+            2.0 * log_factorial(n / 2 - 1) + ln2,
+        ),
+        (
+            "hexagons",
+            graph(600, (0..600).map(|a| (a, if a % 6 == 5 { a - 5 } else { a + 1 }))),
+            log_factorial(100) + 100.0 * 12_f64.ln(),
+        ),
+    ];
+    for (what, graph, expected) in cases {
+        assert_close(soon(what, || log_automorphisms(&graph).unwrap()), expected, what);
+    }
+}
+
+#[test]
+fn dense_graphs_of_interchangeable_nodes_are_counted_at_once() {
+    let all = |n: usize, joined: fn(usize, usize) -> bool| {
+        graph(n, (0..n).flat_map(|b| (0..b).map(move |a| (a, b))).filter(|&(a, b)| joined(a, b)))
+    };
+    let cases = [
+        ("a complete graph", all(300, |_, _| true), log_factorial(300)),
+        ("parts of three", all(300, |a, b| a / 3 != b / 3), log_factorial(100) + 100.0 * 6_f64.ln()),
+        ("two sides", all(300, |a, b| a % 2 != b % 2), 2.0 * log_factorial(150) + 2_f64.ln()),
+    ];
+    for (what, graph, expected) in cases {
+        assert_close(soon(what, || log_automorphisms(&graph).unwrap()), expected, what);
+    }
+}
+
+#[test]
+fn classes_directions_and_scaffolds_are_respected() {
+    let mut canonizer = Canonizer::default();
+    let star = graph(200, (1..200).map(|b| (0, b)));
+    for (fixed, free) in [(0, 199), (1, 199), (2, 198), (150, 50), (199, 1), (200, 0)] {
+        assert_close(canonizer.log_automorphisms(&star, fixed).unwrap(), log_factorial(free), "a star with a scaffold");
+        let order = canonizer.canonical(&star, fixed).order;
+        assert!(order.iter().zip(0..).take(fixed).all(|(&a, k)| a == k));
+    }
+    // 60 leaves of each class of nodes and edges, and the edges of half of those turned round.
+    for kind in [GraphKind::Undirected, GraphKind::Directed] {
+        let mut wheel = GraphState::with_nodes(kind, 1);
+        for k in 0..240 {
+            let leaf = wheel.add_node(Node::of_class(k % 2));
+            let (a, b) = if k / 4 % 2 == 0 { (0, leaf) } else { (leaf, 0) };
+            wheel.add_edge(a, b, Edge::of_class(k / 2 % 2)).unwrap();
+        }
+        let expected = match kind {
+            GraphKind::Undirected => 4.0 * log_factorial(60),
+            GraphKind::Directed => 8.0 * log_factorial(30),
+        };
+        assert_close(canonizer.log_automorphisms(&wheel, 0).unwrap(), expected, "leaves that differ");
+    }
+}
+
+fn random_tree(n: usize, rng: &mut Rng) -> GraphState {
+    graph(n, (1..n).map(|b| (rng.below(b), b)).collect::<Vec<_>>())
+}
+
+/// ln |Aut| of a tree, and a number for each node's class, of nodes and edges from its centre outwards (Aho, Hopcroft, Ullman).
+fn log_of_tree(tree: &GraphState) -> f64 {
+    let n = tree.n_nodes();
+    let neighbours: Vec<Vec<usize>> = (0..n).map(|a| tree.adjacency().ones(a).collect()).collect();
+    // The centre: what is left when leaves are taken off until one or two nodes are.
+    let mut degrees: Vec<usize> = neighbours.iter().map(Vec::len).collect();
+    let mut leaves: Vec<usize> = (0..n).filter(|&a| degrees[a] <= 1).collect();
+    let mut n_left = n;
+    while n_left > 2 {
+        n_left -= leaves.len();
+        let mut next = Vec::new();
+        for leaf in leaves {
+            degrees[leaf] = 0;
+            for &a in &neighbours[leaf] {
+                degrees[a] = degrees[a].saturating_sub(1);
+                if degrees[a] == 1 {
+                    next.push(a);
+                }
+            }
+        }
+        leaves = next;
+    }
+    let mut names = HashMap::new();
+    match leaves[..] {
+        [a] => below(tree, &neighbours, a, usize::MAX, &mut names).1,
+        [a, b] => {
+            let (one, other) = (below(tree, &neighbours, a, b, &mut names), below(tree, &neighbours, b, a, &mut names));
+            one.1 + other.1 + if one.0 == other.0 { 2_f64.ln() } else { 0.0 }
+        }
+        _ => unreachable!("a tree has one or two centres"),
+    }
+}
+
+type Names = HashMap<(Node, Vec<(Edge, usize)>), usize>;
+
+/// The name of what hangs on a node away from another one, and its ln |Aut|.
+fn below(tree: &GraphState, neighbours: &[Vec<usize>], a: usize, from: usize, names: &mut Names) -> (usize, f64) {
+    let mut log = 0.0;
+    let mut children = Vec::new();
+    for &b in neighbours[a].iter().filter(|&&b| b != from) {
+        let (name, inner) = below(tree, neighbours, b, a, names);
+        log += inner;
+        children.push((tree.edge(a as u32, b as u32).unwrap(), name));
+    }
+    children.sort_unstable();
+    log += children.chunk_by(|x, y| x == y).map(|same| log_factorial(same.len())).sum::<f64>();
+    let next = names.len();
+    (*names.entry((tree.node(a as u32).unwrap(), children)).or_insert(next), log)
+}
+
+#[test]
+fn trees_have_the_automorphisms_of_their_branches() {
+    let mut rng = Rng::seeded(1);
+    for round in 0..150 {
+        let n = 1 + rng.below(300);
+        let mut tree = random_tree(n, &mut rng);
+        if round % 2 == 0 {
+            // Twice the same, joined at two nodes: the centre is often an edge.
+            let edges: Vec<_> = tree.edges().map(|(a, b)| (a as usize, b as usize)).collect();
+            let twice = edges.iter().flat_map(|&(a, b)| [(a, b), (n + a, n + b)]);
+            let joint = rng.below(n);
+            tree = graph(2 * n, twice.chain([(joint, n + joint)]));
+        }
+        let n = tree.n_nodes();
+        if round % 3 == 0 {
+            for _ in 0..n / 8 {
+                tree.set_node(rng.below(n) as u32, Node::of_class(1 + rng.below(2) as u16)).unwrap();
+            }
+            let edges: Vec<_> = tree.edges().collect();
+            for _ in 0..edges.len() / 8 {
+                let (a, b) = edges[rng.below(edges.len())];
+                tree.set_edge(a, b, Edge::of_class(1 + rng.below(2) as u16)).unwrap();
+            }
+        }
+        let order = permutation(n, &mut rng);
+        let found = log_automorphisms(&tree.induced(&order)).unwrap();
+        assert_close(found, log_of_tree(&tree), &format!("a tree of {n} nodes"));
+    }
+}
+
+#[test]
+fn a_tree_of_ten_thousand_nodes_is_counted_at_once() {
+    let tree = random_tree(10_000, &mut Rng::seeded(2));
+    assert_close(soon("a random tree", || log_automorphisms(&tree).unwrap()), log_of_tree(&tree), "a random tree");
+    let path = graph(10_000, (1..10_000).map(|b| (b - 1, b)));
+    assert_close(soon("a path", || log_automorphisms(&path).unwrap()), 2_f64.ln(), "a path");
+}
+
+fn permutation(n: usize, rng: &mut Rng) -> Vec<u32> {
+    let mut out: Vec<u32> = (0..n as u32).collect();
+    for k in (1..n).rev() {
+        out.swap(k, rng.below(k + 1));
+    }
+    out
+}
+
+#[test]
+fn keys_of_large_symmetric_graphs_are_found_as_soon_and_tell_them_apart() {
+    let mut rng = Rng::seeded(3);
+    for graph in [graph(1000, []), random_tree(1000, &mut rng), graph(1000, (0..500).map(|k| (2 * k, 2 * k + 1)))] {
+        let mut other = graph.induced(&permutation(1000, &mut rng));
+        let key = soon("a key", || canonical_key(&graph));
+        assert!(key == canonical_key(&other));
+        other.set_node(17, Node::of_class(1)).unwrap();
+        assert!(key != canonical_key(&other));
+        other.set_node(17, Node::default()).unwrap();
+        // Two nodes that weren't joined, for two that were.
+        let first = other.edges().next();
+        if let Some((a, b)) = first {
+            other.remove_edge(a, b).unwrap();
+        }
+        let [a, b] = [0, 1].map(|k| (0..1000).filter(|&a| other.degree(a) > 0).nth(k).unwrap_or(k as u32));
+        other.add_edge(a, b, Edge::default()).unwrap();
+        assert!(key != canonical_key(&other));
+    }
+}
+
+/// Pentagons that hang on one node by an edge each: neither twins nor leaves, and their order is the search's business.
+fn flower(petals: usize) -> GraphState {
+    let petal = |k: usize| {
+        let ring = (0..5).map(move |j| (1 + 5 * k + j, 1 + 5 * k + (j + 1) % 5));
+        ring.chain([(0, 1 + 5 * k)])
+    };
+    graph(1 + 5 * petals, (0..petals).flat_map(petal))
+}
+
+#[test]
+fn what_would_take_too_long_is_refused_and_disturbs_nothing() {
+    let small = flower(20);
+    let expected = log_factorial(20) + 20.0 * 2_f64.ln();
+    // Searches of other threads go on meanwhile.
+    std::thread::scope(|scope| {
+        let refused = scope.spawn(|| {
+            let mut canonizer = Canonizer::default();
+            let large = flower(400);
+            let error = canonizer.log_automorphisms(&large, 0).unwrap_err();
+            assert!(matches!(error, Error::SymmetryLimit { n_nodes: 2001, n_edges: 2400 }), "{error}");
+            assert!(error.to_string().contains("log_automorphisms"), "{error}");
+            // The same buffers serve again.
+            assert_close(canonizer.log_automorphisms(&small, 0).unwrap(), expected, "a small flower");
+            assert!(canonizer.log_automorphisms(&large, 0).is_err());
+        });
+        while !refused.is_finished() {
+            assert_close(log_automorphisms(&small).unwrap(), expected, "a small flower");
+            assert_eq!(canonical_key(&small), canonical_key(&small));
+        }
+        refused.join().unwrap();
+    });
+}
+
+#[test]
+fn a_search_too_deep_for_the_stack_of_a_thread_is_refused() {
+    let deep = flower(810);
+    let thread = std::thread::Builder::new().stack_size(2 << 20);
+    let found = thread.spawn(move || log_automorphisms(&deep)).unwrap().join().unwrap();
+    assert!(matches!(found, Err(Error::SymmetryLimit { .. })));
+}
+
+#[test]
+fn an_environment_hands_the_error_on() {
+    struct Growing {
+        actions: ActionSet,
+        schema: GraphSchema,
+        initial: GraphState,
+    }
+    impl GraphEnv for Growing {
+        fn actions(&self) -> &ActionSet {
+            &self.actions
+        }
+        fn schema(&self) -> &GraphSchema {
+            &self.schema
+        }
+        fn initial_graph(&self) -> &GraphState {
+            &self.initial
+        }
+    }
+    let env = Growing {
+        actions: ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 3000)).with(AddEdge::new(1)),
+        schema: GraphSchema::plain(GraphKind::Undirected, 3000),
+        initial: GraphState::new(GraphKind::Undirected),
+    };
+    let known = GraphStates::from(vec![flower(2), graph(100, [])]);
+    let found = env.log_symmetry(&known).unwrap().unwrap();
+    assert_close(found[0], 8_f64.ln(), "a flower of two petals");
+    assert_close(found[1], log_factorial(100), "isolated nodes");
+    let unknown = GraphStates::from(vec![flower(2), flower(400)]);
+    assert!(matches!(env.log_symmetry(&unknown), Err(Error::SymmetryLimit { .. })));
+}

@@ -1,0 +1,261 @@
+//! Derived backward masks: what an environment says that it permits, told without a shortcut, and how long that takes.
+
+use std::time::{Duration, Instant};
+
+use gfn::Rng;
+use gfn::env::{Direction, DiscreteEnv};
+use gfn::graph::{
+    ActionKind, ActionSet, AddEdge, AddNode, Attributes, Edge, GraphActionType, GraphEnv, GraphKind, GraphSchema,
+    GraphState, GraphStates, Node, Reversed, Semantics, SetEdgeAttr, SetNodeAttr,
+};
+
+/// What an environment takes away from the forward masks of its action types.
+#[derive(Clone, Copy, Debug)]
+enum Restriction {
+    Nothing,
+    /// Edges that would close a directed cycle (nodes keep an order here: from lower to higher).
+    Acyclic,
+    /// All but the first legal slot of each type: what one slot means depends on the others.
+    AllButTheFirst,
+}
+
+struct Parts {
+    actions: ActionSet,
+    schema: GraphSchema,
+    initial: GraphState,
+    restriction: Restriction,
+    /// Graphs with an odd number of edges can't be.
+    even_edges: bool,
+}
+
+impl GraphEnv for Parts {
+    fn actions(&self) -> &ActionSet {
+        &self.actions
+    }
+    fn schema(&self) -> &GraphSchema {
+        &self.schema
+    }
+    fn initial_graph(&self) -> &GraphState {
+        &self.initial
+    }
+    fn restrict(&self, _: ActionKind, graph: &GraphState, mask: &mut [bool]) {
+        let n = graph.n_nodes();
+        match self.restriction {
+            Restriction::Nothing => {}
+            Restriction::Acyclic => {
+                let allowed = |slot: usize| slot / 2 / n.max(1) < slot / 2 % n.max(1);
+                mask.iter_mut().enumerate().filter(|(slot, _)| !allowed(*slot)).for_each(|(_, legal)| *legal = false);
+            }
+            Restriction::AllButTheFirst => {
+                mask.iter_mut().filter(|legal| **legal).skip(1).for_each(|legal| *legal = false)
+            }
+        }
+    }
+    fn is_reachable(&self, graph: &GraphState) -> bool {
+        !self.even_edges || graph.n_edges() % 2 == 0
+    }
+}
+
+fn parts(actions: ActionSet, initial: GraphState, restriction: Restriction) -> Parts {
+    let schema = GraphSchema {
+        node_classes: 2,
+        edge_classes: 2,
+        node_attributes: vec![2],
+        edge_attributes: vec![1],
+        ..GraphSchema::plain(initial.kind(), 8)
+    };
+    Parts { actions, schema, initial, restriction, even_edges: false }
+}
+
+/// A scaffold of two nodes that differ and an edge.
+fn scaffold(kind: GraphKind) -> GraphState {
+    let marked = Node { class: 1, attributes: Attributes::new(&[1]).unwrap() };
+    GraphState::from_parts(kind, &[Node::default(), marked], &[(0, 1, Edge::of_class(1))]).unwrap()
+}
+
+fn environments() -> Vec<Parts> {
+    let mut out = Vec::new();
+    for kind in [GraphKind::Directed, GraphKind::Undirected] {
+        for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
+            let set = || ActionSet::new(semantics);
+            let grown = || {
+                set().with(AddNode::first(2)).with(AddNode::attached(2, 2, 8)).with(AddEdge::new(2).keeping_connected())
+            };
+            let free = || {
+                let nodes = set().with(AddNode::free(2, 8)).with(SetNodeAttr::new(&[2]).unwrap());
+                nodes.with(AddEdge::new(2).at_most(9)).with(SetEdgeAttr::new(&[1]).unwrap())
+            };
+            let edges = || set().with(AddEdge::new(2));
+            for restriction in [Restriction::Nothing, Restriction::AllButTheFirst] {
+                out.push(parts(grown(), GraphState::new(kind), restriction));
+                out.push(parts(free(), scaffold(kind), restriction));
+                out.push(Parts { even_edges: true, ..parts(free(), GraphState::new(kind), restriction) });
+                let removed = set().with(Reversed(AddEdge::new(1))).with(Reversed(AddNode::free(1, 8)));
+                out.push(parts(removed, GraphState::with_nodes(kind, 4), restriction));
+            }
+            out.push(parts(edges(), GraphState::with_nodes(kind, 5), Restriction::Acyclic));
+        }
+    }
+    out
+}
+
+/// A random graph on the initial one, attributes and all.
+fn random_graph(initial: &GraphState, rng: &mut Rng) -> GraphState {
+    let mut graph = initial.clone();
+    while graph.n_nodes() < 8 && rng.below(6) > 0 {
+        let attributes = Attributes::new(&[rng.below(6).saturating_sub(3) as u8]).unwrap();
+        graph.add_node(Node { class: rng.below(2) as u16, attributes });
+    }
+    let n = graph.n_nodes();
+    for _ in 0..rng.below(2 * n + 1) {
+        let attributes = Attributes::new(&[(rng.below(5) / 4) as u8]).unwrap();
+        let edge = Edge { class: rng.below(2) as u16, attributes };
+        let _ = graph.add_edge(rng.below(n) as u32, rng.below(n) as u32, edge);
+    }
+    graph
+}
+
+/// Whether `graph` still has everything that `initial` has.
+fn contains(graph: &GraphState, initial: &GraphState) -> bool {
+    let keeps =
+        |then: Attributes, now: Attributes| then.values().iter().zip(now.values()).all(|(t, n)| *t == 0 || t == n);
+    let node = |a: u32| {
+        let (then, now) = (initial.node(a).unwrap(), graph.node(a));
+        now.is_some_and(|now| now.class == then.class && keeps(then.attributes, now.attributes))
+    };
+    let edge = |(a, b): (u32, u32)| {
+        let (then, now) = (initial.edge(a, b).unwrap(), graph.edge(a, b));
+        now.is_some_and(|now| now.class == then.class && keeps(then.attributes, now.attributes))
+    };
+    (0..initial.n_nodes() as u32).all(node) && initial.edges().all(edge)
+}
+
+/// Whether the graph without what a candidate undoes is a parent of it.
+fn is_parent(
+    env: &Parts,
+    kind: ActionKind,
+    action_type: &dyn GraphActionType,
+    graph: &GraphState,
+    slot: usize,
+) -> bool {
+    let (back, on) = (Direction::Backward, Direction::Forward);
+    let undo = action_type.head(back).unwrap().decode(graph, slot);
+    if action_type.removed_node(back, undo).is_some_and(|a| (a as usize) < env.initial.n_nodes()) {
+        return false;
+    }
+    let redo = action_type.reverse(back, graph, undo);
+    let mut parent = graph.clone();
+    if action_type.apply(back, &mut parent, undo).is_err() || !env.is_reachable(&parent) {
+        return false;
+    }
+    if contains(graph, &env.initial) && !contains(&parent, &env.initial) {
+        return false;
+    }
+    let head = action_type.head(on).unwrap();
+    let mut mask = vec![false; head.anchor.rows(&parent) * head.width];
+    action_type.mask(on, env.actions.semantics(), &parent, &mut mask);
+    env.restrict(kind, &parent, &mut mask);
+    mask[head.encode(&parent, redo)]
+}
+
+#[test]
+fn a_derived_mask_holds_the_moves_that_some_parent_permits() {
+    let mut rng = Rng::seeded(1);
+    let (mut n_kept, mut n_dropped) = (0, 0);
+    for (place, env) in environments().iter().enumerate() {
+        let graphs: Vec<_> = (0..60).map(|_| random_graph(&env.initial, &mut rng)).collect();
+        let masks = env.masks(Direction::Backward, &GraphStates::from(graphs.clone()));
+        for (row, graph) in graphs.iter().enumerate() {
+            let mut expected = Vec::new();
+            for (kind, action_type, head) in env.actions.heads(Direction::Backward) {
+                let mut mask = vec![false; head.anchor.rows(graph) * head.width];
+                action_type.mask(Direction::Backward, env.actions.semantics(), graph, &mut mask);
+                for slot in 0..mask.len() {
+                    let kept = mask[slot] && is_parent(env, kind, action_type, graph, slot);
+                    n_dropped += usize::from(mask[slot] && !kept);
+                    expected.push(kept);
+                }
+            }
+            n_kept += expected.iter().filter(|kept| **kept).count();
+            assert_eq!(masks.row(row), expected, "environment {place}: {graph:?}");
+        }
+    }
+    assert!(n_kept > 3000 && n_dropped > 3000, "{n_kept} kept, {n_dropped} dropped");
+}
+
+#[test]
+fn an_edge_can_be_added_exactly_where_none_is() {
+    let mut rng = Rng::seeded(2);
+    for (kind, n) in
+        [GraphKind::Directed, GraphKind::Undirected].into_iter().flat_map(|kind| [0, 1, 7, 64, 70].map(|n| (kind, n)))
+    {
+        let mut graph = GraphState::with_nodes(kind, n);
+        for _ in 0..n * n / 3 {
+            let _ = graph.add_edge(rng.below(n) as u32, rng.below(n) as u32, Edge::default());
+        }
+        for classes in [1, 3] {
+            let mut mask = vec![false; n * n * classes];
+            AddEdge::new(classes as u16).mask(Direction::Forward, Semantics::Labelled, &graph, &mut mask);
+            for (slot, legal) in mask.iter().enumerate() {
+                let (a, b) = ((slot / classes / n) as u32, (slot / classes % n) as u32);
+                let pair = if graph.is_directed() { a != b } else { a < b };
+                assert_eq!(*legal, pair && !graph.has_edge(a, b), "{kind:?}, {n} nodes: ({a}, {b})");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_graph_without_a_node_is_the_one_that_the_others_induce() {
+    let mut rng = Rng::seeded(3);
+    for round in 0..200 {
+        let kind = [GraphKind::Directed, GraphKind::Undirected][round % 2];
+        let mut graph = random_graph(&GraphState::with_nodes(kind, 1 + round % 5), &mut rng);
+        let a = rng.below(graph.n_nodes()) as u32;
+        let others: Vec<u32> = (0..graph.n_nodes() as u32).filter(|&b| b != a).collect();
+        let (expected, weight) = (graph.induced(&others), graph.node(a).unwrap());
+        assert_eq!(graph.remove_node(a).unwrap(), weight);
+        assert_eq!(graph, expected);
+        assert_eq!(graph.has_edge_weights(), expected.has_edge_weights());
+    }
+}
+
+/// The shortest of some runs, so that what else the machine does counts little.
+fn shortest(mut run: impl FnMut()) -> Duration {
+    let times = (0..20).map(|_| {
+        let start = Instant::now();
+        run();
+        start.elapsed()
+    });
+    times.min().unwrap()
+}
+
+/// A random tree with as many further edges.
+fn tree_and_edges(n: usize) -> GraphState {
+    let mut rng = Rng::seeded(4);
+    let mut graph = GraphState::with_nodes(GraphKind::Undirected, n);
+    for b in 1..n {
+        graph.add_edge(rng.below(b) as u32, b as u32, Edge::default()).unwrap();
+    }
+    for _ in 0..n {
+        let _ = graph.add_edge(rng.below(n) as u32, rng.below(n) as u32, Edge::default());
+    }
+    graph
+}
+
+/// Each parent's forward mask is made, and each parent is a graph: either must cost little more than its memory.
+#[test]
+fn what_each_candidate_costs_is_little_more_than_writing_it() {
+    let graph = tree_and_edges(400);
+    let mut mask = vec![false; 400 * 400];
+    let written = shortest(|| std::hint::black_box(&mut mask).fill(true));
+    let made = shortest(|| {
+        AddEdge::new(1).mask(Direction::Forward, Semantics::Labelled, &graph, std::hint::black_box(&mut mask));
+    });
+    assert!(made < 20 * written, "a mask takes {made:?}, writing it {written:?}");
+
+    let graph = tree_and_edges(1000);
+    let copied = shortest(|| drop(std::hint::black_box(graph.clone())));
+    let removed = shortest(|| drop(std::hint::black_box(graph.clone()).remove_node(3).unwrap()));
+    assert!(removed < 30 * copied, "removing a node takes {removed:?}, a copy {copied:?}");
+}

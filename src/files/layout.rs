@@ -57,6 +57,13 @@ impl Layout {
         Ok(())
     }
 
+    /// Refuses what [`check_target`](Self::check_target) does and where no folder can be made, before there is anything to be written.
+    pub(crate) fn try_target(&self, path: &Path) -> Result<()> {
+        self.check_target(path)?;
+        let tried = make_partial(path).and_then(|partial| remove(&partial));
+        tried.map_err(|e| file_error(path, format!("can't be written ({e})"), self.unwritable))
+    }
+
     /// Where the folder is to be read from: if a save was cut off between moving the old folder away and the new one in, that
     /// is the old one.
     pub(crate) fn found(&self, asked: &Path) -> PathBuf {
@@ -113,16 +120,26 @@ fn sibling(path: &Path, suffix: &str) -> PathBuf {
     path.with_file_name(format!(".{name}.{suffix}"))
 }
 
-/// Writes the files to a folder beside `path`, forces them to disk, and swaps the folders.
-fn replace(path: &Path, files: &[(&str, &[u8])]) -> std::io::Result<()> {
-    let (partial, previous) = (sibling(path, "partial"), sibling(path, "previous"));
-    let parent = match path.parent() {
+/// The folder that a path lies in.
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
         _ => Path::new("."),
-    };
-    fs::create_dir_all(parent)?;
+    }
+}
+
+/// Makes an empty folder beside `path`.
+fn make_partial(path: &Path) -> std::io::Result<PathBuf> {
+    let partial = sibling(path, "partial");
+    fs::create_dir_all(parent(path))?;
     remove(&partial)?;
     fs::create_dir(&partial)?;
+    Ok(partial)
+}
+
+/// Writes the files to a folder beside `path`, forces them to disk, and swaps the folders.
+fn replace(path: &Path, files: &[(&str, &[u8])]) -> std::io::Result<()> {
+    let (partial, previous) = (make_partial(path)?, sibling(path, "previous"));
     for (name, data) in files {
         let mut file = File::create_new(partial.join(name))?;
         file.write_all(data)?;
@@ -140,7 +157,7 @@ fn replace(path: &Path, files: &[(&str, &[u8])]) -> std::io::Result<()> {
     } else {
         fs::rename(&partial, path)?;
     }
-    sync_folder(parent)?;
+    sync_folder(parent(path))?;
     remove(&previous)
 }
 

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::interrupt::Interrupt;
-use super::{Metrics, Observer, Record, Trainer};
+use super::{Checkpoint, Metrics, Observer, Record, Trainer};
 use crate::env::{Env, ReplayEnv};
 use crate::policy::Policy;
 use crate::{Error, Result};
@@ -88,7 +88,8 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
         self
     }
 
-    /// Saves a checkpoint in this folder when the run ends, whatever ends it but an error, and every so many steps.
+    /// Saves a checkpoint in this folder when the run ends, whatever ends it but an error, and every so many steps. Whether it can be
+    /// written there is tried before the first step.
     ///
     /// # Errors
     /// [`Error::Config`] for every 0 steps.
@@ -109,8 +110,9 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
     /// Makes the steps that are left.
     ///
     /// # Errors
-    /// Those of [`Trainer::step`], [`Trainer::save`] and the observers. The last checkpoint stays as it is then.
+    /// Those of [`Checkpoint::try_path`], [`Trainer::step`], [`Trainer::save`] and the observers. The last checkpoint stays as it is then.
     pub fn run(mut self, trainer: &mut Trainer<E, P>) -> Result<Ended> {
+        self.checkpoint.as_ref().map_or(Ok(()), Checkpoint::try_path)?;
         let interrupt = self.interruptible.then(Interrupt::listen).transpose()?;
         for (k, observer) in self.observers.iter().enumerate() {
             // What they remember is kept by name.

@@ -140,28 +140,23 @@ impl fmt::Display for Edges {
             let exact = exact.map_or(Cell::Missing, |p| format!("{p:.2}").into());
             table.push([edge.into(), format!("{learned:.2}").into(), exact]);
         }
-        let sampling = 0.5 / (self.graphs as f64).sqrt();
         writeln!(
             f,
-            "{table}\nEdges below {} aren't listed. Learned: the share of {} sampled graphs,",
+            "{table}\nEdges below {} aren't listed. Learned is the share of {} sampled graphs:",
             self.least, self.graphs
         )?;
-        writeln!(
-            f,
-            "with a standard error of at most {sampling:.3} from sampling, and what training has left to learn."
-        )?;
+        let sampling = 0.5 / (self.graphs as f64).sqrt();
+        writeln!(f, "a standard error of at most {sampling:.3} from sampling, and what training has left to learn.")?;
         match self.exact.as_ref().and_then(|exact| self.learned.rmse(exact).ok()) {
-            Some(error) if error <= CONVERGED => {
-                writeln!(f, "Off from exact by {error:.3} (root mean square over all pairs).")
+            Some(error) => {
+                let verdict =
+                    if error <= CONVERGED { "" } else { ", which is much: believe exact, or give more --steps" };
+                writeln!(f, "Learned is off from exact by {error:.3} (root mean square of all pairs){verdict}.")
             }
-            Some(error) => writeln!(
-                f,
-                "Off from exact by {error:.3} (root mean square over all pairs), which is much: trust the exact ones, or give --steps."
-            ),
             None => writeln!(
                 f,
-                "There are no exact ones ({n} variables; up to {MAX_SUMMED_NODES} can be summed), so nothing here says what training has\n\
-                 left to learn: repeat with another --seed and more --steps, and trust what stays."
+                "Nothing says how much that is: exact ones are summed for up to {MAX_SUMMED_NODES} variables, if not too much cancels.\n\
+                 Repeat with another --seed and more --steps, and believe what stays."
             ),
         }
     }

@@ -64,6 +64,7 @@ fn run(args: &Args) -> Result<()> {
     let mut rng = Rng::seeded(common.seed);
     if !args.data.exists() {
         make_data(args, &env, &reward, &mut rng)?;
+        common.written.add(&args.data);
     }
     let trajectories = Trajectories::load(&env, &args.data)?;
     let mut data = ReplayBuffer::new(ReplayConfig {

@@ -49,18 +49,27 @@ fn learned(path: &Path, flags: &[&str]) -> (PairMatrix, PairMatrix) {
     (edges.learned, edges.exact.unwrap())
 }
 
+/// Enough for four variables.
+const FEW_STEPS: [&str; 4] = ["--steps", "500", "--graphs", "4000"];
+
 #[test]
-fn shares_of_sampled_graphs_are_what_is_exact() {
-    let folder = Folder::new("dag");
-    let file = write(&folder.join("data.csv"), &simulated(4, 60, 3)[..1]);
-    let (learned, exact) = learned(&file, &["--steps", "500", "--graphs", "4000"]);
+fn what_experiments_say_is_learned() {
+    let folder = Folder::new("dag-experiments");
+    let (learned, exact) = learned(&write(&folder.join("data.csv"), &simulated(4, 200, 100)), &FEW_STEPS);
+    let error = learned.rmse(&exact).unwrap();
+    // 0.015; without replay, at a constant learning rate, 0.050 after twice as many steps.
+    assert!(error < 0.03, "{error}: {learned:?} {exact:?}");
+}
+
+#[test]
+fn edges_that_point_either_way_are_learned_both_ways() {
+    let folder = Folder::new("dag-observed");
+    let (learned, exact) = learned(&write(&folder.join("data.csv"), &simulated(4, 60, 102)[..1]), &FEW_STEPS);
     let error = learned.rmse(&exact).unwrap();
     assert!(error < 0.03, "{error}: {learned:?} {exact:?}");
-    // Without experiments some edges point either way: neither direction may be taken for the only one.
-    let both = |edges: &PairMatrix, a, b| edges.get(a, b).min(edges.get(b, a));
-    let pairs = (0..4usize).flat_map(|b| (0..b).map(move |a| (a, b)));
-    let (a, b) = pairs.max_by(|x, y| both(&exact, x.0, x.1).total_cmp(&both(&exact, y.0, y.1))).unwrap();
-    assert!(both(&exact, a, b) > 0.2 && both(&learned, a, b) > 0.1, "{learned:?} {exact:?}");
+    // Markov-equivalent graphs differ in the direction of an edge.
+    let both = |edges: &PairMatrix| edges.get(1, 2).min(edges.get(2, 1));
+    assert!(both(&exact) > 0.2 && (both(&learned) - both(&exact)).abs() < 0.06, "{learned:?} {exact:?}");
 }
 
 #[test]

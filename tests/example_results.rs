@@ -53,12 +53,17 @@ fn figures_are_said_in_words() {
     assert_eq!(words::words("log_z_error"), "log Z, off by");
     assert_eq!(words::words("record_s"), "recording, s");
     assert_eq!(words::words("distinct_samples"), "distinct samples");
-    let cell = |name, value| words::rows(&[json!([words::cell(name, &value).map(|cell| format!("{cell:?}"))])]).to_string();
+    let cell =
+        |name, value| words::rows(&[json!([words::cell(name, &value).map(|cell| format!("{cell:?}"))])]).to_string();
     for (name, value, shown) in [
         ("log_z_interval", json!([1.25, 2.5]), "1.250 to 2.500"),
         ("preferences", json!([0.25, 0.75]), "0.2500, 0.7500"),
         ("symmetry_corrected", json!(true), "yes"),
-        ("local_search", json!({ "max_back": 8, "acceptance": "metropolis_hastings" }), "acceptance metropolis hastings, max back 8"),
+        (
+            "local_search",
+            json!({ "max_back": 8, "acceptance": "metropolis_hastings" }),
+            "acceptance metropolis hastings, max back 8",
+        ),
         ("modes_found", json!(null), "Missing"),
     ] {
         let cell = cell(name, value);
@@ -67,5 +72,8 @@ fn figures_are_said_in_words() {
     let conditions = json!([{ "condition": 0.5, "log_z": 1.0 }, { "condition": 1.0, "log_z": null }]);
     assert!(words::cell("conditions", &conditions).is_none());
     let table = words::rows(conditions.as_array().unwrap()).to_string();
-    assert_eq!(table, "condition  log Z\n---------  -----\n   0.5000  1.000\n    1.000  -\n".replace("  -\n", "      -\n"));
+    assert_eq!(
+        table,
+        "condition  log Z\n---------  -----\n   0.5000  1.000\n    1.000  -\n".replace("  -\n", "      -\n")
+    );
 }

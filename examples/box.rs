@@ -128,8 +128,12 @@ fn run(args: &Args) -> Result<()> {
     let floor = grid.floor(args.samples, FLOORS, &mut Rng::seeded(common.seed))?;
     let distance = Distance { jsd: Some(grid.jsd(&points)?), ..Distance::default() };
     let log_z_true = reward.log_z(2);
-    let title =
-        format!("{} box, delta {}, {:?}", if args.polar { "polar" } else { "Cartesian" }, args.delta, common.objective);
+    let title = format!(
+        "{} box, delta {}, {}",
+        if args.polar { "polar" } else { "Cartesian" },
+        args.delta,
+        common.objective.words()
+    );
     trained.draw(common, &title, Some(log_z_true), heat_maps(&grid, &points)?)?;
     let extra = vec![
         ("jsd_floor", json!(floor)),

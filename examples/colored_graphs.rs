@@ -3,7 +3,10 @@
 mod cli;
 
 use clap::{Parser, ValueEnum};
-use cli::{Common, Defaults, Distance, Exact, Outcome, Saved, draw_sheet, main_of, train};
+use cli::{
+    Common, Defaults, Distance, Exact, Outcome, SAMPLES as EVALUATED, Saved, draw_sheet, main_of, sampled, train,
+    value_words,
+};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
 use gfn::policy::GraphPolicy;
 use gfn::replay::ReplayBuffer;
@@ -84,10 +87,7 @@ fn run(args: &Args) -> Result<()> {
     };
     let saved = Saved::ColoredGraphs { max_nodes: args.max_nodes, network: network.clone() };
     let net = GraphNet::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
-    let exact = match common.lr {
-        Some(0.0) => None,
-        _ => Exact::up_to(EXACT_LIMIT, &env, &reward)?,
-    };
+    let exact = Exact::up_to(EXACT_LIMIT, common, &env, &reward)?;
     let config = common.trainer(&defaults);
     let (steps, batch) = (common.steps(&defaults), config.batch);
     let objective = common.objective.build()?;
@@ -110,9 +110,10 @@ fn run(args: &Args) -> Result<()> {
     });
     let mut extra = vec![
         ("valid_share", json!(valid.count() as f64 / SAMPLES as f64)),
+        ("samples", json!(SAMPLES)),
         ("symmetry_corrected", json!(!args.no_symmetry_correction)),
     ];
-    let mut distance = Distance::default();
+    let mut distance = Distance::not_listed(common, EXACT_LIMIT);
     let mut panel = None;
     let sheet = |title| {
         let sheet = GraphSheet::new(title).layout(Layout::Force).labels(NodeLabels::None);
@@ -134,14 +135,16 @@ fn run(args: &Args) -> Result<()> {
                 sheet = sheet.cell(graph.clone(), [size, format!("log R = {:.2}", reward.of(graph)?)]);
             }
             draw_sheet(common, &sheet)?;
-            extra.push(("modes_found", json!(null)));
-            extra.push(("modes_total", json!(null)));
+            extra.extend([("modes_found", json!(null)), ("modes_total", json!(null))]);
+            if !common.is_frozen() {
+                extra.extend(sampled(&trainer, EVALUATED)?);
+            }
         }
     }
     // Without the correction log Z is that of R(G) / |Aut(G)|: there is nothing to compare it with.
     let corrected = exact.as_ref().filter(|_| !args.no_symmetry_correction);
     let log_z_true = corrected.map(|exact| exact.target.log_z);
-    let title = format!("coloured graphs, at most {} nodes, reward {reward:?}", args.max_nodes).to_lowercase();
+    let title = format!("coloured graphs, at most {} nodes, reward {}", args.max_nodes, value_words(&args.reward));
     trained.draw(common, &title, log_z_true, panel)?;
     let params = trainer.n_parameters();
     let example = "colored_graphs";

@@ -3,7 +3,7 @@
 mod cli;
 
 use clap::Parser;
-use cli::{Common, Defaults, Exact, Outcome, main_of, train};
+use cli::{Common, Defaults, Exact, Outcome, SAMPLES, main_of, sampled, train};
 use gfn::graph::{GraphBatch, GraphKind};
 use gfn::metrics::modes_found;
 use gfn::nn::{Group, Parameters};
@@ -143,7 +143,7 @@ fn run(args: &Args) -> Result<()> {
     let config = common.trainer(&defaults);
     let (steps, batch) = (common.steps(&defaults), config.batch);
     let (log_z_true, n_rings) = (reward.log_z(&env), env.n_rings() as usize);
-    let exact = Exact::up_to(EXACT_LIMIT, &env, &reward)?;
+    let exact = Exact::up_to(EXACT_LIMIT, common, &env, &reward)?;
     let rng = Rng::seeded(common.seed);
     let mut trainer =
         Trainer::boxed(env, Box::new(reward), GraphPolicy(network), common.objective.build()?, config, rng)?
@@ -157,7 +157,7 @@ fn run(args: &Args) -> Result<()> {
     let trained = train(&mut trainer, common, "custom_network", steps, prefill, look)?;
 
     let mut extra = vec![("modes_total", json!(n_rings))];
-    let (mut distance, mut panel) = (cli::Distance::default(), None);
+    let (mut distance, mut panel) = (cli::Distance::not_listed(common, EXACT_LIMIT), None);
     if let Some(exact) = &exact {
         let (learned, probs) = exact.learned(trainer.env(), trainer.policy())?;
         distance = learned;
@@ -168,6 +168,8 @@ fn run(args: &Args) -> Result<()> {
         extra.push(("valid_share", json!(valid)));
         panel = Some(exact.panel("graphs", &probs));
         exact.draw(common, GraphSheet::new("most probable graphs").layout(Layout::Circle), &probs, 8)?;
+    } else if !common.is_frozen() {
+        extra.extend(sampled(&trainer, SAMPLES)?);
     }
     trained.draw(common, "rings by a network of one's own", Some(log_z_true), panel)?;
     let (params, log_z_true) = (trainer.n_parameters(), Some(log_z_true));

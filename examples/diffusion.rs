@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::{Parser, ValueEnum};
 use cli::diffusion::{TargetName, draw, figures, panels};
-use cli::{Common, Defaults, Distance, LrSchedule, Outcome, main_of, refuse, train};
+use cli::{Common, Defaults, Distance, LrSchedule, Outcome, main_of, refuse, train, value_words};
 use gfn::dist::Schedule;
 use gfn::metrics::estimate_log_z;
 use gfn::replay::{Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
@@ -72,6 +72,16 @@ enum ProcessName {
     Ou,
     /// Variance-preserving, beta from 0.3 down to 0.01
     Vp,
+}
+
+impl ProcessName {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Brownian => "Brownian motion",
+            Self::Ou => "an Ornstein-Uhlenbeck process",
+            Self::Vp => "a variance-preserving process",
+        }
+    }
 }
 
 /// Chains of each local search, and steps between two.
@@ -157,7 +167,7 @@ fn run(args: &Args) -> Result<()> {
     let rng = &mut trainer.evaluation_rng();
     let mut extra = figures(trainer.env(), trainer.policy(), &energy, rng)?;
     extra.push(("peak_memory_mib", json!(memory)));
-    let title = format!("{:?}, {} steps of {:?}", args.target, args.horizon, args.process);
+    let title = format!("{}, {} steps of {}", value_words(&args.target), args.horizon, args.process.words());
     if common.out.is_some() {
         let panels = panels(trainer.env(), trainer.policy(), target.as_ref(), rng)?;
         draw(common, "samples", &title, &panels)?;

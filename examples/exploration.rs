@@ -3,7 +3,9 @@
 mod cli;
 
 use clap::{Parser, ValueEnum};
-use cli::{Common, Defaults, Distance, Exact, ObjectiveName, Outcome, main_of, train_observed};
+use cli::{
+    Common, Defaults, Distance, Exact, ObjectiveName, Outcome, SAMPLES, main_of, sampled, train_observed, value_words,
+};
 use gfn::dist::Schedule;
 use gfn::env::VectorStates;
 use gfn::nn::{BackwardPolicy, MlpConfig};
@@ -95,7 +97,7 @@ fn run(args: &Args) -> Result<()> {
     let teacher = MlpPolicy::new(&env, features, network, device, kind, &mut rng)?;
     let config = common.trainer(&defaults);
     let (steps, batch, adam) = (common.steps(&defaults), config.batch, config.adam);
-    let exact = Exact::up_to(EXACT_LIMIT, &env, &reward)?;
+    let exact = Exact::up_to(EXACT_LIMIT, common, &env, &reward)?;
     let objective = objective(common.objective, intrinsic)?;
     let mut trainer =
         Trainer::boxed(env, Box::new(reward.clone()), policy, objective, config, rng)?.described_by(&description)?;
@@ -123,13 +125,16 @@ fn run(args: &Args) -> Result<()> {
 
     let learned = exact.as_ref().map(|exact| exact.learned(&env, trainer.policy())).transpose()?;
     let panels = exact.iter().zip(&learned).map(|(exact, (_, probs))| exact.panel("points", probs));
-    let title = format!("{:?}, grid of {}^{}, {} reward", args.means, args.height, args.ndim, args.reward);
+    let means = value_words(&args.means);
+    let title = format!("exploration by {means}, grid of {}^{}, {} reward", args.height, args.ndim, args.reward);
     let log_z_true = exact.as_ref().map(|exact| exact.target.log_z);
     trained.draw(common, &title, log_z_true, panels)?;
     let modes = exact.iter().zip(&learned).flat_map(|(exact, (_, probs))| exact.modes(probs));
-    let means = format!("{:?}", args.means).to_lowercase();
-    let extra = [("means", json!(means))].into_iter().chain(modes).collect();
-    let distance = learned.map_or_else(Distance::default, |(distance, _)| distance);
+    let mut extra: Vec<_> = [("means", json!(means))].into_iter().chain(modes).collect();
+    if exact.is_none() && !common.is_frozen() {
+        extra.extend(sampled(&trainer, SAMPLES)?);
+    }
+    let distance = learned.map_or_else(|| Distance::not_listed(common, EXACT_LIMIT), |(distance, _)| distance);
     let params = trainer.n_parameters();
     let example = "exploration";
     Outcome { example, common, steps, batch, params, trained: &trained, log_z_true, distance, extra }.print();

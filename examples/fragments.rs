@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use clap::Parser;
 use cli::molecules::{self, RewardName, Run, RunArgs};
-use cli::{Common, main_of};
+use cli::{Common, main_of, value_words};
 use gfn::Result;
 use gfn::graph::GraphState;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNetConfig};
@@ -81,7 +81,7 @@ fn run(args: &Args) -> Result<()> {
     let fragments: Vec<String> = library.fragments().iter().map(|fragment| fragment.to_string()).collect();
     let run = Run {
         example: "fragments",
-        title: format!("trees of at most {} fragments, {:?}", args.max_fragments, args.reward).to_lowercase(),
+        title: format!("trees of at most {} fragments, {}", args.max_fragments, value_words(&args.reward)),
         objects: "junction trees",
         args: &args.run,
         common,

@@ -100,6 +100,7 @@ fn run(args: &Args) -> Result<()> {
             ("modes_total", json!(totals.map(|totals| totals.n_modes))),
             ("mode_share", json!(sampled_modes.len() as f64 / SAMPLES as f64)),
             ("valid_share", json!(valid as f64 / SAMPLES as f64)),
+            ("samples", json!(SAMPLES)),
         ];
         Ok((extra, panels))
     })

@@ -3,9 +3,8 @@
 mod cli;
 
 use clap::Parser;
-use cli::{Common, Defaults, VectorTask, main_of};
+use cli::{Common, Defaults, VectorTask, main_of, sampled};
 use gfn::Result;
-use gfn::metrics::estimate_log_z;
 use gfn::policy::KHot;
 use gfn_gym::discrete_ebm::{DiscreteEbm, IsingReward};
 use serde_json::json;
@@ -46,19 +45,17 @@ fn run(args: &Args) -> Result<()> {
         exact_limit: EXACT_LIMIT,
         // Lattices of up to 9 x 9 are summed exactly, row by row.
         log_z_true: reward.log_z(),
-        reward: reward.clone(),
+        reward,
         description: json!({ "side": args.side, "coupling": args.coupling }),
         adjust: Box::new(|config| config),
         is_mode: None,
     };
     task.run(&args.common, |run| {
-        let (env, policy) = (run.trainer.env(), run.trainer.policy());
-        let estimate = estimate_log_z(env, policy, &reward, SAMPLES, &mut run.trainer.evaluation_rng())?;
         let mut extra = run.modes()?;
-        extra.push(("log_z_importance", json!(estimate.log_z)));
-        extra.push(("log_z_interval", json!([estimate.interval.0, estimate.interval.1])));
-        extra.push(("elbo", json!(estimate.elbo.mean)));
-        extra.push(("effective_samples", json!(estimate.effective_samples)));
+        // Without exact distances the same is reported anyway.
+        if run.exact.is_some() {
+            extra.extend(sampled(&run.trainer, SAMPLES)?);
+        }
         Ok((extra, Vec::new()))
     })
 }

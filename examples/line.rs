@@ -99,7 +99,7 @@ fn run(args: &Args) -> Result<()> {
     let log_z_true = reward.log_z();
     trained.draw(
         common,
-        &format!("line of {} steps, {:?}", args.n_steps, common.objective),
+        &format!("line of {} steps, {}", args.n_steps, common.objective.words()),
         Some(log_z_true),
         [panel],
     )?;

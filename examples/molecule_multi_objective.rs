@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use clap::Parser;
-use cli::{Common, Defaults, Distance, Outcome, main_of, train};
+use cli::{Common, Defaults, Distance, Outcome, cell, main_of, train, words};
 use gfn::condition::{
     Condition, ConditionedReward, Conditioning, Directions, Encoding, Focus, FocusInHindsight, Temperature,
 };
@@ -139,10 +139,10 @@ fn sample(
 fn by_condition(rows: &[Value]) -> Table {
     const NAMES: [&str; 6] =
         ["mean_bonding", "mean_greasy", "internal_diversity", "uniqueness", "focus_accuracy", "tv"];
-    let mut table = Table::new(std::iter::once("preferences").chain(NAMES));
+    let mut table = Table::new(["preferences".to_owned()].into_iter().chain(NAMES.map(words)));
     for row in rows {
         let number = |name: &str| row[name].as_f64().map_or(Cell::Missing, Cell::Number);
-        table.push(std::iter::once(row["preferences"].to_string().as_str().into()).chain(NAMES.map(number)));
+        table.push(std::iter::once(cell("", &row["preferences"]).unwrap_or(Cell::Missing)).chain(NAMES.map(number)));
     }
     table
 }
@@ -256,7 +256,7 @@ fn run(args: &Args) -> Result<()> {
         Panel::scatter("samples, their front, and that of all (line)", objectives.rows().map(|row| (row[0], row[1])))
             .labels("hydrogen bonds", "small polar surface")
             .curve(Curve::new("front", found));
-    let mut distance = Distance::default();
+    let mut distance = Distance::not_listed(common, EXACT_LIMIT);
     if let Some(graph) = &graph {
         let whole = reward.objectives(&graph.states().select(&graph.ends()))?;
         let best = front(&whole)?;
@@ -266,7 +266,7 @@ fn run(args: &Args) -> Result<()> {
         extra.push(("igd", json!(inverted_generational_distance(&objectives, &points)?)));
         panel = panel.outlines([best]);
         let [l1, tv, jsd] = mean.map(Some);
-        distance = Distance { l1, tv, jsd, exact: true };
+        distance = Distance { l1, tv, jsd, exact: true, why_not_exact: None };
     }
     trained.draw(common, &format!("molecules of at most {} atoms, two rewards", args.max_atoms), None, [panel])?;
     let (example, params) = ("molecule_multi_objective", trainer.n_parameters());

@@ -5,9 +5,9 @@ mod cli;
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use cli::{Common, Defaults, Distance, Exact, Outcome, main_of, train};
+use cli::{Common, Defaults, Distance, Exact, Outcome, SAMPLES, main_of, sampled, train};
 use gfn::env::log_rewards;
-use gfn::metrics::StateGraph;
+use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::objective::{MaximumLikelihood, Objective};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy};
@@ -47,6 +47,9 @@ enum Learn {
     Likelihood,
 }
 
+/// States up to which the distribution is exact.
+const EXACT_LIMIT: usize = 100_000;
+
 fn main() -> std::process::ExitCode {
     let args = cli::parse::<Args>();
     main_of(|| run(&args))
@@ -61,6 +64,7 @@ fn run(args: &Args) -> Result<()> {
     let mut rng = Rng::seeded(common.seed);
     if !args.data.exists() {
         make_data(args, &env, &reward, &mut rng)?;
+        common.written.add(&args.data);
     }
     let trajectories = Trajectories::load(&env, &args.data)?;
     let mut data = ReplayBuffer::new(ReplayConfig {
@@ -71,7 +75,7 @@ fn run(args: &Args) -> Result<()> {
     let log_r = log_rewards(&reward, trajectories.terminal_states(), None)?;
     data.add(&env, &trajectories.walks(&env)?, &log_r)?;
 
-    let exact = Exact::new(100_000, &env, &reward)?;
+    let exact = Exact::up_to(EXACT_LIMIT, common, &env, &reward)?;
     let objective: Box<dyn Objective> = match args.learn {
         Learn::Balance => common.objective.build()?,
         Learn::Likelihood => Box::new(MaximumLikelihood),
@@ -102,19 +106,27 @@ fn run(args: &Args) -> Result<()> {
     let mut trainer = Trainer::boxed(env, Box::new(reward), policy, objective, config, rng)?
         .with_data(data)
         .described_by(&description)?;
-    let look = |trainer: &Trainer<_, _>| Exact::look(Some(&exact), trainer);
+    let look = |trainer: &Trainer<_, _>| Exact::look(exact.as_ref(), trainer);
     let trained = train(&mut trainer, common, "offline", steps, 0, look)?;
 
-    let (to_reward, probs) = exact.learned(&env, trainer.policy())?;
-    let shares = empirical(&exact.graph, &env, &trajectories)?;
-    let to_data = gfn::metrics::Distances::between(&probs, &shares)?;
-    let distance = match args.learn {
-        Learn::Balance => to_reward,
-        Learn::Likelihood => {
-            Distance { l1: Some(to_data.l1), tv: Some(to_data.tv), jsd: Some(to_data.jsd), exact: true }
-        }
-    };
-    trained.draw(common, "learned from a data set", Some(exact.target.log_z), [exact.panel("points", &probs)])?;
+    let mut extra = vec![("data_size", json!(trajectories.len()))];
+    let mut distance = Distance::not_listed(common, EXACT_LIMIT);
+    let mut panel = None;
+    if let Some(exact) = &exact {
+        let (to_reward, probs) = exact.learned(&env, trainer.policy())?;
+        let shares = exact.graph.empirical(&env, trajectories.terminal_states())?;
+        let to_data = Distances::between(&probs, &shares)?;
+        extra.push(("tv_to_data", json!(to_data.tv)));
+        distance = match args.learn {
+            Learn::Balance => to_reward,
+            Learn::Likelihood => to_data.into(),
+        };
+        panel = Some(exact.panel("points", &probs));
+    } else if !common.is_frozen() {
+        extra.extend(sampled(&trainer, SAMPLES)?);
+    }
+    let log_z_true = exact.as_ref().map(|exact| exact.target.log_z);
+    trained.draw(common, "learned from a data set", log_z_true, panel)?;
     let outcome = Outcome {
         example: "offline",
         common,
@@ -122,9 +134,9 @@ fn run(args: &Args) -> Result<()> {
         batch,
         params: trainer.n_parameters(),
         trained: &trained,
-        log_z_true: Some(exact.target.log_z),
+        log_z_true,
         distance,
-        extra: vec![("data_size", json!(trajectories.len())), ("tv_to_data", json!(to_data.tv))],
+        extra,
     };
     outcome.print();
     Ok(())
@@ -138,9 +150,4 @@ fn make_data(args: &Args, env: &HyperGrid, reward: &OriginalReward, rng: &mut Rn
     let walks = Sampler::new(env, &UniformPolicy).forward(args.size, rng)?;
     let log_r = log_rewards(reward, walks.terminal_states(), None)?;
     walks.with_log_rewards(log_r)?.save(env, &args.data)
-}
-
-/// The share of each state among the ends of the data.
-fn empirical(graph: &StateGraph<HyperGrid>, env: &HyperGrid, data: &Trajectories<HyperGrid>) -> Result<Vec<f64>> {
-    graph.empirical(env, data.terminal_states())
 }

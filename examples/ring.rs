@@ -3,7 +3,7 @@
 mod cli;
 
 use clap::Parser;
-use cli::{Common, Defaults, Distance, Outcome, Saved, draw_sheet, main_of, train};
+use cli::{Common, Defaults, Distance, Outcome, SAMPLES as EVALUATED, Saved, draw_sheet, main_of, sampled, train};
 use gfn::graph::{GraphKind, GraphState};
 use gfn::metrics::{Distances, StateGraph, Target, modes_found, pruned_distribution};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
@@ -12,7 +12,7 @@ use gfn::replay::ReplayBuffer;
 use gfn::report::{GraphSheet, Layout, Panel};
 use gfn::sampler::Sampler;
 use gfn::train::Trainer;
-use gfn::{Result, Rng};
+use gfn::{Error, Result, Rng};
 use gfn_gym::ring::{Ring, RingReward};
 use serde_json::json;
 
@@ -97,8 +97,7 @@ fn run(args: &Args) -> Result<()> {
         trainer = trainer.with_replay(ReplayBuffer::distinct(config)?);
     }
     let env = env_again;
-    let exact =
-        (env.n_states() <= EXACT_LIMIT && common.lr != Some(0.0)).then(|| Exact::new(&env, reward)).transpose()?;
+    let exact = (env.n_states() <= EXACT_LIMIT && !common.is_frozen()).then(|| Exact::new(&env, reward)).transpose()?;
     let steps = common.steps(&defaults);
     let look = |trainer: &RingTrainer| match &exact {
         Some(exact) if exact.graph.len() <= 1 << 12 => Ok(Some(exact.distances(trainer)?.0.jsd)),
@@ -118,27 +117,33 @@ fn run(args: &Args) -> Result<()> {
         ("modes_found", json!(distinct.len())),
         ("modes_total", json!(env.n_rings())),
         ("valid_share", json!(valid)),
+        ("samples", json!(SAMPLES)),
     ];
-    let mut distance = Distance::default();
+    let mut distance = Distance::not_listed(common, EXACT_LIMIT as usize);
     let mut panel = None;
     if let Some(exact) = &exact {
         let (distances, probs) = exact.distances(&trainer)?;
-        distance = Distance { l1: Some(distances.l1), tv: Some(distances.tv), jsd: Some(distances.jsd), exact: true };
+        distance = distances.into();
         extra[0].1 = json!(modes_found(&probs, &exact.is_ring, env.n_rings() as usize)?);
         let of_rings = exact.target.probs.iter().zip(&probs).zip(&exact.is_ring).filter(|(_, ring)| **ring);
         panel = Some(Panel::learned_against_target("rings", of_rings.map(|((&t, &p), _)| (t, p))));
         draw_rings(common, &env, exact, &probs, log_z_true)?;
-    } else if common.lr != Some(0.0) {
-        // What the policy can't be seen to do below the threshold is charged in full.
-        let pruned = pruned_distribution(&env, trainer.policy(), PRUNE.0, PRUNE.1)?;
-        let log_rewards = gfn::env::log_rewards(&reward, &pruned.states, None)?;
-        let target: Vec<f64> = log_rewards.iter().map(|r| (r - log_z_true).exp()).collect();
-        distance.jsd = Some(pruned.jsd_bound(&target)?);
-        extra.push(("jsd_is_upper_bound", json!(true)));
-        extra.push(("dropped_mass", json!(pruned.dropped)));
+    } else if !common.is_frozen() {
+        match bound(&env, &trainer, reward)? {
+            Some((jsd, dropped)) => {
+                distance.jsd = Some(jsd);
+                extra.extend([("jsd_is_upper_bound", json!(true)), ("dropped_mass", json!(dropped))]);
+            }
+            None => {
+                let looked_at = format!("the policy spreads over more than {} states", PRUNE.1);
+                distance = Distance::unknown(format!("of {:.1e} states {looked_at}", env.n_states()));
+                extra.extend(sampled(&trainer, EVALUATED)?);
+            }
+        }
         draw_samples(common, samples.terminal_states().graphs())?;
     }
-    trained.draw(common, &format!("ring, {} nodes, {kind:?}", args.nodes), Some(log_z_true), panel)?;
+    let directed = if args.undirected { "undirected" } else { "directed" };
+    trained.draw(common, &format!("ring, {} nodes, {directed}", args.nodes), Some(log_z_true), panel)?;
     let outcome = Outcome {
         example: "ring",
         common,
@@ -173,6 +178,18 @@ impl Exact {
         let learned = self.graph.terminating_distribution(trainer.env(), trainer.policy(), None)?;
         Ok((Distances::between(&learned.probs, &self.target.probs)?, learned.probs))
     }
+}
+
+/// An upper bound on the JSD and the mass that it takes as lost; `None` where the policy doesn't concentrate enough for that.
+fn bound(env: &Ring, trainer: &RingTrainer, reward: RingReward) -> Result<Option<(f64, f64)>> {
+    let pruned = match pruned_distribution(env, trainer.policy(), PRUNE.0, PRUNE.1) {
+        Err(Error::TooManyStates { .. }) => return Ok(None),
+        pruned => pruned?,
+    };
+    let (log_z, log_rewards) = (reward.log_z(env), gfn::env::log_rewards(&reward, &pruned.states, None)?);
+    // What the policy can't be seen to do below the threshold is charged in full.
+    let target: Vec<f64> = log_rewards.iter().map(|r| (r - log_z).exp()).collect();
+    Ok(Some((pruned.jsd_bound(&target)?, pruned.dropped)))
 }
 
 /// The most probable graphs with their probability and reward.

@@ -5,7 +5,7 @@ mod cli;
 use std::path::PathBuf;
 
 use clap::Parser;
-use cli::{Saved, main_of};
+use cli::{Saved, main_of, try_file};
 use gfn::env::{EnumerableEnv, Rows};
 use gfn::graph::{GraphEnv, GraphState, GraphStates, read_graphs, write_graphs};
 use gfn::nn::{GraphNet, GraphNetConfig};
@@ -53,6 +53,7 @@ fn main() -> std::process::ExitCode {
 }
 
 fn run(args: &Args) -> Result<()> {
+    try_file(&args.out)?;
     let runtime = Runtime::new(args.threads, args.device)?;
     let checkpoint = Checkpoint::load(&args.checkpoint)?;
     // The checkpoint says what it is of: the flags of the run that wrote it needn't be given again.

@@ -160,3 +160,29 @@ fn the_latest_batch_is_the_one_that_was_trained_on() {
     assert_eq!(latest.terminal_states().len(), 24);
     assert_eq!(latest.mean_len(), stats.mean_len);
 }
+
+#[test]
+fn where_a_checkpoint_cannot_be_saved_no_step_is_made() {
+    let folder = Folder::new("fit-nowhere");
+    let (file, other) = (folder.join("file"), folder.join("other"));
+    fs::write(&file, "").unwrap();
+    fs::create_dir(&other).unwrap();
+    fs::write(other.join("notes.txt"), "mine").unwrap();
+    for (path, problem) in
+        [(file.join("checkpoint"), "in the way"), (file, "in the way"), (other, "holds `notes.txt` too")]
+    {
+        let mut trainer = trainer(0);
+        let error = Fit::new(3).checkpoint(&path, None).unwrap().run(&mut trainer).unwrap_err();
+        assert!(matches!(error, Error::File { .. }) && error.to_string().contains(problem), "{error}");
+        assert_eq!(trainer.steps_done(), 0);
+    }
+    // Trying leaves nothing behind, and a checkpoint that is there as it is.
+    let path = folder.join("checkpoint");
+    Checkpoint::try_path(&path).unwrap();
+    assert!(!path.exists());
+    trainer(0).save(&path).unwrap();
+    let before = bytes(&path);
+    Checkpoint::try_path(&path).unwrap();
+    assert_eq!(bytes(&path), before);
+    assert_eq!(fs::read_dir(&folder.0).unwrap().count(), 3);
+}

@@ -31,6 +31,18 @@ pub(crate) struct Findings<'a> {
     pub(crate) log_z_true: Option<f64>,
 }
 
+/// The exact edges, where there aren't too many nodes to sum over.
+pub(crate) fn exact_edges(env: &BayesianStructure, reward: &DagReward<Scores>) -> Result<Option<EdgeMarginals>> {
+    if env.n_nodes() > MAX_SUMMED_NODES {
+        return Ok(None);
+    }
+    match EdgeMarginals::sum(env, reward) {
+        // Too much is lost to cancellation: there is nothing exact to compare with.
+        Err(Error::Contract { .. }) => Ok(None),
+        summed => summed.map(Some),
+    }
+}
+
 impl<'a> Findings<'a> {
     /// Of all graphs with their probabilities.
     pub(crate) fn listed(problem: &'a Problem, exact: &Exact<BayesianStructure>, probs: Vec<f64>) -> Result<Self> {
@@ -49,21 +61,8 @@ impl<'a> Findings<'a> {
         })
     }
 
-    /// Of samples; edges are exact beside them where there aren't too many nodes.
-    pub(crate) fn sampled(
-        problem: &'a Problem,
-        env: &BayesianStructure,
-        reward: &DagReward<Scores>,
-        states: DagStates,
-    ) -> Result<Self> {
-        let summed = match env.n_nodes() <= MAX_SUMMED_NODES {
-            true => match EdgeMarginals::sum(env, reward) {
-                // Too much is lost to cancellation: there is nothing exact to compare with.
-                Err(Error::Contract { .. }) => None,
-                summed => Some(summed?),
-            },
-            false => None,
-        };
+    /// Of samples, with the exact edges where these are known.
+    pub(crate) fn sampled(problem: &'a Problem, summed: Option<EdgeMarginals>, states: DagStates) -> Result<Self> {
         Ok(Self {
             problem,
             learned: Marginals::of(&states, None)?,
@@ -112,10 +111,13 @@ impl<'a> Findings<'a> {
     pub(crate) fn panels(&self) -> Vec<Panel> {
         let n = self.states.n_nodes();
         // Rows from the top, as a matrix is written: sources down, targets to the right.
+        let names = &self.problem.names;
         let map = |title: &str, edges: &PairMatrix| {
-            Panel::heat_map(title, n, edges.values().chunks(n).rev().flatten().copied().collect::<Vec<_>>(), 1.0)
+            Panel::heat_map(title, n, edges.values().chunks(n).rev().flatten().copied(), 1.0)
+                .labels("to", "from")
+                .names(names.iter().rev().cloned(), names.iter().cloned())
         };
-        let mut panels = vec![map("edges, learned", &self.learned.edge)];
+        let mut panels = vec![map(&format!("edges, {}", self.origin()), &self.learned.edge)];
         let mut against = |title: &str, exact: &PairMatrix, learned: &PairMatrix| {
             panels.push(Panel::learned_against_target(
                 title,
@@ -136,7 +138,7 @@ impl<'a> Findings<'a> {
 
     /// Writes the edge marginals as a table, and draws the most probable graphs.
     pub(crate) fn write(&self, common: &Common) -> Result<()> {
-        if let Some(path) = common.picture("edge_marginals.csv")? {
+        if let Some(path) = common.picture("edge_marginals.csv") {
             self.learned.edge.write_csv(path, &self.problem.names)?;
         }
         if self.states.n_nodes() > MOST_DRAWN_NODES {
@@ -145,31 +147,57 @@ impl<'a> Findings<'a> {
         let rows: Vec<usize> = self.top.iter().map(|(row, _)| *row).collect();
         let graphs = self.states.select(&rows).to_graphs()?;
         let names = NodeLabels::Names(self.problem.names.clone());
-        let mut sheet = GraphSheet::new("most probable graphs").layout(Layout::Circle).labels(names).cell_size(260.0);
-        for (graph, (_, p)) in graphs.into_graphs().into_iter().zip(&self.top) {
+        let title = match self.probs {
+            Some(_) => "most probable graphs",
+            None => "most frequent graphs",
+        };
+        let mut sheet = GraphSheet::new(title).layout(Layout::Circle).labels(names).cell_size(260.0);
+        for (graph, &(_, p)) in graphs.into_graphs().into_iter().zip(&self.top) {
             let edges = format!("{} edges", graph.n_edges());
-            sheet = sheet.cell(graph, [format!("p = {p:.4}"), edges]);
+            sheet = sheet.cell(graph, [self.probability(p), edges]);
         }
         draw_sheet(common, &sheet)
     }
 
-    /// Prints the edge marginals and the most probable graphs, for people.
+    /// What the learned figures are.
+    fn origin(&self) -> String {
+        match &self.probs {
+            Some(_) => "learned".into(),
+            None => format!("shares of {} samples", self.states.len()),
+        }
+    }
+
+    /// The probability of a graph, or how many samples it is.
+    fn probability(&self, p: f64) -> String {
+        match &self.probs {
+            Some(_) => format!("p = {p:.4}"),
+            None => format!("{:.0} of {} samples", p * self.states.len() as f64, self.states.len()),
+        }
+    }
+
+    /// Prints the edge marginals, the exact ones beside them where they are known, and the most probable graphs, for people.
     pub(crate) fn print(&self) {
         let names = &self.problem.names;
-        let mut marginals = Table::new(std::iter::once("P(edge)").chain(names.iter().map(String::as_str)));
-        for (a, name) in names.iter().enumerate() {
-            let cell = |b: usize| match a == b {
-                true => Cell::Missing,
-                false => Cell::Number(self.learned.edge.get(a, b)),
-            };
-            marginals.push(std::iter::once(name.as_str().into()).chain((0..names.len()).map(cell)));
+        eprintln!("{}", table_of_edges(&format!("P(edge), {}", self.origin()), names, &self.learned.edge));
+        if let Some(exact) = &self.exact_edges {
+            eprintln!("{}", table_of_edges("P(edge), exact", names, exact));
         }
         let mut graphs = Table::new(["probability", "edges"]);
         for &(row, p) in &self.top {
             let edge = |(a, b): (u32, u32)| format!("{} -> {}", names[a as usize], names[b as usize]);
             let edges: Vec<String> = self.states.dag(row).edges().map(edge).collect();
-            graphs.push([Cell::Number(p), edges.join(", ").as_str().into()]);
+            graphs.push([self.probability(p).into(), edges.join(", ").into()]);
         }
-        eprintln!("{marginals}\n{graphs}");
+        eprintln!("{graphs}");
     }
+}
+
+/// A row for each source, a column for each target.
+fn table_of_edges(title: &str, names: &[String], edges: &PairMatrix) -> Table {
+    let mut table = Table::new(std::iter::once(title).chain(names.iter().map(String::as_str)));
+    for (a, name) in names.iter().enumerate() {
+        let cell = |b: usize| if a == b { Cell::Missing } else { Cell::Number(edges.get(a, b)) };
+        table.push(std::iter::once(name.as_str().into()).chain((0..names.len()).map(cell)));
+    }
+    table
 }

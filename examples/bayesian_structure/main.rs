@@ -9,7 +9,7 @@ use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
 use cli::{BackwardName, BufferName, Common, Defaults, Distance, Exact, ObjectiveName, Outcome, main_of, train};
-use findings::Findings;
+use findings::{Findings, exact_edges};
 use gfn::dist::{GraphActionCategorical, Schedule};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{ModifiedDetailedBalance, NextExit, Objective};
@@ -44,6 +44,9 @@ struct Args {
     /// Observations in place of simulated ones: a CSV file with a header
     #[arg(long)]
     data: Option<PathBuf>,
+    /// Column of the data that says which variables an experiment set in that row: names with `;` between them, or nothing
+    #[arg(long, requires = "data")]
+    interventions: Option<String>,
     /// Known edges, to compare with: a CSV file of causes and effects under a header
     #[arg(long, requires = "data")]
     truth: Option<PathBuf>,
@@ -206,11 +209,10 @@ where
         false => common.objective.build()?,
     };
     let reward = problem.reward(&env)?;
-    let exact = match common.lr {
-        Some(0.0) => None,
-        _ => Exact::up_to(EXACT_LIMIT, &env, &reward)?,
-    };
-    let description = json!({ "example": "bayesian_structure", "title": problem.title, "seed": common.seed,
+    let exact = Exact::up_to(EXACT_LIMIT, common, &env, &reward)?;
+    // What is exact doesn't wait for training: should something be wrong with the scores, it shows now.
+    let edges = if exact.is_none() { exact_edges(&env, &reward)? } else { None };
+    let description = json!({ "example": "bayesian_structure", "title": problem.description, "seed": common.seed,
         "policy": format!("{:?}", args.policy), "embedding": common.embedding, "layers": common.layers });
     let boxed = Box::new(problem.reward(&env)?);
     let mut trainer = Trainer::boxed(env.clone(), boxed, policy, objective, config, rng)?.described_by(&description)?;
@@ -228,7 +230,7 @@ where
     };
     let trained = train(&mut trainer, common, "bayesian_structure", steps, replay.map_or(0, |(_, n)| n), look)?;
 
-    let mut distance = Distance::default();
+    let mut distance = Distance::not_listed(common, EXACT_LIMIT);
     let findings = match &exact {
         Some(exact) => {
             let (learned, probs) = exact.learned(&env, trainer.policy())?;
@@ -238,7 +240,7 @@ where
         None => {
             let sampler = Sampler::new(&env, trainer.policy());
             let samples = sampler.forward(args.graphs, &mut trainer.evaluation_rng())?.terminal_states().clone();
-            Findings::sampled(problem, &env, &reward, samples)?
+            Findings::sampled(problem, edges, samples)?
         }
     };
     let log_z_true = findings.log_z_true;

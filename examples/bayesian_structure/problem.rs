@@ -23,6 +23,16 @@ pub(crate) enum ScoreName {
     Bde,
 }
 
+impl ScoreName {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Bge => "BGe score",
+            Self::Bic => "BIC",
+            Self::Bde => "BDe score",
+        }
+    }
+}
+
 /// Scores that are remembered, of whatever kind, and shared between the trainer and the exact posterior.
 pub(crate) type Scores = Arc<CachedScores<Box<dyn LocalScore>>>;
 
@@ -30,6 +40,8 @@ pub(crate) type Scores = Arc<CachedScores<Box<dyn LocalScore>>>;
 pub(crate) struct Problem {
     pub(crate) names: Vec<String>,
     pub(crate) title: String,
+    /// What checkpoints call it.
+    pub(crate) description: String,
     pub(crate) truth: Option<Vec<(u32, u32)>>,
     scores: Scores,
 }
@@ -46,9 +58,17 @@ impl Problem {
         let (data, truth) = match &args.data {
             None => simulated(args, rng)?,
             Some(path) => {
-                let numbers = ContinuousData::read(path);
+                let column = args.interventions.as_deref();
+                let numbers = match column {
+                    None => ContinuousData::read(path),
+                    Some(column) => ContinuousData::read_with_interventions(path, column),
+                };
                 if args.score == ScoreName::Bde {
-                    match (DiscreteData::read(path), &numbers) {
+                    let classes = match column {
+                        None => DiscreteData::read(path),
+                        Some(column) => DiscreteData::read_with_interventions(path, column),
+                    };
+                    match (classes, &numbers) {
                         (Ok(classes), _) if are_classes(&classes) => return Self::of_classes(args, classes),
                         // What is wrong with the file, be it one of words or of numbers.
                         (Err(error), Err(_)) => return Err(error),
@@ -88,8 +108,9 @@ impl Problem {
             true => CachedScores::ahead(score, args.max_parents)?,
             false => CachedScores::new(score),
         };
-        let title = format!("{} variables, {rows} observations, {:?}", names.len(), args.score);
-        Ok(Self { names, title, truth, scores: Arc::new(scores) })
+        let title = format!("{} variables, {rows} observations, {}", names.len(), args.score.words());
+        let description = format!("{} variables, {rows} observations, {:?}", names.len(), args.score);
+        Ok(Self { names, title, description, truth, scores: Arc::new(scores) })
     }
 
     /// The posterior over the graphs of an environment, relative to its initial one.

@@ -160,7 +160,7 @@ pub fn panels<P: Policy<DiffusionSampling>>(
     if env.dim() >= 2 {
         let reach = points.rows().flat_map(|x| [x[0].abs(), x[1].abs()]).fold(1.0, f64::max).min(60.0) * 1.05;
         let shown = points.rows().filter(|x| x[0].abs() <= reach && x[1].abs() <= reach).map(|x| (x[0], x[1]));
-        let mut panel = Panel::scatter(format!("{EVALUATED} samples"), shown);
+        let mut panel = Panel::scatter(format!("{EVALUATED} samples"), shown).equal_aspect();
         // Other coordinates at 0: a slice, not a marginal.
         let at = |k: usize| -reach + 2.0 * reach * k as f64 / (GRID - 1) as f64;
         let mut grid = Reals::filled(env.dim(), GRID * GRID, 0.0);
@@ -190,7 +190,7 @@ pub fn panels<P: Policy<DiffusionSampling>>(
 /// Writes panels as one picture, SVG and PNG.
 pub fn draw(common: &Common, name: &str, title: &str, panels: &[Panel]) -> Result<()> {
     for extension in ["svg", "png"] {
-        if let Some(path) = common.picture(&format!("{name}.{extension}"))? {
+        if let Some(path) = common.picture(&format!("{name}.{extension}")) {
             panels.iter().cloned().fold(Figure::new(title), Figure::panel).write(path)?;
         }
     }

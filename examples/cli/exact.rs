@@ -31,8 +31,11 @@ impl<E: EnumerableEnv> Exact<E> {
         Ok(Self { graph, target })
     }
 
-    /// Lists the states; `None` where there are more than `limit`.
-    pub fn up_to<R: Reward<E::States>>(limit: usize, env: &E, reward: &R) -> Result<Option<Self>> {
+    /// Lists the states; `None` where there are more than `limit`, and where the policy is frozen: what is timed then isn't compared.
+    pub fn up_to<R: Reward<E::States>>(limit: usize, common: &Common, env: &E, reward: &R) -> Result<Option<Self>> {
+        if common.is_frozen() {
+            return Ok(None);
+        }
         match Self::new(limit, env, reward) {
             Err(Error::TooManyStates { .. }) => Ok(None),
             exact => exact.map(Some),
@@ -46,7 +49,7 @@ impl<E: EnumerableEnv> Exact<E> {
     {
         let probs = self.graph.terminating_distribution(env, policy, None)?.probs;
         let d = Distances::between(&probs, &self.target.probs)?;
-        Ok((Distance { l1: Some(d.l1), tv: Some(d.tv), jsd: Some(d.jsd), exact: true }, probs))
+        Ok((d.into(), probs))
     }
 
     /// The exact JSD during training, where that is cheap.
@@ -98,7 +101,7 @@ impl<E: GraphEnv> Exact<E> {
 /// Writes a sheet of graphs as SVG and PNG, if pictures are wanted.
 pub fn draw_sheet(common: &Common, sheet: &GraphSheet) -> Result<()> {
     for extension in ["svg", "png"] {
-        if let Some(path) = common.picture(&format!("graphs.{extension}"))? {
+        if let Some(path) = common.picture(&format!("graphs.{extension}")) {
             sheet.write(path)?;
         }
     }

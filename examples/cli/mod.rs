@@ -8,10 +8,13 @@ mod exact;
 pub mod molecules;
 mod objective;
 mod outcome;
+mod outputs;
 pub mod products;
+mod sampled;
 mod saved;
 mod training;
 mod vectors;
+mod words;
 
 use std::path::PathBuf;
 
@@ -20,16 +23,19 @@ use gfn::dist::Schedule;
 use gfn::nn::BackwardPolicy;
 use gfn::replay::{Draw, Eviction, ReplayConfig};
 use gfn::runtime::{DeviceKind, Runtime};
-use gfn::train::{AdamConfig, TrainerConfig};
+use gfn::train::{AdamConfig, Checkpoint, TrainerConfig};
 use gfn::{Error, Result};
 
 pub use config_file::{parse, parse_from};
 pub use exact::{Exact, draw_sheet};
 pub use objective::ObjectiveName;
 pub use outcome::{Distance, Outcome};
+pub use outputs::{Written, try_file, try_folder};
+pub use sampled::{SAMPLES, sampled};
 pub use saved::Saved;
 pub use training::{Trained, train, train_observed};
 pub use vectors::{VectorRun, VectorTask, VectorTrainer};
+pub use words::{cell, value_words, words};
 
 /// The flags that every training example takes; what isn't given is the example's own default.
 #[derive(Args, Clone, Debug)]
@@ -124,6 +130,9 @@ pub struct Common {
     /// Print one line of JSON at the end
     #[arg(long)]
     pub json: bool,
+    /// What the run has written.
+    #[arg(skip)]
+    pub written: Written,
 }
 
 /// What P_B is.
@@ -233,9 +242,17 @@ impl Default for Defaults {
 }
 
 impl Common {
-    /// Threads, allocator and device, before anything else.
+    /// Threads, allocator and device, before anything else; what can't be written is refused before anything is worked for.
     pub fn runtime(&self) -> Result<Runtime> {
+        self.out.as_deref().map_or(Ok(()), try_folder)?;
+        self.save.as_ref().map_or(Ok(()), Checkpoint::try_path)?;
+        self.metrics.as_deref().map_or(Ok(()), try_file)?;
         Runtime::new(self.threads, self.device)
+    }
+
+    /// Whether the policy stays as it is, so that its distribution says nothing.
+    pub fn is_frozen(&self) -> bool {
+        self.lr == Some(0.0)
     }
 
     pub fn steps(&self, defaults: &Defaults) -> usize {
@@ -299,11 +316,11 @@ impl Common {
         refuse("--prefill", self.prefill.is_some_and(|n| n > 0), expected)
     }
 
-    /// Where to write a picture of this name; makes the folder.
-    pub fn picture(&self, name: &str) -> Result<Option<PathBuf>> {
-        let Some(folder) = &self.out else { return Ok(None) };
-        std::fs::create_dir_all(folder).map_err(|source| Error::Io { path: folder.clone(), source })?;
-        Ok(Some(folder.join(name)))
+    /// Where to write a picture or a table of this name, if that is wanted; the result lists it.
+    pub fn picture(&self, name: &str) -> Option<PathBuf> {
+        let path = self.out.as_ref()?.join(name);
+        self.written.add(&path);
+        Some(path)
     }
 }
 

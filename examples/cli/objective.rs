@@ -57,6 +57,24 @@ impl ObjectiveName {
         })
     }
 
+    /// What pictures call it.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Tb => "trajectory balance",
+            Self::Vargrad => "log-partition variance",
+            Self::Db => "detailed balance",
+            Self::FlDb => "forward-looking detailed balance",
+            Self::ModifiedDb => "modified detailed balance",
+            Self::Subtb => "sub-trajectory balance",
+            Self::FlSubtb => "forward-looking sub-trajectory balance",
+            Self::Fm => "flow matching",
+            Self::Pg => "policy gradient",
+            Self::Ppo => "proximal policy optimisation",
+            Self::TbTlm => "trajectory balance, P_B by trajectory likelihood",
+            Self::TbMaxent => "trajectory balance, P_B of most entropy",
+        }
+    }
+
     /// Whether the network must estimate log F.
     pub fn needs_flow(self) -> bool {
         self.build().is_ok_and(|objective| objective.needs().log_flow)

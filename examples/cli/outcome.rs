@@ -1,13 +1,14 @@
 //! The result of an example: a table for people, one line of JSON for programs.
 
+use gfn::metrics::Distances;
 use gfn::report::{Cell, Table};
-use serde::Serialize;
 use serde_json::{Map, Value, json};
 
+use super::words::{cell, rows, words};
 use super::{Common, Trained};
 
 /// How far the learned distribution is from the target.
-#[derive(Clone, Copy, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default)]
 pub struct Distance {
     /// Sum of absolute differences.
     pub l1: Option<f64>,
@@ -17,6 +18,29 @@ pub struct Distance {
     pub jsd: Option<f64>,
     /// Whether these are exact, not estimated from samples.
     pub exact: bool,
+    /// Why they aren't, where they could have been.
+    pub why_not_exact: Option<String>,
+}
+
+impl Distance {
+    /// No exact distance, where states are listed up to a limit.
+    pub fn not_listed(common: &Common, limit: usize) -> Self {
+        Self::unknown(match common.is_frozen() {
+            true => "the policy is frozen (--lr 0)".into(),
+            false => format!("there are more than {limit} states"),
+        })
+    }
+
+    /// No exact distance for a reason.
+    pub fn unknown(why: String) -> Self {
+        Self { why_not_exact: Some(why), ..Self::default() }
+    }
+}
+
+impl From<Distances> for Distance {
+    fn from(exact: Distances) -> Self {
+        Self { l1: Some(exact.l1), tv: Some(exact.tv), jsd: Some(exact.jsd), exact: true, why_not_exact: None }
+    }
 }
 
 /// Everything that an example reports.
@@ -34,38 +58,51 @@ pub struct Outcome<'a> {
 }
 
 impl Outcome<'_> {
-    /// Prints the table, and with `--json` the line.
+    /// Prints the table and what was written, and with `--json` the line.
     pub fn print(&self) {
+        let (table, written) = (self.table(), self.common.written.lines());
+        // The table is for people: with --json, standard output is for the line alone.
+        if self.common.json {
+            eprint!("{table}{written}");
+            println!("{}", self.line());
+        } else {
+            print!("{table}{written}");
+        }
+    }
+
+    fn table(&self) -> String {
         let trained = self.trained;
         let mut table = Table::new(["", "value"]);
         let mut row = |name: &str, cell: Cell| table.push([name.into(), cell]);
         row("parameters", Cell::Integer(self.params.into()));
         row("training, s", trained.train_s.into());
-        row("iterations per s", trained.its_per_s.into());
-        row("mean length", trained.mean_len.into());
-        row("distinct share of states", trained.distinct_share.into());
+        row("iterations per s", known(trained.its_per_s));
+        row("actions per trajectory, mean", known(trained.mean_len));
+        row("share of visited states that are distinct", known(trained.distinct_share));
         for (name, seconds) in ["sample", "score", "backward", "update"].iter().zip(trained.phases) {
-            row(&format!("  {name}, ms per iteration"), (1e3 * seconds).into());
+            row(&format!("  {name}, ms per iteration"), known(1e3 * seconds));
         }
         row("reward calls", Cell::Integer(trained.reward_calls.into()));
-        row("modes seen", trained.modes_seen().map_or(Cell::Missing, |seen| Cell::Integer(seen.into())));
-        row("loss", trained.loss.into());
-        row("log Z", trained.log_z.into());
+        row("modes seen in training", trained.modes_seen().map_or(Cell::Missing, |seen| Cell::Integer(seen.into())));
+        row("loss", known(trained.loss));
+        row("log Z", known(trained.log_z));
         row("log Z, true", self.log_z_true.into());
         let kind = if self.distance.exact { "exact" } else { "sampled" };
         row(&format!("L1, {kind}"), self.distance.l1.into());
         row(&format!("TV, {kind}"), self.distance.tv.into());
-        row(&format!("JSD, {kind}"), self.distance.jsd.into());
+        row(&format!("JSD, {kind}, nats"), self.distance.jsd.into());
+        let mut lists = String::new();
         for (name, value) in &self.extra {
-            row(name, cell(value));
+            match (cell(name, value), value) {
+                (Some(cell), _) => row(&words(name), cell),
+                (None, value) => {
+                    lists += &format!("\n{}\n{}", words(name), rows(value.as_array().map_or(&[], Vec::as_slice)))
+                }
+            }
         }
-        // The table is for people: with --json, standard output is for the line alone.
-        if self.common.json {
-            eprintln!("{table}");
-            println!("{}", self.line());
-        } else {
-            println!("{table}");
-        }
+        let why = self.distance.why_not_exact.as_ref().filter(|_| !self.distance.exact);
+        let why = why.map_or_else(String::new, |why| format!("No exact distances: {why}.\n"));
+        format!("{table}{lists}\n{why}")
     }
 
     fn line(&self) -> Value {
@@ -102,13 +139,7 @@ impl Outcome<'_> {
     }
 }
 
-fn cell(value: &Value) -> Cell {
-    match value {
-        Value::Number(number) if number.is_i64() || number.is_u64() => {
-            Cell::Integer(number.as_i64().unwrap_or(0).into())
-        }
-        Value::Number(number) => number.as_f64().map_or(Cell::Missing, Cell::Number),
-        Value::Null => Cell::Missing,
-        other => other.to_string().trim_matches('"').into(),
-    }
+/// A figure of training; NaN where no step was made.
+fn known(value: f64) -> Cell {
+    if value.is_nan() { Cell::Missing } else { value.into() }
 }

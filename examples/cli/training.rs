@@ -18,7 +18,8 @@ use super::Common;
 pub struct Trained {
     /// Seconds of training, prefill included and evaluation not.
     pub train_s: f64,
-    /// Steps per second once warm: the median of windows over the last three quarters.
+    /// Steps per second once warm: the median of windows over the last three quarters. NaN where no step was made, as are the figures
+    /// of steps below.
     pub its_per_s: f64,
     /// Mean number of actions per trajectory over the same steps.
     pub mean_len: f64,
@@ -80,6 +81,10 @@ where
     }
     if let Some(path) = &common.resume {
         trainer.resume(path)?;
+        if trainer.steps_done() >= steps {
+            let (path, done) = (path.display(), trainer.steps_done());
+            eprintln!("{path} has made {done} steps, and --steps is {steps}: nothing is trained, only evaluated");
+        }
     } else if prefill > 0 {
         trainer.prefill(prefill)?;
     }
@@ -92,7 +97,7 @@ where
     let mut validation = looks.map(|every| Validation::every(every, measure)).transpose()?;
     let mut stop = common.patience.map(|patience| EarlyStop::new("jsd", Goal::Smaller, patience)).transpose()?;
     let mut lines = common.metrics.as_ref().map(MetricsFile::new);
-    let mut progress = Progress::new(steps as u64, label);
+    let mut progress = Progress::new(steps as u64, label).resumed_at(trainer.steps_done() as u64);
     let mut history = Vec::new();
     let mut keep = |_: &Trainer<E, P>, record: &mut Record| {
         progress.update(record.step as u64, record.stats.loss, Some(record.stats.log_z));
@@ -119,6 +124,7 @@ where
     }
     let ended = fit.run(trainer)?;
     progress.finish();
+    common.save.iter().chain(&common.metrics).for_each(|path| common.written.add(path));
     match (ended, &common.save) {
         (Ended::Interrupted, Some(path)) => {
             let (step, path) = (trainer.steps_done(), path.display());
@@ -147,7 +153,11 @@ impl Trained {
         let seconds = |record: &Record| record.stats.seconds.iter().sum::<f64>();
         self.train_s += history.iter().map(seconds).sum::<f64>();
         let warm = &history[history.len() / 4..];
-        let Some(last) = history.last() else { return };
+        let Some(last) = history.last() else {
+            (self.its_per_s, self.mean_len, self.distinct_share) = (f64::NAN, f64::NAN, f64::NAN);
+            (self.loss, self.log_z, self.phases) = (f64::NAN, f64::NAN, [f64::NAN; 4]);
+            return;
+        };
         let mut windows: Vec<f64> = warm
             .chunks(warm.len().div_ceil(9).max(1))
             .map(|window| window.len() as f64 / window.iter().map(seconds).sum::<f64>())
@@ -201,7 +211,7 @@ impl Trained {
             figure = figure.panel(panel);
         }
         for extension in ["svg", "png"] {
-            if let Some(path) = common.picture(&format!("training.{extension}"))? {
+            if let Some(path) = common.picture(&format!("training.{extension}")) {
                 figure.write(path)?;
             }
         }

@@ -12,7 +12,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 
 use super::products;
-use super::{Common, Defaults, Distance, Exact, Outcome, train_observed};
+use super::{Common, Defaults, Distance, Exact, Outcome, SAMPLES, sampled, train_observed};
 
 /// The trainer of these examples.
 pub type VectorTrainer<E> = Trainer<E, MlpPolicy<KHot>>;
@@ -73,10 +73,7 @@ where
         let description = json!({ "example": self.example, "task": self.description, "network": network });
         let (device, kind) = (runtime.device(), tch::Kind::Float);
         let policy = MlpPolicy::new(&self.env, self.features, network.clone(), device, kind, &mut rng)?;
-        let exact = match common.lr {
-            Some(0.0) => None,
-            _ => Exact::up_to(self.exact_limit, &self.env, &self.reward)?,
-        };
+        let exact = Exact::up_to(self.exact_limit, common, &self.env, &self.reward)?;
         let config = (self.adjust)(common.trainer(&self.defaults));
         let (steps, batch) = (common.steps(&self.defaults), config.batch);
         let (reward, objective) = (Box::new(self.reward.clone()), common.objective.build()?);
@@ -92,7 +89,7 @@ where
         let observers = modes.iter_mut().map(|modes| modes as &mut dyn Observer<_, _>).collect();
         let trained = train_observed(&mut trainer, common, self.example, (steps, prefill), look, observers)?;
 
-        let mut distance = Distance::default();
+        let mut distance = Distance::not_listed(common, self.exact_limit);
         let mut panels = Vec::new();
         let exact = match exact {
             Some(exact) => {
@@ -106,6 +103,9 @@ where
         let log_z_true = self.log_z_true.or_else(|| exact.as_ref().map(|(exact, _)| exact.target.log_z));
         let run = VectorRun { trainer, exact };
         let (mut extra, more) = extra(&run)?;
+        if run.exact.is_none() && !common.is_frozen() {
+            extra.extend(sampled(&run.trainer, SAMPLES)?);
+        }
         // Replayed trajectories aren't sampled: the products of such an iteration are others.
         let latest = run.trainer.latest().filter(|_| run.trainer.replay().is_none());
         let floor = latest.map(|trajectories| products::of_iteration(&self.env, trajectories, &network, device));

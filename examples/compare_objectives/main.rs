@@ -8,7 +8,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::{Parser, ValueEnum};
-use cli::{Exact, main_of};
+use cli::{Exact, main_of, try_folder};
 use contender::{Contender, OverPrior};
 use gfn::dist::GraphActionCategorical;
 use gfn::dist::Schedule;
@@ -114,9 +114,12 @@ impl Source {
 /// Points of each curve.
 const LOOKS: usize = 20;
 
+/// Curves of one panel, each of its own colour.
+const COLOURS: usize = 7;
+
 /// What one pair came to.
 enum Pair {
-    Trained { tv: f64, log_z: f64, seconds: f64, curve: Vec<(f64, f64)> },
+    Trained { tv: f64, loss: f64, log_z: f64, seconds: f64, curve: Vec<(f64, f64)> },
     Undefined(String),
 }
 
@@ -141,6 +144,7 @@ where
     E::Key: 'static,
     R: Reward<VectorStates> + Clone + 'static,
 {
+    args.out.as_deref().map_or(Ok(()), try_folder)?;
     let runtime = Runtime::new(args.threads, args.device)?;
     let exact = Exact::new(100_000, task.0, task.1)?;
     let objectives = if args.only.is_empty() { Contender::value_variants() } else { &args.only };
@@ -148,7 +152,7 @@ where
     let mut header = vec!["exact TV".to_owned()];
     header.extend(sources.iter().map(name_of));
     let mut table = Table::new(header);
-    let mut panel = Panel::new("exact TV").labels("trajectories", "").y_scale(Scale::Log);
+    let mut curves = Vec::new();
     let mut pairs = Vec::new();
     let mut progress = Progress::new((objectives.len() * sources.len()) as u64, "pairs");
     for objective in objectives {
@@ -156,11 +160,12 @@ where
         for source in sources {
             let mut pair = json!({ "objective": name_of(objective), "source": name_of(source), "tv": null });
             match train(args, &runtime, task, &exact, *objective, *source)? {
-                Pair::Trained { tv, log_z, seconds, curve } => {
+                Pair::Trained { tv, loss, log_z, seconds, curve } => {
+                    progress.update(pairs.len() as u64 + 1, loss, Some(log_z));
                     row.push(tv.into());
                     (pair["tv"], pair["log_z"], pair["train_s"]) = (json!(tv), json!(log_z), json!(seconds));
                     if *source == sources[0] {
-                        panel = panel.curve(Curve::new(name_of(objective), curve));
+                        curves.push(Curve::new(name_of(objective), curve));
                     }
                 }
                 Pair::Undefined(why) => {
@@ -169,17 +174,15 @@ where
                 }
             }
             pairs.push(pair);
-            progress.update(pairs.len() as u64, 0.0, None);
         }
         table.push(row);
     }
     progress.finish();
     print!("{table}");
-    let figure = Figure::new("objectives").panel(panel);
     if let Some(folder) = &args.out {
-        std::fs::create_dir_all(folder).map_err(|source| Error::Io { path: folder.clone(), source })?;
         for name in ["objectives.svg", "objectives.png"] {
-            figure.write(folder.join(name))?;
+            figure(&name_of(&sources[0]), &curves).write(folder.join(name))?;
+            eprintln!("wrote {}", folder.join(name).display());
         }
     }
     if args.json {
@@ -192,6 +195,15 @@ where
         );
     }
     Ok(())
+}
+
+/// The curves in panels of few enough to be told apart by colour.
+fn figure(source: &str, curves: &[Curve]) -> Figure {
+    let panel = |curves: &[Curve]| {
+        let panel = Panel::new("exact TV").labels("trajectories", "").y_scale(Scale::Log);
+        curves.iter().cloned().fold(panel, Panel::curve)
+    };
+    curves.chunks(COLOURS).map(panel).fold(Figure::new(format!("objectives, {source}")), Figure::panel)
 }
 
 fn name_of(value: &impl ValueEnum) -> String {
@@ -258,11 +270,11 @@ where
         trainer = trainer.with_replay(ReplayBuffer::new(config)?);
     }
     let mut curve = Vec::new();
-    let (mut log_z, mut seconds) = (0.0, 0.0);
+    let (mut loss, mut log_z, mut seconds) = (f64::NAN, f64::NAN, 0.0);
     while trainer.steps_done() < steps {
         let step_started = Instant::now();
         match trainer.step() {
-            Ok(stats) => log_z = stats.log_z,
+            Ok(stats) => (loss, log_z) = (stats.loss, stats.log_z),
             Err(error @ Error::Missing { .. }) => return Ok(Pair::Undefined(error.to_string())),
             Err(error) => return Err(error),
         }
@@ -274,5 +286,5 @@ where
         }
     }
     let tv = exact.learned(env, trainer.policy())?.0.tv.unwrap_or(f64::NAN);
-    Ok(Pair::Trained { tv, log_z, seconds, curve })
+    Ok(Pair::Trained { tv, loss, log_z, seconds, curve })
 }

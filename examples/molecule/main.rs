@@ -7,7 +7,7 @@ mod cli;
 use atoms::AtomArgs;
 use clap::Parser;
 use cli::molecules::{self, RewardName, RunArgs};
-use cli::{Common, main_of};
+use cli::{Common, main_of, value_words};
 use gfn::Result;
 
 /// Train a GNN policy to build molecules atom by atom
@@ -33,7 +33,7 @@ fn main() -> std::process::ExitCode {
 }
 
 fn run(args: &Args) -> Result<()> {
-    let rewarded = format!("{:?}", args.reward).to_lowercase();
+    let rewarded = value_words(&args.reward);
     let run = args.atoms.run("molecule", &rewarded, (&args.run, &args.common), EXACT_LIMIT);
     args.atoms.train(&run, molecules::score(args.reward)?, Vec::new)
 }

@@ -61,6 +61,63 @@ fn tables_are_read() {
 }
 
 #[test]
+fn as_many_labels_as_rows_are_read_at_once() {
+    let rows: String = (0..60_000).map(|k| format!("id{k:05},{}\n", k % 7)).collect();
+    let text = format!("id,class\n{rows}");
+    let began = std::time::Instant::now();
+    let data = DiscreteData::from_csv(text.as_bytes()).unwrap();
+    // Looking through all labels for each row took more than ten seconds.
+    assert!(began.elapsed().as_secs_f64() < 4.0, "{:?}", began.elapsed());
+    assert_eq!((data.row(59_999), data.n_values()), ([59_999, 59_999 % 7].as_slice(), [60_000, 7].as_slice()));
+}
+
+#[test]
+fn a_column_says_what_was_set() {
+    let text = "raf,who,mek\n0.5,,1\n2,raf,3\n4,mek; raf,5\n6, mek ,7\n";
+    let data = ContinuousData::from_csv_with_interventions(text.as_bytes(), "who").unwrap();
+    assert_eq!((data.names(), data.row(2)), (["raf", "mek"].map(String::from).as_slice(), [4.0, 5.0].as_slice()));
+    assert_eq!(data.interventions().unwrap(), [0, 0b01, 0b11, 0b10].map(NodeSet::of_bits));
+    let words = DiscreteData::from_csv_with_interventions(text.as_bytes(), "who").unwrap();
+    assert_eq!((words.interventions(), words.label(1, 3)), (data.interventions(), "7"));
+    // Only that column may be empty, and it has to be there.
+    let refused = |text: &str, column: &str, words: &str| {
+        let message = ContinuousData::from_csv_with_interventions(text.as_bytes(), column).unwrap_err().to_string();
+        assert!(message.contains(words), "{message}");
+        assert!(DiscreteData::from_csv_with_interventions(text.as_bytes(), column).is_err());
+    };
+    refused(text, "set", "there is no column `set`");
+    refused("raf,who\n,\n1,\n", "who", "the value of `raf` is missing");
+    refused("raf,who\n1,erk\n2,\n", "who", "line 2: `who` names `erk`, which is no variable");
+    refused("raf,who\n1,who\n2,\n", "who", "which is no variable");
+    refused("who\n\nraf\nraf\n", "who", "1 to 200");
+}
+
+#[test]
+fn values_of_any_size_are_standardised() {
+    let column = [1.0, -2.0, 4.5, 0.25];
+    let standard = |unit: f64| {
+        let rows: Vec<[f64; 1]> = column.iter().map(|x| [x * unit]).collect();
+        ContinuousData::from_rows(&rows).unwrap().standardised().unwrap().column(0)
+    };
+    let expected = standard(1.0);
+    assert!((expected.iter().map(|x| x * x).sum::<f64>() - 3.0).abs() < 1e-12);
+    // By powers of two to the last bit, as no digit changes; by others nearly.
+    for exponent in [-1060, -700, -30, 40, 700, 1020] {
+        assert_eq!(standard(2f64.powi(exponent)), expected, "2^{exponent}");
+    }
+    for unit in [1e-200, 1e200, 3e307] {
+        let gap = standard(unit).iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(gap < 1e-14, "{unit}: {gap}");
+    }
+    // What isn't standardised can't be scored.
+    let rows: Vec<[f64; 1]> = column.iter().map(|x| [x * 1e200]).collect();
+    let large = ContinuousData::from_rows(&rows).unwrap();
+    for error in [Bge::new(&large, BgeConfig::default()).unwrap_err(), LinearGaussianBic::new(&large).unwrap_err()] {
+        assert!(error.to_string().contains("standardise"), "{error}");
+    }
+}
+
+#[test]
 fn data_are_prepared() {
     let data = ContinuousData::from_rows(&[[1.0, 10.0], [2.0, 10.0], [3.0, 30.0], [4.0, 1000.0]]).unwrap();
     let standard = data.map(f64::ln).unwrap().standardised().unwrap();
@@ -221,4 +278,27 @@ fn models_follow_their_mechanisms() {
     // The same seed gives the same data.
     let again = |seed| linear.sample(5, &mut Rng::seeded(seed)).unwrap();
     assert_eq!(again(4), again(4));
+}
+
+#[test]
+fn tables_have_one_limit_together() {
+    // 64 tables of 2^19 entries in 7 kB of text: each alone is small enough.
+    let roots = 18;
+    let mut text = String::from("network wide {}\n");
+    let variable = |name: &str| format!("variable {name} {{ type discrete [ 2 ] {{ a, b }}; }}\n");
+    let parents: Vec<String> = (0..roots).map(|k| format!("r{k}")).collect();
+    for name in &parents {
+        text += &(variable(name) + &format!("probability ( {name} ) {{ table 0.5, 0.5; }}\n"));
+    }
+    for k in 0..64 {
+        let family = format!("probability ( c{k} | {} ) {{ default 0.5, 0.5; }}\n", parents.join(", "));
+        text += &(variable(&format!("c{k}")) + &family);
+    }
+    let message = DiscreteNetwork::from_bif(&text).unwrap_err().to_string();
+    assert!(message.contains("`c31`") && message.contains("16,777,216"), "{message}");
+    // The largest table of a complete graph of 24 nodes is within the limit, all of them aren't.
+    let edges: Vec<(u32, u32)> = (0..24).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
+    let complete = DagStates::from_edges(24, [edges.as_slice()]).unwrap();
+    let message = DiscreteNetwork::draw(complete, 2, &mut Rng::seeded(0)).unwrap_err().to_string();
+    assert!(message.contains("in all"), "{message}");
 }

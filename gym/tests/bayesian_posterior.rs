@@ -192,6 +192,7 @@ fn graphs_and_marginals_go_to_files() {
     assert_eq!(text.lines().count(), 6);
     std::fs::remove_dir_all(&folder).unwrap();
     assert!(edge.to_csv(&names[..4]).is_err());
+    assert_eq!(PairMatrix::zeros(0).to_csv(&[]).unwrap(), "source\n");
 }
 
 #[test]

@@ -164,6 +164,10 @@ fn illegal_moves_are_refused_in_words() {
     refused(Direction::Forward, 6, "which would close a cycle");
     refused(Direction::Backward, 4, "remove edge 0 -> 4, which isn't there");
     refused(Direction::Forward, 26, "slots");
+    refused(Direction::Forward, 3, "add edge 0 -> 3, which is forbidden");
+    refused(Direction::Backward, 10, "remove edge 2 -> 0, which is required and there");
+    // Of as many parents as a node may have, 2 and 0 of node 1 are required.
+    refused(Direction::Forward, 16, "add edge 3 -> 1, into a node that has all the parents that it may have");
     let other = BayesianStructure::new(StructureConfig::new(4)).unwrap();
     let message = env.step(Direction::Forward, &mut other.initial(1), &Slots(vec![0])).unwrap_err().to_string();
     assert!(message.contains("states of this environment"), "{message}");

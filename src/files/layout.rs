@@ -64,6 +64,13 @@ impl Layout {
         Ok(())
     }
 
+    /// Refuses what [`check_target`](Self::check_target) does and where no folder can be made, before there is anything to be written.
+    pub(crate) fn try_target(&self, path: &Path) -> Result<()> {
+        self.check_target(path)?;
+        let tried = make_partial(path).and_then(|partial| remove(&partial));
+        tried.map_err(|e| file_error(path, format!("can't be written ({e})"), self.unwritable))
+    }
+
     /// Where the folder is to be read from: if a save was cut off between moving the old folder away and the new one in, that
     /// is the old one.
     pub(crate) fn found(&self, asked: &Path) -> PathBuf {
@@ -138,10 +145,27 @@ fn sibling(path: &Path, suffix: &str) -> PathBuf {
     path.with_file_name(format!(".{name}.{suffix}"))
 }
 
+/// The folder that a path lies in.
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Makes an empty folder beside `path`.
+fn make_partial(path: &Path) -> std::io::Result<PathBuf> {
+    let partial = sibling(path, "partial");
+    fs::create_dir_all(parent(path))?;
+    remove(&partial)?;
+    fs::create_dir(&partial)?;
+    Ok(partial)
+}
+
 /// Writes the files to a folder beside `path`, forces them to disk, and swaps the folders. Where that fails, nothing new is left: a
 /// full disk would stay full.
 fn replace(path: &Path, files: &[(&str, &[u8])]) -> std::io::Result<()> {
-    let partial = sibling(path, "partial");
+    let partial = make_partial(path)?;
     let done = write_and_swap(path, &partial, files);
     if done.is_err() {
         // The first error is the one worth reporting.
@@ -152,13 +176,6 @@ fn replace(path: &Path, files: &[(&str, &[u8])]) -> std::io::Result<()> {
 
 fn write_and_swap(path: &Path, partial: &Path, files: &[(&str, &[u8])]) -> std::io::Result<()> {
     let previous = sibling(path, "previous");
-    let parent = match path.parent() {
-        Some(parent) if parent != Path::new("") => parent,
-        _ => Path::new("."),
-    };
-    fs::create_dir_all(parent)?;
-    remove(partial)?;
-    fs::create_dir(partial)?;
     for (name, data) in files {
         let mut file = File::create_new(partial.join(name))?;
         file.write_all(data)?;
@@ -176,7 +193,7 @@ fn write_and_swap(path: &Path, partial: &Path, files: &[(&str, &[u8])]) -> std::
     } else {
         fs::rename(partial, path)?;
     }
-    sync_folder(parent)?;
+    sync_folder(parent(path))?;
     remove(&previous)
 }
 

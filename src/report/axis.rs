@@ -58,6 +58,11 @@ impl Axis {
         Some((c - self.low) / (self.high - self.low))
     }
 
+    /// How long the range is, in the coordinates of the scale.
+    pub(super) fn length(&self) -> f64 {
+        self.high - self.low
+    }
+
     /// Ticks at round values within the range, about six of them labelled.
     pub(super) fn ticks(&self) -> Vec<Tick> {
         match self.scale {

@@ -124,6 +124,11 @@ impl Canvas {
         self.push(Shape::Area { points, colour });
     }
 
+    /// A text that is read from the bottom to the top.
+    pub(super) fn turned_text(&mut self, at: Point, text: &str, size: f64, anchor: Anchor) {
+        self.push(Shape::Text { at, text: text.to_owned(), size, colour: Colour::INK, anchor, turned: true });
+    }
+
     /// Another picture, its top left corner at `at`.
     pub fn place(&mut self, other: &Self, (left, top): Point) {
         let to = |(x, y): Point| (x + left, y + top);

@@ -29,6 +29,15 @@ impl Frame {
         self.bottom + y * (self.top - self.bottom)
     }
 
+    /// The frame with the same scale across and up: the side that is too long is cut, the middle stays.
+    pub(super) fn equally_scaled(self) -> Self {
+        let (width, height) = (self.right - self.left, self.bottom - self.top);
+        let scale = (width / self.x.length()).min(height / self.y.length());
+        let (across, up) = ((width - scale * self.x.length()) / 2.0, (height - scale * self.y.length()) / 2.0);
+        let (left, right) = (self.left + across, self.right - across);
+        Self { left, right, top: self.top + up, bottom: self.bottom - up, ..self }
+    }
+
     pub(super) fn draw_axes(&self, canvas: &mut Canvas, y_ticks: &[Tick]) {
         // Labels side by side must not touch: every second or third one stays.
         let x_ticks = self.x.ticks();
@@ -107,6 +116,23 @@ mod tests {
     use super::*;
     use crate::Rng;
     use crate::report::axis::Scale;
+
+    #[test]
+    fn an_equally_scaled_frame_shows_squares_as_squares() {
+        let axis = |high: f64| Axis::over(Scale::Linear, [0.0, high].into_iter(), false);
+        for (x, y) in [(1.0, 1.0), (10.0, 1.0), (1.0, 10.0)] {
+            let frame = Frame { left: 20.0, right: 420.0, top: 30.0, bottom: 230.0, x: axis(x), y: axis(y) };
+            let frame = frame.equally_scaled();
+            let corner = |at| frame.place(at).unwrap();
+            let (zero, one) = (corner((0.0, 0.0)), corner((1.0, 1.0)));
+            assert!((one.0 - zero.0 - (zero.1 - one.1)).abs() < 1e-9, "{zero:?} {one:?}");
+            assert!(frame.left >= 20.0 && frame.right <= 420.0 && frame.top >= 30.0 && frame.bottom <= 230.0);
+            assert_eq!(
+                (f64::midpoint(frame.left, frame.right), f64::midpoint(frame.top, frame.bottom)),
+                (220.0, 130.0)
+            );
+        }
+    }
 
     #[test]
     fn gaps_split_a_curve() {

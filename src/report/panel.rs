@@ -34,6 +34,8 @@ pub struct Panel {
     /// A horizontal line, and what the legend calls it.
     reference: Option<(f64, String)>,
     diagonal: bool,
+    /// Whether both axes have the same scale.
+    equal_aspect: bool,
     /// Thin lines under the data, such as contours.
     outlines: Vec<Vec<(f64, f64)>>,
     /// Cells in place of axes and curves.
@@ -53,16 +55,27 @@ impl Panel {
             curves: Vec::new(),
             reference: None,
             diagonal: false,
+            equal_aspect: false,
             outlines: Vec::new(),
             heat_map: None,
         }
     }
 
     /// A table of numbers as coloured cells: `columns` to a row, the first row at the bottom, colours from 0 to `max`. Give panels that
-    /// are to be compared the same `max`.
+    /// are to be compared the same `max`. It says what rows and columns are if it is given [`labels`](Self::labels) and
+    /// [`names`](Self::names).
     pub fn heat_map(title: impl Into<String>, columns: usize, values: impl IntoIterator<Item = f64>, max: f64) -> Self {
-        let values = values.into_iter().collect();
-        Self { heat_map: Some(HeatMap { columns, values, max }), ..Self::new(title) }
+        let heat_map = HeatMap { columns, values: values.into_iter().collect(), max, names: None };
+        Self { heat_map: Some(heat_map), ..Self::new(title).labels("", "") }
+    }
+
+    /// What the rows of a heat map are called, from the bottom, and its columns; left out where cells are too small for letters.
+    #[must_use]
+    pub fn names(mut self, rows: impl IntoIterator<Item = String>, columns: impl IntoIterator<Item = String>) -> Self {
+        if let Some(heat_map) = &mut self.heat_map {
+            heat_map.names = Some((rows.into_iter().collect(), columns.into_iter().collect()));
+        }
+        self
     }
 
     /// A panel with a dot at each of these points.
@@ -75,6 +88,13 @@ impl Panel {
     #[must_use]
     pub fn outlines(mut self, lines: impl IntoIterator<Item = Vec<(f64, f64)>>) -> Self {
         self.outlines.extend(lines);
+        self
+    }
+
+    /// Gives both axes the same scale, for points in a plane: circles look like circles.
+    #[must_use]
+    pub fn equal_aspect(mut self) -> Self {
+        self.equal_aspect = true;
         self
     }
 
@@ -137,7 +157,7 @@ impl Panel {
         let at = (middle, top + 14.0);
         canvas.text(at, &fitted(&self.title, TITLE, PANEL.0 - 20.0), TITLE, Colour::INK, Anchor::Middle);
         if let Some(heat_map) = &self.heat_map {
-            return heat_map.draw(canvas, corner);
+            return heat_map.draw(canvas, corner, (&self.x_label, &self.y_label));
         }
         let rows = self.legend();
         for (i, row) in rows.iter().enumerate() {
@@ -168,17 +188,12 @@ impl Panel {
             x,
             y,
         };
+        let frame = if self.equal_aspect { frame.equally_scaled() } else { frame };
         frame.draw_axes(canvas, &y_ticks);
         let centre = f64::midpoint(frame.left, frame.right);
-        canvas.text((centre, top + PANEL.1 - 12.0), &self.x_label, LABEL, Colour::INK, Anchor::Middle);
-        canvas.push(Shape::Text {
-            at: (left + 12.0, f64::midpoint(frame.top, frame.bottom)),
-            text: self.y_label.clone(),
-            size: LABEL,
-            colour: Colour::INK,
-            anchor: Anchor::Middle,
-            turned: true,
-        });
+        canvas.text((centre, frame.bottom + 34.0), &self.x_label, LABEL, Colour::INK, Anchor::Middle);
+        let beside = (frame.left - widest - 24.0, f64::midpoint(frame.top, frame.bottom));
+        canvas.turned_text(beside, &self.y_label, LABEL, Anchor::Middle);
         self.draw_data(canvas, &frame);
     }
 

@@ -1,20 +1,20 @@
 //! A line of progress on the terminal.
 
-use std::fmt::Write;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::number;
 use crate::terminal;
 
 /// How often the line may change.
 const INTERVAL: Duration = Duration::from_millis(100);
-const TEMPLATE: &str = "{prefix} {bar:24} {pos}/{len}  {per_sec}{msg}  {eta} left";
+/// The message is cut where the terminal ends: what can be done without stands last.
+const TEMPLATE: &str = "{bar:12} {wide_msg}";
 
-/// The progress of a training run on stderr: iterations per second, loss, log Z and time left; nothing where stderr isn't a
-/// terminal.
+/// The progress of a training run on stderr: steps, iterations per second, loss, log Z and time left, in one line that is never longer
+/// than the terminal is wide; nothing where stderr isn't a terminal.
 ///
 /// ```
 /// use gfn::report::Progress;
@@ -30,7 +30,20 @@ pub struct Progress {
     /// None where nobody looks.
     bar: Option<ProgressBar>,
     drawn: Option<Instant>,
-    last: (u64, f64, Option<f64>),
+    state: State,
+}
+
+/// What the line says.
+#[derive(Debug)]
+struct State {
+    label: String,
+    total: u64,
+    /// Steps that were made before, which took none of this run's time.
+    before: u64,
+    started: Instant,
+    step: u64,
+    loss: Option<f64>,
+    log_z: Option<f64>,
 }
 
 impl Progress {
@@ -45,9 +58,7 @@ impl Progress {
         let bar = target.map(|target| {
             let style = ProgressStyle::with_template(TEMPLATE);
             let style = style.unwrap_or_else(|_| ProgressStyle::default_bar());
-            ProgressBar::with_draw_target(Some(total_steps), target)
-                .with_style(style.with_key("per_sec", per_second))
-                .with_prefix(label.to_owned())
+            ProgressBar::with_draw_target(Some(total_steps), target).with_style(style)
         });
         if let Some(bar) = &bar {
             let bar = bar.downgrade();
@@ -59,7 +70,23 @@ impl Progress {
                 })
             });
         }
-        Self { bar, drawn: None, last: (0, f64::NAN, None) }
+        let state = State {
+            label: label.to_owned(),
+            total: total_steps,
+            before: 0,
+            started: Instant::now(),
+            step: 0,
+            loss: None,
+            log_z: None,
+        };
+        Self { bar, drawn: None, state }
+    }
+
+    /// The same for a run that goes on behind this step: the steps before it don't count as made since it started.
+    #[must_use]
+    pub fn resumed_at(mut self, step: u64) -> Self {
+        (self.state.before, self.state.step) = (step, step);
+        self
     }
 
     /// Says that `step` steps are done. Cheap enough for every iteration: the line changes ten times a second at most.
@@ -67,7 +94,7 @@ impl Progress {
         if self.bar.is_none() {
             return;
         }
-        self.last = (step, loss, log_z);
+        (self.state.step, self.state.loss, self.state.log_z) = (step, Some(loss), log_z);
         let now = Instant::now();
         if self.drawn.is_none_or(|drawn| now - drawn >= INTERVAL) {
             self.drawn = Some(now);
@@ -84,27 +111,99 @@ impl Progress {
     }
 
     fn draw(&self) {
-        let (step, loss, log_z) = self.last;
         if let Some(bar) = &self.bar {
-            bar.set_message(message(loss, log_z));
-            bar.set_position(step);
+            bar.set_message(self.state.message(self.state.started.elapsed()));
+            bar.set_position(self.state.step);
         }
     }
 }
 
-fn per_second(state: &indicatif::ProgressState, out: &mut dyn Write) {
-    // The worst that can happen is a line without this number.
-    let _ = write!(out, "{} it/s", number(state.per_sec()));
-}
-
-fn message(loss: f64, log_z: Option<f64>) -> String {
-    let log_z = log_z.map_or_else(String::new, |log_z| format!("  log Z {}", number(log_z)));
-    format!("  loss {}{log_z}", number(loss))
+impl State {
+    /// The line but for the bar, so long after the run started.
+    fn message(&self, elapsed: Duration) -> String {
+        let (seconds, made) = (elapsed.as_secs_f64(), self.step.saturating_sub(self.before));
+        let mut out = format!("{}/{}", self.step, self.total);
+        if made > 0 && seconds > 0.0 {
+            let rate = made as f64 / seconds;
+            let left = Duration::try_from_secs_f64(self.total.saturating_sub(self.step) as f64 / rate);
+            out += &format!("  {} it/s", number(rate));
+            out += &left.map_or_else(|_| String::new(), |left| format!("  {:#} left", HumanDuration(left)));
+        }
+        if let Some(loss) = self.loss {
+            out += &format!("  loss {}", number(loss));
+        }
+        if let Some(log_z) = self.log_z {
+            out += &format!("  log Z {}", number(log_z));
+        }
+        out + "  " + &self.label
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::io;
+    use std::sync::{Arc, Mutex};
+
+    use indicatif::TermLike;
+
     use super::*;
+
+    /// A terminal of 80 columns that keeps what is written.
+    #[derive(Clone, Debug, Default)]
+    struct Narrow(Arc<Mutex<String>>);
+
+    impl TermLike for Narrow {
+        fn width(&self) -> u16 {
+            80
+        }
+        fn move_cursor_up(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_down(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_right(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn move_cursor_left(&self, _: usize) -> io::Result<()> {
+            Ok(())
+        }
+        fn write_line(&self, text: &str) -> io::Result<()> {
+            self.write_str(text)
+        }
+        fn write_str(&self, text: &str) -> io::Result<()> {
+            *self.0.lock().unwrap() += text;
+            Ok(())
+        }
+        fn clear_line(&self) -> io::Result<()> {
+            self.write_str("\n")
+        }
+        fn flush(&self) -> io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn the_line_is_no_longer_than_the_terminal_is_wide() {
+        let terminal = Narrow::default();
+        let target = ProgressDrawTarget::term_like(Box::new(terminal.clone()));
+        let mut progress = Progress::on(Some(target), 1_000_000, "molecule_multi_objective");
+        progress.update(999_999, -1.2345e-12, Some(-12345.6));
+        progress.finish();
+        let written = terminal.0.lock().unwrap().clone();
+        let lines: Vec<&str> = written.lines().filter(|line| !line.trim().is_empty()).collect();
+        assert!(lines.iter().any(|line| line.contains("999999/1000000")), "{written:?}");
+        assert!(lines.iter().all(|line| line.chars().count() <= 80), "{written:?}");
+    }
+
+    #[test]
+    fn a_resumed_run_counts_its_own_steps() {
+        let mut progress = Progress::on(None, 2_000, "ring").resumed_at(1_000);
+        progress.state.step = 1_200;
+        let message = progress.state.message(Duration::from_secs(2));
+        assert_eq!(message, "1200/2000  100.0 it/s  8s left  ring");
+        assert_eq!(Progress::on(None, 10, "ring").resumed_at(10).state.message(Duration::from_secs(2)), "10/10  ring");
+    }
 
     #[test]
     fn many_updates_draw_once_and_the_end_shows_the_last() {
@@ -118,7 +217,7 @@ mod tests {
         assert!(draws > 1 || bar.position() == 1, "at {}", bar.position());
         progress.finish();
         assert_eq!(bar.position(), 5000);
-        assert_eq!(bar.message(), "  loss 0.5000  log Z 5000");
+        assert!(bar.message().ends_with("  loss 0.5000  log Z 5000  ring"), "{}", bar.message());
     }
 
     #[test]
@@ -126,7 +225,7 @@ mod tests {
         let mut progress = Progress::on(None, 10, "quiet");
         progress.update(3, 1.0, None);
         assert!(progress.drawn.is_none());
+        assert!(!progress.state.message(Duration::ZERO).contains("loss"));
         progress.finish();
-        assert_eq!(message(0.25, None), "  loss 0.2500");
     }
 }

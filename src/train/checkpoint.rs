@@ -159,6 +159,15 @@ impl Checkpoint {
         LAYOUT.write(path, &data, &self.manifest.sealed(&data, path)?)
     }
 
+    /// Tries whether a checkpoint could be saved there, before hours are spent on what is to be saved: makes a folder beside it, and
+    /// removes that again.
+    ///
+    /// # Errors
+    /// [`crate::Error::File`] if something that isn't a checkpoint is in the way, and if no folder can be made there.
+    pub fn try_path(path: impl AsRef<Path>) -> Result<()> {
+        LAYOUT.try_target(path.as_ref())
+    }
+
     /// Reads a checkpoint onto the host and checks that it is whole: format, length and checksum before any tensor is made.
     ///
     /// If a save was cut off in the moment between moving the old checkpoint away and the new one in, the old one is read.

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use serde_json::{Map, Value};
 
 use super::interrupt::Interrupt;
-use super::{Observer, Record, Trainer};
+use super::{Checkpoint, Observer, Record, Trainer};
 use crate::env::{Env, ReplayEnv};
 use crate::policy::Policy;
 use crate::{Error, Result};
@@ -93,7 +93,8 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
         self
     }
 
-    /// Saves a checkpoint in this folder when the run ends, whatever ends it but an error, and every so many steps.
+    /// Saves a checkpoint in this folder when the run ends, whatever ends it but an error, and every so many steps. Whether it can be
+    /// written there is tried before the first step.
     ///
     /// # Errors
     /// [`Error::Config`] for every 0 steps.
@@ -117,10 +118,12 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
     /// Makes the steps that are left.
     ///
     /// # Errors
-    /// Those of [`Trainer::step`], [`Trainer::save`] and the observers. The last checkpoint stays as it is then. [`Error::Config`],
-    /// before the first step, for two observers of one name that both keep something; after the step in which it happens, for a
-    /// metric that is named like one of the step's own figures, and for an observer that saves to the folder of the run's own checkpoint.
+    /// Those of [`Checkpoint::try_path`], [`Trainer::step`], [`Trainer::save`] and the observers. The last checkpoint stays as it is then.
+    /// [`Error::Config`], before the first step, for two observers of one name that both keep something; after the step in which it
+    /// happens, for a metric that is named like one of the step's own figures, and for an observer that saves to the folder of the run's
+    /// own checkpoint.
     pub fn run(mut self, trainer: &mut Trainer<E, P>) -> Result<Ended> {
+        self.checkpoint.as_ref().map_or(Ok(()), Checkpoint::try_path)?;
         let interrupt = self.interruptible.then(Interrupt::listen).transpose()?;
         self.own_keys = Record::own_keys()?;
         for observer in &mut self.observers {

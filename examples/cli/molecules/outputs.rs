@@ -19,7 +19,7 @@ const KEPT: usize = 1_000;
 
 /// Writes `samples.csv`, and a sheet and an SD file of the best distinct samples, if files are wanted.
 pub fn write(common: &Common, molecules: &[Molecule], log_scores: &[f64]) -> Result<()> {
-    let Some(path) = common.picture("samples.csv")? else { return Ok(()) };
+    let Some(path) = common.picture("samples.csv") else { return Ok(()) };
     let mut text = String::from("smiles,log_score\n");
     for (molecule, log_score) in molecules.iter().zip(log_scores) {
         // Writing to a string can't fail.
@@ -32,7 +32,11 @@ pub fn write(common: &Common, molecules: &[Molecule], log_scores: &[f64]) -> Res
     }
     let mut best: Vec<_> = best.into_values().collect();
     best.sort_by(|a, b| b.0.total_cmp(&a.0));
-    draw(&path, &best)
+    draw(&path, &best)?;
+    for extension in ["sdf", "svg", "png"] {
+        let _ = common.picture(&format!("molecules.{extension}"));
+    }
+    Ok(())
 }
 
 /// The best distinct samples as a drawn sheet and an SD file, beside the table.
@@ -73,6 +77,7 @@ pub fn of_samples(molecules: &[Molecule], log_scores: &[f64]) -> Vec<(&'static s
     distinct.sort_unstable();
     distinct.dedup();
     vec![
+        ("samples", json!(molecules.len())),
         ("round_trip_share", json!(round_trips.count() as f64 / molecules.len().max(1) as f64)),
         ("distinct_samples", json!(distinct.len())),
         ("mean_log_score", json!(log_scores.iter().sum::<f64>() / log_scores.len().max(1) as f64)),

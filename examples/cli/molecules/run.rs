@@ -16,7 +16,7 @@ use gfn_gym::molecule::{Molecule, MoleculeScore};
 use gfn_gym::record::{Described, TrainingRecord};
 use serde_json::{Value, json};
 
-use super::super::{Common, Defaults, Distance, Exact, Outcome, train_observed};
+use super::super::{Common, Defaults, Distance, Exact, Outcome, train_observed, try_file};
 use super::outputs;
 
 /// How molecules are rewarded, sampled and recorded.
@@ -81,16 +81,14 @@ impl Run<'_> {
         also: impl FnOnce() -> Vec<(&'static str, Value)>,
     ) -> Result<()> {
         let (common, args, example) = (self.common, self.args, self.example);
+        args.record.as_deref().map_or(Ok(()), try_file)?;
         let runtime = common.runtime()?;
         let score = Shared(Arc::new(score.clamped((-20f64).exp(), f64::MAX)?.to_the(args.beta)?));
         let defaults = Defaults { steps: 4_000, batch: 128, ..Defaults::default() };
         let mut rng = Rng::seeded(common.seed);
         let description = json!({ "example": example, "built_of": self.description, "network": self.network });
         let net = GraphNet::new(&env, self.network.clone(), runtime.device(), tch::Kind::Float, &mut rng)?;
-        let exact = match common.lr {
-            Some(0.0) => None,
-            _ => Exact::up_to(self.exact_limit, &env, &reward(score.clone()))?,
-        };
+        let exact = Exact::up_to(self.exact_limit, common, &env, &reward(score.clone()))?;
         let config = common.trainer(&defaults);
         let (steps, batch) = (common.steps(&defaults), config.batch);
         let objective = common.objective.build()?;
@@ -107,14 +105,15 @@ impl Run<'_> {
         let observers = record.as_mut().map(|record| record as &mut dyn Observer<_, _>).into_iter().collect();
         let trained = train_observed(&mut trainer, common, example, (steps, prefill), look, observers)?;
 
-        let sampled = self.sample(&trainer, &read)?;
-        let log_scores = score.log_scores(&sampled)?;
-        let mut extra = outputs::of_samples(&sampled, &log_scores);
+        let molecules = self.sample(&trainer, &read)?;
+        let log_scores = score.log_scores(&molecules)?;
+        let mut extra = outputs::of_samples(&molecules, &log_scores);
         extra.push(("symmetry_corrected", json!(!args.no_symmetry_correction)));
         extra.extend(also());
         extra.extend(record.map(|record| ("record_s", json!(record.spent().as_secs_f64()))));
-        outputs::write(common, &sampled, &log_scores)?;
-        let mut distance = Distance::default();
+        outputs::write(common, &molecules, &log_scores)?;
+        args.record.iter().for_each(|path| common.written.add(path));
+        let mut distance = Distance::not_listed(common, self.exact_limit);
         let mut panel = None;
         if let Some(exact) = &exact {
             let (learned, probs) = exact.learned(trainer.env(), trainer.policy())?;

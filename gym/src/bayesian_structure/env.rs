@@ -90,10 +90,7 @@ impl BayesianStructure {
         // Nodes that have all the parents that they may have.
         let mut full = [0u64; super::NodeSet::WORDS];
         if let Some(most) = self.max_parents {
-            for (i, row) in layout.parents(words).chunks_exact(layout.stride).enumerate() {
-                let n_parents: u32 = row.iter().map(|word| word.count_ones()).sum();
-                full[i / 64] |= u64::from(n_parents as usize >= most) << (i % 64);
-            }
+            (0..layout.n).for_each(|i| full[i / 64] |= u64::from(self.is_full(words, i, most)) << (i % 64));
         }
         let mut out = BoolWriter::new(legal);
         for k in 0..layout.matrix() {
@@ -114,17 +111,33 @@ impl BayesianStructure {
         out.finish();
     }
 
-    /// Takes one step if the graph permits it.
+    /// Takes one step if the graph and the knowledge permit it.
     fn apply(&self, direction: Direction, words: &mut [u64], slot: u32) -> Option<()> {
         let (a, b) = self.edge_of(slot)?;
         match direction {
-            Direction::Forward if self.layout.can_add(words, a, b) => self.layout.add(words, a, b),
-            Direction::Backward if self.layout.get(self.layout.children(words), a, b) => {
+            Direction::Forward if self.permits(words, a, b) && self.layout.can_add(words, a, b) => {
+                self.layout.add(words, a, b);
+            }
+            Direction::Backward if !self.is_required(a, b) && self.layout.get(self.layout.children(words), a, b) => {
                 self.layout.remove(words, a, b);
             }
             _ => return None,
         }
         Some(())
+    }
+
+    /// Whether a graph may have an edge, as far as that isn't about cycles.
+    fn permits(&self, words: &[u64], a: usize, b: usize) -> bool {
+        self.layout.get(&self.allowed, a, b) && self.max_parents.is_none_or(|most| !self.is_full(words, b, most))
+    }
+
+    fn is_full(&self, words: &[u64], node: usize, most: usize) -> bool {
+        let parents = self.layout.row(self.layout.parents(words), node);
+        parents.iter().map(|word| word.count_ones() as usize).sum::<usize>() >= most
+    }
+
+    fn is_required(&self, a: usize, b: usize) -> bool {
+        self.layout.get(self.layout.children(&self.initial.words), a, b)
     }
 
     fn is_start(&self, words: &[u64]) -> bool {
@@ -227,10 +240,11 @@ impl BayesianStructure {
     /// What a message should say of an edge.
     fn circumstances(&self, dag: Dag<'_>, (a, b): (usize, usize)) -> &'static str {
         match (dag.has_edge(a, b), dag.has_path(b, a) || a == b) {
-            (true, _) if self.initial.dag(0).has_edge(a, b) => "which is required and there",
+            (true, _) if self.is_required(a, b) => "which is required and there",
             (true, _) => "which is there",
             (false, true) => "which would close a cycle",
             (false, false) if !self.layout.get(&self.allowed, a, b) => "which is forbidden",
+            (false, false) if !self.permits(dag.words, a, b) => "into a node that has all the parents that it may have",
             (false, false) => "which isn't there",
         }
     }

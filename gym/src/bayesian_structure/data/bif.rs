@@ -1,6 +1,6 @@
 //! The Interchange Format for Bayesian networks (BIF 0.15), in which the networks of the Bayesian network repository come.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 use gfn::{Error, Result};
@@ -142,8 +142,9 @@ impl Reader<'_> {
         if labels.len() < 2 {
             return Err(self.error(format!("`{name}` has {} values: a variable has at least 2", labels.len())));
         }
-        if let Some(i) = (0..labels.len()).find(|&i| labels[..i].contains(&labels[i])) {
-            return Err(self.error(format!("`{name}` has the value `{}` twice", labels[i])));
+        let mut seen = HashSet::with_capacity(labels.len());
+        if let Some(label) = labels.iter().find(|label| !seen.insert(label.as_str())) {
+            return Err(self.error(format!("`{name}` has the value `{label}` twice")));
         }
         Ok((name, labels))
     }
@@ -155,6 +156,10 @@ struct Variables {
     names: Vec<String>,
     labels: Vec<Vec<String>>,
     index: HashMap<String, usize>,
+    /// The number of each label, by variable.
+    values: Vec<HashMap<String, usize>>,
+    /// Entries of all tables so far.
+    entries: usize,
 }
 
 /// A node's parents as the file orders them, and its table in that order.
@@ -168,7 +173,17 @@ impl Variables {
         self.index.get(name).copied().ok_or_else(|| reader.error(format!("there is no variable `{name}`")))
     }
 
-    fn family(&self, reader: &mut Reader<'_>) -> Result<(usize, Family)> {
+    fn add(&mut self, reader: &Reader<'_>, name: String, labels: Vec<String>) -> Result<()> {
+        if self.index.insert(name.clone(), self.names.len()).is_some() {
+            return Err(reader.error(format!("variable `{name}` comes twice")));
+        }
+        self.values.push(labels.iter().cloned().enumerate().map(|(value, label)| (label, value)).collect());
+        self.names.push(name);
+        self.labels.push(labels);
+        Ok(())
+    }
+
+    fn family(&mut self, reader: &mut Reader<'_>) -> Result<(usize, Family)> {
         reader.expect("(")?;
         let name = reader.next()?;
         let node = self.find(reader, &name)?;
@@ -180,9 +195,13 @@ impl Variables {
         let values = self.labels[node].len();
         let sizes = parents.iter().map(|&parent| self.labels[parent].len());
         let entries = sizes.clone().try_fold(values, |entries, size| entries.checked_mul(size));
-        let Some(entries) = entries.filter(|&entries| entries <= MAX_ENTRIES) else {
-            return Err(reader.error(format!("the table of `{name}` has more than 16,777,216 entries")));
+        let left = MAX_ENTRIES - self.entries;
+        let Some(entries) = entries.filter(|&entries| entries <= left) else {
+            return Err(
+                reader.error(format!("with the table of `{name}` there are more than 16,777,216 probabilities"))
+            );
         };
+        self.entries += entries;
         let mut table = vec![f64::NAN; entries];
         reader.expect("{")?;
         loop {
@@ -211,7 +230,7 @@ impl Variables {
                     }
                     let mut code = 0;
                     for (label, &parent) in labels.iter().zip(&parents) {
-                        let Some(value) = self.labels[parent].iter().position(|known| known == label) else {
+                        let Some(value) = self.values[parent].get(label) else {
                             return Err(reader.error(format!("`{}` has no value `{label}`", self.names[parent])));
                         };
                         code = code * self.labels[parent].len() + value;
@@ -275,7 +294,8 @@ impl DiscreteNetwork {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Parse`] with the line of what isn't in the format; [`Error::Contract`] for a cycle; those of [`new`](Self::new).
+    /// [`Error::Parse`] with the line of what isn't in the format, and for more than 16 million probabilities in all;
+    /// [`Error::Contract`] for a cycle; those of [`new`](Self::new).
     pub fn from_bif(text: &str) -> Result<Self> {
         let tokens = tokens(text);
         let mut reader = Reader { rest: &tokens, line: 1 };
@@ -286,11 +306,7 @@ impl DiscreteNetwork {
                 "network" => reader.skip()?,
                 "variable" => {
                     let (name, labels) = reader.variable()?;
-                    if variables.index.insert(name.clone(), variables.names.len()).is_some() {
-                        return Err(reader.error(format!("variable `{name}` comes twice")));
-                    }
-                    variables.names.push(name);
-                    variables.labels.push(labels);
+                    variables.add(&reader, name, labels)?;
                 }
                 "probability" => {
                     let (node, family) = variables.family(&mut reader)?;
@@ -304,10 +320,10 @@ impl DiscreteNetwork {
         let mut tables = Vec::with_capacity(variables.names.len());
         let mut edges = Vec::new();
         for (node, name) in variables.names.iter().enumerate() {
-            let Some(family) = families.get(&node) else {
+            let Some(family) = families.remove(&node) else {
                 return Err(reader.error(format!("`{name}` has no table")));
             };
-            tables.push(variables.ascending(node, family));
+            tables.push(variables.ascending(node, &family));
             edges.extend(family.parents.iter().map(|&parent| (parent as u32, node as u32)));
         }
         let dag = DagStates::from_edges(variables.names.len(), [edges.as_slice()])?;

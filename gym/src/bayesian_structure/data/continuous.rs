@@ -137,13 +137,16 @@ impl ContinuousData {
         }
         let mut out = self.clone();
         for variable in 0..n {
-            let column = self.column(variable);
+            let mut column = self.column(variable);
+            let first = column[0];
+            let scale = power_of_two(column.iter().fold(0.0, |most, x| x.abs().max(most)));
+            column.iter_mut().for_each(|x| *x /= scale);
             let mean = column.iter().sum::<f64>() / rows as f64;
             let variance = column.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (rows as f64 - 1.0);
             if column.iter().all(|x| *x == column[0]) || variance <= 0.0 {
                 return Err(Error::Config {
                     setting: "a variable",
-                    got: format!("`{}`, {} in every row", self.names[variable], column[0]),
+                    got: format!("`{}`, {first} in every row", self.names[variable]),
                     expected: "variables that vary: leave it out",
                 });
             }
@@ -204,4 +207,10 @@ impl ContinuousData {
             Some(targets) => out.with_interventions(targets.clone()),
         }
     }
+}
+
+/// The power of two just below a number: what is divided by it is at most 2, so that squares and sums of rows don't overflow, and no
+/// digit of it changes.
+fn power_of_two(most: f64) -> f64 {
+    f64::from_bits(most.to_bits() & f64::INFINITY.to_bits()).max(f64::MIN_POSITIVE)
 }

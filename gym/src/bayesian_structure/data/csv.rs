@@ -1,11 +1,12 @@
 //! Tables in CSV files: a header with the variables' names, then one observation per line.
 
+use std::collections::HashMap;
 use std::io::Read;
 use std::path::Path;
 
 use gfn::{Error, Result};
 
-use super::{ContinuousData, DiscreteData};
+use super::{ContinuousData, DiscreteData, NodeSet, check_size};
 
 /// What stands for a missing value in the files that are about, in small letters.
 const MISSING_NUMBER: [&str; 8] = ["", "na", "n/a", "nan", "null", "none", "?", "."];
@@ -23,7 +24,8 @@ struct Table {
 }
 
 impl Table {
-    fn read(mut input: impl Read, missing: &[&str]) -> Result<Self> {
+    /// Reads a table; only the cells of the column `interventions` may be empty.
+    fn read(mut input: impl Read, missing: &[&str], interventions: Option<&str>) -> Result<Self> {
         let mut text = Vec::new();
         input.read_to_end(&mut text).map_err(|error| parse(1, error.to_string()))?;
         // Rows of another length are told apart here, in words of our own.
@@ -42,6 +44,11 @@ impl Table {
         if names.iter().all(|name| name.parse::<f64>().is_ok()) {
             return Err(parse(1, format!("the names are numbers ({}, ...): the header is missing", names[0])));
         }
+        if let Some(column) = interventions.filter(|column| !names.iter().any(|name| name == column)) {
+            return Err(parse(1, format!("there is no column `{column}`")));
+        }
+        // Before names are compared with each other: of too many that takes long.
+        check_size(names.len() - usize::from(interventions.is_some()))?;
         if let Some(i) = (0..names.len()).find(|&i| names[..i].contains(&names[i])) {
             return Err(parse(1, format!("the name `{}` comes twice", names[i])));
         }
@@ -52,8 +59,10 @@ impl Table {
             if record.len() != names.len() {
                 return Err(parse(line, format!("{} values for {} variables", record.len(), names.len())));
             }
-            let is_missing = |cell: &str| missing.contains(&cell.to_ascii_lowercase().as_str());
-            if let Some((cell, name)) = record.iter().zip(&names).find(|(cell, _)| is_missing(cell)) {
+            let is_missing = |(cell, name): &(&str, &String)| {
+                Some(name.as_str()) != interventions && missing.contains(&cell.to_ascii_lowercase().as_str())
+            };
+            if let Some((cell, name)) = record.iter().zip(&names).find(is_missing) {
                 return Err(parse(line, format!("the value of `{name}` is missing (`{cell}`)")));
             }
             rows.push((line, record.iter().map(String::from).collect()));
@@ -63,6 +72,34 @@ impl Table {
             1 => Err(parse(rows[0].0, "there is only one observation: nothing can be learned from it".into())),
             _ => Ok(Self { names, rows }),
         }
+    }
+
+    /// Takes out the column that says which variables were set in each row, as sets of the variables that are left.
+    fn take_interventions(&mut self, column: &str) -> Result<Vec<NodeSet>> {
+        let place = self.names.iter().position(|name| name == column).unwrap_or(0);
+        self.names.remove(place);
+        let index: HashMap<&str, usize> = self.names.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
+        let mut targets = Vec::with_capacity(self.rows.len());
+        for (line, cells) in &mut self.rows {
+            let cell = cells.remove(place);
+            let set = cell.split(';').map(str::trim).filter(|name| !name.is_empty()).map(|name| {
+                let unknown = || parse(*line, format!("`{column}` names `{name}`, which is no variable"));
+                index.get(name).copied().ok_or_else(unknown)
+            });
+            targets.push(set.collect::<Result<NodeSet>>()?);
+        }
+        Ok(targets)
+    }
+
+    /// The labels of a column, in order: as numbers where all of them are.
+    fn labels(&self, column: usize) -> Vec<String> {
+        let mut labels: Vec<String> = self.rows.iter().map(|(_, cells)| cells[column].clone()).collect();
+        labels.sort_unstable();
+        labels.dedup();
+        if labels.iter().all(|label| label.parse::<f64>().is_ok_and(f64::is_finite)) {
+            labels.sort_by(|a, b| f64::total_cmp(&a.parse().unwrap_or(0.0), &b.parse().unwrap_or(0.0)));
+        }
+        labels
     }
 
     /// Refuses a column that has the same value everywhere.
@@ -110,7 +147,30 @@ impl ContinuousData {
     /// another length, a missing value (an empty cell, NA, NaN, ...), what isn't a finite number. [`Error::Config`] for a column that
     /// has one value everywhere, and for more than 200 columns.
     pub fn from_csv(input: impl Read) -> Result<Self> {
-        let table = Table::read(input, &MISSING_NUMBER)?;
+        Self::of_table(Table::read(input, &MISSING_NUMBER, None)?)
+    }
+
+    /// Reads a table of numbers with a header, in which one column says which variables an experiment set in each row: their names
+    /// with `;` between them, or nothing.
+    ///
+    /// ```
+    /// use gfn_gym::bayesian_structure::{ContinuousData, NodeSet};
+    /// let text = "raf,mek,set\n0.3,1.2,\n0.5,3.0,mek\n2.0,3.0,raf; mek\n";
+    /// let data = ContinuousData::from_csv_with_interventions(text.as_bytes(), "set")?;
+    /// assert_eq!((data.names(), data.row(1)), (["raf", "mek"].map(String::from).as_slice(), [0.5, 3.0].as_slice()));
+    /// assert_eq!(data.interventions(), Some([0, 0b10, 0b11].map(NodeSet::of_bits).as_slice()));
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`from_csv`](Self::from_csv); [`Error::Parse`] if there is no such column, and for a name in it that is no variable's.
+    pub fn from_csv_with_interventions(input: impl Read, column: &str) -> Result<Self> {
+        let mut table = Table::read(input, &MISSING_NUMBER, Some(column))?;
+        let targets = table.take_interventions(column)?;
+        Self::of_table(table)?.with_interventions(targets)
+    }
+
+    fn of_table(table: Table) -> Result<Self> {
         let mut values = Vec::with_capacity(table.rows.len() * table.names.len());
         for (line, cells) in &table.rows {
             for (cell, name) in cells.iter().zip(&table.names) {
@@ -138,6 +198,14 @@ impl ContinuousData {
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         Self::from_csv(open(path.as_ref())?)
     }
+
+    /// Reads a file: see [`from_csv_with_interventions`](Self::from_csv_with_interventions).
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it can't be opened; those of [`from_csv_with_interventions`](Self::from_csv_with_interventions).
+    pub fn read_with_interventions(path: impl AsRef<Path>, column: &str) -> Result<Self> {
+        Self::from_csv_with_interventions(open(path.as_ref())?, column)
+    }
 }
 
 impl DiscreteData {
@@ -146,22 +214,31 @@ impl DiscreteData {
     /// # Errors
     /// As for [`ContinuousData::from_csv`], but that values may be any words: an empty cell, NA and ? alone are missing ones.
     pub fn from_csv(input: impl Read) -> Result<Self> {
-        let table = Table::read(input, &MISSING_WORD)?;
+        Self::of_table(Table::read(input, &MISSING_WORD, None)?)
+    }
+
+    /// Reads a table of labels with a header, in which one column says which variables an experiment set in each row, as in
+    /// [`ContinuousData::from_csv_with_interventions`].
+    ///
+    /// # Errors
+    /// Those of [`from_csv`](Self::from_csv); [`Error::Parse`] if there is no such column, and for a name in it that is no variable's.
+    pub fn from_csv_with_interventions(input: impl Read, column: &str) -> Result<Self> {
+        let mut table = Table::read(input, &MISSING_WORD, Some(column))?;
+        let targets = table.take_interventions(column)?;
+        Self::of_table(table)?.with_interventions(targets)
+    }
+
+    fn of_table(table: Table) -> Result<Self> {
         table.check_varying()?;
-        let labels: Vec<Vec<String>> = (0..table.names.len())
-            .map(|i| {
-                let mut labels: Vec<String> = table.rows.iter().map(|(_, cells)| cells[i].clone()).collect();
-                labels.sort_unstable();
-                labels.dedup();
-                if labels.iter().all(|label| label.parse::<f64>().is_ok_and(f64::is_finite)) {
-                    labels.sort_by(|a, b| f64::total_cmp(&a.parse().unwrap_or(0.0), &b.parse().unwrap_or(0.0)));
-                }
-                labels
-            })
+        let labels: Vec<Vec<String>> = (0..table.names.len()).map(|i| table.labels(i)).collect();
+        let values: Vec<HashMap<&str, u16>> = labels
+            .iter()
+            .map(|labels| labels.iter().enumerate().map(|(value, label)| (label.as_str(), value as u16)).collect())
             .collect();
-        let value =
-            |(cell, labels): (&String, &Vec<String>)| labels.iter().position(|label| label == cell).unwrap_or(0) as u16;
-        let cells = table.rows.iter().flat_map(|(_, cells)| cells.iter().zip(&labels).map(value)).collect();
+        let row = |(_, cells): &(usize, Vec<String>)| -> Vec<u16> {
+            cells.iter().zip(&values).map(|(cell, values)| values[cell.as_str()]).collect()
+        };
+        let cells = table.rows.iter().flat_map(row).collect();
         Self::labelled(table.names, labels, cells)
     }
 
@@ -171,6 +248,14 @@ impl DiscreteData {
     /// [`Error::Io`] if it can't be opened; those of [`from_csv`](Self::from_csv).
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         Self::from_csv(open(path.as_ref())?)
+    }
+
+    /// Reads a file: see [`from_csv_with_interventions`](Self::from_csv_with_interventions).
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it can't be opened; those of [`from_csv_with_interventions`](Self::from_csv_with_interventions).
+    pub fn read_with_interventions(path: impl AsRef<Path>, column: &str) -> Result<Self> {
+        Self::from_csv_with_interventions(open(path.as_ref())?, column)
     }
 }
 

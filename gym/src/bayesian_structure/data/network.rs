@@ -28,7 +28,7 @@ pub struct DiscreteNetwork {
     tables: Vec<Vec<f64>>,
 }
 
-/// The most entries of one table.
+/// The most entries of all tables together: 128 MB.
 pub(super) const MAX_ENTRIES: usize = 1 << 24;
 
 impl DiscreteNetwork {
@@ -36,7 +36,7 @@ impl DiscreteNetwork {
     ///
     /// # Errors
     /// [`Error::Shape`] unless there is a graph, and a name, labels and a table of the right size for each node; [`Error::Config`] for
-    /// a variable of fewer than 2 values, a table of more than 16 million entries, and a row that isn't a distribution.
+    /// a variable of fewer than 2 values, more than 16 million entries in all tables, and a row that isn't a distribution.
     pub fn new(names: Vec<String>, labels: Vec<Vec<String>>, dag: DagStates, tables: Vec<Vec<f64>>) -> Result<Self> {
         let n = dag.n_nodes();
         if dag.is_empty() || [names.len(), labels.len(), tables.len()] != [n; 3] {
@@ -47,9 +47,8 @@ impl DiscreteNetwork {
                 remedy: "give one graph, and for each node a name, its values and a table",
             });
         }
-        for (node, table) in tables.iter().enumerate() {
+        for ((node, table), n_rows) in tables.iter().enumerate().zip(n_configurations(&dag, &labels)?) {
             let values = labels[node].len();
-            let n_rows = n_configurations(&dag, &labels, node)?;
             if values < 2 {
                 let got = format!("`{}`, of {values} values", names[node]);
                 return Err(Error::Config { setting: "a variable", got, expected: "at least 2 values" });
@@ -82,10 +81,11 @@ impl DiscreteNetwork {
     pub fn draw(dag: DagStates, values: usize, rng: &mut Rng) -> Result<Self> {
         let n = dag.n_nodes();
         let labels: Vec<Vec<String>> = vec![(0..values).map(|k| k.to_string()).collect(); n];
+        let n_rows = if dag.is_empty() { Vec::new() } else { n_configurations(&dag, &labels)? };
         let mut tables = Vec::with_capacity(n);
-        for node in 0..if dag.is_empty() { 0 } else { n } {
+        for n_rows in n_rows {
             let mut table = Vec::new();
-            for _ in 0..n_configurations(&dag, &labels, node)? {
+            for _ in 0..n_rows {
                 // Exponential numbers over their sum are a draw from the flat Dirichlet distribution.
                 let draws: Vec<f64> = (0..values).map(|_| -(1.0 - rng.uniform()).ln()).collect();
                 let sum: f64 = draws.iter().sum();
@@ -172,14 +172,23 @@ impl DiscreteNetwork {
     }
 }
 
-/// The number of configurations of a node's parents, if its table isn't too large.
-fn n_configurations(dag: &DagStates, labels: &[Vec<String>], node: usize) -> Result<usize> {
-    let parents = dag.dag(0).parents(node);
-    let rows = parents.iter().try_fold(1usize, |rows, parent| rows.checked_mul(labels[parent].len()));
-    let fits = |rows: &usize| rows.checked_mul(labels[node].len()).is_some_and(|entries| entries <= MAX_ENTRIES);
-    rows.filter(fits).ok_or_else(|| Error::Config {
-        setting: "a table of probabilities",
-        got: format!("one for node {node} of {} parents", parents.len()),
-        expected: "tables of at most 16,777,216 entries: fewer parents or values",
-    })
+/// The number of configurations of each node's parents, if the tables of all of them aren't too large together.
+fn n_configurations(dag: &DagStates, labels: &[Vec<String>]) -> Result<Vec<usize>> {
+    let mut left = MAX_ENTRIES;
+    let mut out = Vec::with_capacity(labels.len());
+    for (node, own) in labels.iter().enumerate() {
+        let parents = dag.dag(0).parents(node);
+        let rows = parents.iter().try_fold(1usize, |rows, parent| rows.checked_mul(labels[parent].len()));
+        let entries = rows.and_then(|rows| rows.checked_mul(own.len())).filter(|entries| *entries <= left);
+        let (Some(rows), Some(entries)) = (rows, entries) else {
+            return Err(Error::Config {
+                setting: "tables of probabilities",
+                got: format!("more than {MAX_ENTRIES} entries with that of node {node}, of {} parents", parents.len()),
+                expected: "at most 16,777,216 entries in all: fewer parents or values",
+            });
+        };
+        left -= entries;
+        out.push(rows);
+    }
+    Ok(out)
 }

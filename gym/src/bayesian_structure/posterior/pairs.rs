@@ -168,7 +168,7 @@ impl PairMatrix {
         let mut out = String::from("source");
         names.iter().for_each(|name| out += &format!(",{}", quoted(name)));
         out.push('\n');
-        for (name, row) in names.iter().zip(self.values.chunks_exact(self.n)) {
+        for (name, row) in names.iter().zip(self.values.chunks_exact(self.n.max(1))) {
             out += &quoted(name);
             for value in row {
                 // Writing to a string can't fail.

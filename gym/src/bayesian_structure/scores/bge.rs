@@ -70,8 +70,8 @@ impl Bge {
     /// The scores of some data.
     ///
     /// # Errors
-    /// [`Error::Config`] for a prior that isn't one, and for fewer observations than variables (see
-    /// [`BgeConfig::allow_few_observations`]); [`Error::Shape`] for a prior mean of another length.
+    /// [`Error::Config`] for a prior that isn't one, for fewer observations than variables (see
+    /// [`BgeConfig::allow_few_observations`]), and for values whose squares are no numbers; [`Error::Shape`] for a prior mean of another length.
     pub fn new(data: &ContinuousData, config: BgeConfig) -> Result<Self> {
         let n = data.n_variables();
         let (sets, group_of) = rows_of_nodes(n, data.n_rows(), data.interventions());
@@ -99,7 +99,7 @@ impl Bge {
             });
         }
         let groups = sets.iter().map(|rows| {
-            let (mut r, mean) = Scatter::of_rows(n, rows.iter().map(|&row| data.row(row)));
+            let (mut r, mean) = Scatter::of_rows(n, rows.iter().map(|&row| data.row(row)))?;
             let count = rows.len() as f64;
             let t = alpha_mu * (alpha_w - n as f64 - 1.0) / (alpha_mu + 1.0);
             for i in 0..n {
@@ -116,9 +116,9 @@ impl Bge {
                     - 0.5 * count * std::f64::consts::PI.ln()
                     + 0.5 * (a + 2.0 * l + 1.0) * t.ln()
             };
-            Group { r, degrees: count + a, terms: (0..n).map(term).collect() }
+            Ok(Group { r, degrees: count + a, terms: (0..n).map(term).collect() })
         });
-        Ok(Self { n, groups: groups.collect(), group_of })
+        Ok(Self { n, groups: groups.collect::<Result<_>>()?, group_of })
     }
 
     /// The matrix R of a node's scores, row by row.

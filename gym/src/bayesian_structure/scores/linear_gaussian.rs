@@ -31,8 +31,8 @@ impl LinearGaussianBic {
     /// The scores of some data.
     ///
     /// # Errors
-    /// [`Error::Config`] unless every node has more observations than there are variables, and for variables that are constant or
-    /// depend on others linearly: their likelihood has no bound.
+    /// [`Error::Config`] unless every node has more observations than there are variables, for variables that are constant or depend on
+    /// others linearly, as their likelihood has no bound, and for values whose squares are no numbers.
     pub fn new(data: &ContinuousData) -> Result<Self> {
         let n = data.n_variables();
         let (sets, group_of) = rows_of_nodes(n, data.n_rows(), data.interventions());
@@ -46,7 +46,7 @@ impl LinearGaussianBic {
                                (a regression on all others would fit them exactly; BGe has a prior)",
                 });
             }
-            groups.push((Scatter::of_rows(n, rows.iter().map(|&row| data.row(row))).0, rows.len() as f64));
+            groups.push((Scatter::of_rows(n, rows.iter().map(|&row| data.row(row)))?.0, rows.len() as f64));
         }
         // In the rows of every group: a parent may be constant where its child wasn't intervened on.
         for (scatter, _) in &groups {

@@ -1,5 +1,6 @@
 //! Determinants of parts of a symmetric matrix.
 
+use gfn::{Error, Result};
 use smallvec::SmallVec;
 
 use super::NodeSet;
@@ -16,7 +17,13 @@ pub(super) struct Scatter {
 
 impl Scatter {
     /// The sum over rows of the products of deviations from the mean, and the mean.
-    pub(super) fn of_rows<'a>(n: usize, rows: impl ExactSizeIterator<Item = &'a [f64]> + Clone) -> (Self, Vec<f64>) {
+    ///
+    /// # Errors
+    /// [`Error::Config`] where they are too large for a number.
+    pub(super) fn of_rows<'a>(
+        n: usize,
+        rows: impl ExactSizeIterator<Item = &'a [f64]> + Clone,
+    ) -> Result<(Self, Vec<f64>)> {
         let mut mean = vec![0.0; n];
         let count = rows.len().max(1) as f64;
         for row in rows.clone() {
@@ -32,9 +39,16 @@ impl Scatter {
                 }
             }
         }
+        if values.iter().chain(&mean).any(|value| !value.is_finite()) {
+            return Err(Error::Config {
+                setting: "observations",
+                got: "values whose squares are beyond the largest number".into(),
+                expected: "values of ordinary size: standardise the data",
+            });
+        }
         let mut out = Self { n, values };
         out.mirror();
-        (out, mean)
+        Ok((out, mean))
     }
 
     fn mirror(&mut self) {

@@ -1,0 +1,44 @@
+//! Files that a run writes: tried before it starts, listed when it ends.
+
+use std::fs::{self, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gfn::{Error, Result};
+
+/// Makes a folder if there is none, and tries whether files can be written there.
+pub fn try_folder(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).map_err(|source| Error::Io { path: folder.to_owned(), source })?;
+    try_file(&folder.join(format!(".{}.tried", std::process::id())))
+}
+
+/// Tries whether a file can be written: makes its folder, and the file, which is removed again if it wasn't there. What is there stays as
+/// it is.
+pub fn try_file(path: &Path) -> Result<()> {
+    let io = |source| Error::Io { path: path.to_owned(), source };
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(io)?;
+    }
+    let new = !path.exists();
+    OpenOptions::new().append(true).create(true).open(path).map_err(io)?;
+    if new { fs::remove_file(path).map_err(io) } else { Ok(()) }
+}
+
+/// The files that a run has written so far; clones share the list.
+#[derive(Clone, Debug, Default)]
+pub struct Written(Arc<Mutex<Vec<PathBuf>>>);
+
+impl Written {
+    pub fn add(&self, path: &Path) {
+        let mut paths = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !paths.iter().any(|known| known == path) {
+            paths.push(path.to_owned());
+        }
+    }
+
+    /// A line for each.
+    pub fn lines(&self) -> String {
+        let paths = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        paths.iter().map(|path| format!("wrote {}\n", path.display())).collect()
+    }
+}

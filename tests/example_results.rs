@@ -1,0 +1,79 @@
+//! What the examples share: files are tried before they are needed, and results are said in words.
+
+#[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
+#[path = "../examples/cli/outputs.rs"]
+mod outputs;
+#[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
+#[path = "../examples/cli/words.rs"]
+mod words;
+
+use std::fs;
+
+use gfn::Error;
+use serde_json::json;
+
+use crate::trainers::Folder;
+
+#[test]
+fn what_can_be_written_is_left_as_it_was() {
+    let folder = Folder::new("tried");
+    outputs::try_folder(&folder.join("new/pictures")).unwrap();
+    assert_eq!(fs::read_dir(folder.join("new/pictures")).unwrap().count(), 0);
+    outputs::try_file(&folder.join("of/metrics.jsonl")).unwrap();
+    assert_eq!(fs::read_dir(folder.join("of")).unwrap().count(), 0);
+    let old = folder.join("old.jsonl");
+    fs::write(&old, "kept").unwrap();
+    outputs::try_file(&old).unwrap();
+    assert_eq!(fs::read_to_string(&old).unwrap(), "kept");
+}
+
+#[test]
+fn what_cannot_be_written_is_named() {
+    let folder = Folder::new("untried");
+    let file = folder.join("file");
+    fs::write(&file, "").unwrap();
+    // A folder in a file, a file in a file, a folder in place of a file.
+    let refused = |tried: gfn::Result<()>, name: &str| {
+        assert!(matches!(&tried, Err(Error::Io { path, .. }) if path.ends_with(name)), "{tried:?}");
+    };
+    refused(outputs::try_folder(&file.join("pictures")), "file/pictures");
+    refused(outputs::try_file(&file.join("metrics.jsonl")), "file/metrics.jsonl");
+    refused(outputs::try_file(&folder.0), folder.0.file_name().unwrap().to_str().unwrap());
+}
+
+#[test]
+fn what_was_written_is_listed_once() {
+    let written = outputs::Written::default();
+    ["out/a.svg", "out/b.png", "out/a.svg"].iter().for_each(|path| written.clone().add(path.as_ref()));
+    assert_eq!(written.lines(), "wrote out/a.svg\nwrote out/b.png\n");
+}
+
+#[test]
+fn figures_are_said_in_words() {
+    assert_eq!(words::words("log_z_error"), "log Z, off by");
+    assert_eq!(words::words("record_s"), "recording, s");
+    assert_eq!(words::words("distinct_samples"), "distinct samples");
+    let cell =
+        |name, value| words::rows(&[json!([words::cell(name, &value).map(|cell| format!("{cell:?}"))])]).to_string();
+    for (name, value, shown) in [
+        ("log_z_interval", json!([1.25, 2.5]), "1.250 to 2.500"),
+        ("preferences", json!([0.25, 0.75]), "0.2500, 0.7500"),
+        ("symmetry_corrected", json!(true), "yes"),
+        (
+            "local_search",
+            json!({ "max_back": 8, "acceptance": "metropolis_hastings" }),
+            "acceptance metropolis hastings, max back 8",
+        ),
+        ("modes_found", json!(null), "Missing"),
+    ] {
+        let cell = cell(name, value);
+        assert!(cell.contains(shown), "{name}: {cell}");
+    }
+    let conditions = json!([{ "condition": 0.5, "log_z": 1.0 }, { "condition": 1.0, "log_z": null }]);
+    assert!(words::cell("conditions", &conditions).is_none());
+    let table = words::rows(conditions.as_array().unwrap()).to_string();
+    assert_eq!(
+        table,
+        "condition  log Z\n---------  -----\n   0.5000  1.000\n    1.000  -\n".replace("  -\n", "      -\n")
+    );
+}

@@ -85,7 +85,7 @@ fn right_environments_pass() {
     }
 }
 
-fn message(result: Result<()>) -> String {
+fn message<T: std::fmt::Debug>(result: Result<T>) -> String {
     let error = result.unwrap_err();
     assert!(matches!(error, gfn::Error::Contract { .. }), "{error}");
     error.to_string()

@@ -91,7 +91,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// A trainer at step 0, without replay.
     ///
     /// # Errors
-    /// [`Error::Config`] for settings that make no sense, and those of [`Adam::new`].
+    /// [`Error::Config`] for settings that make no sense, and those of [`Env::check_contract`] and [`Adam::new`].
     pub fn new(
         env: E,
         reward: impl Reward<E::States> + 'static,
@@ -117,6 +117,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     ) -> Result<Self> {
         config.check()?;
         objective.check()?;
+        env.check_contract()?;
         let adam = policy.parameters().map(|parameters| Adam::new(parameters, config.adam)).transpose()?;
         Ok(Self {
             env,

@@ -12,6 +12,7 @@ use gfn::sampler::Sampler;
 use gfn::testing::{Positions, WaysBack, check_env, check_graph_env};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
+use gfn_gym::hypergrid::HyperGrid;
 use tch::Tensor;
 
 /// Growth by attachment and edges up to isomorphism: an edge whose removal tears the graph apart can be undone, too.
@@ -29,10 +30,10 @@ impl Grown {
     fn new(max_nodes: usize, rule: BackwardRule, truthful: bool) -> Self {
         Self {
             actions: ActionSet::new(Semantics::UpToIsomorphism)
-                .with(AddNode::first(2))
+                .with(AddNode::first(1))
                 .with(AddNode::attached(1, 1, max_nodes))
                 .with(AddEdge::new(1)),
-            schema: GraphSchema { node_classes: 2, ..GraphSchema::plain(GraphKind::Undirected, max_nodes) },
+            schema: GraphSchema::plain(GraphKind::Undirected, max_nodes),
             initial: GraphState::new(GraphKind::Undirected),
             rule,
             truthful,
@@ -101,8 +102,8 @@ fn the_checkers_follow_every_way_back() {
 
 #[test]
 fn where_there_are_too_many_states_ways_back_are_drawn() {
-    // More connected graphs of up to 9 nodes than are followed.
-    let env = Grown::new(9, BackwardRule::Derived, true);
+    // Walks end in the corner, from which all of the 8,000 cells are on a way back.
+    let env = HyperGrid::new(3, 20).unwrap();
     let coverage = check_env(&env, 12, &mut Rng::seeded(0)).unwrap();
     let WaysBack::Drawn { walks } = coverage.ways_back else { panic!("{coverage:?}") };
     assert_eq!(walks, 4 * coverage.visited);

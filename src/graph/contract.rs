@@ -6,9 +6,11 @@ use crate::env::{Direction, DiscreteEnv, Env, Rows, Slots, random_moves, walk_ba
 use crate::{Error, Result, Rng};
 
 /// Random walks of [`check_sampled`].
-const WALKS: usize = 4;
+const WALKS: usize = 16;
 /// States of these walks that are looked at.
-const LOOKED_AT: usize = 8;
+const LOOKED_AT: usize = 48;
+/// Those of them, the last ones, from which ways back are drawn.
+const WALKED_BACK: usize = 8;
 /// Steps of a way back: far more than a walk has.
 const MAX_STEPS: usize = 10_000;
 
@@ -87,5 +89,6 @@ pub(super) fn check_sampled<G: GraphEnv>(env: &G) -> Result<()> {
     let states = GraphStates::from(visited.into_iter().rev().step_by(apart).collect::<Vec<_>>());
     states.graphs().iter().try_for_each(|graph| check_fits(env.schema(), graph))?;
     check_by_type(env, &states)?;
-    walk_back(env, states, MAX_STEPS, rng)
+    let last: Vec<usize> = (0..states.len().min(WALKED_BACK)).collect();
+    walk_back(env, states.select(&last), MAX_STEPS, rng)
 }

@@ -220,6 +220,10 @@ fn parent_permits<G: GraphEnv>(
     let Some(head) = action_type.head(Direction::Forward) else {
         return false;
     };
+    // The column of a class that the type doesn't know would be another slot's.
+    if redo.class as usize >= head.width {
+        return false;
+    }
     forward_mask.clear();
     forward_mask.resize(head.anchor.rows(&parent) * head.width, false);
     action_type.mask(Direction::Forward, env.actions().semantics(), &parent, forward_mask);

@@ -20,7 +20,7 @@ const ALONE: usize = 8;
 ///   leads to the same class).
 /// - Every legal backward move leads to a state in which its reverse is legal and leads back.
 /// - Every way back ends in the initial state: backward moves are followed from the visited states, and from all that they lead to.
-///   Beyond 20,000 states four ways back are drawn at random from each visited state instead, which the [`Coverage`] says.
+///   Beyond 5,000 states four ways back are drawn at random from each visited state instead, which the [`Coverage`] says.
 /// - `done`, `exit`, `is_initial`, `exit_actions` and `child_keys` tell the truth.
 /// - Between two states there are as many moves forward as backward; up to isomorphism
 ///   `N_forward |Aut(child)| = N_backward |Aut(parent)|`.

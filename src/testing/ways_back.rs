@@ -7,7 +7,7 @@ use crate::env::{Direction, EnumerableEnv, Rows, describe_state, no_way_back, wa
 use crate::{Result, Rng};
 
 /// States from which backward moves are followed; where there are more, ways back are drawn.
-const MOST_FOLLOWED: usize = 20_000;
+const MOST_FOLLOWED: usize = 5_000;
 /// Ways back that are drawn from each visited state.
 const DRAWN: usize = 4;
 /// Steps of a drawn way back.

@@ -106,15 +106,27 @@ impl ActionSet {
     /// The slot of a move; 0 for a type without a block in that direction.
     ///
     /// # Errors
-    /// [`Error::Config`] for a slot that 32 bits can't hold.
+    /// [`Error::Contract`] for a column that the block doesn't have, [`Error::Config`] for a slot that 32 bits can't hold.
     pub fn encode(&self, direction: Direction, graph: &GraphState, kind: ActionKind, action: Move) -> Result<u32> {
         let mut first = 0;
-        for (other, _, head) in self.heads(direction) {
+        for (other, action_type, head) in self.heads(direction) {
             if other == kind {
+                check_column(action_type, head, action)?;
                 return Slots::slot(first + head.encode(graph, action));
             }
             first += head.anchor.rows(graph) * head.width;
         }
         Ok(0)
     }
+}
+
+/// Checks that a move has a column of its block: another would be the slot of another move.
+fn check_column(action_type: &dyn GraphActionType, head: Head, action: Move) -> Result<()> {
+    if (action.class as usize) < head.width {
+        return Ok(());
+    }
+    Err(Error::Contract {
+        check: "a move and its reverse name a column of their type's block",
+        detail: format!("{} gives column {} of {}", action_type.name(), action.class, head.width),
+    })
 }

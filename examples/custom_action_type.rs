@@ -95,8 +95,8 @@ impl GraphActionType for Subdivide {
         }
     }
 
-    fn removed_node(&self, direction: Direction, action: Move) -> Option<u32> {
-        (direction == Direction::Backward).then_some(action.a)
+    fn removed_nodes(&self, direction: Direction, _: &GraphState, action: Move) -> Vec<u32> {
+        if direction == Direction::Backward { vec![action.a] } else { Vec::new() }
     }
 }
 

@@ -14,10 +14,7 @@ pub type Result<T> = std::result::Result<T, Error>;
 #[non_exhaustive]
 pub enum Error {
     /// A state from which no action is legal was met where one had to be chosen.
-    #[error(
-        "state {row} has no legal {direction} action: every state that is not terminal needs at least one; \
-         check the environment's masks (`testing::check_env` finds the state)"
-    )]
+    #[error("state {row} has no legal {direction} action: {}", no_way_on(*direction))]
     NoLegalAction {
         /// The row of the batch.
         row: usize,
@@ -223,4 +220,16 @@ pub enum Error {
         /// What went wrong.
         problem: String,
     },
+}
+
+fn no_way_on(direction: Direction) -> &'static str {
+    match direction {
+        Direction::Forward => {
+            "every state that is not terminal needs at least one; check the environment's masks (`testing::check_env` finds the state)"
+        }
+        Direction::Backward => {
+            "every state that backward moves lead to needs a way back to the initial one, or P_B loses what it gives to it; \
+             `testing::check_env` (of graphs `testing::check_graph_env`) follows every way back and names the move to be left out"
+        }
+    }
 }

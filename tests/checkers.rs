@@ -4,7 +4,7 @@ use crate::spaces::ColouredGraphs;
 use gfn::env::Direction;
 use gfn::graph::{
     ActionKind, ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphActionType, GraphEnv, GraphKind, GraphSchema,
-    GraphState, Head, Move, RemoveEdge, Reversed, Semantics, SetEdgeAttr, SetNodeAttr,
+    GraphState, Head, Move, Node, RemoveEdge, Reversed, Semantics, SetEdgeAttr, SetNodeAttr,
 };
 use gfn::testing::{Chain, Triangles, check_action_type, check_env, check_graph_env};
 use gfn::{Result, Rng};
@@ -85,7 +85,7 @@ fn right_environments_pass() {
     }
 }
 
-fn message(result: Result<()>) -> String {
+fn message<T: std::fmt::Debug>(result: Result<T>) -> String {
     let error = result.unwrap_err();
     assert!(matches!(error, gfn::Error::Contract { .. }), "{error}");
     error.to_string()
@@ -104,6 +104,45 @@ fn masks_by_type_that_forget_the_environment_are_caught() {
     assert!(found.contains("the reverse of a legal backward move is a legal forward move of the parent"), "{found}");
     env.rule = BackwardRule::Derived;
     check_graph_env(&env, 30, &mut rng()).unwrap();
+}
+
+/// Each type takes back only what it could have made: a node, an edge or a value of another type's classes is left alone.
+#[test]
+fn types_that_know_fewer_classes_than_others_leave_these_alone() {
+    let (first, plain) = (AddNode::first(2), AddNode::attached(1, 1, 4));
+    let few = SetNodeAttr::new(&[1, 1]).unwrap();
+    let of_types = |rule, attached| {
+        let set = ActionSet::new(Semantics::UpToIsomorphism).with(first).with(plain);
+        let set = set.with(AddEdge::new(1).keeping_connected());
+        let set = match attached {
+            true => set.with(AddNode::attached(2, 2, 4)),
+            false => set.with(few.clone()).with(SetNodeAttr::new(&[2]).unwrap()),
+        };
+        Parts { rule, ..Parts::new(set, GraphState::new(GraphKind::Undirected), 4) }
+    };
+    for attached in [true, false] {
+        for rule in [BackwardRule::Derived, BackwardRule::ByType] {
+            check_graph_env(&of_types(rule, attached), 20, &mut rng()).unwrap();
+        }
+    }
+    let mut marked = Node::of_class(1);
+    marked.attributes.set(0, 2);
+    let edges = [(0, 1, Edge::of_class(1)), (1, 2, Edge::default())];
+    let nodes = [marked, Node::default(), Node::of_class(1)];
+    let graph = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges).unwrap();
+    let legal = |action_type: &dyn GraphActionType| {
+        let head = action_type.head(Direction::Backward).unwrap();
+        let mut mask = vec![false; head.anchor.rows(&graph) * head.width];
+        action_type.mask(Direction::Backward, Semantics::UpToIsomorphism, &graph, &mut mask);
+        mask
+    };
+    assert_eq!(legal(&AddNode::attached(1, 2, 4)), [false; 3]);
+    assert_eq!(legal(&AddNode::attached(2, 1, 4)), [false, false, true]);
+    assert_eq!(legal(&AddNode::attached(2, 1, 2)), [false; 3]);
+    assert_eq!(legal(&AddEdge::new(1)), [false, true]);
+    assert_eq!(legal(&AddEdge::new(2).at_most(1)), [false; 2]);
+    assert_eq!(legal(&few), [false; 6]);
+    assert_eq!(legal(&SetNodeAttr::new(&[2]).unwrap()), [true, false, false]);
 }
 
 #[test]

@@ -49,7 +49,7 @@ fn renamed_slot(
     };
     let pairs = matches!(action_type.head(direction).unwrap().anchor, Anchor::Edge | Anchor::NodePair);
     let (a, b) = if pairs && !pair.0.is_directed() { (a.min(b), a.max(b)) } else { (a, b) };
-    env.actions().encode(direction, pair.1, kind, Move { a, b, ..action })
+    env.actions().encode(direction, pair.1, kind, Move { a, b, ..action }).unwrap()
 }
 
 /// By how much relabelling changes the log-probability of any action, and log F.

@@ -104,9 +104,23 @@ impl Masks {
     }
 
     /// The legal slots of state `row`, in ascending order.
+    ///
+    /// # Panics
+    /// If there is no such row, or it has more slots than 32 bits can number (four gigabytes of masks for one state;
+    /// [`Slots::slot`](super::Slots::slot) refuses them with an error).
     pub fn legal_slots(&self, row: usize) -> impl Iterator<Item = u32> + '_ {
-        let legal = self.row(row).iter().enumerate();
-        legal.filter(|(_, legal)| **legal).map(|(slot, _)| slot as u32)
+        let row = self.row(row);
+        assert!(row.len() <= u32::MAX as usize, "a state has {} slots, more than 32 bits can number", row.len());
+        row.iter().enumerate().filter(|(_, legal)| **legal).map(|(slot, _)| slot as u32)
+    }
+
+    /// Whether a slot of state `row` is the exit action's.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[must_use]
+    pub fn is_exit(&self, row: usize, slot: u32) -> bool {
+        self.has_exit && slot as usize + 1 == self.row(row).len()
     }
 
     /// Checks that `slot` is legal in state `row`.

@@ -17,6 +17,7 @@ mod replay;
 mod reward;
 mod rows;
 mod vectors;
+mod walk;
 
 pub use masks::{Block, Masks};
 pub use replay::ReplayEnv;
@@ -24,6 +25,7 @@ pub(crate) use reward::check_log_rewards;
 pub use reward::{Clipped, Reward, log_rewards};
 pub use rows::{Classes, Grouping, Rows, Slots};
 pub use vectors::{Entry, Reals, VectorStates, Vectors};
+pub(crate) use walk::{KEEP_BACK, describe_move, describe_state, no_way_back, random_moves, walk_back};
 
 use crate::Result;
 
@@ -167,6 +169,18 @@ pub trait Env: Send + Sync {
             check: "states that a replay gives back as they were have no labels beside them",
             detail: format!("{} labels were given", labels.len()),
         })
+    }
+
+    /// Looks for what is wrong with the environment while nothing fails, on a few random states of its own choice: a trainer asks
+    /// once, before its first step. By default there is nothing to look for.
+    ///
+    /// Graph environments look at settings, backward masks and ways back. It takes milliseconds, and sees what is broken everywhere;
+    /// [`testing`](crate::testing) has the thorough checkers.
+    ///
+    /// # Errors
+    /// [`Error::Contract`](crate::Error::Contract) naming the check and the state, [`Error::Config`](crate::Error::Config) for settings.
+    fn check_contract(&self) -> Result<()> {
+        Ok(())
     }
 }
 

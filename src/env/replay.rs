@@ -110,7 +110,7 @@ impl<E: DiscreteEnv> ReplayEnv for E {
         };
         let slots = slots.ok_or_else(|| malformed("actions"))?;
         // What is no slot at all becomes one that no state has, to be found illegal where it is taken.
-        Ok(Slots(slots.into_iter().map(|slot| u32::try_from(slot).unwrap_or(u32::MAX)).collect()))
+        Ok(Slots(slots.into_iter().map(|slot| u32::try_from(slot).unwrap_or(Slots::NONE)).collect()))
     }
 
     fn fingerprint(&self) -> Result<String> {

@@ -5,6 +5,8 @@ use std::hash::{BuildHasherDefault, Hasher};
 
 use smallvec::SmallVec;
 
+use crate::{Error, Result};
+
 /// A batch of rows: states or actions.
 pub trait Rows: Clone + Send + Sync {
     /// The number of rows.
@@ -28,6 +30,11 @@ pub trait Rows: Clone + Send + Sync {
         self.select(order)
     }
 
+    /// A row in words, for messages; `None` (the default) for states that have none of their own, which messages call by their key.
+    fn describe(&self, _row: usize) -> Option<String> {
+        None
+    }
+
     /// Which rows are equal, so that a network need evaluate each distinct one only once.
     ///
     /// The default tells none apart.
@@ -40,6 +47,31 @@ pub trait Rows: Clone + Send + Sync {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slots(pub Vec<u32>);
 
+impl Slots {
+    /// What is no slot of any state.
+    pub const NONE: u32 = u32::MAX;
+
+    /// The slot at a place among all slots of a state.
+    ///
+    /// ```
+    /// use gfn::env::Slots;
+    /// assert_eq!(Slots::slot(7)?, 7);
+    /// assert!(Slots::slot(5_000_000_000).is_err());
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Config`](crate::Error::Config) for a place that 32 bits can't hold.
+    pub fn slot(place: usize) -> Result<u32> {
+        let slot = u32::try_from(place).ok().filter(|&slot| slot != Self::NONE);
+        slot.ok_or_else(|| Error::Config {
+            setting: "the number of slots of a state",
+            got: format!("at least {place}"),
+            expected: "fewer than 4294967295, as slots have 32 bits: fewer nodes (pairs grow with their square) or classes",
+        })
+    }
+}
+
 impl Rows for Slots {
     fn len(&self) -> usize {
         self.0.len()
@@ -49,6 +81,9 @@ impl Rows for Slots {
     }
     fn append(&mut self, mut other: Self) {
         self.0.append(&mut other.0);
+    }
+    fn describe(&self, row: usize) -> Option<String> {
+        self.0.get(row).map(u32::to_string)
     }
 }
 

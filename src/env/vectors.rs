@@ -33,7 +33,7 @@ pub type VectorStates = Vectors<u16>;
 pub type Reals = Vectors<f64>;
 
 /// A number that vectors are made of.
-pub trait Entry: Copy + Send + Sync {
+pub trait Entry: Copy + Send + Sync + std::fmt::Debug {
     /// What tells it apart: equal entries have equal bits, others don't.
     fn bits(self) -> u64;
 }
@@ -142,6 +142,9 @@ impl Reals {
 impl<T: Entry> Rows for Vectors<T> {
     fn len(&self) -> usize {
         self.values.len() / self.width
+    }
+    fn describe(&self, row: usize) -> Option<String> {
+        (row < self.len()).then(|| format!("{:?}", self.row(row)))
     }
     fn select(&self, rows: &[usize]) -> Self {
         let mut values = Vec::with_capacity(rows.len() * self.width);

@@ -172,16 +172,14 @@ impl Part {
         for (label, node) in graph.nodes().enumerate() {
             self.classes.push(i64::from(node.class));
             self.labels.push(label as i64);
-            let values = node.attributes.values();
-            self.attributes.extend(values[..schema.node_attributes.len()].iter().map(|&v| i64::from(v)));
+            self.attributes.extend((0..schema.node_attributes.len()).map(|k| i64::from(node.attributes.get(k))));
         }
         let weighted = graph.has_edge_weights();
         for (a, b) in graph.edges() {
             self.edges.push((first + i64::from(a), first + i64::from(b)));
             let edge = if weighted { graph.edge(a, b).unwrap_or_default() } else { super::Edge::default() };
             self.edge_classes.push(i64::from(edge.class));
-            let values = edge.attributes.values();
-            self.edge_attributes.extend(values[..schema.edge_attributes.len()].iter().map(|&v| i64::from(v)));
+            self.edge_attributes.extend((0..schema.edge_attributes.len()).map(|k| i64::from(edge.attributes.get(k))));
         }
     }
 }

@@ -39,16 +39,23 @@ impl BitRows {
     }
 
     /// The words of row `i`, least significant bit first.
+    ///
+    /// # Panics
+    /// If there is no such row.
     #[must_use]
     pub fn row(&self, i: usize) -> &[u64] {
+        assert!(i < self.n, "there is no row {i}: the graph has {} nodes", self.n);
         &self.words[i * self.stride..(i + 1) * self.stride]
     }
 
-    /// Whether bit `j` of row `i` is set.
+    /// Whether bit `j` of row `i` is set; false for a column that doesn't exist.
+    ///
+    /// # Panics
+    /// If there is no such row.
     #[must_use]
     pub fn get(&self, i: usize, j: usize) -> bool {
-        debug_assert!(i < self.n && j < self.n, "bit ({i}, {j}) of {} rows", self.n);
-        self.words[i * self.stride + j / 64] >> (j % 64) & 1 == 1
+        assert!(i < self.n, "there is no row {i}: the graph has {} nodes", self.n);
+        j < self.n && self.words[i * self.stride + j / 64] >> (j % 64) & 1 == 1
     }
 
     pub(crate) fn set(&mut self, i: usize, j: usize, value: bool) {
@@ -89,6 +96,9 @@ impl BitRows {
     }
 
     /// The set bits of row `i`, ascending.
+    ///
+    /// # Panics
+    /// If there is no such row.
     pub fn ones(&self, i: usize) -> impl Iterator<Item = usize> + '_ {
         self.row(i).iter().enumerate().flat_map(|(w, &word)| {
             let mut rest = word;
@@ -103,12 +113,18 @@ impl BitRows {
     }
 
     /// The number of set bits of row `i`.
+    ///
+    /// # Panics
+    /// If there is no such row.
     #[must_use]
     pub fn count(&self, i: usize) -> usize {
         self.row(i).iter().map(|w| w.count_ones() as usize).sum()
     }
 
-    /// The number of set bits of row `i` in columns `from..to`.
+    /// The number of set bits of row `i` in columns `from..to`; columns that don't exist count as empty.
+    ///
+    /// # Panics
+    /// If there is no such row.
     #[must_use]
     pub fn count_between(&self, i: usize, from: usize, to: usize) -> usize {
         self.row(i)
@@ -126,4 +142,27 @@ impl BitRows {
 /// The lowest `k` bits.
 fn below(k: usize) -> u64 {
     if k >= 64 { u64::MAX } else { (1 << k) - 1 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn columns_that_do_not_exist_are_empty() {
+        // Three rows of one word each: column 64 of the first would be bit 0 of the second.
+        let mut bits = BitRows::new(3);
+        bits.set(1, 0, true);
+        assert!(bits.get(1, 0));
+        for column in [3, 63, 64, 128, 1000] {
+            assert!(!bits.get(0, column), "{column}");
+        }
+        assert_eq!(bits.count_between(0, 0, 1000), 0);
+    }
+
+    #[test]
+    #[should_panic(expected = "there is no row 3: the graph has 3 nodes")]
+    fn a_row_that_does_not_exist_is_refused() {
+        let _ = BitRows::new(3).get(3, 0);
+    }
 }

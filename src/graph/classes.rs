@@ -57,5 +57,5 @@ fn one<G: GraphEnv>(
     }
     let (kind, action_type, action) = env.actions().decode(direction, &graphs[from], slot)?;
     let renamed = action_type.rename(direction, action, &names, &graphs[from], &graphs[to]);
-    Ok(env.actions().encode(direction, &graphs[to], kind, renamed))
+    env.actions().encode(direction, &graphs[to], kind, renamed)
 }

@@ -3,7 +3,7 @@
 use super::action::{ActionKind, ActionSet, GraphActionType, Move, Semantics};
 use super::canonical::MIN_PER_THREAD;
 use super::states::MIN_GRAPHS_PER_THREAD;
-use super::{GraphKind, GraphState, GraphStates, with_canonizer};
+use super::{GraphKind, GraphState, GraphStates, MAX_ATTRIBUTES, with_canonizer};
 use crate::env::{Block, Classes, Direction, DiscreteEnv, Env, InsertionOrder, Masks, Rows, Slots, Step};
 use crate::{Error, Result, parallel};
 
@@ -35,6 +35,26 @@ impl GraphSchema {
             edge_classes: 1,
             node_attributes: Vec::new(),
             edge_attributes: Vec::new(),
+        }
+    }
+
+    /// Checks that graphs can hold what this says.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for more than [`MAX_ATTRIBUTES`] attributes of nodes or of edges, and for more than 65536 classes.
+    pub fn check(&self) -> Result<()> {
+        let refuse = |setting, got: usize, expected| Err(Error::Config { setting, got: got.to_string(), expected });
+        let most = MAX_ATTRIBUTES.max(self.node_attributes.len()).max(self.edge_attributes.len());
+        if most > MAX_ATTRIBUTES {
+            return refuse(
+                "the number of attributes in a schema",
+                most,
+                "at most 7, as many as a node or an edge holds",
+            );
+        }
+        match self.node_classes.max(self.edge_classes) {
+            0..=65536 => Ok(()),
+            most => refuse("the number of classes in a schema", most, "at most 65536, as a class has 16 bits"),
         }
     }
 }
@@ -186,8 +206,8 @@ fn parent_permits<G: GraphEnv>(
     forward_mask: &mut Vec<bool>,
 ) -> bool {
     let initial = env.initial_graph();
-    let removed = action_type.removed_node(Direction::Backward, undo);
-    if removed.is_some_and(|a| (a as usize) < initial.n_nodes()) {
+    let removed = action_type.removed_nodes(Direction::Backward, graph, undo);
+    if removed.iter().any(|&a| (a as usize) < initial.n_nodes()) {
         return false;
     }
     let redo = action_type.reverse(Direction::Backward, graph, undo);
@@ -203,6 +223,10 @@ fn parent_permits<G: GraphEnv>(
     let Some(head) = action_type.head(Direction::Forward) else {
         return false;
     };
+    // The column of a class that the type doesn't know would be another slot's.
+    if redo.class as usize >= head.width {
+        return false;
+    }
     forward_mask.clear();
     forward_mask.resize(head.anchor.rows(&parent) * head.width, false);
     action_type.mask(Direction::Forward, env.actions().semantics(), &parent, forward_mask);
@@ -235,7 +259,7 @@ fn step_one<G: GraphEnv>(env: &G, direction: Direction, graph: &mut GraphState, 
     }
     let reverse = action_type.reverse(direction, graph, action);
     action_type.apply(direction, graph, action)?;
-    Ok((actions.encode(direction.opposite(), graph, kind, reverse), false))
+    Ok((actions.encode(direction.opposite(), graph, kind, reverse)?, false))
 }
 
 impl<G: GraphEnv> Env for G {
@@ -277,7 +301,10 @@ impl<G: GraphEnv> Env for G {
     }
 
     fn exit_actions(&self, states: &GraphStates) -> Option<Slots> {
-        let last = |graph: &GraphState| (self.actions().n_slots(Direction::Forward, graph) - 1) as u32;
+        // A graph with more slots than can be numbered has no exit that could be taken; `step` refuses it.
+        let last = |graph: &GraphState| {
+            Slots::slot(self.actions().n_slots(Direction::Forward, graph) - 1).unwrap_or(Slots::NONE)
+        };
         Some(Slots(states.graphs().iter().map(last).collect()))
     }
 
@@ -324,6 +351,10 @@ impl<G: GraphEnv> Env for G {
 
     fn with_labels(&self, states: &GraphStates, labels: &[u32]) -> Result<GraphStates> {
         super::relabel::with_labels(states.graphs(), labels)
+    }
+
+    fn check_contract(&self) -> Result<()> {
+        super::contract::check_sampled(self)
     }
 }
 
@@ -378,8 +409,8 @@ impl<G: GraphEnv> DiscreteEnv for G {
         match self.actions().decode(direction, graph, slot) {
             Ok((_, action_type, action)) => {
                 let Move { a, b, class } = action;
-                let name = action_type.name();
-                format!("{name} (node {a}, node {b}, column {class}) in a graph of {} nodes", graph.n_nodes())
+                let (name, undo) = (action_type.name(), if direction == Direction::Backward { "undo " } else { "" });
+                format!("{undo}{name} (node {a}, node {b}, column {class}) in a graph of {} nodes", graph.n_nodes())
             }
             Err(error) => error.to_string(),
         }

@@ -4,7 +4,7 @@
 //! as forward moves, each named in its own parent; replayed from the initial graph, nodes get labels in their order of
 //! insertion instead.
 
-use super::{GraphEnv, GraphState, GraphStates};
+use super::{GraphEnv, GraphState, GraphStates, Move};
 use crate::env::{Direction, InsertionOrder, Rows, Slots};
 use crate::{Error, Result};
 
@@ -28,25 +28,29 @@ pub(crate) fn to_insertion_order<G: GraphEnv>(
             let before = &states.graphs()[row];
             let (kind, action_type, action) = set.decode(Direction::Forward, before, actions.0[row])?;
             if action_type.is_exit() {
-                out.push((set.n_slots(Direction::Forward, &replayed) - 1) as u32);
+                out.push(Slots::slot(set.n_slots(Direction::Forward, &replayed) - 1)?);
                 continue;
             }
             let renamed = action_type.rename(Direction::Forward, action, &names, before, &replayed);
-            out.push(set.encode(Direction::Forward, &replayed, kind, renamed));
-            let n_before = replayed.n_nodes();
+            out.push(set.encode(Direction::Forward, &replayed, kind, renamed)?);
             action_type.apply(Direction::Forward, &mut replayed, renamed)?;
-            if replayed.n_nodes() > n_before {
-                // The new node's label in the walked child is the one that the backward move removed.
-                let undo = match states.graphs().get(row + 1) {
-                    Some(child) if row + 1 < walk[1] => set.decode(Direction::Backward, child, reverse.0[row])?.2,
-                    _ => action_type.reverse(Direction::Forward, before, action),
-                };
-                let place = action_type.removed_node(Direction::Backward, undo);
-                names.insert(place.map_or(names.len(), |a| a as usize), n_before as u32);
-            } else if let Some(gone) = action_type.removed_node(Direction::Forward, action) {
-                let old = names.remove(gone as usize);
-                names.iter_mut().filter(|name| **name > old).for_each(|name| *name -= 1);
+            let removed = action_type.removed_nodes(Direction::Forward, before, action);
+            if !removed.is_empty() {
+                names = without(&names, &removed);
             }
+            if replayed.n_nodes() == names.len() {
+                continue;
+            }
+            // The labels of new nodes in the walked child are those that the backward move removed.
+            let child = states.graphs().get(row + 1).filter(|_| row + 1 < walk[1]);
+            let undo = child.map(|child| set.decode(Direction::Backward, child, reverse.0[row])).transpose()?;
+            let added = match (child, undo) {
+                (Some(child), Some((_, _, undo))) => action_type.removed_nodes(Direction::Backward, child, undo),
+                // Nothing follows, so that the labels don't matter.
+                _ => (names.len() as u32..replayed.n_nodes() as u32).collect(),
+            };
+            names =
+                with(&names, &added, replayed.n_nodes()).ok_or_else(|| unnamed(action_type.name(), action, before))?;
         }
         terminal.push(replayed);
         labels.append(&mut names);
@@ -71,4 +75,29 @@ pub(crate) fn with_labels(replayed: &[GraphState], mut labels: &[u32]) -> Result
         return Err(wrong(format!("{} are left over", labels.len())));
     }
     Ok(out.into())
+}
+
+/// The names that are left when the nodes `gone` are: names and labels behind them shift down.
+fn without(names: &[u32], gone: &[u32]) -> Vec<u32> {
+    let old: Vec<u32> = gone.iter().filter_map(|&a| names.get(a as usize).copied()).collect();
+    let left = names.iter().enumerate().filter(|(a, _)| !gone.contains(&(*a as u32)));
+    left.map(|(_, &name)| name - old.iter().filter(|&&other| other < name).count() as u32).collect()
+}
+
+/// The names when nodes come in at the labels `added`, in this order by the last of `n` names; `None` unless that gives `n` names.
+fn with(names: &[u32], added: &[u32], n: usize) -> Option<Vec<u32>> {
+    let mut old = names.iter().copied();
+    let named = (0..n as u32).map(|a| match added.iter().position(|&new| new == a) {
+        Some(k) => Some((names.len() + k) as u32),
+        None => old.next(),
+    });
+    let named: Vec<u32> = named.collect::<Option<_>>()?;
+    (old.next().is_none() && names.len() + added.len() == n).then_some(named)
+}
+
+fn unnamed(name: &str, action: Move, before: &GraphState) -> Error {
+    Error::Contract {
+        check: "`removed_nodes` names each node that undoing a move removes, in the order in which the move adds them",
+        detail: format!("undoing {name} {action:?} of {before}; `testing::check_action_type` says more"),
+    }
 }

@@ -197,26 +197,40 @@ impl GraphState {
         let (a, b) = self.ordered(a, b);
         let (a, b) = (a as usize, b as usize);
         let from = |row: usize| if directed { 0 } else { row + 1 };
-        let before: usize = (0..a).map(|row| self.adjacency.count_between(row, from(row), self.n_nodes())).sum();
-        before + self.adjacency.count_between(a, from(a), b)
+        let n = self.n_nodes();
+        let before: usize = (0..a.min(n)).map(|row| self.adjacency.count_between(row, from(row), n)).sum();
+        if a < n { before + self.adjacency.count_between(a, from(a), b) } else { before }
     }
 
     /// The number of edges into node `a` (undirected: its degree).
+    ///
+    /// # Panics
+    /// If there is no such node.
     #[must_use]
     pub fn in_degree(&self, a: u32) -> usize {
         match self.kind() {
             GraphKind::Undirected => self.adjacency.count(a as usize),
-            GraphKind::Directed => (0..self.n_nodes()).filter(|&i| self.adjacency.get(i, a as usize)).count(),
+            GraphKind::Directed => {
+                let n = self.n_nodes();
+                assert!((a as usize) < n, "there is no node {a}: the graph has {n} nodes");
+                (0..n).filter(|&i| self.adjacency.get(i, a as usize)).count()
+            }
         }
     }
 
     /// The number of edges out of node `a` (undirected: its degree).
+    ///
+    /// # Panics
+    /// If there is no such node.
     #[must_use]
     pub fn out_degree(&self, a: u32) -> usize {
         self.adjacency.count(a as usize)
     }
 
     /// The number of edges at node `a`, whichever way they lead.
+    ///
+    /// # Panics
+    /// If there is no such node.
     #[must_use]
     pub fn degree(&self, a: u32) -> usize {
         match self.kind() {
@@ -265,7 +279,8 @@ impl GraphState {
         Ok(weight)
     }
 
-    /// The graph on these nodes, in this order: node `k` of the result is `nodes[k]`. A permutation relabels the graph.
+    /// The graph on these nodes, in this order: node `k` of the result is `nodes[k]`. A permutation relabels the graph; a label that
+    /// doesn't exist gives a node of class 0 without edges.
     #[must_use]
     pub fn induced(&self, nodes: &[u32]) -> Self {
         let mut out = Self::of_nodes(self.kind(), nodes.iter().map(|&a| self.node(a).unwrap_or_default()));

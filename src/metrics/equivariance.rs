@@ -8,7 +8,7 @@ use super::state_graph::{EXIT, StateGraph};
 use super::terminating::check_legal;
 use super::{Moves, forward_policy};
 use crate::dist::GraphActionCategorical;
-use crate::env::{Direction, EnumerableEnv, Rows, Slots};
+use crate::env::{Direction, EnumerableEnv, Rows, Slots, describe_state, random_moves};
 use crate::policy::Policy;
 use crate::{Error, Result, Rng};
 
@@ -42,30 +42,37 @@ impl<E: EnumerableEnv> StateGraph<E> {
         n_checks: usize,
         rng: &mut Rng,
     ) -> Result<()> {
-        let walked = walked_states(env, n_checks, rng)?;
-        let indices = self.indices(env, &walked).into_iter().enumerate();
+        let states = walked_states(env, n_checks, rng)?;
+        let indices = self.indices(env, &states).into_iter().enumerate();
         let indices: Vec<usize> = indices
             .map(|(row, index)| {
                 index.ok_or_else(|| Error::Contract {
                     check: "every state that a walk visits was listed: the environment is the one that was enumerated",
-                    detail: format!("a walk's state {row} isn't in the state graph"),
+                    detail: format!("{}, which isn't in the state graph", describe_state(env, &states, row)),
                 })
             })
             .collect::<Result<_>>()?;
-        let mine = self.child_probs(env, policy, conditions, &walked)?;
+        let mine = self.child_probs(env, policy, conditions, &states)?;
         let listed = self.child_probs(env, policy, conditions, &self.states().select(&indices))?;
-        for ((state, walked), listed) in indices.iter().zip(&mine).zip(&listed) {
+        for (row, ((state, walked), listed)) in indices.iter().zip(&mine).zip(&listed).enumerate() {
             check_legal(*state, listed.len(), walked.len())?;
             for (child, p) in listed {
                 let other = walked.get(child).copied().unwrap_or(0.0);
                 if (log(*p) - log(other)).abs() <= TOLERANCE {
                     continue;
                 }
-                let child = if *child == EXIT { "the exit".into() } else { format!("state {child}") };
+                let child = match *child {
+                    EXIT => "the exit".into(),
+                    child => describe_state(env, self.states(), child as usize),
+                };
                 return Err(Error::Contract {
                     check: "up to isomorphism a policy is equivariant: relabelling a graph changes no probability \
                             (leave node identity and the order of nodes out of the network)",
-                    detail: format!("from state {state} to {child}: {p} for one labelling, {other} for another"),
+                    detail: format!(
+                        "from {} to {child}: {other}, but {p} where the same is labelled as {}",
+                        describe_state(env, &states, row),
+                        describe_state(env, self.states(), *state)
+                    ),
                 });
             }
         }
@@ -108,20 +115,13 @@ fn walked_states<E: EnumerableEnv>(env: &E, n: usize, rng: &mut Rng) -> Result<E
     let mut live: Vec<usize> = (0..n).collect();
     let mut kept = states.clone();
     for step in 2.. {
-        let masks = env.masks(Direction::Forward, &states);
-        let moves = Moves::of(&masks);
-        let mut options = vec![Vec::new(); states.len()];
-        for k in moves.inner() {
-            options[moves.rows[k]].push(moves.slots[k]);
-        }
-        let going: Vec<usize> = (0..states.len()).filter(|&row| !options[row].is_empty()).collect();
+        let (going, slots) = random_moves(&env.masks(Direction::Forward, &states), rng);
         if going.is_empty() {
             break;
         }
         states = states.select(&going);
         live = going.iter().map(|&row| live[row]).collect();
-        let slots = going.iter().map(|&row| options[row][rng.below(options[row].len())]);
-        env.step(Direction::Forward, &mut states, &Slots(slots.collect()))?;
+        env.step(Direction::Forward, &mut states, &slots)?;
         // The k-th state of a walk replaces what was kept with probability 1 / k: each is kept equally often.
         let mut source: Vec<usize> = (0..n).collect();
         for (row, &walk) in live.iter().enumerate() {

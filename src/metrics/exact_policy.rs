@@ -5,7 +5,7 @@ use tch::{Device, Kind, Tensor};
 use super::flows::log_pb_of_moves;
 use super::{ExactFlows, Moves, StateGraph};
 use crate::dist::GraphActionCategorical;
-use crate::env::{Direction, EnumerableEnv, Masks, Reward, Slots};
+use crate::env::{Direction, EnumerableEnv, Masks, Reward, Slots, describe_move, describe_state};
 use crate::policy::{Evaluation, Policy, Wants};
 use crate::{Error, Result};
 
@@ -38,7 +38,7 @@ impl<'a, E: EnumerableEnv, B: Policy<E, Dist = GraphActionCategorical>> ExactPol
     /// The exact policy of a reward whose P_B is that of `backward`.
     ///
     /// # Errors
-    /// Those of [`StateGraph::exact_flows`].
+    /// Those of [`StateGraph::exact_flows`], which refuses a P_B that leaks mass to states that no forward move reaches.
     pub fn new<R: Reward<E::States> + ?Sized>(
         graph: &'a StateGraph<E>,
         env: &E,
@@ -55,14 +55,15 @@ impl<'a, E: EnumerableEnv, B: Policy<E, Dist = GraphActionCategorical>> ExactPol
         &self.flows
     }
 
-    fn indices(&self, keys: &[E::Key]) -> Result<Vec<usize>> {
-        let index = |key| {
+    /// The index of each state; `words` says which one it is that has none.
+    fn indices(&self, keys: &[E::Key], words: impl Fn(usize) -> String) -> Result<Vec<usize>> {
+        let index = |(row, key)| {
             self.graph.index_of_key(key).ok_or_else(|| Error::Contract {
                 check: "an exact policy is asked about states of the graph that it was made for",
-                detail: format!("the state with key {key:?} was never reached"),
+                detail: format!("{}, which no forward move reached", words(row)),
             })
         };
-        keys.iter().map(index).collect()
+        keys.iter().enumerate().map(index).collect()
     }
 
     fn forward(&self, env: &E, states: &E::States, indices: &[usize]) -> Result<GraphActionCategorical> {
@@ -72,7 +73,11 @@ impl<'a, E: EnumerableEnv, B: Policy<E, Dist = GraphActionCategorical>> ExactPol
         let inner = moves.inner();
         let rows: Vec<usize> = inner.iter().map(|&k| moves.rows[k]).collect();
         let slots = Slots(inner.iter().map(|&k| moves.slots[k]).collect());
-        let children = self.indices(&env.child_keys(states, &rows, &slots)?)?;
+        let of_child = |k: usize| {
+            let step = describe_move(env, Direction::Forward, states, rows[k], slots.0[k]);
+            format!("what follows {step}")
+        };
+        let children = self.indices(&env.child_keys(states, &rows, &slots)?, of_child)?;
         inner.iter().zip(children).for_each(|(&k, child)| logits[k] += self.flows.log_flow[child]);
         // Logits are log edge flows: what flow matching asks of them.
         for (k, logit) in logits.iter_mut().enumerate() {
@@ -113,7 +118,7 @@ impl<E: EnumerableEnv, B: Policy<E, Dist = GraphActionCategorical>> Policy<E> fo
         conditions: Option<&Tensor>,
         wants: Wants,
     ) -> Result<Evaluation<GraphActionCategorical>> {
-        let indices = self.indices(&env.keys(states))?;
+        let indices = self.indices(&env.keys(states), |row| describe_state(env, states, row))?;
         let pf = if wants.pf { Some(self.forward(env, states, &indices)?) } else { None };
         let pb = if wants.pb { self.backward.evaluate(env, states, conditions, Wants::PB)?.pb } else { None };
         let log_flow = || indices.iter().map(|&state| self.flows.log_flow[state]).collect::<Vec<_>>();

@@ -5,9 +5,12 @@ use tch::Tensor;
 use super::state_graph::{EXIT, StateGraph};
 use super::{CHUNK, Moves, backward_log_probs, log_sum_exp};
 use crate::dist::GraphActionCategorical;
-use crate::env::{Direction, EnumerableEnv, Reward, Rows, Slots};
+use crate::env::{Direction, EnumerableEnv, KEEP_BACK, Reward, Rows, Slots, describe_move, describe_state};
 use crate::policy::Policy;
 use crate::{Error, Result};
+
+/// By how much log F(s0) may differ from log Z: a P_B in single precision sums to 1 to about 1e-6 at each state of a path.
+const TOLERANCE: f64 = 1e-4;
 
 /// log F of every state, for one reward and one backward policy.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,8 +30,13 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// Up to isomorphism R is the reward that is trained on, |Aut(s)| R(s), and the sum is over moves, not classes, with the
     /// P_B of the very state that the move leads to: `log_z` is again that of the raw reward.
     ///
+    /// log F(s0) is compared with the log of the sum of all rewards: they are the same to 1e-4 unless P_B gives mass to states that no
+    /// forward move reaches. Up to isomorphism without the correction for symmetry there is nothing to compare with: each legal
+    /// backward move is looked at instead.
+    ///
     /// # Errors
-    /// Those of reward and policy; [`Error::IllegalAction`] if a move's reverse isn't legal.
+    /// Those of reward and policy; [`Error::IllegalAction`] if a move's reverse isn't legal; [`Error::Contract`] if P_B leaks, naming
+    /// the move by which it does.
     pub fn exact_flows<P: Policy<E, Dist = GraphActionCategorical>, R: Reward<E::States> + ?Sized>(
         &self,
         env: &E,
@@ -36,7 +44,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         reward: &R,
         conditions: Option<&Tensor>,
     ) -> Result<ExactFlows> {
-        let mut log_rewards = self.target_distribution(reward, conditions)?.log_rewards;
+        let target = self.target_distribution(reward, conditions)?;
+        let mut log_rewards = target.log_rewards;
         for ends in self.ends().chunks(CHUNK) {
             if let Some(symmetry) = env.log_symmetry(&self.states().select(ends))? {
                 ends.iter().zip(symmetry).for_each(|(&state, value)| log_rewards[state] += value);
@@ -59,7 +68,56 @@ impl<E: EnumerableEnv> StateGraph<E> {
                 log_flow[state] = log_sum_exp(flows.chain([log_flow[state]]));
             }
         }
+        self.check_leaks(env, log_flow[0], target.log_z)?;
         Ok(ExactFlows { log_z: log_flow[0], log_flow, log_rewards })
+    }
+
+    /// Checks that all of the rewards' mass has come to the initial state.
+    fn check_leaks(&self, env: &E, log_flow: f64, log_z: f64) -> Result<()> {
+        let symmetry = match env.log_symmetry(&self.states().select(&[0])) {
+            None if env.merges_isomorphic() => None,
+            known => Some(known.map_or(0.0, |values| values[0])),
+        };
+        let all = symmetry.map(|symmetry| log_z + symmetry);
+        if all.is_some_and(|all| all == log_flow || (all - log_flow).abs() <= TOLERANCE) {
+            return Ok(());
+        }
+        match (self.leak(env)?, all) {
+            (None, None) => Ok(()),
+            (Some(leak), None) => Err(leaks(leak)),
+            (leak, Some(all)) => {
+                let why = leak.as_deref().unwrap_or(NO_LEAK);
+                Err(leaks(format!("log F(s0) is {log_flow}, the log of the sum of all rewards {all}: {why}")))
+            }
+        }
+    }
+
+    /// A legal backward move that leads to a state that no forward move reaches, in words.
+    fn leak(&self, env: &E) -> Result<Option<String>> {
+        for (_, states) in self.chunks() {
+            let moves = Moves::of(&env.masks(Direction::Backward, &states));
+            let mut parents = states.select(&moves.rows);
+            env.step(Direction::Backward, &mut parents, &Slots(moves.slots.clone()))?;
+            let keys = env.keys(&parents);
+            if let Some(k) = keys.iter().position(|key| self.index_of_key(key).is_none()) {
+                let by = describe_move(env, Direction::Backward, &states, moves.rows[k], moves.slots[k]);
+                let to = describe_state(env, &parents, k);
+                return Ok(Some(format!("{by} leads to {to}, which no forward move reaches; {KEEP_BACK}")));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// What else can be wrong.
+const NO_LEAK: &str = "every backward move leads to a state that forward moves reach, so P_B doesn't sum to 1 over the legal ones, or, up \
+     to isomorphism, depends on labels, or `log_automorphisms` is wrong";
+
+fn leaks(detail: String) -> Error {
+    Error::Contract {
+        check: "P_B leaks no mass: all that backward moves lead to is reached by forward moves (`testing::check_env`, of graphs \
+                `testing::check_graph_env`, walks every way back and finds what isn't)",
+        detail,
     }
 }
 

@@ -79,11 +79,10 @@ impl Moves {
     fn of(masks: &Masks) -> Self {
         let mut out = Self { rows: Vec::new(), slots: Vec::new(), exit: Vec::new() };
         for row in 0..masks.len() {
-            let last = masks.row(row).len().wrapping_sub(1);
             for slot in masks.legal_slots(row) {
                 out.rows.push(row);
                 out.slots.push(slot);
-                out.exit.push(masks.has_exit && slot as usize == last);
+                out.exit.push(masks.is_exit(row, slot));
             }
         }
         out

@@ -119,7 +119,8 @@ impl GraphNet {
     /// A network for the graphs and actions of an environment, with weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for an embedding below 1, heads of attention that don't share it out, and a negative number of conditions.
+    /// [`Error::Config`] for an embedding below 1, heads of attention that don't share it out, a negative number of conditions,
+    /// and an environment whose schema no graph can keep to ([`GraphSchema::check`](crate::graph::GraphSchema::check)) or whose slots are too many.
     pub fn new<E: GraphEnv>(
         env: &E,
         config: GraphNetConfig,
@@ -128,6 +129,7 @@ impl GraphNet {
         rng: &mut Rng,
     ) -> Result<Self> {
         config.check()?;
+        crate::graph::check_settings(env)?;
         let mut parameters = Parameters::new(device, kind);
         let mut scope = parameters.scope(rng);
         let forward = Torso::new(&mut scope.sub("torso"), env.schema(), &config);

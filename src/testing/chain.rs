@@ -15,6 +15,9 @@ impl Rows for Positions {
     fn append(&mut self, mut other: Self) {
         self.0.append(&mut other.0);
     }
+    fn describe(&self, row: usize) -> Option<String> {
+        self.0.get(row).map(|x| format!("position {x}"))
+    }
     fn group(&self) -> Grouping {
         let hashes: Vec<u64> = self.0.iter().map(|&x| u64::from(x)).collect();
         Grouping::by(&hashes, |i, j| self.0[i] == self.0[j])

@@ -7,7 +7,8 @@ use crate::graph::{GraphActionType, GraphState, Head, Move, Semantics, canonical
 ///
 /// For every graph and every move that the type's mask allows: slots and moves translate into each other; the move changes the
 /// graph; its reverse is among the backward moves of the child and restores the graph; and the reverse of the reverse is the
-/// move itself (up to isomorphism: leads to an isomorphic child). `removed_node` says which node went.
+/// move itself (up to isomorphism: leads to an isomorphic child). `removed_nodes` says which nodes went, in the order in which they
+/// come back.
 ///
 /// ```
 /// use gfn::graph::{AddEdge, GraphKind, GraphState, Semantics};
@@ -66,7 +67,9 @@ struct Check<'a> {
 
 impl Check<'_> {
     fn broken(&self, check: &'static str) -> crate::Error {
-        broken(check, format!("{} {:?} of {:?}", self.action_type.name(), self.action, self.graph))
+        let Move { a, b, class } = self.action;
+        let name = self.action_type.name();
+        broken(check, format!("{name} (node {a}, node {b}, column {class}) of {}", self.graph))
     }
 
     fn same(&self, one: &GraphState, other: &GraphState) -> bool {
@@ -76,22 +79,35 @@ impl Check<'_> {
         }
     }
 
-    /// Applies a move, and checks what it says of removed nodes.
     fn apply(&self, direction: Direction, graph: &GraphState, action: Move) -> Result<GraphState> {
         let mut after = graph.clone();
         let applied = self.action_type.apply(direction, &mut after, action);
         applied.map_err(|_| self.broken("a legal move, its reverse and the reverse of that can be applied"))?;
-        let removed = self.action_type.removed_node(direction, action);
-        if removed.is_some() != (after.n_nodes() < graph.n_nodes()) {
-            return Err(self.broken("`removed_node` names a node exactly where a move removes one"));
-        }
-        if let Some(gone) = removed {
-            let rest: Vec<u32> = (0..graph.n_nodes() as u32).filter(|&a| a != gone).collect();
-            if !graph.induced(&rest).nodes().eq(after.nodes()) {
-                return Err(self.broken("`removed_node` names the node that went, and later ones shift down"));
-            }
-        }
         Ok(after)
+    }
+
+    /// Checks what is said of the nodes that `action` takes from `before` and `undo` from `after`; undone, the move gave `back`.
+    fn check_removed(
+        &self,
+        direction: Direction,
+        (before, after, back): (&GraphState, &GraphState, &GraphState),
+        (action, undo): (Move, Move),
+    ) -> Result<()> {
+        let removed = self.action_type.removed_nodes(direction, before, action);
+        let added = self.action_type.removed_nodes(direction.opposite(), after, undo);
+        let mut order: Vec<u32> = (0..before.n_nodes() as u32).filter(|a| !removed.contains(a)).collect();
+        order.extend(&removed);
+        let all = order.len() == before.n_nodes() && removed.iter().all(|&a| (a as usize) < before.n_nodes());
+        if !all || before.n_nodes() + added.len() != after.n_nodes() + removed.len() {
+            return Err(self.broken("`removed_nodes` names the nodes that a move removes, each once, and no other"));
+        }
+        let moved = before.induced(&order);
+        if !removed.is_empty() && (!moved.nodes().eq(back.nodes()) || moved.adjacency() != back.adjacency()) {
+            return Err(self.broken(
+                "`removed_nodes` names nodes in the order in which the reverse adds them; later nodes shift down, new ones come last",
+            ));
+        }
+        Ok(())
     }
 
     fn forward_and_back(&self) -> Result<()> {
@@ -110,6 +126,7 @@ impl Check<'_> {
         if !self.same(&back, graph) {
             return Err(self.broken("the reverse of a move restores the graph"));
         }
+        self.check_removed(Direction::Forward, (graph, &child, &back), (action, undo))?;
         if self.semantics == Semantics::Labelled && redo != action {
             return Err(self.broken("where nodes are labelled, the reverse of the reverse is the move"));
         }
@@ -118,6 +135,9 @@ impl Check<'_> {
             return Err(self.broken("the reverse of the reverse is a legal move"));
         }
         let again = self.apply(Direction::Forward, &back, redo)?;
-        if self.same(&again, &child) { Ok(()) } else { Err(self.broken("redoing an undone move leads to the child")) }
+        if !self.same(&again, &child) {
+            return Err(self.broken("redoing an undone move leads to the child"));
+        }
+        self.check_removed(Direction::Backward, (&child, &back, &again), (undo, redo))
     }
 }

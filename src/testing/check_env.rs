@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, HashSet};
 
 use super::broken;
-use crate::env::{Direction, EnumerableEnv, Masks, Rows, Slots, Step};
+use super::ways_back::{Coverage, Followed};
+use crate::env::{Direction, EnumerableEnv, Masks, Rows, Slots, Step, describe_move, describe_state, random_moves};
 use crate::{Result, Rng};
 
 /// States that are checked at once.
-const BATCH: usize = 256;
+pub(super) const BATCH: usize = 256;
 /// States of each batch whose masks are also asked for one at a time.
 const ALONE: usize = 8;
 
@@ -18,6 +19,8 @@ const ALONE: usize = 8;
 /// - Every legal forward move names a legal reverse that leads back, and whose own reverse is the move (up to isomorphism:
 ///   leads to the same class).
 /// - Every legal backward move leads to a state in which its reverse is legal and leads back.
+/// - Every way back ends in the initial state: backward moves are followed from the visited states, and from all that they lead to.
+///   Beyond 5,000 states four ways back are drawn at random from each visited state instead, which the [`Coverage`] says.
 /// - `done`, `exit`, `is_initial`, `exit_actions` and `child_keys` tell the truth.
 /// - Between two states there are as many moves forward as backward; up to isomorphism
 ///   `N_forward |Aut(child)| = N_backward |Aut(parent)|`.
@@ -25,15 +28,17 @@ const ALONE: usize = 8;
 /// The walks take the exit only where nothing else is legal.
 ///
 /// ```
-/// use gfn::{testing::{check_env, Chain}, Rng};
-/// check_env(&Chain::new(9), 20, &mut Rng::seeded(0))?;
+/// use gfn::{testing::{check_env, Chain, WaysBack}, Rng};
+/// let coverage = check_env(&Chain::new(9), 20, &mut Rng::seeded(0))?;
+/// assert_eq!((coverage.visited, coverage.ways_back), (9, WaysBack::All { states: 9 }));
 /// # Ok::<(), gfn::Error>(())
 /// ```
 ///
 /// # Errors
 /// [`Error::Contract`](crate::Error::Contract) naming the check and the state; whatever `step` fails with.
-pub fn check_env<E: EnumerableEnv>(env: &E, n: usize, rng: &mut Rng) -> Result<()> {
+pub fn check_env<E: EnumerableEnv>(env: &E, n: usize, rng: &mut Rng) -> Result<Coverage> {
     let visited = visited_states(env, n, rng)?;
+    let mut followed = Followed::new(env, visited.clone());
     for start in (0..visited.len()).step_by(BATCH) {
         let rows: Vec<usize> = (start..visited.len().min(start + BATCH)).collect();
         let states = visited.select(&rows);
@@ -43,8 +48,11 @@ pub fn check_env<E: EnumerableEnv>(env: &E, n: usize, rng: &mut Rng) -> Result<(
         check_forward(env, &states, &forward)?;
         check_backward(env, &states, &backward)?;
         check_counts(env, &states, &forward)?;
+        followed.add(&states, &backward);
     }
-    Ok(())
+    // A stream of its own, so that the caller's goes on the same however many ways there are.
+    let ways_back = followed.to_the_end(env, &mut rng.clone().split())?;
+    Ok(Coverage { visited: visited.len(), ways_back })
 }
 
 /// Distinct states that random walks visit, the initial one first.
@@ -55,47 +63,36 @@ pub(super) fn visited_states<E: EnumerableEnv>(env: &E, n: usize, rng: &mut Rng)
     loop {
         let masks = env.masks(Direction::Forward, &states);
         check_shape(&masks, states.len(), Direction::Forward)?;
-        let (mut going, mut slots) = (Vec::new(), Vec::new());
-        for row in 0..states.len() {
-            let options: Vec<u32> = masks.legal_slots(row).filter(|&slot| !is_exit(&masks, row, slot)).collect();
-            if !options.is_empty() {
-                going.push(row);
-                slots.push(options[rng.below(options.len())]);
-            }
-        }
+        let (going, slots) = random_moves(&masks, rng);
         if going.is_empty() {
             return Ok(visited);
         }
         states = states.select(&going);
-        env.step(Direction::Forward, &mut states, &Slots(slots))?;
+        env.step(Direction::Forward, &mut states, &slots)?;
         let keys = env.keys(&states).into_iter().enumerate();
         let new: Vec<usize> = keys.filter_map(|(row, key)| known.insert(key).then_some(row)).collect();
         visited.append(states.select(&new));
     }
 }
 
-fn is_exit(masks: &Masks, row: usize, slot: u32) -> bool {
-    masks.has_exit && slot as usize + 1 == masks.row(row).len()
-}
-
 /// Every legal move of some states in a direction, and what it did.
-struct Expansion<E: EnumerableEnv> {
-    masks: Masks,
+pub(super) struct Expansion<E: EnumerableEnv> {
+    pub(super) masks: Masks,
     /// The state of each move.
-    rows: Vec<usize>,
-    slots: Vec<u32>,
+    pub(super) rows: Vec<usize>,
+    pub(super) slots: Vec<u32>,
     /// Whether the move is the exit, as the masks have it.
     exit: Vec<bool>,
     /// Where each move led to.
-    after: E::States,
+    pub(super) after: E::States,
     step: Step<Slots>,
-    keys_after: Vec<E::Key>,
+    pub(super) keys_after: Vec<E::Key>,
     /// The masks of the other direction where the move led to.
     masks_after: Masks,
 }
 
 impl<E: EnumerableEnv> Expansion<E> {
-    fn of(env: &E, states: &E::States, direction: Direction) -> Result<Self> {
+    pub(super) fn of(env: &E, states: &E::States, direction: Direction) -> Result<Self> {
         let masks = env.masks(direction, states);
         check_shape(&masks, states.len(), direction)?;
         let (mut rows, mut slots, mut exit) = (Vec::new(), Vec::new(), Vec::new());
@@ -103,7 +100,7 @@ impl<E: EnumerableEnv> Expansion<E> {
             for slot in masks.legal_slots(row) {
                 rows.push(row);
                 slots.push(slot);
-                exit.push(is_exit(&masks, row, slot));
+                exit.push(masks.is_exit(row, slot));
             }
         }
         let slots = Slots(slots);
@@ -119,15 +116,9 @@ impl<E: EnumerableEnv> Expansion<E> {
         Ok(Self { masks, rows, slots: slots.0, exit, keys_after: env.keys(&after), after, step, masks_after })
     }
 
-    /// The move in words, for messages.
-    fn describe(&self, env: &E, states: &E::States, k: usize) -> String {
-        let (row, slot, direction) = (self.rows[k], self.slots[k], self.masks.direction);
-        let words = env.describe(direction, states, row, slot);
-        format!("{direction} slot {slot} ({words}) of the state {:?}", env.keys(&states.select(&[row])))
-    }
-
     fn broken(&self, env: &E, states: &E::States, k: usize, check: &'static str) -> crate::Error {
-        broken(check, self.describe(env, states, k))
+        let step = describe_move(env, self.masks.direction, states, self.rows[k], self.slots[k]);
+        broken(check, format!("{step}, which leads to {}", describe_state(env, &self.after, k)))
     }
 }
 
@@ -166,7 +157,7 @@ fn check_masks<E: EnumerableEnv>(
     let is_initial = env.is_initial(states);
     let exits = env.exit_actions(states);
     for (row, key) in keys.iter().enumerate() {
-        let at = || format!("state {key:?}");
+        let at = || describe_state(env, states, row);
         if is_initial[row] != (initial_key[0] == *key) {
             return Err(broken("`is_initial` says which states are the initial one", at()));
         }
@@ -194,7 +185,7 @@ fn check_masks<E: EnumerableEnv>(
             let again = env.masks(direction, &states.select(&rows));
             check_shape(&again, rows.len(), direction)?;
             if let Some(k) = (0..rows.len()).find(|&k| again.row(k) != expansion.masks.row(rows[k])) {
-                let detail = format!("{direction} masks of the state {:?}", keys[rows[k]]);
+                let detail = format!("{direction} masks of {}", describe_state(env, states, rows[k]));
                 return Err(broken("the masks of a state don't depend on the other states of its batch", detail));
             }
         }
@@ -264,13 +255,13 @@ fn check_forward<E: EnumerableEnv>(env: &E, states: &E::States, forward: &Expans
     }
 }
 
-fn check_backward<E: EnumerableEnv>(env: &E, states: &E::States, backward: &Expansion<E>) -> Result<()> {
+pub(super) fn check_backward<E: EnumerableEnv>(env: &E, states: &E::States, backward: &Expansion<E>) -> Result<()> {
     let keys = env.keys(states);
     let is_initial = env.is_initial(&backward.after);
     for (k, &is_initial) in is_initial.iter().enumerate() {
         let fail = |check| Err(backward.broken(env, states, k, check));
         let redo = backward.step.reverse.0[k];
-        if backward.masks_after.row(k).get(redo as usize) != Some(&true) || is_exit(&backward.masks_after, k, redo) {
+        if backward.masks_after.row(k).get(redo as usize) != Some(&true) || backward.masks_after.is_exit(k, redo) {
             return fail("the reverse of a legal backward move is a legal forward move of the parent");
         }
         if backward.step.done[k] != is_initial {
@@ -311,12 +302,15 @@ fn check_counts<E: EnumerableEnv>(env: &E, states: &E::States, forward: &Expansi
         let moves = back.rows.partition_point(|&r| r < place)..back.rows.partition_point(|&r| r <= place);
         n_backward[place] = moves.filter(|&k| back.keys_after[k] == keys[*row]).count();
     }
-    for (((row, child), (n_forward, k)), n_backward) in transitions.iter().zip(&n_backward) {
+    for (((row, _), (n_forward, k)), n_backward) in transitions.iter().zip(&n_backward) {
         let difference = (*n_forward as f64).ln() + of_child[*k] - (*n_backward as f64).ln() - of_parent[*row];
         if difference.abs() > 1e-6 {
             let detail = format!(
-                "{n_forward} moves forward from {:?} to {child:?}, {n_backward} back; log |Aut| {} and {}",
-                keys[*row], of_parent[*row], of_child[*k]
+                "{n_forward} moves forward from {} to {}, {n_backward} back; log |Aut| {} and {}",
+                describe_state(env, states, *row),
+                describe_state(env, &forward.after, *k),
+                of_parent[*row],
+                of_child[*k]
             );
             return Err(broken("N_forward |Aut(child)| = N_backward |Aut(parent)| between any two states", detail));
         }

@@ -100,7 +100,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     ///
     /// # Errors
     /// [`Error::Config`] for settings that make no sense, [`Error::Missing`] for batches of one trajectory where the objective compares
-    /// with the batch's mean, and those of [`Adam::new`].
+    /// with the batch's mean, and those of [`Env::check_contract`] and [`Adam::new`].
     pub fn new(
         env: E,
         reward: impl Reward<E::States> + 'static,
@@ -128,6 +128,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         config.check()?;
         objective.check()?;
         check_batch(objective.as_ref(), &config)?;
+        env.check_contract()?;
         let explorable = objective.origin() == Origin::Any && P::Dist::MIXES_WITH_UNIFORM;
         let unset = || if explorable { TrainerConfig::EPSILON } else { Schedule::Constant(0.0) };
         config.epsilon = Some(config.epsilon.unwrap_or_else(unset));

@@ -145,6 +145,10 @@ impl Rows for DagStates {
         }
         Self { layout: self.layout, words }
     }
+    fn describe(&self, row: usize) -> Option<String> {
+        let one = (row < self.len()).then(|| self.select(&[row]))?;
+        one.to_graphs().ok()?.describe(0)
+    }
     fn append(&mut self, mut other: Self) {
         debug_assert_eq!(self.layout, other.layout, "graphs of one environment");
         self.words.append(&mut other.words);

@@ -115,8 +115,8 @@ impl GraphActionType for Attach {
         Move { a, b: 0, class: self.class(turned, Port { fragment, stem: own }) }
     }
 
-    fn removed_node(&self, direction: Direction, action: Move) -> Option<u32> {
-        (direction == Direction::Backward).then_some(action.a)
+    fn removed_nodes(&self, direction: Direction, _: &GraphState, action: Move) -> Vec<u32> {
+        if direction == Direction::Backward { vec![action.a] } else { Vec::new() }
     }
 
     /// Two normal forms of one tree can have branches that are the same on each other's stems: what a stem is called in the other

@@ -17,7 +17,7 @@ pub enum Connectivity {
 
 /// Adds an edge of some class between two nodes that none joins yet; the way back (`RemoveEdge`) removes one.
 ///
-/// Backward, an edge can go when it has no attributes and, where connectivity is kept, isn't a bridge.
+/// Backward, an edge can go when it is of one of these classes, has no attributes and, where connectivity is kept, isn't a bridge.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct AddEdge {
     classes: u16,
@@ -92,10 +92,11 @@ impl GraphActionType for AddEdge {
                 }
             }
             Direction::Backward => {
-                mask.fill(true);
+                mask.fill(graph.n_edges() <= self.max_edges);
                 if graph.has_edge_weights() {
+                    let own = |edge: Edge| edge.class < self.classes && edge.attributes.is_unset();
                     for (legal, (a, b)) in mask.iter_mut().zip(graph.edges()) {
-                        *legal = graph.edge(a, b).is_some_and(|edge| edge.attributes.is_unset());
+                        *legal &= graph.edge(a, b).is_some_and(own);
                     }
                 }
                 if let (Connectivity::Kept, Some(undirected)) = (self.connectivity, graph.as_undirected()) {

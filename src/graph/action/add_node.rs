@@ -20,7 +20,7 @@ pub enum Placement {
 /// Adds a node of some class; the way back (`RemoveNode`) removes one.
 ///
 /// Backward, a free node can go when it is isolated, an attached one when that edge is its only one, and only without
-/// attributes. Where nodes are labelled, only the newest can go: a label is the order of arrival.
+/// attributes and of the type's own classes. Where nodes are labelled, only the newest can go: a label is the order of arrival.
 ///
 /// Classes of moves: `node_class * edge_classes + edge_class`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -58,18 +58,20 @@ impl AddNode {
 
     /// Whether node `a` could have been added last.
     fn removable(&self, graph: &GraphState, a: u32) -> bool {
-        if !graph.node(a).is_some_and(|node| node.attributes.is_unset()) {
+        let own = |node: Node| node.class < self.classes && node.attributes.is_unset();
+        if graph.n_nodes() > self.max_nodes || !graph.node(a).is_some_and(own) {
             return false;
         }
         match self.placement {
             Placement::First => graph.n_nodes() == 1,
             Placement::Free => graph.degree(a) == 0,
-            Placement::Attached { .. } => {
+            Placement::Attached { edge_classes } => {
+                let own = |edge: Edge| edge.class < edge_classes && edge.attributes.is_unset();
                 let hangs_on_one = match graph.kind() {
                     GraphKind::Undirected => graph.degree(a) == 1,
                     GraphKind::Directed => graph.out_degree(a) == 0 && graph.in_degree(a) == 1,
                 };
-                hangs_on_one && graph.n_nodes() > 1 && edge_into(graph, a).1.attributes.is_unset()
+                hangs_on_one && graph.n_nodes() > 1 && own(edge_into(graph, a).1)
             }
         }
     }
@@ -151,7 +153,7 @@ impl GraphActionType for AddNode {
         }
     }
 
-    fn removed_node(&self, direction: Direction, action: Move) -> Option<u32> {
-        (direction == Direction::Backward).then_some(action.a)
+    fn removed_nodes(&self, direction: Direction, _: &GraphState, action: Move) -> Vec<u32> {
+        if direction == Direction::Backward { vec![action.a] } else { Vec::new() }
     }
 }

@@ -56,6 +56,15 @@ impl Anchor {
             Self::NodePair => graph.n_nodes() * graph.n_nodes(),
         }
     }
+
+    /// No graph of up to `max_nodes` nodes has more rows.
+    fn most_rows(self, max_nodes: usize) -> usize {
+        match self {
+            Self::Graph => 1,
+            Self::Node => max_nodes,
+            Self::Edge | Self::NodePair => max_nodes.saturating_mul(max_nodes),
+        }
+    }
 }
 
 /// The block of logits that a network owes for one action type in one direction: rows by [`Anchor`], `width` columns.
@@ -151,9 +160,12 @@ pub trait GraphActionType: Send + Sync + std::fmt::Debug {
     /// The move of the other direction that undoes `action`, named in the graph that `action` leads to.
     fn reverse(&self, direction: Direction, before: &GraphState, action: Move) -> Move;
 
-    /// The node that the move removes; later nodes shift down by one. `None` for a move that removes none.
-    fn removed_node(&self, _direction: Direction, _action: Move) -> Option<u32> {
-        None
+    /// The nodes of `before` that the move removes, in the order in which its reverse adds them; none by default.
+    ///
+    /// Later nodes shift down, and a move that adds nodes puts them last. So what undoing the move gives is `before` with these nodes
+    /// put last, in this order.
+    fn removed_nodes(&self, _direction: Direction, _before: &GraphState, _action: Move) -> Vec<u32> {
+        Vec::new()
     }
 
     /// The same move in another labelling of the graph: node `a` of `from` is node `names[a]` of `to`.

@@ -43,7 +43,7 @@ impl<T: GraphActionType> GraphActionType for Reversed<T> {
     fn rename(&self, direction: Direction, action: Move, names: &[u32], from: &GraphState, to: &GraphState) -> Move {
         self.0.rename(direction.opposite(), action, names, from, to)
     }
-    fn removed_node(&self, direction: Direction, action: Move) -> Option<u32> {
-        self.0.removed_node(direction.opposite(), action)
+    fn removed_nodes(&self, direction: Direction, before: &GraphState, action: Move) -> Vec<u32> {
+        self.0.removed_nodes(direction.opposite(), before, action)
     }
 }

@@ -1,5 +1,5 @@
 use super::{Exit, GraphActionType, Head, Move};
-use crate::env::Direction;
+use crate::env::{Direction, Slots};
 use crate::graph::GraphState;
 use crate::{Error, Result};
 
@@ -69,6 +69,12 @@ impl ActionSet {
         self.heads(direction).map(|(_, _, head)| head.anchor.rows(graph) * head.width).sum()
     }
 
+    /// The most slots that a graph of up to `max_nodes` nodes can have; at most `usize::MAX`.
+    pub(crate) fn most_slots(&self, direction: Direction, max_nodes: usize) -> usize {
+        let of_head = |head: Head| head.anchor.most_rows(max_nodes).saturating_mul(head.width);
+        self.heads(direction).fold(0, |sum: usize, (_, _, head)| sum.saturating_add(of_head(head)))
+    }
+
     /// What a slot of a graph stands for.
     ///
     /// # Errors
@@ -80,7 +86,7 @@ impl ActionSet {
         slot: u32,
     ) -> Result<(ActionKind, &dyn GraphActionType, Move)> {
         let mut rest = slot as usize;
-        for (kind, action_type, head) in self.heads(direction) {
+        for (kind, action_type, head) in self.heads(direction).filter(|_| slot != Slots::NONE) {
             let slots = head.anchor.rows(graph) * head.width;
             if rest < slots {
                 return Ok((kind, action_type, head.decode(graph, rest)));
@@ -98,15 +104,29 @@ impl ActionSet {
     }
 
     /// The slot of a move; 0 for a type without a block in that direction.
-    #[must_use]
-    pub fn encode(&self, direction: Direction, graph: &GraphState, kind: ActionKind, action: Move) -> u32 {
+    ///
+    /// # Errors
+    /// [`Error::Contract`] for a column that the block doesn't have, [`Error::Config`] for a slot that 32 bits can't hold.
+    pub fn encode(&self, direction: Direction, graph: &GraphState, kind: ActionKind, action: Move) -> Result<u32> {
         let mut first = 0;
-        for (other, _, head) in self.heads(direction) {
+        for (other, action_type, head) in self.heads(direction) {
             if other == kind {
-                return (first + head.encode(graph, action)) as u32;
+                check_column(action_type, head, action)?;
+                return Slots::slot(first + head.encode(graph, action));
             }
             first += head.anchor.rows(graph) * head.width;
         }
-        0
+        Ok(0)
     }
+}
+
+/// Checks that a move has a column of its block: another would be the slot of another move.
+fn check_column(action_type: &dyn GraphActionType, head: Head, action: Move) -> Result<()> {
+    if (action.class as usize) < head.width {
+        return Ok(());
+    }
+    Err(Error::Contract {
+        check: "a move and its reverse name a column of their type's block",
+        detail: format!("{} gives column {} of {}", action_type.name(), action.class, head.width),
+    })
 }

@@ -34,14 +34,14 @@ impl Values {
         Head { anchor, width }
     }
 
-    /// Marks one row: forward every value of the attributes that aren't set, backward the attributes that are.
+    /// Marks one row: forward every value of the attributes that aren't set, backward the attributes that are, to a value of these.
     fn mask(&self, direction: Direction, attributes: Attributes, row: &mut [bool]) {
         let mut column = 0;
         for (k, &values) in self.values.iter().enumerate() {
-            let set = attributes.get(k) != 0;
+            let value = attributes.get(k);
             match direction {
-                Direction::Forward => row[column..column + usize::from(values)].fill(!set),
-                Direction::Backward => row[k] = set,
+                Direction::Forward => row[column..column + usize::from(values)].fill(value == 0),
+                Direction::Backward => row[k] = value != 0 && value <= values,
             }
             column += usize::from(values);
         }

@@ -35,7 +35,7 @@ impl<T: GraphActionType> GraphActionType for Guarded<T> {
     fn reverse(&self, direction: Direction, before: &GraphState, action: Move) -> Move {
         self.inner.reverse(direction, before, action)
     }
-    fn removed_node(&self, direction: Direction, action: Move) -> Option<u32> {
-        self.inner.removed_node(direction, action)
+    fn removed_nodes(&self, direction: Direction, before: &GraphState, action: Move) -> Vec<u32> {
+        self.inner.removed_nodes(direction, before, action)
     }
 }

@@ -1,0 +1,225 @@
+//! A P_B that leaks: backward moves lead to states that no forward move reaches. Checkers, exact flows and trainers refuse it.
+
+use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Slots, Step};
+use gfn::graph::{
+    ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Node,
+    Semantics,
+};
+use gfn::metrics::{Distances, ExactPolicy, StateGraph};
+use gfn::objective::TrajectoryBalance;
+use gfn::policy::UniformPolicy;
+use gfn::sampler::Sampler;
+use gfn::testing::{Positions, WaysBack, check_env, check_graph_env};
+use gfn::train::{Trainer, TrainerConfig};
+use gfn::{Error, Result, Rng};
+use gfn_gym::hypergrid::HyperGrid;
+use tch::Tensor;
+
+/// Growth by attachment and edges up to isomorphism: an edge whose removal tears the graph apart can be undone, too.
+struct Grown {
+    actions: ActionSet,
+    schema: GraphSchema,
+    initial: GraphState,
+    rule: BackwardRule,
+    /// Whether `is_reachable` tells the truth.
+    truthful: bool,
+    corrects_symmetry: bool,
+}
+
+impl Grown {
+    fn new(max_nodes: usize, rule: BackwardRule, truthful: bool) -> Self {
+        Self {
+            actions: ActionSet::new(Semantics::UpToIsomorphism)
+                .with(AddNode::first(1))
+                .with(AddNode::attached(1, 1, max_nodes))
+                .with(AddEdge::new(1)),
+            schema: GraphSchema::plain(GraphKind::Undirected, max_nodes),
+            initial: GraphState::new(GraphKind::Undirected),
+            rule,
+            truthful,
+            corrects_symmetry: true,
+        }
+    }
+}
+
+impl GraphEnv for Grown {
+    fn actions(&self) -> &ActionSet {
+        &self.actions
+    }
+    fn schema(&self) -> &GraphSchema {
+        &self.schema
+    }
+    fn initial_graph(&self) -> &GraphState {
+        &self.initial
+    }
+    fn backward_rule(&self) -> BackwardRule {
+        self.rule
+    }
+    fn is_reachable(&self, graph: &GraphState) -> bool {
+        !self.truthful || graph.as_undirected().is_none_or(|g| petgraph::algo::connected_components(g) <= 1)
+    }
+    fn corrects_symmetry(&self) -> bool {
+        self.corrects_symmetry
+    }
+}
+
+fn reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
+    Ok(states.graphs().iter().map(|graph| 0.5 * graph.n_edges() as f64).collect())
+}
+
+fn message<T>(result: Result<T>) -> String {
+    match result {
+        Err(error @ Error::Contract { .. }) => error.to_string(),
+        Err(error) => panic!("{error}"),
+        Ok(_) => panic!("nothing was found"),
+    }
+}
+
+/// What every message about a leak must say: the check, the move, both graphs, what to do.
+fn check_words(found: &str) {
+    for words in ["undo add_edge (node 0, node 1, column 0)", "2 nodes", "edge 0-1", "no edges", "is_reachable"] {
+        assert!(found.contains(words), "{words}: {found}");
+    }
+}
+
+#[test]
+fn the_checkers_follow_every_way_back() {
+    for rule in [BackwardRule::Derived, BackwardRule::ByType] {
+        let env = Grown::new(5, rule, false);
+        for found in [
+            message(check_env(&env, 100, &mut Rng::seeded(0))),
+            message(check_graph_env(&env, 100, &mut Rng::seeded(0))),
+        ] {
+            check_words(&found);
+            assert!(found.contains("has itself a way back to the initial state"), "{found}");
+        }
+    }
+    let env = Grown::new(5, BackwardRule::Derived, true);
+    let coverage = check_graph_env(&env, 100, &mut Rng::seeded(0)).unwrap();
+    let WaysBack::All { states } = coverage.ways_back else { panic!("{coverage:?}") };
+    assert!(states >= coverage.visited && states <= StateGraph::build(&env, 1000).unwrap().len());
+}
+
+#[test]
+fn where_there_are_too_many_states_ways_back_are_drawn() {
+    // Walks end in the corner, from which all of the 8,000 cells are on a way back.
+    let env = HyperGrid::new(3, 20).unwrap();
+    let coverage = check_env(&env, 12, &mut Rng::seeded(0)).unwrap();
+    let WaysBack::Drawn { walks } = coverage.ways_back else { panic!("{coverage:?}") };
+    assert_eq!(walks, 4 * coverage.visited);
+}
+
+#[test]
+fn exact_flows_lose_no_mass() {
+    for rule in [BackwardRule::Derived, BackwardRule::ByType] {
+        for corrects_symmetry in [true, false] {
+            let env = Grown { corrects_symmetry, ..Grown::new(5, rule, false) };
+            let space = StateGraph::build(&env, 1000).unwrap();
+            let found = message(ExactPolicy::new(&space, &env, UniformPolicy, &reward));
+            check_words(&found);
+            assert!(found.contains("P_B leaks") && found.contains("check_graph_env"), "{found}");
+            assert_eq!(found.contains("log F(s0) is"), corrects_symmetry, "{found}");
+        }
+    }
+    let env = Grown::new(5, BackwardRule::Derived, true);
+    let space = StateGraph::build(&env, 1000).unwrap();
+    let exact = ExactPolicy::new(&space, &env, UniformPolicy, &reward).unwrap();
+    let target = space.target_distribution(&reward, None).unwrap();
+    let sampled = space.terminating_distribution(&env, &exact, None).unwrap();
+    assert!(Distances::between(&sampled.probs, &target.probs).unwrap().l1 < 1e-9);
+    assert!((exact.flows().log_z - target.log_z).abs() < 1e-9);
+}
+
+#[test]
+fn a_trainer_refuses_a_leak_before_its_first_step() {
+    let trainer = |env| {
+        Trainer::new(env, reward, UniformPolicy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))
+            .map(|_| ())
+    };
+    for rule in [BackwardRule::Derived, BackwardRule::ByType] {
+        let found = message(trainer(Grown::new(5, rule, false)));
+        assert!(found.contains("way back to the initial state") && found.contains("is_reachable"), "{found}");
+    }
+    trainer(Grown::new(5, BackwardRule::Derived, true)).unwrap();
+}
+
+#[test]
+fn a_roll_out_that_meets_a_leak_names_the_checker() {
+    let env = Grown::new(3, BackwardRule::Derived, false);
+    let nodes = [Node::default(); 2];
+    let edge = GraphState::from_parts(GraphKind::Undirected, &nodes, &[(0, 1, Edge::default())]).unwrap();
+    let edges = GraphStates::from(vec![edge; 50]);
+    let error = Sampler::new(&env, &UniformPolicy).backward(&edges, &mut Rng::seeded(0)).unwrap_err();
+    assert!(matches!(error, Error::NoLegalAction { direction: Direction::Backward, .. }), "{error}");
+    assert!(error.to_string().contains("testing::check_graph_env"), "{error}");
+}
+
+/// Positions 0 to 3 by steps of one; from 3 one can go back to 10 and 11 as well, which lead to each other.
+struct Round;
+
+/// The states that a move leads to, forward slots and backward slots naming the same moves.
+const MOVES: [(u32, u32, u32); 6] = [(0, 1, 0), (1, 2, 0), (2, 3, 0), (10, 3, 1), (11, 10, 0), (10, 11, 2)];
+
+impl Env for Round {
+    type States = Positions;
+    type Actions = Slots;
+
+    fn initial(&self, n: usize) -> Positions {
+        Positions(vec![0; n])
+    }
+    fn step(&self, direction: Direction, states: &mut Positions, actions: &Slots) -> Result<Step<Slots>> {
+        let done = |x: u32| if direction == Direction::Forward { x == 3 } else { x == 0 };
+        for (x, slot) in states.0.iter_mut().zip(&actions.0) {
+            *x = MOVES
+                .iter()
+                .find_map(|&(from, to, s)| match direction {
+                    Direction::Forward => (from == *x && s == *slot).then_some(to),
+                    Direction::Backward => (to == *x && s == *slot).then_some(from),
+                })
+                .unwrap();
+        }
+        let done = states.0.iter().map(|&x| done(x)).collect();
+        Ok(Step { reverse: actions.clone(), exit: vec![false; actions.0.len()], done })
+    }
+    fn is_initial(&self, states: &Positions) -> Vec<bool> {
+        states.0.iter().map(|&x| x == 0).collect()
+    }
+    fn exit_actions(&self, _: &Positions) -> Option<Slots> {
+        None
+    }
+}
+
+impl DiscreteEnv for Round {
+    fn masks(&self, direction: Direction, states: &Positions) -> Masks {
+        let legal = |x: u32, slot: u32| {
+            MOVES
+                .iter()
+                .any(|&(from, to, s)| s == slot && if direction == Direction::Forward { from == x } else { to == x })
+        };
+        let rows = states.0.iter().flat_map(|&x| (0..3).map(move |slot| legal(x, slot)));
+        Masks::dense(direction, 3, rows.collect(), false).unwrap()
+    }
+    fn describe(&self, _: Direction, _: &Positions, _: usize, slot: u32) -> String {
+        format!("move {slot}")
+    }
+}
+
+impl EnumerableEnv for Round {
+    type Key = u32;
+    fn keys(&self, states: &Positions) -> Vec<u32> {
+        states.0.clone()
+    }
+}
+
+#[test]
+fn ways_back_that_go_round_are_found() {
+    let found = message(check_env(&Round, 5, &mut Rng::seeded(0)));
+    let words =
+        "backward slot 1 (move 1) of position 3 leads to position 10, from which backward moves lead round and round";
+    assert!(found.contains(words), "{found}");
+    let reward = |states: &Positions, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.0.len()]) };
+    let space = StateGraph::build(&Round, 100).unwrap();
+    let found = message(space.exact_flows(&Round, &UniformPolicy, &reward, None));
+    // A half of the one object's reward goes to position 10.
+    assert!(found.contains("log F(s0) is -0.69") && found.contains("position 3 leads to position 10"), "{found}");
+}

@@ -1,0 +1,194 @@
+//! Moves that add or remove two nodes at once: checkers pass, walks taken backwards are replayed, a wrong account of the nodes is refused.
+
+use gfn::env::{Direction, EnumerableEnv};
+use gfn::graph::{
+    ActionSet, Anchor, Edge, GraphActionType, GraphEnv, GraphKind, GraphSchema, GraphState, Head, Move, Node, Reversed,
+    Semantics, SetNodeAttr,
+};
+use gfn::policy::UniformPolicy;
+use gfn::sampler::Sampler;
+use gfn::testing::{check_action_type, check_graph_env};
+use gfn::trajectory::Container;
+use gfn::{Error, Result, Rng};
+
+/// What an [`AddPair`] says of the nodes that it removes.
+#[derive(Clone, Copy, Debug)]
+enum Says {
+    Both,
+    /// In the other order than that in which they are added.
+    Swapped,
+    One,
+}
+
+/// Adds a node of class 0 and one of class 1, and an edge between them; going back, a pair that hangs on nothing goes.
+#[derive(Clone, Copy, Debug)]
+struct AddPair {
+    max_nodes: usize,
+    says: Says,
+}
+
+impl GraphActionType for AddPair {
+    fn name(&self) -> &str {
+        "add_pair"
+    }
+    fn head(&self, direction: Direction) -> Option<Head> {
+        let anchor = if direction == Direction::Forward { Anchor::Graph } else { Anchor::Edge };
+        Some(Head { anchor, width: 1 })
+    }
+    fn mask(&self, direction: Direction, _: Semantics, graph: &GraphState, mask: &mut [bool]) {
+        let loose = |a: u32| graph.degree(a) == 1 && graph.node(a).is_some_and(|node| node.attributes.is_unset());
+        let class = |a: u32| graph.node(a).map_or(0, |node| node.class);
+        match direction {
+            Direction::Forward => mask.fill(graph.n_nodes() + 2 <= self.max_nodes),
+            Direction::Backward => {
+                for (legal, (a, b)) in mask.iter_mut().zip(graph.edges()) {
+                    *legal = loose(a) && loose(b) && class(a) != class(b);
+                }
+            }
+        }
+    }
+    fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()> {
+        match direction {
+            Direction::Forward => {
+                let a = graph.add_node(Node::of_class(0));
+                let b = graph.add_node(Node::of_class(1));
+                graph.add_edge(a, b, Edge::default())
+            }
+            Direction::Backward => {
+                graph.remove_node(action.a.max(action.b))?;
+                graph.remove_node(action.a.min(action.b)).map(|_| ())
+            }
+        }
+    }
+    fn reverse(&self, direction: Direction, before: &GraphState, _: Move) -> Move {
+        let n = before.n_nodes() as u32;
+        match direction {
+            Direction::Forward => Move { a: n, b: n + 1, class: 0 },
+            Direction::Backward => Move::default(),
+        }
+    }
+    fn removed_nodes(&self, direction: Direction, before: &GraphState, action: Move) -> Vec<u32> {
+        if direction == Direction::Forward {
+            return Vec::new();
+        }
+        let mut pair = vec![action.a, action.b];
+        pair.sort_by_key(|&a| before.node(a).map(|node| node.class));
+        match self.says {
+            Says::Both => {}
+            Says::Swapped => pair.reverse(),
+            Says::One => pair.truncate(1),
+        }
+        pair
+    }
+}
+
+struct Pairs {
+    actions: ActionSet,
+    schema: GraphSchema,
+    initial: GraphState,
+}
+
+impl GraphEnv for Pairs {
+    fn actions(&self) -> &ActionSet {
+        &self.actions
+    }
+    fn schema(&self) -> &GraphSchema {
+        &self.schema
+    }
+    fn initial_graph(&self) -> &GraphState {
+        &self.initial
+    }
+    // An edge within a pair is never removed alone: all graphs have a perfect matching.
+    fn is_reachable(&self, graph: &GraphState) -> bool {
+        (0..graph.n_nodes() as u32).all(|a| graph.degree(a) > 0)
+    }
+}
+
+fn schema(max_nodes: usize) -> GraphSchema {
+    GraphSchema { node_classes: 2, node_attributes: vec![2], ..GraphSchema::plain(GraphKind::Undirected, max_nodes) }
+}
+
+/// Pairs whose nodes get attributes.
+fn growing(says: Says) -> Pairs {
+    let marks = SetNodeAttr::new(&[2]).unwrap();
+    Pairs {
+        actions: ActionSet::new(Semantics::UpToIsomorphism).with(AddPair { max_nodes: 8, says }).with(marks),
+        schema: schema(8),
+        initial: GraphState::new(GraphKind::Undirected),
+    }
+}
+
+/// Three pairs that get fewer, while what is left gets attributes.
+fn shrinking() -> Pairs {
+    let mut initial = GraphState::new(GraphKind::Undirected);
+    for class in [0, 1, 1, 0, 0, 1] {
+        initial.add_node(Node::of_class(class));
+    }
+    for (a, b) in [(0, 2), (1, 3), (4, 5)] {
+        initial.add_edge(a, b, Edge::default()).unwrap();
+    }
+    let pairs = Reversed(AddPair { max_nodes: 6, says: Says::Both });
+    let actions = ActionSet::new(Semantics::UpToIsomorphism).with(pairs).with(SetNodeAttr::new(&[2]).unwrap());
+    Pairs { actions, schema: schema(6), initial }
+}
+
+/// Graphs of walks of an environment.
+fn graphs(env: &Pairs) -> Vec<GraphState> {
+    let walks = Sampler::new(env, &UniformPolicy).forward(60, &mut Rng::seeded(2)).unwrap();
+    walks.states().graphs().to_vec()
+}
+
+#[test]
+fn checkers_pass() {
+    let env = growing(Says::Both);
+    check_graph_env(&env, 20, &mut Rng::seeded(1)).unwrap();
+    let pairs = AddPair { max_nodes: 8, says: Says::Both };
+    for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
+        check_action_type(&pairs, semantics, &graphs(&env)).unwrap();
+    }
+    check_action_type(&Reversed(pairs), Semantics::UpToIsomorphism, &graphs(&env)).unwrap();
+}
+
+#[test]
+fn walks_taken_backwards_are_replayed_to_the_same_object() {
+    let env = growing(Says::Both);
+    let rng = &mut Rng::seeded(1);
+    let forward = Sampler::new(&env, &UniformPolicy).forward(300, rng).unwrap();
+    let back = Sampler::new(&env, &UniformPolicy).backward(forward.terminal_states(), rng).unwrap();
+    let replayed = back.walks(&env).unwrap().replay(&env).unwrap();
+    assert!(back.terminal_states().graphs().iter().any(|graph| graph.n_nodes() >= 6));
+    assert_eq!(env.keys(replayed.terminal_states()), env.keys(back.terminal_states()));
+    assert_eq!(env.keys(replayed.states()), env.keys(back.states()));
+}
+
+#[test]
+fn forward_moves_that_remove_nodes_are_replayed() {
+    // Going back from a smaller graph pairs come in again, at the end; the walk forward takes them away in the middle.
+    let env = shrinking();
+    let rng = &mut Rng::seeded(1);
+    let forward = Sampler::new(&env, &UniformPolicy).forward(200, rng).unwrap();
+    assert!(forward.terminal_states().graphs().iter().any(|graph| graph.n_nodes() == 2));
+    // Renaming only needs a way that ends in the initial graph as a whole: the forward one, named anew.
+    let renamed = forward.walks(&env).unwrap().replay(&env).unwrap();
+    assert_eq!(env.keys(renamed.states()), env.keys(forward.states()));
+}
+
+#[test]
+fn a_wrong_account_of_removed_nodes_is_refused() {
+    for (says, words) in
+        [(Says::One, "each once, and no other"), (Says::Swapped, "in the order in which the reverse adds them")]
+    {
+        let env = growing(says);
+        let wrong = check_action_type(&AddPair { max_nodes: 8, says }, Semantics::UpToIsomorphism, &graphs(&env));
+        let found = wrong.unwrap_err().to_string();
+        assert!(found.contains(words) && found.contains("add_pair") && found.contains("nodes"), "{found}");
+    }
+    let env = growing(Says::One);
+    let rng = &mut Rng::seeded(1);
+    let forward = Sampler::new(&env, &UniformPolicy).forward(50, rng).unwrap();
+    let back = Sampler::new(&env, &UniformPolicy).backward(forward.terminal_states(), rng).unwrap();
+    let longest = (0..50).max_by_key(|&i| back.terminal_states().graphs()[i].n_nodes()).unwrap();
+    let error = back.select(&[longest]).unwrap().walks(&env).unwrap_err();
+    assert!(matches!(error, Error::Contract { .. }), "{error}");
+    assert!(error.to_string().contains("check_action_type"), "{error}");
+}

@@ -74,7 +74,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
 
     /// Checks that all of the rewards' mass has come to the initial state.
     fn check_leaks(&self, env: &E, log_flow: f64, log_z: f64) -> Result<()> {
-        let symmetry = match env.log_symmetry(&self.states().select(&[0])) {
+        let symmetry = match env.log_symmetry(&self.states().select(&[0]))? {
             None if env.merges_isomorphic() => None,
             known => Some(known.map_or(0.0, |values| values[0])),
         };

@@ -123,7 +123,7 @@ fn run(args: &Args) -> Result<()> {
         Some(exact) => {
             let (learned, probs) = exact.learned(trainer.env(), trainer.policy())?;
             distance = learned;
-            extra.extend(exact.modes(&probs));
+            extra.extend(exact.modes(&probs)?);
             extra.push(("classes", json!(exact.graph.len())));
             panel = Some(exact.panel("graphs up to isomorphism", &probs));
             exact.draw(common, sheet("most probable graphs"), &probs, SHOWN)?;

@@ -184,7 +184,7 @@ fn run(args: &Args) -> Result<()> {
 
     let (distance, probs) = exact.learned(trainer.env(), trainer.policy())?;
     let mut extra = vec![("classes", json!(exact.graph.len()))];
-    extra.extend(exact.modes(&probs));
+    extra.extend(exact.modes(&probs)?);
     exact.draw(common, GraphSheet::new("most probable graphs").labels(NodeLabels::None), &probs, 24)?;
     let log_z_true = Some(exact.target.log_z);
     trained.draw(common, "growth by subdivision", log_z_true, Some(exact.panel("graphs", &probs)))?;

@@ -136,7 +136,7 @@ fn run(args: &Args) -> Result<()> {
 
     let (distance, probs) = exact.learned(trainer.env(), trainer.policy())?;
     let mut extra = vec![("states", json!(exact.graph.len()))];
-    extra.extend(exact.modes(&probs));
+    extra.extend(exact.modes(&probs)?);
     exact.draw(common, GraphSheet::new("most probable graphs").layout(Layout::Circle), &probs, 24)?;
     let log_z_true = Some(exact.target.log_z);
     trained.draw(common, "acyclic graphs", log_z_true, Some(exact.panel("graphs", &probs)))?;

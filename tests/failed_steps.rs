@@ -6,7 +6,7 @@ use crate::trainers::Folder;
 use gfn::env::VectorStates;
 use gfn::nn::{MlpConfig, Parameters};
 use gfn::objective::{Objective, RegressionLoss, TrajectoryBalance};
-use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
+use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, Wants};
 use gfn::replay::DataSource;
 use gfn::score::{Needs, Scores};
 use gfn::testing::Words;
@@ -70,7 +70,7 @@ impl Objective for Once {
             return Ok(loss);
         }
         // The root has no slope at 0.
-        let root = (&scores.log_pf - &scores.log_pf).sum(scores.log_pf.kind()).sqrt();
+        let root = (&scores.log_pf * 0.0).sum(scores.log_pf.kind()).sqrt();
         Ok(if self.loss { loss * f64::NAN } else { loss + root })
     }
 }
@@ -106,6 +106,58 @@ fn one_bad_gradient_of_a_teacher_spoils_one_step() {
     let _ = gradient.get(0).fill_(f64::NAN);
     results.extend((0..4).map(|_| trainer.step()));
     check_recovery(&results, 1);
+}
+
+/// A policy that fails once: when it is differentiated for the second time.
+struct FailsOnce {
+    inner: Learner,
+    differentiated: AtomicUsize,
+}
+
+impl Policy<Words> for FailsOnce {
+    type Dist = <Learner as Policy<Words>>::Dist;
+
+    fn evaluate(
+        &self,
+        env: &Words,
+        states: &VectorStates,
+        conditions: Option<&Tensor>,
+        wants: Wants,
+    ) -> Result<Evaluation<Self::Dist>> {
+        let recording = parameters(&self.inner).iter().any(|parameter| parameter.tensor.neg().requires_grad());
+        if recording && self.differentiated.fetch_add(1, Ordering::SeqCst) == 1 {
+            return Err(Error::Config { setting: "this test", got: "the second time".into(), expected: "an error" });
+        }
+        self.inner.evaluate(env, states, conditions, wants)
+    }
+
+    fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
+        Policy::<Words>::log_z(&self.inner, conditions, n)
+    }
+
+    fn parameters(&self) -> Option<&Parameters> {
+        Policy::<Words>::parameters(&self.inner)
+    }
+}
+
+#[test]
+fn a_teacher_that_fails_half_way_leaves_no_gradient() {
+    let env = Words::new(2, 3);
+    let teacher = FailsOnce { inner: policy(&env), differentiated: AtomicUsize::new(0) };
+    let reward = |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; words.rows().count()]) };
+    let source = DataSource::default();
+    let config = TrainerConfig { batch: 8, chunk: Some(4), source, ..TrainerConfig::default() };
+    let trainer = Trainer::new(env, reward, policy(&env), TrajectoryBalance, config, Rng::seeded(1)).unwrap();
+    let mut trainer = trainer.with_teacher(teacher, TeacherConfig::default()).unwrap();
+    let mut results = vec![trainer.step()];
+    let teacher = trainer.teacher::<FailsOnce>().unwrap();
+    assert!(
+        parameters(&teacher.inner).iter().any(|parameter| parameter.tensor.grad().defined()),
+        "half of it was made"
+    );
+    assert!(no_gradient(&teacher.inner));
+    results.extend((0..3).map(|_| trainer.step()));
+    check_recovery(&results, 0);
 }
 
 /// log Z starts 64 below what it should be: the slope of the hyperbolic cosine is e^64, more than a root of the largest f32.

@@ -76,6 +76,23 @@ fn a_run_that_goes_on_beyond_its_planned_end_is_the_longer_one() {
     assert_eq!(bytes(&parts.join("end")), bytes(&whole.join("end")));
 }
 
+#[test]
+fn after_a_run_that_broke_off_a_trainer_saves_at_once() {
+    let folder = Folder::new("broken-off");
+    for panics in [false, true] {
+        let mut trainer = trainer(1);
+        let mut fail = |_: &GridTrainer, _: &mut Record| -> Result<ControlFlow<()>> {
+            assert!(!panics, "in the middle of a step");
+            Err(Error::Config { setting: "this test", got: "a step".into(), expected: "an error" })
+        };
+        let run = std::panic::AssertUnwindSafe(|| Fit::new(3).observe(&mut fail).run(&mut trainer).is_err());
+        assert_eq!(std::panic::catch_unwind(run).is_err(), panics);
+        let path = folder.join(&format!("run-{panics}"));
+        trainer.save(&path).unwrap();
+        assert_eq!(Checkpoint::load(&path).unwrap().manifest().step, 1);
+    }
+}
+
 /// A run up to `steps` that keeps the best by two figures; the best of each, and all figures.
 fn keeping(trainer: &mut GridTrainer, steps: usize, folder: &Folder) -> ([Option<(f64, usize)>; 2], Vec<Record>) {
     let mut validation = drawn(2);

@@ -1,8 +1,8 @@
 //! The loop around a trainer's steps.
 
-use std::cell::RefCell;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use serde_json::{Map, Value};
 
@@ -168,10 +168,12 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
 
     /// Shows a step to all observers; then the checkpoints that they asked for hold what each of them has seen of it.
     fn show(&mut self, trainer: &mut Trainer<E, P>, record: &mut Record) -> Result<ControlFlow<()>> {
-        trainer.asked = Some(RefCell::default());
-        let shown = self.show_each(trainer, record);
-        let asked = trainer.asked.take().map(RefCell::into_inner).unwrap_or_default();
-        let flow = shown?;
+        let asked = Arc::new(Mutex::default());
+        trainer.asked = Arc::downgrade(&asked);
+        let flow = self.show_each(trainer, record)?;
+        // From here on the trainer writes what it is asked to save; after an error or a panic, too, since `asked` is gone then.
+        let asked: Vec<PathBuf> = std::mem::take(&mut *asked.lock().unwrap_or_else(PoisonError::into_inner));
+        trainer.asked = Weak::new();
         if asked.is_empty() {
             return Ok(flow);
         }

@@ -1,6 +1,7 @@
 //! A trainer's checkpoint: what it keeps, and how a run goes on from it.
 
 use std::path::Path;
+use std::sync::PoisonError;
 
 use serde::{Deserialize, Serialize};
 
@@ -43,8 +44,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             return Err(no_parameters());
         }
         LAYOUT.check_target(path.as_ref())?;
-        match &self.asked {
-            Some(asked) => asked.borrow_mut().push(path.as_ref().to_owned()),
+        match self.asked.upgrade() {
+            Some(asked) => asked.lock().unwrap_or_else(PoisonError::into_inner).push(path.as_ref().to_owned()),
             None => self.checkpoint()?.save(path)?,
         }
         Ok(())

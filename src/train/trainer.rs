@@ -1,5 +1,5 @@
-use std::cell::RefCell;
 use std::path::PathBuf;
+use std::sync::{Mutex, Weak};
 use std::time::Instant;
 
 use serde::Serialize;
@@ -83,8 +83,8 @@ pub struct Trainer<E: Env, P> {
     pub(super) description: serde_json::Value,
     /// What the training loop and its observers keep; the loop's business alone.
     pub(super) observed: serde_json::Value,
-    /// While observers look at a step: where they want checkpoints.
-    pub(super) asked: Option<RefCell<Vec<PathBuf>>>,
+    /// Where observers want checkpoints; the loop has it while they look at a step.
+    pub(super) asked: Weak<Mutex<Vec<PathBuf>>>,
 }
 
 impl<E: Env, P> std::fmt::Debug for Trainer<E, P> {
@@ -158,7 +158,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             fresh: 0,
             description: serde_json::Value::Null,
             observed: serde_json::Value::Null,
-            asked: None,
+            asked: Weak::new(),
         })
     }
 

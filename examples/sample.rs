@@ -33,7 +33,7 @@ struct Args {
     /// Seed of the draws
     #[arg(long, default_value_t = 0)]
     seed: u64,
-    /// Threads of rayon and of libtorch
+    /// Threads of rayon and of libtorch; each number rounds libtorch's products differently, so another one is another run
     #[arg(long, default_value_t = 1)]
     threads: usize,
     /// Where tensors live: cpu, cuda or cuda:N

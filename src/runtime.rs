@@ -1,6 +1,7 @@
 //! The process a run lives in: its threads, its memory allocator, its device, and the libtorch that it found.
 //!
-//! Call [`Runtime::new`] first thing in `main`, before anything touches a tensor or rayon:
+//! A program that says nothing of threads has them set by its first trainer or sampler. To choose them, and a device by its name, call
+//! [`Runtime::new`] first thing in `main`, before anything touches a tensor or rayon:
 //!
 //! ```
 //! use gfn::runtime::{DeviceKind, Runtime};

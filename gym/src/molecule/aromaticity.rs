@@ -4,7 +4,8 @@
 //! a ring of 4n + 2 electrons is aromatic. RDKit looks at a smallest set of rings and at unions of them; here it is every simple ring
 //! of candidate atoms, which no labelling can change, and the chords of an aromatic ring (the bond across azulene) are
 //! aromatic with it. As an atom's electrons don't depend on which of its ring bonds is the double one, all Kekule forms of an
-//! aromatic system come out alike. Atoms with triple bonds aren't candidates (RDKit takes benzyne for aromatic).
+//! aromatic system come out alike. Atoms with triple bonds aren't candidates (RDKit takes benzyne for aromatic);
+//! oxygen and sulphur with two electrons to give are only in rings of up to 8 (oxonin isn't aromatic, as in RDKit).
 //!
 //! Each system of candidate atoms is looked at by itself. Rings of up to 24 atoms count; in a system with more than 10,000 of
 //! these those of up to 12, or, where these are too many as well, of up to 8: all of them in any case, so that the order of the
@@ -15,11 +16,14 @@ use petgraph::graph::{NodeIndex, UnGraph};
 use petgraph::visit::EdgeRef;
 use smallvec::SmallVec;
 
-use super::{BondOrder, Molecule, valence};
+use super::{BondOrder, Element, Molecule, valence};
 
 /// The longest rings that are looked at, and the number beyond which only smaller ones are. A candidate has three neighbours at most, so
 /// the last ones are as many as there are atoms, give or take a factor.
 const RINGS: [(usize, usize); 3] = [(24, 10_000), (12, 10_000), (8, usize::MAX)];
+
+/// The largest rings to which oxygen and sulphur give two electrons.
+const SMALL_RING: usize = 8;
 
 /// Which bonds of `n` atoms are in a ring: those without which their ends are joined still.
 pub(super) fn ring_bonds(n: usize, bonds: impl ExactSizeIterator<Item = (usize, usize)>) -> Vec<bool> {
@@ -69,6 +73,28 @@ fn electrons(molecule: &Molecule, a: usize) -> Option<u8> {
     }
 }
 
+/// Whether an atom keeps its two electrons: oxygen and sulphur in large rings only, as RDKit has it.
+fn holds_back(molecule: &Molecule, a: usize) -> bool {
+    if !matches!(molecule.atoms()[a].element, Element::O | Element::S) {
+        return false;
+    }
+    // Its neighbours in a ring of at most 8 are 6 bonds apart without it.
+    let mut beside = molecule.neighbours(a).filter(|(_, bond)| bond.in_ring).map(|(b, _)| b);
+    let Some(first) = beside.next() else { return true };
+    let (mut seen, mut outer) = (vec![a, first], vec![first]);
+    for _ in 0..SMALL_RING - 2 {
+        let mut further = Vec::new();
+        for (c, _) in outer.iter().flat_map(|&b| molecule.neighbours(b)).filter(|(_, bond)| bond.in_ring) {
+            if !seen.contains(&c) {
+                seen.push(c);
+                further.push(c);
+            }
+        }
+        outer = further;
+    }
+    !beside.any(|b| seen.contains(&b))
+}
+
 /// The bonds of aromatic rings, by number.
 pub(super) fn aromatic_bonds(molecule: &Molecule) -> Vec<usize> {
     let n = molecule.atoms().len();
@@ -77,6 +103,8 @@ pub(super) fn aromatic_bonds(molecule: &Molecule) -> Vec<usize> {
     }
     let mut gives: Vec<Option<u8>> = (0..n)
         .map(|a| molecule.neighbours(a).any(|(_, bond)| bond.in_ring).then(|| electrons(molecule, a)).flatten())
+        .enumerate()
+        .map(|(a, given)| given.filter(|&given| given < 2 || !holds_back(molecule, a)))
         .collect();
     // An atom with fewer than two candidates beside it is in no ring of candidates.
     let mut open: Vec<usize> = (0..n).collect();

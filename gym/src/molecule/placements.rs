@@ -9,9 +9,9 @@ use super::{BondOrder, Molecule};
 const MAX_PLACEMENTS: usize = 1 << 16;
 /// Nor are these beyond so many partners in all.
 const MAX_PARTNERS: usize = 1 << 24;
-/// Atoms that may be looked at before the search is given up: about a second.
-const BUDGET: usize = 1 << 28;
-/// More pairs of a placement and a symmetry aren't gone through: about as long.
+/// Atoms that may be looked at before the search is given up: about half a second.
+const BUDGET: usize = 1 << 27;
+/// More pairs of a placement and a symmetry aren't gone through: about as long as that.
 const MAX_PAIRS: u64 = 1 << 22;
 /// The partner of an atom that has no double bond in its rings.
 const NONE: u32 = u32::MAX;

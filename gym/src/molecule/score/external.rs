@@ -6,6 +6,7 @@ use gfn::{Error, Result};
 use rayon::prelude::*;
 
 use super::process::{Lost, Worker};
+use super::scorer_error::ScorerError;
 use super::{MoleculeScore, logs};
 use crate::molecule::Molecule;
 
@@ -52,85 +53,6 @@ pub struct ScorerUsage {
     pub started: u64,
     /// Time that callers waited for the program.
     pub waited: Duration,
-}
-
-/// What an external program did wrong.
-#[derive(Clone, PartialEq, Debug, thiserror::Error)]
-#[non_exhaustive]
-pub enum ScorerError {
-    /// It can't be started.
-    #[error("{command:?} can't be started: {reason}")]
-    Start {
-        /// The program and its arguments.
-        command: Vec<String>,
-        /// The system's word.
-        reason: String,
-    },
-    /// It ended without an answer, as often as it was tried.
-    #[error("the program ended instead of scoring {smiles}, {tries} times: run it by hand on this molecule")]
-    Crashed {
-        /// The molecule.
-        smiles: String,
-        /// Attempts.
-        tries: usize,
-    },
-    /// It gave no answer in time, as often as it was tried.
-    #[error(
-        "the program gave no line for {smiles} within {seconds} s, {tries} times: does it flush each line? Or raise the timeout"
-    )]
-    TimedOut {
-        /// The molecule.
-        smiles: String,
-        /// The longest wait.
-        seconds: f64,
-        /// Attempts.
-        tries: usize,
-    },
-    /// A line that is no number.
-    #[error(
-        "the program answered {line:?} for {smiles}, where a number was expected: nothing else may go to its standard output"
-    )]
-    NoNumber {
-        /// The molecule.
-        smiles: String,
-        /// What came.
-        line: String,
-    },
-    /// NaN or an infinity.
-    #[error("the program answered {value} for {smiles}: give every molecule a finite score")]
-    NonFinite {
-        /// The molecule.
-        smiles: String,
-        /// What came.
-        value: f64,
-    },
-    /// A text that isn't one line, so that answers and texts would shift against each other. Nothing was asked.
-    #[error(
-        "text {row} ({text:?}) has the character {character:?}: a scorer is given one text per line, without control characters"
-    )]
-    Control {
-        /// The place of the text among those given, from 0.
-        row: usize,
-        /// The text.
-        text: String,
-        /// The first character of this kind.
-        character: char,
-    },
-    /// A line that nothing asked for: answers and molecules may have shifted against each other.
-    #[error("the program wrote the line {line:?} that no molecule asked for: one line per molecule, no more")]
-    Unasked {
-        /// What came.
-        line: String,
-    },
-}
-
-impl From<ScorerError> for Error {
-    fn from(error: ScorerError) -> Self {
-        Self::Contract {
-            check: "an external scorer answers each SMILES with one finite number on a line of its own",
-            detail: error.to_string(),
-        }
-    }
 }
 
 /// A program that scores molecules: it reads one SMILES per line and writes one number per line, in the same order, and flushes it.

@@ -7,12 +7,14 @@ mod pipe;
 mod process;
 mod proxy;
 mod reward;
+mod scorer_error;
 
 pub use combine::{Clamped, Power, Product, WeightedSum};
 pub use descriptors::{LogWindow, RingTarget};
-pub use external::{ExternalScorer, ExternalScorerConfig, ScorerError, ScorerUsage};
+pub use external::{ExternalScorer, ExternalScorerConfig, ScorerUsage};
 pub use proxy::{ProxyError, ProxyOutput, TorchScriptProxy};
 pub use reward::MoleculeReward;
+pub use scorer_error::ScorerError;
 
 use gfn::{Error, Result};
 

@@ -284,15 +284,17 @@ impl Reader<'_> {
 
     /// The element of a bracket, and whether it is in lower case.
     fn symbol(&mut self) -> Result<(Element, bool)> {
-        let symbols = || [2, 1].into_iter().filter_map(|len| self.smiles.get(self.at..self.at + len));
-        if let Some((len, found)) = symbols().find_map(|text| Some((text.len(), Element::from_symbol(text)?))) {
-            self.at += len;
-            return Ok(found);
-        }
-        match symbols().find(|text| *text == "*" || is_symbol(text)) {
+        let mut symbols = [2, 1].into_iter().filter_map(|len| self.smiles.get(self.at..self.at + len));
+        match symbols.find(|text| *text == "*" || is_symbol(text) || Element::from_symbol(text).is_some()) {
             Some("*") => self.refuse(NotRead::UnknownAtom),
             Some("H") => self.refuse(NotRead::HydrogenAtom),
-            Some(_) => self.refuse(NotRead::Element),
+            Some(symbol) => match Element::from_symbol(symbol) {
+                Some(found) => {
+                    self.at += symbol.len();
+                    Ok(found)
+                }
+                None => self.refuse(NotRead::Element),
+            },
             None => self.fail("no element has this symbol"),
         }
     }

@@ -88,34 +88,45 @@ impl Partition {
         while let Some(splitter) = open.pop_front() {
             waits[splitter as usize] = false;
             let range = splitter as usize..(splitter + self.len[splitter as usize]) as usize;
-            let (mut seen, mut cells) = (Vec::new(), Vec::new());
+            let mut seen = Vec::new();
             for &a in &self.nodes[range] {
                 for &(b, class) in &graph.beside[a as usize] {
                     if self.len[self.cell[b as usize] as usize] == 1 {
                         continue;
                     }
                     if count[b as usize] == 0 {
-                        seen.push(b);
-                        cells.push(self.cell[b as usize]);
+                        seen.push((self.cell[b as usize], 0, b));
                     }
                     count[b as usize] += 1 << (8 * u32::from(class));
                 }
             }
-            cells.sort_unstable();
-            cells.dedup();
-            for cell in cells {
-                self.split_by(cell as usize, &count, &mut open, &mut waits);
+            for (_, times, b) in &mut seen {
+                *times = std::mem::take(&mut count[*b as usize]);
             }
-            seen.into_iter().for_each(|b| count[b as usize] = 0);
+            seen.sort_unstable();
+            for met in seen.chunk_by(|one, other| one.0 == other.0) {
+                self.split_by(met, &mut open, &mut waits);
+            }
         }
     }
 
-    fn split_by(&mut self, first: usize, count: &[u32], open: &mut VecDeque<u32>, waits: &mut [bool]) {
-        let range = first..first + self.len[first] as usize;
-        self.nodes[range.clone()].sort_by_key(|&a| count[a as usize]);
-        let keys: Vec<u32> = self.nodes[range].iter().map(|&a| count[a as usize]).collect();
+    /// Splits a cell by how often its nodes were met, those that weren't first: they aren't touched. `met` has the cell, the number
+    /// of times and the node, in order.
+    fn split_by(&mut self, met: &[(u32, u32, u32)], open: &mut VecDeque<u32>, waits: &mut [bool]) {
+        let (cell, first) = (met[0].0, met[0].0 as usize);
+        let left = self.len[first] as usize - met.len();
+        for (&(.., node), k) in met.iter().zip(first + left..) {
+            let place = self.place[node as usize] as usize;
+            self.nodes.swap(place, k);
+            (self.place[self.nodes[place] as usize], self.place[node as usize]) = (place as u32, k as u32);
+        }
         let waited = waits[first];
-        let cells = self.split(first, &keys);
+        let keys: Vec<u32> = met.iter().map(|&(_, times, _)| times).collect();
+        let mut cells = self.split(first + left, &keys);
+        if left > 0 {
+            self.len[first] = left as u32;
+            cells.insert(0, cell);
+        }
         let largest = cells.iter().copied().rev().max_by_key(|&cell| self.len[cell as usize]);
         for cell in cells.into_iter().filter(|&cell| waited || Some(cell) != largest) {
             if !std::mem::replace(&mut waits[cell as usize], true) {

@@ -43,8 +43,8 @@ fn write(path: &Path, parts: &[ContinuousData]) -> PathBuf {
 /// What the example learns from a file, and what is exact.
 fn learned(path: &Path, flags: &[&str]) -> (PairMatrix, PairMatrix) {
     tch::set_num_threads(1);
-    let own = ["dag_from_csv", path.to_str().unwrap(), "--interventions", "set"];
-    let args = own.iter().chain(flags);
+    let args =
+        ["dag_from_csv", path.to_str().unwrap(), "--interventions", "set"].into_iter().chain(flags.iter().copied());
     let edges = example::learn(&example::Args::parse_from(args), Device::Cpu).unwrap();
     (edges.learned, edges.exact.unwrap())
 }

@@ -28,6 +28,11 @@ pub trait Rows: Clone + Send + Sync {
         self.select(order)
     }
 
+    /// A row in words, for messages; `None` (the default) for states that have none of their own, which messages call by their key.
+    fn describe(&self, _row: usize) -> Option<String> {
+        None
+    }
+
     /// Which rows are equal, so that a network need evaluate each distinct one only once.
     ///
     /// The default tells none apart.

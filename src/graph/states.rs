@@ -52,6 +52,9 @@ impl Rows for GraphStates {
     fn select(&self, rows: &[usize]) -> Self {
         Self(rows.iter().map(|&i| self.0[i].clone()).collect())
     }
+    fn describe(&self, row: usize) -> Option<String> {
+        self.0.get(row).map(GraphState::to_string)
+    }
     fn append(&mut self, mut other: Self) {
         self.0.append(&mut other.0);
     }

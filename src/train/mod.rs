@@ -39,6 +39,7 @@ mod config;
 mod count_modes;
 mod distillation;
 mod early_stop;
+mod equivariance;
 mod fit;
 mod fresh;
 mod gradients;

@@ -3,6 +3,7 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::collect::Batch;
+use super::equivariance::check_equivariance;
 use super::hindsight::Relabelling;
 use super::intrinsic::Intrinsic;
 use super::lagged::Lagged;
@@ -67,6 +68,8 @@ pub struct Trainer<E: Env, P> {
     pub(super) step: usize,
     pub(super) average: Option<(Average, AverageFor)>,
     pub(super) lagged: Option<Lagged>,
+    /// Whether it is known that the policy sees no labels where they mean nothing.
+    equivariant: bool,
     pub(super) intrinsic: Option<Intrinsic<E::States>>,
     pub(super) teacher: Option<Box<dyn Teacher<E>>>,
     pub(super) thompson: Option<Thompson<P>>,
@@ -91,7 +94,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// A trainer at step 0, without replay.
     ///
     /// # Errors
-    /// [`Error::Config`] for settings that make no sense, and those of [`Adam::new`].
+    /// [`Error::Config`] for settings that make no sense, and those of [`Adam::new`]. [`Error::Contract`] for a policy that sees labels
+    /// where states that differ in labels alone are merged ([`Env::classes`]): it is asked about some states of random walks, which are
+    /// drawn by a stream of their own. A policy that takes conditions is asked by the first step.
     pub fn new(
         env: E,
         reward: impl Reward<E::States> + 'static,
@@ -118,6 +123,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         config.check()?;
         objective.check()?;
         let adam = policy.parameters().map(|parameters| Adam::new(parameters, config.adam)).transpose()?;
+        let equivariant = check_equivariance(&env, &policy, None, config.max_steps)?;
         Ok(Self {
             env,
             reward,
@@ -134,6 +140,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             step: 0,
             average: None,
             lagged: None,
+            equivariant,
             intrinsic: None,
             teacher: None,
             thompson: None,
@@ -268,6 +275,10 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// [`Error::NonFinite`] for a loss that isn't finite, before anything is updated; those of sampler, reward and policy.
     pub fn step(&mut self) -> Result<StepStats> {
         let started = Instant::now();
+        if !self.equivariant {
+            let conditions = self.conditions.as_deref();
+            self.equivariant = check_equivariance(&self.env, &self.policy, conditions, self.config.max_steps)?;
+        }
         if let Some(parameters) = self.policy.parameters() {
             // Draws nothing without noisy layers.
             parameters.reset_noise(&mut self.rng);

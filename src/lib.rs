@@ -37,7 +37,7 @@
 //!     Ok(graphs.graphs().iter().map(|graph| graph.n_edges() as f64).collect())
 //! };
 //! let (env, mut rng) = (Triangles::new(), Rng::seeded(0));
-//! let config = GraphNetConfig { embedding: 32, identity: true, ..GraphNetConfig::default() };
+//! let config = GraphNetConfig { embedding: 32, ..GraphNetConfig::default() };
 //! let net = GraphNet::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut rng)?;
 //! let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
 //! let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng)?;

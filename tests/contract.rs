@@ -111,7 +111,8 @@ fn a_schema_of_more_attributes_than_a_graph_holds_is_refused() {
     check_graph_env(&with(7, 7), 5, &mut Rng::seeded(0)).unwrap();
     // A batch encoded by hand reads what isn't there as unset.
     let states = GraphStates::from(vec![GraphState::with_nodes(GraphKind::Undirected, 2)]);
-    let batch = GraphBatch::new(&with(8, 8).schema, &states, None, Device::Cpu);
+    let schema = with(8, 8).schema;
+    let batch = GraphBatch::new(&schema, &states, None, Device::Cpu).unwrap();
     assert_eq!(batch.node_attributes.size(), [2, 8]);
     for error in settings_errors(|| {
         let mut env = plain();

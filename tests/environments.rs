@@ -4,7 +4,7 @@
 use crate::gallery::{Check, each_graph_env, grid, log_r};
 use gfn::dist::GraphActionCategorical;
 use gfn::env::{Block, Direction, EnumerableEnv, Masks, Rows};
-use gfn::graph::{GraphEnv, GraphKind, GraphStates, Semantics};
+use gfn::graph::{GraphEnv, GraphKind, GraphStates};
 use gfn::metrics::{Child, Distances, ExactPolicy, StateGraph};
 use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{
@@ -23,12 +23,10 @@ use tch::{Device, Kind, Tensor};
 /// States of the largest space that is enumerated here.
 const LIMIT: usize = 5000;
 
-/// A network with random weights, in double precision, that may look at labels only where they mean something.
+/// A network with random weights, in double precision, that looks at labels only where they mean something.
 fn network<E: GraphEnv>(env: &E) -> GraphPolicy<GraphNet> {
-    let labelled = env.actions().semantics() == Semantics::Labelled;
     let config = GraphNetConfig {
         embedding: 12,
-        identity: labelled,
         pair_walks: Some(2),
         backward: BackwardPolicy::Separate,
         flow: true,

@@ -1,9 +1,9 @@
 //! What training needs of networks: gradients for every parameter, conditions that matter, distributions that are learned.
 
-use crate::nets::{ALL, CONVS, KINDS, blocks, config, difference, everything, net, random_graph};
+use crate::nets::{ALL, CONVS, KINDS, blocks, config, difference, everything, everything_under, net, random_graph};
 use gfn::dist::{GraphActionCategorical, Schedule};
 use gfn::env::Reward;
-use gfn::graph::{GraphEnv, GraphKind, GraphState, GraphStates};
+use gfn::graph::{GraphEnv, GraphKind, GraphState, GraphStates, Semantics};
 use gfn::metrics::{Distances, StateGraph};
 use gfn::nn::{BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{DetailedBalance, Objective, RegressionLoss, TrajectoryBalance};
@@ -46,18 +46,11 @@ fn dead<E: GraphEnv>(env: &E, net: &impl GraphNetwork, n_conditions: i64, object
 fn a_gradient_reaches_every_parameter() {
     on_one_thread();
     for (kind, conv) in KINDS.iter().flat_map(|&kind| CONVS.map(|conv| (kind, conv))) {
-        let env = everything(kind, 4);
+        let env = everything_under(Semantics::Labelled, kind, 4);
         let settings = [
             GraphNetConfig { flow: false, ..config(conv) },
             GraphNetConfig { flow: false, backward: BackwardPolicy::SharedTorso, global: false, ..config(conv) },
-            GraphNetConfig {
-                flow: false,
-                identity: true,
-                pair_walks: Some(2),
-                n_conditions: 3,
-                logit_scale: true,
-                ..config(conv)
-            },
+            GraphNetConfig { flow: false, pair_walks: Some(2), n_conditions: 3, logit_scale: true, ..config(conv) },
         ];
         for config in settings {
             let net = net(&env, config.clone(), Kind::Double);
@@ -177,7 +170,7 @@ fn conditional_policies_learn_the_distribution_of_each_condition() {
     on_one_thread();
     let env = Triangles::new();
     for conv in [ConvKind::Gin, ConvKind::Transformer { heads: 4 }] {
-        let config = GraphNetConfig { identity: true, n_conditions: 1, flow: false, ..config(conv) };
+        let config = GraphNetConfig { n_conditions: 1, flow: false, ..config(conv) };
         let tv = train_tempered(&net(&env, config, Kind::Float));
         assert!(tv.iter().all(|tv| *tv <= 0.05), "{conv:?}: {tv:?}");
     }

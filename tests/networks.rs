@@ -1,9 +1,11 @@
 //! What every network must keep: equivariance, no influence of batch mates, odd shapes, inputs that matter.
 
-use crate::nets::{ALL, CONVS, KINDS, blocks, config, difference, everything, net, random_graph};
+use crate::nets::{
+    ALL, CONVS, KINDS, SeesLabels, blocks, config, difference, everything, everything_under, net, random_graph,
+};
 use gfn::dist::GraphActionCategorical;
 use gfn::env::Direction;
-use gfn::graph::{Anchor, Edge, GraphBatch, GraphEnv, GraphKind, GraphState, GraphStates, Move, Node};
+use gfn::graph::{Anchor, Edge, GraphBatch, GraphEnv, GraphKind, GraphState, GraphStates, Move, Node, Semantics};
 use gfn::metrics::StateGraph;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, Parameters};
 use gfn::policy::{Evaluation, GraphNetwork, GraphOutput, GraphPolicy, Policy, Wants};
@@ -87,8 +89,8 @@ fn relabelling_a_graph_permutes_its_slots() {
             let change = change_by_relabelling(&env, &net, &mut Rng::seeded(5));
             assert!(change < 1e-5, "{kind:?} {conv:?} {pair_walks:?}: {change}");
         }
-        // Negative control: with labels as features it does change.
-        let net = net(&env, GraphNetConfig { identity: true, ..config(conv) }, Kind::Float);
+        // Negative control: a network for labelled graphs, which sees labels, does change.
+        let net = net(&everything_under(Semantics::Labelled, kind, 8), config(conv), Kind::Float);
         let change = change_by_relabelling(&env, &net, &mut Rng::seeded(5));
         assert!(change > 1e-2, "{kind:?} {conv:?}: {change}");
     }
@@ -99,12 +101,10 @@ fn state_graphs_find_networks_equivariant_unless_they_see_labels() {
     let env = ColoredGraphs::new(4).unwrap();
     let graph = StateGraph::build(&env, 1000).unwrap();
     for conv in CONVS {
-        let check = |identity| {
-            let net = net(&env, GraphNetConfig { identity, pair_walks: Some(1), ..config(conv) }, Kind::Double);
-            graph.check_equivariance(&env, &GraphPolicy(net), 100, &mut Rng::seeded(1))
-        };
-        check(false).unwrap();
-        assert!(matches!(check(true), Err(Error::Contract { .. })), "{conv:?}");
+        let net = net(&env, GraphNetConfig { pair_walks: Some(1), ..config(conv) }, Kind::Double);
+        graph.check_equivariance(&env, &GraphPolicy(&net), 100, &mut Rng::seeded(1)).unwrap();
+        let told = graph.check_equivariance(&env, &GraphPolicy(SeesLabels(&net)), 100, &mut Rng::seeded(1));
+        assert!(matches!(told, Err(Error::Contract { .. })), "{conv:?}");
     }
 }
 
@@ -202,13 +202,14 @@ fn wrong_shapes_are_refused_with_the_action_types_name() {
 #[test]
 fn frozen_networks_give_what_networks_give() {
     let rng = &mut Rng::seeded(8);
-    for kind in KINDS {
-        let env = everything(kind, 7);
+    let labels = [Semantics::Labelled, Semantics::UpToIsomorphism];
+    for (kind, semantics) in KINDS.into_iter().flat_map(|kind| labels.map(|semantics| (kind, semantics))) {
+        let env = everything_under(semantics, kind, 7);
         let sizes = [3, 0, 1, 7, 5, 2];
         let graphs: Vec<_> = sizes.iter().map(|&n| random_graph(kind, n, 0.4, rng)).collect();
         // So many that they are shared out.
         let states = GraphStates::from(vec![graphs; 12].concat());
-        let walks = GraphNetConfig { pair_walks: Some(2), identity: true, ..config(ConvKind::Gin) };
+        let walks = GraphNetConfig { pair_walks: Some(2), ..config(ConvKind::Gin) };
         let makes = [
             config(ConvKind::Gin),
             GraphNetConfig { backward: BackwardPolicy::SharedTorso, ..walks.clone() },
@@ -230,7 +231,7 @@ fn frozen_networks_give_what_networks_give() {
                 let frozen = Policy::<GraphBuilding>::frozen(&policy, direction);
                 // Without a round there is none that could have no form.
                 let on_host = match conv {
-                    ConvKind::Gin | ConvKind::Directed => true,
+                    ConvKind::Auto | ConvKind::Gin | ConvKind::Directed => true,
                     ConvKind::Gine => make.layers == 0,
                     ConvKind::Transformer { .. } => false,
                 };
@@ -286,7 +287,7 @@ fn edge_classes_attributes_and_directions_enter_where_they_should() {
     let cases = [
         ("class", graph(0, 1, Edge::of_class(1)), [false, true, false, true]),
         ("attribute", graph(0, 1, marked), [false, true, false, true]),
-        ("direction", graph(1, 0, Edge::default()), [false, false, true, true]),
+        ("direction", graph(1, 0, Edge::default()), [false, true, true, true]),
         ("presence", GraphState::from_parts(GraphKind::Directed, &nodes, &[]).unwrap(), [true; 4]),
     ];
     for (what, other, enters) in cases {

@@ -3,6 +3,7 @@
 use tch::{Device, Tensor};
 
 use super::{GraphSchema, GraphState, GraphStates};
+use crate::Result;
 
 /// A minibatch of graphs, concatenated: node and edge rows of all graphs one after another, with offsets.
 ///
@@ -38,6 +39,8 @@ pub struct GraphBatch<'a> {
     pub edge_ptr: Vec<usize>,
     /// Whether edges have a direction.
     pub directed: bool,
+    /// What the graphs were encoded by, and fit.
+    pub schema: &'a GraphSchema,
     states: &'a GraphStates,
 }
 
@@ -54,9 +57,18 @@ struct Part {
 
 impl<'a> GraphBatch<'a> {
     /// Encodes a batch of graphs on a device.
-    #[must_use]
-    pub fn new(schema: &GraphSchema, states: &'a GraphStates, conditions: Option<&Tensor>, device: Device) -> Self {
+    ///
+    /// # Errors
+    /// [`Error::Contract`](crate::Error::Contract) for a graph of another kind than the schema's, or with a class or a value of an
+    /// attribute that it doesn't have.
+    pub fn new(
+        schema: &'a GraphSchema,
+        states: &'a GraphStates,
+        conditions: Option<&Tensor>,
+        device: Device,
+    ) -> Result<Self> {
         let graphs = states.graphs();
+        schema.check_graphs(graphs)?;
         let n_nodes: Vec<usize> = graphs.iter().map(GraphState::n_nodes).collect();
         let node_ptr = offsets(n_nodes.iter().copied());
         let edge_ptr = offsets(graphs.iter().map(GraphState::n_edges));
@@ -95,7 +107,7 @@ impl<'a> GraphBatch<'a> {
         };
         let endpoints =
             |from: &[i64], to: &[i64]| Tensor::from_slice(&[from, to].concat()).view([2, -1]).to_device(device);
-        Self {
+        Ok(Self {
             node_classes: tensor(&part.classes),
             node_attributes: table(&part.attributes, schema.node_attributes.len()),
             node_labels: tensor(&part.labels),
@@ -113,8 +125,9 @@ impl<'a> GraphBatch<'a> {
             node_ptr,
             edge_ptr,
             directed,
+            schema,
             states,
-        }
+        })
     }
 
     /// The number of graphs.

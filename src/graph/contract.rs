@@ -25,16 +25,7 @@ pub(crate) fn check_settings<G: GraphEnv>(env: &G) -> Result<()> {
 
 /// Checks that a graph keeps to the schema.
 pub(crate) fn check_fits(schema: &GraphSchema, graph: &GraphState) -> Result<()> {
-    let fits = |values: &[u8], most: &[u8]| {
-        values.iter().enumerate().all(|(k, &value)| value <= most.get(k).copied().unwrap_or(0))
-    };
-    let nodes = graph.nodes().all(|node| {
-        usize::from(node.class) < schema.node_classes && fits(node.attributes.values(), &schema.node_attributes)
-    });
-    let edges = graph.edges().filter_map(|(a, b)| graph.edge(a, b)).all(|edge| {
-        usize::from(edge.class) < schema.edge_classes && fits(edge.attributes.values(), &schema.edge_attributes)
-    });
-    if graph.kind() == schema.kind && graph.n_nodes() <= schema.max_nodes && nodes && edges {
+    if graph.n_nodes() <= schema.max_nodes && schema.misfit(graph).is_none() {
         return Ok(());
     }
     Err(Error::Contract {

@@ -3,18 +3,23 @@
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
-use super::attribute_table::AttributeTable;
+use super::edge_features::EdgeFeatures;
 use super::frozen::{FrozenLinear, FrozenNorm, floats};
 use super::rounds::{Hearing, Round};
 use super::{LayerNorm, Linear, Scope};
-use crate::graph::{GraphBatch, GraphSchema};
+use crate::graph::{GraphBatch, GraphKind, GraphSchema};
 
 /// How nodes exchange messages.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum ConvKind {
+    /// What sees all that edges of the environment say: [`Gine`](Self::Gine) where they have classes or attributes, else
+    /// [`Directed`](Self::Directed) where they have a direction, else [`Gin`](Self::Gin).
+    #[default]
+    Auto,
     /// `MLP((1 + eps) h_i + sum_j h_j)` over neighbours either way (Xu et al., *How Powerful are GNNs?*, 2019, eq. 4.1).
     Gin,
-    /// `MLP((1 + eps) h_i + sum_j relu(h_j + e_ij))`: edge classes and attributes enter (Hu et al. 2020).
+    /// `MLP((1 + eps) h_i + sum_j relu(h_j + e_ij))` over neighbours either way: edge classes and attributes enter (Hu et al. 2020),
+    /// and in directed graphs which way the edge goes.
     Gine,
     /// `W2 relu(W h_i + W_in sum_in h_j + W_out sum_out h_j)`: sums over in- and out-neighbours, kept apart.
     ///
@@ -32,6 +37,27 @@ pub enum ConvKind {
     },
 }
 
+impl ConvKind {
+    /// The convolution for graphs of a schema: itself, or what [`Auto`](Self::Auto) chooses.
+    pub(super) fn chosen(self, schema: &GraphSchema) -> Self {
+        match self {
+            Self::Auto if schema.tells_edges_apart() => Self::Gine,
+            Self::Auto if schema.kind == GraphKind::Directed => Self::Directed,
+            Self::Auto => Self::Gin,
+            named => named,
+        }
+    }
+
+    /// What it can't see of the edges of such graphs, if anything.
+    pub(super) fn misses(self, schema: &GraphSchema) -> Option<&'static str> {
+        match self {
+            Self::Gin | Self::Directed if schema.tells_edges_apart() => Some("the classes and attributes of edges"),
+            Self::Gin if schema.kind == GraphKind::Directed => Some("the direction of edges"),
+            _ => None,
+        }
+    }
+}
+
 /// One round of message passing with a residual connection and a layer norm: `LN(h + f(h))`.
 #[derive(Debug)]
 pub(crate) struct Conv {
@@ -42,9 +68,22 @@ pub(crate) struct Conv {
 
 #[derive(Debug)]
 enum Messages {
-    Gin { inner: Linear, eps: Tensor },
-    Gine { inner: Linear, eps: Tensor, edges: EdgeFeatures },
-    Directed { own: Linear, incoming: Linear, outgoing: Linear },
+    Gin {
+        inner: Linear,
+        eps: Tensor,
+    },
+    /// Messages against the direction of their edge carry `against` beside what the edge is; in undirected graphs there is no such thing.
+    Gine {
+        inner: Linear,
+        eps: Tensor,
+        edges: EdgeFeatures,
+        against: Option<Tensor>,
+    },
+    Directed {
+        own: Linear,
+        incoming: Linear,
+        outgoing: Linear,
+    },
 }
 
 impl Conv {
@@ -61,6 +100,7 @@ impl Conv {
             inner: Linear::new(&mut scope.sub("inner"), width, width),
             eps: scope.constant("eps", &[1], 0.0),
             edges: EdgeFeatures::new(&mut scope.sub("edges"), schema, width),
+            against: (schema.kind == GraphKind::Directed).then(|| scope.normal("against", &[width], 1.0)),
         };
         Self::around(messages, scope, width)
     }
@@ -100,8 +140,13 @@ impl Conv {
                 let mapped = inner.forward(rows);
                 round.own(&mapped) * (eps + 1.0) + round.sum(&mapped)
             }
-            Messages::Gine { inner, eps, edges } => {
-                inner.forward(&(round.own(rows) * (eps + 1.0) + round.sum_along(rows, &edges.forward(batch))))
+            Messages::Gine { inner, eps, edges, against } => {
+                let along = edges.of_messages(batch);
+                let carried = match against {
+                    Some(against) => Tensor::cat(&[&along, &(&along + against)], 0),
+                    None => along,
+                };
+                inner.forward(&(round.own(rows) * (eps + 1.0) + round.sum_along(rows, &carried)))
             }
             Messages::Directed { own, incoming, outgoing } => {
                 // Three maps as one, whose results are three entries of a table: one product, one sum.
@@ -177,39 +222,6 @@ impl FrozenConv {
     }
 }
 
-/// Learned tables for what an edge is: its class and its attributes.
-#[derive(Debug)]
-pub(crate) struct EdgeFeatures {
-    classes: Tensor,
-    attributes: Option<AttributeTable>,
-}
-
-impl EdgeFeatures {
-    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, width: i64) -> Self {
-        Self {
-            classes: scope.normal("class", &[schema.edge_classes as i64, width], 1.0),
-            attributes: AttributeTable::new(scope, &schema.edge_attributes, width),
-        }
-    }
-
-    /// The vectors of all classes, then of the values of each attribute, `[classes + values, width]`.
-    pub(crate) fn table(&self) -> Tensor {
-        match &self.attributes {
-            None => self.classes.shallow_clone(),
-            Some(table) => Tensor::cat(&[&self.classes, &table.vectors], 0),
-        }
-    }
-
-    /// One row per message, `[E, width]`.
-    pub(crate) fn forward(&self, batch: &GraphBatch<'_>) -> Tensor {
-        let classes = self.classes.index_select(0, &batch.edge_classes);
-        match &self.attributes {
-            None => classes,
-            Some(table) => classes + table.forward(&batch.edge_attributes),
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use tch::{Device, Kind};
@@ -243,10 +255,14 @@ mod tests {
                     let mapped = |x: &Tensor| linear(inner, x);
                     mapped(&row(i)) * (eps + 1.0) + sum(both().map(|&(j, _)| mapped(&row(j))).collect())
                 }
-                Messages::Gine { inner, eps, edges } => {
-                    let sent = edges.forward(batch);
-                    let terms = both().map(|&(j, m)| (row(j) + sent.get(m as i64)).relu()).collect();
-                    linear(inner, &(row(i) * (eps + 1.0) + sum(terms)))
+                Messages::Gine { inner, eps, edges, against } => {
+                    let sent = edges.of_messages(batch);
+                    let along = incoming.iter().map(|&(j, m)| (row(j) + sent.get(m as i64)).relu());
+                    let (row, sent) = (&row, &sent);
+                    let back = against.iter().flat_map(|against| {
+                        outgoing.iter().map(move |&(j, m)| (row(j) + sent.get(m as i64) + against).relu())
+                    });
+                    linear(inner, &(row(i) * (eps + 1.0) + sum(along.chain(back).collect())))
                 }
                 Messages::Directed { own, incoming: from, outgoing: to } => {
                     linear(own, &row(i))
@@ -286,8 +302,8 @@ mod tests {
                 ..GraphSchema::plain(kind, 6)
             };
             let states = growing(kind);
-            let batch = GraphBatch::new(&schema, &states, None, Device::Cpu);
-            for (make, labels) in makes.into_iter().flat_map(|make| [(make, false), (make, true)]) {
+            let batch = GraphBatch::new(&schema, &states, None, Device::Cpu).unwrap();
+            for (make, labels) in makes.into_iter().flat_map(|make| [(make, 0), (make, 2), (make, 6)]) {
                 let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
                 let rng = &mut Rng::seeded(1);
                 let mut scope = parameters.scope(rng);

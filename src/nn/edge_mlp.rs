@@ -1,6 +1,7 @@
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
+use super::fits::Fits;
 use super::pairs::edge_pairs;
 use super::torso::checked_conditions;
 use super::{BackwardPolicy, LogZ, Mlp, MlpConfig, Parameters};
@@ -55,7 +56,7 @@ impl Default for EdgeMlpConfig {
 #[derive(Debug)]
 pub struct EdgeMlp {
     config: EdgeMlpConfig,
-    schema: GraphSchema,
+    fits: Fits,
     pf: Vec<Columns>,
     pb: Vec<Columns>,
     /// Logits of P_F, then of P_B where it shares the torso, then log F.
@@ -79,9 +80,11 @@ impl EdgeMlp {
     ///
     /// # Errors
     /// [`Error::Config`] for an environment whose graphs start with fewer nodes than they can have, or with none, and for
-    /// sizes below 1.
+    /// sizes below 1; [`Error::Contract`] for an initial graph that isn't what the schema says; [`Error::Device`] for a device that isn't
+    /// there.
     pub fn new<E: GraphEnv>(env: &E, config: EdgeMlpConfig, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self> {
         let schema = env.schema().clone();
+        schema.check_graphs(std::slice::from_ref(env.initial_graph()))?;
         let start = env.initial_graph().n_nodes();
         if start != schema.max_nodes || start == 0 {
             return Err(Error::Config {
@@ -116,7 +119,9 @@ impl EdgeMlp {
             n => LogZ::conditional(&mut scope, n, &config.mlp),
         };
         parameters.check()?;
-        Ok(Self { config, schema, pf, pb, torso, backward, log_z, parameters })
+        // Labels are places of the input: the number of nodes is looked at there.
+        let fits = Fits { schema, n_labels: None };
+        Ok(Self { config, fits, pf, pb, torso, backward, log_z, parameters })
     }
 
     /// The make of the network.
@@ -127,7 +132,9 @@ impl EdgeMlp {
 
     /// The graphs, and their conditions, as rows of numbers.
     fn inputs(&self, batch: &GraphBatch<'_>) -> Result<Tensor> {
-        let (n, width, kind) = (self.schema.max_nodes, n_inputs(&self.schema), self.parameters.kind());
+        self.fits.check(batch)?;
+        let schema = &self.fits.schema;
+        let (n, width, kind) = (schema.max_nodes, n_inputs(schema), self.parameters.kind());
         if let Some(graph) = batch.graphs().iter().find(|graph| graph.n_nodes() != n) {
             return Err(Error::Shape {
                 what: "a graph's list of nodes".into(),
@@ -138,7 +145,7 @@ impl EdgeMlp {
         }
         let mut values = vec![0.0; batch.len() * width];
         for (graph, row) in batch.graphs().iter().zip(values.chunks_exact_mut(width)) {
-            encode(&self.schema, graph, row);
+            encode(schema, graph, row);
         }
         let x = crate::dist::from_host(&values, kind, batch.device()).view([batch.len() as i64, width as i64]);
         Ok(match checked_conditions(batch, self.config.n_conditions, kind)? {
@@ -152,7 +159,7 @@ impl EdgeMlp {
         let block = |columns: &Columns| {
             let rows = outputs.narrow(1, columns.first, columns.n).reshape([-1, columns.width]);
             match columns.anchor {
-                Anchor::Edge => rows.index_select(0, &edge_pairs(batch, self.schema.max_nodes)),
+                Anchor::Edge => rows.index_select(0, &edge_pairs(batch)),
                 Anchor::Graph | Anchor::Node | Anchor::NodePair => rows,
             }
         };

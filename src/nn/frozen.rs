@@ -54,6 +54,14 @@ impl FrozenLinear {
         Self { inputs, outputs, panels, bias: laid }
     }
 
+    pub(super) fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    pub(super) fn outputs(&self) -> usize {
+        self.outputs
+    }
+
     /// `[rows, inputs]` to `[rows, outputs]`, spread over threads where there are many.
     pub(super) fn rows(&self, x: &[f32], rows: usize) -> Vec<f32> {
         if rows <= BLOCK || self.inputs == 0 {

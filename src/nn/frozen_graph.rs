@@ -4,11 +4,13 @@ use tch::{Device, Kind};
 
 use super::Linear;
 use super::conv::{Conv, FrozenConv};
+use super::fits::Fits;
 use super::frozen::FrozenLinear;
 use super::heads::{FrozenHead, Heads};
 use super::node_features::{FrozenFeatures, NodeFeatures};
 use super::pairs::host_pair_features;
 use super::rounds::{Hearing, Rounds};
+use crate::Result;
 use crate::graph::GraphState;
 
 /// A [`GraphNet`](super::GraphNet) of convolutions as it was when it was copied, on the host, in single precision and without gradients:
@@ -20,12 +22,13 @@ use crate::graph::GraphState;
 /// let net = GraphNet::new(&env, GraphNetConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
 /// let frozen = net.frozen(Direction::Forward).ok_or("not for this network")?;
 /// // The logits of pairs of nodes, then those of the exit.
-/// let blocks = frozen.forward(env.initial(2).graphs());
+/// let blocks = frozen.forward(env.initial(2).graphs())?;
 /// assert_eq!(blocks.iter().map(Vec::len).collect::<Vec<_>>(), [2 * 9, 2]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
 pub struct FrozenGraphNet {
+    fits: Fits,
     width: usize,
     features: FrozenFeatures,
     convs: Vec<FrozenConv>,
@@ -57,6 +60,7 @@ pub(super) struct Parts<'a> {
     pub(super) convs: &'a [Conv],
     pub(super) global: Option<&'a Linear>,
     pub(super) heads: &'a Heads,
+    pub(super) fits: &'a Fits,
     pub(super) pair_walks: Option<usize>,
 }
 
@@ -68,6 +72,7 @@ impl FrozenGraphNet {
             return None;
         }
         Some(Self {
+            fits: parts.fits.clone(),
             width: classes.size()[1] as usize,
             features: parts.features.frozen(),
             convs: parts.convs.iter().map(Conv::frozen).collect::<Option<_>>()?,
@@ -80,17 +85,18 @@ impl FrozenGraphNet {
 
     /// The blocks of logits of some graphs, each `[rows, width]` row by row, in the order of the action types.
     ///
-    /// # Panics
-    /// For a graph with classes, labels or attributes that the network's environment doesn't have.
-    #[must_use]
-    pub fn forward(&self, graphs: &[GraphState]) -> Vec<Vec<f32>> {
+    /// # Errors
+    /// [`Error::Contract`](crate::Error::Contract) for a graph with classes, labels or attributes that the network's environment doesn't
+    /// have.
+    pub fn forward(&self, graphs: &[GraphState]) -> Result<Vec<Vec<f32>>> {
+        self.fits.check_graphs(graphs)?;
         let embedded = self.embed(graphs);
         let pairs = self.pair_walks.map(|walks| host_pair_features(graphs, walks));
-        self.heads.iter().map(|head| head.forward(&embedded, pairs.as_deref())).collect()
+        Ok(self.heads.iter().map(|head| head.forward(&embedded, pairs.as_deref())).collect())
     }
 
     fn embed<'a>(&self, graphs: &'a [GraphState]) -> HostEmbedded<'a> {
-        let rounds = Rounds::new(graphs, self.features.see_labels(), self.convs.len(), self.hearing);
+        let rounds = Rounds::new(graphs, self.features.n_labels(), self.convs.len(), self.hearing);
         let mut nodes = self.features.forward(graphs, &rounds.features);
         for (conv, round) in self.convs.iter().zip(&rounds.rounds) {
             nodes = conv.forward(round, &nodes);

@@ -61,21 +61,6 @@ impl FrozenPairHead {
         logits.concat()
     }
 
-    /// As [`PairHead::at_edges`].
-    pub(super) fn at_edges(&self, embedded: &HostEmbedded<'_>) -> Vec<f32> {
-        let rows = self.rows(embedded, None);
-        let logits = parallel::map(&placed(embedded.graphs_of), GRAPHS_PER_THREAD, |&(graph, first, _)| {
-            let mut out = Vec::with_capacity(graph.n_edges() * self.bias.len());
-            for (a, b) in graph.edges() {
-                let pair = (first + a as usize, first + b as usize);
-                let logit = |(column, bias)| rows.score(pair, column, graph.is_directed()) + bias;
-                out.extend(self.bias.iter().enumerate().map(logit));
-            }
-            out
-        });
-        logits.concat()
-    }
-
     fn rows<'a>(&self, embedded: &HostEmbedded<'_>, features: Option<&'a [f64]>) -> Rows<'a> {
         let (n, columns) = (embedded.n_nodes(), self.bias.len());
         let mut query = self.query.rows(&embedded.nodes, n);
@@ -90,7 +75,7 @@ impl FrozenPairHead {
 }
 
 /// Graphs, and where the nodes and the pairs of each start.
-fn placed(graphs: &[GraphState]) -> Vec<(&GraphState, usize, usize)> {
+pub(super) fn placed(graphs: &[GraphState]) -> Vec<(&GraphState, usize, usize)> {
     let (mut first, mut first_pair) = (0, 0);
     let place = |graph| {
         let out = (graph, first, first_pair);

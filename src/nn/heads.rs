@@ -2,13 +2,24 @@
 
 use tch::Tensor;
 
+use super::edge_head::{EdgeHead, FrozenEdgeHead};
 use super::frozen_graph::HostEmbedded;
 use super::frozen_pairs::FrozenPairHead;
 use super::pairs::PairHead;
 use super::torso::Embedded;
 use super::{Activation, FrozenMlp, GraphNetConfig, Mlp, MlpConfig, Scope};
 use crate::env::Direction;
-use crate::graph::{ActionSet, Anchor, GraphBatch};
+use crate::graph::{Anchor, GraphBatch, GraphEnv, GraphSchema};
+
+/// The most nodes with which logits start as they come. What a graph's nodes add up to in its embedding grows with their number, and
+/// what pairs of nodes make of it with the square of that.
+const SMALL: f64 = 8.0;
+
+/// By how much the logits of graphs of a schema start nearer to 0, so that an untrained policy is about as near to the uniform one
+/// whatever the size of its graphs.
+pub(super) fn start_scale(schema: &GraphSchema) -> f64 {
+    (SMALL / schema.max_nodes.max(1) as f64).min(1.0)
+}
 
 /// The heads of one direction: a block of logits for each action type, in the set's order.
 #[derive(Debug)]
@@ -18,34 +29,48 @@ pub(crate) struct Heads(Vec<AnchorHead>);
 enum AnchorHead {
     Graph(Mlp),
     Node(Mlp),
-    Edge(PairHead),
+    Edge(EdgeHead),
     NodePair(PairHead),
 }
 
 impl Heads {
-    pub(crate) fn new(
+    pub(crate) fn new<E: GraphEnv>(
         scope: &mut Scope<'_>,
-        actions: &ActionSet,
+        env: &E,
         direction: Direction,
         config: &GraphNetConfig,
     ) -> Self {
+        let (schema, scale) = (env.schema(), start_scale(env.schema()));
         let width = config.embedding;
         let hidden = MlpConfig { hidden: vec![width], activation: Activation::Relu, layer_norm: false, noise: None };
         let n_features = config.pair_walks.map_or(0, |walks| 1 + walks as i64);
-        let heads = actions.heads(direction).map(|(kind, action_type, head)| {
+        let heads = env.actions().heads(direction).map(|(kind, action_type, head)| {
             let mut scope = scope.sub(&format!("{}_{}", kind.0, action_type.name()));
             let columns = head.width as i64;
             match head.anchor {
                 Anchor::Graph => {
                     let mlp = Mlp::new(&mut scope, 2 * width, columns, &hidden);
+                    mlp.scale_output(scale);
                     if action_type.is_exit() {
                         mlp.fill_output_bias(config.initial_exit_bias);
                     }
                     AnchorHead::Graph(mlp)
                 }
-                Anchor::Node => AnchorHead::Node(Mlp::new(&mut scope, width, columns, &hidden)),
-                Anchor::Edge => AnchorHead::Edge(PairHead::new(&mut scope, width, columns, 0)),
-                Anchor::NodePair => AnchorHead::NodePair(PairHead::new(&mut scope, width, columns, n_features)),
+                Anchor::Node => {
+                    let mlp = Mlp::new(&mut scope, width, columns, &hidden);
+                    mlp.scale_output(scale);
+                    AnchorHead::Node(mlp)
+                }
+                Anchor::Edge => {
+                    let head = EdgeHead::new(&mut scope, schema, (width, columns), n_features);
+                    head.scale(scale);
+                    AnchorHead::Edge(head)
+                }
+                Anchor::NodePair => {
+                    let head = PairHead::new(&mut scope, width, columns, n_features);
+                    head.scale(scale);
+                    AnchorHead::NodePair(head)
+                }
             }
         });
         Self(heads.collect())
@@ -55,7 +80,7 @@ impl Heads {
         let block = |head: &AnchorHead| match head {
             AnchorHead::Graph(mlp) => mlp.forward(&embedded.graphs),
             AnchorHead::Node(mlp) => mlp.forward(&embedded.nodes),
-            AnchorHead::Edge(head) => head.at_edges(batch, &embedded.nodes),
+            AnchorHead::Edge(head) => head.forward(batch, &embedded.nodes, pairs),
             AnchorHead::NodePair(head) => head.all_pairs(batch, &embedded.nodes, pairs),
         };
         self.0.iter().map(block).collect()
@@ -80,7 +105,7 @@ impl Heads {
 pub(crate) enum FrozenHead {
     Graph(FrozenMlp),
     Node(FrozenMlp),
-    Edge(FrozenPairHead),
+    Edge(FrozenEdgeHead),
     NodePair(FrozenPairHead),
 }
 
@@ -90,7 +115,7 @@ impl FrozenHead {
         match self {
             Self::Graph(mlp) => mlp.forward(embedded.graphs.clone(), embedded.graphs_of.len()),
             Self::Node(mlp) => mlp.forward(embedded.nodes.clone(), embedded.n_nodes()),
-            Self::Edge(head) => head.at_edges(embedded),
+            Self::Edge(head) => head.forward(embedded, pairs),
             Self::NodePair(head) => head.all_pairs(embedded, pairs),
         }
     }

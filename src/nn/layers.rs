@@ -53,6 +53,15 @@ impl Linear {
         }
     }
 
+    /// Multiplies weight and bias, before training: where outputs start. Noise on them stays as it is.
+    pub fn scale(&self, factor: f64) {
+        tch::no_grad(|| {
+            for tensor in std::iter::once(&self.weight).chain(&self.bias) {
+                let _ = tensor.shallow_clone().g_mul_scalar_(factor);
+            }
+        });
+    }
+
     /// The weight without noise, `[outputs, inputs]`.
     pub fn weight(&self) -> &Tensor {
         &self.weight
@@ -167,6 +176,22 @@ impl Mlp {
                 let _ = bias.shallow_clone().fill_(value);
             });
         }
+    }
+
+    /// Multiplies every weight and bias of the output layer, so that outputs start as much nearer to 0.
+    ///
+    /// ```
+    /// use gfn::{Rng, nn::{Mlp, MlpConfig, Parameters}};
+    /// use tch::{Device, Kind, Tensor};
+    /// let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
+    /// let mlp = Mlp::new(&mut parameters.scope(&mut Rng::seeded(0)), 4, 1, &MlpConfig::default());
+    /// let x = Tensor::ones([1, 4], (Kind::Double, Device::Cpu));
+    /// let before = mlp.forward(&x).double_value(&[0, 0]);
+    /// mlp.scale_output(0.5);
+    /// assert!((mlp.forward(&x).double_value(&[0, 0]) - 0.5 * before).abs() < 1e-12);
+    /// ```
+    pub fn scale_output(&self, factor: f64) {
+        self.output.scale(factor);
     }
 
     /// Sets every weight and bias of the output layer to 0, so that the perceptron starts as the zero function.

@@ -1,4 +1,4 @@
-//! Logits for pairs of nodes: one bilinear form, over all pairs of each graph or at its edges.
+//! Logits for pairs of nodes: one bilinear form over all pairs of each graph.
 
 use tch::{Kind, Tensor};
 
@@ -7,6 +7,10 @@ use crate::graph::{GraphBatch, GraphState};
 
 /// How much larger than the average graph a graph may be before it is padded apart: keeps padding in proportion.
 pub(super) const SIZE_STEP: usize = 8;
+
+/// How far from 0 the weights of pair features start, to those of other layers: counts of walks are large in dense graphs, whose pairs
+/// would start with logits of any size.
+pub(super) const FEATURES_SCALE: f64 = 0.05;
 
 /// Nodes per unit of width from which query and key are merged: below, the product of their weights costs more than it saves.
 const MERGE_FROM: i64 = 3;
@@ -33,13 +37,25 @@ struct Ends {
 impl PairHead {
     pub(crate) fn new(scope: &mut Scope<'_>, width: i64, columns: i64, n_features: i64) -> Self {
         let depth = (width / columns).max(16);
+        let features = |scope: &mut Scope<'_>| {
+            let layer = Linear::new(&mut scope.sub("features"), width, 2 * n_features * columns);
+            layer.scale(FEATURES_SCALE);
+            layer
+        };
         Self {
             query: Linear::new(&mut scope.sub("query"), width, columns * depth),
             key: Linear::new(&mut scope.sub("key"), width, columns * depth),
             bias: scope.constant("bias", &[columns], 0.0),
             shape: (columns, depth),
-            features: (n_features > 0)
-                .then(|| Linear::new(&mut scope.sub("features"), width, 2 * n_features * columns)),
+            features: (n_features > 0).then(|| features(scope)),
+        }
+    }
+
+    /// Multiplies all logits, before training.
+    pub(crate) fn scale(&self, factor: f64) {
+        self.query.scale(factor);
+        if let Some(features) = &self.features {
+            features.scale(factor);
         }
     }
 
@@ -149,31 +165,16 @@ impl PairHead {
         }
         (weight * features.unsqueeze(2)).sum_dim_intlist(1, false, weights.kind())
     }
-
-    /// The logits at every edge, `[edges, columns]`.
-    pub(crate) fn at_edges(&self, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
-        let (columns, depth) = self.shape;
-        let ends = self.ends(nodes);
-        let (from, to) = (batch.edge_rows.get(0), batch.edge_rows.get(1));
-        let score = |a: &Tensor, b: &Tensor| {
-            let products = ends.first.index_select(0, a) * ends.second.index_select(0, b);
-            let products = products.view([-1, columns, ends.first.size()[1] / columns]);
-            let scores = products.sum_dim_intlist(2, false, nodes.kind());
-            match &ends.extra {
-                Some(extra) => scores + extra.index_select(0, b).unsqueeze(1),
-                None => scores,
-            }
-        };
-        let scores = if batch.directed { score(&from, &to) } else { score(&from, &to) + score(&to, &from) };
-        scores / (depth as f64).sqrt() + &self.bias
-    }
 }
 
-/// The row of each edge among all ordered pairs of graphs of `n` nodes, `[edges]`.
-pub(super) fn edge_pairs(batch: &GraphBatch<'_>, n: usize) -> Tensor {
+/// The row of each edge among all ordered pairs of all graphs, `[edges]`.
+pub(super) fn edge_pairs(batch: &GraphBatch<'_>) -> Tensor {
     let mut rows = Vec::with_capacity(batch.total_edges());
-    for (g, graph) in batch.graphs().iter().enumerate() {
-        rows.extend(graph.edges().map(|(a, b)| ((g * n + a as usize) * n + b as usize) as i64));
+    let mut first = 0;
+    for graph in batch.graphs() {
+        let n = graph.n_nodes();
+        rows.extend(graph.edges().map(|(a, b)| (first + a as usize * n + b as usize) as i64));
+        first += n * n;
     }
     Tensor::from_slice(&rows).to_device(batch.device())
 }
@@ -258,12 +259,11 @@ mod tests {
             for copies in [1, 16] {
                 let states = GraphStates::from(vec![graph.clone(); copies]);
                 let schema = GraphSchema::plain(kind, 3);
-                let batch = GraphBatch::new(&schema, &states, None, Device::Cpu);
+                let batch = GraphBatch::new(&schema, &states, None, Device::Cpu).unwrap();
                 let nodes = one.repeat([copies as i64, 1]);
                 assert_eq!(head.ends(&nodes).extra.is_some(), copies > 1);
-                let (pairs, edges) = (head.all_pairs(&batch, &nodes, None), head.at_edges(&batch, &nodes));
-                assert_eq!(edges.size(), [copies as i64, 1]);
-                (pairs.square().sum(Kind::Double) + edges.exp().sum(Kind::Double)).backward();
+                let pairs = head.all_pairs(&batch, &nodes, None);
+                pairs.square().sum(Kind::Double).backward();
                 let gradients = parameters.iter().map(|p| {
                     let mut gradient = p.tensor.grad();
                     let mean = &gradient / copies as f64;
@@ -271,7 +271,7 @@ mod tests {
                     mean
                 });
                 let gradients: Vec<Tensor> = gradients.collect();
-                let scores = [pairs.narrow(0, 0, 9), edges.narrow(0, 0, 1)];
+                let scores = [pairs.narrow(0, 0, 9)];
                 let flat: Vec<Tensor> = scores.iter().chain(&gradients).map(|t| t.reshape([-1])).collect();
                 outcomes.push(Tensor::cat(&flat, 0).detach());
             }

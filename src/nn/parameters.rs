@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use tch::{Device, Kind, Tensor, nn::VarStore};
 
 use super::Scope;
+use crate::runtime::DeviceKind;
 use crate::{Error, Result, Rng};
 
 /// Which learning rate a parameter is trained with.
@@ -80,6 +81,7 @@ pub(super) enum Mistake {
     Duplicate(String),
     Shape(String, Vec<i64>),
     Kind(Kind),
+    Device(Device),
     Noise(f64),
 }
 
@@ -101,6 +103,7 @@ impl From<Mistake> for Error {
                 got: format!("{kind:?}"),
                 expected: "`Kind::Float` or `Kind::Double`",
             },
+            Mistake::Device(device) => unusable(device),
             Mistake::Noise(sigma) => Self::Config {
                 setting: "the noise of a perceptron's weights",
                 got: sigma.to_string(),
@@ -111,14 +114,17 @@ impl From<Mistake> for Error {
 }
 
 impl Parameters {
-    /// An empty store for parameters of a kind (`Kind::Float`, or `Kind::Double` for exactness tests) on a device.
+    /// An empty store for parameters of a kind (`Kind::Float`, or `Kind::Double` for exactness tests) on a device. With a kind or a
+    /// device that won't do, parameters are built in single precision on the host, and [`check`](Self::check) refuses them.
     pub fn new(device: Device, kind: Kind) -> Self {
+        let wrong_kind = (!matches!(kind, Kind::Float | Kind::Double)).then_some(Mistake::Kind(kind));
+        let absent = (!is_there(device)).then_some(Mistake::Device(device));
         Self {
             list: Vec::new(),
             names: HashSet::new(),
-            device,
-            kind,
-            mistake: (!matches!(kind, Kind::Float | Kind::Double)).then_some(Mistake::Kind(kind)),
+            device: if absent.is_some() { Device::Cpu } else { device },
+            kind: if wrong_kind.is_some() { Kind::Float } else { kind },
+            mistake: wrong_kind.or(absent),
             noise: Vec::new(),
         }
     }
@@ -184,7 +190,7 @@ impl Parameters {
     ///
     /// # Errors
     /// [`Error::Config`] for a name given twice, a shape with a size below 1, a kind other than Float and Double, and an amplitude of noise that
-    /// makes no sense.
+    /// makes no sense; [`Error::Device`] for a device that isn't there.
     pub fn check(&self) -> Result<()> {
         match &self.mistake {
             Some(mistake) => Err(mistake.clone().into()),
@@ -281,6 +287,29 @@ impl<'a> IntoIterator for &'a Parameters {
     }
 }
 
+/// Whether tensors can be built on a device.
+fn is_there(device: Device) -> bool {
+    match device {
+        Device::Cpu => true,
+        Device::Cuda(index) => DeviceKind::Cuda(index).resolve().is_ok(),
+        Device::Mps => tch::utils::has_mps(),
+        Device::Vulkan => tch::utils::has_vulkan(),
+    }
+}
+
+/// Why they can't.
+fn unusable(device: Device) -> Error {
+    let absent = Error::Device {
+        device: format!("{device:?}"),
+        reason: "this libtorch has no such device".into(),
+        remedy: "use `Device::Cpu`",
+    };
+    match device {
+        Device::Cuda(index) => DeviceKind::Cuda(index).resolve().err().unwrap_or(absent),
+        _ => absent,
+    }
+}
+
 fn same_storage(a: &Tensor, b: &Tensor) -> bool {
     a.numel() > 0 && b.numel() > 0 && a.data_ptr() == b.data_ptr()
 }
@@ -350,8 +379,21 @@ mod tests {
         let message = p.check().unwrap_err().to_string();
         assert!(message.contains("[2, -1]"), "{message}");
 
-        let message = Parameters::new(Device::Cpu, Kind::Half).check();
-        assert!(message.unwrap_err().to_string().contains("Half"));
+        for kind in [Kind::Half, Kind::Int64] {
+            let mut p = Parameters::new(Device::Cpu, kind);
+            let _ = p.scope(&mut rng).uniform("w", &[2], 0.1);
+            let message = p.check().unwrap_err().to_string();
+            assert!(message.contains(&format!("{kind:?}")), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_device_that_is_not_there_is_refused_when_parameters_are_checked() {
+        // No machine has so many.
+        let (mut p, mut rng) = (Parameters::new(Device::Cuda(4096), Kind::Float), Rng::seeded(0));
+        let _ = p.scope(&mut rng).uniform("w", &[2], 0.1);
+        let error = p.check().unwrap_err();
+        assert!(matches!(error, Error::Device { .. }) && error.to_string().contains("cuda:4096"), "{error}");
     }
 
     #[test]

@@ -38,7 +38,8 @@ pub(crate) struct Round<T> {
     pub(crate) entries: T,
     /// Where each receiver's messages start, `[R']`.
     pub(crate) offsets: T,
-    /// For [`Hearing::Edges`]: which message of the batch each is, and the row that it goes to, `[M]` both.
+    /// For [`Hearing::Edges`]: which message of the batch each is, those against the direction of their edge behind all others, and the
+    /// row that it goes to, `[M]` both.
     along: Option<(T, T)>,
 }
 
@@ -47,7 +48,7 @@ pub(crate) struct Round<T> {
 pub(crate) enum Hearing {
     /// Its neighbours, whichever way edges go: entries are rows.
     Neighbours,
-    /// Its neighbours, whichever way edges go, and what the edges are: entries are rows.
+    /// Its neighbours, what the edges are, and which way they go: entries are rows.
     Edges,
     /// Itself, sources and targets, each in a way of its own: entries are `3 row`, `3 row + 1` and `3 row + 2`.
     Apart,
@@ -57,10 +58,10 @@ impl Rounds<Vec<i64>> {
     /// The share of rows among nodes from which on each node is a row: gathering costs something, too.
     const WORTHWHILE: f64 = 0.8;
 
-    /// What `rounds` rounds do with the nodes of some graphs, which know their `labels`, or don't.
-    pub(crate) fn new(graphs: &[GraphState], labels: bool, rounds: usize, hearing: Hearing) -> Self {
+    /// What `rounds` rounds do with the nodes of some graphs, of whose labels so many are told apart.
+    pub(crate) fn new(graphs: &[GraphState], n_labels: usize, rounds: usize, hearing: Hearing) -> Self {
         let n: usize = graphs.iter().map(GraphState::n_nodes).sum();
-        let mut colours = Colours::of(n, feature_keys(graphs, labels));
+        let mut colours = Colours::of(n, feature_keys(graphs, n_labels));
         let features = colours.representatives.iter().map(|&node| node as i64).collect();
         if rounds == 0 {
             return Self { features, rounds: Vec::new(), index: colours.index() };
@@ -119,9 +120,10 @@ impl Round<Vec<i64>> {
             match hearing {
                 Hearing::Neighbours => entries.extend(incoming.iter().chain(outgoing.unwrap_or_default()).map(of)),
                 Hearing::Edges => {
-                    let all = || incoming.iter().chain(outgoing.unwrap_or_default());
-                    entries.extend(all().map(of));
-                    messages.extend(all().map(|&(_, message)| message as i64));
+                    let outgoing = outgoing.unwrap_or_default();
+                    entries.extend(incoming.iter().chain(outgoing).map(of));
+                    messages.extend(incoming.iter().map(|&(_, message)| message as i64));
+                    messages.extend(outgoing.iter().map(|&(_, message)| (lists.n_messages() + message) as i64));
                     to.resize(entries.len(), row as i64);
                 }
                 Hearing::Apart => {
@@ -146,7 +148,8 @@ impl Round<Tensor> {
         sum_rows(table, &self.entries, &self.offsets)
     }
 
-    /// The sum of `relu(row + edge)` over each row's messages, `[R', D]`, given what the batch's messages carry, `[E, D]`.
+    /// The sum of `relu(row + edge)` over each row's messages, `[R', D]`, given what the batch's messages carry, `[E, D]`; in directed
+    /// graphs `[2 E, D]`, along edges and then against them.
     pub(crate) fn sum_along(&self, rows: &Tensor, edges: &Tensor) -> Tensor {
         let shape = [self.offsets.size()[0], rows.size()[1]];
         let sum = Tensor::zeros(shape, (rows.kind(), rows.device()));
@@ -259,6 +262,11 @@ impl Lists {
         }
     }
 
+    /// Messages of the batch, each way along an undirected edge.
+    fn n_messages(&self) -> usize {
+        self.incoming.entries.len()
+    }
+
     fn incoming(&self, node: usize) -> &[(usize, usize)] {
         self.incoming.at(node)
     }
@@ -291,11 +299,11 @@ impl List {
 }
 
 /// What each node is before the first round.
-fn feature_keys(graphs: &[GraphState], labels: bool) -> impl Iterator<Item = Key> + '_ {
+fn feature_keys(graphs: &[GraphState], n_labels: usize) -> impl Iterator<Item = Key> + '_ {
     graphs.iter().flat_map(move |graph| {
         graph.nodes().enumerate().map(move |(label, node)| {
             let mut key = Key::new();
-            key.push(if labels { label as i64 } else { END });
+            key.push(label.min(n_labels.saturating_sub(1)) as i64);
             key.push(i64::from(node.class));
             key.extend(node.attributes.values().iter().map(|&value| i64::from(value)));
             key

@@ -3,6 +3,7 @@
 use tch::{Kind, Tensor};
 
 use super::conv::Conv;
+use super::fits::Fits;
 use super::frozen_graph::{FrozenGraphNet, Parts};
 use super::heads::Heads;
 use super::node_features::NodeFeatures;
@@ -36,14 +37,15 @@ enum Body {
 }
 
 impl Torso {
-    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, config: &GraphNetConfig) -> Self {
+    /// For graphs of an environment; `n_labels` labels are told apart.
+    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, n_labels: usize, config: &GraphNetConfig) -> Self {
         let width = config.embedding;
-        let features = NodeFeatures::new(&mut scope.sub("features"), schema, width, config.identity);
+        let features = NodeFeatures::new(&mut scope.sub("features"), schema, width, n_labels);
         let convs = |scope: &mut Scope<'_>, new: fn(&mut Scope<'_>, &GraphSchema, i64) -> Conv| {
             Body::Convs((0..config.layers).map(|k| new(&mut scope.sub(&format!("conv{k}")), schema, width)).collect())
         };
-        let body = match config.conv {
-            ConvKind::Gin => convs(scope, Conv::gin),
+        let body = match config.conv.chosen(schema) {
+            ConvKind::Auto | ConvKind::Gin => convs(scope, Conv::gin),
             ConvKind::Gine => convs(scope, Conv::gine),
             ConvKind::Directed => convs(scope, Conv::directed),
             ConvKind::Transformer { heads } => {
@@ -68,13 +70,13 @@ impl Torso {
     }
 
     /// What is copied of the torso and these heads for a roll-out; none for a transformer, or with conditions.
-    pub(crate) fn frozen(&self, heads: &Heads, pair_walks: Option<usize>) -> Option<FrozenGraphNet> {
+    pub(crate) fn frozen(&self, heads: &Heads, fits: &Fits, pair_walks: Option<usize>) -> Option<FrozenGraphNet> {
         let Body::Convs(convs) = &self.body else { return None };
         if self.n_conditions > 0 {
             return None;
         }
         let (features, global) = (&self.features, self.global.as_ref());
-        FrozenGraphNet::new(&Parts { features, convs, global, heads, pair_walks })
+        FrozenGraphNet::new(&Parts { features, convs, global, heads, fits, pair_walks })
     }
 
     pub(crate) fn embed(&self, batch: &GraphBatch<'_>) -> Result<Embedded> {
@@ -82,7 +84,7 @@ impl Torso {
             Body::Convs(convs) => (convs.len(), convs.first().map_or(Hearing::Neighbours, Conv::hearing)),
             Body::Transformer(_) => (0, Hearing::Neighbours),
         };
-        let rounds = Rounds::new(batch.graphs(), self.features.see_labels(), n_rounds, hearing);
+        let rounds = Rounds::new(batch.graphs(), self.features.n_labels(), n_rounds, hearing);
         let rounds = rounds.to_device(batch.device());
         let features = self.features.forward(batch, &rounds.features);
         let kind = features.kind();

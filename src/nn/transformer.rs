@@ -3,7 +3,7 @@
 use tch::Tensor;
 
 use super::attention_tables::{AttentionTables, Group, Relation};
-use super::conv::EdgeFeatures;
+use super::edge_features::EdgeFeatures;
 use super::{LayerNorm, Linear, Scope};
 use crate::graph::{GraphBatch, GraphSchema};
 
@@ -202,7 +202,7 @@ mod tests {
                 graphs.extend([of(0, &[]), of(12, &edges), of(2, &edges[..1])]);
             }
             let states = GraphStates::from(graphs.clone());
-            let batch = GraphBatch::new(&schema, &states, None, Device::Cpu);
+            let batch = GraphBatch::new(&schema, &states, None, Device::Cpu).unwrap();
             assert_eq!(batch.same_n_nodes().is_some(), same_size);
             let tables = AttentionTables::new(&batch, &schema, Kind::Double);
             let listed = messages(&graphs, directed);

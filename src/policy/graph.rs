@@ -76,7 +76,7 @@ impl<E: GraphEnv, N: GraphNetwork> Policy<E> for GraphPolicy<N> {
         conditions: Option<&Tensor>,
         wants: Wants,
     ) -> Result<Evaluation<GraphActionCategorical>> {
-        let batch = GraphBatch::new(env.schema(), states, conditions, self.0.parameters().device());
+        let batch = GraphBatch::new(env.schema(), states, conditions, self.0.parameters().device())?;
         let output = self.0.forward(&batch, wants)?;
         let dist = |wanted: bool, direction: Direction, blocks: Option<Vec<Tensor>>| {
             if !wanted {
@@ -122,7 +122,7 @@ struct FrozenGraphPolicy {
 
 impl<E: GraphEnv> Frozen<E, GraphActionCategorical> for FrozenGraphPolicy {
     fn distribution(&self, env: &E, states: &GraphStates) -> Result<GraphActionCategorical> {
-        let blocks = self.network.forward(states.graphs());
+        let blocks = self.network.forward(states.graphs())?;
         GraphActionCategorical::of_host_blocks(env.masks(self.direction, states), &blocks)
     }
 }

@@ -44,6 +44,7 @@ mod count_modes;
 mod differences;
 mod distillation;
 mod early_stop;
+mod equivariance;
 mod fit;
 mod fresh;
 mod gradients;

@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use super::checks::check_batch;
 use super::collect::Batch;
+use super::equivariance::check_equivariance;
 use super::hindsight::Relabelling;
 use super::intrinsic::Intrinsic;
 use super::lagged::Lagged;
@@ -72,6 +73,8 @@ pub struct Trainer<E: Env, P> {
     pub(super) step: usize,
     pub(super) average: Option<(Average, AverageFor)>,
     pub(super) lagged: Option<Lagged>,
+    /// Whether it is known that the policy sees no labels where they mean nothing.
+    equivariant: bool,
     pub(super) intrinsic: Option<Intrinsic<E::States>>,
     pub(super) teacher: Option<Box<dyn Teacher<E>>>,
     pub(super) thompson: Option<Thompson<P>>,
@@ -100,7 +103,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     ///
     /// # Errors
     /// [`Error::Config`] for settings that make no sense, [`Error::Missing`] for batches of one trajectory where the objective compares
-    /// with the batch's mean, and those of [`Env::check_contract`] and [`Adam::new`].
+    /// with the batch's mean, and those of [`Env::check_contract`] and [`Adam::new`]. [`Error::Contract`] for a policy that sees labels
+    /// where states that differ in labels alone are merged ([`Env::classes`]): it is asked about some states of random walks, which are
+    /// drawn by a stream of their own. A policy that takes conditions is asked by the first step.
     pub fn new(
         env: E,
         reward: impl Reward<E::States> + 'static,
@@ -133,6 +138,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let unset = || if explorable { TrainerConfig::EPSILON } else { Schedule::Constant(0.0) };
         config.epsilon = Some(config.epsilon.unwrap_or_else(unset));
         let adam = policy.parameters().map(|parameters| Adam::new(parameters, config.adam)).transpose()?;
+        let equivariant = check_equivariance(&env, &policy, None, config.max_steps)?;
         Ok(Self {
             env,
             reward,
@@ -149,6 +155,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             step: 0,
             average: None,
             lagged: None,
+            equivariant,
             intrinsic: None,
             teacher: None,
             thompson: None,
@@ -288,6 +295,10 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// [`TrainerConfig::on_warning`] says so. No gradient is left then: the next step is an ordinary one.
     pub fn step(&mut self) -> Result<StepStats> {
         let started = Instant::now();
+        if !self.equivariant {
+            let conditions = self.conditions.as_deref();
+            self.equivariant = check_equivariance(&self.env, &self.policy, conditions, self.config.max_steps)?;
+        }
         if let Some(parameters) = self.policy.parameters() {
             // Draws nothing without noisy layers.
             parameters.reset_noise(&mut self.rng);

@@ -1,9 +1,9 @@
 //! Environments, graphs and networks that the tests of networks share.
 
-use gfn::Rng;
-use gfn::graph::{Attributes, Edge, GraphBatch, GraphEnv, GraphKind, GraphState, GraphStates, Node};
-use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
+use gfn::graph::{Attributes, Edge, GraphBatch, GraphEnv, GraphKind, GraphState, GraphStates, Node, Semantics};
+use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, Parameters};
 use gfn::policy::{GraphNetwork, GraphOutput, Wants};
+use gfn::{Result, Rng};
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig};
 use tch::{Device, Kind, Tensor};
 
@@ -12,9 +12,15 @@ pub(crate) const CONVS: [ConvKind; 4] =
 pub(crate) const KINDS: [GraphKind; 2] = [GraphKind::Directed, GraphKind::Undirected];
 pub(crate) const ALL: Wants = Wants { pb: true, log_flow: true, ..Wants::PF };
 
-/// Every built-in action type: two classes and an attribute on nodes and edges.
+/// Every built-in action type, up to isomorphism: two classes and an attribute on nodes and edges.
 pub(crate) fn everything(kind: GraphKind, max_nodes: usize) -> GraphBuilding {
+    everything_under(Semantics::UpToIsomorphism, kind, max_nodes)
+}
+
+/// The same with labels that mean something, or don't.
+pub(crate) fn everything_under(semantics: Semantics, kind: GraphKind, max_nodes: usize) -> GraphBuilding {
     let config = GraphBuildingConfig {
+        semantics,
         node_classes: 2,
         edge_classes: 2,
         node_attributes: vec![2],
@@ -42,9 +48,29 @@ pub(crate) fn random_graph(kind: GraphKind, n: usize, density: f64, rng: &mut Rn
     graph
 }
 
-/// A learned P_B of its own and a flow head.
+/// A learned P_B of its own and a flow head, whatever the convolution sees.
 pub(crate) fn config(conv: ConvKind) -> GraphNetConfig {
-    GraphNetConfig { conv, embedding: 32, backward: BackwardPolicy::Separate, flow: true, ..GraphNetConfig::default() }
+    let backward = BackwardPolicy::Separate;
+    GraphNetConfig { conv, embedding: 32, backward, flow: true, ablation: true, ..GraphNetConfig::default() }
+}
+
+/// A network of somebody's own that looks at the labels of nodes where it should not.
+#[derive(Debug)]
+pub(crate) struct SeesLabels<N>(pub(crate) N);
+
+impl<N: GraphNetwork> GraphNetwork for SeesLabels<N> {
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput> {
+        let mut output = self.0.forward(batch, wants)?;
+        for blocks in output.pf.iter_mut().chain(&mut output.pb) {
+            for block in blocks.iter_mut().filter(|block| block.size()[0] == batch.total_nodes() as i64) {
+                *block += batch.node_labels.unsqueeze(1);
+            }
+        }
+        Ok(output)
+    }
+    fn parameters(&self) -> &Parameters {
+        self.0.parameters()
+    }
 }
 
 pub(crate) fn net<E: GraphEnv>(env: &E, config: GraphNetConfig, kind: Kind) -> GraphNet {
@@ -59,7 +85,7 @@ pub(crate) fn blocks<E: GraphEnv>(
     conditions: Option<&Tensor>,
 ) -> GraphOutput {
     let states = GraphStates::from(graphs.to_vec());
-    let batch = GraphBatch::new(env.schema(), &states, conditions, Device::Cpu);
+    let batch = GraphBatch::new(env.schema(), &states, conditions, Device::Cpu).unwrap();
     tch::no_grad(|| net.forward(&batch, ALL)).unwrap()
 }
 

@@ -11,8 +11,8 @@ use super::{BayesianStructure, DagStates};
 /// The policy of a network over graphs on the rows of bits of [`BayesianStructure`]: states are encoded as a
 /// [`GraphBatch`], and the network's blocks of logits (pairs, exit; edges for P_B) are put in the order of the slots.
 ///
-/// A network is made for the twin on petgraph, [`DagGraphs`](super::DagGraphs). Let it know which node is which
-/// (`identity`): variables are distinguishable.
+/// A network is made for the twin on petgraph, [`DagGraphs`](super::DagGraphs), and told which node is which: variables are
+/// distinguishable.
 ///
 /// ```
 /// use gfn::env::Env;
@@ -20,7 +20,7 @@ use super::{BayesianStructure, DagStates};
 /// use gfn::policy::{Policy, Wants};
 /// use gfn_gym::bayesian_structure::{BayesianStructure, DagGraphs, DagPolicy, StructureConfig};
 /// let env = BayesianStructure::new(StructureConfig::new(4))?;
-/// let config = GraphNetConfig { identity: true, embedding: 16, ..GraphNetConfig::default() };
+/// let config = GraphNetConfig { embedding: 16, ..GraphNetConfig::default() };
 /// let net = GraphNet::new(&DagGraphs::new(&env)?, config, tch::Device::Cpu, tch::Kind::Float, &mut gfn::Rng::seeded(0))?;
 /// let evaluation = DagPolicy(net).evaluate(&env, &env.initial(2), None, Wants::PF)?;
 /// assert_eq!(evaluation.pf.map(|pf| pf.masks().n_legal(0)), Some(12 + 1));
@@ -40,7 +40,7 @@ impl<N: GraphNetwork> Policy<BayesianStructure> for DagPolicy<N> {
         wants: Wants,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         let graphs = states.to_graphs()?;
-        let batch = GraphBatch::new(env.schema(), &graphs, conditions, self.0.parameters().device());
+        let batch = GraphBatch::new(env.schema(), &graphs, conditions, self.0.parameters().device())?;
         let output = self.0.forward(&batch, wants)?;
         let (rows, pairs) = (states.len() as i64, (env.n_nodes() * env.n_nodes()) as i64);
         let mut evaluation = Evaluation { log_flow: output.log_flow, ..Evaluation::default() };
@@ -92,7 +92,7 @@ struct FrozenDagPolicy(FrozenGraphNet);
 
 impl Frozen<BayesianStructure, GraphActionCategorical> for FrozenDagPolicy {
     fn distribution(&self, env: &BayesianStructure, states: &DagStates) -> Result<GraphActionCategorical> {
-        let blocks = self.0.forward(states.to_graphs()?.graphs());
+        let blocks = self.0.forward(states.to_graphs()?.graphs())?;
         let pairs = env.n_nodes() * env.n_nodes();
         let [add, exit] = sized(&blocks, [states.len() * pairs, states.len()], "forward logits", Vec::len)?;
         let logits = add.chunks_exact(pairs).zip(exit).flat_map(|(add, exit)| add.iter().chain([exit])).copied();

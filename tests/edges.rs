@@ -1,0 +1,104 @@
+//! Logits of edges: what an edge is tells it from others whose ends look the same.
+
+use crate::nets::{CONVS, KINDS, blocks, config, net};
+use gfn::env::Env;
+use gfn::graph::{
+    ActionSet, AddEdge, AddNode, Edge, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Node, Semantics,
+    SetEdgeAttr, canonical_key,
+};
+use gfn::nn::{ConvKind, GraphNetConfig};
+use gfn::policy::{GraphPolicy, Policy, Wants};
+use gfn_gym::molecule::{MoleculeConfig, MoleculeEnv};
+use tch::Kind;
+
+struct Marking {
+    actions: ActionSet,
+    schema: GraphSchema,
+    initial: GraphState,
+}
+
+impl Marking {
+    /// Edges of two classes that can be marked, up to isomorphism.
+    fn new(kind: GraphKind) -> Self {
+        let actions = ActionSet::new(Semantics::UpToIsomorphism)
+            .with(AddNode::free(1, 6))
+            .with(AddEdge::new(2))
+            .with(SetEdgeAttr::new(&[1]).unwrap());
+        let schema = GraphSchema { edge_classes: 2, edge_attributes: vec![1], ..GraphSchema::plain(kind, 6) };
+        Self { actions, schema, initial: GraphState::new(kind) }
+    }
+}
+
+impl GraphEnv for Marking {
+    fn actions(&self) -> &ActionSet {
+        &self.actions
+    }
+    fn schema(&self) -> &GraphSchema {
+        &self.schema
+    }
+    fn initial_graph(&self) -> &GraphState {
+        &self.initial
+    }
+}
+
+/// Six nodes in a ring, whose edges alternate between two classes: all nodes are alike.
+fn alternating(kind: GraphKind) -> GraphState {
+    let edges: Vec<_> = (0..6u32).map(|a| (a, (a + 1) % 6, Edge::of_class((a % 2) as u16))).collect();
+    GraphState::from_parts(kind, &[Node::default(); 6], &edges).unwrap()
+}
+
+#[test]
+fn edges_of_a_ring_of_alternating_classes_part() {
+    for (kind, conv) in KINDS.iter().flat_map(|&kind| CONVS.map(|conv| (kind, conv))) {
+        let (env, ring) = (Marking::new(kind), alternating(kind));
+        let net = net(&env, config(conv), Kind::Double);
+        let output = blocks(&env, &net, std::slice::from_ref(&ring), None);
+        // Setting the attribute going forward; removing the edge, or its attribute, going back.
+        for block in [&output.pf.unwrap()[2], &output.pb.as_ref().unwrap()[1], &output.pb.as_ref().unwrap()[2]] {
+            let logits: Vec<(u16, f64)> = ring
+                .edges()
+                .enumerate()
+                .map(|(row, (a, b))| (ring.edge(a, b).unwrap().class, block.double_value(&[row as i64, 0])))
+                .collect();
+            assert_eq!(block.size(), [6, 1]);
+            let of = |class: u16| logits.iter().filter(move |edge| edge.0 == class).map(|edge| edge.1);
+            let (first, second) = (of(0).next().unwrap(), of(1).next().unwrap());
+            assert!((first - second).abs() > 1e-3, "{kind:?} {conv:?}: {logits:?}");
+            assert!(of(0).all(|x| (x - first).abs() < 1e-12) && of(1).all(|x| (x - second).abs() < 1e-12));
+        }
+    }
+}
+
+/// Prismane: all atoms are alike, but a bond lies either in one ring of three atoms or in two of four.
+#[test]
+fn bonds_of_prismane_part_by_their_pair_features() {
+    let env = MoleculeEnv::new(MoleculeConfig::new(9)).unwrap();
+    let bonds = [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5), (0, 3), (1, 4), (2, 5)];
+    let bonds: Vec<_> = bonds.iter().map(|&(a, b)| (a, b, Edge::default())).collect();
+    let prismane = GraphState::from_parts(GraphKind::Undirected, &[Node::default(); 6], &bonds).unwrap();
+    let states = GraphStates::from(vec![prismane.clone()]);
+    for conv in [ConvKind::Gine, ConvKind::Transformer { heads: 4 }] {
+        let config = GraphNetConfig { layers: 4, pair_walks: Some(4), ..config(conv) };
+        let policy = GraphPolicy(net(&env, config, Kind::Double));
+        let pf = tch::no_grad(|| policy.evaluate(&env, &states, None, Wants::PF)).unwrap().pf.unwrap();
+        let masks = pf.masks();
+        let block = masks.blocks.iter().position(|block| block.name == "set_edge_attr").unwrap();
+        let first: usize = masks.blocks[..block].iter().map(|block| block.rows() * block.width).sum();
+        let width = masks.blocks[block].width;
+        let mut found = Vec::new();
+        for row in 0..prismane.n_edges() {
+            let slot = (first + row * width) as u32;
+            let place = pf.legal_slots().binary_search(&slot).unwrap();
+            let mut child = states.clone();
+            env.step(gfn::env::Direction::Forward, &mut child, &gfn::env::Slots(vec![slot])).unwrap();
+            found.push((canonical_key(&child.graphs()[0]), pf.host_log_probs().unwrap()[place]));
+        }
+        for (key, log_prob) in &found {
+            for (other_key, other) in &found {
+                let apart = (log_prob - other).abs();
+                assert!(if key == other_key { apart < 1e-9 } else { apart > 1e-3 }, "{conv:?}: {apart}");
+            }
+        }
+        assert!(found.iter().any(|(key, _)| *key != found[0].0), "two kinds of bonds");
+    }
+}

@@ -1,0 +1,130 @@
+//! A trainer refuses a policy that sees labels where states that differ in labels alone are merged.
+
+use crate::nets::{SeesLabels, config, net};
+use gfn::dist::GraphActionCategorical;
+use gfn::env::{Direction, DiscreteEnv};
+use gfn::graph::{GraphBatch, GraphKind, GraphStates};
+use gfn::nn::{ConvKind, GraphNet, GraphNetConfig, Parameters};
+use gfn::objective::TrajectoryBalance;
+use gfn::policy::{Evaluation, GraphNetwork, GraphOutput, GraphPolicy, Policy, Wants};
+use gfn::train::{Trainer, TrainerConfig};
+use gfn::{Error, Result, Rng};
+use gfn_gym::colored_graphs::ColoredGraphs;
+use gfn_gym::ring::Ring;
+use tch::{Kind, Tensor};
+
+fn reward(graphs: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
+    Ok(vec![0.0; graphs.graphs().len()])
+}
+
+fn trainer<P: Policy<ColoredGraphs, Dist = GraphActionCategorical>>(policy: P) -> Result<Trainer<ColoredGraphs, P>> {
+    let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
+    Trainer::new(ColoredGraphs::new(5)?, reward, policy, TrajectoryBalance, config, Rng::seeded(7))
+}
+
+fn told(error: &Error) {
+    let message = error.to_string();
+    assert!(matches!(error, Error::Contract { .. }), "{message}");
+    for words in ["equivariant", "log-probability", "nodes", "under other labels"] {
+        assert!(message.contains(words), "{message}");
+    }
+}
+
+#[test]
+fn networks_that_see_labels_are_refused_and_others_are_not() {
+    let env = ColoredGraphs::new(5).unwrap();
+    for conv in [ConvKind::Gin, ConvKind::Transformer { heads: 4 }] {
+        let config = GraphNetConfig { pair_walks: Some(2), ..config(conv) };
+        let net = net(&env, config, Kind::Float);
+        trainer(GraphPolicy(&net)).unwrap();
+        told(&trainer(GraphPolicy(SeesLabels(&net))).unwrap_err());
+    }
+}
+
+/// The same network with labels in P_B alone.
+struct LabelsBack(SeesLabels<GraphNet>);
+
+impl GraphNetwork for LabelsBack {
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput> {
+        let (clean, seeing) = (self.0.0.forward(batch, wants)?, self.0.forward(batch, wants)?);
+        Ok(GraphOutput { pb: seeing.pb, ..clean })
+    }
+    fn parameters(&self) -> &Parameters {
+        self.0.parameters()
+    }
+}
+
+#[test]
+fn backward_policies_are_looked_at_too() {
+    let net = net(&ColoredGraphs::new(5).unwrap(), config(ConvKind::Gin), Kind::Float);
+    let error = trainer(GraphPolicy(LabelsBack(SeesLabels(net)))).unwrap_err();
+    told(&error);
+    assert!(error.to_string().contains("(backward)"), "{error}");
+}
+
+#[test]
+fn labels_are_nobodys_business_where_they_mean_something() {
+    let env = Ring::new(4, GraphKind::Directed).unwrap();
+    let net = SeesLabels(net(&env, config(ConvKind::Directed), Kind::Float));
+    let config = TrainerConfig::default();
+    Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(7)).unwrap();
+}
+
+#[test]
+fn looking_draws_nothing_from_the_trainers_stream() {
+    let net = net(&ColoredGraphs::new(5).unwrap(), config(ConvKind::Gin), Kind::Float);
+    let trainer = trainer(GraphPolicy(net)).unwrap();
+    let (mut own, mut expected) = (trainer.evaluation_rng(), Rng::seeded(7).split());
+    assert_eq!(
+        (0..4).map(|_| own.below(1 << 30)).collect::<Vec<_>>(),
+        (0..4).map(|_| expected.below(1 << 30)).collect::<Vec<_>>()
+    );
+}
+
+/// A policy with a prior of its own, whose probabilities vanish for all labellings alike.
+struct Vanishing;
+
+impl Policy<ColoredGraphs> for Vanishing {
+    type Dist = GraphActionCategorical;
+
+    fn evaluate(
+        &self,
+        env: &ColoredGraphs,
+        states: &GraphStates,
+        _: Option<&Tensor>,
+        _: Wants,
+    ) -> Result<Evaluation<GraphActionCategorical>> {
+        let masks = env.masks(Direction::Forward, states);
+        // The exit is all but certain.
+        let blocks: Vec<Tensor> = masks
+            .blocks
+            .iter()
+            .enumerate()
+            .map(|(k, block)| {
+                let size = [block.rows() as i64, block.width as i64];
+                let logit = if k + 1 == masks.blocks.len() { 0.0 } else { -2000.0 };
+                Tensor::full(size, logit, (Kind::Float, tch::Device::Cpu))
+            })
+            .collect();
+        let pf = GraphActionCategorical::new(masks, &blocks)?;
+        Ok(Evaluation { pf: Some(pf), ..Evaluation::default() })
+    }
+}
+
+#[test]
+fn probabilities_that_vanish_alike_are_no_difference() {
+    trainer(Vanishing).unwrap();
+}
+
+#[test]
+fn a_policy_that_takes_conditions_is_asked_by_the_first_step() {
+    let env = ColoredGraphs::new(5).unwrap();
+    let config = GraphNetConfig { n_conditions: 2, ..config(ConvKind::Gin) };
+    let net = net(&env, config, Kind::Float);
+    let conditions = |n: usize, rng: &mut Rng| -> Result<Tensor> {
+        let values: Vec<f64> = (0..2 * n).map(|_| rng.uniform()).collect();
+        Ok(Tensor::from_slice(&values).view([n as i64, 2]))
+    };
+    trainer(GraphPolicy(&net)).unwrap().with_conditions(conditions).step().unwrap();
+    told(&trainer(GraphPolicy(SeesLabels(&net))).unwrap().with_conditions(conditions).step().unwrap_err());
+}

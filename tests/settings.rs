@@ -1,0 +1,290 @@
+//! By default a network sees what tells graphs of its environment apart; settings that hide it, and graphs that don't fit, are refused.
+
+use crate::nets::{CONVS, KINDS, blocks, config, everything, everything_under, net, random_graph};
+use gfn::dist::Schedule;
+use gfn::env::Direction;
+use gfn::graph::{
+    ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Node,
+    Semantics,
+};
+use gfn::metrics::{Distances, StateGraph};
+use gfn::nn::{ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig};
+use gfn::objective::TrajectoryBalance;
+use gfn::policy::{GraphNetwork, GraphPolicy, MlpPolicy, MlpPolicyConfig, Policy, Scaled, Wants};
+use gfn::testing::Words;
+use gfn::train::{AdamConfig, Trainer, TrainerConfig};
+use gfn::{Error, Result, Rng};
+use gfn_gym::graph_building::PerGraph;
+use gfn_gym::ring::Ring;
+use tch::{Device, Kind};
+
+struct Small {
+    actions: ActionSet,
+    schema: GraphSchema,
+    initial: GraphState,
+}
+
+impl GraphEnv for Small {
+    fn actions(&self) -> &ActionSet {
+        &self.actions
+    }
+    fn schema(&self) -> &GraphSchema {
+        &self.schema
+    }
+    fn initial_graph(&self) -> &GraphState {
+        &self.initial
+    }
+    fn is_reachable(&self, graph: &GraphState) -> bool {
+        let grown = self.initial.n_nodes() == 0;
+        !grown || graph.as_undirected().is_some_and(|g| petgraph::algo::connected_components(g) <= 1)
+    }
+    fn backward_rule(&self) -> BackwardRule {
+        BackwardRule::ByType
+    }
+}
+
+/// All graphs on three nodes whose labels and whose edges' directions mean something.
+fn digraphs() -> Small {
+    let kind = GraphKind::Directed;
+    Small {
+        actions: ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)),
+        schema: GraphSchema::plain(kind, 3),
+        initial: GraphState::with_nodes(kind, 3),
+    }
+}
+
+/// Connected graphs of up to four nodes with two classes of edges, up to isomorphism.
+fn bonded() -> Small {
+    let kind = GraphKind::Undirected;
+    Small {
+        actions: ActionSet::new(Semantics::UpToIsomorphism)
+            .with(AddNode::first(1))
+            .with(AddNode::attached(1, 2, 4))
+            .with(AddEdge::new(2).keeping_connected()),
+        schema: GraphSchema { edge_classes: 2, ..GraphSchema::plain(kind, 4) },
+        initial: GraphState::new(kind),
+    }
+}
+
+/// The exact distance from the target after a short training of a network with these settings.
+fn trained(make: fn() -> Small, log_r: fn(&GraphState) -> f64, config: GraphNetConfig, steps: usize) -> f64 {
+    tch::set_num_threads(1);
+    let mut rng = Rng::seeded(5);
+    let net = GraphNet::new(&make(), config, Device::Cpu, Kind::Float, &mut rng).unwrap();
+    let config = TrainerConfig {
+        batch: 32,
+        adam: AdamConfig { lr: 5e-3, ..AdamConfig::default() },
+        lr_scale: Schedule::Linear { from: 1.0, to: 0.05, steps },
+        ..TrainerConfig::default()
+    };
+    let mut trainer = Trainer::new(make(), PerGraph(log_r), GraphPolicy(net), TrajectoryBalance, config, rng).unwrap();
+    for _ in 0..steps {
+        trainer.step().unwrap();
+    }
+    let space = StateGraph::build(&make(), 10_000).unwrap();
+    let target = space.target_distribution(&PerGraph(log_r), None).unwrap();
+    let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None).unwrap();
+    Distances::between(&learned.probs, &target.probs).unwrap().tv
+}
+
+fn upwards(graph: &GraphState) -> f64 {
+    graph.edges().map(|(a, b)| if a < b { 1.0 } else { -1.0 }).sum()
+}
+
+fn strong(graph: &GraphState) -> f64 {
+    graph.edges().map(|(a, b)| f64::from(graph.edge(a, b).unwrap().class)).sum()
+}
+
+#[test]
+fn by_default_networks_learn_what_depends_on_labels_and_directions() {
+    let tv = trained(digraphs, upwards, GraphNetConfig { embedding: 32, ..GraphNetConfig::default() }, 600);
+    assert!(tv < 0.02, "{tv}");
+    let blind = GraphNetConfig {
+        embedding: 32,
+        identity: false,
+        conv: ConvKind::Gin,
+        ablation: true,
+        ..GraphNetConfig::default()
+    };
+    let tv = trained(digraphs, upwards, blind, 600);
+    assert!(tv > 0.3, "an ablation is what it says: {tv}");
+}
+
+#[test]
+fn by_default_networks_learn_what_depends_on_edge_classes() {
+    let config = GraphNetConfig { embedding: 32, layers: 3, pair_walks: Some(3), ..GraphNetConfig::default() };
+    let tv = trained(bonded, strong, config.clone(), 600);
+    assert!(tv < 0.05, "{tv}");
+    let tv = trained(bonded, strong, GraphNetConfig { conv: ConvKind::Gin, ablation: true, ..config }, 600);
+    assert!(tv > 0.15, "an ablation is what it says: {tv}");
+}
+
+fn build<E: GraphEnv>(env: &E, config: GraphNetConfig) -> Result<GraphNet> {
+    GraphNet::new(env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0))
+}
+
+#[test]
+fn the_convolution_is_chosen_by_what_edges_say() {
+    let chosen = |env: &Small| build(env, GraphNetConfig::default()).unwrap().config().conv;
+    let with = |kind, edge_classes, edge_attributes: &[u8]| Small {
+        schema: GraphSchema { edge_classes, edge_attributes: edge_attributes.to_vec(), ..GraphSchema::plain(kind, 3) },
+        initial: GraphState::with_nodes(kind, 3),
+        ..digraphs()
+    };
+    assert_eq!(chosen(&with(GraphKind::Undirected, 1, &[])), ConvKind::Gin);
+    assert_eq!(chosen(&with(GraphKind::Undirected, 1, &[0])), ConvKind::Gin);
+    assert_eq!(chosen(&with(GraphKind::Directed, 1, &[])), ConvKind::Directed);
+    for kind in KINDS {
+        assert_eq!(chosen(&with(kind, 2, &[])), ConvKind::Gine);
+        assert_eq!(chosen(&with(kind, 1, &[3])), ConvKind::Gine);
+    }
+}
+
+#[test]
+fn a_convolution_that_is_blind_to_edges_is_refused() {
+    let refused = |env: &dyn Fn(GraphNetConfig) -> Result<GraphNet>, conv, what: &str| {
+        let config = GraphNetConfig { conv, ..GraphNetConfig::default() };
+        let error = env(config.clone()).unwrap_err();
+        let message = error.to_string();
+        assert!(matches!(error, Error::Config { setting: "conv", .. }) && message.contains(what), "{message}");
+        assert!(message.contains("ablation"), "{message}");
+        env(GraphNetConfig { ablation: true, ..config }).unwrap();
+    };
+    let classes = |config| build(&bonded(), config);
+    refused(&classes, ConvKind::Gin, "classes");
+    refused(&classes, ConvKind::Directed, "classes");
+    refused(&|config| build(&digraphs(), config), ConvKind::Gin, "direction");
+    for conv in [ConvKind::Gine, ConvKind::Transformer { heads: 4 }] {
+        for kind in KINDS {
+            build(&everything(kind, 4), GraphNetConfig { conv, ..GraphNetConfig::default() }).unwrap();
+        }
+    }
+}
+
+/// Logits of the exit of graphs that differ in their labels alone.
+fn exits<E: GraphEnv>(env: &E, graphs: &[GraphState], config: GraphNetConfig) -> Vec<f64> {
+    let pf = blocks(env, &net(env, config, Kind::Double), graphs, None).pf.unwrap();
+    (0..graphs.len() as i64).map(|g| pf.last().unwrap().double_value(&[g, 0])).collect()
+}
+
+#[test]
+fn labels_enter_where_they_mean_something_and_nowhere_else() {
+    // Three nodes that differ.
+    let mut last = Node::of_class(0);
+    last.attributes.set(0, 1);
+    let nodes = [Node::of_class(0), Node::of_class(1), last];
+    let edges = [(0, 1, Edge::default()), (1, 2, Edge::default())];
+    let path = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges).unwrap();
+    // The second has other nodes first, the third another node last.
+    let graphs = [path.clone(), path.induced(&[1, 0, 2]), path.induced(&[0, 2, 1])];
+    let near = |a: f64, b: f64| (a - b).abs() < 1e-9;
+    for conv in CONVS {
+        let labelled = everything_under(Semantics::Labelled, GraphKind::Undirected, 4);
+        let free = everything(GraphKind::Undirected, 4);
+        let told = exits(&labelled, &graphs, config(conv));
+        assert!(!near(told[0], told[1]) && !near(told[0], told[2]), "{conv:?}: {told:?}");
+        let hidden = exits(&labelled, &graphs, GraphNetConfig { identity: false, ..config(conv) });
+        assert!(near(hidden[0], hidden[1]) && near(hidden[0], hidden[2]), "{conv:?}: {hidden:?}");
+        for identity in [true, false] {
+            let same = exits(&free, &graphs, GraphNetConfig { identity, ..config(conv) });
+            assert!(near(same[0], same[1]) && near(same[0], same[2]), "{conv:?}: {same:?}");
+        }
+        // The nodes of an initial graph are told apart: here the first one, from all others.
+        let kind = GraphKind::Undirected;
+        let rooted = Small {
+            actions: ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(2, 4)).with(AddEdge::new(2)),
+            schema: free.schema().clone(),
+            initial: GraphState::with_nodes(kind, 1),
+        };
+        let rooted = exits(&rooted, &graphs, config(conv));
+        assert!(!near(rooted[0], rooted[1]) && near(rooted[0], rooted[2]), "{conv:?}: {rooted:?}");
+    }
+}
+
+/// What a network says of a graph of another environment than the one that it was built for.
+fn asked<E: GraphEnv>(env: &E, net: &impl GraphNetwork, graph: GraphState) -> Result<()> {
+    let states = GraphStates::from(vec![graph]);
+    GraphPolicy(net).evaluate(env, &states, None, Wants::PF).map(|_| ())
+}
+
+fn misfit(result: Result<()>, words: &str) {
+    let error = result.unwrap_err();
+    assert!(matches!(error, Error::Contract { .. }) && error.to_string().contains(words), "{error}");
+}
+
+#[test]
+fn graphs_that_do_not_fit_a_network_are_refused() {
+    let (four, five) = (Ring::new(4, GraphKind::Directed).unwrap(), Ring::new(5, GraphKind::Directed).unwrap());
+    let net = build(&four, GraphNetConfig::default()).unwrap();
+    asked(&four, &net, four.initial_graph().clone()).unwrap();
+    misfit(asked(&five, &net, five.initial_graph().clone()), "5 nodes, and the network knows 4 labels");
+    let frozen = net.frozen(Direction::Forward).unwrap();
+    misfit(frozen.forward(&[five.initial_graph().clone()]).map(|_| ()), "5 nodes");
+    // Where labels mean nothing, size is no matter.
+    let free = |n| everything(GraphKind::Undirected, n);
+    let net = build(&free(4), GraphNetConfig::default()).unwrap();
+    asked(&free(6), &net, random_graph(GraphKind::Undirected, 6, 0.5, &mut Rng::seeded(0))).unwrap();
+
+    let undirected = Ring::new(4, GraphKind::Undirected).unwrap();
+    misfit(
+        asked(&undirected, &build(&four, GraphNetConfig::default()).unwrap(), undirected.initial_graph().clone()),
+        "Undirected",
+    );
+    misfit(
+        asked(&four, &build(&four, GraphNetConfig::default()).unwrap(), undirected.initial_graph().clone()),
+        "is Undirected",
+    );
+    misfit(
+        asked(&free(4), &build(&bonded(), GraphNetConfig::default()).unwrap(), GraphState::new(GraphKind::Undirected)),
+        "of the network",
+    );
+
+    // A class and values that the schema of the environment itself doesn't have.
+    let mut node = Node::of_class(2);
+    let graph = |node: Node| GraphState::from_parts(GraphKind::Undirected, &[node], &[]).unwrap();
+    misfit(asked(&free(4), &net, graph(node)), "class 2 of 2");
+    node = Node::of_class(0);
+    node.attributes.set(0, 3);
+    misfit(asked(&free(4), &net, graph(node)), "value 3 of attribute 0");
+    let mlp = EdgeMlp::new(&four, EdgeMlpConfig::default(), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
+    let edge = Edge::of_class(1);
+    let marked = GraphState::from_parts(GraphKind::Directed, &[Node::default(); 4], &[(0, 1, edge)]).unwrap();
+    misfit(asked(&four, &mlp, marked), "class 1 of 1");
+    misfit(asked(&undirected, &mlp, undirected.initial_graph().clone()), "of the network");
+}
+
+#[test]
+fn environments_whose_initial_graph_does_not_fit_are_refused() {
+    let env = Small { initial: GraphState::with_nodes(GraphKind::Undirected, 3), ..digraphs() };
+    misfit(build(&env, GraphNetConfig::default()).map(|_| ()), "is Undirected, not Directed");
+    let mlp = EdgeMlp::new(&env, EdgeMlpConfig::default(), Device::Cpu, Kind::Float, &mut Rng::seeded(0));
+    misfit(mlp.map(|_| ()), "is Undirected, not Directed");
+}
+
+#[test]
+fn devices_that_are_not_there_are_refused() {
+    // No machine has so many.
+    let device = Device::Cuda(4096);
+    let rng = &mut Rng::seeded(0);
+    let env = digraphs();
+    let graph_net = GraphNet::new(&env, GraphNetConfig::default(), device, Kind::Float, rng).map(|_| ());
+    let edge_mlp = EdgeMlp::new(&env, EdgeMlpConfig::default(), device, Kind::Float, rng).map(|_| ());
+    let words = Words::new(2, 3);
+    let mlp =
+        MlpPolicy::new(&words, Scaled::new(3, 3), MlpPolicyConfig::default(), device, Kind::Float, rng).map(|_| ());
+    for refused in [graph_net, edge_mlp, mlp] {
+        let error = refused.unwrap_err();
+        assert!(matches!(error, Error::Device { .. }) && error.to_string().contains("cuda:4096"), "{error}");
+    }
+}
+
+/// Settings that were written before `identity` was the default and `ablation` a setting.
+#[test]
+fn settings_of_older_runs_are_read_and_written_alike() {
+    let written = r#"{"conv":"Directed","layers":1,"embedding":8,"identity":true,"pair_walks":null,"global":false,
+        "backward":"Uniform","flow":false,"n_conditions":0,"logit_scale":false,"initial_log_z":0.0,"initial_exit_bias":0.0}"#;
+    let config: GraphNetConfig = serde_json::from_str(written).unwrap();
+    let expected: serde_json::Value = serde_json::from_str(written).unwrap();
+    assert_eq!(serde_json::to_value(&config).unwrap(), expected);
+    assert!(!config.ablation);
+}

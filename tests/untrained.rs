@@ -1,0 +1,214 @@
+//! Untrained policies of every kind are near the uniform one, whatever the size of what they look at.
+
+use crate::nets::KINDS;
+use gfn::Rng;
+use gfn::dist::GraphActionCategorical;
+use gfn::env::{Direction, DiscreteEnv, Env, Slots, VectorStates};
+use gfn::graph::{
+    ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates,
+    Semantics,
+};
+use gfn::nn::{
+    BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, MlpConfig, SequenceKind,
+    SequenceNetConfig,
+};
+use gfn::policy::{
+    GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig, Wants,
+};
+use gfn::testing::Words;
+use gfn_gym::bayesian_structure::{BayesianStructure, NodeAttention, NodeAttentionConfig, StructureConfig};
+use tch::{Device, Kind};
+
+/// How far a log-probability may be from that of the uniform policy: a factor of 12.
+const BOUND: f64 = 2.5;
+const SIZES: [usize; 3] = [5, 50, 400];
+const SEEDS: std::ops::Range<u64> = 0..3;
+
+/// Graphs with room for one more node, that grow by nodes and edges.
+struct Growth {
+    actions: ActionSet,
+    schema: GraphSchema,
+    initial: GraphState,
+}
+
+impl Growth {
+    fn new(kind: GraphKind, n: usize) -> Self {
+        let actions =
+            ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::attached(1, 1, n + 1)).with(AddEdge::new(1));
+        Self { actions, schema: GraphSchema::plain(kind, n + 1), initial: GraphState::with_nodes(kind, 1) }
+    }
+}
+
+impl GraphEnv for Growth {
+    fn actions(&self) -> &ActionSet {
+        &self.actions
+    }
+    fn schema(&self) -> &GraphSchema {
+        &self.schema
+    }
+    fn initial_graph(&self) -> &GraphState {
+        &self.initial
+    }
+    fn backward_rule(&self) -> BackwardRule {
+        BackwardRule::ByType
+    }
+}
+
+/// A random tree, and further edges between a share of the pairs.
+fn graph(kind: GraphKind, n: usize, share: f64) -> GraphState {
+    let mut rng = Rng::seeded(1);
+    let mut graph = GraphState::with_nodes(kind, n);
+    for b in 1..n {
+        graph.add_edge(rng.below(b) as u32, b as u32, Edge::default()).unwrap();
+        for a in 0..b {
+            if rng.uniform() < share && !graph.has_edge(a as u32, b as u32) {
+                graph.add_edge(a as u32, b as u32, Edge::default()).unwrap();
+            }
+        }
+    }
+    graph
+}
+
+/// The largest distance of a log-probability of either direction from that of the uniform policy.
+fn off<E, P>(env: &E, policy: &P, states: &E::States) -> f64
+where
+    E: DiscreteEnv<Actions = Slots>,
+    P: Policy<E, Dist = GraphActionCategorical>,
+{
+    let wants = Wants { pb: true, ..Wants::PF };
+    let evaluation = tch::no_grad(|| policy.evaluate(env, states, None, wants)).unwrap();
+    let mut largest: f64 = 0.0;
+    for dist in [evaluation.pf.unwrap(), evaluation.pb.unwrap()] {
+        let log_probs = dist.host_log_probs().unwrap();
+        for ends in dist.legal_offsets().windows(2) {
+            let uniform = -((ends[1] - ends[0]) as f64).ln();
+            largest = log_probs[ends[0]..ends[1]].iter().map(|p| (p - uniform).abs()).fold(largest, f64::max);
+        }
+    }
+    largest
+}
+
+fn check_graph_nets(config: &GraphNetConfig, sizes: &[usize]) {
+    for (kind, &n) in KINDS.iter().flat_map(|&kind| sizes.iter().map(move |n| (kind, n))) {
+        let env = Growth::new(kind, n);
+        for share in [0.0, 0.5] {
+            let states = GraphStates::from(vec![graph(kind, n, share)]);
+            for seed in SEEDS {
+                let net =
+                    GraphNet::new(&env, config.clone(), Device::Cpu, Kind::Float, &mut Rng::seeded(seed)).unwrap();
+                let off = off(&env, &GraphPolicy(net), &states);
+                assert!(off < BOUND, "{kind:?}, {n} nodes, share {share}, seed {seed}: {off}, {config:?}");
+            }
+        }
+    }
+}
+
+fn made(conv: ConvKind) -> GraphNetConfig {
+    GraphNetConfig { conv, backward: BackwardPolicy::SharedTorso, ablation: true, ..GraphNetConfig::default() }
+}
+
+#[test]
+fn graph_networks_start_near_uniform_at_any_size() {
+    for conv in [ConvKind::Gin, ConvKind::Gine, ConvKind::Directed, ConvKind::Transformer { heads: 4 }] {
+        for global in [true, false] {
+            check_graph_nets(&GraphNetConfig { global, ..made(conv) }, &SIZES);
+        }
+    }
+}
+
+#[test]
+fn pair_features_do_not_change_that() {
+    for conv in [ConvKind::Gin, ConvKind::Gine, ConvKind::Directed, ConvKind::Transformer { heads: 4 }] {
+        check_graph_nets(&GraphNetConfig { pair_walks: Some(3), ..made(conv) }, &[5, 50]);
+    }
+    check_graph_nets(&GraphNetConfig { pair_walks: Some(2), ..made(ConvKind::Gin) }, &[200]);
+}
+
+/// Edges on a fixed set of labelled nodes.
+fn labelled(n: usize) -> Growth {
+    let kind = GraphKind::Directed;
+    Growth {
+        actions: ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)),
+        schema: GraphSchema::plain(kind, n),
+        initial: GraphState::with_nodes(kind, n),
+    }
+}
+
+#[test]
+fn perceptrons_on_adjacency_matrices_start_near_uniform_at_any_size() {
+    for n in SIZES {
+        let env = labelled(n);
+        for (seed, share) in SEEDS.flat_map(|seed| [0.0, 0.5].map(|share| (seed, share))) {
+            let states = GraphStates::from(vec![graph(GraphKind::Directed, n, share)]);
+            let mlp = MlpConfig { hidden: vec![16, 16], ..MlpConfig::default() };
+            let config = EdgeMlpConfig { mlp, backward: BackwardPolicy::SharedTorso, ..EdgeMlpConfig::default() };
+            let net = EdgeMlp::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(seed)).unwrap();
+            let off = off(&env, &GraphPolicy(net), &states);
+            assert!(off < BOUND, "{n} nodes, share {share}, seed {seed}: {off}");
+        }
+    }
+}
+
+#[test]
+fn attention_among_nodes_starts_near_uniform_at_any_size() {
+    // Networks on structures go up to 200 nodes.
+    for n in SIZES.map(|n| n.min(200)) {
+        let env = BayesianStructure::new(StructureConfig::new(n)).unwrap();
+        let mut states = env.initial(2);
+        // One of the two gets a few edges.
+        let mut one = env.initial(1);
+        for _ in 0..n {
+            let masks = env.masks(Direction::Forward, &one);
+            let slot = masks.legal_slots(0).next().unwrap();
+            if env.step(Direction::Forward, &mut one, &Slots(vec![slot])).unwrap().done[0] {
+                break;
+            }
+        }
+        gfn::env::Rows::append(&mut states, one);
+        for seed in SEEDS {
+            let config = NodeAttentionConfig { embedding: 64, ..NodeAttentionConfig::default() };
+            let policy = NodeAttention::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(seed)).unwrap();
+            let off = off(&env, &policy, &states);
+            assert!(off < BOUND, "{n} nodes, seed {seed}: {off}");
+        }
+    }
+}
+
+#[test]
+fn sequence_networks_start_near_uniform_at_any_length() {
+    let kinds = [SequenceKind::Lstm, SequenceKind::Gru, SequenceKind::Transformer { heads: 4 }];
+    for (length, kind) in SIZES.iter().flat_map(|&length| kinds.map(|kind| (length, kind))) {
+        let env = Words::new(4, length);
+        // One that is half written, and one but for its last entry.
+        let mut states = VectorStates::filled(length, 2, 0);
+        for (row, values) in states.values_mut().chunks_exact_mut(length).enumerate() {
+            let written = [length / 2, length - 1][row];
+            values[..written].iter_mut().enumerate().for_each(|(k, value)| *value = 1 + (k % 4) as u16);
+        }
+        let layout = SequenceLayout { values: 5, length, unset: 0 };
+        for seed in SEEDS {
+            let net = SequenceNetConfig { kind, ..SequenceNetConfig::default() };
+            let config = SequencePolicyConfig { net, ..SequencePolicyConfig::default() };
+            let (device, rng) = (Device::Cpu, &mut Rng::seeded(seed));
+            let policy = SequencePolicy::new(&env, layout, config, device, Kind::Float, rng).unwrap();
+            let off = off(&env, &policy, &states);
+            assert!(off < BOUND, "{kind:?}, length {length}, seed {seed}: {off}");
+        }
+    }
+}
+
+#[test]
+fn perceptrons_start_near_uniform_at_any_length() {
+    for length in SIZES {
+        let env = Words::new(4, length);
+        let mut states = env.initial(2);
+        states.values_mut()[length..][..length / 2].fill(3);
+        for seed in SEEDS {
+            let (features, rng) = (KHot::new(length, 5), &mut Rng::seeded(seed));
+            let config = MlpPolicyConfig::default();
+            let policy = MlpPolicy::new(&env, features, config, Device::Cpu, Kind::Float, rng).unwrap();
+            let off = off(&env, &policy, &states);
+            assert!(off < BOUND, "length {length}, seed {seed}: {off}");
+        }
+    }
+}

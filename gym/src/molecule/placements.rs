@@ -62,8 +62,8 @@ impl Placements {
             let image = |a: u32| if a == NONE { NONE } else { symmetry[a as usize] };
             let stays = |mates: &&[u32]| (0..self.n).all(|a| mates[symmetry[a] as usize] == image(mates[a]));
             let fixed = self.iter().filter(stays).count() as u128;
-            let product = cycles(symmetry).map(|a| u128::from(hanging[a]));
-            sum = product.fold(Some(fixed), |product, count| product?.checked_mul(count))?.checked_add(sum)?;
+            let mut counts = cycles(symmetry).map(|a| u128::from(hanging[a]));
+            sum = counts.try_fold(fixed, |product, count| product.checked_mul(count))?.checked_add(sum)?;
         }
         (sum / group.len() as u128).try_into().ok()
     }

@@ -158,7 +158,7 @@ impl<'a> Writer<'a> {
     fn ring_number(&mut self, number: usize) {
         self.out += &match number {
             ..=9 => number.to_string(),
-            ..=99 => format!("%{number}"),
+            10..=99 => format!("%{number}"),
             _ => format!("%({number})"),
         };
     }

@@ -208,11 +208,12 @@ fn checkpoints_of_something_else_change_nothing() {
     unchanged(&mut rings, &folder, &of_coloured, &["by trajectory balance", "resume with the settings"]);
     unchanged(&mut coloured, &folder, &of_rings, &["by sub-trajectory balance", "resume with the settings"]);
 
-    // The same network for another environment: five nodes rather than four, whose moves have other names.
+    // The same network for another environment: five nodes rather than four, whose moves have other names. It knows no labels, of which
+    // there would be another number.
     let make = |n: usize, replay: bool| {
         let env = Ring::new(n, GraphKind::Directed).unwrap();
         let mut rng = Rng::seeded(0);
-        let config = GraphNetConfig { embedding: 8, ..GraphNetConfig::default() };
+        let config = GraphNetConfig { embedding: 8, identity: false, ..GraphNetConfig::default() };
         let net = GraphNet::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut rng).unwrap();
         let config = TrainerConfig { batch: 16, ..TrainerConfig::default() };
         let reward = gfn_gym::ring::RingReward::default();

@@ -95,9 +95,6 @@ impl Schedule {
     /// order.
     pub fn check(&self) -> Result<()> {
         let refuse = |expected| Err(Error::Config { setting: "a schedule", got: format!("{self:?}"), expected });
-        if self.landmarks().iter().any(|&step| !self.at(step).is_finite()) {
-            return refuse("finite values, and for an exponential two of one sign and not 0");
-        }
         match self {
             Self::Exponential { from, to, .. } if from * to <= 0.0 => refuse(
                 "an exponential between two values of one sign, neither of them 0 (a cosine or a line reaches 0)",
@@ -106,6 +103,7 @@ impl Schedule {
             Self::Milestones { then, .. } if !then.is_sorted_by(|a, b| a.0 < b.0) => {
                 refuse("milestones in ascending order, each step at most once")
             }
+            _ if self.landmarks().iter().any(|&step| !self.at(step).is_finite()) => refuse("finite values"),
             _ => Ok(()),
         }
     }

@@ -184,7 +184,10 @@ fn exits_of_the_source_are_missing() {
     let walks = Sampler::new(&env, &env.uniform()).forward(3, &mut Rng::seeded(0)).unwrap();
     let needs = Needs { log_p_exit: true, ..Needs::default() };
     let error = score(&env, &BoxReward::default(), &env.uniform(), &walks, needs).unwrap_err();
-    assert!(matches!(error, Error::Missing { needs: "every state to be terminating", .. }), "{error}");
+    assert!(
+        matches!(error, Error::Missing { needs: "every state to be terminating, by an exit action", .. }),
+        "{error}"
+    );
 }
 
 /// In single precision a density with large concentrations is as exact as the outputs are.

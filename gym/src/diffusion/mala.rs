@@ -6,7 +6,7 @@ use gfn::{Error, Result, Rng};
 use serde::{Deserialize, Serialize};
 
 use super::kernel::Normals;
-use super::target::{Target, check_dim, checked_gradient, checked_log_density};
+use super::target::{Target, check_dim, checked_gradient, checked_log_density, gradient, log_density};
 use super::{DiffusionSampling, DiffusionStates};
 
 /// How a [`Mala`] searches.
@@ -99,17 +99,17 @@ impl Mala {
         let mut h = self.config.step_size;
         let mut x = start.clone();
         let mut log_p = checked_log_density(self.target.as_ref(), &x)?;
-        let mut gradient = checked_gradient(self.target.as_ref(), &x)?;
+        let mut slope = checked_gradient(self.target.as_ref(), &x)?;
         let mut kept = (x.select(&[]), Vec::new());
         let mut normals = Normals::default();
         let mut accepted_later = 0usize;
         for step in 0..steps {
             let mut proposed = x.clone();
-            for (y, g) in proposed.values_mut().iter_mut().zip(gradient.values()) {
+            for (y, g) in proposed.values_mut().iter_mut().zip(slope.values()) {
                 *y += h * g + (2.0 * h).sqrt() * normals.next(rng);
             }
-            let new_log_p = self.target.log_density(&proposed)?;
-            let new_gradient = self.target.gradient(&proposed)?;
+            let new_log_p = log_density(self.target.as_ref(), &proposed)?;
+            let new_gradient = gradient(self.target.as_ref(), &proposed)?;
             let mut accepted = 0usize;
             for i in 0..n {
                 let u = rng.uniform();
@@ -117,7 +117,7 @@ impl Mala {
                 let apart = |to: &[f64], from: &[f64], g: &[f64]| -> f64 {
                     to.iter().zip(from).zip(g).map(|((a, b), g)| (a - b - h * g).powi(2)).sum::<f64>() / (4.0 * h)
                 };
-                let there = apart(proposed.row(i), x.row(i), gradient.row(i));
+                let there = apart(proposed.row(i), x.row(i), slope.row(i));
                 let back = apart(x.row(i), proposed.row(i), new_gradient.row(i));
                 // Not accepted where it is NaN.
                 if new_log_p[i].is_finite() && u.ln() < new_log_p[i] - log_p[i] + there - back {
@@ -125,7 +125,7 @@ impl Mala {
                     log_p[i] = new_log_p[i];
                     let row = i * width..(i + 1) * width;
                     x.values_mut()[row.clone()].copy_from_slice(proposed.row(i));
-                    gradient.values_mut()[row].copy_from_slice(new_gradient.row(i));
+                    slope.values_mut()[row].copy_from_slice(new_gradient.row(i));
                 }
             }
             if step < burn_in {

@@ -136,34 +136,46 @@ fn check_width(target: &dyn Target, points: &Reals) -> Result<()> {
 
 /// The log-density at each point, every one finite.
 pub(super) fn checked_log_density(target: &dyn Target, points: &Reals) -> Result<Vec<f64>> {
-    check_width(target, points)?;
-    let values = target.log_density(points)?;
-    if values.len() != points.len() {
-        return Err(Error::Shape {
-            what: "a target's log-densities".into(),
-            expected: vec![points.len() as i64],
-            got: vec![values.len() as i64],
-            remedy: "give one number for each point",
-        });
-    }
+    let values = log_density(target, points)?;
     match values.iter().position(|value| !value.is_finite()) {
         None => Ok(values),
         Some(row) => Err(not_finite("the target's log-density is finite everywhere", values[row], points, row)),
     }
 }
 
-/// The gradient at each point, every coordinate finite.
-pub(super) fn checked_gradient(target: &dyn Target, points: &Reals) -> Result<Reals> {
+/// The log-density at each point, of which some may not be finite.
+pub(super) fn log_density(target: &dyn Target, points: &Reals) -> Result<Vec<f64>> {
+    check_width(target, points)?;
+    let values = target.log_density(points)?;
+    match values.len() == points.len() {
+        true => Ok(values),
+        false => Err(Error::Shape {
+            what: "a target's log-densities".into(),
+            expected: vec![points.len() as i64],
+            got: vec![values.len() as i64],
+            remedy: "give one number for each point",
+        }),
+    }
+}
+
+/// The gradient at each point, of which some may not be finite.
+pub(super) fn gradient(target: &dyn Target, points: &Reals) -> Result<Reals> {
     check_width(target, points)?;
     let gradient = target.gradient(points)?;
-    if (gradient.len(), gradient.width()) != (points.len(), points.width()) {
-        return Err(Error::Shape {
+    match (gradient.len(), gradient.width()) == (points.len(), points.width()) {
+        true => Ok(gradient),
+        false => Err(Error::Shape {
             what: "a target's gradients".into(),
             expected: vec![points.len() as i64, points.width() as i64],
             got: vec![gradient.len() as i64, gradient.width() as i64],
             remedy: "give one row for each point, of its dimension",
-        });
+        }),
     }
+}
+
+/// The gradient at each point, every coordinate finite.
+pub(super) fn checked_gradient(target: &dyn Target, points: &Reals) -> Result<Reals> {
+    let gradient = gradient(target, points)?;
     match gradient.values().iter().position(|value| !value.is_finite()) {
         None => Ok(gradient),
         Some(k) => {

@@ -1,5 +1,7 @@
 //! Square lattices with periodic ends.
 
+use crate::rules;
+
 /// The bonds of a lattice of `side * side` spins, the lower spin first; each pair of neighbours once.
 pub(super) fn bonds(side: usize) -> Vec<(usize, usize)> {
     let mut bonds = Vec::with_capacity(2 * side * side);
@@ -17,43 +19,49 @@ pub(super) fn bonds(side: usize) -> Vec<(usize, usize)> {
 
 /// log Z of a lattice with a side of at least 3, each bond adding `strength * s_a s_b` to log R.
 ///
-/// Row by row: `Z = trace(T^side)` with `T(s, t) = exp(strength * (bonds within s + bonds between s and t))`, `2^side` wide; scaled
-/// after each product, so that nothing overflows.
+/// Row by row: `Z = trace(T^side)` with `T(s, t) = exp(strength * (bonds within s + bonds between s and t))`, `2^side` wide. The bonds between
+/// two rows are summed spin by spin, and in logarithms: on a frustrated lattice the rows that matter are too improbable for a sum of
+/// numbers.
 pub(super) fn log_z(side: usize, strength: f64) -> f64 {
     let n = 1usize << side;
     let spins = side as f64;
     // Of n spins with k bits apart, n - 2 k is the sum of products.
     let within = |s: usize| spins - 2.0 * f64::from((s ^ (s >> 1 | (s & 1) << (side - 1))).count_ones());
-    let between = |s: usize, t: usize| spins - 2.0 * f64::from((s ^ t).count_ones());
-    let exponent = |s: usize, t: usize| strength * (within(s) + between(s, t));
-    let exponents: Vec<f64> = (0..n * n).map(|k| exponent(k / n, k % n)).collect();
-    let largest = exponents.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let transfer: Vec<f64> = exponents.iter().map(|x| (x - largest).exp()).collect();
-    let mut power = transfer.clone();
-    let mut log_scale = largest;
-    for _ in 1..side {
-        power = product(&power, &transfer, n);
-        let max = power.iter().copied().fold(0.0, f64::max);
-        power.iter_mut().for_each(|x| *x /= max);
-        log_scale += largest + max.ln();
-    }
-    log_scale + (0..n).map(|s| power[s * n + s]).sum::<f64>().ln()
+    let within: Vec<f64> = (0..n).map(|s| strength * within(s)).collect();
+    let from_row = |first: usize| {
+        let mut log_sums = vec![f64::NEG_INFINITY; n];
+        log_sums[first] = 0.0;
+        for _ in 0..side {
+            log_sums.iter_mut().zip(&within).for_each(|(sum, within)| *sum += within);
+            for spin in 0..side {
+                add_bond(&mut log_sums, 1 << spin, strength);
+            }
+        }
+        log_sums[first]
+    };
+    rules::log_sum_exp((0..n).map(from_row).collect::<Vec<_>>().into_iter())
 }
 
-/// The product of two `[n, n]` matrices, row by row.
-fn product(a: &[f64], b: &[f64], n: usize) -> Vec<f64> {
-    let mut out = vec![0.0; n * n];
-    for (row, out) in a.chunks_exact(n).zip(out.chunks_exact_mut(n)) {
-        for (&factor, b_row) in row.iter().zip(b.chunks_exact(n)) {
-            out.iter_mut().zip(b_row).for_each(|(sum, x)| *sum += factor * x);
-        }
+/// Turns sums over one row's spin into sums over the next row's, which is bonded to it.
+fn add_bond(log_sums: &mut [f64], spin: usize, strength: f64) {
+    for down in (0..log_sums.len()).filter(|s| s & spin == 0) {
+        let (a, b) = (log_sums[down], log_sums[down | spin]);
+        log_sums[down] = log_add_exp(a + strength, b - strength);
+        log_sums[down | spin] = log_add_exp(a - strength, b + strength);
     }
-    out
+}
+
+fn log_add_exp(a: f64, b: f64) -> f64 {
+    match a == b {
+        // Both minus infinity, too.
+        true => a + std::f64::consts::LN_2,
+        false => a.max(b) + (-(a - b).abs()).exp().ln_1p(),
+    }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::bonds;
+    use super::{bonds, log_z};
 
     #[test]
     fn every_spin_has_its_neighbours() {
@@ -64,6 +72,26 @@ mod tests {
             for spin in 0..side * side {
                 assert_eq!(bonds.iter().filter(|(a, b)| *a == spin || *b == spin).count(), 4);
             }
+        }
+    }
+
+    #[test]
+    fn strong_couplings_leave_the_states_of_most_bonds() {
+        // Of one sign: two states, all bonds satisfied. Of the other an even lattice has two as well.
+        for (side, strength) in [(3, 60.0), (4, 60.0), (4, -60.0), (8, -400.0)] {
+            let all_bonds = 2.0 * (side * side) as f64 * f64::abs(strength);
+            let got = log_z(side, strength);
+            assert!((got - all_bonds - 2f64.ln()).abs() < 1e-9 * all_bonds, "{side} {strength}: {got}");
+        }
+        // An odd one is frustrated: each of its rows and columns has a bond that isn't satisfied.
+        for strength in [-40.0, -90.0, -400.0, -4000.0] {
+            let listed = (0..512u32).map(|state| {
+                let spin = |at: usize| 2.0 * f64::from(state >> at & 1) - 1.0;
+                strength * bonds(3).iter().map(|&(a, b)| spin(a) * spin(b)).sum::<f64>()
+            });
+            let expected = crate::rules::log_sum_exp(listed.collect::<Vec<_>>().into_iter());
+            let got = log_z(3, strength);
+            assert!((got - expected).abs() < 1e-12 * expected.abs(), "{strength}: {got} {expected}");
         }
     }
 }

@@ -146,6 +146,32 @@ impl PhyloTree {
         node
     }
 
+    /// Whether a row is a forest of binary trees whose inner nodes are named as joins name them: by the second tree's smallest species.
+    pub(super) fn is_forest(&self, row: &[u16]) -> bool {
+        let mut first = vec![None; self.n];
+        let mut both = vec![false; self.n];
+        for species in 0..self.n {
+            let mut node = species;
+            loop {
+                let parent = usize::from(row[node]);
+                if parent == 0 {
+                    break;
+                }
+                match first.get_mut(parent) {
+                    Some(first @ None) => *first = Some(species),
+                    // Of both children, the one with the smaller species has come before.
+                    Some(Some(other)) if *other < species && species == parent && !both[parent] => {
+                        both[parent] = true;
+                        break;
+                    }
+                    _ => return false,
+                }
+                node = self.inner(parent);
+            }
+        }
+        (1..self.n).all(|name| both[name] == first[name].is_some() && (both[name] || row[self.inner(name)] == 0))
+    }
+
     /// The children's entries of each inner node, by name, the one with the smaller species first.
     pub(super) fn children(&self, row: &[u16]) -> Vec<Vec<usize>> {
         let mut children = vec![Vec::new(); self.n];

@@ -75,7 +75,7 @@ impl ParsimonyReward {
     /// The fewest mutations that explain each state: of a forest, those of its trees.
     ///
     /// # Errors
-    /// [`Error::Shape`] for states of another number of species.
+    /// [`Error::Shape`] for states of another number of species; [`Error::Contract`] for a row that is no forest of theirs.
     pub fn parsimony(&self, states: &VectorStates) -> Result<Vec<u64>> {
         if states.width() != self.env.entries() {
             return Err(Error::Shape {
@@ -86,7 +86,14 @@ impl ParsimonyReward {
             });
         }
         let rows = states.values().par_chunks_exact(states.width()).with_min_len(64);
-        Ok(rows.map(|row| self.mutations(row)).collect())
+        rows.map(|row| match self.env.is_forest(row) {
+            true => Ok(self.mutations(row)),
+            false => Err(Error::Contract {
+                check: "states are forests that the environment builds: take them from it, or from a file of it",
+                detail: format!("{row:?} is none"),
+            }),
+        })
+        .collect()
     }
 
     fn mutations(&self, row: &[u16]) -> u64 {
@@ -177,6 +184,7 @@ impl Reward<VectorStates> for ParsimonyReward {
 #[cfg(test)]
 mod tests {
     use gfn::Rng;
+    use gfn::env::{Direction, DiscreteEnv, Env, Slots};
 
     use super::*;
 
@@ -195,6 +203,26 @@ mod tests {
             assignments.filter(possible).map(changes).min().unwrap()
         };
         (0..sequences[0].len()).map(of_site).sum()
+    }
+
+    #[test]
+    fn rows_that_are_no_forest_are_refused() {
+        let env = PhyloTree::new(3).unwrap();
+        let reward = ParsimonyReward::dna(&env, &["A", "C", "G"], 0.0, 1.0).unwrap();
+        // Cycles, names that aren't there, one child alone, and a tree named after its first species' side.
+        for row in [[1; 5], [9; 5], [2, 1, 0, 1, 0], [1, 0, 0, 0, 0], [0, 0, 2, 0, 0], [0, 0, 0, 2, 0], [2, 2, 0, 0, 0]]
+        {
+            let states = VectorStates::from_flat(5, row.to_vec()).unwrap();
+            let error = reward.parsimony(&states).unwrap_err();
+            assert!(matches!(error, Error::Contract { .. }), "{row:?}: {error}");
+        }
+        // Every state of a walk is one.
+        let mut states = env.all_trees().unwrap();
+        assert_eq!(reward.parsimony(&states).unwrap().len(), 3);
+        let back = env.masks(Direction::Backward, &states);
+        let slots = (0..states.len()).map(|row| back.legal_slots(row).next().unwrap()).collect();
+        env.step(Direction::Backward, &mut states, &Slots(slots)).unwrap();
+        assert_eq!(reward.parsimony(&states).unwrap().len(), 3);
     }
 
     #[test]

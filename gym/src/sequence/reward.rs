@@ -123,11 +123,14 @@ impl TableReward {
     #[must_use]
     pub fn log_z(&self) -> f64 {
         let n_tokens = self.env.n_tokens() as f64;
-        // In f64, for spaces of more than 2^64 sequences.
+        // In f64, for spaces of more than 2^64 sequences; of more than f64 holds, as a logarithm.
         let n_all: f64 = self.env.lengths().map(|len| n_tokens.powi(len as i32)).sum();
-        let others = self
-            .log_floor
-            .map_or(f64::NEG_INFINITY, |floor| floor + (n_all - self.log_rewards.len() as f64).max(0.0).ln());
+        let log_others = match n_all.is_finite() {
+            true => (n_all - self.log_rewards.len() as f64).max(0.0).ln(),
+            // The listed ones are fewer than the last digit.
+            false => rules::log_sum_exp(self.env.lengths().map(|len| len as f64 * n_tokens.ln())),
+        };
+        let others = self.log_floor.map_or(f64::NEG_INFINITY, |floor| floor + log_others);
         // Sorted: the order of a hash map differs from run to run, and with it the last digit.
         let mut listed: Vec<f64> = self.log_rewards.values().copied().collect();
         listed.sort_by(f64::total_cmp);
@@ -173,6 +176,15 @@ mod tests {
         assert!(TableReward::parse(&env, &alphabet, HEADER, Some(0.0)).is_err());
         let path = std::env::temp_dir().join("no such folder").join("table.csv");
         assert!(matches!(TableReward::read(&env, &alphabet, &path, None), Err(Error::Io { .. })));
+    }
+
+    #[test]
+    fn log_z_of_more_sequences_than_a_number_holds_is_finite() {
+        let env = TokenSequence::fixed(20, 300).unwrap();
+        let alphabet = Alphabet::new("ACDEFGHIKLMNPQRSTVWY").unwrap();
+        let reward = TableReward::parse(&env, &alphabet, "sequence,reward\n", Some(2.0)).unwrap();
+        let expected = 300.0 * 20f64.ln() + 2f64.ln();
+        assert!((reward.log_z() - expected).abs() < 1e-12 * expected, "{}", reward.log_z());
     }
 
     #[test]

@@ -51,7 +51,7 @@ pub fn check_env<E: EnumerableEnv>(env: &E, n: usize, rng: &mut Rng) -> Result<C
         followed.add(&states, &backward);
     }
     // A stream of its own, so that the caller's goes on the same however many ways there are.
-    let ways_back = followed.to_the_end(env, &mut rng.clone().split())?;
+    let ways_back = followed.finish(env, &mut rng.clone().split())?;
     Ok(Coverage { visited: visited.len(), ways_back })
 }
 

@@ -75,7 +75,7 @@ impl<E: EnumerableEnv> Followed<E> {
     }
 
     /// Follows backward moves until no state is new, or draws some where there are too many.
-    pub(super) fn to_the_end(mut self, env: &E, rng: &mut Rng) -> Result<WaysBack> {
+    pub(super) fn finish(mut self, env: &E, rng: &mut Rng) -> Result<WaysBack> {
         while self.done < self.states.len() {
             if self.states.len() > MOST_FOLLOWED {
                 return self.draw(env, rng);

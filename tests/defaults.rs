@@ -1,7 +1,13 @@
 //! The settings that a trainer has unless it is told otherwise, on an action type of one's own; and what it warns of where they are
 //! turned off.
 
-#[allow(dead_code, unused_imports, unreachable_pub, reason = "the example, used as it is")]
+#[allow(
+    dead_code,
+    unused_imports,
+    unreachable_pub,
+    clippy::duplicate_mod,
+    reason = "the example, used as it is; its flags are tested elsewhere"
+)]
 #[path = "../examples/custom_action_type.rs"]
 mod example;
 

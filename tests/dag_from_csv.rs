@@ -77,7 +77,7 @@ fn edges_that_point_either_way_are_learned_both_ways() {
 fn three_networks_of_six_variables() {
     let folder = Folder::new("dags");
     for seed in 0..3 {
-        let parts = simulated(6, 60, seed);
+        let parts = simulated(6, 100, seed);
         for (name, parts) in [("observed", &parts[..1]), ("with experiments", &parts[..])] {
             let (learned, exact) = learned(&write(&folder.join("data.csv"), parts), &[]);
             let error = learned.rmse(&exact).unwrap();

@@ -69,6 +69,20 @@ fn edges_of_a_ring_of_alternating_classes_part() {
     }
 }
 
+/// Edges with classes and without attributes, and graphs without an edge.
+#[test]
+fn classes_alone_part_edges_too() {
+    let kind = GraphKind::Undirected;
+    let schema = GraphSchema { edge_classes: 2, ..GraphSchema::plain(kind, 6) };
+    let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 6)).with(AddEdge::new(2));
+    let env = Marking { actions, schema, initial: GraphState::new(kind) };
+    let net = net(&env, GraphNetConfig { pair_walks: Some(1), ..config(ConvKind::Gine) }, Kind::Double);
+    let removal = |graph: GraphState| blocks(&env, &net, &[graph], None).pb.unwrap().remove(1);
+    let ring = removal(alternating(kind));
+    assert!((ring.double_value(&[0, 0]) - ring.double_value(&[1, 0])).abs() > 1e-3);
+    assert_eq!(removal(GraphState::with_nodes(kind, 3)).size(), [0, 1]);
+}
+
 /// Prismane: all atoms are alike, but a bond lies either in one ring of three atoms or in two of four.
 #[test]
 fn bonds_of_prismane_part_by_their_pair_features() {

@@ -114,9 +114,9 @@ fn by_default_networks_learn_what_depends_on_labels_and_directions() {
 fn by_default_networks_learn_what_depends_on_edge_classes() {
     let config = GraphNetConfig { embedding: 32, layers: 3, pair_walks: Some(3), ..GraphNetConfig::default() };
     let tv = trained(bonded, strong, config.clone(), 600);
-    assert!(tv < 0.05, "{tv}");
+    assert!(tv < 0.15, "{tv}");
     let tv = trained(bonded, strong, GraphNetConfig { conv: ConvKind::Gin, ablation: true, ..config }, 600);
-    assert!(tv > 0.15, "an ablation is what it says: {tv}");
+    assert!(tv > 0.2, "an ablation is what it says: {tv}");
 }
 
 fn build<E: GraphEnv>(env: &E, config: GraphNetConfig) -> Result<GraphNet> {

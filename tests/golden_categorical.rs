@@ -244,6 +244,51 @@ fn bad_input_is_an_error() {
     assert!(matches!(dist.sample(&[0], &none, &mut Rng::seeded(0)), Err(gfn::Error::NonFinite { row: 0, .. })));
 }
 
+#[test]
+fn rows_behind_the_last_state_are_refused() {
+    let masks = || Masks::dense(Direction::Forward, 2, vec![true, true, true, true], true).unwrap();
+    let zeros = Tensor::zeros([2, 2], (Kind::Float, Device::Cpu));
+    for dist in [GraphActionCategorical::uniform(masks()), GraphActionCategorical::new(masks(), &[zeros]).unwrap()] {
+        let out_of_range = |error| matches!(error, Error::OutOfRange { index: 2, len: 2 });
+        assert!(out_of_range(dist.sample(&[0, 2], &Exploration::none(), &mut Rng::seeded(0)).unwrap_err()));
+        assert!(out_of_range(dist.log_prob(&[0, 2], &Slots(vec![0, 0])).unwrap_err()));
+        assert!(out_of_range(dist.log_weights(&[2], &Slots(vec![0])).unwrap_err()));
+        assert!(out_of_range(dist.support(&[2]).unwrap_err()));
+    }
+}
+
+/// The coldest behaviour is the likeliest action, and evenly so where several are; it isn't the first one.
+#[test]
+fn the_lowest_temperatures_take_the_likeliest_action() {
+    for (logits, likeliest) in [([0.5f32, 3.0, -2.0], vec![1u32]), ([-4.0, -1.0, -1.0], vec![1, 2])] {
+        for temperature in [1e-3, 1e-300, 1e-307, f64::MIN_POSITIVE / 8.0] {
+            let masks = Masks::dense(Direction::Forward, 3, vec![true; 3], true).unwrap();
+            let dist = GraphActionCategorical::new(masks, &[Tensor::from_slice(&logits).view([1, 3])]).unwrap();
+            let cold = Exploration::none().with_temperature(temperature).unwrap();
+            let Slots(mut drawn) = dist.sample(&[0; 200], &cold, &mut Rng::seeded(0)).unwrap();
+            drawn.sort_unstable();
+            drawn.dedup();
+            assert_eq!(drawn, likeliest, "{temperature}");
+        }
+    }
+}
+
+/// A uniform distribution is in single precision on the host, wherever the one that it is compared with lies.
+#[test]
+fn divergences_from_uniform_distributions_lie_with_the_other_one() {
+    let device = Device::cuda_if_available();
+    let masks = || Masks::dense(Direction::Forward, 3, vec![true, true, false], true).unwrap();
+    let logits = Tensor::from_slice(&[0.0f64, 3f64.ln(), 0.0]).view([1, 3]).to_device(device);
+    let skewed = GraphActionCategorical::new(masks(), &[logits]).unwrap();
+    let uniform = GraphActionCategorical::uniform(masks());
+    let expected = [0.25 * 0.5f64.ln() + 0.75 * 1.5f64.ln(), 0.5 * 2f64.ln() + 0.5 * (2.0 / 3.0f64).ln()];
+    let got = [skewed.kl(&uniform).unwrap(), uniform.kl(&skewed).unwrap()];
+    for (got, expected) in got.iter().zip(expected) {
+        assert_eq!(got.device(), device);
+        assert!((got.double_value(&[0]) - expected).abs() < 1e-7);
+    }
+}
+
 /// Logits on the host are those of a tensor: the same draws, log-probabilities and errors.
 #[test]
 fn logits_may_lie_on_the_host() {

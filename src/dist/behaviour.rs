@@ -25,9 +25,7 @@ impl Behaviour<'_> {
         if self.masks.has_exit && self.legal_slot[range.end - 1] as usize == exit_slot {
             *last += self.exploration.exit_bias();
         }
-        for logit in &mut probs {
-            *logit /= self.exploration.temperature();
-        }
+        cool(&mut probs, self.exploration.temperature());
         log_softmax(&mut probs);
         let epsilon = self.exploration.epsilon_value();
         let uniform = epsilon / probs.len() as f64;
@@ -36,6 +34,16 @@ impl Behaviour<'_> {
         }
         Ok(probs)
     }
+}
+
+/// Divides logits by a temperature. Where one is so low that they overflow, what counts is how far each is below the largest.
+fn cool(logits: &mut [f64], temperature: f64) {
+    let size = logits.iter().fold(0.0, |size: f64, logit| size.max(logit.abs()));
+    let shift = match (size / temperature).is_finite() {
+        true => 0.0,
+        false => logits.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+    };
+    logits.iter_mut().for_each(|logit| *logit = (*logit - shift) / temperature);
 }
 
 /// Subtracts the log-sum-exp.

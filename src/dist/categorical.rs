@@ -7,7 +7,7 @@ use tch::Tensor;
 use super::behaviour::{Behaviour, inverse_cdf, log_softmax};
 use super::blocks::{check_blocks, check_scale, state_by_state};
 use super::logits::Logits;
-use super::segments::{from_host, index_tensor, segment_ids, segment_logsumexp, segment_sum};
+use super::segments::{from_host, index_tensor, segment_ids, segment_logsumexp, segment_max, segment_sum};
 use super::{Distribution, Exploration};
 use crate::env::{Masks, Rows, Slots};
 use crate::{Error, Result, Rng, parallel};
@@ -170,20 +170,10 @@ impl GraphActionCategorical {
 
     /// log of the sum of exponentials of each state's legal logits, `[states]`, with gradient; 0 where nothing is legal.
     pub fn logsumexp(&self) -> Tensor {
-        self.logsumexp_of(self.legal_logits(), self.host_logits())
-    }
-
-    fn logsumexp_of(&self, logits: &Tensor, host: &[f64]) -> Tensor {
-        let mut max = Vec::with_capacity(self.len());
-        let mut empty = Vec::with_capacity(self.len());
-        for ends in self.legal_ptr.windows(2) {
-            let largest = host[ends[0]..ends[1]].iter().copied().fold(f64::NEG_INFINITY, f64::max);
-            max.push(if largest.is_finite() { largest } else { 0.0 });
-            empty.push(f64::from(u8::from(ends[0] == ends[1])));
-        }
-        let (kind, device) = (logits.kind(), logits.device());
-        let max = from_host(&max, kind, device);
-        segment_logsumexp(logits, &self.ids(), &max, &from_host(&empty, kind, device))
+        let (logits, ids) = (self.legal_logits(), self.ids());
+        let empty = self.legal_ptr.windows(2).map(|ends| f64::from(u8::from(ends[0] == ends[1])));
+        let empty = from_host(&empty.collect::<Vec<_>>(), logits.kind(), logits.device());
+        segment_logsumexp(logits, &ids, &segment_max(logits, &self.legal_ptr), &empty)
     }
 
     fn log_sum(&self) -> &Tensor {
@@ -258,14 +248,24 @@ impl GraphActionCategorical {
                 remedy: "compare two distributions over the same states and masks",
             });
         }
-        let log_probs = self.log_probs();
-        let terms = log_probs.exp() * (&log_probs - other.log_probs());
-        Ok(segment_sum(&terms, &self.ids(), self.len()))
+        // A uniform distribution is on the host, wherever the other one is.
+        let device = if self.logits.is_uniform() { other.logits.device() } else { self.logits.device() };
+        let [mine, theirs] = [self, other].map(|dist| dist.log_probs().to_device(device));
+        let terms = mine.exp() * (&mine - theirs);
+        Ok(segment_sum(&terms, &segment_ids(&self.legal_ptr, device), self.len()))
+    }
+
+    /// The range of a state's legal entries.
+    fn range(&self, row: usize) -> Result<std::ops::Range<usize>> {
+        match row < self.len() {
+            true => Ok(self.legal_ptr[row]..self.legal_ptr[row + 1]),
+            false => Err(Error::OutOfRange { index: row, len: self.len() }),
+        }
     }
 
     /// The range of a state's legal entries, which is not empty.
     fn legal_range(&self, row: usize) -> Result<std::ops::Range<usize>> {
-        let range = self.legal_ptr[row]..self.legal_ptr[row + 1];
+        let range = self.range(row)?;
         if range.is_empty() {
             return Err(Error::NoLegalAction { row, direction: self.masks.direction });
         }
@@ -287,7 +287,7 @@ impl GraphActionCategorical {
 
     /// The entry of a slot among the legal ones.
     fn entry(&self, row: usize, slot: u32) -> Result<usize> {
-        let range = self.legal_ptr[row]..self.legal_ptr[row + 1];
+        let range = self.range(row)?;
         match self.legal_slot[range.clone()].binary_search(&slot) {
             Ok(k) => Ok(range.start + k),
             Err(_) => Err(Error::IllegalAction {
@@ -325,7 +325,9 @@ impl Distribution for GraphActionCategorical {
         }
         self.check_finite()?;
         let mut used = vec![false; self.len()];
-        rows.iter().for_each(|&row| used[row] = true);
+        for &row in rows {
+            *used.get_mut(row).ok_or(Error::OutOfRange { index: row, len: self.len() })? = true;
+        }
         let behaviour = Behaviour {
             masks: &self.masks,
             legal_ptr: &self.legal_ptr,

@@ -11,8 +11,8 @@ mod segments;
 pub use categorical::GraphActionCategorical;
 pub use exploration::Exploration;
 pub use schedule::Schedule;
-pub(crate) use segments::to_host;
 pub use segments::{from_host, index_tensor, segment_ids, segment_logsumexp, segment_sum};
+pub(crate) use segments::{segment_max, to_host};
 
 use tch::Tensor;
 
@@ -31,7 +31,8 @@ pub trait Distribution {
     ///
     /// # Errors
     /// [`Error::NoLegalAction`](crate::Error::NoLegalAction) for a state where nothing can be drawn;
-    /// [`Error::NonFinite`](crate::Error::NonFinite) for parameters that are NaN or infinite.
+    /// [`Error::NonFinite`](crate::Error::NonFinite) for parameters that are NaN or infinite;
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange) for a row behind the last state.
     fn sample(&self, rows: &[usize], exploration: &Exploration, rng: &mut Rng) -> Result<Self::Actions>;
 
     /// The log-probability (density) of one action for each entry of `rows`, `[rows.len()]`, with gradient; exploration
@@ -39,7 +40,8 @@ pub trait Distribution {
     ///
     /// # Errors
     /// [`Error::IllegalAction`](crate::Error::IllegalAction), for continuous actions
-    /// [`Error::IllegalStep`](crate::Error::IllegalStep), outside the support.
+    /// [`Error::IllegalStep`](crate::Error::IllegalStep), outside the support;
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange) for a row behind the last state.
     fn log_prob(&self, rows: &[usize], actions: &Self::Actions) -> Result<Tensor>;
 
     /// The unnormalised log-weight (logit) of one action for each entry of `rows`, `[rows.len()]`, with gradient: a log edge flow

@@ -25,6 +25,31 @@ pub fn segment_logsumexp(values: &Tensor, ids: &Tensor, max: &Tensor, empty: &Te
     empty.index_add(0, ids, &scaled).log() + max
 }
 
+/// The largest value of each segment, `[segments]`, on the device of the values and without gradient; 0 for a segment that is empty or whose
+/// largest value isn't finite.
+pub(crate) fn segment_max(values: &Tensor, offsets: &[usize]) -> Tensor {
+    match values.device() {
+        Device::Cpu => segment_max_on_host(values, offsets),
+        _ => segment_max_on_device(values, offsets),
+    }
+}
+
+fn segment_max_on_host(values: &Tensor, offsets: &[usize]) -> Tensor {
+    let host = to_host(values);
+    let largest = |ends: &[usize]| host[ends[0]..ends[1]].iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let max = offsets.windows(2).map(largest).map(|max| if max.is_finite() { max } else { 0.0 });
+    from_host(&max.collect::<Vec<_>>(), values.kind(), values.device())
+}
+
+/// The values stay where they are: copying them to the host would wait for the device.
+fn segment_max_on_device(values: &Tensor, offsets: &[usize]) -> Tensor {
+    let lengths: Vec<i64> = offsets.windows(2).map(|ends| (ends[1] - ends[0]) as i64).collect();
+    let lengths = Tensor::from_slice(&lengths).to_device(values.device());
+    let (none, least) = (None::<&Tensor>, f64::NEG_INFINITY);
+    let max = Tensor::segment_reduce(&values.detach(), "max", Some(&lengths), none, none, 0, true, least);
+    max.where_scalarother(&max.isfinite(), 0.0)
+}
+
 /// A flat tensor on the host, in double precision.
 pub(crate) fn to_host(values: &Tensor) -> Vec<f64> {
     let values = values.detach().to_device(Device::Cpu).contiguous().view(-1);
@@ -69,4 +94,22 @@ pub fn from_host(values: &[f64], kind: Kind, device: Device) -> Tensor {
 pub fn index_tensor(values: &[usize], device: Device) -> Tensor {
     let values: Vec<i64> = values.iter().map(|&v| v as i64).collect();
     Tensor::from_slice(&values).to_device(device)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_have_one_maximum_wherever_it_is_found() {
+        let (offsets, expected) = ([0, 2, 2, 5, 6, 7], [5.0, 0.0, -1.5, 0.0, 3.0]);
+        let values = Tensor::from_slice(&[1.0, 5.0, -2.0, -1.5, f64::NEG_INFINITY, f64::NEG_INFINITY, 3.0]);
+        for kind in [Kind::Float, Kind::Double] {
+            let values = values.to_kind(kind).set_requires_grad(true);
+            for max in [segment_max_on_host, segment_max_on_device].map(|max| max(&values, &offsets)) {
+                assert_eq!((max.kind(), max.requires_grad()), (kind, false));
+                assert_eq!(to_host(&max), expected);
+            }
+        }
+    }
 }

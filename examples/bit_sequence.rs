@@ -86,7 +86,7 @@ where
         is_mode: None,
     };
     task.run(&args.common, |run| {
-        let mut extra = run.modes();
+        let mut extra = run.modes()?;
         let error = run.exact.as_ref().map(|(exact, probs)| {
             let ends = exact.graph.ends();
             let error: f64 = ends.iter().map(|&state| (probs[state] - exact.target.probs[state]).abs()).sum();

@@ -164,7 +164,7 @@ fn run(args: &Args) -> Result<()> {
         let graphs = exact.graph.states().graphs();
         let is_ring: Vec<bool> = graphs.iter().map(|graph| trainer.env().is_ring(graph)).collect();
         let valid: f64 = probs.iter().zip(&is_ring).filter(|(_, ring)| **ring).map(|(p, _)| p).sum();
-        extra.push(("modes_found", json!(modes_found(&probs, &is_ring, n_rings))));
+        extra.push(("modes_found", json!(modes_found(&probs, &is_ring, n_rings)?)));
         extra.push(("valid_share", json!(valid)));
         panel = Some(exact.panel("graphs", &probs));
         exact.draw(common, GraphSheet::new("most probable graphs").layout(Layout::Circle), &probs, 8)?;

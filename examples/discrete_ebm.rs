@@ -47,5 +47,5 @@ fn run(args: &Args) -> Result<()> {
         adjust: Box::new(|config| config),
         is_mode: None,
     };
-    task.run(&args.common, |run| Ok((run.modes(), Vec::new())))
+    task.run(&args.common, |run| Ok((run.modes()?, Vec::new())))
 }

@@ -90,7 +90,7 @@ fn run(args: &Args) -> Result<()> {
         let mut panels = Vec::new();
         if let Some((exact, probs)) = &run.exact {
             let modes = reward.is_mode(exact.graph.states());
-            found = modes_covered(probs, &exact.target.probs, &modes);
+            found = modes_covered(probs, &exact.target.probs, &modes)?;
             if args.ndim == 2 {
                 panels.extend(heat_maps(&env, exact, probs));
             }

@@ -54,7 +54,7 @@ fn run(args: &Args) -> Result<()> {
     task.run(&args.common, |run| {
         let (env, policy) = (run.trainer.env(), run.trainer.policy());
         let estimate = estimate_log_z(env, policy, &reward, SAMPLES, &mut run.trainer.evaluation_rng())?;
-        let mut extra = run.modes();
+        let mut extra = run.modes()?;
         extra.push(("log_z_importance", json!(estimate.log_z)));
         extra.push(("log_z_interval", json!([estimate.interval.0, estimate.interval.1])));
         extra.push(("elbo", json!(estimate.elbo.mean)));

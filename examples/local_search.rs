@@ -67,7 +67,7 @@ fn run(args: &Args) -> Result<()> {
         is_mode: Some(Box::new(move |points| reward.is_mode(points))),
     };
     task.run(&args.common, |run| {
-        let mut extra = run.modes();
+        let mut extra = run.modes()?;
         extra.push(("local_search", json!(search)));
         Ok((extra, Vec::new()))
     })

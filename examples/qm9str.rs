@@ -46,7 +46,7 @@ fn run(args: &Args) -> Result<()> {
         is_mode: None,
     };
     task.run(&args.common, |run| {
-        let mut extra = run.modes();
+        let mut extra = run.modes()?;
         let Some((exact, probs)) = &run.exact else { return Ok((extra, Vec::new())) };
         let mut ends = exact.graph.ends();
         let of = |values: &[f64]| ends.iter().map(|&state| values[state]).collect::<Vec<f64>>();

@@ -124,7 +124,7 @@ fn run(args: &Args) -> Result<()> {
     if let Some(exact) = &exact {
         let (distances, probs) = exact.distances(&trainer)?;
         distance = Distance { l1: Some(distances.l1), tv: Some(distances.tv), jsd: Some(distances.jsd), exact: true };
-        extra[0].1 = json!(modes_found(&probs, &exact.is_ring, env.n_rings() as usize));
+        extra[0].1 = json!(modes_found(&probs, &exact.is_ring, env.n_rings() as usize)?);
         let of_rings = exact.target.probs.iter().zip(&probs).zip(&exact.is_ring).filter(|(_, ring)| **ring);
         panel = Some(Panel::learned_against_target("rings", of_rings.map(|((&t, &p), _)| (t, p))));
         draw_rings(common, &env, exact, &probs, log_z_true)?;

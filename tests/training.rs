@@ -177,7 +177,7 @@ fn all_rings_of_four_nodes_are_found() {
     }
     let learned = graph.terminating_distribution(&env, trainer.policy(), None).unwrap();
     let distances = Distances::between(&learned.probs, &target.probs).unwrap();
-    assert_eq!(modes_found(&learned.probs, &is_ring, 6), 6);
+    assert_eq!(modes_found(&learned.probs, &is_ring, 6).unwrap(), 6);
     assert!(distances.jsd <= 0.01, "{distances:?}");
     assert!((log_z - reward.log_z(&env)).abs() < 0.1, "{log_z}");
 }

@@ -63,12 +63,13 @@ impl<E: EnumerableEnv> Exact<E> {
 
     /// Modes, the objects of the largest reward: how many the policy samples a tenth as often as it should or more, and how many there
     /// are.
-    pub fn modes(&self, probs: &[f64]) -> [(&'static str, Value); 2] {
+    pub fn modes(&self, probs: &[f64]) -> Result<[(&'static str, Value); 2]> {
         let log_rewards = &self.target.log_rewards;
         let most = log_rewards.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let is_mode: Vec<bool> = log_rewards.iter().map(|r| *r > most - 1e-9).collect();
         let n = is_mode.iter().filter(|mode| **mode).count();
-        [("modes_found", json!(modes_covered(probs, &self.target.probs, &is_mode))), ("modes_total", json!(n))]
+        let found = modes_covered(probs, &self.target.probs, &is_mode)?;
+        Ok([("modes_found", json!(found)), ("modes_total", json!(n))])
     }
 
     /// A dot per object, evenly chosen where there are many.

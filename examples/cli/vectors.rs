@@ -122,10 +122,10 @@ where
 
 impl<E: EnumerableEnv + DiscreteEnv<Actions = Slots>> VectorRun<E> {
     /// Modes found and in all, where the distribution is known.
-    pub fn modes(&self) -> Vec<(&'static str, Value)> {
+    pub fn modes(&self) -> Result<Vec<(&'static str, Value)>> {
         match &self.exact {
-            Some((exact, probs)) => exact.modes(probs).to_vec(),
-            None => vec![("modes_found", json!(null)), ("modes_total", json!(null))],
+            Some((exact, probs)) => Ok(exact.modes(probs)?.to_vec()),
+            None => Ok(vec![("modes_found", json!(null)), ("modes_total", json!(null))]),
         }
     }
 }

@@ -2,6 +2,9 @@
 
 use crate::{Error, Result};
 
+/// By how much probabilities may fail to sum to 1: printed ones are rounded.
+const SUM_TOLERANCE: f64 = 1e-3;
+
 /// A mode is found when it has at least this share of what it would have if modes shared everything equally.
 const FOUND_SHARE: f64 = 0.1;
 
@@ -32,16 +35,12 @@ impl Distances {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Shape`] if they don't have the same number of states.
+    /// [`Error::Shape`] if they don't have the same number of states; [`Error::Config`] for what is no distribution: a number below 0 or
+    /// not finite, or a sum that is off from 1 by more than 1e-3.
     pub fn between(policy: &[f64], target: &[f64]) -> Result<Self> {
-        if policy.len() != target.len() {
-            return Err(Error::Shape {
-                what: "the policy's probabilities".into(),
-                expected: vec![target.len() as i64],
-                got: vec![policy.len() as i64],
-                remedy: "compare distributions over the states of one state graph",
-            });
-        }
+        check_length("the policy's probabilities", policy.len(), target.len())?;
+        check_distribution("the policy's distribution", policy)?;
+        check_distribution("the target distribution", target)?;
         let sum = |term: fn(f64, f64) -> f64| policy.iter().zip(target).map(|(&p, &t)| term(p, t)).sum::<f64>();
         let l1 = sum(|p, t| (p - t).abs());
         Ok(Self {
@@ -51,6 +50,31 @@ impl Distances {
             kl_target_policy: sum(|p, t| kl_term(t, p)),
             kl_policy_target: sum(kl_term),
         })
+    }
+}
+
+/// Refuses what is no distribution.
+pub(super) fn check_distribution(what: &'static str, probs: &[f64]) -> Result<()> {
+    let refuse = |got| Err(Error::Config { setting: what, got, expected: "probabilities of 0 or more that sum to 1" });
+    if let Some(state) = probs.iter().position(|p| !(p.is_finite() && *p >= 0.0)) {
+        return refuse(format!("a list with {} for state {state}", probs[state]));
+    }
+    let sum: f64 = probs.iter().sum();
+    match (sum - 1.0).abs() <= SUM_TOLERANCE {
+        true => Ok(()),
+        false => refuse(format!("a list of {} that sums to {sum}", probs.len())),
+    }
+}
+
+fn check_length(what: &str, got: usize, expected: usize) -> Result<()> {
+    match got == expected {
+        true => Ok(()),
+        false => Err(Error::Shape {
+            what: what.into(),
+            expected: vec![expected as i64],
+            got: vec![got as i64],
+            remedy: "compare lists over the states of one state graph",
+        }),
     }
 }
 
@@ -70,12 +94,17 @@ pub(super) fn jsd_term(p: f64, q: f64) -> f64 {
 ///
 /// ```
 /// use gfn::metrics::modes_covered;
-/// assert_eq!(modes_covered(&[0.9, 0.01, 0.09], &[0.2, 0.2, 0.6], &[true, true, false]), 1);
+/// assert_eq!(modes_covered(&[0.9, 0.01, 0.09], &[0.2, 0.2, 0.6], &[true, true, false])?, 1);
+/// # Ok::<(), gfn::Error>(())
 /// ```
-#[must_use]
-pub fn modes_covered(probs: &[f64], target: &[f64], is_mode: &[bool]) -> usize {
+///
+/// # Errors
+/// [`Error::Shape`] for lists of different lengths.
+pub fn modes_covered(probs: &[f64], target: &[f64], is_mode: &[bool]) -> Result<usize> {
+    check_length("the target's probabilities", target.len(), probs.len())?;
+    check_length("the marks of modes", is_mode.len(), probs.len())?;
     let covered = |i: &usize| is_mode[*i] && probs[*i] > FOUND_SHARE * target[*i];
-    (0..probs.len()).filter(covered).count()
+    Ok((0..probs.len()).filter(covered).count())
 }
 
 /// How many modes a distribution has found: those with a probability above 0.1 / `n_modes`.
@@ -83,10 +112,14 @@ pub fn modes_covered(probs: &[f64], target: &[f64], is_mode: &[bool]) -> usize {
 /// `n_modes` is the number of modes of the problem, which may be more than `is_mode` marks.
 ///
 /// ```
-/// assert_eq!(gfn::metrics::modes_found(&[0.9, 0.04, 0.06], &[true, true, false], 2), 1);
+/// assert_eq!(gfn::metrics::modes_found(&[0.9, 0.04, 0.06], &[true, true, false], 2)?, 1);
+/// # Ok::<(), gfn::Error>(())
 /// ```
-#[must_use]
-pub fn modes_found(probs: &[f64], is_mode: &[bool], n_modes: usize) -> usize {
+///
+/// # Errors
+/// [`Error::Shape`] for lists of different lengths.
+pub fn modes_found(probs: &[f64], is_mode: &[bool], n_modes: usize) -> Result<usize> {
+    check_length("the marks of modes", is_mode.len(), probs.len())?;
     let bar = FOUND_SHARE / n_modes.max(1) as f64;
-    probs.iter().zip(is_mode).filter(|(p, is_mode)| **is_mode && **p > bar).count()
+    Ok(probs.iter().zip(is_mode).filter(|(p, is_mode)| **is_mode && **p > bar).count())
 }

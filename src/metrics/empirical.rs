@@ -1,5 +1,6 @@
 //! What samples show, and what a perfect sampler's would.
 
+use super::distances::check_distribution;
 use super::{Distances, StateGraph};
 use crate::env::{EnumerableEnv, Rows};
 use crate::{Error, Result, Rng};
@@ -50,7 +51,7 @@ impl NoiseFloor {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`] without samples or rounds.
+    /// [`Error::Config`] without samples or rounds, and for a target that is no distribution.
     pub fn simulate(target: &[f64], n_samples: usize, rounds: usize, rng: &mut Rng) -> Result<Self> {
         if n_samples == 0 || rounds == 0 {
             return Err(Error::Config {
@@ -59,6 +60,7 @@ impl NoiseFloor {
                 expected: "at least one of each",
             });
         }
+        check_distribution("the target distribution", target)?;
         let mut total = 0.0;
         let cumulative: Vec<f64> = target
             .iter()

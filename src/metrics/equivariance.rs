@@ -58,7 +58,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
             check_legal(*state, listed.len(), walked.len())?;
             for (child, p) in listed {
                 let other = walked.get(child).copied().unwrap_or(0.0);
-                if (p.ln() - other.ln()).abs() <= TOLERANCE {
+                if (log(*p) - log(other)).abs() <= TOLERANCE {
                     continue;
                 }
                 let child = if *child == EXIT { "the exit".into() } else { format!("state {child}") };
@@ -95,6 +95,11 @@ impl<E: EnumerableEnv> StateGraph<E> {
         }
         Ok(out)
     }
+}
+
+/// The logarithm of a probability; what underflows, wholly or in part, counts as never.
+fn log(p: f64) -> f64 {
+    p.max(f64::MIN_POSITIVE).ln()
 }
 
 /// One state of each of `n` random walks, at a uniform place of the walk; the walks take the exit only where they must.

@@ -67,12 +67,16 @@ where
 /// [`Scores::relative_log_weights`](crate::score::Scores::relative_log_weights): what [`estimate_log_z`] makes of its own.
 ///
 /// # Errors
-/// [`Error::Config`] for no weight.
+/// [`Error::Config`] for no weight, [`Error::NonFinite`] for one that isn't a finite number.
 pub fn importance_log_z(log_weights: &[f64]) -> Result<LogZEstimate> {
     let n = log_weights.len();
     if n == 0 {
         let expected = "at least one";
         return Err(Error::Config { setting: "weights to estimate from", got: "none".into(), expected });
+    }
+    if let Some(row) = log_weights.iter().position(|weight| !weight.is_finite()) {
+        let remedy = "leave out trajectories that can't be weighted, or give them a finite log-reward";
+        return Err(Error::NonFinite { what: "log importance weight", row, value: log_weights[row], remedy });
     }
     let log_sum = log_sum_exp(log_weights.iter().copied());
     let log_z = log_sum - (n as f64).ln();

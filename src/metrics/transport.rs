@@ -27,12 +27,11 @@ pub fn wasserstein2(a: &Reals, b: &Reals) -> Result<f64> {
             remedy: "give two sets of one size and dimension",
         });
     }
-    check_finite(a)?;
-    check_finite(b)?;
+    let (a, b, unit) = in_units(a, b)?;
     let cost: Vec<f64> = a.rows().flat_map(|x| b.rows().map(|y| squared(x, y))).collect();
     let pairs = assignment(&cost, n);
     let total: f64 = pairs.iter().enumerate().map(|(i, &j)| cost[i * n + j]).sum();
-    Ok((total / n as f64).sqrt())
+    Ok((total / n as f64).sqrt() * unit)
 }
 
 /// The column of each row in the cheapest pairing of `n` rows with `n` columns (shortest augmenting paths; Jonker and Volgenant 1987).
@@ -105,8 +104,9 @@ pub fn maximum_mean_discrepancy(a: &Reals, b: &Reals) -> Result<f64> {
             remedy: "give two sets of one dimension, of at least two points each",
         });
     }
-    check_finite(a)?;
-    check_finite(b)?;
+    // The kernel is the same in any unit.
+    let (a, b, _) = in_units(a, b)?;
+    let (a, b) = (&a, &b);
     let pairs = (0..b.len()).flat_map(|i| (0..i).map(move |j| squared(b.row(i), b.row(j))));
     let mut distances: Vec<f64> = pairs.collect();
     let middle = distances.len() / 2;
@@ -126,6 +126,19 @@ pub fn maximum_mean_discrepancy(a: &Reals, b: &Reals) -> Result<f64> {
 
 fn squared(x: &[f64], y: &[f64]) -> f64 {
     x.iter().zip(y).map(|(a, b)| (a - b) * (a - b)).sum()
+}
+
+/// Two sets of finite points in units of their largest coordinate, and that unit: squares neither overflow nor underflow. It is a power
+/// of two, so that nothing is rounded.
+fn in_units(a: &Reals, b: &Reals) -> Result<(Reals, Reals, f64)> {
+    check_finite(a)?;
+    check_finite(b)?;
+    let largest = a.values().iter().chain(b.values()).fold(0.0, |largest: f64, x| largest.max(x.abs()));
+    // Of points in the origin alone there is no logarithm.
+    let exponent = largest.max(f64::MIN_POSITIVE).log2().floor() as i32;
+    let unit = 2f64.powi(exponent.clamp(-1000, 1000));
+    let scaled = |points: &Reals| Reals::from_flat(points.width(), points.values().iter().map(|x| x / unit).collect());
+    Ok((scaled(a)?, scaled(b)?, unit))
 }
 
 fn check_finite(points: &Reals) -> Result<()> {

@@ -120,10 +120,10 @@ pub enum Error {
         /// Trajectories in all.
         n: usize,
     },
-    /// An objective was given scores without something that it needs.
-    #[error("{objective} needs {needs}, which the policy doesn't give: {remedy}")]
+    /// Something was asked for without what it takes: an objective without an estimator, a draw from an empty buffer.
+    #[error("{objective} needs {needs}: {remedy}")]
     Missing {
-        /// Who needs it.
+        /// Who needs it: an objective, or whatever else was asked for.
         objective: &'static str,
         /// What is needed.
         needs: &'static str,

@@ -4,12 +4,16 @@ use std::fs;
 use std::path::Path;
 
 use crate::trainers::{Folder, Setting, bytes, colored_graphs, ring, state, steps};
-use gfn::env::{DiscreteEnv, Slots};
+use gfn::env::{DiscreteEnv, Rows, Slots, VectorStates};
 use gfn::graph::GraphKind;
-use gfn::nn::{GraphNet, GraphNetConfig};
-use gfn::objective::TrajectoryBalance;
-use gfn::policy::{GraphPolicy, Policy};
+use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig, MlpConfig};
+use gfn::objective::{
+    FlowMatching, Objective, ProximalPolicy, SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood, Weighting,
+    WithBackward,
+};
+use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
+use gfn::testing::Words;
 use gfn::train::{Checkpoint, ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Rng};
 use gfn_gym::ring::Ring;
@@ -122,6 +126,70 @@ fn checkpoints_with_parts_missing_or_wrong_change_nothing() {
     forged(&good, &path, &trainer, |_, _, t| Some(t));
     other.resume(&path).unwrap();
     assert!(state(&other, &folder) == bytes(&good));
+}
+
+/// Objectives of one name and other settings aim elsewhere: they are told apart by what they are made of.
+#[test]
+fn checkpoints_of_other_objectives_change_nothing() {
+    let folder = Folder::new("objectives");
+    let geometric = |lambda| SubTrajectoryBalance::new(Weighting::GeometricWithin { lambda }).unwrap();
+    let cases: [(Box<dyn Objective>, Box<dyn Objective>, &[&str]); 6] = [
+        (
+            Box::new(geometric(0.9)),
+            Box::new(geometric(0.5)),
+            &["sub-trajectory balance with weighting: GeometricWithin: lambda: 0.9, this one with 0.5"],
+        ),
+        (
+            Box::new(geometric(0.9)),
+            Box::new(SubTrajectoryBalance::new(Weighting::Tb).unwrap()),
+            &["weighting: {", "lambda", "this one with \"Tb\""],
+        ),
+        (
+            Box::new(WithBackward::new(TrajectoryBalance, TrajectoryLikelihood)),
+            Box::new(TrajectoryBalance),
+            &["trajectory balance with", "trajectory likelihood", "this one with \"TrajectoryBalance\""],
+        ),
+        (
+            Box::new(WithBackward::new(geometric(0.9), TrajectoryLikelihood)),
+            Box::new(WithBackward::new(geometric(0.8), TrajectoryLikelihood)),
+            &["with forward: settings: weighting: GeometricWithin: lambda: 0.9, this one with 0.8"],
+        ),
+        (
+            Box::new(FlowMatching::new(2.0).unwrap()),
+            Box::new(FlowMatching::default()),
+            &["flow matching with alpha: 2.0, this one with 1.0"],
+        ),
+        (
+            Box::new(ProximalPolicy { kl: 0.5, ..ProximalPolicy::default() }),
+            Box::new(ProximalPolicy::default()),
+            &["proximal policy optimisation with kl: 0.5, this one with 0.0"],
+        ),
+    ];
+    let make = |objective: Box<dyn Objective>| {
+        let env = Words::new(2, 2);
+        let config = MlpPolicyConfig {
+            mlp: MlpConfig { hidden: vec![8], ..MlpConfig::default() },
+            flow: true,
+            backward: BackwardPolicy::SharedTorso,
+            ..MlpPolicyConfig::default()
+        };
+        let mut rng = Rng::seeded(0);
+        let cpu = (tch::Device::Cpu, tch::Kind::Float);
+        let policy = MlpPolicy::new(&env, KHot::new(2, 3), config, cpu.0, cpu.1, &mut rng).unwrap();
+        let reward =
+            |states: &VectorStates, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
+        let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
+        Trainer::boxed(env, Box::new(reward), policy, objective, config, rng).unwrap()
+    };
+    for (theirs, ours, words) in cases {
+        let path = folder.join("other");
+        let (mut theirs, mut ours) = (make(theirs), make(ours));
+        steps(&mut theirs, 1);
+        theirs.save(&path).unwrap();
+        unchanged(&mut ours, &folder, &path, words);
+        unchanged(&mut ours, &folder, &path, &["resume with the settings"]);
+        assert!(theirs.resume(&path).is_ok());
+    }
 }
 
 #[test]

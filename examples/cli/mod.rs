@@ -259,6 +259,7 @@ impl Common {
             temperature: Schedule::Constant(self.temperature),
             lr_scale: self.lr_schedule.to(self.lr_end.unwrap_or(defaults.lr_end), steps),
             adam: AdamConfig { lr, log_z_lr, ..AdamConfig::default() },
+            replay_path: self.objective.replay_path(),
             ..TrainerConfig::default()
         }
     }

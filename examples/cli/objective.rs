@@ -7,6 +7,7 @@ use gfn::objective::{
     Objective, Origin, PolicyGradient, ProximalPolicy, StateFlow, SubTrajectoryBalance, TrajectoryBalance,
     TrajectoryLikelihood, Weighting, WithBackward,
 };
+use gfn::train::ReplayPath;
 
 /// What is minimised.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -69,6 +70,14 @@ impl ObjectiveName {
     /// Whether it learns from the policy's own trajectories alone.
     pub fn on_policy(self) -> bool {
         self.build().is_ok_and(|objective| objective.origin() == Origin::OnPolicy)
+    }
+
+    /// Which way leads to a replayed object: for a P_B that learns from ways, the one that was taken.
+    pub fn replay_path(self) -> ReplayPath {
+        match self {
+            Self::TbTlm => ReplayPath::Stored,
+            _ => ReplayPath::default(),
+        }
     }
 
     /// Whether P_B must be learned.

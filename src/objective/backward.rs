@@ -1,5 +1,6 @@
 //! Objectives that train P_B, and the one that trains P_F and P_B side by side.
 
+use serde_json::{Value, json};
 use tch::Tensor;
 
 use super::{Balance, Objective, Origin, RegressionLoss, Residuals, mean_weights, needed};
@@ -11,7 +12,8 @@ use crate::score::{Needs, Scores};
 ///
 /// Loss `-mean over trajectories of sum log P_B`. Trains P_B alone, on trajectories of P_F. Trained on trajectories from a replay
 /// buffer it is the pessimistic backward policy (Jang et al., *Pessimistic Backward Policy for GFlowNets*, 2024), which moves
-/// flow to what was observed: replay with [`ReplayPath::Stored`](crate::train::ReplayPath).
+/// flow to what was observed: replay with [`ReplayPath::Stored`](crate::train::ReplayPath). A trainer refuses paths drawn by uniform
+/// steps back ([`ReplayPath::UniformBackward`](crate::train::ReplayPath)), which would teach P_B to be uniform.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrajectoryLikelihood;
 
@@ -20,7 +22,7 @@ impl Objective for TrajectoryLikelihood {
         "trajectory likelihood"
     }
     fn needs(&self) -> Needs {
-        Needs { learned_pb: true, ..Needs::default() }
+        Needs { learned_pb: true, taken_paths: true, ..Needs::default() }
     }
     fn loss(&self, scores: &Scores, _: RegressionLoss) -> Result<Tensor> {
         Ok(-scores.log_pb.sum(scores.log_pb.kind()) / scores.len().max(1) as f64)
@@ -92,6 +94,10 @@ impl Objective for WithBackward {
     }
     fn reward_exponent(&self) -> f64 {
         self.forward.reward_exponent()
+    }
+    fn settings(&self) -> Value {
+        let of = |objective: &dyn Objective| json!({ "name": objective.name(), "settings": objective.settings() });
+        json!({ "forward": of(self.forward.as_ref()), "backward": of(self.backward.as_ref()) })
     }
     fn check(&self) -> Result<()> {
         self.forward.check()?;

@@ -1,6 +1,8 @@
+use serde::Serialize;
+use serde_json::Value;
 use tch::Tensor;
 
-use super::{Balance, Residuals, mean_weights, needed};
+use super::{Balance, Residuals, as_json, mean_weights, needed};
 use crate::score::{Needs, Scores};
 use crate::{Error, Result};
 
@@ -10,7 +12,7 @@ use crate::{Error, Result};
 /// `log F(x -> exit) - log R(x)`, weighted by `alpha` against the mean of the others. A state counts as often as it is visited.
 /// Where trajectories end without an exit action, the terminal state's residual is `log (sum of edge flows in) - log R(x)`, and
 /// the state has no other. Needs edge flows: a discrete environment and a policy with logits; P_B plays no part.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FlowMatching {
     alpha: f64,
 }
@@ -41,6 +43,9 @@ impl Balance for FlowMatching {
     }
     fn needs(&self) -> Needs {
         Needs { edge_flows: true, ..Needs::default() }
+    }
+    fn settings(&self) -> Value {
+        as_json(self)
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         let flows = needed(scores.edge_flows.as_ref(), Balance::name(self), "edge flows")?;

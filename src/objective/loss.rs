@@ -70,4 +70,24 @@ impl RegressionLoss {
             }
         }
     }
+
+    /// The cost of one residual, and its derivative: what [`apply`](Self::apply) gives, where a tensor of residuals would be too large.
+    pub(super) fn cost(self, t: f64) -> (f64, f64) {
+        match self {
+            Self::Squared => (t * t, 2.0 * t),
+            Self::HalfSquared => (0.5 * t * t, t),
+            Self::ShiftedCosh => (4.0 * (0.5 * t).sinh().powi(2), 2.0 * t.sinh()),
+            Self::Linex { alpha } => {
+                let scaled = alpha * t;
+                let slope = scaled.exp_m1();
+                ((slope - scaled) / (alpha * alpha), slope / alpha)
+            }
+            Self::Absolute if t == 0.0 => (0.0, 0.0),
+            Self::Absolute => (t.abs(), t.signum()),
+            Self::Huber { delta } => {
+                let inner = t.abs().min(delta);
+                (inner * (t.abs() - 0.5 * inner), t.clamp(-delta, delta))
+            }
+        }
+    }
 }

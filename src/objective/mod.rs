@@ -47,10 +47,12 @@ pub use trajectory::{
 };
 pub use transition::{DetailedBalance, ModifiedDetailedBalance, NextExit, StateFlow};
 
+use serde::Serialize;
+use serde_json::Value;
 use tch::Tensor;
 
-use crate::Result;
 use crate::score::{Needs, Scores};
+use crate::{Error, Result};
 
 /// Weighted residuals: the loss is the sum of `weights * regression(values)`.
 #[derive(Debug)]
@@ -59,6 +61,28 @@ pub struct Residuals {
     pub values: Tensor,
     /// What each counts, `[k]`; they sum to 1 where the loss is a mean.
     pub weights: Tensor,
+}
+
+impl Residuals {
+    /// A column among flat lists would be broadcast to a table, and a mean become a sum.
+    fn check(&self, objective: &str) -> Result<()> {
+        let (values, weights) = (self.values.size(), self.weights.size());
+        let refuse = |what: String, expected, got| {
+            Err(Error::Shape {
+                what,
+                expected,
+                got,
+                remedy: "give residuals and weights as flat lists `[k]` of one length; a column `[k, 1]` is made one by `squeeze_dim(-1)`",
+            })
+        };
+        if values.len() != 1 {
+            return refuse(format!("the list of residuals of {objective}"), vec![self.values.numel() as i64], values);
+        }
+        match values == weights {
+            true => Ok(()),
+            false => refuse(format!("the list of weights of {objective}"), values, weights),
+        }
+    }
 }
 
 /// Where the trajectories come from that an objective may learn from.
@@ -105,6 +129,12 @@ pub trait Objective: Send + std::fmt::Debug {
         1.0
     }
 
+    /// What tells it from others of its name, for a checkpoint: a run resumes with equal settings only. By default its `Debug` form;
+    /// an objective whose `Debug` form changes while it is trained needs its own.
+    fn settings(&self) -> Value {
+        Value::String(format!("{self:?}"))
+    }
+
     /// Checks its settings; a trainer asks before it starts.
     ///
     /// # Errors
@@ -113,7 +143,7 @@ pub trait Objective: Send + std::fmt::Debug {
         Ok(())
     }
 
-    /// The loss of a batch, a scalar with gradient.
+    /// The loss of a batch, a scalar with gradient; a trainer refuses a list of losses.
     ///
     /// # Errors
     /// [`Error::Missing`](crate::Error::Missing) for scores without what the objective needs.
@@ -133,11 +163,29 @@ pub trait Balance: Send + std::fmt::Debug {
         1.0
     }
 
+    /// What tells it from others of its name, for a checkpoint: a run resumes with equal settings only. By default its `Debug` form;
+    /// an objective whose `Debug` form changes while it is trained needs its own.
+    fn settings(&self) -> Value {
+        Value::String(format!("{self:?}"))
+    }
+
     /// The residuals of a batch and how much each counts.
     ///
     /// # Errors
     /// [`Error::Missing`](crate::Error::Missing) for scores without what the objective needs.
     fn residuals(&self, scores: &Scores) -> Result<Residuals>;
+
+    /// The sum of what the residuals cost, each as often as it counts, a scalar with gradient. To be overridden where residuals are
+    /// too many to be held.
+    ///
+    /// # Errors
+    /// Those of [`residuals`](Self::residuals); [`Error::Shape`](crate::Error::Shape) for residuals and weights that aren't flat lists of
+    /// one length.
+    fn weighted_loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
+        let residuals = self.residuals(scores)?;
+        residuals.check(self.name())?;
+        Ok((regression.apply(&residuals.values) * residuals.weights).sum(residuals.values.kind()))
+    }
 }
 
 impl<B: Balance> Objective for B {
@@ -150,10 +198,18 @@ impl<B: Balance> Objective for B {
     fn reward_exponent(&self) -> f64 {
         Balance::reward_exponent(self)
     }
-    fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
-        let residuals = self.residuals(scores)?;
-        Ok((regression.apply(&residuals.values) * residuals.weights).sum(residuals.values.kind()))
+    fn settings(&self) -> Value {
+        Balance::settings(self)
     }
+    fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
+        self.weighted_loss(scores, regression)
+    }
+}
+
+/// The settings of an objective as JSON.
+fn as_json(settings: &impl Serialize) -> Value {
+    // Numbers and enums of them: nothing in them can't be written.
+    serde_json::to_value(settings).unwrap_or_default()
 }
 
 /// An estimator's tensor, or the error that says that it is missing.

@@ -5,9 +5,10 @@
 //! et al., *Generative Flow Networks as Entropy-Regularized RL*, 2024; Niu et al., *GFlowNet Training by Policy Gradients*, 2024).
 
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tch::{Kind, Tensor};
 
-use super::{Objective, Origin, RegressionLoss, needed};
+use super::{Objective, Origin, RegressionLoss, as_json, needed};
 use crate::dist::{from_host, to_host};
 use crate::score::{Needs, Scores};
 use crate::{Error, Result};
@@ -15,7 +16,7 @@ use crate::{Error, Result};
 /// What a transition is praised for.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Advantage {
-    /// The return of its whole trajectory, less the batch's mean.
+    /// The return of its whole trajectory, less the batch's mean: of a trajectory alone nothing is left, so batches of one are refused.
     Total,
     /// The return from here on, less the batch's mean return of trajectories.
     RewardToGo,
@@ -40,7 +41,8 @@ impl Advantage {
     }
 
     fn needs(self) -> Needs {
-        Needs { log_flow: matches!(self, Self::Baseline | Self::Gae { .. }), ..Needs::default() }
+        let log_flow = matches!(self, Self::Baseline | Self::Gae { .. });
+        Needs { log_flow, several: self == Self::Total, ..Needs::default() }
     }
 }
 
@@ -109,7 +111,7 @@ fn value_loss(scores: &Scores, frozen: &Frozen, regression: RegressionLoss) -> O
 ///
 /// Loss `-mean over trajectories of sum A_t log P_F`, A_t constant, plus `value_weight` times the mean regression loss of
 /// `log F(s_t) - G_t`, G_t the return from t. P_B is a part of the reward and isn't trained. On-policy only.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PolicyGradient {
     advantage: Advantage,
     value_weight: f64,
@@ -141,6 +143,9 @@ impl Objective for PolicyGradient {
     fn origin(&self) -> Origin {
         Origin::OnPolicy
     }
+    fn settings(&self) -> Value {
+        as_json(self)
+    }
     fn check(&self) -> Result<()> {
         check_weight("value_weight", self.value_weight)
     }
@@ -161,7 +166,7 @@ impl Objective for PolicyGradient {
 /// With `rho = P_F / P_F,old` and advantages of the old policy, the loss is
 /// `mean over trajectories of sum (-min(rho A, clip(rho, 1 - clip, 1 + clip) A) + kl (rho - 1 - log rho))`, plus the critic's as in
 /// [`PolicyGradient`]. `rho - 1 - log rho` estimates KL(old || new) without bias. log rho is cut at +-20. On-policy only.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ProximalPolicy {
     /// What a transition is praised for.
     pub advantage: Advantage,
@@ -197,6 +202,9 @@ impl Objective for ProximalPolicy {
     }
     fn epochs(&self) -> usize {
         self.epochs
+    }
+    fn settings(&self) -> Value {
+        as_json(self)
     }
     fn check(&self) -> Result<()> {
         let refuse = |setting, got: String, expected| Err(Error::Config { setting, got, expected });

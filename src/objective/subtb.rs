@@ -1,8 +1,9 @@
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use tch::{Device, Kind, Tensor};
 
-use super::{Balance, Residuals, StateFlow};
-use crate::dist::{from_host, index_tensor};
+use super::{Balance, RegressionLoss, Residuals, StateFlow, as_json};
+use crate::dist::{from_host, index_tensor, to_host};
 use crate::score::{Needs, Scores};
 use crate::{Error, Result};
 
@@ -36,8 +37,10 @@ pub enum Weighting {
 /// Sub-trajectory balance (Madan et al., *Learning GFlowNets from Partial Episodes*, 2023, eq. 8).
 ///
 /// Residual per sub-trajectory from `s_i` to `s_j`: `log F(s_i) + sum log P_F - log F(s_j) - sum log P_B`, with R(x) behind the
-/// last transition. Needs log F; forward-looking also rewards of partial states. States are evaluated once; only the scalars of a pair are formed for each sub-trajectory.
-#[derive(Clone, Copy, PartialEq, Debug)]
+/// last transition. Needs log F; forward-looking also rewards of partial states. States are evaluated once, and the loss goes over all
+/// pairs of states without holding them: its memory grows with the length of trajectories, its time with the square of it. Its
+/// gradient can't be differentiated again. [`residuals`](Balance::residuals) holds all pairs.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct SubTrajectoryBalance {
     weighting: Weighting,
     flow: StateFlow,
@@ -65,20 +68,36 @@ impl SubTrajectoryBalance {
         Self { flow, ..self }
     }
 
-    /// Calls `pair(trajectory, length, from, to)` for each sub-trajectory that counts; places are within the trajectory.
-    fn for_each_pair(&self, lengths: &[usize], mut pair: impl FnMut(usize, usize, usize)) {
-        for (i, &n) in lengths.iter().enumerate() {
-            let counted = match self.weighting {
-                Weighting::Db | Weighting::ModifiedDb => 1..=n.min(1),
-                Weighting::Tb => n..=n,
-                _ => 1..=n,
-            };
-            for l in counted {
-                for from in 0..=n - l {
-                    pair(i, l, from);
-                }
-            }
+    /// The lengths of sub-trajectories that count in a trajectory of `n` transitions.
+    fn counted(&self, n: usize) -> std::ops::RangeInclusive<usize> {
+        match self.weighting {
+            Weighting::Db | Weighting::ModifiedDb => 1..=n.min(1),
+            Weighting::Tb => n..=n,
+            _ => 1..=n,
         }
+    }
+
+    /// The loss of the potentials of [`potential`], and its derivative by each of them.
+    fn cost(&self, potential: &[f64], lengths: &[usize], regression: RegressionLoss) -> (f64, Vec<f64>) {
+        let weight = self.weights(lengths);
+        let (mut loss, mut slopes, mut first) = (0.0, vec![0.0; potential.len()], 0);
+        for &n in lengths {
+            let (at, slopes) = (&potential[first..=first + n], &mut slopes[first..=first + n]);
+            for l in self.counted(n) {
+                let weight = weight(n, l);
+                let mut of_length = 0.0;
+                for from in 0..n - l + 1 {
+                    let (cost, slope) = regression.cost(at[from] - at[from + l]);
+                    of_length += cost;
+                    slopes[from] += weight * slope;
+                    slopes[from + l] -= weight * slope;
+                }
+                loss += weight * of_length;
+            }
+            // A trajectory has one more place than it has transitions.
+            first += n + 1;
+        }
+        (loss, slopes)
     }
 
     /// The weight of a sub-trajectory of length `l` in a trajectory of `n`, as a function of both.
@@ -135,25 +154,46 @@ impl Balance for SubTrajectoryBalance {
         self.flow.needs()
     }
 
+    fn settings(&self) -> Value {
+        as_json(self)
+    }
+
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         let log_flow = self.flow.of(scores, Balance::name(self))?;
         let (kind, device) = (log_flow.kind(), log_flow.device());
-        let lengths: Vec<usize> = scores.offsets.windows(2).map(|w| w[1] - w[0]).collect();
+        let lengths = lengths(scores);
         let potential = potential(scores, &log_flow, device);
         let weight = self.weights(&lengths);
         let (mut from_rows, mut to_rows, mut weights) = (Vec::new(), Vec::new(), Vec::new());
-        self.for_each_pair(&lengths, |i, l, from| {
-            // Trajectory i has one more place than it has transitions.
-            let first = scores.offsets[i] + i;
-            from_rows.push(first + from);
-            to_rows.push(first + from + l);
-            weights.push(weight(lengths[i], l));
-        });
+        let mut first = 0;
+        for &n in &lengths {
+            for l in self.counted(n) {
+                from_rows.extend(first..=first + n - l);
+                to_rows.extend(first + l..=first + n);
+                weights.resize(from_rows.len(), weight(n, l));
+            }
+            first += n + 1;
+        }
         let values = potential.index_select(0, &index_tensor(&from_rows, device))
             - potential.index_select(0, &index_tensor(&to_rows, device));
         let values = values.to_kind(kind);
         Ok(Residuals { values, weights: from_host(&weights, kind, device) })
     }
+
+    fn weighted_loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
+        let log_flow = self.flow.of(scores, Balance::name(self))?;
+        let (kind, device) = (log_flow.kind(), log_flow.device());
+        let potential = potential(scores, &log_flow, device);
+        let (loss, slopes) = self.cost(&to_host(&potential), &lengths(scores), regression);
+        // The chain rule: the derivatives by the potentials are known, and what is recorded is one product with them. In value the
+        // first two cancel to the last bit.
+        let product = (&potential * from_host(&slopes, Kind::Double, device)).sum(Kind::Double);
+        Ok((&product - product.detach() + loss).to_kind(kind))
+    }
+}
+
+fn lengths(scores: &Scores) -> Vec<usize> {
+    scores.offsets.windows(2).map(|ends| ends[1] - ends[0]).collect()
 }
 
 /// `log F(s_t) - sum over k < t of (log P_F - log P_B)` at each place of each trajectory, `[transitions + n]`: the residual of a

@@ -1,6 +1,8 @@
+use serde::Serialize;
+use serde_json::Value;
 use tch::Tensor;
 
-use super::{Balance, Residuals, mean_weights, needed};
+use super::{Balance, Residuals, as_json, mean_weights, needed};
 use crate::dist::{segment_ids, segment_sum};
 use crate::score::{Needs, Scores};
 use crate::{Error, Result};
@@ -34,8 +36,8 @@ impl Balance for TrajectoryBalance {
 /// Log-partition variance, also called VarGrad (Richter et al. 2020; Zhang et al., *Robust Scheduling with GFlowNets*, 2023).
 ///
 /// With `v = log R(x) + sum log P_B - sum log P_F` an estimate of log Z per trajectory, the residual is `mean(v) - v`: the
-/// batch's own mean stands for log Z, with gradient. Needs nothing else; a batch of one trajectory teaches nothing. Batches of
-/// different conditions are refused: each has a log Z of its own.
+/// batch's own mean stands for log Z, with gradient. Needs nothing else, but batches of two trajectories or more: one alone would teach
+/// nothing. Batches of different conditions are refused: each has a log Z of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogPartitionVariance;
 
@@ -44,7 +46,7 @@ impl Balance for LogPartitionVariance {
         "log-partition variance"
     }
     fn needs(&self) -> Needs {
-        Needs::default()
+        Needs { several: true, ..Needs::default() }
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         one_condition(scores, self.name())?;
@@ -88,7 +90,7 @@ fn checked_beta(beta: f64) -> Result<f64> {
 /// Residual per trajectory: `log Z + sum log P_F - sum log prior - beta log R(x)`; P_B cancels, and up to isomorphism the symmetry
 /// correction with it, so that R is the raw reward. Needs log Z and a prior
 /// ([`WithPrior`](crate::policy::WithPrior)).
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RelativeTrajectoryBalance {
     beta: f64,
 }
@@ -113,6 +115,9 @@ impl Balance for RelativeTrajectoryBalance {
     fn reward_exponent(&self) -> f64 {
         self.beta
     }
+    fn settings(&self) -> Value {
+        as_json(self)
+    }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         let log_z = needed(scores.log_z.as_ref(), self.name(), "log Z")?;
         let values = log_z + log_posterior_ratio(scores, self.name())? - self.beta * &scores.raw_log_reward;
@@ -123,7 +128,7 @@ impl Balance for RelativeTrajectoryBalance {
 /// The variance form of [`RelativeTrajectoryBalance`]: the batch's own mean stands for log Z.
 ///
 /// Residual per trajectory: `v - mean(v)` with `v = sum log P_F - sum log prior - beta log R(x)`. Needs a prior.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RelativeLogPartitionVariance {
     beta: f64,
 }
@@ -143,10 +148,13 @@ impl Balance for RelativeLogPartitionVariance {
         "relative log-partition variance"
     }
     fn needs(&self) -> Needs {
-        Needs { log_prior: true, ..Needs::default() }
+        Needs { log_prior: true, several: true, ..Needs::default() }
     }
     fn reward_exponent(&self) -> f64 {
         self.beta
+    }
+    fn settings(&self) -> Value {
+        as_json(self)
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         one_condition(scores, self.name())?;
@@ -161,7 +169,7 @@ impl Balance for RelativeLogPartitionVariance {
 /// With the temperature `alpha = 1 / beta`, the soft value `V(s0) = alpha log Z` and the trust region's anchor as prior the
 /// residual is `V(s0) - log R(x) + alpha (sum log P_F - sum log prior)`: `alpha` times that of
 /// [`RelativeTrajectoryBalance`], so the two have the same solution. Needs log Z and a prior.
-#[derive(Clone, Copy, Debug, PartialEq)]
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct TrustPcl {
     alpha: f64,
 }
@@ -196,6 +204,9 @@ impl Balance for TrustPcl {
     }
     fn reward_exponent(&self) -> f64 {
         1.0 / self.alpha
+    }
+    fn settings(&self) -> Value {
+        as_json(self)
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         let values =

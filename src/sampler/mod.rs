@@ -69,12 +69,13 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
     /// One trajectory for each row of `conditions`, `[n, C]`.
     ///
     /// # Errors
-    /// As for [`forward`](Self::forward).
+    /// As for [`forward`](Self::forward), and [`Error::Shape`] for conditions of another shape.
     pub fn forward_conditional(&self, conditions: &Tensor, rng: &mut Rng) -> Result<Trajectories<E>> {
-        let start = self.env.initial(conditions.size()[0] as usize);
-        let recorded = self.rollout(Direction::Forward, start, Some(conditions), true, rng)?;
+        let n = conditions.size().first().copied().unwrap_or(1) as usize;
+        let checked = Conditions::checked(conditions.shallow_clone(), n)?;
+        let recorded = self.rollout(Direction::Forward, self.env.initial(n), Some(conditions), true, rng)?;
         let mut out = recorded.into_trajectories();
-        out.conditions = Some(Conditions(conditions.shallow_clone()));
+        out.conditions = Some(checked);
         Ok(out)
     }
 
@@ -97,16 +98,17 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
     /// The same under conditions, one row of `[n, C]` for each object.
     ///
     /// # Errors
-    /// As for [`forward`](Self::forward).
+    /// As for [`forward`](Self::forward), and [`Error::Shape`] for conditions of another shape.
     pub fn backward_conditional(
         &self,
         terminal: &E::States,
         conditions: &Tensor,
         rng: &mut Rng,
     ) -> Result<Trajectories<E>> {
+        let checked = Conditions::checked(conditions.shallow_clone(), terminal.len())?;
         let recorded = self.rollout(Direction::Backward, terminal.clone(), Some(conditions), true, rng)?;
         let mut out = recorded.into_trajectories();
-        out.conditions = Some(Conditions(conditions.shallow_clone()));
+        out.conditions = Some(checked);
         Ok(out)
     }
 

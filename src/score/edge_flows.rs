@@ -4,7 +4,7 @@ use tch::Tensor;
 
 use super::EdgeFlows;
 use super::visited::Visited;
-use crate::dist::{Distribution, from_host, index_tensor, segment_ids, segment_logsumexp, to_host};
+use crate::dist::{Distribution, index_tensor, segment_ids, segment_logsumexp, segment_max};
 use crate::env::{Direction, Env, Rows};
 use crate::policy::{Policy, Wants};
 use crate::trajectory::Trajectories;
@@ -113,7 +113,7 @@ fn parent_weights<E: Env, P: Policy<E>>(
         return Ok(weights);
     }
     let new = policy.evaluate(env, &states.select(&fresh), conditions.as_ref(), Wants::PF)?.pf;
-    let new = new.ok_or_else(|| super::missing("a forward policy"))?;
+    let new = new.ok_or_else(super::no_pf)?;
     let fresh_weights = new.log_weights(&at_fresh.1, &forward.select(&at_fresh.0))?;
     let order: Vec<usize> = order.iter().map(|&(fresh, k)| if fresh { at_known.0.len() + k } else { k }).collect();
     Ok(Tensor::cat(&[&weights, &fresh_weights], 0).index_select(0, &index_tensor(&order, weights.device())))
@@ -121,11 +121,7 @@ fn parent_weights<E: Env, P: Policy<E>>(
 
 /// The log-sum-exp of each segment, none of which is empty, `[segments]`.
 fn logsumexp(values: &Tensor, offsets: &[usize]) -> Tensor {
-    let host = to_host(values);
-    let max: Vec<f64> = offsets
-        .windows(2)
-        .map(|ends| host[ends[0]..ends[1]].iter().copied().fold(f64::NEG_INFINITY, f64::max))
-        .collect();
-    let max = from_host(&max, values.kind(), values.device());
-    segment_logsumexp(values, &segment_ids(offsets, values.device()), &max, &max.zeros_like())
+    let ids = segment_ids(offsets, values.device());
+    let max = segment_max(values, offsets);
+    segment_logsumexp(values, &ids, &max, &max.zeros_like())
 }

@@ -23,6 +23,10 @@ pub struct Needs {
     pub log_paths: bool,
     /// A P_B that is trained: a fixed one would learn nothing.
     pub learned_pb: bool,
+    /// Paths that a policy took: P_B learns from the way, and one drawn by uniform steps back would make it uniform. The trainer's to see to.
+    pub taken_paths: bool,
+    /// At least two trajectories: the mean over the batch stands for something that each is compared with. The trainer's to see to.
+    pub several: bool,
     /// Intrinsic rewards, which aren't [`score`](super::score)'s to know: the trainer adds them
     /// ([`Trainer::with_intrinsic`](crate::train::Trainer::with_intrinsic)).
     pub intrinsic: bool,
@@ -43,6 +47,8 @@ impl Needs {
             edge_flows: self.edge_flows || other.edge_flows,
             log_paths: self.log_paths || other.log_paths,
             learned_pb: self.learned_pb || other.learned_pb,
+            taken_paths: self.taken_paths || other.taken_paths,
+            several: self.several || other.several,
             intrinsic: self.intrinsic || other.intrinsic,
         }
     }

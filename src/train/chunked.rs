@@ -73,7 +73,7 @@ pub(super) fn leaf_scores<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
     Ok(scores)
 }
 
-/// Carries the gradient that the leaves hold on into the parameters, chunk by chunk.
+/// Carries the gradient that the leaves hold on into the parameters, chunk by chunk; says whether there was any way into them.
 pub(super) fn backward<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
     env: &E,
     reward: &R,
@@ -81,8 +81,8 @@ pub(super) fn backward<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
     chunks: &[Trajectories<E>],
     needs: Needs,
     leaves: &Scores,
-) -> Result<()> {
-    let (mut row, mut trajectory) = (0, 0);
+) -> Result<bool> {
+    let (mut row, mut trajectory, mut arrived) = (0, 0, false);
     for chunk in chunks {
         let scores = score(env, reward, policy, chunk, needs)?;
         let (rows, n) = (chunk.n_transitions() as i64, chunk.len() as i64);
@@ -104,9 +104,10 @@ pub(super) fn backward<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
         term(scores.log_z.as_ref(), leaves.log_z.as_ref(), trajectory, n);
         if let Some(sum) = terms.into_iter().reduce(|sum, term| sum + term) {
             sum.backward();
+            arrived = true;
         }
         row += rows;
         trajectory += n;
     }
-    Ok(())
+    Ok(arrived)
 }

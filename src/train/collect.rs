@@ -38,6 +38,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// The trajectories of one step; fresh ones go into the buffer.
     pub(super) fn collect(&mut self) -> Result<Batch<E>> {
         self.check_source()?;
+        self.check_draws()?;
         self.search_objects()?;
         let exploration = self.config.exploration(self.step)?;
         let ready = self.step >= self.config.replay_after && self.replay.as_ref().is_some_and(|b| !b.is_empty());

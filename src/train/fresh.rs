@@ -14,7 +14,7 @@ use crate::trajectory::Trajectories;
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// `n` fresh trajectories: the policy's first, a teacher's last.
     pub(super) fn fresh(&mut self, n: usize, exploration: Exploration) -> Result<Trajectories<E>> {
-        let conditions = self.conditions.as_ref().map(|source| source.draw(n, &mut self.rng)).transpose()?;
+        let conditions = self.draw_conditions(n)?;
         let of = |rows: std::ops::Range<usize>| {
             conditions.as_ref().map(|c| c.narrow(0, rows.start as i64, rows.len() as i64))
         };

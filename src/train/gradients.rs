@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{StepStats, Trainer, chunked};
+use super::{StepStats, Trainer, checks, chunked};
 use crate::dist::to_host;
 use crate::env::ReplayEnv;
 use crate::policy::Policy;
@@ -62,14 +62,17 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let lagged = self.lagged_exits(trajectories)?;
         let (env, reward, policy) = (&self.env, self.reward.as_ref(), &self.policy);
         let chunks = self.config.chunk.map(|limit| chunked::chunks(trajectories, limit)).transpose()?;
-        let mut scores = match &chunks {
-            None => score(env, reward, policy, trajectories, needs)?,
-            Some(chunks) => chunked::leaf_scores(env, reward, policy, chunks, needs)?,
+        let objective = self.objective.as_ref();
+        let scored = match &chunks {
+            None => score(env, reward, policy, trajectories, needs),
+            Some(chunks) => chunked::leaf_scores(env, reward, policy, chunks, needs),
         };
+        let mut scores = scored.map_err(|error| checks::asked_by(objective, error))?;
         scores.old = old;
         self.add_intrinsic(trajectories, &mut scores)?;
         scores.lagged_log_p_exit = lagged;
-        let loss = self.objective.loss(&scores, self.config.regression)?;
+        let loss = objective.loss(&scores, self.config.regression)?;
+        checks::check_loss(objective, &loss)?;
         let value = loss.double_value(&[]);
         if !value.is_finite() {
             return Err(Error::NonFinite {
@@ -80,12 +83,14 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             });
         }
         let scored = started.elapsed().as_secs_f64();
-        if loss.requires_grad() {
+        let mut has_gradient = loss.requires_grad();
+        if has_gradient {
             (loss * weight).backward();
         }
         if let Some(chunks) = &chunks {
-            chunked::backward(env, reward, policy, chunks, needs, &scores)?;
+            has_gradient &= chunked::backward(env, reward, policy, chunks, needs, &scores)?;
         }
+        checks::check_gradient(objective, policy.parameters(), has_gradient)?;
         stats.seconds[1] += scored;
         stats.seconds[2] += started.elapsed().as_secs_f64() - scored;
         Ok((scores, value))

@@ -33,6 +33,7 @@
 mod adam;
 mod averaged;
 mod checkpoint;
+mod checks;
 mod chunked;
 mod collect;
 mod config;

@@ -16,6 +16,9 @@ struct State {
     replay: bool,
     #[serde(default)]
     objective: Option<String>,
+    /// `None` in the checkpoints of versions that compared names alone.
+    #[serde(default)]
+    objective_settings: Option<serde_json::Value>,
     #[serde(default)]
     reward_calls: u64,
     #[serde(default)]
@@ -37,6 +40,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             rng: self.rng.clone(),
             replay: self.replay.is_some(),
             objective: Some(self.objective.name().to_owned()),
+            objective_settings: Some(self.objective.settings()),
             reward_calls: self.reward_calls,
             description: self.description.clone(),
             observed: self.observed.clone(),
@@ -50,8 +54,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
 
     /// Goes on from a checkpoint, bit for bit as the run that wrote it would have.
     ///
-    /// That takes a trainer made as that one was: same environment, network, objective, data and settings. Network, objective, buffer
-    /// and description are compared; other settings may be changed on purpose, such as the learning rate of what is left, and
+    /// That takes a trainer made as that one was: same environment, network, objective, data and settings. Network, objective (with its
+    /// settings, [`Objective::settings`](crate::objective::Objective::settings)), buffer and description are compared; other settings may be changed on purpose, such as the learning rate of what is left, and
     /// whoever wants them compared puts them in the description.
     ///
     /// # Errors
@@ -76,6 +80,11 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let ours = self.objective.name();
         if let Some(theirs) = state.objective.filter(|theirs| theirs != ours) {
             return Err(other(format!("the checkpoint of a run by {theirs}, this one is by {ours}")));
+        }
+        if let Some(theirs) = state.objective_settings
+            && let Some(difference) = difference(&theirs, &self.objective.settings())
+        {
+            return Err(other(format!("the checkpoint of a run by {ours} with {difference}")));
         }
         checkpoint.fitting(parameters)?;
         let replay = match &self.replay {
@@ -114,6 +123,22 @@ pub(super) fn to_json(value: &impl Serialize) -> Result<serde_json::Value> {
         check: "what a checkpoint keeps can be written as JSON",
         detail: error.to_string(),
     })
+}
+
+/// The first setting in which two differ, and what each has there; `None` if they don't.
+fn difference(theirs: &serde_json::Value, ours: &serde_json::Value) -> Option<String> {
+    use serde_json::Value::{Null, Object};
+    if theirs == ours {
+        return None;
+    }
+    if let (Object(theirs), Object(ours)) = (theirs, ours) {
+        let inner = theirs.keys().chain(ours.keys()).find_map(|key| {
+            let [theirs, ours] = [theirs, ours].map(|settings| settings.get(key).unwrap_or(&Null));
+            Some(format!("{key}: {}", difference(theirs, ours)?))
+        });
+        return inner;
+    }
+    Some(format!("{theirs}, this one with {ours}"))
 }
 
 fn no_parameters() -> Error {

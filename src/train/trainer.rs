@@ -2,6 +2,7 @@ use std::time::Instant;
 
 use serde::Serialize;
 
+use super::checks::check_batch;
 use super::collect::Batch;
 use super::hindsight::Relabelling;
 use super::intrinsic::Intrinsic;
@@ -22,7 +23,7 @@ use crate::{Error, Result, Rng};
 
 /// Where the condition vectors of a training batch come from; a closure `Fn(usize, &mut Rng) -> Result<Tensor>` is one.
 pub trait ConditionSource: Send {
-    /// `n` condition vectors, `[n, C]`.
+    /// `n` condition vectors, `[n, C]`; a trainer refuses any other shape.
     ///
     /// # Errors
     /// Whatever keeps it from drawing them.
@@ -91,7 +92,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// A trainer at step 0, without replay.
     ///
     /// # Errors
-    /// [`Error::Config`] for settings that make no sense, and those of [`Adam::new`].
+    /// [`Error::Config`] for settings that make no sense, [`Error::Missing`] for batches of one trajectory where the objective compares
+    /// with the batch's mean, and those of [`Adam::new`].
     pub fn new(
         env: E,
         reward: impl Reward<E::States> + 'static,
@@ -117,6 +119,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     ) -> Result<Self> {
         config.check()?;
         objective.check()?;
+        check_batch(objective.as_ref(), &config)?;
         let adam = policy.parameters().map(|parameters| Adam::new(parameters, config.adam)).transpose()?;
         Ok(Self {
             env,
@@ -145,8 +148,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         })
     }
 
-    /// Learns from given trajectories, too, as much as [`TrainerConfig::source`] says (a share of 0 is refused by the first step);
-    /// nothing is added to them, and the log-rewards that they came with are taken.
+    /// Learns from given trajectories, too, as much as [`TrainerConfig::source`] says; nothing is added to them, and the log-rewards that
+    /// they came with are taken. The first step refuses a share of 0, and draws by loss: nobody tells given trajectories their losses.
     #[must_use]
     pub fn with_data(mut self, data: ReplayBuffer<E>) -> Self {
         self.data = Some(data);
@@ -265,7 +268,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// One training step.
     ///
     /// # Errors
-    /// [`Error::NonFinite`] for a loss that isn't finite, before anything is updated; those of sampler, reward and policy.
+    /// [`Error::NonFinite`] for a loss that isn't finite, [`Error::Shape`] for one that isn't one number, [`Error::Missing`] for one without
+    /// a gradient (inside of `tch::no_grad`, say) while something is to be trained, all before anything is updated; those of sampler,
+    /// reward, policy and [`score`](crate::score::score).
     pub fn step(&mut self) -> Result<StepStats> {
         let started = Instant::now();
         if let Some(parameters) = self.policy.parameters() {

@@ -1,0 +1,282 @@
+//! What would train nothing, or towards something else than was asked for, is refused with a typed error.
+
+use crate::words::{count, fresh, policy, says, trainer, with_flow, words};
+use gfn::dist::GraphActionCategorical;
+use gfn::env::{Reward, Rows, VectorStates};
+use gfn::metrics::{Distances, StateGraph};
+use gfn::nn::{BackwardPolicy, Parameters};
+use gfn::objective::{
+    Advantage, Balance, DetailedBalance, LogPartitionVariance, MaximumEntropyBackward, ModifiedDetailedBalance,
+    Objective, PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance, StateFlow,
+    TrajectoryBalance, TrajectoryLikelihood, WithBackward,
+};
+use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, Wants};
+use gfn::replay::{DataSource, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
+use gfn::sampler::Sampler;
+use gfn::score::{Needs, score};
+use gfn::testing::Words;
+use gfn::train::{AdamConfig, ReplayPath, Trainer, TrainerConfig};
+use gfn::{Error, Result, Rng};
+use tch::{Kind, Tensor};
+
+/// Partial rewards that aren't the reward, which [`Reward::partial_log_reward`] permits.
+struct Split {
+    share: f64,
+    shift: f64,
+}
+
+impl Reward<VectorStates> for Split {
+    fn log_reward(&self, states: &VectorStates, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
+        count(states, conditions)
+    }
+    fn partial_log_reward(&self, states: &VectorStates, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
+        Ok(Some(count(states, conditions)?.into_iter().map(|log_r| self.share * log_r + self.shift).collect()))
+    }
+}
+
+#[test]
+fn modified_detailed_balance_wants_partial_rewards_to_be_the_reward() {
+    let step = |reward: Split, conditions: bool| {
+        let n_conditions = i64::from(conditions);
+        let policy = policy(MlpPolicyConfig { n_conditions, ..MlpPolicyConfig::default() });
+        let objective = ModifiedDetailedBalance::default();
+        let mut trainer = Trainer::new(words(), reward, policy, objective, fresh(32), Rng::seeded(1)).unwrap();
+        if conditions {
+            trainer = trainer.with_conditions(|n: usize, rng: &mut Rng| {
+                let drawn: Vec<f32> = (0..n).map(|_| rng.uniform() as f32).collect();
+                Ok(Tensor::from_slice(&drawn).view([-1, 1]))
+            });
+        }
+        trainer.step()
+    };
+    for conditions in [false, true] {
+        assert!(step(Split { share: 1.0, shift: 0.0 }, conditions).is_ok());
+        assert!(step(Split { share: 1.0 + 1e-6, shift: 0.0 }, conditions).is_ok(), "rounding");
+        for share in [0.0, 0.5] {
+            let error = step(Split { share, shift: 0.0 }, conditions).unwrap_err();
+            assert!(matches!(error, Error::Contract { .. }), "{error:?}");
+            says(&error, &["partial_log_reward", "trajectory", "log R", "choose an objective"]);
+        }
+    }
+    // A constant factor of R cancels in its changes.
+    assert!(step(Split { share: 1.0, shift: 5.0 }, false).is_ok());
+    // Forward-looking objectives learn what is left.
+    let looking = DetailedBalance { flow: StateFlow::ForwardLooking };
+    let reward = Split { share: 0.0, shift: 0.0 };
+    let config = TrainerConfig { adam: AdamConfig { lr: 1e-2, ..AdamConfig::default() }, ..fresh(64) };
+    let mut trainer = Trainer::new(words(), reward, with_flow(), looking, config, Rng::seeded(1)).unwrap();
+    (0..400).for_each(|_| {
+        trainer.step().unwrap();
+    });
+    let graph = StateGraph::build(&words(), 100).unwrap();
+    let learned = graph.terminating_distribution(&words(), trainer.policy(), None).unwrap();
+    let target = graph.target_distribution(&count, None).unwrap();
+    assert!(Distances::between(&learned.probs, &target.probs).unwrap().tv < 0.05);
+}
+
+/// A reward that says how many states it was asked about.
+struct Counted<'a>(&'a std::sync::atomic::AtomicUsize);
+
+impl Reward<VectorStates> for Counted<'_> {
+    fn log_reward(&self, states: &VectorStates, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
+        count(states, conditions)
+    }
+    fn partial_log_reward(&self, states: &VectorStates, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
+        self.0.fetch_add(states.len(), std::sync::atomic::Ordering::Relaxed);
+        count(states, conditions).map(Some)
+    }
+}
+
+#[test]
+fn steps_between_equal_states_are_asked_about_once() {
+    let asked = std::sync::atomic::AtomicUsize::new(0);
+    let trajectories = Sampler::new(&words(), &UniformPolicy).forward(500, &mut Rng::seeded(0)).unwrap();
+    let needs = Balance::needs(&ModifiedDetailedBalance::default());
+    let scores = score(&words(), &Counted(&asked), &UniformPolicy, &trajectories, needs).unwrap();
+    // 14 words have a word before them.
+    assert_eq!(asked.into_inner(), 2 * 14);
+    let change = scores.log_reward_change.unwrap();
+    let mut row = 0;
+    for states in trajectories.states().rows().zip(trajectories.states().rows().skip(1)) {
+        if !trajectories.is_exit()[row] {
+            let ones = |word: &[u16]| word.iter().filter(|&&x| x == 1).count() as f64;
+            assert_eq!(change.double_value(&[row as i64]), ones(states.1) - ones(states.0));
+        }
+        row += 1;
+    }
+}
+
+#[test]
+fn a_missing_flow_names_the_objective_and_the_setting() {
+    let error = trainer(policy(MlpPolicyConfig::default()), Box::new(DetailedBalance::default()), fresh(8))
+        .unwrap()
+        .step()
+        .unwrap_err();
+    assert!(matches!(error, Error::Missing { .. }));
+    says(&error, &["detailed balance needs a state-flow estimator", "`flow: true`"]);
+    let config = TrainerConfig { chunk: Some(5), ..fresh(8) };
+    let error = trainer(policy(MlpPolicyConfig::default()), Box::new(DetailedBalance::default()), config)
+        .unwrap()
+        .step()
+        .unwrap_err();
+    says(&error, &["detailed balance needs", "`flow: true`"]);
+    // What is missing isn't always the policy's to give.
+    let mut trainer = trainer(policy(MlpPolicyConfig::default()), Box::new(TrajectoryBalance), fresh(8)).unwrap();
+    assert_eq!(
+        trainer.prefill(1).unwrap_err().to_string(),
+        "prefilling needs a replay buffer: give the trainer one (`with_replay`)"
+    );
+}
+
+#[test]
+fn training_without_gradients_is_refused() {
+    for chunk in [None, Some(5)] {
+        let config = TrainerConfig { chunk, ..fresh(8) };
+        let mut trainer = trainer(policy(MlpPolicyConfig::default()), Box::new(TrajectoryBalance), config).unwrap();
+        let error = tch::no_grad(|| trainer.step()).unwrap_err();
+        assert!(matches!(error, Error::Missing { .. }), "{error:?}");
+        says(&error, &["trajectory balance needs a loss with a gradient", "no_grad"]);
+        assert_eq!(trainer.steps_done(), 0);
+        assert!(trainer.step().is_ok());
+    }
+    // Nothing is to be trained.
+    let mut fixed = trainer(UniformPolicy, Box::new(LogPartitionVariance), fresh(8)).unwrap();
+    assert!(fixed.step().is_ok());
+}
+
+/// A policy that hands out copies without a gradient.
+struct Cut(MlpPolicy<KHot>);
+
+impl Policy<Words> for Cut {
+    type Dist = GraphActionCategorical;
+
+    fn evaluate(
+        &self,
+        env: &Words,
+        states: &VectorStates,
+        conditions: Option<&Tensor>,
+        wants: Wants,
+    ) -> Result<Evaluation<GraphActionCategorical>> {
+        tch::no_grad(|| self.0.evaluate(env, states, conditions, wants))
+    }
+
+    fn parameters(&self) -> Option<&Parameters> {
+        Policy::<Words>::parameters(&self.0)
+    }
+}
+
+#[test]
+fn policies_that_lose_their_gradient_are_refused() {
+    for chunk in [None, Some(5)] {
+        let config = TrainerConfig { chunk, ..fresh(8) };
+        let cut = Cut(policy(MlpPolicyConfig::default()));
+        let error = trainer(cut, Box::new(LogPartitionVariance), config).unwrap().step().unwrap_err();
+        says(&error, &["log-partition variance needs a loss with a gradient", "neither detach nor copy"]);
+    }
+}
+
+#[test]
+fn a_batch_of_one_has_no_mean_to_compare_with() {
+    let make = |objective: Box<dyn Objective>, batch| {
+        trainer(policy(MlpPolicyConfig::default()), objective, fresh(batch)).map(|_| ())
+    };
+    let objectives: [fn() -> Box<dyn Objective>; 4] = [
+        || Box::new(PolicyGradient::new(Advantage::Total).unwrap()),
+        || Box::new(ProximalPolicy { advantage: Advantage::Total, ..ProximalPolicy::default() }),
+        || Box::new(LogPartitionVariance),
+        || Box::new(RelativeLogPartitionVariance::new(1.0).unwrap()),
+    ];
+    for objective in objectives {
+        let error = make(objective(), 1).unwrap_err();
+        assert!(matches!(error, Error::Missing { .. }), "{error:?}");
+        says(&error, &[objective().name(), "at least two trajectories", "TrainerConfig::batch"]);
+        assert!(make(objective(), 2).is_ok());
+    }
+    assert!(make(Box::new(TrajectoryBalance), 1).is_ok());
+    assert!(make(Box::new(PolicyGradient::new(Advantage::RewardToGo).unwrap()), 1).is_ok());
+}
+
+fn buffer(draw: Draw) -> ReplayBuffer<Words> {
+    let mut buffer = ReplayBuffer::new(ReplayConfig { capacity: 100, eviction: Eviction::Fifo, draw }).unwrap();
+    let walks = Sampler::new(&words(), &UniformPolicy).walks(50, &mut Rng::seeded(3)).unwrap();
+    let log_rewards = count(&walks.terminal, None).unwrap();
+    buffer.add(&words(), &walks, &log_rewards).unwrap();
+    buffer
+}
+
+#[test]
+fn given_data_are_not_drawn_by_losses_that_nobody_tells() {
+    let step = |draw| {
+        let config = TrainerConfig { source: DataSource::new(0.5, 0.0, 0.5).unwrap(), ..fresh(8) };
+        let trainer = trainer(policy(MlpPolicyConfig::default()), Box::new(TrajectoryBalance), config).unwrap();
+        trainer.with_data(buffer(draw)).step()
+    };
+    for draw in [Draw::Uniform, Draw::RewardPrioritised { exponent: 1.0 }] {
+        assert!(step(draw).is_ok());
+    }
+    for draw in [Draw::LossPrioritised { exponent: 1.0 }, Draw::RankPrioritised { by: RankBy::Loss, exponent: 1.0 }] {
+        let error = step(draw).unwrap_err();
+        assert!(matches!(error, Error::Config { .. }), "{error:?}");
+        says(&error, &["the draw of given trajectories", "never told", "by reward"]);
+    }
+}
+
+/// What trajectory likelihood makes of ways drawn by uniform steps back: a uniform P_B, whatever P_F does.
+#[test]
+fn backward_policies_do_not_learn_from_uniform_ways() {
+    let step = |objective: Box<dyn Objective>, replay_path, replayed: bool| {
+        let backward = BackwardPolicy::SharedTorso;
+        let policy = policy(MlpPolicyConfig { backward, paths: true, ..MlpPolicyConfig::default() });
+        let half = DataSource::new(0.5, 0.5, 0.0).unwrap();
+        let given = DataSource::new(0.5, 0.0, 0.5).unwrap();
+        let source = if replayed { half } else { given };
+        let config = TrainerConfig { replay_path, replay_after: 0, source, ..fresh(8) };
+        let trainer = trainer(policy, objective, config).unwrap();
+        let data = buffer(Draw::Uniform);
+        if replayed { trainer.with_replay(data).step() } else { trainer.with_data(data).step() }
+    };
+    let likelihood = || -> Box<dyn Objective> { Box::new(WithBackward::new(TrajectoryBalance, TrajectoryLikelihood)) };
+    for replayed in [true, false] {
+        let error = step(likelihood(), ReplayPath::UniformBackward, replayed).unwrap_err();
+        assert!(matches!(error, Error::Missing { .. }), "{error:?}");
+        says(&error, &["an objective of P_B needs paths that a policy took", "uniform", "ReplayPath::Stored"]);
+        assert!(step(likelihood(), ReplayPath::Stored, replayed).is_ok());
+        assert!(step(likelihood(), ReplayPath::PolicyBackward, replayed).is_ok());
+        // Its residuals vanish on any path.
+        let entropy = WithBackward::new(TrajectoryBalance, MaximumEntropyBackward);
+        assert!(step(Box::new(entropy), ReplayPath::UniformBackward, replayed).is_ok());
+    }
+}
+
+/// Log-rewards far from 0 have no fewer digits behind the point than others.
+#[test]
+fn large_log_rewards_are_not_rounded() {
+    let policy = policy(MlpPolicyConfig::default());
+    let trajectories = Sampler::new(&words(), &policy).forward(32, &mut Rng::seeded(0)).unwrap();
+    let gradient = |shift: f64| {
+        let reward = move |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
+            Ok(count(states, None)?.into_iter().map(|log_r| shift + 0.1 * log_r).collect())
+        };
+        let scores = score(&words(), &reward, &policy, &trajectories, Needs::default()).unwrap();
+        let loss = LogPartitionVariance.loss(&scores, RegressionLoss::Squared).unwrap();
+        loss.backward();
+        let parameters = Policy::<Words>::parameters(&policy).unwrap();
+        let mut gradients = vec![loss.double_value(&[])];
+        for parameter in parameters {
+            let mut tensor = parameter.tensor.shallow_clone();
+            if tensor.grad().defined() {
+                gradients.push(tensor.grad().norm().double_value(&[]));
+                tensor.zero_grad();
+            }
+        }
+        (gradients, scores.log_pf.kind())
+    };
+    let (near, kind) = gradient(0.0);
+    assert_eq!(kind, Kind::Float);
+    // The spacing of single precision is 0.25 there.
+    let (far, kind) = gradient(3e6);
+    assert_eq!(kind, Kind::Double);
+    for (near, far) in near.iter().zip(&far) {
+        assert!((near - far).abs() < 1e-5 * near.abs().max(1.0), "{near} {far}");
+    }
+}

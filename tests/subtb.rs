@@ -1,0 +1,108 @@
+//! Sub-trajectory balance goes over all pairs of states without holding them, and comes to what holding them comes to.
+
+use gfn::Rng;
+use gfn::objective::{Balance, Objective, RegressionLoss, StateFlow, SubTrajectoryBalance, Weighting};
+use gfn::score::Scores;
+use tch::{Kind, Tensor};
+
+const WEIGHTINGS: [Weighting; 7] = [
+    Weighting::Db,
+    Weighting::ModifiedDb,
+    Weighting::Tb,
+    Weighting::Equal,
+    Weighting::EqualWithin,
+    Weighting::Geometric { lambda: 0.9 },
+    Weighting::GeometricWithin { lambda: 0.8 },
+];
+
+const LOSSES: [RegressionLoss; 6] = [
+    RegressionLoss::Squared,
+    RegressionLoss::HalfSquared,
+    RegressionLoss::ShiftedCosh,
+    RegressionLoss::Linex { alpha: -0.5 },
+    RegressionLoss::Huber { delta: 0.7 },
+    RegressionLoss::Absolute,
+];
+
+/// Scores of trajectories of these lengths, and the leaves that gradients are taken of: log P_F, log P_B, log F.
+fn scores(lengths: &[usize], kind: Kind) -> (Scores, [Tensor; 3]) {
+    let mut rng = Rng::seeded(4);
+    let mut offsets = vec![0];
+    lengths.iter().for_each(|n| offsets.push(offsets[offsets.len() - 1] + n));
+    let rows = offsets[lengths.len()];
+    let mut leaf = |scale: f64| {
+        let values: Vec<f64> = (0..rows).map(|_| scale * rng.normal()).collect();
+        Tensor::from_slice(&values).to_kind(kind).set_requires_grad(true)
+    };
+    let leaves = [leaf(0.3), leaf(0.3), leaf(1.0)];
+    let rewards: Vec<f64> = lengths.iter().map(|&n| (n as f64).sin()).collect();
+    let [log_pf, log_pb, log_flow] = leaves.each_ref().map(Tensor::shallow_clone);
+    let mut scores = Scores::new(offsets, log_pf, log_pb, Tensor::from_slice(&rewards).to_kind(kind));
+    scores.log_flow = Some(log_flow);
+    let ahead: Vec<f64> = (0..rows).map(|k| (k as f64).cos()).collect();
+    scores.state_log_reward = Some(Tensor::from_slice(&ahead).to_kind(kind));
+    (scores, leaves)
+}
+
+/// The loss and its gradients, by all pairs at once: the sum of `weights * regression(values)`.
+fn dense(objective: &SubTrajectoryBalance, regression: RegressionLoss, lengths: &[usize], kind: Kind) -> Vec<Tensor> {
+    let (scores, leaves) = scores(lengths, kind);
+    let residuals = objective.residuals(&scores).unwrap();
+    let loss = (regression.apply(&residuals.values) * residuals.weights).sum(kind);
+    loss.backward();
+    std::iter::once(loss.detach()).chain(leaves.iter().map(Tensor::grad)).collect()
+}
+
+fn linear(objective: &SubTrajectoryBalance, regression: RegressionLoss, lengths: &[usize], kind: Kind) -> Vec<Tensor> {
+    let (scores, leaves) = scores(lengths, kind);
+    let loss = objective.loss(&scores, regression).unwrap();
+    // As a part of a larger loss.
+    (&loss * 1.0).backward();
+    std::iter::once(loss.detach()).chain(leaves.iter().map(Tensor::grad)).collect()
+}
+
+#[test]
+fn losses_and_gradients_are_those_of_all_pairs() {
+    for lengths in [&[1][..], &[3, 1, 7, 2], &[40, 5, 23]] {
+        for weighting in WEIGHTINGS {
+            for regression in LOSSES {
+                for flow in [StateFlow::Whole, StateFlow::ForwardLooking] {
+                    let objective = SubTrajectoryBalance::new(weighting).unwrap().with_flow(flow);
+                    let [expected, got] = [dense, linear].map(|f| f(&objective, regression, lengths, Kind::Double));
+                    for (expected, got) in expected.iter().zip(&got) {
+                        let size = expected.abs().max().double_value(&[]).max(1.0);
+                        let off = (expected - got).abs().max().double_value(&[]);
+                        assert!(off <= 1e-12 * size, "{weighting:?} {regression:?} {lengths:?}: off by {off}");
+                    }
+                    let single = linear(&objective, regression, lengths, Kind::Float);
+                    for (expected, got) in expected.iter().zip(&single) {
+                        assert_eq!(got.kind(), Kind::Float);
+                        let size = expected.abs().max().double_value(&[]).max(1.0);
+                        let off = (expected - got.to_kind(Kind::Double)).abs().max().double_value(&[]);
+                        assert!(off <= 1e-5 * size, "{weighting:?} {regression:?} {lengths:?} in f32: off by {off}");
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// The most memory that this process ever held, in MiB.
+#[cfg(target_os = "linux")]
+fn peak() -> usize {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("VmHWM")).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse::<usize>().unwrap() / 1024
+}
+
+/// 64 million pairs: held, each as one number alone, they would take 512 MB, and more than ten are needed.
+#[test]
+#[cfg(target_os = "linux")]
+fn memory_does_not_grow_with_the_number_of_pairs() {
+    let before = peak();
+    let objective = SubTrajectoryBalance::new(Weighting::GeometricWithin { lambda: 0.9 }).unwrap();
+    let got = linear(&objective, RegressionLoss::Squared, &[8000, 8000], Kind::Float);
+    assert!(got[0].double_value(&[]).is_finite());
+    // Other tests run meanwhile.
+    assert!(peak() - before < 500, "{} MiB more", peak() - before);
+}

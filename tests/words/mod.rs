@@ -1,0 +1,47 @@
+//! Small policies and trainers on words, of which a test needs one step.
+
+use gfn::env::VectorStates;
+use gfn::nn::MlpConfig;
+use gfn::objective::Objective;
+use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
+use gfn::replay::DataSource;
+use gfn::testing::Words;
+use gfn::train::{Trainer, TrainerConfig};
+use gfn::{Error, Result, Rng};
+use tch::{Device, Kind, Tensor};
+
+pub(crate) fn words() -> Words {
+    Words::new(2, 3)
+}
+
+/// log R is the number of first letters.
+pub(crate) fn count(states: &VectorStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
+    Ok(states.rows().map(|row| row.iter().filter(|&&x| x == 1).count() as f64).collect())
+}
+
+pub(crate) fn policy(config: MlpPolicyConfig) -> MlpPolicy<KHot> {
+    tch::set_num_threads(1);
+    let config = MlpPolicyConfig { mlp: MlpConfig { hidden: vec![16], ..MlpConfig::default() }, ..config };
+    MlpPolicy::new(&words(), KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap()
+}
+
+pub(crate) fn with_flow() -> MlpPolicy<KHot> {
+    policy(MlpPolicyConfig { flow: true, ..MlpPolicyConfig::default() })
+}
+
+pub(crate) fn fresh(batch: usize) -> TrainerConfig {
+    TrainerConfig { batch, source: DataSource::default(), ..TrainerConfig::default() }
+}
+
+pub(crate) fn trainer<P: Policy<Words>>(
+    policy: P,
+    objective: Box<dyn Objective>,
+    config: TrainerConfig,
+) -> Result<Trainer<Words, P>> {
+    Trainer::boxed(words(), Box::new(count), policy, objective, config, Rng::seeded(1))
+}
+
+pub(crate) fn says(error: &Error, words: &[&str]) {
+    let message = error.to_string();
+    words.iter().for_each(|word| assert!(message.contains(word), "`{message}` lacks `{word}`"));
+}

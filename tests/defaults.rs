@@ -62,11 +62,13 @@ fn the_default_settings_reach_the_target() {
     }
 }
 
-/// Two or three graphs agree with each other, the loss is 0, and nothing else is ever sampled again.
+/// Two or three graphs agree with each other, the loss is 0, and nothing else is ever sampled again. Not every seed ends so: those that
+/// don't aren't warned of.
 #[test]
 fn a_collapse_is_seen_without_exploration() {
     tch::set_num_threads(1);
-    for seed in 0..3 {
+    let mut collapsed = 0;
+    for seed in 0..5 {
         let mut trainer = trainer(TrajectoryBalance, bare(OnWarning::Keep), seed);
         let mut seen = Vec::new();
         let mut keep = |trainer: &Grown, record: &mut Record| {
@@ -75,13 +77,20 @@ fn a_collapse_is_seen_without_exploration() {
             Ok(ControlFlow::Continue(()))
         };
         Fit::new(400).observe(&mut keep).run(&mut trainer).unwrap();
-        assert!(tv(&trainer) > 0.7, "seed {seed}: nothing collapsed");
+        let tv = tv(&trainer);
+        if tv < 0.3 {
+            assert_eq!(seen, [], "seed {seed}: {tv}");
+            continue;
+        }
+        assert!(tv > 0.7, "seed {seed}: {tv} is neither");
+        collapsed += 1;
         let [Warning::Stalled { loss, log_z, best, .. }] = seen[..] else { panic!("seed {seed}: {seen:?}") };
         assert!(loss < 1e-3 && log_z < best && best <= 4.0, "{seen:?}");
         assert_eq!(trainer.warnings(), seen, "once");
         let text = seen[0].to_string();
         assert!(text.contains("stands still") && text.contains("TrainerConfig::epsilon"), "{text}");
     }
+    assert!(collapsed >= 2, "{collapsed}");
 }
 
 #[test]

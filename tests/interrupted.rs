@@ -31,6 +31,7 @@ const PATIENCE: Duration = Duration::from_secs(60);
 fn child() {
     let Some(folder) = std::env::var_os(FOLDER) else { return };
     let folder = Path::new(&folder);
+    as_in_a_terminal();
     let mode = std::env::var(MODE).unwrap();
     tch::set_num_threads(1);
     let checkpoint = folder.join("checkpoint");
@@ -66,6 +67,15 @@ fn child() {
             sleep(Duration::from_millis(1));
         }
         fs::write(folder.join("own"), "called").unwrap();
+    }
+}
+
+/// Shells start what they run in the background with SIGINT ignored, and a process hands that down.
+#[allow(unsafe_code, reason = "what a signal does can only be set through the system")]
+fn as_in_a_terminal() {
+    // SAFETY: no other thread of this process cares for signals, and the default action is a valid one.
+    unsafe {
+        libc::signal(libc::SIGINT, libc::SIG_DFL);
     }
 }
 

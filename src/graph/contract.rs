@@ -16,21 +16,23 @@ const MAX_STEPS: usize = 10_000;
 
 /// Checks what can be known without a state: that graphs can hold what the schema says, and slots can be numbered.
 pub(crate) fn check_settings<G: GraphEnv>(env: &G) -> Result<()> {
-    env.schema().check()?;
+    let schema = env.schema();
+    schema.check()?;
     for direction in [Direction::Forward, Direction::Backward] {
-        Slots::slot(env.actions().most_slots(direction, env.schema().max_nodes))?;
+        Slots::slot(env.actions().most_slots(direction, schema.kind, schema.max_nodes))?;
     }
     Ok(())
 }
 
 /// Checks that a graph keeps to the schema.
 pub(crate) fn check_fits(schema: &GraphSchema, graph: &GraphState) -> Result<()> {
-    if graph.n_nodes() <= schema.max_nodes && schema.misfit(graph).is_none() {
+    let too_many = || format!("has {} nodes, of at most {}", graph.n_nodes(), schema.max_nodes);
+    let Some(what) = schema.misfit(graph).or_else(|| (graph.n_nodes() > schema.max_nodes).then(too_many)) else {
         return Ok(());
-    }
+    };
     Err(Error::Contract {
         check: "graphs keep to the environment's schema",
-        detail: format!("{:?} graph of {graph}; {schema:?}", graph.kind()),
+        detail: format!("a graph {what}: {graph}; {schema:?}"),
     })
 }
 

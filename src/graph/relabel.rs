@@ -46,7 +46,7 @@ pub(crate) fn to_insertion_order<G: GraphEnv>(
             let undo = child.map(|child| set.decode(Direction::Backward, child, reverse.0[row])).transpose()?;
             let added = match (child, undo) {
                 (Some(child), Some((_, _, undo))) => action_type.removed_nodes(Direction::Backward, child, undo),
-                // Nothing follows, so that the labels don't matter.
+                // The walk ends with this move, without an exit: nothing was taken back that would name the new nodes.
                 _ => (names.len() as u32..replayed.n_nodes() as u32).collect(),
             };
             names =

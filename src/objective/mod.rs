@@ -138,7 +138,7 @@ pub trait Objective: Send + std::fmt::Debug {
     /// Checks its settings; a trainer asks before it starts.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for settings that make no sense.
+    /// [`Error::Config`] for settings that make no sense.
     fn check(&self) -> Result<()> {
         Ok(())
     }
@@ -146,7 +146,7 @@ pub trait Objective: Send + std::fmt::Debug {
     /// The loss of a batch, a scalar with gradient; a trainer refuses a list of losses.
     ///
     /// # Errors
-    /// [`Error::Missing`](crate::Error::Missing) for scores without what the objective needs.
+    /// [`Error::Missing`] for scores without what the objective needs.
     fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor>;
 }
 
@@ -172,14 +172,14 @@ pub trait Balance: Send + std::fmt::Debug {
     /// The residuals of a batch and how much each counts.
     ///
     /// # Errors
-    /// [`Error::Missing`](crate::Error::Missing) for scores without what the objective needs.
+    /// [`Error::Missing`] for scores without what the objective needs.
     fn residuals(&self, scores: &Scores) -> Result<Residuals>;
 
     /// The sum of what the residuals cost, each as often as it counts, a scalar with gradient. To be overridden where residuals are
     /// too many to be held.
     ///
     /// # Errors
-    /// Those of [`residuals`](Self::residuals); [`Error::Shape`](crate::Error::Shape) for residuals and weights that aren't flat lists of
+    /// Those of [`residuals`](Self::residuals); [`Error::Shape`] for residuals and weights that aren't flat lists of
     /// one length.
     fn weighted_loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
         let residuals = self.residuals(scores)?;

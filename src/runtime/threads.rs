@@ -111,9 +111,25 @@ pub(crate) fn prepare() {
 /// hyperthreads, counts as nobody's choice.
 fn chose_libtorch_threads() -> bool {
     let by_environment = ["OMP_NUM_THREADS", "MKL_NUM_THREADS"].into_iter().any(|name| env::var_os(name).is_some());
-    let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let threads = usize::try_from(tch::get_num_threads()).unwrap_or(1);
-    by_environment || (threads != cores && threads != cores.div_ceil(2))
+    by_environment || cores().into_iter().all(|cores| threads != cores && threads != cores.div_ceil(2))
+}
+
+/// The number of cores as this process may use them, and as the system has them: what a container may use libtorch doesn't ask.
+fn cores() -> [usize; 2] {
+    let usable = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    [usable, online_cores().unwrap_or(usable)]
+}
+
+#[cfg(target_os = "linux")]
+fn online_cores() -> Option<usize> {
+    let text = std::fs::read_to_string("/proc/cpuinfo").ok()?;
+    Some(text.lines().filter(|line| line.starts_with("processor")).count()).filter(|&cores| cores > 0)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn online_cores() -> Option<usize> {
+    None
 }
 
 /// Raises glibc's thresholds, so that the blocks of large activations are used again instead of mapped, zeroed by the

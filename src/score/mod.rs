@@ -25,8 +25,8 @@ const WIDE_FROM: f64 = 16_384.0;
 
 /// Evaluates everything that `needs` asks for on a batch of trajectories, each distinct state once, with gradients.
 ///
-/// Scores have the precision of the policy's log-probabilities. Where a log-reward of the batch is larger than 16,384, they are in double
-/// precision: single precision would round it by more than a policy may be off.
+/// Scores have the precision of the policy's log-probabilities. Where a log-reward of the batch is larger than 16,384, those of trajectories
+/// and transitions are in double precision: single precision would round it by more than a policy may be off.
 ///
 /// # Errors
 /// Those of policy and reward, [`Error::IllegalAction`] for an action that the policy gives no probability to,

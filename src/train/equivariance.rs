@@ -3,19 +3,24 @@
 use tch::Tensor;
 
 use super::ConditionSource;
-use crate::dist::{Distribution, to_host};
+use crate::dist::{Distribution, Exploration, to_host};
 use crate::env::{Classes, Direction, Env, ReplayEnv, Rows};
 use crate::policy::{Policy, Wants};
 use crate::sampler::Sampler;
-use crate::trajectory::Trajectories;
+use crate::trajectory::{Conditions, Trajectories};
 use crate::{Error, Result, Rng};
 
 /// Random walks, among whose states are some that differ in their labels alone.
 const WALKS: usize = 32;
 /// States that are compared with others of their class, at most.
 const COMPARED: usize = 32;
-/// By how much a log-probability may depend on labels, per unit of its size from 1 on: single precision sums in another order.
-const TOLERANCE: f64 = 1e-4;
+/// The most steps of a walk: states are merged only while they are small.
+const MAX_STEPS: usize = 64;
+/// What the exit's logit is raised by, one after another, until walks are that short.
+const EXIT_BIASES: [f64; 4] = [0.0, 4.0, 8.0, 12.0];
+/// By how much a log-probability may depend on labels, per unit of its size from 1 on: single precision sums in another order, and
+/// logits may be far larger than their differences.
+const TOLERANCE: f64 = 1e-3;
 
 /// States of random walks, each with another of its class: the rows of both.
 struct Twins<E: Env> {
@@ -25,13 +30,24 @@ struct Twins<E: Env> {
 }
 
 impl<E: ReplayEnv> Twins<E> {
-    /// Drawn by a stream of their own; `None` where the environment merges no states.
-    fn draw(env: &E, max_steps: usize) -> Result<Option<Self>> {
+    /// Drawn by a stream of their own; `None` where the environment merges no states, or has no short walks.
+    fn draw(env: &E) -> Result<Option<Self>> {
         if env.classes(&env.initial(1)).is_none() {
             return Ok(None);
         }
         let uniform = env.uniform();
-        let walks = Sampler::new(env, &uniform).max_steps(max_steps).forward(WALKS, &mut Rng::seeded(0))?;
+        let short = |bias: &f64| {
+            let exploration = match Exploration::none().with_exit_bias(*bias) {
+                Ok(exploration) => exploration,
+                Err(error) => return Some(Err(error)),
+            };
+            let sampler = Sampler::new(env, &uniform).max_steps(MAX_STEPS).exploration(exploration);
+            match sampler.forward(WALKS, &mut Rng::seeded(0)) {
+                Err(Error::StepLimit { .. }) => None,
+                walks => Some(walks),
+            }
+        };
+        let Some(walks) = EXIT_BIASES.iter().find_map(short).transpose()? else { return Ok(None) };
         let Some(classes) = env.classes(walks.states()) else { return Ok(None) };
         let equal = walks.states().group();
         let of_class = |row: usize| classes.grouping.first[classes.grouping.of[row]];
@@ -125,10 +141,11 @@ pub(super) fn check_equivariance<E: ReplayEnv, P: Policy<E>>(
     env: &E,
     policy: &P,
     conditions: Option<&dyn ConditionSource>,
-    max_steps: usize,
 ) -> Result<bool> {
-    let Some(twins) = Twins::draw(env, max_steps)? else { return Ok(true) };
-    let conditions = conditions.map(|source| source.draw(COMPARED, &mut Rng::seeded(0))).transpose()?;
+    let Some(twins) = Twins::draw(env)? else { return Ok(true) };
+    let drawn = conditions.map(|source| source.draw(COMPARED, &mut Rng::seeded(0))).transpose()?;
+    let conditions = drawn.map(|drawn| Conditions::checked(drawn, COMPARED)).transpose()?;
+    let conditions = conditions.as_ref().map(|Conditions(tensor)| tensor);
     if conditions.is_none() {
         let asked = tch::no_grad(|| policy.evaluate(env, &env.initial(1), None, Wants::PF));
         if let Err(Error::Missing { .. } | Error::Shape { .. }) = asked {
@@ -136,7 +153,7 @@ pub(super) fn check_equivariance<E: ReplayEnv, P: Policy<E>>(
         }
     }
     for direction in [Direction::Forward, Direction::Backward] {
-        twins.compare(env, policy, conditions.as_ref(), direction)?;
+        twins.compare(env, policy, conditions, direction)?;
     }
     Ok(true)
 }

@@ -179,7 +179,11 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
         }
         trainer.observed = self.states()?;
         for path in asked {
-            if self.checkpoint.as_ref() == Some(&path) {
+            if self
+                .checkpoint
+                .as_ref()
+                .is_some_and(|own| std::path::absolute(own).ok() == std::path::absolute(&path).ok())
+            {
                 return Err(Error::Config {
                     setting: "the folder that an observer saves to",
                     got: format!("`{}`, where the run's own checkpoint is", path.display()),

@@ -35,6 +35,8 @@ pub(super) struct Sentinel<S> {
     warnings: Vec<Warning>,
     /// Whether anything but the policy as it is was ever learned from.
     explored: bool,
+    /// Whether objects were ever looked for by anything but the policy as it is. A replay buffer holds what that has found.
+    searched: bool,
     best: Option<Best<S>>,
     floor: Option<f64>,
     one_object: usize,
@@ -48,6 +50,7 @@ impl<S> Default for Sentinel<S> {
         Self {
             warnings: Vec::new(),
             explored: false,
+            searched: false,
             best: None,
             floor: None,
             one_object: 0,
@@ -71,6 +74,8 @@ struct Sight<'a> {
     step: usize,
     /// Whether this step learned from anything but the policy as it is.
     explores: bool,
+    /// Whether this step looked for objects by anything but the policy as it is.
+    searches: bool,
     /// Whether loss and log Z are those of one target that is R itself.
     one_target: bool,
 }
@@ -89,7 +94,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         stats: &StepStats,
     ) -> Result<()> {
         let known = self.sentinel.warnings.len();
-        let sight = Sight { stats, step: self.step, explores: self.explores()?, one_target: self.has_one_target() };
+        let searches = self.searches()?;
+        let explores = searches || self.replay.is_some();
+        let sight = Sight { stats, step: self.step, explores, searches, one_target: self.has_one_target() };
         let fresh: Vec<usize> = (0..replayed.first()).collect();
         if let (Some(log_rewards), false) = (trajectories.recorded_log_rewards(), fresh.len() < LEAST_BATCH) {
             let objects = trajectories.terminal_states();
@@ -106,12 +113,11 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(())
     }
 
-    /// Whether the step just made learned from more than the policy as it is.
-    fn explores(&self) -> Result<bool> {
+    /// Whether the step just made looked for objects by more than the policy as it is.
+    fn searches(&self) -> Result<bool> {
         let exploration = self.config.exploration(self.step.saturating_sub(1))?;
         let noisy = self.policy.parameters().is_some_and(crate::nn::Parameters::is_noisy);
         let others = [
-            self.replay.is_some(),
             self.data.is_some(),
             self.config.local_search.is_some(),
             self.teacher.is_some(),
@@ -131,6 +137,11 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
 }
 
 impl<S: Rows> Sentinel<S> {
+    /// Remembers that objects were looked for before the first step.
+    pub(super) fn note_search(&mut self) {
+        self.searched = true;
+    }
+
     fn look<E: Env<States = S>>(
         &mut self,
         env: &E,
@@ -139,6 +150,7 @@ impl<S: Rows> Sentinel<S> {
         sight: &Sight<'_>,
     ) {
         self.explored |= sight.explores;
+        self.searched |= sight.searches;
         // Under conditions each object has as many rewards.
         if conditional {
             return;
@@ -146,7 +158,7 @@ impl<S: Rows> Sentinel<S> {
         self.keep_best(env, terminal, log_rewards);
         self.look_at_objects(env, terminal, log_rewards, sight);
         self.look_at_floor(log_rewards, sight);
-        self.look_at_loss(terminal, sight);
+        self.look_at_loss(env, terminal, sight);
     }
 
     /// Keeps the best object and the reward of the best other one.
@@ -174,11 +186,8 @@ impl<S: Rows> Sentinel<S> {
         let concentrated = self.one_object(env, terminal, log_rewards);
         self.one_object = if concentrated.is_some() { self.one_object + 1 } else { 0 };
         let Some((share, log_reward, other)) = concentrated else { return };
-        let unjustified = match other {
-            Some(other) => other > log_reward - COMPARABLE,
-            None => !self.explored,
-        };
-        if self.one_object >= ONE_OBJECT_STEPS && unjustified {
+        let other = other.filter(|other| *other > log_reward - COMPARABLE);
+        if self.one_object >= ONE_OBJECT_STEPS && (other.is_some() || !self.searched) {
             self.raise(Warning::OneObject { step: sight.step, share, log_reward, other });
         }
     }
@@ -221,12 +230,13 @@ impl<S: Rows> Sentinel<S> {
         let share = at as f64 / log_rewards.len() as f64;
         let before = if lower { 0 } else { self.at_floor };
         self.at_floor = if share >= AT_FLOOR && !self.explored { before + 1 } else { 0 };
-        if self.at_floor >= FLOOR_STEPS {
+        // A reward that is the same everywhere isn't rare.
+        if self.at_floor >= FLOOR_STEPS && self.best.as_ref().is_some_and(|best| best.log_reward > floor) {
             self.raise(Warning::NoExploration { step: sight.step, share, floor });
         }
     }
 
-    fn look_at_loss(&mut self, terminal: &S, sight: &Sight<'_>) {
+    fn look_at_loss<E: Env<States = S>>(&mut self, env: &E, terminal: &S, sight: &Sight<'_>) {
         let &StepStats { loss, log_z, .. } = sight.stats;
         let still = sight.one_target && !sight.explores && loss < STILL_LOSS;
         let (steps, since) = self.still;
@@ -236,7 +246,11 @@ impl<S: Rows> Sentinel<S> {
         };
         let Some(best) = &self.best else { return };
         if self.still.0 >= STILL_STEPS && log_z < best.log_reward - BELOW && terminal.group().merges() {
-            // Where no two objects are ever equal, R may be a density, and above Z.
+            // Where no two objects are ever equal, R may be a density, and above Z; where symmetry isn't corrected for, Z sums R / |Aut|.
+            let counts_whole = env.classes(terminal).is_none() || !matches!(env.log_symmetry(terminal), Ok(None));
+            if !counts_whole {
+                return;
+            }
             self.raise(Warning::Stalled { step: sight.step, loss, log_z, best: best.log_reward });
         }
     }
@@ -285,7 +299,7 @@ mod tests {
             for _ in 0..n {
                 self.1 += 1;
                 let stats = StepStats { loss, log_z, ..StepStats::default() };
-                let sight = Sight { stats: &stats, step: self.1, explores, one_target: true };
+                let sight = Sight { stats: &stats, step: self.1, explores, searches: explores, one_target: true };
                 self.0.look(&Chain::new(100), (&Positions(positions.clone()), false), &log_rewards, &sight);
             }
             self
@@ -311,10 +325,12 @@ mod tests {
         let mut run = Run::new();
         run.steps(1, &mixed(), loss, true).steps(50, &on(7, -7.0), loss, true);
         assert!(matches!(run.0.warnings[..], [Warning::OneObject { other: Some(0.0), .. }]), "{:?}", run.0.warnings);
-        // A peaked target: nothing seen comes near it.
-        let mut run = Run::new();
-        run.steps(20, &mixed(), loss, false).steps(500, &on(50, 9.0), (0.0, 9.0), false);
-        assert!(run.0.warnings.is_empty(), "{:?}", run.0.warnings);
+        // A peaked target: nothing seen comes near it, though it was looked for; or it wasn't.
+        for searches in [true, false] {
+            let mut run = Run::new();
+            run.steps(20, &mixed(), loss, searches).steps(500, &on(50, 9.0), (0.0, 9.0), searches);
+            assert_eq!(run.0.warnings.is_empty(), searches, "{:?}", run.0.warnings);
+        }
         // Nothing else was ever seen, and nothing explored; or something did.
         let mut run = Run::new();
         assert!(matches!(

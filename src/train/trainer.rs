@@ -138,7 +138,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let unset = || if explorable { TrainerConfig::EPSILON } else { Schedule::Constant(0.0) };
         config.epsilon = Some(config.epsilon.unwrap_or_else(unset));
         let adam = policy.parameters().map(|parameters| Adam::new(parameters, config.adam)).transpose()?;
-        let equivariant = check_equivariance(&env, &policy, None, config.max_steps)?;
+        let equivariant = check_equivariance(&env, &policy, None)?;
         Ok(Self {
             env,
             reward,
@@ -268,6 +268,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
                 remedy: "give the trainer one (`with_replay`)",
             });
         };
+        self.sentinel.note_search();
         let uniform = self.env.uniform();
         let mut stayed = 0;
         let mut left = n;
@@ -296,8 +297,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     pub fn step(&mut self) -> Result<StepStats> {
         let started = Instant::now();
         if !self.equivariant {
-            let conditions = self.conditions.as_deref();
-            self.equivariant = check_equivariance(&self.env, &self.policy, conditions, self.config.max_steps)?;
+            // Once: without a source of conditions a policy that needs them can't be asked at all.
+            self.equivariant = true;
+            check_equivariance(&self.env, &self.policy, self.conditions.as_deref())?;
         }
         if let Some(parameters) = self.policy.parameters() {
             // Draws nothing without noisy layers.
@@ -323,9 +325,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         self.update_average()?;
         self.update_lagged()?;
         self.step += 1;
-        self.watch(&trajectories, &replayed, &stats)?;
         self.fresh = replayed.first();
+        let warned = self.watch(&trajectories, &replayed, &stats);
         self.latest = Some(trajectories);
-        Ok(stats)
+        warned.map(|()| stats)
     }
 }

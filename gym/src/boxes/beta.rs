@@ -153,12 +153,12 @@ mod tests {
         let values = |raw: &[f64]| beta_log_densities(&mixtures, raw, &of, &points);
         let got = values(&raw);
         for (p, (&state, point)) in of.iter().zip(points).enumerate() {
-            for axis in 0..2 {
+            for (axis, &u) in point.iter().enumerate() {
                 for k in 0..2 {
                     let at = |part: usize| state * 8 + part * 4 + axis * 2 + k;
                     let [a, b] = [0, 1].map(|part| 0.6 + 299.4 / (1.0 + (-raw[at(part)]).exp()));
                     let log_beta = libm::lgamma(a) + libm::lgamma(b) - libm::lgamma(a + b);
-                    let expected = (a - 1.0) * point[axis].ln() + (b - 1.0) * (1.0 - point[axis]).ln() - log_beta;
+                    let expected = (a - 1.0) * u.ln() + (b - 1.0) * (1.0 - u).ln() - log_beta;
                     let value = got.values[p * 4 + axis * 2 + k];
                     assert!((value - expected).abs() < 1e-11 * expected.abs().max(100.0), "{value} {expected}");
                     for part in 0..2 {

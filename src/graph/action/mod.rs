@@ -28,7 +28,7 @@ pub use reversed::{RemoveEdge, RemoveEdgeAttr, RemoveNode, RemoveNodeAttr, Rever
 pub use set::{ActionKind, ActionSet, Semantics};
 pub use set_attr::{SetEdgeAttr, SetNodeAttr};
 
-use super::GraphState;
+use super::{GraphKind, GraphState};
 use crate::Result;
 use crate::env::Direction;
 
@@ -57,12 +57,14 @@ impl Anchor {
         }
     }
 
-    /// No graph of up to `max_nodes` nodes has more rows.
-    fn most_rows(self, max_nodes: usize) -> usize {
+    /// No graph of this kind and of up to `max_nodes` nodes has more rows.
+    fn most_rows(self, kind: GraphKind, max_nodes: usize) -> usize {
+        let pairs = max_nodes.saturating_mul(max_nodes);
         match self {
             Self::Graph => 1,
             Self::Node => max_nodes,
-            Self::Edge | Self::NodePair => max_nodes.saturating_mul(max_nodes),
+            Self::Edge if kind == GraphKind::Undirected => pairs / 2,
+            Self::Edge | Self::NodePair => pairs,
         }
     }
 }

@@ -1,6 +1,6 @@
 use super::{Exit, GraphActionType, Head, Move};
 use crate::env::{Direction, Slots};
-use crate::graph::GraphState;
+use crate::graph::{GraphKind, GraphState};
 use crate::{Error, Result};
 
 /// When two graphs are the same object.
@@ -70,8 +70,8 @@ impl ActionSet {
     }
 
     /// The most slots that a graph of up to `max_nodes` nodes can have; at most `usize::MAX`.
-    pub(crate) fn most_slots(&self, direction: Direction, max_nodes: usize) -> usize {
-        let of_head = |head: Head| head.anchor.most_rows(max_nodes).saturating_mul(head.width);
+    pub(crate) fn most_slots(&self, direction: Direction, kind: GraphKind, max_nodes: usize) -> usize {
+        let of_head = |head: Head| head.anchor.most_rows(kind, max_nodes).saturating_mul(head.width);
         self.heads(direction).fold(0, |sum: usize, (_, _, head)| sum.saturating_add(of_head(head)))
     }
 

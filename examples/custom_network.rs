@@ -168,8 +168,11 @@ fn run(args: &Args) -> Result<()> {
         extra.push(("valid_share", json!(valid)));
         panel = Some(exact.panel("graphs", &probs));
         exact.draw(common, GraphSheet::new("most probable graphs").layout(Layout::Circle), &probs, 8)?;
-    } else if !common.is_frozen() {
-        extra.extend(sampled(&trainer, SAMPLES)?);
+    } else {
+        extra.extend([("modes_found", json!(null)), ("valid_share", json!(null))]);
+        if !common.is_frozen() {
+            extra.extend(sampled(&trainer, SAMPLES)?);
+        }
     }
     trained.draw(common, "rings by a network of one's own", Some(log_z_true), panel)?;
     let (params, log_z_true) = (trainer.n_parameters(), Some(log_z_true));

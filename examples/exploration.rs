@@ -127,14 +127,18 @@ fn run(args: &Args) -> Result<()> {
     let panels = exact.iter().zip(&learned).map(|(exact, (_, probs))| exact.panel("points", probs));
     let means = value_words(&args.means);
     let title = format!("exploration by {means}, grid of {}^{}, {} reward", args.height, args.ndim, args.reward);
-    let log_z_true = exact.as_ref().map(|exact| exact.target.log_z);
+    // The target of a frozen policy has its log Z, too.
+    let summed = || reward.totals(EXACT_LIMIT as u64).ok().map(|totals| totals.log_z);
+    let log_z_true = exact.as_ref().map(|exact| exact.target.log_z).or_else(summed);
     trained.draw(common, &title, log_z_true, panels)?;
     let mut extra = vec![("means", json!(means))];
     if let Some((exact, (_, probs))) = exact.as_ref().zip(learned.as_ref()) {
         extra.extend(exact.modes(probs)?);
-    }
-    if exact.is_none() && !common.is_frozen() {
-        extra.extend(sampled(&trainer, SAMPLES)?);
+    } else {
+        extra.extend([("modes_found", json!(null)), ("modes_total", json!(null))]);
+        if !common.is_frozen() {
+            extra.extend(sampled(&trainer, SAMPLES)?);
+        }
     }
     let distance = learned.map_or_else(|| Distance::not_listed(common, EXACT_LIMIT), |(distance, _)| distance);
     let params = trainer.n_parameters();

@@ -52,10 +52,7 @@ fn run(args: &Args) -> Result<()> {
     };
     task.run(&args.common, |run| {
         let mut extra = run.modes()?;
-        // Without exact distances the same is reported anyway.
-        if run.exact.is_some() {
-            extra.extend(sampled(&run.trainer, SAMPLES)?);
-        }
+        extra.extend(sampled(&run.trainer, SAMPLES)?);
         Ok((extra, Vec::new()))
     })
 }

@@ -76,6 +76,8 @@ fn run(args: &Args) -> Result<()> {
     data.add(&env, &trajectories.walks(&env)?, &log_r)?;
 
     let exact = Exact::up_to(EXACT_LIMIT, common, &env, &reward)?;
+    // Where points aren't listed, in closed form.
+    let log_z_true = Some(exact.as_ref().map_or_else(|| reward.log_z(), |exact| exact.target.log_z));
     let objective: Box<dyn Objective> = match args.learn {
         Learn::Balance => common.objective.build()?,
         Learn::Likelihood => Box::new(MaximumLikelihood),
@@ -122,10 +124,12 @@ fn run(args: &Args) -> Result<()> {
             Learn::Likelihood => to_data.into(),
         };
         panel = Some(exact.panel("points", &probs));
-    } else if !common.is_frozen() {
-        extra.extend(sampled(&trainer, SAMPLES)?);
+    } else {
+        extra.push(("tv_to_data", json!(null)));
+        if !common.is_frozen() {
+            extra.extend(sampled(&trainer, SAMPLES)?);
+        }
     }
-    let log_z_true = exact.as_ref().map(|exact| exact.target.log_z);
     trained.draw(common, "learned from a data set", log_z_true, panel)?;
     let outcome = Outcome {
         example: "offline",

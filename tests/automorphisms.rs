@@ -10,8 +10,8 @@ use gfn::graph::{
 };
 use gfn::{Error, Rng};
 
-/// Far above what it takes (a few hundredths of a second), far below what a search of the whole graph would.
-const SOON: Duration = Duration::from_secs(1);
+/// Far above what it takes (a few hundredths of a second; more without optimisation), far below what a search of the whole graph would.
+const SOON: Duration = Duration::from_secs(2);
 
 fn graph(n: usize, edges: impl IntoIterator<Item = (usize, usize)>) -> GraphState {
     let mut out = GraphState::with_nodes(GraphKind::Undirected, n);
@@ -25,11 +25,18 @@ fn log_factorial(n: usize) -> f64 {
     (2..=n).map(|k| (k as f64).ln()).sum()
 }
 
-fn soon<T>(what: &str, body: impl FnOnce() -> T) -> T {
-    let start = Instant::now();
-    let out = body();
-    assert!(start.elapsed() < SOON, "{what} takes {:?}", start.elapsed());
-    out
+/// The best of up to three runs counts: other programs may hold one up.
+fn soon<T>(what: &str, body: impl Fn() -> T) -> T {
+    let mut best = Duration::MAX;
+    for _ in 0..3 {
+        let start = Instant::now();
+        let out = body();
+        best = best.min(start.elapsed());
+        if best < SOON {
+            return out;
+        }
+    }
+    panic!("{what} takes {best:?}");
 }
 
 fn assert_close(found: f64, expected: f64, what: &str) {

@@ -52,7 +52,7 @@ impl GraphEnv for Parts {
         }
     }
     fn is_reachable(&self, graph: &GraphState) -> bool {
-        !self.even_edges || graph.n_edges() % 2 == 0
+        !self.even_edges || graph.n_edges().is_multiple_of(2)
     }
 }
 
@@ -170,9 +170,9 @@ fn a_derived_mask_holds_the_moves_that_some_parent_permits() {
             for (kind, action_type, head) in env.actions.heads(Direction::Backward) {
                 let mut mask = vec![false; head.anchor.rows(graph) * head.width];
                 action_type.mask(Direction::Backward, env.actions.semantics(), graph, &mut mask);
-                for slot in 0..mask.len() {
-                    let kept = mask[slot] && is_parent(env, kind, action_type, graph, slot);
-                    n_dropped += usize::from(mask[slot] && !kept);
+                for (slot, candidate) in mask.into_iter().enumerate() {
+                    let kept = candidate && is_parent(env, kind, action_type, graph, slot);
+                    n_dropped += usize::from(candidate && !kept);
                     expected.push(kept);
                 }
             }

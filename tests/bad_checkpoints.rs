@@ -134,7 +134,8 @@ fn checkpoints_with_parts_missing_or_wrong_change_nothing() {
 fn checkpoints_of_other_objectives_change_nothing() {
     let folder = Folder::new("objectives");
     let geometric = |lambda| SubTrajectoryBalance::new(Weighting::GeometricWithin { lambda }).unwrap();
-    let cases: [(Box<dyn Objective>, Box<dyn Objective>, &[&str]); 6] = [
+    type Case = (Box<dyn Objective>, Box<dyn Objective>, &'static [&'static str]);
+    let cases: [Case; 6] = [
         (
             Box::new(geometric(0.9)),
             Box::new(geometric(0.5)),

@@ -27,6 +27,17 @@ fn what_can_be_written_is_left_as_it_was() {
     assert_eq!(fs::read_to_string(&old).unwrap(), "kept");
 }
 
+/// Opening a pipe that nobody reads would wait for ever.
+#[test]
+#[cfg(unix)]
+fn a_pipe_is_left_alone() {
+    let folder = Folder::new("pipe");
+    let pipe = folder.join("metrics.jsonl");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    outputs::try_file(&pipe).unwrap();
+    assert!(pipe.exists());
+}
+
 #[test]
 fn what_cannot_be_written_is_named() {
     let folder = Folder::new("untried");

@@ -96,13 +96,12 @@ fn steps_between_equal_states_are_asked_about_once() {
     // 14 words have a word before them.
     assert_eq!(asked.into_inner(), 2 * 14);
     let change = scores.log_reward_change.unwrap();
-    let mut row = 0;
-    for states in trajectories.states().rows().zip(trajectories.states().rows().skip(1)) {
+    let steps = trajectories.states().rows().zip(trajectories.states().rows().skip(1));
+    for (row, states) in steps.enumerate() {
         if !trajectories.is_exit()[row] {
             let ones = |word: &[u16]| word.iter().filter(|&&x| x == 1).count() as f64;
             assert_eq!(change.double_value(&[row as i64]), ones(states.1) - ones(states.0));
         }
-        row += 1;
     }
 }
 

@@ -90,7 +90,9 @@ impl Outcome<'_> {
         let kind = if self.distance.exact { "exact" } else { "sampled" };
         row(&format!("L1, {kind}"), self.distance.l1.into());
         row(&format!("TV, {kind}"), self.distance.tv.into());
-        row(&format!("JSD, {kind}, nats"), self.distance.jsd.into());
+        // Where a part of the probability wasn't followed, the rest gives a bound.
+        let is_bound = self.extra.contains(&("jsd_is_upper_bound", json!(true)));
+        row(&format!("JSD, {}, nats", if is_bound { "at most" } else { kind }), self.distance.jsd.into());
         let mut lists = String::new();
         for (name, value) in &self.extra {
             match (cell(name, value), value) {

@@ -13,11 +13,14 @@ pub fn try_folder(folder: &Path) -> Result<()> {
 }
 
 /// Tries whether a file can be written: makes its folder, and the file, which is removed again if it wasn't there. What is there stays as
-/// it is.
+/// it is; what is neither a file nor a folder isn't tried, as opening a pipe waits for its reader.
 pub fn try_file(path: &Path) -> Result<()> {
     let io = |source| Error::Io { path: path.to_owned(), source };
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(io)?;
+    }
+    if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        return Ok(());
     }
     let new = !path.exists();
     OpenOptions::new().append(true).create(true).open(path).map_err(io)?;

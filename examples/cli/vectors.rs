@@ -103,7 +103,9 @@ where
         let log_z_true = self.log_z_true.or_else(|| exact.as_ref().map(|(exact, _)| exact.target.log_z));
         let run = VectorRun { trainer, exact };
         let (mut extra, more) = extra(&run)?;
-        if run.exact.is_none() && !common.is_frozen() {
+        // The example may have said the same of samples of its own.
+        let said = extra.iter().any(|(name, _)| *name == "log_z_importance");
+        if run.exact.is_none() && !common.is_frozen() && !said {
             extra.extend(sampled(&run.trainer, SAMPLES)?);
         }
         // Replayed trajectories aren't sampled: the products of such an iteration are others.

@@ -130,8 +130,8 @@ impl Molecule {
     /// The number of Kekule forms that are different as graphs of single, double and triple bonds (benzene 1, o-xylene 2).
     ///
     /// Counted by ring systems and what hangs on them, each with its own symmetry (Burnside's lemma); so 16 phenylenes in a row have one
-    /// form, at once. `None` beyond `usize`, where one ring system has more than 65,536 ways to place its double bonds, and in molecules of more than
-    /// 200 atoms where one has many thousands of symmetries.
+    /// form, at once. `None` beyond `u64` or `usize`, where one ring system has more than 65,536 ways to place its double bonds or is so
+    /// large that the search for them is given up, and in molecules of more than 200 atoms where one has many thousands of symmetries.
     #[must_use]
     pub fn n_kekule_forms(&self) -> Option<usize> {
         if !self.bonds().iter().any(|bond| bond.aromatic) {
@@ -153,7 +153,7 @@ impl Molecule {
     }
 
     /// Its Kekule forms, one of each that are the same graph; `None` where there are more than 65,536 ways to place the double bonds
-    /// of all its rings.
+    /// of all its rings, or where the search for them is given up.
     ///
     /// ```
     /// use gfn_gym::molecule::Molecule;

@@ -93,7 +93,7 @@ impl RecordReader {
     /// Opens a record.
     ///
     /// Neither the file nor its folder needs to be writable, once its run has ended: where SQLite can't make the files that it wants beside
-    /// one in WAL mode, and there is no `-wal` with more rows, the file is read as it stands.
+    /// one in WAL mode, and there is no `-wal` with more rows (none at all, or an empty one), the file is read as it stands.
     ///
     /// # Errors
     /// [`Error::File`] for a file that isn't there, is something else, or of another version.
@@ -103,7 +103,7 @@ impl RecordReader {
         let connection = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY).map_err(&io)?;
         connection.busy_timeout(Duration::from_secs(10)).map_err(&io)?;
         match connection.query_row("PRAGMA schema_version", [], |_| Ok(())) {
-            Err(error) if lacks_permission(&error) && !beside(path, "-wal").exists() => Self::open_as_it_stands(path),
+            Err(error) if lacks_permission(&error) && !has_wal(path) => Self::open_as_it_stands(path),
             _ => Self::new(connection, path),
         }
     }
@@ -213,6 +213,11 @@ impl RecordReader {
 /// Whether SQLite couldn't make or write a file.
 fn lacks_permission(error: &rusqlite::Error) -> bool {
     matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::PermissionDenied))
+}
+
+/// Whether rows may wait in a `-wal` beside the file; an empty one is as good as none.
+fn has_wal(path: &Path) -> bool {
+    std::fs::metadata(beside(path, "-wal")).is_ok_and(|wal| wal.len() > 0)
 }
 
 /// The file of SQLite's beside a database.

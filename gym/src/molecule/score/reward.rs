@@ -69,7 +69,9 @@ fn log_forms(molecule: &Molecule) -> Result<f64> {
         None => Err(Error::Config {
             setting: "a molecule to be rewarded",
             got: molecule.smiles(),
-            expected: "one whose ring systems have at most 65,536 placements of their double bonds each; `per_kekule_form` doesn't count them",
+            expected: "one whose Kekule forms can be counted: ring systems with at most 65,536 placements of double bonds \
+                       each, not so large that the search for them is given up, and a number of forms that fits into \
+                       64 bits; `per_kekule_form` doesn't count them",
         }),
     }
 }

@@ -5,7 +5,7 @@ use gfn::graph::CanonicalKey;
 use gfn::{Error, Result};
 
 use super::file::{ReadReport, SmilesFile};
-use crate::molecule::Molecule;
+use crate::molecule::{Molecule, MoleculeError};
 
 /// The share of different molecules among these.
 ///
@@ -64,7 +64,11 @@ impl KnownMolecules {
         for (line, smiles, read) in SmilesFile::open(path)?.lines() {
             let (molecule, _) = read.map_err(|error| Error::File {
                 path: path.into(),
-                problem: format!("line {line}: {smiles}: {error}"),
+                problem: match &error {
+                    // These say the text themselves.
+                    MoleculeError::Syntax { .. } | MoleculeError::NotRead { .. } => format!("line {line}: {error}"),
+                    _ => format!("line {line}: {smiles}: {error}"),
+                },
                 remedy: "give one SMILES per line, without salts, metals, isotopes and radicals, or skip these with `read_some`",
             })?;
             known.insert(molecule.key());

@@ -15,6 +15,8 @@ const LEAST_BATCH: usize = 8;
 const NEARLY_ALL: f64 = 0.95;
 /// Steps in a row before one object counts as a collapse.
 const ONE_OBJECT_STEPS: usize = 50;
+/// The same where nothing seen is as good: the target may be that peaked, or the others were never found.
+const UNPROVEN_STEPS: usize = 200;
 /// By how much log R of another object may be lower at most: at 95 % of the mass on one, all others together have exp(-2.9) of it.
 const COMPARABLE: f64 = 2.0;
 /// Steps in a row before a loss next to 0 counts as an end.
@@ -35,8 +37,6 @@ pub(super) struct Sentinel<S> {
     warnings: Vec<Warning>,
     /// Whether anything but the policy as it is was ever learned from.
     explored: bool,
-    /// Whether objects were ever looked for by anything but the policy as it is. A replay buffer holds what that has found.
-    searched: bool,
     best: Option<Best<S>>,
     floor: Option<f64>,
     one_object: usize,
@@ -50,7 +50,6 @@ impl<S> Default for Sentinel<S> {
         Self {
             warnings: Vec::new(),
             explored: false,
-            searched: false,
             best: None,
             floor: None,
             one_object: 0,
@@ -74,8 +73,6 @@ struct Sight<'a> {
     step: usize,
     /// Whether this step learned from anything but the policy as it is.
     explores: bool,
-    /// Whether this step looked for objects by anything but the policy as it is.
-    searches: bool,
     /// Whether loss and log Z are those of one target that is R itself.
     one_target: bool,
 }
@@ -94,9 +91,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         stats: &StepStats,
     ) -> Result<()> {
         let known = self.sentinel.warnings.len();
-        let searches = self.searches()?;
-        let explores = searches || self.replay.is_some();
-        let sight = Sight { stats, step: self.step, explores, searches, one_target: self.has_one_target() };
+        let sight = Sight { stats, step: self.step, explores: self.explores()?, one_target: self.has_one_target() };
         let fresh: Vec<usize> = (0..replayed.first()).collect();
         if let (Some(log_rewards), false) = (trajectories.recorded_log_rewards(), fresh.len() < LEAST_BATCH) {
             let objects = trajectories.terminal_states();
@@ -113,11 +108,12 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(())
     }
 
-    /// Whether the step just made looked for objects by more than the policy as it is.
-    fn searches(&self) -> Result<bool> {
+    /// Whether the step just made learned from more than the policy as it is.
+    fn explores(&self) -> Result<bool> {
         let exploration = self.config.exploration(self.step.saturating_sub(1))?;
         let noisy = self.policy.parameters().is_some_and(crate::nn::Parameters::is_noisy);
         let others = [
+            self.replay.is_some(),
             self.data.is_some(),
             self.config.local_search.is_some(),
             self.teacher.is_some(),
@@ -137,11 +133,6 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
 }
 
 impl<S: Rows> Sentinel<S> {
-    /// Remembers that objects were looked for before the first step.
-    pub(super) fn note_search(&mut self) {
-        self.searched = true;
-    }
-
     fn look<E: Env<States = S>>(
         &mut self,
         env: &E,
@@ -150,7 +141,6 @@ impl<S: Rows> Sentinel<S> {
         sight: &Sight<'_>,
     ) {
         self.explored |= sight.explores;
-        self.searched |= sight.searches;
         // Under conditions each object has as many rewards.
         if conditional {
             return;
@@ -187,7 +177,8 @@ impl<S: Rows> Sentinel<S> {
         self.one_object = if concentrated.is_some() { self.one_object + 1 } else { 0 };
         let Some((share, log_reward, other)) = concentrated else { return };
         let other = other.filter(|other| *other > log_reward - COMPARABLE);
-        if self.one_object >= ONE_OBJECT_STEPS && (other.is_some() || !self.searched) {
+        let steps = if other.is_some() { ONE_OBJECT_STEPS } else { UNPROVEN_STEPS };
+        if self.one_object >= steps {
             self.raise(Warning::OneObject { step: sight.step, share, log_reward, other });
         }
     }
@@ -299,7 +290,7 @@ mod tests {
             for _ in 0..n {
                 self.1 += 1;
                 let stats = StepStats { loss, log_z, ..StepStats::default() };
-                let sight = Sight { stats: &stats, step: self.1, explores, searches: explores, one_target: true };
+                let sight = Sight { stats: &stats, step: self.1, explores, one_target: true };
                 self.0.look(&Chain::new(100), (&Positions(positions.clone()), false), &log_rewards, &sight);
             }
             self
@@ -325,19 +316,14 @@ mod tests {
         let mut run = Run::new();
         run.steps(1, &mixed(), loss, true).steps(50, &on(7, -7.0), loss, true);
         assert!(matches!(run.0.warnings[..], [Warning::OneObject { other: Some(0.0), .. }]), "{:?}", run.0.warnings);
-        // A peaked target: nothing seen comes near it, though it was looked for; or it wasn't.
-        for searches in [true, false] {
+        // Nothing seen comes near it, or nothing else was seen: the target may be that peaked, and it takes longer.
+        for before in [mixed(), on(50, 9.0).to_vec()] {
             let mut run = Run::new();
-            run.steps(20, &mixed(), loss, searches).steps(500, &on(50, 9.0), (0.0, 9.0), searches);
-            assert_eq!(run.0.warnings.is_empty(), searches, "{:?}", run.0.warnings);
+            run.steps(1, &before, loss, true).steps(198, &on(50, 9.0), (0.0, 9.0), true);
+            assert!(run.0.warnings.is_empty(), "{:?}", run.0.warnings);
+            run.steps(2, &on(50, 9.0), (0.0, 9.0), true);
+            assert!(matches!(run.0.warnings[..], [Warning::OneObject { other: None, .. }]), "{:?}", run.0.warnings);
         }
-        // Nothing else was ever seen, and nothing explored; or something did.
-        let mut run = Run::new();
-        assert!(matches!(
-            run.steps(50, &on(0, 1.0), loss, false).0.warnings[..],
-            [Warning::OneObject { other: None, .. }]
-        ));
-        assert!(Run::new().steps(500, &on(0, 1.0), loss, true).0.warnings.is_empty());
         // One of twenty elsewhere is nearly all, two aren't.
         let batch = |others: usize| [vec![(9, -9.0); others], on(1, 0.0)[others..].to_vec()].concat();
         assert_eq!(Run::new().steps(1, &mixed(), loss, true).steps(60, &batch(1), loss, true).0.warnings.len(), 1);

@@ -268,7 +268,6 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
                 remedy: "give the trainer one (`with_replay`)",
             });
         };
-        self.sentinel.note_search();
         let uniform = self.env.uniform();
         let mut stayed = 0;
         let mut left = n;

@@ -19,8 +19,8 @@ pub enum Warning {
         share: f64,
         /// Its log-reward.
         log_reward: f64,
-        /// The greatest log-reward of another object that was seen in this run and should come up as well; `None` where there is none,
-        /// and nothing but the policy ever looked for one.
+        /// The greatest log-reward of another object that was seen in this run and should come up as well; `None` where there is none:
+        /// the target is that peaked, or the others were never found.
         other: Option<f64>,
     },
     /// The loss is next to 0 and log Z stands still, below the log-reward of a single object that was seen.
@@ -62,15 +62,10 @@ impl fmt::Display for Warning {
                 )?;
                 match other {
                     Some(other) => write!(f, "though another of log-reward {other:.3} was seen")?,
-                    None => {
-                        write!(f, "and nothing but the policy itself ever looked for another")?;
-                    }
+                    None => write!(f, "and nothing as good was ever seen")?,
                 }
-                write!(
-                    f,
-                    ": unless the target is that peaked, the policy has collapsed, whatever the loss says. {}",
-                    Self::REMEDY
-                )
+                let meaning = "unless the target is that peaked, the policy has collapsed, whatever the loss says";
+                write!(f, ": {meaning}. {}", Self::REMEDY)
             }
             Self::Stalled { step, loss, log_z, best } => write!(
                 f,

@@ -61,7 +61,9 @@ fn defaults(env: &Ring) -> Defaults {
         // No number of random walks finds a ring here: the buffer fills with what training finds.
         _ => (2_000, 0),
     };
-    Defaults { steps, batch: 128, replay: 10_000, prefill, lr: 1e-3, lr_end: 1.0, ..Defaults::default() }
+    let recipe = Defaults { steps, batch: 128, replay: 10_000, prefill, lr: 1e-3, lr_end: 1.0, ..Defaults::default() };
+    // Where the buffer doesn't start with random walks, random actions keep the policy from ending on the first ring that it finds.
+    if prefill == 0 { Defaults { epsilon: 0.2, ..recipe } } else { recipe }
 }
 
 fn run(args: &Args) -> Result<()> {

@@ -32,7 +32,7 @@ pub(crate) struct Args {
     #[arg(long)]
     interventions: Option<String>,
     /// Training steps
-    #[arg(long, default_value_t = 5_000)]
+    #[arg(long, default_value_t = 10_000)]
     steps: usize,
     /// Graphs that are sampled in the end
     #[arg(long, default_value_t = 10_000)]

@@ -10,7 +10,6 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use gfn::Rng;
-use gfn::env::Rows;
 use gfn_gym::bayesian_structure::{ContinuousData, GraphLaw, PairMatrix, Sem, SemConfig};
 use tch::Device;
 

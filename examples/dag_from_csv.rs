@@ -31,7 +31,7 @@ pub(crate) struct Args {
     /// Column that says which variables an experiment set in that row: names with `;` between them, or nothing
     #[arg(long)]
     interventions: Option<String>,
-    /// Training steps
+    /// Training steps; more where learned and exact differ
     #[arg(long, default_value_t = 10_000)]
     steps: usize,
     /// Graphs that are sampled in the end

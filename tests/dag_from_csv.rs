@@ -79,7 +79,7 @@ fn three_networks_of_six_variables() {
     for seed in 0..3 {
         let parts = simulated(6, 100, seed);
         for (name, parts) in [("observed", &parts[..1]), ("with experiments", &parts[..])] {
-            let (learned, exact) = learned(&write(&folder.join("data.csv"), parts), &[]);
+            let (learned, exact) = learned(&write(&folder.join("data.csv"), parts), &["--steps", "10000"]);
             let error = learned.rmse(&exact).unwrap();
             println!("network {seed}, {name}: RMSE {error:.4}");
             assert!(error <= 0.03, "{error}");

@@ -1,8 +1,12 @@
 //! What can go wrong, as one typed enum: each message says what was wrong, what was expected, and what to do.
 
+mod warning;
+
 use std::path::PathBuf;
 
-use crate::env::Direction;
+pub use warning::Warning;
+
+use crate::direction::Direction;
 
 /// The result of anything in this crate that can fail.
 pub type Result<T> = std::result::Result<T, Error>;
@@ -211,7 +215,7 @@ pub enum Error {
     /// A sign that training goes wrong, for a trainer that was told to fail by it ([`OnWarning::Fail`](crate::train::OnWarning::Fail)); the
     /// step was made.
     #[error("{0}")]
-    Warned(crate::train::Warning),
+    Warned(Warning),
     /// A picture couldn't be drawn.
     #[error("drawing {}: {problem}", path.display())]
     Draw {

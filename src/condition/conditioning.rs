@@ -1,10 +1,10 @@
 use serde::Serialize;
 use tch::{Device, Tensor};
 
+use super::ConditionSource;
 use super::encoding::Writing;
 use super::{Directions, Encoding, Temperature};
 use crate::dist::{from_host, to_host};
-use crate::train::ConditionSource;
 use crate::{Error, Result, Rng};
 
 /// One condition in plain numbers.

@@ -34,13 +34,17 @@
 //! ```
 
 mod conditioning;
+mod cosine;
 mod encoding;
 mod hindsight;
 mod laws;
 mod reward;
+mod source;
 
 pub use conditioning::{Condition, Conditioning, Focus};
+pub(crate) use cosine::cosine_of;
 pub use encoding::{Encoding, Thermometer};
 pub use hindsight::{FocusInHindsight, Hindsight};
 pub use laws::{Directions, Temperature};
 pub use reward::ConditionedReward;
+pub use source::ConditionSource;

@@ -2,9 +2,9 @@ use std::sync::Arc;
 
 use tch::Tensor;
 
+use super::cosine_of;
 use super::{Condition, Conditioning};
 use crate::env::{Reals, Reward, Rows};
-use crate::metrics::cosine_of;
 use crate::{Error, Result};
 
 /// A reward that rewards share.

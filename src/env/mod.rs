@@ -27,36 +27,8 @@ pub use rows::{Classes, Grouping, Rows, Slots};
 pub use vectors::{Entry, Reals, VectorStates, Vectors};
 pub(crate) use walk::{KEEP_BACK, describe_move, describe_state, no_way_back, random_moves, walk_back};
 
+pub use crate::direction::Direction;
 use crate::Result;
-
-/// Which way a step goes along the pointed DAG of states.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Direction {
-    /// From the initial state towards terminal ones.
-    Forward,
-    /// From a terminal state back to the initial one.
-    Backward,
-}
-
-impl Direction {
-    /// The other direction.
-    #[must_use]
-    pub fn opposite(self) -> Self {
-        match self {
-            Self::Forward => Self::Backward,
-            Self::Backward => Self::Forward,
-        }
-    }
-}
-
-impl std::fmt::Display for Direction {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Forward => "forward",
-            Self::Backward => "backward",
-        })
-    }
-}
 
 /// What one step of a batch did, one entry per row.
 #[derive(Clone, Debug)]

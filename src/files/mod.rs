@@ -6,10 +6,12 @@ mod data;
 mod fingerprint;
 mod layout;
 mod tensors;
+mod walk_tensors;
 
 pub(crate) use checksum::{digest, parse};
 pub(crate) use data::{Content, DataFile};
 pub(crate) use fingerprint::fingerprint;
 pub(crate) use layout::{Layout, file_error};
-pub(crate) use tensors::{Named, deserialise, malformed, serialise, walks};
+pub(crate) use tensors::{Named, deserialise, malformed, serialise};
+pub(crate) use walk_tensors::{read_walks, walk_tensors};
 pub use tensors::{TensorKind, TensorSpec};

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use super::{Layout, file_error};
-use crate::env::{ReplayEnv, Rows};
 use crate::{Error, Result};
 
 /// The kinds of tensors that a file can hold.
@@ -149,23 +148,6 @@ impl Named<'_> {
         }
         Ok(bytes.into_iter().map(|byte| byte == 1).collect())
     }
-
-    /// `actions` and the `offsets` that divide them into walks.
-    pub(crate) fn walks<E: ReplayEnv>(&self, env: &E) -> Result<(E::Actions, Vec<usize>)> {
-        let actions = env.read_actions(self.get("actions").ok_or_else(|| malformed("actions"))?)?;
-        let offsets = self.ints("offsets")?.into_iter().map(usize::try_from);
-        let offsets: Vec<usize> = offsets.collect::<std::result::Result<_, _>>().map_err(|_| malformed("offsets"))?;
-        if offsets.first() != Some(&0) || !offsets.is_sorted() || offsets.last() != Some(&actions.len()) {
-            return Err(malformed("offsets"));
-        }
-        Ok((actions, offsets))
-    }
-}
-
-/// Walks as tensors, as [`Named::walks`] reads them.
-pub(crate) fn walks<E: ReplayEnv>(env: &E, actions: &E::Actions, offsets: &[usize]) -> Vec<(String, Tensor)> {
-    let offsets: Vec<i64> = offsets.iter().map(|&offset| offset as i64).collect();
-    vec![("actions".into(), env.write_actions(actions)), ("offsets".into(), Tensor::from_slice(&offsets))]
 }
 
 pub(crate) fn malformed(name: &str) -> Error {

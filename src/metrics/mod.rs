@@ -23,12 +23,14 @@
 mod correlation;
 mod distances;
 mod empirical;
+mod evaluate;
 mod equivariance;
 mod exact_policy;
 mod flows;
 mod log_probs;
 mod log_z;
 mod modes;
+mod moves;
 mod objectives;
 mod order;
 mod pruned;
@@ -46,7 +48,6 @@ pub use flows::ExactFlows;
 pub use log_probs::estimate_log_probs;
 pub use log_z::{Estimate, LogZEstimate, estimate_log_z, eubo, importance_log_z};
 pub use modes::{ModeCount, ModeTracker};
-pub(crate) use objectives::cosine_of;
 pub use objectives::{
     focus_accuracy, hypervolume, inverted_generational_distance, pareto_front, r2_indicator, simplex_grid,
 };
@@ -57,105 +58,5 @@ pub use terminating::TerminatingDistribution;
 pub use top_k::TopK;
 pub use transport::{maximum_mean_discrepancy, wasserstein2};
 
-use tch::Tensor;
-
-use crate::dist::GraphActionCategorical;
-use crate::env::{Direction, DiscreteEnv, Masks, Rows};
-use crate::policy::{Policy, Wants};
-use crate::{Error, Result};
-
-/// States that go through a policy or an environment at once.
-const CHUNK: usize = 8192;
-
-/// The legal forward moves of a batch of states, one state after another.
-struct Moves {
-    rows: Vec<usize>,
-    slots: Vec<u32>,
-    /// Whether the move is the exit.
-    exit: Vec<bool>,
-}
-
-impl Moves {
-    fn of(masks: &Masks) -> Self {
-        let mut out = Self { rows: Vec::new(), slots: Vec::new(), exit: Vec::new() };
-        for row in 0..masks.len() {
-            for slot in masks.legal_slots(row) {
-                out.rows.push(row);
-                out.slots.push(slot);
-                out.exit.push(masks.is_exit(row, slot));
-            }
-        }
-        out
-    }
-
-    /// The moves that aren't the exit.
-    fn inner(&self) -> Vec<usize> {
-        (0..self.exit.len()).filter(|&k| !self.exit[k]).collect()
-    }
-}
-
-/// P_F of these states, without gradient; all under one condition vector `[C]`.
-fn forward_policy<E: DiscreteEnv, P: Policy<E, Dist = GraphActionCategorical>>(
-    env: &E,
-    policy: &P,
-    states: &E::States,
-    conditions: Option<&Tensor>,
-) -> Result<GraphActionCategorical> {
-    let conditions = repeated(conditions, states.len());
-    let evaluation = tch::no_grad(|| policy.evaluate(env, states, conditions.as_ref(), Wants::PF))?;
-    evaluation.pf.ok_or(Error::Missing {
-        objective: "an exact distribution",
-        needs: "a forward policy",
-        remedy: "use a policy that has one, such as UniformPolicy",
-    })
-}
-
-/// log P_B of one backward action of each of these states, without gradient; equal states are evaluated once.
-fn backward_log_probs<E: DiscreteEnv, P: Policy<E, Dist = GraphActionCategorical>>(
-    env: &E,
-    policy: &P,
-    states: &E::States,
-    actions: &[u32],
-    conditions: Option<&Tensor>,
-) -> Result<Vec<f64>> {
-    let grouping = states.group();
-    let distinct = grouping.merges().then(|| states.select(&grouping.first));
-    let states = distinct.as_ref().unwrap_or(states);
-    let conditions = repeated(conditions, states.len());
-    let evaluation = tch::no_grad(|| policy.evaluate(env, states, conditions.as_ref(), Wants::PB))?;
-    let pb = evaluation.pb.ok_or(Error::Missing {
-        objective: "an exact flow",
-        needs: "a backward policy",
-        remedy: "use a policy that has one, such as UniformPolicy",
-    })?;
-    let (log_probs, offsets) = (pb.host_log_probs()?, pb.legal_offsets());
-    let of_action = grouping.of.iter().zip(actions).map(|(&row, &slot)| {
-        let range = offsets[row]..offsets[row + 1];
-        match pb.legal_slots()[range.clone()].binary_search(&slot) {
-            Ok(k) => Ok(log_probs[range.start + k]),
-            Err(_) => Err(Error::IllegalAction {
-                row,
-                direction: Direction::Backward,
-                slot: slot as usize,
-                n_slots: pb.masks().row(row).len(),
-                n_legal: range.len(),
-                detail: "it undoes a forward move; `testing::check_env` says more".into(),
-            }),
-        }
-    });
-    of_action.collect()
-}
-
-/// One condition vector `[C]`, once per row.
-fn repeated(conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-    conditions.map(|c| c.reshape([1, -1]).expand([n as i64, -1], false))
-}
-
-/// log of the sum of exponentials; minus infinity of nothing.
-fn log_sum_exp(values: impl Iterator<Item = f64> + Clone) -> f64 {
-    let max = values.clone().fold(f64::NEG_INFINITY, f64::max);
-    if max == f64::NEG_INFINITY {
-        return max;
-    }
-    max + values.map(|v| (v - max).exp()).sum::<f64>().ln()
-}
+pub(crate) use evaluate::{backward_log_probs, forward_policy, log_sum_exp, repeated};
+pub(crate) use moves::{CHUNK, Moves};

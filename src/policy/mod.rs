@@ -16,20 +16,24 @@ mod dense;
 mod features;
 mod graph;
 mod heads;
+mod network;
 mod prior;
 mod sequence;
 mod tabular;
 mod uniform;
 mod vectors;
+mod wants;
 
 pub use dense::{MlpPolicy, MlpPolicyConfig};
 pub use features::{Features, KHot, Scaled, StateFeatures};
-pub use graph::{GraphNetwork, GraphOutput, GraphPolicy};
+pub use graph::GraphPolicy;
 pub use heads::Heads;
+pub use network::{GraphNetwork, GraphOutput};
 pub use prior::WithPrior;
 pub use sequence::{SequenceLayout, SequencePolicy, SequencePolicyConfig, SequenceWork};
 pub use tabular::{ByIndex, ByKey, Enumeration};
 pub use uniform::UniformPolicy;
+pub use wants::Wants;
 pub(crate) use vectors::{Inputs, Network, Vectors};
 
 use tch::Tensor;
@@ -38,28 +42,6 @@ use crate::Result;
 use crate::dist::Distribution;
 use crate::env::{Direction, Env};
 use crate::nn::Parameters;
-
-/// What a caller wants to know about a batch of states.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Wants {
-    /// The forward policy.
-    pub pf: bool,
-    /// The backward policy.
-    pub pb: bool,
-    /// The log of the state flow.
-    pub log_flow: bool,
-    /// The prior that a policy is relative to.
-    pub prior: bool,
-    /// The log of the number of paths to a state.
-    pub log_paths: bool,
-}
-
-impl Wants {
-    /// The forward policy alone.
-    pub const PF: Self = Self { pf: true, pb: false, log_flow: false, prior: false, log_paths: false };
-    /// The backward policy alone.
-    pub const PB: Self = Self { pf: false, pb: true, log_flow: false, prior: false, log_paths: false };
-}
 
 /// What a policy says of a batch of states: what was wanted is there, or the policy has no such thing.
 #[derive(Debug)]

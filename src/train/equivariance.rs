@@ -2,7 +2,7 @@
 
 use tch::Tensor;
 
-use super::ConditionSource;
+use crate::condition::ConditionSource;
 use crate::dist::{Distribution, Exploration, to_host};
 use crate::env::{Classes, Direction, Env, ReplayEnv, Rows};
 use crate::policy::{Policy, Wants};

@@ -84,8 +84,8 @@ pub use metrics_file::MetricsFile;
 pub use observer::{Metrics, Observer, Record};
 pub use search::{Found, ObjectSearch};
 pub use teacher::{TeacherConfig, teacher_log_rewards};
-pub use trainer::{ConditionSource, Trainer};
+pub use trainer::Trainer;
 pub use validation::Validation;
-pub use warning::{OnWarning, Warning};
+pub use warning::OnWarning;
 
 pub use crate::files::{TensorKind, TensorSpec};

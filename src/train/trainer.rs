@@ -16,6 +16,7 @@ use super::sentinel::Sentinel;
 use super::teacher::Teacher;
 use super::thompson::Thompson;
 use super::{Adam, AverageFor, StepStats, TrainerConfig};
+use crate::condition::ConditionSource;
 use crate::dist::{Distribution, Schedule};
 use crate::env::{Env, ReplayEnv, Reward, log_rewards};
 use crate::nn::{Average, Parameters};
@@ -25,21 +26,6 @@ use crate::replay::ReplayBuffer;
 use crate::sampler::Sampler;
 use crate::trajectory::Trajectories;
 use crate::{Error, Result, Rng, runtime};
-
-/// Where the condition vectors of a training batch come from; a closure `Fn(usize, &mut Rng) -> Result<Tensor>` is one.
-pub trait ConditionSource: Send {
-    /// `n` condition vectors, `[n, C]`; a trainer refuses any other shape.
-    ///
-    /// # Errors
-    /// Whatever keeps it from drawing them.
-    fn draw(&self, n: usize, rng: &mut Rng) -> Result<tch::Tensor>;
-}
-
-impl<F: Fn(usize, &mut Rng) -> Result<tch::Tensor> + Send> ConditionSource for F {
-    fn draw(&self, n: usize, rng: &mut Rng) -> Result<tch::Tensor> {
-        self(n, rng)
-    }
-}
 
 /// Trains a policy: samples, replays, scores, differentiates, updates.
 ///

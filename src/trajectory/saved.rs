@@ -8,7 +8,7 @@ use tch::Tensor;
 use super::paths::{checked_step, paths_to, states_at};
 use super::{Conditions, StatesContainer, Trajectories, Transitions};
 use crate::env::{ReplayEnv, Rows};
-use crate::files::{Content, DataFile, Named, TensorKind, malformed, walks};
+use crate::files::{Content, DataFile, Named, TensorKind, malformed, read_walks, walk_tensors};
 use crate::{Error, Result};
 
 const CONDITIONS: &str = "conditions";
@@ -60,7 +60,7 @@ impl<E: ReplayEnv> Trajectories<E> {
     /// [`Error::File`] if something that isn't a data set is in the way or writing fails; those of [`walks`](Self::walks).
     pub fn save(&self, env: &E, path: impl AsRef<Path>) -> Result<()> {
         let walked = self.walks(env)?;
-        let mut tensors = with_conditions(walks(env, &walked.actions, &walked.offsets), self.conditions());
+        let mut tensors = with_conditions(walk_tensors(env, &walked.actions, &walked.offsets), self.conditions());
         tensors.extend(self.log_rewards.as_deref().map(|known| (LOG_REWARDS.to_owned(), Tensor::from_slice(known))));
         DataFile::new(tensors, self.len(), Value::Null).write(env, Content::Trajectories, path.as_ref())
     }
@@ -79,7 +79,7 @@ impl<E: ReplayEnv> Trajectories<E> {
     pub fn load(env: &E, path: impl AsRef<Path>) -> Result<Self> {
         let file = DataFile::read(env, Content::Trajectories, path.as_ref())?;
         let read = |named: &Named<'_>| {
-            let (actions, offsets) = named.walks(env)?;
+            let (actions, offsets) = read_walks(&named, env)?;
             let n = offsets.len() - 1;
             let mut out = if n == 0 { Self::none(env) } else { Self::replay(env, &actions, &offsets)? };
             out.conditions = conditions_of(named, n)?;
@@ -103,7 +103,7 @@ impl<E: ReplayEnv> Transitions<E> {
     /// As for [`Trajectories::save`]; [`Error::NoLegalAction`] for a state from which no way leads back to the initial one.
     pub fn save(&self, env: &E, path: impl AsRef<Path>) -> Result<()> {
         let (actions, offsets) = paths_to(env, &self.states, Some((&self.actions, &self.reverse_actions)))?;
-        let tensors = with_conditions(walks(env, &actions, &offsets), self.conditions());
+        let tensors = with_conditions(walk_tensors(env, &actions, &offsets), self.conditions());
         DataFile::new(tensors, self.len(), Value::Null).write(env, Content::Transitions, path.as_ref())
     }
 
@@ -116,7 +116,7 @@ impl<E: ReplayEnv> Transitions<E> {
     pub fn load(env: &E, path: impl AsRef<Path>) -> Result<Self> {
         let file = DataFile::read(env, Content::Transitions, path.as_ref())?;
         let read = |named: &Named<'_>| {
-            let (actions, offsets) = named.walks(env)?;
+            let (actions, offsets) = read_walks(&named, env)?;
             let n = offsets.len() - 1;
             if offsets.windows(2).any(|ends| ends[0] == ends[1]) {
                 return Err(malformed("offsets"));
@@ -155,7 +155,7 @@ impl<E: ReplayEnv> StatesContainer<E> {
     /// As for [`Trajectories::save`]; [`Error::NoLegalAction`] for a state from which no way leads back to the initial one.
     pub fn save(&self, env: &E, path: impl AsRef<Path>) -> Result<()> {
         let (actions, offsets) = paths_to(env, &self.states, None)?;
-        let mut tensors = with_conditions(walks(env, &actions, &offsets), self.conditions());
+        let mut tensors = with_conditions(walk_tensors(env, &actions, &offsets), self.conditions());
         let finished: Vec<u8> = self.finished.iter().map(|&finished| u8::from(finished)).collect();
         tensors.push((FINISHED.to_owned(), Tensor::from_slice(&finished)));
         if let Some(known) = &self.log_rewards {
@@ -175,7 +175,7 @@ impl<E: ReplayEnv> StatesContainer<E> {
     pub fn load(env: &E, path: impl AsRef<Path>) -> Result<Self> {
         let file = DataFile::read(env, Content::States, path.as_ref())?;
         let read = |named: &Named<'_>| {
-            let (actions, offsets) = named.walks(env)?;
+            let (actions, offsets) = read_walks(&named, env)?;
             let n = offsets.len() - 1;
             let states = states_at(env, &actions, &offsets)?;
             let finished = named.flags(FINISHED, n)?;

@@ -1,4 +1,5 @@
 use super::{check_finite, check_not_empty, check_vector, wrong_width};
+use crate::condition::cosine_of;
 use crate::env::{Reals, Rows};
 use crate::{Error, Result};
 
@@ -113,18 +114,6 @@ pub fn focus_accuracy(objectives: &Reals, direction: &[f64], cosine: f64) -> Res
     }
     let inside = objectives.rows().filter(|row| cosine_of(row, direction).is_some_and(|c| c >= cosine));
     Ok(inside.count() as f64 / objectives.len() as f64)
-}
-
-/// The cosine of the angle between two vectors; `None` where one of them is 0.
-pub(crate) fn cosine_of(a: &[f64], b: &[f64]) -> Option<f64> {
-    // Scaled first: squares of large or small entries would leave the range of numbers.
-    let unit = |v: &[f64]| -> Option<Vec<f64>> {
-        let largest = v.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
-        let scaled: Vec<f64> = v.iter().map(|x| x / largest).collect();
-        let norm = scaled.iter().map(|x| x * x).sum::<f64>().sqrt();
-        (largest > 0.0).then(|| scaled.into_iter().map(|x| x / norm).collect())
-    };
-    Some(unit(a)?.iter().zip(unit(b)?).map(|(x, y)| x * y).sum())
 }
 
 fn check_sets(what: &'static str, objectives: &Reals, other: &Reals) -> Result<()> {

@@ -7,7 +7,6 @@ mod indicators;
 mod pareto;
 
 pub use hypervolume::hypervolume;
-pub(crate) use indicators::cosine_of;
 pub use indicators::{focus_accuracy, inverted_generational_distance, r2_indicator, simplex_grid};
 pub use pareto::pareto_front;
 

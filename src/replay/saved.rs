@@ -8,7 +8,7 @@ use tch::Tensor;
 use super::buffer::Offer;
 use super::{ReplayBuffer, ReplayConfig};
 use crate::env::{ReplayEnv, check_log_rewards};
-use crate::files::{Content, DataFile, Named, malformed, walks};
+use crate::files::{Content, DataFile, Named, malformed, read_walks, walk_tensors};
 use crate::trajectory::{Container, Trajectories, Walks, conditions_of, first_walked, first_walks, with_conditions};
 use crate::{Error, Result};
 
@@ -44,7 +44,7 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
             false => first_walks(env, &held.terminal).map(|(walks, labels)| (Some(walks), labels))?,
         };
         let Walks { actions, offsets, .. } = found.as_ref().unwrap_or(&held);
-        let mut tensors = with_conditions(walks(env, actions, offsets), held.conditions());
+        let mut tensors = with_conditions(walk_tensors(env, actions, offsets), held.conditions());
         if !labels.is_empty() {
             let labels: Vec<i64> = labels.into_iter().map(i64::from).collect();
             tensors.push((LABELS.into(), Tensor::from_slice(&labels)));
@@ -111,7 +111,7 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
     fn filled(&self, env: &E, named: &Named<'_>) -> Result<Self> {
         let log_rewards = named.floats("log_rewards")?;
         let n = log_rewards.len();
-        let (actions, offsets) = named.walks(env)?;
+        let (actions, offsets) = read_walks(named, env)?;
         if offsets.len() != n + 1 {
             return Err(malformed("offsets"));
         }

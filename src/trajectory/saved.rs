@@ -79,7 +79,7 @@ impl<E: ReplayEnv> Trajectories<E> {
     pub fn load(env: &E, path: impl AsRef<Path>) -> Result<Self> {
         let file = DataFile::read(env, Content::Trajectories, path.as_ref())?;
         let read = |named: &Named<'_>| {
-            let (actions, offsets) = read_walks(&named, env)?;
+            let (actions, offsets) = read_walks(named, env)?;
             let n = offsets.len() - 1;
             let mut out = if n == 0 { Self::none(env) } else { Self::replay(env, &actions, &offsets)? };
             out.conditions = conditions_of(named, n)?;
@@ -116,7 +116,7 @@ impl<E: ReplayEnv> Transitions<E> {
     pub fn load(env: &E, path: impl AsRef<Path>) -> Result<Self> {
         let file = DataFile::read(env, Content::Transitions, path.as_ref())?;
         let read = |named: &Named<'_>| {
-            let (actions, offsets) = read_walks(&named, env)?;
+            let (actions, offsets) = read_walks(named, env)?;
             let n = offsets.len() - 1;
             if offsets.windows(2).any(|ends| ends[0] == ends[1]) {
                 return Err(malformed("offsets"));
@@ -175,7 +175,7 @@ impl<E: ReplayEnv> StatesContainer<E> {
     pub fn load(env: &E, path: impl AsRef<Path>) -> Result<Self> {
         let file = DataFile::read(env, Content::States, path.as_ref())?;
         let read = |named: &Named<'_>| {
-            let (actions, offsets) = read_walks(&named, env)?;
+            let (actions, offsets) = read_walks(named, env)?;
             let n = offsets.len() - 1;
             let states = states_at(env, &actions, &offsets)?;
             let finished = named.flags(FINISHED, n)?;

@@ -8,10 +8,10 @@ use cli::{
     value_words,
 };
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
+use gfn::plot::{GraphSheet, Layout, NodeLabels};
 use gfn::policy::GraphPolicy;
 use gfn::replay::ReplayBuffer;
-use gfn::report::{GraphSheet, Layout, NodeLabels};
-use gfn::sampler::Sampler;
+use gfn::rollout::Sampler;
 use gfn::train::Trainer;
 use gfn::{Result, Rng};
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};

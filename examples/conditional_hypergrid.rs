@@ -4,12 +4,13 @@ mod cli;
 
 use clap::Parser;
 use cli::{Common, Defaults, Distance, Outcome, main_of, train};
-use gfn::metrics::{Distances, StateGraph};
+use gfn::env::StateGraph;
+use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, MlpConfig};
+use gfn::plot::{Curve, Panel};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::ReplayBuffer;
-use gfn::report::{Curve, Panel};
-use gfn::sampler::Sampler;
+use gfn::rollout::Sampler;
 use gfn::train::Trainer;
 use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::{ConditionalReward, HyperGrid, OriginalReward};

@@ -10,8 +10,8 @@ use gfn::graph::{
     Move, Node, Semantics,
 };
 use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig};
+use gfn::plot::{GraphSheet, NodeLabels};
 use gfn::policy::GraphPolicy;
-use gfn::report::{GraphSheet, NodeLabels};
 use gfn::testing::{check_action_type, check_graph_env};
 use gfn::train::Trainer;
 use gfn::{Error, Result, Rng};

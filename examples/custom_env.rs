@@ -8,8 +8,8 @@ use gfn::graph::{
     ActionKind, ActionSet, AddEdge, BackwardRule, GraphEnv, GraphKind, GraphSchema, GraphState, Semantics,
 };
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
+use gfn::plot::{GraphSheet, Layout};
 use gfn::policy::GraphPolicy;
-use gfn::report::{GraphSheet, Layout};
 use gfn::testing::check_graph_env;
 use gfn::train::Trainer;
 use gfn::{Error, Result, Rng};

@@ -5,16 +5,17 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser;
-use gfn::dist::Schedule;
 use gfn::env::Env;
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::objective::ModifiedDetailedBalance;
+use gfn::optim::AdamConfig;
+use gfn::optim::Schedule;
 use gfn::policy::{MlpPolicy, MlpPolicyConfig};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::report::{Cell, Progress, Table};
+use gfn::rollout::Sampler;
 use gfn::runtime::{DeviceKind, Runtime};
-use gfn::sampler::Sampler;
-use gfn::train::{AdamConfig, Trainer, TrainerConfig};
+use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::bayesian_structure::{
     Adjacency, BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, EdgeMarginals,

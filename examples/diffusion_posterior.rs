@@ -8,13 +8,14 @@ use std::sync::Arc;
 use clap::{Parser, ValueEnum};
 use cli::diffusion::{EVALUATED, draw, panels, sample_figures};
 use cli::{Common, Defaults, Distance, ObjectiveName, Outcome, main_of, refuse, train};
-use gfn::env::{Reals, ReplayEnv};
+use gfn::env::Reals;
 use gfn::metrics::importance_log_z;
 use gfn::objective::{MaximumLikelihood, Objective, RelativeLogPartitionVariance, RelativeTrajectoryBalance};
+use gfn::objective::{Needs, score};
 use gfn::policy::{Policy, WithPrior};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::sampler::Sampler;
-use gfn::score::{Needs, score};
+use gfn::rollout::ReplayEnv;
+use gfn::rollout::Sampler;
 use gfn::train::{ReplayPath, Trainer};
 use gfn::{Error, Result, Rng};
 use gfn_gym::diffusion::{

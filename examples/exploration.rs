@@ -6,15 +6,14 @@ use clap::{Parser, ValueEnum};
 use cli::{
     Common, Defaults, Distance, Exact, ObjectiveName, Outcome, SAMPLES, main_of, sampled, train_observed, value_words,
 };
-use gfn::dist::Schedule;
 use gfn::env::VectorStates;
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::objective::{AugmentedDetailedBalance, AugmentedTrajectoryBalance, Objective};
+use gfn::optim::AdamConfig;
+use gfn::optim::Schedule;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig};
 use gfn::replay::ReplayBuffer;
-use gfn::train::{
-    AdamConfig, CountModes, DistillationConfig, IntrinsicConfig, RandomDistillation, TeacherConfig, Trainer,
-};
+use gfn::train::{CountModes, DistillationConfig, IntrinsicConfig, RandomDistillation, TeacherConfig, Trainer};
 use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::{HyperGrid, RewardKind};
 use serde_json::json;

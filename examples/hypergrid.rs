@@ -7,9 +7,9 @@ use cli::{BufferName, Common, Defaults, Exact, ObjectiveName, VectorTask, main_o
 use gfn::env::{EnumerableEnv, Rows};
 use gfn::metrics::modes_covered;
 use gfn::nn::BackwardPolicy;
+use gfn::plot::Panel;
 use gfn::policy::KHot;
-use gfn::report::Panel;
-use gfn::sampler::Sampler;
+use gfn::rollout::Sampler;
 use gfn::{Error, Result};
 use gfn_gym::hypergrid::{GridReward, HyperGrid, OriginalReward, Preset, RewardKind};
 use serde_json::json;

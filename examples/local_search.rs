@@ -6,7 +6,7 @@ use clap::Parser;
 use cli::{BufferName, Common, Defaults, VectorTask, main_of};
 use gfn::Result;
 use gfn::policy::KHot;
-use gfn::sampler::{Acceptance, LocalSearch};
+use gfn::rollout::{Acceptance, LocalSearch};
 use gfn_gym::hypergrid::{GridReward, HyperGrid, OriginalReward};
 use serde_json::json;
 

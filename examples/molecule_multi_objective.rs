@@ -10,17 +10,18 @@ use cli::{Common, Defaults, Distance, Outcome, cell, main_of, train, words};
 use gfn::condition::{
     Condition, ConditionedReward, Conditioning, Directions, Encoding, Focus, FocusInHindsight, Temperature,
 };
+use gfn::env::StateGraph;
 use gfn::env::{Reals, Rows};
 use gfn::graph::{CanonicalKey, GraphStates};
 use gfn::metrics::{
-    Distances, StateGraph, focus_accuracy, hypervolume, inverted_generational_distance, pareto_front, r2_indicator,
-    simplex_grid,
+    Distances, focus_accuracy, hypervolume, inverted_generational_distance, pareto_front, r2_indicator, simplex_grid,
 };
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
+use gfn::plot::{Curve, Panel};
 use gfn::policy::{GraphPolicy, Policy};
 use gfn::replay::ReplayBuffer;
-use gfn::report::{Cell, Curve, Panel, Table};
-use gfn::sampler::Sampler;
+use gfn::report::{Cell, Table};
+use gfn::rollout::Sampler;
 use gfn::train::Trainer;
 use gfn::{Error, Result, Rng};
 use gfn_gym::molecule::{

@@ -4,13 +4,14 @@ mod cli;
 
 use clap::Parser;
 use cli::{Common, Defaults, Distance, Outcome, SAMPLES as EVALUATED, Saved, draw_sheet, main_of, sampled, train};
+use gfn::env::StateGraph;
 use gfn::graph::{GraphKind, GraphState};
-use gfn::metrics::{Distances, StateGraph, Target, modes_found, pruned_distribution};
+use gfn::metrics::{Distances, Target, modes_found, pruned_distribution};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
+use gfn::plot::{GraphSheet, Layout, Panel};
 use gfn::policy::GraphPolicy;
 use gfn::replay::ReplayBuffer;
-use gfn::report::{GraphSheet, Layout, Panel};
-use gfn::sampler::Sampler;
+use gfn::rollout::Sampler;
 use gfn::train::Trainer;
 use gfn::{Error, Result, Rng};
 use gfn_gym::ring::{Ring, RingReward};

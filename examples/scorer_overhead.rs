@@ -10,7 +10,7 @@ use std::time::Instant;
 use clap::Parser;
 use gfn::policy::UniformPolicy;
 use gfn::report::Table;
-use gfn::sampler::Sampler;
+use gfn::rollout::Sampler;
 use gfn::{Error, Result, Rng};
 use gfn_gym::molecule::{ExternalScorer, ExternalScorerConfig, MoleculeConfig, MoleculeEnv};
 use serde_json::json;

@@ -11,7 +11,7 @@ use gfn::graph::{
 };
 use gfn::nn::{ConvKind, GraphNet, GraphNetConfig};
 use gfn::policy::GraphPolicy;
-use gfn::sampler::Sampler;
+use gfn::rollout::Sampler;
 use gfn::train::Trainer;
 use gfn::{Result, Rng};
 use serde_json::json;

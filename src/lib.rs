@@ -25,7 +25,7 @@
 //!
 //! ```
 //! use gfn::graph::GraphStates;
-//! use gfn::metrics::{Distances, StateGraph};
+//! use gfn::{env::StateGraph, metrics::Distances};
 //! use gfn::nn::{GraphNet, GraphNetConfig};
 //! use gfn::objective::TrajectoryBalance;
 //! use gfn::policy::GraphPolicy;
@@ -52,28 +52,28 @@
 //! # Ok::<(), gfn::Error>(())
 //! ```
 
-mod atomic;
 pub mod condition;
-pub mod dist;
+mod direction;
+pub mod distribution;
 pub mod env;
 pub mod error;
-mod files;
 pub mod graph;
+mod io;
 pub mod metrics;
 pub mod nn;
 pub mod objective;
+pub mod optim;
 mod parallel;
+pub mod plot;
 pub mod policy;
 pub mod replay;
 pub mod report;
 pub mod rng;
+pub mod rollout;
 pub mod runtime;
-pub mod sampler;
-pub mod score;
-mod terminal;
+pub mod tensor;
 pub mod testing;
 pub mod train;
-pub mod trajectory;
 
 pub use error::{Error, Result};
 pub use rng::Rng;

@@ -14,12 +14,14 @@ mod example;
 use std::ops::ControlFlow;
 
 use example::{Subdivisions, log_reward};
-use gfn::dist::Schedule;
-use gfn::metrics::{Distances, StateGraph};
+use gfn::env::StateGraph;
+use gfn::error::Warning;
+use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig};
 use gfn::objective::{Advantage, Objective, PolicyGradient, TrajectoryBalance};
+use gfn::optim::Schedule;
 use gfn::policy::GraphPolicy;
-use gfn::train::{Fit, OnWarning, Record, Trainer, TrainerConfig, Warning};
+use gfn::train::{Fit, OnWarning, Record, Trainer, TrainerConfig};
 use gfn::{Error, Rng};
 use gfn_gym::graph_building::PerGraph;
 use tch::{Device, Kind};

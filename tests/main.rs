@@ -48,6 +48,7 @@ mod replay;
 mod replay_large;
 mod replay_priorities;
 mod reproducibility;
+mod rooms;
 mod sampled_metrics;
 mod sequence_policies;
 mod settings;

@@ -3,12 +3,13 @@
 use crate::nets::{
     ALL, CONVS, KINDS, SeesLabels, blocks, config, difference, everything, everything_under, net, random_graph,
 };
-use gfn::dist::GraphActionCategorical;
+use gfn::distribution::GraphActionCategorical;
 use gfn::env::Direction;
+use gfn::env::StateGraph;
 use gfn::graph::{Anchor, Edge, GraphBatch, GraphEnv, GraphKind, GraphState, GraphStates, Move, Node, Semantics};
-use gfn::metrics::StateGraph;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, Parameters};
-use gfn::policy::{Evaluation, GraphNetwork, GraphOutput, GraphPolicy, Policy, Wants};
+use gfn::nn::{GraphNetwork, GraphOutput, Wants};
+use gfn::policy::{Evaluation, GraphPolicy, Policy};
 use gfn::{Error, Result, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;
 use gfn_gym::graph_building::GraphBuilding;

@@ -6,9 +6,9 @@ use gfn::graph::{
     Semantics, SetNodeAttr,
 };
 use gfn::policy::UniformPolicy;
-use gfn::sampler::Sampler;
+use gfn::rollout::Container;
+use gfn::rollout::Sampler;
 use gfn::testing::{check_action_type, check_graph_env};
-use gfn::trajectory::Container;
 use gfn::{Error, Result, Rng};
 
 /// What an [`AddPair`] says of the nodes that it removes.

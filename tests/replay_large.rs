@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 use gfn::Rng;
 use gfn::env::Slots;
 use gfn::replay::{Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
+use gfn::rollout::{Trajectories, Walks};
 use gfn::testing::Chain;
-use gfn::trajectory::{Trajectories, Walks};
 
 fn env() -> Chain {
     Chain::new(100)

@@ -4,13 +4,14 @@
 use gfn::env::{Slots, VectorStates};
 use gfn::nn::BackwardPolicy;
 use gfn::objective::TrajectoryBalance;
+use gfn::objective::{Needs, score};
+use gfn::optim::AdamConfig;
 use gfn::policy::{Features, KHot, MlpPolicy, MlpPolicyConfig, StateFeatures, UniformPolicy};
 use gfn::replay::{DataSource, Diversity, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
-use gfn::sampler::Sampler;
-use gfn::score::{Needs, score};
+use gfn::rollout::Sampler;
+use gfn::rollout::{Trajectories, Walks};
 use gfn::testing::{Chain, Positions};
-use gfn::train::{AdamConfig, ReplayPath, Trainer, TrainerConfig};
-use gfn::trajectory::{Trajectories, Walks};
+use gfn::train::{ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::{Device, Kind, Tensor};

@@ -1,18 +1,21 @@
 //! By default a network sees what tells graphs of its environment apart; settings that hide it, and graphs that don't fit, are refused.
 
 use crate::nets::{CONVS, KINDS, blocks, config, everything, everything_under, net, random_graph};
-use gfn::dist::Schedule;
 use gfn::env::Direction;
+use gfn::env::StateGraph;
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Node,
     Semantics,
 };
-use gfn::metrics::{Distances, StateGraph};
+use gfn::metrics::Distances;
 use gfn::nn::{ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig};
+use gfn::nn::{GraphNetwork, Wants};
 use gfn::objective::TrajectoryBalance;
-use gfn::policy::{GraphNetwork, GraphPolicy, MlpPolicy, MlpPolicyConfig, Policy, Scaled, Wants};
+use gfn::optim::AdamConfig;
+use gfn::optim::Schedule;
+use gfn::policy::{GraphPolicy, MlpPolicy, MlpPolicyConfig, Policy, Scaled};
 use gfn::testing::Words;
-use gfn::train::{AdamConfig, Trainer, TrainerConfig};
+use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::graph_building::PerGraph;
 use gfn_gym::ring::Ring;

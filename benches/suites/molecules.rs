@@ -5,7 +5,7 @@ use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv};
 use gfn::graph::{GraphBatch, GraphEnv, GraphStates};
 use gfn::policy::UniformPolicy;
-use gfn::sampler::Sampler;
+use gfn::rollout::Sampler;
 use gfn_gym::molecule::{Molecule, MoleculeConfig, MoleculeEnv};
 
 use super::{elements, group};

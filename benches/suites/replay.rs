@@ -4,7 +4,7 @@ use criterion::Criterion;
 use gfn::Rng;
 use gfn::policy::UniformPolicy;
 use gfn::replay::{Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
-use gfn::sampler::Sampler;
+use gfn::rollout::Sampler;
 use gfn::testing::Chain;
 
 use super::{elements, slow_group};

@@ -1,7 +1,8 @@
 //! What the learned distribution says of edges, paths and Markov blankets, and how that compares with what is known.
 
 use gfn::env::Rows;
-use gfn::report::{Cell, GraphSheet, Layout, NodeLabels, Panel, Table};
+use gfn::plot::{GraphSheet, Layout, NodeLabels, Panel};
+use gfn::report::{Cell, Table};
 use gfn::{Error, Result};
 use gfn_gym::bayesian_structure::{
     BayesianStructure, DagReward, DagStates, EdgeMarginals, MAX_SUMMED_NODES, Marginals, PairMatrix, expected_shd,

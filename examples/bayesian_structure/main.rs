@@ -10,12 +10,13 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 use cli::{BackwardName, BufferName, Common, Defaults, Distance, Exact, ObjectiveName, Outcome, main_of, train};
 use findings::{Findings, exact_edges};
-use gfn::dist::{GraphActionCategorical, Schedule};
+use gfn::distribution::GraphActionCategorical;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{ModifiedDetailedBalance, NextExit, Objective};
+use gfn::optim::Schedule;
 use gfn::policy::{MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::ReplayBuffer;
-use gfn::sampler::Sampler;
+use gfn::rollout::Sampler;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::bayesian_structure::{

@@ -1,11 +1,12 @@
 //! The exact distribution of a policy beside its target, where all states can be listed.
 
-use gfn::dist::GraphActionCategorical;
+use gfn::distribution::GraphActionCategorical;
+use gfn::env::StateGraph;
 use gfn::env::{EnumerableEnv, Reward};
 use gfn::graph::GraphEnv;
-use gfn::metrics::{Distances, StateGraph, Target, modes_covered};
+use gfn::metrics::{Distances, Target, modes_covered};
+use gfn::plot::{GraphSheet, Panel};
 use gfn::policy::Policy;
-use gfn::report::{GraphSheet, Panel};
 use gfn::train::Trainer;
 use gfn::{Error, Result};
 use serde_json::{Value, json};
@@ -55,7 +56,7 @@ impl<E: EnumerableEnv> Exact<E> {
     /// The exact JSD during training, where that is cheap.
     pub fn look<P>(exact: Option<&Self>, trainer: &Trainer<E, P>) -> Result<Option<f64>>
     where
-        E: gfn::env::ReplayEnv,
+        E: gfn::rollout::ReplayEnv,
         P: Policy<E, Dist = GraphActionCategorical>,
     {
         match exact.filter(|exact| exact.graph.len() <= LOOK_LIMIT) {

@@ -19,11 +19,12 @@ mod words;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use gfn::dist::Schedule;
 use gfn::nn::BackwardPolicy;
+use gfn::optim::AdamConfig;
+use gfn::optim::Schedule;
 use gfn::replay::{Draw, Eviction, ReplayConfig};
 use gfn::runtime::{DeviceKind, Runtime};
-use gfn::train::{AdamConfig, Checkpoint, TrainerConfig};
+use gfn::train::{Checkpoint, TrainerConfig};
 use gfn::{Error, Result};
 
 pub use config_file::{parse, parse_from};

@@ -6,7 +6,7 @@ use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv, Rows, VectorStates};
 use gfn::nn::{BackwardPolicy, FrozenMlp, Mlp, MlpConfig, Parameters};
 use gfn::policy::MlpPolicyConfig;
-use gfn::trajectory::Trajectories;
+use gfn::rollout::Trajectories;
 use tch::{Device, Kind, Tensor};
 
 /// The median time of a product of ones, warm, in seconds.

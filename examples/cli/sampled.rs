@@ -1,10 +1,11 @@
 //! What samples say of a policy where states can't be listed.
 
 use gfn::Result;
-use gfn::env::{EnumerableEnv, ReplayEnv, log_rewards};
+use gfn::env::{EnumerableEnv, log_rewards};
 use gfn::metrics::estimate_log_z;
 use gfn::policy::Policy;
-use gfn::sampler::Sampler;
+use gfn::rollout::ReplayEnv;
+use gfn::rollout::Sampler;
 use gfn::train::Trainer;
 use serde_json::{Value, json};
 

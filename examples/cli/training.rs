@@ -4,9 +4,10 @@ use std::ops::ControlFlow;
 use std::time::Instant;
 
 use gfn::Result;
-use gfn::env::ReplayEnv;
+use gfn::plot::{Curve, Figure, Panel, Scale};
 use gfn::policy::Policy;
-use gfn::report::{Curve, Figure, Panel, Progress, Scale};
+use gfn::report::Progress;
+use gfn::rollout::ReplayEnv;
 use gfn::train::{
     AverageFor, EarlyStop, Ended, Fit, Goal, Metrics, MetricsFile, Observer, Record, StepStats, Trainer, Validation,
 };

@@ -2,9 +2,9 @@
 
 use gfn::env::{DiscreteEnv, EnumerableEnv, Reward, Slots, VectorStates};
 use gfn::nn::{BackwardPolicy, MlpConfig};
+use gfn::plot::Panel;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig};
 use gfn::replay::ReplayBuffer;
-use gfn::report::Panel;
 use gfn::train::{CountModes, Observer, Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use serde::Serialize;

@@ -6,8 +6,8 @@ use std::collections::HashMap;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use gfn::Result;
+use gfn::env::StateGraph;
 use gfn::env::{EnumerableEnv, Reward};
-use gfn::metrics::StateGraph;
 use gfn::objective::{
     Objective, RelativeLogPartitionVariance, RelativeTrajectoryBalance, SubTrajectoryBalance, TrustPcl, Weighting,
 };

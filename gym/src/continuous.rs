@@ -1,9 +1,10 @@
 //! What policies of continuous environments have in common.
 
-use gfn::dist::Exploration;
+use gfn::distribution::Exploration;
 use gfn::env::{Direction, Reals, Rows};
+use gfn::nn::Wants;
 use gfn::nn::{BackwardPolicy, LogZ, Mlp, MlpConfig, Parameters};
-use gfn::policy::{Evaluation, Wants};
+use gfn::policy::Evaluation;
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 

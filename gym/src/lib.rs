@@ -31,7 +31,7 @@
 //! [`gfn::env::Reward`] for the environment's states, closures included.
 //!
 //! ```
-//! use gfn::{env::Reward, policy::UniformPolicy, sampler::Sampler, Rng};
+//! use gfn::{env::Reward, policy::UniformPolicy, rollout::Sampler, Rng};
 //! use gfn::graph::GraphKind;
 //! use gfn_gym::ring::{Ring, RingReward};
 //!

@@ -1,10 +1,11 @@
 //! Posteriors: sums over sinks against listing, exact distributions of policies, what samples are compared by.
 
 use gfn::env::Rows;
+use gfn::env::StateGraph;
 use gfn::graph::{read_graphs, write_graphs};
-use gfn::metrics::{Distances, ExactPolicy, StateGraph};
+use gfn::metrics::{Distances, ExactPolicy};
 use gfn::policy::UniformPolicy;
-use gfn::sampler::Sampler;
+use gfn::rollout::Sampler;
 use gfn::{Error, Rng};
 use gfn_gym::bayesian_structure::*;
 

@@ -130,7 +130,7 @@ fn equivalent_graphs_score_the_same() {
         Box::new(bde(CellPrior::Marginals(marginals))),
     ];
     let env = BayesianStructure::new(StructureConfig::new(4)).unwrap();
-    let graph = gfn::metrics::StateGraph::build(&env, 1000).unwrap();
+    let graph = gfn::env::StateGraph::build(&env, 1000).unwrap();
     for (k, score) in scores.iter().enumerate() {
         let mut classes: BTreeMap<_, Vec<f64>> = BTreeMap::new();
         for dag in graph.states().dags() {

@@ -1,13 +1,14 @@
 //! Acyclic graphs: the contract, legality against brute force, the path through petgraph, bad knowledge.
 
 use gfn::Rng;
-use gfn::dist::GraphActionCategorical;
+use gfn::distribution::GraphActionCategorical;
+use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, Env, Rows, Slots};
 use gfn::graph::GraphState;
-use gfn::metrics::StateGraph;
+use gfn::nn::Wants;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
-use gfn::policy::{GraphPolicy, Policy, UniformPolicy, Wants};
-use gfn::sampler::Sampler;
+use gfn::policy::{GraphPolicy, Policy, UniformPolicy};
+use gfn::rollout::Sampler;
 use gfn::testing::{check_env, check_graph_env};
 use gfn_gym::bayesian_structure::{BayesianStructure, DagGraphs, DagPolicy, DagStates, MAX_NODES, StructureConfig};
 use petgraph::algo::is_cyclic_directed;

@@ -1,12 +1,14 @@
 //! Posteriors are learned: the distance is exact, so nothing is left to sampling noise.
 
 use gfn::Rng;
-use gfn::dist::Schedule;
-use gfn::metrics::{Distances, StateGraph};
+use gfn::env::StateGraph;
+use gfn::metrics::Distances;
 use gfn::nn::MlpConfig;
 use gfn::objective::{ModifiedDetailedBalance, Objective, TrajectoryBalance};
+use gfn::optim::AdamConfig;
+use gfn::optim::Schedule;
 use gfn::policy::{MlpPolicy, MlpPolicyConfig};
-use gfn::train::{AdamConfig, Trainer, TrainerConfig};
+use gfn::train::{Trainer, TrainerConfig};
 use gfn_gym::bayesian_structure::*;
 use tch::{Device, Kind};
 

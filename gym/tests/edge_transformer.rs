@@ -1,11 +1,15 @@
 //! Linear attention between pairs of nodes: what it may choose, that it can be trained, and that it learns a posterior.
 
-use gfn::dist::{Distribution, GraphActionCategorical, Schedule};
+use gfn::distribution::{Distribution, GraphActionCategorical};
+use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, Env, Reward, Rows, Slots};
-use gfn::metrics::{Distances, StateGraph};
+use gfn::metrics::Distances;
+use gfn::nn::Wants;
 use gfn::objective::{ModifiedDetailedBalance, NextExit};
-use gfn::policy::{Policy, Wants};
-use gfn::train::{AdamConfig, Trainer, TrainerConfig};
+use gfn::optim::AdamConfig;
+use gfn::optim::Schedule;
+use gfn::policy::Policy;
+use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Rng};
 use gfn_gym::bayesian_structure::*;
 use tch::{Device, Kind};

@@ -1,8 +1,9 @@
 //! Molecules on paper: no atom lies on another, whatever is drawn; molfiles say by their own columns what the molecule is.
 
+use gfn::Rng;
+use gfn::plot::Canvas;
 use gfn::policy::UniformPolicy;
-use gfn::sampler::Sampler;
-use gfn::{Rng, report::Canvas};
+use gfn::rollout::Sampler;
 use gfn_gym::molecule::{
     AtomSpec, BondOrder, Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeError, ValenceTable,
 };

@@ -6,11 +6,11 @@ use std::sync::Arc;
 use crate::enumeration::enumerate;
 use gfn::Rng;
 use gfn::condition::{Condition, ConditionedReward, Conditioning, Encoding, Temperature};
+use gfn::env::StateGraph;
 use gfn::env::{Reward, Rows};
 use gfn::graph::{CanonicalKey, GraphStates};
-use gfn::metrics::StateGraph;
 use gfn::policy::UniformPolicy;
-use gfn::sampler::Sampler;
+use gfn::rollout::Sampler;
 use gfn::testing::check_graph_env;
 use gfn_gym::molecule::{
     AtomSpec, BondOrder, Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, ValenceTable,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use gfn::env::Reward;
 use gfn::graph::GraphStates;
 use gfn::policy::UniformPolicy;
-use gfn::sampler::Sampler;
+use gfn::rollout::Sampler;
 use gfn::{Error, Rng};
 use gfn_gym::molecule::{
     Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, MoleculeScore, ProxyOutput, TorchScriptProxy,

@@ -2,9 +2,10 @@
 
 use std::collections::HashMap;
 
-use gfn::dist::Distribution;
+use gfn::distribution::Distribution;
 use gfn::env::{Direction, DiscreteEnv, Env, Slots};
-use gfn::policy::{Policy, Wants};
+use gfn::nn::Wants;
+use gfn::policy::Policy;
 use gfn::{Error, Rng};
 use gfn_gym::bayesian_structure::*;
 use tch::{Device, Kind, Tensor};

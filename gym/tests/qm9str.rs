@@ -1,7 +1,7 @@
 //! QM9str keeps its contract, and its states and log Z are as many and as large as it claims.
 
 use gfn::Rng;
-use gfn::metrics::StateGraph;
+use gfn::env::StateGraph;
 use gfn::testing::check_env;
 use gfn_gym::qm9str::{Qm9Str, Qm9StrReward};
 

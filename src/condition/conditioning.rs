@@ -1,10 +1,9 @@
 use serde::Serialize;
 use tch::{Device, Tensor};
 
-use super::ConditionSource;
 use super::encoding::Writing;
-use super::{Directions, Encoding, Temperature};
-use crate::dist::{from_host, to_host};
+use super::{ConditionSource, Directions, Encoding, Temperature};
+use crate::tensor::{from_host, to_host};
 use crate::{Error, Result, Rng};
 
 /// One condition in plain numbers.

@@ -106,7 +106,7 @@ impl Writing {
         }
     }
 
-    pub(super) fn read(&self, row: &[f64]) -> f64 {
+    pub(crate) fn read(&self, row: &[f64]) -> f64 {
         self.0.map_or_else(|| row[0], |thermometer| thermometer.decode(row))
     }
 }

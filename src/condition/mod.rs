@@ -34,17 +34,19 @@
 //! ```
 
 mod conditioning;
+mod conditions;
 mod cosine;
+mod draws;
 mod encoding;
 mod hindsight;
-mod laws;
 mod reward;
 mod source;
 
 pub use conditioning::{Condition, Conditioning, Focus};
+pub use conditions::Conditions;
 pub(crate) use cosine::cosine_of;
+pub use draws::{Directions, Temperature};
 pub use encoding::{Encoding, Thermometer};
 pub use hindsight::{FocusInHindsight, Hindsight};
-pub use laws::{Directions, Temperature};
 pub use reward::ConditionedReward;
 pub use source::ConditionSource;

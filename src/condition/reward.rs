@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use tch::Tensor;
 
-use super::cosine_of;
+use super::cosine::cosine_of;
 use super::{Condition, Conditioning};
 use crate::env::{Reals, Reward, Rows};
 use crate::{Error, Result};

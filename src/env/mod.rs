@@ -13,22 +13,26 @@
 //! [`GraphEnv`](crate::graph::GraphEnv) instead, and gets the three environment traits from it.
 
 mod masks;
-mod replay;
+mod moves;
 mod reward;
 mod rows;
+mod state_graph;
+mod topological;
 mod vectors;
 mod walk;
 
 pub use masks::{Block, Masks};
-pub use replay::ReplayEnv;
+pub(crate) use moves::{CHUNK, Moves};
 pub(crate) use reward::check_log_rewards;
 pub use reward::{Clipped, Reward, log_rewards};
 pub use rows::{Classes, Grouping, Rows, Slots};
+pub(crate) use state_graph::EXIT;
+pub use state_graph::{Child, StateGraph};
 pub use vectors::{Entry, Reals, VectorStates, Vectors};
 pub(crate) use walk::{KEEP_BACK, describe_move, describe_state, no_way_back, random_moves, walk_back};
 
-pub use crate::direction::Direction;
 use crate::Result;
+pub use crate::direction::Direction;
 
 /// What one step of a batch did, one entry per row.
 #[derive(Clone, Debug)]
@@ -60,7 +64,7 @@ pub trait Env: Send + Sync {
     /// Applies one legal action to each row in place.
     ///
     /// Legality is the caller's business (masks, and the checks of
-    /// [`Trajectories::replay`](crate::trajectory::Trajectories::replay) for actions from outside).
+    /// [`Trajectories::replay`](crate::rollout::Trajectories::replay) for actions from outside).
     ///
     /// # Errors
     /// [`Error`](crate::Error) for an action that the state can't take at all.

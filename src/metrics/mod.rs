@@ -20,43 +20,17 @@
 //! Up to isomorphism a state stands for its class: a policy is pushed through one representative of each, which is right for
 //! equivariant policies only, and those that aren't are refused ([`StateGraph::check_equivariance`]).
 
-mod correlation;
 mod distances;
-mod empirical;
-mod evaluate;
-mod equivariance;
-mod exact_policy;
-mod flows;
-mod log_probs;
-mod log_z;
-mod modes;
-mod moves;
-mod objectives;
-mod order;
-mod pruned;
-mod state_graph;
-mod target;
-mod terminating;
-mod top_k;
-mod transport;
+mod exact;
+mod pareto;
+mod sampled;
 
-pub use correlation::Correlation;
 pub use distances::{Distances, modes_covered, modes_found};
-pub use empirical::NoiseFloor;
-pub use exact_policy::ExactPolicy;
-pub use flows::ExactFlows;
-pub use log_probs::estimate_log_probs;
-pub use log_z::{Estimate, LogZEstimate, estimate_log_z, eubo, importance_log_z};
-pub use modes::{ModeCount, ModeTracker};
-pub use objectives::{
+pub use exact::{ExactFlows, ExactPolicy, PrunedDistribution, Target, TerminatingDistribution, pruned_distribution};
+pub use pareto::{
     focus_accuracy, hypervolume, inverted_generational_distance, pareto_front, r2_indicator, simplex_grid,
 };
-pub use pruned::{PrunedDistribution, pruned_distribution};
-pub use state_graph::{Child, StateGraph};
-pub use target::Target;
-pub use terminating::TerminatingDistribution;
-pub use top_k::TopK;
-pub use transport::{maximum_mean_discrepancy, wasserstein2};
-
-pub(crate) use evaluate::{backward_log_probs, forward_policy, log_sum_exp, repeated};
-pub(crate) use moves::{CHUNK, Moves};
+pub use sampled::{
+    Correlation, Estimate, LogZEstimate, ModeCount, ModeTracker, NoiseFloor, TopK, estimate_log_probs, estimate_log_z,
+    eubo, importance_log_z, maximum_mean_discrepancy, wasserstein2,
+};

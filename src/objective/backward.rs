@@ -3,9 +3,9 @@
 use serde_json::{Value, json};
 use tch::Tensor;
 
-use super::{Balance, Objective, Origin, RegressionLoss, Residuals, mean_weights, needed};
+use super::RegressionLoss;
 use crate::Result;
-use crate::score::{Needs, Scores};
+use crate::objective::{Balance, Needs, Objective, Origin, Residuals, Scores, mean_weights, needed};
 
 /// Trajectory-likelihood maximisation (Gritsaev et al., *Optimizing Backward Policies in GFlowNets via Trajectory Likelihood
 /// Maximization*, 2025): P_B learns to say how P_F got there.

@@ -25,33 +25,27 @@
 //! *Any* trajectories will do where the residual vanishes on each one: they may come from exploration, a buffer or a file, as long as
 //! they cover what is to be learned. Policy gradients are means under the policy itself, so exploration and replay are refused.
 
-mod augmented;
 mod backward;
-mod flow_matching;
-mod likelihood;
+mod balance;
+mod gradient;
 mod loss;
-mod policy_gradient;
-mod subtb;
-mod trajectory;
-mod transition;
+mod score;
 
-pub use augmented::{AugmentedDetailedBalance, AugmentedTrajectoryBalance};
 pub use backward::{MaximumEntropyBackward, TrajectoryLikelihood, WithBackward};
-pub use flow_matching::FlowMatching;
-pub use likelihood::MaximumLikelihood;
-pub use loss::RegressionLoss;
-pub use policy_gradient::{Advantage, PolicyGradient, ProximalPolicy};
-pub use subtb::{SubTrajectoryBalance, Weighting};
-pub use trajectory::{
-    LogPartitionVariance, RelativeLogPartitionVariance, RelativeTrajectoryBalance, TrajectoryBalance, TrustPcl,
+pub use balance::{
+    AugmentedDetailedBalance, AugmentedTrajectoryBalance, DetailedBalance, FlowMatching, LogPartitionVariance,
+    ModifiedDetailedBalance, NextExit, RelativeLogPartitionVariance, RelativeTrajectoryBalance, StateFlow,
+    SubTrajectoryBalance, TrajectoryBalance, TrustPcl, Weighting,
 };
-pub use transition::{DetailedBalance, ModifiedDetailedBalance, NextExit, StateFlow};
+pub use gradient::{Advantage, MaximumLikelihood, PolicyGradient, ProximalPolicy};
+pub use loss::RegressionLoss;
+pub(crate) use score::SCORING;
+pub use score::{EdgeFlows, IntrinsicRewards, LogPaths, Needs, OldScores, Scores, lagged_exits, score};
 
 use serde::Serialize;
 use serde_json::Value;
 use tch::Tensor;
 
-use crate::score::{Needs, Scores};
 use crate::{Error, Result};
 
 /// Weighted residuals: the loss is the sum of `weights * regression(values)`.

@@ -3,12 +3,12 @@ use std::cell::Cell;
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
-use super::features::StateFeatures;
-use super::{Evaluation, Frozen, Policy, Wants};
-use crate::dist::GraphActionCategorical;
+use super::StateFeatures;
+use super::vectors::{FrozenNetwork, Inputs, Network, Vectors};
+use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Masks, Rows, Slots};
-use crate::nn::{BackwardPolicy, LogZ, LogitScale, MlpConfig, Parameters, Scope};
-use crate::policy::vectors::{FrozenNetwork, Inputs, Network, Vectors};
+use crate::nn::{BackwardPolicy, LogZ, LogitScale, MlpConfig, Parameters, Scope, Wants};
+use crate::policy::{Evaluation, Frozen, Policy};
 use crate::{Error, Result, Rng};
 
 /// The size and make of an [`MlpPolicy`].
@@ -66,7 +66,7 @@ impl Default for MlpPolicyConfig {
 /// copy to the device per call.
 ///
 /// ```
-/// use gfn::policy::{Features, MlpPolicy, MlpPolicyConfig, Policy, StateFeatures, Wants};
+/// use gfn::{nn::Wants, policy::{Features, MlpPolicy, MlpPolicyConfig, Policy, StateFeatures}};
 /// use gfn::{Rng, env::{Env, Rows}, testing::Chain};
 /// # struct Plain;
 /// # impl<S: Rows> StateFeatures<S> for Plain {
@@ -123,7 +123,7 @@ impl<F> MlpPolicy<F> {
     /// or [`ByIndex`](super::ByIndex). Of `config`, the settings of networks go unused.
     ///
     /// ```
-    /// use gfn::policy::{ByKey, MlpPolicy, MlpPolicyConfig, Policy, Wants};
+    /// use gfn::{nn::Wants, policy::{ByKey, MlpPolicy, MlpPolicyConfig, Policy}};
     /// use gfn::{env::Env, testing::Words};
     /// let env = Words::new(2, 2);
     /// let config = MlpPolicyConfig { flow: true, ..MlpPolicyConfig::default() };

@@ -1,11 +1,11 @@
 use tch::Tensor;
 
-use super::{Evaluation, Frozen, GraphNetwork, Policy, Wants};
 use crate::Result;
-use crate::dist::GraphActionCategorical;
+use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv};
 use crate::graph::{GraphBatch, GraphEnv, GraphStates};
-use crate::nn::{FrozenGraphNet, Parameters};
+use crate::nn::{FrozenGraphNet, GraphNetwork, Parameters, Wants};
+use crate::policy::{Evaluation, Frozen, Policy};
 
 /// The policy of a network over graphs: encodes the states once, and makes one softmax per graph of its blocks.
 #[derive(Debug)]

@@ -16,32 +16,28 @@ mod dense;
 mod features;
 mod graph;
 mod heads;
-mod network;
 mod prior;
 mod sequence;
 mod tabular;
 mod uniform;
 mod vectors;
-mod wants;
 
 pub use dense::{MlpPolicy, MlpPolicyConfig};
 pub use features::{Features, KHot, Scaled, StateFeatures};
 pub use graph::GraphPolicy;
 pub use heads::Heads;
-pub use network::{GraphNetwork, GraphOutput};
 pub use prior::WithPrior;
 pub use sequence::{SequenceLayout, SequencePolicy, SequencePolicyConfig, SequenceWork};
 pub use tabular::{ByIndex, ByKey, Enumeration};
 pub use uniform::UniformPolicy;
-pub use wants::Wants;
 pub(crate) use vectors::{Inputs, Network, Vectors};
 
 use tch::Tensor;
 
 use crate::Result;
-use crate::dist::Distribution;
+use crate::distribution::Distribution;
 use crate::env::{Direction, Env};
-use crate::nn::Parameters;
+use crate::nn::{Parameters, Wants};
 
 /// What a policy says of a batch of states: what was wanted is there, or the policy has no such thing.
 #[derive(Debug)]

@@ -1,9 +1,9 @@
 use tch::Tensor;
 
-use super::{Evaluation, Frozen, Policy, Wants};
 use crate::Result;
 use crate::env::{Direction, Env};
-use crate::nn::Parameters;
+use crate::nn::{Parameters, Wants};
+use crate::policy::{Evaluation, Frozen, Policy};
 
 /// A policy beside a frozen prior: what relative trajectory balance and Trust-PCL train.
 ///

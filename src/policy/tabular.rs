@@ -1,8 +1,7 @@
 //! States as numbers: one row of parameters per state, or the number itself.
 
 use super::{Features, StateFeatures};
-use crate::env::EnumerableEnv;
-use crate::metrics::StateGraph;
+use crate::env::{EnumerableEnv, StateGraph};
 
 /// One-hot of a state's key (torchgfn's one-hot), for environments whose keys are `0..n_keys`.
 ///
@@ -39,7 +38,7 @@ impl<E: EnumerableEnv<Key = u64>> StateFeatures<E::States> for ByKey<E> {
 /// One-hot of a state's index among all states, for any environment that can be enumerated.
 ///
 /// ```
-/// use gfn::{metrics::StateGraph, policy::{ByIndex, Features, StateFeatures}, testing::{Chain, Positions}};
+/// use gfn::{env::StateGraph, policy::{ByIndex, Features, StateFeatures}, testing::{Chain, Positions}};
 /// let env = Chain::new(5);
 /// let features = ByIndex::new(env, StateGraph::build(&env, 100)?);
 /// assert_eq!(features.width(), 5);

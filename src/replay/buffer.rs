@@ -5,15 +5,16 @@ use super::identity::{ByKey, Distinct};
 use super::ordered::{Key, Ordered};
 use super::weights::Weights;
 use super::{Diversity, Eviction, RankBy, ReplayConfig};
-use crate::dist::to_host;
+use crate::condition::Conditions;
 use crate::env::{EnumerableEnv, Env, Rows};
-use crate::trajectory::{Conditions, Container, Walks};
+use crate::rollout::{Container, Walks};
+use crate::tensor::to_host;
 use crate::{Error, Result};
 
 /// Finished objects with their log-rewards and the walks that led to them.
 ///
 /// What is stored is terminal state and moves, not the states between. A walk can be replayed as it was, or only its end be
-/// used and another way to it drawn backwards with [`Sampler::backward`](crate::sampler::Sampler::backward). A walk may carry its
+/// used and another way to it drawn backwards with [`Sampler::backward`](crate::rollout::Sampler::backward). A walk may carry its
 /// condition vector: it is stored, drawn and told apart with it.
 pub struct ReplayBuffer<E: Env> {
     pub(super) config: ReplayConfig,

@@ -2,11 +2,11 @@
 
 use super::buffer::{Entry, Rank};
 use super::ordered::Key;
-use super::rank_law::RankLaw;
+use super::rank_power::RankLaw;
 use super::weights::{Scale, Weights};
 use super::{Draw, RankBy, ReplayBuffer};
 use crate::env::Env;
-use crate::trajectory::Walks;
+use crate::rollout::Walks;
 use crate::{Error, Result, Rng};
 
 /// What was drawn from a buffer, entry by entry.
@@ -128,7 +128,7 @@ impl<E: Env> ReplayBuffer<E> {
     /// times, the last), and says how many of them are still held.
     ///
     /// ```
-    /// use gfn::{policy::UniformPolicy, sampler::Sampler, testing::Chain, Rng};
+    /// use gfn::{policy::UniformPolicy, rollout::Sampler, testing::Chain, Rng};
     /// use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
     /// let (env, mut rng) = (Chain::new(4), Rng::seeded(0));
     /// let draw = Draw::LossPrioritised { exponent: 0.6 };

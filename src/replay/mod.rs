@@ -14,7 +14,7 @@
 //! | terminating states alone | [`ReplayBuffer::terminal_only`] |
 //!
 //! Priorities are worked out in the log domain: log-rewards of -1e4 and less, far below what exists as a number, are told apart as
-//! well as any others. Draws are with replacement; what isn't a walk is drawn from a [container](crate::trajectory::Container).
+//! well as any others. Draws are with replacement; what isn't a walk is drawn from a [container](crate::rollout::Container).
 //! A [`DataSource`] says how many trajectories of a batch are sampled afresh, replayed, and taken from a data set.
 
 mod buffer;
@@ -23,7 +23,7 @@ mod diversity;
 mod draw;
 mod identity;
 mod ordered;
-mod rank_law;
+mod rank_power;
 mod saved;
 mod source;
 mod weights;

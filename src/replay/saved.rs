@@ -7,9 +7,12 @@ use tch::Tensor;
 
 use super::buffer::Offer;
 use super::{ReplayBuffer, ReplayConfig};
-use crate::env::{ReplayEnv, check_log_rewards};
-use crate::files::{Content, DataFile, Named, malformed, read_walks, walk_tensors};
-use crate::trajectory::{Container, Trajectories, Walks, conditions_of, first_walked, first_walks, with_conditions};
+use crate::env::check_log_rewards;
+use crate::io::{Named, malformed};
+use crate::rollout::{
+    Container, Content, DataFile, ReplayEnv, Trajectories, Walks, conditions_of, first_walked, first_walks, read_walks,
+    with_conditions, write_walks,
+};
 use crate::{Error, Result};
 
 /// What a loss is saved as that isn't known; real ones aren't negative.
@@ -44,7 +47,7 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
             false => first_walks(env, &held.terminal).map(|(walks, labels)| (Some(walks), labels))?,
         };
         let Walks { actions, offsets, .. } = found.as_ref().unwrap_or(&held);
-        let mut tensors = with_conditions(walk_tensors(env, actions, offsets), held.conditions());
+        let mut tensors = with_conditions(write_walks(env, actions, offsets), held.conditions());
         if !labels.is_empty() {
             let labels: Vec<i64> = labels.into_iter().map(i64::from).collect();
             tensors.push((LABELS.into(), Tensor::from_slice(&labels)));

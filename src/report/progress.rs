@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::number;
-use crate::terminal;
+use crate::report::terminal;
 
 /// How often the line may change.
 const INTERVAL: Duration = Duration::from_millis(100);

@@ -91,7 +91,7 @@ fn other_threads(threads: Threads) -> Error {
 /// Sets what nobody has set, before the first trainer or sampler works: libtorch starts with a thread per core, which spin while they
 /// wait for each other, and with rayon's threads, or another program's, on the same cores most of the time is spent waiting.
 ///
-/// libtorch gets one thread, rayon keeps its own default. Whoever called [`Runtime::new`](super::Runtime::new), or chose libtorch's threads
+/// libtorch gets one thread, rayon keeps its own default. Whoever called [`Runtime::new`](crate::runtime::Runtime::new), or chose libtorch's threads
 /// otherwise, is left alone.
 pub(crate) fn prepare() {
     static PREPARED: Once = Once::new();
@@ -154,8 +154,8 @@ fn keep_memory() {}
 
 #[cfg(test)]
 mod tests {
-    use super::super::{DeviceKind, Runtime};
     use super::*;
+    use crate::runtime::{DeviceKind, Runtime};
 
     // One test for all that changes the process: tests of one binary share it.
     #[test]

@@ -2,14 +2,13 @@
 
 use tch::Tensor;
 
-use super::collect::draws_by_loss;
 use super::{ReplayPath, Trainer, TrainerConfig};
-use crate::env::ReplayEnv;
+use crate::condition::Conditions;
 use crate::nn::Parameters;
-use crate::objective::Objective;
+use crate::objective::{Objective, SCORING};
 use crate::policy::Policy;
-use crate::score::SCORING;
-use crate::trajectory::Conditions;
+use crate::rollout::ReplayEnv;
+use crate::train::sources::draws_by_loss;
 use crate::{Error, Result};
 
 /// A batch of one trajectory, for an objective that compares with the batch's mean.

@@ -7,10 +7,10 @@
 use tch::Tensor;
 
 use crate::env::{Env, Reward};
+use crate::objective::{Needs, Scores, score};
 use crate::policy::Policy;
+use crate::rollout::{Container, Trajectories};
 use crate::runtime::flushing_denormals;
-use crate::score::{Needs, Scores, score};
-use crate::trajectory::{Container, Trajectories};
 use crate::{Error, Result};
 
 /// Trajectories in chunks of at most so many transitions, or of one trajectory that has more.

@@ -1,10 +1,11 @@
 use serde::{Deserialize, Serialize};
 
-use super::{AdamConfig, OnWarning};
-use crate::dist::{Exploration, Schedule};
+use crate::distribution::Exploration;
 use crate::objective::RegressionLoss;
+use crate::optim::{AdamConfig, Schedule};
 use crate::replay::DataSource;
-use crate::sampler::LocalSearch;
+use crate::rollout::LocalSearch;
+use crate::train::OnWarning;
 use crate::{Error, Result};
 
 /// Which way leads to an object drawn from the replay buffer.
@@ -33,7 +34,7 @@ pub struct TrainerConfig {
     pub replay_path: ReplayPath,
     /// Share of uniform actions. `None` explores where that suits objective and policy: by [`EPSILON`](Self::EPSILON) where the objective
     /// learns from any trajectory and the policy's distribution can be mixed with a uniform one
-    /// ([`Distribution::MIXES_WITH_UNIFORM`](crate::dist::Distribution::MIXES_WITH_UNIFORM)), and not at all elsewhere.
+    /// ([`Distribution::MIXES_WITH_UNIFORM`](crate::distribution::Distribution::MIXES_WITH_UNIFORM)), and not at all elsewhere.
     #[serde(default)]
     pub epsilon: Option<Schedule>,
     /// What logits are divided by.

@@ -2,12 +2,13 @@
 
 use tch::Tensor;
 
-use crate::condition::ConditionSource;
-use crate::dist::{Distribution, Exploration, to_host};
-use crate::env::{Classes, Direction, Env, ReplayEnv, Rows};
-use crate::policy::{Policy, Wants};
-use crate::sampler::Sampler;
-use crate::trajectory::{Conditions, Trajectories};
+use crate::condition::{ConditionSource, Conditions};
+use crate::distribution::{Distribution, Exploration};
+use crate::env::{Classes, Direction, Env, Rows};
+use crate::nn::Wants;
+use crate::policy::Policy;
+use crate::rollout::{ReplayEnv, Sampler, Trajectories};
+use crate::tensor::to_host;
 use crate::{Error, Result, Rng};
 
 /// Random walks, among whose states are some that differ in their labels alone.

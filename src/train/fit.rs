@@ -8,8 +8,9 @@ use serde_json::{Map, Value};
 
 use super::interrupt::Interrupt;
 use super::{Checkpoint, Observer, Record, Trainer};
-use crate::env::{Env, ReplayEnv};
+use crate::env::Env;
 use crate::policy::Policy;
+use crate::rollout::ReplayEnv;
 use crate::{Error, Result};
 
 /// Why a run ended.
@@ -31,7 +32,7 @@ pub enum Ended {
 ///
 /// ```
 /// use gfn::{nn::{GraphNet, GraphNetConfig}, objective::TrajectoryBalance, policy::GraphPolicy, testing::Triangles, Rng};
-/// use gfn::{graph::GraphStates, metrics::{Distances, StateGraph}};
+/// use gfn::{env::StateGraph, graph::GraphStates, metrics::Distances};
 /// use gfn::train::{EarlyStop, Ended, Fit, Goal, MetricsFile, Metrics, Trainer, TrainerConfig, Validation};
 /// # let folder = std::env::temp_dir().join(format!("gfn-fit-{}", std::process::id()));
 /// # std::fs::create_dir_all(&folder).ok();

@@ -2,13 +2,13 @@
 
 use std::time::Instant;
 
-use super::{StepStats, Trainer, checks, chunked};
-use crate::dist::to_host;
-use crate::env::ReplayEnv;
+use super::{StepStats, Trainer};
+use crate::objective::{OldScores, Scores, score};
 use crate::policy::Policy;
+use crate::rollout::{ReplayEnv, Trajectories};
 use crate::runtime::flushing_denormals;
-use crate::score::{OldScores, Scores, score};
-use crate::trajectory::Trajectories;
+use crate::tensor::to_host;
+use crate::train::{checks, chunked};
 use crate::{Error, Result};
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {

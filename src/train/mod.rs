@@ -32,60 +32,27 @@
 //! | adaptive teacher | behaviour | [`Trainer::with_teacher`] |
 //! | intrinsic rewards | **target**, while their coefficient isn't 0 | [`Trainer::with_intrinsic`] |
 
-mod adam;
-mod adam_config;
-mod averaged;
 mod checkpoint;
 mod checks;
 mod chunked;
-mod collect;
+mod companions;
 mod config;
-mod count_modes;
-mod differences;
-mod distillation;
-mod early_stop;
 mod equivariance;
 mod fit;
-mod fresh;
 mod gradients;
-mod hindsight;
 mod interrupt;
-mod intrinsic;
-mod keep_best;
-mod lagged;
-mod manifest;
-mod metrics_file;
-mod observer;
-mod raw;
-mod resume;
-mod search;
-mod sections;
-mod sentinel;
-mod teacher;
-mod thompson;
+mod observers;
+mod sources;
 mod trainer;
-mod update;
-mod validation;
-mod warning;
 
-pub use adam::{Adam, StepReport};
-pub use adam_config::AdamConfig;
-pub use averaged::AverageFor;
-pub use checkpoint::Checkpoint;
+pub use checkpoint::{Checkpoint, Manifest};
+pub use companions::{AverageFor, DistillationConfig, IntrinsicConfig, Novelty, RandomDistillation};
 pub use config::{ReplayPath, StepStats, TrainerConfig};
-pub use count_modes::CountModes;
-pub use distillation::{DistillationConfig, RandomDistillation};
-pub use early_stop::{EarlyStop, Goal};
 pub use fit::{Ended, Fit};
-pub use intrinsic::{IntrinsicConfig, Novelty};
-pub use keep_best::KeepBest;
-pub use manifest::Manifest;
-pub use metrics_file::MetricsFile;
-pub use observer::{Metrics, Observer, Record};
-pub use search::{Found, ObjectSearch};
-pub use teacher::{TeacherConfig, teacher_log_rewards};
+pub use observers::{
+    CountModes, EarlyStop, Goal, KeepBest, Metrics, MetricsFile, Observer, OnWarning, Record, Validation,
+};
+pub use sources::{Found, ObjectSearch, TeacherConfig, teacher_log_rewards};
 pub use trainer::Trainer;
-pub use validation::Validation;
-pub use warning::OnWarning;
 
-pub use crate::files::{TensorKind, TensorSpec};
+pub use crate::io::{TensorKind, TensorSpec};

@@ -5,26 +5,22 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::checks::check_batch;
-use super::collect::Batch;
 use super::equivariance::check_equivariance;
-use super::hindsight::Relabelling;
-use super::intrinsic::Intrinsic;
-use super::lagged::Lagged;
-use super::resume::to_json;
-use super::search::Searching;
-use super::sentinel::Sentinel;
-use super::teacher::Teacher;
-use super::thompson::Thompson;
-use super::{Adam, AverageFor, StepStats, TrainerConfig};
+use super::{StepStats, TrainerConfig};
 use crate::condition::ConditionSource;
-use crate::dist::{Distribution, Schedule};
-use crate::env::{Env, ReplayEnv, Reward, log_rewards};
-use crate::nn::{Average, Parameters};
+use crate::distribution::Distribution;
+use crate::env::{Env, Reward, log_rewards};
+use crate::nn::Parameters;
 use crate::objective::{Objective, Origin};
+use crate::optim::{Adam, Average, Schedule};
 use crate::policy::Policy;
 use crate::replay::ReplayBuffer;
-use crate::sampler::Sampler;
-use crate::trajectory::Trajectories;
+use crate::rollout::{ReplayEnv, Sampler, Trajectories};
+use crate::train::AverageFor;
+use crate::train::checkpoint::to_json;
+use crate::train::companions::{Intrinsic, Lagged};
+use crate::train::observers::Sentinel;
+use crate::train::sources::{Batch, Relabelling, Searching, Teacher, Thompson};
 use crate::{Error, Result, Rng, runtime};
 
 /// Trains a policy: samples, replays, scores, differentiates, updates.
@@ -277,7 +273,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// # Errors
     /// [`Error::NonFinite`] for a loss that isn't finite, [`Error::Shape`] for one that isn't one number, [`Error::Missing`] for one without
     /// a gradient (inside of `tch::no_grad`, say) while something is to be trained, all before anything is updated; those of
-    /// [`Adam::step`], sampler, reward, policy and [`score`](crate::score::score); [`Error::Warned`] where
+    /// [`Adam::step`], sampler, reward, policy and [`score`](crate::objective::score); [`Error::Warned`] where
     /// [`TrainerConfig::on_warning`] says so. No gradient is left then: the next step is an ordinary one.
     pub fn step(&mut self) -> Result<StepStats> {
         let started = Instant::now();

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gfn::report::PictureSheet;
+use gfn::plot::PictureSheet;
 use gfn::{Error, Result};
 use gfn_gym::molecule::{Molecule, MoleculeError};
 

@@ -9,7 +9,7 @@ use gfn::graph::{GraphEnv, GraphState, GraphStates};
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::policy::{GraphPolicy, UniformPolicy};
 use gfn::replay::ReplayBuffer;
-use gfn::sampler::Sampler;
+use gfn::rollout::Sampler;
 use gfn::train::{Observer, Trainer};
 use gfn::{Result, Rng};
 use gfn_gym::molecule::{Molecule, MoleculeScore};

@@ -1,9 +1,10 @@
 //! Linear attention between the pairs of nodes: the network of DAG-GFlowNet.
 
-use gfn::dist::GraphActionCategorical;
+use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Masks, Rows};
+use gfn::nn::Wants;
 use gfn::nn::{Activation, LayerNorm, Linear, LogZ, Mlp, MlpConfig, Parameters, Scope};
-use gfn::policy::{Evaluation, Policy, Wants};
+use gfn::policy::{Evaluation, Policy};
 use gfn::{Error, Result, Rng};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
@@ -65,7 +66,7 @@ impl EdgeTransformerConfig {
 ///
 /// ```
 /// use gfn::env::Env;
-/// use gfn::policy::{Policy, Wants};
+/// use gfn::{nn::Wants, policy::Policy};
 /// use gfn_gym::bayesian_structure::{BayesianStructure, EdgeTransformer, EdgeTransformerConfig, StructureConfig};
 /// let env = BayesianStructure::new(StructureConfig::new(4))?;
 /// let config = EdgeTransformerConfig { embedding: 16, ..EdgeTransformerConfig::default() };

@@ -1,8 +1,9 @@
-use gfn::dist::GraphActionCategorical;
+use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, Rows};
 use gfn::graph::GraphBatch;
 use gfn::nn::{FrozenGraphNet, Parameters};
-use gfn::policy::{Evaluation, Frozen, GraphNetwork, Policy, Wants};
+use gfn::nn::{GraphNetwork, Wants};
+use gfn::policy::{Evaluation, Frozen, Policy};
 use gfn::{Error, Result};
 use tch::Tensor;
 
@@ -17,7 +18,7 @@ use super::{BayesianStructure, DagStates};
 /// ```
 /// use gfn::env::Env;
 /// use gfn::nn::{GraphNet, GraphNetConfig};
-/// use gfn::policy::{Policy, Wants};
+/// use gfn::{nn::Wants, policy::Policy};
 /// use gfn_gym::bayesian_structure::{BayesianStructure, DagGraphs, DagPolicy, StructureConfig};
 /// let env = BayesianStructure::new(StructureConfig::new(4))?;
 /// let config = GraphNetConfig { embedding: 16, ..GraphNetConfig::default() };

@@ -15,11 +15,11 @@
 //! | comparison | [`Marginals`] of edges, paths and Markov blankets, [`PairMatrix`], [`expected_shd`], [`held_out_log_likelihoods`], [`most_probable`] |
 //!
 //! The distribution of a policy over all graphs of few nodes is
-//! [`StateGraph::terminating_distribution`](gfn::metrics::StateGraph::terminating_distribution); samples go to files by
+//! [`StateGraph::terminating_distribution`](gfn::env::StateGraph::terminating_distribution); samples go to files by
 //! [`DagStates::to_graphs`] and [`write_graphs`](gfn::graph::write_graphs).
 //!
 //! ```
-//! use gfn::metrics::{Distances, StateGraph};
+//! use gfn::{env::StateGraph, metrics::Distances};
 //! use gfn::{Rng, policy::UniformPolicy};
 //! use gfn_gym::bayesian_structure::*;
 //!

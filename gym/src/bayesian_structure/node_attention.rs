@@ -1,9 +1,10 @@
 //! Messages along edges, then attention among nodes: the network of gfnx's baseline for structures.
 
-use gfn::dist::GraphActionCategorical;
+use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Masks, Rows};
+use gfn::nn::Wants;
 use gfn::nn::{Activation, Embedding, LayerNorm, Linear, LogZ, Mlp, MlpConfig, Parameters, Scope};
-use gfn::policy::{Evaluation, Policy, Wants};
+use gfn::policy::{Evaluation, Policy};
 use gfn::{Error, Result, Rng};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
@@ -60,7 +61,7 @@ impl NodeAttentionConfig {
 ///
 /// ```
 /// use gfn::env::Env;
-/// use gfn::policy::{Policy, Wants};
+/// use gfn::{nn::Wants, policy::Policy};
 /// use gfn_gym::bayesian_structure::{BayesianStructure, NodeAttention, NodeAttentionConfig, StructureConfig};
 /// let env = BayesianStructure::new(StructureConfig::new(4))?;
 /// let config = NodeAttentionConfig { embedding: 16, ..NodeAttentionConfig::default() };

@@ -1,8 +1,9 @@
 //! What networks on pairs of nodes have in common: from logits to distributions.
 
-use gfn::dist::GraphActionCategorical;
+use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, Masks, Rows};
-use gfn::policy::{Evaluation, Wants};
+use gfn::nn::Wants;
+use gfn::policy::Evaluation;
 use gfn::{Error, Result};
 use tch::Tensor;
 

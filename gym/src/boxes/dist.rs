@@ -1,7 +1,8 @@
 use std::collections::BTreeMap;
 
-use gfn::dist::{Distribution, Exploration, from_host, index_tensor, to_host};
+use gfn::distribution::{Distribution, Exploration};
 use gfn::env::{Direction, Reals, Rows};
+use gfn::tensor::{from_host, index_tensor, to_host};
 use gfn::{Error, Result, Rng};
 use rand_distr::Distribution as _;
 use serde::{Deserialize, Serialize};

@@ -1,7 +1,8 @@
-use gfn::dist::from_host;
 use gfn::env::{Direction, Reals};
+use gfn::nn::Wants;
 use gfn::nn::{Activation, BackwardPolicy, MlpConfig, Parameters};
-use gfn::policy::{Evaluation, Policy, Wants};
+use gfn::policy::{Evaluation, Policy};
+use gfn::tensor::from_host;
 use gfn::{Error, Result, Rng};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
@@ -14,7 +15,7 @@ use crate::continuous::{Perceptrons, PerceptronsConfig, check_no_conditions, che
 /// Uniform actions both ways, without parameters: see [`BoxDist::uniform`].
 ///
 /// ```
-/// use gfn::{Rng, sampler::Sampler};
+/// use gfn::{rollout::Sampler, Rng};
 /// use gfn_gym::boxes::{BoxEnv, BoxUniform};
 /// let env = BoxEnv::polar(0.2)?;
 /// let walks = Sampler::new(&env, &BoxUniform).forward(10, &mut Rng::seeded(0))?;

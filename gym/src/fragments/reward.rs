@@ -11,7 +11,7 @@ use crate::molecule::{Molecule, MoleculeScore, checked_logs};
 /// The target is over trees: a molecule that is several trees is sampled in proportion to how many they are, times its score.
 ///
 /// ```
-/// use gfn::{env::Reward, policy::UniformPolicy, sampler::Sampler, Rng};
+/// use gfn::{env::Reward, policy::UniformPolicy, rollout::Sampler, Rng};
 /// use gfn_gym::fragments::{FragmentLibrary, FragmentReward, Fragments};
 /// use gfn_gym::molecule::Molecule;
 ///

@@ -1,7 +1,8 @@
-use gfn::dist::from_host;
 use gfn::env::{Direction, Reals};
+use gfn::nn::Wants;
 use gfn::nn::{Activation, BackwardPolicy, MlpConfig, Parameters};
-use gfn::policy::{Evaluation, Policy, Wants};
+use gfn::policy::{Evaluation, Policy};
+use gfn::tensor::from_host;
 use gfn::{Result, Rng};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};

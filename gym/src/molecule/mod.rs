@@ -21,7 +21,7 @@
 //! texts, uniqueness and novelty, and a score can't tell them apart.
 //!
 //! ```
-//! use gfn::{env::Reward, policy::UniformPolicy, sampler::Sampler, Rng};
+//! use gfn::{env::Reward, policy::UniformPolicy, rollout::Sampler, Rng};
 //! use gfn_gym::molecule::{LogWindow, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, MoleculeScore, Product};
 //!
 //! let env = MoleculeEnv::new(MoleculeConfig { max_ring_size: Some(7), ..MoleculeConfig::new(10) })?;

@@ -2,8 +2,9 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use gfn::env::{Env, ReplayEnv, Rows};
+use gfn::env::{Env, Rows};
 use gfn::policy::Policy;
+use gfn::rollout::ReplayEnv;
 use gfn::train::{Observer, Record, Trainer};
 use gfn::{Error, Result};
 use serde_json::{Value, json};

@@ -5,8 +5,8 @@ use std::collections::{BTreeMap, HashMap};
 use tch::{Device, Kind, Tensor, no_grad};
 
 use super::prefixes::Prefixes;
-use crate::dist::index_tensor;
 use crate::nn::SequenceNet;
+use crate::tensor::index_tensor;
 
 /// The parent of the prefix that holds nothing but the start.
 const NOTHING: u32 = u32::MAX;

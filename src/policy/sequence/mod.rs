@@ -11,10 +11,10 @@ use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use super::dense::n_actions;
-use super::{Evaluation, Policy, Wants};
-use crate::dist::GraphActionCategorical;
+use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Slots, VectorStates};
-use crate::nn::{Linear, LogZ, Parameters, SequenceNet, SequenceNetConfig};
+use crate::nn::{Linear, LogZ, Parameters, SequenceNet, SequenceNetConfig, Wants};
+use crate::policy::{Evaluation, Policy};
 use crate::{Error, Result, Rng};
 use cache::PrefixCache;
 use prefixes::Prefixes;
@@ -66,8 +66,8 @@ pub struct SequenceWork {
 /// torchgfn's recurrent policies need sequences of one length, and neither DB nor state flows are defined for them; here both are.
 ///
 /// ```
-/// use gfn::policy::{Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig, Wants};
-/// use gfn::{Rng, env::Env, sampler::Sampler, testing::Words};
+/// use gfn::{nn::Wants, policy::{Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig}};
+/// use gfn::{env::Env, rollout::Sampler, testing::Words, Rng};
 /// let env = Words::new(2, 5);
 /// let layout = SequenceLayout { values: 3, length: 5, unset: 0 };
 /// let (device, kind, mut rng) = (tch::Device::Cpu, tch::Kind::Float, Rng::seeded(0));

@@ -1,6 +1,6 @@
 use gfn::Result;
+use gfn::env::StateGraph;
 use gfn::env::{Rows, log_rewards};
-use gfn::metrics::StateGraph;
 
 use super::{Marginals, most_probable};
 use crate::bayesian_structure::{BayesianStructure, DagReward, DagStates, LocalScore};
@@ -8,8 +8,8 @@ use crate::bayesian_structure::{BayesianStructure, DagReward, DagStates, LocalSc
 /// The posterior of every graph of an environment, by listing all of them.
 ///
 /// There are 1, 3, 25, 543, 29,281 and 3,781,503 acyclic graphs of 1 to 6 nodes. In the order of a
-/// [`StateGraph`](gfn::metrics::StateGraph) of the environment the probabilities stand beside those of
-/// [`StateGraph::terminating_distribution`](gfn::metrics::StateGraph::terminating_distribution), exact for any policy, and
+/// [`StateGraph`](gfn::env::StateGraph) of the environment the probabilities stand beside those of
+/// [`StateGraph::terminating_distribution`](gfn::env::StateGraph::terminating_distribution), exact for any policy, and
 /// [`Distances`](gfn::metrics::Distances) tells the two apart.
 ///
 /// ```
@@ -31,7 +31,7 @@ pub struct ExactPosterior {
 }
 
 impl ExactPosterior {
-    /// Lists the graphs of an environment, in the order of a [`StateGraph`](gfn::metrics::StateGraph).
+    /// Lists the graphs of an environment, in the order of a [`StateGraph`](gfn::env::StateGraph).
     ///
     /// # Errors
     /// [`Error::TooManyStates`](gfn::Error::TooManyStates) beyond `limit` graphs; those of the reward.

@@ -26,7 +26,7 @@ use super::{MoleculeCodec, MoleculeConfig};
 /// between them.
 ///
 /// ```
-/// use gfn::{policy::UniformPolicy, sampler::Sampler, Rng};
+/// use gfn::{policy::UniformPolicy, rollout::Sampler, Rng};
 /// use gfn_gym::molecule::{Molecule, MoleculeConfig, MoleculeEnv};
 /// let env = MoleculeEnv::new(MoleculeConfig::new(9))?;
 /// let samples = Sampler::new(&env, &UniformPolicy).forward(16, &mut Rng::seeded(0))?;

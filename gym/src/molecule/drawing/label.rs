@@ -1,6 +1,6 @@
 //! What is written at an atom: its element, hydrogens and charge.
 
-use gfn::report::{Anchor, Canvas, Colour};
+use gfn::plot::{Anchor, Canvas, Colour};
 
 use super::place::{Place, angle, minus};
 use crate::molecule::{Element, Molecule};

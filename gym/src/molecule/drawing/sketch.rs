@@ -1,6 +1,6 @@
 //! Skeletal formulas.
 
-use gfn::report::{Canvas, Colour};
+use gfn::plot::{Canvas, Colour};
 
 use super::label::{Label, visible};
 use super::place::{Place, distance, middle, minus, plus, side};

@@ -1,0 +1,16 @@
+//! What is known exactly where the states can be listed: distributions, flows and targets.
+
+mod equivariance;
+mod evaluate;
+mod flows;
+mod policy;
+mod pruned;
+mod target;
+mod terminating;
+
+pub(in crate::metrics) use evaluate::log_sum_exp;
+pub use flows::ExactFlows;
+pub use policy::ExactPolicy;
+pub use pruned::{PrunedDistribution, pruned_distribution};
+pub use target::Target;
+pub use terminating::TerminatingDistribution;

@@ -1,0 +1,42 @@
+//! What a policy should sample: R(x) / Z over the states that trajectories can end in.
+
+use tch::Tensor;
+
+use super::evaluate::{log_sum_exp, repeated};
+use crate::Result;
+use crate::env::{CHUNK, EnumerableEnv, Reward, Rows, StateGraph, log_rewards};
+
+/// The distribution that a reward asks for, by state index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Target {
+    /// R(x) / Z; 0 for states in which no trajectory ends. Up to isomorphism a class counts once.
+    pub probs: Vec<f64>,
+    /// log R(x) of each state; minus infinity where no trajectory ends.
+    pub log_rewards: Vec<f64>,
+    /// log Z, the log of the sum of all rewards.
+    pub log_z: f64,
+}
+
+impl<E: EnumerableEnv> StateGraph<E> {
+    /// The distribution that a reward asks for; `conditions` is one vector `[C]`.
+    ///
+    /// It is that of the raw reward: up to isomorphism R counts once per class, not multiplied by |Aut|.
+    ///
+    /// # Errors
+    /// Those of [`log_rewards`].
+    pub fn target_distribution<R: Reward<E::States> + ?Sized>(
+        &self,
+        reward: &R,
+        conditions: Option<&Tensor>,
+    ) -> Result<Target> {
+        let mut values = vec![f64::NEG_INFINITY; self.len()];
+        for ends in self.ends().chunks(CHUNK) {
+            let conditions = repeated(conditions, ends.len());
+            let of_ends = log_rewards(reward, &self.states().select(ends), conditions.as_ref())?;
+            ends.iter().zip(of_ends).for_each(|(&state, value)| values[state] = value);
+        }
+        let log_z = log_sum_exp(values.iter().copied());
+        let probs = values.iter().map(|value| (value - log_z).exp()).collect();
+        Ok(Target { probs, log_rewards: values, log_z })
+    }
+}

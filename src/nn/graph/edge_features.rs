@@ -1,0 +1,57 @@
+//! What an edge is, as a vector.
+
+use tch::Tensor;
+
+use crate::graph::{GraphBatch, GraphSchema};
+use crate::nn::Scope;
+use crate::nn::layers::{AttributeTable, FrozenKinds};
+
+/// Learned tables for what an edge is: its class and its attributes.
+#[derive(Debug)]
+pub(crate) struct EdgeFeatures {
+    classes: Tensor,
+    attributes: Option<AttributeTable>,
+}
+
+impl EdgeFeatures {
+    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, width: i64) -> Self {
+        Self {
+            classes: scope.normal("class", &[schema.edge_classes as i64, width], 1.0),
+            attributes: AttributeTable::new(scope, &schema.edge_attributes, width),
+        }
+    }
+
+    /// The vectors of all classes, then of the values of each attribute, `[classes + values, width]`.
+    pub(crate) fn table(&self) -> Tensor {
+        match &self.attributes {
+            None => self.classes.shallow_clone(),
+            Some(table) => Tensor::cat(&[&self.classes, &table.vectors], 0),
+        }
+    }
+
+    /// One row per message, `[E, width]`.
+    pub(crate) fn of_messages(&self, batch: &GraphBatch<'_>) -> Tensor {
+        self.at(batch, None)
+    }
+
+    /// One row per edge, an undirected one counted once, `[edges, width]`.
+    pub(crate) fn of_edges(&self, batch: &GraphBatch<'_>) -> Tensor {
+        self.at(batch, Some(&batch.edge_messages))
+    }
+
+    /// At some messages, or all.
+    fn at(&self, batch: &GraphBatch<'_>, messages: Option<&Tensor>) -> Tensor {
+        let at =
+            |values: &Tensor| messages.map_or_else(|| values.shallow_clone(), |which| values.index_select(0, which));
+        let classes = self.classes.index_select(0, &at(&batch.edge_classes));
+        match &self.attributes {
+            None => classes,
+            Some(table) => classes + table.forward(&at(&batch.edge_attributes)),
+        }
+    }
+
+    /// The tables as they are now, on the host.
+    pub(crate) fn frozen(&self) -> FrozenKinds {
+        FrozenKinds::new(&self.classes, self.attributes.as_ref())
+    }
+}

@@ -1,0 +1,126 @@
+//! A head per action type, at its anchor.
+
+mod edge;
+mod pairs;
+
+pub(in crate::nn) use pairs::{PairHead, SIZE_STEP, edge_pairs, host_pair_features, pair_features};
+
+use tch::Tensor;
+
+use crate::env::Direction;
+use crate::graph::{Anchor, GraphBatch, GraphEnv, GraphSchema};
+use crate::nn::graph::GraphNetConfig;
+use crate::nn::graph::torso::Embedded;
+use crate::nn::host::{FrozenPairHead, HostEmbedded};
+use crate::nn::{Activation, FrozenMlp, Mlp, MlpConfig, Scope};
+use edge::{EdgeHead, FrozenEdgeHead};
+
+/// The most nodes with which logits start as they come. What a graph's nodes add up to in its embedding grows with their number, and
+/// what pairs of nodes make of it with the square of that.
+const SMALL: f64 = 8.0;
+
+/// By how much the logits of graphs of a schema start nearer to 0, so that an untrained policy is about as near to the uniform one
+/// whatever the size of its graphs.
+pub(in crate::nn) fn start_scale(schema: &GraphSchema) -> f64 {
+    (SMALL / schema.max_nodes.max(1) as f64).min(1.0)
+}
+
+/// The heads of one direction: a block of logits for each action type, in the set's order.
+#[derive(Debug)]
+pub(crate) struct Heads(Vec<AnchorHead>);
+
+#[derive(Debug)]
+enum AnchorHead {
+    Graph(Mlp),
+    Node(Mlp),
+    Edge(EdgeHead),
+    NodePair(PairHead),
+}
+
+impl Heads {
+    pub(crate) fn new<E: GraphEnv>(
+        scope: &mut Scope<'_>,
+        env: &E,
+        direction: Direction,
+        config: &GraphNetConfig,
+    ) -> Self {
+        let (schema, scale) = (env.schema(), start_scale(env.schema()));
+        let width = config.embedding;
+        let hidden = MlpConfig { hidden: vec![width], activation: Activation::Relu, layer_norm: false, noise: None };
+        let n_features = config.pair_walks.map_or(0, |walks| 1 + walks as i64);
+        let heads = env.actions().heads(direction).map(|(kind, action_type, head)| {
+            let mut scope = scope.sub(&format!("{}_{}", kind.0, action_type.name()));
+            let columns = head.width as i64;
+            match head.anchor {
+                Anchor::Graph => {
+                    let mlp = Mlp::new(&mut scope, 2 * width, columns, &hidden);
+                    mlp.scale_output(scale);
+                    if action_type.is_exit() {
+                        mlp.fill_output_bias(config.initial_exit_bias);
+                    }
+                    AnchorHead::Graph(mlp)
+                }
+                Anchor::Node => {
+                    let mlp = Mlp::new(&mut scope, width, columns, &hidden);
+                    mlp.scale_output(scale);
+                    AnchorHead::Node(mlp)
+                }
+                Anchor::Edge => {
+                    let head = EdgeHead::new(&mut scope, schema, (width, columns), n_features);
+                    head.scale(scale);
+                    AnchorHead::Edge(head)
+                }
+                Anchor::NodePair => {
+                    let head = PairHead::new(&mut scope, width, columns, n_features);
+                    head.scale(scale);
+                    AnchorHead::NodePair(head)
+                }
+            }
+        });
+        Self(heads.collect())
+    }
+
+    pub(crate) fn forward(&self, batch: &GraphBatch<'_>, embedded: &Embedded, pairs: Option<&Tensor>) -> Vec<Tensor> {
+        let block = |head: &AnchorHead| match head {
+            AnchorHead::Graph(mlp) => mlp.forward(&embedded.graphs),
+            AnchorHead::Node(mlp) => mlp.forward(&embedded.nodes),
+            AnchorHead::Edge(head) => head.forward(batch, &embedded.nodes, pairs),
+            AnchorHead::NodePair(head) => head.all_pairs(batch, &embedded.nodes, pairs),
+        };
+        self.0.iter().map(block).collect()
+    }
+
+    /// The heads as they are now, on the host.
+    pub(crate) fn frozen(&self) -> Option<Vec<FrozenHead>> {
+        let frozen = |head: &AnchorHead| {
+            Some(match head {
+                AnchorHead::Graph(mlp) => FrozenHead::Graph(FrozenMlp::new(mlp)?),
+                AnchorHead::Node(mlp) => FrozenHead::Node(FrozenMlp::new(mlp)?),
+                AnchorHead::Edge(head) => FrozenHead::Edge(head.frozen()),
+                AnchorHead::NodePair(head) => FrozenHead::NodePair(head.frozen()),
+            })
+        };
+        self.0.iter().map(frozen).collect()
+    }
+}
+
+/// The head of an action type on the host.
+#[derive(Debug)]
+pub(crate) enum FrozenHead {
+    Graph(FrozenMlp),
+    Node(FrozenMlp),
+    Edge(FrozenEdgeHead),
+    NodePair(FrozenPairHead),
+}
+
+impl FrozenHead {
+    /// `[rows, width]`, given pair features of `[sum of n * n, features]`.
+    pub(in crate::nn) fn forward(&self, embedded: &HostEmbedded<'_>, pairs: Option<&[f64]>) -> Vec<f32> {
+        match self {
+            Self::Graph(mlp) => mlp.forward(embedded.graphs.clone(), embedded.graphs_of.len()),
+            Self::Node(mlp) => mlp.forward(embedded.nodes.clone(), embedded.n_nodes()),
+            Self::Edge(head) => head.forward(embedded, pairs),
+            Self::NodePair(head) => head.all_pairs(embedded, pairs),
+        }
+    }
+}

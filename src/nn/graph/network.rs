@@ -1,0 +1,63 @@
+//! What a network over graphs is to a policy.
+
+use tch::Tensor;
+
+use crate::Result;
+use crate::env::Direction;
+use crate::graph::GraphBatch;
+use crate::nn::{FrozenGraphNet, Parameters, Wants};
+
+/// What a network says of a batch of graphs.
+#[derive(Debug, Default)]
+pub struct GraphOutput {
+    /// Logits of P_F: one block `[anchor rows, width]` per forward action type, in the action set's order, exit last.
+    pub pf: Option<Vec<Tensor>>,
+    /// Logits of P_B: one block per backward action type. `None` makes P_B uniform over legal backward actions.
+    pub pb: Option<Vec<Tensor>>,
+    /// log F of each graph, `[B]`.
+    pub log_flow: Option<Tensor>,
+    /// What the logits of P_F of each graph are multiplied by, `[B]`.
+    pub pf_scale: Option<Tensor>,
+}
+
+/// A network on batches of graphs: implement it to bring your own GNN.
+pub trait GraphNetwork {
+    /// The blocks of logits, and the flows, that are wanted.
+    ///
+    /// # Errors
+    /// Whatever the network finds wrong; the shapes of what it gives are checked by the caller.
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput>;
+
+    /// The network as it is now, for a roll-out without conditions ([`Policy::frozen`]). `None` (the default) without such a form; it must
+    /// give the same logits up to rounding. A [`GraphNet`](super::GraphNet) has one if its rounds are GIN or directed, it takes no
+    /// conditions, and its weights are on the host in single precision; for P_B, if that is learned.
+    fn frozen(&self, _direction: Direction) -> Option<FrozenGraphNet> {
+        None
+    }
+
+    /// log Z for each of `n` trajectories, `[n]`; `conditions` is `[n, C]`.
+    fn log_z(&self, _conditions: Option<&Tensor>, _n: usize) -> Option<Tensor> {
+        None
+    }
+
+    /// What is trained; on one device, which the batch is encoded on.
+    fn parameters(&self) -> &Parameters;
+}
+
+impl<N: GraphNetwork> GraphNetwork for &N {
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput> {
+        (**self).forward(batch, wants)
+    }
+
+    fn frozen(&self, direction: Direction) -> Option<FrozenGraphNet> {
+        (**self).frozen(direction)
+    }
+
+    fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
+        (**self).log_z(conditions, n)
+    }
+
+    fn parameters(&self) -> &Parameters {
+        (**self).parameters()
+    }
+}

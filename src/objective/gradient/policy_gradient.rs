@@ -1,0 +1,241 @@
+//! Policy gradients: sampling in proportion to a reward as entropy-regularised reinforcement learning.
+//!
+//! With the soft reward `log P_B - log P_F` of each transition and `log R(x)` on top of the last, the return of a trajectory is
+//! `log R(x) + sum log P_B - sum log P_F`: its mean is largest, and equal to log Z, where P_F samples in proportion to R (Tiapkin
+//! et al., *Generative Flow Networks as Entropy-Regularized RL*, 2024; Niu et al., *GFlowNet Training by Policy Gradients*, 2024).
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tch::{Kind, Tensor};
+
+use crate::objective::{Needs, Objective, Origin, RegressionLoss, Scores, as_json, needed};
+use crate::tensor::{from_host, to_host};
+use crate::{Error, Result};
+
+/// What a transition is praised for.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub enum Advantage {
+    /// The return of its whole trajectory, less the batch's mean: of a trajectory alone nothing is left, so batches of one are refused.
+    Total,
+    /// The return from here on, less the batch's mean return of trajectories.
+    RewardToGo,
+    /// The return from here on, less log F(s): the soft value of the state.
+    Baseline,
+    /// Generalised advantage estimation (Schulman et al., 2016): `sum_k lambda^k delta_(t+k)` with the temporal differences
+    /// `delta_t = r_t + log F(s_(t+1)) - log F(s_t)`.
+    Gae {
+        /// Between 0 (one step) and 1 (the whole return).
+        lambda: f64,
+    },
+}
+
+impl Advantage {
+    fn checked(self) -> Result<Self> {
+        match self {
+            Self::Gae { lambda } if !(0.0..=1.0).contains(&lambda) => {
+                Err(Error::Config { setting: "lambda", got: lambda.to_string(), expected: "a number in [0, 1]" })
+            }
+            _ => Ok(self),
+        }
+    }
+
+    fn needs(self) -> Needs {
+        let log_flow = matches!(self, Self::Baseline | Self::Gae { .. });
+        Needs { log_flow, several: self == Self::Total, ..Needs::default() }
+    }
+}
+
+/// Constants that both methods are made of, `[transitions]` each.
+struct Frozen {
+    advantages: Tensor,
+    returns: Tensor,
+}
+
+/// Advantages and returns of the policy that sampled: everything on the host, one pass from behind.
+fn freeze(advantage: Advantage, scores: &Scores, log_pf: &Tensor, log_flow: Option<&Tensor>) -> Result<Frozen> {
+    let (log_pf_host, log_pb, log_reward) = (to_host(log_pf), to_host(&scores.log_pb), to_host(&scores.log_reward));
+    let values = match advantage.needs().log_flow {
+        true => Some(to_host(needed(log_flow, "a policy gradient with a baseline", "state flows log F")?)),
+        false => None,
+    };
+    let n = log_pf_host.len();
+    let (mut returns, mut advantages) = (vec![0.0; n], vec![0.0; n]);
+    for (ends, &log_reward) in scores.offsets.windows(2).zip(&log_reward) {
+        let (mut to_go, mut gae, mut next_value) = (0.0, 0.0, 0.0);
+        for t in (ends[0]..ends[1]).rev() {
+            let last = t + 1 == ends[1];
+            let reward = log_pb[t] - log_pf_host[t] + if last { log_reward } else { 0.0 };
+            to_go += reward;
+            returns[t] = to_go;
+            match (advantage, &values) {
+                (Advantage::Baseline, Some(values)) => advantages[t] = to_go - values[t],
+                (Advantage::Gae { lambda }, Some(values)) => {
+                    gae = reward + next_value - values[t] + lambda * gae;
+                    advantages[t] = gae;
+                    next_value = values[t];
+                }
+                _ => advantages[t] = to_go,
+            }
+        }
+    }
+    if values.is_none() {
+        let starts = &scores.offsets[..scores.len()];
+        let mean = starts.iter().map(|&start| returns[start]).sum::<f64>() / scores.len().max(1) as f64;
+        if advantage == Advantage::Total {
+            for ends in scores.offsets.windows(2) {
+                let total = returns[ends[0]];
+                advantages[ends[0]..ends[1]].fill(total);
+            }
+        }
+        advantages.iter_mut().for_each(|a| *a -= mean);
+    }
+    let (kind, device) = (log_pf.kind(), log_pf.device());
+    Ok(Frozen { advantages: from_host(&advantages, kind, device), returns: from_host(&returns, kind, device) })
+}
+
+fn check_weight(setting: &'static str, weight: f64) -> Result<()> {
+    match weight >= 0.0 && weight.is_finite() {
+        true => Ok(()),
+        false => Err(Error::Config { setting, got: weight.to_string(), expected: "0 or a positive number" }),
+    }
+}
+
+/// What log F pays for missing the returns, averaged over transitions; nothing where there is no log F.
+fn value_loss(scores: &Scores, frozen: &Frozen, regression: RegressionLoss) -> Option<Tensor> {
+    let log_flow = scores.log_flow.as_ref()?;
+    Some(regression.apply(&(log_flow - &frozen.returns)).mean(log_flow.kind()))
+}
+
+/// The policy gradient of the soft return (REINFORCE), with a critic where the advantage asks for one.
+///
+/// Loss `-mean over trajectories of sum A_t log P_F`, A_t constant, plus `value_weight` times the mean regression loss of
+/// `log F(s_t) - G_t`, G_t the return from t. P_B is a part of the reward and isn't trained. On-policy only.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PolicyGradient {
+    advantage: Advantage,
+    value_weight: f64,
+}
+
+impl PolicyGradient {
+    /// With an advantage; the critic weighs 1/2.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a lambda outside `[0, 1]`.
+    pub fn new(advantage: Advantage) -> Result<Self> {
+        Ok(Self { advantage: advantage.checked()?, value_weight: 0.5 })
+    }
+
+    /// The same with another weight of the critic's loss.
+    #[must_use]
+    pub fn with_value_weight(self, value_weight: f64) -> Self {
+        Self { value_weight, ..self }
+    }
+}
+
+impl Objective for PolicyGradient {
+    fn name(&self) -> &'static str {
+        "policy gradient"
+    }
+    fn needs(&self) -> Needs {
+        self.advantage.needs()
+    }
+    fn origin(&self) -> Origin {
+        Origin::OnPolicy
+    }
+    fn settings(&self) -> Value {
+        as_json(self)
+    }
+    fn check(&self) -> Result<()> {
+        check_weight("value_weight", self.value_weight)
+    }
+    fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
+        let frozen = freeze(self.advantage, scores, &scores.log_pf, scores.log_flow.as_ref())?;
+        let n = scores.len().max(1) as f64;
+        let policy = -(&frozen.advantages * &scores.log_pf).sum(scores.log_pf.kind()) / n;
+        Ok(match value_loss(scores, &frozen, regression) {
+            Some(value) => policy + value * self.value_weight,
+            None => policy,
+        })
+    }
+}
+
+/// Entropy-regularised proximal policy optimisation (Schulman et al., 2017, with soft rewards): several updates on one batch, kept
+/// near the policy that sampled it.
+///
+/// With `rho = P_F / P_F,old` and advantages of the old policy, the loss is
+/// `mean over trajectories of sum (-min(rho A, clip(rho, 1 - clip, 1 + clip) A) + kl (rho - 1 - log rho))`, plus the critic's as in
+/// [`PolicyGradient`]. `rho - 1 - log rho` estimates KL(old || new) without bias. log rho is cut at +-20. On-policy only.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ProximalPolicy {
+    /// What a transition is praised for.
+    pub advantage: Advantage,
+    /// How far `rho` may leave 1 before it stops paying; infinity for no clipping.
+    pub clip: f64,
+    /// The weight of the divergence from the old policy.
+    pub kl: f64,
+    /// The weight of the critic's loss.
+    pub value_weight: f64,
+    /// Updates per batch.
+    pub epochs: usize,
+}
+
+impl Default for ProximalPolicy {
+    /// torchgfn's: GAE with lambda 0.7, clip 0.2, four epochs; no divergence term.
+    fn default() -> Self {
+        Self { advantage: Advantage::Gae { lambda: 0.7 }, clip: 0.2, kl: 0.0, value_weight: 0.5, epochs: 4 }
+    }
+}
+
+/// Where log rho is cut, so that its exponential stays finite.
+const LARGEST_LOG_RATIO: f64 = 20.0;
+
+impl Objective for ProximalPolicy {
+    fn name(&self) -> &'static str {
+        "proximal policy optimisation"
+    }
+    fn needs(&self) -> Needs {
+        self.advantage.needs()
+    }
+    fn origin(&self) -> Origin {
+        Origin::OnPolicy
+    }
+    fn epochs(&self) -> usize {
+        self.epochs
+    }
+    fn settings(&self) -> Value {
+        as_json(self)
+    }
+    fn check(&self) -> Result<()> {
+        let refuse = |setting, got: String, expected| Err(Error::Config { setting, got, expected });
+        self.advantage.checked()?;
+        check_weight("value_weight", self.value_weight)?;
+        check_weight("kl", self.kl)?;
+        match self {
+            Self { clip, .. } if clip.is_nan() || *clip <= 0.0 => refuse("clip", clip.to_string(), "a positive number"),
+            Self { epochs: 0, .. } => refuse("epochs", "0".into(), "at least one update per batch"),
+            _ => Ok(()),
+        }
+    }
+    fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
+        let (old_log_pf, old_log_flow) = match &scores.old {
+            Some(old) => (old.log_pf.shallow_clone(), old.log_flow.as_ref().map(Tensor::shallow_clone)),
+            None => (scores.log_pf.detach(), scores.log_flow.as_ref().map(Tensor::detach)),
+        };
+        let frozen = freeze(self.advantage, scores, &old_log_pf, old_log_flow.as_ref())?;
+        let log_rho = (&scores.log_pf - old_log_pf).clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO);
+        let rho = log_rho.exp();
+        let clipped = match self.clip.is_finite() {
+            true => rho.clamp(1.0 - self.clip, 1.0 + self.clip),
+            false => rho.shallow_clone(),
+        };
+        let gain = (&rho * &frozen.advantages).minimum(&(clipped * &frozen.advantages));
+        let divergence = (rho - 1.0 - log_rho) * self.kl;
+        let n = scores.len().max(1) as f64;
+        let kind: Kind = scores.log_pf.kind();
+        let policy = (divergence - gain).sum(kind) / n;
+        Ok(match value_loss(scores, &frozen, regression) {
+            Some(value) => policy + value * self.value_weight,
+            None => policy,
+        })
+    }
+}

@@ -1,0 +1,166 @@
+//! A trainer's checkpoint: what it keeps, and how a run goes on from it.
+
+use std::path::Path;
+use std::sync::PoisonError;
+
+use serde::{Deserialize, Serialize};
+
+use super::LAYOUT;
+use super::differences::differences;
+use crate::policy::Policy;
+use crate::rollout::ReplayEnv;
+use crate::train::{Checkpoint, Trainer};
+use crate::{Error, Result, Rng};
+
+/// What a checkpoint keeps of a trainer besides tensors.
+#[derive(Serialize, Deserialize)]
+struct State {
+    rng: Rng,
+    replay: bool,
+    #[serde(default)]
+    objective: Option<String>,
+    /// `None` in the checkpoints of versions that compared names alone.
+    #[serde(default)]
+    objective_settings: Option<serde_json::Value>,
+    #[serde(default)]
+    reward_calls: u64,
+    #[serde(default)]
+    description: serde_json::Value,
+    #[serde(default)]
+    observed: serde_json::Value,
+}
+
+impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
+    /// Saves everything that the run needs to go on: weights, moments, random stream, replay buffer, step, what observers keep.
+    ///
+    /// While an observer of [`Fit`](crate::train::Fit) looks at a step, the checkpoint is only noted. The loop writes it once all observers
+    /// have seen the step, so that it holds what they keep of it; an error then ends the run.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] for a policy without parameters; [`Error::File`] or [`Error::Io`] where it can't be written, and for
+    /// numbers that aren't finite.
+    pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
+        if self.adam.is_none() {
+            return Err(no_parameters());
+        }
+        LAYOUT.check_target(path.as_ref())?;
+        match self.asked.upgrade() {
+            Some(asked) => asked.lock().unwrap_or_else(PoisonError::into_inner).push(path.as_ref().to_owned()),
+            None => self.checkpoint()?.save(path)?,
+        }
+        Ok(())
+    }
+
+    /// The trainer as it is.
+    fn checkpoint(&self) -> Result<Checkpoint> {
+        let (Some(parameters), Some(adam)) = (self.policy.parameters(), &self.adam) else {
+            return Err(no_parameters());
+        };
+        let state = to_json(&State {
+            rng: self.rng.clone(),
+            replay: self.replay.is_some(),
+            objective: Some(self.objective.name().to_owned()),
+            objective_settings: Some(self.objective.settings()),
+            reward_calls: self.reward_calls,
+            description: self.description.clone(),
+            observed: self.observed.clone(),
+        })?;
+        let mut checkpoint = Checkpoint::new(parameters, self.step as u64, state)?.with("adam", adam.state()?);
+        if let Some(replay) = &self.replay {
+            checkpoint = checkpoint.with("replay", replay.state(&self.env)?);
+        }
+        Ok(self.sections()?.add_to(checkpoint))
+    }
+
+    /// Goes on from a checkpoint, bit for bit as the run that wrote it would have.
+    ///
+    /// That takes a trainer made as that one was: same environment, network, objective, data and settings. Network, objective (with its
+    /// settings, [`Objective::settings`](crate::objective::Objective::settings)), buffer and description are compared; other settings may be changed on purpose, such as the learning rate of what is left, and
+    /// whoever wants them compared puts them in the description.
+    ///
+    /// # Errors
+    /// [`Error::File`] for a file that is damaged, incomplete, or of another model, objective or description; the trainer is
+    /// unchanged then.
+    pub fn resume(&mut self, path: impl AsRef<Path>) -> Result<()> {
+        let checkpoint = Checkpoint::load(path.as_ref())?;
+        let Some(parameters) = self.policy.parameters() else {
+            return Err(no_parameters());
+        };
+        let other = |problem: String| Error::File {
+            path: path.as_ref().to_owned(),
+            problem,
+            remedy: "resume with the settings that the checkpoint was made with",
+        };
+        let state: State = serde_json::from_value(checkpoint.manifest().state.clone())
+            .map_err(|error| other(format!("its state isn't a trainer's ({error})")))?;
+        if state.description != self.description {
+            let differences = differences(&state.description, &self.description);
+            return Err(other(format!("the checkpoint of another run: {differences}")));
+        }
+        let ours = self.objective.name();
+        if let Some(theirs) = state.objective.filter(|theirs| theirs != ours) {
+            return Err(other(format!("the checkpoint of a run by {theirs}, this one is by {ours}")));
+        }
+        if let Some(theirs) = state.objective_settings
+            && let Some(difference) = difference(&theirs, &self.objective.settings())
+        {
+            return Err(other(format!("the checkpoint of a run by {ours} with {difference}")));
+        }
+        checkpoint.fitting(parameters)?;
+        let replay = match &self.replay {
+            Some(buffer) if state.replay => {
+                let mut filled = buffer.emptied();
+                let loaded = filled.load_state(&self.env, &checkpoint.section("replay"));
+                loaded.map_err(|error| other(format!("its replay buffer can't be used here ({error})")))?;
+                Some(filled)
+            }
+            None if !state.replay => None,
+            _ => return Err(other("one of the two runs has a replay buffer, the other has none".into())),
+        };
+        // All that can be wrong is found before anything changes: the parameters were checked above, moments last.
+        let before = self.load_sections(&checkpoint)?.map_err(other)?;
+        let (Some(parameters), Some(adam)) = (self.policy.parameters(), &mut self.adam) else {
+            return Err(no_parameters());
+        };
+        if let Err(error) = adam.load_state(&checkpoint.section("adam")) {
+            self.restore_sections(&before)?;
+            return Err(other(format!("its optimiser's state can't be used here ({error})")));
+        }
+        checkpoint.restore(parameters)?;
+        self.replay = replay;
+        self.rng = state.rng;
+        self.reward_calls = state.reward_calls;
+        self.observed = state.observed;
+        self.latest = None;
+        self.fresh = 0;
+        self.step = checkpoint.manifest().step as usize;
+        Ok(())
+    }
+}
+
+pub(in crate::train) fn to_json(value: &impl Serialize) -> Result<serde_json::Value> {
+    serde_json::to_value(value).map_err(|error| Error::Contract {
+        check: "what a checkpoint keeps can be written as JSON",
+        detail: error.to_string(),
+    })
+}
+
+/// The first setting in which two differ, and what each has there; `None` if they don't.
+fn difference(theirs: &serde_json::Value, ours: &serde_json::Value) -> Option<String> {
+    use serde_json::Value::{Null, Object};
+    if theirs == ours {
+        return None;
+    }
+    if let (Object(theirs), Object(ours)) = (theirs, ours) {
+        let inner = theirs.keys().chain(ours.keys()).find_map(|key| {
+            let [theirs, ours] = [theirs, ours].map(|settings| settings.get(key).unwrap_or(&Null));
+            Some(format!("{key}: {}", difference(theirs, ours)?))
+        });
+        return inner;
+    }
+    Some(format!("{theirs}, this one with {ours}"))
+}
+
+fn no_parameters() -> Error {
+    Error::Missing { objective: "a checkpoint", needs: "a policy with parameters", remedy: "there is nothing to save" }
+}

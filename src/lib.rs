@@ -3,23 +3,30 @@
 //!
 //! The centre is graph generation. A state is a petgraph graph ([`graph::GraphState`]), a minibatch is encoded as one sparse
 //! edge index ([`graph::GraphBatch`]), a policy is a graph network on libtorch ([`nn::GraphNet`]), and one softmax per graph covers
-//! all edits of all kinds ([`dist::GraphActionCategorical`]). Tensor states use the same sampler, losses, buffers and trainer.
+//! all edits of all kinds ([`distribution::GraphActionCategorical`]). Tensor states use the same sampler, losses, buffers and trainer.
 //!
 //! # A tour
 //!
-//! | module | what is in it |
+//! Rooms import one way, from the ground up; a test reads the imports.
+//!
+//! | room | what is in it |
 //! |---|---|
-//! | [`mod@env`] | what an environment is: the traits, masks, rewards |
-//! | [`graph`] | graph states, action types, graph environments, symmetry, files |
-//! | [`dist`] | the categorical over actions, exploration, schedules |
-//! | [`policy`], [`nn`] | estimators of P_F, P_B and flows; the networks and layers behind them |
-//! | [`sampler`], [`trajectory`] | walking forwards and backwards; what is left of a walk |
-//! | [`mod@score`], [`objective`] | from trajectories to log-probabilities, from those to losses |
+//! | [`error`](mod@error), [`rng`], [`runtime`] | typed errors, one seeded random stream, threads and devices |
+//! | [`report`] | what a run says on a terminal: progress and tables |
+//! | [`tensor`] | between tensors and slices, sums over segments |
+//! | [`mod@env`] | what an environment is: the traits, masks, rewards, all states of a small one |
 //! | [`condition`] | one policy for a family of rewards: temperatures, preferences, focus, hindsight |
-//! | [`replay`], [`train`] | buffers; the trainer, the loop around it, its optimiser and its checkpoints |
+//! | [`graph`] | graph states, batches, action types, graph environments, symmetry, files |
+//! | [`distribution`] | the categorical over actions, exploration |
+//! | [`nn`] | parameters, layers, networks over graphs and sequences, their snapshots on the host |
+//! | [`policy`] | estimators of P_F, P_B and flows |
+//! | [`rollout`] | walking forwards and backwards; what is left of a walk; data files |
+//! | [`objective`] | from trajectories to log-probabilities ([`score`](objective::score)), from those to losses |
+//! | [`replay`], [`optim`] | buffers; Adam, schedules, averages |
 //! | [`metrics`] | exact distributions, exact flows, and estimates where there is too much to enumerate |
+//! | [`train`] | the trainer, the loop around it, its observers and its checkpoints |
 //! | [`testing`] | checkers for your own environments and action types |
-//! | [`report`], [`runtime`] | pictures, tables, progress; threads and devices |
+//! | [`plot`] | pictures |
 //!
 //! # A run
 //!

@@ -221,7 +221,7 @@ fn graphs_that_do_not_fit_a_network_are_refused() {
     let net = build(&four, GraphNetConfig::default()).unwrap();
     asked(&four, &net, four.initial_graph().clone()).unwrap();
     misfit(asked(&five, &net, five.initial_graph().clone()), "5 nodes, and the network knows 4 labels");
-    let frozen = net.frozen(Direction::Forward).unwrap();
+    let frozen = net.on_host(Direction::Forward).unwrap();
     misfit(frozen.forward(&[five.initial_graph().clone()]).map(|_| ()), "5 nodes");
     // Where labels mean nothing, size is no matter.
     let free = |n| everything(GraphKind::Undirected, n);

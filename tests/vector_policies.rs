@@ -99,7 +99,7 @@ fn the_frozen_form_is_the_policy() {
             for (direction, states) in
                 [(Direction::Forward, states.clone()), (Direction::Backward, states.select(&inner))]
             {
-                let frozen = Policy::<Words>::frozen(&policy, direction);
+                let frozen = Policy::<Words>::on_host(&policy, direction);
                 let learned = direction == Direction::Forward || backward != BackwardPolicy::Uniform;
                 assert_eq!(frozen.is_some(), learned);
                 let Some(frozen) = frozen else { continue };

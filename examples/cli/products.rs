@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv, Rows, VectorStates};
-use gfn::nn::{BackwardPolicy, FrozenMlp, Mlp, MlpConfig, Parameters};
+use gfn::nn::{BackwardPolicy, HostMlp, Mlp, MlpConfig, Parameters};
 use gfn::policy::MlpPolicyConfig;
 use gfn::rollout::Trajectories;
 use tch::{Device, Kind, Tensor};
@@ -34,7 +34,7 @@ fn time_on_host(rows: usize, dims: &[i64]) -> Option<f64> {
     let config = MlpConfig { hidden: dims[1..dims.len() - 1].to_vec(), ..MlpConfig::default() };
     let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
     let mlp = Mlp::new(&mut parameters.scope(&mut Rng::seeded(0)), dims[0], dims[dims.len() - 1], &config);
-    let frozen = FrozenMlp::new(&mlp)?;
+    let frozen = HostMlp::new(&mlp)?;
     Some(median(|| {
         let _ = frozen.forward(vec![1.0; rows * dims[0] as usize], rows);
     }))

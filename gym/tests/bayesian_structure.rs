@@ -208,7 +208,7 @@ fn a_graph_network_reads_either_kind_of_state() {
     let config = GraphNetConfig { conv: ConvKind::Directed, identity: true, ..GraphNetConfig::default() };
     let net = GraphNet::new(&graphs, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
     let policy = DagPolicy(&net);
-    let frozen = Policy::<BayesianStructure>::frozen(&policy, Direction::Forward).unwrap();
+    let frozen = Policy::<BayesianStructure>::on_host(&policy, Direction::Forward).unwrap();
     let got = frozen.distribution(&env, &states).unwrap().host_log_probs().unwrap().to_vec();
     let expected = log_probs(&policy.evaluate(&env, &states, None, Wants::PF).unwrap().pf);
     let off = got.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);

@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use super::layout::{Layout, file_error};
+use super::layout::{FolderKind, file_error};
 use crate::Result;
 
 const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
@@ -24,7 +24,7 @@ pub(crate) fn digest(unsealed: &impl Serialize, data: &[u8], path: &Path) -> Res
 }
 
 /// Reads a manifest, its format first: another one may differ in everything else.
-pub(crate) fn parse<M: DeserializeOwned>(text: &[u8], path: &Path, format: u32, layout: &Layout) -> Result<M> {
+pub(crate) fn parse<M: DeserializeOwned>(text: &[u8], path: &Path, format: u32, layout: &FolderKind) -> Result<M> {
     let noun = layout.noun;
     let damaged =
         |e: serde_json::Error| file_error(path, format!("not the manifest of a {noun} ({e})"), layout.damaged);

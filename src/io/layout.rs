@@ -17,7 +17,7 @@ const MAX_MANIFEST: u64 = 1 << 28;
 const MAX_PARSED: u64 = 1 << 29;
 
 /// A kind of folder that the library writes, and the words in which it speaks of it.
-pub(crate) struct Layout {
+pub(crate) struct FolderKind {
     /// The name of the tensors' file.
     pub(crate) tensors: &'static str,
     /// What the folder is called.
@@ -32,7 +32,7 @@ pub(crate) struct Layout {
     pub(crate) in_the_way: &'static str,
 }
 
-impl Layout {
+impl FolderKind {
     /// Writes the folder, replacing the one that is there, if any; on an error that one is untouched.
     pub(crate) fn write(&self, path: &Path, data: &[u8], manifest: &impl Serialize) -> Result<()> {
         let text = serde_json::to_vec_pretty(manifest).map_err(|e| file_error(path, e.to_string(), self.unwritable))?;

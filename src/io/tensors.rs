@@ -8,7 +8,7 @@ use safetensors::{Dtype, SafeTensors};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
-use super::layout::{Layout, file_error};
+use super::layout::{FolderKind, file_error};
 use crate::{Error, Result};
 
 /// The kinds of tensors that a file can hold.
@@ -93,7 +93,7 @@ pub(crate) fn serialise(tensors: &[(String, Tensor)], path: &Path) -> Result<Vec
 }
 
 /// The tensors that bytes of safetensors hold, on the host and by name.
-pub(crate) fn deserialise(data: &[u8], path: &Path, layout: &Layout) -> Result<Vec<(String, Tensor)>> {
+pub(crate) fn deserialise(data: &[u8], path: &Path, layout: &FolderKind) -> Result<Vec<(String, Tensor)>> {
     let refuse = |problem: String| file_error(path, problem, layout.damaged);
     let file = SafeTensors::deserialize(data).map_err(|e| refuse(format!("not a file of safetensors ({e})")))?;
     let mut tensors = Vec::with_capacity(file.len());

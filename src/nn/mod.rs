@@ -11,7 +11,7 @@ pub use graph::{
     BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, GraphNetwork, GraphOutput,
 };
 pub(crate) use host::floats;
-pub use host::{FrozenGraphNet, FrozenMlp};
+pub use host::{HostGraphNet, HostMlp};
 pub use layers::{Activation, Embedding, LayerNorm, Linear, LogZ, LogitScale, Mlp, MlpConfig};
 pub use parameters::{Group, Parameter, Parameters, Scope};
 pub(crate) use parameters::{Restored, WeightNoise};

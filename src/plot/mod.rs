@@ -7,6 +7,6 @@ mod canvas;
 mod chart;
 mod graph;
 
-pub use canvas::{Anchor, Canvas, Colour, PictureSheet};
+pub use canvas::{Canvas, Colour, PictureSheet, TextAnchor};
 pub use chart::{Curve, Figure, Panel, Scale, contours};
 pub use graph::{GraphSheet, Layout, NodeLabels};

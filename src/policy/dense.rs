@@ -4,11 +4,11 @@ use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use super::StateFeatures;
-use super::vectors::{FrozenNetwork, Inputs, Network, Vectors};
+use super::vectors::{EncodedVectors, HostNetwork, Inputs, Network};
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Masks, Rows, Slots};
 use crate::nn::{BackwardPolicy, LogZ, LogitScale, MlpConfig, Parameters, Scope, Wants};
-use crate::policy::{Evaluation, Frozen, Policy};
+use crate::policy::{Evaluation, HostPolicy, Policy};
 use crate::{Error, Result, Rng};
 
 /// The size and make of an [`MlpPolicy`].
@@ -229,7 +229,8 @@ impl<F> MlpPolicy<F> {
         F: StateFeatures<S>,
     {
         let (kind, device) = (self.parameters.kind(), self.parameters.device());
-        let vectors = Vectors::new(self.features.encode(states), states.len(), self.features.width(), (kind, device))?;
+        let vectors =
+            EncodedVectors::new(self.features.encode(states), states.len(), self.features.width(), (kind, device))?;
         let expected = [states.len() as i64, self.config.n_conditions];
         let conditions = match conditions {
             None if self.config.n_conditions == 0 => None,
@@ -328,21 +329,21 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
         Ok(Evaluation { pf, pb, log_flow, log_paths: log_n, ..Evaluation::default() })
     }
 
-    fn frozen(&self, direction: Direction) -> Option<Box<dyn Frozen<E, GraphActionCategorical> + '_>> {
+    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E, GraphActionCategorical> + '_>> {
         let (pf, pb) = self.widths;
         let network = match (direction, self.config.backward) {
             (Direction::Forward, _) => {
                 let start = self.head.get() as i64 * pf;
-                self.torso.frozen(start..start + pf)
+                self.torso.on_host(start..start + pf)
             }
             (Direction::Backward, BackwardPolicy::SharedTorso) => {
                 let start = self.config.heads as i64 * pf;
-                self.torso.frozen(start..start + pb)
+                self.torso.on_host(start..start + pb)
             }
-            (Direction::Backward, BackwardPolicy::Separate) => self.backward.as_ref()?.frozen(0..pb),
+            (Direction::Backward, BackwardPolicy::Separate) => self.backward.as_ref()?.on_host(0..pb),
             (Direction::Backward, BackwardPolicy::Uniform) => None,
         };
-        Some(Box::new(FrozenPolicy { features: &self.features, direction, network: network? }))
+        Some(Box::new(HostMlpPolicy { features: &self.features, direction, network: network? }))
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
@@ -355,13 +356,13 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
 }
 
 /// An [`MlpPolicy`] for a roll-out.
-struct FrozenPolicy<'a, F> {
+struct HostMlpPolicy<'a, F> {
     features: &'a F,
     direction: Direction,
-    network: FrozenNetwork,
+    network: HostNetwork,
 }
 
-impl<E, F> Frozen<E, GraphActionCategorical> for FrozenPolicy<'_, F>
+impl<E, F> HostPolicy<E, GraphActionCategorical> for HostMlpPolicy<'_, F>
 where
     E: DiscreteEnv<Actions = Slots>,
     F: StateFeatures<E::States>,

@@ -4,8 +4,8 @@ use crate::Result;
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv};
 use crate::graph::{GraphBatch, GraphEnv, GraphStates};
-use crate::nn::{FrozenGraphNet, GraphNetwork, Parameters, Wants};
-use crate::policy::{Evaluation, Frozen, Policy};
+use crate::nn::{GraphNetwork, HostGraphNet, Parameters, Wants};
+use crate::policy::{Evaluation, HostPolicy, Policy};
 
 /// The policy of a network over graphs: encodes the states once, and makes one softmax per graph of its blocks.
 #[derive(Debug)]
@@ -46,8 +46,8 @@ impl<E: GraphEnv, N: GraphNetwork> Policy<E> for GraphPolicy<N> {
         })
     }
 
-    fn frozen(&self, direction: Direction) -> Option<Box<dyn Frozen<E, GraphActionCategorical> + '_>> {
-        Some(Box::new(FrozenGraphPolicy { network: self.0.frozen(direction)?, direction }))
+    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E, GraphActionCategorical> + '_>> {
+        Some(Box::new(HostGraphPolicy { network: self.0.on_host(direction)?, direction }))
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
@@ -60,12 +60,12 @@ impl<E: GraphEnv, N: GraphNetwork> Policy<E> for GraphPolicy<N> {
 }
 
 /// A [`GraphPolicy`] for a roll-out.
-struct FrozenGraphPolicy {
-    network: FrozenGraphNet,
+struct HostGraphPolicy {
+    network: HostGraphNet,
     direction: Direction,
 }
 
-impl<E: GraphEnv> Frozen<E, GraphActionCategorical> for FrozenGraphPolicy {
+impl<E: GraphEnv> HostPolicy<E, GraphActionCategorical> for HostGraphPolicy {
     fn distribution(&self, env: &E, states: &GraphStates) -> Result<GraphActionCategorical> {
         let blocks = self.network.forward(states.graphs())?;
         GraphActionCategorical::of_host_blocks(env.masks(self.direction, states), &blocks)

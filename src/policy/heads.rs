@@ -5,17 +5,17 @@ use crate::Result;
 /// ([`Trainer::with_thompson`](crate::train::Trainer::with_thompson)).
 ///
 /// ```
-/// use gfn::policy::{ByKey, Heads, MlpPolicy, MlpPolicyConfig};
+/// use gfn::policy::{ByKey, MultiHead, MlpPolicy, MlpPolicyConfig};
 /// use gfn::{testing::Words, Rng};
 /// let env = Words::new(2, 2);
 /// let config = MlpPolicyConfig { heads: 3, ..MlpPolicyConfig::default() };
 /// let policy = MlpPolicy::tabular(&env, ByKey::new(env, 9), config, tch::Device::Cpu, tch::Kind::Float)?;
-/// Heads::use_head(&policy, 2)?;
-/// assert_eq!((policy.n_heads(), Heads::head(&policy)), (3, 2));
-/// assert!(Heads::use_head(&policy, 3).is_err());
+/// MultiHead::use_head(&policy, 2)?;
+/// assert_eq!((policy.n_heads(), MultiHead::head(&policy)), (3, 2));
+/// assert!(MultiHead::use_head(&policy, 3).is_err());
 /// # Ok::<(), gfn::Error>(())
 /// ```
-pub trait Heads {
+pub trait MultiHead {
     /// How many there are, at least 1.
     fn n_heads(&self) -> usize;
 
@@ -29,7 +29,7 @@ pub trait Heads {
     fn use_head(&self, head: usize) -> Result<()>;
 }
 
-impl<F> Heads for MlpPolicy<F> {
+impl<F> MultiHead for MlpPolicy<F> {
     fn n_heads(&self) -> usize {
         self.config().heads
     }

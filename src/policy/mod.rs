@@ -9,7 +9,7 @@
 //! | [`UniformPolicy`] | any discrete environment | no parameters |
 //! | [`WithPrior`] | any of them | the same beside a frozen one |
 //!
-//! Vectors of states: [`Scaled`] (their entries), [`KHot`] (one-hot of each entry), [`ByKey`] and [`ByIndex`] (one-hot of the state),
+//! EncodedVectors of states: [`Scaled`] (their entries), [`KHot`] (one-hot of each entry), [`ByKey`] and [`ByIndex`] (one-hot of the state),
 //! [`Enumeration`] (its number).
 
 mod dense;
@@ -25,12 +25,12 @@ mod vectors;
 pub use dense::{MlpPolicy, MlpPolicyConfig};
 pub use features::{Features, KHot, Scaled, StateFeatures};
 pub use graph::GraphPolicy;
-pub use heads::Heads;
+pub use heads::MultiHead;
 pub use prior::WithPrior;
 pub use sequence::{SequenceLayout, SequencePolicy, SequencePolicyConfig, SequenceWork};
 pub use tabular::{ByIndex, ByKey, Enumeration};
 pub use uniform::UniformPolicy;
-pub(crate) use vectors::{Inputs, Network, Vectors};
+pub(crate) use vectors::{EncodedVectors, Inputs, Network};
 
 use tch::Tensor;
 
@@ -82,7 +82,7 @@ pub trait Policy<E: Env> {
 
     /// The policy as it is now, for a roll-out without conditions: what is faster to ask than [`evaluate`](Self::evaluate) for the
     /// few states of a level. `None` (the default) without such a form; it must give the same distributions up to rounding.
-    fn frozen(&self, _direction: Direction) -> Option<Box<dyn Frozen<E, Self::Dist> + '_>> {
+    fn on_host(&self, _direction: Direction) -> Option<Box<dyn HostPolicy<E, Self::Dist> + '_>> {
         None
     }
 
@@ -97,8 +97,8 @@ pub trait Policy<E: Env> {
     }
 }
 
-/// A copy of a policy, for as long as a roll-out takes ([`Policy::frozen`]).
-pub trait Frozen<E: Env, D> {
+/// A copy of a policy, for as long as a roll-out takes ([`Policy::on_host`]).
+pub trait HostPolicy<E: Env, D> {
     /// P_F or P_B of each state, without gradients.
     ///
     /// # Errors
@@ -119,8 +119,8 @@ impl<E: Env, P: Policy<E>> Policy<E> for &P {
         (**self).evaluate(env, states, conditions, wants)
     }
 
-    fn frozen(&self, direction: Direction) -> Option<Box<dyn Frozen<E, P::Dist> + '_>> {
-        (**self).frozen(direction)
+    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E, P::Dist> + '_>> {
+        (**self).on_host(direction)
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {

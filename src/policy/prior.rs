@@ -3,7 +3,7 @@ use tch::Tensor;
 use crate::Result;
 use crate::env::{Direction, Env};
 use crate::nn::{Parameters, Wants};
-use crate::policy::{Evaluation, Frozen, Policy};
+use crate::policy::{Evaluation, HostPolicy, Policy};
 
 /// A policy beside a frozen prior: what relative trajectory balance and Trust-PCL train.
 ///
@@ -40,8 +40,8 @@ impl<E: Env, P: Policy<E>, Q: Policy<E, Dist = P::Dist>> Policy<E> for WithPrior
         Ok(evaluation)
     }
 
-    fn frozen(&self, direction: Direction) -> Option<Box<dyn Frozen<E, P::Dist> + '_>> {
-        self.policy.frozen(direction)
+    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E, P::Dist> + '_>> {
+        self.policy.on_host(direction)
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {

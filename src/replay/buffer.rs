@@ -1,7 +1,7 @@
 use tch::{Device, Kind, Tensor};
 
 use super::diversity::Near;
-use super::identity::{ByKey, Distinct};
+use super::identity::{Distinct, SeenKeys};
 use super::ordered::{Key, Ordered};
 use super::weights::Weights;
 use super::{Diversity, Eviction, RankBy, ReplayConfig};
@@ -114,7 +114,7 @@ impl<E: Env> ReplayBuffer<E> {
     where
         E: EnumerableEnv + 'static,
     {
-        Ok(Self { distinct: Some(Box::new(ByKey::<E::Key>::default())), ..Self::new(config)? })
+        Ok(Self { distinct: Some(Box::new(SeenKeys::<E::Key>::default())), ..Self::new(config)? })
     }
 
     /// Once it is full, lets in only what is further than a cutoff from all that is held, what came in before it in the same

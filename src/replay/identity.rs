@@ -15,9 +15,9 @@ pub(super) trait Distinct<E: Env>: Send {
 }
 
 /// Knows states by their keys and the bits of their conditions.
-pub(super) struct ByKey<K>(HashSet<(Vec<K>, Vec<u64>)>);
+pub(super) struct SeenKeys<K>(HashSet<(Vec<K>, Vec<u64>)>);
 
-impl<K> Default for ByKey<K> {
+impl<K> Default for SeenKeys<K> {
     fn default() -> Self {
         Self(HashSet::new())
     }
@@ -28,7 +28,7 @@ fn full_key<E: EnumerableEnv>(env: &E, state: &E::States, condition: &[f64]) -> 
     (env.keys(state), condition.iter().map(|value| (value + 0.0).to_bits()).collect())
 }
 
-impl<E: EnumerableEnv> Distinct<E> for ByKey<E::Key>
+impl<E: EnumerableEnv> Distinct<E> for SeenKeys<E::Key>
 where
     E::Key: 'static,
 {

@@ -122,7 +122,7 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
         let rollout = Rollout { direction, max_steps: self.max_steps, keep_states };
         // Equal states under different conditions differ; without a network there is nothing to save.
         let merge = conditions.is_none() && self.policy.parameters().is_some();
-        let frozen = if conditions.is_none() { self.policy.frozen(direction) } else { None };
+        let frozen = if conditions.is_none() { self.policy.on_host(direction) } else { None };
         // Without gradients: what is sampled is evaluated again by `score`, where they are needed.
         tch::no_grad(|| {
             rollout.run(self.env, start, |states, live, _| {

@@ -1,9 +1,9 @@
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, Rows};
 use gfn::graph::GraphBatch;
-use gfn::nn::{FrozenGraphNet, Parameters};
 use gfn::nn::{GraphNetwork, Wants};
-use gfn::policy::{Evaluation, Frozen, Policy};
+use gfn::nn::{HostGraphNet, Parameters};
+use gfn::policy::{Evaluation, HostPolicy, Policy};
 use gfn::{Error, Result};
 use tch::Tensor;
 
@@ -71,9 +71,12 @@ impl<N: GraphNetwork> Policy<BayesianStructure> for DagPolicy<N> {
         Ok(evaluation)
     }
 
-    fn frozen(&self, direction: Direction) -> Option<Box<dyn Frozen<BayesianStructure, GraphActionCategorical> + '_>> {
+    fn on_host(
+        &self,
+        direction: Direction,
+    ) -> Option<Box<dyn HostPolicy<BayesianStructure, GraphActionCategorical> + '_>> {
         match direction {
-            Direction::Forward => Some(Box::new(FrozenDagPolicy(self.0.frozen(direction)?))),
+            Direction::Forward => Some(Box::new(HostDagPolicy(self.0.on_host(direction)?))),
             // A learned P_B is left to libtorch: its logits are those of edges.
             Direction::Backward => None,
         }
@@ -89,9 +92,9 @@ impl<N: GraphNetwork> Policy<BayesianStructure> for DagPolicy<N> {
 }
 
 /// P_F of a [`DagPolicy`] for a roll-out.
-struct FrozenDagPolicy(FrozenGraphNet);
+struct HostDagPolicy(HostGraphNet);
 
-impl Frozen<BayesianStructure, GraphActionCategorical> for FrozenDagPolicy {
+impl HostPolicy<BayesianStructure, GraphActionCategorical> for HostDagPolicy {
     fn distribution(&self, env: &BayesianStructure, states: &DagStates) -> Result<GraphActionCategorical> {
         let blocks = self.0.forward(states.to_graphs()?.graphs())?;
         let pairs = env.n_nodes() * env.n_nodes();

@@ -14,10 +14,7 @@ pub use schema::GraphSchema;
 use super::symmetry::MIN_PER_THREAD;
 use crate::env::{Block, Classes, Direction, DiscreteEnv, Env, InsertionOrder, Masks, Rows, Slots, Step};
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
-use crate::graph::{
-    ActionKind, ActionSet, GraphActionType, GraphState, GraphStates, Move, Semantics,
-    with_canonizer,
-};
+use crate::graph::{ActionKind, ActionSet, GraphActionType, GraphState, GraphStates, Move, Semantics, with_canonizer};
 use crate::{Error, Result, parallel};
 
 /// How the legal backward actions of an environment are found.

@@ -207,7 +207,7 @@ mod tests {
 
     #[test]
     fn files_take_their_format_from_their_extension() {
-        let folder = crate::io::tests::folder("graph-files");
+        let folder = crate::io::replace::tests::folder("graph-files");
         let ring = GraphFormat::Graph6.read(b"Dhc").unwrap();
         let (g6, list) = (folder.join("ring.g6"), folder.join("ring.txt"));
         write_graphs(&g6, &ring).unwrap();

@@ -4,7 +4,7 @@ use tch::Tensor;
 
 use crate::graph::{GraphBatch, GraphSchema};
 use crate::nn::Scope;
-use crate::nn::layers::{AttributeTable, FrozenKinds};
+use crate::nn::layers::{AttributeTable, HostKinds};
 
 /// Learned tables for what an edge is: its class and its attributes.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ impl EdgeFeatures {
     }
 
     /// The tables as they are now, on the host.
-    pub(crate) fn frozen(&self) -> FrozenKinds {
-        FrozenKinds::new(&self.classes, self.attributes.as_ref())
+    pub(crate) fn on_host(&self) -> HostKinds {
+        HostKinds::new(&self.classes, self.attributes.as_ref())
     }
 }

@@ -7,7 +7,7 @@ use super::torso::Torso;
 use super::{ConvKind, GraphNetwork, GraphOutput};
 use crate::env::Direction;
 use crate::graph::{GraphBatch, GraphEnv, GraphSchema, Semantics};
-use crate::nn::{Activation, FrozenGraphNet, LogZ, LogitScale, Mlp, MlpConfig, Parameters, Wants};
+use crate::nn::{Activation, HostGraphNet, LogZ, LogitScale, Mlp, MlpConfig, Parameters, Wants};
 use crate::{Error, Result, Rng};
 
 /// What a backward policy is.
@@ -28,7 +28,7 @@ pub struct GraphNetConfig {
     /// How nodes exchange messages; by default chosen for what edges of the environment say. One that can't see it is refused, but for
     /// an [`ablation`](Self::ablation).
     pub conv: ConvKind,
-    /// Rounds of message passing; layers of a transformer.
+    /// MessageRounds of message passing; layers of a transformer.
     pub layers: usize,
     /// Width of node embeddings and of the heads' hidden layers.
     pub embedding: i64,
@@ -230,12 +230,12 @@ impl GraphNetwork for GraphNet {
         Ok(GraphOutput { pf, pb, log_flow, pf_scale: scale.map(|(scale, conditions)| scale.forward(conditions)) })
     }
 
-    fn frozen(&self, direction: Direction) -> Option<FrozenGraphNet> {
+    fn on_host(&self, direction: Direction) -> Option<HostGraphNet> {
         let (torso, heads) = match direction {
             Direction::Forward => (&self.forward, &self.pf),
             Direction::Backward => (self.backward.as_ref().unwrap_or(&self.forward), self.pb.as_ref()?),
         };
-        torso.frozen(heads, &self.fits, self.config.pair_walks)
+        torso.on_host(heads, &self.fits, self.config.pair_walks)
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {

@@ -14,12 +14,12 @@ mod torso;
 mod transformer;
 
 pub use conv::ConvKind;
-pub(in crate::nn) use conv::{Conv, FrozenConv};
-pub(in crate::nn) use conv::{Hearing, Rounds};
+pub(in crate::nn) use conv::{Conv, HostConv};
+pub(in crate::nn) use conv::{MessageKind, MessageRounds};
 pub use edge_mlp::{EdgeMlp, EdgeMlpConfig};
 pub(in crate::nn) use fits::Fits;
 pub use graph_net::{BackwardPolicy, GraphNet, GraphNetConfig};
-pub(in crate::nn) use heads::{FrozenHead, Heads};
+pub(in crate::nn) use heads::{Heads, HostHead};
 pub(in crate::nn) use heads::{PairHead, host_pair_features};
 pub use network::{GraphNetwork, GraphOutput};
-pub(in crate::nn) use node_features::{FrozenFeatures, NodeFeatures};
+pub(in crate::nn) use node_features::{HostFeatures, NodeFeatures};

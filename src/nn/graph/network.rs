@@ -5,7 +5,7 @@ use tch::Tensor;
 use crate::Result;
 use crate::env::Direction;
 use crate::graph::GraphBatch;
-use crate::nn::{FrozenGraphNet, Parameters, Wants};
+use crate::nn::{HostGraphNet, Parameters, Wants};
 
 /// What a network says of a batch of graphs.
 #[derive(Debug, Default)]
@@ -28,10 +28,10 @@ pub trait GraphNetwork {
     /// Whatever the network finds wrong; the shapes of what it gives are checked by the caller.
     fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput>;
 
-    /// The network as it is now, for a roll-out without conditions ([`Policy::frozen`]). `None` (the default) without such a form; it must
+    /// The network as it is now, for a roll-out without conditions ([`Policy::on_host`]). `None` (the default) without such a form; it must
     /// give the same logits up to rounding. A [`GraphNet`](super::GraphNet) has one if its rounds are GIN or directed, it takes no
     /// conditions, and its weights are on the host in single precision; for P_B, if that is learned.
-    fn frozen(&self, _direction: Direction) -> Option<FrozenGraphNet> {
+    fn on_host(&self, _direction: Direction) -> Option<HostGraphNet> {
         None
     }
 
@@ -49,8 +49,8 @@ impl<N: GraphNetwork> GraphNetwork for &N {
         (**self).forward(batch, wants)
     }
 
-    fn frozen(&self, direction: Direction) -> Option<FrozenGraphNet> {
-        (**self).frozen(direction)
+    fn on_host(&self, direction: Direction) -> Option<HostGraphNet> {
+        (**self).on_host(direction)
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {

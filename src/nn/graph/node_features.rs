@@ -5,7 +5,7 @@ use tch::Tensor;
 use crate::graph::{GraphBatch, GraphSchema, GraphState};
 use crate::nn::Scope;
 use crate::nn::host::floats;
-use crate::nn::layers::{AttributeTable, FrozenKinds, add_entry};
+use crate::nn::layers::{AttributeTable, HostKinds, add_entry};
 
 /// Learned tables for what a node is: its class, its label where that means something, its attributes.
 #[derive(Debug)]
@@ -36,9 +36,9 @@ impl NodeFeatures {
     }
 
     /// The tables as they are now, on the host.
-    pub(crate) fn frozen(&self) -> FrozenFeatures {
-        FrozenFeatures {
-            kinds: FrozenKinds::new(&self.classes, self.attributes.as_ref()),
+    pub(crate) fn on_host(&self) -> HostFeatures {
+        HostFeatures {
+            kinds: HostKinds::new(&self.classes, self.attributes.as_ref()),
             labels: self.labels.as_ref().map(floats),
         }
     }
@@ -59,12 +59,12 @@ impl NodeFeatures {
 
 /// [`NodeFeatures`] on the host.
 #[derive(Debug)]
-pub(crate) struct FrozenFeatures {
-    kinds: FrozenKinds,
+pub(crate) struct HostFeatures {
+    kinds: HostKinds,
     labels: Option<Vec<f32>>,
 }
 
-impl FrozenFeatures {
+impl HostFeatures {
     /// How many labels are told apart; 0 where none enters.
     pub(crate) fn n_labels(&self) -> usize {
         self.labels.as_ref().map_or(0, |labels| labels.len() / self.kinds.width)

@@ -2,15 +2,15 @@
 
 use tch::{Kind, Tensor};
 
-use super::conv::{Conv, Hearing, Rounds};
+use super::conv::{Conv, MessageKind, MessageRounds};
 use super::fits::Fits;
 use super::heads::Heads;
 use super::node_features::NodeFeatures;
 use super::transformer::Transformer;
 use super::{ConvKind, GraphNetConfig};
 use crate::graph::{GraphBatch, GraphSchema};
-use crate::nn::host::Parts;
-use crate::nn::{FrozenGraphNet, Linear, Scope};
+use crate::nn::host::HostParts;
+use crate::nn::{HostGraphNet, Linear, Scope};
 use crate::{Error, Result};
 
 /// Node embeddings `[N, D]` and graph embeddings `[B, 2 D]`.
@@ -70,21 +70,21 @@ impl Torso {
     }
 
     /// What is copied of the torso and these heads for a roll-out; none for a transformer, or with conditions.
-    pub(crate) fn frozen(&self, heads: &Heads, fits: &Fits, pair_walks: Option<usize>) -> Option<FrozenGraphNet> {
+    pub(crate) fn on_host(&self, heads: &Heads, fits: &Fits, pair_walks: Option<usize>) -> Option<HostGraphNet> {
         let Body::Convs(convs) = &self.body else { return None };
         if self.n_conditions > 0 {
             return None;
         }
         let (features, global) = (&self.features, self.global.as_ref());
-        FrozenGraphNet::new(&Parts { features, convs, global, heads, fits, pair_walks })
+        HostGraphNet::new(&HostParts { features, convs, global, heads, fits, pair_walks })
     }
 
     pub(crate) fn embed(&self, batch: &GraphBatch<'_>) -> Result<Embedded> {
         let (n_rounds, hearing) = match &self.body {
-            Body::Convs(convs) => (convs.len(), convs.first().map_or(Hearing::Neighbours, Conv::hearing)),
-            Body::Transformer(_) => (0, Hearing::Neighbours),
+            Body::Convs(convs) => (convs.len(), convs.first().map_or(MessageKind::Sum, Conv::hearing)),
+            Body::Transformer(_) => (0, MessageKind::Sum),
         };
-        let rounds = Rounds::new(batch.graphs(), self.features.n_labels(), n_rounds, hearing);
+        let rounds = MessageRounds::new(batch.graphs(), self.features.n_labels(), n_rounds, hearing);
         let rounds = rounds.to_device(batch.device());
         let features = self.features.forward(batch, &rounds.features);
         let kind = features.kind();

@@ -2,12 +2,12 @@
 
 use tch::{Device, Kind};
 
-use super::mlp::FrozenLinear;
+use super::mlp::HostLinear;
 use crate::Result;
 use crate::graph::GraphState;
 use crate::nn::Linear;
 use crate::nn::graph::{
-    Conv, Fits, FrozenConv, FrozenFeatures, FrozenHead, Heads, Hearing, NodeFeatures, Rounds, host_pair_features,
+    Conv, Fits, Heads, HostConv, HostFeatures, HostHead, MessageKind, MessageRounds, NodeFeatures, host_pair_features,
 };
 
 /// A [`GraphNet`](crate::nn::GraphNet) of convolutions as it was when it was copied, on the host, in single precision and without gradients:
@@ -17,21 +17,21 @@ use crate::nn::graph::{
 /// use gfn::{env::{Direction, Env}, nn::{GraphNet, GraphNetConfig, GraphNetwork}, testing::Triangles, Rng};
 /// let env = Triangles::new();
 /// let net = GraphNet::new(&env, GraphNetConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
-/// let frozen = net.frozen(Direction::Forward).ok_or("not for this network")?;
+/// let frozen = net.on_host(Direction::Forward).ok_or("not for this network")?;
 /// // The logits of pairs of nodes, then those of the exit.
 /// let blocks = frozen.forward(env.initial(2).graphs())?;
 /// assert_eq!(blocks.iter().map(Vec::len).collect::<Vec<_>>(), [2 * 9, 2]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct FrozenGraphNet {
+pub struct HostGraphNet {
     fits: Fits,
     width: usize,
-    features: FrozenFeatures,
-    convs: Vec<FrozenConv>,
-    hearing: Hearing,
-    global: Option<FrozenLinear>,
-    heads: Vec<FrozenHead>,
+    features: HostFeatures,
+    convs: Vec<HostConv>,
+    hearing: MessageKind,
+    global: Option<HostLinear>,
+    heads: Vec<HostHead>,
     pair_walks: Option<usize>,
 }
 
@@ -52,7 +52,7 @@ impl HostEmbedded<'_> {
 }
 
 /// The parts of a network that are copied.
-pub(in crate::nn) struct Parts<'a> {
+pub(in crate::nn) struct HostParts<'a> {
     pub(in crate::nn) features: &'a NodeFeatures,
     pub(in crate::nn) convs: &'a [Conv],
     pub(in crate::nn) global: Option<&'a Linear>,
@@ -61,9 +61,9 @@ pub(in crate::nn) struct Parts<'a> {
     pub(in crate::nn) pair_walks: Option<usize>,
 }
 
-impl FrozenGraphNet {
+impl HostGraphNet {
     /// A copy; `None` for weights that aren't on the host in single precision, and for rounds that have no form there.
-    pub(in crate::nn) fn new(parts: &Parts<'_>) -> Option<Self> {
+    pub(in crate::nn) fn new(parts: &HostParts<'_>) -> Option<Self> {
         let classes = parts.features.classes();
         if classes.kind() != Kind::Float || classes.device() != Device::Cpu {
             return None;
@@ -71,11 +71,11 @@ impl FrozenGraphNet {
         Some(Self {
             fits: parts.fits.clone(),
             width: classes.size()[1] as usize,
-            features: parts.features.frozen(),
-            convs: parts.convs.iter().map(Conv::frozen).collect::<Option<_>>()?,
-            hearing: parts.convs.first().map_or(Hearing::Neighbours, Conv::hearing),
-            global: parts.global.map(FrozenLinear::of),
-            heads: parts.heads.frozen()?,
+            features: parts.features.on_host(),
+            convs: parts.convs.iter().map(Conv::on_host).collect::<Option<_>>()?,
+            hearing: parts.convs.first().map_or(MessageKind::Sum, Conv::hearing),
+            global: parts.global.map(HostLinear::of),
+            heads: parts.heads.on_host()?,
             pair_walks: parts.pair_walks,
         })
     }
@@ -93,7 +93,7 @@ impl FrozenGraphNet {
     }
 
     fn embed<'a>(&self, graphs: &'a [GraphState]) -> HostEmbedded<'a> {
-        let rounds = Rounds::new(graphs, self.features.n_labels(), self.convs.len(), self.hearing);
+        let rounds = MessageRounds::new(graphs, self.features.n_labels(), self.convs.len(), self.hearing);
         let mut nodes = self.features.forward(graphs, &rounds.features);
         for (conv, round) in self.convs.iter().zip(&rounds.rounds) {
             nodes = conv.forward(round, &nodes);

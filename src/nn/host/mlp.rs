@@ -17,7 +17,7 @@ const BLOCK: usize = 128;
 
 /// A linear layer with its weights laid out for [`product`].
 #[derive(Debug)]
-pub(crate) struct FrozenLinear {
+pub(crate) struct HostLinear {
     inputs: usize,
     outputs: usize,
     /// For each group of [`LANES`] outputs, zeros beyond the last, the weights of every input: `[groups, inputs, LANES]`.
@@ -26,7 +26,7 @@ pub(crate) struct FrozenLinear {
     bias: Vec<f32>,
 }
 
-impl FrozenLinear {
+impl HostLinear {
     /// A layer as it is now.
     pub(in crate::nn) fn of(layer: &Linear) -> Self {
         let (weight, bias) = layer.effective();
@@ -157,19 +157,19 @@ pub(crate) fn floats(tensor: &Tensor) -> Vec<f32> {
 }
 
 impl LayerNorm {
-    pub(in crate::nn) fn frozen(&self) -> FrozenNorm {
-        FrozenNorm { width: self.width as usize, affine: self.affine.as_ref().map(|(w, b)| (floats(w), floats(b))) }
+    pub(in crate::nn) fn on_host(&self) -> HostNorm {
+        HostNorm { width: self.width as usize, affine: self.affine.as_ref().map(|(w, b)| (floats(w), floats(b))) }
     }
 }
 
 /// A layer norm on the host.
 #[derive(Debug)]
-pub(crate) struct FrozenNorm {
+pub(crate) struct HostNorm {
     width: usize,
     affine: Option<(Vec<f32>, Vec<f32>)>,
 }
 
-impl FrozenNorm {
+impl HostNorm {
     pub(in crate::nn) fn apply(&self, x: &mut [f32]) {
         let n = self.width as f64;
         for row in x.chunks_exact_mut(self.width) {
@@ -192,25 +192,25 @@ impl FrozenNorm {
 /// A row's outputs never depend, not even in the last bit, on the rows beside it.
 ///
 /// ```
-/// use gfn::{Rng, nn::{FrozenMlp, Mlp, MlpConfig, Parameters}};
+/// use gfn::{Rng, nn::{HostMlp, Mlp, MlpConfig, Parameters}};
 /// let mut parameters = Parameters::new(tch::Device::Cpu, tch::Kind::Float);
 /// let mlp = Mlp::new(&mut parameters.scope(&mut Rng::seeded(0)), 4, 2, &MlpConfig::default());
-/// let frozen = FrozenMlp::new(&mlp).ok_or("not for this perceptron")?;
+/// let frozen = HostMlp::new(&mlp).ok_or("not for this perceptron")?;
 /// let expected = Vec::<f32>::try_from(mlp.forward(&tch::Tensor::from_slice(&[0.5f32; 4]).view([1, 4])).view(-1))?;
 /// let got = frozen.forward(vec![0.5; 4], 1);
 /// assert!(got.iter().zip(&expected).all(|(a, b)| (a - b).abs() < 1e-5));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Debug)]
-pub struct FrozenMlp {
+pub struct HostMlp {
     activate: fn(&mut [f32]),
     /// What comes before the first layer, if anything: a norm and the activation.
-    before: Option<Option<FrozenNorm>>,
-    hidden: Vec<(FrozenLinear, Option<FrozenNorm>)>,
-    output: FrozenLinear,
+    before: Option<Option<HostNorm>>,
+    hidden: Vec<(HostLinear, Option<HostNorm>)>,
+    output: HostLinear,
 }
 
-impl FrozenMlp {
+impl HostMlp {
     /// The perceptron as it is now, with the noise that it has. `None` for one that isn't on the host in single precision, and for
     /// [`Activation::Gelu`](crate::nn::Activation::Gelu).
     #[must_use]
@@ -220,20 +220,20 @@ impl FrozenMlp {
 
     /// The same behind a layer with this norm and `mlp`'s activation; of its outputs, those that are named.
     pub(crate) fn behind(norm: Option<&LayerNorm>, mlp: &Mlp, outputs: Range<i64>) -> Option<Self> {
-        Some(Self { before: Some(norm.map(LayerNorm::frozen)), ..Self::part(mlp, outputs)? })
+        Some(Self { before: Some(norm.map(LayerNorm::on_host)), ..Self::part(mlp, outputs)? })
     }
 
     fn part(mlp: &Mlp, outputs: Range<i64>) -> Option<Self> {
         let single = mlp.kind() == Kind::Float && mlp.output.weight().device() == Device::Cpu;
         let activate = mlp.activation.on_host().filter(|_| single)?;
         let frozen = |(layer, norm): &(Linear, Option<LayerNorm>)| {
-            (FrozenLinear::of(layer), norm.as_ref().map(LayerNorm::frozen))
+            (HostLinear::of(layer), norm.as_ref().map(LayerNorm::on_host))
         };
         let hidden = mlp.hidden.iter().map(frozen).collect();
         let (weight, bias) = mlp.output.effective();
         let (start, n) = (outputs.start, outputs.end - outputs.start);
         let bias = bias.map(|bias| bias.narrow(0, start, n));
-        let output = FrozenLinear::new(&weight.narrow(0, start, n), bias.as_ref());
+        let output = HostLinear::new(&weight.narrow(0, start, n), bias.as_ref());
         Some(Self { activate, before: None, hidden, output })
     }
 
@@ -263,7 +263,7 @@ impl FrozenMlp {
         self.output.forward(&x, rows)
     }
 
-    fn between(&self, x: &mut [f32], norm: Option<&FrozenNorm>) {
+    fn between(&self, x: &mut [f32], norm: Option<&HostNorm>) {
         if let Some(norm) = norm {
             norm.apply(x);
         }
@@ -294,7 +294,7 @@ mod tests {
             for rows in [0, 1, 2, 3, 4, 5, 6, 7, 11, 12, 13] {
                 let x = draw([rows, inputs]);
                 for bias in [None, Some(&bias)] {
-                    let linear = FrozenLinear::new(&weight, bias);
+                    let linear = HostLinear::new(&weight, bias);
                     let expected = to_host(&x.linear(&weight, bias));
                     let x = floats(&x);
                     let mut narrow = vec![0.0; expected.len()];
@@ -314,7 +314,7 @@ mod tests {
         let mut rng = Rng::seeded(4);
         let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
         let linear = Linear::new(&mut parameters.scope(&mut rng), 37, 21);
-        let linear = FrozenLinear::new(linear.weight(), linear.bias());
+        let linear = HostLinear::new(linear.weight(), linear.bias());
         let x: Vec<f32> = (0..13 * 37).map(|_| rng.normal() as f32).collect();
         let whole = linear.forward(&x, 13);
         for (row, expected) in x.chunks(37).zip(whole.chunks(21)) {
@@ -340,7 +340,7 @@ mod tests {
                 let tensor = Tensor::from_slice(&x).view([7, 12]);
                 let tensor = before.as_ref().map_or_else(|| tensor.shallow_clone(), |norm| norm.forward(&tensor));
                 let expected = to_host(&mlp.forward(&activation.apply(&tensor)).narrow(1, 2, 3));
-                let frozen = FrozenMlp::behind(before.as_ref(), &mlp, 2..5).unwrap();
+                let frozen = HostMlp::behind(before.as_ref(), &mlp, 2..5).unwrap();
                 let got = frozen.forward(x.clone(), 7);
                 let off = got.iter().zip(&expected).map(|(a, b)| (f64::from(*a) - b).abs()).fold(0.0, f64::max);
                 assert!(got.len() == 21 && off < 1e-5, "{activation:?} {hidden:?}: {off}");
@@ -353,7 +353,7 @@ mod tests {
         let mut rng = Rng::seeded(6);
         let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
         let config = config(&[11], Activation::Relu, true, None);
-        let frozen = FrozenMlp::new(&Mlp::new(&mut parameters.scope(&mut rng), 5, 3, &config)).unwrap();
+        let frozen = HostMlp::new(&Mlp::new(&mut parameters.scope(&mut rng), 5, 3, &config)).unwrap();
         let x: Vec<f32> = (0..1000 * 5).map(|_| rng.normal() as f32).collect();
         let one_by_one: Vec<f32> = x.chunks(5).flat_map(|row| frozen.forward(row.to_vec(), 1)).collect();
         for threads in [1, 2] {
@@ -380,7 +380,7 @@ mod tests {
             let mut parameters = Parameters::new(Device::Cpu, kind);
             let config = config(&[4], activation, false, None);
             let mlp = Mlp::new(&mut parameters.scope(&mut Rng::seeded(0)), 2, 3, &config);
-            FrozenMlp::new(&mlp).is_some()
+            HostMlp::new(&mlp).is_some()
         };
         assert!(of(Kind::Float, Activation::Relu));
         assert!(!of(Kind::Double, Activation::Relu) && !of(Kind::Float, Activation::Gelu));

@@ -4,9 +4,9 @@ mod graph_net;
 mod mlp;
 mod pairs;
 
-pub use graph_net::FrozenGraphNet;
-pub(in crate::nn) use graph_net::{HostEmbedded, Parts};
-pub use mlp::FrozenMlp;
+pub use graph_net::HostGraphNet;
+pub(in crate::nn) use graph_net::{HostEmbedded, HostParts};
+pub use mlp::HostMlp;
 pub(crate) use mlp::floats;
-pub(in crate::nn) use mlp::{FrozenLinear, FrozenNorm};
-pub(in crate::nn) use pairs::{FrozenPairHead, placed};
+pub(in crate::nn) use mlp::{HostLinear, HostNorm};
+pub(in crate::nn) use pairs::{HostPairHead, placed};

@@ -1,7 +1,7 @@
 //! Logits for pairs of nodes, on the host.
 
 use super::graph_net::HostEmbedded;
-use super::mlp::{FrozenLinear, floats};
+use super::mlp::{HostLinear, floats};
 use crate::graph::GraphState;
 use crate::nn::graph::PairHead;
 use crate::parallel;
@@ -11,29 +11,29 @@ const GRAPHS_PER_THREAD: usize = 16;
 
 /// A [`PairHead`] as it was when it was copied.
 #[derive(Debug)]
-pub(crate) struct FrozenPairHead {
-    query: FrozenLinear,
-    key: FrozenLinear,
+pub(crate) struct HostPairHead {
+    query: HostLinear,
+    key: HostLinear,
     bias: Vec<f32>,
     depth: usize,
-    features: Option<FrozenLinear>,
+    features: Option<HostLinear>,
 }
 
 impl PairHead {
     /// The head as it is now.
-    pub(crate) fn frozen(&self) -> FrozenPairHead {
-        FrozenPairHead {
-            query: FrozenLinear::of(&self.query),
-            key: FrozenLinear::of(&self.key),
+    pub(crate) fn on_host(&self) -> HostPairHead {
+        HostPairHead {
+            query: HostLinear::of(&self.query),
+            key: HostLinear::of(&self.key),
             bias: floats(&self.bias),
             depth: self.shape.1 as usize,
-            features: self.features.as_ref().map(FrozenLinear::of),
+            features: self.features.as_ref().map(HostLinear::of),
         }
     }
 }
 
 /// What pairs are scored by: queries and keys of nodes, weights of pair features.
-struct Rows<'a> {
+struct PairRows<'a> {
     query: Vec<f32>,
     key: Vec<f32>,
     depth: usize,
@@ -42,7 +42,7 @@ struct Rows<'a> {
     features: Option<(Vec<f32>, &'a [f64], usize)>,
 }
 
-impl FrozenPairHead {
+impl HostPairHead {
     /// As [`PairHead::all_pairs`].
     pub(in crate::nn) fn all_pairs(&self, embedded: &HostEmbedded<'_>, features: Option<&[f64]>) -> Vec<f32> {
         let rows = self.rows(embedded, features);
@@ -61,7 +61,7 @@ impl FrozenPairHead {
         logits.concat()
     }
 
-    fn rows<'a>(&self, embedded: &HostEmbedded<'_>, features: Option<&'a [f64]>) -> Rows<'a> {
+    fn rows<'a>(&self, embedded: &HostEmbedded<'_>, features: Option<&'a [f64]>) -> PairRows<'a> {
         let (n, columns) = (embedded.n_nodes(), self.bias.len());
         let mut query = self.query.rows(&embedded.nodes, n);
         query.iter_mut().for_each(|x| *x /= (self.depth as f32).sqrt());
@@ -70,7 +70,7 @@ impl FrozenPairHead {
             let per_pair = weights.len() / n.max(1) / (2 * columns);
             (weights, features, per_pair)
         });
-        Rows { query, key: self.key.rows(&embedded.nodes, n), depth: self.depth, columns, features }
+        PairRows { query, key: self.key.rows(&embedded.nodes, n), depth: self.depth, columns, features }
     }
 }
 
@@ -86,7 +86,7 @@ pub(in crate::nn) fn placed(graphs: &[GraphState]) -> Vec<(&GraphState, usize, u
     graphs.iter().map(place).collect()
 }
 
-impl Rows<'_> {
+impl PairRows<'_> {
     fn score(&self, (a, b): (usize, usize), column: usize, directed: bool) -> f32 {
         let start = |node: usize| (node * self.columns + column) * self.depth;
         let product =

@@ -38,14 +38,14 @@ impl AttributeTable {
 
 /// Vectors for classes and attributes as they were when they were copied, on the host.
 #[derive(Debug)]
-pub(crate) struct FrozenKinds {
+pub(crate) struct HostKinds {
     pub(crate) width: usize,
     classes: Vec<f32>,
     /// Vectors, and where each attribute's start.
     attributes: Option<(Vec<f32>, Vec<i64>)>,
 }
 
-impl FrozenKinds {
+impl HostKinds {
     /// Of the vectors of classes, `[classes, D]`, and those of attributes.
     pub(crate) fn new(classes: &Tensor, attributes: Option<&AttributeTable>) -> Self {
         Self {

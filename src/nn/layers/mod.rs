@@ -12,7 +12,7 @@ mod logit_scale;
 mod mlp;
 
 pub use activation::Activation;
-pub(in crate::nn) use attribute_table::{AttributeTable, FrozenKinds, add_entry};
+pub(in crate::nn) use attribute_table::{AttributeTable, HostKinds, add_entry};
 pub use embedding::Embedding;
 pub use layer_norm::LayerNorm;
 pub use linear::Linear;

@@ -46,13 +46,18 @@ impl Advantage {
 }
 
 /// Constants that both methods are made of, `[transitions]` each.
-struct Frozen {
+struct Constants {
     advantages: Tensor,
     returns: Tensor,
 }
 
 /// Advantages and returns of the policy that sampled: everything on the host, one pass from behind.
-fn freeze(advantage: Advantage, scores: &Scores, log_pf: &Tensor, log_flow: Option<&Tensor>) -> Result<Frozen> {
+fn constants_of(
+    advantage: Advantage,
+    scores: &Scores,
+    log_pf: &Tensor,
+    log_flow: Option<&Tensor>,
+) -> Result<Constants> {
     let (log_pf_host, log_pb, log_reward) = (to_host(log_pf), to_host(&scores.log_pb), to_host(&scores.log_reward));
     let values = match advantage.needs().log_flow {
         true => Some(to_host(needed(log_flow, "a policy gradient with a baseline", "state flows log F")?)),
@@ -90,7 +95,7 @@ fn freeze(advantage: Advantage, scores: &Scores, log_pf: &Tensor, log_flow: Opti
         advantages.iter_mut().for_each(|a| *a -= mean);
     }
     let (kind, device) = (log_pf.kind(), log_pf.device());
-    Ok(Frozen { advantages: from_host(&advantages, kind, device), returns: from_host(&returns, kind, device) })
+    Ok(Constants { advantages: from_host(&advantages, kind, device), returns: from_host(&returns, kind, device) })
 }
 
 fn check_weight(setting: &'static str, weight: f64) -> Result<()> {
@@ -101,9 +106,9 @@ fn check_weight(setting: &'static str, weight: f64) -> Result<()> {
 }
 
 /// What log F pays for missing the returns, averaged over transitions; nothing where there is no log F.
-fn value_loss(scores: &Scores, frozen: &Frozen, regression: RegressionLoss) -> Option<Tensor> {
+fn value_loss(scores: &Scores, constants: &Constants, regression: RegressionLoss) -> Option<Tensor> {
     let log_flow = scores.log_flow.as_ref()?;
-    Some(regression.apply(&(log_flow - &frozen.returns)).mean(log_flow.kind()))
+    Some(regression.apply(&(log_flow - &constants.returns)).mean(log_flow.kind()))
 }
 
 /// The policy gradient of the soft return (REINFORCE), with a critic where the advantage asks for one.
@@ -149,10 +154,10 @@ impl Objective for PolicyGradient {
         check_weight("value_weight", self.value_weight)
     }
     fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
-        let frozen = freeze(self.advantage, scores, &scores.log_pf, scores.log_flow.as_ref())?;
+        let constants = constants_of(self.advantage, scores, &scores.log_pf, scores.log_flow.as_ref())?;
         let n = scores.len().max(1) as f64;
-        let policy = -(&frozen.advantages * &scores.log_pf).sum(scores.log_pf.kind()) / n;
-        Ok(match value_loss(scores, &frozen, regression) {
+        let policy = -(&constants.advantages * &scores.log_pf).sum(scores.log_pf.kind()) / n;
+        Ok(match value_loss(scores, &constants, regression) {
             Some(value) => policy + value * self.value_weight,
             None => policy,
         })
@@ -221,19 +226,19 @@ impl Objective for ProximalPolicy {
             Some(old) => (old.log_pf.shallow_clone(), old.log_flow.as_ref().map(Tensor::shallow_clone)),
             None => (scores.log_pf.detach(), scores.log_flow.as_ref().map(Tensor::detach)),
         };
-        let frozen = freeze(self.advantage, scores, &old_log_pf, old_log_flow.as_ref())?;
+        let constants = constants_of(self.advantage, scores, &old_log_pf, old_log_flow.as_ref())?;
         let log_rho = (&scores.log_pf - old_log_pf).clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO);
         let rho = log_rho.exp();
         let clipped = match self.clip.is_finite() {
             true => rho.clamp(1.0 - self.clip, 1.0 + self.clip),
             false => rho.shallow_clone(),
         };
-        let gain = (&rho * &frozen.advantages).minimum(&(clipped * &frozen.advantages));
+        let gain = (&rho * &constants.advantages).minimum(&(clipped * &constants.advantages));
         let divergence = (rho - 1.0 - log_rho) * self.kl;
         let n = scores.len().max(1) as f64;
         let kind: Kind = scores.log_pf.kind();
         let policy = (divergence - gain).sum(kind) / n;
-        Ok(match value_loss(scores, &frozen, regression) {
+        Ok(match value_loss(scores, &constants, regression) {
             Some(value) => policy + value * self.value_weight,
             None => policy,
         })

@@ -5,7 +5,7 @@ use std::path::Path;
 use super::Point;
 use super::lettering::{fitted, text_width};
 use crate::Result;
-use crate::plot::{Anchor, Canvas, Colour};
+use crate::plot::{Canvas, Colour, TextAnchor};
 
 /// The width of a cell unless told otherwise, and the height of its part that holds the picture.
 pub(in crate::plot) const CELL: f64 = 190.0;
@@ -38,7 +38,7 @@ impl Grid<'_> {
         let rows = self.n.div_ceil(self.columns()) as f64;
         let mut canvas = Canvas::new(width, self.head() + (self.side + CAPTION) * rows + foot);
         let title = fitted(self.title, 18.0, width - 16.0);
-        canvas.text((width / 2.0, 20.0), &title, 18.0, Colour::INK, Anchor::Middle);
+        canvas.text((width / 2.0, 20.0), &title, 18.0, Colour::INK, TextAnchor::Middle);
         canvas
     }
 
@@ -62,7 +62,7 @@ impl Grid<'_> {
 /// A text that is made smaller, then cut, until it fits.
 fn draw_fitted(canvas: &mut Canvas, at: Point, text: &str, width: f64, colour: Colour) {
     let size = (TEXT * width / text_width(text, TEXT).max(1.0)).clamp(9.0, TEXT);
-    canvas.text(at, &fitted(text, size, width), size, colour, Anchor::Middle);
+    canvas.text(at, &fitted(text, size, width), size, colour, TextAnchor::Middle);
 }
 
 /// A grid of pictures, each with two lines of caption.
@@ -128,7 +128,7 @@ mod tests {
 
     #[test]
     fn pictures_lie_in_the_middle_of_their_cells() {
-        let folder = crate::io::tests::folder("pictures");
+        let folder = crate::io::replace::tests::folder("pictures");
         let mut dot = Canvas::new(60.0, 20.0);
         dot.disc((30.0, 10.0), 5.0, Colour::INK);
         let sheet = PictureSheet::new("", 100.0).columns(2).cell(dot.clone(), ["a", ""]).cell(dot, ["b", "c < d"]);

@@ -4,7 +4,7 @@ use ab_glyph::{Font, FontRef, InvalidFont, PxScale, ScaleFont, point};
 use plotters_backend::text_anchor::{HPos, Pos, VPos};
 use plotters_backend::{BackendColor, BackendCoord, BackendTextStyle, FontFamily, FontTransform};
 
-use crate::plot::{Anchor, Colour};
+use crate::plot::{Colour, TextAnchor};
 
 /// The height of capitals and digits of DejaVu Sans, in em: texts are centred by it.
 const CAPITALS: f64 = 0.729;
@@ -16,7 +16,7 @@ const SVG_SIZE: f64 = 1.24;
 pub(in crate::plot) struct Lettering {
     pub(in crate::plot) size: f64,
     pub(in crate::plot) colour: Colour,
-    pub(in crate::plot) anchor: Anchor,
+    pub(in crate::plot) anchor: TextAnchor,
     pub(in crate::plot) turned: bool,
 }
 
@@ -37,9 +37,9 @@ impl BackendTextStyle for Lettering {
 
     fn anchor(&self) -> Pos {
         let horizontal = match self.anchor {
-            Anchor::Left => HPos::Left,
-            Anchor::Middle => HPos::Center,
-            Anchor::Right => HPos::Right,
+            TextAnchor::Left => HPos::Left,
+            TextAnchor::Middle => HPos::Center,
+            TextAnchor::Right => HPos::Right,
         };
         Pos::new(horizontal, VPos::Center)
     }

@@ -35,7 +35,7 @@ impl Colour {
 
 /// Where a text's anchor point lies, seen along the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Anchor {
+pub enum TextAnchor {
     /// At its start.
     Left,
     /// In its middle.
@@ -54,7 +54,7 @@ pub(in crate::plot) enum Shape {
     /// A filled circle.
     Disc { centre: Point, radius: f64, colour: Colour },
     /// A text whose middle line passes through `at`; turned ones are read from the bottom to the top.
-    Text { at: Point, text: String, size: f64, colour: Colour, anchor: Anchor, turned: bool },
+    Text { at: Point, text: String, size: f64, colour: Colour, anchor: TextAnchor, turned: bool },
 }
 
 impl Shape {
@@ -75,12 +75,12 @@ impl Shape {
 /// Points are to the right and down from the top left corner, in units of a pixel at ordinary resolution.
 ///
 /// ```
-/// use gfn::plot::{Anchor, Canvas, Colour};
+/// use gfn::plot::{TextAnchor, Canvas, Colour};
 /// # let folder = std::env::temp_dir().join("gfn-doc-canvas");
 /// # std::fs::create_dir_all(&folder).unwrap();
 /// let mut canvas = Canvas::new(120.0, 40.0);
 /// canvas.line(vec![(10.0, 30.0), (60.0, 30.0), (110.0, 10.0)], Colour::INK, 1.5);
-/// canvas.text((60.0, 12.0), "a kink", 12.0, Colour::GREY, Anchor::Middle);
+/// canvas.text((60.0, 12.0), "a kink", 12.0, Colour::GREY, TextAnchor::Middle);
 /// canvas.write(folder.join("kink.svg"))?;
 /// # std::fs::remove_dir_all(folder).unwrap();
 /// # Ok::<(), gfn::Error>(())
@@ -132,7 +132,7 @@ impl Canvas {
     }
 
     /// A text that is read from the bottom to the top.
-    pub(in crate::plot) fn turned_text(&mut self, at: Point, text: &str, size: f64, anchor: Anchor) {
+    pub(in crate::plot) fn turned_text(&mut self, at: Point, text: &str, size: f64, anchor: TextAnchor) {
         self.push(Shape::Text { at, text: text.to_owned(), size, colour: Colour::INK, anchor, turned: true });
     }
 
@@ -154,7 +154,7 @@ impl Canvas {
     }
 
     /// A text whose capitals are centred on the height of `at`; `size` is the height of an em.
-    pub fn text(&mut self, at: Point, text: &str, size: f64, colour: Colour, anchor: Anchor) {
+    pub fn text(&mut self, at: Point, text: &str, size: f64, colour: Colour, anchor: TextAnchor) {
         self.push(Shape::Text { at, text: text.to_owned(), size, colour, anchor, turned: false });
     }
 }

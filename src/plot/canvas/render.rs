@@ -208,7 +208,7 @@ fn style(colour: Colour, width: f64) -> ShapeStyle {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::Anchor;
+    use crate::plot::TextAnchor;
 
     fn inked(canvas: &Canvas) -> Vec<(usize, usize)> {
         let (width, _) = canvas.size(SCALE);
@@ -263,7 +263,7 @@ mod tests {
             |canvas| canvas.area(vec![(0.0, 0.0), (5.0, f64::INFINITY), (5.0, 0.0)], Colour::INK),
             |canvas| canvas.disc((f64::NAN, 0.0), 1.0, Colour::INK),
             |canvas| canvas.disc((5.0, 5.0), f64::INFINITY, Colour::INK),
-            |canvas| canvas.text((5.0, 5.0), "a", f64::NAN, Colour::INK, Anchor::Left),
+            |canvas| canvas.text((5.0, 5.0), "a", f64::NAN, Colour::INK, TextAnchor::Left),
         ];
         for shape in draw {
             let mut canvas = Canvas::new(10.0, 10.0);
@@ -282,7 +282,7 @@ mod tests {
                 text: "HEH".to_owned(),
                 size: 12.0,
                 colour: Colour::INK,
-                anchor: Anchor::Middle,
+                anchor: TextAnchor::Middle,
                 turned,
             });
             let (xs, ys): (Vec<_>, Vec<_>) = inked(&canvas).into_iter().unzip();
@@ -301,7 +301,7 @@ mod tests {
     fn the_extension_chooses_and_others_are_refused() {
         let folder = replace::tests::folder("canvas");
         let mut canvas = Canvas::new(20.0, 10.0);
-        canvas.text((10.0, 5.0), "a < b & c", 8.0, Colour::INK, Anchor::Middle);
+        canvas.text((10.0, 5.0), "a < b & c", 8.0, Colour::INK, TextAnchor::Middle);
         canvas.write(folder.join("a.PNG")).unwrap();
         canvas.write(folder.join("a.svg")).unwrap();
         let png = std::fs::read(folder.join("a.PNG")).unwrap();

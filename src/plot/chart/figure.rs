@@ -6,7 +6,7 @@ use super::Panel;
 use super::panel::PANEL;
 use crate::Result;
 use crate::plot::canvas::fitted;
-use crate::plot::{Anchor, Canvas, Colour};
+use crate::plot::{Canvas, Colour, TextAnchor};
 
 /// A named series of points `(x, y)`, such as the loss at each step.
 #[derive(Clone, PartialEq, Debug)]
@@ -78,7 +78,7 @@ impl Figure {
         let height = head + PANEL.1 * n.div_ceil(columns) as f64;
         let mut canvas = Canvas::new(width, height);
         let title = fitted(&self.title, 18.0, width - 20.0);
-        canvas.text((width / 2.0, 20.0), &title, 18.0, Colour::INK, Anchor::Middle);
+        canvas.text((width / 2.0, 20.0), &title, 18.0, Colour::INK, TextAnchor::Middle);
         for (i, panel) in self.panels.iter().enumerate() {
             let (row, column) = (i / columns, i % columns);
             let corner = (PANEL.0 * column as f64, head + PANEL.1 * row as f64);
@@ -107,7 +107,7 @@ mod tests {
                 let curve = Curve::new("a name that is far too long for any legend ".repeat(3), points.clone());
                 let panel = Panel::new("é").y_scale(scale).curve(curve).reference(f64::NAN, "none");
                 let figure = Figure::new("title").panel(panel);
-                let folder = crate::io::tests::folder("plot");
+                let folder = crate::io::replace::tests::folder("plot");
                 figure.write(folder.join("a.svg")).unwrap();
                 figure.write(folder.join("a.png")).unwrap();
                 let svg = std::fs::read_to_string(folder.join("a.svg")).unwrap();

@@ -2,7 +2,7 @@
 
 use super::axis::{Axis, Tick};
 use crate::plot::canvas::{Point, text_width};
-use crate::plot::{Anchor, Canvas, Colour};
+use crate::plot::{Canvas, Colour, TextAnchor};
 
 /// The size of the letters at axes and in legends.
 pub(in crate::plot) const LABEL: f64 = 12.0;
@@ -51,7 +51,7 @@ impl Frame {
             if let Some(label) = &tick.label {
                 canvas.line(vec![(x, self.top), (x, self.bottom)], Colour::FAINT, 0.5);
                 if labelled % every == 0 {
-                    canvas.text((x, self.bottom + 15.0), label, LABEL, Colour::INK, Anchor::Middle);
+                    canvas.text((x, self.bottom + 15.0), label, LABEL, Colour::INK, TextAnchor::Middle);
                 }
                 labelled += 1;
             }
@@ -62,7 +62,7 @@ impl Frame {
             let y = self.height(tick.place);
             if let Some(label) = &tick.label {
                 canvas.line(vec![(self.left, y), (self.right, y)], Colour::FAINT, 0.5);
-                canvas.text((self.left - 8.0, y), label, LABEL, Colour::INK, Anchor::Right);
+                canvas.text((self.left - 8.0, y), label, LABEL, Colour::INK, TextAnchor::Right);
             }
             let length = if tick.label.is_some() { 5.0 } else { 3.0 };
             canvas.line(vec![(self.left - length, y), (self.left, y)], Colour::GREY, 1.0);

@@ -3,7 +3,7 @@
 use super::frame::LABEL;
 use super::panel::PANEL;
 use crate::plot::canvas::{Point, Shape, fitted, text_width};
-use crate::plot::{Anchor, Canvas, Colour};
+use crate::plot::{Canvas, Colour, TextAnchor};
 use crate::report::number;
 
 /// Anchors of a colour map from low to high, perceptually even and readable without colour vision (after matplotlib's viridis).
@@ -70,8 +70,8 @@ impl HeatMap {
         }
         self.draw_names(canvas, (corner.0, corner.1 + height), side);
         let (middle, centre) = (corner.0 + width / 2.0, corner.1 + height / 2.0);
-        canvas.text((middle, corner.1 + height + below - 6.0), x_label, LABEL, Colour::INK, Anchor::Middle);
-        canvas.turned_text((corner.0 - beside + 6.0, centre), y_label, LABEL, Anchor::Middle);
+        canvas.text((middle, corner.1 + height + below - 6.0), x_label, LABEL, Colour::INK, TextAnchor::Middle);
+        canvas.turned_text((corner.0 - beside + 6.0, centre), y_label, LABEL, TextAnchor::Middle);
         self.draw_bar(canvas, (corner.0 + width + 18.0, corner.1), height);
     }
 
@@ -81,11 +81,11 @@ impl HeatMap {
         let Some((rows, columns)) = self.names.as_ref().filter(|_| size >= SMALLEST) else { return };
         for (k, name) in rows.iter().enumerate() {
             let at = (left - 6.0, bottom - side * (k as f64 + 0.5));
-            canvas.text(at, &fitted(name, size, NAMES.0 - 8.0), size, Colour::INK, Anchor::Right);
+            canvas.text(at, &fitted(name, size, NAMES.0 - 8.0), size, Colour::INK, TextAnchor::Right);
         }
         for (k, name) in columns.iter().enumerate() {
             let at = (left + side * (k as f64 + 0.5), bottom + 6.0);
-            canvas.turned_text(at, &fitted(name, size, NAMES.1 - 8.0), size, Anchor::Right);
+            canvas.turned_text(at, &fitted(name, size, NAMES.1 - 8.0), size, TextAnchor::Right);
         }
     }
 
@@ -96,7 +96,7 @@ impl HeatMap {
             cell(canvas, at, (12.0, step + 0.5), colour((k as f64 + 0.5) / STEPS as f64));
         }
         for (value, y) in [(self.max, top + 5.0), (0.0, top + height - 5.0)] {
-            canvas.text((left + 18.0, y), &short(value), LABEL, Colour::INK, Anchor::Left);
+            canvas.text((left + 18.0, y), &short(value), LABEL, Colour::INK, TextAnchor::Left);
         }
     }
 }
@@ -124,9 +124,9 @@ mod tests {
             let Shape::Text { at, text, size, anchor, turned, .. } = shape else { continue };
             let length = text_width(text, *size);
             let before = match anchor {
-                Anchor::Left => 0.0,
-                Anchor::Middle => 0.5,
-                Anchor::Right => 1.0,
+                TextAnchor::Left => 0.0,
+                TextAnchor::Middle => 0.5,
+                TextAnchor::Right => 1.0,
             };
             // Turned texts are read upwards.
             let (along, limit, start) = match turned {

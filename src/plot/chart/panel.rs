@@ -5,7 +5,7 @@ use super::frame::{Frame, LABEL, pieces, thinned};
 use super::heat_map::HeatMap;
 use super::{Curve, Scale};
 use crate::plot::canvas::{Point, Shape, fitted, palette, text_width};
-use crate::plot::{Anchor, Canvas, Colour};
+use crate::plot::{Canvas, Colour, TextAnchor};
 
 /// The width and height of a panel, in units.
 pub(in crate::plot) const PANEL: (f64, f64) = (440.0, 310.0);
@@ -154,7 +154,7 @@ impl Panel {
         let (left, top) = corner;
         let middle = left + PANEL.0 / 2.0;
         let at = (middle, top + 14.0);
-        canvas.text(at, &fitted(&self.title, TITLE, PANEL.0 - 20.0), TITLE, Colour::INK, Anchor::Middle);
+        canvas.text(at, &fitted(&self.title, TITLE, PANEL.0 - 20.0), TITLE, Colour::INK, TextAnchor::Middle);
         if let Some(heat_map) = &self.heat_map {
             return heat_map.draw(canvas, corner, (&self.x_label, &self.y_label));
         }
@@ -190,9 +190,9 @@ impl Panel {
         let frame = if self.equal_aspect { frame.equally_scaled() } else { frame };
         frame.draw_axes(canvas, &y_ticks);
         let centre = f64::midpoint(frame.left, frame.right);
-        canvas.text((centre, frame.bottom + 34.0), &self.x_label, LABEL, Colour::INK, Anchor::Middle);
+        canvas.text((centre, frame.bottom + 34.0), &self.x_label, LABEL, Colour::INK, TextAnchor::Middle);
         let beside = (frame.left - widest - 24.0, f64::midpoint(frame.top, frame.bottom));
-        canvas.turned_text(beside, &self.y_label, LABEL, Anchor::Middle);
+        canvas.turned_text(beside, &self.y_label, LABEL, TextAnchor::Middle);
         self.draw_data(canvas, &frame);
     }
 
@@ -286,7 +286,7 @@ fn draw_legend_row(canvas: &mut Canvas, (middle, y): Point, row: &[Entry<'_>]) {
             width: 2.0,
             dash: entry.dashed.then_some(5.0),
         });
-        canvas.text((x + 26.0, y), entry.name, LABEL, Colour::INK, Anchor::Left);
+        canvas.text((x + 26.0, y), entry.name, LABEL, Colour::INK, TextAnchor::Left);
         x += entry.width;
     }
 }

@@ -8,7 +8,7 @@ use crate::Result;
 use crate::graph::GraphState;
 use crate::plot::canvas::{CELL, Grid, Point, Shape, TEXT, palette, text_width};
 use crate::plot::graph::layout;
-use crate::plot::{Anchor, Canvas, Colour};
+use crate::plot::{Canvas, Colour, TextAnchor};
 
 /// Between the square that a layout fills and the cell's edge: room for a node and a name beside it.
 const MARGIN: f64 = 30.0;
@@ -159,7 +159,7 @@ impl GraphSheet {
 
     fn draw_graph(&self, canvas: &mut Canvas, graph: &GraphState, middle: Point) {
         if graph.n_nodes() == 0 {
-            return canvas.text(middle, "no nodes", TEXT, Colour::GREY, Anchor::Middle);
+            return canvas.text(middle, "no nodes", TEXT, Colour::GREY, TextAnchor::Middle);
         }
         let half = self.side / 2.0 - MARGIN;
         let places: Vec<Point> = layout::places(self.layout, graph)
@@ -188,7 +188,7 @@ impl GraphSheet {
             canvas.disc(at, radius + 1.0, Colour::INK);
             canvas.disc(at, radius, fill);
             if inside {
-                canvas.text(at, &labels[a], size, fill.text_on(), Anchor::Middle);
+                canvas.text(at, &labels[a], size, fill.text_on(), TextAnchor::Middle);
             }
         }
         if !inside {
@@ -220,7 +220,7 @@ impl GraphSheet {
                     dash: dash(class),
                 }),
             }
-            canvas.text((x + 24.0, y), name, TEXT * squeeze.max(0.7), Colour::INK, Anchor::Left);
+            canvas.text((x + 24.0, y), name, TEXT * squeeze.max(0.7), Colour::INK, TextAnchor::Left);
             x += entry(name) * squeeze;
         }
     }
@@ -267,7 +267,7 @@ fn draw_beside(
         (cost, centre)
     });
     if let Some((_, centre)) = candidates.min_by(|a, b| a.0.total_cmp(&b.0)) {
-        canvas.text(centre, label, size, Colour::INK, Anchor::Middle);
+        canvas.text(centre, label, size, Colour::INK, TextAnchor::Middle);
     }
 }
 
@@ -282,7 +282,7 @@ mod tests {
     }
 
     fn svg(sheet: &GraphSheet) -> String {
-        let folder = crate::io::tests::folder("sheet");
+        let folder = crate::io::replace::tests::folder("sheet");
         sheet.write(folder.join("a.png")).unwrap();
         sheet.write(folder.join("a.svg")).unwrap();
         let svg = std::fs::read_to_string(folder.join("a.svg")).unwrap();

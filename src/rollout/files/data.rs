@@ -5,14 +5,14 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
-use crate::io::{Layout, Named, TensorKind, TensorSpec, deserialise, digest, file_error, parse, serialise};
+use crate::io::{FolderKind, Named, TensorKind, TensorSpec, deserialise, digest, file_error, parse, serialise};
 use crate::rollout::ReplayEnv;
 use crate::{Error, Result};
 
 /// The format that this version writes, and the only one that it reads.
 const FORMAT: u32 = 1;
 
-const LAYOUT: Layout = Layout {
+const LAYOUT: FolderKind = FolderKind {
     tensors: "data.safetensors",
     noun: "data set",
     unwritable: "check that the folder can be written to and that the disk isn't full; \

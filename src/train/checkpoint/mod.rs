@@ -13,10 +13,10 @@ use std::path::{Path, PathBuf};
 use tch::{Tensor, no_grad};
 
 use crate::Result;
-use crate::io::{Layout, TensorKind, deserialise, file_error, serialise};
+use crate::io::{FolderKind, TensorKind, deserialise, file_error, serialise};
 use crate::nn::Parameters;
 
-pub(in crate::train) const LAYOUT: Layout = Layout {
+pub(in crate::train) const LAYOUT: FolderKind = FolderKind {
     tensors: "model.safetensors",
     noun: "checkpoint",
     unwritable: "check that the folder can be written to and that the disk isn't full; \

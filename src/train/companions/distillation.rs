@@ -7,7 +7,7 @@ use super::Novelty;
 use crate::env::Rows;
 use crate::nn::{Activation, MlpConfig, Parameters};
 use crate::optim::{Adam, AdamConfig};
-use crate::policy::{Inputs, Network, StateFeatures, Vectors};
+use crate::policy::{EncodedVectors, Inputs, Network, StateFeatures};
 use crate::tensor::{from_host, to_host};
 use crate::{Error, Result, Rng};
 
@@ -91,7 +91,7 @@ impl<F> RandomDistillation<F> {
         F: StateFeatures<S>,
     {
         let kind = (self.parameters.kind(), self.parameters.device());
-        let vectors = Vectors::new(self.features.encode(states), states.len(), self.features.width(), kind)?;
+        let vectors = EncodedVectors::new(self.features.encode(states), states.len(), self.features.width(), kind)?;
         let inputs = Inputs { vectors, conditions: None };
         let off = self.predictor.forward(&inputs) - self.target.forward(&inputs);
         Ok(off.square().sum_dim_intlist([1i64].as_slice(), false, kind.0))

@@ -110,7 +110,7 @@ mod tests {
     use std::fs;
 
     use super::*;
-    use crate::io::tests::folder;
+    use crate::io::replace::tests::folder;
 
     #[test]
     fn a_resumed_run_goes_on_behind_its_own_line() {

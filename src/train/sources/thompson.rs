@@ -1,7 +1,7 @@
 //! Thompson sampling: every trajectory follows a head of its own, and every head learns from a share of the batch.
 
 use crate::objective::Scores;
-use crate::policy::{Heads, Policy};
+use crate::policy::{MultiHead, Policy};
 use crate::rollout::{Container, ReplayEnv, Trajectories};
 use crate::train::{StepStats, Trainer};
 use crate::{Error, Result};
@@ -43,7 +43,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// [`Error::Config`] for a policy with one head, and unless `0 < share <= 1`.
     pub fn with_thompson(mut self, share: f64) -> Result<Self>
     where
-        P: Heads,
+        P: MultiHead,
     {
         let n_heads = self.policy.n_heads();
         if n_heads < 2 {

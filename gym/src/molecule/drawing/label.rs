@@ -1,6 +1,6 @@
 //! What is written at an atom: its element, hydrogens and charge.
 
-use gfn::plot::{Anchor, Canvas, Colour};
+use gfn::plot::{Canvas, Colour, TextAnchor};
 
 use super::place::{Place, angle, minus};
 use crate::molecule::{Element, Molecule};
@@ -100,7 +100,7 @@ impl Label {
     /// Writes it at an atom's point of the canvas; a bond has a length of `unit`.
     pub(super) fn write(&self, canvas: &mut Canvas, at: Place, unit: f64) {
         for Piece { at: (x, y), text, size, .. } in &self.pieces {
-            canvas.text((at.0 + unit * x, at.1 + unit * y), text, unit * size, self.colour, Anchor::Left);
+            canvas.text((at.0 + unit * x, at.1 + unit * y), text, unit * size, self.colour, TextAnchor::Left);
         }
     }
 }

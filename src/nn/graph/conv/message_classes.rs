@@ -21,45 +21,45 @@ const END: i64 = -1;
 /// one colour get the same value from any round.
 ///
 /// `T` is where indices are: `Vec<i64>` on the host, [`Tensor`] on a device.
-pub(crate) struct Rounds<T> {
+pub(crate) struct MessageRounds<T> {
     /// A node for each row of features, `[R_0]`.
     pub(crate) features: T,
     /// What each round does.
-    pub(crate) rounds: Vec<Round<T>>,
+    pub(crate) rounds: Vec<MessageRound<T>>,
     /// The row of each node after the last round, `[N]`; `None` where nodes are the rows.
     pub(crate) index: Option<T>,
 }
 
 /// From the `R` rows before a round to the `R'` rows after it.
-pub(crate) struct Round<T> {
+pub(crate) struct MessageRound<T> {
     /// The row before of each row after, `[R']`; `None` where they are the same.
     pub(crate) own: Option<T>,
-    /// The entry of the table that each message is, receiver by receiver, `[M]`: see [`Hearing`].
+    /// The entry of the table that each message is, receiver by receiver, `[M]`: see [`MessageKind`].
     pub(crate) entries: T,
     /// Where each receiver's messages start, `[R']`.
     pub(crate) offsets: T,
-    /// For [`Hearing::Edges`]: which message of the batch each is, those against the direction of their edge behind all others, and the
+    /// For [`MessageKind::WithEdges`]: which message of the batch each is, those against the direction of their edge behind all others, and the
     /// row that it goes to, `[M]` both.
     along: Option<(T, T)>,
 }
 
 /// What a node hears.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Hearing {
+pub(crate) enum MessageKind {
     /// Its neighbours, whichever way edges go: entries are rows.
-    Neighbours,
+    Sum,
     /// Its neighbours, what the edges are, and which way they go: entries are rows.
-    Edges,
+    WithEdges,
     /// Itself, sources and targets, each in a way of its own: entries are `3 row`, `3 row + 1` and `3 row + 2`.
-    Apart,
+    BySide,
 }
 
-impl Rounds<Vec<i64>> {
+impl MessageRounds<Vec<i64>> {
     /// The share of rows among nodes from which on each node is a row: gathering costs something, too.
     const WORTHWHILE: f64 = 0.8;
 
     /// What `rounds` rounds do with the nodes of some graphs, of whose labels so many are told apart.
-    pub(crate) fn new(graphs: &[GraphState], n_labels: usize, rounds: usize, hearing: Hearing) -> Self {
+    pub(crate) fn new(graphs: &[GraphState], n_labels: usize, rounds: usize, hearing: MessageKind) -> Self {
         let n: usize = graphs.iter().map(GraphState::n_nodes).sum();
         let mut colours = Colours::of(n, feature_keys(graphs, n_labels));
         let features = colours.representatives.iter().map(|&node| node as i64).collect();
@@ -67,7 +67,7 @@ impl Rounds<Vec<i64>> {
             return Self { features, rounds: Vec::new(), index: colours.index() };
         }
         let lists = Lists::of(graphs, n);
-        let edges = if hearing == Hearing::Edges { edge_keys(graphs) } else { Vec::new() };
+        let edges = if hearing == MessageKind::WithEdges { edge_keys(graphs) } else { Vec::new() };
         let mut out = Vec::with_capacity(rounds);
         for _ in 0..rounds {
             let next = match colours.distinct() {
@@ -78,22 +78,22 @@ impl Rounds<Vec<i64>> {
                     if few { next } else { Colours::all(n) }
                 }
             };
-            out.push(Round::new(&colours, &next.representatives, &lists, hearing));
+            out.push(MessageRound::new(&colours, &next.representatives, &lists, hearing));
             colours = next;
         }
         Self { features, rounds: out, index: colours.index() }
     }
 
     /// The same with indices on a device.
-    pub(crate) fn to_device(&self, device: Device) -> Rounds<Tensor> {
+    pub(crate) fn to_device(&self, device: Device) -> MessageRounds<Tensor> {
         let tensor = |values: &Vec<i64>| Tensor::from_slice(values).to_device(device);
-        let round = |round: &Round<Vec<i64>>| Round {
+        let round = |round: &MessageRound<Vec<i64>>| MessageRound {
             own: round.own.as_ref().map(tensor),
             entries: tensor(&round.entries),
             offsets: tensor(&round.offsets),
             along: round.along.as_ref().map(|(messages, to)| (tensor(messages), tensor(to))),
         };
-        Rounds {
+        MessageRounds {
             features: tensor(&self.features),
             rounds: self.rounds.iter().map(round).collect(),
             index: self.index.as_ref().map(tensor),
@@ -101,15 +101,15 @@ impl Rounds<Vec<i64>> {
     }
 }
 
-impl Rounds<Tensor> {
+impl MessageRounds<Tensor> {
     /// The rows after the last round for each node, `[N, D]`.
     pub(crate) fn of_nodes(&self, rows: &Tensor) -> Tensor {
         gather(rows, self.index.as_ref())
     }
 }
 
-impl Round<Vec<i64>> {
-    fn new(before: &Colours, receivers: &[usize], lists: &Lists, hearing: Hearing) -> Self {
+impl MessageRound<Vec<i64>> {
+    fn new(before: &Colours, receivers: &[usize], lists: &Lists, hearing: MessageKind) -> Self {
         let own = (!before.distinct()).then(|| receivers.iter().map(|&node| before.of[node]).collect());
         let (mut entries, mut offsets) = (Vec::new(), Vec::with_capacity(receivers.len()));
         let (mut messages, mut to) = (Vec::new(), Vec::new());
@@ -118,26 +118,26 @@ impl Round<Vec<i64>> {
             let (incoming, outgoing) = (lists.incoming(node), lists.outgoing(node));
             let of = |&(node, _): &(usize, usize)| before.of[node];
             match hearing {
-                Hearing::Neighbours => entries.extend(incoming.iter().chain(outgoing.unwrap_or_default()).map(of)),
-                Hearing::Edges => {
+                MessageKind::Sum => entries.extend(incoming.iter().chain(outgoing.unwrap_or_default()).map(of)),
+                MessageKind::WithEdges => {
                     let outgoing = outgoing.unwrap_or_default();
                     entries.extend(incoming.iter().chain(outgoing).map(of));
                     messages.extend(incoming.iter().map(|&(_, message)| message as i64));
                     messages.extend(outgoing.iter().map(|&(_, message)| (lists.n_messages() + message) as i64));
                     to.resize(entries.len(), row as i64);
                 }
-                Hearing::Apart => {
+                MessageKind::BySide => {
                     entries.push(3 * before.of[node]);
                     entries.extend(incoming.iter().map(|entry| 3 * of(entry) + 1));
                     entries.extend(outgoing.unwrap_or(incoming).iter().map(|entry| 3 * of(entry) + 2));
                 }
             }
         }
-        Self { own, entries, offsets, along: (hearing == Hearing::Edges).then_some((messages, to)) }
+        Self { own, entries, offsets, along: (hearing == MessageKind::WithEdges).then_some((messages, to)) }
     }
 }
 
-impl Round<Tensor> {
+impl MessageRound<Tensor> {
     /// Rows before the round where those after it are, `[R', D]`.
     pub(crate) fn own(&self, rows: &Tensor) -> Tensor {
         gather(rows, self.own.as_ref())
@@ -153,7 +153,7 @@ impl Round<Tensor> {
     pub(crate) fn sum_along(&self, rows: &Tensor, edges: &Tensor) -> Tensor {
         let shape = [self.offsets.size()[0], rows.size()[1]];
         let sum = Tensor::zeros(shape, (rows.kind(), rows.device()));
-        debug_assert!(self.along.is_some(), "a round of `Hearing::Edges`");
+        debug_assert!(self.along.is_some(), "a round of `MessageKind::WithEdges`");
         match &self.along {
             None => sum,
             Some((messages, to)) => {

@@ -2,16 +2,16 @@
 
 mod message_classes;
 
-pub(in crate::nn) use message_classes::{Hearing, Rounds};
+pub(in crate::nn) use message_classes::{MessageKind, MessageRounds};
 
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
 use crate::graph::{GraphBatch, GraphKind, GraphSchema};
 use crate::nn::graph::edge_features::EdgeFeatures;
-use crate::nn::host::{FrozenLinear, FrozenNorm, floats};
+use crate::nn::host::{HostLinear, HostNorm, floats};
 use crate::nn::{LayerNorm, Linear, Scope};
-use message_classes::Round;
+use message_classes::MessageRound;
 
 /// How nodes exchange messages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -127,16 +127,16 @@ impl Conv {
     }
 
     /// What its nodes hear.
-    pub(crate) fn hearing(&self) -> Hearing {
+    pub(crate) fn hearing(&self) -> MessageKind {
         match self.messages {
-            Messages::Gin { .. } => Hearing::Neighbours,
-            Messages::Gine { .. } => Hearing::Edges,
-            Messages::Directed { .. } => Hearing::Apart,
+            Messages::Gin { .. } => MessageKind::Sum,
+            Messages::Gine { .. } => MessageKind::WithEdges,
+            Messages::Directed { .. } => MessageKind::BySide,
         }
     }
 
     /// The rows before a round, `[R, D]`, to those after it, `[R', D]`.
-    pub(crate) fn forward(&self, batch: &GraphBatch<'_>, round: &Round<Tensor>, rows: &Tensor) -> Tensor {
+    pub(crate) fn forward(&self, batch: &GraphBatch<'_>, round: &MessageRound<Tensor>, rows: &Tensor) -> Tensor {
         let inner = match &self.messages {
             Messages::Gin { inner, eps } => {
                 // The linear map commutes with the sum: applied first, it meets the rows before the round, which are fewer. Its bias
@@ -166,38 +166,38 @@ impl Conv {
 
 /// A [`Conv`] on the host.
 #[derive(Debug)]
-pub(crate) struct FrozenConv {
+pub(crate) struct HostConv {
     /// From rows to the table whose entries are summed, and what is added to each sum.
-    table: FrozenLinear,
+    table: HostLinear,
     bias: Vec<f32>,
     /// By how much a node's own entry counts beside the sum; none where it is among the entries.
     own: Option<f32>,
-    output: FrozenLinear,
-    norm: FrozenNorm,
+    output: HostLinear,
+    norm: HostNorm,
     width: usize,
 }
 
 impl Conv {
     /// The round as it is now; none for one whose messages depend on edges.
-    pub(crate) fn frozen(&self) -> Option<FrozenConv> {
+    pub(crate) fn on_host(&self) -> Option<HostConv> {
         let (table, bias, own) = match &self.messages {
-            Messages::Gin { inner, eps } => (FrozenLinear::of(inner), None, Some(1.0 + floats(eps)[0])),
+            Messages::Gin { inner, eps } => (HostLinear::of(inner), None, Some(1.0 + floats(eps)[0])),
             Messages::Gine { .. } => return None,
             Messages::Directed { own, incoming, outgoing } => {
                 let weights = Tensor::cat(&[own.weight(), incoming.weight(), outgoing.weight()], 0);
-                (FrozenLinear::new(&weights, None), own.bias().map(floats), None)
+                (HostLinear::new(&weights, None), own.bias().map(floats), None)
             }
         };
         let width = self.output.weight().size()[0] as usize;
         let bias = bias.unwrap_or_else(|| vec![0.0; width]);
-        let (output, norm) = (FrozenLinear::of(&self.output), self.norm.frozen());
-        Some(FrozenConv { table, bias, own, output, norm, width })
+        let (output, norm) = (HostLinear::of(&self.output), self.norm.on_host());
+        Some(HostConv { table, bias, own, output, norm, width })
     }
 }
 
-impl FrozenConv {
+impl HostConv {
     /// The rows before a round to those after it.
-    pub(crate) fn forward(&self, round: &Round<Vec<i64>>, rows: &[f32]) -> Vec<f32> {
+    pub(crate) fn forward(&self, round: &MessageRound<Vec<i64>>, rows: &[f32]) -> Vec<f32> {
         let width = self.width;
         let table = self.table.rows(rows, rows.len() / width);
         let entry = |at: i64| at as usize * width..(at as usize + 1) * width;
@@ -230,8 +230,8 @@ impl FrozenConv {
 mod tests {
     use tch::{Device, Kind};
 
-    use super::super::message_classes::Rounds;
     use super::super::node_features::NodeFeatures;
+    use super::message_classes::MessageRounds;
     use super::*;
     use crate::Rng;
     use crate::graph::{Attributes, Edge, GraphKind, GraphState, GraphStates, Node};
@@ -316,7 +316,7 @@ mod tests {
                     (0..3).map(|k| make(&mut scope.sub(&format!("conv{k}")), &schema, WIDTH)).collect();
                 let n = batch.total_nodes() as i64;
 
-                let rounds = Rounds::new(batch.graphs(), labels, convs.len(), convs[0].hearing());
+                let rounds = MessageRounds::new(batch.graphs(), labels, convs.len(), convs[0].hearing());
                 let rounds = rounds.to_device(Device::Cpu);
                 let start = features.forward(&batch, &rounds.features);
                 let layers = convs.iter().zip(&rounds.rounds);

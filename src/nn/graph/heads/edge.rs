@@ -5,8 +5,8 @@ use tch::Tensor;
 use super::pairs::{FEATURES_SCALE, edge_pairs};
 use crate::graph::{GraphBatch, GraphKind, GraphSchema};
 use crate::nn::graph::edge_features::EdgeFeatures;
-use crate::nn::host::{FrozenLinear, HostEmbedded, placed};
-use crate::nn::layers::FrozenKinds;
+use crate::nn::host::{HostEmbedded, HostLinear, placed};
+use crate::nn::layers::HostKinds;
 use crate::nn::{Linear, Scope};
 
 /// `W relu(U h_a + V h_b + t(edge) + P f_ab)` for each edge from `a` to `b`, with the vector `t` of its class and attributes and pair
@@ -68,28 +68,28 @@ impl EdgeHead {
     }
 
     /// The head as it is now.
-    pub(crate) fn frozen(&self) -> FrozenEdgeHead {
-        FrozenEdgeHead {
-            first: FrozenLinear::of(&self.first),
-            second: self.second.as_ref().map(FrozenLinear::of),
-            edges: self.edges.as_ref().map(EdgeFeatures::frozen),
-            pairs: self.pairs.as_ref().map(FrozenLinear::of),
-            output: FrozenLinear::of(&self.output),
+    pub(crate) fn on_host(&self) -> HostEdgeHead {
+        HostEdgeHead {
+            first: HostLinear::of(&self.first),
+            second: self.second.as_ref().map(HostLinear::of),
+            edges: self.edges.as_ref().map(EdgeFeatures::on_host),
+            pairs: self.pairs.as_ref().map(HostLinear::of),
+            output: HostLinear::of(&self.output),
         }
     }
 }
 
 /// An [`EdgeHead`] as it was when it was copied, on the host.
 #[derive(Debug)]
-pub(crate) struct FrozenEdgeHead {
-    first: FrozenLinear,
-    second: Option<FrozenLinear>,
-    edges: Option<FrozenKinds>,
-    pairs: Option<FrozenLinear>,
-    output: FrozenLinear,
+pub(crate) struct HostEdgeHead {
+    first: HostLinear,
+    second: Option<HostLinear>,
+    edges: Option<HostKinds>,
+    pairs: Option<HostLinear>,
+    output: HostLinear,
 }
 
-impl FrozenEdgeHead {
+impl HostEdgeHead {
     /// As [`EdgeHead::forward`].
     pub(in crate::nn) fn forward(&self, embedded: &HostEmbedded<'_>, pairs: Option<&[f64]>) -> Vec<f32> {
         let n = embedded.n_nodes();

@@ -11,9 +11,9 @@ use crate::env::Direction;
 use crate::graph::{Anchor, GraphBatch, GraphEnv, GraphSchema};
 use crate::nn::graph::GraphNetConfig;
 use crate::nn::graph::torso::Embedded;
-use crate::nn::host::{FrozenPairHead, HostEmbedded};
-use crate::nn::{Activation, FrozenMlp, Mlp, MlpConfig, Scope};
-use edge::{EdgeHead, FrozenEdgeHead};
+use crate::nn::host::{HostEmbedded, HostPairHead};
+use crate::nn::{Activation, HostMlp, Mlp, MlpConfig, Scope};
+use edge::{EdgeHead, HostEdgeHead};
 
 /// The most nodes with which logits start as they come. What a graph's nodes add up to in its embedding grows with their number, and
 /// what pairs of nodes make of it with the square of that.
@@ -91,13 +91,13 @@ impl Heads {
     }
 
     /// The heads as they are now, on the host.
-    pub(crate) fn frozen(&self) -> Option<Vec<FrozenHead>> {
+    pub(crate) fn on_host(&self) -> Option<Vec<HostHead>> {
         let frozen = |head: &AnchorHead| {
             Some(match head {
-                AnchorHead::Graph(mlp) => FrozenHead::Graph(FrozenMlp::new(mlp)?),
-                AnchorHead::Node(mlp) => FrozenHead::Node(FrozenMlp::new(mlp)?),
-                AnchorHead::Edge(head) => FrozenHead::Edge(head.frozen()),
-                AnchorHead::NodePair(head) => FrozenHead::NodePair(head.frozen()),
+                AnchorHead::Graph(mlp) => HostHead::Graph(HostMlp::new(mlp)?),
+                AnchorHead::Node(mlp) => HostHead::Node(HostMlp::new(mlp)?),
+                AnchorHead::Edge(head) => HostHead::Edge(head.on_host()),
+                AnchorHead::NodePair(head) => HostHead::NodePair(head.on_host()),
             })
         };
         self.0.iter().map(frozen).collect()
@@ -106,14 +106,14 @@ impl Heads {
 
 /// The head of an action type on the host.
 #[derive(Debug)]
-pub(crate) enum FrozenHead {
-    Graph(FrozenMlp),
-    Node(FrozenMlp),
-    Edge(FrozenEdgeHead),
-    NodePair(FrozenPairHead),
+pub(crate) enum HostHead {
+    Graph(HostMlp),
+    Node(HostMlp),
+    Edge(HostEdgeHead),
+    NodePair(HostPairHead),
 }
 
-impl FrozenHead {
+impl HostHead {
     /// `[rows, width]`, given pair features of `[sum of n * n, features]`.
     pub(in crate::nn) fn forward(&self, embedded: &HostEmbedded<'_>, pairs: Option<&[f64]>) -> Vec<f32> {
         match self {

@@ -1,7 +1,10 @@
 //! What can go wrong, as one typed enum: each message says what was wrong, what was expected, and what to do.
 
+mod constructors;
+mod kind;
 mod warning;
 
+pub use kind::ErrorKind;
 pub use warning::Warning;
 
 use std::path::PathBuf;
@@ -133,13 +136,13 @@ pub enum Error {
         n: usize,
     },
     /// Something was asked for without what it takes: an objective without an estimator, a draw from an empty buffer.
-    #[error("{objective} needs {needs}: {remedy}")]
+    #[error("{needed_by} needs {missing}: {remedy}")]
     Missing {
         /// Who needs it: an objective, or whatever else was asked for.
-        objective: &'static str,
-        /// What is needed.
-        needs: &'static str,
-        /// What to do.
+        needed_by: &'static str,
+        /// What is missing.
+        missing: &'static str,
+        /// The setting or the call that gives it.
         remedy: &'static str,
     },
     /// A graph whose automorphisms weren't counted within the limit of the search.

@@ -13,7 +13,7 @@ impl Error {
     /// [`Error::Missing`]: what is missing, who needs it, and what gives it.
     #[must_use]
     pub fn missing(needed_by: &'static str, missing: &'static str, remedy: &'static str) -> Self {
-        Self::Missing { needed_by, missing, remedy }
+        Self::Missing { objective: needed_by, needs: missing, remedy }
     }
 
     /// [`Error::Device`]: the device, why it can't be used, what to do.

@@ -136,12 +136,12 @@ pub enum Error {
         n: usize,
     },
     /// Something was asked for without what it takes: an objective without an estimator, a draw from an empty buffer.
-    #[error("{needed_by} needs {missing}: {remedy}")]
+    #[error("{objective} needs {needs}: {remedy}")]
     Missing {
         /// Who needs it: an objective, or whatever else was asked for.
-        needed_by: &'static str,
+        objective: &'static str,
         /// What is missing.
-        missing: &'static str,
+        needs: &'static str,
         /// The setting or the call that gives it.
         remedy: &'static str,
     },

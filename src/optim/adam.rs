@@ -2,8 +2,9 @@
 
 use tch::{Device, Kind, Tensor, no_grad};
 
-use super::AdamConfig;
-use super::update::{Rule, sum_of_squares};
+use super::gradients::{dense, gradient, norm};
+use super::update::Rule;
+use super::{AdamConfig, Optimizer, StepReport};
 use crate::nn::{Group, Parameter, Parameters};
 use crate::tensor::slices;
 use crate::{Error, Result};
@@ -16,13 +17,6 @@ const FIRST_CLIP: f64 = 1e-30;
 
 /// What a second moment in f32 may come to, short of what rounding might turn into infinity.
 const MAX_MOMENT: f64 = 0.99 * f32::MAX as f64;
-
-/// What [`Adam::step`] did.
-#[derive(Clone, Copy, PartialEq, Debug)]
-pub struct StepReport {
-    /// The 2-norm of all gradients together, before clipping.
-    pub grad_norm: f64,
-}
 
 /// Adam (Kingma and Ba, 2015) with decoupled weight decay (Loshchilov and Hutter, 2019), saveable to the last bit.
 ///
@@ -48,7 +42,10 @@ pub struct StepReport {
 /// ```
 #[derive(Debug)]
 pub struct Adam {
+    /// The settings, with the learning rates as last set.
     config: AdamConfig,
+    /// The learning rates that it was made with, or that were set: what a schedule multiplies.
+    base: (f64, f64),
     slots: Vec<Slot>,
 }
 
@@ -80,7 +77,7 @@ impl Adam {
             steps: 0,
             moments: Moments::zeros(&parameter.tensor),
         });
-        Ok(Self { config, slots: slots.collect() })
+        Ok(Self { config, base: (config.lr, config.log_z_lr), slots: slots.collect() })
     }
 
     /// The settings, with the learning rates as last set.
@@ -96,6 +93,7 @@ impl Adam {
         let config = AdamConfig { lr, log_z_lr, ..self.config };
         config.check()?;
         self.config = config;
+        self.base = (lr, log_z_lr);
         Ok(())
     }
 
@@ -121,8 +119,8 @@ impl Adam {
     }
 
     fn update(&mut self) -> Result<StepReport> {
-        let grads: Vec<Option<Tensor>> = self.slots.iter().map(Slot::gradient).collect();
-        let grad_norm = self.norm(&grads)?;
+        let grads: Vec<_> = self.slots.iter().map(|slot| gradient(&slot.parameter, slot.steps > 0)).collect();
+        let grad_norm = norm(self.slots.iter().map(|slot| &slot.parameter), &grads)?;
         let mut clip = match self.config.max_norm {
             Some(max) if grad_norm > max => max / grad_norm,
             _ => 1.0,
@@ -154,37 +152,6 @@ impl Adam {
             }
         }
         Ok(())
-    }
-
-    /// The norm of all gradients together.
-    fn norm(&self, grads: &[Option<Tensor>]) -> Result<f64> {
-        let mut squares = vec![0.0; grads.len()];
-        // Sums made on a device are fetched together: one wait for all of them.
-        let (mut rows, mut pending) = (Vec::new(), Vec::new());
-        for (row, grad) in grads.iter().enumerate() {
-            let Some(grad) = grad else { continue };
-            match slices::read(grad, sum_of_squares) {
-                Some(square) => squares[row] = square,
-                None => {
-                    rows.push(row);
-                    let grad = dense(grad)?.f_to_kind(Kind::Double)?;
-                    pending.push(grad.f_square()?.f_sum(Kind::Double)?);
-                }
-            }
-        }
-        if !pending.is_empty() {
-            let fetched = Vec::<f64>::try_from(Tensor::f_stack(&pending, 0)?)?;
-            for (row, square) in rows.into_iter().zip(fetched) {
-                squares[row] = square;
-            }
-        }
-        if let Some(row) = squares.iter().position(|square| !square.is_finite()) {
-            return Err(Error::NonFiniteGradient {
-                parameter: self.slots[row].parameter.name.clone(),
-                value: squares[row].sqrt(),
-            });
-        }
-        Ok(squares.iter().sum::<f64>().sqrt())
     }
 
     /// Moments (`m/NAME`, `v/NAME`, on the host, shaped like the parameter) and step counts (`steps`, i64, one per
@@ -270,9 +237,29 @@ impl Adam {
     }
 }
 
-/// A sparse gradient (an embedding's) with its duplicates summed; any other as it is.
-fn dense(grad: &Tensor) -> Result<Tensor> {
-    if grad.is_sparse() { Ok(grad.f_to_dense(None, false)?) } else { Ok(grad.shallow_clone()) }
+impl Optimizer for Adam {
+    fn name(&self) -> &'static str {
+        "adam"
+    }
+
+    fn step(&mut self) -> Result<StepReport> {
+        Self::step(self)
+    }
+
+    fn scale_lr(&mut self, factor: f64) -> Result<()> {
+        let config = AdamConfig { lr: self.base.0 * factor, log_z_lr: self.base.1 * factor, ..self.config };
+        config.check()?;
+        self.config = config;
+        Ok(())
+    }
+
+    fn state(&self) -> Result<Vec<(String, Tensor)>> {
+        Self::state(self)
+    }
+
+    fn load_state(&mut self, state: &[(String, Tensor)]) -> Result<()> {
+        Self::load_state(self, state)
+    }
 }
 
 /// The elements of an f32 tensor, row by row.
@@ -292,16 +279,6 @@ impl Moments {
 }
 
 impl Slot {
-    /// The gradient to apply; `None` if the parameter is to be left alone.
-    fn gradient(&self) -> Option<Tensor> {
-        let tensor = &self.parameter.tensor;
-        if !tensor.requires_grad() {
-            return None;
-        }
-        let grad = tensor.grad();
-        if grad.defined() { Some(grad) } else { (self.steps > 0).then(|| tensor.zeros_like()) }
-    }
-
     /// The largest element that the second moment would have after this gradient, in f64.
     fn next_second_moment(&self, grad: &Tensor, beta2: f64, clip: f64) -> Result<f64> {
         let v = match &self.moments {

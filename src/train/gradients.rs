@@ -33,10 +33,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         scores.log_z = scores.log_z.map(|log_z| log_z.detach().copy());
         let started = Instant::now();
         let mut grad_norm = 0.0;
-        if let Some(adam) = &mut self.adam {
-            let scale = self.config.lr_scale.at(self.step);
-            adam.set_lr(self.config.adam.lr * scale, self.config.adam.log_z_lr * scale)?;
-            grad_norm = adam.step()?.grad_norm;
+        if let Some(optimizer) = &mut self.optimizer {
+            optimizer.scale_lr(self.config.lr_scale.at(self.step))?;
+            grad_norm = optimizer.step()?.grad_norm;
         }
         stats.seconds[3] += started.elapsed().as_secs_f64();
         if first {

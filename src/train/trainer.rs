@@ -12,7 +12,7 @@ use crate::distribution::Distribution;
 use crate::env::{Env, Reward, log_rewards};
 use crate::nn::Parameters;
 use crate::objective::{Objective, Origin};
-use crate::optim::{Adam, Average, Schedule};
+use crate::optim::{Adam, Average, Optimizer, Schedule};
 use crate::policy::Policy;
 use crate::replay::ReplayBuffer;
 use crate::rollout::{ReplayEnv, Sampler, Trajectories};
@@ -45,7 +45,7 @@ pub struct Trainer<E: Env, P> {
     pub(super) policy: P,
     pub(super) objective: Box<dyn Objective>,
     pub(super) config: TrainerConfig,
-    pub(super) adam: Option<Adam>,
+    pub(super) optimizer: Option<Box<dyn Optimizer>>,
     pub(super) replay: Option<ReplayBuffer<E>>,
     pub(super) data: Option<ReplayBuffer<E>>,
     pub(super) conditions: Option<Box<dyn ConditionSource>>,
@@ -119,7 +119,10 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let explorable = objective.origin() == Origin::Any && P::Dist::MIXES_WITH_UNIFORM;
         let unset = || if explorable { TrainerConfig::EPSILON } else { Schedule::Constant(0.0) };
         config.epsilon = Some(config.epsilon.unwrap_or_else(unset));
-        let adam = policy.parameters().map(|parameters| Adam::new(parameters, config.adam)).transpose()?;
+        let optimizer: Option<Box<dyn Optimizer>> = match policy.parameters() {
+            Some(parameters) => Some(Box::new(Adam::new(parameters, config.adam)?)),
+            None => None,
+        };
         let equivariant = check_equivariance(&env, &policy, None)?;
         Ok(Self {
             env,
@@ -127,7 +130,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             policy,
             objective,
             config,
-            adam,
+            optimizer,
             replay: None,
             data: None,
             conditions: None,
@@ -171,6 +174,21 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     pub fn with_replay(mut self, replay: ReplayBuffer<E>) -> Self {
         self.replay = Some(replay);
         self
+    }
+
+    /// Trains by another optimizer than the Adam of [`TrainerConfig::adam`], made for the policy's parameters; the schedule
+    /// [`TrainerConfig::lr_scale`] acts on its learning rates. A policy without parameters has none.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn with_optimizer<O: Optimizer + 'static>(
+        mut self,
+        make: impl FnOnce(&Parameters) -> Result<O>,
+    ) -> Result<Self> {
+        if let Some(parameters) = self.policy.parameters() {
+            self.optimizer = Some(Box::new(make(parameters)?));
+        }
+        Ok(self)
     }
 
     /// Says in every checkpoint what this run is: the environment's and the network's settings, whatever a program needs that

@@ -40,7 +40,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// [`Error::Missing`] for a policy without parameters; [`Error::File`] or [`Error::Io`] where it can't be written, and for
     /// numbers that aren't finite.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        if self.adam.is_none() {
+        if self.optimizer.is_none() {
             return Err(no_parameters());
         }
         LAYOUT.check_target(path.as_ref())?;
@@ -53,7 +53,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
 
     /// The trainer as it is.
     fn checkpoint(&self) -> Result<Checkpoint> {
-        let (Some(parameters), Some(adam)) = (self.policy.parameters(), &self.adam) else {
+        let (Some(parameters), Some(optimizer)) = (self.policy.parameters(), &self.optimizer) else {
             return Err(no_parameters());
         };
         let state = to_json(&State {
@@ -65,7 +65,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             description: self.description.clone(),
             observed: self.observed.clone(),
         })?;
-        let mut checkpoint = Checkpoint::new(parameters, self.step as u64, state)?.with("adam", adam.state()?);
+        let mut checkpoint =
+            Checkpoint::new(parameters, self.step as u64, state)?.with(optimizer.name(), optimizer.state()?);
         if let Some(replay) = &self.replay {
             checkpoint = checkpoint.with("replay", replay.state(&self.env)?);
         }
@@ -119,10 +120,10 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         };
         // All that can be wrong is found before anything changes: the parameters were checked above, moments last.
         let before = self.load_sections(&checkpoint)?.map_err(other)?;
-        let (Some(parameters), Some(adam)) = (self.policy.parameters(), &mut self.adam) else {
+        let (Some(parameters), Some(optimizer)) = (self.policy.parameters(), &mut self.optimizer) else {
             return Err(no_parameters());
         };
-        if let Err(error) = adam.load_state(&checkpoint.section("adam")) {
+        if let Err(error) = optimizer.load_state(&checkpoint.section(optimizer.name())) {
             self.restore_sections(&before)?;
             return Err(other(format!("its optimiser's state can't be used here ({error})")));
         }

@@ -13,5 +13,5 @@ pub use adam::Adam;
 pub use average::Average;
 pub use config::AdamConfig;
 pub use optimizer::{Optimizer, StepReport};
-pub use schedule::Schedule;
+pub use schedule::{Curve, Schedule};
 pub use sgd::{Sgd, SgdConfig};

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
@@ -13,6 +15,11 @@ use crate::{Error, Result};
 /// let lr_scale = Schedule::Milestones { from: 1.0, then: vec![(100, 0.5), (200, 0.1)] };
 /// assert_eq!((lr_scale.at(99), lr_scale.at(100), lr_scale.at(500)), (1.0, 0.5, 0.1));
 /// assert!(Schedule::Exponential { from: 1.0, to: 0.0, steps: 100 }.check().is_err());
+/// let decay = Schedule::Cosine { from: 1.0, to: 0.0, steps: 90 };
+/// let warm = Schedule::WarmUp { steps: 10, then: Box::new(decay) };
+/// assert_eq!((warm.at(0), warm.at(4), warm.at(9), warm.at(10), warm.at(100)), (0.1, 0.5, 1.0, 1.0, 0.0));
+/// let own = Schedule::of(|step| if step % 2 == 0 { 0.1 } else { 0.0 });
+/// assert_eq!((own.at(4), own.at(5)), (0.1, 0.0));
 /// ```
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -61,14 +68,51 @@ pub enum Schedule {
         /// Steps, each later than the one before, and the value from that step on.
         then: Vec<(usize, f64)>,
     },
+    /// A line from next to 0 to where another schedule begins, then that schedule from its own step 0 on: the value of step `t` is
+    /// `(t + 1) / steps` times `then`'s first.
+    WarmUp {
+        /// How long it takes; at least 1.
+        steps: usize,
+        /// What follows.
+        then: Box<Self>,
+    },
+    /// A function of the step of one's own ([`of`](Self::of)). It can't be written into a file of settings; a value that can't be used
+    /// is refused at the step that it is for.
+    #[serde(skip)]
+    Own(Curve),
+}
+
+/// A function of the step. Two are equal if one is a clone of the other.
+#[derive(Clone)]
+pub struct Curve(Arc<dyn Fn(usize) -> f64 + Send + Sync>);
+
+impl PartialEq for Curve {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl std::fmt::Debug for Curve {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a closure")
+    }
 }
 
 impl Schedule {
+    /// By a function of the step, counted from 0. It should depend on nothing else, so that a run that resumes goes on with the right
+    /// value.
+    pub fn of(curve: impl Fn(usize) -> f64 + Send + Sync + 'static) -> Self {
+        Self::Own(Curve(Arc::new(curve)))
+    }
+
     /// The value at a step; not a number where [`check`](Self::check) fails.
     #[must_use]
     pub fn at(&self, step: usize) -> f64 {
         let part = |steps: usize| step as f64 / steps as f64;
         match *self {
+            Self::WarmUp { steps, ref then } if step < steps => then.at(0) * ((step + 1) as f64 / steps as f64),
+            Self::WarmUp { steps, ref then } => then.at(step - steps),
+            Self::Own(ref curve) => (curve.0)(step),
             Self::Constant(value) => value,
             Self::Linear { to, steps, .. } | Self::Exponential { to, steps, .. } | Self::Cosine { to, steps, .. }
                 if step >= steps =>
@@ -100,6 +144,8 @@ impl Schedule {
                 "an exponential between two values of one sign, neither of them 0 (a cosine or a line reaches 0)",
             ),
             Self::InverseRoot { steps: 0, .. } => refuse("an inverse root over at least one step"),
+            Self::WarmUp { steps: 0, .. } => refuse("a warm-up of at least one step"),
+            Self::WarmUp { then, .. } => then.check(),
             Self::Milestones { then, .. } if !then.is_sorted_by(|a, b| a.0 < b.0) => {
                 refuse("milestones in ascending order, each step at most once")
             }
@@ -108,9 +154,14 @@ impl Schedule {
         }
     }
 
-    /// Steps that show all values there are to judge: between two of them it only rises or only falls.
+    /// Steps that show all values there are to judge: between two of them it only rises or only falls. Of a function of one's own they
+    /// are the first and the last, and say nothing of those between.
     #[must_use]
     pub fn landmarks(&self) -> Vec<usize> {
+        if let Self::WarmUp { steps, then } = self {
+            let later = then.landmarks().into_iter().map(|step| step.saturating_add(*steps));
+            return std::iter::once(0).chain(later).collect();
+        }
         let jumps: &[(usize, f64)] = if let Self::Milestones { then, .. } = self { then } else { &[] };
         let jumps = jumps.iter().map(|(step, _)| *step);
         std::iter::once(0).chain(jumps).chain([usize::MAX]).collect()
@@ -157,6 +208,9 @@ mod tests {
             (Schedule::InverseRoot { from: f64::NAN, steps: 3 }, "finite"),
             (Schedule::Milestones { from: 1.0, then: vec![(5, 0.1), (5, 0.2)] }, "ascending"),
             (Schedule::Milestones { from: 1.0, then: vec![(5, f64::NAN)] }, "finite"),
+            (Schedule::WarmUp { steps: 0, then: Box::new(Schedule::Constant(1.0)) }, "at least one step"),
+            (Schedule::WarmUp { steps: 5, then: Box::new(Schedule::Constant(f64::NAN)) }, "finite"),
+            (Schedule::of(|_| f64::NAN), "finite"),
         ];
         for (schedule, word) in wrong {
             let message = schedule.check().unwrap_err().to_string();

@@ -1,10 +1,14 @@
+use std::sync::Arc;
+
 use tch::{Device, Kind, Tensor};
 
 use super::diversity::Near;
+use super::entry::{Entry, Offer, Rank};
 use super::identity::{Distinct, SeenKeys};
 use super::ordered::{Key, Ordered};
+use super::priority::{Priority, Stored};
 use super::weights::Weights;
-use super::{Diversity, Eviction, RankBy, ReplayConfig};
+use super::{Diversity, Draw, Eviction, RankBy, ReplayConfig};
 use crate::condition::Conditions;
 use crate::env::{EnumerableEnv, Env, Rows};
 use crate::rollout::{Container, Walks};
@@ -18,6 +22,7 @@ use crate::{Error, Result};
 /// condition vector: it is stored, drawn and told apart with it.
 pub struct ReplayBuffer<E: Env> {
     pub(super) config: ReplayConfig,
+    pub(super) priority: Option<Arc<dyn Priority>>,
     /// By serial, the oldest first, with what they are drawn in proportion to.
     pub(super) entries: Ordered<u64, Entry<E>, Weights>,
     /// (log-reward, age) of each entry, the least first; kept where somebody asks.
@@ -34,50 +39,6 @@ pub struct ReplayBuffer<E: Env> {
     pub(super) added: u64,
 }
 
-pub(super) struct Entry<E: Env> {
-    actions: E::Actions,
-    terminal: E::States,
-    condition: Vec<f64>,
-    /// What a diverse buffer measures distances between; empty in others.
-    vector: Vec<f64>,
-    pub(super) log_reward: f64,
-    /// The absolute loss of the last visit.
-    pub(super) loss: Option<f64>,
-}
-
-impl<E: Env> Entry<E> {
-    /// What its loss ranks by: what was never visited comes first.
-    pub(super) fn ranking_loss(&self) -> f64 {
-        self.loss.unwrap_or(f64::INFINITY)
-    }
-}
-
-/// One walk that may come in.
-pub(super) struct Offer<E: Env> {
-    pub(super) walk: Walks<E>,
-    pub(super) condition: Vec<f64>,
-    pub(super) log_reward: f64,
-}
-
-/// Orders entries: least value first, and of equal ones the newest.
-#[derive(PartialEq, Eq, PartialOrd, Ord, Clone, Copy)]
-pub(super) struct Rank(u64, std::cmp::Reverse<u64>);
-
-impl Rank {
-    pub(super) fn new(value: f64, serial: u64) -> Self {
-        // Orders floats as integers: flip the sign bit, and all bits of negative ones.
-        let bits = value.to_bits();
-        let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
-        Self(ordered, std::cmp::Reverse(serial))
-    }
-}
-
-impl Key for Rank {
-    fn serial(self) -> u64 {
-        self.1.0
-    }
-}
-
 impl<E: Env> std::fmt::Debug for ReplayBuffer<E> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("ReplayBuffer").field("config", &self.config).field("len", &self.len()).finish_non_exhaustive()
@@ -90,9 +51,17 @@ impl<E: Env> ReplayBuffer<E> {
     /// # Errors
     /// [`Error::Config`] for a capacity of 0 or an exponent that isn't finite.
     pub fn new(config: ReplayConfig) -> Result<Self> {
+        if config.draw == Draw::Own {
+            return Err(Error::missing("a buffer that draws by a rule of one's own", "the rule", "use `by_priority`"));
+        }
+        Self::with_weighing(config, None)
+    }
+
+    pub(super) fn with_weighing(config: ReplayConfig, priority: Option<Arc<dyn Priority>>) -> Result<Self> {
         config.check()?;
         Ok(Self {
             config,
+            priority,
             entries: Ordered::new(config.draw.is_weighted()),
             by_reward: Ordered::counting(),
             by_loss: Ordered::counting(),
@@ -151,6 +120,7 @@ impl<E: Env> ReplayBuffer<E> {
     pub(crate) fn emptied(&self) -> Self {
         Self {
             config: self.config,
+            priority: self.priority.clone(),
             entries: Ordered::new(self.config.draw.is_weighted()),
             by_reward: Ordered::counting(),
             by_loss: Ordered::counting(),
@@ -229,6 +199,7 @@ impl<E: Env> ReplayBuffer<E> {
                 remedy: "add whole walks, or let the buffer keep terminal states alone (`terminal_only`)",
             });
         }
+        self.weighing().check(log_rewards.iter().map(|&log_reward| Stored { log_reward, loss: None }))?;
         let mut conditions = self.take_conditions(walks)?;
         let mut order: Vec<usize> = (0..walks.len()).collect();
         if self.diversity.is_some() && self.config.eviction == Eviction::BestReward {
@@ -320,7 +291,7 @@ impl<E: Env> ReplayBuffer<E> {
         if self.ranks_losses() {
             self.by_loss.insert(Rank::new(entry.ranking_loss(), serial), (), ());
         }
-        let weights = Weights::of(self.config.draw, entry.log_reward, entry.loss);
+        let weights = self.weighing().of(entry.log_reward, entry.loss);
         self.entries.insert(serial, entry, weights);
         self.added += 1;
         true

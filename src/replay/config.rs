@@ -56,6 +56,8 @@ pub enum Draw {
         /// 0 draws in inverse proportion to the rank, a large one uniformly.
         k: f64,
     },
+    /// By a rule of one's own: for [`ReplayBuffer::by_priority`](super::ReplayBuffer::by_priority) alone.
+    Own,
 }
 
 impl Draw {
@@ -80,20 +82,20 @@ impl Draw {
 
     /// Whether entries are drawn by weights of their own, whatever else is held.
     pub(super) fn is_weighted(self) -> bool {
-        matches!(self, Self::RewardPrioritised { .. } | Self::LossPrioritised { .. })
+        matches!(self, Self::RewardPrioritised { .. } | Self::LossPrioritised { .. } | Self::Own)
     }
 
     /// What it ranks by, if it does.
     pub(super) fn ranks_by(self) -> Option<RankBy> {
         match self {
             Self::RankPrioritised { by, .. } | Self::WeightedRanks { by, .. } => Some(by),
-            Self::Uniform | Self::RewardPrioritised { .. } | Self::LossPrioritised { .. } => None,
+            Self::Uniform | Self::RewardPrioritised { .. } | Self::LossPrioritised { .. } | Self::Own => None,
         }
     }
 
     fn exponent(self) -> f64 {
         match self {
-            Self::Uniform => 0.0,
+            Self::Uniform | Self::Own => 0.0,
             Self::RewardPrioritised { exponent }
             | Self::LossPrioritised { exponent }
             | Self::RankPrioritised { exponent, .. } => exponent,

@@ -1,9 +1,10 @@
 //! Drawing from a buffer, and what is learned about what was drawn.
 
-use super::buffer::{Entry, Rank};
+use super::entry::{Entry, Rank};
 use super::ordered::Key;
+use super::priority::Stored;
 use super::rank_power::RankLaw;
-use super::weights::{Scale, Weights};
+use super::weights::Scale;
 use super::{Draw, RankBy, ReplayBuffer};
 use crate::env::Env;
 use crate::rollout::Walks;
@@ -91,7 +92,7 @@ impl<E: Env> ReplayBuffer<E> {
                 };
                 (0..n).filter_map(pick).collect()
             }
-            Draw::RewardPrioritised { .. } | Draw::LossPrioritised { .. } => self.by_weight(n, rng),
+            Draw::RewardPrioritised { .. } | Draw::LossPrioritised { .. } | Draw::Own => self.by_weight(n, rng),
             Draw::RankPrioritised { by, exponent } => self.by_rank(n, by, &RankLaw::new(held, 0.0, exponent), rng),
             Draw::WeightedRanks { by, k } => self.by_rank(n, by, &RankLaw::new(held, k * held as f64, 1.0), rng),
         };
@@ -100,11 +101,12 @@ impl<E: Env> ReplayBuffer<E> {
     }
 
     fn by_weight(&self, n: usize, rng: &mut Rng) -> Vec<Pick<'_, E>> {
+        let weighing = self.weighing();
         let scale = Scale::new(self.config.draw, self.entries.total());
         let pick = |_| {
             let u = rng.uniform() * scale.total();
             let (serial, entry) = self.entries.at_mass(u, |weights| scale.mass(weights))?;
-            let weights = Weights::of(self.config.draw, entry.log_reward, entry.loss);
+            let weights = weighing.of(entry.log_reward, entry.loss);
             Some(Pick { serial, entry, log_prob: scale.log_prob(weights) })
         };
         (0..n).filter_map(pick).collect()
@@ -160,14 +162,18 @@ impl<E: Env> ReplayBuffer<E> {
             let remedy = "stop at a loss that isn't finite: nothing can be learned from it";
             return Err(Error::NonFinite { what: "loss of a drawn entry", row, value, remedy });
         }
-        let (draw, ranks_losses) = (self.config.draw, self.ranks_losses());
+        let (weighing, ranks_losses) = (self.weighing(), self.ranks_losses());
+        weighing.check(serials.iter().zip(losses).filter_map(|(&serial, loss)| {
+            let log_reward = self.entries.get(serial)?.log_reward;
+            Some(Stored { log_reward, loss: Some(loss.abs()) })
+        }))?;
         let mut held = 0;
         for (&serial, loss) in serials.iter().zip(losses) {
             let mut before = 0.0;
             held += usize::from(self.entries.update(serial, |entry| {
                 before = entry.ranking_loss();
                 entry.loss = Some(loss.abs());
-                Weights::of(draw, entry.log_reward, entry.loss)
+                weighing.of(entry.log_reward, entry.loss)
             }));
             if ranks_losses && self.by_loss.remove(Rank::new(before, serial)).is_some() {
                 self.by_loss.insert(Rank::new(loss.abs(), serial), (), ());

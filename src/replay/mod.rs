@@ -10,6 +10,7 @@
 //! | reward-prioritised, by exponent or temperature | [`Draw::RewardPrioritised`], [`Draw::tempered`] |
 //! | loss-prioritised, with importance weights | [`Draw::LossPrioritised`], [`ReplayBuffer::update_losses`], [`Drawn::importance_weights`] |
 //! | rank-prioritised, by reward or by loss | [`Draw::RankPrioritised`], [`Draw::WeightedRanks`] |
+//! | by a rule of one's own | [`ReplayBuffer::by_priority`] with a [`Priority`] |
 //! | norm-diverse | [`ReplayBuffer::diverse`] with a [`Diversity`] |
 //! | terminating states alone | [`ReplayBuffer::terminal_only`] |
 //!
@@ -21,8 +22,10 @@ mod buffer;
 mod config;
 mod diversity;
 mod draw;
+mod entry;
 mod identity;
 mod ordered;
+mod priority;
 mod rank_power;
 mod saved;
 mod source;
@@ -32,4 +35,5 @@ pub use buffer::ReplayBuffer;
 pub use config::{Draw, Eviction, RankBy, ReplayConfig};
 pub use diversity::Diversity;
 pub use draw::Drawn;
+pub use priority::{Priority, Stored};
 pub use source::{DataSource, SourceCounts};

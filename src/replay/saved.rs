@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
-use super::buffer::Offer;
+use super::entry::Offer;
 use super::{ReplayBuffer, ReplayConfig};
 use crate::env::check_log_rewards;
 use crate::io::{Named, malformed};

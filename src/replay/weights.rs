@@ -59,12 +59,15 @@ impl Sum for Weights {
 }
 
 impl Weights {
+    /// Of one entry whose log-weight is known.
+    pub(super) fn known(log_weight: f64) -> Self {
+        Self { known: LogSum::of(log_weight, 1), ..Self::EMPTY }
+    }
+
     /// Of one entry. Draws that are uniform or by rank need none.
     pub(super) fn of(draw: Draw, log_reward: f64, loss: Option<f64>) -> Self {
         match (draw, loss) {
-            (Draw::RewardPrioritised { exponent }, _) => {
-                Self { known: LogSum::of(exponent * log_reward, 1), ..Self::EMPTY }
-            }
+            (Draw::RewardPrioritised { exponent }, _) => Self::known(exponent * log_reward),
             (Draw::LossPrioritised { .. }, None) => Self { unvisited: 1, ..Self::EMPTY },
             (Draw::LossPrioritised { exponent }, Some(loss)) => {
                 Self { known: LogSum::of(of_loss(loss, exponent), 1), greatest: loss, ..Self::EMPTY }

@@ -202,7 +202,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
 /// Whether a buffer wants to be told the losses of what it gave.
 pub(in crate::train) fn draws_by_loss<E: Env>(buffer: &ReplayBuffer<E>) -> bool {
     match buffer.config().draw {
-        Draw::LossPrioritised { .. } => true,
+        Draw::LossPrioritised { .. } | Draw::Own => true,
         Draw::RankPrioritised { by, .. } | Draw::WeightedRanks { by, .. } => by == RankBy::Loss,
         Draw::Uniform | Draw::RewardPrioritised { .. } => false,
     }

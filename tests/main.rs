@@ -44,6 +44,7 @@ mod network_training;
 mod networks;
 mod node_pairs;
 mod observers;
+mod optimizers;
 mod replay;
 mod replay_large;
 mod replay_priorities;

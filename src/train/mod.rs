@@ -55,6 +55,7 @@ mod keep_best;
 mod lagged;
 mod manifest;
 mod metrics_file;
+mod observed;
 mod observer;
 mod raw;
 mod resume;

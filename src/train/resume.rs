@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::checkpoint::LAYOUT;
 use super::differences::differences;
+use super::observed::Observed;
 use super::{Checkpoint, Trainer};
 use crate::env::ReplayEnv;
 use crate::policy::Policy;
@@ -63,13 +64,13 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             objective_settings: Some(self.objective.settings()),
             reward_calls: self.reward_calls,
             description: self.description.clone(),
-            observed: self.observed.clone(),
+            observed: self.observed.states.clone(),
         })?;
         let mut checkpoint = Checkpoint::new(parameters, self.step as u64, state)?.with("adam", adam.state()?);
         if let Some(replay) = &self.replay {
             checkpoint = checkpoint.with("replay", replay.state(&self.env)?);
         }
-        Ok(self.sections()?.add_to(checkpoint))
+        Ok(self.observed.add_to(self.sections()?.add_to(checkpoint)))
     }
 
     /// Goes on from a checkpoint, bit for bit as the run that wrote it would have.
@@ -130,7 +131,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         self.replay = replay;
         self.rng = state.rng;
         self.reward_calls = state.reward_calls;
-        self.observed = state.observed;
+        self.observed = Observed::read(state.observed, &checkpoint);
         self.latest = None;
         self.fresh = 0;
         self.step = checkpoint.manifest().step as usize;

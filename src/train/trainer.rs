@@ -10,6 +10,7 @@ use super::equivariance::check_equivariance;
 use super::hindsight::Relabelling;
 use super::intrinsic::Intrinsic;
 use super::lagged::Lagged;
+use super::observed::Observed;
 use super::resume::to_json;
 use super::search::Searching;
 use super::sentinel::Sentinel;
@@ -85,7 +86,7 @@ pub struct Trainer<E: Env, P> {
     pub(super) fresh: usize,
     pub(super) description: serde_json::Value,
     /// What the training loop and its observers keep; the loop's business alone.
-    pub(super) observed: serde_json::Value,
+    pub(super) observed: Observed,
     /// Where observers want checkpoints; the loop has it while they look at a step.
     pub(super) asked: Weak<Mutex<Vec<PathBuf>>>,
 }
@@ -164,7 +165,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             latest: None,
             fresh: 0,
             description: serde_json::Value::Null,
-            observed: serde_json::Value::Null,
+            observed: Observed::default(),
             asked: Weak::new(),
         })
     }

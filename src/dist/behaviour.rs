@@ -1,6 +1,6 @@
 //! How an action is drawn: the behaviour that exploration makes of a policy, free of tensors.
 
-use super::Exploration;
+use super::{Exploration, log_sum_exp};
 use crate::env::Masks;
 use crate::{Error, Result};
 
@@ -48,9 +48,7 @@ fn cool(logits: &mut [f64], temperature: f64) {
 
 /// Subtracts the log-sum-exp.
 pub(super) fn log_softmax(values: &mut [f64]) {
-    let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let sum: f64 = values.iter().map(|v| (v - max).exp()).sum();
-    let shift = max + sum.ln();
+    let shift = log_sum_exp(values.iter().copied());
     for value in values {
         *value -= shift;
     }

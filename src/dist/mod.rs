@@ -4,12 +4,14 @@ mod behaviour;
 mod blocks;
 mod categorical;
 mod exploration;
+mod log_sum_exp;
 mod logits;
 mod schedule;
 mod segments;
 
 pub use categorical::GraphActionCategorical;
 pub use exploration::Exploration;
+pub use log_sum_exp::log_sum_exp;
 pub use schedule::Schedule;
 pub(crate) use segments::segment_max;
 pub use segments::{from_host, index_tensor, segment_ids, segment_logsumexp, segment_sum, to_host};

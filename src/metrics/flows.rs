@@ -3,8 +3,9 @@
 use tch::Tensor;
 
 use super::state_graph::{EXIT, StateGraph};
-use super::{CHUNK, Moves, backward_log_probs, log_sum_exp};
+use super::{CHUNK, Moves, backward_log_probs};
 use crate::dist::GraphActionCategorical;
+use crate::dist::log_sum_exp;
 use crate::env::{Direction, EnumerableEnv, KEEP_BACK, Reward, Rows, Slots, describe_move, describe_state};
 use crate::policy::Policy;
 use crate::{Error, Result};

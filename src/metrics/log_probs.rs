@@ -2,8 +2,8 @@
 
 use tch::Tensor;
 
-use super::log_sum_exp;
 use super::log_z::{in_batches, log_weights};
+use crate::dist::log_sum_exp;
 use crate::env::{Env, Rows};
 use crate::policy::Policy;
 use crate::sampler::Sampler;

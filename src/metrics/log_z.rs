@@ -1,7 +1,7 @@
 //! log Z where the states can't be listed: bounds and an importance-sampled estimate, from trajectories.
 
 use super::empirical::mean_and_sd;
-use super::log_sum_exp;
+use crate::dist::log_sum_exp;
 use crate::env::{Env, Reward, Rows};
 use crate::policy::Policy;
 use crate::sampler::Sampler;

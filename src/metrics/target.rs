@@ -3,8 +3,9 @@
 use tch::Tensor;
 
 use super::state_graph::StateGraph;
-use super::{CHUNK, log_sum_exp, repeated};
+use super::{CHUNK, repeated};
 use crate::Result;
+use crate::dist::log_sum_exp;
 use crate::env::{EnumerableEnv, Reward, Rows, log_rewards};
 
 /// The distribution that a reward asks for, by state index.

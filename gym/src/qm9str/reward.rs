@@ -1,6 +1,7 @@
 use std::sync::Arc;
 
 use gfn::Result;
+use gfn::dist::log_sum_exp;
 use gfn::env::{Reward, VectorStates};
 
 use super::{BLOCKS, Qm9Str};
@@ -49,7 +50,7 @@ impl Qm9StrReward {
     /// The true log Z.
     #[must_use]
     pub fn log_z(&self) -> f64 {
-        rules::log_sum_exp(self.log_rewards.iter().copied())
+        log_sum_exp(self.log_rewards.iter().copied())
     }
 }
 

@@ -1,3 +1,4 @@
+use gfn::dist::log_sum_exp;
 use gfn::env::{Reward, VectorStates};
 use gfn::{Error, Result};
 
@@ -66,7 +67,7 @@ impl WeightReward {
             }
             log_count += (n - k as f64).ln() - (k as f64 + 1.0).ln();
         }
-        rules::log_sum_exp(terms.into_iter())
+        log_sum_exp(terms)
     }
 }
 

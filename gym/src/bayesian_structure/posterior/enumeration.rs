@@ -1,4 +1,5 @@
 use gfn::Result;
+use gfn::dist::log_sum_exp;
 use gfn::env::{Rows, log_rewards};
 use gfn::metrics::StateGraph;
 
@@ -45,9 +46,7 @@ impl ExactPosterior {
     /// Those of the reward.
     pub fn of<S: LocalScore>(states: &DagStates, reward: &DagReward<S>) -> Result<Self> {
         let log_joint = log_rewards(reward, states, None)?;
-        let max = log_joint.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let sum: f64 = log_joint.iter().map(|x| (x - max).exp()).sum();
-        let log_z = max + sum.ln();
+        let log_z = log_sum_exp(log_joint.iter().copied());
         let probs = log_joint.iter().map(|x| (x - log_z).exp()).collect();
         Ok(Self { states: states.clone(), probs, log_z })
     }

@@ -95,17 +95,17 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let state: State = serde_json::from_value(checkpoint.manifest().state.clone())
             .map_err(|error| other(format!("its state isn't a trainer's ({error})")))?;
         if state.description != self.description {
-            let differences = differences(&state.description, &self.description);
+            let differences = differences("its description", &state.description, &self.description);
             return Err(other(format!("the checkpoint of another run: {differences}")));
         }
         let ours = self.objective.name();
         if let Some(theirs) = state.objective.filter(|theirs| theirs != ours) {
             return Err(other(format!("the checkpoint of a run by {theirs}, this one is by {ours}")));
         }
-        if let Some(theirs) = state.objective_settings
-            && let Some(difference) = difference(&theirs, &self.objective.settings())
-        {
-            return Err(other(format!("the checkpoint of a run by {ours} with {difference}")));
+        let settings = self.objective.settings();
+        if let Some(theirs) = state.objective_settings.filter(|theirs| *theirs != settings) {
+            let differences = differences("it", &theirs, &settings);
+            return Err(other(format!("the checkpoint of a run by another {ours}: {differences}")));
         }
         checkpoint.fitting(parameters)?;
         let replay = match &self.replay {
@@ -144,22 +144,6 @@ pub(super) fn to_json(value: &impl Serialize) -> Result<serde_json::Value> {
         check: "what a checkpoint keeps can be written as JSON",
         detail: error.to_string(),
     })
-}
-
-/// The first setting in which two differ, and what each has there; `None` if they don't.
-fn difference(theirs: &serde_json::Value, ours: &serde_json::Value) -> Option<String> {
-    use serde_json::Value::{Null, Object};
-    if theirs == ours {
-        return None;
-    }
-    if let (Object(theirs), Object(ours)) = (theirs, ours) {
-        let inner = theirs.keys().chain(ours.keys()).find_map(|key| {
-            let [theirs, ours] = [theirs, ours].map(|settings| settings.get(key).unwrap_or(&Null));
-            Some(format!("{key}: {}", difference(theirs, ours)?))
-        });
-        return inner;
-    }
-    Some(format!("{theirs}, this one with {ours}"))
 }
 
 fn no_parameters() -> Error {

@@ -1,6 +1,6 @@
 use tch::{Device, Kind, Tensor};
 
-use super::diversity::Near;
+use super::diversity::{Cell, Near, cell_of};
 use super::identity::{ByKey, Distinct};
 use super::ordered::{Key, Ordered};
 use super::weights::Weights;
@@ -37,8 +37,8 @@ pub(super) struct Entry<E: Env> {
     actions: E::Actions,
     terminal: E::States,
     condition: Vec<f64>,
-    /// What a diverse buffer measures distances between; empty in others.
-    vector: Vec<f64>,
+    /// Where a diverse buffer has its vector; nowhere in particular in others.
+    cell: Cell,
     pub(super) log_reward: f64,
     /// The absolute loss of the last visit.
     pub(super) loss: Option<f64>,
@@ -124,8 +124,9 @@ impl<E: Env> ReplayBuffer<E> {
         let near = &mut self.near;
         *near = Near::default();
         self.entries.for_each_mut(|serial, entry| {
-            entry.vector = diversity.vector(&entry.terminal, &entry.condition);
-            near.add(diversity.cell(&entry.vector), serial);
+            let vector = diversity.vector(&entry.terminal, &entry.condition);
+            entry.cell = cell_of(diversity.place(&vector));
+            near.add(entry.cell, serial, &vector);
         });
         self.diversity = Some(diversity);
         self
@@ -292,11 +293,12 @@ impl<E: Env> ReplayBuffer<E> {
         if full && best && self.by_reward.nth(0).is_some_and(|(least, _)| rank.0 <= least.0) {
             return false;
         }
-        let mut vector = Vec::new();
+        let (mut vector, mut cell) = (Vec::new(), Cell::default());
         if let Some(diversity) = &self.diversity {
             vector = diversity.vector(&terminal, &condition);
-            let mut near = self.near.around(diversity.cell(&vector)).filter_map(|serial| self.entries.get(serial));
-            if full && near.any(|entry| diversity.too_close(&entry.vector, &vector)) {
+            let place = diversity.place(&vector);
+            cell = cell_of(place);
+            if full && self.near.any(diversity.around(place), |held| diversity.too_close(held, &vector)) {
                 return false;
             }
         }
@@ -309,9 +311,9 @@ impl<E: Env> ReplayBuffer<E> {
             self.evict(env);
         }
         let actions = if self.keeps_paths { actions } else { actions.select(&[]) };
-        let entry = Entry { actions, terminal, condition, vector, log_reward, loss: None };
-        if let Some(diversity) = &self.diversity {
-            self.near.add(diversity.cell(&entry.vector), serial);
+        let entry = Entry { actions, terminal, condition, cell, log_reward, loss: None };
+        if self.diversity.is_some() {
+            self.near.add(cell, serial, &vector);
         }
         if self.ranks_rewards() {
             self.by_reward.insert(rank, (), ());
@@ -347,8 +349,8 @@ impl<E: Env> ReplayBuffer<E> {
         if self.ranks_losses() {
             self.by_loss.remove(Rank::new(gone.ranking_loss(), serial));
         }
-        if let Some(diversity) = &self.diversity {
-            self.near.forget(diversity.cell(&gone.vector), serial);
+        if self.diversity.is_some() {
+            self.near.forget(gone.cell, serial);
         }
         if let Some(distinct) = &mut self.distinct {
             distinct.forget(env, &gone.terminal, &gone.condition);

@@ -190,6 +190,7 @@ fn graphs_that_do_not_fit_a_network_are_refused() {
     misfit(asked(&five, &net, five.initial_graph().clone()), "5 nodes, and the network knows 4 labels");
     let frozen = net.frozen(Direction::Forward).unwrap();
     misfit(frozen.forward(&[five.initial_graph().clone()]).map(|_| ()), "5 nodes");
+    misfit(frozen.forward(&[GraphState::with_nodes(GraphKind::Undirected, 4)]).map(|_| ()), "is Undirected");
     // Where labels mean nothing, size is no matter.
     let free = |n| everything(GraphKind::Undirected, n);
     let net = build(&free(4), GraphNetConfig::default()).unwrap();

@@ -260,6 +260,7 @@ fn a_start_that_fails_loses_nothing_that_observers_keep() {
     assert_eq!(again.tracker(), modes.tracker());
 }
 
+type IsMode = fn(&VectorStates) -> Vec<bool>;
 type BitTrainer = Trainer<BitSequence, MlpPolicy<KHot>>;
 
 /// Nine words of four bits: keys of nine numbers, and so many of them that few are met twice.
@@ -283,8 +284,8 @@ fn all(words: &VectorStates) -> Vec<bool> {
 const MILLION: usize = 1_000_000;
 
 /// An observer that has found a million modes, as it would be after a long run.
-fn with_a_million(trainer: &BitTrainer) -> CountModes<Vec<u16>, fn(&VectorStates) -> Vec<bool>> {
-    let mut modes = CountModes::new(all as fn(&VectorStates) -> Vec<bool>);
+fn with_a_million(trainer: &BitTrainer) -> CountModes<Vec<u16>, IsMode> {
+    let mut modes = CountModes::new(all as IsMode);
     let keys: Vec<[usize; 9]> = (0..MILLION).map(|k| std::array::from_fn(|d| (k >> (4 * d) & 15) + 1)).collect();
     let tensors = [
         ("keys", Tensor::from_slice(&serde_json::to_vec(&keys).unwrap())),
@@ -316,7 +317,7 @@ fn a_million_modes_go_into_a_checkpoint_and_out_again() {
 
     let mut trainer = bits(1);
     trainer.resume(&half).unwrap();
-    let mut again = CountModes::new(all as fn(&VectorStates) -> Vec<bool>);
+    let mut again = CountModes::new(all as IsMode);
     Fit::new(4).observe(&mut again).checkpoint(&resumed, None).unwrap().run(&mut trainer).unwrap();
     assert!(again.tracker() == modes.tracker(), "{} and {}", again.tracker().found(), modes.tracker().found());
     assert!(bytes(&resumed) == bytes(&whole), "the files differ");
@@ -325,7 +326,7 @@ fn a_million_modes_go_into_a_checkpoint_and_out_again() {
 #[test]
 fn modes_that_are_not_those_that_were_saved_are_refused() {
     let trainer = bits(0);
-    let mut modes = CountModes::new(all as fn(&VectorStates) -> Vec<bool>);
+    let mut modes = CountModes::new(all as IsMode);
     let kept = |keys: &str, steps: &[i64], counts: &[i64]| {
         let columns = [steps, steps, counts].map(Tensor::from_slice);
         let tensors = [Tensor::from_slice(keys.as_bytes())].into_iter().chain(columns);

@@ -53,6 +53,8 @@ fn add_bond(log_sums: &mut [f64], spin: usize, strength: f64) {
 
 #[cfg(test)]
 mod tests {
+    use gfn::dist::log_sum_exp;
+
     use super::{bonds, log_z};
 
     #[test]

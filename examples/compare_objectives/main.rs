@@ -1,4 +1,5 @@
-//! Every objective on every source of trajectories: one table and one plot of exact distances, at one budget.
+//! Every objective on every source of trajectories: one table and one plot of exact distances, at one budget; where there are too many
+//! states for that, what samples say.
 
 #[path = "../cli/mod.rs"]
 mod cli;
@@ -8,7 +9,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::{Parser, ValueEnum};
-use cli::{Exact, main_of, try_folder};
+use cli::{Exact, SAMPLES, main_of, sampled, try_folder};
 use contender::{Contender, OverPrior};
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{DiscreteEnv, EnumerableEnv, Reward, Slots, VectorStates};
@@ -19,12 +20,13 @@ use gfn::plot::{Curve, Figure, Panel, Scale};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, WithPrior};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::report::{Cell, Progress, Table};
+use gfn::rollout::ReplayEnv;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::toy_dag::{ToyDag, ToyReward};
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Train by every objective on every source of trajectories, and compare exact distances
 #[derive(Parser, Debug)]
@@ -113,6 +115,9 @@ impl Source {
     }
 }
 
+/// States up to which distances are exact.
+const LIST_LIMIT: usize = 100_000;
+
 /// Points of each curve.
 const LOOKS: usize = 20;
 
@@ -121,8 +126,33 @@ const COLOURS: usize = 7;
 
 /// What one pair came to.
 enum Pair {
-    Trained { tv: f64, loss: f64, log_z: f64, seconds: f64, curve: Vec<(f64, f64)> },
+    Trained { loss: f64, log_z: f64, seconds: f64, measured: Measured },
     Undefined(String),
+}
+
+/// What is known of a policy.
+enum Measured {
+    /// Its exact distance, in the end and on the way there.
+    Exactly { tv: f64, curve: Vec<(f64, f64)> },
+    /// Figures of its samples, where states can't be listed.
+    Sampled(Vec<(&'static str, Value)>),
+}
+
+impl Measured {
+    /// What the table shows of it, under [`column`].
+    fn shown(&self) -> Cell {
+        match self {
+            Self::Exactly { tv, .. } => (*tv).into(),
+            Self::Sampled(figures) => {
+                let elbo = figures.iter().find(|(name, _)| *name == "elbo");
+                elbo.and_then(|(_, value)| value.as_f64()).into()
+            }
+        }
+    }
+}
+
+fn column(exact: bool) -> String {
+    if exact { "exact TV".into() } else { "ELBO".into() }
 }
 
 fn main() -> std::process::ExitCode {
@@ -148,10 +178,14 @@ where
 {
     args.out.as_deref().map_or(Ok(()), try_folder)?;
     let runtime = Runtime::new(args.threads, args.device)?;
-    let exact = Exact::new(100_000, task.0, task.1)?;
+    let exact = match Exact::new(LIST_LIMIT, task.0, task.1) {
+        Err(Error::TooManyStates { .. }) => None,
+        exact => Some(exact?),
+    };
+    let why_not_exact = exact.is_none().then(|| format!("there are more than {LIST_LIMIT} states"));
     let objectives = if args.only.is_empty() { Contender::value_variants() } else { &args.only };
     let sources = if args.source.is_empty() { Source::value_variants() } else { &args.source };
-    let mut header = vec!["exact TV".to_owned()];
+    let mut header = vec![column(exact.is_some())];
     header.extend(sources.iter().map(name_of));
     let mut table = Table::new(header);
     let mut curves = Vec::new();
@@ -161,13 +195,21 @@ where
         let mut row = vec![Cell::from(name_of(objective))];
         for source in sources {
             let mut pair = json!({ "objective": name_of(objective), "source": name_of(source), "tv": null });
-            match train(args, &runtime, task, &exact, *objective, *source)? {
-                Pair::Trained { tv, loss, log_z, seconds, curve } => {
+            match train(args, &runtime, task, exact.as_ref(), *objective, *source)? {
+                Pair::Trained { loss, log_z, seconds, measured } => {
                     progress.update(pairs.len() as u64 + 1, loss, Some(log_z));
-                    row.push(tv.into());
-                    (pair["tv"], pair["log_z"], pair["train_s"]) = (json!(tv), json!(log_z), json!(seconds));
-                    if *source == sources[0] {
-                        curves.push(Curve::new(name_of(objective), curve));
+                    row.push(measured.shown());
+                    (pair["log_z"], pair["train_s"]) = (json!(log_z), json!(seconds));
+                    match measured {
+                        Measured::Exactly { tv, curve } => {
+                            pair["tv"] = json!(tv);
+                            if *source == sources[0] {
+                                curves.push(Curve::new(name_of(objective), curve));
+                            }
+                        }
+                        Measured::Sampled(figures) => {
+                            figures.into_iter().for_each(|(name, value)| pair[name] = value);
+                        }
                     }
                 }
                 Pair::Undefined(why) => {
@@ -181,19 +223,25 @@ where
     }
     progress.finish();
     print!("{table}");
-    if let Some(folder) = &args.out {
+    if let Some(why) = &why_not_exact {
+        println!(
+            "\nNo exact distances: {why}. ELBO is the mean of log(P_B R / P_F) of {SAMPLES} samples: log Z less a distance."
+        );
+    }
+    if let (Some(folder), true) = (&args.out, exact.is_some()) {
         for name in ["objectives.svg", "objectives.png"] {
             figure(&name_of(&sources[0]), &curves).write(folder.join(name))?;
             eprintln!("wrote {}", folder.join(name).display());
         }
     }
     if args.json {
-        let worst = pairs.iter().filter_map(|pair| pair["tv"].as_f64()).fold(0.0, f64::max);
+        let worst = exact.is_some().then(|| pairs.iter().filter_map(|pair| pair["tv"].as_f64()).fold(0.0, f64::max));
         println!(
             "{}",
             json!({ "example": "compare_objectives", "environment": name_of(&args.environment), "seed": args.seed,
                 "steps": args.steps, "batch": args.batch, "threads": args.threads, "device": args.device.to_string(),
-                "log_z_true": exact.target.log_z, "worst_tv": worst, "exact": true, "pairs": pairs })
+                "log_z_true": exact.as_ref().map(|exact| exact.target.log_z), "worst_tv": worst, "exact": exact.is_some(),
+                "why_not_exact": why_not_exact, "pairs": pairs })
         );
     }
     Ok(())
@@ -217,7 +265,7 @@ fn train<E, R>(
     args: &Args,
     runtime: &Runtime,
     (env, reward, features): (&E, &R, KHot),
-    exact: &Exact<E>,
+    exact: Option<&Exact<E>>,
     objective: Contender,
     source: Source,
 ) -> Result<Pair>
@@ -237,9 +285,14 @@ where
     };
     let policy = MlpPolicy::new(env, features, network, runtime.device(), tch::Kind::Float, &mut rng)?;
     if objective.is_relative() {
+        let Some(exact) = exact else {
+            let why =
+                format!("it needs the prior's probability of each object, and there are more than {LIST_LIMIT} states");
+            return Ok(Pair::Undefined(why));
+        };
         let reward = OverPrior::new(env.clone(), reward.clone(), &exact.graph)?;
         let policy = WithPrior { policy, prior: UniformPolicy };
-        return train_policy(args, (env, reward, policy), exact, (objective, source), rng);
+        return train_policy(args, (env, reward, policy), Some(exact), (objective, source), rng);
     }
     train_policy(args, (env, reward.clone(), policy), exact, (objective, source), rng)
 }
@@ -247,12 +300,12 @@ where
 fn train_policy<E, R, P>(
     args: &Args,
     (env, reward, policy): (&E, R, P),
-    exact: &Exact<E>,
+    exact: Option<&Exact<E>>,
     (objective, source): (Contender, Source),
     rng: Rng,
 ) -> Result<Pair>
 where
-    E: EnumerableEnv + Clone,
+    E: EnumerableEnv + ReplayEnv + Clone,
     R: Reward<E::States> + 'static,
     P: Policy<E, Dist = GraphActionCategorical>,
 {
@@ -282,11 +335,17 @@ where
         }
         seconds += step_started.elapsed().as_secs_f64();
         let done = trainer.steps_done();
-        if args.out.is_some() && done.is_multiple_of((steps / LOOKS).max(1)) {
+        if let (Some(exact), true) = (exact, args.out.is_some() && done.is_multiple_of((steps / LOOKS).max(1))) {
             let tv = exact.learned(env, trainer.policy())?.0.tv.unwrap_or(f64::NAN);
             curve.push(((done * args.batch) as f64, tv));
         }
     }
-    let tv = exact.learned(env, trainer.policy())?.0.tv.unwrap_or(f64::NAN);
-    Ok(Pair::Trained { tv, loss, log_z, seconds, curve })
+    let measured = match exact {
+        Some(exact) => {
+            let tv = exact.learned(env, trainer.policy())?.0.tv.unwrap_or(f64::NAN);
+            Measured::Exactly { tv, curve }
+        }
+        None => Measured::Sampled(sampled(&trainer, SAMPLES)?),
+    };
+    Ok(Pair::Trained { loss, log_z, seconds, measured })
 }

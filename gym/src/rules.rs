@@ -156,14 +156,6 @@ pub(crate) fn rewards(
     states.rows().map(of_row).collect()
 }
 
-/// log of the sum of exponentials; NaN if one of them is.
-pub(crate) fn log_sum_exp(values: impl Iterator<Item = f64> + Clone) -> f64 {
-    // `f64::max` would pass NaN over.
-    let max =
-        values.clone().fold(f64::NEG_INFINITY, |max, value| if max.is_nan() || value <= max { max } else { value });
-    if max.is_finite() { max + values.map(|value| (value - max).exp()).sum::<f64>().ln() } else { max }
-}
-
 /// `x` as a fault of configuration unless it is finite and above zero.
 pub(crate) fn positive(setting: &'static str, x: f64) -> Result<f64> {
     if x > 0.0 && x.is_finite() {

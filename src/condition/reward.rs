@@ -5,6 +5,7 @@ use tch::Tensor;
 use super::cosine::cosine_of;
 use super::{Condition, Conditioning};
 use crate::env::{Reals, Reward, Rows};
+use crate::tensor::log_sum_exp;
 use crate::{Error, Result};
 
 /// A reward that rewards share.
@@ -156,10 +157,9 @@ impl<S: Rows> Reward<S> for ConditionedReward<S> {
 
 /// `log sum_i w_i exp(log_i)`; minus infinity where all that is wanted is 0.
 fn log_weighted_sum(logs: &[f64], weights: &[f64]) -> f64 {
-    let terms = || logs.iter().zip(weights).filter(|(_, weight)| **weight > 0.0).map(|(log, weight)| log + weight.ln());
+    let terms = logs.iter().zip(weights).filter(|(_, weight)| **weight > 0.0).map(|(log, weight)| log + weight.ln());
     // NaN is passed on, to be found by the checks.
-    let largest = terms().fold(f64::NEG_INFINITY, |max, term| if term > max || term.is_nan() { term } else { max });
-    if largest.is_finite() { largest + terms().map(|term| (term - largest).exp()).sum::<f64>().ln() } else { largest }
+    log_sum_exp(terms)
 }
 
 fn checked(logs: Vec<f64>, n: usize) -> Result<Vec<f64>> {

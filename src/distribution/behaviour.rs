@@ -2,6 +2,7 @@
 
 use super::Exploration;
 use crate::env::Masks;
+use crate::tensor::log_sum_exp;
 use crate::{Error, Result};
 
 /// What drawing needs, on the host: free of tensors, so that threads can share it.
@@ -48,9 +49,7 @@ fn cool(logits: &mut [f64], temperature: f64) {
 
 /// Subtracts the log-sum-exp.
 pub(super) fn log_softmax(values: &mut [f64]) {
-    let max = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let sum: f64 = values.iter().map(|v| (v - max).exp()).sum();
-    let shift = max + sum.ln();
+    let shift = log_sum_exp(values.iter().copied());
     for value in values {
         *value -= shift;
     }

@@ -135,6 +135,10 @@ impl Named<'_> {
         self.of_kind(name, TensorKind::F64).and_then(|t| Vec::<f64>::try_from(t).ok()).ok_or_else(|| malformed(name))
     }
 
+    pub(crate) fn bytes(&self, name: &str) -> Result<Vec<u8>> {
+        self.of_kind(name, TensorKind::U8).and_then(|t| Vec::<u8>::try_from(t).ok()).ok_or_else(|| malformed(name))
+    }
+
     /// One number for each of `n` rows.
     pub(crate) fn column<T>(&self, values: Vec<T>, name: &str, n: usize) -> Result<Vec<T>> {
         if values.len() == n { Ok(values) } else { Err(malformed(name)) }
@@ -142,8 +146,7 @@ impl Named<'_> {
 
     /// Truth values, as bytes 0 and 1, one for each of `n` rows.
     pub(crate) fn flags(&self, name: &str, n: usize) -> Result<Vec<bool>> {
-        let bytes = self.of_kind(name, TensorKind::U8).and_then(|t| Vec::<u8>::try_from(t).ok());
-        let bytes = bytes.ok_or_else(|| malformed(name))?;
+        let bytes = self.bytes(name)?;
         if bytes.len() != n || bytes.iter().any(|&byte| byte > 1) {
             return Err(malformed(name));
         }

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use tch::{Device, Kind, Tensor};
 
-use super::diversity::Near;
+use super::diversity::{Cell, Near, cell_of};
 use super::entry::{Entry, Offer, Rank};
 use super::identity::{Distinct, SeenKeys};
 use super::ordered::{Key, Ordered};
@@ -94,8 +94,9 @@ impl<E: Env> ReplayBuffer<E> {
         let near = &mut self.near;
         *near = Near::default();
         self.entries.for_each_mut(|serial, entry| {
-            entry.vector = diversity.vector(&entry.terminal, &entry.condition);
-            near.add(diversity.cell(&entry.vector), serial);
+            let vector = diversity.vector(&entry.terminal, &entry.condition);
+            entry.cell = cell_of(diversity.place(&vector));
+            near.add(entry.cell, serial, &vector);
         });
         self.diversity = Some(diversity);
         self
@@ -264,11 +265,12 @@ impl<E: Env> ReplayBuffer<E> {
         if full && best && self.by_reward.nth(0).is_some_and(|(least, _)| rank.0 <= least.0) {
             return false;
         }
-        let mut vector = Vec::new();
+        let (mut vector, mut cell) = (Vec::new(), Cell::default());
         if let Some(diversity) = &self.diversity {
             vector = diversity.vector(&terminal, &condition);
-            let mut near = self.near.around(diversity.cell(&vector)).filter_map(|serial| self.entries.get(serial));
-            if full && near.any(|entry| diversity.too_close(&entry.vector, &vector)) {
+            let place = diversity.place(&vector);
+            cell = cell_of(place);
+            if full && self.near.any(diversity.around(place), |held| diversity.too_close(held, &vector)) {
                 return false;
             }
         }
@@ -281,9 +283,9 @@ impl<E: Env> ReplayBuffer<E> {
             self.evict(env);
         }
         let actions = if self.keeps_paths { actions } else { actions.select(&[]) };
-        let entry = Entry { actions, terminal, condition, vector, log_reward, loss: None };
-        if let Some(diversity) = &self.diversity {
-            self.near.add(diversity.cell(&entry.vector), serial);
+        let entry = Entry { actions, terminal, condition, cell, log_reward, loss: None };
+        if self.diversity.is_some() {
+            self.near.add(cell, serial, &vector);
         }
         if self.ranks_rewards() {
             self.by_reward.insert(rank, (), ());
@@ -319,8 +321,8 @@ impl<E: Env> ReplayBuffer<E> {
         if self.ranks_losses() {
             self.by_loss.remove(Rank::new(gone.ranking_loss(), serial));
         }
-        if let Some(diversity) = &self.diversity {
-            self.near.forget(diversity.cell(&gone.vector), serial);
+        if self.diversity.is_some() {
+            self.near.forget(gone.cell, serial);
         }
         if let Some(distinct) = &mut self.distinct {
             distinct.forget(env, &gone.terminal, &gone.condition);

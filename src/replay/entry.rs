@@ -1,5 +1,6 @@
 //! What a buffer holds of an object, and how objects are ranked.
 
+use super::diversity::Cell;
 use super::ordered::Key;
 use crate::env::Env;
 use crate::rollout::Walks;
@@ -8,8 +9,8 @@ pub(super) struct Entry<E: Env> {
     pub(super) actions: E::Actions,
     pub(super) terminal: E::States,
     pub(super) condition: Vec<f64>,
-    /// What a diverse buffer measures distances between; empty in others.
-    pub(super) vector: Vec<f64>,
+    /// Where a diverse buffer has its vector; nowhere in particular in others.
+    pub(super) cell: Cell,
     pub(super) log_reward: f64,
     /// The absolute loss of the last visit.
     pub(super) loss: Option<f64>,

@@ -4,8 +4,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use serde_json::{Map, Value};
-
+use super::checkpoint::Observed;
 use super::interrupt::Interrupt;
 use super::{Checkpoint, Observer, Record, Trainer};
 use crate::env::Env;
@@ -128,11 +127,11 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
         let interrupt = self.interruptible.then(Interrupt::listen).transpose()?;
         self.own_keys = Record::own_keys()?;
         for observer in &mut self.observers {
-            observer.start(trainer, trainer.observed.get(observer.name()))?;
+            trainer.observed.start(*observer, trainer)?;
         }
-        trainer.observed = self.states()?;
+        trainer.observed = Observed::of(&mut self.observers)?;
         let ended = self.train(trainer, interrupt.as_ref());
-        if let (Err(_), Ok(states)) = (&ended, self.states()) {
+        if let (Err(_), Ok(states)) = (&ended, Observed::of(&mut self.observers)) {
             // What they have seen stays with the trainer, for a run that goes on with it.
             trainer.observed = states;
         }
@@ -178,7 +177,7 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
         if asked.is_empty() {
             return Ok(flow);
         }
-        trainer.observed = self.states()?;
+        trainer.observed = Observed::of(&mut self.observers)?;
         for path in asked {
             if self
                 .checkpoint
@@ -207,24 +206,8 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
         Ok(flow)
     }
 
-    /// What the observers keep, by name.
-    fn states(&mut self) -> Result<Value> {
-        let mut states = Map::new();
-        for observer in &mut self.observers {
-            let state = observer.save()?;
-            if state != Value::Null && states.insert(observer.name().to_owned(), state).is_some() {
-                return Err(Error::Config {
-                    setting: "the observers of a run",
-                    got: format!("two of the name `{}` that keep something", observer.name()),
-                    expected: "a name of its own for each (`named`), by which a checkpoint tells them apart",
-                });
-            }
-        }
-        Ok(Value::Object(states))
-    }
-
     fn save(&mut self, trainer: &mut Trainer<E, P>) -> Result<()> {
-        trainer.observed = self.states()?;
+        trainer.observed = Observed::of(&mut self.observers)?;
         self.checkpoint.as_ref().map_or(Ok(()), |path| trainer.save(path))
     }
 }

@@ -17,7 +17,7 @@ use crate::policy::Policy;
 use crate::replay::ReplayBuffer;
 use crate::rollout::{ReplayEnv, Sampler, Trajectories};
 use crate::train::AverageFor;
-use crate::train::checkpoint::to_json;
+use crate::train::checkpoint::{Observed, to_json};
 use crate::train::companions::{Intrinsic, Lagged};
 use crate::train::observers::Sentinel;
 use crate::train::sources::{Batch, Relabelling, Searching, Teacher, Thompson};
@@ -67,7 +67,7 @@ pub struct Trainer<E: Env, P> {
     pub(super) fresh: usize,
     pub(super) description: serde_json::Value,
     /// What the training loop and its observers keep; the loop's business alone.
-    pub(super) observed: serde_json::Value,
+    pub(super) observed: Observed,
     /// Where observers want checkpoints; the loop has it while they look at a step.
     pub(super) asked: Weak<Mutex<Vec<PathBuf>>>,
 }
@@ -149,7 +149,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             latest: None,
             fresh: 0,
             description: serde_json::Value::Null,
-            observed: serde_json::Value::Null,
+            observed: Observed::default(),
             asked: Weak::new(),
         })
     }

@@ -2,6 +2,7 @@ use std::sync::Arc;
 
 use gfn::Result;
 use gfn::env::{Reward, VectorStates};
+use gfn::tensor::log_sum_exp;
 
 use super::{BLOCKS, Qm9Str};
 use crate::rules;
@@ -49,7 +50,7 @@ impl Qm9StrReward {
     /// The true log Z.
     #[must_use]
     pub fn log_z(&self) -> f64 {
-        rules::log_sum_exp(self.log_rewards.iter().copied())
+        log_sum_exp(self.log_rewards.iter().copied())
     }
 }
 

@@ -64,12 +64,3 @@ pub(crate) fn backward_log_probs<E: DiscreteEnv, P: Policy<E, Dist = GraphAction
 pub(crate) fn repeated(conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
     conditions.map(|c| c.reshape([1, -1]).expand([n as i64, -1], false))
 }
-
-/// log of the sum of exponentials; minus infinity of nothing.
-pub(crate) fn log_sum_exp(values: impl Iterator<Item = f64> + Clone) -> f64 {
-    let max = values.clone().fold(f64::NEG_INFINITY, f64::max);
-    if max == f64::NEG_INFINITY {
-        return max;
-    }
-    max + values.map(|v| (v - max).exp()).sum::<f64>().ln()
-}

@@ -2,13 +2,14 @@
 
 use tch::Tensor;
 
-use super::evaluate::{backward_log_probs, log_sum_exp};
+use super::evaluate::backward_log_probs;
 use crate::distribution::GraphActionCategorical;
 use crate::env::{
     CHUNK, Direction, EXIT, EnumerableEnv, KEEP_BACK, Moves, Reward, Rows, Slots, StateGraph, describe_move,
     describe_state,
 };
 use crate::policy::Policy;
+use crate::tensor::log_sum_exp;
 use crate::{Error, Result};
 
 /// By how much log F(s0) may differ from log Z: a P_B in single precision sums to 1 to about 1e-6 at each state of a path.

@@ -8,7 +8,6 @@ mod pruned;
 mod target;
 mod terminating;
 
-pub(in crate::metrics) use evaluate::log_sum_exp;
 pub use flows::ExactFlows;
 pub use policy::ExactPolicy;
 pub use pruned::{PrunedDistribution, pruned_distribution};

@@ -2,9 +2,10 @@
 
 use tch::Tensor;
 
-use super::evaluate::{log_sum_exp, repeated};
+use super::evaluate::repeated;
 use crate::Result;
 use crate::env::{CHUNK, EnumerableEnv, Reward, Rows, StateGraph, log_rewards};
+use crate::tensor::log_sum_exp;
 
 /// The distribution that a reward asks for, by state index.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,9 +4,9 @@ use tch::Tensor;
 
 use super::log_z::{in_batches, log_weights};
 use crate::env::{Env, Rows};
-use crate::metrics::exact::log_sum_exp;
 use crate::policy::Policy;
 use crate::rollout::Sampler;
+use crate::tensor::log_sum_exp;
 use crate::{Error, Result, Rng};
 
 /// Estimates log p(x), the log-probability that a policy ends in x, for each of these finished objects.

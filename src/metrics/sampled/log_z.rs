@@ -2,10 +2,10 @@
 
 use super::empirical::mean_and_sd;
 use crate::env::{Env, Reward, Rows};
-use crate::metrics::exact::log_sum_exp;
 use crate::objective::{Needs, score};
 use crate::policy::Policy;
 use crate::rollout::{Sampler, Trajectories};
+use crate::tensor::log_sum_exp;
 use crate::{Error, Result, Rng};
 
 /// Trajectories that are sampled and scored at once.

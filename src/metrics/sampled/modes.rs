@@ -51,6 +51,18 @@ impl<K: Ord> ModeTracker<K> {
         Self::default()
     }
 
+    /// A tracker of these modes and points; `None` where the points don't rise to the number of modes.
+    pub(crate) fn from_parts(found: BTreeSet<K>, curve: Vec<ModeCount>) -> Option<Self> {
+        let rises = curve.first().is_none_or(|point| point.modes > 0) && curve.is_sorted_by(|a, b| a.modes < b.modes);
+        let last = curve.last().map_or(0, |point| point.modes);
+        (rises && last == found.len()).then_some(Self { found, curve })
+    }
+
+    /// The modes as a set.
+    pub(crate) fn set(&self) -> &BTreeSet<K> {
+        &self.found
+    }
+
     /// Takes in the keys of the modes among what was sampled in a step; `step` and `reward_calls` count from the run's start.
     pub fn add(&mut self, step: usize, reward_calls: u64, modes: impl IntoIterator<Item = K>) {
         let before = self.found.len();

@@ -1,4 +1,4 @@
-//! What differs between two descriptions of runs, in words.
+//! What differs between two descriptions of runs, or two lists of settings, in words.
 
 use serde_json::Value;
 
@@ -8,10 +8,11 @@ const SHOWN: usize = 5;
 /// Characters of a value that are shown.
 const LONGEST: usize = 80;
 
-/// The keys at which a checkpoint's description and one's own differ, with both values: `network.layers` is 2 there and 3 here.
-pub(in crate::train) fn differences(there: &Value, here: &Value) -> String {
+/// The keys at which what a checkpoint says and one's own differ, with both values: `network.layers` is 2 there and 3 here. `whole` is
+/// what has no keys at all.
+pub(in crate::train) fn differences(whole: &str, there: &Value, here: &Value) -> String {
     let mut found = Vec::new();
-    collect("", Some(there), Some(here), &mut found);
+    collect(whole, "", Some(there), Some(here), &mut found);
     let more = found.len().saturating_sub(SHOWN);
     found.truncate(SHOWN);
     if more > 0 {
@@ -20,7 +21,7 @@ pub(in crate::train) fn differences(there: &Value, here: &Value) -> String {
     found.join("; ")
 }
 
-fn collect(key: &str, there: Option<&Value>, here: Option<&Value>, found: &mut Vec<String>) {
+fn collect(whole: &str, key: &str, there: Option<&Value>, here: Option<&Value>, found: &mut Vec<String>) {
     if there == here {
         return;
     }
@@ -29,14 +30,14 @@ fn collect(key: &str, there: Option<&Value>, here: Option<&Value>, found: &mut V
             None | Some(Value::Null) => "not given".to_owned(),
             Some(value) => shortened(&value.to_string()),
         };
-        let key = if key.is_empty() { "its description".to_owned() } else { format!("`{key}`") };
+        let key = if key.is_empty() { whole.to_owned() } else { format!("`{key}`") };
         found.push(format!("{key} is {} there and {} here", say(there), say(here)));
         return;
     };
     let added = ours.keys().filter(|name| !theirs.contains_key(*name));
     for name in theirs.keys().chain(added) {
         let inner = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
-        collect(&inner, theirs.get(name), ours.get(name), found);
+        collect(whole, &inner, theirs.get(name), ours.get(name), found);
     }
 }
 
@@ -58,6 +59,7 @@ mod tests {
     fn keys_that_differ_are_named_with_both_values_and_no_others() {
         let there = json!({ "nodes": 3, "network": { "layers": 2, "bias": true, "old": 1 }, "same": [1, 2] });
         let here = json!({ "nodes": 3, "network": { "layers": 3, "bias": true, "new": "x" }, "same": [1, 2] });
+        let differences = |there: &Value, here: &Value| differences("its description", there, here);
         let said = differences(&there, &here);
         assert_eq!(
             said,

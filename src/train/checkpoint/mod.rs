@@ -2,10 +2,12 @@
 
 mod differences;
 mod manifest;
+mod observed;
 mod resume;
 mod sections;
 
 pub use manifest::Manifest;
+pub(in crate::train) use observed::Observed;
 pub(in crate::train) use resume::to_json;
 
 use std::path::{Path, PathBuf};

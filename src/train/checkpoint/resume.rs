@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::LAYOUT;
 use super::differences::differences;
+use super::observed::Observed;
 use crate::policy::Policy;
 use crate::rollout::ReplayEnv;
 use crate::train::{Checkpoint, Trainer};
@@ -63,14 +64,14 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             objective_settings: Some(self.objective.settings()),
             reward_calls: self.reward_calls,
             description: self.description.clone(),
-            observed: self.observed.clone(),
+            observed: self.observed.states.clone(),
         })?;
         let mut checkpoint =
             Checkpoint::new(parameters, self.step as u64, state)?.with(optimizer.name(), optimizer.state()?);
         if let Some(replay) = &self.replay {
             checkpoint = checkpoint.with("replay", replay.state(&self.env)?);
         }
-        Ok(self.sections()?.add_to(checkpoint))
+        Ok(self.observed.add_to(self.sections()?.add_to(checkpoint)))
     }
 
     /// Goes on from a checkpoint, bit for bit as the run that wrote it would have.
@@ -95,17 +96,17 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let state: State = serde_json::from_value(checkpoint.manifest().state.clone())
             .map_err(|error| other(format!("its state isn't a trainer's ({error})")))?;
         if state.description != self.description {
-            let differences = differences(&state.description, &self.description);
+            let differences = differences("its description", &state.description, &self.description);
             return Err(other(format!("the checkpoint of another run: {differences}")));
         }
         let ours = self.objective.name();
         if let Some(theirs) = state.objective.filter(|theirs| theirs != ours) {
             return Err(other(format!("the checkpoint of a run by {theirs}, this one is by {ours}")));
         }
-        if let Some(theirs) = state.objective_settings
-            && let Some(difference) = difference(&theirs, &self.objective.settings())
-        {
-            return Err(other(format!("the checkpoint of a run by {ours} with {difference}")));
+        let settings = self.objective.settings();
+        if let Some(theirs) = state.objective_settings.filter(|theirs| *theirs != settings) {
+            let differences = differences("it", &theirs, &settings);
+            return Err(other(format!("the checkpoint of a run by another {ours}: {differences}")));
         }
         checkpoint.fitting(parameters)?;
         let replay = match &self.replay {
@@ -131,7 +132,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         self.replay = replay;
         self.rng = state.rng;
         self.reward_calls = state.reward_calls;
-        self.observed = state.observed;
+        self.observed = Observed::read(state.observed, &checkpoint);
         self.latest = None;
         self.fresh = 0;
         self.step = checkpoint.manifest().step as usize;
@@ -144,22 +145,6 @@ pub(in crate::train) fn to_json(value: &impl Serialize) -> Result<serde_json::Va
         check: "what a checkpoint keeps can be written as JSON",
         detail: error.to_string(),
     })
-}
-
-/// The first setting in which two differ, and what each has there; `None` if they don't.
-fn difference(theirs: &serde_json::Value, ours: &serde_json::Value) -> Option<String> {
-    use serde_json::Value::{Null, Object};
-    if theirs == ours {
-        return None;
-    }
-    if let (Object(theirs), Object(ours)) = (theirs, ours) {
-        let inner = theirs.keys().chain(ours.keys()).find_map(|key| {
-            let [theirs, ours] = [theirs, ours].map(|settings| settings.get(key).unwrap_or(&Null));
-            Some(format!("{key}: {}", difference(theirs, ours)?))
-        });
-        return inner;
-    }
-    Some(format!("{theirs}, this one with {ours}"))
 }
 
 fn no_parameters() -> Error {

@@ -2,14 +2,15 @@
 
 use std::ops::ControlFlow;
 
+use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
+use tch::Tensor;
 
 use crate::env::{EnumerableEnv, Rows};
-use crate::metrics::ModeTracker;
+use crate::io::{Named, malformed};
+use crate::metrics::{ModeCount, ModeTracker};
 use crate::policy::Policy;
-use crate::train::checkpoint::to_json;
 use crate::train::{Observer, Record, Trainer};
 use crate::{Error, Result};
 
@@ -58,13 +59,10 @@ where
     }
 
     fn start(&mut self, _trainer: &Trainer<E, P>, state: Option<&Value>) -> Result<()> {
-        if let Some(state) = state {
-            self.tracker = ModeTracker::deserialize(state).map_err(|error| Error::Contract {
-                check: "a checkpoint keeps the modes that were found",
-                detail: error.to_string(),
-            })?;
+        match state.map(|state| state["found"].as_u64()) {
+            Some(found) if found != Some(self.tracker.found() as u64) => Err(malformed("found")),
+            _ => Ok(()),
         }
-        Ok(())
     }
 
     fn after_step(&mut self, trainer: &Trainer<E, P>, record: &mut Record) -> Result<ControlFlow<()>> {
@@ -80,6 +78,43 @@ where
     }
 
     fn save(&mut self) -> Result<Value> {
-        to_json(&self.tracker)
+        Ok(json!({ "found": self.tracker.found() }))
+    }
+
+    /// The keys as JSON in bytes, which needs no more memory than they do; a manifest has no room for a million.
+    fn save_tensors(&mut self) -> Result<Vec<(String, Tensor)>> {
+        let keys = serde_json::to_vec(self.tracker.set()).map_err(|error| Error::Contract {
+            check: "keys of modes can be written as JSON",
+            detail: error.to_string(),
+        })?;
+        let column = |of: &dyn Fn(&ModeCount) -> i64| {
+            Tensor::from_slice(&self.tracker.curve().iter().map(of).collect::<Vec<_>>())
+        };
+        Ok(vec![
+            ("keys".into(), Tensor::from_slice(&keys)),
+            ("steps".into(), column(&|point| point.step as i64)),
+            ("reward_calls".into(), column(&|point| point.reward_calls as i64)),
+            ("modes".into(), column(&|point| point.modes as i64)),
+        ])
+    }
+
+    fn load_tensors(&mut self, tensors: &[(String, Tensor)]) -> Result<()> {
+        let named = Named(tensors);
+        let keys = serde_json::from_slice(&named.bytes("keys")?).map_err(|_| malformed("keys"))?;
+        let column = |name| -> Result<Vec<u64>> {
+            let values = named.ints(name)?.into_iter().map(u64::try_from);
+            values.collect::<std::result::Result<_, _>>().map_err(|_| malformed(name))
+        };
+        let (steps, modes) = (column("steps")?, column("modes")?);
+        let reward_calls = named.column(column("reward_calls")?, "reward_calls", steps.len())?;
+        let modes = named.column(modes, "modes", steps.len())?;
+        let points = steps.into_iter().zip(reward_calls).zip(modes);
+        let curve = points.map(|((step, reward_calls), modes)| ModeCount {
+            step: step as usize,
+            reward_calls,
+            modes: modes as usize,
+        });
+        self.tracker = ModeTracker::from_parts(keys, curve.collect()).ok_or_else(|| malformed("modes"))?;
+        Ok(())
     }
 }

@@ -21,6 +21,7 @@ use std::ops::ControlFlow;
 
 use serde::Serialize;
 use serde_json::Value;
+use tch::Tensor;
 
 use crate::env::Env;
 use crate::error::Warning;
@@ -157,12 +158,32 @@ pub trait Observer<E: Env, P> {
     /// Whatever must end the run.
     fn after_step(&mut self, trainer: &Trainer<E, P>, record: &mut Record) -> Result<ControlFlow<()>>;
 
-    /// Called when a run has started and before each checkpoint: what must survive in it, `null` for nothing.
+    /// Called when a run has started and before each checkpoint: what must survive in it, `null` for nothing. It stands in the
+    /// checkpoint's manifest, which has room for settings and counts; lists that grow belong into
+    /// [`save_tensors`](Self::save_tensors).
     ///
     /// # Errors
     /// Whatever keeps it from being saved.
     fn save(&mut self) -> Result<Value> {
         Ok(Value::Null)
+    }
+
+    /// Called after [`save`](Self::save): what must survive and is too large for JSON, as tensors of the kinds f32, f64, i64 or u8
+    /// with a name each. They get a section of the checkpoint of their own, of any size.
+    ///
+    /// # Errors
+    /// Whatever keeps it from being saved.
+    fn save_tensors(&mut self) -> Result<Vec<(String, Tensor)>> {
+        Ok(Vec::new())
+    }
+
+    /// Called before [`start`](Self::start) with what [`save_tensors`](Self::save_tensors) gave for the checkpoint that the run goes on
+    /// from, in the order of the names; not where there were none.
+    ///
+    /// # Errors
+    /// Whatever can't be made of them.
+    fn load_tensors(&mut self, _tensors: &[(String, Tensor)]) -> Result<()> {
+        Ok(())
     }
 }
 

@@ -1,4 +1,5 @@
 use gfn::env::Rows;
+use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
 
 use super::pairs::edge_set;
@@ -100,10 +101,5 @@ pub fn log_model_average(states: &DagStates, weights: Option<&[f64]>, log_likeli
     }
     // A graph without weight has no say, not even in what the others are scaled by.
     let terms = shares.iter().zip(log_likelihoods).filter(|(share, _)| **share > 0.0);
-    let terms: Vec<f64> = terms.map(|(share, l)| share.ln() + l).collect();
-    let max = terms.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    if max == f64::NEG_INFINITY {
-        return Ok(max);
-    }
-    Ok(max + terms.iter().map(|term| (term - max).exp()).sum::<f64>().ln())
+    Ok(log_sum_exp(terms.map(|(share, l)| share.ln() + l)))
 }

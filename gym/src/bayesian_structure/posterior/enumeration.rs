@@ -1,6 +1,7 @@
 use gfn::Result;
 use gfn::env::StateGraph;
 use gfn::env::{Rows, log_rewards};
+use gfn::tensor::log_sum_exp;
 
 use super::{Marginals, most_probable};
 use crate::bayesian_structure::{BayesianStructure, DagReward, DagStates, LocalScore};
@@ -45,9 +46,7 @@ impl ExactPosterior {
     /// Those of the reward.
     pub fn of<S: LocalScore>(states: &DagStates, reward: &DagReward<S>) -> Result<Self> {
         let log_joint = log_rewards(reward, states, None)?;
-        let max = log_joint.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let sum: f64 = log_joint.iter().map(|x| (x - max).exp()).sum();
-        let log_z = max + sum.ln();
+        let log_z = log_sum_exp(log_joint.iter().copied());
         let probs = log_joint.iter().map(|x| (x - log_z).exp()).collect();
         Ok(Self { states: states.clone(), probs, log_z })
     }

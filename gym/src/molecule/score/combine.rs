@@ -1,3 +1,4 @@
+use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
 
 use super::{MoleculeScore, checked_logs};
@@ -140,7 +141,7 @@ impl MoleculeScore for WeightedSum {
         let mut out = vec![f64::NEG_INFINITY; molecules.len()];
         for (log_weight, term) in &self.0 {
             let logs = checked_logs(term, molecules)?;
-            let add = |(sum, log): (&mut f64, f64)| *sum = rules::log_sum_exp([*sum, log_weight + log].into_iter());
+            let add = |(sum, log): (&mut f64, f64)| *sum = log_sum_exp([*sum, log_weight + log]);
             out.iter_mut().zip(logs).for_each(add);
         }
         Ok(out)

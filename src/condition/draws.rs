@@ -3,10 +3,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result, Rng};
 
-/// How the reward exponent beta (an inverse temperature) of a trajectory is drawn.
+/// The distribution of a trajectory's reward exponent beta (an inverse temperature).
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Temperature {
-    /// Always the same; a network isn't told.
+    /// Always this value. It isn't encoded for the network.
     Constant(f64),
     /// Uniform between two numbers.
     Uniform {
@@ -15,29 +15,29 @@ pub enum Temperature {
         /// The larger.
         most: f64,
     },
-    /// Its logarithm is uniform.
+    /// Log-uniform between two numbers.
     LogUniform {
         /// The smaller, above 0.
         least: f64,
         /// The larger.
         most: f64,
     },
-    /// Gamma of a shape and a scale; what is beyond `most` counts as `most`, for the reward as for the network.
+    /// Gamma distribution, clamped to `most`, both for the reward and for the network.
     Gamma {
-        /// Its shape.
+        /// The shape parameter.
         shape: f64,
-        /// Its scale: the mean is shape times scale.
+        /// The scale parameter: the mean is shape times scale.
         scale: f64,
-        /// Where it is cut off.
+        /// The largest beta; larger draws count as this one.
         most: f64,
     },
 }
 
 impl Temperature {
-    /// The least and the largest beta, which are 0 or more.
+    /// The smallest and the largest beta.
     ///
     /// # Errors
-    /// [`Error::Config`] for numbers that make no law of betas of 0 or more.
+    /// [`Error::Config`] for parameters that don't give a distribution over betas of 0 or more.
     pub fn range(self) -> Result<(f64, f64)> {
         let (least, most, valid) = match self {
             Self::Constant(beta) => (beta, beta, true),
@@ -60,10 +60,10 @@ impl Temperature {
             Self::Constant(beta) => beta,
             Self::Uniform { least, most } => least + (most - least) * rng.uniform(),
             Self::LogUniform { least, most } => {
-                // Rounding must not lead out of the range.
+                // Rounding must not leave the range.
                 (least.ln() + (most / least).ln() * rng.uniform()).exp().clamp(least, most)
             }
-            // Checked when the law was taken.
+            // The parameters were checked when the distribution was set.
             Self::Gamma { shape, scale, most } => {
                 Gamma::new(shape, scale).map_or(most, |law| law.sample(rng)).min(most)
             }
@@ -71,14 +71,15 @@ impl Temperature {
     }
 }
 
-/// How a vector with an entry of 0 or more for each reward is drawn; only its direction counts.
+/// The distribution of a vector with one entry of 0 or more for each reward. Only its direction counts.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Directions {
-    /// Always the same; a network isn't told.
+    /// Always this vector. It isn't encoded for the network.
     Constant(Vec<f64>),
-    /// One of these, all alike.
+    /// One of these vectors, each with equal probability.
     OneOf(Vec<Vec<f64>>),
-    /// Symmetric Dirichlet: 1 is uniform on the simplex, less favours its corners, more its middle.
+    /// Symmetric Dirichlet: 1 is uniform on the simplex, a smaller parameter favours its corners, a larger one its
+    /// middle.
     Dirichlet {
         /// The parameter of every entry.
         concentration: f64,
@@ -104,18 +105,19 @@ impl Directions {
         }
     }
 
-    /// Whether there is something to tell.
+    /// Whether the vector varies, so that the network needs it.
     pub(super) fn varies(&self) -> bool {
         !matches!(self, Self::Constant(_))
     }
 
-    /// A vector, not normalised.
+    /// Draws a vector, not normalised.
     pub(super) fn draw(&self, n: usize, rng: &mut Rng) -> Vec<f64> {
         match self {
             Self::Constant(one) => one.clone(),
             Self::OneOf(several) => several[rng.below(several.len())].clone(),
             Self::Dirichlet { concentration } => {
-                // Gamma(a) is Gamma(a + 1) U^(1 / a), in logs: for a small concentration all of them would underflow.
+                // Gamma(a) is distributed as Gamma(a + 1) U^(1 / a). In logs, because for a small concentration all
+                // entries would underflow.
                 let Ok(law) = Gamma::new(concentration + 1.0, 1.0) else { return vec![1.0; n] };
                 let one = |_| -> f64 { law.sample(rng).ln() + (1.0 - rng.uniform()).ln() / concentration };
                 let logs: Vec<f64> = (0..n).map(one).collect();

@@ -13,7 +13,8 @@ type Shared<S> = Arc<dyn Reward<S> + Send + Sync>;
 /// One or several rewards under conditions: `log R(x | c) = log m(x) + beta * (log sum_i w_i R_i(x) + log f(x))`.
 ///
 /// beta, the preferences w and the focus f are decoded from the condition vector by the [`Conditioning`]. f is 1
-/// without a focus. Outside of the focus's cone the log-reward is `log m(x)` plus [`Focus::outside`]. The measure m is
+/// without a focus. Outside of the focus's cone the log-reward is `log m(x)` plus
+/// [`Focus::outside`](super::Focus::outside). The measure m is
 /// 1 unless it is [given](Self::with_measure); it is not raised to the power beta. recursionpharma/gflownet has the
 /// same order, but applies beta to the log-reward outside of a focus, too.
 ///

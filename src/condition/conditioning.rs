@@ -154,9 +154,9 @@ impl Conditioning {
         let of =
             |(law, writing): (&Directions, &Writing)| if law.varies() { self.n_rewards * writing.width() } else { 0 };
         let (temperature, writing) = &self.temperature;
-        let told = !matches!(temperature, Temperature::Constant(_));
+        let varies = !matches!(temperature, Temperature::Constant(_));
         [
-            if told { writing.width() } else { 0 },
+            if varies { writing.width() } else { 0 },
             of((&self.preferences.0, &self.preferences.1)),
             self.focus.as_ref().map_or(0, |(focus, writing)| of((&focus.directions, writing))),
         ]
@@ -324,8 +324,8 @@ mod tests {
         let constant = Conditioning::new(2).unwrap().temperature(Temperature::Constant(4.0), Encoding::Number).unwrap();
         let constant = constant.preferences(Directions::Constant(vec![1.0, 3.0]), Encoding::Number).unwrap();
         assert_eq!(constant.width(), 0);
-        let told = constant.decode(&constant.draw(1, &mut Rng::seeded(0)).unwrap()).unwrap();
-        assert_eq!(told, [Condition { beta: 4.0, preferences: vec![0.25, 0.75], focus: None }]);
+        let decoded = constant.decode(&constant.draw(1, &mut Rng::seeded(0)).unwrap()).unwrap();
+        assert_eq!(decoded, [Condition { beta: 4.0, preferences: vec![0.25, 0.75], focus: None }]);
     }
 
     #[test]

@@ -34,16 +34,16 @@ pub struct FocusInHindsight<S>(pub ConditionedReward<S>);
 impl<S: Rows> Hindsight<S> for FocusInHindsight<S> {
     fn relabel(&self, objects: &S, conditions: &Tensor, _: &mut Rng) -> Result<Tensor> {
         let conditioning = self.0.conditioning();
-        let mut told = conditioning.decode(conditions)?;
+        let mut decoded = conditioning.decode(conditions)?;
         let objectives = self.0.objectives(objects)?;
-        for (condition, own) in told.iter_mut().zip(objectives.rows()) {
+        for (condition, own) in decoded.iter_mut().zip(objectives.rows()) {
             // Very small objectives have a direction, too.
             let largest = own.iter().copied().fold(0.0, f64::max);
             if condition.focus.is_some() && largest > 0.0 && largest.is_finite() {
                 condition.focus = Some(unit(&own.iter().map(|x| x / largest).collect::<Vec<_>>()));
             }
         }
-        let vectors = conditioning.encode(&told)?;
+        let vectors = conditioning.encode(&decoded)?;
         Ok(vectors.to_kind(conditions.kind()).to_device(conditions.device()))
     }
 }

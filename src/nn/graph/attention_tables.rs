@@ -114,7 +114,7 @@ impl<'a> HostTables<'a> {
         Self { features, length, masked, counts, degree: vec![0; graphs * length] }
     }
 
-    fn hears(&mut self, graph: usize, (to, from): (usize, usize), what: impl Iterator<Item = usize>) {
+    fn add_message(&mut self, graph: usize, (to, from): (usize, usize), what: impl Iterator<Item = usize>) {
         let row = graph * self.length + to;
         let pair = row * self.length + from;
         self.masked[pair] = false;
@@ -129,18 +129,18 @@ impl<'a> HostTables<'a> {
         for (i, j) in graph.edges() {
             let edge = if weighted { graph.edge(i, j).unwrap_or_default() } else { Edge::default() };
             let (i, j) = (i as usize + 1, j as usize + 1);
-            self.hears(g, (j, i), features.edge(edge));
+            self.add_message(g, (j, i), features.edge(edge));
             match graph.is_directed() {
-                true => self.hears(g, (i, j), features.edge(edge).chain(relation(Relation::Target))),
-                false => self.hears(g, (i, j), features.edge(edge)),
+                true => self.add_message(g, (i, j), features.edge(edge).chain(relation(Relation::Target))),
+                false => self.add_message(g, (i, j), features.edge(edge)),
             }
         }
         for node in 1..=graph.n_nodes() {
-            self.hears(g, (node, 0), relation(Relation::Virtual));
-            self.hears(g, (0, node), relation(Relation::Node));
+            self.add_message(g, (node, 0), relation(Relation::Virtual));
+            self.add_message(g, (0, node), relation(Relation::Node));
         }
         // Every place attends to itself, also those beyond the graph, so that no softmax is empty.
-        (0..self.length).for_each(|row| self.hears(g, (row, row), relation(Relation::Itself)));
+        (0..self.length).for_each(|row| self.add_message(g, (row, row), relation(Relation::Itself)));
     }
 
     fn group(&self, graphs: usize, rows: Option<Tensor>, kind: Kind, device: Device) -> Group {

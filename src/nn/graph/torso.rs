@@ -80,11 +80,11 @@ impl Torso {
     }
 
     pub(crate) fn embed(&self, batch: &GraphBatch<'_>) -> Result<Embedded> {
-        let (n_rounds, hearing) = match &self.body {
-            Body::Convs(convs) => (convs.len(), convs.first().map_or(MessageKind::Sum, Conv::hearing)),
+        let (n_rounds, message_kind) = match &self.body {
+            Body::Convs(convs) => (convs.len(), convs.first().map_or(MessageKind::Sum, Conv::message_kind)),
             Body::Transformer(_) => (0, MessageKind::Sum),
         };
-        let rounds = MessageRounds::new(batch.graphs(), self.features.n_labels(), n_rounds, hearing);
+        let rounds = MessageRounds::new(batch.graphs(), self.features.n_labels(), n_rounds, message_kind);
         let rounds = rounds.to_device(batch.device());
         let features = self.features.forward(batch, &rounds.features);
         let kind = features.kind();

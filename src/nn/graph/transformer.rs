@@ -136,8 +136,8 @@ impl Layer {
         let scores = query.matmul(&key.transpose(2, 3)) + by_feature;
         let weights = scores.masked_fill(&group.masked, f64::NEG_INFINITY).softmax(3, None);
 
-        let told = weights.transpose(1, 2).matmul(&group.features).transpose(1, 2).matmul(&features.get(1));
-        let sum = weights.matmul(&value) + told;
+        let from_features = weights.transpose(1, 2).matmul(&group.features).transpose(1, 2).matmul(&features.get(1));
+        let sum = weights.matmul(&value) + from_features;
         sum.transpose(1, 2).reshape([graphs * length, width])
     }
 }
@@ -153,14 +153,14 @@ mod tests {
 
     /// The messages to each row, in the layer's order of rows: the sending row, and the table vectors that are added.
     fn messages(graphs: &[GraphState], directed: bool) -> Vec<Vec<(usize, Vec<i64>)>> {
-        let mut heard = Vec::new();
+        let mut messages = Vec::new();
         for graph in graphs {
-            let (first, n) = (heard.len(), graph.n_nodes());
+            let (first, n) = (messages.len(), graph.n_nodes());
             // The table holds two edge classes, an attribute of 0 to 2, then the relations.
-            heard.extend((0..=n).map(|row| vec![(first + row, vec![7])]));
+            messages.extend((0..=n).map(|row| vec![(first + row, vec![7])]));
             for node in 1..=n {
-                heard[first + node].push((first, vec![5]));
-                heard[first].push((first + node, vec![6]));
+                messages[first + node].push((first, vec![5]));
+                messages[first].push((first + node, vec![6]));
             }
             for (i, j) in graph.edges() {
                 let edge = graph.edge(i, j).unwrap();
@@ -173,14 +173,14 @@ mod tests {
                     Some((_, both)) => both.extend(what),
                     None => row.push((from, what.to_vec())),
                 };
-                add(&mut heard[j], i, &what);
+                add(&mut messages[j], i, &what);
                 if directed {
                     what.push(8);
                 }
-                add(&mut heard[i], j, &what);
+                add(&mut messages[i], j, &what);
             }
         }
-        heard
+        messages
     }
 
     #[test]

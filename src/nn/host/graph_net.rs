@@ -29,7 +29,7 @@ pub struct HostGraphNet {
     width: usize,
     features: HostFeatures,
     convs: Vec<HostConv>,
-    hearing: MessageKind,
+    message_kind: MessageKind,
     global: Option<HostLinear>,
     heads: Vec<HostHead>,
     pair_walks: Option<usize>,
@@ -73,7 +73,7 @@ impl HostGraphNet {
             width: classes.size()[1] as usize,
             features: parts.features.on_host(),
             convs: parts.convs.iter().map(Conv::on_host).collect::<Option<_>>()?,
-            hearing: parts.convs.first().map_or(MessageKind::Sum, Conv::hearing),
+            message_kind: parts.convs.first().map_or(MessageKind::Sum, Conv::message_kind),
             global: parts.global.map(HostLinear::of),
             heads: parts.heads.on_host()?,
             pair_walks: parts.pair_walks,
@@ -93,7 +93,7 @@ impl HostGraphNet {
     }
 
     fn embed<'a>(&self, graphs: &'a [GraphState]) -> HostEmbedded<'a> {
-        let rounds = MessageRounds::new(graphs, self.features.n_labels(), self.convs.len(), self.hearing);
+        let rounds = MessageRounds::new(graphs, self.features.n_labels(), self.convs.len(), self.message_kind);
         let mut nodes = self.features.forward(graphs, &rounds.features);
         for (conv, round) in self.convs.iter().zip(&rounds.rounds) {
             nodes = conv.forward(round, &nodes);

@@ -229,10 +229,10 @@ impl HostMlp {
     fn part(mlp: &Mlp, outputs: Range<i64>) -> Option<Self> {
         let single = mlp.kind() == Kind::Float && mlp.output.weight().device() == Device::Cpu;
         let activate = mlp.activation.on_host().filter(|_| single)?;
-        let frozen = |(layer, norm): &(Linear, Option<LayerNorm>)| {
+        let on_host = |(layer, norm): &(Linear, Option<LayerNorm>)| {
             (HostLinear::of(layer), norm.as_ref().map(LayerNorm::on_host))
         };
-        let hidden = mlp.hidden.iter().map(frozen).collect();
+        let hidden = mlp.hidden.iter().map(on_host).collect();
         let (weight, bias) = mlp.output.effective();
         let (start, n) = (outputs.start, outputs.end - outputs.start);
         let bias = bias.map(|bias| bias.narrow(0, start, n));
@@ -343,8 +343,8 @@ mod tests {
                 let tensor = Tensor::from_slice(&x).view([7, 12]);
                 let tensor = before.as_ref().map_or_else(|| tensor.shallow_clone(), |norm| norm.forward(&tensor));
                 let expected = to_host(&mlp.forward(&activation.apply(&tensor)).narrow(1, 2, 3));
-                let frozen = HostMlp::behind(before.as_ref(), &mlp, 2..5).unwrap();
-                let got = frozen.forward(x.clone(), 7);
+                let copy = HostMlp::behind(before.as_ref(), &mlp, 2..5).unwrap();
+                let got = copy.forward(x.clone(), 7);
                 let off = got.iter().zip(&expected).map(|(a, b)| (f64::from(*a) - b).abs()).fold(0.0, f64::max);
                 assert!(got.len() == 21 && off < 1e-5, "{activation:?} {hidden:?}: {off}");
             }
@@ -356,14 +356,14 @@ mod tests {
         let mut rng = Rng::seeded(6);
         let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
         let config = config(&[11], Activation::Relu, true, None);
-        let frozen = HostMlp::new(&Mlp::new(&mut parameters.scope(&mut rng), 5, 3, &config)).unwrap();
+        let copy = HostMlp::new(&Mlp::new(&mut parameters.scope(&mut rng), 5, 3, &config)).unwrap();
         let x: Vec<f32> = (0..1000 * 5).map(|_| rng.normal() as f32).collect();
-        let one_by_one: Vec<f32> = x.chunks(5).flat_map(|row| frozen.forward(row.to_vec(), 1)).collect();
+        let one_by_one: Vec<f32> = x.chunks(5).flat_map(|row| copy.forward(row.to_vec(), 1)).collect();
         for threads in [1, 2] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            assert_eq!(pool.install(|| frozen.forward(x.clone(), 1000)), one_by_one);
+            assert_eq!(pool.install(|| copy.forward(x.clone(), 1000)), one_by_one);
             // Rows beyond the requested number are ignored.
-            assert_eq!(pool.install(|| frozen.forward(x.clone(), 700)), one_by_one[..700 * 3]);
+            assert_eq!(pool.install(|| copy.forward(x.clone(), 700)), one_by_one[..700 * 3]);
         }
     }
 

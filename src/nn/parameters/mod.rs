@@ -197,9 +197,9 @@ impl Parameters {
     /// [`Error::Config`] for a name that is taken, a tensor that is registered already, or one of another kind or on
     /// another device. Nothing is added then.
     pub fn extend_from_var_store(&mut self, prefix: &str, module: &VarStore) -> Result<()> {
-        let mut found: Vec<(String, Tensor)> = module.variables().into_iter().collect();
-        found.sort_by(|a, b| a.0.cmp(&b.0));
-        for (name, tensor) in &mut found {
+        let mut variables: Vec<(String, Tensor)> = module.variables().into_iter().collect();
+        variables.sort_by(|a, b| a.0.cmp(&b.0));
+        for (name, tensor) in &mut variables {
             *name = join(prefix, name);
             if self.names.contains(name.as_str()) {
                 return Err(Mistake::Duplicate(name.clone()).into());
@@ -225,7 +225,7 @@ impl Parameters {
                 });
             }
         }
-        for (name, tensor) in found {
+        for (name, tensor) in variables {
             self.push(name, tensor, Group::Network);
         }
         Ok(())

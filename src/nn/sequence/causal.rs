@@ -77,11 +77,11 @@ impl Layer {
 
     /// Attention of queries `[B, T, width]` to keys and values `[B, S, 2 width]`: to those up to their own position if
     /// `causal`, else to all.
-    fn attend(&self, x: &Tensor, query: &Tensor, heard: &Tensor, causal: bool) -> Tensor {
+    fn attend(&self, x: &Tensor, query: &Tensor, key_value: &Tensor, causal: bool) -> Tensor {
         let (b, width) = (x.size()[0], x.size()[2]);
         let by_head = |x: &Tensor| x.reshape([b, -1, self.heads, width / self.heads]).transpose(1, 2);
-        let key = by_head(&heard.narrow(2, 0, width));
-        let value = by_head(&heard.narrow(2, width, width));
+        let key = by_head(&key_value.narrow(2, 0, width));
+        let value = by_head(&key_value.narrow(2, width, width));
         let out = Tensor::scaled_dot_product_attention(
             &by_head(query),
             &key,
@@ -102,8 +102,8 @@ impl SequenceNet for CausalTransformer {
     fn forward(&self, inputs: &Tensor) -> Tensor {
         let mut x = self.embedding.forward(inputs) + self.positions.narrow(0, 0, inputs.size()[1]);
         for layer in &self.layers {
-            let (query, heard) = layer.project(&x);
-            x = layer.attend(&x, &query, &heard, true);
+            let (query, key_value) = layer.project(&x);
+            x = layer.attend(&x, &query, &key_value, true);
         }
         self.norm.forward(&x)
     }

@@ -1,4 +1,4 @@
-//! Flows along all edges around visited states: what flow matching balances.
+//! The flows along all edges of visited states, for flow matching.
 
 use tch::Tensor;
 
@@ -12,7 +12,7 @@ use crate::rollout::Trajectories;
 use crate::tensor::{index_tensor, segment_ids, segment_logsumexp, segment_max};
 use crate::{Error, Result};
 
-/// The edge flows around each visited state. Parents that were visited themselves aren't evaluated again.
+/// The edge flows of each visited state. Parents that were visited themselves aren't evaluated again.
 pub(in crate::objective) fn edge_flows<E: Env, P: Policy<E>>(
     env: &E,
     policy: &P,
@@ -21,7 +21,7 @@ pub(in crate::objective) fn edge_flows<E: Env, P: Policy<E>>(
     trajectories: &Trajectories<E>,
 ) -> Result<EdgeFlows> {
     let (inner, after) = visited.inner();
-    // Every state after a transition is one to balance: each visited one but the initial.
+    // The states to balance are those after a transition: all visited ones except the initial one.
     let mut children = visited.groups(after);
     children.sort_unstable();
     children.dedup();
@@ -54,7 +54,7 @@ pub(in crate::objective) fn edge_flows<E: Env, P: Policy<E>>(
     let starts = visited.groups(&trajectories.offsets()[..trajectories.len()]);
     let log_initial = outflow.index_select(0, &index_tensor(&starts, device));
 
-    // Behind the outgoing flows along exits stand the incoming flows of states without one.
+    // The outgoing flows along exits, followed by the incoming flows of terminal states without one.
     let last: Vec<usize> = trajectories.offsets()[1..].iter().map(|end| end - 1).collect();
     let exits: Vec<usize> = last.iter().copied().filter(|&row| trajectories.is_exit()[row]).collect();
     let taken = visited.named(Direction::Forward, &exits, trajectories.actions().select(&exits))?;
@@ -85,7 +85,7 @@ fn parent_weights<E: Env, P: Policy<E>>(
     let mut states = visited.distinct().clone();
     let known = states.len();
     states.append(parents.clone());
-    // Under conditions, equal states differ: every parent is evaluated.
+    // Equal states under different conditions differ, so every parent is evaluated.
     let (of, fresh) = match &visited.conditions {
         Some(_) => ((known..states.len()).collect::<Vec<_>>(), (known..states.len()).collect::<Vec<_>>()),
         None => {
@@ -121,7 +121,7 @@ fn parent_weights<E: Env, P: Policy<E>>(
     Ok(Tensor::cat(&[&weights, &fresh_weights], 0).index_select(0, &index_tensor(&order, weights.device())))
 }
 
-/// The log-sum-exp of each segment, none of which is empty, `[segments]`.
+/// The log-sum-exp of each segment, `[segments]`; no segment may be empty.
 fn logsumexp(values: &Tensor, offsets: &[usize]) -> Tensor {
     let ids = segment_ids(offsets, values.device());
     let max = segment_max(values, offsets);

@@ -60,7 +60,7 @@ impl MessageRounds<Vec<i64>> {
     const WORTHWHILE: f64 = 0.8;
 
     /// The classes for `rounds` rounds over some graphs, in which `n_labels` labels are told apart.
-    pub(crate) fn new(graphs: &[GraphState], n_labels: usize, rounds: usize, hearing: MessageKind) -> Self {
+    pub(crate) fn new(graphs: &[GraphState], n_labels: usize, rounds: usize, message_kind: MessageKind) -> Self {
         let n: usize = graphs.iter().map(GraphState::n_nodes).sum();
         let mut colours = Colours::of(n, feature_keys(graphs, n_labels));
         let features = colours.representatives.iter().map(|&node| node as i64).collect();
@@ -68,7 +68,7 @@ impl MessageRounds<Vec<i64>> {
             return Self { features, rounds: Vec::new(), index: colours.index() };
         }
         let lists = Lists::of(graphs, n);
-        let edges = if hearing == MessageKind::WithEdges { edge_keys(graphs) } else { Vec::new() };
+        let edges = if message_kind == MessageKind::WithEdges { edge_keys(graphs) } else { Vec::new() };
         let mut out = Vec::with_capacity(rounds);
         for _ in 0..rounds {
             let next = match colours.distinct() {
@@ -79,7 +79,7 @@ impl MessageRounds<Vec<i64>> {
                     if few { next } else { Colours::all(n) }
                 }
             };
-            out.push(MessageRound::new(&colours, &next.representatives, &lists, hearing));
+            out.push(MessageRound::new(&colours, &next.representatives, &lists, message_kind));
             colours = next;
         }
         Self { features, rounds: out, index: colours.index() }
@@ -110,7 +110,7 @@ impl MessageRounds<Tensor> {
 }
 
 impl MessageRound<Vec<i64>> {
-    fn new(before: &Colours, receivers: &[usize], lists: &Lists, hearing: MessageKind) -> Self {
+    fn new(before: &Colours, receivers: &[usize], lists: &Lists, message_kind: MessageKind) -> Self {
         let own = (!before.distinct()).then(|| receivers.iter().map(|&node| before.of[node]).collect());
         let (mut entries, mut offsets) = (Vec::new(), Vec::with_capacity(receivers.len()));
         let (mut messages, mut to) = (Vec::new(), Vec::new());
@@ -118,7 +118,7 @@ impl MessageRound<Vec<i64>> {
             offsets.push(entries.len() as i64);
             let (incoming, outgoing) = (lists.incoming(node), lists.outgoing(node));
             let of = |&(node, _): &(usize, usize)| before.of[node];
-            match hearing {
+            match message_kind {
                 MessageKind::Sum => entries.extend(incoming.iter().chain(outgoing.unwrap_or_default()).map(of)),
                 MessageKind::WithEdges => {
                     let outgoing = outgoing.unwrap_or_default();
@@ -134,7 +134,7 @@ impl MessageRound<Vec<i64>> {
                 }
             }
         }
-        Self { own, entries, offsets, along: (hearing == MessageKind::WithEdges).then_some((messages, to)) }
+        Self { own, entries, offsets, along: (message_kind == MessageKind::WithEdges).then_some((messages, to)) }
     }
 }
 
@@ -210,17 +210,17 @@ impl Colours {
     /// One refinement step, by each node's colour and those of its neighbours. If `edges` isn't empty, the edge of a
     /// message counts, too.
     fn refined(&self, lists: &Lists, edges: &[i64]) -> Self {
-        let mut heard: Vec<(i64, i64)> = Vec::new();
+        let mut received: Vec<(i64, i64)> = Vec::new();
         let keys = (0..self.of.len()).map(|node| {
             let mut key = Key::new();
             key.push(self.of[node]);
             for entries in [Some(lists.incoming(node)), lists.outgoing(node)].into_iter().flatten() {
-                heard.clear();
+                received.clear();
                 let edge = |message: usize| edges.get(message).copied().unwrap_or_default();
-                heard.extend(entries.iter().map(|&(from, message)| (self.of[from], edge(message))));
-                heard.sort_unstable();
+                received.extend(entries.iter().map(|&(from, message)| (self.of[from], edge(message))));
+                received.sort_unstable();
                 key.push(END);
-                key.extend(heard.iter().flat_map(|&(colour, edge)| [colour, edge]));
+                key.extend(received.iter().flat_map(|&(colour, edge)| [colour, edge]));
             }
             key
         });

@@ -129,7 +129,7 @@ impl Conv {
     }
 
     /// The kind of messages that nodes receive.
-    pub(crate) fn hearing(&self) -> MessageKind {
+    pub(crate) fn message_kind(&self) -> MessageKind {
         match self.messages {
             Messages::Gin { .. } => MessageKind::Sum,
             Messages::Gine { .. } => MessageKind::WithEdges,
@@ -158,8 +158,8 @@ impl Conv {
                 // The three maps run as one product, whose result holds three table entries per row; then one sum.
                 let weights = Tensor::cat(&[own.weight(), incoming.weight(), outgoing.weight()], 0);
                 let table = rows.linear(&weights, None::<&Tensor>).view([-1, rows.size()[1]]);
-                let heard = round.sum(&table);
-                own.bias().map_or_else(|| heard.shallow_clone(), |bias| &heard + bias)
+                let sum = round.sum(&table);
+                own.bias().map_or_else(|| sum.shallow_clone(), |bias| &sum + bias)
             }
         };
         self.norm.forward(&(round.own(rows) + self.output.forward(&inner.relu())))
@@ -248,11 +248,11 @@ mod tests {
         let linear = |layer: &Linear, x: &Tensor| layer.forward(&x.unsqueeze(0)).squeeze_dim(0);
         let each = (0..batch.total_nodes()).map(|i| {
             // Neighbours and messages whose end `at` is this node.
-            let heard = |at: usize| -> Vec<(usize, usize)> {
+            let received = |at: usize| -> Vec<(usize, usize)> {
                 let here = (0..edges[0].len()).filter(|&m| edges[at][m] == i as i64);
                 here.map(|m| (edges[1 - at][m] as usize, m)).collect()
             };
-            let (incoming, outgoing) = (heard(1), heard(0));
+            let (incoming, outgoing) = (received(1), received(0));
             let sum = |terms: Vec<Tensor>| terms.iter().fold(row(i).zeros_like(), |sum, term| sum + term);
             // An undirected edge is two messages already.
             let both = || incoming.iter().chain(outgoing.iter().filter(|_| batch.directed));
@@ -318,7 +318,7 @@ mod tests {
                     (0..3).map(|k| make(&mut scope.sub(&format!("conv{k}")), &schema, WIDTH)).collect();
                 let n = batch.total_nodes() as i64;
 
-                let rounds = MessageRounds::new(batch.graphs(), labels, convs.len(), convs[0].hearing());
+                let rounds = MessageRounds::new(batch.graphs(), labels, convs.len(), convs[0].message_kind());
                 let rounds = rounds.to_device(Device::Cpu);
                 let start = features.forward(&batch, &rounds.features);
                 let layers = convs.iter().zip(&rounds.rounds);

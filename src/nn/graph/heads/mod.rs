@@ -92,7 +92,7 @@ impl Heads {
 
     /// A copy of the heads on the host.
     pub(crate) fn on_host(&self) -> Option<Vec<HostHead>> {
-        let frozen = |head: &AnchorHead| {
+        let on_host = |head: &AnchorHead| {
             Some(match head {
                 AnchorHead::Graph(mlp) => HostHead::Graph(HostMlp::new(mlp)?),
                 AnchorHead::Node(mlp) => HostHead::Node(HostMlp::new(mlp)?),
@@ -100,7 +100,7 @@ impl Heads {
                 AnchorHead::NodePair(head) => HostHead::NodePair(head.on_host()),
             })
         };
-        self.0.iter().map(frozen).collect()
+        self.0.iter().map(on_host).collect()
     }
 }
 

@@ -4,7 +4,7 @@ use crate::{Error, Result};
 
 /// A number that changes over training: a share of random actions, a temperature, a factor on learning rates.
 ///
-/// It depends on the step alone, so a run that resumes goes on with the right value.
+/// It depends on the step alone, so a resumed run continues with the right value.
 ///
 /// ```
 /// use gfn::optim::Schedule;
@@ -17,54 +17,55 @@ use crate::{Error, Result};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Schedule {
-    /// Always the same.
+    /// Always the same value.
     Constant(f64),
-    /// From one value to another over so many steps, in a straight line, then constant.
+    /// Linear from one value to another over `steps` steps, then constant.
     Linear {
         /// At step 0.
         from: f64,
         /// From step `steps` on.
         to: f64,
-        /// How long it takes.
+        /// Number of steps.
         steps: usize,
     },
-    /// The same in a straight line of the logarithm: each step multiplies by the same factor, `(to / from)^(1 / steps)`.
+    /// Exponential: linear in the logarithm, so that each step multiplies by the same factor, `(to / from)^(1 /
+    /// steps)`.
     Exponential {
         /// At step 0; not 0.
         from: f64,
         /// From step `steps` on; of the same sign as `from`, and not 0.
         to: f64,
-        /// How long it takes.
+        /// Number of steps.
         steps: usize,
     },
-    /// The same along half a wave of the cosine: slow, fast, slow (Loshchilov and Hutter, *SGDR*, 2017, without restarts).
+    /// Half a cosine wave: slow, fast, slow (Loshchilov and Hutter, *SGDR*, 2017, without restarts).
     Cosine {
         /// At step 0.
         from: f64,
         /// From step `steps` on.
         to: f64,
-        /// How long it takes.
+        /// Number of steps.
         steps: usize,
     },
-    /// `from / sqrt(1 + step / steps)`: for a learning rate whose run has no known end. The sum of such rates has no bound, so that it
-    /// never comes to a halt before the target, and they fall, so that noise does (Robbins and Monro, 1951).
+    /// `from / sqrt(1 + step / steps)`, for the learning rate of a run of unknown length. The rates have no finite sum,
+    /// so training never stalls before the target, but they fall, so the noise does, too (Robbins and Monro, 1951).
     InverseRoot {
         /// At step 0.
         from: f64,
-        /// The step by which it has fallen by a factor of the root of 2; at least 1.
+        /// The step at which it has fallen by a factor of the root of 2; at least 1.
         steps: usize,
     },
     /// Constant between steps at which it jumps.
     Milestones {
-        /// Before the first of them.
+        /// The value before the first of them.
         from: f64,
-        /// Steps, each later than the one before, and the value from that step on.
+        /// Steps in increasing order, each with the value from that step on.
         then: Vec<(usize, f64)>,
     },
 }
 
 impl Schedule {
-    /// The value at a step; not a number where [`check`](Self::check) fails.
+    /// The value at a step; NaN if [`check`](Self::check) fails.
     #[must_use]
     pub fn at(&self, step: usize) -> f64 {
         let part = |steps: usize| step as f64 / steps as f64;
@@ -88,7 +89,7 @@ impl Schedule {
         }
     }
 
-    /// Checks that it has a value at every step.
+    /// Checks that the schedule has a value at every step.
     ///
     /// # Errors
     /// [`Error::Config`] for values that aren't finite, an exponential that would have to reach or cross 0, and milestones out of
@@ -108,7 +109,7 @@ impl Schedule {
         }
     }
 
-    /// Steps that show all values there are to judge: between two of them it only rises or only falls.
+    /// Steps between which the value only rises or only falls, so that checking these checks all.
     #[must_use]
     pub fn landmarks(&self) -> Vec<usize> {
         let jumps: &[(usize, f64)] = if let Self::Milestones { then, .. } = self { then } else { &[] };
@@ -139,7 +140,7 @@ mod tests {
         let falling = Schedule::InverseRoot { from: 2.0, steps: 100 };
         assert!((falling.at(0), falling.at(300)) == (2.0, 1.0) && (falling.at(100) - 2.0 * root).abs() < 1e-12);
         assert!(falling.at(usize::MAX) > 0.0);
-        // Over no steps, it is where it ends.
+        // A schedule over no steps has its final value.
         assert_eq!(Schedule::Cosine { from: 1.0, to: 0.5, steps: 0 }.at(0), 0.5);
         assert_eq!(Schedule::Milestones { from: 4.0, then: vec![] }.at(9), 4.0);
     }

@@ -5,8 +5,9 @@ use crate::env::Env;
 use crate::policy::{Features, StateFeatures};
 use crate::{Error, Result};
 
-/// How far apart the objects of a diverse buffer must be ([`ReplayBuffer::diverse`](super::ReplayBuffer::diverse)): by more than
-/// `cutoff` in the p-norm of the difference of their vectors, conditions included.
+/// The distance between objects that a diverse buffer requires
+/// ([`ReplayBuffer::diverse`](super::ReplayBuffer::diverse)): more than `cutoff` in the p-norm of the difference of
+/// their vectors, conditions included.
 ///
 /// ```
 /// use gfn::policy::{Features, StateFeatures};
@@ -44,8 +45,8 @@ impl<E: Env> std::fmt::Debug for Diversity<E> {
 }
 
 impl<E: Env> Diversity<E> {
-    /// `p` is 1 for the sum of absolute differences, 2 for the Euclidean distance, infinity for the greatest difference. A cutoff
-    /// of 0 refuses equal vectors alone.
+    /// `p` is 1 for the sum of absolute differences, 2 for the Euclidean distance, infinity for the greatest
+    /// difference. A cutoff of 0 refuses only equal vectors.
     ///
     /// # Errors
     /// [`Error::Config`] unless the cutoff is finite and not negative, and p at least 1.
@@ -60,7 +61,7 @@ impl<E: Env> Diversity<E> {
         Ok(Self { cutoff, p, features: Arc::new(features) })
     }
 
-    /// The vector of the one state of a batch, its condition behind it.
+    /// The vector of a batch's only state, followed by its condition.
     pub(super) fn vector(&self, state: &E::States, condition: &[f64]) -> Vec<f64> {
         let mut vector = match self.features.encode(state) {
             Features::Dense(values) => values.into_iter().map(f64::from).collect(),
@@ -78,18 +79,21 @@ impl<E: Env> Diversity<E> {
         vector
     }
 
-    /// The cell that a vector lies in: of two vectors within the cutoff, the cells differ by at most 1 in each number.
+    /// The hash cell of a vector. Two vectors within the cutoff have cells that differ by at most 1 in each number.
     ///
-    /// A cell's numbers are signed sums of some coordinates each, scaled so that they differ by no more than the vectors' distance.
+    /// A cell's numbers are signed sums of coordinates, scaled so that they differ by no more than the vectors'
+    /// distance.
     pub(super) fn cell(&self, vector: &[f64]) -> Cell {
         let mut sums = [0.0; SUMS];
         for (i, x) in vector.iter().enumerate() {
-            // Some sign for each: equal signs would give all vectors with one active column one cell.
+            // A fixed pseudo-random sign for each coordinate: with equal signs all vectors with one active column would
+            // share a cell.
             let sign = if (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 0 { 1.0 } else { -1.0 };
             sums[i % SUMS] += sign * x;
         }
         let terms = vector.len().div_ceil(SUMS).max(1) as f64;
-        // Hoelder's inequality; a little wider than it, for rounding. Without a cutoff only equal vectors meet, in cells of any width.
+        // The width follows from Hoelder's inequality, slightly enlarged for rounding. With a cutoff of 0 only equal
+        // vectors must share a cell, so any width will do.
         let width = if self.cutoff == 0.0 { 1e-6 } else { self.cutoff * terms.powf(1.0 - self.p.recip()) * 1.001 };
         sums.map(|sum| (sum / width).floor() as i64)
     }
@@ -105,12 +109,12 @@ impl<E: Env> Diversity<E> {
     }
 }
 
-/// How many numbers name a cell.
+/// Number of integers in a cell.
 const SUMS: usize = 3;
 
 pub(super) type Cell = [i64; SUMS];
 
-/// The serials of a buffer's entries by cell, so that only neighbours need be compared.
+/// The serial numbers of a buffer's entries by cell, so that only neighbours are compared.
 #[derive(Default)]
 pub(super) struct Near(HashMap<Cell, Vec<u64>>);
 
@@ -128,7 +132,7 @@ impl Near {
         }
     }
 
-    /// The entries in a cell and in those around it.
+    /// The entries in a cell and in neighbouring cells.
     pub(super) fn around(&self, cell: Cell) -> impl Iterator<Item = u64> {
         (0..3usize.pow(SUMS as u32)).flat_map(move |k| {
             let neighbour = std::array::from_fn(|d| cell[d].saturating_add((k / 3usize.pow(d as u32) % 3) as i64 - 1));

@@ -1,23 +1,23 @@
-//! Ranks drawn in proportion to a power, without a table of them.
+//! Drawing ranks in proportion to a power of the rank, without a table of all ranks.
 
 use crate::Rng;
 
 /// Ranks `1..=n` with weights `(shift + rank)^-exponent`.
 ///
-/// The first ones are summed one by one, the others by Euler and Maclaurin's formula, so that neither a sum over a million ranks nor
-/// the search for a rank in it takes a pass over them.
+/// The weights of the first ranks are summed one by one, those of the others by the Euler-Maclaurin formula. So neither
+/// the sum over a million ranks nor the search for a rank takes a pass over them.
 pub(super) struct RankLaw {
     shift: f64,
     exponent: f64,
     n: usize,
-    /// What `shift + rank` is divided by, so that the greatest weight is 1.
+    /// Divisor of `shift + rank` that makes the greatest weight 1.
     scale: f64,
     /// Running sums of the weights of the first ranks.
     head: Vec<f64>,
 }
 
-/// Ranks that are summed one by one: with so many, the formula's rest is below the rounding of the sums for exponents up to 30; a
-/// steeper law has nothing left behind them.
+/// Number of ranks that are summed one by one. With so many, the error of the formula is below the rounding of the sums
+/// for exponents up to 30; for larger exponents the remaining weights are negligible.
 const HEAD: usize = 256;
 
 impl RankLaw {
@@ -37,7 +37,7 @@ impl RankLaw {
         ((self.shift + rank) / self.scale).powf(-self.exponent)
     }
 
-    /// The sum of the weights of the first ranks.
+    /// The sum of the weights of the first `ranks` ranks.
     fn below(&self, ranks: usize) -> f64 {
         let Some(head) = self.head.len().min(ranks).checked_sub(1) else { return 0.0 };
         match ranks > self.head.len() {
@@ -46,25 +46,26 @@ impl RankLaw {
         }
     }
 
-    /// The sum over the ranks above `from` up to `to`.
+    /// The sum of the weights of the ranks above `from` up to `to`.
     fn beyond(&self, from: f64, to: f64) -> f64 {
         let (a, x, y) = (self.exponent, self.shift + from, self.shift + to);
         let (f, g) = (self.weight(from), self.weight(to));
-        // The integral of ((shift + t) / scale)^-a from `from` to `to`, by its greater end; 1 - a may be next to 0.
+        // The integral of ((shift + t) / scale)^-a from `from` to `to`, computed from its larger end because 1 - a may
+        // be close to 0.
         let ratio = (y / x).ln();
         let power = (1.0 - a) * ratio;
         let end = if power > 0.0 { g * y } else { f * x };
         let integral = end * ratio * if power == 0.0 { 1.0 } else { -(-power.abs()).exp_m1() / power.abs() };
-        // Odd derivatives of t^-a: first, third and fifth, over t^-a.
+        // Odd derivatives of t^-a: first, third and fifth, divided by t^-a.
         let first = |t: f64| -a / t;
         let third = |t: f64| first(t) * (a + 1.0) * (a + 2.0) / (t * t);
         let fifth = |t: f64| third(t) * (a + 3.0) * (a + 4.0) / (t * t);
         let correction = |w: f64, t: f64| w * (0.5 + first(t) / 12.0 - third(t) / 720.0 + fifth(t) / 30_240.0);
-        // f(from) itself isn't among those summed.
+        // f(from) itself isn't a term of the sum.
         integral + correction(g, y) - correction(f, x)
     }
 
-    /// A rank.
+    /// Draws a rank.
     pub(super) fn draw(&self, rng: &mut Rng) -> usize {
         let u = rng.uniform() * self.below(self.n);
         let (mut low, mut high) = (1, self.n);

@@ -1,14 +1,15 @@
-//! What differs between two descriptions of runs, in words.
+//! Differences between two descriptions of runs, for error messages.
 
 use serde_json::Value;
 
-/// So many are named; the others are counted.
+/// Number of differences that are named; the others are counted.
 const SHOWN: usize = 5;
 
-/// Characters of a value that are shown.
+/// Number of characters of a value that are shown.
 const LONGEST: usize = 80;
 
-/// The keys at which a checkpoint's description and one's own differ, with both values: `network.layers` is 2 there and 3 here.
+/// The keys at which a checkpoint's description differs from this run's, with both values: `network.layers` is 2 there
+/// and 3 here.
 pub(in crate::train) fn differences(there: &Value, here: &Value) -> String {
     let mut found = Vec::new();
     collect("", Some(there), Some(here), &mut found);
@@ -40,7 +41,7 @@ fn collect(key: &str, there: Option<&Value>, here: Option<&Value>, found: &mut V
     }
 }
 
-/// The first characters of a long value.
+/// The first characters of a long text.
 fn shortened(text: &str) -> String {
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}...", &text[..end]),

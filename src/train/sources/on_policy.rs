@@ -1,4 +1,4 @@
-//! Who draws fresh trajectories: the policy, its average, one of its heads, a teacher.
+//! New trajectories, sampled by the policy, its average, one of its heads, or a teacher.
 
 use tch::Tensor;
 
@@ -11,7 +11,7 @@ use crate::train::Trainer;
 use crate::train::companions::for_sampling;
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// `n` fresh trajectories: the policy's first, a teacher's last.
+    /// Samples `n` new trajectories: the policy's first, a teacher's last.
     pub(in crate::train) fn fresh(&mut self, n: usize, exploration: Exploration) -> Result<Trajectories<E>> {
         let conditions = self.draw_conditions(n)?;
         let of = |rows: std::ops::Range<usize>| {
@@ -31,7 +31,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         joined(parts)
     }
 
-    /// Trajectories of the policy, its average or its heads.
+    /// Samples from the policy, its average or its heads.
     fn own(&mut self, n: usize, conditions: Option<&Tensor>, exploration: Exploration) -> Result<Trajectories<E>> {
         let sampler = Sampler::new(&self.env, &self.policy).exploration(exploration).max_steps(self.config.max_steps);
         let rng = &mut self.rng;
@@ -58,7 +58,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     }
 }
 
-/// Forward trajectories, under conditions if there are any.
+/// Samples forward trajectories, under conditions if there are any.
 pub(in crate::train) fn forward<E: ReplayEnv, P: Policy<E>>(
     sampler: &Sampler<'_, E, P>,
     n: usize,
@@ -71,7 +71,7 @@ pub(in crate::train) fn forward<E: ReplayEnv, P: Policy<E>>(
     }
 }
 
-/// The parts of a batch as one.
+/// Joins the parts of a batch.
 pub(in crate::train) fn joined<E: ReplayEnv>(parts: Vec<Trajectories<E>>) -> Result<Trajectories<E>> {
     let mut parts = parts.into_iter();
     let mut whole = parts.next().ok_or(crate::Error::Config {

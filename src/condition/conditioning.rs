@@ -55,7 +55,7 @@ impl Focus {
             () if !self.outside.is_finite() => refuse(
                 "the log-reward outside of a focus",
                 self.outside,
-                "a finite number: a balance can't be met without",
+                "a finite number, because residuals must be finite",
             ),
             () => Ok(()),
         }

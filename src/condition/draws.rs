@@ -50,7 +50,7 @@ impl Temperature {
             false => Err(Error::Config {
                 setting: "the law of the temperature",
                 got: format!("{self:?}"),
-                expected: "finite numbers of 0 or more, `least` below `most`; for a logarithm or a gamma law above 0",
+                expected: "finite numbers of 0 or more, `least` below `most`; for `LogUniform` and `Gamma` above 0",
             }),
         }
     }

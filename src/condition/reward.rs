@@ -169,7 +169,7 @@ fn checked(logs: Vec<f64>, n: usize) -> Result<Vec<f64>> {
     match logs.len() == n {
         true => Ok(logs),
         false => Err(Error::Shape {
-            what: "the answer of a reward to be conditioned".into(),
+            what: "the log-rewards of a reward under conditions".into(),
             expected: vec![n as i64],
             got: vec![logs.len() as i64],
             remedy: "a reward gives one log-reward per state",

@@ -38,7 +38,11 @@ impl FolderKind {
         let text = serde_json::to_vec_pretty(manifest).map_err(|e| file_error(path, e.to_string(), self.unwritable))?;
         if text.len() as u64 > MAX_MANIFEST || parsed_size(&text) > MAX_PARSED {
             let problem = format!("a manifest of {} bytes couldn't be read again", text.len());
-            return Err(file_error(path, problem, "keep less in it: what observers remember, a description"));
+            return Err(file_error(
+                path,
+                problem,
+                "save less in it: shorten the description or the state of observers",
+            ));
         }
         replace(path, &[(self.tensors, data), (MANIFEST, &text)])
             .map_err(|e| file_error(path, format!("can't be written ({e})"), self.unwritable))
@@ -84,7 +88,11 @@ impl FolderKind {
         let file = folder.join(MANIFEST);
         let length = self.length(&file)?;
         if length > MAX_MANIFEST {
-            return Err(file_error(&file, format!("{length} bytes are no manifest of a {}", self.noun), self.damaged));
+            return Err(file_error(
+                &file,
+                format!("{length} bytes are too many for the manifest of a {}", self.noun),
+                self.damaged,
+            ));
         }
         let text = self.read(&file, length)?;
         let parsed = parsed_size(&text);

@@ -227,7 +227,7 @@ impl<E: Env> ReplayBuffer<E> {
             return Err(Error::Missing {
                 objective: "a replay buffer that keeps paths",
                 needs: "walks with actions",
-                remedy: "add whole walks, or let the buffer keep terminal states alone (`terminal_only`)",
+                remedy: "add whole walks, or let the buffer store terminal states only (`terminal_only`)",
             });
         }
         let mut conditions = self.take_conditions(walks)?;
@@ -266,7 +266,7 @@ impl<E: Env> ReplayBuffer<E> {
                     what: "conditions of walks".into(),
                     expected: vec![n as i64, width as i64],
                     got: tensor.size(),
-                    remedy: "give conditions of the width of those that the buffer holds",
+                    remedy: "give conditions of the same width as those in the buffer",
                 });
             }
             Some(_) => {}
@@ -387,6 +387,6 @@ fn mixed_conditions() -> Error {
     Error::Missing {
         objective: "adding to a replay buffer",
         needs: "conditions on all of its walks or on none",
-        remedy: "keep conditional and unconditional walks in buffers of their own",
+        remedy: "use separate buffers for conditional and unconditional walks",
     }
 }

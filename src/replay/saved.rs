@@ -102,8 +102,8 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
         if self.keeps_paths && !settings.paths {
             return Err(file.refuse(&Error::Missing {
                 objective: "a buffer that keeps paths",
-                needs: "the paths by which objects were found",
-                remedy: "load it into a buffer of terminal states alone (`terminal_only`)",
+                needs: "the paths to its objects",
+                remedy: "load it into a buffer of terminal states only (`terminal_only`)",
             }));
         }
         let filled = file.into_container(|named| self.filled(env, named), Self::len)?;

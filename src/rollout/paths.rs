@@ -32,7 +32,7 @@ pub(crate) fn first_walked<E: ReplayEnv>(env: &E, replayed: &Walks<E>, labels: &
     if again.offsets != replayed.offsets || env.write_actions(&again.actions) != env.write_actions(&replayed.actions) {
         return Err(Error::Contract {
             check: "an object is saved with the first way to it and its labels",
-            detail: "with these labels, the first way to some object is another one".into(),
+            detail: "the first path to some object with these labels isn't the given one".into(),
         });
     }
     Ok(terminal)

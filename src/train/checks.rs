@@ -70,16 +70,16 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         if self.data.as_ref().is_some_and(draws_by_loss) {
             return Err(Error::Config {
                 setting: "the draw of given trajectories",
-                got: "one by their losses, which are never told: all would be drawn alike".into(),
-                expected: "a uniform draw or one by reward (`Draw`); a replay buffer (`with_replay`) is told losses",
+                got: "a draw by losses, which given trajectories are never told: all would be drawn alike".into(),
+                expected: "a uniform draw or one by reward (`Draw`); only a replay buffer (`with_replay`) has losses",
             });
         }
         let again = self.replay.is_some() || self.data.is_some();
         if again && self.objective.needs().taken_paths && self.config.replay_path == ReplayPath::UniformBackward {
             return Err(Error::Missing {
                 objective: "an objective of P_B",
-                needs: "paths that a policy took, as uniform steps back would teach it to be uniform",
-                remedy: "set `TrainerConfig::replay_path` to `ReplayPath::Stored`, or to `ReplayPath::PolicyBackward` where no paths are kept",
+                needs: "paths that a policy took, because uniform backward steps would teach P_B to be uniform",
+                remedy: "set `TrainerConfig::replay_path` to `ReplayPath::Stored`, or to `ReplayPath::PolicyBackward` if no paths are stored",
             });
         }
         Ok(())

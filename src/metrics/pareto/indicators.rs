@@ -110,7 +110,7 @@ pub fn focus_accuracy(objectives: &Reals, direction: &[f64], cosine: f64) -> Res
         return Err(Error::Config {
             setting: "the direction of focus",
             got: "zeros".into(),
-            expected: "a vector with a direction",
+            expected: "a vector that isn't zero",
         });
     }
     let inside = objectives.rows().filter(|row| cosine_of(row, direction).is_some_and(|c| c >= cosine));

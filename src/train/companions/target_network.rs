@@ -66,7 +66,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let (Some(lagged), Some(parameters)) = (&self.lagged, self.policy.parameters()) else {
             return Err(Error::Missing {
                 objective: self.objective.name(),
-                needs: "a copy of the policy that lags behind",
+                needs: "a target network, that is, a copy of the policy that lags behind",
                 remedy: "give the trainer one (`with_lagged`), or compare with the policy itself (`NextExit::Own`)",
             });
         };

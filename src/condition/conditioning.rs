@@ -105,10 +105,10 @@ impl Conditioning {
     ///
     /// # Errors
     /// [`Error::Config`] for an invalid distribution or thermometer.
-    pub fn temperature(mut self, law: Temperature, encoding: Encoding) -> Result<Self> {
-        let (least, most) = law.range()?;
+    pub fn temperature(mut self, distribution: Temperature, encoding: Encoding) -> Result<Self> {
+        let (least, most) = distribution.range()?;
         let encoding = if least < most { encoding } else { Encoding::Number };
-        self.temperature = (law, Writing::new(encoding, least, most)?);
+        self.temperature = (distribution, Writing::new(encoding, least, most)?);
         Ok(self)
     }
 
@@ -116,9 +116,9 @@ impl Conditioning {
     ///
     /// # Errors
     /// [`Error::Config`] for an invalid distribution or thermometer.
-    pub fn preferences(mut self, law: Directions, encoding: Encoding) -> Result<Self> {
-        law.check(self.n_rewards)?;
-        self.preferences = (law, Writing::new(encoding, 0.0, 1.0)?);
+    pub fn preferences(mut self, distribution: Directions, encoding: Encoding) -> Result<Self> {
+        distribution.check(self.n_rewards)?;
+        self.preferences = (distribution, Writing::new(encoding, 0.0, 1.0)?);
         Ok(self)
     }
 
@@ -151,8 +151,9 @@ impl Conditioning {
 
     /// Entries for beta, preferences and focus.
     fn widths(&self) -> [usize; 3] {
-        let of =
-            |(law, writing): (&Directions, &Writing)| if law.varies() { self.n_rewards * writing.width() } else { 0 };
+        let of = |(distribution, writing): (&Directions, &Writing)| {
+            if distribution.varies() { self.n_rewards * writing.width() } else { 0 }
+        };
         let (temperature, writing) = &self.temperature;
         let varies = !matches!(temperature, Temperature::Constant(_));
         [
@@ -187,7 +188,7 @@ impl Conditioning {
             let [beta, preferences, focus] = self.widths().map(|width| width > 0);
             if beta {
                 if !(least..=most).contains(&condition.beta) {
-                    return refuse("a beta within the range of its law");
+                    return refuse("a beta within the range of its distribution");
                 }
                 self.temperature.1.push(condition.beta, &mut values);
             }
@@ -225,7 +226,7 @@ impl Conditioning {
         let values = to_host(conditions);
         let (least, most) = self.temperature.0.range()?;
         let [of_beta, of_preferences, of_focus] = self.widths();
-        let vector = |row: &[f64], (law, writing): (&Directions, &Writing)| match law {
+        let vector = |row: &[f64], (distribution, writing): (&Directions, &Writing)| match distribution {
             Directions::Constant(one) => one.clone(),
             // Rounding in single precision must not lead below 0.
             _ => row.chunks_exact(writing.width()).map(|entry| writing.read(entry).max(0.0)).collect(),
@@ -273,8 +274,8 @@ mod tests {
     use super::*;
 
     fn all(encoding: Encoding) -> Conditioning {
-        let law = Temperature::LogUniform { least: 0.5, most: 64.0 };
-        let conditioning = Conditioning::new(3).unwrap().temperature(law, encoding).unwrap();
+        let distribution = Temperature::LogUniform { least: 0.5, most: 64.0 };
+        let conditioning = Conditioning::new(3).unwrap().temperature(distribution, encoding).unwrap();
         let conditioning = conditioning.preferences(Directions::Dirichlet { concentration: 1.0 }, encoding).unwrap();
         conditioning
             .focus(Focus::new(Directions::OneOf(vec![vec![1.0, 2.0, 2.0], vec![0.0, 0.0, 5.0]])), encoding)
@@ -285,8 +286,8 @@ mod tests {
     #[test]
     fn the_ends_of_a_range_are_written_again() {
         for (encoding, most) in [(Encoding::Thermometer { bins: 8 }, 7.7), (Encoding::Number, 0.1)] {
-            let law = Temperature::Gamma { shape: 2.0, scale: 10.0, most };
-            let conditioning = Conditioning::new(1).unwrap().temperature(law, encoding).unwrap();
+            let distribution = Temperature::Gamma { shape: 2.0, scale: 10.0, most };
+            let conditioning = Conditioning::new(1).unwrap().temperature(distribution, encoding).unwrap();
             let drawn = conditioning.conditions(50, &mut Rng::seeded(3));
             assert!(drawn.iter().any(|condition| condition.beta == most));
             let vectors = conditioning.encode(&drawn).unwrap();
@@ -334,15 +335,18 @@ mod tests {
         let number = Encoding::Number;
         assert!(matches!(Conditioning::new(0), Err(Error::Config { .. })));
         assert!(plain().temperature(Temperature::Constant(f64::NAN), number).is_err());
-        for law in [
+        for distribution in [
             Directions::Constant(vec![1.0]),
             Directions::Constant(vec![0.0, 0.0]),
             Directions::OneOf(vec![]),
             Directions::OneOf(vec![vec![1.0, -1.0]]),
             Directions::Dirichlet { concentration: 0.0 },
         ] {
-            assert!(matches!(plain().preferences(law.clone(), number), Err(Error::Config { .. })), "{law:?}");
-            assert!(plain().focus(Focus::new(law), number).is_err());
+            assert!(
+                matches!(plain().preferences(distribution.clone(), number), Err(Error::Config { .. })),
+                "{distribution:?}"
+            );
+            assert!(plain().focus(Focus::new(distribution), number).is_err());
         }
         let focus = || Focus::new(Directions::Dirichlet { concentration: 1.0 });
         for bad in [

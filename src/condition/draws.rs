@@ -48,7 +48,7 @@ impl Temperature {
         match valid && least >= 0.0 && most.is_finite() {
             true => Ok((least, most)),
             false => Err(Error::Config {
-                setting: "the law of the temperature",
+                setting: "the distribution of the temperature",
                 got: format!("{self:?}"),
                 expected: "finite numbers of 0 or more, `least` below `most`; for `LogUniform` and `Gamma` above 0",
             }),
@@ -65,7 +65,7 @@ impl Temperature {
             }
             // The parameters were checked when the distribution was set.
             Self::Gamma { shape, scale, most } => {
-                Gamma::new(shape, scale).map_or(most, |law| law.sample(rng)).min(most)
+                Gamma::new(shape, scale).map_or(most, |gamma| gamma.sample(rng)).min(most)
             }
         }
     }
@@ -98,7 +98,7 @@ impl Directions {
         match valid {
             true => Ok(()),
             false => Err(Error::Config {
-                setting: "the law of preferences or directions",
+                setting: "the distribution of preferences or directions",
                 got: format!("{self:?} for {n} rewards"),
                 expected: "vectors of a finite number of 0 or more for each reward, not all 0; a concentration above 0",
             }),
@@ -118,8 +118,8 @@ impl Directions {
             Self::Dirichlet { concentration } => {
                 // Gamma(a) is distributed as Gamma(a + 1) U^(1 / a). In logs, because for a small concentration all
                 // entries would underflow.
-                let Ok(law) = Gamma::new(concentration + 1.0, 1.0) else { return vec![1.0; n] };
-                let one = |_| -> f64 { law.sample(rng).ln() + (1.0 - rng.uniform()).ln() / concentration };
+                let Ok(gamma) = Gamma::new(concentration + 1.0, 1.0) else { return vec![1.0; n] };
+                let one = |_| -> f64 { gamma.sample(rng).ln() + (1.0 - rng.uniform()).ln() / concentration };
                 let logs: Vec<f64> = (0..n).map(one).collect();
                 let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 logs.into_iter().map(|log| (log - largest).exp()).collect()
@@ -151,14 +151,14 @@ mod tests {
             ),
             (Temperature::Gamma { shape: 2.0, scale: 0.5, most: 100.0 }, 1.0, 0.5),
         ];
-        for (law, mean, variance) in cases {
+        for (distribution, mean, variance) in cases {
             let mut rng = Rng::seeded(1);
-            let (least, most) = law.range().unwrap();
-            let drawn: Vec<f64> = (0..n).map(|_| law.draw(&mut rng)).collect();
+            let (least, most) = distribution.range().unwrap();
+            let drawn: Vec<f64> = (0..n).map(|_| distribution.draw(&mut rng)).collect();
             assert!(drawn.iter().all(|beta| (least..=most).contains(beta)));
             let (m, v) = moments(drawn.into_iter());
-            assert!((m - mean).abs() < 5.0 * (variance / f64::from(n)).sqrt() + 1e-12, "{law:?}: {m}");
-            assert!((v - variance).abs() < 0.05 * variance + 1e-12, "{law:?}: {v}");
+            assert!((m - mean).abs() < 5.0 * (variance / f64::from(n)).sqrt() + 1e-12, "{distribution:?}: {m}");
+            assert!((v - variance).abs() < 0.05 * variance + 1e-12, "{distribution:?}: {v}");
         }
         let cut = Temperature::Gamma { shape: 2.0, scale: 0.5, most: 0.5 };
         assert!((0..100).all(|seed| cut.draw(&mut Rng::seeded(seed)) <= 0.5));
@@ -178,9 +178,9 @@ mod tests {
         // Each entry is Beta(a, 2 a): mean 1/3, variance 2/9 / (3 a + 1).
         for concentration in [0.01, 0.5, 1.0, 4.0] {
             let mut rng = Rng::seeded(2);
-            let law = Directions::Dirichlet { concentration };
+            let distribution = Directions::Dirichlet { concentration };
             let first = (0..20_000).map(|_| {
-                let vector = law.draw(3, &mut rng);
+                let vector = distribution.draw(3, &mut rng);
                 assert!(vector.iter().all(|x| x.is_finite()) && vector.iter().sum::<f64>() > 0.0);
                 vector[0] / vector.iter().sum::<f64>()
             });

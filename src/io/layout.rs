@@ -76,11 +76,11 @@ impl FolderKind {
         tried.map_err(|e| file_error(path, format!("can't be written ({e})"), self.unwritable))
     }
 
-    /// The folder to read: `asked`, or the older folder beside it if a save was interrupted after it was moved away and
+    /// The folder to read: `path`, or the older folder beside it if a save was interrupted after it was moved away and
     /// before the new one took its place.
-    pub(crate) fn found(&self, asked: &Path) -> PathBuf {
-        let previous = sibling(asked, "previous");
-        if !asked.exists() && previous.exists() { previous } else { asked.to_owned() }
+    pub(crate) fn resolve(&self, path: &Path) -> PathBuf {
+        let previous = sibling(path, "previous");
+        if !path.exists() && previous.exists() { previous } else { path.to_owned() }
     }
 
     /// The manifest's path and bytes.

@@ -345,7 +345,7 @@ impl Slot {
                     got: format!("`{}` ({parameter:?})", self.parameter.name),
                     expected: "the kind and device that it had when the optimiser was made",
                 })?;
-                slices::tell_autograd(parameter)?;
+                slices::mark_modified(parameter)?;
             }
             Moments::Device(m, v) => {
                 rule.apply_to_tensors(parameter, &dense(&grad)?, m, v)?;

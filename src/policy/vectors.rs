@@ -149,7 +149,7 @@ impl Network {
         if self.conditions.is_some() || self.table.numel() > MOST_WEIGHTS {
             return None;
         }
-        let rest = HostMlp::behind(self.norm.as_ref(), mlp, outputs)?;
+        let rest = HostMlp::after_layer(self.norm.as_ref(), mlp, outputs)?;
         let (table, bias) = self.first();
         let inputs = table.size()[0] as usize;
         let bias = bias.map_or_else(|| vec![0.0; table.size()[1] as usize], |bias| floats(&bias));

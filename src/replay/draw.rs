@@ -2,7 +2,7 @@
 
 use super::buffer::{Entry, Rank};
 use super::ordered::Key;
-use super::rank_power::RankLaw;
+use super::rank_power::RankDistribution;
 use super::weights::{Scale, Weights};
 use super::{Draw, RankBy, ReplayBuffer};
 use crate::env::Env;
@@ -92,8 +92,12 @@ impl<E: Env> ReplayBuffer<E> {
                 (0..n).filter_map(pick).collect()
             }
             Draw::RewardPrioritised { .. } | Draw::LossPrioritised { .. } => self.by_weight(n, rng),
-            Draw::RankPrioritised { by, exponent } => self.by_rank(n, by, &RankLaw::new(held, 0.0, exponent), rng),
-            Draw::WeightedRanks { by, k } => self.by_rank(n, by, &RankLaw::new(held, k * held as f64, 1.0), rng),
+            Draw::RankPrioritised { by, exponent } => {
+                self.by_rank(n, by, &RankDistribution::new(held, 0.0, exponent), rng)
+            }
+            Draw::WeightedRanks { by, k } => {
+                self.by_rank(n, by, &RankDistribution::new(held, k * held as f64, 1.0), rng)
+            }
         };
         debug_assert_eq!(picks.len(), n, "every draw finds an entry");
         Ok(picks)
@@ -110,16 +114,16 @@ impl<E: Env> ReplayBuffer<E> {
         (0..n).filter_map(pick).collect()
     }
 
-    fn by_rank(&self, n: usize, by: RankBy, law: &RankLaw, rng: &mut Rng) -> Vec<Pick<'_, E>> {
+    fn by_rank(&self, n: usize, by: RankBy, distribution: &RankDistribution, rng: &mut Rng) -> Vec<Pick<'_, E>> {
         let ranks = match by {
             RankBy::Reward => &self.by_reward,
             RankBy::Loss => &self.by_loss,
         };
         let pick = |_| {
-            let rank = law.draw(rng);
+            let rank = distribution.draw(rng);
             // The map is in ascending order, and the first rank is the greatest value.
             let serial = ranks.nth(self.len() - rank)?.0.serial();
-            Some(Pick { serial, entry: self.entries.get(serial)?, log_prob: law.log_prob(rank) })
+            Some(Pick { serial, entry: self.entries.get(serial)?, log_prob: distribution.log_prob(rank) })
         };
         (0..n).filter_map(pick).collect()
     }

@@ -6,7 +6,7 @@ use crate::Rng;
 ///
 /// The weights of the first ranks are summed one by one, those of the others by the Euler-Maclaurin formula. So neither
 /// the sum over a million ranks nor the search for a rank takes a pass over them.
-pub(super) struct RankLaw {
+pub(super) struct RankDistribution {
     shift: f64,
     exponent: f64,
     n: usize,
@@ -20,17 +20,17 @@ pub(super) struct RankLaw {
 /// for exponents up to 30; for larger exponents the remaining weights are negligible.
 const HEAD: usize = 256;
 
-impl RankLaw {
+impl RankDistribution {
     /// The weights of `n` ranks, at least one.
     pub(super) fn new(n: usize, shift: f64, exponent: f64) -> Self {
         let scale = shift + if exponent < 0.0 { n as f64 } else { 1.0 };
-        let mut law = Self { shift, exponent, n, scale, head: Vec::new() };
+        let mut ranks = Self { shift, exponent, n, scale, head: Vec::new() };
         let mut sum = 0.0;
         for rank in 1..=n.min(HEAD) {
-            sum += law.weight(rank as f64);
-            law.head.push(sum);
+            sum += ranks.weight(rank as f64);
+            ranks.head.push(sum);
         }
-        law
+        ranks
     }
 
     fn weight(&self, rank: f64) -> f64 {
@@ -106,19 +106,19 @@ mod tests {
                 (0.01 * n as f64, 1.0),
                 (50.0 * n as f64, 1.0),
             ] {
-                let law = RankLaw::new(n, shift, exponent);
-                let weights: Vec<f64> = (1..=n).map(|rank| law.weight(rank as f64)).collect();
+                let ranks = RankDistribution::new(n, shift, exponent);
+                let weights: Vec<f64> = (1..=n).map(|rank| ranks.weight(rank as f64)).collect();
                 let total: f64 = weights.iter().sum();
                 assert!(weights.iter().all(|weight| *weight <= 1.0 + 1e-12) && total >= 1.0 - 1e-12);
                 let mut sum = 0.0;
                 for (k, weight) in weights.iter().enumerate() {
                     sum += weight;
                     if (k + 1) % (1 + n / 50) == 0 || k + 1 == n {
-                        let got = law.below(k + 1);
+                        let got = ranks.below(k + 1);
                         assert!((got - sum).abs() < 1e-11 * total, "{n} {shift} {exponent}: {k}: {got}, {sum}");
                     }
                 }
-                let log_probs: f64 = (1..=n).map(|rank| law.log_prob(rank).exp()).sum();
+                let log_probs: f64 = (1..=n).map(|rank| ranks.log_prob(rank).exp()).sum();
                 assert!((log_probs - 1.0).abs() < 1e-9, "{n} {shift} {exponent}: {log_probs}");
             }
         }
@@ -126,12 +126,12 @@ mod tests {
 
     #[test]
     fn ranks_are_drawn_as_by_a_table() {
-        let (law, mut rng) = (RankLaw::new(3_000, 0.0, 0.7), Rng::seeded(0));
+        let (ranks, mut rng) = (RankDistribution::new(3_000, 0.0, 0.7), Rng::seeded(0));
         let mut again = rng.clone();
         for _ in 0..2_000 {
-            let rank = law.draw(&mut rng);
-            let u = again.uniform() * law.below(3_000);
-            assert!(law.below(rank) > u && law.below(rank - 1) <= u, "{rank}");
+            let rank = ranks.draw(&mut rng);
+            let u = again.uniform() * ranks.below(3_000);
+            assert!(ranks.below(rank) > u && ranks.below(rank - 1) <= u, "{rank}");
         }
     }
 }

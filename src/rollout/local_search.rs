@@ -164,7 +164,7 @@ impl<E: Env, P: Policy<E>> Sampler<'_, E, P> {
         let mut down = vec![Walk::default(); n];
         let mut states = objects.clone();
         if let Some(exits) = self.env.exit_actions(&states) {
-            let pf = self.both(&states)?.0;
+            let pf = self.policies(&states)?.0;
             let rows: Vec<usize> = (0..n).collect();
             let log_pf = to_host(&pf.log_prob(&rows, &exits)?);
             down.iter_mut().zip(log_pf).for_each(|(walk, p)| walk.log_pf = p);
@@ -177,11 +177,11 @@ impl<E: Env, P: Policy<E>> Sampler<'_, E, P> {
             }
             let mut moved = states.select(&live);
             let rows: Vec<usize> = (0..live.len()).collect();
-            let pb = self.both(&moved)?.1;
+            let pb = self.policies(&moved)?.1;
             let actions = pb.sample(&rows, &Exploration::none(), rng)?;
             let log_pb = to_host(&pb.log_prob(&rows, &actions)?);
             let forward = self.env.step(Direction::Backward, &mut moved, &actions)?.reverse;
-            let log_pf = to_host(&self.both(&moved)?.0.log_prob(&rows, &forward)?);
+            let log_pf = to_host(&self.policies(&moved)?.0.log_prob(&rows, &forward)?);
             for (k, &i) in live.iter().enumerate() {
                 down[i].steps += 1;
                 down[i].log_pb += log_pb[k];
@@ -215,13 +215,13 @@ impl<E: Env, P: Policy<E>> Sampler<'_, E, P> {
             }
             let mut moved = states.select(&live);
             let rows: Vec<usize> = (0..live.len()).collect();
-            let pf = self.both(&moved)?.0;
+            let pf = self.policies(&moved)?.0;
             let actions = pf.sample(&rows, &Exploration::none(), rng)?;
             let log_pf = to_host(&pf.log_prob(&rows, &actions)?);
             let step = self.env.step(Direction::Forward, &mut moved, &actions)?;
             let inner: Vec<usize> = (0..live.len()).filter(|&k| !step.exit[k]).collect();
             if !inner.is_empty() {
-                let pb = self.both(&moved.select(&inner))?.1;
+                let pb = self.policies(&moved.select(&inner))?.1;
                 let rows: Vec<usize> = (0..inner.len()).collect();
                 let log_pb = to_host(&pb.log_prob(&rows, &step.reverse.select(&inner))?);
                 for (&k, p) in inner.iter().zip(log_pb) {
@@ -237,7 +237,7 @@ impl<E: Env, P: Policy<E>> Sampler<'_, E, P> {
     }
 
     /// P_F and P_B of each state.
-    fn both(&self, states: &E::States) -> Result<(P::Dist, P::Dist)> {
+    fn policies(&self, states: &E::States) -> Result<(P::Dist, P::Dist)> {
         let evaluation = self.policy.evaluate(self.env, states, None, Wants { pb: true, ..Wants::PF })?;
         evaluation.pf.zip(evaluation.pb).ok_or(Error::Missing {
             objective: "local search",

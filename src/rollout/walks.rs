@@ -130,7 +130,7 @@ impl<E: ReplayEnv> Walks<E> {
             return Err(Error::Missing {
                 objective: "replaying walks as they were",
                 needs: "their actions",
-                remedy: "draw backward paths from the objects, or store paths in the buffer",
+                remedy: "draw new ways back from the objects, or store paths in the buffer",
             });
         }
         let conditions = self.conditions.clone();

@@ -32,7 +32,7 @@ pub(crate) fn write<R>(a: &mut Tensor, b: &mut Tensor, f: impl FnOnce(&mut [f32]
 
 /// Tells autograd that a tensor was written to, so that a graph recorded before can't be differentiated any more. Every
 /// in-place operation raises the tensor's version; this one changes nothing else.
-pub(crate) fn tell_autograd(tensor: &Tensor) -> Result<(), TchError> {
+pub(crate) fn mark_modified(tensor: &Tensor) -> Result<(), TchError> {
     no_grad(|| tensor.shallow_clone().f_transpose_(0, 0).map(|_| ()))
 }
 

@@ -151,7 +151,7 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
             let last = step >= self.steps;
             let mut record = Record::new(step, trainer.reward_calls(), stats, last);
             record.warnings = warnings;
-            if self.show(trainer, &mut record)? == ControlFlow::Break(()) {
+            if self.call_observers(trainer, &mut record)? == ControlFlow::Break(()) {
                 ended = Ended::Stopped;
             }
             if self.every.is_some_and(|every| step.is_multiple_of(every)) {
@@ -170,7 +170,7 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
 
     /// Calls all observers for a step, then writes the checkpoints that they asked for, with the observers' states
     /// after the step.
-    fn show(&mut self, trainer: &mut Trainer<E, P>, record: &mut Record) -> Result<ControlFlow<()>> {
+    fn call_observers(&mut self, trainer: &mut Trainer<E, P>, record: &mut Record) -> Result<ControlFlow<()>> {
         let asked = Arc::new(Mutex::default());
         trainer.asked = Arc::downgrade(&asked);
         let flow = self.show_each(trainer, record)?;

@@ -302,7 +302,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         for _ in 0..self.objective.epochs() {
             let mut scores = self.update(&trajectories, old.take(), &mut stats)?;
             if scores.old.is_none() {
-                self.tell_losses(&replayed, &scores)?;
+                self.update_replay_losses(&replayed, &scores)?;
                 self.teach(&trajectories, &scores)?;
             }
             old = scores.old.take().or_else(|| Some(scores.to_old()));

@@ -131,8 +131,8 @@ impl Layer {
             group.gather(projected).view([graphs, length, 3, heads, depth]).permute([2, 0, 3, 1, 4]).contiguous();
         let (query, key, value) = (each.get(0) / (depth as f64).sqrt(), each.get(1), each.get(2));
 
-        let asked = query.matmul(&features.get(0).transpose(1, 2)).transpose(1, 2);
-        let by_feature = asked.matmul(&group.features.transpose(2, 3)).transpose(1, 2);
+        let feature_scores = query.matmul(&features.get(0).transpose(1, 2)).transpose(1, 2);
+        let by_feature = feature_scores.matmul(&group.features.transpose(2, 3)).transpose(1, 2);
         let scores = query.matmul(&key.transpose(2, 3)) + by_feature;
         let weights = scores.masked_fill(&group.masked, f64::NEG_INFINITY).softmax(3, None);
 

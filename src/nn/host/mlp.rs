@@ -222,7 +222,7 @@ impl HostMlp {
     }
 
     /// A copy that follows a layer with this norm and `mlp`'s activation, and computes only the given outputs.
-    pub(crate) fn behind(norm: Option<&LayerNorm>, mlp: &Mlp, outputs: Range<i64>) -> Option<Self> {
+    pub(crate) fn after_layer(norm: Option<&LayerNorm>, mlp: &Mlp, outputs: Range<i64>) -> Option<Self> {
         Some(Self { before: Some(norm.map(LayerNorm::on_host)), ..Self::part(mlp, outputs)? })
     }
 
@@ -343,7 +343,7 @@ mod tests {
                 let tensor = Tensor::from_slice(&x).view([7, 12]);
                 let tensor = before.as_ref().map_or_else(|| tensor.shallow_clone(), |norm| norm.forward(&tensor));
                 let expected = to_host(&mlp.forward(&activation.apply(&tensor)).narrow(1, 2, 3));
-                let copy = HostMlp::behind(before.as_ref(), &mlp, 2..5).unwrap();
+                let copy = HostMlp::after_layer(before.as_ref(), &mlp, 2..5).unwrap();
                 let got = copy.forward(x.clone(), 7);
                 let off = got.iter().zip(&expected).map(|(a, b)| (f64::from(*a) - b).abs()).fold(0.0, f64::max);
                 assert!(got.len() == 21 && off < 1e-5, "{activation:?} {hidden:?}: {off}");

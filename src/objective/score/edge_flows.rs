@@ -86,39 +86,40 @@ fn parent_weights<E: Env, P: Policy<E>>(
     let known = states.len();
     states.append(parents.clone());
     // Equal states under different conditions differ, so every parent is evaluated.
-    let (of, fresh) = match &visited.conditions {
+    let (of, unvisited) = match &visited.conditions {
         Some(_) => ((known..states.len()).collect::<Vec<_>>(), (known..states.len()).collect::<Vec<_>>()),
         None => {
             let grouping = states.group();
-            let fresh: Vec<usize> = grouping.first.iter().copied().filter(|&row| row >= known).collect();
-            (grouping.of[known..].iter().map(|&group| grouping.first[group]).collect(), fresh)
+            let unvisited: Vec<usize> = grouping.first.iter().copied().filter(|&row| row >= known).collect();
+            (grouping.of[known..].iter().map(|&group| grouping.first[group]).collect(), unvisited)
         }
     };
     let conditions = visited.conditions.as_ref().map(|c| {
-        let rows: Vec<usize> = fresh.iter().map(|&row| visited.grouping.first[children[row - known]]).collect();
+        let rows: Vec<usize> = unvisited.iter().map(|&row| visited.grouping.first[children[row - known]]).collect();
         c.index_select(0, &index_tensor(&rows, c.device()))
     });
-    let (mut at_known, mut at_fresh) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
+    let (mut at_known, mut at_unvisited) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
     let mut order = Vec::with_capacity(of.len());
     for (k, &row) in of.iter().enumerate() {
-        let side = if row < known { &mut at_known } else { &mut at_fresh };
+        let side = if row < known { &mut at_known } else { &mut at_unvisited };
         order.push((row >= known, side.0.len()));
         side.0.push(k);
         side.1.push(match row < known {
             true => row,
-            // `fresh` ascends.
-            false => fresh.partition_point(|&f| f < row),
+            // `unvisited` ascends.
+            false => unvisited.partition_point(|&f| f < row),
         });
     }
     let weights = pf.log_weights(&at_known.1, &forward.select(&at_known.0))?;
-    if fresh.is_empty() {
+    if unvisited.is_empty() {
         return Ok(weights);
     }
-    let new = policy.evaluate(env, &states.select(&fresh), conditions.as_ref(), Wants::PF)?.pf;
+    let new = policy.evaluate(env, &states.select(&unvisited), conditions.as_ref(), Wants::PF)?.pf;
     let new = new.ok_or_else(super::no_pf)?;
-    let fresh_weights = new.log_weights(&at_fresh.1, &forward.select(&at_fresh.0))?;
-    let order: Vec<usize> = order.iter().map(|&(fresh, k)| if fresh { at_known.0.len() + k } else { k }).collect();
-    Ok(Tensor::cat(&[&weights, &fresh_weights], 0).index_select(0, &index_tensor(&order, weights.device())))
+    let unvisited_weights = new.log_weights(&at_unvisited.1, &forward.select(&at_unvisited.0))?;
+    let order: Vec<usize> =
+        order.iter().map(|&(unvisited, k)| if unvisited { at_known.0.len() + k } else { k }).collect();
+    Ok(Tensor::cat(&[&weights, &unvisited_weights], 0).index_select(0, &index_tensor(&order, weights.device())))
 }
 
 /// The log-sum-exp of each segment, `[segments]`; no segment may be empty.

@@ -111,7 +111,7 @@ fn check_sums(offsets: &[usize], change: &[f64], log_rewards: &[f64]) -> Result<
     let off = |&i: &usize| (log_rewards[i] - gained[i] - start).abs() > tolerance;
     match (0..gained.len()).find(off) {
         None => Ok(()),
-        Some(i) => Err(unlike(i, log_rewards[i], start + gained[i])),
+        Some(i) => Err(mismatch(i, log_rewards[i], start + gained[i])),
     }
 }
 
@@ -128,7 +128,7 @@ fn check_ends<S: Rows, R: Reward<S> + ?Sized>(
     let tolerance = tolerance(whole.iter());
     match (0..whole.len()).find(|&i| (whole[i] - partial[i]).abs() > tolerance) {
         None => Ok(()),
-        Some(i) => Err(unlike(i, whole[i], partial[i])),
+        Some(i) => Err(mismatch(i, whole[i], partial[i])),
     }
 }
 
@@ -136,7 +136,7 @@ fn tolerance<'a>(values: impl Iterator<Item = &'a f64>) -> f64 {
     CHANGE_TOLERANCE + CHANGE_ROUNDING * values.fold(0.0, |largest: f64, value| largest.max(value.abs()))
 }
 
-fn unlike(trajectory: usize, whole: f64, partial: f64) -> Error {
+fn mismatch(trajectory: usize, whole: f64, partial: f64) -> Error {
     Error::Contract {
         check: "changes of log R between partial states add up to log R of the finished object (let \
                 `Reward::partial_log_reward` be `Reward::log_reward` where a state can be finished, or choose an objective that \

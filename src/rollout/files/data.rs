@@ -97,7 +97,7 @@ impl DataFile {
     /// Reads a data set and makes all checks that don't need its elements: format, kind, environment, length and
     /// checksum, in this order and before a tensor is created.
     pub(crate) fn read<E: ReplayEnv>(env: &E, content: Content, path: &Path) -> Result<Self> {
-        let folder = LAYOUT.found(path);
+        let folder = LAYOUT.resolve(path);
         let (file, text) = LAYOUT.manifest(&folder)?;
         let manifest: DataManifest = parse(&text, &file, FORMAT, &LAYOUT)?;
         if manifest.content != content {

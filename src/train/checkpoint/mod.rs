@@ -189,7 +189,7 @@ impl Checkpoint {
     /// # Errors
     /// [`crate::Error::File`] with the problem and a remedy.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
-        let path = LAYOUT.found(path.as_ref());
+        let path = LAYOUT.resolve(path.as_ref());
         let (file, text) = LAYOUT.manifest(&path)?;
         let manifest = Manifest::parse(&text, &file)?;
         let (file, data) = LAYOUT.tensors(&path, manifest.bytes)?;

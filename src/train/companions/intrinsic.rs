@@ -193,7 +193,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             return Err(Error::Config {
                 setting: "the objective with intrinsic rewards",
                 got: self.objective.name().into(),
-                expected: "augmented trajectory or detailed balance, because other objectives ignore them",
+                expected: "augmented trajectory or detailed balance: other objectives take no notice of them",
             });
         }
         self.intrinsic = Some(Intrinsic { novelty: Box::new(novelty), config });

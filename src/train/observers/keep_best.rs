@@ -87,7 +87,7 @@ impl<E: ReplayEnv, P: Policy<E>> Observer<E, P> for KeepBest {
                 detail: error.to_string(),
             })?;
         }
-        if !LAYOUT.found(&self.path).exists() {
+        if !LAYOUT.resolve(&self.path).exists() {
             self.best = None;
         }
         Ok(())

@@ -97,11 +97,11 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     ) -> Result<()> {
         let known = self.sentinel.warnings.len();
         let sight = Sight { stats, step: self.step, explores: self.explores()?, one_target: self.has_one_target() };
-        let fresh: Vec<usize> = (0..replayed.first()).collect();
-        if let (Some(log_rewards), false) = (trajectories.recorded_log_rewards(), fresh.len() < LEAST_BATCH) {
+        let new: Vec<usize> = (0..replayed.first()).collect();
+        if let (Some(log_rewards), false) = (trajectories.recorded_log_rewards(), new.len() < LEAST_BATCH) {
             let objects = trajectories.terminal_states();
             let conditional = trajectories.conditions().is_some();
-            self.sentinel.look(&self.env, (objects, conditional), &log_rewards[..fresh.len()], &sight);
+            self.sentinel.look(&self.env, (objects, conditional), &log_rewards[..new.len()], &sight);
         }
         for warning in &self.sentinel.warnings[known..] {
             match self.config.on_warning {
@@ -151,9 +151,9 @@ impl<S: Rows> Sentinel<S> {
             return;
         }
         self.keep_best(env, terminal, log_rewards);
-        self.look_at_objects(env, terminal, log_rewards, sight);
-        self.look_at_floor(log_rewards, sight);
-        self.look_at_loss(env, terminal, sight);
+        self.check_objects(env, terminal, log_rewards, sight);
+        self.check_floor(log_rewards, sight);
+        self.check_loss(env, terminal, sight);
     }
 
     /// Updates the best object and the best reward of any other.
@@ -177,7 +177,7 @@ impl<S: Rows> Sentinel<S> {
         }
     }
 
-    fn look_at_objects<E: Env<States = S>>(&mut self, env: &E, terminal: &S, log_rewards: &[f64], sight: &Sight<'_>) {
+    fn check_objects<E: Env<States = S>>(&mut self, env: &E, terminal: &S, log_rewards: &[f64], sight: &Sight<'_>) {
         let concentrated = self.one_object(env, terminal, log_rewards);
         self.one_object = if concentrated.is_some() { self.one_object + 1 } else { 0 };
         let Some((share, log_reward, other)) = concentrated else { return };
@@ -220,7 +220,7 @@ impl<S: Rows> Sentinel<S> {
         Some((count as f64 / log_rewards.len() as f64, log_reward, other))
     }
 
-    fn look_at_floor(&mut self, log_rewards: &[f64], sight: &Sight<'_>) {
+    fn check_floor(&mut self, log_rewards: &[f64], sight: &Sight<'_>) {
         let floor = log_rewards.iter().copied().chain(self.floor).fold(f64::INFINITY, f64::min);
         let lower = self.floor.replace(floor).is_some_and(|before| floor < before);
         let at = log_rewards.iter().filter(|&&log_reward| log_reward == floor).count();
@@ -233,7 +233,7 @@ impl<S: Rows> Sentinel<S> {
         }
     }
 
-    fn look_at_loss<E: Env<States = S>>(&mut self, env: &E, terminal: &S, sight: &Sight<'_>) {
+    fn check_loss<E: Env<States = S>>(&mut self, env: &E, terminal: &S, sight: &Sight<'_>) {
         let &StepStats { loss, log_z, .. } = sight.stats;
         let still = sight.one_target && !sight.explores && loss < STILL_LOSS;
         let (steps, since) = self.still;

@@ -71,23 +71,23 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// Samples new trajectories, runs local search from their objects, and adds all of them to the buffer.
     fn sample(&mut self, n: usize, exploration: Exploration, parts: &mut Vec<Trajectories<E>>) -> Result<()> {
         self.reward_calls += (n * (1 + self.config.local_search.map_or(0, |search| search.rounds))) as u64;
-        let fresh = self.fresh(n, exploration)?;
+        let new = self.sample_new(n, exploration)?;
         let sampler = Sampler::new(&self.env, &self.policy).exploration(exploration).max_steps(self.config.max_steps);
-        let rewards = log_rewards(self.reward.as_ref(), fresh.terminal_states(), fresh.conditions())?;
+        let rewards = log_rewards(self.reward.as_ref(), new.terminal_states(), new.conditions())?;
         if let Some(buffer) = &mut self.replay {
-            buffer.add(&self.env, &fresh.walks(&self.env)?, &rewards)?;
+            buffer.add(&self.env, &new.walks(&self.env)?, &rewards)?;
         }
-        let fresh = fresh.with_log_rewards(rewards)?;
+        let new = new.with_log_rewards(rewards)?;
         if let Some(search) = self.config.local_search {
-            if fresh.conditions().is_some() {
+            if new.conditions().is_some() {
                 return Err(Error::Missing {
                     objective: "local search",
                     needs: "objects without conditions",
                     remedy: "train a conditional policy without local search",
                 });
             }
-            let known = fresh.recorded_log_rewards().unwrap_or_default();
-            let start = (fresh.terminal_states(), known);
+            let known = new.recorded_log_rewards().unwrap_or_default();
+            let start = (new.terminal_states(), known);
             let (found, rewards) = sampler.local_search_from(search, start, self.reward.as_ref(), &mut self.rng)?;
             let paths = sampler.backward(&found, &mut self.rng)?;
             if let Some(buffer) = &mut self.replay {
@@ -95,7 +95,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             }
             parts.push(paths.with_log_rewards(rewards)?);
         }
-        parts.push(fresh);
+        parts.push(new);
         Ok(())
     }
 
@@ -121,7 +121,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// Updates the losses in a buffer that draws by loss. The loss of a trajectory is `(log Z + sum log P_F - log R -
     /// sum log P_B)^2` with the scores' estimate of log Z, whatever the objective. Relative to a prior, `beta log R`
     /// and log prior replace the last two terms.
-    pub(in crate::train) fn tell_losses(&mut self, replayed: &Replayed, scores: &Scores) -> Result<()> {
+    pub(in crate::train) fn update_replay_losses(&mut self, replayed: &Replayed, scores: &Scores) -> Result<()> {
         let Some(buffer) = &mut self.replay else { return Ok(()) };
         if !draws_by_loss(buffer) || replayed.serials.is_empty() {
             return Ok(());
@@ -155,7 +155,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     }
 
     /// Refuses trajectories that the objective can't learn from.
-    fn check_origin(&self, exploration: Exploration, fresh: usize) -> Result<()> {
+    fn check_origin(&self, exploration: Exploration, n_new: usize) -> Result<()> {
         if self.teacher.is_some() && self.objective.needs().log_prior {
             return Err(Error::Missing {
                 objective: "an adaptive teacher",
@@ -188,11 +188,11 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
                 refuse("trajectories of the policy itself", "train without local search, or by an off-policy objective")
             }
             // Refused from the first step on, not only when something is drawn from the buffer.
-            Origin::OnPolicy if fresh < self.config.batch || self.replay.is_some() => refuse(
+            Origin::OnPolicy if n_new < self.config.batch || self.replay.is_some() => refuse(
                 "trajectories of the policy itself",
                 "train without replay and without given trajectories, or by an off-policy objective",
             ),
-            Origin::Given if fresh > 0 => refuse(
+            Origin::Given if n_new > 0 => refuse(
                 "trajectories that aren't the policy's own",
                 "give the trainer data (`with_data`) and an offline share of 1",
             ),

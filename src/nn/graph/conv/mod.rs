@@ -98,7 +98,7 @@ impl Conv {
             inner: Linear::new(&mut scope.sub("inner"), width, width),
             eps: scope.constant("eps", &[1], 0.0),
         };
-        Self::around(messages, scope, width)
+        Self::with_messages(messages, scope, width)
     }
 
     pub(crate) fn gine(scope: &mut Scope<'_>, schema: &GraphSchema, width: i64) -> Self {
@@ -108,7 +108,7 @@ impl Conv {
             edges: EdgeFeatures::new(&mut scope.sub("edges"), schema, width),
             against: (schema.kind == GraphKind::Directed).then(|| scope.normal("against", &[width], 1.0)),
         };
-        Self::around(messages, scope, width)
+        Self::with_messages(messages, scope, width)
     }
 
     pub(crate) fn directed(scope: &mut Scope<'_>, _: &GraphSchema, width: i64) -> Self {
@@ -117,10 +117,10 @@ impl Conv {
             incoming: Linear::without_bias(&mut scope.sub("incoming"), width, width),
             outgoing: Linear::without_bias(&mut scope.sub("outgoing"), width, width),
         };
-        Self::around(messages, scope, width)
+        Self::with_messages(messages, scope, width)
     }
 
-    fn around(messages: Messages, scope: &mut Scope<'_>, width: i64) -> Self {
+    fn with_messages(messages: Messages, scope: &mut Scope<'_>, width: i64) -> Self {
         Self {
             messages,
             output: Linear::new(&mut scope.sub("output"), width, width),

@@ -36,7 +36,8 @@ pub struct Focus {
 }
 
 impl Focus {
-    /// A cone of cosine 0.98, a factor of 0.1 on its surface, and a log-reward of -75 outside, as in recursionpharma/gflownet.
+    /// A cone of cosine 0.98, a factor of 0.1 on its surface, and a log-reward of -75 outside, as in
+    /// recursionpharma/gflownet.
     #[must_use]
     pub fn new(directions: Directions) -> Self {
         Self { directions, cosine: 0.98, limit: 0.1, outside: -75.0 }

@@ -171,7 +171,8 @@ impl GraphActionCategorical {
         segment_ids(&self.legal_ptr, self.logits.device())
     }
 
-    /// log of the sum of exponentials of each state's legal logits, `[states]`, with gradient; 0 where nothing is legal.
+    /// log of the sum of exponentials of each state's legal logits, `[states]`, with gradient; 0 where nothing is
+    /// legal.
     pub fn logsumexp(&self) -> Tensor {
         let (logits, ids) = (self.legal_logits(), self.ids());
         let empty = self.legal_ptr.windows(2).map(|ends| f64::from(u8::from(ends[0] == ends[1])));

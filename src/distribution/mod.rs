@@ -43,8 +43,8 @@ pub trait Distribution {
     /// [`Error::OutOfRange`](crate::Error::OutOfRange) for a row beyond the last state.
     fn log_prob(&self, rows: &[usize], actions: &Self::Actions) -> Result<Tensor>;
 
-    /// The unnormalised log-weight (logit) of one action for each entry of `rows`, `[rows.len()]`, with gradient: a log edge flow
-    /// under flow matching.
+    /// The unnormalised log-weight (logit) of one action for each entry of `rows`, `[rows.len()]`, with gradient: a log
+    /// edge flow under flow matching.
     ///
     /// # Errors
     /// [`Error::Missing`](crate::Error::Missing) for a distribution without logits (the default);

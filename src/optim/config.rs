@@ -15,7 +15,8 @@ pub struct AdamConfig {
     pub beta2: f64,
     /// Added to the root of the second moment; at least `sqrt(1.2e-38 / (1 - beta2))`.
     pub eps: f64,
-    /// Decoupled weight decay (AdamW), applied to [`Group::Network`](crate::nn::Group::Network) only: log Z is an estimate, not a weight.
+    /// Decoupled weight decay (AdamW), applied to [`Group::Network`](crate::nn::Group::Network) only: log Z is an
+    /// estimate, not a weight.
     pub weight_decay: f64,
     /// The largest norm of all gradients together; a longer gradient is scaled down to it.
     pub max_norm: Option<f64>,

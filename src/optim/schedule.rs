@@ -92,8 +92,8 @@ impl Schedule {
     /// Checks that the schedule has a value at every step.
     ///
     /// # Errors
-    /// [`Error::Config`] for values that aren't finite, an exponential that would have to reach or cross 0, and milestones out of
-    /// order.
+    /// [`Error::Config`] for values that aren't finite, an exponential that would have to reach or cross 0, and
+    /// milestones out of order.
     pub fn check(&self) -> Result<()> {
         let refuse = |expected| Err(Error::Config { setting: "a schedule", got: format!("{self:?}"), expected });
         match self {

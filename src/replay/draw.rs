@@ -148,8 +148,8 @@ impl<E: Env> ReplayBuffer<E> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is one loss per serial, [`Error::NonFinite`] for one that isn't finite; nothing is recorded
-    /// then.
+    /// [`Error::Shape`] unless there is one loss per serial, [`Error::NonFinite`] for one that isn't finite; nothing is
+    /// recorded then.
     pub fn update_losses(&mut self, serials: &[u64], losses: &[f64]) -> Result<usize> {
         if serials.len() != losses.len() {
             return Err(Error::Shape {

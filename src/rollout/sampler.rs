@@ -15,8 +15,8 @@ const DEFAULT_MAX_STEPS: usize = 100_000;
 
 /// Samples trajectories of an environment from a policy.
 ///
-/// Finished trajectories leave the batch; equal states are evaluated once per step. The same seed gives the same trajectories,
-/// bit for bit, whatever the number of rayon threads.
+/// Finished trajectories leave the batch; equal states are evaluated once per step. The same seed gives the same
+/// trajectories, bit for bit, whatever the number of rayon threads.
 ///
 /// ```
 /// use gfn::{policy::UniformPolicy, rollout::Sampler, testing::Chain, Rng};

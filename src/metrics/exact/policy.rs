@@ -10,7 +10,8 @@ use crate::nn::Wants;
 use crate::policy::{Evaluation, Policy};
 use crate::{Error, Result};
 
-/// The policy under which every balance objective's residual is zero: exact P_F, log F and log Z for a reward and a P_B.
+/// The policy under which every balance objective's residual is zero: exact P_F, log F and log Z for a reward and a
+/// P_B.
 ///
 /// `P_F(s' | s) = F(s') P_B(s | s') / F(s)` for each legal move. States are looked up in a [`StateGraph`], and
 /// everything is in double precision. It is an oracle for tests, and not fast.
@@ -39,7 +40,8 @@ impl<'a, E: EnumerableEnv, B: Policy<E, Dist = GraphActionCategorical>> ExactPol
     /// The exact policy of a reward whose P_B is that of `backward`.
     ///
     /// # Errors
-    /// Those of [`StateGraph::exact_flows`], which refuses a P_B that leaks mass to states that no forward move reaches.
+    /// Those of [`StateGraph::exact_flows`], which refuses a P_B that leaks mass to states that no forward move
+    /// reaches.
     pub fn new<R: Reward<E::States> + ?Sized>(
         graph: &'a StateGraph<E>,
         env: &E,

@@ -23,8 +23,9 @@ pub fn inverted_generational_distance(objectives: &Reals, front: &Reals) -> Resu
     Ok(front.rows().map(nearest).sum::<f64>() / front.len() as f64)
 }
 
-/// The R2 indicator: the mean over weight vectors w of the least weighted distance `max_k w_k |u_k - y_k|` of an objective vector
-/// y from a utopian point u (Brockhoff, Wagner and Trautmann, *On the properties of the R2 indicator*, 2012). Smaller is better.
+/// The R2 indicator: the mean over weight vectors w of the least weighted distance `max_k w_k |u_k - y_k|` of an
+/// objective vector y from a utopian point u (Brockhoff, Wagner and Trautmann, *On the properties of the R2 indicator*,
+/// 2012). Smaller is better.
 ///
 /// [`simplex_grid`] gives evenly spread weights. recursionpharma/gflownet divides the sum by the Frobenius norm of all
 /// weight vectors instead of their number. That isn't the published definition, and depends on the number of vectors.
@@ -52,7 +53,8 @@ pub fn r2_indicator(objectives: &Reals, weights: &Reals, utopia: &[f64]) -> Resu
     Ok(weights.rows().map(least).sum::<f64>() / weights.len() as f64)
 }
 
-/// All weight vectors of `n` objectives whose entries are multiples of `1 / steps` and sum to 1 (Das and Dennis 1998), in lexicographic order.
+/// All weight vectors of `n` objectives whose entries are multiples of `1 / steps` and sum to 1 (Das and Dennis 1998),
+/// in lexicographic order.
 ///
 /// # Errors
 /// [`Error::Config`] for 0 objectives or 0 steps, and for more than a million vectors or ten million numbers.

@@ -2,8 +2,8 @@
 
 use crate::{Error, Result};
 
-/// Reward and diversity of the k samples with the largest reward (Bengio et al., *Flow Network based Generative Models for
-/// Non-Iterative Diverse Candidate Generation*, 2021).
+/// Reward and diversity of the k samples with the largest reward (Bengio et al., *Flow Network based Generative Models
+/// for Non-Iterative Diverse Candidate Generation*, 2021).
 ///
 /// An object that was sampled twice counts twice, so that a collapsed sampler shows no diversity. Pass distinct objects
 /// to rank objects instead of samples.

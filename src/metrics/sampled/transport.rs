@@ -3,7 +3,8 @@
 use crate::env::{Reals, Rows};
 use crate::{Error, Result};
 
-/// The 2-Wasserstein distance between two sets of equally many points: `sqrt(min over pairings of the mean squared distance)`.
+/// The 2-Wasserstein distance between two sets of equally many points: `sqrt(min over pairings of the mean squared
+/// distance)`.
 ///
 /// It is exact, by the Hungarian method with potentials: about `n^3` steps and `8 n^2` bytes; 1,000 points take about a
 /// second. Two perfect samples of one distribution are not at distance 0, so print that distance beside it.
@@ -16,7 +17,8 @@ use crate::{Error, Result};
 /// ```
 ///
 /// # Errors
-/// [`Error::Shape`] for sets of different sizes or dimensions, or without a point; [`Error::NonFinite`] for a coordinate that isn't finite.
+/// [`Error::Shape`] for sets of different sizes or dimensions, or without a point; [`Error::NonFinite`] for a
+/// coordinate that isn't finite.
 pub fn wasserstein2(a: &Reals, b: &Reals) -> Result<f64> {
     let n = a.len();
     if n == 0 || (n, a.width()) != (b.len(), b.width()) {
@@ -95,8 +97,8 @@ fn assignment(cost: &[f64], n: usize) -> Vec<usize> {
 /// target's.
 ///
 /// # Errors
-/// [`Error::Shape`] for fewer than two points on either side or different dimensions; [`Error::NonFinite`] for a coordinate that isn't
-/// finite.
+/// [`Error::Shape`] for fewer than two points on either side or different dimensions; [`Error::NonFinite`] for a
+/// coordinate that isn't finite.
 pub fn maximum_mean_discrepancy(a: &Reals, b: &Reals) -> Result<f64> {
     if a.len() < 2 || b.len() < 2 || a.width() != b.width() {
         return Err(Error::Shape {

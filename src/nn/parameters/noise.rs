@@ -10,8 +10,8 @@ use crate::nn::Parameters;
 /// Factorised Gaussian noise on a weight and a bias, with learned amplitudes (Fortunato et al., *Noisy Networks for
 /// Exploration*, 2018, eqs. 10 and 11).
 ///
-/// `w + sigma_w * (f(e_out) f(e_in)^T)` and `b + sigma_b * f(e_out)`, where `f(e) = sign(e) sqrt|e|` and the `e` are standard
-/// normal. Amplitudes start at `sigma / sqrt(inputs)`.
+/// `w + sigma_w * (f(e_out) f(e_in)^T)` and `b + sigma_b * f(e_out)`, where `f(e) = sign(e) sqrt|e|` and the `e` are
+/// standard normal. Amplitudes start at `sigma / sqrt(inputs)`.
 #[derive(Debug)]
 pub(crate) struct WeightNoise {
     amplitude: Tensor,

@@ -32,8 +32,8 @@ impl<'a> Augmented<'a> {
     }
 }
 
-/// Trajectory balance with intrinsic rewards (Pan et al., *Generative Augmented Flow Networks*, 2023; its edge-based form without
-/// rewards of terminal states).
+/// Trajectory balance with intrinsic rewards (Pan et al., *Generative Augmented Flow Networks*, 2023; its edge-based
+/// form without rewards of terminal states).
 ///
 /// Residual per trajectory:
 /// `log Z + sum log P_F - log(R(x) + r(x)) - sum log(P_B(s | s') + r(s -> s') / F(s'))`, over the transitions s -> s'

@@ -5,7 +5,8 @@ use tch::Tensor;
 use crate::objective::{Balance, Needs, Residuals, Scores, as_json, mean_weights, needed};
 use crate::{Error, Result};
 
-/// Flow matching (Bengio et al., *Flow Network based Generative Models*, 2021, eq. 12): the policy's logits are log edge flows.
+/// Flow matching (Bengio et al., *Flow Network based Generative Models*, 2021, eq. 12): the policy's logits are log
+/// edge flows.
 ///
 /// Residual per visited state except the initial one: `log (sum of edge flows in) - log (sum of edge flows out)`, and
 /// per trajectory `log F(x -> exit) - log R(x)`, weighted by `alpha` against the mean of the others. A state counts as

@@ -32,7 +32,8 @@ impl Balance for TrajectoryBalance {
     }
 }
 
-/// Log-partition variance, also called VarGrad (Richter et al. 2020; Zhang et al., *Robust Scheduling with GFlowNets*, 2023).
+/// Log-partition variance, also called VarGrad (Richter et al. 2020; Zhang et al., *Robust Scheduling with GFlowNets*,
+/// 2023).
 ///
 /// `v = log R(x) + sum log P_B - sum log P_F` estimates log Z from each trajectory. The residual is `mean(v) - v`: the
 /// batch mean takes the place of log Z, with gradient. Needs nothing else, but at least two trajectories, because the

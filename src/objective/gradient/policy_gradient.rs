@@ -23,8 +23,8 @@ pub enum Advantage {
     RewardToGo,
     /// The return from this transition on, minus log F(s), the soft value of the state.
     Baseline,
-    /// Generalised advantage estimation (Schulman et al., 2016): `sum_k lambda^k delta_(t+k)` with the temporal differences
-    /// `delta_t = r_t + log F(s_(t+1)) - log F(s_t)`.
+    /// Generalised advantage estimation (Schulman et al., 2016): `sum_k lambda^k delta_(t+k)` with the temporal
+    /// differences `delta_t = r_t + log F(s_(t+1)) - log F(s_t)`.
     Gae {
         /// Between 0 (one step) and 1 (the whole return).
         lambda: f64,
@@ -115,8 +115,8 @@ fn value_loss(scores: &Scores, constants: &Constants, regression: RegressionLoss
 
 /// The policy gradient of the soft return (REINFORCE), with a critic if the advantage needs one.
 ///
-/// Loss `-mean over trajectories of sum A_t log P_F`, A_t constant, plus `value_weight` times the mean regression loss of
-/// `log F(s_t) - G_t`, G_t the return from t. P_B is a part of the reward and isn't trained. On-policy only.
+/// Loss `-mean over trajectories of sum A_t log P_F`, A_t constant, plus `value_weight` times the mean regression loss
+/// of `log F(s_t) - G_t`, G_t the return from t. P_B is a part of the reward and isn't trained. On-policy only.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PolicyGradient {
     advantage: Advantage,
@@ -170,9 +170,9 @@ impl Objective for PolicyGradient {
 /// batch, kept close to the policy that sampled it.
 ///
 /// With `rho = P_F / P_F,old` and advantages of the old policy, the loss is
-/// `mean over trajectories of sum (-min(rho A, clip(rho, 1 - clip, 1 + clip) A) + kl (rho - 1 - log rho))`, plus the critic's as in
-/// [`PolicyGradient`]. `rho - 1 - log rho` estimates KL(old || new) without bias. log rho is clamped to +-20. On-policy
-/// only.
+/// `mean over trajectories of sum (-min(rho A, clip(rho, 1 - clip, 1 + clip) A) + kl (rho - 1 - log rho))`, plus the
+/// critic's as in [`PolicyGradient`]. `rho - 1 - log rho` estimates KL(old || new) without bias. log rho is clamped to
+/// +-20. On-policy only.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ProximalPolicy {
     /// The advantage of a transition.

@@ -108,8 +108,8 @@ impl PictureSheet {
     /// Writes the sheet as SVG or PNG (two pixels per unit), by the path's extension, replacing the file in one step.
     ///
     /// # Errors
-    /// [`Error::Draw`](crate::Error::Draw) for another extension or too many cells; [`Error::Io`](crate::Error::Io) if the
-    /// file can't be written.
+    /// [`Error::Draw`](crate::Error::Draw) for another extension or too many cells; [`Error::Io`](crate::Error::Io) if
+    /// the file can't be written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
         let grid = Grid { title: &self.title, columns: self.columns, side: self.side, n: self.cells.len() };
         let mut canvas = grid.canvas(8.0);

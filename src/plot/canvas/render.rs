@@ -26,8 +26,8 @@ impl Canvas {
     /// Writes the picture as SVG or PNG (two pixels per unit), by the path's extension, replacing the file in one step.
     ///
     /// # Errors
-    /// [`Error::Draw`] for another extension, a picture that is too large, a size or a shape with a number that isn't finite, or
-    /// a failure of the drawing library; [`Error::Io`] if the file can't be written.
+    /// [`Error::Draw`] for another extension, a picture that is too large, a size or a shape with a number that isn't
+    /// finite, or a failure of the drawing library; [`Error::Io`] if the file can't be written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let fail = |problem: String| Error::Draw { path: path.to_owned(), problem };

@@ -64,8 +64,8 @@ impl Figure {
     /// Writes the figure as SVG or PNG (two pixels per unit), by the path's extension, replacing the file in one step.
     ///
     /// # Errors
-    /// [`Error::Draw`](crate::Error::Draw) for another extension or too many panels; [`Error::Io`](crate::Error::Io) if the
-    /// file can't be written.
+    /// [`Error::Draw`](crate::Error::Draw) for another extension or too many panels; [`Error::Io`](crate::Error::Io) if
+    /// the file can't be written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
         self.canvas().write(path.as_ref())
     }

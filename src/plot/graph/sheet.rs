@@ -42,9 +42,9 @@ impl NodeLabels {
 
 /// A grid of drawn graphs, each with two lines of caption.
 ///
-/// Nodes are coloured by class. Directed edges have arrow heads, and two edges between the same nodes are bent apart. Edges of
-/// class 0 are black; other classes differ in colour and, in turn, are dashed, dotted and solid. Colours repeat after eight
-/// node classes and six edge classes.
+/// Nodes are coloured by class. Directed edges have arrow heads, and two edges between the same nodes are bent apart.
+/// Edges of class 0 are black; other classes differ in colour and, in turn, are dashed, dotted and solid. Colours
+/// repeat after eight node classes and six edge classes.
 ///
 /// ```
 /// use gfn::graph::GraphFormat;
@@ -136,8 +136,8 @@ impl GraphSheet {
     /// Writes the sheet as SVG or PNG (two pixels per unit), by the path's extension, replacing the file in one step.
     ///
     /// # Errors
-    /// [`Error::Draw`](crate::Error::Draw) for another extension or too many cells; [`Error::Io`](crate::Error::Io) if the
-    /// file can't be written.
+    /// [`Error::Draw`](crate::Error::Draw) for another extension or too many cells; [`Error::Io`](crate::Error::Io) if
+    /// the file can't be written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
         self.canvas().write(path.as_ref())
     }

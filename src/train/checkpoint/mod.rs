@@ -121,8 +121,8 @@ impl Checkpoint {
     /// Copies the parameters' values into a model that has the same names, shapes and kinds.
     ///
     /// # Errors
-    /// [`crate::Error::File`] for another model (with the first differences) and for values that aren't finite. The model is
-    /// unchanged then.
+    /// [`crate::Error::File`] for another model (with the first differences) and for values that aren't finite. The
+    /// model is unchanged then.
     pub fn restore(&self, parameters: &Parameters) -> Result<()> {
         let found = self.fitting(parameters)?;
         no_grad(|| {

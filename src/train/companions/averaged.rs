@@ -19,7 +19,8 @@ pub enum AverageFor {
 }
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// Keeps an exponential moving average of the parameters ([`Average`]), updated after each step and saved in checkpoints.
+    /// Keeps an exponential moving average of the parameters ([`Average`]), updated after each step and saved in
+    /// checkpoints.
     ///
     /// # Errors
     /// [`Error::Missing`] for a policy without parameters; [`Error::Config`] unless `0 <= decay < 1`.

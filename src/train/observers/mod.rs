@@ -68,7 +68,8 @@ impl Record {
         Self { step, reward_calls, stats, warnings, metrics, validated: false, last, partial: false, at_end }
     }
 
-    /// A figure by name: one of the [`metrics`](Self::metrics), or the step's own `loss`, `log_z`, `mean_len` or `grad_norm`.
+    /// A figure by name: one of the [`metrics`](Self::metrics), or the step's own `loss`, `log_z`, `mean_len` or
+    /// `grad_norm`.
     #[must_use]
     pub fn figure(&self, name: &str) -> Option<f64> {
         match name {

@@ -25,7 +25,7 @@ pub struct MlpPolicyConfig {
     /// Width of the condition vectors; 0 for none.
     pub n_conditions: i64,
     /// A network for the conditions, whose outputs are added to the first layer in place of a linear map of the
-    /// conditions. Its last layer must be as wide as the first layer.
+    /// conditions. Its output has the width of the first layer.
     #[serde(default)]
     pub condition_mlp: Option<MlpConfig>,
     /// A network of the conditions whose output also multiplies the logits of P_F ([`LogitScale`]).

@@ -13,7 +13,7 @@ use crate::{Error, Result};
 static HANDLERS: Mutex<Option<Handlers>> = Mutex::new(None);
 
 struct Handlers {
-    /// Whether a signal has arrived since the first run began to listen.
+    /// Whether a signal has arrived since the first of the listening runs began.
     asked: Arc<AtomicBool>,
     /// Whether the next signal ends the process.
     deadly: Arc<AtomicBool>,

@@ -150,7 +150,7 @@ pub(in crate::plot) fn gap(p: Point, a: Point, b: Point) -> f64 {
     (p.0 - a.0 - along * dx).hypot(p.1 - a.1 - along * dy)
 }
 
-/// Rotates the positions: the longest direction becomes horizontal, or diagonal if a long graph gets larger by that;
+/// Rotates the positions: the longest direction becomes horizontal, or tilted if a long graph gets larger by that;
 /// without a longest direction, the furthest node goes to the top.
 fn turned(places: Vec<Point>) -> Vec<Point> {
     let n = places.len().max(1) as f64;

@@ -226,7 +226,7 @@ impl GraphSheet {
     }
 }
 
-/// The largest radius at which the nearest two nodes don't touch.
+/// A radius in proportion to the distance of the nearest two nodes.
 fn radius(places: &[Point]) -> f64 {
     let mut nearest = f64::INFINITY;
     for (i, p) in places.iter().enumerate() {

@@ -1,6 +1,6 @@
-//! Forwards or backwards.
+//! The direction of steps.
 
-/// Which way a step goes along the pointed DAG of states.
+/// The direction of a step along the pointed DAG of states.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Direction {
     /// From the initial state towards terminal ones.

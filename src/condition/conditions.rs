@@ -3,7 +3,7 @@ use tch::{Device, Tensor};
 use crate::tensor::index_tensor;
 use crate::{Error, Result};
 
-/// A condition vector for each element, `[n, C]`; it enters policy, log Z and reward.
+/// A condition vector for each element, `[n, C]`. The policy, log Z and the reward depend on it.
 #[derive(Debug)]
 pub struct Conditions(pub Tensor);
 
@@ -14,7 +14,7 @@ impl Clone for Conditions {
 }
 
 impl Conditions {
-    /// The vectors of `n` elements.
+    /// Condition vectors for `n` elements.
     pub(crate) fn checked(tensor: Tensor, n: usize) -> Result<Self> {
         let size = tensor.size();
         match size[..] {
@@ -36,7 +36,8 @@ impl Conditions {
         Ok(Self(self.0.f_to_device(device)?))
     }
 
-    /// Those of two batches one behind the other, of so many elements each, on the device of the first.
+    /// The vectors of two batches one after the other, on the device of the first. A batch is given by its vectors and
+    /// its number of elements.
     pub(crate) fn join(mine: (Option<&Self>, usize), theirs: (Option<&Self>, usize)) -> Result<Option<Self>> {
         match (mine, theirs) {
             ((None, _), (None, _)) => Ok(None),

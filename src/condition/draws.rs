@@ -3,10 +3,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result, Rng};
 
-/// How the reward exponent beta (an inverse temperature) of a trajectory is drawn.
+/// The distribution of a trajectory's reward exponent beta (an inverse temperature).
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Temperature {
-    /// Always the same; a network isn't told.
+    /// Always this value. It isn't encoded for the network.
     Constant(f64),
     /// Uniform between two numbers.
     Uniform {
@@ -15,29 +15,29 @@ pub enum Temperature {
         /// The larger.
         most: f64,
     },
-    /// Its logarithm is uniform.
+    /// Log-uniform between two numbers.
     LogUniform {
         /// The smaller, above 0.
         least: f64,
         /// The larger.
         most: f64,
     },
-    /// Gamma of a shape and a scale; what is beyond `most` counts as `most`, for the reward as for the network.
+    /// Gamma distribution, clamped to `most`, both for the reward and for the network.
     Gamma {
-        /// Its shape.
+        /// The shape parameter.
         shape: f64,
-        /// Its scale: the mean is shape times scale.
+        /// The scale parameter: the mean is shape times scale.
         scale: f64,
-        /// Where it is cut off.
+        /// The largest beta; larger draws count as this one.
         most: f64,
     },
 }
 
 impl Temperature {
-    /// The least and the largest beta, which are 0 or more.
+    /// The smallest and the largest beta.
     ///
     /// # Errors
-    /// [`Error::Config`] for numbers that make no law of betas of 0 or more.
+    /// [`Error::Config`] for parameters that don't give a distribution over betas of 0 or more.
     pub fn range(self) -> Result<(f64, f64)> {
         let (least, most, valid) = match self {
             Self::Constant(beta) => (beta, beta, true),
@@ -48,9 +48,9 @@ impl Temperature {
         match valid && least >= 0.0 && most.is_finite() {
             true => Ok((least, most)),
             false => Err(Error::Config {
-                setting: "the law of the temperature",
+                setting: "the distribution of the temperature",
                 got: format!("{self:?}"),
-                expected: "finite numbers of 0 or more, `least` below `most`; for a logarithm or a gamma law above 0",
+                expected: "finite numbers of 0 or more, `least` below `most`; for `LogUniform` and `Gamma` above 0",
             }),
         }
     }
@@ -60,25 +60,26 @@ impl Temperature {
             Self::Constant(beta) => beta,
             Self::Uniform { least, most } => least + (most - least) * rng.uniform(),
             Self::LogUniform { least, most } => {
-                // Rounding must not lead out of the range.
+                // Rounding must not leave the range.
                 (least.ln() + (most / least).ln() * rng.uniform()).exp().clamp(least, most)
             }
-            // Checked when the law was taken.
+            // The parameters were checked when the distribution was set.
             Self::Gamma { shape, scale, most } => {
-                Gamma::new(shape, scale).map_or(most, |law| law.sample(rng)).min(most)
+                Gamma::new(shape, scale).map_or(most, |gamma| gamma.sample(rng)).min(most)
             }
         }
     }
 }
 
-/// How a vector with an entry of 0 or more for each reward is drawn; only its direction counts.
+/// The distribution of a vector with one entry of 0 or more for each reward. Only its direction counts.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Directions {
-    /// Always the same; a network isn't told.
+    /// Always this vector. It isn't encoded for the network.
     Constant(Vec<f64>),
-    /// One of these, all alike.
+    /// One of these vectors, each with equal probability.
     OneOf(Vec<Vec<f64>>),
-    /// Symmetric Dirichlet: 1 is uniform on the simplex, less favours its corners, more its middle.
+    /// Symmetric Dirichlet: 1 is uniform on the simplex, a smaller parameter favours its corners, a larger one its
+    /// middle.
     Dirichlet {
         /// The parameter of every entry.
         concentration: f64,
@@ -97,27 +98,28 @@ impl Directions {
         match valid {
             true => Ok(()),
             false => Err(Error::Config {
-                setting: "the law of preferences or directions",
+                setting: "the distribution of preferences or directions",
                 got: format!("{self:?} for {n} rewards"),
                 expected: "vectors of a finite number of 0 or more for each reward, not all 0; a concentration above 0",
             }),
         }
     }
 
-    /// Whether there is something to tell.
+    /// Whether the vector varies, so that the network needs it.
     pub(super) fn varies(&self) -> bool {
         !matches!(self, Self::Constant(_))
     }
 
-    /// A vector, not normalised.
+    /// Draws a vector, not normalised.
     pub(super) fn draw(&self, n: usize, rng: &mut Rng) -> Vec<f64> {
         match self {
             Self::Constant(one) => one.clone(),
             Self::OneOf(several) => several[rng.below(several.len())].clone(),
             Self::Dirichlet { concentration } => {
-                // Gamma(a) is Gamma(a + 1) U^(1 / a), in logs: for a small concentration all of them would underflow.
-                let Ok(law) = Gamma::new(concentration + 1.0, 1.0) else { return vec![1.0; n] };
-                let one = |_| -> f64 { law.sample(rng).ln() + (1.0 - rng.uniform()).ln() / concentration };
+                // Gamma(a) is distributed as Gamma(a + 1) U^(1 / a). In logs, because for a small concentration all
+                // entries would underflow.
+                let Ok(gamma) = Gamma::new(concentration + 1.0, 1.0) else { return vec![1.0; n] };
+                let one = |_| -> f64 { gamma.sample(rng).ln() + (1.0 - rng.uniform()).ln() / concentration };
                 let logs: Vec<f64> = (0..n).map(one).collect();
                 let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
                 logs.into_iter().map(|log| (log - largest).exp()).collect()
@@ -149,14 +151,14 @@ mod tests {
             ),
             (Temperature::Gamma { shape: 2.0, scale: 0.5, most: 100.0 }, 1.0, 0.5),
         ];
-        for (law, mean, variance) in cases {
+        for (distribution, mean, variance) in cases {
             let mut rng = Rng::seeded(1);
-            let (least, most) = law.range().unwrap();
-            let drawn: Vec<f64> = (0..n).map(|_| law.draw(&mut rng)).collect();
+            let (least, most) = distribution.range().unwrap();
+            let drawn: Vec<f64> = (0..n).map(|_| distribution.draw(&mut rng)).collect();
             assert!(drawn.iter().all(|beta| (least..=most).contains(beta)));
             let (m, v) = moments(drawn.into_iter());
-            assert!((m - mean).abs() < 5.0 * (variance / f64::from(n)).sqrt() + 1e-12, "{law:?}: {m}");
-            assert!((v - variance).abs() < 0.05 * variance + 1e-12, "{law:?}: {v}");
+            assert!((m - mean).abs() < 5.0 * (variance / f64::from(n)).sqrt() + 1e-12, "{distribution:?}: {m}");
+            assert!((v - variance).abs() < 0.05 * variance + 1e-12, "{distribution:?}: {v}");
         }
         let cut = Temperature::Gamma { shape: 2.0, scale: 0.5, most: 0.5 };
         assert!((0..100).all(|seed| cut.draw(&mut Rng::seeded(seed)) <= 0.5));
@@ -176,9 +178,9 @@ mod tests {
         // Each entry is Beta(a, 2 a): mean 1/3, variance 2/9 / (3 a + 1).
         for concentration in [0.01, 0.5, 1.0, 4.0] {
             let mut rng = Rng::seeded(2);
-            let law = Directions::Dirichlet { concentration };
+            let distribution = Directions::Dirichlet { concentration };
             let first = (0..20_000).map(|_| {
-                let vector = law.draw(3, &mut rng);
+                let vector = distribution.draw(3, &mut rng);
                 assert!(vector.iter().all(|x| x.is_finite()) && vector.iter().sum::<f64>() > 0.0);
                 vector[0] / vector.iter().sum::<f64>()
             });

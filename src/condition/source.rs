@@ -1,13 +1,13 @@
-//! Where the conditions of a training batch come from.
+//! The source of a training batch's conditions.
 
 use crate::{Result, Rng};
 
-/// Where the condition vectors of a training batch come from; a closure `Fn(usize, &mut Rng) -> Result<Tensor>` is one.
+/// A source of condition vectors for a training batch. Closures `Fn(usize, &mut Rng) -> Result<Tensor>` implement it.
 pub trait ConditionSource: Send {
-    /// `n` condition vectors, `[n, C]`; a trainer refuses any other shape.
+    /// Draws `n` condition vectors, `[n, C]`. The trainer refuses any other shape.
     ///
     /// # Errors
-    /// Whatever keeps it from drawing them.
+    /// Any error of the implementation.
     fn draw(&self, n: usize, rng: &mut Rng) -> Result<tch::Tensor>;
 }
 

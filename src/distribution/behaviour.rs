@@ -1,11 +1,11 @@
-//! How an action is drawn: the behaviour that exploration makes of a policy, free of tensors.
+//! Drawing of actions on the host: the policy with exploration.
 
 use super::Exploration;
 use crate::env::Masks;
 use crate::tensor::log_sum_exp;
 use crate::{Error, Result};
 
-/// What drawing needs, on the host: free of tensors, so that threads can share it.
+/// Everything that drawing needs, on the host and without tensors, so that threads can share it.
 pub(super) struct Behaviour<'a> {
     pub(super) masks: &'a Masks,
     pub(super) legal_ptr: &'a [usize],
@@ -37,7 +37,7 @@ impl Behaviour<'_> {
     }
 }
 
-/// Divides logits by a temperature. Where one is so low that they overflow, what counts is how far each is below the largest.
+/// Divides logits by a temperature. If that overflows, only the differences to the largest logit are divided.
 fn cool(logits: &mut [f64], temperature: f64) {
     let size = logits.iter().fold(0.0, |size: f64, logit| size.max(logit.abs()));
     let shift = match (size / temperature).is_finite() {
@@ -47,7 +47,7 @@ fn cool(logits: &mut [f64], temperature: f64) {
     logits.iter_mut().for_each(|logit| *logit = (*logit - shift) / temperature);
 }
 
-/// Subtracts the log-sum-exp.
+/// Subtracts the log-sum-exp of the values from each.
 pub(super) fn log_softmax(values: &mut [f64]) {
     let shift = log_sum_exp(values.iter().copied());
     for value in values {
@@ -55,7 +55,7 @@ pub(super) fn log_softmax(values: &mut [f64]) {
     }
 }
 
-/// The index at which the cumulative sum passes `u` times the total; never one of probability zero.
+/// The index at which the cumulative sum exceeds `u` times the total; never an index of probability zero.
 pub(super) fn inverse_cdf(probs: &[f64], u: f64) -> usize {
     let mut rest = u * probs.iter().sum::<f64>();
     let mut last = 0;

@@ -1,11 +1,11 @@
-//! The blocks of logits that action types owe, and where a state's slots lie in them.
+//! Blocks of logits: their shapes, and the position of a state's slots in them.
 
 use tch::Tensor;
 
 use crate::env::{Block, Masks};
 use crate::{Error, Result};
 
-/// Checks that there is a block per action type, each of the shape that it owes.
+/// Checks that there is one block per action type, of the shape that the masks require.
 pub(super) fn check_blocks(masks: &Masks, blocks: &[Tensor]) -> Result<()> {
     check_count(masks, blocks.len())?;
     for (tensor, block) in blocks.iter().zip(&masks.blocks) {
@@ -38,7 +38,7 @@ fn misshapen(masks: &Masks, block: &Block, expected: Vec<i64>, got: Vec<i64>) ->
     }
 }
 
-/// The numbers of blocks, each row by row, state by state.
+/// Reorders logits from block by block to state by state.
 pub(super) fn state_by_state(masks: &Masks, blocks: &[Vec<f32>]) -> Result<Vec<f32>> {
     check_count(masks, blocks.len())?;
     for (values, block) in blocks.iter().zip(&masks.blocks) {
@@ -56,7 +56,7 @@ pub(super) fn state_by_state(masks: &Masks, blocks: &[Vec<f32>]) -> Result<Vec<f
     Ok(out)
 }
 
-/// Checks that there is a factor for each state's logits.
+/// Checks that there is one factor per state.
 pub(super) fn check_scale(masks: &Masks, scale: &Tensor) -> Result<()> {
     match scale.size() == [masks.len() as i64] {
         true => Ok(()),
@@ -69,7 +69,7 @@ pub(super) fn check_scale(masks: &Masks, scale: &Tensor) -> Result<()> {
     }
 }
 
-/// Where each legal slot lies in the concatenation of all blocks.
+/// The position of each legal slot in the concatenation of all blocks.
 pub(super) fn positions(masks: &Masks) -> Vec<i64> {
     let mut base = 0;
     let bases: Vec<usize> = masks

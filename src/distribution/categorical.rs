@@ -13,16 +13,17 @@ use crate::env::{Masks, Rows, Slots};
 use crate::tensor::{from_host, index_tensor, segment_ids, segment_logsumexp, segment_max, segment_sum};
 use crate::{Error, Result, Rng, parallel};
 
-/// Rows that a thread takes at least when drawing.
+/// Fewest rows that a thread draws for.
 const MIN_ROWS_PER_THREAD: usize = 256;
 
 /// A categorical distribution per state, over all of its legal slots of all action types at once.
 ///
-/// Each action type owes a block of logits `[anchor rows, width]` for the whole batch; a state's slots are its rows of the
-/// first block, then of the second, and so on. Illegal slots take no part at all: they are not given a large negative logit
-/// but left out. A tensor environment is the case of one block `[n, A]`.
+/// Each action type has a block of logits `[anchor rows, width]` for the whole batch. A state's slots are its rows of
+/// the first block, then of the second, and so on. Illegal slots are left out altogether, instead of getting a large
+/// negative logit. A tensor environment has a single block `[n, A]`.
 ///
-/// Softmax across blocks as in recursionpharma/gflownet's class of this name, with the masks inside.
+/// The softmax across blocks is that of recursionpharma/gflownet's class of this name; here the masks are a part of the
+/// class.
 ///
 /// ```
 /// use gfn::{distribution::{Distribution, Exploration, GraphActionCategorical}, env::{Direction, Masks, Slots}, Rng};
@@ -37,23 +38,23 @@ const MIN_ROWS_PER_THREAD: usize = 256;
 #[derive(Debug)]
 pub struct GraphActionCategorical {
     masks: Masks,
-    /// Where each state's legal slots start.
+    /// Offsets of each state's legal slots, `[states + 1]`.
     legal_ptr: Vec<usize>,
-    /// The slot of each legal entry, within its state.
+    /// The slot, within its state, of each legal entry.
     legal_slot: Vec<u32>,
     logits: Logits,
     /// Log-probabilities of the legal slots on the host, without exploration.
     host_log_probs: OnceCell<Vec<f64>>,
     log_sum: OnceCell<Tensor>,
-    /// Log-probabilities of all slots, where they need no segments.
+    /// Log-probabilities of all slots; `None` if they need segments.
     dense: OnceCell<Option<Tensor>>,
 }
 
 impl GraphActionCategorical {
-    /// The distribution of these logits: one `[rows, width]` tensor per block of the masks.
+    /// The distribution with these logits: one `[rows, width]` tensor per block of the masks.
     ///
     /// # Errors
-    /// [`Error::Shape`] if a block is missing, or has another shape than its action type owes.
+    /// [`Error::Shape`] if a block is missing or has another shape than the masks require.
     pub fn new(masks: Masks, blocks: &[Tensor]) -> Result<Self> {
         check_blocks(&masks, blocks)?;
         let mut out = Self::uniform(masks);
@@ -61,11 +62,11 @@ impl GraphActionCategorical {
         Ok(out)
     }
 
-    /// The distribution of logits that are no tensor, one for each slot of each state, legal or not: for drawing, where tensors of
-    /// a few states cost more than what they hold.
+    /// The distribution with logits on the host, one for each slot of each state, legal or not. It is meant for
+    /// drawing: for a few states, tensor operations cost more than the computation in them.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is a logit per slot.
+    /// [`Error::Shape`] unless there is one logit per slot.
     pub fn on_host(masks: Masks, logits: Vec<f32>) -> Result<Self> {
         if logits.len() != masks.legal.len() {
             return Err(Error::Shape {
@@ -80,20 +81,21 @@ impl GraphActionCategorical {
         Ok(out)
     }
 
-    /// The same of blocks as a network gives them: one list of `[rows, width]` numbers, row by row, per block of the masks.
+    /// The distribution with the host blocks of a network: one list of `[rows, width]` numbers, row by row, per block
+    /// of the masks.
     ///
     /// # Errors
-    /// [`Error::Shape`] if a block is missing, or has another length than its action type owes.
+    /// [`Error::Shape`] if a block is missing or has another length than the masks require.
     pub fn of_host_blocks(masks: Masks, blocks: &[Vec<f32>]) -> Result<Self> {
         let logits = state_by_state(&masks, blocks)?;
         Self::on_host(masks, logits)
     }
 
-    /// The same with the logits of each state multiplied by a number, `[states]`, through which gradients flow; the uniform distribution stays
-    /// what it is.
+    /// Multiplies each state's logits by a factor, `[states]`, through which gradients flow. A uniform distribution
+    /// stays uniform.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is one number per state.
+    /// [`Error::Shape`] unless there is one factor per state.
     pub fn scaled(self, scale: &Tensor) -> Result<Self> {
         check_scale(&self.masks, scale)?;
         Ok(Self { logits: self.logits.scaled(scale), ..Self::uniform(self.masks) })
@@ -169,7 +171,8 @@ impl GraphActionCategorical {
         segment_ids(&self.legal_ptr, self.logits.device())
     }
 
-    /// log of the sum of exponentials of each state's legal logits, `[states]`, with gradient; 0 where nothing is legal.
+    /// log of the sum of exponentials of each state's legal logits, `[states]`, with gradient; 0 where nothing is
+    /// legal.
     pub fn logsumexp(&self) -> Tensor {
         let (logits, ids) = (self.legal_logits(), self.ids());
         let empty = self.legal_ptr.windows(2).map(|ends| f64::from(u8::from(ends[0] == ends[1])));
@@ -249,14 +252,14 @@ impl GraphActionCategorical {
                 remedy: "compare two distributions over the same states and masks",
             });
         }
-        // A uniform distribution is on the host, wherever the other one is.
+        // A uniform distribution is on the host, so it takes the device of the other one.
         let device = if self.logits.is_uniform() { other.logits.device() } else { self.logits.device() };
         let [mine, theirs] = [self, other].map(|dist| dist.log_probs().to_device(device));
         let terms = mine.exp() * (&mine - theirs);
         Ok(segment_sum(&terms, &segment_ids(&self.legal_ptr, device), self.len()))
     }
 
-    /// The range of a state's legal entries.
+    /// The range of a state's entries among all legal entries.
     fn range(&self, row: usize) -> Result<std::ops::Range<usize>> {
         match row < self.len() {
             true => Ok(self.legal_ptr[row]..self.legal_ptr[row + 1]),
@@ -264,7 +267,7 @@ impl GraphActionCategorical {
         }
     }
 
-    /// The range of a state's legal entries, which is not empty.
+    /// The range of a state's entries among all legal entries; an error if it is empty.
     fn legal_range(&self, row: usize) -> Result<std::ops::Range<usize>> {
         let range = self.range(row)?;
         if range.is_empty() {
@@ -273,7 +276,7 @@ impl GraphActionCategorical {
         Ok(range)
     }
 
-    /// The entry of each row's action among the legal ones.
+    /// The position of each row's action among all legal entries.
     fn entries(&self, rows: &[usize], actions: &Slots) -> Result<Vec<usize>> {
         if rows.len() != actions.len() {
             return Err(Error::Shape {
@@ -286,7 +289,7 @@ impl GraphActionCategorical {
         rows.iter().zip(&actions.0).map(|(&row, &slot)| self.entry(row, slot)).collect()
     }
 
-    /// The entry of a slot among the legal ones.
+    /// The position of a slot among all legal entries.
     fn entry(&self, row: usize, slot: u32) -> Result<usize> {
         let range = self.range(row)?;
         match self.legal_slot[range.clone()].binary_search(&slot) {
@@ -314,7 +317,7 @@ impl Distribution for GraphActionCategorical {
                 expected: "0: discrete actions explore by epsilon and temperature",
             });
         }
-        // One number per row, drawn in order: what is drawn doesn't depend on the number of threads.
+        // One uniform number per row, drawn in order, so that the result doesn't depend on the number of threads.
         let draws: Vec<f64> = rows.iter().map(|_| rng.uniform()).collect();
         if self.logits.is_uniform() && exploration.exit_bias() == 0.0 {
             let slots = rows.iter().zip(&draws).map(|(&row, u)| {

@@ -2,14 +2,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// How the actions that are taken differ from the policy's own; the objective stays the policy's.
+/// Changes to the policy for drawing actions. The objective still scores the policy itself.
 ///
-/// The behaviour is `(1 - epsilon) softmax((logits + exit_bias on the exit slot) / temperature) + epsilon uniform(legal)`. It
-/// changes which trajectories are seen, not what they are trained towards: the balance objectives are off-policy.
+/// The behaviour is `(1 - epsilon) softmax((logits + exit_bias on the exit slot) / temperature) + epsilon
+/// uniform(legal)`. It changes which trajectories are seen, not what they are trained towards: the balance objectives
+/// are off-policy.
 ///
-/// Gaussian steps of continuous environments add `noise` to their standard deviation, in quadrature, instead. A setting that a
-/// distribution can't follow is refused when it is drawn from: noise by discrete ones and by Betas on a box, epsilon by the Gaussian
-/// steps of a diffusion. Where a distribution has no uniform one beside it, as on a line, a wide one stands in for it.
+/// Gaussian steps of continuous environments instead add `noise` to their standard deviation, in quadrature. A
+/// distribution that can't follow a setting refuses it when actions are drawn: discrete distributions and Betas on a
+/// box refuse noise, Gaussian steps of a diffusion refuse epsilon. If there is no uniform distribution to mix with, as
+/// on a line, a wide one takes its place.
 ///
 /// ```
 /// use gfn::distribution::Exploration;
@@ -34,13 +36,13 @@ impl Default for Exploration {
 }
 
 impl Exploration {
-    /// The policy as it is.
+    /// No exploration: the policy itself.
     #[must_use]
     pub const fn none() -> Self {
         Self { epsilon: 0.0, temperature: 1.0, exit_bias: 0.0, noise: 0.0 }
     }
 
-    /// A uniform legal action with probability `epsilon`.
+    /// Draws a uniform legal action with probability `epsilon`.
     ///
     /// # Errors
     /// [`Error::Config`] outside `[0, 1]`.
@@ -48,7 +50,7 @@ impl Exploration {
         Self::none().with_epsilon(epsilon)
     }
 
-    /// The same with another `epsilon`.
+    /// Sets `epsilon`, the probability of a uniform legal action.
     ///
     /// # Errors
     /// [`Error::Config`] outside `[0, 1]`.
@@ -63,7 +65,7 @@ impl Exploration {
         Ok(Self { epsilon, ..self })
     }
 
-    /// The same with logits divided by `temperature`.
+    /// Divides logits by `temperature`.
     ///
     /// # Errors
     /// [`Error::Config`] unless it is positive and finite.
@@ -78,7 +80,7 @@ impl Exploration {
         Ok(Self { temperature, ..self })
     }
 
-    /// The same with `exit_bias` added to the logit of the exit action: negative for longer trajectories.
+    /// Adds `exit_bias` to the logit of the exit action; a negative value gives longer trajectories.
     ///
     /// # Errors
     /// [`Error::Config`] unless it is finite.
@@ -93,7 +95,7 @@ impl Exploration {
         Ok(Self { exit_bias, ..self })
     }
 
-    /// The same with a standard deviation of `noise` added, in quadrature, to that of Gaussian steps.
+    /// Adds a standard deviation of `noise`, in quadrature, to that of Gaussian steps.
     ///
     /// # Errors
     /// [`Error::Config`] unless it is finite and not negative.
@@ -108,25 +110,25 @@ impl Exploration {
         Ok(Self { noise, ..self })
     }
 
-    /// The share of uniform actions.
+    /// The probability of a uniform action.
     #[must_use]
     pub fn epsilon_value(&self) -> f64 {
         self.epsilon
     }
 
-    /// What the logits are divided by.
+    /// The number that logits are divided by.
     #[must_use]
     pub fn temperature(&self) -> f64 {
         self.temperature
     }
 
-    /// The standard deviation that is added to Gaussian steps.
+    /// The standard deviation added to that of Gaussian steps.
     #[must_use]
     pub fn noise(&self) -> f64 {
         self.noise
     }
 
-    /// What is added to the logit of the exit action.
+    /// The number added to the logit of the exit action.
     #[must_use]
     pub fn exit_bias(&self) -> f64 {
         self.exit_bias

@@ -1,4 +1,4 @@
-//! Where a distribution's logits come from, and the legal ones of them, as a tensor and on the host.
+//! The logits of a categorical distribution, and those of its legal slots, as a tensor and on the host.
 
 use std::cell::OnceCell;
 
@@ -8,25 +8,26 @@ use super::blocks::positions;
 use crate::env::Masks;
 use crate::tensor::to_host;
 
-/// The logits of a batch of states, not yet picked by legality.
+/// The logits of a batch of states, illegal slots included.
 #[derive(Debug)]
 pub(super) struct Logits {
     given: Given,
-    /// What each state's logits are multiplied by, `[states]`.
+    /// A factor on each state's logits, `[states]`.
     scale: Option<Tensor>,
-    /// The legal ones, state by state, `[legal]`: drawing alone doesn't need them.
+    /// The logits of legal slots, state by state, `[legal]`. Computed when needed: drawing alone doesn't need the
+    /// tensor.
     legal: OnceCell<Tensor>,
-    /// The same on the host.
+    /// The logits of legal slots on the host.
     host: OnceCell<Vec<f64>>,
 }
 
 #[derive(Debug)]
 enum Given {
-    /// There are none: all legal slots are alike.
+    /// No logits: all legal slots are equally likely.
     Uniform,
     /// A tensor per block.
     Blocks(Vec<Tensor>),
-    /// A number for each slot, legal or not, as the masks lie.
+    /// A number for each slot, legal or not, in the order of the masks.
     Host(Vec<f32>),
 }
 
@@ -47,7 +48,7 @@ impl Logits {
         Self::new(Given::Host(logits))
     }
 
-    /// The same, each state's multiplied by a number of `[states]`.
+    /// The logits with a further factor for each state, `[states]`.
     pub(super) fn scaled(self, scale: &Tensor) -> Self {
         let scale = self.scale.map_or_else(|| scale.shallow_clone(), |before| before * scale);
         Self { scale: Some(scale), ..Self::new(self.given) }
@@ -87,8 +88,9 @@ impl Logits {
         })
     }
 
-    /// The log-probability of every slot, `[slots]`, of states that have one row of one block each: `log_softmax` knows no segments,
-    /// and takes a third of the operations. Illegal slots have minus infinity; where none is legal, nothing means anything.
+    /// The log-probability of every slot, `[slots]`; `None` unless there is one block with one row per state. There
+    /// `log_softmax` does without segments, in a third of the operations. Illegal slots have minus infinity; the values
+    /// of a state without a legal slot are meaningless.
     pub(super) fn dense_log_probs(&self, masks: &Masks) -> Option<Tensor> {
         let (Given::Blocks(blocks), [block]) = (&self.given, masks.blocks.as_slice()) else { return None };
         if block.width == 0 || masks.is_empty() || block.row_ptr.iter().enumerate().any(|(i, &start)| i != start) {
@@ -97,7 +99,7 @@ impl Logits {
         let mut illegal: Vec<bool> = masks.legal.iter().map(|legal| !legal).collect();
         for row in illegal.chunks_exact_mut(block.width) {
             if row.iter().all(|illegal| *illegal) {
-                // Nothing of it is asked for, but a gradient of NaN would spread.
+                // The values of this row are never used, but its gradient would be NaN and spread.
                 row.fill(false);
             }
         }
@@ -108,7 +110,7 @@ impl Logits {
         Some(logits.masked_fill(&illegal, f64::NEG_INFINITY).log_softmax(1, None).view(-1))
     }
 
-    /// The same on the host: the blocks are copied out whole, once, and what is legal is picked there.
+    /// The logits of legal slots on the host. Whole blocks are copied once, and legal slots are selected on the host.
     pub(super) fn host(&self, masks: &Masks) -> &[f64] {
         self.host.get_or_init(|| match (&self.given, self.legal.get()) {
             (Given::Uniform, _) => vec![0.0; n_legal(masks)],
@@ -128,12 +130,12 @@ fn n_legal(masks: &Masks) -> usize {
     masks.legal.iter().filter(|legal| **legal).count()
 }
 
-/// What is legal of a number per slot.
+/// The logits of the legal slots, from one number per slot.
 fn legal_of<'a>(masks: &'a Masks, logits: &'a [f32]) -> impl Iterator<Item = f32> + 'a {
     logits.iter().zip(&masks.legal).filter(|(_, legal)| **legal).map(|(&logit, _)| logit)
 }
 
-/// The logits of the legal slots of a tensor per block.
+/// The logits of the legal slots, `[legal]`, from one tensor per block.
 fn legal_of_blocks(masks: &Masks, blocks: &[Tensor]) -> Tensor {
     let flat: Vec<Tensor> = blocks.iter().map(|block| block.reshape([-1])).collect();
     let flat = if flat.len() == 1 { flat[0].shallow_clone() } else { Tensor::cat(&flat, 0) };
@@ -145,7 +147,7 @@ fn legal_of_blocks(masks: &Masks, blocks: &[Tensor]) -> Tensor {
     }
 }
 
-/// The state of each legal slot.
+/// The row of the state of each legal slot, `[legal]`.
 fn states(masks: &Masks, device: Device) -> Tensor {
     let states = (0..masks.len()).flat_map(|row| std::iter::repeat_n(row as i64, masks.n_legal(row)));
     Tensor::from_slice(&states.collect::<Vec<_>>()).to_device(device)

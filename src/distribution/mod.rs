@@ -16,34 +16,35 @@ use crate::{Result, Rng};
 
 /// A distribution over actions for each state of a batch.
 ///
-/// Several actions may be drawn from, or scored under, one state: `rows[i]` says which state action `i` belongs to. That
-/// is how a state that occurs many times is evaluated once.
+/// Several actions may be drawn from, or scored under, one state: `rows[i]` is the state of action `i`. A state that
+/// occurs many times is thus evaluated once.
 pub trait Distribution {
     /// A batch of actions.
     type Actions: Rows;
 
-    /// Whether a share of actions can be drawn uniformly instead ([`Exploration::epsilon`]), as a trainer does unless told otherwise.
+    /// Whether a share of actions can be drawn uniformly instead ([`Exploration::epsilon`]). A trainer does so by
+    /// default.
     const MIXES_WITH_UNIFORM: bool = true;
 
-    /// Draws one action for each entry of `rows`, explored as asked.
+    /// Draws one action for each entry of `rows`, with exploration.
     ///
     /// # Errors
-    /// [`Error::NoLegalAction`](crate::Error::NoLegalAction) for a state where nothing can be drawn;
+    /// [`Error::NoLegalAction`](crate::Error::NoLegalAction) for a state without an action to draw;
     /// [`Error::NonFinite`](crate::Error::NonFinite) for parameters that are NaN or infinite;
-    /// [`Error::OutOfRange`](crate::Error::OutOfRange) for a row behind the last state.
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange) for a row beyond the last state.
     fn sample(&self, rows: &[usize], exploration: &Exploration, rng: &mut Rng) -> Result<Self::Actions>;
 
-    /// The log-probability (density) of one action for each entry of `rows`, `[rows.len()]`, with gradient; exploration
-    /// doesn't enter.
+    /// The log-probability (density) of one action for each entry of `rows`, `[rows.len()]`, with gradient and without
+    /// exploration.
     ///
     /// # Errors
     /// [`Error::IllegalAction`](crate::Error::IllegalAction), for continuous actions
     /// [`Error::IllegalStep`](crate::Error::IllegalStep), outside the support;
-    /// [`Error::OutOfRange`](crate::Error::OutOfRange) for a row behind the last state.
+    /// [`Error::OutOfRange`](crate::Error::OutOfRange) for a row beyond the last state.
     fn log_prob(&self, rows: &[usize], actions: &Self::Actions) -> Result<Tensor>;
 
-    /// The unnormalised log-weight (logit) of one action for each entry of `rows`, `[rows.len()]`, with gradient: a log edge flow
-    /// under flow matching.
+    /// The unnormalised log-weight (logit) of one action for each entry of `rows`, `[rows.len()]`, with gradient: a log
+    /// edge flow under flow matching.
     ///
     /// # Errors
     /// [`Error::Missing`](crate::Error::Missing) for a distribution without logits (the default);
@@ -52,7 +53,8 @@ pub trait Distribution {
         Err(no_logits())
     }
 
-    /// The log of each state's total weight, `[states]`, with gradient: what turns log-weights into log-probabilities.
+    /// The log of the sum of each state's weights, `[states]`, with gradient: log-weights minus it are
+    /// log-probabilities.
     ///
     /// # Errors
     /// [`Error::Missing`](crate::Error::Missing) for a distribution without logits (the default).
@@ -60,10 +62,10 @@ pub trait Distribution {
         Err(no_logits())
     }
 
-    /// All actions that can be taken in each of `rows`: offsets `[rows.len() + 1]`, and the actions.
+    /// All possible actions of each of `rows`: offsets `[rows.len() + 1]`, and the actions.
     ///
     /// # Errors
-    /// [`Error::Missing`](crate::Error::Missing) where they can't be listed (the default).
+    /// [`Error::Missing`](crate::Error::Missing) if they can't be listed (the default).
     fn support(&self, _rows: &[usize]) -> Result<(Vec<usize>, Self::Actions)> {
         Err(no_logits())
     }

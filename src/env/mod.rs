@@ -5,7 +5,7 @@
 //! | [`Rows`] | a batch of rows: `len`, `select`, `append` | states ([`VectorStates`], graphs) and actions ([`Slots`]) |
 //! | [`Env`] | `initial`, `step` both ways, `is_initial` | every environment |
 //! | [`DiscreteEnv`] | the legal actions of each state, as [`Masks`] | graphs (by blanket impl), grids |
-//! | [`ReplayEnv`] | how walks are kept and taken again: what buffers, files and trainer need | every discrete environment (by blanket impl), continuous ones |
+//! | [`ReplayEnv`](crate::rollout::ReplayEnv) | how walks are kept and taken again: what buffers, files and trainer need | every discrete environment (by blanket impl), continuous ones |
 //! | [`EnumerableEnv`] | a key per state, so that all states can be listed | what exact metrics need |
 //! | [`Reward`] | log R of a batch of states; closures implement it | apart from the environment |
 //!

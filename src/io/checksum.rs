@@ -1,4 +1,4 @@
-//! Manifests: what they are hashed to, and how they are read.
+//! The checksum and the parsing of a folder's manifest.
 
 use std::path::Path;
 
@@ -10,8 +10,8 @@ use crate::Result;
 
 const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
 
-/// The 64-bit FNV-1a hash of a manifest (written compactly, its own checksum empty) followed by the tensors' bytes, in 16
-/// hexadecimal digits: against damage, not against malice.
+/// The 64-bit FNV-1a hash of a manifest (written compactly, its checksum field empty) followed by the bytes of the
+/// tensors, in 16 hexadecimal digits. It guards against damage, not against malice.
 pub(crate) fn digest(unsealed: &impl Serialize, data: &[u8], path: &Path) -> Result<String> {
     let head = serde_json::to_vec(unsealed).map_err(|e| {
         file_error(
@@ -23,7 +23,7 @@ pub(crate) fn digest(unsealed: &impl Serialize, data: &[u8], path: &Path) -> Res
     Ok(format!("{:016x}", fnv1a(fnv1a(FNV_START, &head), data)))
 }
 
-/// Reads a manifest, its format first: another one may differ in everything else.
+/// Reads a manifest. The format number is checked first, because anything else may differ in another format.
 pub(crate) fn parse<M: DeserializeOwned>(text: &[u8], path: &Path, format: u32, layout: &FolderKind) -> Result<M> {
     let noun = layout.noun;
     let damaged =
@@ -42,12 +42,12 @@ pub(crate) fn parse<M: DeserializeOwned>(text: &[u8], path: &Path, format: u32, 
     serde_json::from_value(value).map_err(damaged)
 }
 
-/// 64-bit FNV-1a (Fowler, Noll and Vo), going on from a hash.
+/// The 64-bit FNV-1a hash (Fowler, Noll and Vo) of some bytes, continued from an earlier hash.
 fn fnv1a(start: u64, data: &[u8]) -> u64 {
     data.iter().fold(start, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
 }
 
-/// The hash of words, for fingerprints.
+/// A hash of 64-bit words, for fingerprints.
 pub(crate) struct Hash(u64);
 
 impl Hash {

@@ -1,4 +1,4 @@
-//! The folders themselves: written beside the old one and swapped with it.
+//! Folders of one tensor file and one manifest: written beside the old folder and swapped with it.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
@@ -10,41 +10,45 @@ use crate::{Error, Result};
 
 const MANIFEST: &str = "manifest.json";
 
-/// No manifest of ours is longer, in bytes: a file that is isn't one, and isn't read.
+/// Longest manifest that is read, in bytes. The library writes none that long, so a longer file isn't a manifest.
 const MAX_MANIFEST: u64 = 1 << 28;
 
-/// No manifest of ours takes more memory once it is parsed, in bytes.
+/// Most memory that a parsed manifest may take, in bytes.
 const MAX_PARSED: u64 = 1 << 29;
 
-/// A kind of folder that the library writes, and the words in which it speaks of it.
+/// A kind of folder that the library writes, with the words for its error messages.
 pub(crate) struct FolderKind {
     /// The name of the tensors' file.
     pub(crate) tensors: &'static str,
-    /// What the folder is called.
+    /// What messages call the folder.
     pub(crate) noun: &'static str,
-    /// What to do where it can't be written.
+    /// Remedy if it can't be written.
     pub(crate) unwritable: &'static str,
-    /// What to do where it can't be read.
+    /// Remedy if it can't be read.
     pub(crate) unreadable: &'static str,
-    /// What to do where it is damaged.
+    /// Remedy if it is damaged.
     pub(crate) damaged: &'static str,
-    /// What to do where something else is in the way.
+    /// Remedy if something else has the same path.
     pub(crate) in_the_way: &'static str,
 }
 
 impl FolderKind {
-    /// Writes the folder, replacing the one that is there, if any; on an error that one is untouched.
+    /// Writes the folder and replaces an older one. On an error the older one is untouched.
     pub(crate) fn write(&self, path: &Path, data: &[u8], manifest: &impl Serialize) -> Result<()> {
         let text = serde_json::to_vec_pretty(manifest).map_err(|e| file_error(path, e.to_string(), self.unwritable))?;
         if text.len() as u64 > MAX_MANIFEST || parsed_size(&text) > MAX_PARSED {
             let problem = format!("a manifest of {} bytes couldn't be read again", text.len());
-            return Err(file_error(path, problem, "keep less in it: what observers remember, a description"));
+            return Err(file_error(
+                path,
+                problem,
+                "save less in it: shorten the description or the state of observers",
+            ));
         }
         replace(path, &[(self.tensors, data), (MANIFEST, &text)])
             .map_err(|e| file_error(path, format!("can't be written ({e})"), self.unwritable))
     }
 
-    /// Refuses to replace anything but a folder of this kind and an empty one.
+    /// Refuses to replace anything but a folder of this kind or an empty folder.
     pub(crate) fn check_target(&self, path: &Path) -> Result<()> {
         let refuse = |problem: String| Err(file_error(path, problem, self.in_the_way));
         if path.file_name().is_none() {
@@ -64,18 +68,19 @@ impl FolderKind {
         Ok(())
     }
 
-    /// Refuses what [`check_target`](Self::check_target) does and where no folder can be made, before there is anything to be written.
+    /// Like [`check_target`](Self::check_target), and also refuses a path where no folder can be created. Called before
+    /// a run, so that it doesn't fail at its first save.
     pub(crate) fn try_target(&self, path: &Path) -> Result<()> {
         self.check_target(path)?;
         let tried = make_partial(path).and_then(|partial| remove(&partial));
         tried.map_err(|e| file_error(path, format!("can't be written ({e})"), self.unwritable))
     }
 
-    /// Where the folder is to be read from: if a save was cut off between moving the old folder away and the new one in, that
-    /// is the old one.
-    pub(crate) fn found(&self, asked: &Path) -> PathBuf {
-        let previous = sibling(asked, "previous");
-        if !asked.exists() && previous.exists() { previous } else { asked.to_owned() }
+    /// The folder to read: `path`, or the older folder beside it if a save was interrupted after it was moved away and
+    /// before the new one took its place.
+    pub(crate) fn resolve(&self, path: &Path) -> PathBuf {
+        let previous = sibling(path, "previous");
+        if !path.exists() && previous.exists() { previous } else { path.to_owned() }
     }
 
     /// The manifest's path and bytes.
@@ -83,7 +88,11 @@ impl FolderKind {
         let file = folder.join(MANIFEST);
         let length = self.length(&file)?;
         if length > MAX_MANIFEST {
-            return Err(file_error(&file, format!("{length} bytes are no manifest of a {}", self.noun), self.damaged));
+            return Err(file_error(
+                &file,
+                format!("{length} bytes are too many for the manifest of a {}", self.noun),
+                self.damaged,
+            ));
         }
         let text = self.read(&file, length)?;
         let parsed = parsed_size(&text);
@@ -94,7 +103,8 @@ impl FolderKind {
         Ok((file, text))
     }
 
-    /// The path and bytes of the tensors' file, which must be as long as the manifest says; found out before it is read.
+    /// The path and bytes of the tensor file. Its length must be what the manifest says; this is checked before it is
+    /// read.
     pub(crate) fn tensors(&self, folder: &Path, bytes: u64) -> Result<(PathBuf, Vec<u8>)> {
         let file = folder.join(self.tensors);
         let length = self.length(&file)?;
@@ -109,7 +119,7 @@ impl FolderKind {
         fs::metadata(file).map(|metadata| metadata.len()).map_err(|e| self.cannot_read(file, &e))
     }
 
-    /// Reads no more than was announced, whatever happens to the file meanwhile.
+    /// Reads at most `length` bytes, even if the file grows meanwhile.
     fn read(&self, file: &Path, length: u64) -> Result<Vec<u8>> {
         let mut data = Vec::new();
         let read = File::open(file).and_then(|opened| opened.take(length).read_to_end(&mut data));
@@ -121,8 +131,8 @@ impl FolderKind {
     }
 }
 
-/// About what JSON takes in memory once it is parsed into [`serde_json::Value`]s, in bytes: an object is a tree whose least node has
-/// room for eleven entries. What stands within strings is counted as if it didn't.
+/// A rough size in bytes of some JSON once it is parsed into [`serde_json::Value`]s. An object is a tree whose smallest
+/// node has room for eleven entries. Characters within strings are counted like any others.
 fn parsed_size(text: &[u8]) -> u64 {
     const OBJECT: u64 = 704;
     const VALUE: u64 = 64;
@@ -134,18 +144,18 @@ fn parsed_size(text: &[u8]) -> u64 {
     text.len() as u64 + each.sum::<u64>()
 }
 
-/// The one kind of error that files of tensors give.
+/// The error for a file or folder of tensors.
 pub(crate) fn file_error(path: &Path, problem: String, remedy: &'static str) -> Error {
     Error::File { path: path.to_owned(), problem, remedy }
 }
 
-/// A hidden folder beside the one that is asked for.
+/// The path of a hidden folder beside `path`.
 fn sibling(path: &Path, suffix: &str) -> PathBuf {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     path.with_file_name(format!(".{name}.{suffix}"))
 }
 
-/// The folder that a path lies in.
+/// The folder that contains a path.
 fn parent(path: &Path) -> &Path {
     match path.parent() {
         Some(parent) if parent != Path::new("") => parent,
@@ -153,7 +163,7 @@ fn parent(path: &Path) -> &Path {
     }
 }
 
-/// Makes an empty folder beside `path`.
+/// Creates an empty folder beside `path`.
 fn make_partial(path: &Path) -> std::io::Result<PathBuf> {
     let partial = sibling(path, "partial");
     fs::create_dir_all(parent(path))?;
@@ -162,8 +172,8 @@ fn make_partial(path: &Path) -> std::io::Result<PathBuf> {
     Ok(partial)
 }
 
-/// Writes the files to a folder beside `path`, forces them to disk, and swaps the folders. Where that fails, nothing new is left: a
-/// full disk would stay full.
+/// Writes the files to a folder beside `path`, flushes them to disk, and swaps the folders. On failure the new folder
+/// is removed: on a full disk it would keep the disk full.
 fn replace(path: &Path, files: &[(&str, &[u8])]) -> std::io::Result<()> {
     let partial = make_partial(path)?;
     let done = write_and_swap(path, &partial, files);
@@ -183,7 +193,8 @@ fn write_and_swap(path: &Path, partial: &Path, files: &[(&str, &[u8])]) -> std::
     }
     sync_folder(partial)?;
     if path.exists() {
-        // No folder can be renamed onto one that has files in it; loading finds the old one if we are cut off here.
+        // A folder can't be renamed onto one that has files in it. If the process is stopped here, loading finds the
+        // old folder.
         remove(&previous)?;
         fs::rename(path, &previous)?;
         if let Err(e) = fs::rename(partial, path) {
@@ -204,7 +215,7 @@ fn remove(folder: &Path) -> std::io::Result<()> {
     }
 }
 
-/// A rename is on disk once its folder is; only Unix lets a folder be opened for that.
+/// Flushes a folder to disk, which makes a rename in it durable. Only Unix lets a folder be opened for that.
 fn sync_folder(folder: &Path) -> std::io::Result<()> {
     if cfg!(unix) {
         File::open(folder)?.sync_all()?;
@@ -222,7 +233,7 @@ mod tests {
         let home = folder("layout");
         let path = home.join("run");
         replace(&path, &[("a", b"old")]).unwrap();
-        // The second file can't be made, after the first has been.
+        // Writing the second file fails after the first has been written.
         for files in [[("a", b"new"), ("no/such/folder", b"new")], [("a", b"new"), ("a", b"new")]] {
             replace(&path, &files.map(|(name, data)| (name, data.as_slice()))).unwrap_err();
             assert_eq!(fs::read(path.join("a")).unwrap(), b"old");
@@ -233,7 +244,7 @@ mod tests {
 
     #[test]
     fn what_json_takes_in_memory_is_told_from_its_text() {
-        // Measured: 110 times its length.
+        // A measurement gave 110 times its length.
         let objects = br#"{"":0},"#.repeat(1000);
         assert!(parsed_size(&objects) > 100 * objects.len() as u64);
         let numbers = b"1,".repeat(1000);

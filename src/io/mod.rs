@@ -1,5 +1,5 @@
-//! Files of named tensors: a folder with one file of safetensors and one manifest, checked before use and replaced as a whole.
-//! Checkpoints and data sets are written and read through here.
+//! Folders of named tensors for checkpoints and data sets: one safetensors file and one manifest, checked before use
+//! and replaced as a whole.
 
 mod checksum;
 mod layout;

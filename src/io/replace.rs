@@ -1,4 +1,4 @@
-//! Files that are there whole or not at all.
+//! Atomic file replacement: a file is there whole or not at all.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -6,22 +6,23 @@ use std::path::{Path, PathBuf};
 
 use crate::{Error, Result};
 
-/// Replaces a file in one step: `write` makes a temporary file beside it, which then takes its name.
+/// Replaces a file in one step: `write` fills a temporary file beside it, which then takes its name.
 ///
-/// Whoever reads the path meets the old contents or the new ones, never a part; if `write` fails, the old ones stay and the
-/// temporary file goes. The temporary path ends in the same extension, since some writers choose the format by it.
+/// A reader of the path sees the old contents or the new ones, never a part. If `write` fails, the old contents stay
+/// and the temporary file is removed. The temporary path keeps the extension, since some writers choose the format by
+/// it.
 pub(crate) fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let temporary = beside(path)?;
     let io = |source| Error::Io { path: path.to_owned(), source };
-    // Made here, so that a folder that isn't there or is closed gives the same error whoever writes.
+    // Created here, so that a folder that is missing or read-only gives the same error for every writer.
     File::create(&temporary).map_err(io)?;
     let done = write(&temporary).and_then(|()| {
-        // Without this a power cut after the renaming may leave an empty file behind the name.
+        // Without this a power cut after the rename may leave an empty file under the name.
         File::open(&temporary).and_then(|file| file.sync_all()).map_err(io)?;
         fs::rename(&temporary, path).map_err(io)
     });
     if done.is_err() {
-        // It may never have been made; the first error is the one worth reporting.
+        // The temporary file may not exist; the first error is the one worth reporting.
         let _ = fs::remove_file(&temporary);
     }
     done
@@ -44,7 +45,7 @@ fn beside(path: &Path) -> Result<PathBuf> {
             remedy: "give the path of a file, not of a folder",
         });
     };
-    // Two processes that write the same file must not write into each other's temporary one.
+    // Two processes that write the same file must not share a temporary file.
     let mut temporary = std::ffi::OsString::from(format!(".{}.", std::process::id()));
     temporary.push(name);
     Ok(path.with_file_name(temporary))
@@ -56,7 +57,7 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// An empty folder of its own.
+    /// An empty folder for one test.
     pub(crate) fn folder(name: &str) -> PathBuf {
         static COUNT: AtomicUsize = AtomicUsize::new(0);
         let unique = (std::process::id(), COUNT.fetch_add(1, Ordering::Relaxed));

@@ -1,4 +1,4 @@
-//! Named tensors as bytes of safetensors, and the checked reading of single ones.
+//! Named tensors as safetensors bytes, and checked reading of single tensors.
 
 use std::collections::HashSet;
 use std::path::Path;
@@ -25,7 +25,7 @@ pub enum TensorKind {
 }
 
 impl TensorKind {
-    /// The kind of a tensor of libtorch, if a file can hold it.
+    /// The kind of a libtorch tensor, or `None` if a file can't hold it.
     pub fn of(tensor: &Tensor) -> Option<Self> {
         match tensor.kind() {
             Kind::Float => Some(Self::F32),
@@ -36,7 +36,7 @@ impl TensorKind {
         }
     }
 
-    /// Whether it holds numbers that may not be finite.
+    /// Whether values of this kind may be NaN or infinite.
     pub(crate) fn is_float(self) -> bool {
         matches!(self, Self::F32 | Self::F64)
     }
@@ -59,7 +59,7 @@ impl std::fmt::Display for TensorSpec {
     }
 }
 
-/// Tensors as bytes of safetensors; `path` is for messages.
+/// Tensors as safetensors bytes; `path` is for error messages.
 pub(crate) fn serialise(tensors: &[(String, Tensor)], path: &Path) -> Result<Vec<u8>> {
     let refuse = |problem: String| {
         file_error(path, problem, "give each tensor of a section its own name and one of the kinds f32, f64, i64, u8")
@@ -92,7 +92,7 @@ pub(crate) fn serialise(tensors: &[(String, Tensor)], path: &Path) -> Result<Vec
         .map_err(|e| refuse(format!("the tensors can't be written ({e})")))
 }
 
-/// The tensors that bytes of safetensors hold, on the host and by name.
+/// The tensors in safetensors bytes, on the host and sorted by name.
 pub(crate) fn deserialise(data: &[u8], path: &Path, layout: &FolderKind) -> Result<Vec<(String, Tensor)>> {
     let refuse = |problem: String| file_error(path, problem, layout.damaged);
     let file = SafeTensors::deserialize(data).map_err(|e| refuse(format!("not a file of safetensors ({e})")))?;
@@ -109,12 +109,12 @@ pub(crate) fn deserialise(data: &[u8], path: &Path, layout: &FolderKind) -> Resu
         let tensor = Tensor::f_from_data_size(view.data(), &size, kind)?;
         tensors.push((name.to_owned(), tensor));
     }
-    // The file's order isn't the one that they were given in.
+    // The file doesn't keep the order in which they were given.
     tensors.sort_by(|a, b| a.0.cmp(&b.0));
     Ok(tensors)
 }
 
-/// Tensors that came from a file, read by name and checked as they are.
+/// Tensors from a file, looked up by name and checked when they are read.
 pub(crate) struct Named<'a>(pub(crate) &'a [(String, Tensor)]);
 
 impl Named<'_> {
@@ -122,7 +122,8 @@ impl Named<'_> {
         self.0.iter().find(|(n, _)| n == name).map(|(_, tensor)| tensor)
     }
 
-    /// A conversion would round or wrap: a tensor of another kind isn't what was saved.
+    /// The tensor of this name if it has this kind. Another kind isn't what was saved, and a conversion would round or
+    /// wrap.
     fn of_kind(&self, name: &str, kind: TensorKind) -> Option<&Tensor> {
         self.get(name).filter(|tensor| TensorKind::of(tensor) == Some(kind))
     }
@@ -144,7 +145,7 @@ impl Named<'_> {
         if values.len() == n { Ok(values) } else { Err(malformed(name)) }
     }
 
-    /// Truth values, as bytes 0 and 1, one for each of `n` rows.
+    /// Booleans, saved as bytes 0 and 1, one for each of `n` rows.
     pub(crate) fn flags(&self, name: &str, n: usize) -> Result<Vec<bool>> {
         let bytes = self.bytes(name)?;
         if bytes.len() != n || bytes.iter().any(|&byte| byte > 1) {

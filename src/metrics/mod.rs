@@ -1,24 +1,24 @@
-//! Exactness: what a policy samples, without sampling noise where the states can be listed, and with honest bounds where not.
+//! Metrics: the distribution of a policy, exact if states can be listed, otherwise with bounds or estimates.
 //!
 //! | question | answer | for |
 //! |---|---|---|
-//! | what does this policy sample? | [`StateGraph::terminating_distribution`] | spaces of up to some millions of states |
-//! | the same, of a policy that concentrates | [`pruned_distribution`] | larger spaces; says how much mass it dropped |
-//! | what should it sample? | [`StateGraph::target_distribution`] | enumerable spaces |
+//! | what does this policy sample? | [`StateGraph::terminating_distribution`](crate::env::StateGraph::terminating_distribution) | spaces of up to some millions of states |
+//! | the same, of a policy with concentrated mass | [`pruned_distribution`] | larger spaces; reports how much mass it dropped |
+//! | what should it sample? | [`StateGraph::target_distribution`](crate::env::StateGraph::target_distribution) | enumerable spaces |
 //! | how far apart are they? | [`Distances`], [`modes_found`] | any two distributions |
-//! | what would a perfect policy be? | [`ExactPolicy`], [`StateGraph::exact_flows`] | tests of objectives |
-//! | what did these samples show? | [`StateGraph::empirical`] beside its [`NoiseFloor`] | samples |
+//! | what would a perfect policy be? | [`ExactPolicy`], [`StateGraph::exact_flows`](crate::env::StateGraph::exact_flows) | tests of objectives |
+//! | what is the distribution of these samples? | [`StateGraph::empirical`](crate::env::StateGraph::empirical) beside its [`NoiseFloor`] | samples |
 //! | is log Z right? | [`estimate_log_z`], [`eubo`] | any environment |
 //! | how probable are these objects? | [`estimate_log_probs`] | any environment |
 //! | does probability follow the reward? | [`Correlation`] of log p(x) and log R(x) | a test set |
 //! | which modes were seen, and when? | [`ModeTracker`] | training runs, samples |
 //! | how far apart are two sets of points? | [`wasserstein2`], [`maximum_mean_discrepancy`] | continuous environments |
-//! | how good and how different are the best? | [`TopK`] | samples |
+//! | how good and how diverse are the best samples? | [`TopK`] | samples |
 //! | which trade-offs between objectives were found? | [`pareto_front`], [`hypervolume`], [`inverted_generational_distance`], [`r2_indicator`] | vectors of objectives |
-//! | do samples lie where they were asked for? | [`focus_accuracy`] | the same, under a focus |
+//! | do samples lie in the wanted direction? | [`focus_accuracy`] | vectors of objectives, under a focus |
 //!
-//! Up to isomorphism a state stands for its class: a policy is pushed through one representative of each, which is right for
-//! equivariant policies only, and those that aren't are refused ([`StateGraph::check_equivariance`]).
+//! Up to isomorphism a state represents its class: a policy is evaluated at one representative of each class. This is
+//! correct for equivariant policies only, and others are refused ([`StateGraph::check_equivariance`](crate::env::StateGraph::check_equivariance)).
 
 mod distances;
 mod exact;

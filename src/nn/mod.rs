@@ -1,4 +1,4 @@
-//! Networks: the parameters that are trained, the layers that estimators are built from, and the graph networks.
+//! Networks: trained parameters, layers to build estimators from, and graph networks.
 
 mod graph;
 mod host;

@@ -1,6 +1,6 @@
-//! What is asked of a policy or a network.
+//! The outputs to compute in one evaluation.
 
-/// What a caller wants to know about a batch of states.
+/// The outputs that a caller wants for a batch of states.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Wants {
     /// The forward policy.

@@ -1,4 +1,4 @@
-//! Adam with decoupled weight decay: one pass over the raw numbers on a CPU, tensor operations elsewhere.
+//! Adam with decoupled weight decay: one pass over slices on a CPU, tensor operations elsewhere.
 
 use tch::{Device, Kind, Tensor, no_grad};
 
@@ -9,13 +9,13 @@ use crate::nn::{Group, Parameter, Parameters};
 use crate::tensor::slices;
 use crate::{Error, Result};
 
-/// While the norm of all gradients is below this, no second moment can overflow: it is a weighted mean of squares.
+/// If the norm of all gradients is below this, no second moment can overflow, because it is a weighted mean of squares.
 const SAFE_NORM: f64 = 1e19;
 
-/// What gradients are multiplied by first where clipping takes more than one factor in f32.
+/// First factor on gradients if the clipping factor is too small for f32.
 const FIRST_CLIP: f64 = 1e-30;
 
-/// What a second moment in f32 may come to, short of what rounding might turn into infinity.
+/// Largest second moment in f32; slightly below the maximum, so that rounding can't give infinity.
 const MAX_MOMENT: f64 = 0.99 * f32::MAX as f64;
 
 /// Adam (Kingma and Ba, 2015) with decoupled weight decay (Loshchilov and Hutter, 2019), saveable to the last bit.
@@ -24,8 +24,8 @@ const MAX_MOMENT: f64 = 0.99 * f32::MAX as f64;
 /// `m = b1 m + (1 - b1) g`, `v = b2 v + (1 - b2) g^2`,
 /// `p = (1 - lr wd) p - lr / (1 - b1^t) * m / (sqrt(v / (1 - b2^t)) + eps)`.
 ///
-/// A parameter that has never had a gradient is left alone. One that has had a gradient counts as having a zero one when
-/// there is none: that is what an uninterrupted run sees where a resumed one finds its gradients undefined.
+/// A parameter that has never had a gradient isn't changed. Once it has had one, a missing gradient counts as zero.
+/// That makes a resumed run, whose gradients are undefined at first, equal to an uninterrupted one.
 ///
 /// ```
 /// use gfn::{nn::Parameters, optim::{Adam, AdamConfig}, Rng};
@@ -56,7 +56,7 @@ struct Slot {
     moments: Moments,
 }
 
-/// First and second moment, where the update of the parameter happens.
+/// First and second moment, on the device where the parameter is updated.
 #[derive(Debug)]
 enum Moments {
     Host(Vec<f32>, Vec<f32>),
@@ -67,7 +67,7 @@ impl Adam {
     /// An optimiser for the parameters that require a gradient.
     ///
     /// # Errors
-    /// [`Error::Config`] for a setting out of its range, and for what [`Parameters::check`] finds.
+    /// [`Error::Config`] for a setting out of its range, and the errors of [`Parameters::check`].
     pub fn new(parameters: &Parameters, config: AdamConfig) -> Result<Self> {
         config.check()?;
         parameters.check()?;
@@ -85,7 +85,8 @@ impl Adam {
         &self.config
     }
 
-    /// Changes both learning rates, for a schedule. They are no part of [`Adam::state`]: a schedule follows from the step.
+    /// Changes both learning rates, for a schedule. They aren't a part of [`Adam::state`], because a schedule follows
+    /// from the step.
     ///
     /// # Errors
     /// [`Error::Config`] if one is negative or not finite; both stay as they were then.
@@ -97,21 +98,21 @@ impl Adam {
         Ok(())
     }
 
-    /// Updates every parameter from its gradient, and sets the gradients to zero, also where it fails.
+    /// Updates every parameter from its gradient. Gradients are set to zero afterwards, even after an error.
     ///
-    /// On a CPU, f32 parameters are written to directly: like any in-place operation of libtorch, this must not run while
-    /// another thread uses the parameters. A loss that was recorded before the step can't be differentiated after it: libtorch
-    /// refuses to (`f_backward` gives its error, `backward` panics).
+    /// On a CPU, f32 parameters are written to directly: like any in-place operation of libtorch, this must not run
+    /// while another thread uses the parameters. A loss recorded before the step can't be differentiated after it:
+    /// `f_backward` then returns libtorch's error, and `backward` panics.
     ///
     /// # Errors
-    /// [`Error::NonFiniteGradient`] if a gradient isn't finite, [`Error::GradientOverflow`] for one whose square is beyond f32:
-    /// the second moment would be infinite for good, and the parameter would never move again. Parameters and moments stay as
-    /// they were.
+    /// [`Error::NonFiniteGradient`] if a gradient isn't finite; [`Error::GradientOverflow`] if its square overflows
+    /// f32, because the second moment would stay infinite and the parameter would never change again. Parameters and
+    /// moments are unchanged then.
     pub fn step(&mut self) -> Result<StepReport> {
         no_grad(|| {
             let done = self.update();
             if done.is_err() {
-                // Gradients add up: what isn't finite would spoil all steps to come.
+                // Gradients accumulate, so a non-finite one would spoil all later steps.
                 self.slots.iter().for_each(|slot| slot.parameter.clear_gradient());
             }
             done
@@ -126,7 +127,7 @@ impl Adam {
             _ => 1.0,
         };
         if clip < f64::from(f32::MIN_POSITIVE) {
-            // In f32 that is no factor any more: in two steps.
+            // The factor is too small for f32, so it is applied in two steps.
             grads.iter().flatten().try_for_each(|grad| grad.shallow_clone().f_mul_scalar_(FIRST_CLIP).map(|_| ()))?;
             clip /= FIRST_CLIP;
         }
@@ -141,7 +142,7 @@ impl Adam {
         Ok(StepReport { grad_norm })
     }
 
-    /// Refuses gradients that some second moment in f32 has no room for. (In f64 it has: the norm is a number.)
+    /// Refuses gradients whose second moment would overflow f32. (f64 can't overflow if the norm is finite.)
     fn check_squares(&self, grads: &[Option<Tensor>], clip: f64) -> Result<()> {
         for (slot, grad) in self.slots.iter().zip(grads) {
             let Some(grad) = grad else { continue };
@@ -158,7 +159,7 @@ impl Adam {
     /// parameter), copied. With the parameters' values they are all that [`Adam::load_state`] needs to go on bit for bit.
     ///
     /// # Errors
-    /// [`Error::Torch`] if a device can't give up its data.
+    /// [`Error::Torch`] if data can't be copied from a device.
     pub fn state(&self) -> Result<Vec<(String, Tensor)>> {
         let mut state = Vec::with_capacity(2 * self.slots.len() + 1);
         let steps: Vec<i64> = self.slots.iter().map(|slot| slot.steps).collect();
@@ -178,10 +179,10 @@ impl Adam {
         Ok(state)
     }
 
-    /// Goes on from a state that [`Adam::state`] gave for the same parameters.
+    /// Continues from a state that [`Adam::state`] gave for the same parameters.
     ///
     /// # Errors
-    /// [`Error::Config`] if a tensor is missing, left over, of another kind or not finite, [`Error::Shape`] if one has
+    /// [`Error::Config`] if a tensor is missing, left over, of another kind or not finite; [`Error::Shape`] if one has
     /// another shape. Nothing is changed then.
     pub fn load_state(&mut self, state: &[(String, Tensor)]) -> Result<()> {
         let wrong = |got: String| Error::Config {
@@ -310,7 +311,7 @@ impl Slot {
         match &mut self.moments {
             Moments::Host(m, v) => {
                 let done = slices::write(parameter, &mut grad, |p, g| rule.apply(p, g, m, v)).or_else(|| {
-                    // A sparse or strided gradient: work on a dense copy, clear the original.
+                    // For a sparse or strided gradient: use a dense copy, and clear the original.
                     let mut copy = dense(&grad).ok()?.f_contiguous().ok()?;
                     let _ = grad.f_zero_().ok()?;
                     slices::write(parameter, &mut copy, |p, g| rule.apply(p, g, m, v))
@@ -320,7 +321,7 @@ impl Slot {
                     got: format!("`{}` ({parameter:?})", self.parameter.name),
                     expected: "the kind and device that it had when the optimiser was made",
                 })?;
-                slices::tell_autograd(parameter)?;
+                slices::mark_modified(parameter)?;
             }
             Moments::Device(m, v) => {
                 rule.apply_to_tensors(parameter, &dense(&grad)?, m, v)?;

@@ -5,11 +5,11 @@ use tch::{Tensor, no_grad};
 use crate::nn::{Parameters, Restored};
 use crate::{Error, Result};
 
-/// An exponential moving average of a model's parameters: a steadier model to sample from or to evaluate than the one that is
-/// trained.
+/// An exponential moving average of a model's parameters. It changes more smoothly than the trained model, for sampling
+/// or evaluation.
 ///
-/// After each update of the parameters `p`, the average `a` becomes `decay a + (1 - decay) p`; it starts as a copy of them. What
-/// isn't trained (noise, say) is left out.
+/// After each update of the parameters `p`, the average `a` becomes `decay a + (1 - decay) p`; it starts as a copy of
+/// them. Tensors that aren't trained (noise, for example) are left out.
 ///
 /// ```
 /// use gfn::{nn::Parameters, optim::Average, Rng};
@@ -48,7 +48,7 @@ impl Average {
         Ok(Self { decay, values })
     }
 
-    /// Takes the parameters' values in.
+    /// Updates the average with the parameters' values.
     ///
     /// # Errors
     /// [`Error::Config`] for the parameters of another model.
@@ -63,9 +63,9 @@ impl Average {
         Ok(())
     }
 
-    /// Runs `f` while the parameters hold the average, and gives them their own values back.
+    /// Runs `f` with the average as the parameters' values, and restores their own values afterwards.
     ///
-    /// A loss that was recorded before can't be differentiated afterwards.
+    /// A loss recorded before this call can't be differentiated afterwards.
     ///
     /// # Errors
     /// [`Error::Config`] for the parameters of another model.
@@ -77,7 +77,7 @@ impl Average {
         Ok(f())
     }
 
-    /// Gives the parameters the average for good.
+    /// Sets the parameters to the average permanently.
     ///
     /// # Errors
     /// [`Error::Config`] for the parameters of another model.
@@ -91,16 +91,16 @@ impl Average {
         Ok(())
     }
 
-    /// The averages, by the parameters' names: what a checkpoint keeps (a section of
-    /// [`Checkpoint::with`](crate::train::Checkpoint::with)). Values are copied.
+    /// A copy of the averages by the parameters' names, for a checkpoint (a section of
+    /// [`Checkpoint::with`](crate::train::Checkpoint::with)).
     pub fn state(&self) -> Vec<(String, Tensor)> {
         self.values.iter().map(|(name, average)| (name.clone(), average.copy())).collect()
     }
 
-    /// Goes on from averages that [`state`](Self::state) gave for the same model.
+    /// Continues from averages that [`state`](Self::state) gave for the same model.
     ///
     /// # Errors
-    /// [`Error::Config`] for those of another model, and nothing is changed then.
+    /// [`Error::Config`] for the averages of another model; nothing is changed then.
     pub fn load_state(&mut self, state: &[(String, Tensor)]) -> Result<()> {
         let mut found = Vec::with_capacity(self.values.len());
         for (name, average) in &self.values {

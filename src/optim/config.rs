@@ -15,9 +15,10 @@ pub struct AdamConfig {
     pub beta2: f64,
     /// Added to the root of the second moment; at least `sqrt(1.2e-38 / (1 - beta2))`.
     pub eps: f64,
-    /// Decoupled weight decay (AdamW), applied to [`Group::Network`](crate::nn::Group::Network) only: log Z is an estimate, not a weight.
+    /// Decoupled weight decay (AdamW), applied to [`Group::Network`](crate::nn::Group::Network) only: log Z is an
+    /// estimate, not a weight.
     pub weight_decay: f64,
-    /// The largest norm of all gradients together; longer ones are scaled down to it.
+    /// The largest norm of all gradients together; a longer gradient is scaled down to it.
     pub max_norm: Option<f64>,
 }
 
@@ -30,7 +31,7 @@ impl Default for AdamConfig {
 
 impl AdamConfig {
     /// # Errors
-    /// [`Error::Config`] for the first setting that makes no sense.
+    /// [`Error::Config`] for the first invalid setting.
     pub(super) fn check(&self) -> Result<()> {
         fn check(ok: bool, setting: &'static str, got: f64, expected: &'static str) -> Result<()> {
             if ok {
@@ -45,8 +46,8 @@ impl AdamConfig {
         check(rate(self.log_z_lr), "log_z_lr", self.log_z_lr, RATE)?;
         check(beta(self.beta1), "beta1", self.beta1, "0 <= beta1 < 1")?;
         check(beta(self.beta2), "beta2", self.beta2, "0 <= beta2 < 1")?;
-        // The weighted square of a smaller gradient vanishes in f32 while the gradient doesn't: the update would be their
-        // quotient, of any size.
+        // For a smaller gradient the weighted square underflows in f32 although the gradient doesn't. The update, their
+        // quotient, could then be of any size.
         let least = (f64::from(f32::MIN_POSITIVE) / (1.0 - self.beta2)).sqrt();
         check(
             self.eps.is_finite() && self.eps >= least,

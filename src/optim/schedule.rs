@@ -6,7 +6,7 @@ use crate::{Error, Result};
 
 /// A number that changes over training: a share of random actions, a temperature, a factor on learning rates.
 ///
-/// It depends on the step alone, so a run that resumes goes on with the right value.
+/// It depends on the step alone, so a resumed run continues with the right value.
 ///
 /// ```
 /// use gfn::optim::Schedule;
@@ -24,48 +24,49 @@ use crate::{Error, Result};
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub enum Schedule {
-    /// Always the same.
+    /// Always the same value.
     Constant(f64),
-    /// From one value to another over so many steps, in a straight line, then constant.
+    /// Linear from one value to another over `steps` steps, then constant.
     Linear {
         /// At step 0.
         from: f64,
         /// From step `steps` on.
         to: f64,
-        /// How long it takes.
+        /// Number of steps.
         steps: usize,
     },
-    /// The same in a straight line of the logarithm: each step multiplies by the same factor, `(to / from)^(1 / steps)`.
+    /// Exponential: linear in the logarithm, so that each step multiplies by the same factor, `(to / from)^(1 /
+    /// steps)`.
     Exponential {
         /// At step 0; not 0.
         from: f64,
         /// From step `steps` on; of the same sign as `from`, and not 0.
         to: f64,
-        /// How long it takes.
+        /// Number of steps.
         steps: usize,
     },
-    /// The same along half a wave of the cosine: slow, fast, slow (Loshchilov and Hutter, *SGDR*, 2017, without restarts).
+    /// Half a cosine wave: slow, fast, slow (Loshchilov and Hutter, *SGDR*, 2017, without restarts).
     Cosine {
         /// At step 0.
         from: f64,
         /// From step `steps` on.
         to: f64,
-        /// How long it takes.
+        /// Number of steps.
         steps: usize,
     },
-    /// `from / sqrt(1 + step / steps)`: for a learning rate whose run has no known end. The sum of such rates has no bound, so that it
-    /// never comes to a halt before the target, and they fall, so that noise does (Robbins and Monro, 1951).
+    /// `from / sqrt(1 + step / steps)`, for the learning rate of a run of unknown length. The rates have no finite sum,
+    /// so training never stalls before the target, but they fall, so the noise does, too (Robbins and Monro, 1951).
     InverseRoot {
         /// At step 0.
         from: f64,
-        /// The step by which it has fallen by a factor of the root of 2; at least 1.
+        /// The step at which it has fallen by a factor of the root of 2; at least 1.
         steps: usize,
     },
     /// Constant between steps at which it jumps.
     Milestones {
-        /// Before the first of them.
+        /// The value before the first of them.
         from: f64,
-        /// Steps, each later than the one before, and the value from that step on.
+        /// Steps in increasing order, each with the value from that step on.
         then: Vec<(usize, f64)>,
     },
     /// A line from next to 0 to where another schedule begins, then that schedule from its own step 0 on: the value of step `t` is
@@ -132,11 +133,11 @@ impl Schedule {
         }
     }
 
-    /// Checks that it has a value at every step.
+    /// Checks that the schedule has a value at every step.
     ///
     /// # Errors
-    /// [`Error::Config`] for values that aren't finite, an exponential that would have to reach or cross 0, and milestones out of
-    /// order.
+    /// [`Error::Config`] for values that aren't finite, an exponential that would have to reach or cross 0, and
+    /// milestones out of order.
     pub fn check(&self) -> Result<()> {
         let refuse = |expected| Err(Error::Config { setting: "a schedule", got: format!("{self:?}"), expected });
         match self {
@@ -190,7 +191,7 @@ mod tests {
         let falling = Schedule::InverseRoot { from: 2.0, steps: 100 };
         assert!((falling.at(0), falling.at(300)) == (2.0, 1.0) && (falling.at(100) - 2.0 * root).abs() < 1e-12);
         assert!(falling.at(usize::MAX) > 0.0);
-        // Over no steps, it is where it ends.
+        // A schedule over no steps has its final value.
         assert_eq!(Schedule::Cosine { from: 1.0, to: 0.5, steps: 0 }.at(0), 0.5);
         assert_eq!(Schedule::Milestones { from: 4.0, then: vec![] }.at(9), 4.0);
     }

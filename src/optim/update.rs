@@ -2,31 +2,31 @@
 
 use tch::{TchError, Tensor};
 
-/// The numbers of one update of one parameter; see [`super::Adam`] for the equation.
+/// The constants of one parameter's update; see [`super::Adam`] for the equation.
 #[derive(Clone, Copy)]
 pub(super) struct Rule {
-    /// What gradients are multiplied by.
+    /// Factor on gradients.
     pub(super) clip: f64,
     pub(super) beta1: f64,
     pub(super) beta2: f64,
     pub(super) eps: f64,
-    /// What weights are multiplied by.
+    /// Factor on weights.
     pub(super) decay: f64,
-    /// Learning rate over the first moment's bias correction.
+    /// Learning rate divided by the first moment's bias correction.
     pub(super) step: f64,
     /// One over the root of the second moment's bias correction.
     pub(super) scale: f64,
 }
 
 impl Rule {
-    /// Updates parameter and moments, and sets the gradient to zero. All slices have one length.
+    /// Updates parameter and moments, and sets the gradient to zero. All slices must have one length.
     ///
-    /// Root and division bound the loop, so lanes twice as wide make it 1.7 times as fast; the bits are the same.
+    /// Root and division limit the speed, so lanes twice as wide make it 1.7 times as fast, with the same bits.
     pub(super) fn apply(&self, p: &mut [f32], g: &mut [f32], m: &mut [f32], v: &mut [f32]) {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") {
             #[allow(unsafe_code, reason = "wide registers can only be asked for at run time")]
-            // SAFETY: the processor has AVX2, all that the function asks for.
+            // SAFETY: the processor has AVX2, the only feature that the function requires.
             return unsafe { self.apply_wide(p, g, m, v) };
         }
         self.apply_narrow(p, g, m, v);
@@ -54,7 +54,7 @@ impl Rule {
         }
     }
 
-    /// The same with tensor operations; the gradient stays as it is.
+    /// The same update with tensor operations; the gradient isn't cleared.
     pub(super) fn apply_to_tensors(
         &self,
         p: &mut Tensor,
@@ -76,14 +76,14 @@ impl Rule {
     }
 }
 
-/// Moments of dead units halve for ever without reaching zero, and a processor takes 100 times as long for numbers that
-/// are too small for the normal format.
+/// Rounds denormal numbers to zero. Moments of dead units halve for ever without reaching zero, and a processor takes
+/// 100 times as long for denormal numbers.
 #[inline]
 fn flush(x: f32) -> f32 {
     if x.abs() < f32::MIN_POSITIVE { 0.0 } else { x }
 }
 
-/// The sum of squares, in f64 so that no square overflows, with a fixed order of summation on every machine.
+/// The sum of squares, in f64 so that no square overflows, and summed in the same order on every machine.
 pub(super) fn sum_of_squares(values: &[f32]) -> f64 {
     const LANES: usize = 8;
     let (chunks, rest) = values.as_chunks::<LANES>();

@@ -7,7 +7,7 @@ use crate::graph::{GraphBatch, GraphEnv, GraphStates};
 use crate::nn::{GraphNetwork, HostGraphNet, Parameters, Wants};
 use crate::policy::{Evaluation, HostPolicy, Policy};
 
-/// The policy of a network over graphs: encodes the states once, and makes one softmax per graph of its blocks.
+/// The policy of a graph network: encodes the states once, and makes one softmax per graph across all of its blocks.
 #[derive(Debug)]
 pub struct GraphPolicy<N>(pub N);
 
@@ -59,7 +59,7 @@ impl<E: GraphEnv, N: GraphNetwork> Policy<E> for GraphPolicy<N> {
     }
 }
 
-/// A [`GraphPolicy`] for a roll-out.
+/// A copy of a [`GraphPolicy`] for a roll-out.
 struct HostGraphPolicy {
     network: HostGraphNet,
     direction: Direction,

@@ -1,7 +1,7 @@
 use super::MlpPolicy;
 use crate::Result;
 
-/// A policy with several heads of P_F, one of which is in use at a time: what Thompson sampling draws from
+/// A policy with several heads of P_F, one of which is in use at a time, for Thompson sampling
 /// ([`Trainer::with_thompson`](crate::train::Trainer::with_thompson)).
 ///
 /// ```
@@ -16,16 +16,16 @@ use crate::Result;
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait MultiHead {
-    /// How many there are, at least 1.
+    /// The number of heads, at least 1.
     fn n_heads(&self) -> usize;
 
-    /// The one in use, from 0.
+    /// The index of the head in use, from 0.
     fn head(&self) -> usize;
 
-    /// Uses another one from now on, both for what is sampled and for what is trained.
+    /// Switches to another head, both for sampling and for training.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for a head that there isn't.
+    /// [`Error::Config`](crate::Error::Config) for a head that doesn't exist.
     fn use_head(&self, head: usize) -> Result<()>;
 }
 

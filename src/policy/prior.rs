@@ -5,7 +5,7 @@ use crate::env::{Direction, Env};
 use crate::nn::{Parameters, Wants};
 use crate::policy::{Evaluation, HostPolicy, Policy};
 
-/// A policy beside a frozen prior: what relative trajectory balance and Trust-PCL train.
+/// A policy together with a frozen prior, for relative trajectory balance and Trust-PCL.
 ///
 /// The prior is evaluated without gradient, and its parameters aren't trained.
 ///
@@ -17,9 +17,9 @@ use crate::policy::{Evaluation, HostPolicy, Policy};
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct WithPrior<P, Q> {
-    /// What is trained.
+    /// The trained policy.
     pub policy: P,
-    /// What it is relative to.
+    /// The prior, which isn't trained.
     pub prior: Q,
 }
 

@@ -1,4 +1,4 @@
-//! States as vectors on a device, and the perceptron that takes them.
+//! States as vectors on a device, and the perceptron that evaluates them.
 
 use std::ops::Range;
 
@@ -13,7 +13,7 @@ use crate::{Error, Result};
 pub(crate) enum EncodedVectors {
     /// `[states, width]`.
     Dense(Tensor),
-    /// Active columns, `[states * k]`, and where each state's start, `[states]`.
+    /// Active columns, `[states * k]`, and the start of each state's columns, `[states]`.
     Active { columns: Tensor, offsets: Tensor },
 }
 
@@ -37,7 +37,7 @@ impl EncodedVectors {
 }
 
 impl Features {
-    /// Checks that these are the vectors of `n` states; gives the numbers (or active columns) per state.
+    /// Checks that these are the vectors of `n` states; returns the numbers (or active columns) per state.
     fn check(&self, n: usize, width: usize) -> Result<usize> {
         let wrong = |expected: usize, got: usize, remedy| Error::Shape {
             what: "the states' features".into(),
@@ -69,7 +69,7 @@ impl Features {
     }
 }
 
-/// What a network is given.
+/// The inputs of a network.
 #[derive(Debug)]
 pub(crate) struct Inputs {
     pub(crate) vectors: EncodedVectors,
@@ -77,7 +77,7 @@ pub(crate) struct Inputs {
     pub(crate) conditions: Option<Tensor>,
 }
 
-/// A multi-layer perceptron whose first layer sums rows of a table where inputs are columns.
+/// A multi-layer perceptron whose first layer is a table, so that active columns can be summed.
 #[derive(Debug)]
 pub(crate) struct Network {
     /// `[inputs, outputs]`: the transpose of a linear layer's weight, so that an input's weights lie together.
@@ -86,11 +86,11 @@ pub(crate) struct Network {
     noise: Option<WeightNoise>,
     conditions: Option<ConditionInput>,
     norm: Option<LayerNorm>,
-    /// What follows the first layer, unless it is the last.
+    /// The layers after the first, unless it is the last.
     rest: Option<(Activation, Mlp)>,
 }
 
-/// How conditions reach the first layer, where they are added to what comes from the state.
+/// The map from conditions to the first layer, where its result is added to that of the state.
 #[derive(Debug)]
 enum ConditionInput {
     Plain(Linear),
@@ -98,7 +98,7 @@ enum ConditionInput {
 }
 
 impl Network {
-    /// From `inputs` features and `n_conditions` conditions; weights start as those of [`Linear`].
+    /// A network from `inputs` features and `n_conditions` conditions, with the initial weights of [`Linear`].
     pub(crate) fn new(
         scope: &mut Scope<'_>,
         (inputs, n_conditions): (i64, i64),
@@ -127,13 +127,13 @@ impl Network {
         Self { table, bias, noise, conditions, norm, rest }
     }
 
-    /// A row of `outputs` numbers per input, which start at 0, and nothing else.
+    /// A row of `outputs` numbers per input, initially 0, and no further layers.
     pub(super) fn table(scope: &mut Scope<'_>, inputs: i64, outputs: i64) -> Self {
         let table = scope.constant("table", &[inputs, outputs], 0.0);
         Self { table, bias: None, noise: None, conditions: None, norm: None, rest: None }
     }
 
-    /// The first layer's table and bias with the noise that there is.
+    /// The first layer's table and bias with the current noise.
     fn first(&self) -> (Tensor, Option<Tensor>) {
         match &self.noise {
             None => (self.table.shallow_clone(), self.bias.as_ref().map(Tensor::shallow_clone)),
@@ -141,15 +141,15 @@ impl Network {
         }
     }
 
-    /// The network as it is now, on the host, with these of its outputs; `None` for one that is better left to libtorch: a table
-    /// alone, one with conditions, a first layer so large that copying it takes longer than a roll-out would gain.
+    /// A copy of the network on the host with these of its outputs. `None` where libtorch is faster: for a table alone,
+    /// with conditions, and for a first layer so large that copying it costs more than a roll-out gains.
     pub(super) fn on_host(&self, outputs: Range<i64>) -> Option<HostNetwork> {
         const MOST_WEIGHTS: usize = 1 << 20;
         let (_, mlp) = self.rest.as_ref()?;
         if self.conditions.is_some() || self.table.numel() > MOST_WEIGHTS {
             return None;
         }
-        let rest = HostMlp::behind(self.norm.as_ref(), mlp, outputs)?;
+        let rest = HostMlp::after_layer(self.norm.as_ref(), mlp, outputs)?;
         let (table, bias) = self.first();
         let inputs = table.size()[0] as usize;
         let bias = bias.map_or_else(|| vec![0.0; table.size()[1] as usize], |bias| floats(&bias));
@@ -187,7 +187,7 @@ impl Network {
     }
 }
 
-/// A [`Network`] on the host, for the small batches of a roll-out.
+/// A copy of a [`Network`] on the host, for the small batches of a roll-out.
 #[derive(Debug)]
 pub(super) struct HostNetwork {
     inputs: usize,
@@ -242,7 +242,7 @@ mod tests {
         (network, parameters)
     }
 
-    /// Columns and the same thing written out give equal outputs and equal gradients.
+    /// Active columns and the same vectors written out give equal outputs and equal gradients.
     #[test]
     fn active_columns_are_ones() {
         let conditions = Tensor::from_slice(&[0.3, -1.0, 2.0, 0.5]).view([2, 2]);

@@ -15,25 +15,26 @@ use crate::rollout::{Container, Walks};
 use crate::tensor::to_host;
 use crate::{Error, Result};
 
-/// Finished objects with their log-rewards and the walks that led to them.
+/// A replay buffer: finished objects with their log-rewards and the walks that led to them.
 ///
-/// What is stored is terminal state and moves, not the states between. A walk can be replayed as it was, or only its end be
-/// used and another way to it drawn backwards with [`Sampler::backward`](crate::rollout::Sampler::backward). A walk may carry its
-/// condition vector: it is stored, drawn and told apart with it.
+/// It stores terminal states and actions, not the states in between. A walk can be replayed as it was; or only its
+/// object is used, and another path to it is drawn backwards with
+/// [`Sampler::backward`](crate::rollout::Sampler::backward). A walk may have a condition vector, which is stored with
+/// it; equal objects under different conditions are different entries.
 pub struct ReplayBuffer<E: Env> {
     pub(super) config: ReplayConfig,
     pub(super) priority: Option<Arc<dyn Priority>>,
     /// By serial, the oldest first, with what they are drawn in proportion to.
     pub(super) entries: Ordered<u64, Entry<E>, Weights>,
-    /// (log-reward, age) of each entry, the least first; kept where somebody asks.
+    /// (log-reward, age) of each entry, the least first; kept only if eviction or drawing needs it.
     pub(super) by_reward: Ordered<Rank, (), ()>,
-    /// The same by loss.
+    /// (loss, age) of each entry, likewise.
     pub(super) by_loss: Ordered<Rank, (), ()>,
     distinct: Option<Box<dyn Distinct<E>>>,
     diversity: Option<Diversity<E>>,
     near: Near,
     pub(super) keeps_paths: bool,
-    /// Width and kind of the conditions; of an empty buffer, nothing yet.
+    /// Width and kind of the conditions; unknown while the buffer is empty.
     form: Option<(usize, Kind)>,
     device: Device,
     pub(super) added: u64,
@@ -46,7 +47,7 @@ impl<E: Env> std::fmt::Debug for ReplayBuffer<E> {
 }
 
 impl<E: Env> ReplayBuffer<E> {
-    /// An empty buffer that keeps whatever comes.
+    /// An empty buffer that accepts every walk.
     ///
     /// # Errors
     /// [`Error::Config`] for a capacity of 0 or an exponent that isn't finite.
@@ -86,9 +87,9 @@ impl<E: Env> ReplayBuffer<E> {
         Ok(Self { distinct: Some(Box::new(SeenKeys::<E::Key>::default())), ..Self::new(config)? })
     }
 
-    /// Once it is full, lets in only what is further than a cutoff from all that is held, what came in before it in the same
-    /// batch included. Where the best stay, the candidates of a batch come in the order of their rewards, the best first: of near
-    /// ones the best is held.
+    /// Once the buffer is full, accepts only objects that are further than a cutoff from all stored ones, including
+    /// earlier ones of the same batch. With [`Eviction::BestReward`](super::Eviction::BestReward) the candidates of a
+    /// batch are taken in descending order of reward, so that of several close ones the best is kept.
     #[must_use]
     pub fn diverse(mut self, diversity: Diversity<E>) -> Self {
         let near = &mut self.near;
@@ -102,7 +103,7 @@ impl<E: Env> ReplayBuffer<E> {
         self
     }
 
-    /// Keeps terminal states alone, no actions: ways to what is drawn are drawn backwards.
+    /// Stores terminal states only, without actions. Paths to drawn objects must then be drawn backwards.
     #[must_use]
     pub fn terminal_only(mut self) -> Self {
         self.keeps_paths = false;
@@ -110,14 +111,14 @@ impl<E: Env> ReplayBuffer<E> {
         self
     }
 
-    /// Gives the conditions of what is drawn on this device; the host, unless told otherwise. They are kept on the host.
+    /// Puts the conditions of drawn walks on this device (default: the host). Stored ones are on the host.
     #[must_use]
     pub fn on_device(mut self, device: Device) -> Self {
         self.device = device;
         self
     }
 
-    /// A buffer like this one, with nothing in it.
+    /// An empty buffer with the same settings.
     pub(crate) fn emptied(&self) -> Self {
         Self {
             config: self.config,
@@ -135,47 +136,47 @@ impl<E: Env> ReplayBuffer<E> {
         }
     }
 
-    /// How the buffer keeps and gives.
+    /// The buffer's settings.
     #[must_use]
     pub fn config(&self) -> &ReplayConfig {
         &self.config
     }
 
-    /// Whether the ways to objects are kept, too.
+    /// Whether paths to objects are stored, too.
     #[must_use]
     pub fn keeps_paths(&self) -> bool {
         self.keeps_paths
     }
 
-    /// The number of objects held.
+    /// The number of stored objects.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether nothing is held.
+    /// Whether the buffer is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The raw log-rewards, in the order in which objects came.
+    /// The raw log-rewards, in the order in which objects were added.
     pub fn log_rewards(&self) -> impl Iterator<Item = f64> + '_ {
         self.entries.iter().map(|(_, entry)| entry.log_reward)
     }
 
-    /// All that is held, oldest first; `None` from an empty buffer.
+    /// All stored walks, oldest first; `None` from an empty buffer.
     #[must_use]
     pub fn walks(&self) -> Option<Walks<E>> {
         self.gather(self.entries.iter().map(|(_, entry)| entry)).ok()
     }
 
-    /// Adds walks with their raw log-rewards, and says how many of them stayed.
+    /// Adds walks with their raw log-rewards, and returns how many of them are in the buffer afterwards.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is one log-reward per walk and conditions have the width of those held,
-    /// [`Error::NonFinite`] for a log-reward or a condition that isn't a finite number, [`Error::Missing`] for walks without
-    /// actions where paths are kept, and with conditions where others have none; nothing is added then.
+    /// [`Error::Shape`] unless there is one log-reward per walk and conditions have the width of the stored ones;
+    /// [`Error::NonFinite`] for a log-reward or a condition that isn't finite; [`Error::Missing`] for walks without
+    /// actions if paths are stored, and if only some walks have conditions. Nothing is added then.
     pub fn add(&mut self, env: &E, walks: &Walks<E>, log_rewards: &[f64]) -> Result<usize> {
         if walks.len() != log_rewards.len() {
             return Err(Error::Shape {
@@ -197,7 +198,7 @@ impl<E: Env> ReplayBuffer<E> {
             return Err(Error::Missing {
                 objective: "a replay buffer that keeps paths",
                 needs: "walks with actions",
-                remedy: "add whole walks, or let the buffer keep terminal states alone (`terminal_only`)",
+                remedy: "add whole walks, or let the buffer store terminal states only (`terminal_only`)",
             });
         }
         self.weighing().check(log_rewards.iter().map(|&log_reward| Stored { log_reward, loss: None }))?;
@@ -215,7 +216,7 @@ impl<E: Env> ReplayBuffer<E> {
         Ok(stayed)
     }
 
-    /// The condition of each walk, empty where there are none, once they are known to go with those held.
+    /// Checks that the conditions fit the stored ones, and returns each walk's, empty without conditions.
     pub(super) fn take_conditions(&mut self, walks: &Walks<E>) -> Result<Vec<Vec<f64>>> {
         let n = walks.len();
         let Some(tensor) = walks.conditions() else {
@@ -237,7 +238,7 @@ impl<E: Env> ReplayBuffer<E> {
                     what: "conditions of walks".into(),
                     expected: vec![n as i64, width as i64],
                     got: tensor.size(),
-                    remedy: "give conditions of the width of those that the buffer holds",
+                    remedy: "give conditions of the same width as those in the buffer",
                 });
             }
             Some(_) => {}
@@ -255,7 +256,7 @@ impl<E: Env> ReplayBuffer<E> {
         Ok((0..n).map(|i| values[i * form.0..(i + 1) * form.0].to_vec()).collect())
     }
 
-    /// Whether what is offered comes in; something may leave for it.
+    /// Adds a candidate if it is accepted, and evicts an entry if necessary; returns whether it was added.
     pub(super) fn offer(&mut self, env: &E, offer: Offer<E>) -> bool {
         let Offer { walk: Walks { actions, terminal, .. }, condition, log_reward } = offer;
         let serial = self.added;
@@ -329,7 +330,7 @@ impl<E: Env> ReplayBuffer<E> {
         }
     }
 
-    /// These entries' walks, one behind the other.
+    /// The walks of these entries, joined.
     pub(super) fn gather<'a>(&'a self, entries: impl Iterator<Item = &'a Entry<E>>) -> Result<Walks<E>> {
         let (_, any) = self.entries.nth(0).ok_or(Error::Missing {
             objective: "taking walks from a replay buffer",
@@ -359,6 +360,6 @@ fn mixed_conditions() -> Error {
     Error::Missing {
         objective: "adding to a replay buffer",
         needs: "conditions on all of its walks or on none",
-        remedy: "keep conditional and unconditional walks in buffers of their own",
+        remedy: "use separate buffers for conditional and unconditional walks",
     }
 }

@@ -5,8 +5,9 @@ use crate::env::Env;
 use crate::policy::{Features, StateFeatures};
 use crate::{Error, Result};
 
-/// How far apart the objects of a diverse buffer must be ([`ReplayBuffer::diverse`](super::ReplayBuffer::diverse)): by more than
-/// `cutoff` in the p-norm of the difference of their vectors, conditions included.
+/// The distance between objects that a diverse buffer requires
+/// ([`ReplayBuffer::diverse`](super::ReplayBuffer::diverse)): more than `cutoff` in the p-norm of the difference of
+/// their vectors, conditions included.
 ///
 /// # Cost
 /// What is offered to a full buffer is compared with each object held whose three signed sums of coordinates are near its own, until one is
@@ -50,8 +51,8 @@ impl<E: Env> std::fmt::Debug for Diversity<E> {
 }
 
 impl<E: Env> Diversity<E> {
-    /// `p` is 1 for the sum of absolute differences, 2 for the Euclidean distance, infinity for the greatest difference. A cutoff
-    /// of 0 refuses equal vectors alone.
+    /// `p` is 1 for the sum of absolute differences, 2 for the Euclidean distance, infinity for the greatest
+    /// difference. A cutoff of 0 refuses only equal vectors.
     ///
     /// # Errors
     /// [`Error::Config`] unless the cutoff is finite and not negative, and p at least 1.
@@ -66,7 +67,7 @@ impl<E: Env> Diversity<E> {
         Ok(Self { cutoff, p, features: Arc::new(features) })
     }
 
-    /// The vector of the one state of a batch, its condition behind it.
+    /// The vector of a batch's only state, followed by its condition.
     pub(super) fn vector(&self, state: &E::States, condition: &[f64]) -> Vec<f64> {
         let mut vector = match self.features.encode(state) {
             Features::Dense(values) => values.into_iter().map(f64::from).collect(),
@@ -90,12 +91,14 @@ impl<E: Env> Diversity<E> {
     pub(super) fn place(&self, vector: &[f64]) -> [f64; SUMS] {
         let mut sums = [0.0; SUMS];
         for (i, x) in vector.iter().enumerate() {
-            // Some sign for each: equal signs would give all vectors with one active column one cell.
+            // A fixed pseudo-random sign for each coordinate: with equal signs all vectors with one active column would
+            // share a cell.
             let sign = if (i as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 63 == 0 { 1.0 } else { -1.0 };
             sums[i % SUMS] += sign * x;
         }
         let terms = vector.len().div_ceil(SUMS).max(1) as f64;
-        // Hoelder's inequality; a little wider than it, for rounding. Without a cutoff only equal vectors meet, in cells of any width.
+        // The width follows from Hoelder's inequality, slightly enlarged for rounding. With a cutoff of 0 only equal
+        // vectors must share a cell, so any width will do.
         let width = if self.cutoff == 0.0 { 1e-6 } else { self.cutoff * terms.powf(1.0 - self.p.recip()) * 1.001 };
         sums.map(|sum| sum / width)
     }

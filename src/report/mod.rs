@@ -1,4 +1,4 @@
-//! What a run says of itself on a terminal: progress ([`Progress`]) and tables of results ([`Table`]).
+//! Terminal output of a run: progress ([`Progress`]) and tables of results ([`Table`]).
 
 mod progress;
 mod table;

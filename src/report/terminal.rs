@@ -1,13 +1,13 @@
-//! Lines on stderr that don't tear a line of progress apart.
+//! Lines on stderr that don't break up a progress line.
 
 use std::sync::{Mutex, PoisonError};
 
-/// Prints a line beside what it draws, or says that it no longer draws.
+/// Prints a line above a progress line; false if there is no progress line any more.
 type Printer = Box<dyn Fn(&str) -> bool + Send>;
 
 static PRINTER: Mutex<Option<Printer>> = Mutex::new(None);
 
-/// From now on lines go through this, as long as it draws.
+/// Prints lines through `printer` from now on, until it returns false.
 pub(crate) fn print_through(printer: impl Fn(&str) -> bool + Send + 'static) {
     *PRINTER.lock().unwrap_or_else(PoisonError::into_inner) = Some(Box::new(printer));
 }

@@ -2,7 +2,7 @@ use super::Selection;
 use super::selection::{with_replacement, without_replacement};
 use crate::{Result, Rng};
 
-/// What a container must be able to do for [`Container`]; kept inside, so that no index from outside goes unchecked.
+/// The operations behind [`Container`]. They are private, so that every index from outside is checked.
 pub(crate) mod parts {
     use crate::Result;
 
@@ -14,7 +14,7 @@ pub(crate) mod parts {
     }
 }
 
-/// A batch of things of one kind that can be picked from, drawn from and joined: [`Trajectories`](super::Trajectories),
+/// A batch of elements that can be selected from, sampled from and joined: [`Trajectories`](super::Trajectories),
 /// [`Walks`](super::Walks), [`Transitions`](super::Transitions) and [`StatesContainer`](super::StatesContainer).
 ///
 /// ```
@@ -29,7 +29,7 @@ pub(crate) mod parts {
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait Container: parts::Parts {
-    /// The elements that are asked for: by index, range, list or mask (see [`Selection`]).
+    /// The selected elements: by index, range, list or mask (see [`Selection`]).
     ///
     /// # Errors
     /// Those of [`Selection::indices`].
@@ -45,7 +45,7 @@ pub trait Container: parts::Parts {
         Ok(self.pick(&without_replacement(n, self.count(), rng)?))
     }
 
-    /// `n` elements, uniformly, each apart from the others: one may come several times.
+    /// `n` elements, drawn uniformly and independently: one may occur several times.
     ///
     /// # Errors
     /// [`Error::Config`](crate::Error::Config) from an empty container.
@@ -53,10 +53,10 @@ pub trait Container: parts::Parts {
         Ok(self.pick(&with_replacement(n, self.count(), rng)?))
     }
 
-    /// Adds the elements of other containers behind one's own, one container after another.
+    /// Appends the elements of other containers, one container after another.
     ///
     /// # Errors
-    /// Those of the container's `append`; what came before the one that can't be added stays.
+    /// Those of the container's `append`. Containers before the failing one stay appended.
     fn extend(&mut self, others: impl IntoIterator<Item = Self>) -> Result<()> {
         others.into_iter().try_for_each(|other| self.join(other))
     }
@@ -64,7 +64,7 @@ pub trait Container: parts::Parts {
 
 impl<C: parts::Parts> Container for C {}
 
-/// What was recorded of two batches one behind the other; nothing, where one of them has elements of which it isn't known.
+/// The recorded values of two batches, joined; `None` if one of them has elements but no recorded values.
 pub(super) fn join_recorded<T: Clone>(
     mine: (Option<Vec<T>>, usize),
     theirs: (Option<Vec<T>>, usize),
@@ -79,7 +79,7 @@ pub(super) fn join_recorded<T: Clone>(
     }
 }
 
-/// The entries of these rows.
+/// The values at these rows.
 pub(super) fn pick<T: Copy>(values: &[T], rows: &[usize]) -> Vec<T> {
     rows.iter().map(|&row| values[row]).collect()
 }

@@ -8,33 +8,35 @@ use crate::policy::Policy;
 use crate::tensor::to_host;
 use crate::{Error, Result, Rng};
 
-/// Which proposals a local search keeps.
+/// The rule by which a local search accepts proposals.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Acceptance {
-    /// Those with a larger reward: a hill climb.
+    /// Accepts a proposal with a larger reward: hill climbing.
     Greedy,
-    /// By the Metropolis-Hastings rule: objects that are distributed in proportion to the reward stay so.
+    /// The Metropolis-Hastings rule, which keeps objects distributed in proportion to the reward if they already are.
     MetropolisHastings,
 }
 
-/// Local search (Kim et al., *Local Search GFlowNets*, 2024): from an object some steps back by P_B, and forwards again by P_F to
-/// another.
+/// Local search (Kim et al., *Local Search GFlowNets*, 2024): goes some steps back from an object by P_B, and forwards
+/// again by P_F to another object.
 ///
-/// The number of steps back is drawn from `1..=max_back`, and ends at the initial state. With x the object, s the state that the walk
-/// turns round in, and the paths taken between s and both objects, a proposal x' is accepted with probability
-/// `min(1, R(x') P_B(x' -> s) P_F(s -> x) q(k') / (R(x) P_B(x -> s) P_F(s -> x') q(k)))`, where k and k' count the steps between s and
-/// each object and q is the chance of turning round there. Peers leave q out, or fix the number of steps, which is wrong where
-/// trajectories differ in length: x could not be proposed from x'.
+/// The number of backward steps is drawn from `1..=max_back`; the walk also turns round at the initial state. Let x be
+/// the object, s the state at which the walk turns round, and the paths those taken between s and both objects. A
+/// proposal x' is accepted with probability
+/// `min(1, R(x') P_B(x' -> s) P_F(s -> x) q(k') / (R(x) P_B(x -> s) P_F(s -> x') q(k)))`, where k and k' count the
+/// steps between s and each object and q is the probability of turning round there. Peers leave q out, or fix the
+/// number of steps. That is wrong if trajectories differ in length, because x might not be reachable from x' in the
+/// same number of steps.
 ///
-/// It changes which objects are seen, not what is trained: the objectives that take any trajectories can learn from what it finds, on
-/// paths drawn backwards.
+/// Local search changes which objects are seen, but not the training target: objectives that take any trajectories can
+/// learn from its objects, on paths drawn backwards.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LocalSearch {
-    /// Proposals per object, one after another.
+    /// Number of proposals per object, one after another.
     pub rounds: usize,
-    /// The most steps back.
+    /// Largest number of backward steps.
     pub max_back: usize,
-    /// Which proposals are kept.
+    /// The rule by which proposals are accepted.
     pub acceptance: Acceptance,
 }
 
@@ -42,7 +44,7 @@ impl LocalSearch {
     /// Checks the settings.
     ///
     /// # Errors
-    /// [`Error::Config`] for a search that never steps back, or proposes nothing.
+    /// [`Error::Config`] for a search without backward steps or without proposals.
     pub fn check(self) -> Result<()> {
         let refuse = |setting, expected| Err(Error::Config { setting, got: "0".into(), expected });
         match self {
@@ -52,11 +54,12 @@ impl LocalSearch {
         }
     }
 
-    /// The log of the chance that a walk turns round after `steps` steps: at the initial state it must, before it may.
+    /// The log of the probability that a walk turns round after `steps` steps. At the initial state it turns round for
+    /// certain, elsewhere only after the number of steps that was drawn.
     fn log_turn(self, steps: usize, initial: bool) -> f64 {
         let max = self.max_back;
         let ways = match steps {
-            // From the initial state there is no way back: a walk of no steps is certain there.
+            // The initial state has no parent, so a walk from there has no steps for certain.
             0 => return if initial { 0.0 } else { f64::NEG_INFINITY },
             k if k > max => 0,
             k if initial => max - k + 1,
@@ -66,7 +69,8 @@ impl LocalSearch {
     }
 }
 
-/// One walk of a batch: where the object is, and the log-probabilities of both ways between it and the state it turns round in.
+/// One walk of a batch: its number of steps, and the log-probabilities of its path between the object and the turning
+/// state in both directions.
 #[derive(Clone, Copy, Default)]
 struct Walk {
     steps: usize,
@@ -75,9 +79,9 @@ struct Walk {
 }
 
 impl<E: Env, P: Policy<E>> Sampler<'_, E, P> {
-    /// Finished objects after a local search from each of these, and their log-rewards.
+    /// Runs a local search from each of these objects; returns the resulting objects and their log-rewards.
     ///
-    /// Up to isomorphism the rewards that acceptance goes by are corrected as in training.
+    /// Up to isomorphism, acceptance uses rewards with the symmetry correction, as in training.
     ///
     /// ```
     /// use gfn::{policy::UniformPolicy, rollout::{Acceptance, LocalSearch, Sampler}, testing::{Chain, Positions}, Rng};
@@ -94,7 +98,7 @@ impl<E: Env, P: Policy<E>> Sampler<'_, E, P> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`] for a search that never steps back; those of policy, reward and environment.
+    /// [`Error::Config`] for a search without backward steps; those of policy, reward and environment.
     pub fn local_search<R: Reward<E::States> + ?Sized>(
         &self,
         search: LocalSearch,
@@ -107,7 +111,8 @@ impl<E: Env, P: Policy<E>> Sampler<'_, E, P> {
         self.local_search_from(search, (objects, &known), reward, rng)
     }
 
-    /// The same from objects whose log-rewards are known: the reward is asked for proposals alone, `rounds` for each object.
+    /// Same as [`local_search`](Self::local_search), for objects whose log-rewards are known: the reward is evaluated
+    /// only for proposals, `rounds` for each object.
     ///
     /// # Errors
     /// As for [`local_search`](Self::local_search), and [`Error::Shape`] unless there is one log-reward per object.
@@ -152,14 +157,14 @@ impl<E: Env, P: Policy<E>> Sampler<'_, E, P> {
         Ok((held, log_reward))
     }
 
-    /// A proposal for each object, and the log of the probability of the way back over that of the way there.
+    /// A proposal for each object, and the log of the probability of the reverse proposal minus that of the proposal.
     fn propose(&self, search: LocalSearch, objects: &E::States, rng: &mut Rng) -> Result<(E::States, Vec<f64>)> {
         let n = objects.len();
         let back: Vec<usize> = (0..n).map(|_| 1 + rng.below(search.max_back)).collect();
         let mut down = vec![Walk::default(); n];
         let mut states = objects.clone();
         if let Some(exits) = self.env.exit_actions(&states) {
-            let pf = self.both(&states)?.0;
+            let pf = self.policies(&states)?.0;
             let rows: Vec<usize> = (0..n).collect();
             let log_pf = to_host(&pf.log_prob(&rows, &exits)?);
             down.iter_mut().zip(log_pf).for_each(|(walk, p)| walk.log_pf = p);
@@ -172,11 +177,11 @@ impl<E: Env, P: Policy<E>> Sampler<'_, E, P> {
             }
             let mut moved = states.select(&live);
             let rows: Vec<usize> = (0..live.len()).collect();
-            let pb = self.both(&moved)?.1;
+            let pb = self.policies(&moved)?.1;
             let actions = pb.sample(&rows, &Exploration::none(), rng)?;
             let log_pb = to_host(&pb.log_prob(&rows, &actions)?);
             let forward = self.env.step(Direction::Backward, &mut moved, &actions)?.reverse;
-            let log_pf = to_host(&self.both(&moved)?.0.log_prob(&rows, &forward)?);
+            let log_pf = to_host(&self.policies(&moved)?.0.log_prob(&rows, &forward)?);
             for (k, &i) in live.iter().enumerate() {
                 down[i].steps += 1;
                 down[i].log_pb += log_pb[k];
@@ -195,7 +200,7 @@ impl<E: Env, P: Policy<E>> Sampler<'_, E, P> {
         Ok((proposed, log_ratio))
     }
 
-    /// Forwards from each state to a finished object.
+    /// Samples forwards from each state to a finished object.
     fn climb(&self, mut states: E::States, rng: &mut Rng) -> Result<(Vec<Walk>, E::States)> {
         let n = states.len();
         let mut up = vec![Walk::default(); n];
@@ -210,13 +215,13 @@ impl<E: Env, P: Policy<E>> Sampler<'_, E, P> {
             }
             let mut moved = states.select(&live);
             let rows: Vec<usize> = (0..live.len()).collect();
-            let pf = self.both(&moved)?.0;
+            let pf = self.policies(&moved)?.0;
             let actions = pf.sample(&rows, &Exploration::none(), rng)?;
             let log_pf = to_host(&pf.log_prob(&rows, &actions)?);
             let step = self.env.step(Direction::Forward, &mut moved, &actions)?;
             let inner: Vec<usize> = (0..live.len()).filter(|&k| !step.exit[k]).collect();
             if !inner.is_empty() {
-                let pb = self.both(&moved.select(&inner))?.1;
+                let pb = self.policies(&moved.select(&inner))?.1;
                 let rows: Vec<usize> = (0..inner.len()).collect();
                 let log_pb = to_host(&pb.log_prob(&rows, &step.reverse.select(&inner))?);
                 for (&k, p) in inner.iter().zip(log_pb) {
@@ -232,7 +237,7 @@ impl<E: Env, P: Policy<E>> Sampler<'_, E, P> {
     }
 
     /// P_F and P_B of each state.
-    fn both(&self, states: &E::States) -> Result<(P::Dist, P::Dist)> {
+    fn policies(&self, states: &E::States) -> Result<(P::Dist, P::Dist)> {
         let evaluation = self.policy.evaluate(self.env, states, None, Wants { pb: true, ..Wants::PF })?;
         evaluation.pf.zip(evaluation.pb).ok_or(Error::Missing {
             objective: "local search",
@@ -242,7 +247,7 @@ impl<E: Env, P: Policy<E>> Sampler<'_, E, P> {
     }
 }
 
-/// Puts new rows in the place of those at these indices.
+/// Replaces the rows at these indices by new ones.
 fn put<S: Rows>(states: &mut S, rows: &[usize], new: S) {
     let n = states.len();
     let mut order: Vec<usize> = (0..n).collect();

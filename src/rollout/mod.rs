@@ -1,27 +1,26 @@
-//! Walking through an environment: the [`Sampler`] forwards from the initial state, backwards from finished objects, and by
-//! [`LocalSearch`] from one object to another; and what is left of the walks.
+//! Roll-outs: the [`Sampler`] goes forwards from the initial state, backwards from finished objects, and by
+//! [`LocalSearch`] from one object to another. Containers hold the results.
 //!
-//! Containers are ragged, flat rows of (state, action) plus offsets. No padding, no dummy action, no sink
-//! row.
+//! Containers are ragged: flat rows of (state, action) plus offsets, without padding, dummy actions or sink rows.
 //!
 //! | container | holds | made by |
 //! |---|---|---|
-//! | [`Trajectories`] | whole trajectories, with every state | the [sampler](super::Sampler), [`Trajectories::replay`] |
+//! | [`Trajectories`] | whole trajectories, with every state | the [sampler](Sampler), [`Trajectories::replay`] |
 //! | [`Walks`] | terminal states and actions | [`Trajectories::walks`], [replay buffers](crate::replay) |
 //! | [`Transitions`] | single steps | [`Trajectories::transitions`] |
 //! | [`StatesContainer`] | states, finished or not | [`Trajectories::visited_states`] |
 //!
-//! All of them are picked from, drawn from and joined by [`Container`]; they may carry a condition vector per element, which is
-//! the only tensor in them and the only thing that `to_device` moves. The last but [`Walks`] are saved and loaded, see
+//! [`Container`] selects, samples and joins elements of all of them. They may hold a condition vector per element,
+//! which is their only tensor and the only part that `to_device` moves. All but [`Walks`] can be saved and loaded, see
 //! [`Trajectories::save`].
 //!
 //! # Directions
 //!
-//! There is one form only, the forward one. [`Sampler::backward`](super::Sampler::backward) turns round what it walked
-//! backwards (torchgfn: `reverse_backward_trajectories`, a call that can be forgotten): row `t` holds the state that the backward
-//! step led to, the forward action that leads out of it again, and the backward action that was taken. So
-//! [`actions`](Trajectories::actions) is scored by P_F and [`reverse_actions`](Trajectories::reverse_actions) by P_B whichever way
-//! a trajectory was sampled, and trajectories of both origins can be joined.
+//! All trajectories are stored in forward order. [`Sampler::backward`](Sampler::backward) reverses the
+//! trajectories that it samples (in torchgfn this is a separate call, `reverse_backward_trajectories`, which can be
+//! forgotten). Row `t` then holds the state that the backward step led to, the forward action that leads out of it
+//! again, and the backward action that was taken. So P_F always scores [`actions`](Trajectories::actions) and P_B
+//! always scores [`reverse_actions`](Trajectories::reverse_actions), and trajectories of both origins can be joined.
 
 mod container;
 mod files;

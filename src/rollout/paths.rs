@@ -1,47 +1,47 @@
-//! States told by ways to them: what files hold, so that nothing but checked actions is ever read from one.
+//! Paths to states. Files store states as paths, so that reading one only takes checked actions.
 
 use super::run::Rollout;
 use super::{ReplayEnv, Trajectories, Walks};
 use crate::env::{Direction, Env, Rows};
 use crate::{Error, Result};
 
-/// Steps after which no way back is looked for any more.
+/// Number of steps after which the search for a backward path stops.
 const MAX_STEPS: usize = 1_000_000;
 
-/// The trajectories that take some way back from each of these states, turned round; where there is an exit action,
-/// it is their last.
+/// Trajectories along some backward path of each of these states, in forward order. If there is an exit action, it is
+/// their last.
 fn first_ways<E: ReplayEnv>(env: &E, states: E::States) -> Result<Trajectories<E>> {
     let rollout = Rollout { direction: Direction::Backward, max_steps: MAX_STEPS, keep_states: true };
     let recorded = rollout.run(env, states, |states, _, _| env.way_back(states))?;
     Ok(recorded.into_trajectories())
 }
 
-/// A walk to each of these finished objects, and the labels with which [`Env::with_labels`] makes them of the states that it leads
-/// to.
+/// A walk to each of these finished objects, and the labels with which [`Env::with_labels`] makes them from the states
+/// that it leads to.
 pub(crate) fn first_walks<E: ReplayEnv>(env: &E, terminal: &E::States) -> Result<(Walks<E>, Vec<u32>)> {
     let ways = if terminal.is_empty() { Trajectories::none(env) } else { first_ways(env, terminal.clone())? };
     ways.labelled_walks(env)
 }
 
-/// The finished objects of which [`first_walks`] gave these walks, `replayed`, and labels.
+/// The finished objects for which [`first_walks`] gave these walks, `replayed`, and labels.
 ///
-/// What comes from a file may be forged: an object that hasn't this very walk as its first one is refused.
+/// A file may be forged, so an object is refused if its first walk is another one.
 pub(crate) fn first_walked<E: ReplayEnv>(env: &E, replayed: &Walks<E>, labels: &[u32]) -> Result<E::States> {
     let terminal = env.with_labels(&replayed.terminal, labels)?;
     let (again, _) = first_walks(env, &terminal)?;
     if again.offsets != replayed.offsets || env.write_actions(&again.actions) != env.write_actions(&replayed.actions) {
         return Err(Error::Contract {
             check: "an object is saved with the first way to it and its labels",
-            detail: "with these labels, the first way to some object is another one".into(),
+            detail: "the first path to some object with these labels isn't the given one".into(),
         });
     }
     Ok(terminal)
 }
 
-/// Actions that lead to each of these states, finished or not, from the initial one; with `last`, an action of each state and
-/// its reverse, that action behind them.
+/// Actions that lead from the initial state to each of these states, finished or not. With `last`, one further action
+/// of each state (given with its reverse) is appended to its path.
 ///
-/// Up to isomorphism actions are named in the order of insertion, that last one, too.
+/// Up to isomorphism all actions, the appended one included, use labels in the order of insertion.
 pub(super) fn paths_to<E: ReplayEnv>(
     env: &E,
     states: &E::States,
@@ -76,7 +76,7 @@ pub(super) fn paths_to<E: ReplayEnv>(
     Ok((renamed.map_or(actions, |renamed| renamed.actions), offsets))
 }
 
-/// The states that such actions lead to; every action is checked.
+/// The states that these actions lead to. Every action is checked.
 pub(super) fn states_at<E: ReplayEnv>(env: &E, actions: &E::Actions, offsets: &[usize]) -> Result<E::States> {
     let n = offsets.len().saturating_sub(1);
     let mut live: Vec<usize> = (0..n).collect();
@@ -108,7 +108,7 @@ pub(super) fn states_at<E: ReplayEnv>(env: &E, actions: &E::Actions, offsets: &[
     Ok(reached.permute(&places))
 }
 
-/// One forward step, each action of which is legal.
+/// One forward step, with every action checked.
 pub(super) fn checked_step<E: ReplayEnv>(
     env: &E,
     states: &mut E::States,
@@ -119,7 +119,7 @@ pub(super) fn checked_step<E: ReplayEnv>(
 }
 
 impl<E: ReplayEnv> Trajectories<E> {
-    /// No trajectory.
+    /// An empty batch.
     pub(super) fn none(env: &E) -> Self {
         Self {
             states: env.initial(0),

@@ -6,10 +6,10 @@ use crate::io::malformed;
 use crate::policy::{Policy, UniformPolicy};
 use crate::{Error, Result};
 
-/// An environment whose walks can be kept and taken again: in replay buffers, data sets and checkpoints.
+/// An environment whose walks can be stored and replayed: in replay buffers, data sets and checkpoints.
 ///
-/// Every [`DiscreteEnv`] is one. A continuous environment says itself how its actions are written, read and checked; the
-/// trainer takes it then like any other.
+/// Every [`DiscreteEnv`] is one. A continuous environment implements how its actions are written, read and checked, and
+/// can then be used with the trainer like any other.
 ///
 /// ```
 /// use gfn::{env::{Env, Slots}, rollout::ReplayEnv, testing::Chain};
@@ -20,42 +20,45 @@ use crate::{Error, Result};
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait ReplayEnv: Env + Sized {
-    /// What walks at random where nothing was learned yet: [`UniformPolicy`], or what comes next to it.
+    /// The untrained policy: [`UniformPolicy`], or the closest thing that a continuous environment has.
     type Uniform: Policy<Self>;
 
-    /// The policy that prefills buffers, and that [`UniformBackward`](crate::train::ReplayPath::UniformBackward) draws ways back by.
+    /// The policy that prefills buffers and draws the backward paths of
+    /// [`UniformBackward`](crate::train::ReplayPath::UniformBackward).
     fn uniform(&self) -> Self::Uniform;
 
-    /// Checks actions from outside before they are taken, one for each state, forwards.
+    /// Checks forward actions from outside before they are taken, one for each state.
     ///
     /// # Errors
-    /// [`Error::IllegalAction`], [`Error::IllegalStep`] or [`Error::Contract`] for the first one that can't be taken, with its row.
+    /// [`Error::IllegalAction`], [`Error::IllegalStep`] or [`Error::Contract`] for the first illegal one, with its row.
     fn check_actions(&self, states: &Self::States, actions: &Self::Actions) -> Result<()>;
 
     /// Whether a trajectory can end in each of these states.
     fn can_finish(&self, states: &Self::States) -> Vec<bool>;
 
-    /// Some action back from each of these states, none of them the initial one; the same at every call, and after finitely many of
-    /// them stands the initial state.
+    /// A backward action for each of these states, none of which is initial. It must be the same at every call, and
+    /// following these actions must reach the initial state.
     ///
     /// # Errors
-    /// [`Error::NoLegalAction`] for a state without a way back.
+    /// [`Error::NoLegalAction`] for a state without a backward action.
     fn way_back(&self, states: &Self::States) -> Result<Self::Actions>;
 
-    /// No actions.
+    /// An empty batch of actions.
     fn no_actions(&self) -> Self::Actions;
 
-    /// Actions as a tensor with a row for each, of kind i64 or f64; [`read_actions`](Self::read_actions) gives back the same, bit for bit.
+    /// Actions as a tensor with one row each, of kind i64 or f64; [`read_actions`](Self::read_actions) restores them
+    /// bit for bit.
     fn write_actions(&self, actions: &Self::Actions) -> Tensor;
 
-    /// Actions from a tensor that may come from anywhere: what could be no action at all is refused here, what is illegal where it is
-    /// taken by [`check_actions`](Self::check_actions).
+    /// Actions from a tensor of any origin. Only tensors that can't be actions at all are refused here;
+    /// [`check_actions`](Self::check_actions) refuses illegal actions when they are taken.
     ///
     /// # Errors
     /// [`Error::Contract`] for another kind or shape.
     fn read_actions(&self, tensor: &Tensor) -> Result<Self::Actions>;
 
-    /// A few words that differ between environments whose actions mean something else, to tell whose a file is.
+    /// A short text that differs between environments whose actions mean different things, to tell which environment a
+    /// file belongs to.
     ///
     /// # Errors
     /// Those of the environment.
@@ -110,7 +113,7 @@ impl<E: DiscreteEnv> ReplayEnv for E {
             _ => None,
         };
         let slots = slots.ok_or_else(|| malformed("actions"))?;
-        // What is no slot at all becomes one that no state has, to be found illegal where it is taken.
+        // A number that can't be a slot becomes one that no state has, and is refused as illegal when it is taken.
         Ok(Slots(slots.into_iter().map(|slot| u32::try_from(slot).unwrap_or(Slots::NONE)).collect()))
     }
 

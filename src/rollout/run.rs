@@ -1,18 +1,19 @@
-//! The one roll-out: both directions, every policy, and the replay of recorded walks go through here.
+//! The roll-out loop, shared by both directions, every policy, and the replay of recorded walks.
 
 use super::{Trajectories, Walks};
 use crate::env::{Direction, Env, Rows};
 use crate::{Error, Result};
 
-/// How a batch of walks is to be taken.
+/// The settings of a roll-out.
 pub(crate) struct Rollout {
     pub(crate) direction: Direction,
     pub(crate) max_steps: usize,
-    /// Without states only actions and terminal states are kept: cheap, for filling a buffer.
+    /// Whether to keep every state. Otherwise only actions and terminal states are kept, which is cheap and enough to
+    /// fill a buffer.
     pub(crate) keep_states: bool,
 }
 
-/// What a roll-out leaves: rows in trajectory order, going forward.
+/// The result of a roll-out: rows in trajectory order, in the forward direction.
 pub(crate) struct Recorded<E: Env> {
     states: Option<E::States>,
     actions: E::Actions,
@@ -41,7 +42,7 @@ impl<E: Env> Recorded<E> {
     }
 }
 
-/// Rows collected level by level, to be put in trajectory order once.
+/// Rows collected step by step for the whole batch, sorted into trajectory order at the end.
 struct Levels<E: Env> {
     /// Steps of each trajectory so far.
     lengths: Vec<usize>,
@@ -75,10 +76,10 @@ impl<E: Env> Levels<E> {
 }
 
 impl Rollout {
-    /// Walks from `start` until every trajectory is done.
+    /// Runs from `start` until every trajectory is done.
     ///
-    /// `choose(states, live, lengths)` picks an action for each live row; `live` names their trajectories, `lengths` counts
-    /// every trajectory's steps so far. Rows that are done leave the batch.
+    /// `choose(states, live, lengths)` picks an action for each live row; `live` holds their trajectories, `lengths`
+    /// every trajectory's number of steps so far. Trajectories that are done leave the batch.
     pub(crate) fn run<E: Env>(
         &self,
         env: &E,
@@ -115,7 +116,7 @@ impl Rollout {
             let step = env.step(self.direction, &mut states, &actions)?;
             let (kept, actions) = match self.direction {
                 Direction::Forward => (before, (actions, step.reverse)),
-                // The forward row of a backward step starts in the parent that it led to.
+                // A backward step becomes a forward row that starts in the parent.
                 Direction::Backward => (self.keep_states.then(|| states.clone()), (step.reverse, actions)),
             };
             levels.push(&live, kept, actions, step.exit);

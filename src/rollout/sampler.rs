@@ -10,13 +10,13 @@ use crate::policy::Policy;
 use crate::tensor::index_tensor;
 use crate::{Error, Result, Rng, runtime};
 
-/// Steps after which a roll-out gives up, unless told otherwise.
+/// Default limit on the steps of a roll-out.
 const DEFAULT_MAX_STEPS: usize = 100_000;
 
 /// Samples trajectories of an environment from a policy.
 ///
-/// Finished trajectories leave the batch; equal states are evaluated once per step. The same seed gives the same trajectories,
-/// bit for bit, whatever the number of rayon threads.
+/// Finished trajectories leave the batch; equal states are evaluated once per step. The same seed gives the same
+/// trajectories, bit for bit, whatever the number of rayon threads.
 ///
 /// ```
 /// use gfn::{policy::UniformPolicy, rollout::Sampler, testing::Chain, Rng};
@@ -36,28 +36,28 @@ pub struct Sampler<'a, E, P> {
 }
 
 impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
-    /// Samples the policy as it is.
+    /// A sampler of the policy without exploration.
     #[must_use]
     pub fn new(env: &'a E, policy: &'a P) -> Self {
         runtime::prepare();
         Self { env, policy, exploration: Exploration::none(), max_steps: DEFAULT_MAX_STEPS }
     }
 
-    /// Explores, going forwards: what is taken differs from the policy, what is trained doesn't.
+    /// Sets exploration for forward sampling. It changes which actions are taken, but not the training target.
     #[must_use]
     pub fn exploration(mut self, exploration: Exploration) -> Self {
         self.exploration = exploration;
         self
     }
 
-    /// Gives up with [`Error::StepLimit`] after so many steps.
+    /// Sets the number of steps after which sampling stops with [`Error::StepLimit`].
     #[must_use]
     pub fn max_steps(mut self, max_steps: usize) -> Self {
         self.max_steps = max_steps;
         self
     }
 
-    /// `n` trajectories from the initial state.
+    /// Samples `n` trajectories from the initial state.
     ///
     /// # Errors
     /// [`Error::StepLimit`], [`Error::NoLegalAction`], [`Error::NonFinite`], and those of the policy.
@@ -65,7 +65,7 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
         Ok(self.rollout(Direction::Forward, self.env.initial(n), None, true, rng)?.into_trajectories())
     }
 
-    /// One trajectory for each row of `conditions`, `[n, C]`.
+    /// Samples one trajectory for each row of `conditions`, `[n, C]`.
     ///
     /// # Errors
     /// As for [`forward`](Self::forward), and [`Error::Shape`] for conditions of another shape.
@@ -78,7 +78,7 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
         Ok(out)
     }
 
-    /// `n` walks from the initial state, without the states between: cheap.
+    /// Samples `n` walks from the initial state, without the states in between, which is cheaper.
     ///
     /// # Errors
     /// As for [`forward`](Self::forward).
@@ -86,7 +86,7 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
         Ok(self.rollout(Direction::Forward, self.env.initial(n), None, false, rng)?.into_walks())
     }
 
-    /// One trajectory back from each of these finished objects, drawn from P_B and turned round.
+    /// Samples one backward trajectory from each of these finished objects by P_B; the result is in forward order.
     ///
     /// # Errors
     /// As for [`forward`](Self::forward).
@@ -94,7 +94,7 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
         Ok(self.rollout(Direction::Backward, terminal.clone(), None, true, rng)?.into_trajectories())
     }
 
-    /// The same under conditions, one row of `[n, C]` for each object.
+    /// Same as [`backward`](Self::backward), under conditions: one row of `[n, C]` for each object.
     ///
     /// # Errors
     /// As for [`forward`](Self::forward), and [`Error::Shape`] for conditions of another shape.
@@ -120,14 +120,14 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
         rng: &mut Rng,
     ) -> Result<Recorded<E>> {
         let rollout = Rollout { direction, max_steps: self.max_steps, keep_states };
-        // Equal states under different conditions differ; without a network there is nothing to save.
+        // Equal states can't be merged under different conditions, and needn't be without a network.
         let merge = conditions.is_none() && self.policy.parameters().is_some();
-        let frozen = if conditions.is_none() { self.policy.on_host(direction) } else { None };
-        // Without gradients: what is sampled is evaluated again by `score`, where they are needed.
+        let on_host = if conditions.is_none() { self.policy.on_host(direction) } else { None };
+        // Without gradients: `score` evaluates the samples again where gradients are needed.
         tch::no_grad(|| {
             rollout.run(self.env, start, |states, live, _| {
-                let ask = |distinct: &E::States| match &frozen {
-                    Some(frozen) => frozen.distribution(self.env, distinct),
+                let ask = |distinct: &E::States| match &on_host {
+                    Some(on_host) => on_host.distribution(self.env, distinct),
                     None => self.evaluate(direction, distinct, live, conditions),
                 };
                 self.choose(direction, states, merge, ask, rng)
@@ -135,7 +135,7 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
         })
     }
 
-    /// P_F or P_B of each state; `live` says which row of the conditions each has.
+    /// P_F or P_B of each state; `live` holds the row of each state's condition.
     fn evaluate(
         &self,
         direction: Direction,
@@ -160,7 +160,7 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
         })
     }
 
-    /// Draws an action for each row, asking for each distinct state once.
+    /// Draws an action for each row, evaluating each distinct state once.
     fn choose(
         &self,
         direction: Direction,

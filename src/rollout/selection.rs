@@ -2,9 +2,9 @@ use std::ops::{Range, RangeFrom, RangeFull, RangeTo};
 
 use crate::{Error, Result, Rng};
 
-/// Which elements of a container are meant: one, a range, a list (in its order, with repetitions), or a mask.
+/// A selection of elements of a container: one, a range, a list (in its order, with repetitions), or a mask.
 ///
-/// Anything that is taken by a container's [`select`](super::Container::select) converts into it.
+/// Everything that a container's [`select`](super::Container::select) accepts converts into it.
 ///
 /// ```
 /// use gfn::rollout::Selection;
@@ -24,9 +24,9 @@ pub enum Selection<'a> {
     One(usize),
     /// The elements from `start` up to `end`, or up to the last one.
     Range {
-        /// The first.
+        /// The first index.
         start: usize,
-        /// The one behind the last; `None` for the container's length.
+        /// The index after the last; `None` for the container's length.
         end: Option<usize>,
     },
     /// The elements at these indices.
@@ -39,8 +39,8 @@ impl Selection<'_> {
     /// The indices into a container of `len` elements.
     ///
     /// # Errors
-    /// [`Error::OutOfRange`] for an index that isn't below `len` and for a range that ends behind it or before it starts;
-    /// [`Error::Shape`] for a mask of another length.
+    /// [`Error::OutOfRange`] for an index that isn't below `len`, and for a range that ends beyond it or before it
+    /// starts; [`Error::Shape`] for a mask of another length.
     pub fn indices(&self, len: usize) -> Result<Vec<usize>> {
         let below = |index: usize, limit: usize| match index < limit {
             true => Ok(()),
@@ -135,7 +135,7 @@ impl<'a, const N: usize> From<&'a [bool; N]> for Selection<'a> {
     }
 }
 
-/// `n` different indices below `len`, in the order in which they were drawn; every ordered choice is as likely as another.
+/// `n` different indices below `len`, in the order drawn; every ordered choice is equally likely.
 pub(super) fn without_replacement(n: usize, len: usize, rng: &mut Rng) -> Result<Vec<usize>> {
     if n > len {
         return Err(Error::Config {
@@ -153,7 +153,7 @@ pub(super) fn without_replacement(n: usize, len: usize, rng: &mut Rng) -> Result
     Ok(indices)
 }
 
-/// `n` indices below `len`, each uniform and apart from the others.
+/// `n` indices below `len`, each uniform and independent of the others.
 pub(super) fn with_replacement(n: usize, len: usize, rng: &mut Rng) -> Result<Vec<usize>> {
     if len == 0 && n > 0 {
         return Err(Error::Config {

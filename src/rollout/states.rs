@@ -7,9 +7,10 @@ use crate::condition::Conditions;
 use crate::env::{Env, Reward, Rows, check_log_rewards};
 use crate::{Error, Result};
 
-/// States without the ways to them: each is finished (a trajectory ended there) or was met on the way.
+/// States without the paths to them. Each is finished (a trajectory ended there) or was visited on the way.
 ///
-/// Pick, draw and join with [`Container`](super::Container); the finished ones alone are `states.select(states.finished())`.
+/// [`Container`](super::Container) selects, samples and joins them; the finished ones are
+/// `states.select(states.finished())`.
 ///
 /// ```
 /// use gfn::{policy::UniformPolicy, rollout::{Container, Sampler}, testing::{Chain, Positions}, Rng};
@@ -28,7 +29,7 @@ pub struct StatesContainer<E: Env> {
     pub(super) states: E::States,
     pub(super) finished: Vec<bool>,
     pub(super) conditions: Option<Conditions>,
-    /// Of the finished ones, if they were recorded.
+    /// The log-rewards of finished states, if they were recorded.
     pub(super) log_rewards: Option<Vec<Option<f64>>>,
 }
 
@@ -50,7 +51,7 @@ impl<E: Env> std::fmt::Debug for StatesContainer<E> {
 }
 
 impl<E: Env> StatesContainer<E> {
-    /// States and whether each of them is finished; without conditions.
+    /// A container of these states, with whether each is finished, and without conditions.
     ///
     /// # Errors
     /// [`Error::Shape`] unless there is one flag per state.
@@ -66,7 +67,7 @@ impl<E: Env> StatesContainer<E> {
         Ok(Self { states, finished, conditions: None, log_rewards: None })
     }
 
-    /// With a condition vector for each state, `[n, C]`.
+    /// Sets a condition vector for each state, `[n, C]`.
     ///
     /// # Errors
     /// [`Error::Shape`] for a tensor that isn't `[n, C]`.
@@ -75,11 +76,12 @@ impl<E: Env> StatesContainer<E> {
         Ok(self)
     }
 
-    /// With log-rewards that are kept and saved, as [`log_rewards`](Self::log_rewards) gives them.
+    /// Sets recorded log-rewards, in the form that [`log_rewards`](Self::log_rewards) gives. They are saved with the
+    /// states.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is one for each finished state and none for others; [`Error::NonFinite`] for one that isn't
-    /// finite.
+    /// [`Error::Shape`] unless there is one for each finished state and none for others; [`Error::NonFinite`] for one
+    /// that isn't finite.
     pub fn with_log_rewards(mut self, log_rewards: Vec<Option<f64>>) -> Result<Self> {
         let known: Vec<f64> = log_rewards.iter().copied().flatten().collect();
         if !log_rewards.iter().map(Option::is_some).eq(self.finished.iter().copied()) {
@@ -125,13 +127,13 @@ impl<E: Env> StatesContainer<E> {
         self.conditions.as_ref().map(|c| &c.0)
     }
 
-    /// The log-rewards that came with the states, from a file or from [`with_log_rewards`](Self::with_log_rewards).
+    /// The recorded log-rewards, from a file or from [`with_log_rewards`](Self::with_log_rewards).
     #[must_use]
     pub fn recorded_log_rewards(&self) -> Option<&[Option<f64>]> {
         self.log_rewards.as_deref()
     }
 
-    /// log R of each finished state, asked of a reward; `None` for others.
+    /// log R of each finished state, evaluated by a reward; `None` for others.
     ///
     /// # Errors
     /// Those of [`log_rewards`](crate::env::log_rewards).
@@ -139,11 +141,11 @@ impl<E: Env> StatesContainer<E> {
         finished_log_rewards::<E::States, R>(reward, &self.states, &self.finished, self.conditions.as_ref())
     }
 
-    /// Adds other states behind one's own. Recorded log-rewards stay where both have them.
+    /// Appends other states. Recorded log-rewards are kept if both have them.
     ///
     /// # Errors
-    /// [`Error::Missing`] if only one of the two has conditions, [`Error::Shape`] if theirs are of another width; nothing is
-    /// added then.
+    /// [`Error::Missing`] if only one of the two has conditions, [`Error::Shape`] if their widths differ; nothing is
+    /// appended then.
     pub fn append(&mut self, other: Self) -> Result<()> {
         let (n, m) = (self.len(), other.len());
         self.conditions = Conditions::join((self.conditions.as_ref(), n), (other.conditions.as_ref(), m))?;
@@ -153,7 +155,7 @@ impl<E: Env> StatesContainer<E> {
         Ok(())
     }
 
-    /// The same with its tensors (the conditions) on a device; states stay on the host.
+    /// Moves the tensors (the conditions) to a device; states stay on the host.
     ///
     /// # Errors
     /// [`Error::Torch`] for a device that can't be used.

@@ -10,12 +10,12 @@ use crate::{Error, Result};
 
 /// A batch of complete forward trajectories of different lengths.
 ///
-/// The rows of trajectory `i` are `offsets[i]..offsets[i + 1]`, in order. Row `t` holds the state before its action, the
-/// forward action, and the backward action that undoes it, named in the state after it. Trajectories that were sampled
-/// backwards are converted on the way in: they look no different.
+/// The rows of trajectory `i` are `offsets[i]..offsets[i + 1]`, in order. Row `t` holds the state before its action,
+/// the forward action, and the backward action that undoes it, in the labels of the state after it. Trajectories that
+/// were sampled backwards are converted to this form.
 ///
-/// Up to isomorphism the state after row `t` and the state of row `t + 1` may differ in their labels when the walk was taken
-/// backwards; `reverse` is named in the latter.
+/// Up to isomorphism, if the trajectory was sampled backwards, the state after row `t` and the state of row `t + 1` may
+/// differ in their labels. `reverse` then uses the labels of the latter.
 pub struct Trajectories<E: Env> {
     pub(crate) states: E::States,
     pub(crate) actions: E::Actions,
@@ -67,13 +67,14 @@ impl<E: Env> Trajectories<E> {
         self.exit.len()
     }
 
-    /// Where each trajectory's rows start, `[n + 1]`.
+    /// The first row of each trajectory, and the number of rows, `[n + 1]`.
     #[must_use]
     pub fn offsets(&self) -> &[usize] {
         &self.offsets
     }
 
-    /// The states before each action, trajectory by trajectory: every visited state but terminal ones without an exit.
+    /// The states before each action, trajectory by trajectory: every visited state except terminal ones without an
+    /// exit.
     #[must_use]
     pub fn states(&self) -> &E::States {
         &self.states
@@ -85,7 +86,7 @@ impl<E: Env> Trajectories<E> {
         &self.actions
     }
 
-    /// The backward action of each transition, named in the state that it led to; meaningless for exits.
+    /// The backward action of each transition, in the labels of the state that it led to; meaningless for exits.
     #[must_use]
     pub fn reverse_actions(&self) -> &E::Actions {
         &self.reverse
@@ -115,7 +116,7 @@ impl<E: Env> Trajectories<E> {
         self.n_transitions() as f64 / self.len().max(1) as f64
     }
 
-    /// With a condition vector for each trajectory, `[n, C]`, in place of those that it has.
+    /// Sets a condition vector for each trajectory, `[n, C]`, and replaces earlier ones.
     ///
     /// # Errors
     /// [`Error::Shape`] for a tensor that isn't `[n, C]`.
@@ -124,23 +125,23 @@ impl<E: Env> Trajectories<E> {
         Ok(self)
     }
 
-    /// With log-rewards that are kept and saved, one per trajectory.
+    /// Sets recorded log-rewards, one per trajectory. They are saved with the trajectories.
     ///
     /// # Errors
-    /// [`Error::Shape`] for another number of them, [`Error::NonFinite`] for one that isn't finite.
+    /// [`Error::Shape`] for another number of them; [`Error::NonFinite`] for one that isn't finite.
     pub fn with_log_rewards(mut self, log_rewards: Vec<f64>) -> Result<Self> {
         check_log_rewards(&log_rewards, self.len())?;
         self.log_rewards = Some(log_rewards);
         Ok(self)
     }
 
-    /// The log-rewards that came with the trajectories, from a file or from [`with_log_rewards`](Self::with_log_rewards).
+    /// The recorded log-rewards, from a file or from [`with_log_rewards`](Self::with_log_rewards).
     #[must_use]
     pub fn recorded_log_rewards(&self) -> Option<&[f64]> {
         self.log_rewards.as_deref()
     }
 
-    /// log R of each finished object, asked of a reward.
+    /// log R of each finished object, evaluated by a reward.
     ///
     /// # Errors
     /// Those of [`log_rewards`].
@@ -148,7 +149,7 @@ impl<E: Env> Trajectories<E> {
         log_rewards(reward, &self.terminal, self.conditions())
     }
 
-    /// The same with its tensors (the conditions) on a device; states and actions stay on the host.
+    /// Moves the tensors (the conditions) to a device; states and actions stay on the host.
     ///
     /// # Errors
     /// [`Error::Torch`] for a device that can't be used.
@@ -157,11 +158,11 @@ impl<E: Env> Trajectories<E> {
         Ok(Self { conditions, ..self.clone() })
     }
 
-    /// Adds the trajectories of another batch behind one's own. Recorded log-rewards stay where both have them.
+    /// Appends the trajectories of another batch. Recorded log-rewards are kept if both have them.
     ///
     /// # Errors
-    /// [`Error::Missing`] if only one of the two has conditions, [`Error::Shape`] if theirs are of another width; nothing is
-    /// added then.
+    /// [`Error::Missing`] if only one of the two has conditions, [`Error::Shape`] if their widths differ; nothing is
+    /// appended then.
     pub fn append(&mut self, other: Self) -> Result<()> {
         let (n, m) = (self.len(), other.len());
         self.conditions = Conditions::join((self.conditions.as_ref(), n), (other.conditions.as_ref(), m))?;
@@ -176,9 +177,10 @@ impl<E: Env> Trajectories<E> {
         Ok(())
     }
 
-    /// Terminal states and moves: what a replay buffer stores, and [`replay`](Self::replay) turns back.
+    /// Terminal states and actions: the form in a replay buffer, from which [`replay`](Self::replay) restores
+    /// trajectories.
     ///
-    /// Up to isomorphism both are named in the order of insertion.
+    /// Up to isomorphism both use labels in the order of insertion.
     ///
     /// # Errors
     /// Those of [`Env::to_insertion_order`].
@@ -186,7 +188,8 @@ impl<E: Env> Trajectories<E> {
         Ok(self.labelled_walks(env)?.0)
     }
 
-    /// The same, and what the replay calls the parts of each terminal state; nothing where it renames none.
+    /// Same as [`walks`](Self::walks), with the labels that the replay gives to the parts of each terminal state; empty
+    /// if it changes no labels.
     pub(crate) fn labelled_walks(&self, env: &E) -> Result<(Walks<E>, Vec<u32>)> {
         let renamed = env.to_insertion_order(&self.states, &self.actions, &self.reverse, &self.offsets)?;
         let InsertionOrder { actions, terminal, labels } = renamed.unwrap_or_else(|| InsertionOrder {
@@ -199,7 +202,7 @@ impl<E: Env> Trajectories<E> {
     }
 }
 
-/// The rows of these walks, and where each walk's start among them.
+/// The rows of these walks, and the start of each walk among them.
 pub(crate) fn rows_of(offsets: &[usize], walks: &[usize]) -> (Vec<usize>, Vec<usize>) {
     let (mut rows, mut starts) = (Vec::new(), vec![0]);
     for &i in walks {
@@ -232,14 +235,14 @@ impl<E: Env> Parts for Trajectories<E> {
 }
 
 impl<E: ReplayEnv> Trajectories<E> {
-    /// Walks that were recorded, or that come from outside, step by step from the initial state; every action is checked.
+    /// Replays recorded walks, or walks from outside, step by step from the initial state. Every action is checked.
     ///
     /// Up to isomorphism the terminal states are those of the replay, labelled in the order of insertion.
     ///
     /// # Errors
-    /// [`Error::IllegalAction`] (continuous: [`Error::IllegalStep`]) for one that isn't legal where it is taken, the trajectory as its row;
-    /// [`Error::Contract`] for a walk that goes on behind its end or stops short of it, and for offsets that don't divide the
-    /// actions into walks.
+    /// [`Error::IllegalAction`] (continuous: [`Error::IllegalStep`]) for an action that isn't legal in its state, with
+    /// the trajectory as its row; [`Error::Contract`] for a walk that continues after its end or stops before it, and
+    /// for offsets that don't divide the actions into walks.
     pub fn replay(env: &E, actions: &E::Actions, offsets: &[usize]) -> Result<Self> {
         let n = offsets.len().saturating_sub(1);
         let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
@@ -273,7 +276,7 @@ fn walk_end(check: &'static str, trajectory: usize, steps: usize) -> Error {
     Error::Contract { check, detail: format!("trajectory {trajectory} after {steps} steps") }
 }
 
-/// The error of a live row as one of its trajectory.
+/// Converts the error of a live row to that of its trajectory.
 fn in_trajectory(error: Error, live: &[usize]) -> Error {
     match error {
         Error::IllegalAction { row, direction, slot, n_slots, n_legal, detail } => {

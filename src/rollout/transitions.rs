@@ -7,17 +7,17 @@ use crate::Result;
 use crate::condition::Conditions;
 use crate::env::{Env, Reward, Rows, log_rewards};
 
-/// Single transitions, taken out of their trajectories: what transition-wise training and buffers of transitions use.
+/// Single transitions, taken out of their trajectories, for training on transitions and for buffers of transitions.
 ///
-/// Pick, draw and join with [`Container`](super::Container).
+/// [`Container`](super::Container) selects, samples and joins them.
 pub struct Transitions<E: Env> {
     /// The state before.
     pub states: E::States,
     /// The forward action.
     pub actions: E::Actions,
-    /// The state after; where the action is the exit, the state before.
+    /// The state after; for an exit, the state before.
     pub next_states: E::States,
-    /// The backward action that undoes it, named in the state after; meaningless for exits.
+    /// The backward action that undoes it, in the labels of the state after; meaningless for exits.
     pub reverse_actions: E::Actions,
     /// Whether the action ends its trajectory.
     pub is_last: Vec<bool>,
@@ -66,11 +66,11 @@ impl<E: Env> Transitions<E> {
         self.conditions.as_ref().map(|c| &c.0)
     }
 
-    /// Adds other transitions behind one's own.
+    /// Appends other transitions.
     ///
     /// # Errors
-    /// [`Error::Missing`](crate::Error::Missing) if only one of the two has conditions, [`Error::Shape`](crate::Error::Shape)
-    /// if theirs are of another width; nothing is added then.
+    /// [`Error::Missing`](crate::Error::Missing) if only one of the two has conditions,
+    /// [`Error::Shape`](crate::Error::Shape) if their widths differ; nothing is appended then.
     pub fn append(&mut self, other: Self) -> Result<()> {
         let (mine, theirs) = (self.conditions.as_ref(), other.conditions.as_ref());
         self.conditions = Conditions::join((mine, self.len()), (theirs, other.len()))?;
@@ -83,7 +83,7 @@ impl<E: Env> Transitions<E> {
         Ok(())
     }
 
-    /// The same with its tensors (the conditions) on a device; states and actions stay on the host.
+    /// Moves the tensors (the conditions) to a device; states and actions stay on the host.
     ///
     /// # Errors
     /// [`Error::Torch`](crate::Error::Torch) for a device that can't be used.
@@ -92,8 +92,8 @@ impl<E: Env> Transitions<E> {
         Ok(Self { conditions, ..self.clone() })
     }
 
-    /// log R of the object that each transition finishes; `None` where it finishes none (torchgfn: minus infinity, which can't
-    /// be told from a reward of zero).
+    /// log R of the object that each transition finishes; `None` if it finishes none. (torchgfn has minus infinity
+    /// there, which looks like a reward of zero.)
     ///
     /// # Errors
     /// Those of [`log_rewards`](crate::env::log_rewards).
@@ -102,7 +102,7 @@ impl<E: Env> Transitions<E> {
     }
 }
 
-/// log R of the finished ones of some states.
+/// log R of the finished states among some states.
 pub(super) fn finished_log_rewards<S: Rows, R: Reward<S> + ?Sized>(
     reward: &R,
     states: &S,
@@ -141,8 +141,8 @@ impl<E: Env> Parts for Transitions<E> {
 }
 
 impl<E: Env> Trajectories<E> {
-    /// For each row, the row of the state after its action: `Ok(row)` in [`states`](Trajectories::states), or `Err(i)` for
-    /// the terminal state of trajectory `i`.
+    /// For each row, the row of the state after its action: `Ok(row)` in [`states`](Trajectories::states), or `Err(i)`
+    /// for the terminal state of trajectory `i`.
     pub(crate) fn next_rows(&self) -> Vec<std::result::Result<usize, usize>> {
         let mut next = Vec::with_capacity(self.n_transitions());
         for (i, ends) in self.offsets().windows(2).enumerate() {
@@ -158,7 +158,7 @@ impl<E: Env> Trajectories<E> {
         ends.flat_map(|(i, ends)| std::iter::repeat_n(i, ends[1] - ends[0])).collect()
     }
 
-    /// Every transition on its own, trajectory by trajectory.
+    /// Every transition as a single one, trajectory by trajectory.
     #[must_use]
     pub fn transitions(&self) -> Transitions<E> {
         let next = self.next_rows();
@@ -177,7 +177,8 @@ impl<E: Env> Trajectories<E> {
         }
     }
 
-    /// Every visited state once, trajectory by trajectory: those on the way, not finished, then the terminal one.
+    /// Every visited state once, trajectory by trajectory: those on the way, which aren't finished, then the terminal
+    /// one.
     #[must_use]
     pub fn visited_states(&self) -> super::StatesContainer<E> {
         let n = self.n_transitions();

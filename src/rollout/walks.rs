@@ -7,17 +7,18 @@ use crate::condition::Conditions;
 use crate::env::{Env, Rows};
 use crate::{Error, Result};
 
-/// Trajectories in short: terminal states and the forward actions that lead to them, without the states between.
+/// Trajectories in compact form: terminal states and the forward actions that lead to them, without the states in
+/// between.
 ///
-/// The actions of walk `i` are `offsets[i]..offsets[i + 1]`, exits included. Up to isomorphism they are named in the order of
-/// insertion, and the state that they lead to is isomorphic to the terminal one. A buffer of terminal states alone gives walks
-/// without actions.
+/// The actions of walk `i` are `offsets[i]..offsets[i + 1]`, exits included. Up to isomorphism they use labels in the
+/// order of insertion, and the state that they lead to is isomorphic to the terminal one. A buffer of terminal states
+/// alone gives walks without actions.
 ///
-/// Pick, draw and join with [`Container`](super::Container).
+/// [`Container`](super::Container) selects, samples and joins them.
 pub struct Walks<E: Env> {
     /// The forward actions, walk by walk.
     pub actions: E::Actions,
-    /// Where each walk's actions start, `[n + 1]`.
+    /// The first action of each walk, and the number of actions, `[n + 1]`.
     pub offsets: Vec<usize>,
     /// The finished objects.
     pub terminal: E::States,
@@ -61,13 +62,13 @@ impl<E: Env> Walks<E> {
         self.conditions.as_ref().map(|c| &c.0)
     }
 
-    /// Whether there is a way to every object, not just the object.
+    /// Whether every walk has its actions, not only its object.
     #[must_use]
     pub fn has_paths(&self) -> bool {
         self.offsets.windows(2).all(|ends| ends[0] < ends[1])
     }
 
-    /// With a condition vector for each walk, `[n, C]`, in place of those that it has.
+    /// Sets a condition vector for each walk, `[n, C]`, and replaces earlier ones.
     ///
     /// # Errors
     /// [`Error::Shape`] for a tensor that isn't `[n, C]`.
@@ -76,11 +77,11 @@ impl<E: Env> Walks<E> {
         Ok(self)
     }
 
-    /// Adds other walks behind one's own.
+    /// Appends other walks.
     ///
     /// # Errors
-    /// [`Error::Missing`] if only one of the two has conditions, [`Error::Shape`] if theirs are of another width; nothing is
-    /// added then.
+    /// [`Error::Missing`] if only one of the two has conditions, [`Error::Shape`] if their widths differ; nothing is
+    /// appended then.
     pub fn append(&mut self, other: Self) -> Result<()> {
         let (mine, theirs) = (self.conditions.as_ref(), other.conditions.as_ref());
         self.conditions = Conditions::join((mine, self.len()), (theirs, other.len()))?;
@@ -91,7 +92,7 @@ impl<E: Env> Walks<E> {
         Ok(())
     }
 
-    /// The same with its tensors (the conditions) on a device; states and actions stay on the host.
+    /// Moves the tensors (the conditions) to a device; states and actions stay on the host.
     ///
     /// # Errors
     /// [`Error::Torch`] for a device that can't be used.
@@ -120,7 +121,7 @@ impl<E: Env> Parts for Walks<E> {
 }
 
 impl<E: ReplayEnv> Walks<E> {
-    /// The trajectories that these walks are, under their conditions.
+    /// Replays these walks to trajectories, under their conditions.
     ///
     /// # Errors
     /// [`Error::Missing`] for walks without actions, and those of [`Trajectories::replay`].
@@ -129,7 +130,7 @@ impl<E: ReplayEnv> Walks<E> {
             return Err(Error::Missing {
                 objective: "replaying walks as they were",
                 needs: "their actions",
-                remedy: "draw new ways back from the objects, or keep paths in the buffer",
+                remedy: "draw new ways back from the objects, or store paths in the buffer",
             });
         }
         let conditions = self.conditions.clone();

@@ -1,7 +1,7 @@
-//! The process a run lives in: its threads, its memory allocator, its device, and the libtorch that it found.
+//! Set-up of the process: threads, memory allocator, device, and libtorch.
 //!
-//! A program that says nothing of threads has them set by its first trainer or sampler. To choose them, and a device by its name, call
-//! [`Runtime::new`] first thing in `main`, before anything touches a tensor or rayon:
+//! A program that doesn't choose threads gets defaults from its first trainer or sampler. To choose them, and to choose
+//! a device by name, call [`Runtime::new`] first in `main`, before anything uses a tensor or rayon:
 //!
 //! ```
 //! use gfn::runtime::{DeviceKind, Runtime};
@@ -10,7 +10,8 @@
 //! # Ok::<(), gfn::Error>(())
 //! ```
 //!
-//! [`Libtorch::loaded`] and [`cuda`] tell what is there without changing anything; `examples/doctor.rs` prints it.
+//! [`Libtorch::loaded`] and [`cuda`] report what is installed without changing anything; `examples/doctor.rs` prints
+//! it.
 
 mod denormals;
 mod libtorch;
@@ -51,7 +52,7 @@ impl DeviceKind {
     /// The device as tch names it.
     ///
     /// # Errors
-    /// [`Error::Device`] with the reason and a remedy, if CUDA or that GPU can't be used.
+    /// [`Error::Device`] with the reason and a remedy if CUDA or that GPU can't be used.
     pub fn resolve(self) -> Result<tch::Device> {
         let Self::Cuda(index) = self else {
             return Ok(tch::Device::Cpu);
@@ -113,7 +114,7 @@ impl From<DeviceKind> for String {
     }
 }
 
-/// A process that has been set up: holds what it was set up with.
+/// A process that has been set up, with its threads and its device.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Runtime {
     threads: Threads,
@@ -122,39 +123,41 @@ pub struct Runtime {
 }
 
 impl Runtime {
-    /// Sets this process up, and resolves the device.
+    /// Sets up this process and resolves the device.
     ///
-    /// * rayon's global pool and libtorch's intra-op and inter-op pools get their numbers of threads: one number for both, or
-    ///   [`Threads`];
-    /// * glibc's allocator keeps large blocks instead of handing them back to the system at each operation.
+    /// * The thread pools of rayon and libtorch (intra-op and inter-op) get their numbers of threads: one number for
+    ///   both, or [`Threads`].
+    /// * glibc's allocator keeps large blocks instead of returning them to the system at each operation.
     ///
-    /// Call it once, at the start of `main`. A further call with the same `threads` changes nothing but the device. A program that
-    /// doesn't call it gets one thread of libtorch's and rayon's own default as soon as it makes a trainer or a sampler, unless it
-    /// has chosen by `OMP_NUM_THREADS`, `MKL_NUM_THREADS`, `RAYON_NUM_THREADS`, `tch::set_num_threads` or a global pool of its own.
+    /// Call it once, at the start of `main`. A second call with the same `threads` changes only the device. A program
+    /// that doesn't call it gets one libtorch thread and rayon's default as soon as it makes a trainer or a sampler,
+    /// unless it has chosen by `OMP_NUM_THREADS`, `MKL_NUM_THREADS`, `RAYON_NUM_THREADS`, `tch::set_num_threads` or a
+    /// global rayon pool of its own.
     ///
     /// # Threads and reproducibility
-    /// The same seed gives the same bits whatever the number of *rayon's* threads. *libtorch's* products and sums are rounded
-    /// differently by each number of threads (and by each kind of processor), so runs with another number of them part after some
-    /// steps: equally good, not equal. For equal bits on machines of any size take `Threads { rayon: n, libtorch: 1 }`.
+    /// The same seed gives the same bits for any number of *rayon* threads. *libtorch's* products and sums round
+    /// differently for each number of threads (and each kind of processor), so runs with different numbers of libtorch
+    /// threads diverge after some steps: equally good, but not equal. For equal bits on all machines take `Threads {
+    /// rayon: n, libtorch: 1 }`.
     ///
     /// # Threads and speed
-    /// libtorch's threads wait for each other by spinning. That is fastest on a machine of one's own. Where others use its cores, each wait
-    /// can take a time slice of the system, and a run ten times as long: start it with `OMP_WAIT_POLICY=passive`, or give libtorch one
-    /// thread.
+    /// libtorch's threads spin while they wait for each other. That is fastest on an otherwise idle machine. If other
+    /// processes use the same cores, each wait can take a scheduler time slice, and a run can take ten times as long:
+    /// set `OMP_WAIT_POLICY=passive`, or give libtorch one thread.
     ///
     /// # Errors
-    /// * [`Error::Config`] if a number of threads is zero or above 4,096, or if this process runs with other ones already
-    ///   (an earlier call, or somebody who used rayon before);
+    /// * [`Error::Config`] if a number of threads is zero or above 4,096, or if this process already runs with other
+    ///   numbers (from an earlier call, or because rayon was used before);
     /// * [`Error::Device`] if the device can't be used.
     pub fn new(threads: impl Into<Threads>, device: DeviceKind) -> Result<Self> {
-        // Resolved first: a process that asked for a GPU in vain is left as it was.
+        // Resolved first, so that a failed request for a GPU leaves the process unchanged.
         let resolved = device.resolve()?;
         let threads = threads.into();
         threads.set()?;
         Ok(Self { threads, kind: device, device: resolved })
     }
 
-    /// The numbers of threads of rayon's pool and of libtorch's.
+    /// The numbers of rayon and libtorch threads.
     #[must_use]
     pub fn threads(&self) -> Threads {
         self.threads

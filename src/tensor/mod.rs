@@ -1,4 +1,4 @@
-//! Between tensors and slices of numbers, and sums over the segments of a flat tensor.
+//! Conversion between tensors and slices of numbers, and sums over the segments of a flat tensor.
 
 mod log_sum_exp;
 mod segments;

@@ -1,4 +1,5 @@
-//! Sums and log-sum-exps over the segments of a flat tensor; a segment is a graph's slots, or a trajectory's transitions.
+//! Sums and log-sum-exps over the segments of a flat tensor. A segment is, for example, the slots of one graph or the
+//! transitions of one trajectory.
 
 use tch::{Device, Kind, Tensor};
 
@@ -25,8 +26,8 @@ pub fn segment_logsumexp(values: &Tensor, ids: &Tensor, max: &Tensor, empty: &Te
     empty.index_add(0, ids, &scaled).log() + max
 }
 
-/// The largest value of each segment, `[segments]`, on the device of the values and without gradient; 0 for a segment that is empty or whose
-/// largest value isn't finite.
+/// The largest value of each segment, `[segments]`, on the device of the values and without gradient. It is 0 for a
+/// segment that is empty or whose largest value isn't finite.
 pub(crate) fn segment_max(values: &Tensor, offsets: &[usize]) -> Tensor {
     match values.device() {
         Device::Cpu => segment_max_on_host(values, offsets),
@@ -50,7 +51,7 @@ fn segment_max_on_device(values: &Tensor, offsets: &[usize]) -> Tensor {
     max.where_scalarother(&max.isfinite(), 0.0)
 }
 
-/// The elements of a tensor of any shape, row by row, on the host and in double precision; without their gradient.
+/// The elements of a tensor of any shape, row by row, on the host in double precision and without gradient.
 ///
 /// ```
 /// use gfn::tensor::to_host;
@@ -73,7 +74,7 @@ pub fn to_host(values: &Tensor) -> Vec<f64> {
     }
 }
 
-/// A flat tensor of a kind on a device, from numbers on the host.
+/// A flat tensor of the given kind on the given device, from numbers on the host.
 ///
 /// ```
 /// let tensor = gfn::tensor::from_host(&[0.5, 2.0], tch::Kind::Float, tch::Device::Cpu);

@@ -7,7 +7,7 @@ use crate::graph::{Attributes, Edge, GraphState, MAX_ATTRIBUTES, Node};
 
 /// An exact encoding of a labelled graph: two keys are equal exactly where the graphs are.
 ///
-/// Made of a graph in canonical order ([`canonical_key`](crate::graph::symmetry::key)), equal keys mean isomorphic graphs: the
+/// Made of a graph in canonical order ([`canonical_key`](crate::graph::canonical_key)), equal keys mean isomorphic graphs: the
 /// same kind, and a relabelling that keeps classes, attributes and edges. It isn't a hash and can't collide. The order of
 /// keys has no meaning beyond being the same everywhere; it lets classes be listed reproducibly.
 ///
@@ -71,7 +71,7 @@ impl CanonicalKey {
 
 /// The key of the graph as it is labelled: equal for equal states, different for relabelled ones.
 ///
-/// The same encoding as [`canonical_key`](crate::graph::symmetry::key), for environments whose nodes are distinguishable.
+/// The same encoding as [`canonical_key`](crate::graph::canonical_key), for environments whose nodes are distinguishable.
 ///
 /// ```
 /// use gfn::graph::{canonical_key, labelled_key, Edge, GraphKind, GraphState, Node};

@@ -1,4 +1,4 @@
-//! Whether a policy treats relabelled graphs alike, as it must where labels mean nothing.
+//! Check that a policy is equivariant: where labels have no meaning, it must not depend on them.
 
 use std::collections::BTreeMap;
 
@@ -11,15 +11,15 @@ use crate::env::{Direction, EXIT, EnumerableEnv, Moves, Rows, Slots, StateGraph,
 use crate::policy::Policy;
 use crate::{Error, Result, Rng};
 
-/// By how much the log-probability of a child may depend on labels: single precision sums in another order.
+/// Allowed difference of a child's log-probability between labellings, because single precision sums in another order.
 const TOLERANCE: f64 = 1e-4;
 
 impl<E: EnumerableEnv> StateGraph<E> {
     /// Checks that a policy gives every labelling of a state the same probability of each child.
     ///
-    /// `n_checks` states are taken from random walks, labelled as the walks labelled them, and compared with the
-    /// representatives of their classes: the total probability per class of children. Only labellings that trajectories can
-    /// give a state are tried.
+    /// `n_checks` states are taken from random walks, with the labels that the walks gave them, and compared with the
+    /// representatives of their classes: the total probability of each class of children must agree. Only labellings
+    /// that trajectories can produce are tested.
     ///
     /// # Errors
     /// [`Error::Contract`] if a log-probability differs by more than 1e-4.
@@ -78,7 +78,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         Ok(())
     }
 
-    /// The total probability of each class of children (or the exit) of each of these states.
+    /// For each of these states, the total probability of each class of children (or of the exit).
     fn child_probs<P: Policy<E, Dist = GraphActionCategorical>>(
         &self,
         env: &E,
@@ -103,12 +103,13 @@ impl<E: EnumerableEnv> StateGraph<E> {
     }
 }
 
-/// The logarithm of a probability; what underflows, wholly or in part, counts as never.
+/// The logarithm of a probability, clamped so that underflow counts as zero probability.
 fn log(p: f64) -> f64 {
     p.max(f64::MIN_POSITIVE).ln()
 }
 
-/// One state of each of `n` random walks, at a uniform place of the walk; the walks take the exit only where they must.
+/// One state of each of `n` random walks, at a uniformly drawn step. The walks take the exit only if there is no other
+/// action.
 fn walked_states<E: EnumerableEnv>(env: &E, n: usize, rng: &mut Rng) -> Result<E::States> {
     let mut states = env.initial(n);
     let mut live: Vec<usize> = (0..n).collect();
@@ -121,7 +122,8 @@ fn walked_states<E: EnumerableEnv>(env: &E, n: usize, rng: &mut Rng) -> Result<E
         states = states.select(&going);
         live = going.iter().map(|&row| live[row]).collect();
         env.step(Direction::Forward, &mut states, &slots)?;
-        // The k-th state of a walk replaces what was kept with probability 1 / k: each is kept equally often.
+        // Reservoir sampling: the k-th state of a walk replaces the kept one with probability 1 / k, so each is kept
+        // equally often.
         let mut source: Vec<usize> = (0..n).collect();
         for (row, &walk) in live.iter().enumerate() {
             if rng.below(step) == 0 {

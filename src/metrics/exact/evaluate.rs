@@ -1,4 +1,4 @@
-//! What a policy says of states, without gradients and in numbers of the host.
+//! Policy probabilities without gradients, on the host.
 
 use tch::Tensor;
 
@@ -8,7 +8,7 @@ use crate::nn::Wants;
 use crate::policy::Policy;
 use crate::{Error, Result};
 
-/// P_F of these states, without gradient; all under one condition vector `[C]`.
+/// P_F of these states without gradient, all under one condition vector `[C]`.
 pub(crate) fn forward_policy<E: DiscreteEnv, P: Policy<E, Dist = GraphActionCategorical>>(
     env: &E,
     policy: &P,
@@ -24,7 +24,7 @@ pub(crate) fn forward_policy<E: DiscreteEnv, P: Policy<E, Dist = GraphActionCate
     })
 }
 
-/// log P_B of one backward action of each of these states, without gradient; equal states are evaluated once.
+/// log P_B of one backward action of each of these states, without gradient. Equal states are evaluated once.
 pub(crate) fn backward_log_probs<E: DiscreteEnv, P: Policy<E, Dist = GraphActionCategorical>>(
     env: &E,
     policy: &P,
@@ -60,7 +60,7 @@ pub(crate) fn backward_log_probs<E: DiscreteEnv, P: Policy<E, Dist = GraphAction
     of_action.collect()
 }
 
-/// One condition vector `[C]`, once per row.
+/// One condition vector `[C]`, repeated for each row.
 pub(crate) fn repeated(conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
     conditions.map(|c| c.reshape([1, -1]).expand([n as i64, -1], false))
 }

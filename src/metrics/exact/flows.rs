@@ -1,4 +1,4 @@
-//! The flows that a reward and a backward policy imply.
+//! Exact flows of a reward and a backward policy.
 
 use tch::Tensor;
 
@@ -12,7 +12,8 @@ use crate::policy::Policy;
 use crate::tensor::log_sum_exp;
 use crate::{Error, Result};
 
-/// By how much log F(s0) may differ from log Z: a P_B in single precision sums to 1 to about 1e-6 at each state of a path.
+/// Allowed difference of log F(s0) from log Z: in single precision, P_B at each state of a path sums to 1 to about
+/// 1e-6.
 const TOLERANCE: f64 = 1e-4;
 
 /// log F of every state, for one reward and one backward policy.
@@ -20,7 +21,8 @@ const TOLERANCE: f64 = 1e-4;
 pub struct ExactFlows {
     /// log F by state index; minus infinity for states from which no trajectory can end.
     pub log_flow: Vec<f64>,
-    /// log R of each state as it is trained on, corrected for symmetry; minus infinity where no trajectory ends.
+    /// log R of each state as used in training, with the symmetry correction; minus infinity if no trajectory ends
+    /// there.
     pub log_rewards: Vec<f64>,
     /// log Z = log F(s0).
     pub log_z: f64,
@@ -30,16 +32,16 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// The flows of a reward under a backward policy (any policy's P_B; `UniformPolicy`'s is uniform).
     ///
     /// `F(s) = R(s) [s can end] + sum over legal moves s -> s' of F(s') P_B(s | s')`, from the last state to the first.
-    /// Up to isomorphism R is the reward that is trained on, |Aut(s)| R(s), and the sum is over moves, not classes, with the
-    /// P_B of the very state that the move leads to: `log_z` is again that of the raw reward.
+    /// Up to isomorphism R is the training reward, |Aut(s)| R(s), and the sum is over moves, not classes, with P_B
+    /// evaluated at the very state that the move leads to. `log_z` is then that of the raw reward.
     ///
-    /// log F(s0) is compared with the log of the sum of all rewards: they are the same to 1e-4 unless P_B gives mass to states that no
-    /// forward move reaches. Up to isomorphism without the correction for symmetry there is nothing to compare with: each legal
-    /// backward move is looked at instead.
+    /// log F(s0) is compared with the log of the sum of all rewards. They agree to 1e-4 unless P_B gives mass to states
+    /// that no forward move reaches. Up to isomorphism without the symmetry correction the two aren't comparable, so
+    /// each legal backward move is checked instead.
     ///
     /// # Errors
-    /// Those of reward and policy; [`Error::IllegalAction`] if a move's reverse isn't legal; [`Error::Contract`] if P_B leaks, naming
-    /// the move by which it does.
+    /// Those of reward and policy; [`Error::IllegalAction`] if a move's reverse isn't legal; [`Error::Contract`] if P_B
+    /// leaks mass, with the move by which it does.
     pub fn exact_flows<P: Policy<E, Dist = GraphActionCategorical>, R: Reward<E::States> + ?Sized>(
         &self,
         env: &E,
@@ -75,7 +77,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         Ok(ExactFlows { log_z: log_flow[0], log_flow, log_rewards })
     }
 
-    /// Checks that all of the rewards' mass has come to the initial state.
+    /// Checks that the mass of all rewards has reached the initial state.
     fn check_leaks(&self, env: &E, log_flow: f64, log_z: f64) -> Result<()> {
         let symmetry = match env.log_symmetry(&self.states().select(&[0]))? {
             None if env.merges_isomorphic() => None,
@@ -95,7 +97,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         }
     }
 
-    /// A legal backward move that leads to a state that no forward move reaches, in words.
+    /// A description of a legal backward move to a state that no forward move reaches, if there is one.
     fn leak(&self, env: &E) -> Result<Option<String>> {
         for (_, states) in self.chunks() {
             let moves = Moves::of(&env.masks(Direction::Backward, &states));
@@ -112,7 +114,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     }
 }
 
-/// What else can be wrong.
+/// The explanation if no backward move leaks.
 const NO_LEAK: &str = "every backward move leads to a state that forward moves reach, so P_B doesn't sum to 1 over the legal ones, or, up \
      to isomorphism, depends on labels, or `log_automorphisms` is wrong";
 
@@ -124,7 +126,7 @@ fn leaks(detail: String) -> Error {
     }
 }
 
-/// log P_B of undoing each of these moves, in the very state that it leads to; 0 for exits.
+/// log P_B of undoing each of these moves, at the very state that the move leads to; 0 for exits.
 pub(in crate::metrics) fn log_pb_of_moves<E: EnumerableEnv, P: Policy<E, Dist = GraphActionCategorical>>(
     env: &E,
     backward: &P,

@@ -1,4 +1,4 @@
-//! What is known exactly where the states can be listed: distributions, flows and targets.
+//! Exact distributions, flows and targets, for environments whose states can be listed.
 
 mod equivariance;
 mod evaluate;

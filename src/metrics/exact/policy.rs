@@ -10,10 +10,11 @@ use crate::nn::Wants;
 use crate::policy::{Evaluation, Policy};
 use crate::{Error, Result};
 
-/// The policy under which every balance objective's residual is zero: exact P_F, log F and log Z for a reward and a P_B.
+/// The policy under which every balance objective's residual is zero: exact P_F, log F and log Z for a reward and a
+/// P_B.
 ///
-/// `P_F(s' | s) = F(s') P_B(s | s') / F(s)` for each legal move, by looking states up in a [`StateGraph`]; everything is in
-/// double precision. It is an oracle for tests, not fast.
+/// `P_F(s' | s) = F(s') P_B(s | s') / F(s)` for each legal move. States are looked up in a [`StateGraph`], and
+/// everything is in double precision. It is an oracle for tests, and not fast.
 ///
 /// ```
 /// use gfn::{env::StateGraph, metrics::{Distances, ExactPolicy}, policy::UniformPolicy, testing::{Chain, Positions}};
@@ -39,7 +40,8 @@ impl<'a, E: EnumerableEnv, B: Policy<E, Dist = GraphActionCategorical>> ExactPol
     /// The exact policy of a reward whose P_B is that of `backward`.
     ///
     /// # Errors
-    /// Those of [`StateGraph::exact_flows`], which refuses a P_B that leaks mass to states that no forward move reaches.
+    /// Those of [`StateGraph::exact_flows`], which refuses a P_B that leaks mass to states that no forward move
+    /// reaches.
     pub fn new<R: Reward<E::States> + ?Sized>(
         graph: &'a StateGraph<E>,
         env: &E,
@@ -50,13 +52,13 @@ impl<'a, E: EnumerableEnv, B: Policy<E, Dist = GraphActionCategorical>> ExactPol
         Ok(Self { graph, backward, flows })
     }
 
-    /// The flows that it is made of.
+    /// The exact flows.
     #[must_use]
     pub fn flows(&self) -> &ExactFlows {
         &self.flows
     }
 
-    /// The index of each state; `words` says which one it is that has none.
+    /// The index of each state; `words` describes a state that has none, for the error message.
     fn indices(&self, keys: &[E::Key], words: impl Fn(usize) -> String) -> Result<Vec<usize>> {
         let index = |(row, key)| {
             self.graph.index_of_key(key).ok_or_else(|| Error::Contract {
@@ -80,7 +82,7 @@ impl<'a, E: EnumerableEnv, B: Policy<E, Dist = GraphActionCategorical>> ExactPol
         };
         let children = self.indices(&env.child_keys(states, &rows, &slots)?, of_child)?;
         inner.iter().zip(children).for_each(|(&k, child)| logits[k] += self.flows.log_flow[child]);
-        // Logits are log edge flows: what flow matching asks of them.
+        // Logits are log edge flows, as flow matching requires.
         for (k, logit) in logits.iter_mut().enumerate() {
             if moves.exit[k] {
                 *logit = self.flows.log_rewards[indices[moves.rows[k]]];
@@ -91,7 +93,7 @@ impl<'a, E: EnumerableEnv, B: Policy<E, Dist = GraphActionCategorical>> ExactPol
     }
 }
 
-/// The blocks of logits `[rows, width]` that hold these values in the legal slots.
+/// Blocks of logits `[rows, width]` with these values in the legal slots.
 fn blocks(masks: &Masks, moves: &Moves, values: &[f64]) -> Vec<Tensor> {
     let mut out: Vec<Vec<f64>> = masks.blocks.iter().map(|block| vec![0.0; block.rows() * block.width]).collect();
     for ((&row, &slot), &value) in moves.rows.iter().zip(&moves.slots).zip(values) {

@@ -1,4 +1,5 @@
-//! What a policy samples where the states are too many to list: improbable ones are dropped, and what is lost is counted.
+//! A policy's distribution over state spaces too large to list: improbable states are dropped, and their mass is
+//! counted.
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
@@ -11,23 +12,25 @@ use crate::metrics::distances::jsd_term;
 use crate::policy::Policy;
 use crate::{Error, Result};
 
-/// What a policy samples, up to the mass that was dropped.
+/// The distribution of a policy, except for dropped mass.
 #[derive(Clone, Debug)]
 pub struct PrunedDistribution<E: EnumerableEnv> {
     /// The finished objects that were found.
     pub states: E::States,
-    /// At least the probability of each.
+    /// A lower bound on the probability of each.
     pub probs: Vec<f64>,
-    /// The mass that was dropped on the way; it and `probs` sum to 1.
+    /// The mass dropped on the way; `probs` and it sum to 1.
     pub dropped: f64,
-    /// How many states were expanded.
+    /// The number of expanded states.
     pub n_expanded: usize,
 }
 
 impl<E: EnumerableEnv> PrunedDistribution<E> {
-    /// An upper bound on the Jensen-Shannon divergence from a target, given its probability of each found object.
+    /// An upper bound on the Jensen-Shannon divergence from a target, given the target's probability of each object
+    /// found.
     ///
-    /// Dropped mass counts as if the target had none of it: ln 2 / 2 per unit; so does what the target has elsewhere.
+    /// Dropped mass counts as if the target had none there, with ln 2 / 2 per unit; so does the target's mass on other
+    /// objects.
     ///
     /// # Errors
     /// [`Error::Shape`] unless there is one probability per found object.
@@ -73,9 +76,9 @@ impl<E: EnumerableEnv> Ended<E> {
 
 /// Pushes a policy's probability mass step by step through the states that have at least `tau` of it at that step.
 ///
-/// Cheap for a policy that concentrates, however many states there are; for one that doesn't, `dropped` says that the answer is
-/// worth little. Up to isomorphism it is right for equivariant policies only
-/// ([`StateGraph::check_equivariance`](crate::env::StateGraph::check_equivariance) on a smaller problem tells).
+/// It is cheap for a policy with concentrated mass, however many states there are. Otherwise `dropped` is large, and
+/// the result means little. Up to isomorphism it is correct for equivariant policies only (test the policy on a smaller
+/// problem with [`StateGraph::check_equivariance`](crate::env::StateGraph::check_equivariance)).
 ///
 /// ```
 /// use gfn::{metrics::pruned_distribution, policy::UniformPolicy, testing::Chain};
@@ -102,7 +105,7 @@ pub fn pruned_distribution<E: EnumerableEnv, P: Policy<E, Dist = GraphActionCate
         if n_expanded > max_states {
             return Err(Error::TooManyStates { limit: max_states });
         }
-        // The mass of each child, and the move that leads to it first.
+        // The mass of each child, and the first move found that leads to it.
         let mut next: HashMap<E::Key, usize> = HashMap::new();
         let mut children: Vec<(f64, usize, u32)> = Vec::new();
         for start in (0..mass.len()).step_by(CHUNK) {

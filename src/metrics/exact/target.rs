@@ -1,4 +1,4 @@
-//! What a policy should sample: R(x) / Z over the states that trajectories can end in.
+//! The target distribution R(x) / Z over the states in which trajectories can end.
 
 use tch::Tensor;
 
@@ -7,10 +7,10 @@ use crate::Result;
 use crate::env::{CHUNK, EnumerableEnv, Reward, Rows, StateGraph, log_rewards};
 use crate::tensor::log_sum_exp;
 
-/// The distribution that a reward asks for, by state index.
+/// The target distribution of a reward, by state index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
-    /// R(x) / Z; 0 for states in which no trajectory ends. Up to isomorphism a class counts once.
+    /// R(x) / Z; 0 for states in which no trajectory ends. Up to isomorphism each class counts once.
     pub probs: Vec<f64>,
     /// log R(x) of each state; minus infinity where no trajectory ends.
     pub log_rewards: Vec<f64>,
@@ -19,9 +19,9 @@ pub struct Target {
 }
 
 impl<E: EnumerableEnv> StateGraph<E> {
-    /// The distribution that a reward asks for; `conditions` is one vector `[C]`.
+    /// The target distribution of a reward; `conditions` is one vector `[C]`.
     ///
-    /// It is that of the raw reward: up to isomorphism R counts once per class, not multiplied by |Aut|.
+    /// It uses the raw reward: up to isomorphism R counts once per class, not multiplied by |Aut|.
     ///
     /// # Errors
     /// Those of [`log_rewards`].

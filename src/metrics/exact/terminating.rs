@@ -1,4 +1,4 @@
-//! What a policy samples, exactly: probability mass pushed through the state graph.
+//! The exact distribution of a policy: probability mass is pushed through the state graph.
 
 use tch::Tensor;
 
@@ -8,10 +8,10 @@ use crate::env::{EXIT, EnumerableEnv, StateGraph};
 use crate::policy::Policy;
 use crate::{Error, Result, Rng};
 
-/// Relabelled states that a policy is tried on before its distribution up to isomorphism is computed.
+/// Number of relabelled states for the equivariance check before a distribution up to isomorphism is computed.
 const EQUIVARIANCE_CHECKS: usize = 32;
 
-/// What a policy samples, by state index: no sampling noise.
+/// The exact distribution of a policy, by state index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TerminatingDistribution {
     /// The probability that a trajectory ends in each state.
@@ -23,14 +23,14 @@ pub struct TerminatingDistribution {
 }
 
 impl<E: EnumerableEnv> StateGraph<E> {
-    /// The distribution of finished objects of a policy, in double precision; `conditions` is one vector `[C]`.
+    /// The distribution of a policy's finished objects, in double precision; `conditions` is one vector `[C]`.
     ///
-    /// Up to isomorphism a class is asked about once, by its representative. That is right for an equivariant policy, which is
-    /// therefore tried on a few relabelled states first.
+    /// Up to isomorphism the policy is evaluated once per class, at its representative. That is correct only for an
+    /// equivariant policy, so equivariance is checked on a few relabelled states first.
     ///
     /// # Errors
-    /// Those of the policy; [`Error::Contract`] for a policy that isn't equivariant where it must be, or whose legal actions
-    /// aren't the environment's.
+    /// Those of the policy; [`Error::Contract`] for a policy that isn't equivariant although it must be, or whose legal
+    /// actions differ from the environment's.
     pub fn terminating_distribution<P: Policy<E, Dist = GraphActionCategorical>>(
         &self,
         env: &E,
@@ -70,7 +70,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     }
 }
 
-/// Checks that a policy sees as many legal actions in a state as the environment listed.
+/// Checks that a policy has as many legal actions in a state as the environment.
 pub(in crate::metrics) fn check_legal(state: usize, listed: usize, seen: usize) -> Result<()> {
     if listed == seen {
         return Ok(());

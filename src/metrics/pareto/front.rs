@@ -2,9 +2,10 @@ use super::check_finite;
 use crate::Result;
 use crate::env::Reals;
 
-/// The rows that no other row dominates, in their order: none is at least as large in every objective and larger in one.
+/// The indices of the rows that no other row dominates, in order. A row dominates another if it is at least as large in
+/// every objective and larger in one.
 ///
-/// Of equal rows the first is given.
+/// Of equal rows only the first is returned.
 ///
 /// ```
 /// use gfn::{env::Reals, metrics::pareto_front};
@@ -21,9 +22,10 @@ pub fn pareto_front(objectives: &Reals) -> Result<Vec<usize>> {
     Ok(front_of(&rows))
 }
 
-/// The rows that none dominates.
+/// The rows that no other row dominates.
 pub(in crate::metrics) fn front_of(rows: &[&[f64]]) -> Vec<usize> {
-    // In descending order what dominates comes first, so that one pass does; a dominated row needn't be compared with.
+    // In descending order a dominating row comes first, so one pass is enough, and dominated rows needn't be compared
+    // with.
     let mut order: Vec<usize> = (0..rows.len()).collect();
     order.sort_by(|&i, &j| compare(rows[j], rows[i]));
     let mut front: Vec<usize> = Vec::new();
@@ -36,9 +38,9 @@ pub(in crate::metrics) fn front_of(rows: &[&[f64]]) -> Vec<usize> {
     front
 }
 
-/// The lexicographic order.
+/// Lexicographic comparison.
 fn compare(a: &[f64], b: &[f64]) -> std::cmp::Ordering {
-    // Equal as numbers is equal here, and 0 and -0 are.
+    // Compared as numbers, so that 0 and -0 are equal.
     let pairs = a.iter().zip(b).map(|(x, y)| x.partial_cmp(y).unwrap_or(std::cmp::Ordering::Equal));
     pairs.fold(std::cmp::Ordering::Equal, std::cmp::Ordering::then)
 }
@@ -75,7 +77,7 @@ mod tests {
         let infinite = Reals::from_rows([[f64::INFINITY]]);
         assert!(pareto_front(&infinite).is_err());
         assert!(pareto_front(&Reals::filled(2, 0, 0.0)).unwrap().is_empty());
-        // 0 and -0 are one objective.
+        // 0 and -0 are equal objectives.
         assert_eq!(pareto_front(&Reals::from_rows([[-0.0, 1.0], [0.0, 1.0]])).unwrap(), [0]);
     }
 }

@@ -3,13 +3,13 @@ use super::{check_finite, check_vector};
 use crate::Result;
 use crate::env::Reals;
 
-/// The hypervolume of objective vectors: the volume of what at least one of them dominates above a reference point (Zitzler and
-/// Thiele 1999).
+/// The hypervolume of objective vectors: the volume, above a reference point, of the region that they dominate (Zitzler
+/// and Thiele 1999).
 ///
-/// Exact, in any number of objectives, by exclusive volumes (While, Bradstreet and Barone, *A Fast Way of Calculating Exact
-/// Hypervolumes*, 2012) down to two, which are swept. Its time grows with the number of objectives; 1,000 points that don't
-/// dominate each other take about 0.2 s in three and in four. What isn't above the reference in every objective adds
-/// nothing. The peers' function is botorch's, of the same definition.
+/// It is exact for any number of objectives, by exclusive volumes (While, Bradstreet and Barone, *A Fast Way of
+/// Calculating Exact Hypervolumes*, 2012) down to two objectives, and a sweep from there. The time grows with the
+/// number of objectives; 1,000 non-dominated points take about 0.2 s in three and in four. Points that aren't above the
+/// reference in every objective add nothing. Peers use botorch's function, which has the same definition.
 ///
 /// ```
 /// use gfn::{env::Reals, metrics::hypervolume};
@@ -31,7 +31,7 @@ pub fn hypervolume(objectives: &Reals, reference: &[f64]) -> Result<f64> {
     Ok(volume(&points))
 }
 
-/// The volume of the union of the boxes from 0 to each of these.
+/// The volume of the union of the boxes from 0 to each of these points.
 fn volume(points: &[Vec<f64>]) -> f64 {
     let rows: Vec<&[f64]> = points.iter().map(Vec::as_slice).collect();
     let mut front: Vec<&[f64]> = front_of(&rows).into_iter().map(|i| rows[i]).collect();
@@ -40,11 +40,11 @@ fn volume(points: &[Vec<f64>]) -> f64 {
         Some(1) => front[0][0],
         Some(2) => swept(&mut front),
         Some(width) => {
-            // Slices of the last objective: with the largest first, the others are cut down to the boxes they share.
+            // Slices along the last objective. Sorted by it, each box needs only its intersections with those after it.
             front.sort_by(|a, b| a[width - 1].total_cmp(&b[width - 1]));
             let exclusive = |(i, row): (usize, &&[f64])| {
                 let (last, rest) = (row[width - 1], &row[..width - 1]);
-                // Those behind it reach at least as high, so that what they share with it is of its height.
+                // Later boxes are at least as high, so their intersections with this one have its height.
                 let shared: Vec<Vec<f64>> = front[i + 1..]
                     .iter()
                     .map(|other| rest.iter().zip(*other).map(|(x, y)| x.min(*y)).collect())
@@ -56,7 +56,7 @@ fn volume(points: &[Vec<f64>]) -> f64 {
     }
 }
 
-/// The area under a staircase whose points don't dominate each other.
+/// The area under a staircase of points that don't dominate each other.
 fn swept(front: &mut [&[f64]]) -> f64 {
     front.sort_by(|a, b| b[0].total_cmp(&a[0]));
     let mut height = 0.0;
@@ -74,7 +74,7 @@ mod tests {
     use crate::env::Rows;
     use crate::{Error, Rng};
 
-    /// By the inclusion-exclusion principle over all subsets.
+    /// The volume by inclusion-exclusion over all subsets.
     fn by_subsets(points: &Reals) -> f64 {
         let n = points.len();
         let volume = |subset: u32| {
@@ -107,7 +107,7 @@ mod tests {
     #[test]
     fn equals_a_count_of_lattice_cells_and_random_points() {
         let mut rng = Rng::seeded(1);
-        // Integer points, with ties: the volume is the number of unit cells that are dominated.
+        // Integer points, with ties: the volume is the number of dominated unit cells.
         for width in 2..=4 {
             let points = Reals::from_flat(width, (0..30 * width).map(|_| rng.below(7) as f64).collect()).unwrap();
             let cells = (0..6usize.pow(width as u32)).filter(|cell| {
@@ -116,7 +116,7 @@ mod tests {
             });
             assert_eq!(hypervolume(&points, &vec![0.0; width]).unwrap(), cells.count() as f64);
         }
-        // Many points on a sphere, none of which dominates another.
+        // Many points on a sphere, which don't dominate each other.
         for width in 2..=4 {
             let mut points = random(width, 120, &mut rng);
             for row in points.values_mut().chunks_exact_mut(width) {

@@ -3,8 +3,8 @@ use crate::condition::cosine_of;
 use crate::env::{Reals, Rows};
 use crate::{Error, Result};
 
-/// The mean distance from each point of a reference front to the nearest of these objective vectors (IGD; Coello and Reyes Sierra 2004):
-/// 0 where the whole front was found.
+/// The mean distance from each point of a reference front to the nearest of these objective vectors (IGD; Coello and
+/// Reyes Sierra 2004). It is 0 if the whole front was found.
 ///
 /// ```
 /// use gfn::{env::Reals, metrics::inverted_generational_distance};
@@ -15,7 +15,7 @@ use crate::{Error, Result};
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] where one of the sets is empty, [`Error::Shape`] for sets of different widths, [`Error::NonFinite`].
+/// [`Error::Config`] if one of the sets is empty; [`Error::Shape`] for sets of different widths; [`Error::NonFinite`].
 pub fn inverted_generational_distance(objectives: &Reals, front: &Reals) -> Result<f64> {
     check_sets("the reference front", objectives, front)?;
     let distance = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(x, y)| (x - y) * (x - y)).sum::<f64>().sqrt();
@@ -23,11 +23,12 @@ pub fn inverted_generational_distance(objectives: &Reals, front: &Reals) -> Resu
     Ok(front.rows().map(nearest).sum::<f64>() / front.len() as f64)
 }
 
-/// The R2 indicator: the mean over weight vectors w of the least weighted distance `max_k w_k |u_k - y_k|` of an objective vector
-/// y from a utopian point u (Brockhoff, Wagner and Trautmann, *On the properties of the R2 indicator*, 2012). Smaller is better.
+/// The R2 indicator: the mean over weight vectors w of the least weighted distance `max_k w_k |u_k - y_k|` of an
+/// objective vector y from a utopian point u (Brockhoff, Wagner and Trautmann, *On the properties of the R2 indicator*,
+/// 2012). Smaller is better.
 ///
-/// [`simplex_grid`] gives evenly spread weights. recursionpharma/gflownet divides the sum by the Frobenius norm of all weight vectors in place
-/// of their number; that isn't the published definition, and depends on how many there are.
+/// [`simplex_grid`] gives evenly spread weights. recursionpharma/gflownet divides the sum by the Frobenius norm of all
+/// weight vectors instead of their number. That isn't the published definition, and depends on the number of vectors.
 ///
 /// ```
 /// use gfn::{env::Reals, metrics::{r2_indicator, simplex_grid}};
@@ -38,7 +39,7 @@ pub fn inverted_generational_distance(objectives: &Reals, front: &Reals) -> Resu
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] where one of the sets is empty or a weight is negative, [`Error::Shape`] for different widths,
+/// [`Error::Config`] if one of the sets is empty or a weight is negative; [`Error::Shape`] for different widths;
 /// [`Error::NonFinite`].
 pub fn r2_indicator(objectives: &Reals, weights: &Reals, utopia: &[f64]) -> Result<f64> {
     check_sets("the weight vectors", objectives, weights)?;
@@ -52,7 +53,8 @@ pub fn r2_indicator(objectives: &Reals, weights: &Reals, utopia: &[f64]) -> Resu
     Ok(weights.rows().map(least).sum::<f64>() / weights.len() as f64)
 }
 
-/// All weight vectors of `n` objectives whose entries are multiples of `1 / steps` and sum to 1 (Das and Dennis 1998), in lexicographic order.
+/// All weight vectors of `n` objectives whose entries are multiples of `1 / steps` and sum to 1 (Das and Dennis 1998),
+/// in lexicographic order.
 ///
 /// # Errors
 /// [`Error::Config`] for 0 objectives or 0 steps, and for more than a million vectors or ten million numbers.
@@ -62,7 +64,7 @@ pub fn simplex_grid(n: usize, steps: usize) -> Result<Reals> {
     if n == 0 || steps == 0 {
         return refuse("at least one objective and one step");
     }
-    // The number of vectors is a binomial coefficient, each factor of which divides evenly.
+    // The number of vectors is a binomial coefficient, and each division below is exact.
     let mut count = 1usize;
     for k in 1..n {
         count = count.saturating_mul(steps.saturating_add(k)) / k;
@@ -75,7 +77,8 @@ pub fn simplex_grid(n: usize, steps: usize) -> Result<Reals> {
     let mut values = Vec::with_capacity(count * n);
     for _ in 0..count {
         values.extend(row.iter().map(|&part| part as f64 / steps as f64));
-        // One unit from the last place that has any goes to the place before it, and what is left there to the end.
+        // Next in lexicographic order: one unit moves from the last non-zero position (other than the first) to the one
+        // before it, and the rest of it to the end.
         let Some(from) = (1..n).rev().find(|&k| row[k] > 0) else { break };
         let left = std::mem::take(&mut row[from]);
         row[from - 1] += 1;
@@ -84,9 +87,9 @@ pub fn simplex_grid(n: usize, steps: usize) -> Result<Reals> {
     Reals::from_flat(n, values)
 }
 
-/// The share of objective vectors within a cone around a direction: those whose cosine with it is at least `cosine`.
+/// The share of objective vectors within a cone around a direction, that is, with a cosine to it of at least `cosine`.
 ///
-/// The vector of zeros has no direction, and is outside of every cone.
+/// The zero vector has no direction, and is outside of every cone.
 ///
 /// ```
 /// use gfn::{env::Reals, metrics::focus_accuracy};
@@ -96,8 +99,8 @@ pub fn simplex_grid(n: usize, steps: usize) -> Result<Reals> {
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] without an objective vector, for a cosine that isn't between -1 and 1, and for a direction of zeros;
-/// [`Error::Shape`] and [`Error::NonFinite`] for what isn't a vector of one finite number per objective.
+/// [`Error::Config`] for no objective vectors, for a cosine that isn't between -1 and 1, and for a zero direction;
+/// [`Error::Shape`] and [`Error::NonFinite`] for a direction or objectives that aren't one finite number per objective.
 pub fn focus_accuracy(objectives: &Reals, direction: &[f64], cosine: f64) -> Result<f64> {
     check_not_empty("objective vectors", objectives)?;
     check_finite("an objective", objectives)?;
@@ -109,7 +112,7 @@ pub fn focus_accuracy(objectives: &Reals, direction: &[f64], cosine: f64) -> Res
         return Err(Error::Config {
             setting: "the direction of focus",
             got: "zeros".into(),
-            expected: "a vector with a direction",
+            expected: "a vector that isn't zero",
         });
     }
     let inside = objectives.rows().filter(|row| cosine_of(row, direction).is_some_and(|c| c >= cosine));
@@ -141,7 +144,7 @@ mod tests {
     fn distances_from_a_front_by_hand() {
         let front = Reals::from_rows([[0.0, 4.0], [3.0, 0.0], [2.0, 2.0]]);
         assert_eq!(inverted_generational_distance(&front, &front).unwrap(), 0.0);
-        // Distances 4, 3 and sqrt 8 from the origin; of any two sets the larger isn't further.
+        // Distances 4, 3 and sqrt 8 from the origin. A larger set is never further away.
         let origin = Reals::from_rows([[0.0, 0.0]]);
         let far = inverted_generational_distance(&origin, &front).unwrap();
         assert!((far - (7.0 + 8f64.sqrt()) / 3.0).abs() < 1e-12);
@@ -159,7 +162,7 @@ mod tests {
         // Distances (0.5, 1) and (0, 2): least weighted maxima 0, min(0.5, 1), min(1, 2).
         let points = Reals::from_rows([[0.5, 1.0], [1.0, 0.0]]);
         assert!((r2_indicator(&points, &weights, &utopia).unwrap() - (0.0 + 0.5 + 1.0) / 3.0).abs() < 1e-15);
-        // What is dominated changes nothing; what dominates lowers it.
+        // A dominated point changes nothing; a dominating one lowers the indicator.
         let more = Reals::from_rows([[0.5, 1.0], [1.0, 0.0], [0.4, 0.9]]);
         assert_eq!(r2_indicator(&more, &weights, &utopia).unwrap(), 0.5);
         let better = Reals::from_rows([[0.5, 1.5], [1.0, 0.0]]);

@@ -1,6 +1,6 @@
-//! Sets of objective vectors: which are best, how much they dominate, how well they cover what was asked for.
+//! Metrics of sets of objective vectors: the best ones, the volume they dominate, and how well they cover a front.
 //!
-//! A row of [`Reals`] is the objectives of one object, all of which are to be large.
+//! A row of [`Reals`] holds the objectives of one object, all to be maximised.
 
 mod front;
 mod hypervolume;
@@ -26,7 +26,7 @@ fn check_finite(what: &'static str, points: &Reals) -> Result<()> {
     }
 }
 
-/// Refuses a vector that isn't of the width of the points, or isn't finite.
+/// Refuses a vector with another width than the points, or with entries that aren't finite.
 fn check_vector(what: &'static str, points: &Reals, vector: &[f64]) -> Result<()> {
     if vector.len() != points.width() {
         return Err(wrong_width(what, points.width(), vector.len()));
@@ -48,7 +48,7 @@ fn wrong_width(what: &str, expected: usize, got: usize) -> Error {
     }
 }
 
-/// Refuses an empty set where a mean over it is asked for.
+/// Refuses an empty set, which has no mean.
 fn check_not_empty(what: &'static str, points: &Reals) -> Result<()> {
     match points.is_empty() {
         false => Ok(()),

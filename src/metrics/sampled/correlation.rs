@@ -1,11 +1,11 @@
-//! Whether one figure follows another.
+//! Correlation of two quantities.
 
 use super::empirical::mean_and_sd;
 use crate::{Error, Result};
 
-/// How closely two figures of the same objects go together, such as log p(x) and log R(x) on a test set.
+/// The correlation of two quantities of the same objects, such as log p(x) and log R(x) on a test set.
 ///
-/// A policy that samples in proportion to the reward has log p(x) = log R(x) - log Z, so both are 1.
+/// A policy that samples in proportion to the reward has log p(x) = log R(x) - log Z, so both coefficients are 1.
 ///
 /// ```
 /// use gfn::metrics::Correlation;
@@ -16,18 +16,18 @@ use crate::{Error, Result};
 /// ```
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Correlation {
-    /// Pearson's r, from -1 to 1; `None` where one of the figures is the same for all objects.
+    /// Pearson's r, from -1 to 1; `None` if one of the quantities is the same for all objects.
     pub pearson: Option<f64>,
-    /// Spearman's rho: r of the ranks, equal values sharing their mean rank.
+    /// Spearman's rho: r of the ranks, with equal values sharing their mean rank.
     pub spearman: Option<f64>,
 }
 
 impl Correlation {
-    /// Correlates two figures, one value per object each.
+    /// Correlates two quantities, with one value per object each.
     ///
     /// # Errors
-    /// [`Error::Shape`] if they aren't of the same objects, [`Error::Config`] for fewer than two, [`Error::NonFinite`] for a value that isn't
-    /// finite: leave objects without reward out of the test set.
+    /// [`Error::Shape`] if their lengths differ; [`Error::Config`] for fewer than two objects; [`Error::NonFinite`] for
+    /// a value that isn't finite: leave objects without reward out of the test set.
     pub fn between(x: &[f64], y: &[f64]) -> Result<Self> {
         if x.len() != y.len() {
             return Err(Error::Shape {
@@ -59,11 +59,11 @@ fn pearson(x: &[f64], y: &[f64]) -> Option<f64> {
         return None;
     }
     let covariance: f64 = x.iter().zip(y).map(|(a, b)| (a - mean_x) * (b - mean_y)).sum::<f64>() / (x.len() - 1) as f64;
-    // Rounding may lead a hair beyond.
+    // Rounding may exceed the range slightly.
     Some((covariance / (sd_x * sd_y)).clamp(-1.0, 1.0))
 }
 
-/// Ranks from 1, equal values sharing the mean of theirs.
+/// Ranks from 1; equal values share their mean rank.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.sort_by(|&i, &j| values[i].total_cmp(&values[j]));

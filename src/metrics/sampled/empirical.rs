@@ -1,4 +1,4 @@
-//! What samples show, and what a perfect sampler's would.
+//! The empirical distribution of samples, and its noise floor for a perfect sampler.
 
 use crate::env::{EnumerableEnv, Rows, StateGraph};
 use crate::metrics::Distances;
@@ -9,7 +9,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// The share of each state among these finished objects, by state index.
     ///
     /// # Errors
-    /// [`Error::Contract`] for an object that the environment can't end in; [`Error::Config`] for no sample at all.
+    /// [`Error::Contract`] for an object in which no trajectory can end; [`Error::Config`] for no samples.
     pub fn empirical(&self, env: &E, samples: &E::States) -> Result<Vec<f64>> {
         if samples.is_empty() {
             return Err(Error::Config { setting: "samples", got: "none".into(), expected: "at least one sample" });
@@ -26,7 +26,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     }
 }
 
-/// How far from the target the samples of a *perfect* sampler are: print it beside any figure that comes from samples.
+/// The distance from the target of a *perfect* sampler's samples. Print it beside any figure that comes from samples.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct NoiseFloor {
     /// The mean total variation.
@@ -40,7 +40,7 @@ pub struct NoiseFloor {
 }
 
 impl NoiseFloor {
-    /// Draws `rounds` times `n_samples` from the target, and measures.
+    /// Draws `n_samples` from the target, `rounds` times, and measures the distances.
     ///
     /// ```
     /// use gfn::{metrics::NoiseFloor, Rng};
@@ -51,7 +51,7 @@ impl NoiseFloor {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`] without samples or rounds, and for a target that is no distribution.
+    /// [`Error::Config`] for no samples or rounds, and for a target that isn't a distribution.
     pub fn simulate(target: &[f64], n_samples: usize, rounds: usize, rng: &mut Rng) -> Result<Self> {
         if n_samples == 0 || rounds == 0 {
             return Err(Error::Config {

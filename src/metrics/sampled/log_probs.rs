@@ -1,4 +1,4 @@
-//! How probable given objects are, where the states can't be listed.
+//! Estimated log-probabilities of given objects, if states can't be listed.
 
 use tch::Tensor;
 
@@ -11,22 +11,22 @@ use crate::{Error, Result, Rng};
 
 /// Estimates log p(x), the log-probability that a policy ends in x, for each of these finished objects.
 ///
-/// `p(x) = E[P_F(tau) / P_B(tau | x)]` over paths drawn backwards from x by P_B: the estimate is the log of the mean of that
-/// ratio over `paths` paths per object. The mean is unbiased; its log is biased downwards, the less the more paths there are and
-/// the better P_B fits P_F. Where P_F and P_B balance exactly, one path gives the exact value. Up to isomorphism x is its class:
-/// the ratio is divided by |Aut(x)|, as the reward is multiplied by it in training.
+/// `p(x) = E[P_F(tau) / P_B(tau | x)]` over paths drawn backwards from x by P_B. The estimate is the log of the mean of
+/// that ratio over `paths` paths per object. The mean is unbiased. Its log is biased downwards, less so for more paths
+/// and for a P_B that fits P_F better; if P_F and P_B balance exactly, one path gives the exact value. Up to
+/// isomorphism x is a class, and the ratio is divided by |Aut(x)|, just as the training reward is multiplied by it.
 ///
 /// ```
 /// use gfn::{metrics::estimate_log_probs, policy::UniformPolicy, testing::{Chain, Positions}, Rng};
 /// let env = Chain::new(4);
 /// let log_p = estimate_log_probs(&env, &UniformPolicy, &Positions(vec![0, 1]), 500, &mut Rng::seeded(0))?;
-/// // One of three actions leads out at 0; 1 is reached by one of three, and one of three leads out there.
+/// // One of three actions exits at 0; 1 is reached by one of three actions, and there one of three exits.
 /// assert!((log_p[0] + 3f64.ln()).abs() < 1e-6 && (log_p[1] + 9f64.ln()).abs() < 1e-6);
 /// # Ok::<(), gfn::Error>(())
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] for no object or no path; those of sampling and scoring.
+/// [`Error::Config`] for no objects or no paths; those of sampling and scoring.
 pub fn estimate_log_probs<E: Env, P: Policy<E>>(
     env: &E,
     policy: &P,
@@ -38,7 +38,7 @@ pub fn estimate_log_probs<E: Env, P: Policy<E>>(
         return Err(Error::Config { setting: "paths per object", got: "0".into(), expected: "at least one" });
     }
     let sampler = Sampler::new(env, policy);
-    // With R = 1 the log importance weight is log P_B - log P_F, and log |Aut(x)| where states are classes.
+    // With R = 1 the log importance weight is log P_B - log P_F, plus log |Aut(x)| if states are classes.
     let one = |states: &E::States, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
     let log_weights = in_batches(objects.len() * paths, |range| {
         let rows: Vec<usize> = range.map(|k| k / paths).collect();

@@ -1,4 +1,4 @@
-//! log Z where the states can't be listed: bounds and an importance-sampled estimate, from trajectories.
+//! Bounds and an importance-sampled estimate of log Z from trajectories, if states can't be listed.
 
 use super::empirical::mean_and_sd;
 use crate::env::{Env, Reward, Rows};
@@ -8,9 +8,9 @@ use crate::rollout::{Sampler, Trajectories};
 use crate::tensor::log_sum_exp;
 use crate::{Error, Result, Rng};
 
-/// Trajectories that are sampled and scored at once.
+/// Number of trajectories sampled and scored at once.
 const BATCH: usize = 1024;
-/// Standard errors on either side of a 95 % confidence interval.
+/// Half-width of a 95 % confidence interval, in standard errors.
 const Z_95: f64 = 1.959_963_984_540_054;
 
 /// A mean and its standard error.
@@ -29,16 +29,16 @@ impl Estimate {
     }
 }
 
-/// log Z from forward trajectories; `log w = log R + log P_B - log P_F` of each.
+/// log Z estimated from forward trajectories, with `log w = log R + log P_B - log P_F` of each.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LogZEstimate {
     /// The mean of log w: a lower bound on log Z, tight for an exact policy.
     pub elbo: Estimate,
     /// The log of the mean of w: a consistent estimate of log Z.
     pub log_z: f64,
-    /// Its 95 % confidence interval (delta method); trust it no further than `effective_samples` is large.
+    /// Its 95 % confidence interval (delta method). It is reliable only if `effective_samples` is large.
     pub interval: (f64, f64),
-    /// `(sum w)^2 / sum w^2`: how many equally weighted samples these are worth.
+    /// `(sum w)^2 / sum w^2`: the number of equally weighted samples that carry as much information.
     pub effective_samples: f64,
 }
 
@@ -47,7 +47,7 @@ pub struct LogZEstimate {
 /// Up to isomorphism R is multiplied by |Aut| as in training; log Z is still that of the raw reward.
 ///
 /// # Errors
-/// Those of sampling and scoring; [`Error::Config`] for no trajectory.
+/// Those of sampling and scoring; [`Error::Config`] for no trajectories.
 pub fn estimate_log_z<E, P, R>(env: &E, policy: &P, reward: &R, n: usize, rng: &mut Rng) -> Result<LogZEstimate>
 where
     E: Env,
@@ -63,10 +63,11 @@ where
 }
 
 /// log Z from log importance weights of trajectories, such as
-/// [`Scores::relative_log_weights`](crate::objective::Scores::relative_log_weights): what [`estimate_log_z`] makes of its own.
+/// [`Scores::relative_log_weights`](crate::objective::Scores::relative_log_weights). [`estimate_log_z`] calls it with
+/// its own weights.
 ///
 /// # Errors
-/// [`Error::Config`] for no weight, [`Error::NonFinite`] for one that isn't a finite number.
+/// [`Error::Config`] for no weights; [`Error::NonFinite`] for a weight that isn't finite.
 pub fn importance_log_z(log_weights: &[f64]) -> Result<LogZEstimate> {
     let n = log_weights.len();
     if n == 0 {
@@ -81,7 +82,7 @@ pub fn importance_log_z(log_weights: &[f64]) -> Result<LogZEstimate> {
     let log_z = log_sum - (n as f64).ln();
     let effective_samples = (2.0 * log_sum - log_sum_exp(log_weights.iter().map(|w| 2.0 * w))).exp();
     let relative: Vec<f64> = log_weights.iter().map(|w| (w - log_z).exp()).collect();
-    // One sample says nothing of the spread.
+    // One sample has no spread.
     let half = if n > 1 { Z_95 * Estimate::of(&relative).standard_error } else { f64::INFINITY };
     Ok(LogZEstimate {
         elbo: Estimate::of(log_weights),
@@ -94,7 +95,7 @@ pub fn importance_log_z(log_weights: &[f64]) -> Result<LogZEstimate> {
 /// An upper bound on log Z: the mean of log w over backward trajectories from finished objects drawn from the *target*.
 ///
 /// # Errors
-/// Those of sampling and scoring; [`Error::Config`] for no object.
+/// Those of sampling and scoring; [`Error::Config`] for no objects.
 pub fn eubo<E, P, R>(env: &E, policy: &P, reward: &R, terminal: &E::States, rng: &mut Rng) -> Result<Estimate>
 where
     E: Env,

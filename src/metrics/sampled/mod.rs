@@ -1,4 +1,4 @@
-//! What samples tell where the states can't be listed.
+//! Metrics from samples, if states can't be listed.
 
 mod correlation;
 mod empirical;

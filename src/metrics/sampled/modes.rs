@@ -1,15 +1,15 @@
-//! Modes found so far.
+//! A count of the modes found so far.
 
 use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-/// How many modes had been found at some point of a run.
+/// The number of modes found at some point of a run.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub struct ModeCount {
     /// Training steps made.
     pub step: usize,
-    /// Objects that a reward was computed for.
+    /// Objects whose reward was computed.
     pub reward_calls: u64,
     /// Distinct modes found.
     pub modes: usize,
@@ -17,8 +17,8 @@ pub struct ModeCount {
 
 /// Counts distinct modes against training steps and against reward calls.
 ///
-/// Modes are told apart by a key, such as that of an [`EnumerableEnv`](crate::env::EnumerableEnv): up to isomorphism one
-/// object counts once however it is labelled. [`CountModes`](crate::train::CountModes) keeps one while training.
+/// Modes are distinguished by a key, such as that of an [`EnumerableEnv`](crate::env::EnumerableEnv): up to isomorphism
+/// one object counts once whatever its labels. [`CountModes`](crate::train::CountModes) counts during training.
 ///
 /// ```
 /// use gfn::metrics::ModeTracker;
@@ -45,7 +45,7 @@ impl<K> Default for ModeTracker<K> {
 }
 
 impl<K: Ord> ModeTracker<K> {
-    /// Nothing found yet.
+    /// A tracker without modes.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -83,13 +83,13 @@ impl<K: Ord> ModeTracker<K> {
         self.found.iter()
     }
 
-    /// The points at which the count rose; between them it is constant.
+    /// The points at which the count rose; it is constant in between.
     #[must_use]
     pub fn curve(&self) -> &[ModeCount] {
         &self.curve
     }
 
-    /// Reward calls after which at least `modes` modes had been found; `None` if they haven't.
+    /// The number of reward calls after which at least `modes` modes had been found; `None` if they haven't.
     #[must_use]
     pub fn reward_calls_for(&self, modes: usize) -> Option<u64> {
         self.curve.iter().find(|point| point.modes >= modes).map(|point| point.reward_calls)

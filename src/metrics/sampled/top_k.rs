@@ -1,12 +1,12 @@
-//! The best of what was sampled.
+//! The best samples.
 
 use crate::{Error, Result};
 
-/// Reward and diversity of the k samples with the largest reward (Bengio et al., *Flow Network based Generative Models for
-/// Non-Iterative Diverse Candidate Generation*, 2021).
+/// Reward and diversity of the k samples with the largest reward (Bengio et al., *Flow Network based Generative Models
+/// for Non-Iterative Diverse Candidate Generation*, 2021).
 ///
-/// An object that was sampled twice counts twice: a sampler that has collapsed shows as one without diversity. Give distinct
-/// objects to rank objects instead of samples.
+/// An object that was sampled twice counts twice, so that a collapsed sampler shows no diversity. Pass distinct objects
+/// to rank objects instead of samples.
 ///
 /// ```
 /// use gfn::metrics::TopK;
@@ -19,9 +19,9 @@ use crate::{Error, Result};
 /// ```
 #[derive(Clone, PartialEq, Debug)]
 pub struct TopK {
-    /// Which samples they are, the best first; of equal ones the earlier first.
+    /// The indices of these samples, best first; of equal ones the earlier first.
     pub rows: Vec<usize>,
-    /// Their mean reward; infinite where it is beyond 1e308.
+    /// Their mean reward; infinite if it exceeds 1e308.
     pub mean_reward: f64,
     /// Their mean log-reward.
     pub mean_log_reward: f64,
@@ -30,10 +30,10 @@ pub struct TopK {
 }
 
 impl TopK {
-    /// Takes the best `k` samples; `distance(i, j)` is that between samples i and j, of which i is the better one.
+    /// The best `k` samples; `distance(i, j)` is the distance between samples i and j, where i is the better one.
     ///
     /// # Errors
-    /// [`Error::Config`] for no sample asked for, or more than there are; [`Error::NonFinite`] for a log-reward that isn't a number.
+    /// [`Error::Config`] for `k` 0 or more than there are samples; [`Error::NonFinite`] for a log-reward that is NaN.
     pub fn of(log_rewards: &[f64], k: usize, distance: impl Fn(usize, usize) -> f64) -> Result<Self> {
         if k == 0 || k > log_rewards.len() {
             return Err(Error::Config {

@@ -3,10 +3,11 @@
 use crate::env::{Reals, Rows};
 use crate::{Error, Result};
 
-/// The 2-Wasserstein distance between two sets of equally many points: `sqrt(min over pairings of the mean squared distance)`.
+/// The 2-Wasserstein distance between two sets of equally many points: `sqrt(min over pairings of the mean squared
+/// distance)`.
 ///
-/// Exact, by the Hungarian method with potentials: about `n^3` steps and `8 n^2` bytes, 1,000 points take about a second. Two perfect
-/// samples of one distribution are not at distance 0: print that of two of them beside it.
+/// It is exact, by the Hungarian method with potentials: about `n^3` steps and `8 n^2` bytes; 1,000 points take about a
+/// second. Two perfect samples of one distribution are not at distance 0, so print that distance beside it.
 ///
 /// ```
 /// use gfn::{env::Reals, metrics::wasserstein2};
@@ -16,7 +17,8 @@ use crate::{Error, Result};
 /// ```
 ///
 /// # Errors
-/// [`Error::Shape`] for sets of different sizes or dimensions, or without a point; [`Error::NonFinite`] for a coordinate that isn't finite.
+/// [`Error::Shape`] for sets of different sizes or dimensions, or without a point; [`Error::NonFinite`] for a
+/// coordinate that isn't finite.
 pub fn wasserstein2(a: &Reals, b: &Reals) -> Result<f64> {
     let n = a.len();
     if n == 0 || (n, a.width()) != (b.len(), b.width()) {
@@ -34,9 +36,10 @@ pub fn wasserstein2(a: &Reals, b: &Reals) -> Result<f64> {
     Ok((total / n as f64).sqrt() * unit)
 }
 
-/// The column of each row in the cheapest pairing of `n` rows with `n` columns (shortest augmenting paths; Jonker and Volgenant 1987).
+/// The column of each row in the cheapest perfect matching of `n` rows with `n` columns (shortest augmenting paths;
+/// Jonker and Volgenant 1987).
 fn assignment(cost: &[f64], n: usize) -> Vec<usize> {
-    // Column n stands for none: a row that is to be placed starts there.
+    // Column n is a dummy, where the search for each new row starts.
     let none = n;
     let mut row_potential = vec![0.0; n];
     let mut column_potential = vec![0.0; n + 1];
@@ -87,14 +90,15 @@ fn assignment(cost: &[f64], n: usize) -> Vec<usize> {
     column_of
 }
 
-/// The squared maximum mean discrepancy between two sets of points under a Gaussian kernel, unbiased (Gretton et al. 2012, eq. 3): 0 on
-/// average for samples of one distribution, of which some are below.
+/// The squared maximum mean discrepancy between two sets of points under a Gaussian kernel. The estimate is unbiased
+/// (Gretton et al. 2012, eq. 3): for samples of one distribution it is 0 on average, and so sometimes negative.
 ///
-/// The kernel is `exp(-|x - y|^2 / (2 h^2))` with h the median distance between points of the second set, the target's.
+/// The kernel is `exp(-|x - y|^2 / (2 h^2))`, with h the median distance between points of the second set, the
+/// target's.
 ///
 /// # Errors
-/// [`Error::Shape`] for fewer than two points on either side or different dimensions; [`Error::NonFinite`] for a coordinate that isn't
-/// finite.
+/// [`Error::Shape`] for fewer than two points on either side or different dimensions; [`Error::NonFinite`] for a
+/// coordinate that isn't finite.
 pub fn maximum_mean_discrepancy(a: &Reals, b: &Reals) -> Result<f64> {
     if a.len() < 2 || b.len() < 2 || a.width() != b.width() {
         return Err(Error::Shape {
@@ -104,14 +108,14 @@ pub fn maximum_mean_discrepancy(a: &Reals, b: &Reals) -> Result<f64> {
             remedy: "give two sets of one dimension, of at least two points each",
         });
     }
-    // The kernel is the same in any unit.
+    // The kernel doesn't depend on the unit.
     let (a, b, _) = in_units(a, b)?;
     let (a, b) = (&a, &b);
     let pairs = (0..b.len()).flat_map(|i| (0..i).map(move |j| squared(b.row(i), b.row(j))));
     let mut distances: Vec<f64> = pairs.collect();
     let middle = distances.len() / 2;
     let (_, median, _) = distances.select_nth_unstable_by(middle, f64::total_cmp);
-    // Where half of the points coincide, any width will do.
+    // If half of the points coincide, any width will do.
     let scale = if *median > 0.0 { -0.5 / *median } else { -0.5 };
     let kernel = |x: &[f64], y: &[f64]| (scale * squared(x, y)).exp();
     let within = |points: &Reals| {
@@ -128,13 +132,13 @@ fn squared(x: &[f64], y: &[f64]) -> f64 {
     x.iter().zip(y).map(|(a, b)| (a - b) * (a - b)).sum()
 }
 
-/// Two sets of finite points in units of their largest coordinate, and that unit: squares neither overflow nor underflow. It is a power
-/// of two, so that nothing is rounded.
+/// Two sets of finite points in units of about their largest coordinate, and that unit, so that squares neither
+/// overflow nor underflow. The unit is a power of two, so that nothing is rounded.
 fn in_units(a: &Reals, b: &Reals) -> Result<(Reals, Reals, f64)> {
     check_finite(a)?;
     check_finite(b)?;
     let largest = a.values().iter().chain(b.values()).fold(0.0, |largest: f64, x| largest.max(x.abs()));
-    // Of points in the origin alone there is no logarithm.
+    // If all points are at the origin, the logarithm needs a positive number.
     let exponent = largest.max(f64::MIN_POSITIVE).log2().floor() as i32;
     let unit = 2f64.powi(exponent.clamp(-1000, 1000));
     let scaled = |points: &Reals| Reals::from_flat(points.width(), points.values().iter().map(|x| x / unit).collect());
@@ -194,7 +198,7 @@ mod tests {
         Reals::from_flat(1, (0..n).map(|_| shift + rng.normal()).collect()).unwrap()
     }
 
-    /// On a line the cheapest pairing is by order; a shift of all points is the distance itself.
+    /// On a line the cheapest matching is by order; a shift of all points is itself the distance.
     #[test]
     fn distances_of_known_pairs() {
         let mut rng = Rng::seeded(4);

@@ -1,4 +1,4 @@
-//! Who hears of whom in a graph transformer, as dense tables of each graph.
+//! Which rows attend to which in a graph transformer, as dense tables of each graph.
 
 use std::collections::BTreeMap;
 
@@ -7,18 +7,18 @@ use tch::{Device, Kind, Tensor};
 use super::heads::SIZE_STEP;
 use crate::graph::{Edge, GraphBatch, GraphKind, GraphSchema, GraphState};
 
-/// What a row is to one that hears of it, beside or instead of an edge.
+/// The relation of a row to one that attends to it, apart from edges.
 #[derive(Clone, Copy)]
 pub(in crate::nn) enum Relation {
     Virtual,
     Node,
     Itself,
-    /// It is where a directed edge from the hearer ends.
+    /// The sender is the target of a directed edge from the receiver.
     Target,
 }
 
 impl Relation {
-    /// How many there are.
+    /// Number of relations.
     pub(in crate::nn) fn count(schema: &GraphSchema) -> usize {
         match schema.kind {
             GraphKind::Directed => 4,
@@ -27,38 +27,41 @@ impl Relation {
     }
 }
 
-/// Who hears of whom, and what they are to each other.
+/// The tables of which rows attend to which, and of their relations.
 ///
-/// Rows are graph by graph: its virtual node, then its nodes; `R = N + B`. Graphs are so small that a table of all pairs, with a number
-/// per head, costs less than vectors gathered for each edge: up to some 270 nodes at width 128.
+/// The rows of a graph are its virtual node, then its nodes; `R = N + B` in all. Graphs are so small that a table of
+/// all pairs, with a number per head, costs less than gathering a vector for each edge: up to some 270 nodes at width
+/// 128.
 pub(in crate::nn) struct AttentionTables {
-    /// Graphs of similar size, so that a large one among small ones doesn't widen all tables.
+    /// Graphs grouped by size, so that one large graph doesn't widen the tables of small ones.
     pub(in crate::nn) groups: Vec<Group>,
     /// log(1 + number of messages to each row), `[R, 1]`.
     pub(in crate::nn) log_degree: Tensor,
-    /// Among the places of all groups, that of each row, `[R]`; `None` where they are the rows.
+    /// The position of each row among the places of all groups, `[R]`; `None` if places and rows are the same.
     places: Option<Tensor>,
-    /// Among nodes and then virtual nodes, which each row is, `[R]`; the rows of nodes `[N]`, and of virtual nodes `[B]`.
+    /// The position of each row among all nodes followed by all virtual nodes, `[R]`; then the rows of nodes, `[N]`,
+    /// and of virtual nodes, `[B]`.
     order: Tensor,
     nodes: Tensor,
     virtuals: Tensor,
 }
 
-/// The tables of `G` graphs, with `L` places for each, one more than the largest has nodes.
+/// The tables of `G` graphs with `L` places each: one more than the nodes of the largest.
 pub(in crate::nn) struct Group {
     /// `G` and `L`.
     pub(in crate::nn) sizes: (i64, i64),
-    /// Which place `[.., to, from, ..]` does not hear of which, `[G, 1, L, L]`.
+    /// Pairs `[.., to, from, ..]` without attention, `[G, 1, L, L]`.
     pub(in crate::nn) masked: Tensor,
-    /// How often each feature holds of a pair, `[G, L, L, F]`: classes of edges, values of their attributes, relations.
+    /// Count of each feature for each pair, `[G, L, L, F]`. Features are edge classes, values of their attributes, and
+    /// relations.
     pub(in crate::nn) features: Tensor,
-    /// The row in each place, `[G L]`; `None` where places are all rows. Places beyond a graph's nodes have its virtual node, and nobody
-    /// hears of them.
+    /// The row in each place, `[G L]`; `None` if places and rows are the same. Places beyond a graph's nodes repeat its
+    /// virtual node, and no row attends to them.
     rows: Option<Tensor>,
 }
 
 impl Group {
-    /// Rows `[R, ..]` in the places of the tables, `[G L, ..]`.
+    /// Rows `[R, ..]` at the places of the tables, `[G L, ..]`.
     pub(in crate::nn) fn gather(&self, rows: &Tensor) -> Tensor {
         match &self.rows {
             Some(which) => rows.index_select(0, which),
@@ -67,7 +70,7 @@ impl Group {
     }
 }
 
-/// Where the features of edges are.
+/// The index of the first feature of each part of an edge.
 struct Features {
     attribute_starts: Vec<usize>,
     relations: usize,
@@ -111,7 +114,7 @@ impl<'a> HostTables<'a> {
         Self { features, length, masked, counts, degree: vec![0; graphs * length] }
     }
 
-    fn hears(&mut self, graph: usize, (to, from): (usize, usize), what: impl Iterator<Item = usize>) {
+    fn add_message(&mut self, graph: usize, (to, from): (usize, usize), what: impl Iterator<Item = usize>) {
         let row = graph * self.length + to;
         let pair = row * self.length + from;
         self.masked[pair] = false;
@@ -126,18 +129,18 @@ impl<'a> HostTables<'a> {
         for (i, j) in graph.edges() {
             let edge = if weighted { graph.edge(i, j).unwrap_or_default() } else { Edge::default() };
             let (i, j) = (i as usize + 1, j as usize + 1);
-            self.hears(g, (j, i), features.edge(edge));
+            self.add_message(g, (j, i), features.edge(edge));
             match graph.is_directed() {
-                true => self.hears(g, (i, j), features.edge(edge).chain(relation(Relation::Target))),
-                false => self.hears(g, (i, j), features.edge(edge)),
+                true => self.add_message(g, (i, j), features.edge(edge).chain(relation(Relation::Target))),
+                false => self.add_message(g, (i, j), features.edge(edge)),
             }
         }
         for node in 1..=graph.n_nodes() {
-            self.hears(g, (node, 0), relation(Relation::Virtual));
-            self.hears(g, (0, node), relation(Relation::Node));
+            self.add_message(g, (node, 0), relation(Relation::Virtual));
+            self.add_message(g, (0, node), relation(Relation::Node));
         }
-        // So that nobody hears nothing, those beyond the graph either.
-        (0..self.length).for_each(|row| self.hears(g, (row, row), relation(Relation::Itself)));
+        // Every place attends to itself, also those beyond the graph, so that no softmax is empty.
+        (0..self.length).for_each(|row| self.add_message(g, (row, row), relation(Relation::Itself)));
     }
 
     fn group(&self, graphs: usize, rows: Option<Tensor>, kind: Kind, device: Device) -> Group {

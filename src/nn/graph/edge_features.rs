@@ -1,4 +1,4 @@
-//! What an edge is, as a vector.
+//! Learned vectors for the classes and attributes of edges.
 
 use tch::Tensor;
 
@@ -6,7 +6,7 @@ use crate::graph::{GraphBatch, GraphSchema};
 use crate::nn::Scope;
 use crate::nn::layers::{AttributeTable, HostKinds};
 
-/// Learned tables for what an edge is: its class and its attributes.
+/// Learned tables for an edge's class and attributes.
 #[derive(Debug)]
 pub(crate) struct EdgeFeatures {
     classes: Tensor,
@@ -21,7 +21,7 @@ impl EdgeFeatures {
         }
     }
 
-    /// The vectors of all classes, then of the values of each attribute, `[classes + values, width]`.
+    /// The vectors of all classes, then those of each attribute's values, `[classes + values, width]`.
     pub(crate) fn table(&self) -> Tensor {
         match &self.attributes {
             None => self.classes.shallow_clone(),
@@ -29,17 +29,17 @@ impl EdgeFeatures {
         }
     }
 
-    /// One row per message, `[E, width]`.
+    /// The edge vector of each message, `[E, width]`.
     pub(crate) fn of_messages(&self, batch: &GraphBatch<'_>) -> Tensor {
         self.at(batch, None)
     }
 
-    /// One row per edge, an undirected one counted once, `[edges, width]`.
+    /// The vector of each edge, an undirected one counted once, `[edges, width]`.
     pub(crate) fn of_edges(&self, batch: &GraphBatch<'_>) -> Tensor {
         self.at(batch, Some(&batch.edge_messages))
     }
 
-    /// At some messages, or all.
+    /// The edge vectors of the given messages, or of all.
     fn at(&self, batch: &GraphBatch<'_>, messages: Option<&Tensor>) -> Tensor {
         let at =
             |values: &Tensor| messages.map_or_else(|| values.shallow_clone(), |which| values.index_select(0, which));
@@ -50,7 +50,7 @@ impl EdgeFeatures {
         }
     }
 
-    /// The tables as they are now, on the host.
+    /// A copy of the tables on the host.
     pub(crate) fn on_host(&self) -> HostKinds {
         HostKinds::new(&self.classes, self.attributes.as_ref())
     }

@@ -10,18 +10,18 @@ use crate::graph::{ActionSet, Anchor, GraphBatch, GraphEnv, GraphSchema, GraphSt
 use crate::nn::{LogZ, Mlp, MlpConfig, Parameters, Wants};
 use crate::{Error, Result, Rng};
 
-/// The size and make of an [`EdgeMlp`].
+/// The architecture and size of an [`EdgeMlp`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct EdgeMlpConfig {
     /// The hidden layers.
     pub mlp: MlpConfig,
-    /// What P_B is.
+    /// The kind of backward policy.
     pub backward: BackwardPolicy,
     /// Whether there is a state-flow head, for DB and SubTB.
     pub flow: bool,
     /// Width of the condition vectors; 0 for none.
     pub n_conditions: i64,
-    /// Where log Z starts.
+    /// Initial value of log Z.
     pub initial_log_z: f64,
 }
 
@@ -40,10 +40,10 @@ impl Default for EdgeMlpConfig {
 
 /// The plain baseline for graphs on a fixed set of labelled nodes: a perceptron on the flattened adjacency matrix.
 ///
-/// In go, for every ordered pair of nodes, the edge's class and attributes, one-hot, and those of every node where there is
-/// a choice. Out come the logits of every action type: a row for the graph, each node or each ordered pair; a block at the
-/// edges is read off the pairs' rows. Nothing is shared among nodes, so it isn't equivariant and doesn't carry over to
-/// another number of nodes.
+/// Its input has, for every ordered pair of nodes, the edge's class and attributes as one-hot, and those of every node
+/// where there is a choice. Its output has the logits of every action type: a row for the graph, for each node or for
+/// each ordered pair. The logits of edges are taken from the rows of pairs. Nodes share no weights, so it isn't
+/// equivariant and doesn't generalise to another number of nodes.
 ///
 /// ```
 /// use gfn::{env::Env, nn::{EdgeMlp, EdgeMlpConfig, Wants}, policy::{GraphPolicy, Policy}, testing::Triangles, Rng};
@@ -59,14 +59,14 @@ pub struct EdgeMlp {
     fits: Fits,
     pf: Vec<Columns>,
     pb: Vec<Columns>,
-    /// Logits of P_F, then of P_B where it shares the torso, then log F.
+    /// Outputs: logits of P_F, then of P_B if it shares the torso, then log F.
     torso: Mlp,
     backward: Option<Mlp>,
     log_z: LogZ,
     parameters: Parameters,
 }
 
-/// The columns of an output layer that make one block of logits.
+/// The columns of an output layer that form one block of logits.
 #[derive(Debug)]
 struct Columns {
     anchor: Anchor,
@@ -79,9 +79,9 @@ impl EdgeMlp {
     /// A network for the graphs and actions of an environment, with weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for an environment whose graphs start with fewer nodes than they can have, or with none, and for
-    /// sizes below 1; [`Error::Contract`] for an initial graph that isn't what the schema says; [`Error::Device`] for a device that isn't
-    /// there.
+    /// [`Error::Config`] for an environment whose graphs start with no nodes or with fewer than they can have, and for
+    /// sizes below 1; [`Error::Contract`] for an initial graph that violates the schema; [`Error::Device`] for a device
+    /// that isn't there.
     pub fn new<E: GraphEnv>(env: &E, config: EdgeMlpConfig, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self> {
         let schema = env.schema().clone();
         schema.check_graphs(std::slice::from_ref(env.initial_graph()))?;
@@ -119,12 +119,12 @@ impl EdgeMlp {
             n => LogZ::conditional(&mut scope, n, &config.mlp),
         };
         parameters.check()?;
-        // Labels are places of the input: the number of nodes is looked at there.
+        // Labels are positions in the input, so the number of nodes is checked when a batch is encoded.
         let fits = Fits { schema, n_labels: None };
         Ok(Self { config, fits, pf, pb, torso, backward, log_z, parameters })
     }
 
-    /// The make of the network.
+    /// The network's configuration.
     #[must_use]
     pub fn config(&self) -> &EdgeMlpConfig {
         &self.config
@@ -154,7 +154,7 @@ impl EdgeMlp {
         })
     }
 
-    /// The blocks of logits that lie in these columns of `[B, outputs]`.
+    /// The blocks of logits in these columns of `[B, outputs]`.
     fn blocks(&self, batch: &GraphBatch<'_>, outputs: &Tensor, columns: &[Columns]) -> Vec<Tensor> {
         let block = |columns: &Columns| {
             let rows = outputs.narrow(1, columns.first, columns.n).reshape([-1, columns.width]);
@@ -167,7 +167,7 @@ impl EdgeMlp {
     }
 }
 
-/// What each action type's block takes of an output layer, from column `end` on.
+/// The columns of an output layer for each action type's block, from column `end` on.
 fn columns(actions: &ActionSet, direction: Direction, n: usize, end: &mut i64) -> Vec<Columns> {
     let blocks = actions.heads(direction).map(|(_, _, head)| {
         let rows = match head.anchor {
@@ -183,8 +183,8 @@ fn columns(actions: &ActionSet, direction: Direction, n: usize, end: &mut i64) -
     blocks.collect()
 }
 
-/// Inputs for one node and for one ordered pair. A class that is the only one says nothing of a node; of a pair it says that
-/// there is an edge.
+/// Inputs for one node and for one ordered pair. If there is only one class, a node needs no input for it; a pair does,
+/// to say that there is an edge.
 fn widths(schema: &GraphSchema) -> (usize, usize) {
     let values = |attributes: &[u8]| attributes.iter().map(|&n| usize::from(n)).sum::<usize>();
     let node_classes = if schema.node_classes > 1 { schema.node_classes } else { 0 };
@@ -196,7 +196,7 @@ fn n_inputs(schema: &GraphSchema) -> usize {
     schema.max_nodes * (node + schema.max_nodes * pair)
 }
 
-/// Pairs first, then nodes.
+/// Writes a graph's input: pairs first, then nodes.
 fn encode(schema: &GraphSchema, graph: &GraphState, row: &mut [f64]) {
     let n = graph.n_nodes();
     let (node_width, pair_width) = widths(schema);

@@ -1,24 +1,24 @@
-//! Whether graphs fit the network that they are given to.
+//! Checks that graphs fit the network that evaluates them.
 
 use crate::Result;
 use crate::graph::{GraphBatch, GraphSchema, GraphState, misfit};
 
-/// What a network was built for.
+/// The graphs that a network was built for.
 #[derive(Clone, Debug)]
 pub(crate) struct Fits {
     pub(crate) schema: GraphSchema,
-    /// The number of labels, where every node has one of its own.
+    /// The number of labels that the network knows, if every node has a label of its own.
     pub(crate) n_labels: Option<usize>,
 }
 
 impl Fits {
-    /// Checks a batch, whose graphs fit the schema that they were encoded by.
+    /// Checks an encoded batch. Its graphs already fit the schema that they were encoded with.
     pub(crate) fn check(&self, batch: &GraphBatch<'_>) -> Result<()> {
         self.schema.check_covers(batch.schema)?;
         self.check_labels(batch.n_nodes.iter().copied())
     }
 
-    /// Checks graphs that nobody has encoded.
+    /// Checks graphs that haven't been encoded.
     pub(crate) fn check_graphs(&self, graphs: &[GraphState]) -> Result<()> {
         self.schema.check_graphs(graphs)?;
         self.check_labels(graphs.iter().map(GraphState::n_nodes))

@@ -10,10 +10,10 @@ use crate::graph::{GraphBatch, GraphEnv, GraphSchema, Semantics};
 use crate::nn::{Activation, HostGraphNet, LogZ, LogitScale, Mlp, MlpConfig, Parameters, Wants};
 use crate::{Error, Result, Rng};
 
-/// What a backward policy is.
+/// The kind of backward policy.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum BackwardPolicy {
-    /// Uniform over legal backward actions; nothing to train.
+    /// Uniform over legal backward actions; nothing is trained.
     #[default]
     Uniform,
     /// Learned, by heads on the torso of the forward policy.
@@ -22,41 +22,43 @@ pub enum BackwardPolicy {
     Separate,
 }
 
-/// The size and make of a [`GraphNet`].
+/// The architecture and size of a [`GraphNet`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct GraphNetConfig {
-    /// How nodes exchange messages; by default chosen for what edges of the environment say. One that can't see it is refused, but for
-    /// an [`ablation`](Self::ablation).
+    /// The kind of message passing; by default chosen to see all edge features of the environment. One that can't see
+    /// them is refused, unless it is an [`ablation`](Self::ablation).
     pub conv: ConvKind,
-    /// MessageRounds of message passing; layers of a transformer.
+    /// Rounds of message passing; for a transformer, layers.
     pub layers: usize,
     /// Width of node embeddings and of the heads' hidden layers.
     pub embedding: i64,
-    /// Whether a node's label enters where it means something: everywhere in labelled environments; up to isomorphism at the nodes of
-    /// the initial graph, which are told apart, and at no other. Without it a network for labelled graphs can't tell nodes apart that
-    /// are alike but for their labels.
+    /// Whether the network sees node labels where they mean something: everywhere in labelled environments; up to
+    /// isomorphism only at the nodes of the initial graph, which are told apart. Without labels a network can't tell
+    /// apart the nodes of a labelled graph that differ only in their label.
     pub identity: bool,
-    /// Whether `conv` may be one that can't see all that edges of the environment say: their classes and attributes, their direction.
+    /// Allows a `conv` that can't see all edge features of the environment (classes, attributes, direction).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ablation: bool,
-    /// Lengths of walks counted as pair features beyond the edge back; `None` for no pair features at all.
+    /// Number of walk lengths that are counted as pair features, besides whether there is an edge back; `None` for no
+    /// pair features at all.
     pub pair_walks: Option<usize>,
-    /// Whether heads of nodes, edges and pairs see the whole graph, not only the neighbourhood that messages reach. With
-    /// conditions they always do: that is how a condition reaches them.
+    /// Whether heads of nodes, edges and pairs see the whole graph, not only the neighbourhood that messages reach.
+    /// With conditions they always do, because a condition reaches them through the graph's embedding.
     pub global: bool,
-    /// What P_B is.
+    /// The kind of backward policy.
     pub backward: BackwardPolicy,
     /// Whether there is a state-flow head, for DB and SubTB.
     pub flow: bool,
     /// Width of the condition vectors; 0 for none.
     pub n_conditions: i64,
-    /// Whether the logits of P_F are multiplied by a function of the conditions, too ([`LogitScale`]).
+    /// Whether the logits of P_F are also multiplied by a function of the conditions ([`LogitScale`]).
     #[serde(default)]
     pub logit_scale: bool,
-    /// Where log Z starts.
+    /// Initial value of log Z.
     pub initial_log_z: f64,
-    /// Where the bias of the exit action's logit starts. At 0 an untrained policy takes each legal action about equally often,
-    /// so its trajectories are as long as there is much to do; above, they are shorter, and so are the first steps of training.
+    /// Initial bias of the exit action's logit. At 0 an untrained policy takes each legal action about equally often,
+    /// so trajectories are long where there are many actions. A larger bias makes them shorter, and the first training
+    /// steps faster.
     pub initial_exit_bias: f64,
 }
 
@@ -98,7 +100,8 @@ impl GraphNetConfig {
         }
     }
 
-    /// Checks that nothing that tells graphs of an environment apart is hidden unawares.
+    /// Checks that the network sees everything that distinguishes graphs of the environment, unless an ablation is
+    /// asked for.
     fn check_sight(&self, schema: &GraphSchema) -> Result<()> {
         match self.conv.misses(schema) {
             Some(what) if !self.ablation => Err(Error::Config {
@@ -110,7 +113,8 @@ impl GraphNetConfig {
         }
     }
 
-    /// How many labels are told apart: all of labelled graphs; up to isomorphism those of the initial graph, and one for all other nodes.
+    /// Number of labels that are told apart: all of them in labelled graphs; up to isomorphism those of the initial
+    /// graph, and one for all other nodes.
     fn n_labels<E: GraphEnv>(&self, env: &E) -> usize {
         let most = env.schema().max_nodes;
         match (env.actions().semantics(), env.initial_graph().n_nodes()) {
@@ -122,10 +126,11 @@ impl GraphNetConfig {
     }
 }
 
-/// The library's graph network: message passing, then a head per action type at its anchor, a flow head and log Z.
+/// The library's graph network: message passing, then one head per action type at its anchor, a flow head and log Z.
 ///
-/// It knows what the environment says of its graphs, and by default sees all of it that tells them apart: labels where they mean
-/// something, classes, attributes and the direction of edges. Untrained it is near the uniform policy, whatever the size of graphs.
+/// It is built from the environment's schema. By default it sees everything that distinguishes graphs: labels where
+/// they mean something, classes, attributes and the direction of edges. Untrained it is near the uniform policy, for
+/// graphs of any size.
 ///
 /// ```
 /// use gfn::{env::Env, nn::{GraphNet, GraphNetConfig, Wants}, policy::{GraphPolicy, Policy}, testing::Triangles, Rng};
@@ -153,10 +158,10 @@ impl GraphNet {
     /// A network for the graphs and actions of an environment, with weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for an embedding below 1, heads of attention that don't share it out, a negative number of conditions, a
-    /// convolution that can't see what edges of the environment say, and an environment whose schema no graph can keep to
-    /// ([`GraphSchema::check`]) or whose slots are too many; [`Error::Contract`] for an initial graph that isn't what the schema says;
-    /// [`Error::Device`] for a device that isn't there.
+    /// [`Error::Config`] for an embedding below 1, attention heads that don't divide it, a negative number of
+    /// conditions, a convolution that can't see all edge features of the environment, a schema that no graph can
+    /// satisfy ([`GraphSchema::check`]), and too many slots; [`Error::Contract`] for an initial graph that violates the
+    /// schema; [`Error::Device`] for a device that isn't there.
     pub fn new<E: GraphEnv>(
         env: &E,
         config: GraphNetConfig,
@@ -196,7 +201,7 @@ impl GraphNet {
         Ok(Self { config, fits, forward, pf, backward, pb, flow, scale, log_z, parameters })
     }
 
-    /// The make of the network, with the convolution that was chosen.
+    /// The network's configuration, with the convolution that was chosen.
     #[must_use]
     pub fn config(&self) -> &GraphNetConfig {
         &self.config
@@ -225,7 +230,7 @@ impl GraphNetwork for GraphNet {
             (Some(heads), Some(embedded)) if wants.pb => Some(heads.forward(batch, embedded, pairs.as_ref())),
             _ => None,
         };
-        // The torso has checked the conditions wherever there are logits of P_F.
+        // The torso has checked the conditions whenever there are P_F logits.
         let scale = self.scale.as_ref().filter(|_| pf.is_some()).zip(batch.conditions.as_ref());
         Ok(GraphOutput { pf, pb, log_flow, pf_scale: scale.map(|(scale, conditions)| scale.forward(conditions)) })
     }

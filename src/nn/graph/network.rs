@@ -1,4 +1,4 @@
-//! What a network over graphs is to a policy.
+//! The interface between a graph network and a policy.
 
 use tch::Tensor;
 
@@ -7,7 +7,7 @@ use crate::env::Direction;
 use crate::graph::GraphBatch;
 use crate::nn::{HostGraphNet, Parameters, Wants};
 
-/// What a network says of a batch of graphs.
+/// The output of a network for a batch of graphs.
 #[derive(Debug, Default)]
 pub struct GraphOutput {
     /// Logits of P_F: one block `[anchor rows, width]` per forward action type, in the action set's order, exit last.
@@ -16,21 +16,22 @@ pub struct GraphOutput {
     pub pb: Option<Vec<Tensor>>,
     /// log F of each graph, `[B]`.
     pub log_flow: Option<Tensor>,
-    /// What the logits of P_F of each graph are multiplied by, `[B]`.
+    /// A factor on each graph's P_F logits, `[B]`.
     pub pf_scale: Option<Tensor>,
 }
 
 /// A network on batches of graphs: implement it to bring your own GNN.
 pub trait GraphNetwork {
-    /// The blocks of logits, and the flows, that are wanted.
+    /// The blocks of logits and the flows that `wants` asks for.
     ///
     /// # Errors
-    /// Whatever the network finds wrong; the shapes of what it gives are checked by the caller.
+    /// Any error of the network; the caller checks the shapes of its output.
     fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput>;
 
-    /// The network as it is now, for a roll-out without conditions ([`Policy::on_host`]). `None` (the default) without such a form; it must
-    /// give the same logits up to rounding. A [`GraphNet`](super::GraphNet) has one if its rounds are GIN or directed, it takes no
-    /// conditions, and its weights are on the host in single precision; for P_B, if that is learned.
+    /// A copy of the network for a roll-out without conditions ([`Policy::on_host`](crate::policy::Policy::on_host)), with the same logits up to
+    /// rounding. `None` (the default) if there is no such form. A [`GraphNet`](super::GraphNet) has one if its
+    /// convolutions are GIN or directed, it takes no conditions, and its weights are on the host in single precision;
+    /// for P_B, if that is learned.
     fn on_host(&self, _direction: Direction) -> Option<HostGraphNet> {
         None
     }
@@ -40,7 +41,7 @@ pub trait GraphNetwork {
         None
     }
 
-    /// What is trained; on one device, which the batch is encoded on.
+    /// The trained parameters. They are on one device, and batches are encoded on it.
     fn parameters(&self) -> &Parameters;
 }
 

@@ -1,4 +1,4 @@
-//! What a node is before it has heard from others.
+//! Node features before message passing.
 
 use tch::Tensor;
 
@@ -7,11 +7,11 @@ use crate::nn::Scope;
 use crate::nn::host::floats;
 use crate::nn::layers::{AttributeTable, HostKinds, add_entry};
 
-/// Learned tables for what a node is: its class, its label where that means something, its attributes.
+/// Learned tables for a node's class, label (if labels mean something) and attributes.
 #[derive(Debug)]
 pub(crate) struct NodeFeatures {
     classes: Tensor,
-    /// A vector for each label that is told apart; all later nodes have the last.
+    /// A vector for each label that is told apart; all later nodes share the last.
     labels: Option<Tensor>,
     attributes: Option<AttributeTable>,
 }
@@ -25,7 +25,7 @@ impl NodeFeatures {
         }
     }
 
-    /// How many labels are told apart; 0 where none enters.
+    /// Number of labels that are told apart; 0 if labels aren't used.
     pub(crate) fn n_labels(&self) -> usize {
         self.labels.as_ref().map_or(0, |labels| labels.size()[0] as usize)
     }
@@ -35,7 +35,7 @@ impl NodeFeatures {
         &self.classes
     }
 
-    /// The tables as they are now, on the host.
+    /// A copy of the tables on the host.
     pub(crate) fn on_host(&self) -> HostFeatures {
         HostFeatures {
             kinds: HostKinds::new(&self.classes, self.attributes.as_ref()),
@@ -43,7 +43,7 @@ impl NodeFeatures {
         }
     }
 
-    /// One row for each of some nodes, `[R]` to `[R, D]`.
+    /// The feature rows of the given nodes, `[R]` to `[R, D]`.
     pub(crate) fn forward(&self, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
         let mut rows = self.classes.index_select(0, &batch.node_classes.index_select(0, nodes));
         if let Some(labels) = &self.labels {
@@ -57,7 +57,7 @@ impl NodeFeatures {
     }
 }
 
-/// [`NodeFeatures`] on the host.
+/// A copy of [`NodeFeatures`] on the host.
 #[derive(Debug)]
 pub(crate) struct HostFeatures {
     kinds: HostKinds,
@@ -65,12 +65,12 @@ pub(crate) struct HostFeatures {
 }
 
 impl HostFeatures {
-    /// How many labels are told apart; 0 where none enters.
+    /// Number of labels that are told apart; 0 if labels aren't used.
     pub(crate) fn n_labels(&self) -> usize {
         self.labels.as_ref().map_or(0, |labels| labels.len() / self.kinds.width)
     }
 
-    /// One row for each of some nodes, which come in the order of the batch.
+    /// The feature rows of the given nodes, which are in the order of the batch.
     pub(crate) fn forward(&self, graphs: &[GraphState], nodes: &[i64]) -> Vec<f32> {
         debug_assert!(nodes.is_sorted(), "nodes in the order of the batch");
         let n_labels = self.n_labels();

@@ -20,7 +20,7 @@ pub(crate) struct Embedded {
     pub(crate) graphs: Tensor,
 }
 
-/// Features, rounds of message passing, and the pooled graph.
+/// The torso: features, rounds of message passing, and the pooled graph.
 #[derive(Debug)]
 pub(crate) struct Torso {
     features: NodeFeatures,
@@ -37,7 +37,7 @@ enum Body {
 }
 
 impl Torso {
-    /// For graphs of an environment; `n_labels` labels are told apart.
+    /// A torso for graphs of an environment in which `n_labels` labels are told apart.
     pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, n_labels: usize, config: &GraphNetConfig) -> Self {
         let width = config.embedding;
         let features = NodeFeatures::new(&mut scope.sub("features"), schema, width, n_labels);
@@ -62,14 +62,14 @@ impl Torso {
             body,
             condition: (config.n_conditions > 0)
                 .then(|| Linear::new(&mut scope.sub("condition"), config.n_conditions, condition_width)),
-            // A condition reaches nodes by way of their graph.
+            // A condition reaches nodes through their graph's embedding.
             global: (config.global || config.n_conditions > 0)
                 .then(|| Linear::new(&mut scope.sub("global"), 2 * width, width)),
             n_conditions: config.n_conditions,
         }
     }
 
-    /// What is copied of the torso and these heads for a roll-out; none for a transformer, or with conditions.
+    /// A copy of the torso and these heads for a roll-out; `None` for a transformer, or with conditions.
     pub(crate) fn on_host(&self, heads: &Heads, fits: &Fits, pair_walks: Option<usize>) -> Option<HostGraphNet> {
         let Body::Convs(convs) = &self.body else { return None };
         if self.n_conditions > 0 {
@@ -80,11 +80,11 @@ impl Torso {
     }
 
     pub(crate) fn embed(&self, batch: &GraphBatch<'_>) -> Result<Embedded> {
-        let (n_rounds, hearing) = match &self.body {
-            Body::Convs(convs) => (convs.len(), convs.first().map_or(MessageKind::Sum, Conv::hearing)),
+        let (n_rounds, message_kind) = match &self.body {
+            Body::Convs(convs) => (convs.len(), convs.first().map_or(MessageKind::Sum, Conv::message_kind)),
             Body::Transformer(_) => (0, MessageKind::Sum),
         };
-        let rounds = MessageRounds::new(batch.graphs(), self.features.n_labels(), n_rounds, hearing);
+        let rounds = MessageRounds::new(batch.graphs(), self.features.n_labels(), n_rounds, message_kind);
         let rounds = rounds.to_device(batch.device());
         let features = self.features.forward(batch, &rounds.features);
         let kind = features.kind();
@@ -109,7 +109,7 @@ impl Torso {
             }
         };
         let nodes = match &self.global {
-            // Every node hears of the whole graph, as from a virtual node.
+            // Every node gets a message from the whole graph, as from a virtual node.
             Some(layer) => to_nodes(batch, &nodes, &layer.forward(&graphs).relu()),
             None => nodes,
         };
@@ -117,7 +117,8 @@ impl Torso {
     }
 }
 
-/// The conditions that a network for `n_conditions` numbers per graph needs, `[B, n_conditions]`; none if it needs none.
+/// The conditions for a network that takes `n_conditions` numbers per graph, `[B, n_conditions]`; `None` if it takes
+/// none.
 pub(in crate::nn) fn checked_conditions(
     batch: &GraphBatch<'_>,
     n_conditions: i64,
@@ -125,7 +126,7 @@ pub(in crate::nn) fn checked_conditions(
 ) -> Result<Option<Tensor>> {
     match (&batch.conditions, n_conditions) {
         (None, 0) => Ok(None),
-        // Conditions of which nothing varies have no columns.
+        // Constant conditions have no columns.
         (Some(conditions), 0) if conditions.size() == [batch.len() as i64, 0] => Ok(None),
         (Some(conditions), n) if n > 0 => {
             let expected = vec![batch.len() as i64, n];
@@ -147,14 +148,14 @@ pub(in crate::nn) fn checked_conditions(
     }
 }
 
-/// Mean and damped sum of node embeddings, `[B, 2 D]`: the mean alone can't count. An empty graph gives zeros.
+/// Mean and damped sum of node embeddings, `[B, 2 D]`. The mean alone can't count nodes. An empty graph gives zeros.
 fn pool(batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
     let sum = sums(batch, nodes);
     let scale = |power: f64| scales(batch, power, nodes.kind());
     Tensor::cat(&[&sum * scale(-1.0), &sum * scale(-0.5)], 1)
 }
 
-/// Nodes with what their graph adds to each, `[N, D]`.
+/// Adds each graph's row to its nodes, `[N, D]`.
 fn to_nodes(batch: &GraphBatch<'_>, nodes: &Tensor, graphs: &Tensor) -> Tensor {
     match batch.same_n_nodes() {
         Some(n) if n > 0 => {
@@ -165,7 +166,7 @@ fn to_nodes(batch: &GraphBatch<'_>, nodes: &Tensor, graphs: &Tensor) -> Tensor {
     }
 }
 
-/// The sum of each graph's rows, `[B, D]`.
+/// The sum of each graph's node rows, `[B, D]`.
 fn sums(batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
     let (b, width) = (batch.len() as i64, nodes.size()[1]);
     match batch.same_n_nodes() {
@@ -174,7 +175,7 @@ fn sums(batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
     }
 }
 
-/// A power of each graph's number of nodes, `[B, 1]`; 1 for an empty one.
+/// A power of each graph's number of nodes, `[B, 1]`; 1 for an empty graph.
 fn scales(batch: &GraphBatch<'_>, power: f64, kind: Kind) -> Tensor {
     let scales: Vec<f64> = batch.n_nodes.iter().map(|&n| (n.max(1) as f64).powf(power)).collect();
     crate::tensor::from_host(&scales, kind, batch.device()).unsqueeze(1)

@@ -1,4 +1,4 @@
-//! A graph transformer: attention along edges, and to and from a virtual node of each graph that carries the condition.
+//! A graph transformer: attention along edges, and to and from a virtual node of each graph that holds the condition.
 
 use tch::Tensor;
 
@@ -7,18 +7,18 @@ use super::edge_features::EdgeFeatures;
 use crate::graph::{GraphBatch, GraphSchema};
 use crate::nn::{LayerNorm, Linear, Scope};
 
-/// How much wider than the embedding the hidden layer of a feed-forward block is.
+/// Width of a feed-forward block's hidden layer, relative to the embedding.
 const FEED_FORWARD: i64 = 4;
 
-/// Layers of attention and feed-forward blocks, each behind a layer norm and beside a residual connection.
+/// Layers of attention and feed-forward blocks, each after a layer norm and with a residual connection.
 ///
-/// Every node hears of its neighbours (both ways along an edge, told apart where edges are directed), of its graph's virtual
-/// node and of itself; the virtual node of all nodes of its graph and of itself. As in recursionpharma/gflownet's
-/// `GraphTransformer`, the virtual node starts as the embedded condition. Two opposite edges between two nodes are one message
-/// each way, with what both edges are added up.
+/// A node attends to its neighbours (in both directions along an edge, told apart if edges are directed), to its
+/// graph's virtual node and to itself. The virtual node attends to all nodes of its graph and to itself. As in
+/// recursionpharma/gflownet's `GraphTransformer`, the virtual node starts as the embedded condition. Two opposite edges
+/// between two nodes give one message each way, with the vectors of both edges added up.
 #[derive(Debug)]
 pub(crate) struct Transformer {
-    /// What a virtual node is before a condition is added, `[D]`.
+    /// Initial vector of virtual nodes, before a condition is added, `[D]`.
     start: Tensor,
     layers: Vec<Layer>,
     norm: LayerNorm,
@@ -37,7 +37,8 @@ impl Transformer {
         }
     }
 
-    /// Node values `[N, D]` and embedded conditions `[B, D]` to embeddings of nodes `[N, D]` and of virtual nodes `[B, D]`.
+    /// From node values `[N, D]` and embedded conditions `[B, D]` to embeddings of nodes `[N, D]` and of virtual nodes
+    /// `[B, D]`.
     pub(crate) fn forward(
         &self,
         batch: &GraphBatch<'_>,
@@ -65,11 +66,12 @@ impl Transformer {
 #[derive(Debug)]
 struct Layer {
     norm: LayerNorm,
-    /// Query, key and value side by side. Without a bias: a key's cancels in the softmax, a value's is one of the output's.
+    /// Query, key and value side by side, without a bias: a key's cancels in the softmax, and a value's is equivalent
+    /// to one of the output.
     project: Linear,
-    /// What an edge adds to key and value, side by side.
+    /// Edge vectors added to key and value, side by side.
     edges: EdgeFeatures,
-    /// The same for each [`Relation`] that is no edge.
+    /// Vectors added to key and value for each [`Relation`] that is not an edge.
     relations: Tensor,
     output: Linear,
     norm_feed: LayerNorm,
@@ -96,15 +98,15 @@ impl Layer {
 
     fn forward(&self, tables: &AttentionTables, rows: &Tensor) -> Tensor {
         let attended = self.attend(tables, &self.norm.forward(rows));
-        // Attention averages, which hides how many there are; scaled by the degree it can count (Corso et al., *Principal
-        // Neighbourhood Aggregation*, 2020, eq. 5).
+        // Attention averages, which hides the number of messages. Scaled by the degree, it can count them (Corso et
+        // al., *Principal Neighbourhood Aggregation*, 2020, eq. 5).
         let counted = &attended * &tables.log_degree;
         let rows = rows + self.output.forward(&Tensor::cat(&[attended, counted], 1));
         let hidden = self.feed.0.forward(&self.norm_feed.forward(&rows)).relu();
         rows + self.feed.1.forward(&hidden)
     }
 
-    /// Multi-head attention of each row to those that it hears of, `[R, D]`.
+    /// Multi-head attention of each row to the rows it gets messages from, `[R, D]`.
     fn attend(&self, tables: &AttentionTables, rows: &Tensor) -> Tensor {
         let projected = self.project.forward(rows);
         let depth = rows.size()[1] / self.heads;
@@ -116,10 +118,10 @@ impl Layer {
         tables.scatter(&groups)
     }
 
-    /// The same in the places of graphs of similar size, `[G L, D]`, given projected rows `[R, 3 D]`.
+    /// Multi-head attention within a group of graphs of similar size, `[G L, D]`, given projected rows `[R, 3 D]`.
     ///
-    /// What `r` hears of `s` has the key `k_s + sum_f c_rsf t_f`, with the vectors `t` of what they are to each other, and its value
-    /// likewise. Products with `t` are made per row and feature, not per pair of rows.
+    /// The message from `s` to `r` has the key `k_s + sum_f c_rsf t_f`, with the vectors `t` of the features `f` of the
+    /// pair, and a value of the same form. Products with `t` are computed per row and feature, not per pair of rows.
     fn attend_within(&self, group: &Group, projected: &Tensor, features: &Tensor) -> Tensor {
         let width = projected.size()[1] / 3;
         let (heads, depth) = (self.heads, width / self.heads);
@@ -129,13 +131,13 @@ impl Layer {
             group.gather(projected).view([graphs, length, 3, heads, depth]).permute([2, 0, 3, 1, 4]).contiguous();
         let (query, key, value) = (each.get(0) / (depth as f64).sqrt(), each.get(1), each.get(2));
 
-        let asked = query.matmul(&features.get(0).transpose(1, 2)).transpose(1, 2);
-        let by_feature = asked.matmul(&group.features.transpose(2, 3)).transpose(1, 2);
+        let feature_scores = query.matmul(&features.get(0).transpose(1, 2)).transpose(1, 2);
+        let by_feature = feature_scores.matmul(&group.features.transpose(2, 3)).transpose(1, 2);
         let scores = query.matmul(&key.transpose(2, 3)) + by_feature;
         let weights = scores.masked_fill(&group.masked, f64::NEG_INFINITY).softmax(3, None);
 
-        let told = weights.transpose(1, 2).matmul(&group.features).transpose(1, 2).matmul(&features.get(1));
-        let sum = weights.matmul(&value) + told;
+        let from_features = weights.transpose(1, 2).matmul(&group.features).transpose(1, 2).matmul(&features.get(1));
+        let sum = weights.matmul(&value) + from_features;
         sum.transpose(1, 2).reshape([graphs * length, width])
     }
 }
@@ -149,16 +151,16 @@ mod tests {
     use crate::graph::{Attributes, Edge, GraphKind, GraphState, GraphStates, Node};
     use crate::nn::Parameters;
 
-    /// Rows as the layer has them, and for each what it hears: the row, and which vectors of the table are added.
+    /// The messages to each row, in the layer's order of rows: the sending row, and the table vectors that are added.
     fn messages(graphs: &[GraphState], directed: bool) -> Vec<Vec<(usize, Vec<i64>)>> {
-        let mut heard = Vec::new();
+        let mut messages = Vec::new();
         for graph in graphs {
-            let (first, n) = (heard.len(), graph.n_nodes());
-            // Two classes of edges, an attribute of 0 to 2, then the relations.
-            heard.extend((0..=n).map(|row| vec![(first + row, vec![7])]));
+            let (first, n) = (messages.len(), graph.n_nodes());
+            // The table holds two edge classes, an attribute of 0 to 2, then the relations.
+            messages.extend((0..=n).map(|row| vec![(first + row, vec![7])]));
             for node in 1..=n {
-                heard[first + node].push((first, vec![5]));
-                heard[first].push((first + node, vec![6]));
+                messages[first + node].push((first, vec![5]));
+                messages[first].push((first + node, vec![6]));
             }
             for (i, j) in graph.edges() {
                 let edge = graph.edge(i, j).unwrap();
@@ -171,14 +173,14 @@ mod tests {
                     Some((_, both)) => both.extend(what),
                     None => row.push((from, what.to_vec())),
                 };
-                add(&mut heard[j], i, &what);
+                add(&mut messages[j], i, &what);
                 if directed {
                     what.push(8);
                 }
-                add(&mut heard[i], j, &what);
+                add(&mut messages[i], j, &what);
             }
         }
-        heard
+        messages
     }
 
     #[test]
@@ -193,7 +195,7 @@ mod tests {
             let edge = |class, value| Edge { class, attributes: Attributes::new(&[value]).unwrap() };
             let mut edges = vec![(0, 1, edge(0, 1)), (2, 1, edge(1, 0)), (2, 3, edge(1, 2))];
             if directed {
-                // Both ways between two nodes.
+                // Edges in both directions between two nodes.
                 edges.push((1, 0, edge(1, 2)));
             }
             let of = |n: usize, edges: &[_]| GraphState::from_parts(kind, &vec![Node::default(); n], edges).unwrap();

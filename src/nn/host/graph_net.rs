@@ -1,4 +1,4 @@
-//! Graph networks as they are now, on the host: what a roll-out asks.
+//! Copies of graph networks on the host for roll-outs.
 
 use tch::{Device, Kind};
 
@@ -10,8 +10,8 @@ use crate::nn::graph::{
     Conv, Fits, Heads, HostConv, HostFeatures, HostHead, MessageKind, MessageRounds, NodeFeatures, host_pair_features,
 };
 
-/// A [`GraphNet`](crate::nn::GraphNet) of convolutions as it was when it was copied, on the host, in single precision and without gradients:
-/// a level of a roll-out holds so few graphs that tensor operations cost more than what they compute.
+/// A copy of a convolutional [`GraphNet`](crate::nn::GraphNet) on the host, in single precision and without gradients.
+/// A roll-out step holds so few graphs that tensor operations cost more than the computation in them.
 ///
 /// ```
 /// use gfn::{env::{Direction, Env}, nn::{GraphNet, GraphNetConfig, GraphNetwork}, testing::Triangles, Rng};
@@ -29,13 +29,13 @@ pub struct HostGraphNet {
     width: usize,
     features: HostFeatures,
     convs: Vec<HostConv>,
-    hearing: MessageKind,
+    message_kind: MessageKind,
     global: Option<HostLinear>,
     heads: Vec<HostHead>,
     pair_walks: Option<usize>,
 }
 
-/// Graphs and what the network makes of them.
+/// Graphs with their embeddings.
 pub(in crate::nn) struct HostEmbedded<'a> {
     pub(in crate::nn) graphs_of: &'a [GraphState],
     /// `[N, D]`, graph by graph.
@@ -62,7 +62,7 @@ pub(in crate::nn) struct HostParts<'a> {
 }
 
 impl HostGraphNet {
-    /// A copy; `None` for weights that aren't on the host in single precision, and for rounds that have no form there.
+    /// A copy; `None` if the weights aren't on the host in single precision, or a convolution has no host form.
     pub(in crate::nn) fn new(parts: &HostParts<'_>) -> Option<Self> {
         let classes = parts.features.classes();
         if classes.kind() != Kind::Float || classes.device() != Device::Cpu {
@@ -73,7 +73,7 @@ impl HostGraphNet {
             width: classes.size()[1] as usize,
             features: parts.features.on_host(),
             convs: parts.convs.iter().map(Conv::on_host).collect::<Option<_>>()?,
-            hearing: parts.convs.first().map_or(MessageKind::Sum, Conv::hearing),
+            message_kind: parts.convs.first().map_or(MessageKind::Sum, Conv::message_kind),
             global: parts.global.map(HostLinear::of),
             heads: parts.heads.on_host()?,
             pair_walks: parts.pair_walks,
@@ -83,8 +83,8 @@ impl HostGraphNet {
     /// The blocks of logits of some graphs, each `[rows, width]` row by row, in the order of the action types.
     ///
     /// # Errors
-    /// [`Error::Contract`](crate::Error::Contract) for a graph with classes, labels or attributes that the network's environment doesn't
-    /// have.
+    /// [`Error::Contract`](crate::Error::Contract) for a graph with classes, labels or attributes that the network's
+    /// environment doesn't have.
     pub fn forward(&self, graphs: &[GraphState]) -> Result<Vec<Vec<f32>>> {
         self.fits.check_graphs(graphs)?;
         let embedded = self.embed(graphs);
@@ -93,7 +93,7 @@ impl HostGraphNet {
     }
 
     fn embed<'a>(&self, graphs: &'a [GraphState]) -> HostEmbedded<'a> {
-        let rounds = MessageRounds::new(graphs, self.features.n_labels(), self.convs.len(), self.hearing);
+        let rounds = MessageRounds::new(graphs, self.features.n_labels(), self.convs.len(), self.message_kind);
         let mut nodes = self.features.forward(graphs, &rounds.features);
         for (conv, round) in self.convs.iter().zip(&rounds.rounds) {
             nodes = conv.forward(round, &nodes);
@@ -107,7 +107,7 @@ impl HostGraphNet {
             let mut rows = nodes.chunks_exact_mut(self.width);
             for (graph, added) in graphs.iter().zip(added.chunks_exact(self.width)) {
                 for row in rows.by_ref().take(graph.n_nodes()) {
-                    // NaN passes: it is found where logits are drawn from.
+                    // NaN passes through; the check before drawing finds it.
                     row.iter_mut().zip(added).for_each(|(x, &a)| *x += if a < 0.0 { 0.0 } else { a });
                 }
             }
@@ -115,7 +115,7 @@ impl HostGraphNet {
         HostEmbedded { graphs_of: graphs, nodes, graphs: pooled, width: self.width }
     }
 
-    /// Mean and damped sum of each graph's rows.
+    /// Mean and damped sum of each graph's node rows.
     fn pool(&self, graphs: &[GraphState], nodes: &[f32]) -> Vec<f32> {
         let mut out = Vec::with_capacity(graphs.len() * 2 * self.width);
         let mut rows = nodes.chunks_exact(self.width);

@@ -1,7 +1,8 @@
-//! Perceptrons as they are now, on the host: what a roll-out asks, whose batches are too small for tensor operations.
+//! Copies of perceptrons on the host for roll-outs, whose batches are too small for tensor operations.
 //!
-//! A level of a roll-out holds a few states. libtorch takes some microseconds for each operation on them, and its product lays the
-//! weights out anew each time, which costs more than the product itself. Here weights are laid out once per roll-out.
+//! A roll-out step holds a few states. libtorch takes some microseconds for each operation on them, and its matrix
+//! product repacks the weights each time, which costs more than the product itself. Here weights are packed once per
+//! roll-out.
 
 use std::ops::Range;
 
@@ -10,30 +11,30 @@ use tch::{Device, Kind, Tensor};
 use crate::nn::{LayerNorm, Linear, Mlp};
 use crate::parallel;
 
-/// Outputs that are computed together: two registers of eight.
+/// Number of outputs computed together: two registers of eight.
 const LANES: usize = 16;
-/// Rows that a thread takes.
+/// Rows that a thread takes at a time.
 const BLOCK: usize = 128;
 
-/// A linear layer with its weights laid out for [`product`].
+/// A linear layer with its weights packed for [`product`].
 #[derive(Debug)]
 pub(crate) struct HostLinear {
     inputs: usize,
     outputs: usize,
-    /// For each group of [`LANES`] outputs, zeros beyond the last, the weights of every input: `[groups, inputs, LANES]`.
+    /// For each group of [`LANES`] outputs, padded with zeros, the weights of every input: `[groups, inputs, LANES]`.
     panels: Vec<f32>,
     /// `[groups * LANES]`.
     bias: Vec<f32>,
 }
 
 impl HostLinear {
-    /// A layer as it is now.
+    /// A copy of a layer.
     pub(in crate::nn) fn of(layer: &Linear) -> Self {
         let (weight, bias) = layer.effective();
         Self::new(&weight, bias.as_ref())
     }
 
-    /// Of a weight `[outputs, inputs]` and a bias `[outputs]`.
+    /// A layer with a weight `[outputs, inputs]` and a bias `[outputs]`.
     pub(in crate::nn) fn new(weight: &Tensor, bias: Option<&Tensor>) -> Self {
         let size = weight.size();
         let (outputs, inputs) = (size[0] as usize, size[1] as usize);
@@ -62,7 +63,7 @@ impl HostLinear {
         self.outputs
     }
 
-    /// `[rows, inputs]` to `[rows, outputs]`, spread over threads where there are many.
+    /// `[rows, inputs]` to `[rows, outputs]`, on several threads if there are many rows.
     pub(in crate::nn) fn rows(&self, x: &[f32], rows: usize) -> Vec<f32> {
         if rows <= BLOCK || self.inputs == 0 {
             return self.forward(x, rows);
@@ -77,13 +78,13 @@ impl HostLinear {
         #[cfg(target_arch = "x86_64")]
         if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
             #[allow(unsafe_code, reason = "wide registers can only be asked for at run time")]
-            // SAFETY: the processor has AVX2 and FMA, all that the function asks for.
+            // SAFETY: the processor has AVX2 and FMA, the only features that the function requires.
             unsafe {
                 self.product_wide(x, rows, &mut out);
             }
             return out;
         }
-        // Elsewhere than on x86 fused multiplication is part of the base, if there is any.
+        // On other architectures than x86, fused multiplication is part of the baseline if it exists.
         self.product::<{ cfg!(target_arch = "aarch64") }>(x, rows, &mut out);
         out
     }
@@ -94,7 +95,8 @@ impl HostLinear {
         self.product::<true>(x, rows, out);
     }
 
-    /// Each output sums over the inputs in their order, whatever the number of rows: a row never depends on its batch mates.
+    /// Each output sums over the inputs in their order, whatever the number of rows, so a row never depends on its
+    /// batch mates.
     #[inline(always)]
     fn product<const FUSED: bool>(&self, x: &[f32], rows: usize, out: &mut [f32]) {
         const TILE: usize = 6;
@@ -118,7 +120,7 @@ impl HostLinear {
         }
     }
 
-    /// `ROWS` rows from `first` on, for one group of outputs: their sums stay in registers.
+    /// Computes `ROWS` rows from `first` on, for one group of outputs. Their sums stay in registers.
     #[inline(always)]
     fn tile<const ROWS: usize, const FUSED: bool>(
         &self,
@@ -129,7 +131,7 @@ impl HostLinear {
         let mut sums = [*bias; ROWS];
         let rows: [&[f32]; ROWS] = std::array::from_fn(|r| &x[(first + r) * self.inputs..][..self.inputs]);
         for (k, weights) in panel.as_chunks::<LANES>().0.iter().enumerate() {
-            // Plain indices: with iterators the compiler doesn't see the vectors.
+            // Plain indices: with iterators the compiler doesn't vectorise.
             for r in 0..ROWS {
                 let factor = rows[r][k];
                 for j in 0..LANES {
@@ -141,7 +143,8 @@ impl HostLinear {
         let start = group * LANES;
         let width = (self.outputs - start).min(LANES);
         for (r, sum) in sums.iter().enumerate() {
-            // Sums of which a part is taken would not stay in registers: 15 times as slow.
+            // Copied whole: if only a part of a sum is read, the sums don't stay in registers, which is 15 times
+            // slower.
             let whole = *sum;
             out[(first + r) * self.outputs + start..][..width].copy_from_slice(&whole[..width]);
         }
@@ -162,7 +165,7 @@ impl LayerNorm {
     }
 }
 
-/// A layer norm on the host.
+/// A copy of a layer norm on the host.
 #[derive(Debug)]
 pub(crate) struct HostNorm {
     width: usize,
@@ -186,10 +189,10 @@ impl HostNorm {
     }
 }
 
-/// A perceptron ([`Mlp`]) as it was when it was copied, on the host, in single precision and without gradients: for batches so small
-/// that tensor operations cost more than what they compute.
+/// A copy of a perceptron ([`Mlp`]) on the host, in single precision and without gradients, for batches so small that
+/// tensor operations cost more than the computation in them.
 ///
-/// A row's outputs never depend, not even in the last bit, on the rows beside it.
+/// A row's outputs don't depend on the other rows, not even in the last bit.
 ///
 /// ```
 /// use gfn::{Rng, nn::{HostMlp, Mlp, MlpConfig, Parameters}};
@@ -204,32 +207,32 @@ impl HostNorm {
 #[derive(Debug)]
 pub struct HostMlp {
     activate: fn(&mut [f32]),
-    /// What comes before the first layer, if anything: a norm and the activation.
+    /// The layer before the first one, if there is one: an optional norm, then the activation.
     before: Option<Option<HostNorm>>,
     hidden: Vec<(HostLinear, Option<HostNorm>)>,
     output: HostLinear,
 }
 
 impl HostMlp {
-    /// The perceptron as it is now, with the noise that it has. `None` for one that isn't on the host in single precision, and for
+    /// A copy of the perceptron with its current noise. `None` if it isn't on the host in single precision, and for
     /// [`Activation::Gelu`](crate::nn::Activation::Gelu).
     #[must_use]
     pub fn new(mlp: &Mlp) -> Option<Self> {
         Self::part(mlp, 0..mlp.output.weight().size()[0])
     }
 
-    /// The same behind a layer with this norm and `mlp`'s activation; of its outputs, those that are named.
-    pub(crate) fn behind(norm: Option<&LayerNorm>, mlp: &Mlp, outputs: Range<i64>) -> Option<Self> {
+    /// A copy that follows a layer with this norm and `mlp`'s activation, and computes only the given outputs.
+    pub(crate) fn after_layer(norm: Option<&LayerNorm>, mlp: &Mlp, outputs: Range<i64>) -> Option<Self> {
         Some(Self { before: Some(norm.map(LayerNorm::on_host)), ..Self::part(mlp, outputs)? })
     }
 
     fn part(mlp: &Mlp, outputs: Range<i64>) -> Option<Self> {
         let single = mlp.kind() == Kind::Float && mlp.output.weight().device() == Device::Cpu;
         let activate = mlp.activation.on_host().filter(|_| single)?;
-        let frozen = |(layer, norm): &(Linear, Option<LayerNorm>)| {
+        let on_host = |(layer, norm): &(Linear, Option<LayerNorm>)| {
             (HostLinear::of(layer), norm.as_ref().map(LayerNorm::on_host))
         };
-        let hidden = mlp.hidden.iter().map(frozen).collect();
+        let hidden = mlp.hidden.iter().map(on_host).collect();
         let (weight, bias) = mlp.output.effective();
         let (start, n) = (outputs.start, outputs.end - outputs.start);
         let bias = bias.map(|bias| bias.narrow(0, start, n));
@@ -243,7 +246,7 @@ impl HostMlp {
     /// If `x` holds fewer than `rows` rows.
     #[must_use]
     pub fn forward(&self, x: Vec<f32>, rows: usize) -> Vec<f32> {
-        // A thread takes a block through all layers, one after another while the rows are in its cache.
+        // A thread takes a block through all layers while the rows are in its cache.
         let inputs = self.hidden.first().map_or(&self.output, |(layer, _)| layer).inputs;
         if rows <= BLOCK || inputs == 0 {
             return self.block(x, rows);
@@ -340,8 +343,8 @@ mod tests {
                 let tensor = Tensor::from_slice(&x).view([7, 12]);
                 let tensor = before.as_ref().map_or_else(|| tensor.shallow_clone(), |norm| norm.forward(&tensor));
                 let expected = to_host(&mlp.forward(&activation.apply(&tensor)).narrow(1, 2, 3));
-                let frozen = HostMlp::behind(before.as_ref(), &mlp, 2..5).unwrap();
-                let got = frozen.forward(x.clone(), 7);
+                let copy = HostMlp::after_layer(before.as_ref(), &mlp, 2..5).unwrap();
+                let got = copy.forward(x.clone(), 7);
                 let off = got.iter().zip(&expected).map(|(a, b)| (f64::from(*a) - b).abs()).fold(0.0, f64::max);
                 assert!(got.len() == 21 && off < 1e-5, "{activation:?} {hidden:?}: {off}");
             }
@@ -353,14 +356,14 @@ mod tests {
         let mut rng = Rng::seeded(6);
         let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
         let config = config(&[11], Activation::Relu, true, None);
-        let frozen = HostMlp::new(&Mlp::new(&mut parameters.scope(&mut rng), 5, 3, &config)).unwrap();
+        let copy = HostMlp::new(&Mlp::new(&mut parameters.scope(&mut rng), 5, 3, &config)).unwrap();
         let x: Vec<f32> = (0..1000 * 5).map(|_| rng.normal() as f32).collect();
-        let one_by_one: Vec<f32> = x.chunks(5).flat_map(|row| frozen.forward(row.to_vec(), 1)).collect();
+        let one_by_one: Vec<f32> = x.chunks(5).flat_map(|row| copy.forward(row.to_vec(), 1)).collect();
         for threads in [1, 2] {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
-            assert_eq!(pool.install(|| frozen.forward(x.clone(), 1000)), one_by_one);
-            // Rows beyond those that are asked for are left alone.
-            assert_eq!(pool.install(|| frozen.forward(x.clone(), 700)), one_by_one[..700 * 3]);
+            assert_eq!(pool.install(|| copy.forward(x.clone(), 1000)), one_by_one);
+            // Rows beyond the requested number are ignored.
+            assert_eq!(pool.install(|| copy.forward(x.clone(), 700)), one_by_one[..700 * 3]);
         }
     }
 

@@ -1,4 +1,4 @@
-//! Networks as they are now, on the host: what a roll-out asks, whose batches are too small for tensor operations.
+//! Copies of networks on the host for roll-outs, whose batches are too small for tensor operations.
 
 mod graph_net;
 mod mlp;

@@ -6,10 +6,10 @@ use crate::graph::GraphState;
 use crate::nn::graph::PairHead;
 use crate::parallel;
 
-/// Graphs that a thread scores at least.
+/// Fewest graphs that a thread scores.
 const GRAPHS_PER_THREAD: usize = 16;
 
-/// A [`PairHead`] as it was when it was copied.
+/// A copy of a [`PairHead`] on the host.
 #[derive(Debug)]
 pub(crate) struct HostPairHead {
     query: HostLinear,
@@ -20,7 +20,7 @@ pub(crate) struct HostPairHead {
 }
 
 impl PairHead {
-    /// The head as it is now.
+    /// A copy of the head on the host.
     pub(crate) fn on_host(&self) -> HostPairHead {
         HostPairHead {
             query: HostLinear::of(&self.query),
@@ -32,18 +32,18 @@ impl PairHead {
     }
 }
 
-/// What pairs are scored by: queries and keys of nodes, weights of pair features.
+/// Queries and keys of nodes, and weights of pair features, from which pairs are scored.
 struct PairRows<'a> {
     query: Vec<f32>,
     key: Vec<f32>,
     depth: usize,
     columns: usize,
-    /// Weights of nodes, features of pairs, and how many features a pair has.
+    /// Weights from nodes, features of pairs, and the number of features per pair.
     features: Option<(Vec<f32>, &'a [f64], usize)>,
 }
 
 impl HostPairHead {
-    /// As [`PairHead::all_pairs`].
+    /// Same as [`PairHead::all_pairs`].
     pub(in crate::nn) fn all_pairs(&self, embedded: &HostEmbedded<'_>, features: Option<&[f64]>) -> Vec<f32> {
         let rows = self.rows(embedded, features);
         let logits = parallel::map(&placed(embedded.graphs_of), GRAPHS_PER_THREAD, |&(graph, first, first_pair)| {
@@ -74,7 +74,7 @@ impl HostPairHead {
     }
 }
 
-/// Graphs, and where the nodes and the pairs of each start.
+/// Each graph with the index of its first node and of its first pair.
 pub(in crate::nn) fn placed(graphs: &[GraphState]) -> Vec<(&GraphState, usize, usize)> {
     let (mut first, mut first_pair) = (0, 0);
     let place = |graph| {
@@ -94,10 +94,10 @@ impl PairRows<'_> {
         if directed { product(a, b) } else { product(a, b) + product(b, a) }
     }
 
-    /// What features add, weighed by what both ends make of them; nothing where there are none.
+    /// The sum of a pair's features, weighted by both ends; 0 without features.
     fn weigh(&self, (a, b): (usize, usize), pair: usize, column: usize, directed: bool) -> f32 {
         let Some((weights, features, n)) = &self.features else { return 0.0 };
-        // Columns of a feature stand side by side, those of second ends behind all of first ends.
+        // Columns of a feature are adjacent; the weights from second ends come after those from first ends.
         let of = |node: usize, end: usize, k: usize| weights[((node * 2 + end) * n + k) * self.columns + column];
         let weight = |k: usize| match directed {
             true => of(a, 0, k) + of(b, 1, k),
@@ -107,7 +107,7 @@ impl PairRows<'_> {
     }
 }
 
-/// Eight sums side by side, so that they fit a register.
+/// The dot product in eight parallel sums, which fit one register.
 fn dot(a: &[f32], b: &[f32]) -> f32 {
     let (a, rest_a) = a.as_chunks::<8>();
     let (b, rest_b) = b.as_chunks::<8>();

@@ -1,4 +1,4 @@
-//! What stands between linear layers.
+//! Activation functions.
 
 use tch::Tensor;
 
@@ -34,9 +34,9 @@ impl Activation {
         }
     }
 
-    /// The same on numbers; `None` for what has no simple form without tensors.
+    /// The activation on host numbers; `None` if it has no simple form without tensors.
     pub(in crate::nn) fn on_host(self) -> Option<fn(&mut [f32])> {
-        // Comparisons that let NaN through, as libtorch does: it is found where logits are drawn from.
+        // Comparisons let NaN through, as libtorch does; the check before drawing finds it.
         match self {
             Self::Relu => Some(|x| x.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.0 } else { *x })),
             Self::LeakyRelu => Some(|x| x.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.01 * *x } else { *x })),

@@ -6,17 +6,17 @@ use crate::graph::Attributes;
 use crate::nn::Scope;
 use crate::nn::host::floats;
 
-/// A vector for each value of each attribute, unset included.
+/// A learned vector for each value of each attribute, unset included.
 #[derive(Debug)]
 pub(crate) struct AttributeTable {
-    /// Attribute by attribute, `[values, D]`.
+    /// The vectors, attribute by attribute, `[values, D]`.
     pub(crate) vectors: Tensor,
-    /// Where each attribute's values start.
+    /// The index of each attribute's first vector.
     pub(crate) starts: Vec<i64>,
 }
 
 impl AttributeTable {
-    /// A table for attributes with so many values each beside unset; none without attributes.
+    /// A table for attributes with the given numbers of values, each with unset besides; `None` without attributes.
     pub(crate) fn new(scope: &mut Scope<'_>, sizes: &[u8], width: i64) -> Option<Self> {
         let mut starts = Vec::with_capacity(sizes.len());
         let mut values = 0;
@@ -27,7 +27,7 @@ impl AttributeTable {
         (values > 0).then(|| Self { vectors: scope.normal("attribute", &[values, width], 1.0), starts })
     }
 
-    /// The sum of the vectors of each row's values, `[R, K]` to `[R, D]`.
+    /// The sum of the vectors of each row's attribute values, `[R, K]` to `[R, D]`.
     pub(crate) fn forward(&self, values: &Tensor) -> Tensor {
         let (k, width) = (self.starts.len() as i64, self.vectors.size()[1]);
         let entries = values + Tensor::from_slice(&self.starts).to_device(values.device());
@@ -36,17 +36,17 @@ impl AttributeTable {
     }
 }
 
-/// Vectors for classes and attributes as they were when they were copied, on the host.
+/// A copy of the vectors of classes and attributes on the host.
 #[derive(Debug)]
 pub(crate) struct HostKinds {
     pub(crate) width: usize,
     classes: Vec<f32>,
-    /// Vectors, and where each attribute's start.
+    /// Vectors of attributes, and the index of each attribute's first.
     attributes: Option<(Vec<f32>, Vec<i64>)>,
 }
 
 impl HostKinds {
-    /// Of the vectors of classes, `[classes, D]`, and those of attributes.
+    /// A copy of the vectors of classes, `[classes, D]`, and of those of attributes.
     pub(crate) fn new(classes: &Tensor, attributes: Option<&AttributeTable>) -> Self {
         Self {
             width: classes.size()[1] as usize,
@@ -55,7 +55,7 @@ impl HostKinds {
         }
     }
 
-    /// Adds to a row what a node or an edge is.
+    /// Adds the vectors of a class and of attributes to a row.
     pub(crate) fn add(&self, class: u16, attributes: &Attributes, row: &mut [f32]) {
         add_entry(&self.classes, usize::from(class), row);
         if let Some((table, starts)) = &self.attributes {

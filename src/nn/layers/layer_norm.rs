@@ -15,13 +15,13 @@ impl LayerNorm {
     /// Added to the variance before its root, as in PyTorch.
     pub(in crate::nn) const EPS: f64 = 1e-5;
 
-    /// With a learned `weight` (starts at 1) and `bias` (starts at 0), both `[width]`.
+    /// A layer norm with a learned `weight` (starts at 1) and `bias` (starts at 0), both `[width]`.
     pub fn new(scope: &mut Scope<'_>, width: i64) -> Self {
         let affine = (scope.constant("weight", &[width], 1.0), scope.constant("bias", &[width], 0.0));
         Self { width, affine: Some(affine) }
     }
 
-    /// Without parameters.
+    /// A layer norm without parameters.
     pub fn plain(width: i64) -> Self {
         Self { width, affine: None }
     }

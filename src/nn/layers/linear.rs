@@ -23,27 +23,28 @@ impl Linear {
         layer
     }
 
-    /// A linear layer without a bias, for one that is followed by a norm or whose outputs are summed.
+    /// A linear layer without a bias, to be followed by a norm, or for outputs that are summed.
     pub fn without_bias(scope: &mut Scope<'_>, inputs: i64, outputs: i64) -> Self {
         Self { weight: scope.uniform("weight", &[outputs, inputs], bound(inputs)), bias: None, noise: None }
     }
 
-    /// A linear layer with a bias and with noise on both: `sigma / sqrt(inputs)` is the amplitude that it starts with
-    /// (Fortunato et al., *Noisy Networks for Exploration*, 2018, who take 0.5). It is trained, as parameters `weight_sigma` and
-    /// `bias_sigma`; what is drawn is redrawn by [`Parameters::reset_noise`](crate::nn::Parameters::reset_noise) only.
+    /// A linear layer with noise on its weight and bias, of the initial amplitude `sigma / sqrt(inputs)` (Fortunato et
+    /// al., *Noisy Networks for Exploration*, 2018, who take 0.5). The amplitude is trained, as parameters
+    /// `weight_sigma` and `bias_sigma`. The noise is drawn again only by
+    /// [`Parameters::reset_noise`](crate::nn::Parameters::reset_noise).
     pub fn noisy(scope: &mut Scope<'_>, inputs: i64, outputs: i64, sigma: f64) -> Self {
         let mut layer = Self::new(scope, inputs, outputs);
         layer.noise = Some(WeightNoise::of_weight(scope, (outputs, inputs), sigma));
         layer
     }
 
-    /// `[rows, inputs]` to `[rows, outputs]`; leading dimensions beyond one are kept.
+    /// `[rows, inputs]` to `[rows, outputs]`; further leading dimensions are kept.
     pub fn forward(&self, x: &Tensor) -> Tensor {
         let (weight, bias) = self.effective();
         x.linear(&weight, bias)
     }
 
-    /// Weight and bias with the noise that there is.
+    /// Weight and bias with the current noise.
     pub(in crate::nn) fn effective(&self) -> (Tensor, Option<Tensor>) {
         match &self.noise {
             None => (self.weight.shallow_clone(), self.bias.as_ref().map(Tensor::shallow_clone)),
@@ -51,7 +52,7 @@ impl Linear {
         }
     }
 
-    /// Multiplies weight and bias, before training: where outputs start. Noise on them stays as it is.
+    /// Multiplies weight and bias, but not their noise. Called before training to set the size of initial outputs.
     pub fn scale(&self, factor: f64) {
         tch::no_grad(|| {
             for tensor in std::iter::once(&self.weight).chain(&self.bias) {

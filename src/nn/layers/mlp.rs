@@ -5,18 +5,19 @@ use tch::Tensor;
 use super::{Activation, LayerNorm, Linear};
 use crate::nn::Scope;
 
-/// What a multi-layer perceptron looks like between its input and its output.
+/// The hidden part of a multi-layer perceptron: everything between its input and its output layer.
 #[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
 pub struct MlpConfig {
-    /// Widths of the hidden layers; none at all makes it linear.
+    /// Widths of the hidden layers; empty for a linear model.
     pub hidden: Vec<i64>,
-    /// What follows each hidden layer.
+    /// The activation after each hidden layer.
     pub activation: Activation,
-    /// Whether an affine layer norm stands before each activation.
+    /// Whether an affine layer norm precedes each activation.
     pub layer_norm: bool,
-    /// The amplitude at which noise on the weights of every linear layer starts ([`Linear::noisy`]), for exploration; none at all
-    /// by default. Noise stays as it is until [`Parameters::reset_noise`](crate::nn::Parameters::reset_noise): call it before each
-    /// batch, and evaluate under [`Parameters::without_noise`](crate::nn::Parameters::without_noise).
+    /// Initial amplitude of noise on the weights of every linear layer ([`Linear::noisy`]), for exploration; `None`
+    /// (the default) for no noise. Noise stays the same until
+    /// [`Parameters::reset_noise`](crate::nn::Parameters::reset_noise): call it before each batch, and evaluate under
+    /// [`Parameters::without_noise`](crate::nn::Parameters::without_noise).
     #[serde(default)]
     pub noise: Option<f64>,
 }
@@ -68,7 +69,7 @@ impl Mlp {
         Self { hidden, output, activation: config.activation }
     }
 
-    /// Sets every bias of the output layer to `value`: where outputs start, on average.
+    /// Sets every bias of the output layer to `value`, the average of initial outputs.
     pub fn fill_output_bias(&self, value: f64) {
         if let Some(bias) = self.output.bias() {
             tch::no_grad(|| {
@@ -77,7 +78,7 @@ impl Mlp {
         }
     }
 
-    /// Multiplies every weight and bias of the output layer, so that outputs start as much nearer to 0.
+    /// Multiplies every weight and bias of the output layer by `factor`, and so the initial outputs.
     ///
     /// ```
     /// use gfn::{Rng, nn::{Mlp, MlpConfig, Parameters}};
@@ -101,12 +102,12 @@ impl Mlp {
         });
     }
 
-    /// The kind of its parameters, which its input must have.
+    /// The kind of its parameters; its input must have the same.
     pub fn kind(&self) -> tch::Kind {
         self.output.weight.kind()
     }
 
-    /// An input of the kind and on the device of its parameters.
+    /// Converts an input to the kind and the device of the parameters.
     pub(crate) fn suited(&self, x: &Tensor) -> Tensor {
         x.to_device(self.output.weight.device()).to_kind(self.kind())
     }

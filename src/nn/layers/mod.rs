@@ -1,6 +1,7 @@
-//! Plain layers: linear, layer norm, multi-layer perceptron, embedding table.
+//! Basic layers: linear, layer norm, multi-layer perceptron, embedding table.
 //!
-//! A layer registers its parameters in the scope that it is given: hand it one of its own (`scope.sub("name")`).
+//! A layer registers its parameters in the scope that it gets; give each layer a scope of its own
+//! (`scope.sub("name")`).
 
 mod activation;
 mod attribute_table;
@@ -94,7 +95,7 @@ mod tests {
         assert!(close(&mlp.forward(&input()), &expected));
     }
 
-    /// The equation with the noise that is there, the means without it, and another draw each time.
+    /// Outputs follow the equation with the noise, equal the means without it, and change with each draw.
     #[test]
     fn noise_is_on_weight_and_bias() {
         let (mut p, mut rng) = (Parameters::new(Device::Cpu, Kind::Double), Rng::seeded(1));

@@ -1,4 +1,4 @@
-//! The parameters of a model: an ordered list of named leaf tensors, drawn from the library's own random stream.
+//! A model's parameters: an ordered list of named leaf tensors, initialised from the library's own random stream.
 
 mod noise;
 mod parameter;
@@ -22,8 +22,8 @@ use crate::{Error, Result, Rng};
 ///
 /// Initial values are drawn on the host in f64 from [`Rng`], so that a seed gives the same model on every device.
 ///
-/// Building doesn't stop at a mistake (a name given twice, a negative size): the first one is kept and returned by
-/// [`Parameters::check`], which the optimiser and the checkpoints call before they use the parameters.
+/// Building doesn't stop at a mistake (a name used twice, a negative size). The first mistake is kept and returned by
+/// [`Parameters::check`], which the optimiser and checkpoints call before they use the parameters.
 ///
 /// ```
 /// use gfn::{Rng, nn::{Group, Linear, Parameters}};
@@ -90,8 +90,9 @@ impl From<Mistake> for Error {
 }
 
 impl Parameters {
-    /// An empty store for parameters of a kind (`Kind::Float`, or `Kind::Double` for exactness tests) on a device. With a kind or a
-    /// device that won't do, parameters are built in single precision on the host, and [`check`](Self::check) refuses them.
+    /// An empty store for parameters of one kind (`Kind::Float`, or `Kind::Double` for exactness tests) on one device.
+    /// If the kind or the device can't be used, parameters are built in single precision on the host and
+    /// [`check`](Self::check) refuses them.
     pub fn new(device: Device, kind: Kind) -> Self {
         let wrong_kind = (!matches!(kind, Kind::Float | Kind::Double)).then_some(Mistake::Kind(kind));
         let absent = (!is_there(device)).then_some(Mistake::Device(device));
@@ -115,7 +116,7 @@ impl Parameters {
         self.kind
     }
 
-    /// The number of scalars that are trained: the elements of all tensors that require a gradient.
+    /// The number of trained scalars: the elements of all tensors that require a gradient.
     pub fn count(&self) -> i64 {
         let trained = self.list.iter().filter(|p| p.tensor.requires_grad());
         trained.map(|p| p.tensor.numel() as i64).sum()
@@ -126,8 +127,9 @@ impl Parameters {
         self.list.iter()
     }
 
-    /// A number that grows whenever a value changes: by [`Adam`](crate::optim::Adam), by a checkpoint that is restored, by any
-    /// operation of libtorch in place. What was computed from the values is theirs as long as it stays the same.
+    /// A number that grows whenever a value changes: by [`Adam`](crate::optim::Adam), by restoring a checkpoint, or by
+    /// any in-place libtorch operation. A result computed from the values stays valid as long as the number is the
+    /// same.
     ///
     /// ```
     /// # use gfn::{Rng, nn::Parameters};
@@ -140,7 +142,7 @@ impl Parameters {
     /// assert!(parameters.version() > before);
     /// ```
     pub fn version(&self) -> u64 {
-        // Every term only ever grows, so that no two changes cancel.
+        // No term ever decreases, so changes can't cancel.
         self.list.iter().map(|p| p.tensor.internal_version() as u64).sum()
     }
 
@@ -149,15 +151,15 @@ impl Parameters {
         self.list.iter().for_each(Parameter::clear_gradient);
     }
 
-    /// Whether what is computed now can be differentiated: not within `tch::no_grad`, and not where nothing is trained.
+    /// Whether a computation would be recorded for gradients: not within `tch::no_grad`, and not if nothing is trained.
     pub(crate) fn is_recording(&self) -> bool {
         let trained = self.list.iter().find(|p| p.tensor.requires_grad());
-        // The result of an operation on a trained tensor requires a gradient only while operations are recorded. (A view isn't
-        // enough: it requires one if what it views does.)
+        // The result of an operation on a trained tensor requires a gradient only while operations are recorded. (A
+        // view doesn't show it: it requires a gradient if its base does.)
         trained.is_some_and(|p| p.tensor.reshape([-1]).narrow(0, 0, 1).neg().requires_grad())
     }
 
-    /// Where building starts: a scope without a prefix, in [`Group::Network`], that draws from `rng`.
+    /// The root scope: no name prefix, [`Group::Network`], values drawn from `rng`.
     pub fn scope<'a>(&'a mut self, rng: &'a mut Rng) -> Scope<'a> {
         Scope::root(self, rng)
     }
@@ -165,8 +167,8 @@ impl Parameters {
     /// The first mistake made while building, if any.
     ///
     /// # Errors
-    /// [`Error::Config`] for a name given twice, a shape with a size below 1, a kind other than Float and Double, and an amplitude of noise that
-    /// makes no sense; [`Error::Device`] for a device that isn't there.
+    /// [`Error::Config`] for a name used twice, a shape with a size below 1, a kind other than Float and Double, and an
+    /// invalid amplitude of noise; [`Error::Device`] for a device that isn't there.
     pub fn check(&self) -> Result<()> {
         match &self.mistake {
             Some(mistake) => Err(mistake.clone().into()),
@@ -174,10 +176,10 @@ impl Parameters {
         }
     }
 
-    /// Takes in the variables of a `tch::nn` module, named `prefix.name` and sorted by name, in [`Group::Network`].
-    /// The tensors stay shared, so the module is trained in place; those that aren't trainable are only saved.
+    /// Adds the variables of a `tch::nn` module, named `prefix.name` and sorted by name, in [`Group::Network`]. The
+    /// tensors stay shared, so the module is trained in place; tensors that aren't trainable are only saved.
     ///
-    /// Initial values then come from libtorch's generator, which `tch::manual_seed` seeds.
+    /// Their initial values come from libtorch's generator, which `tch::manual_seed` seeds.
     ///
     /// ```
     /// # use gfn::nn::Parameters;
@@ -193,11 +195,11 @@ impl Parameters {
     ///
     /// # Errors
     /// [`Error::Config`] for a name that is taken, a tensor that is registered already, or one of another kind or on
-    /// another device. Nothing is taken in then.
+    /// another device. Nothing is added then.
     pub fn extend_from_var_store(&mut self, prefix: &str, module: &VarStore) -> Result<()> {
-        let mut found: Vec<(String, Tensor)> = module.variables().into_iter().collect();
-        found.sort_by(|a, b| a.0.cmp(&b.0));
-        for (name, tensor) in &mut found {
+        let mut variables: Vec<(String, Tensor)> = module.variables().into_iter().collect();
+        variables.sort_by(|a, b| a.0.cmp(&b.0));
+        for (name, tensor) in &mut variables {
             *name = join(prefix, name);
             if self.names.contains(name.as_str()) {
                 return Err(Mistake::Duplicate(name.clone()).into());
@@ -223,23 +225,23 @@ impl Parameters {
                 });
             }
         }
-        for (name, tensor) in found {
+        for (name, tensor) in variables {
             self.push(name, tensor, Group::Network);
         }
         Ok(())
     }
 
-    /// Keeps a mistake, unless there was one before.
+    /// Keeps the first mistake.
     pub(in crate::nn) fn keep(&mut self, mistake: Mistake) {
         self.mistake.get_or_insert(mistake);
     }
 
-    /// Whether some weights are drawn anew at each step.
+    /// Whether some weights have noise that is drawn again at each step.
     pub(crate) fn is_noisy(&self) -> bool {
         !self.noise.is_empty()
     }
 
-    /// A tensor that holds noise: saved, but not trained.
+    /// Registers a tensor of noise: saved, but not trained.
     pub(in crate::nn) fn push_noise(&mut self, name: String, tensor: Tensor) {
         self.noise.push(tensor.shallow_clone());
         self.push(name, tensor, Group::Network);
@@ -273,7 +275,7 @@ fn is_there(device: Device) -> bool {
     }
 }
 
-/// Why they can't.
+/// The error for such a device.
 fn unusable(device: Device) -> Error {
     let absent = Error::Device {
         device: format!("{device:?}"),
@@ -365,7 +367,7 @@ mod tests {
 
     #[test]
     fn a_device_that_is_not_there_is_refused_when_parameters_are_checked() {
-        // No machine has so many.
+        // No machine has that many GPUs.
         let (mut p, mut rng) = (Parameters::new(Device::Cuda(4096), Kind::Float), Rng::seeded(0));
         let _ = p.scope(&mut rng).uniform("w", &[2], 0.1);
         let error = p.check().unwrap_err();

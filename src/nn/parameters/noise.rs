@@ -10,26 +10,26 @@ use crate::nn::Parameters;
 /// Factorised Gaussian noise on a weight and a bias, with learned amplitudes (Fortunato et al., *Noisy Networks for
 /// Exploration*, 2018, eqs. 10 and 11).
 ///
-/// `w + sigma_w * (f(e_out) f(e_in)^T)` and `b + sigma_b * f(e_out)`, where `f(e) = sign(e) sqrt|e|` and the `e` are standard
-/// normal. Amplitudes start at `sigma / sqrt(inputs)`.
+/// `w + sigma_w * (f(e_out) f(e_in)^T)` and `b + sigma_b * f(e_out)`, where `f(e) = sign(e) sqrt|e|` and the `e` are
+/// standard normal. Amplitudes start at `sigma / sqrt(inputs)`.
 #[derive(Debug)]
 pub(crate) struct WeightNoise {
     amplitude: Tensor,
     bias_amplitude: Tensor,
-    /// f(e) of the weight's rows and of its columns, as the weight is laid out.
+    /// f(e) of the weight's rows and columns, in the weight's layout.
     rows: Tensor,
     columns: Tensor,
-    /// Which of the two belongs to the outputs.
+    /// Whether rows, rather than columns, belong to the outputs.
     outputs_are_rows: bool,
 }
 
 impl WeightNoise {
-    /// For a weight `[outputs, inputs]`, as in a linear layer.
+    /// Noise for a weight `[outputs, inputs]`, as in a linear layer.
     pub(crate) fn of_weight(scope: &mut Scope<'_>, (outputs, inputs): (i64, i64), sigma: f64) -> Self {
         Self::new(scope, [outputs, inputs], true, sigma)
     }
 
-    /// For a table `[inputs, outputs]`.
+    /// Noise for a table `[inputs, outputs]`.
     pub(crate) fn of_table(scope: &mut Scope<'_>, (inputs, outputs): (i64, i64), sigma: f64) -> Self {
         Self::new(scope, [inputs, outputs], false, sigma)
     }
@@ -66,9 +66,10 @@ pub(in crate::nn) fn noise(rng: &mut Rng) -> f64 {
 }
 
 impl Parameters {
-    /// Draws the noise of all noisy layers again ([`MlpConfig::noise`](crate::nn::MlpConfig::noise)); without such layers it draws nothing.
+    /// Draws the noise of all noisy layers again ([`MlpConfig::noise`](crate::nn::MlpConfig::noise)); without such
+    /// layers it draws nothing.
     ///
-    /// Noise is saved with the parameters. A loss that was recorded before can't be differentiated afterwards.
+    /// Noise is saved with the parameters. A loss recorded before this call can't be differentiated afterwards.
     pub fn reset_noise(&self, rng: &mut Rng) {
         no_grad(|| {
             for tensor in &self.noise {
@@ -78,9 +79,10 @@ impl Parameters {
         });
     }
 
-    /// Runs `f` with all noise at zero, which leaves the means of the weights, and puts the noise back: for evaluation.
+    /// Runs `f` without noise, that is, with the mean of each weight, and restores the noise afterwards. It is meant
+    /// for evaluation.
     ///
-    /// A loss that was recorded before can't be differentiated afterwards.
+    /// A loss recorded before this call can't be differentiated afterwards.
     pub fn without_noise<T>(&self, f: impl FnOnce() -> T) -> T {
         let _back = Restored::keep(&self.noise);
         no_grad(|| self.noise.iter().for_each(|tensor| drop(tensor.shallow_clone().zero_())));

@@ -1,8 +1,8 @@
-//! Values that come back.
+//! A guard that restores values.
 
 use tch::{Tensor, no_grad};
 
-/// Gives tensors their values back when it is dropped: whatever happens in between.
+/// Restores the values of tensors when it is dropped, also after an error or a panic.
 pub(crate) struct Restored(Vec<(Tensor, Tensor)>);
 
 impl Restored {

@@ -1,4 +1,4 @@
-//! Where parameters are built: names, initial values.
+//! Scopes in which parameters are built: name prefix, group and initial values.
 
 use tch::{Device, Kind, Tensor};
 
@@ -7,7 +7,7 @@ use super::{Mistake, join};
 use crate::Rng;
 use crate::nn::{Group, Parameters};
 
-/// A place in the store where parameters are built: a prefix for their names, a group, and the stream that they are drawn from.
+/// A scope in which parameters are built: a prefix for their names, a group, and the random stream for initial values.
 ///
 /// Every building method registers a tensor that requires a gradient and returns a shallow clone of it.
 #[derive(Debug)]
@@ -62,14 +62,14 @@ impl<'a> Scope<'a> {
         self.build(name, shape, |rng| std * rng.normal())
     }
 
-    /// Noise for `n` inputs or outputs of a layer, `[n]`: drawn, saved, and not trained.
+    /// Noise for `n` inputs or outputs of a layer, `[n]`. It is drawn and saved, but not trained.
     pub(in crate::nn) fn noise(&mut self, name: &str, n: i64) -> Tensor {
         let (name, tensor) = self.draw(name, &[n], noise);
         self.parameters.push_noise(name, tensor.shallow_clone());
         tensor
     }
 
-    /// An amplitude of noise; one that makes no sense is noted, and taken as 0.
+    /// Checks an amplitude of noise. An invalid one is recorded as a mistake and replaced by 0.
     pub(in crate::nn) fn checked_noise(&mut self, sigma: f64) -> f64 {
         if sigma.is_finite() && sigma >= 0.0 {
             return sigma;
@@ -86,7 +86,7 @@ impl<'a> Scope<'a> {
         clone
     }
 
-    /// The full name of a parameter, and its values.
+    /// The full name of a parameter, and its initial values.
     fn draw(&mut self, name: &str, shape: &[i64], mut draw: impl FnMut(&mut Rng) -> f64) -> (String, Tensor) {
         let name = join(&self.prefix, name);
         let mut sizes = shape.to_vec();

@@ -5,13 +5,13 @@ use tch::Tensor;
 use super::SequenceNet;
 use crate::nn::{Activation, Embedding, LayerNorm, Linear, Scope};
 
-/// How much wider than the embedding the hidden layer of a feed-forward block is.
+/// Width of a feed-forward block's hidden layer, relative to the embedding.
 const FEED_FORWARD: i64 = 4;
 
-/// Layers of causal attention and feed-forward blocks, each behind a layer norm and beside a residual connection, on the sum of
-/// an input's and a position's learned vectors.
+/// A causal transformer: layers of causal attention and feed-forward blocks, each after a layer norm and with a
+/// residual connection. Its input is the sum of a learned vector of the token and one of the position.
 ///
-/// A row holds the output, then key and value of each layer.
+/// A row holds the output, then the key and value of each layer.
 #[derive(Debug)]
 pub(crate) struct CausalTransformer {
     embedding: Embedding,
@@ -56,7 +56,7 @@ impl Layer {
     fn new(scope: &mut Scope<'_>, width: i64, heads: i64) -> Self {
         Self {
             norm: LayerNorm::new(&mut scope.sub("norm"), width),
-            // A key's bias cancels in the softmax, and a value's is one of the output's.
+            // A key's bias cancels in the softmax, and a value's bias is equivalent to one of the output.
             project: Linear::without_bias(&mut scope.sub("project"), width, 3 * width),
             output: Linear::new(&mut scope.sub("output"), width, width),
             norm_feed: LayerNorm::new(&mut scope.sub("norm_feed"), width),
@@ -68,19 +68,20 @@ impl Layer {
         }
     }
 
-    /// Query, and key and value side by side, of `[B, T, width]`.
+    /// The query, and key and value side by side, from `[B, T, width]`.
     fn project(&self, x: &Tensor) -> (Tensor, Tensor) {
         let width = x.size()[2];
         let projected = self.project.forward(&self.norm.forward(x));
         (projected.narrow(2, 0, width), projected.narrow(2, width, 2 * width))
     }
 
-    /// What queries `[B, T, width]` hear from keys and values `[B, S, 2 width]`: those up to themselves, or all of them.
-    fn attend(&self, x: &Tensor, query: &Tensor, heard: &Tensor, causal: bool) -> Tensor {
+    /// Attention of queries `[B, T, width]` to keys and values `[B, S, 2 width]`: to those up to their own position if
+    /// `causal`, else to all.
+    fn attend(&self, x: &Tensor, query: &Tensor, key_value: &Tensor, causal: bool) -> Tensor {
         let (b, width) = (x.size()[0], x.size()[2]);
         let by_head = |x: &Tensor| x.reshape([b, -1, self.heads, width / self.heads]).transpose(1, 2);
-        let key = by_head(&heard.narrow(2, 0, width));
-        let value = by_head(&heard.narrow(2, width, width));
+        let key = by_head(&key_value.narrow(2, 0, width));
+        let value = by_head(&key_value.narrow(2, width, width));
         let out = Tensor::scaled_dot_product_attention(
             &by_head(query),
             &key,
@@ -101,8 +102,8 @@ impl SequenceNet for CausalTransformer {
     fn forward(&self, inputs: &Tensor) -> Tensor {
         let mut x = self.embedding.forward(inputs) + self.positions.narrow(0, 0, inputs.size()[1]);
         for layer in &self.layers {
-            let (query, heard) = layer.project(&x);
-            x = layer.attend(&x, &query, &heard, true);
+            let (query, key_value) = layer.project(&x);
+            x = layer.attend(&x, &query, &key_value, true);
         }
         self.norm.forward(&x)
     }

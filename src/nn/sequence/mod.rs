@@ -1,4 +1,4 @@
-//! Networks that read a sequence from left to right: what they have in common.
+//! Networks that read a sequence from left to right, and their common interface.
 
 mod causal;
 mod recurrent;
@@ -13,7 +13,7 @@ use crate::{Error, Result};
 use causal::CausalTransformer;
 use recurrent::{Cell, Recurrent};
 
-/// Which network reads the sequence.
+/// The architecture of a sequence network.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum SequenceKind {
@@ -21,22 +21,22 @@ pub enum SequenceKind {
     Lstm,
     /// Gated recurrent units (Cho et al., 2014).
     Gru,
-    /// A transformer in which a position attends to itself and to what comes before (Vaswani et al., 2017), with the norm before
-    /// each block (Xiong et al., 2020) and learned positions.
+    /// A transformer in which a position attends to itself and to earlier ones (Vaswani et al., 2017), with the norm
+    /// before each block (Xiong et al., 2020) and learned positions.
     Transformer {
-        /// Heads of attention; they divide the width.
+        /// Attention heads; their number divides the width.
         heads: i64,
     },
 }
 
-/// The size and make of a network that reads sequences.
+/// The architecture and size of a sequence network.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
 pub struct SequenceNetConfig {
-    /// Which network.
+    /// The architecture.
     pub kind: SequenceKind,
     /// Width of embeddings and of hidden states.
     pub width: i64,
-    /// Layers on top of each other.
+    /// Number of stacked layers.
     pub layers: i64,
 }
 
@@ -70,25 +70,25 @@ impl SequenceNetConfig {
     }
 }
 
-/// A causal network: what it says at a position depends on the inputs up to there.
+/// A causal network: its output at a position depends on the inputs up to there.
 ///
-/// It can be run over whole sequences at once, or input by input. What an input leaves behind for those that follow is a *row*
-/// of numbers; a step is given the rows of the last inputs before it, as many as it reads.
+/// It can run over whole sequences at once, or input by input. The state that an input leaves for later steps is a
+/// *row* of numbers. A step gets the rows of the preceding inputs, as many as it reads.
 pub(crate) trait SequenceNet: Debug + Send {
     /// Inputs `[B, T]` (i64) to outputs `[B, T, width]`.
     fn forward(&self, inputs: &Tensor) -> Tensor;
 
-    /// One more input to each of `n` sequences, `[n]`, which comes at `position`: the rows that it leaves, `[n, row_width]`.
-    /// `memory` holds the rows of the `reach(position)` inputs before it, the latest one last, `[n, reach, row_width]`.
+    /// Processes one more input of each of `n` sequences, `[n]`, at `position`, and returns its rows, `[n, row_width]`.
+    /// `memory` holds the rows of the `reach(position)` inputs before it, the latest last, `[n, reach, row_width]`.
     fn step(&self, inputs: &Tensor, position: usize, memory: &Tensor) -> Tensor;
 
-    /// How many rows back a step at a position reads.
+    /// The number of earlier rows that a step at a position reads.
     fn reach(&self, position: usize) -> usize;
 
     /// Numbers in a row.
     fn row_width(&self) -> i64;
 
-    /// The outputs that rows hold, `[n, row_width]` to `[n, width]`.
+    /// The outputs in some rows, `[n, row_width]` to `[n, width]`.
     fn output(&self, rows: &Tensor) -> Tensor;
 }
 
@@ -110,7 +110,7 @@ mod tests {
         (net, parameters)
     }
 
-    /// Input by input and all at once agree, in every layer.
+    /// Running input by input and running all at once agree, in every layer.
     #[test]
     fn steps_add_up_to_the_whole() {
         let inputs = Tensor::from_slice(&[3i64, 0, 1, 2, 2, 1, 0, 3, 3, 3, 0, 1]).view([2, 6]);
@@ -137,7 +137,7 @@ mod tests {
         }
     }
 
-    /// A later input changes nothing that was said before it, and something of what is said at it.
+    /// A later input changes no earlier output, and does change the output at its own position.
     #[test]
     fn nothing_is_seen_ahead() {
         let inputs = Tensor::from_slice(&[3i64, 0, 1, 2, 2]).view([1, 5]);

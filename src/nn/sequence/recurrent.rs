@@ -5,7 +5,7 @@ use tch::Tensor;
 use super::SequenceNet;
 use crate::nn::{Embedding, Scope};
 
-/// Which recurrent cell.
+/// The kind of recurrent cell.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Cell {
     Lstm,
@@ -13,7 +13,7 @@ pub(crate) enum Cell {
 }
 
 impl Cell {
-    /// Gates, as many blocks of weights.
+    /// Number of gates, each with a block of weights.
     fn gates(self) -> i64 {
         match self {
             Self::Lstm => 4,
@@ -21,7 +21,7 @@ impl Cell {
         }
     }
 
-    /// Vectors that each layer carries on: hidden state and, in an LSTM, cell state.
+    /// Number of state vectors per layer: hidden state and, in an LSTM, cell state.
     fn carried(self) -> i64 {
         match self {
             Self::Lstm => 2,
@@ -30,7 +30,7 @@ impl Cell {
     }
 }
 
-/// Embedded inputs through layers of one recurrent cell. Weights are laid out, and start, as in PyTorch.
+/// Embedded inputs through layers of one recurrent cell. Weights have PyTorch's layout and initialisation.
 ///
 /// A row holds the hidden states of all layers, then, in an LSTM, their cell states.
 #[derive(Debug)]
@@ -58,10 +58,10 @@ impl Recurrent {
         Self { cell, embedding, weights, width, layers }
     }
 
-    /// Outputs `[B, T, width]` and what is carried on, `carried` times `[layers, B, width]`.
+    /// Outputs `[B, T, width]` and final states: `carried` tensors `[layers, B, width]`.
     fn run(&self, inputs: &Tensor, carried: &[Tensor]) -> (Tensor, Vec<Tensor>) {
         let x = self.embedding.forward(inputs);
-        // Training mode without dropout: on a GPU only that can be differentiated.
+        // Training mode without dropout: on a GPU gradients need training mode.
         match self.cell {
             Cell::Lstm => {
                 let (out, hidden, cell) = x.lstm(carried, &self.weights, true, self.layers, 0.0, true, false, true);

@@ -7,14 +7,14 @@ use crate::Result;
 use crate::objective::{Balance, IntrinsicRewards, Needs, Residuals, Scores, mean_weights, needed};
 use crate::tensor::{segment_ids, segment_sum};
 
-/// What both objectives are made of.
+/// The terms that both objectives share.
 struct Augmented<'a> {
     rewards: &'a IntrinsicRewards,
     /// log F of the state before each transition, `[transitions]`.
     log_flow: &'a Tensor,
     /// log(R(x) + r(x)), `[n]`.
     log_reward: Tensor,
-    /// log F of the state after each transition, `[transitions]`: log(R(x) + r(x)) behind the last.
+    /// log F of the state after each transition, `[transitions]`; log(R(x) + r(x)) after the last one of a trajectory.
     next_flow: Tensor,
 }
 
@@ -32,19 +32,21 @@ impl<'a> Augmented<'a> {
     }
 }
 
-/// Trajectory balance with intrinsic rewards (Pan et al., *Generative Augmented Flow Networks*, 2023; its edge-based form without
-/// rewards of terminal states).
+/// Trajectory balance with intrinsic rewards (Pan et al., *Generative Augmented Flow Networks*, 2023; its edge-based
+/// form without rewards of terminal states).
 ///
 /// Residual per trajectory:
-/// `log Z + sum log P_F - log(R(x) + r(x)) - sum log(P_B(s | s') + r(s -> s') / F(s'))`, over the transitions s -> s' but the exit, whose
-/// P_B is 1. Needs log Z, log F and intrinsic rewards ([`Trainer::with_intrinsic`](crate::train::Trainer::with_intrinsic)).
+/// `log Z + sum log P_F - log(R(x) + r(x)) - sum log(P_B(s | s') + r(s -> s') / F(s'))`, over the transitions s -> s'
+/// except the exit, whose P_B is 1. Needs log Z, log F and intrinsic rewards
+/// ([`Trainer::with_intrinsic`](crate::train::Trainer::with_intrinsic)).
 ///
-/// Intrinsic rewards **change the target**: while they aren't 0, the residuals vanish at another distribution than R / Z. It is that
-/// of the flows `F(s) = R(s) + r(s) [where s can end] + sum over s' of F(s') P_B(s | s') + r(s -> s')`. Where all are 0 this is
-/// [`TrajectoryBalance`](super::TrajectoryBalance) to the last bit.
+/// Intrinsic rewards **change the target**: while they aren't 0, the residuals vanish at another distribution than R /
+/// Z. It is that of the flows `F(s) = R(s) + r(s) [if s can end] + sum over s' of F(s') P_B(s | s') + r(s -> s')`. If
+/// all are 0 this equals [`TrajectoryBalance`](super::TrajectoryBalance) bit for bit.
 ///
-/// Other than in torchgfn's example, in which the two kinds exclude each other but for a reward of the terminal state that comes with
-/// edges, both have a coefficient of their own. Without an exit action the last transition's F is known: `R(x) + r(x)`.
+/// Each of the two kinds of intrinsic reward has a coefficient. In torchgfn's example they exclude each other, except
+/// for a reward of the terminal state that comes with those of edges. Without an exit action the last transition's F is
+/// known: `R(x) + r(x)`.
 ///
 /// By hand, for one trajectory of one transition and an exit:
 ///
@@ -83,11 +85,11 @@ impl Balance for AugmentedTrajectoryBalance {
 
 /// Detailed balance with intrinsic rewards (Pan et al., *Generative Augmented Flow Networks*, 2023).
 ///
-/// Residual per transition: `log(F(s) P_F(s' | s)) - log(F(s') P_B(s | s') + r(s -> s'))`, with `R(x) + r(x)` behind the last one.
-/// Needs log F and intrinsic rewards; what those do to the target is said at [`AugmentedTrajectoryBalance`]. Where all are 0 this
-/// is [`DetailedBalance`](super::DetailedBalance).
+/// Residual per transition: `log(F(s) P_F(s' | s)) - log(F(s') P_B(s | s') + r(s -> s'))`, with `R(x) + r(x)` for F(s')
+/// in the last one. Needs log F and intrinsic rewards; [`AugmentedTrajectoryBalance`] says how those change the target.
+/// If all are 0 this is [`DetailedBalance`](super::DetailedBalance).
 ///
-/// Here F has one solution; trajectories alone may balance with others, too.
+/// F is unique here; the trajectory form may balance with other F, too.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct AugmentedDetailedBalance;
 

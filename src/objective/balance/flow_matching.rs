@@ -5,26 +5,27 @@ use tch::Tensor;
 use crate::objective::{Balance, Needs, Residuals, Scores, as_json, mean_weights, needed};
 use crate::{Error, Result};
 
-/// Flow matching (Bengio et al., *Flow Network based Generative Models*, 2021, eq. 12): the policy's logits are log edge flows.
+/// Flow matching (Bengio et al., *Flow Network based Generative Models*, 2021, eq. 12): the policy's logits are log
+/// edge flows.
 ///
-/// Residual per visited state but the initial one: `log (sum of edge flows in) - log (sum of edge flows out)`, and per trajectory
-/// `log F(x -> exit) - log R(x)`, weighted by `alpha` against the mean of the others. A state counts as often as it is visited.
-/// Where trajectories end without an exit action, the terminal state's residual is `log (sum of edge flows in) - log R(x)`, and
-/// the state has no other. Needs edge flows: a discrete environment and a policy with logits; P_B plays no part.
+/// Residual per visited state except the initial one: `log (sum of edge flows in) - log (sum of edge flows out)`, and
+/// per trajectory `log F(x -> exit) - log R(x)`, weighted by `alpha` against the mean of the others. A state counts as
+/// often as it is visited. If trajectories end without an exit action, the terminal state's only residual is `log (sum
+/// of edge flows in) - log R(x)`. Needs edge flows: a discrete environment and a policy with logits. P_B isn't used.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct FlowMatching {
     alpha: f64,
 }
 
 impl Default for FlowMatching {
-    /// Terminal residuals weigh as much as the others.
+    /// The default weight: terminal residuals count as much as the others.
     fn default() -> Self {
         Self { alpha: 1.0 }
     }
 }
 
 impl FlowMatching {
-    /// With the weight of terminal residuals.
+    /// Sets the weight of terminal residuals.
     ///
     /// # Errors
     /// [`Error::Config`] unless `alpha` is positive and finite.

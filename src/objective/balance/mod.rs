@@ -1,5 +1,5 @@
-//! Objectives whose residual vanishes where forward and backward flows agree: of whole trajectories, parts of them, single steps or
-//! states.
+//! Balance objectives: their residuals vanish if forward and backward flows agree on whole trajectories, on parts of
+//! them, on single transitions or on states.
 
 mod augmented;
 mod flow_matching;

@@ -7,39 +7,42 @@ use crate::objective::{Balance, Needs, RegressionLoss, Residuals, Scores, as_jso
 use crate::tensor::{from_host, index_tensor, to_host};
 use crate::{Error, Result};
 
-/// How much each sub-trajectory counts; `n` is its trajectory's number of transitions, `l` its own.
+/// The weight of each sub-trajectory; `n` is its trajectory's number of transitions, `l` its own.
 ///
 /// Weights sum to 1 over the batch of `N` trajectories, unless the docs of a variant say otherwise.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Weighting {
     /// Single transitions only, all equal: detailed balance.
     Db,
-    /// Single transitions only, `1 / (n N)` each: every trajectory counts the same.
+    /// Single transitions only, `1 / (n N)` each: every trajectory has the same total.
     ModifiedDb,
     /// Whole trajectories only, `1 / N` each: trajectory balance with log F(s0) for log Z.
     Tb,
     /// All sub-trajectories of the batch, all equal.
     Equal,
-    /// `2 / (n (n + 1) N)`: equal within each trajectory, every trajectory the same.
+    /// `2 / (n (n + 1) N)`: equal within each trajectory, and every trajectory has the same total.
     EqualWithin,
-    /// In proportion to `lambda^(l-1)` by length up to the longest of the batch, shared equally among all of that length.
+    /// Proportional to `lambda^(l-1)` by length up to the longest of the batch, shared equally among all of that
+    /// length.
     Geometric {
-        /// In `(0, 1]`; small for short sub-trajectories.
+        /// In `(0, 1]`; a small value favours short sub-trajectories.
         lambda: f64,
     },
-    /// In proportion to `lambda^(l-1)` within each trajectory, every trajectory the same (Madan et al. 2023, the default).
+    /// Proportional to `lambda^(l-1)` within each trajectory, and every trajectory has the same total (Madan et al.
+    /// 2023, the default).
     GeometricWithin {
-        /// In `(0, 1]`; small for short sub-trajectories.
+        /// In `(0, 1]`; a small value favours short sub-trajectories.
         lambda: f64,
     },
 }
 
 /// Sub-trajectory balance (Madan et al., *Learning GFlowNets from Partial Episodes*, 2023, eq. 8).
 ///
-/// Residual per sub-trajectory from `s_i` to `s_j`: `log F(s_i) + sum log P_F - log F(s_j) - sum log P_B`, with R(x) behind the
-/// last transition. Needs log F; forward-looking also rewards of partial states. States are evaluated once, and the loss goes over all
-/// pairs of states without holding them: its memory grows with the length of trajectories, its time with the square of it. Its
-/// gradient can't be differentiated again. [`residuals`](Balance::residuals) holds all pairs.
+/// Residual per sub-trajectory from `s_i` to `s_j`: `log F(s_i) + sum log P_F - log F(s_j) - sum log P_B`, with R(x)
+/// for F(s_j) after the last transition. Needs log F; the forward-looking form also needs rewards of partial states.
+/// States are evaluated once, and the loss visits all pairs of states without storing them: memory grows with the
+/// length of trajectories, time with its square. Second derivatives aren't available. [`residuals`](Balance::residuals)
+/// does store all pairs.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub struct SubTrajectoryBalance {
     weighting: Weighting,
@@ -47,7 +50,7 @@ pub struct SubTrajectoryBalance {
 }
 
 impl SubTrajectoryBalance {
-    /// With some weighting.
+    /// Sub-trajectory balance with a weighting.
     ///
     /// # Errors
     /// [`Error::Config`] for a lambda outside `(0, 1]`.
@@ -62,13 +65,13 @@ impl SubTrajectoryBalance {
         }
     }
 
-    /// The same with another meaning of the estimator of log F.
+    /// Sets the meaning of the state-flow estimator.
     #[must_use]
     pub fn with_flow(self, flow: StateFlow) -> Self {
         Self { flow, ..self }
     }
 
-    /// The lengths of sub-trajectories that count in a trajectory of `n` transitions.
+    /// The lengths of the sub-trajectories with a weight, in a trajectory of `n` transitions.
     fn counted(&self, n: usize) -> std::ops::RangeInclusive<usize> {
         match self.weighting {
             Weighting::Db | Weighting::ModifiedDb => 1..=n.min(1),
@@ -77,7 +80,7 @@ impl SubTrajectoryBalance {
         }
     }
 
-    /// The loss of the potentials of [`potential`], and its derivative by each of them.
+    /// The loss as a function of the [`potential`]s, and its derivative by each of them.
     fn cost(&self, potential: &[f64], lengths: &[usize], regression: RegressionLoss) -> (f64, Vec<f64>) {
         let weight = self.weights(lengths);
         let (mut loss, mut slopes, mut first) = (0.0, vec![0.0; potential.len()], 0);
@@ -94,7 +97,7 @@ impl SubTrajectoryBalance {
                 }
                 loss += weight * of_length;
             }
-            // A trajectory has one more place than it has transitions.
+            // A trajectory has one potential more than it has transitions.
             first += n + 1;
         }
         (loss, slopes)
@@ -111,7 +114,7 @@ impl SubTrajectoryBalance {
         let transitions: usize = lengths.iter().sum();
         let pairs: usize = of_length.iter().sum();
         let power = |lambda: f64, l: usize| lambda.powi(l as i32 - 1);
-        // Depends on the batch alone.
+        // These depend on the batch alone.
         let total = match self.weighting {
             Weighting::Geometric { lambda } => (1..=longest).map(|l| power(lambda, l)).sum(),
             _ => 1.0,
@@ -185,8 +188,8 @@ impl Balance for SubTrajectoryBalance {
         let (kind, device) = (log_flow.kind(), log_flow.device());
         let potential = potential(scores, &log_flow, device);
         let (loss, slopes) = self.cost(&to_host(&potential), &lengths(scores), regression);
-        // The chain rule: the derivatives by the potentials are known, and what is recorded is one product with them. In value the
-        // first two cancel to the last bit.
+        // Chain rule: the derivatives by the potentials are known, so autograd only records one product with them. In
+        // the value the first two terms cancel exactly.
         let product = (&potential * from_host(&slopes, Kind::Double, device)).sum(Kind::Double);
         Ok((&product - product.detach() + loss).to_kind(kind))
     }
@@ -196,12 +199,13 @@ fn lengths(scores: &Scores) -> Vec<usize> {
     scores.offsets.windows(2).map(|ends| ends[1] - ends[0]).collect()
 }
 
-/// `log F(s_t) - sum over k < t of (log P_F - log P_B)` at each place of each trajectory, `[transitions + n]`: the residual of a
-/// sub-trajectory is the difference of two of them.
+/// The potential `log F(s_t) - sum over k < t of (log P_F - log P_B)` at each state of each trajectory, `[transitions +
+/// n]`. The residual of a sub-trajectory is the difference of two potentials.
 fn potential(scores: &Scores, log_flow: &Tensor, device: Device) -> Tensor {
-    // In double precision: what came before in the batch is added and taken off again, and must leave no trace.
+    // In double precision: the sums of earlier trajectories are added and subtracted again, and must not leave a
+    // rounding error.
     let ratio = (&scores.log_pf - &scores.log_pb).to_kind(Kind::Double);
-    // Cumulative sums by trajectory: over all rows, less what came before the trajectory.
+    // Cumulative sums by trajectory: the sums over all rows, minus the sum before the trajectory.
     let zero = Tensor::zeros([1], (Kind::Double, device));
     let sums = Tensor::cat(&[zero, ratio.cumsum(0, Kind::Double)], 0);
     let flows = Tensor::cat(&[log_flow.shallow_clone(), scores.log_reward.shallow_clone()], 0).to_kind(Kind::Double);

@@ -32,11 +32,13 @@ impl Balance for TrajectoryBalance {
     }
 }
 
-/// Log-partition variance, also called VarGrad (Richter et al. 2020; Zhang et al., *Robust Scheduling with GFlowNets*, 2023).
+/// Log-partition variance, also called VarGrad (Richter et al. 2020; Zhang et al., *Robust Scheduling with GFlowNets*,
+/// 2023).
 ///
-/// With `v = log R(x) + sum log P_B - sum log P_F` an estimate of log Z per trajectory, the residual is `mean(v) - v`: the
-/// batch's own mean stands for log Z, with gradient. Needs nothing else, but batches of two trajectories or more: one alone would teach
-/// nothing. Batches of different conditions are refused: each has a log Z of its own.
+/// `v = log R(x) + sum log P_B - sum log P_F` estimates log Z from each trajectory. The residual is `mean(v) - v`: the
+/// batch mean takes the place of log Z, with gradient. Needs nothing else, but at least two trajectories, because the
+/// residual of a single one is always 0. Batches with different conditions are refused, because each condition has a
+/// log Z of its own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LogPartitionVariance;
 
@@ -62,7 +64,7 @@ fn log_posterior_ratio(scores: &Scores, objective: &'static str) -> Result<Tenso
     Ok(segment_sum(&(&scores.log_pf - log_prior), &ids, scores.len()))
 }
 
-/// Refuses a batch of different conditions: one mean can't stand for the log Z of each.
+/// Refuses a batch with different conditions: one mean can't be the log Z of each.
 fn one_condition(scores: &Scores, objective: &'static str) -> Result<()> {
     let Some(conditions) = &scores.conditions else { return Ok(()) };
     let first = conditions.narrow(0, 0, conditions.size()[0].min(1));
@@ -83,11 +85,11 @@ fn checked_beta(beta: f64) -> Result<f64> {
     }
 }
 
-/// Relative trajectory balance (Venkatraman et al., *Amortizing intractable inference in diffusion models*, 2024, eq. 8): turns a
-/// frozen prior into the posterior proportional to `prior(x) R(x)^beta`.
+/// Relative trajectory balance (Venkatraman et al., *Amortizing intractable inference in diffusion models*, 2024, eq.
+/// 8): turns a frozen prior into the posterior proportional to `prior(x) R(x)^beta`.
 ///
-/// Residual per trajectory: `log Z + sum log P_F - sum log prior - beta log R(x)`; P_B cancels, and up to isomorphism the symmetry
-/// correction with it, so that R is the raw reward. Needs log Z and a prior
+/// Residual per trajectory: `log Z + sum log P_F - sum log prior - beta log R(x)`. P_B cancels, and so does the
+/// symmetry correction of environments up to isomorphism, so R is the raw reward. Needs log Z and a prior
 /// ([`WithPrior`](crate::policy::WithPrior)).
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct RelativeTrajectoryBalance {
@@ -95,7 +97,7 @@ pub struct RelativeTrajectoryBalance {
 }
 
 impl RelativeTrajectoryBalance {
-    /// With the reward raised to `beta`.
+    /// Relative trajectory balance with the reward raised to `beta`.
     ///
     /// # Errors
     /// [`Error::Config`] unless `beta` is positive and finite.
@@ -124,7 +126,7 @@ impl Balance for RelativeTrajectoryBalance {
     }
 }
 
-/// The variance form of [`RelativeTrajectoryBalance`]: the batch's own mean stands for log Z.
+/// The variance form of [`RelativeTrajectoryBalance`]: the batch mean takes the place of log Z.
 ///
 /// Residual per trajectory: `v - mean(v)` with `v = sum log P_F - sum log prior - beta log R(x)`. Needs a prior.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -133,7 +135,7 @@ pub struct RelativeLogPartitionVariance {
 }
 
 impl RelativeLogPartitionVariance {
-    /// With the reward raised to `beta`.
+    /// The variance form with the reward raised to `beta`.
     ///
     /// # Errors
     /// [`Error::Config`] unless `beta` is positive and finite.
@@ -163,18 +165,19 @@ impl Balance for RelativeLogPartitionVariance {
     }
 }
 
-/// Path consistency of KL-regularised reinforcement learning (Nachum et al., *Trust-PCL*, 2018) over whole trajectories.
+/// Path consistency of KL-regularised reinforcement learning (Nachum et al., *Trust-PCL*, 2018) over whole
+/// trajectories.
 ///
-/// With the temperature `alpha = 1 / beta`, the soft value `V(s0) = alpha log Z` and the trust region's anchor as prior the
-/// residual is `V(s0) - log R(x) + alpha (sum log P_F - sum log prior)`: `alpha` times that of
-/// [`RelativeTrajectoryBalance`], so the two have the same solution. Needs log Z and a prior.
+/// With the temperature `alpha = 1 / beta`, the soft value `V(s0) = alpha log Z`, and the trust region's reference
+/// policy as prior, the residual is `V(s0) - log R(x) + alpha (sum log P_F - sum log prior)`. This is `alpha` times
+/// that of [`RelativeTrajectoryBalance`], so the two have the same solution. Needs log Z and a prior.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct TrustPcl {
     alpha: f64,
 }
 
 impl TrustPcl {
-    /// With temperature `alpha`.
+    /// Trust-PCL with the temperature `alpha`.
     ///
     /// # Errors
     /// [`Error::Config`] unless `alpha` is positive and finite.

@@ -5,20 +5,20 @@ use crate::Result;
 use crate::objective::{Balance, Needs, Residuals, Scores, mean_weights, needed};
 use crate::tensor::index_tensor;
 
-/// What the state-flow estimator stands for.
+/// The quantity that the state-flow estimator estimates.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum StateFlow {
     /// log F(s) itself.
     #[default]
     Whole,
-    /// What is left of it beyond the state's own reward: `log F(s) = log R(s) + estimate`, forward-looking (Pan et al., *Better
-    /// Training of GFlowNets with Local Credit and Incomplete Trajectories*, 2023). Needs rewards of partial states
-    /// ([`Reward::partial_log_reward`](crate::env::Reward::partial_log_reward)).
+    /// Forward-looking: the part of log F beyond the state's own reward, `log F(s) = log R(s) + estimate` (Pan et al.,
+    /// *Better Training of GFlowNets with Local Credit and Incomplete Trajectories*, 2023). Needs rewards of partial
+    /// states ([`Reward::partial_log_reward`](crate::env::Reward::partial_log_reward)).
     ForwardLooking,
 }
 
 impl StateFlow {
-    /// What an objective with this parametrisation needs.
+    /// The quantities that an objective with this parametrisation needs.
     pub(in crate::objective) fn needs(self) -> Needs {
         Needs { log_flow: true, state_log_reward: self == Self::ForwardLooking, ..Needs::default() }
     }
@@ -35,16 +35,16 @@ impl StateFlow {
     }
 }
 
-/// log F of the state after each transition: the next row's, or the reward behind a trajectory's last.
+/// log F of the state after each transition: the next row's, or the reward after the last transition of a trajectory.
 pub(in crate::objective) fn next_flow(scores: &Scores, log_flow: &Tensor) -> Tensor {
     flow_behind(scores, log_flow, &scores.log_reward)
 }
 
-/// The same with these rewards, `[n]`.
+/// Same as [`next_flow`], with these rewards, `[n]`.
 pub(in crate::objective) fn flow_behind(scores: &Scores, log_flow: &Tensor, log_reward: &Tensor) -> Tensor {
     let rows = log_flow.size()[0];
     let n = scores.len() as i64;
-    // Behind the flows stand the rewards; each last transition points there.
+    // The rewards are appended to the flows, and each last transition points to its reward.
     let all = Tensor::cat(&[log_flow.shallow_clone(), log_reward.shallow_clone()], 0);
     let mut next: Vec<i64> = (1..=rows).collect();
     for (i, end) in (0..n).zip(&scores.offsets[1..]) {
@@ -55,11 +55,11 @@ pub(in crate::objective) fn flow_behind(scores: &Scores, log_flow: &Tensor, log_
 
 /// Detailed balance (Bengio et al., *GFlowNet Foundations*, 2023, eq. 12).
 ///
-/// Residual per transition: `log F(s) + log P_F - log F(s') - log P_B`, with R(x) behind the last one. Needs log F; forward-looking
-/// also rewards of partial states.
+/// Residual per transition: `log F(s) + log P_F - log F(s') - log P_B`, with R(x) for F(s') in the last one. Needs log
+/// F; the forward-looking form also needs rewards of partial states.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DetailedBalance {
-    /// What the estimator of log F stands for.
+    /// The quantity that the state-flow estimator estimates.
     pub flow: StateFlow,
 }
 
@@ -80,26 +80,27 @@ impl Balance for DetailedBalance {
     }
 }
 
-/// Modified detailed balance (Deleu et al., *Bayesian Structure Learning with GFlowNets*, 2022, eq. 9): without state flows, where
-/// every state can be finished.
+/// Modified detailed balance (Deleu et al., *Bayesian Structure Learning with GFlowNets*, 2022, eq. 9), for
+/// environments in which every state can be terminal. It needs no state flows.
 ///
-/// Residual per transition from s to s', exits left out:
-/// `log P_F(s' | s) + log P_F(exit | s') - log P_B(s | s') - log P_F(exit | s) - (log R(s') - log R(s))`. Needs the exit's
-/// log-probability in every state and the change of the reward in every step. A batch of exits alone teaches nothing.
+/// Residual per transition from s to s', except exits:
+/// `log P_F(s' | s) + log P_F(exit | s') - log P_B(s | s') - log P_F(exit | s) - (log R(s') - log R(s))`. Needs the
+/// exit's log-probability in every state and the change of the reward in every step. A batch of exits alone has no
+/// residuals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ModifiedDetailedBalance {
-    /// Whose P_F(exit | s') it is.
+    /// The policy that gives P_F(exit | s').
     pub next_exit: NextExit,
 }
 
-/// Whose probability to leave the state that a step leads to modified detailed balance compares with.
+/// The policy that gives P_F(exit | s'), the exit probability after a step, in modified detailed balance.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum NextExit {
-    /// The policy's own, with gradient.
+    /// The trained policy, with gradient.
     #[default]
     Own,
-    /// That of a copy that lags behind ([`lagged_exits`](crate::objective::lagged_exits)), without gradient: the target
-    /// network of Deleu et al. Both have the same solution.
+    /// A target network ([`lagged_exits`](crate::objective::lagged_exits)), without gradient, as in Deleu et al. Both
+    /// choices have the same solution.
     Lagged,
 }
 

@@ -1,4 +1,4 @@
-//! Objectives that follow the gradient of an expectation, or of a likelihood, in place of a balance.
+//! Objectives that follow the gradient of an expectation or of a likelihood instead of a balance.
 
 mod likelihood;
 mod policy_gradient;

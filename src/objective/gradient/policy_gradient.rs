@@ -1,8 +1,9 @@
 //! Policy gradients: sampling in proportion to a reward as entropy-regularised reinforcement learning.
 //!
-//! With the soft reward `log P_B - log P_F` of each transition and `log R(x)` on top of the last, the return of a trajectory is
-//! `log R(x) + sum log P_B - sum log P_F`: its mean is largest, and equal to log Z, where P_F samples in proportion to R (Tiapkin
-//! et al., *Generative Flow Networks as Entropy-Regularized RL*, 2024; Niu et al., *GFlowNet Training by Policy Gradients*, 2024).
+//! The soft reward is `log P_B - log P_F` for each transition, plus `log R(x)` for the last, so the return of a
+//! trajectory is `log R(x) + sum log P_B - sum log P_F`. Its mean is largest, and equal to log Z, if P_F samples in
+//! proportion to R (Tiapkin et al., *Generative Flow Networks as Entropy-Regularized RL*, 2024; Niu et al., *GFlowNet
+//! Training by Policy Gradients*, 2024).
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -12,17 +13,18 @@ use crate::objective::{Needs, Objective, Origin, RegressionLoss, Scores, as_json
 use crate::tensor::{from_host, to_host};
 use crate::{Error, Result};
 
-/// What a transition is praised for.
+/// The advantage of a transition.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Advantage {
-    /// The return of its whole trajectory, less the batch's mean: of a trajectory alone nothing is left, so batches of one are refused.
+    /// The return of the whole trajectory, minus the batch mean. Batches of one are refused, because their advantage
+    /// would be 0.
     Total,
-    /// The return from here on, less the batch's mean return of trajectories.
+    /// The return from this transition on, minus the batch mean of whole trajectories.
     RewardToGo,
-    /// The return from here on, less log F(s): the soft value of the state.
+    /// The return from this transition on, minus log F(s), the soft value of the state.
     Baseline,
-    /// Generalised advantage estimation (Schulman et al., 2016): `sum_k lambda^k delta_(t+k)` with the temporal differences
-    /// `delta_t = r_t + log F(s_(t+1)) - log F(s_t)`.
+    /// Generalised advantage estimation (Schulman et al., 2016): `sum_k lambda^k delta_(t+k)` with the temporal
+    /// differences `delta_t = r_t + log F(s_(t+1)) - log F(s_t)`.
     Gae {
         /// Between 0 (one step) and 1 (the whole return).
         lambda: f64,
@@ -45,13 +47,13 @@ impl Advantage {
     }
 }
 
-/// Constants that both methods are made of, `[transitions]` each.
+/// The constants of both methods, `[transitions]` each.
 struct Constants {
     advantages: Tensor,
     returns: Tensor,
 }
 
-/// Advantages and returns of the policy that sampled: everything on the host, one pass from behind.
+/// Advantages and returns of the policy that sampled, computed on the host in one backward pass.
 fn constants_of(
     advantage: Advantage,
     scores: &Scores,
@@ -105,16 +107,16 @@ fn check_weight(setting: &'static str, weight: f64) -> Result<()> {
     }
 }
 
-/// What log F pays for missing the returns, averaged over transitions; nothing where there is no log F.
+/// The mean regression loss of log F against the returns; `None` without log F.
 fn value_loss(scores: &Scores, constants: &Constants, regression: RegressionLoss) -> Option<Tensor> {
     let log_flow = scores.log_flow.as_ref()?;
     Some(regression.apply(&(log_flow - &constants.returns)).mean(log_flow.kind()))
 }
 
-/// The policy gradient of the soft return (REINFORCE), with a critic where the advantage asks for one.
+/// The policy gradient of the soft return (REINFORCE), with a critic if the advantage needs one.
 ///
-/// Loss `-mean over trajectories of sum A_t log P_F`, A_t constant, plus `value_weight` times the mean regression loss of
-/// `log F(s_t) - G_t`, G_t the return from t. P_B is a part of the reward and isn't trained. On-policy only.
+/// Loss `-mean over trajectories of sum A_t log P_F`, A_t constant, plus `value_weight` times the mean regression loss
+/// of `log F(s_t) - G_t`, G_t the return from t. P_B is a part of the reward and isn't trained. On-policy only.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct PolicyGradient {
     advantage: Advantage,
@@ -122,7 +124,7 @@ pub struct PolicyGradient {
 }
 
 impl PolicyGradient {
-    /// With an advantage; the critic weighs 1/2.
+    /// A policy gradient with this advantage; the weight of the critic's loss is 1/2.
     ///
     /// # Errors
     /// [`Error::Config`] for a lambda outside `[0, 1]`.
@@ -130,7 +132,7 @@ impl PolicyGradient {
         Ok(Self { advantage: advantage.checked()?, value_weight: 0.5 })
     }
 
-    /// The same with another weight of the critic's loss.
+    /// Sets the weight of the critic's loss.
     #[must_use]
     pub fn with_value_weight(self, value_weight: f64) -> Self {
         Self { value_weight, ..self }
@@ -164,17 +166,18 @@ impl Objective for PolicyGradient {
     }
 }
 
-/// Entropy-regularised proximal policy optimisation (Schulman et al., 2017, with soft rewards): several updates on one batch, kept
-/// near the policy that sampled it.
+/// Entropy-regularised proximal policy optimisation (Schulman et al., 2017, with soft rewards): several updates on one
+/// batch, kept close to the policy that sampled it.
 ///
 /// With `rho = P_F / P_F,old` and advantages of the old policy, the loss is
-/// `mean over trajectories of sum (-min(rho A, clip(rho, 1 - clip, 1 + clip) A) + kl (rho - 1 - log rho))`, plus the critic's as in
-/// [`PolicyGradient`]. `rho - 1 - log rho` estimates KL(old || new) without bias. log rho is cut at +-20. On-policy only.
+/// `mean over trajectories of sum (-min(rho A, clip(rho, 1 - clip, 1 + clip) A) + kl (rho - 1 - log rho))`, plus the
+/// critic's as in [`PolicyGradient`]. `rho - 1 - log rho` estimates KL(old || new) without bias. log rho is clamped to
+/// +-20. On-policy only.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ProximalPolicy {
-    /// What a transition is praised for.
+    /// The advantage of a transition.
     pub advantage: Advantage,
-    /// How far `rho` may leave 1 before it stops paying; infinity for no clipping.
+    /// The clipping range: moving `rho` further from 1 than this gains nothing; infinity for no clipping.
     pub clip: f64,
     /// The weight of the divergence from the old policy.
     pub kl: f64,
@@ -191,7 +194,7 @@ impl Default for ProximalPolicy {
     }
 }
 
-/// Where log rho is cut, so that its exponential stays finite.
+/// Bound on log rho, which keeps its exponential finite.
 const LARGEST_LOG_RATIO: f64 = 20.0;
 
 impl Objective for ProximalPolicy {

@@ -1,4 +1,4 @@
-//! Flows along all edges around visited states: what flow matching balances.
+//! The flows along all edges of visited states, for flow matching.
 
 use tch::Tensor;
 
@@ -12,7 +12,7 @@ use crate::rollout::Trajectories;
 use crate::tensor::{index_tensor, segment_ids, segment_logsumexp, segment_max};
 use crate::{Error, Result};
 
-/// The edge flows around each visited state. Parents that were visited themselves aren't evaluated again.
+/// The edge flows of each visited state. Parents that were visited themselves aren't evaluated again.
 pub(in crate::objective) fn edge_flows<E: Env, P: Policy<E>>(
     env: &E,
     policy: &P,
@@ -21,7 +21,7 @@ pub(in crate::objective) fn edge_flows<E: Env, P: Policy<E>>(
     trajectories: &Trajectories<E>,
 ) -> Result<EdgeFlows> {
     let (inner, after) = visited.inner();
-    // Every state after a transition is one to balance: each visited one but the initial.
+    // The states to balance are those after a transition: all visited ones except the initial one.
     let mut children = visited.groups(after);
     children.sort_unstable();
     children.dedup();
@@ -54,7 +54,7 @@ pub(in crate::objective) fn edge_flows<E: Env, P: Policy<E>>(
     let starts = visited.groups(&trajectories.offsets()[..trajectories.len()]);
     let log_initial = outflow.index_select(0, &index_tensor(&starts, device));
 
-    // Behind the outgoing flows along exits stand the incoming flows of states without one.
+    // The outgoing flows along exits, followed by the incoming flows of terminal states without one.
     let last: Vec<usize> = trajectories.offsets()[1..].iter().map(|end| end - 1).collect();
     let exits: Vec<usize> = last.iter().copied().filter(|&row| trajectories.is_exit()[row]).collect();
     let taken = visited.named(Direction::Forward, &exits, trajectories.actions().select(&exits))?;
@@ -85,43 +85,44 @@ fn parent_weights<E: Env, P: Policy<E>>(
     let mut states = visited.distinct().clone();
     let known = states.len();
     states.append(parents.clone());
-    // Under conditions, equal states differ: every parent is evaluated.
-    let (of, fresh) = match &visited.conditions {
+    // Equal states under different conditions differ, so every parent is evaluated.
+    let (of, unvisited) = match &visited.conditions {
         Some(_) => ((known..states.len()).collect::<Vec<_>>(), (known..states.len()).collect::<Vec<_>>()),
         None => {
             let grouping = states.group();
-            let fresh: Vec<usize> = grouping.first.iter().copied().filter(|&row| row >= known).collect();
-            (grouping.of[known..].iter().map(|&group| grouping.first[group]).collect(), fresh)
+            let unvisited: Vec<usize> = grouping.first.iter().copied().filter(|&row| row >= known).collect();
+            (grouping.of[known..].iter().map(|&group| grouping.first[group]).collect(), unvisited)
         }
     };
     let conditions = visited.conditions.as_ref().map(|c| {
-        let rows: Vec<usize> = fresh.iter().map(|&row| visited.grouping.first[children[row - known]]).collect();
+        let rows: Vec<usize> = unvisited.iter().map(|&row| visited.grouping.first[children[row - known]]).collect();
         c.index_select(0, &index_tensor(&rows, c.device()))
     });
-    let (mut at_known, mut at_fresh) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
+    let (mut at_known, mut at_unvisited) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));
     let mut order = Vec::with_capacity(of.len());
     for (k, &row) in of.iter().enumerate() {
-        let side = if row < known { &mut at_known } else { &mut at_fresh };
+        let side = if row < known { &mut at_known } else { &mut at_unvisited };
         order.push((row >= known, side.0.len()));
         side.0.push(k);
         side.1.push(match row < known {
             true => row,
-            // `fresh` ascends.
-            false => fresh.partition_point(|&f| f < row),
+            // `unvisited` ascends.
+            false => unvisited.partition_point(|&f| f < row),
         });
     }
     let weights = pf.log_weights(&at_known.1, &forward.select(&at_known.0))?;
-    if fresh.is_empty() {
+    if unvisited.is_empty() {
         return Ok(weights);
     }
-    let new = policy.evaluate(env, &states.select(&fresh), conditions.as_ref(), Wants::PF)?.pf;
+    let new = policy.evaluate(env, &states.select(&unvisited), conditions.as_ref(), Wants::PF)?.pf;
     let new = new.ok_or_else(super::no_pf)?;
-    let fresh_weights = new.log_weights(&at_fresh.1, &forward.select(&at_fresh.0))?;
-    let order: Vec<usize> = order.iter().map(|&(fresh, k)| if fresh { at_known.0.len() + k } else { k }).collect();
-    Ok(Tensor::cat(&[&weights, &fresh_weights], 0).index_select(0, &index_tensor(&order, weights.device())))
+    let unvisited_weights = new.log_weights(&at_unvisited.1, &forward.select(&at_unvisited.0))?;
+    let order: Vec<usize> =
+        order.iter().map(|&(unvisited, k)| if unvisited { at_known.0.len() + k } else { k }).collect();
+    Ok(Tensor::cat(&[&weights, &unvisited_weights], 0).index_select(0, &index_tensor(&order, weights.device())))
 }
 
-/// The log-sum-exp of each segment, none of which is empty, `[segments]`.
+/// The log-sum-exp of each segment, `[segments]`; no segment may be empty.
 fn logsumexp(values: &Tensor, offsets: &[usize]) -> Tensor {
     let ids = segment_ids(offsets, values.device());
     let max = segment_max(values, offsets);

@@ -1,4 +1,4 @@
-//! The one place where environment, reward and policy meet the losses.
+//! Scores: all quantities that objectives need, evaluated from environment, reward and policy.
 
 mod edge_flows;
 mod rewards;
@@ -19,21 +19,22 @@ use crate::{Error, Result};
 use rewards::{both_log_rewards, log_reward_changes, partial_log_rewards};
 use visited::Visited;
 
-/// Who needs what [`score`] doesn't find, unless whoever asked for the scores says so.
+/// The name of the caller in error messages, unless it gives another one.
 pub(crate) const SCORING: &str = "scoring";
 
-/// From this size on log-rewards in single precision are 2^-9 apart or more.
+/// From this size on, log-rewards in single precision have gaps of 2^-9 or more.
 const WIDE_FROM: f64 = 16_384.0;
 
-/// Evaluates everything that `needs` asks for on a batch of trajectories, each distinct state once, with gradients.
+/// Evaluates the quantities in `needs` on a batch of trajectories, each distinct state once, with gradients.
 ///
-/// Scores have the precision of the policy's log-probabilities. Where a log-reward of the batch is larger than 16,384, those of trajectories
-/// and transitions are in double precision: single precision would round it by more than a policy may be off.
+/// Scores have the precision of the policy's log-probabilities. If a log-reward of the batch is larger than 16,384,
+/// those of trajectories and transitions are in double precision, because single precision would round by more than the
+/// error of a good policy.
 ///
 /// # Errors
-/// Those of policy and reward, [`Error::IllegalAction`] for an action that the policy gives no probability to,
-/// [`Error::Missing`] where the policy lacks what is needed, [`Error::Shape`] where it gives anything but a flat list of one number per
-/// action, state or trajectory, and [`Error::Contract`] for changes of log R that don't add up to it.
+/// Those of policy and reward; [`Error::IllegalAction`] for an action that has no probability under the policy;
+/// [`Error::Missing`] if the policy lacks a needed quantity; [`Error::Shape`] if it gives anything but a flat list of
+/// one number per action, state or trajectory; and [`Error::Contract`] for changes of log R that don't add up to log R.
 pub fn score<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
     env: &E,
     reward: &R,
@@ -105,7 +106,7 @@ pub fn score<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
         trajectories.offsets()[..trajectories.len()].iter().for_each(|&start| started[start] = 0.0);
         let started: Vec<f64> = inner.iter().map(|&row| started[row]).collect();
         let at = |rows: &[usize]| paths.index_select(0, &index_tensor(&visited.groups(rows), paths.device()));
-        // The initial state has one path to it.
+        // There is one path to the initial state.
         let before = at(inner) * from_host(&started, paths.kind(), paths.device());
         scores.log_paths = Some(LogPaths { rows: inner_index, before, after: at(after) });
     }
@@ -115,11 +116,11 @@ pub fn score<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
     Ok(scores)
 }
 
-/// log P_F of the exit in the state before each transition, `[transitions]`, without gradient, by the policy as it is now: what
-/// objectives with a lagged copy ask for, called while the parameters are the copy's.
+/// log P_F of the exit in the state before each transition, `[transitions]`, without gradient, by the policy's current
+/// parameters. For an objective with a target network, it is called while the policy has that network's parameters.
 ///
 /// # Errors
-/// [`Error::Missing`] where some state has no exit; those of the policy.
+/// [`Error::Missing`] if some state has no exit; those of the policy.
 pub fn lagged_exits<E: Env, P: Policy<E>>(env: &E, policy: &P, trajectories: &Trajectories<E>) -> Result<Tensor> {
     tch::no_grad(|| {
         let visited = Visited::new(env, trajectories);
@@ -148,7 +149,7 @@ fn log_p_exit<E: Env, D: Distribution<Actions = E::Actions>>(
     flat("log P_F of exits", log_p_exit, all.len())
 }
 
-/// A policy's answer, which must be a flat list: a column would be broadcast against others without a word.
+/// Checks that a policy's output is a flat list: a column would be broadcast silently.
 fn flat(what: &str, tensor: Tensor, n: usize) -> Result<Tensor> {
     match tensor.size()[..] == [n as i64] {
         true => Ok(tensor),

@@ -1,4 +1,4 @@
-//! What the reward says of a batch: of finished objects, of states on the way, and of steps between them.
+//! The rewards of a batch: of finished objects, of partial states, and their changes along steps.
 
 use std::collections::HashMap;
 
@@ -10,15 +10,15 @@ use crate::env::{Env, Reward, Rows, check_log_rewards, log_rewards};
 use crate::rollout::Trajectories;
 use crate::{Error, Result};
 
-/// By how much changes may fail to add up to log R: rewards of networks round, and such a difference moves no probability by more
-/// than a thousandth of itself.
+/// Allowed difference between log R and the sum of its changes. Rewards computed by networks are rounded, and such a
+/// difference changes no probability by more than a thousandth.
 const CHANGE_TOLERANCE: f64 = 1e-3;
 
-/// The same as a share of the largest number: what single precision keeps of sums.
+/// The same, relative to the largest number: the rounding of sums in single precision.
 const CHANGE_ROUNDING: f64 = 1e-6;
 
-/// log R of each finished object, and what training uses: up to isomorphism log |Aut| on top. Recorded log-rewards aren't asked for
-/// again.
+/// log R of each finished object, and the log-reward for training, which up to isomorphism adds log |Aut|. Recorded
+/// log-rewards are reused.
 pub(in crate::objective) fn both_log_rewards<E: Env, R: Reward<E::States> + ?Sized>(
     env: &E,
     reward: &R,
@@ -36,7 +36,7 @@ pub(in crate::objective) fn both_log_rewards<E: Env, R: Reward<E::States> + ?Siz
     Ok((raw, corrected))
 }
 
-/// log R of the state before each transition, corrected as the terminal ones are.
+/// log R of the state before each transition, with the symmetry correction of terminal log-rewards.
 pub(in crate::objective) fn partial_log_rewards<E: Env, R: Reward<E::States> + ?Sized>(
     env: &E,
     reward: &R,
@@ -54,8 +54,8 @@ pub(in crate::objective) fn partial_log_rewards<E: Env, R: Reward<E::States> + ?
     Ok(partial)
 }
 
-/// By how much each step changes log R, corrected as it is, `[transitions]`; 0 for exits. `log_rewards` are those of the finished
-/// objects, raw and corrected.
+/// The change of log R in each step, with the symmetry correction, `[transitions]`; 0 for exits. `log_rewards` are
+/// those of the finished objects, raw and corrected.
 pub(in crate::objective) fn log_reward_changes<E: Env, R: Reward<E::States> + ?Sized>(
     env: &E,
     reward: &R,
@@ -73,7 +73,7 @@ pub(in crate::objective) fn log_reward_changes<E: Env, R: Reward<E::States> + ?S
     Ok(change)
 }
 
-/// By how much each step that isn't an exit changes log R. Steps between equal states are asked about once.
+/// The change of log R in each step except exits. Equal steps are evaluated once.
 fn changes_of_steps<E: Env, R: Reward<E::States> + ?Sized>(
     env: &E,
     reward: &R,
@@ -102,7 +102,8 @@ fn changes_of_steps<E: Env, R: Reward<E::States> + ?Sized>(
     Ok(of.into_iter().map(|k| change[k]).collect())
 }
 
-/// Without conditions all trajectories start at one log R: it is what is left of each one's own when its steps are taken off.
+/// Checks that changes add up. Without conditions all trajectories start at the same state, so log R minus the sum of
+/// changes must be the same for all.
 fn check_sums(offsets: &[usize], change: &[f64], log_rewards: &[f64]) -> Result<()> {
     let gained: Vec<f64> = offsets.windows(2).map(|ends| change[ends[0]..ends[1]].iter().sum()).collect();
     let Some(start) = log_rewards.first().map(|whole| whole - gained[0]) else { return Ok(()) };
@@ -110,12 +111,12 @@ fn check_sums(offsets: &[usize], change: &[f64], log_rewards: &[f64]) -> Result<
     let off = |&i: &usize| (log_rewards[i] - gained[i] - start).abs() > tolerance;
     match (0..gained.len()).find(off) {
         None => Ok(()),
-        Some(i) => Err(unlike(i, log_rewards[i], start + gained[i])),
+        Some(i) => Err(mismatch(i, log_rewards[i], start + gained[i])),
     }
 }
 
-/// Under conditions each trajectory starts at a log R of its own: what the reward says of finished objects as partial states is compared,
-/// where it says anything.
+/// Checks that changes add up under conditions, where each trajectory starts at a log R of its own. It compares the
+/// reward of finished objects as partial states, if the reward has one.
 fn check_ends<S: Rows, R: Reward<S> + ?Sized>(
     reward: &R,
     terminal: &S,
@@ -127,7 +128,7 @@ fn check_ends<S: Rows, R: Reward<S> + ?Sized>(
     let tolerance = tolerance(whole.iter());
     match (0..whole.len()).find(|&i| (whole[i] - partial[i]).abs() > tolerance) {
         None => Ok(()),
-        Some(i) => Err(unlike(i, whole[i], partial[i])),
+        Some(i) => Err(mismatch(i, whole[i], partial[i])),
     }
 }
 
@@ -135,7 +136,7 @@ fn tolerance<'a>(values: impl Iterator<Item = &'a f64>) -> f64 {
     CHANGE_TOLERANCE + CHANGE_ROUNDING * values.fold(0.0, |largest: f64, value| largest.max(value.abs()))
 }
 
-fn unlike(trajectory: usize, whole: f64, partial: f64) -> Error {
+fn mismatch(trajectory: usize, whole: f64, partial: f64) -> Error {
     Error::Contract {
         check: "changes of log R between partial states add up to log R of the finished object (let \
                 `Reward::partial_log_reward` be `Reward::log_reward` where a state can be finished, or choose an objective that \

@@ -1,6 +1,7 @@
 use tch::Tensor;
 
-/// What an objective needs [`score`](crate::objective::score) to evaluate, besides log-probabilities and rewards.
+/// The quantities that an objective needs from [`score`](crate::objective::score), besides log-probabilities and
+/// rewards.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct Needs {
     /// log F of every visited state.
@@ -11,29 +12,30 @@ pub struct Needs {
     pub log_p_exit: bool,
     /// log R of every visited state, finished or not.
     pub state_log_reward: bool,
-    /// By how much each step changes log R.
+    /// The change of log R in each step.
     pub log_reward_change: bool,
-    /// log P_F of the exit in every visited state, by a copy of the policy that lags behind.
+    /// log P_F of the exit in every visited state under a target network.
     pub lagged_log_p_exit: bool,
-    /// log-probabilities of a prior policy.
+    /// log-probabilities under a prior policy.
     pub log_prior: bool,
     /// Edge flows into and out of every visited state.
     pub edge_flows: bool,
     /// The log of the number of paths to every visited state.
     pub log_paths: bool,
-    /// A P_B that is trained: a fixed one would learn nothing.
+    /// A P_B that is trained; with a fixed one the objective would learn nothing.
     pub learned_pb: bool,
-    /// Paths that a policy took: P_B learns from the way, and one drawn by uniform steps back would make it uniform. The trainer's to see to.
+    /// Paths that a policy took. The objective trains P_B on the path, and paths drawn by uniform backward steps would
+    /// make it uniform. Checked by the trainer.
     pub taken_paths: bool,
-    /// At least two trajectories: the mean over the batch stands for something that each is compared with. The trainer's to see to.
+    /// At least two trajectories, because each is compared with the batch mean. Checked by the trainer.
     pub several: bool,
-    /// Intrinsic rewards, which aren't [`score`](crate::objective::score)'s to know: the trainer adds them
+    /// Intrinsic rewards. [`score`](crate::objective::score) can't compute them; the trainer adds them
     /// ([`Trainer::with_intrinsic`](crate::train::Trainer::with_intrinsic)).
     pub intrinsic: bool,
 }
 
 impl Needs {
-    /// What either of two needs.
+    /// The union of two sets of needs.
     #[must_use]
     pub fn and(self, other: Self) -> Self {
         Self {
@@ -54,23 +56,23 @@ impl Needs {
     }
 }
 
-/// The edge flows of visited states, of which the policy's logits are the logarithms.
+/// The edge flows of visited states; the policy's logits are their logarithms.
 #[derive(Debug)]
 pub struct EdgeFlows {
-    /// log of the sum of flows into each visited state but the initial ones, trajectory by trajectory, `[k]`.
+    /// log of the sum of flows into each visited state except the initial one, trajectory by trajectory, `[k]`.
     pub log_inflow: Tensor,
     /// log of the sum of flows out of the same states, `[k]`.
     pub log_outflow: Tensor,
     /// log of the flow out of each trajectory's initial state, `[n]`: log Z.
     pub log_initial: Tensor,
-    /// log of the flow behind each trajectory's end, `[n]`: along the exit, or into a terminal state that has none.
+    /// log of the last flow of each trajectory, `[n]`: along the exit, or into a terminal state that has none.
     pub log_terminal: Tensor,
 }
 
-/// The log of the number of paths to the states around each transition that isn't an exit.
+/// The log of the number of paths to the states before and after each transition that isn't an exit.
 #[derive(Debug)]
 pub struct LogPaths {
-    /// Those transitions' rows, `[k]`.
+    /// The rows of these transitions, `[k]`.
     pub rows: Tensor,
     /// log n(s) before, `[k]`; 0 for the initial state.
     pub before: Tensor,
@@ -78,16 +80,16 @@ pub struct LogPaths {
     pub after: Tensor,
 }
 
-/// Rewards for novelty, none of them negative, without gradient.
+/// Rewards for novelty, all non-negative, without gradient.
 #[derive(Debug)]
 pub struct IntrinsicRewards {
-    /// r of each transition, `[transitions]`; 0 for exits, which lead to no new state.
+    /// r of each transition, `[transitions]`; 0 for exits, because they lead to no new state.
     pub edges: Tensor,
     /// r of each trajectory's terminal state, `[n]`.
     pub terminal: Tensor,
 }
 
-/// What the first of several updates on one batch saw, without gradient.
+/// The quantities of the first of several updates on one batch, without gradient.
 #[derive(Debug)]
 pub struct OldScores {
     /// log P_F of each transition, `[transitions]`.
@@ -96,21 +98,21 @@ pub struct OldScores {
     pub log_flow: Option<Tensor>,
 }
 
-/// The numbers that objectives are made of; rows are transitions, trajectory by trajectory.
+/// The quantities from which objectives compute their loss. Rows are transitions, trajectory by trajectory.
 ///
-/// A trajectory visits `s_0 .. s_{n-1}` and leaves the last by the exit action, whose P_B is 1; without an exit action its last
-/// transition leads to the terminal state. Either way the flow behind the last transition is the reward.
+/// A trajectory visits `s_0 .. s_{n-1}` and leaves the last by the exit action, whose P_B is 1. Without an exit action
+/// its last transition leads to the terminal state. In both cases the flow after the last transition is the reward.
 #[derive(Debug)]
 pub struct Scores {
-    /// Where each trajectory's transitions start, `[n + 1]`.
+    /// The first row of each trajectory, and the number of rows, `[n + 1]`.
     pub offsets: Vec<usize>,
     /// log P_F of each transition, `[transitions]`.
     pub log_pf: Tensor,
     /// log P_B of each transition, `[transitions]`; 0 for exits.
     pub log_pb: Tensor,
-    /// log R of each trajectory's terminal state, `[n]`, corrected for symmetry where the environment asks for it.
+    /// log R of each trajectory's terminal state, `[n]`, with the symmetry correction if the environment has one.
     pub log_reward: Tensor,
-    /// log R itself, `[n]`: what objectives take in which P_B, and the correction with it, cancels.
+    /// log R without correction, `[n]`, for objectives in which P_B cancels, and the correction with it.
     pub raw_log_reward: Tensor,
     /// The trajectories' conditions, `[n, C]`.
     pub conditions: Option<Tensor>,
@@ -120,12 +122,13 @@ pub struct Scores {
     pub log_z: Option<Tensor>,
     /// log P_F of the exit in the state before each transition, `[transitions]`.
     pub log_p_exit: Option<Tensor>,
-    /// log R of the state before each transition, `[transitions]`, corrected as `log_reward` is.
+    /// log R of the state before each transition, `[transitions]`, with the correction of `log_reward`.
     pub state_log_reward: Option<Tensor>,
-    /// log R(s') - log R(s) of each transition that isn't an exit, corrected as `log_reward` is, `[transitions]`; 0 for exits. The
-    /// difference is taken in f64: large log-rewards lose nothing in it.
+    /// log R(s') - log R(s) of each transition that isn't an exit, with the correction of `log_reward`,
+    /// `[transitions]`; 0 for exits. The difference is computed in f64, so that large log-rewards lose no precision.
     pub log_reward_change: Option<Tensor>,
-    /// As `log_p_exit`, by a copy of the policy that lags behind, without gradient ([`lagged_exits`](crate::objective::lagged_exits)).
+    /// Like `log_p_exit`, but under a target network and without gradient
+    /// ([`lagged_exits`](crate::objective::lagged_exits)).
     pub lagged_log_p_exit: Option<Tensor>,
     /// log-probability of each transition under the prior, `[transitions]`, without gradient.
     pub log_prior: Option<Tensor>,
@@ -133,11 +136,11 @@ pub struct Scores {
     pub edge_flows: Option<EdgeFlows>,
     /// Numbers of paths.
     pub log_paths: Option<LogPaths>,
-    /// Rewards for novelty, from whoever scores: [`score`](crate::objective::score) leaves them out.
+    /// Rewards for novelty. The trainer sets them; [`score`](crate::objective::score) leaves them out.
     pub intrinsic: Option<IntrinsicRewards>,
-    /// What the first update on this batch saw; `None` at the first.
+    /// The quantities of the first update on this batch; `None` in the first.
     pub old: Option<OldScores>,
-    /// How many states were evaluated, of how many visited.
+    /// Number of states evaluated, and number visited.
     pub distinct: (usize, usize),
 }
 
@@ -154,7 +157,7 @@ impl Scores {
         self.len() == 0
     }
 
-    /// Scores with log-probabilities and rewards alone, all `[transitions]` but `log_reward`, which is `[n]`.
+    /// Scores with log-probabilities and rewards alone: all `[transitions]`, except `log_reward`, which is `[n]`.
     #[must_use]
     pub fn new(offsets: Vec<usize>, log_pf: Tensor, log_pb: Tensor, log_reward: Tensor) -> Self {
         let n = offsets.last().copied().unwrap_or(0);
@@ -180,8 +183,9 @@ impl Scores {
         }
     }
 
-    /// `beta log R + sum log prior - sum log P_F` of each trajectory: log importance weights for the posterior that is proportional to
-    /// prior times R^beta, of which [`importance_log_z`](crate::metrics::importance_log_z) estimates log Z.
+    /// `beta log R + sum log prior - sum log P_F` of each trajectory. These are log importance weights for the
+    /// posterior proportional to prior times R^beta; [`importance_log_z`](crate::metrics::importance_log_z) estimates
+    /// its log Z from them.
     ///
     /// # Errors
     /// [`Error::Missing`](crate::Error::Missing) for scores without a prior.
@@ -194,7 +198,7 @@ impl Scores {
         Ok(self.weights(prior, &self.raw_log_reward, beta))
     }
 
-    /// The log importance weight of each trajectory: `log R + sum log P_B - sum log P_F`, and where the scores hold a prior those
+    /// The log importance weight of each trajectory: `log R + sum log P_B - sum log P_F`; for scores with a prior those
     /// [relative](Self::relative_log_weights) to it.
     pub(crate) fn log_weights(&self, beta: f64) -> Vec<f64> {
         match &self.log_prior {
@@ -209,12 +213,12 @@ impl Scores {
         self.offsets.windows(2).zip(log_reward).map(|(ends, r)| beta * r + ratio(ends)).collect()
     }
 
-    /// What a later update on the same batch must know of this one.
+    /// The quantities of this update that later updates on the same batch need.
     pub(crate) fn to_old(&self) -> OldScores {
         OldScores { log_pf: self.log_pf.detach(), log_flow: self.log_flow.as_ref().map(Tensor::detach) }
     }
 
-    /// The same scores, with a P_B that has no gradient.
+    /// A copy of the scores with a P_B without gradient.
     pub(crate) fn with_constant_log_pb(&self) -> Self {
         let share = |tensor: &Option<Tensor>| tensor.as_ref().map(Tensor::shallow_clone);
         Self {

@@ -5,9 +5,10 @@ use crate::env::{Classes, Direction, Env, Grouping, Rows};
 use crate::rollout::Trajectories;
 use crate::tensor::index_tensor;
 
-/// The states of a batch of trajectories, each distinct one once.
+/// The states of a batch of trajectories, with each distinct one evaluated once.
 ///
-/// Rows are those of the transitions, then terminal states that no exit leaves: only those are no row's state before.
+/// Rows are the states before each transition, followed by the terminal states of trajectories without an exit action:
+/// only those aren't the state before any transition.
 pub(in crate::objective) struct Visited<'a, E: Env> {
     env: &'a E,
     states: E::States,
@@ -48,7 +49,7 @@ impl<'a, E: Env> Visited<'a, E> {
         Self { env, states, classes, grouping, distinct, conditions, n_rows, inner: (inner, after), terminal }
     }
 
-    /// The states to evaluate: those of the groups.
+    /// The distinct states, which are evaluated.
     pub(in crate::objective) fn distinct(&self) -> &E::States {
         self.distinct.as_ref().unwrap_or(&self.states)
     }
@@ -59,7 +60,7 @@ impl<'a, E: Env> Visited<'a, E> {
         (self.states.select(rows), conditions)
     }
 
-    /// Rows of states in all.
+    /// Number of rows.
     pub(in crate::objective) fn len(&self) -> usize {
         self.states.len()
     }
@@ -69,12 +70,12 @@ impl<'a, E: Env> Visited<'a, E> {
         (&self.inner.0, &self.inner.1)
     }
 
-    /// The groups of rows.
+    /// The group of each row, that is, its distinct state.
     pub(in crate::objective) fn groups(&self, rows: &[usize]) -> Vec<usize> {
         rows.iter().map(|&row| self.grouping.of[row]).collect()
     }
 
-    /// Actions of rows as the states of their groups name them.
+    /// Actions of rows, expressed in the labels of their groups' states.
     pub(in crate::objective) fn named(
         &self,
         direction: Direction,
@@ -88,7 +89,7 @@ impl<'a, E: Env> Visited<'a, E> {
     }
 }
 
-/// The condition of each row of states: that of its trajectory.
+/// The condition of each row: that of its trajectory.
 fn row_conditions<E: Env>(trajectories: &Trajectories<E>, extra: &[usize]) -> Option<Tensor> {
     let conditions = trajectories.conditions()?;
     let mut owner = Vec::with_capacity(trajectories.n_transitions() + extra.len());

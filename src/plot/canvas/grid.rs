@@ -7,18 +7,18 @@ use super::lettering::{fitted, text_width};
 use crate::Result;
 use crate::plot::{Canvas, Colour, TextAnchor};
 
-/// The width of a cell unless told otherwise, and the height of its part that holds the picture.
+/// The default width of a cell, and the height of its picture.
 pub(in crate::plot) const CELL: f64 = 190.0;
 const CAPTION: f64 = 40.0;
 pub(in crate::plot) const TEXT: f64 = 12.0;
 
-/// Where the cells of a sheet are.
+/// The layout of a sheet's cells.
 pub(in crate::plot) struct Grid<'a> {
     pub(in crate::plot) title: &'a str,
-    /// Cells in a row; by their number if not given.
+    /// Cells in a row; chosen by their number if `None`.
     pub(in crate::plot) columns: Option<usize>,
     pub(in crate::plot) side: f64,
-    /// Cells.
+    /// Number of cells.
     pub(in crate::plot) n: usize,
 }
 
@@ -32,7 +32,7 @@ impl Grid<'_> {
         if self.title.is_empty() { 8.0 } else { 40.0 }
     }
 
-    /// A picture with the title, and `foot` units below the cells.
+    /// A canvas with the title, and `foot` units below the cells.
     pub(in crate::plot) fn canvas(&self, foot: f64) -> Canvas {
         let width = self.side * self.columns() as f64 + 16.0;
         let rows = self.n.div_ceil(self.columns()) as f64;
@@ -42,7 +42,7 @@ impl Grid<'_> {
         canvas
     }
 
-    /// Draws the frame of a cell with its caption; its top left corner.
+    /// Draws the frame of a cell with its caption; returns its top left corner.
     pub(in crate::plot) fn frame(&self, canvas: &mut Canvas, i: usize, caption: &[String; 2]) -> Point {
         let (row, column) = (i / self.columns(), i % self.columns());
         let (side, height) = (self.side, self.side + CAPTION);
@@ -59,7 +59,7 @@ impl Grid<'_> {
     }
 }
 
-/// A text that is made smaller, then cut, until it fits.
+/// Draws a text, made smaller and then cut until it fits.
 fn draw_fitted(canvas: &mut Canvas, at: Point, text: &str, width: f64, colour: Colour) {
     let size = (TEXT * width / text_width(text, TEXT).max(1.0)).clamp(9.0, TEXT);
     canvas.text(at, &fitted(text, size, width), size, colour, TextAnchor::Middle);
@@ -86,19 +86,19 @@ pub struct PictureSheet {
 }
 
 impl PictureSheet {
-    /// A sheet without cells, for pictures of `side` by `side` units (100 to 1000); an empty title takes no room.
+    /// A sheet without cells, for pictures of `side` by `side` units (100 to 1000). An empty title takes no space.
     pub fn new(title: impl Into<String>, side: f64) -> Self {
         Self { title: title.into(), columns: None, side: side.clamp(100.0, 1000.0), cells: Vec::new() }
     }
 
-    /// The number of cells in a row (default: by their number, at most 8).
+    /// Sets the number of cells in a row (default: by their number, at most 8).
     #[must_use]
     pub fn columns(mut self, columns: usize) -> Self {
         self.columns = Some(columns.max(1));
         self
     }
 
-    /// Adds a picture with its caption; it is put into the middle of its cell, and isn't cut where it is larger.
+    /// Adds a picture with its caption. It is centred in its cell, and isn't clipped if it is larger.
     #[must_use]
     pub fn cell<S: Into<String>>(mut self, picture: Canvas, caption: [S; 2]) -> Self {
         self.cells.push((picture, caption.map(Into::into)));
@@ -108,8 +108,8 @@ impl PictureSheet {
     /// Writes the sheet as SVG or PNG (two pixels per unit), by the path's extension, replacing the file in one step.
     ///
     /// # Errors
-    /// [`Error::Draw`](crate::Error::Draw) for another extension or too many cells; [`Error::Io`](crate::Error::Io) if the
-    /// file can't be written.
+    /// [`Error::Draw`](crate::Error::Draw) for another extension or too many cells; [`Error::Io`](crate::Error::Io) if
+    /// the file can't be written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
         let grid = Grid { title: &self.title, columns: self.columns, side: self.side, n: self.cells.len() };
         let mut canvas = grid.canvas(8.0);

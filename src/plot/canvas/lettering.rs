@@ -1,4 +1,4 @@
-//! Text in the embedded font: a bare machine has none.
+//! Text in the embedded font, because a bare machine has none.
 
 use ab_glyph::{Font, FontRef, InvalidFont, PxScale, ScaleFont, point};
 use plotters_backend::text_anchor::{HPos, Pos, VPos};
@@ -6,13 +6,13 @@ use plotters_backend::{BackendColor, BackendCoord, BackendTextStyle, FontFamily,
 
 use crate::plot::{Colour, TextAnchor};
 
-/// The height of capitals and digits of DejaVu Sans, in em: texts are centred by it.
+/// The height of capitals and digits of DejaVu Sans, in em; texts are vertically centred by it.
 const CAPITALS: f64 = 0.729;
-/// What the SVG backend divides the size of a text by.
+/// The SVG backend divides the size of a text by this.
 const SVG_SIZE: f64 = 1.24;
 
-/// A style of text with a size in pixels per em. Drawn here rather than by plotters, which drops the space to the left of
-/// letters and doesn't keep to their middle line.
+/// A style of text with a size in pixels per em. It is drawn here rather than by plotters, which drops the space to the
+/// left of letters and doesn't keep the vertical position.
 pub(in crate::plot) struct Lettering {
     pub(in crate::plot) size: f64,
     pub(in crate::plot) colour: Colour,
@@ -45,7 +45,7 @@ impl BackendTextStyle for Lettering {
     }
 
     fn family(&self) -> FontFamily<'_> {
-        // The generic name lets a viewer of an SVG take its own font.
+        // The generic family name, so that an SVG viewer can use its own font.
         FontFamily::SansSerif
     }
 
@@ -103,7 +103,7 @@ pub(in crate::plot) fn text_width(text: &str, size: f64) -> f64 {
     set(text, size).map_or(0.6 * size * text.chars().count() as f64, |(_, width)| width)
 }
 
-/// A text that fits into a width, cut with an ellipsis if it must be.
+/// A text cut with an ellipsis, if necessary, to fit a width.
 pub(in crate::plot) fn fitted(text: &str, size: f64, width: f64) -> String {
     if text_width(text, size) <= width {
         return text.to_owned();
@@ -114,7 +114,7 @@ pub(in crate::plot) fn fitted(text: &str, size: f64, width: f64) -> String {
     if !fits(0) {
         return String::new();
     }
-    // So many characters fit, and so many don't.
+    // `low` characters fit, `high` don't.
     let (mut low, mut high) = (0, characters.len());
     while high > low + 1 {
         let half = usize::midpoint(low, high);

@@ -9,7 +9,8 @@ pub use grid::PictureSheet;
 pub(in crate::plot) use grid::{CELL, Grid, TEXT};
 pub(in crate::plot) use lettering::{fitted, text_width};
 
-/// A point of a canvas: to the right and down from the top left corner, in units of a pixel at ordinary resolution.
+/// A point of a canvas: units to the right of and down from the top left corner. A unit is a pixel at ordinary
+/// resolution.
 pub(in crate::plot) type Point = (f64, f64);
 
 /// A colour without transparency: red, green and blue.
@@ -17,13 +18,13 @@ pub(in crate::plot) type Point = (f64, f64);
 pub struct Colour(pub u8, pub u8, pub u8);
 
 impl Colour {
-    /// Paper.
+    /// Background.
     pub const WHITE: Self = Self(255, 255, 255);
-    /// Lines and texts.
+    /// Colour of lines and texts.
     pub const INK: Self = Self(34, 34, 34);
-    /// What is there but shouldn't be seen first, such as grids.
+    /// Colour of things in the background, such as grids.
     pub const FAINT: Self = Self(224, 224, 224);
-    /// Second lines.
+    /// Colour of secondary texts.
     pub const GREY: Self = Self(110, 110, 110);
 
     /// Black or white, whichever is easier to read on this colour.
@@ -33,7 +34,7 @@ impl Colour {
     }
 }
 
-/// Where a text's anchor point lies, seen along the text.
+/// The position of a text's anchor point along the text.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum TextAnchor {
     /// At its start.
@@ -44,7 +45,7 @@ pub enum TextAnchor {
     Right,
 }
 
-/// One thing on a canvas; later ones cover earlier ones.
+/// One shape on a canvas; later ones cover earlier ones.
 #[derive(Clone, Debug)]
 pub(in crate::plot) enum Shape {
     /// A line through points, dashed if `dash` gives the length of a dash.
@@ -53,7 +54,7 @@ pub(in crate::plot) enum Shape {
     Area { points: Vec<Point>, colour: Colour },
     /// A filled circle.
     Disc { centre: Point, radius: f64, colour: Colour },
-    /// A text whose middle line passes through `at`; turned ones are read from the bottom to the top.
+    /// A text with its middle line through `at`; turned ones are read from the bottom to the top.
     Text { at: Point, text: String, size: f64, colour: Colour, anchor: TextAnchor, turned: bool },
 }
 
@@ -70,9 +71,10 @@ impl Shape {
     }
 }
 
-/// A picture in the making, on white paper: lines, areas, discs and texts, written as SVG or PNG. Later shapes cover earlier ones.
+/// A picture on a white background: lines, areas, discs and texts, written as SVG or PNG. Later shapes cover earlier
+/// ones.
 ///
-/// Points are to the right and down from the top left corner, in units of a pixel at ordinary resolution.
+/// Points are units to the right of and down from the top left corner. A unit is a pixel at ordinary resolution.
 ///
 /// ```
 /// use gfn::plot::{TextAnchor, Canvas, Colour};
@@ -121,22 +123,22 @@ impl Canvas {
         self.shapes.push(shape);
     }
 
-    /// A line through points.
+    /// Adds a line through points.
     pub fn line(&mut self, points: Vec<Point>, colour: Colour, width: f64) {
         self.push(Shape::Line { points, colour, width, dash: None });
     }
 
-    /// A filled polygon.
+    /// Adds a filled polygon.
     pub fn area(&mut self, points: Vec<Point>, colour: Colour) {
         self.push(Shape::Area { points, colour });
     }
 
-    /// A text that is read from the bottom to the top.
+    /// Adds a text that is read from the bottom to the top.
     pub(in crate::plot) fn turned_text(&mut self, at: Point, text: &str, size: f64, anchor: TextAnchor) {
         self.push(Shape::Text { at, text: text.to_owned(), size, colour: Colour::INK, anchor, turned: true });
     }
 
-    /// Another picture, its top left corner at `at`.
+    /// Adds another picture with its top left corner at `at`.
     pub fn place(&mut self, other: &Self, (left, top): Point) {
         let to = |(x, y): Point| (x + left, y + top);
         self.shapes.extend(other.shapes.iter().cloned().map(|mut shape| {
@@ -148,12 +150,12 @@ impl Canvas {
         }));
     }
 
-    /// A filled circle.
+    /// Adds a filled circle.
     pub fn disc(&mut self, centre: Point, radius: f64, colour: Colour) {
         self.push(Shape::Disc { centre, radius, colour });
     }
 
-    /// A text whose capitals are centred on the height of `at`; `size` is the height of an em.
+    /// Adds a text whose capitals are centred on the height of `at`; `size` is the height of an em.
     pub fn text(&mut self, at: Point, text: &str, size: f64, colour: Colour, anchor: TextAnchor) {
         self.push(Shape::Text { at, text: text.to_owned(), size, colour, anchor, turned: false });
     }

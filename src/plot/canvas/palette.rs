@@ -2,7 +2,7 @@
 
 use crate::plot::Colour;
 
-/// Dark enough for a thin line on white; yellow isn't among them.
+/// Colours dark enough for a thin line on white; yellow isn't.
 const LINES: [Colour; 8] = [
     Colour(0, 114, 178),
     Colour(213, 94, 0),
@@ -25,17 +25,17 @@ const NODES: [Colour; 8] = [
     Colour(120, 120, 120),
 ];
 
-/// The colour of curve `k`; they repeat after eight.
+/// The colour of curve `k`; colours repeat after eight.
 pub(in crate::plot) fn line(k: usize) -> Colour {
     LINES[k % LINES.len()]
 }
 
-/// The fill of a node of class `k`; they repeat after eight.
+/// The fill of a node of class `k`; colours repeat after eight.
 pub(in crate::plot) fn node(k: usize) -> Colour {
     NODES[k % NODES.len()]
 }
 
-/// The colour of an edge of class `k`: ink for class 0, then those of curves.
+/// The colour of an edge of class `k`: ink for class 0, then the colours of curves.
 pub(in crate::plot) fn edge(k: usize) -> Colour {
     match k {
         0 => Colour::INK,

@@ -1,4 +1,4 @@
-//! The two ways of a picture onto the disk: SVG and PNG.
+//! Rendering of a canvas as SVG and as PNG.
 
 use std::path::Path;
 
@@ -15,19 +15,19 @@ use crate::{Error, Result};
 
 /// Pixels of a PNG, and units of an SVG's inner coordinates, per unit of the canvas.
 const SCALE: u32 = 2;
-/// Each pixel of a PNG is the mean of a square of this many drawn ones a side: smooth edges for every shape alike.
+/// Each pixel of a PNG is the mean of a square of pixels with this side, which smooths the edges of all shapes.
 const SUPERSAMPLING: u32 = 2;
 /// The widest and tallest canvas, in units.
 const MAX_SIDE: f64 = 16_000.0;
-/// The largest area of a PNG, in square units: each takes 60 bytes of memory.
+/// The largest area of a PNG, in square units. A square unit takes 60 bytes of memory.
 const MAX_AREA: f64 = 1.2e7;
 
 impl Canvas {
     /// Writes the picture as SVG or PNG (two pixels per unit), by the path's extension, replacing the file in one step.
     ///
     /// # Errors
-    /// [`Error::Draw`] for another extension, a picture that is too large, a size or a shape with a number that isn't finite, or
-    /// a failure of the drawing library; [`Error::Io`] if the file can't be written.
+    /// [`Error::Draw`] for another extension, a picture that is too large, a size or a shape with a number that isn't
+    /// finite, or a failure of the drawing library; [`Error::Io`] if the file can't be written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let fail = |problem: String| Error::Draw { path: path.to_owned(), problem };
@@ -74,7 +74,8 @@ impl Canvas {
         let (width, height) = self.size(SCALE);
         let mut svg = String::new();
         self.draw(&mut SVGBackend::with_string(&mut svg, (width, height)), SCALE, Target::Vector)?;
-        // The backend knows whole coordinates only; drawn at a multiple and shown at its true size, half units are kept.
+        // The backend only has integer coordinates. Drawing at a multiple and showing at the true size keeps half
+        // units.
         let (shown_width, shown_height) = self.size(1);
         let inner = format!("width=\"{width}\" height=\"{height}\" viewBox");
         let outer = format!("width=\"{shown_width}\" height=\"{shown_height}\" viewBox");
@@ -102,7 +103,7 @@ impl Canvas {
         Ok(pixels)
     }
 
-    /// The one path by which every picture is drawn, whatever it is written as.
+    /// Draws the shapes on a backend, for both formats.
     fn draw<B: DrawingBackend>(&self, backend: &mut B, scale: u32, target: Target) -> std::result::Result<(), String> {
         let k = f64::from(scale);
         let to = |(x, y): Point| ((x * k).round() as i32, (y * k).round() as i32);
@@ -148,15 +149,15 @@ impl Canvas {
     }
 }
 
-/// What a backend makes of shapes.
+/// The kind of backend.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Target {
     Vector,
     Pixels,
 }
 
-/// Draws a line of any width pixel by pixel, with round joints and straight ends: plotters' own wide lines grow spikes at
-/// sharp turns, and are thicker or thinner by their direction.
+/// Draws a line of any width pixel by pixel, with round joints and straight ends. plotters' own wide lines have spikes
+/// at sharp turns, and a thickness that depends on their direction.
 fn stroke<B: DrawingBackend>(
     backend: &mut B,
     points: &[Point],
@@ -172,13 +173,13 @@ fn stroke<B: DrawingBackend>(
         let (p, q) = ((pair[0].0 * k, pair[0].1 * k), (pair[1].0 * k, pair[1].1 * k));
         let (dx, dy) = (q.0 - p.0, q.1 - p.1);
         let steep = dy.abs() > dx.abs();
-        // Along the longer direction, and across it only as far as the line is wide.
+        // Iterates along the longer direction, and across it only as far as the line is wide.
         let swap = |(x, y): Point| if steep { (y, x) } else { (x, y) };
         let (a, b) = (swap(p), swap(q));
         let slope = if b.0 == a.0 { 0.0 } else { (b.1 - a.1) / (b.0 - a.0) };
         let (low, high) = (a.0.min(b.0), a.0.max(b.0));
         let reach = half * 1.5 + 1.0;
-        // Lines may leave the picture, however far.
+        // Lines may leave the picture by any distance.
         let (long, across) = if steep { (rows, columns) } else { (columns, rows) };
         let within =
             |from: f64, to: f64, size: u32| from.floor().max(0.0) as i32..=to.ceil().min(f64::from(size) - 1.0) as i32;
@@ -236,7 +237,7 @@ mod tests {
     fn lines_are_cut_at_the_edges_of_the_picture() {
         let line = |from, to| {
             let mut canvas = Canvas::new(40.0, 20.0);
-            // No pixel lies just on the rim.
+            // The width is chosen so that no pixel lies exactly on the rim.
             canvas.line(vec![from, to], Colour::INK, 2.1);
             inked(&canvas)
         };

@@ -1,12 +1,12 @@
-//! One axis: from values to places, and where its ticks stand.
+//! One axis of a chart: positions of values, and ticks.
 
-/// How values are spread along an axis.
+/// The scale of an axis.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Scale {
-    /// Equal differences are equally far apart.
+    /// Equal differences have equal distances.
     #[default]
     Linear,
-    /// Equal ratios are equally far apart; values that aren't positive aren't drawn.
+    /// Equal ratios have equal distances; values that aren't positive aren't drawn.
     Log,
 }
 
@@ -19,7 +19,7 @@ pub(in crate::plot) struct Axis {
     high: f64,
 }
 
-/// A mark on an axis; small ones have no label.
+/// A tick on an axis; small ticks have no label.
 #[derive(Clone, PartialEq, Debug)]
 pub(in crate::plot) struct Tick {
     pub(in crate::plot) place: f64,
@@ -27,13 +27,14 @@ pub(in crate::plot) struct Tick {
 }
 
 impl Axis {
-    /// An axis that shows all of these values that can be shown, with some room around if `padded`.
+    /// An axis that includes all values that can be shown, with a margin if `padded`.
     pub(in crate::plot) fn over(scale: Scale, values: impl Iterator<Item = f64>, padded: bool) -> Self {
         let coordinates = values.filter_map(|value| coordinate(scale, value));
         let (low, high) =
             coordinates.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), c| (low.min(c), high.max(c)));
         let (low, high) = if low > high { (0.0, 1.0) } else { (low, high) };
-        // A single value gets a range of its own size; one too narrow for f64 to tell ticks apart is widened as well.
+        // A single value gets a range of its own size; a range too narrow for f64 to tell ticks apart is widened as
+        // well.
         let least = match scale {
             Scale::Linear => 1e-300,
             Scale::Log => 1.0,
@@ -52,18 +53,18 @@ impl Axis {
         Self { scale, low: (low - room).max(-f64::MAX / 4.0), high: (high + room).min(f64::MAX / 4.0) }
     }
 
-    /// Where a value lies: 0 at the low end, 1 at the high end; nothing if it can't be shown.
+    /// The position of a value, from 0 at the low end to 1 at the high end; `None` if it can't be shown.
     pub(in crate::plot) fn place(&self, value: f64) -> Option<f64> {
         let c = coordinate(self.scale, value)?.clamp(-f64::MAX / 4.0, f64::MAX / 4.0);
         Some((c - self.low) / (self.high - self.low))
     }
 
-    /// How long the range is, in the coordinates of the scale.
+    /// The length of the range, in the coordinates of the scale.
     pub(in crate::plot) fn length(&self) -> f64 {
         self.high - self.low
     }
 
-    /// Ticks at round values within the range, about six of them labelled.
+    /// Ticks at round values within the range, about six of them with labels.
     pub(in crate::plot) fn ticks(&self) -> Vec<Tick> {
         match self.scale {
             Scale::Linear => self.round_ticks(),
@@ -90,7 +91,7 @@ impl Axis {
             .collect()
     }
 
-    /// A log axis over much less than a decade: round values, as on a linear one.
+    /// Ticks of a log axis over much less than a decade: at round values, as on a linear axis.
     fn narrow_log_ticks(&self) -> Vec<Tick> {
         let (low, high) = (10f64.powf(self.low), 10f64.powf(self.high));
         let step = round_step(high - low);
@@ -103,14 +104,14 @@ impl Axis {
             .collect()
     }
 
-    /// Ticks at `m * 10^d`, labelled for these `m` and each `every`-th decade `d`.
+    /// Ticks at `m * 10^d`, with labels for the given `m` and each `every`-th decade `d`.
     fn ticks_of_decades(&self, labelled: &[i32], every: i32) -> Vec<Tick> {
         let mut ticks = Vec::new();
         for decade in self.low.floor() as i32..=self.high.floor() as i32 {
             for m in 1..=9 {
                 let place = (f64::from(m).log10() + f64::from(decade) - self.low) / (self.high - self.low);
                 let shown = labelled.contains(&m) && decade % every == 0;
-                // Where decades are skipped, ticks within them would be a smear.
+                // If decades are skipped, the ticks within them would merge.
                 if (-1e-9..=1.0 + 1e-9).contains(&place) && (m == 1 || every == 1) {
                     ticks.push(Tick { place, label: shown.then(|| power_label(m, decade)) });
                 }
@@ -127,7 +128,7 @@ fn coordinate(scale: Scale, value: f64) -> Option<f64> {
     }
 }
 
-/// The largest of 1, 2 and 5 times a power of ten that cuts the range into four to nine pieces.
+/// The largest of 1, 2 and 5 times a power of ten that divides the range into four to nine pieces.
 fn round_step(range: f64) -> f64 {
     let rough = range / 4.0;
     let power = 10f64.powf(rough.log10().floor());
@@ -138,7 +139,7 @@ fn round_step(range: f64) -> f64 {
 fn multiples(step: f64, low: f64, high: f64) -> impl Iterator<Item = f64> {
     let first = (low / step - 1e-9).ceil();
     let n = (high / step + 1e-9).floor() - first;
-    // Ten at most by the choice of the step; the bound is for ranges at the edge of f64.
+    // Ten at most by the choice of the step; the clamp is for ranges at the limits of f64.
     (0..=n.clamp(0.0, 20.0) as u32).map(move |i| {
         // Adding zero turns -0 into 0.
         (first + f64::from(i)) * step + 0.0

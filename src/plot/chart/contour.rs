@@ -1,10 +1,10 @@
-//! Lines of equal height over a grid.
+//! Contour lines of a function on a grid.
 
-/// The lines on which a function over a rectangle has one of these heights, as pieces of one edge of the grid's cells to another (marching
-/// squares): what [`Panel::outlines`](super::Panel::outlines) draws.
+/// Contour lines of a function over a rectangle, as line segments from one edge of a grid cell to another (marching
+/// squares). [`Panel::outlines`](super::Panel::outlines) draws them.
 ///
-/// `values` holds the function at `columns` points along x for each of the points along y, y by y, between the ends given. Values
-/// that aren't finite cut lines off.
+/// `values` holds the function at `columns` points along x for each of the points along y, y by y, between the given
+/// ends. Values that aren't finite interrupt lines.
 ///
 /// ```
 /// let bowl: Vec<f64> = (0..9).map(|k| (f64::from(k % 3) - 1.0).powi(2) + (f64::from(k / 3) - 1.0).powi(2)).collect();
@@ -36,7 +36,7 @@ pub fn contours(values: &[f64], columns: usize, x: (f64, f64), y: (f64, f64), he
                     ((a < height) != (b < height)).then(|| place((between(i, p), between(j, q))))
                 };
                 let crossed: Vec<(f64, f64)> = (0..4).filter_map(crossing).collect();
-                // Two crossings make a line; four, around a saddle, make two.
+                // Two crossings are one segment; four, around a saddle, are two.
                 lines.extend(crossed.chunks_exact(2).map(<[_]>::to_vec));
             }
         }

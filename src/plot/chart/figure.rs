@@ -1,4 +1,4 @@
-//! Training curves and learned against target probabilities, as panels of one picture.
+//! Figures: panels of training curves, or of learned against target probabilities.
 
 use std::path::Path;
 
@@ -11,9 +11,9 @@ use crate::plot::{Canvas, Colour, TextAnchor};
 /// A named series of points `(x, y)`, such as the loss at each step.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Curve {
-    /// What the legend calls it.
+    /// Its name in the legend.
     pub name: String,
-    /// The points, in the order in which they are joined; those that aren't finite are left out and leave a gap.
+    /// The points in the order in which they are joined. Points that aren't finite are left out and leave a gap.
     pub points: Vec<(f64, f64)>,
 }
 
@@ -26,8 +26,8 @@ impl Curve {
 
 /// Panels side by side, in rows of at most three.
 ///
-/// Pictures are the same on every machine: the font is part of the library. Colours are those of Okabe and Ito, which readers
-/// with a colour vision deficiency can tell apart.
+/// Pictures are the same on every machine, because the font is part of the library. Colours are those of Okabe and Ito,
+/// which readers with a colour vision deficiency can tell apart.
 ///
 /// ```
 /// use gfn::plot::{Curve, Figure, Panel, Scale};
@@ -49,12 +49,12 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// A figure without panels; an empty title takes no room.
+    /// A figure without panels; an empty title takes no space.
     pub fn new(title: impl Into<String>) -> Self {
         Self { title: title.into(), panels: Vec::new() }
     }
 
-    /// Adds a panel to the right of the last one, or below where three stand in a row (two, if there are four in all).
+    /// Adds a panel to the right of the last one. Rows have at most three panels; four panels make two rows of two.
     #[must_use]
     pub fn panel(mut self, panel: Panel) -> Self {
         self.panels.push(panel);
@@ -64,8 +64,8 @@ impl Figure {
     /// Writes the figure as SVG or PNG (two pixels per unit), by the path's extension, replacing the file in one step.
     ///
     /// # Errors
-    /// [`Error::Draw`](crate::Error::Draw) for another extension or too many panels; [`Error::Io`](crate::Error::Io) if the
-    /// file can't be written.
+    /// [`Error::Draw`](crate::Error::Draw) for another extension or too many panels; [`Error::Io`](crate::Error::Io) if
+    /// the file can't be written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
         self.canvas().write(path.as_ref())
     }

@@ -1,15 +1,15 @@
-//! The area of a panel in which data are drawn: its axes, and how points become lines.
+//! The data area of a panel: its axes, and the conversion of points to lines.
 
 use super::axis::{Axis, Tick};
 use crate::plot::canvas::{Point, text_width};
 use crate::plot::{Canvas, Colour, TextAnchor};
 
-/// The size of the letters at axes and in legends.
+/// The font size of axes and legends.
 pub(in crate::plot) const LABEL: f64 = 12.0;
-/// More points than this are thinned to the extremes of as many columns: more wouldn't be seen.
+/// Lines with many more points are thinned to the extremes of this many columns, which look the same.
 const COLUMNS: usize = 600;
 
-/// The area of a panel in which data are drawn.
+/// The data area of a panel.
 pub(in crate::plot) struct Frame {
     pub(in crate::plot) left: f64,
     pub(in crate::plot) right: f64,
@@ -29,7 +29,7 @@ impl Frame {
         self.bottom + y * (self.top - self.bottom)
     }
 
-    /// The frame with the same scale across and up: the side that is too long is cut, the middle stays.
+    /// The frame with equal scales on both axes: the side that is too long is shortened around its middle.
     pub(in crate::plot) fn equally_scaled(self) -> Self {
         let (width, height) = (self.right - self.left, self.bottom - self.top);
         let scale = (width / self.x.length()).min(height / self.y.length());
@@ -39,7 +39,7 @@ impl Frame {
     }
 
     pub(in crate::plot) fn draw_axes(&self, canvas: &mut Canvas, y_ticks: &[Tick]) {
-        // Labels side by side must not touch: every second or third one stays.
+        // Labels must not touch, so if necessary only every second or third one is drawn.
         let x_ticks = self.x.ticks();
         let labels = || x_ticks.iter().filter_map(|tick| tick.label.as_deref());
         let widest = labels().map(|label| text_width(label, LABEL)).fold(0.0, f64::max);
@@ -78,7 +78,7 @@ impl Frame {
     }
 }
 
-/// Runs of points without a gap.
+/// Splits points into runs without a gap.
 pub(in crate::plot) fn pieces(points: impl Iterator<Item = Option<Point>>) -> Vec<Vec<Point>> {
     let mut pieces = vec![Vec::new()];
     for point in points {
@@ -92,7 +92,7 @@ pub(in crate::plot) fn pieces(points: impl Iterator<Item = Option<Point>>) -> Ve
     pieces
 }
 
-/// A line of many points reduced to the first, lowest, highest and last of each column of the frame.
+/// Reduces a line of many points to the first, lowest, highest and last of each column of the frame.
 pub(in crate::plot) fn thinned(points: Vec<Point>, frame: &Frame) -> Vec<Point> {
     if points.len() <= 4 * COLUMNS {
         return points;

@@ -6,26 +6,27 @@ use crate::plot::canvas::{Point, Shape, fitted, text_width};
 use crate::plot::{Canvas, Colour, TextAnchor};
 use crate::report::number;
 
-/// Anchors of a colour map from low to high, perceptually even and readable without colour vision (after matplotlib's viridis).
+/// Anchor colours of the map from low to high, perceptually uniform and readable without colour vision (after
+/// matplotlib's viridis).
 const COLOURS: [Colour; 5] =
     [Colour(68, 1, 84), Colour(59, 82, 139), Colour(33, 145, 140), Colour(94, 201, 98), Colour(253, 231, 37)];
-/// Steps of the colour bar.
+/// Number of steps of the colour bar.
 const STEPS: usize = 48;
-/// The room that names may take beside and below the cells, and the smallest letters that can be read.
+/// Largest space for names beside and below the cells, and smallest readable font size.
 const NAMES: (f64, f64) = (90.0, 80.0);
 const SMALLEST: f64 = 6.0;
 
-/// Cells of a table, row by row from the bottom, coloured from 0 to `max`.
+/// The cells of a table, row by row from the bottom, coloured from 0 to `max`.
 #[derive(Clone, Debug)]
 pub(in crate::plot) struct HeatMap {
     pub(in crate::plot) columns: usize,
     pub(in crate::plot) values: Vec<f64>,
     pub(in crate::plot) max: f64,
-    /// Of the rows, from the bottom, and of the columns.
+    /// Names of the rows, from the bottom, and of the columns.
     pub(in crate::plot) names: Option<(Vec<String>, Vec<String>)>,
 }
 
-/// A number without zeros that say nothing: the ends of a scale are known exactly.
+/// A number without trailing zeros, for the ends of a scale, which are exact.
 fn short(value: f64) -> String {
     let text = number(value);
     match text.contains('.') && !text.contains('e') {
@@ -34,7 +35,7 @@ fn short(value: f64) -> String {
     }
 }
 
-/// The colour of a share of the scale; what lies outside takes the nearest end.
+/// The colour at a share of the scale; values outside take the nearest end.
 fn colour(share: f64) -> Colour {
     let place = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 } * (COLOURS.len() - 1) as f64;
     let k = (place as usize).min(COLOURS.len() - 2);
@@ -49,7 +50,7 @@ fn cell(canvas: &mut Canvas, (left, top): Point, (width, height): (f64, f64), co
 }
 
 impl HeatMap {
-    /// Draws the cells as squares in the middle of a panel, what they are called around, and the colour bar to their right.
+    /// Draws the cells as squares in the middle of a panel, with names around them and the colour bar to the right.
     pub(in crate::plot) fn draw(&self, canvas: &mut Canvas, (left, top): Point, (x_label, y_label): (&str, &str)) {
         let columns = self.columns.max(1);
         let rows = self.values.len().div_ceil(columns).max(1);
@@ -65,7 +66,7 @@ impl HeatMap {
         for (k, value) in self.values.iter().enumerate() {
             let (row, column) = (k / columns, k % columns);
             let at = (corner.0 + side * column as f64, corner.1 + height - side * (row + 1) as f64);
-            // Half a unit wider, so that no seam shows between neighbours.
+            // Half a unit wider, so that neighbours leave no gap.
             cell(canvas, at, (side + 0.5, side + 0.5), colour(value / self.max));
         }
         self.draw_names(canvas, (corner.0, corner.1 + height), side);
@@ -75,7 +76,8 @@ impl HeatMap {
         self.draw_bar(canvas, (corner.0 + width + 18.0, corner.1), height);
     }
 
-    /// Writes the names of rows to the left of the cells, those of columns below, turned; `(left, bottom)` is the cells' corner.
+    /// Draws the names of rows to the left of the cells and those of columns below, turned; `(left, bottom)` is the
+    /// corner of the cells.
     fn draw_names(&self, canvas: &mut Canvas, (left, bottom): Point, side: f64) {
         let size = LABEL.min(0.9 * side);
         let Some((rows, columns)) = self.names.as_ref().filter(|_| size >= SMALLEST) else { return };

@@ -1,4 +1,4 @@
-//! Figures of curves, dots, contours and coloured cells.
+//! Figures of curves, dots, contours and heat maps.
 
 mod axis;
 mod contour;

@@ -11,7 +11,7 @@ use crate::plot::{Canvas, Colour, TextAnchor};
 pub(in crate::plot) const PANEL: (f64, f64) = (440.0, 310.0);
 const TITLE: f64 = 15.0;
 const LEGEND_ROW: f64 = 17.0;
-/// Dots from which on they are drawn small.
+/// Number of dots from which they are drawn small.
 const MANY_DOTS: usize = 400;
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -20,7 +20,7 @@ enum Marks {
     Dots,
 }
 
-/// One panel of a [`Figure`](super::Figure): curves over a common x, or dots.
+/// One panel of a [`Figure`](super::Figure): curves, dots or a heat map.
 #[derive(Clone, Debug)]
 pub struct Panel {
     title: String,
@@ -30,19 +30,19 @@ pub struct Panel {
     y_scale: Scale,
     marks: Marks,
     curves: Vec<Curve>,
-    /// A horizontal line, and what the legend calls it.
+    /// A horizontal line and its name in the legend.
     reference: Option<(f64, String)>,
     diagonal: bool,
     /// Whether both axes have the same scale.
     equal_aspect: bool,
     /// Thin lines under the data, such as contours.
     outlines: Vec<Vec<(f64, f64)>>,
-    /// Cells in place of axes and curves.
+    /// A heat map in place of axes and curves.
     heat_map: Option<HeatMap>,
 }
 
 impl Panel {
-    /// A panel of curves with linear axes, without any curve yet.
+    /// A panel of curves with linear axes; it has no curves yet.
     pub fn new(title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
@@ -60,15 +60,16 @@ impl Panel {
         }
     }
 
-    /// A table of numbers as coloured cells: `columns` to a row, the first row at the bottom, colours from 0 to `max`. Give panels that
-    /// are to be compared the same `max`. It says what rows and columns are if it is given [`labels`](Self::labels) and
-    /// [`names`](Self::names).
+    /// A heat map of a table of numbers: `columns` to a row, the first row at the bottom, coloured from 0 to `max`. Use
+    /// the same `max` for panels that are to be compared. Rows and columns are described by [`labels`](Self::labels)
+    /// and [`names`](Self::names).
     pub fn heat_map(title: impl Into<String>, columns: usize, values: impl IntoIterator<Item = f64>, max: f64) -> Self {
         let heat_map = HeatMap { columns, values: values.into_iter().collect(), max, names: None };
         Self { heat_map: Some(heat_map), ..Self::new(title).labels("", "") }
     }
 
-    /// What the rows of a heat map are called, from the bottom, and its columns; left out where cells are too small for letters.
+    /// Sets the names of a heat map's rows, from the bottom, and of its columns. They are left out if cells are too
+    /// small for text.
     #[must_use]
     pub fn names(mut self, rows: impl IntoIterator<Item = String>, columns: impl IntoIterator<Item = String>) -> Self {
         if let Some(heat_map) = &mut self.heat_map {
@@ -77,28 +78,29 @@ impl Panel {
         self
     }
 
-    /// A panel with a dot at each of these points.
+    /// A panel with one dot per point.
     pub fn scatter(title: impl Into<String>, points: impl IntoIterator<Item = (f64, f64)>) -> Self {
         let panel = Self { marks: Marks::Dots, ..Self::new(title).labels("", "") };
         panel.curve(Curve::new("points", points))
     }
 
-    /// Adds thin grey lines under the data, such as the [contours](super::contours) of what points are sampled from.
+    /// Adds thin grey lines under the data, such as the [contours](super::contours) of the target density of sampled
+    /// points.
     #[must_use]
     pub fn outlines(mut self, lines: impl IntoIterator<Item = Vec<(f64, f64)>>) -> Self {
         self.outlines.extend(lines);
         self
     }
 
-    /// Gives both axes the same scale, for points in a plane: circles look like circles.
+    /// Gives both axes the same scale, so that circles in a plane look like circles.
     #[must_use]
     pub fn equal_aspect(mut self) -> Self {
         self.equal_aspect = true;
         self
     }
 
-    /// A panel with a dot per object, its target probability on x and its learned one on y, both on log axes, and the line
-    /// on which the two are equal. Objects of probability 0 can't be shown there; the title says how many are left out.
+    /// A panel with one dot per object, its target probability on x and its learned one on y, both on log axes, and the
+    /// line on which the two are equal. Objects of probability 0 can't be shown; the title gives their number.
     pub fn learned_against_target(
         title: impl Into<String>,
         target_and_learned: impl IntoIterator<Item = (f64, f64)>,
@@ -120,7 +122,7 @@ impl Panel {
         panel
     }
 
-    /// What the axes measure (default: `step` and nothing).
+    /// Sets the labels of the axes (default: `step` and nothing).
     #[must_use]
     pub fn labels(mut self, x: impl Into<String>, y: impl Into<String>) -> Self {
         self.x_label = x.into();
@@ -128,7 +130,7 @@ impl Panel {
         self
     }
 
-    /// The scale of the y axis (default: linear).
+    /// Sets the scale of the y axis (default: linear).
     #[must_use]
     pub fn y_scale(mut self, scale: Scale) -> Self {
         self.y_scale = scale;
@@ -142,7 +144,7 @@ impl Panel {
         self
     }
 
-    /// A dashed horizontal line at the value that the curves should reach, such as the true log Z.
+    /// Adds a dashed horizontal line at the value that curves should reach, such as the true log Z.
     #[must_use]
     pub fn reference(mut self, value: f64, name: impl Into<String>) -> Self {
         self.reference = Some((value, name.into()));
@@ -164,7 +166,7 @@ impl Panel {
         }
         let data = || self.curves.iter().flat_map(|curve| &curve.points).copied();
         let points = || data().chain(self.outlines.iter().flatten().copied());
-        // A point that one axis can't show must not stretch the other.
+        // A point that one axis can't show must not extend the other.
         let shown = || points().filter(|&(x, y)| shows(self.x_scale, x) && shows(self.y_scale, y));
         let reference = self.reference.iter().map(|(value, _)| *value);
         let (x, y) = if self.diagonal {
@@ -205,7 +207,7 @@ impl Panel {
             let points = line.iter().map(|&point| frame.place(point));
             pieces(points).into_iter().for_each(|piece| canvas.line(piece, Colour::GREY, 0.7));
         }
-        // Many dots must not hide each other.
+        // Many dots are drawn small, so that they don't hide each other.
         let radius =
             if self.curves.iter().map(|curve| curve.points.len()).sum::<usize>() > MANY_DOTS { 1.2 } else { 3.0 };
         for (k, curve) in self.curves.iter().enumerate() {
@@ -216,7 +218,7 @@ impl Panel {
                 Marks::Lines => {
                     for piece in pieces(points) {
                         match piece.as_slice() {
-                            // A point between two gaps would be no line at all.
+                            // A single point between two gaps would be an invisible line.
                             &[at] => canvas.disc(at, 1.5, colour),
                             _ => canvas.line(thinned(piece, frame), colour, 1.5),
                         }
@@ -224,14 +226,14 @@ impl Panel {
                 }
             }
         }
-        // Over the curves: it is what they are compared with.
+        // Drawn over the curves, because they are compared with it.
         if let Some(y) = self.reference.as_ref().and_then(|(value, _)| frame.y.place(*value)) {
             let height = frame.height(y);
             canvas.push(guide(vec![(frame.left, height), (frame.right, height)]));
         }
     }
 
-    /// The entries of the legend in rows that fit; none where there is nothing to tell apart.
+    /// The entries of the legend in rows that fit; none if there is only one series.
     fn legend(&self) -> Vec<Vec<Entry<'_>>> {
         let mut entries = Vec::new();
         if self.marks == Marks::Lines && (self.curves.len() > 1 || self.reference.is_some()) {
@@ -261,7 +263,7 @@ fn shows(scale: Scale, value: f64) -> bool {
     value.is_finite() && (scale == Scale::Linear || value > 0.0)
 }
 
-/// An entry of a legend: a piece of line and a name.
+/// An entry of a legend: a sample of the line and a name.
 struct Entry<'a> {
     name: &'a str,
     colour: Colour,

@@ -1,10 +1,11 @@
-//! How an edge of a drawn graph runs from node to node.
+//! The curves of a drawn graph's edges.
 
 use crate::plot::Canvas;
 use crate::plot::canvas::{Point, Shape, palette};
 use crate::plot::graph::layout;
 
-/// How far the middle of an edge keeps to the left of the straight line: away from its twin, or around a node in the way.
+/// The distance by which the middle of an edge is bent to the left of the straight line: away from the opposite edge,
+/// or around a node in the way.
 pub(in crate::plot) fn bend(places: &[Point], (a, b): (usize, usize), radius: f64, two_ways: bool) -> f64 {
     let (p, q) = (places[a], places[b]);
     if two_ways {
@@ -19,13 +20,13 @@ pub(in crate::plot) fn bend(places: &[Point], (a, b): (usize, usize), radius: f6
     }
 }
 
-/// The line of an edge: a quadratic Bezier curve.
+/// The curve of an edge: a quadratic Bezier curve.
 pub(in crate::plot) struct EdgeLine {
     points: Vec<Point>,
 }
 
 impl EdgeLine {
-    /// From `p` to `q`, its middle `bend` to the left of the straight line as seen from `p`.
+    /// A curve from `p` to `q`, with its middle `bend` to the left of the straight line as seen from `p`.
     pub(in crate::plot) fn new(p: Point, q: Point, bend: f64) -> Self {
         if bend == 0.0 {
             return Self { points: vec![p, q] };
@@ -50,7 +51,7 @@ impl EdgeLine {
         };
         let length = (p.0 - q.0).hypot(p.1 - q.1);
         let rim = radius + 1.5;
-        // A head never takes more than half of what is seen of the edge.
+        // An arrow head takes at most half of the visible edge.
         let head = (0.75 * radius).clamp(4.5, 8.0).min(0.5 * (length - 2.0 * rim)).max(2.0);
         let cut = if directed { rim + head * 0.8 } else { radius * 0.5 };
         let points = self.beyond(p, radius * 0.5, q, cut);
@@ -86,7 +87,7 @@ impl EdgeLine {
     }
 }
 
-/// The dashes of an edge of class `class`: in turn none, long and short.
+/// The dash pattern of an edge class: in turn solid, long dashes, short dashes.
 pub(in crate::plot) fn dash(class: usize) -> Option<f64> {
     [None, Some(6.0), Some(2.5)][class % 3]
 }
@@ -101,7 +102,7 @@ mod tests {
         let there = EdgeLine::new(places[0], places[1], bend(&places[..2], (0, 1), 10.0, true));
         let back = EdgeLine::new(places[1], places[0], bend(&places[..2], (1, 0), 10.0, true));
         assert!((there.points[16].1 - back.points[16].1).abs() > 15.0);
-        // An edge past a node keeps off it, on the side on which it is already.
+        // An edge that passes a node bends around it, on the side where it already is.
         let around = EdgeLine::new(places[0], places[1], bend(&places, (0, 1), 10.0, false));
         let middle = around.points[16];
         assert!(middle.1 < 1.0 - 10.0, "{middle:?}");

@@ -1,21 +1,21 @@
-//! Where the nodes of a drawn graph go.
+//! Layouts: the positions of a drawn graph's nodes.
 
 use crate::Rng;
 use crate::graph::GraphState;
 use crate::plot::canvas::Point;
 
-/// How the nodes of a drawn graph are arranged.
+/// The layout of a drawn graph.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 pub enum Layout {
-    /// On a circle, clockwise from the top in the order of their labels: the same node is at the same place in every cell.
+    /// On a circle, clockwise from the top in the order of labels, so that a node is at the same place in every cell.
     Circle,
-    /// So that distances in the picture follow distances in the graph (stress majorisation; Gansner, Koren and North 2004),
-    /// the best of several starts; for small graphs (up to about 30 nodes), and the same every time.
+    /// Distances in the picture follow distances in the graph (stress majorisation; Gansner, Koren and North 2004); the
+    /// best of several starts. It is meant for small graphs (up to about 30 nodes) and is deterministic.
     #[default]
     Force,
 }
 
-/// Places of the nodes within the square from -1 to 1, the picture's middle at the origin.
+/// Positions of the nodes within the square from -1 to 1, around the origin.
 pub(in crate::plot) fn places(layout: Layout, graph: &GraphState) -> Vec<Point> {
     match layout {
         Layout::Circle => circle(graph.n_nodes()),
@@ -34,7 +34,7 @@ fn circle(n: usize) -> Vec<Point> {
 fn force(graph: &GraphState) -> Vec<Point> {
     let n = graph.n_nodes();
     if n < 3 {
-        // Two nodes stand side by side, and not at the far ends.
+        // Two nodes are placed side by side, and not at opposite ends.
         return circle(n).into_iter().map(|(x, y)| (0.5 * y, 0.5 * x)).collect();
     }
     let distances = distances(graph);
@@ -50,7 +50,7 @@ fn force(graph: &GraphState) -> Vec<Point> {
             }
         }
         for place in &mut places {
-            // Off the symmetric position, which can be an extremum that no step leaves.
+            // Away from the symmetric position, which can be a stationary point that no step leaves.
             *place = (place.0 + 0.05 * rng.normal(), place.1 + 0.05 * rng.normal());
         }
         for _ in 0..150 {
@@ -65,8 +65,8 @@ fn force(graph: &GraphState) -> Vec<Point> {
     centred(&turned(places))
 }
 
-/// Numbers of edges between nodes, whichever way they lead; nodes that aren't connected are a little further apart than a
-/// small component is wide, so that they keep apart without making the rest small.
+/// Numbers of edges between nodes, in either direction. Nodes that aren't connected are a little further apart than the
+/// width of a small component: components are separate, but don't make each other small.
 fn distances(graph: &GraphState) -> Vec<Vec<f64>> {
     let n = graph.n_nodes();
     let joined = |a: usize, b: usize| graph.has_edge(a as u32, b as u32) || graph.has_edge(b as u32, a as u32);
@@ -90,7 +90,8 @@ fn distances(graph: &GraphState) -> Vec<Vec<f64>> {
     out
 }
 
-/// One round of stress majorisation with weights 1 / distance^2: each node goes where the others want it on average.
+/// One round of stress majorisation with weights 1 / distance^2: each node moves to the mean of the positions that the
+/// others imply.
 fn majorise(places: &mut [Point], distances: &[Vec<f64>]) {
     for i in 0..places.len() {
         let (x, y) = places[i];
@@ -108,7 +109,7 @@ fn majorise(places: &mut [Point], distances: &[Vec<f64>]) {
     }
 }
 
-/// The stress, and a charge for crossing edges and for nodes that lie on an edge or on each other.
+/// The stress, plus penalties for crossing edges and for nodes on an edge or on each other.
 fn cost(places: &[Point], distances: &[Vec<f64>], edges: &[(usize, usize)]) -> f64 {
     let mut cost = 0.0;
     for (i, &(x, y)) in places.iter().enumerate() {
@@ -149,8 +150,8 @@ pub(in crate::plot) fn gap(p: Point, a: Point, b: Point) -> f64 {
     (p.0 - a.0 - along * dx).hypot(p.1 - a.1 - along * dy)
 }
 
-/// Turned so that the longest direction lies level; a graph without one has its furthest node at the top; a long one that gets
-/// larger by it lies askew.
+/// Rotates the positions: the longest direction becomes horizontal, or tilted if a long graph gets larger by that;
+/// without a longest direction, the furthest node goes to the top.
 fn turned(places: Vec<Point>) -> Vec<Point> {
     let n = places.len().max(1) as f64;
     let mean = places.iter().fold((0.0, 0.0), |m, p| (m.0 + p.0 / n, m.1 + p.1 / n));
@@ -186,13 +187,13 @@ fn range(places: &[Point], of: fn(&Point) -> f64) -> (f64, f64) {
     (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max))
 }
 
-/// Half of the side of the square that holds all places.
+/// Half the side of the square that contains all positions.
 fn half_side(places: &[Point]) -> f64 {
     let (x, y) = (range(places, |p| p.0), range(places, |p| p.1));
     ((x.1 - x.0) / 2.0).max((y.1 - y.0) / 2.0)
 }
 
-/// Moved and scaled, by the same factor both ways, to fill the square from -1 to 1.
+/// Moves and scales positions, by the same factor in both directions, to fill the square from -1 to 1.
 fn centred(places: &[Point]) -> Vec<Point> {
     let half = half_side(places).max(1e-9);
     let (x, y) = (range(places, |p| p.0), range(places, |p| p.1));

@@ -1,4 +1,4 @@
-//! Drawn graphs.
+//! Drawings of graphs.
 
 mod edges;
 mod layout;

@@ -10,21 +10,21 @@ use crate::plot::canvas::{CELL, Grid, Point, Shape, TEXT, palette, text_width};
 use crate::plot::graph::layout;
 use crate::plot::{Canvas, Colour, TextAnchor};
 
-/// Between the square that a layout fills and the cell's edge: room for a node and a name beside it.
+/// Margin between the square of the layout and the cell's edge, for a node and a name beside it.
 const MARGIN: f64 = 30.0;
 
-/// What is written at the nodes of a drawn graph.
+/// The labels of a drawn graph's nodes.
 #[derive(Clone, PartialEq, Eq, Debug, Default)]
 #[non_exhaustive]
 pub enum NodeLabels {
-    /// Nothing: where nodes have no identity.
+    /// No labels, for nodes without identity.
     None,
     /// The number of the node.
     #[default]
     Index,
-    /// The name of its class, such as a chemical element; the number of the class where the list is too short.
+    /// The name of its class, such as a chemical element; the number of the class if the list is too short.
     Class(Vec<String>),
-    /// A name for each node, such as the variables of a Bayesian network; its number where the list is too short.
+    /// A name for each node, such as the variables of a Bayesian network; its number if the list is too short.
     Names(Vec<String>),
 }
 
@@ -42,9 +42,9 @@ impl NodeLabels {
 
 /// A grid of drawn graphs, each with two lines of caption.
 ///
-/// Nodes are coloured by class. Directed edges have arrow heads, and two edges between the same nodes are bent apart. Edges of
-/// class 0 are black; other classes differ in colour and, in turn, are dashed, dotted and solid. Colours repeat after eight
-/// node classes and six edge classes.
+/// Nodes are coloured by class. Directed edges have arrow heads, and two edges between the same nodes are bent apart.
+/// Edges of class 0 are black; other classes differ in colour and, in turn, are dashed, dotted and solid. Colours
+/// repeat after eight node classes and six edge classes.
 ///
 /// ```
 /// use gfn::graph::GraphFormat;
@@ -72,7 +72,7 @@ pub struct GraphSheet {
 }
 
 impl GraphSheet {
-    /// A sheet without cells; an empty title takes no room.
+    /// A sheet without cells; an empty title takes no space.
     pub fn new(title: impl Into<String>) -> Self {
         Self {
             title: title.into(),
@@ -86,35 +86,35 @@ impl GraphSheet {
         }
     }
 
-    /// How nodes are arranged (default: [`Layout::Force`]).
+    /// Sets the layout of nodes (default: [`Layout::Force`]).
     #[must_use]
     pub fn layout(mut self, layout: Layout) -> Self {
         self.layout = layout;
         self
     }
 
-    /// What is written at nodes (default: their numbers).
+    /// Sets the labels of nodes (default: their numbers).
     #[must_use]
     pub fn labels(mut self, labels: NodeLabels) -> Self {
         self.labels = labels;
         self
     }
 
-    /// The number of cells in a row (default: by their number, at most 8).
+    /// Sets the number of cells in a row (default: by their number, at most 8).
     #[must_use]
     pub fn columns(mut self, columns: usize) -> Self {
         self.columns = Some(columns.max(1));
         self
     }
 
-    /// The width of a cell in units (100 to 1000; default: 190): large graphs with names need more room.
+    /// Sets the width of a cell in units (100 to 1000; default: 190). Large graphs with names need more space.
     #[must_use]
     pub fn cell_size(mut self, side: f64) -> Self {
         self.side = side.clamp(100.0, 1000.0);
         self
     }
 
-    /// Names for a legend of node classes and of edge classes, in the order of the classes; none by default.
+    /// Sets names for a legend of node classes and of edge classes, in the order of the classes (default: no legend).
     #[must_use]
     pub fn legend<S: Into<String>, T: Into<String>>(
         mut self,
@@ -136,8 +136,8 @@ impl GraphSheet {
     /// Writes the sheet as SVG or PNG (two pixels per unit), by the path's extension, replacing the file in one step.
     ///
     /// # Errors
-    /// [`Error::Draw`](crate::Error::Draw) for another extension or too many cells; [`Error::Io`](crate::Error::Io) if the
-    /// file can't be written.
+    /// [`Error::Draw`](crate::Error::Draw) for another extension or too many cells; [`Error::Io`](crate::Error::Io) if
+    /// the file can't be written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
         self.canvas().write(path.as_ref())
     }
@@ -203,7 +203,7 @@ impl GraphSheet {
         let entry = |name: &String| 24.0 + text_width(name, TEXT) + 16.0;
         let names = || self.node_classes.iter().chain(&self.edge_classes);
         let width: f64 = names().map(entry).sum();
-        // If it doesn't fit, everything moves together rather than out of the picture.
+        // If it doesn't fit, all entries move closer together, rather than out of the picture.
         let squeeze = ((canvas.width - 16.0) / width).min(1.0);
         let mut x = (canvas.width - (width - 16.0) * squeeze) / 2.0;
         let y = canvas.height - 18.0;
@@ -226,7 +226,7 @@ impl GraphSheet {
     }
 }
 
-/// As large as the nearest two nodes allow.
+/// A radius in proportion to the distance of the nearest two nodes.
 fn radius(places: &[Point]) -> f64 {
     let mut nearest = f64::INFINITY;
     for (i, p) in places.iter().enumerate() {
@@ -237,8 +237,8 @@ fn radius(places: &[Point]) -> f64 {
     (0.28 * nearest).clamp(3.5, 12.0)
 }
 
-/// Draws a label that doesn't fit into its node beside it, where it covers the least; `room` is the middle of the cell and how
-/// far it reaches.
+/// Draws a label that doesn't fit into its node beside it, where it covers the least; `room` is the middle and the half
+/// width of the cell.
 fn draw_beside(
     canvas: &mut Canvas,
     at: Point,
@@ -253,7 +253,7 @@ fn draw_beside(
     let away = ((at.0 - middle.0) / reach, (at.1 - middle.1) / reach);
     let candidates = (0..16).map(|i| {
         let (sin, cos) = (f64::from(i) * std::f64::consts::TAU / 16.0).sin_cos();
-        // The box touches the rim of the node with its nearest point.
+        // The box touches the rim of the node at its nearest point.
         let centre = (
             (at.0 + cos * (radius + 4.0 + half.0)).clamp(middle.0 - slack, middle.0 + slack),
             at.1 + sin * (radius + 4.0 + half.1),

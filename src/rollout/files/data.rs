@@ -1,4 +1,4 @@
-//! Data sets: containers in files.
+//! Data sets: files that hold containers.
 
 use std::path::{Path, PathBuf};
 
@@ -9,7 +9,7 @@ use crate::io::{FolderKind, Named, TensorKind, TensorSpec, deserialise, digest, 
 use crate::rollout::ReplayEnv;
 use crate::{Error, Result};
 
-/// The format that this version writes, and the only one that it reads.
+/// The format version that is written, and the only one that is read.
 const FORMAT: u32 = 1;
 
 const LAYOUT: FolderKind = FolderKind {
@@ -22,7 +22,7 @@ const LAYOUT: FolderKind = FolderKind {
     in_the_way: "choose a new folder: a data set only ever replaces a data set",
 };
 
-/// Which container a data set holds.
+/// The kind of container in a data set.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum Content {
@@ -32,7 +32,7 @@ pub(crate) enum Content {
     ReplayBuffer,
 }
 
-/// The JSON half of a data set.
+/// The JSON part of a data set.
 #[derive(Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct DataManifest {
@@ -43,14 +43,14 @@ struct DataManifest {
     content: Content,
     /// The environment's fingerprint.
     environment: String,
-    /// How many elements the container has.
+    /// Number of elements of the container.
     len: u64,
-    /// What `data.safetensors` holds, by name.
+    /// Specifications of the tensors in `data.safetensors`.
     tensors: Vec<TensorSpec>,
     /// Its length in bytes.
     bytes: u64,
     checksum: String,
-    /// A buffer's settings.
+    /// The settings of a replay buffer.
     settings: serde_json::Value,
 }
 
@@ -60,12 +60,12 @@ impl DataManifest {
     }
 }
 
-/// A data set's contents on their way to or from a file.
+/// The contents of a data set while it is written or read.
 pub(crate) struct DataFile {
     pub(crate) tensors: Vec<(String, Tensor)>,
     pub(crate) len: usize,
     pub(crate) settings: serde_json::Value,
-    /// Where it was read from, for messages; empty for a new one.
+    /// The file's path for error messages; empty for a new data set.
     path: PathBuf,
 }
 
@@ -74,7 +74,7 @@ impl DataFile {
         Self { tensors, len, settings, path: PathBuf::new() }
     }
 
-    /// Writes a folder, replacing the data set that is there, if any; on an error that one is untouched.
+    /// Writes the folder and replaces an older data set. On an error the older one is untouched.
     pub(crate) fn write<E: ReplayEnv>(mut self, env: &E, content: Content, path: &Path) -> Result<()> {
         LAYOUT.check_target(path)?;
         self.tensors.sort_by(|a, b| a.0.cmp(&b.0));
@@ -94,10 +94,10 @@ impl DataFile {
         LAYOUT.write(path, &data, &manifest)
     }
 
-    /// Reads a data set and checks all that can be checked without looking at its elements: format, kind, environment, length
-    /// and checksum, in this order and before a tensor is made.
+    /// Reads a data set and makes all checks that don't need its elements: format, kind, environment, length and
+    /// checksum, in this order and before a tensor is created.
     pub(crate) fn read<E: ReplayEnv>(env: &E, content: Content, path: &Path) -> Result<Self> {
-        let folder = LAYOUT.found(path);
+        let folder = LAYOUT.resolve(path);
         let (file, text) = LAYOUT.manifest(&folder)?;
         let manifest: DataManifest = parse(&text, &file, FORMAT, &LAYOUT)?;
         if manifest.content != content {
@@ -133,7 +133,7 @@ impl DataFile {
         Named(&self.tensors)
     }
 
-    /// What was wrong with the contents, as an error of the file.
+    /// An error in the contents, as an error of the file.
     pub(crate) fn refuse(&self, error: &Error) -> Error {
         file_error(
             &self.path,
@@ -142,7 +142,7 @@ impl DataFile {
         )
     }
 
-    /// Makes of the contents what `read` makes of them, if there are as many elements as the manifest says.
+    /// Converts the contents by `read`, and checks that the result has as many elements as the manifest says.
     pub(crate) fn into_container<C>(
         self,
         read: impl FnOnce(&Named<'_>) -> Result<C>,

@@ -2,13 +2,14 @@ use crate::Result;
 use crate::env::{Direction, DiscreteEnv, Slots};
 use crate::io::Hash;
 
-/// Steps that the longest fingerprint takes.
+/// Most steps on either of the two paths.
 const MAX_STEPS: usize = 1000;
 
-/// A hash that tells environments apart whose actions mean something else: of the legal slots, both ways, of every state on the
-/// path that takes the first legal action, and on the one that takes the last but the exit.
+/// A hash that distinguishes environments whose actions mean different things. It covers the legal slots, in both
+/// directions, of every state on two paths: one takes the first legal action each time, the other the last one except
+/// the exit.
 ///
-/// Environments that agree on those may still differ; every action of a file is checked on top.
+/// Environments that agree on those may still differ, so every action of a file is checked as well.
 pub(crate) fn fingerprint<E: DiscreteEnv>(env: &E) -> Result<String> {
     let mut hash = Hash::new();
     for from_the_end in [false, true] {

@@ -1,4 +1,4 @@
-//! Trajectories and the other containers in files: data sets that are checked, action by action, when they are read.
+//! Data sets: trajectories and other containers in files, with every action checked when they are read.
 
 mod data;
 mod fingerprint;

@@ -1,4 +1,4 @@
-//! Containers in files.
+//! Saving and loading of containers.
 
 use std::path::Path;
 
@@ -18,7 +18,7 @@ const CONDITIONS: &str = "conditions";
 const LOG_REWARDS: &str = "log_rewards";
 const FINISHED: &str = "finished";
 
-/// Adds conditions to what a file holds.
+/// Adds conditions to a file's tensors.
 pub(crate) fn with_conditions(
     mut tensors: Vec<(String, Tensor)>,
     conditions: Option<&Tensor>,
@@ -27,7 +27,7 @@ pub(crate) fn with_conditions(
     tensors
 }
 
-/// The conditions of `n` elements that a file holds, if any.
+/// The conditions of `n` elements in a file, if it has any.
 pub(crate) fn conditions_of(named: &Named<'_>, n: usize) -> Result<Option<Conditions>> {
     let Some(tensor) = named.get(CONDITIONS) else { return Ok(None) };
     let float = TensorKind::of(tensor).is_some_and(TensorKind::is_float);
@@ -40,11 +40,12 @@ pub(crate) fn conditions_of(named: &Named<'_>, n: usize) -> Result<Option<Condit
 impl<E: ReplayEnv> Trajectories<E> {
     /// Saves the trajectories as a data set, with their conditions and recorded log-rewards, if they have any.
     ///
-    /// A data set is a folder of two files. `data.safetensors` holds `actions` (in discrete environments slots, as i64; trajectory by
-    /// trajectory, exits included) and, as i64, `offsets` `[n + 1]`; `conditions` `[n, C]`; `log_rewards` `[n]` in f64. States aren't saved: the actions
-    /// give them. `manifest.json` says the version of the format, the kind of container, a fingerprint of the environment, the
-    /// number of elements, the tensors' names, shapes and kinds, and the length and the checksum of the other file. The folder
-    /// is written beside the one that is there and swapped with it: whoever reads the path meets the old data set or the new one.
+    /// A data set is a folder of two files. `data.safetensors` holds `actions` (in discrete environments slots, as i64;
+    /// trajectory by trajectory, exits included) and, as i64, `offsets` `[n + 1]`; `conditions` `[n, C]`; `log_rewards`
+    /// `[n]` in f64. States aren't saved, because the actions determine them. `manifest.json` has the version of the
+    /// format, the kind of container, a fingerprint of the environment, the number of elements, the tensors' names,
+    /// shapes and kinds, and the length and the checksum of the other file. The folder is written beside an older one
+    /// and swapped with it: a reader of the path sees either the old data set or the new one.
     ///
     /// ```
     /// use gfn::{policy::UniformPolicy, rollout::{Sampler, Trajectories}, testing::Chain, Rng};
@@ -60,7 +61,8 @@ impl<E: ReplayEnv> Trajectories<E> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::File`] if something that isn't a data set is in the way or writing fails; those of [`walks`](Self::walks).
+    /// [`Error::File`] if something that isn't a data set has the same path, or if writing fails; those of
+    /// [`walks`](Self::walks).
     pub fn save(&self, env: &E, path: impl AsRef<Path>) -> Result<()> {
         let walked = self.walks(env)?;
         let mut tensors = with_conditions(write_walks(env, &walked.actions, &walked.offsets), self.conditions());
@@ -68,17 +70,18 @@ impl<E: ReplayEnv> Trajectories<E> {
         DataFile::new(tensors, self.len(), Value::Null).write(env, Content::Trajectories, path.as_ref())
     }
 
-    /// Loads trajectories from a data set: replayed step by step from the initial state, every action checked.
+    /// Loads trajectories from a data set: they are replayed step by step from the initial state, and every action is
+    /// checked.
     ///
-    /// Up to isomorphism they come back isomorphic to those that were saved, labelled in the order of insertion. Conditions are
-    /// on the host.
+    /// Up to isomorphism they are isomorphic to the saved ones, with nodes labelled in the order of insertion.
+    /// Conditions are on the host.
     ///
-    /// That takes memory for a state per action and per trajectory, however few bytes the file has for them. Of a file of unknown
-    /// origin a [`ReplayBuffer`](crate::replay::ReplayBuffer) makes no more states than it has room for.
+    /// Loading takes memory for one state per action and trajectory, even if the file is small. For a file of unknown
+    /// origin use a [`ReplayBuffer`](crate::replay::ReplayBuffer), which creates no more states than its capacity.
     ///
     /// # Errors
-    /// [`Error::File`] for a data set that is damaged, cut off, of another version, container or environment, or that holds an
-    /// action that isn't legal where it is taken. Sizes are checked before anything is read or made.
+    /// [`Error::File`] for a data set that is damaged, truncated, of another version, container or environment, or that
+    /// has an action that isn't legal in its state. Sizes are checked before anything is read or allocated.
     pub fn load(env: &E, path: impl AsRef<Path>) -> Result<Self> {
         let file = DataFile::read(env, Content::Trajectories, path.as_ref())?;
         let read = |named: &Named<'_>| {
@@ -98,21 +101,21 @@ impl<E: ReplayEnv> Trajectories<E> {
 impl<E: ReplayEnv> Transitions<E> {
     /// Saves the transitions as a data set; the format is that of [`Trajectories::save`].
     ///
-    /// Each is told by actions that lead to its state (the first legal way back, turned round) and its own action after them, so
-    /// that whatever a file holds is checked from the initial state on. A transition deep in the environment takes as many
-    /// numbers as its state is deep: trajectories are the shorter form where there are whole ones.
+    /// Each transition is saved as actions that lead to its state (the first legal backward path, reversed) and its own
+    /// action after them. So everything in a file can be checked from the initial state on. A transition takes as many
+    /// numbers as its state is deep: for whole trajectories, saving those is shorter.
     ///
     /// # Errors
-    /// As for [`Trajectories::save`]; [`Error::NoLegalAction`] for a state from which no way leads back to the initial one.
+    /// As for [`Trajectories::save`]; [`Error::NoLegalAction`] for a state without a backward path to the initial one.
     pub fn save(&self, env: &E, path: impl AsRef<Path>) -> Result<()> {
         let (actions, offsets) = paths_to(env, &self.states, Some((&self.actions, &self.reverse_actions)))?;
         let tensors = with_conditions(write_walks(env, &actions, &offsets), self.conditions());
         DataFile::new(tensors, self.len(), Value::Null).write(env, Content::Transitions, path.as_ref())
     }
 
-    /// Loads transitions from a data set; every action is checked, and the states after are made by stepping.
+    /// Loads transitions from a data set. Every action is checked, and the states after are computed by stepping.
     ///
-    /// Up to isomorphism they come back isomorphic to those that were saved. Conditions are on the host.
+    /// Up to isomorphism they are isomorphic to the saved ones. Conditions are on the host.
     ///
     /// # Errors
     /// As for [`Trajectories::load`].
@@ -124,7 +127,7 @@ impl<E: ReplayEnv> Transitions<E> {
             if offsets.windows(2).any(|ends| ends[0] == ends[1]) {
                 return Err(malformed("offsets"));
             }
-            // Behind the last action of each path stands the transition's own.
+            // The last action of each path is the transition's own.
             let own: Vec<usize> = offsets[1..].iter().map(|end| end - 1).collect();
             let mut is_own = vec![false; actions.len()];
             own.iter().for_each(|&place| is_own[place] = true);
@@ -149,13 +152,13 @@ impl<E: ReplayEnv> Transitions<E> {
 }
 
 impl<E: ReplayEnv> StatesContainer<E> {
-    /// Saves the states as a data set; the format is that of [`Trajectories::save`], with `finished` as bytes on top.
+    /// Saves the states as a data set; the format is that of [`Trajectories::save`], plus `finished` as bytes.
     ///
-    /// Each is told by actions that lead to it (the first legal way back, turned round), so that no state is ever read that the
-    /// environment can't reach.
+    /// Each state is saved as actions that lead to it (the first legal backward path, reversed), so that only states
+    /// are read that the environment can reach.
     ///
     /// # Errors
-    /// As for [`Trajectories::save`]; [`Error::NoLegalAction`] for a state from which no way leads back to the initial one.
+    /// As for [`Trajectories::save`]; [`Error::NoLegalAction`] for a state without a backward path to the initial one.
     pub fn save(&self, env: &E, path: impl AsRef<Path>) -> Result<()> {
         let (actions, offsets) = paths_to(env, &self.states, None)?;
         let mut tensors = with_conditions(write_walks(env, &actions, &offsets), self.conditions());
@@ -168,10 +171,10 @@ impl<E: ReplayEnv> StatesContainer<E> {
         DataFile::new(tensors, self.len(), Value::Null).write(env, Content::States, path.as_ref())
     }
 
-    /// Loads states from a data set: walked to from the initial state, every action checked, and every finished one able to end
-    /// a trajectory.
+    /// Loads states from a data set. They are reached from the initial state, every action is checked, and every
+    /// finished state must be able to end a trajectory.
     ///
-    /// Up to isomorphism they come back isomorphic to those that were saved. Conditions are on the host.
+    /// Up to isomorphism they are isomorphic to the saved ones. Conditions are on the host.
     ///
     /// # Errors
     /// As for [`Trajectories::load`].

@@ -7,7 +7,7 @@ use crate::env::Rows;
 use crate::io::{Named, malformed};
 use crate::rollout::ReplayEnv;
 
-/// `actions` and the `offsets` that divide them into walks.
+/// Reads `actions` and the `offsets` that divide them into walks.
 pub(crate) fn read_walks<E: ReplayEnv>(named: &Named<'_>, env: &E) -> Result<(E::Actions, Vec<usize>)> {
     let actions = env.read_actions(named.get("actions").ok_or_else(|| malformed("actions"))?)?;
     let offsets = named.ints("offsets")?.into_iter().map(usize::try_from);
@@ -18,7 +18,7 @@ pub(crate) fn read_walks<E: ReplayEnv>(named: &Named<'_>, env: &E) -> Result<(E:
     Ok((actions, offsets))
 }
 
-/// Walks as tensors, as [`read_walks`] reads them.
+/// Walks as tensors, in the form that [`read_walks`] reads.
 pub(crate) fn write_walks<E: ReplayEnv>(env: &E, actions: &E::Actions, offsets: &[usize]) -> Vec<(String, Tensor)> {
     let offsets: Vec<i64> = offsets.iter().map(|&offset| offset as i64).collect();
     vec![("actions".into(), env.write_actions(actions)), ("offsets".into(), Tensor::from_slice(&offsets))]

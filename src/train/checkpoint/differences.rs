@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-/// So many are named; the others are counted.
+/// Number of differences that are named; the others are counted.
 const SHOWN: usize = 5;
 
-/// Characters of a value that are shown.
+/// Number of characters of a value that are shown.
 const LONGEST: usize = 80;
 
 /// The keys at which what a checkpoint says and one's own differ, with both values: `network.layers` is 2 there and 3 here. `whole` is
@@ -41,7 +41,7 @@ fn collect(whole: &str, key: &str, there: Option<&Value>, here: Option<&Value>, 
     }
 }
 
-/// The first characters of a long value.
+/// The first characters of a long text.
 fn shortened(text: &str) -> String {
     match text.char_indices().nth(LONGEST) {
         Some((end, _)) => format!("{}...", &text[..end]),

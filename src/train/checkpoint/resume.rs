@@ -1,4 +1,4 @@
-//! A trainer's checkpoint: what it keeps, and how a run goes on from it.
+//! Saving and resuming a trainer.
 
 use std::path::Path;
 use std::sync::PoisonError;
@@ -13,14 +13,14 @@ use crate::rollout::ReplayEnv;
 use crate::train::{Checkpoint, Trainer};
 use crate::{Error, Result, Rng};
 
-/// What a checkpoint keeps of a trainer besides tensors.
+/// A trainer's state in a checkpoint, except tensors.
 #[derive(Serialize, Deserialize)]
 struct State {
     rng: Rng,
     replay: bool,
     #[serde(default)]
     objective: Option<String>,
-    /// `None` in the checkpoints of versions that compared names alone.
+    /// `None` in checkpoints of versions that compared only the names of objectives.
     #[serde(default)]
     objective_settings: Option<serde_json::Value>,
     #[serde(default)]
@@ -32,14 +32,15 @@ struct State {
 }
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// Saves everything that the run needs to go on: weights, moments, random stream, replay buffer, step, what observers keep.
+    /// Saves everything that the run needs to continue: weights, moments, random stream, replay buffer, step, and the
+    /// observers' states.
     ///
-    /// While an observer of [`Fit`](crate::train::Fit) looks at a step, the checkpoint is only noted. The loop writes it once all observers
-    /// have seen the step, so that it holds what they keep of it; an error then ends the run.
+    /// If it is called by an observer of [`Fit`](crate::train::Fit) during a step, the checkpoint is written later:
+    /// after all observers have seen the step, so that it holds their states after it. An error then ends the run.
     ///
     /// # Errors
-    /// [`Error::Missing`] for a policy without parameters; [`Error::File`] or [`Error::Io`] where it can't be written, and for
-    /// numbers that aren't finite.
+    /// [`Error::Missing`] for a policy without parameters; [`Error::File`] or [`Error::Io`] if it can't be written, and
+    /// for numbers that aren't finite.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         if self.optimizer.is_none() {
             return Err(no_parameters());
@@ -52,7 +53,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(())
     }
 
-    /// The trainer as it is.
+    /// A checkpoint of the trainer's current state.
     fn checkpoint(&self) -> Result<Checkpoint> {
         let (Some(parameters), Some(optimizer)) = (self.policy.parameters(), &self.optimizer) else {
             return Err(no_parameters());
@@ -74,15 +75,16 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(self.observed.add_to(self.sections()?.add_to(checkpoint)))
     }
 
-    /// Goes on from a checkpoint, bit for bit as the run that wrote it would have.
+    /// Continues from a checkpoint, bit for bit like the run that wrote it.
     ///
-    /// That takes a trainer made as that one was: same environment, network, objective, data and settings. Network, objective (with its
-    /// settings, [`Objective::settings`](crate::objective::Objective::settings)), buffer and description are compared; other settings may be changed on purpose, such as the learning rate of what is left, and
-    /// whoever wants them compared puts them in the description.
+    /// The trainer must be built in the same way: with the same environment, network, objective, data and settings.
+    /// Network, objective (with its settings, [`Objective::settings`](crate::objective::Objective::settings)), buffer
+    /// and description are compared. Other settings may be changed on purpose, such as the learning rate for the
+    /// remaining steps; to have them compared, put them in the description.
     ///
     /// # Errors
-    /// [`Error::File`] for a file that is damaged, incomplete, or of another model, objective or description; the trainer is
-    /// unchanged then.
+    /// [`Error::File`] for a file that is damaged, incomplete, or of another model, objective or description; the
+    /// trainer is unchanged then.
     pub fn resume(&mut self, path: impl AsRef<Path>) -> Result<()> {
         let checkpoint = Checkpoint::load(path.as_ref())?;
         let Some(parameters) = self.policy.parameters() else {
@@ -119,7 +121,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             None if !state.replay => None,
             _ => return Err(other("one of the two runs has a replay buffer, the other has none".into())),
         };
-        // All that can be wrong is found before anything changes: the parameters were checked above, moments last.
+        // All errors occur before anything changes: the parameters were checked above, and moments are loaded last.
         let before = self.load_sections(&checkpoint)?.map_err(other)?;
         let (Some(parameters), Some(optimizer)) = (self.policy.parameters(), &mut self.optimizer) else {
             return Err(no_parameters());

@@ -1,4 +1,4 @@
-//! What a checkpoint keeps of a trainer's companions: average, lagging copy, novelty, teacher.
+//! The checkpoint sections of a trainer's companions: moving average, target network, novelty, teacher.
 
 use tch::Tensor;
 
@@ -38,18 +38,18 @@ impl Section {
     }
 }
 
-/// Sections of a trainer as they are.
+/// The sections of a trainer with their tensors.
 pub(in crate::train) struct Kept(Vec<(Section, Vec<(String, Tensor)>)>);
 
 impl Kept {
-    /// Adds them to a checkpoint.
+    /// Adds the sections to a checkpoint.
     pub(in crate::train) fn add_to(self, checkpoint: Checkpoint) -> Checkpoint {
         self.0.into_iter().fold(checkpoint, |checkpoint, (section, tensors)| checkpoint.with(section.name(), tensors))
     }
 }
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// What is there to be saved.
+    /// The trainer's current sections.
     pub(in crate::train) fn sections(&self) -> Result<Kept> {
         let mut kept = Vec::new();
         if let Some((average, _)) = &self.average {
@@ -64,12 +64,12 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         if let Some(teacher) = &self.teacher {
             kept.push((Section::Teacher, teacher.state()?));
         }
-        // What keeps nothing leaves no trace in a checkpoint.
+        // A companion without state gets no section.
         kept.retain(|(_, tensors)| !tensors.is_empty());
         Ok(Kept(kept))
     }
 
-    /// Goes on from a checkpoint's sections; the inner error says what doesn't fit, and nothing is changed then.
+    /// Loads a checkpoint's sections. The inner error says what doesn't fit, and nothing is changed then.
     pub(in crate::train) fn load_sections(
         &mut self,
         checkpoint: &Checkpoint,
@@ -91,7 +91,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(Ok(before))
     }
 
-    /// Puts sections back.
+    /// Loads the given sections.
     pub(in crate::train) fn restore_sections(&mut self, kept: &Kept) -> Result<()> {
         kept.0.iter().try_for_each(|(section, tensors)| self.load_section(*section, tensors))
     }

@@ -1,4 +1,4 @@
-//! A trainer's moving average of its parameters: to evaluate, and to sample by.
+//! A trainer's moving average of its parameters, for evaluation and for sampling.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,17 +8,19 @@ use crate::rollout::ReplayEnv;
 use crate::train::Trainer;
 use crate::{Error, Result};
 
-/// What a trainer's moving average is for.
+/// The use of a trainer's moving average.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum AverageFor {
-    /// Looking alone ([`Trainer::averaged`]): training goes on as without.
+    /// Evaluation only ([`Trainer::averaged`]); training isn't affected.
     Evaluation,
-    /// Drawing fresh trajectories, too: the behaviour changes, not what is trained, so it needs an off-policy objective.
+    /// Also for sampling new trajectories. This changes the behaviour policy but not the target, so it needs an
+    /// off-policy objective.
     Sampling,
 }
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// Keeps an exponential moving average of the parameters ([`Average`]), updated after each step and saved in checkpoints.
+    /// Keeps an exponential moving average of the parameters ([`Average`]), updated after each step and saved in
+    /// checkpoints.
     ///
     /// # Errors
     /// [`Error::Missing`] for a policy without parameters; [`Error::Config`] unless `0 <= decay < 1`.
@@ -27,7 +29,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(self)
     }
 
-    /// The same for a trainer that is lent: from now on.
+    /// Same as [`with_average`](Self::with_average), for a borrowed trainer; the average starts now.
     ///
     /// # Errors
     /// As for [`with_average`](Self::with_average).
@@ -43,10 +45,11 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(())
     }
 
-    /// Gives the policy the averaged parameters for good, once training is over: what it then evaluates, samples and saves is the average.
+    /// Sets the policy's parameters to the average permanently, at the end of training. Evaluation, sampling and
+    /// checkpoints then use the average.
     ///
     /// # Errors
-    /// [`Error::Missing`] where no average is kept.
+    /// [`Error::Missing`] if there is no average.
     pub fn take_average(&mut self) -> Result<()> {
         match (&self.average, self.policy.parameters()) {
             (Some((average, _)), Some(parameters)) => average.give(parameters),
@@ -58,7 +61,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         }
     }
 
-    /// Runs `f` on the policy with averaged parameters; on the policy as it is where no average is kept.
+    /// Runs `f` on the policy with averaged parameters, or on the policy as it is if there is no average.
     ///
     /// # Errors
     /// Those of `f`.
@@ -77,7 +80,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     }
 }
 
-/// The average that fresh trajectories are drawn by.
+/// The average, if new trajectories are sampled by it.
 pub(in crate::train) fn for_sampling(average: Option<&(Average, AverageFor)>) -> Option<&Average> {
     average.filter(|(_, purpose)| *purpose == AverageFor::Sampling).map(|(average, _)| average)
 }

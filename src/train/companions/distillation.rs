@@ -1,4 +1,4 @@
-//! Random network distillation: novelty as what a network hasn't learned yet.
+//! Random network distillation: novelty as a network's prediction error.
 
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor, no_grad};
@@ -11,31 +11,31 @@ use crate::policy::{EncodedVectors, Inputs, Network, StateFeatures};
 use crate::tensor::{from_host, to_host};
 use crate::{Error, Result, Rng};
 
-/// The size of [`RandomDistillation`]'s networks, and how they learn.
+/// The sizes of [`RandomDistillation`]'s networks, and the optimiser.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct DistillationConfig {
     /// The hidden layers of both networks.
     pub mlp: MlpConfig,
-    /// What both make of a state: so many numbers.
+    /// Number of outputs of both networks.
     pub outputs: i64,
-    /// The optimiser of the one that learns.
+    /// The optimiser of the predictor.
     pub adam: AdamConfig,
 }
 
 impl Default for DistillationConfig {
-    /// As torchgfn's: two hidden layers of 256 with leaky ReLU, 128 outputs, learning rate 1e-3.
+    /// The settings of torchgfn: two hidden layers of 256 with leaky ReLU, 128 outputs, learning rate 1e-3.
     fn default() -> Self {
         let mlp = MlpConfig { activation: Activation::LeakyRelu, ..MlpConfig::default() };
         Self { mlp, outputs: 128, adam: AdamConfig::default() }
     }
 }
 
-/// Random network distillation (Burda et al., *Exploration by Random Network Distillation*, 2019): a network learns to say of visited states
-/// what a random one says; the novelty of a state is how far it is off.
+/// Random network distillation (Burda et al., *Exploration by Random Network Distillation*, 2019): a network learns to
+/// predict the outputs of a random one on visited states. The novelty of a state is the prediction error.
 ///
-/// `r(s) = |predictor(s) - target(s)|_2`. After each batch the predictor takes one step down the mean of `r^2` over the visited
-/// states, so r shrinks with visits, there and, more slowly, at states like it.
+/// `r(s) = |predictor(s) - target(s)|_2`. After each batch the predictor takes one gradient step on the mean of `r^2`
+/// over the visited states. So r shrinks at visited states and, more slowly, at similar ones.
 ///
 /// ```
 /// use gfn::policy::{ByKey, Enumeration};
@@ -66,7 +66,7 @@ impl<F> RandomDistillation<F> {
     /// Two networks with weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for sizes below 1 and settings of the optimiser that make no sense.
+    /// [`Error::Config`] for sizes below 1 and for invalid settings of the optimiser.
     pub fn new<S>(features: F, config: DistillationConfig, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self>
     where
         F: StateFeatures<S>,
@@ -78,14 +78,14 @@ impl<F> RandomDistillation<F> {
         let (target, predictor) = (network("target"), network("predictor"));
         parameters.check()?;
         for fixed in parameters.iter().filter(|p| p.name.starts_with("target.")) {
-            // The very leaf: clones share the flag.
+            // Set on the leaf itself: clones share the flag.
             let _ = fixed.tensor.set_requires_grad(false);
         }
         let adam = Adam::new(&parameters, config.adam)?;
         Ok(Self { features, target, predictor, parameters, adam })
     }
 
-    /// How far the predictor is off, squared, `[states]`, with gradient.
+    /// The squared prediction error, `[states]`, with gradient.
     fn squared<S: Rows>(&self, states: &S) -> Result<Tensor>
     where
         F: StateFeatures<S>,
@@ -126,14 +126,14 @@ impl<S: Rows, F: StateFeatures<S>> Novelty<S> for RandomDistillation<F> {
     }
 }
 
-/// All parameters of a network beside the policy, and its optimiser's state, for a checkpoint.
+/// The parameters of a network other than the policy and its optimiser's state, for a checkpoint.
 pub(in crate::train) fn network_state(parameters: &Parameters, adam: &Adam) -> Result<Vec<(String, Tensor)>> {
     let values = parameters.iter().map(|p| (format!("network/{}", p.name), p.tensor.detach().copy()));
     let moments = adam.state()?.into_iter().map(|(name, tensor)| (format!("adam/{name}"), tensor));
     Ok(values.chain(moments).collect())
 }
 
-/// The way back; nothing is changed where it fails.
+/// Loads what [`network_state`] gave; nothing is changed on an error.
 pub(in crate::train) fn load_network_state(
     parameters: &Parameters,
     adam: &mut Adam,

@@ -1,4 +1,4 @@
-//! Intrinsic rewards: what a trainer adds to the reward for being somewhere new.
+//! Intrinsic rewards: a trainer's bonus for novel states.
 
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
@@ -12,37 +12,37 @@ use crate::tensor::from_host;
 use crate::train::Trainer;
 use crate::{Error, Result};
 
-/// What intrinsic rewards are given for: a number per state, larger where less was seen. A closure
-/// `Fn(&States) -> Result<Vec<f64>>` is one that never changes.
+/// The novelty of states: a number per state, larger for states seen less often. Closures `Fn(&States) ->
+/// Result<Vec<f64>>` implement it without learning.
 ///
 /// [`RandomDistillation`](super::RandomDistillation) learns, so that the reward of a state shrinks with visits.
 pub trait Novelty<S> {
     /// r of each state, `[states]`, not negative.
     ///
     /// # Errors
-    /// Whatever keeps it from telling.
+    /// Any error of the implementation.
     fn rewards(&self, states: &S) -> Result<Vec<f64>>;
 
-    /// Takes visited states in; one that was visited twice comes twice.
+    /// Learns from visited states; one that was visited twice occurs twice.
     ///
     /// # Errors
-    /// Whatever keeps it from learning.
+    /// Any error of the implementation.
     fn learn(&mut self, _visited: &S) -> Result<()> {
         Ok(())
     }
 
-    /// What a checkpoint keeps of it.
+    /// Its state for a checkpoint.
     ///
     /// # Errors
-    /// [`Error::Torch`] if a device can't give up its data.
+    /// [`Error::Torch`] if data can't be copied from a device.
     fn state(&self) -> Result<Vec<(String, Tensor)>> {
         Ok(Vec::new())
     }
 
-    /// Goes on from what [`state`](Self::state) gave.
+    /// Continues from a state that [`state`](Self::state) gave.
     ///
     /// # Errors
-    /// [`Error::Config`] or [`Error::Shape`] for the state of another one, and nothing is changed then.
+    /// [`Error::Config`] or [`Error::Shape`] for the state of another one; nothing is changed then.
     fn load_state(&mut self, _state: &[(String, Tensor)]) -> Result<()> {
         Ok(())
     }
@@ -54,34 +54,34 @@ impl<S, F: Fn(&S) -> Result<Vec<f64>>> Novelty<S> for F {
     }
 }
 
-/// What novelty is multiplied by, at each step of training.
+/// The coefficients of novelty at each step of training.
 ///
-/// Pan et al. (2023) call them edge-based, state-based and joint intrinsic rewards. The reward of an edge is that of the state
-/// it leads to, as in their code. Intrinsic rewards change the target while their coefficient isn't 0; a schedule that ends at 0 ends with
-/// the target that was asked for.
+/// Pan et al. (2023) call them edge-based, state-based and joint intrinsic rewards. The reward of an edge is that of
+/// the state it leads to, as in their code. Intrinsic rewards change the target while their coefficient isn't 0; with a
+/// schedule that ends at 0 training ends at the original target.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IntrinsicConfig {
-    /// On edges, exits left out.
+    /// Coefficient on edges, except exits.
     pub edges: Schedule,
-    /// On terminal states.
+    /// Coefficient on terminal states.
     pub terminal: Schedule,
 }
 
 impl IntrinsicConfig {
-    /// Rewards on edges alone.
+    /// Rewards on edges only.
     #[must_use]
     pub fn edge_based(coefficient: Schedule) -> Self {
         Self { edges: coefficient, terminal: Schedule::Constant(0.0) }
     }
 
-    /// Rewards on terminal states alone.
+    /// Rewards on terminal states only.
     #[must_use]
     pub fn state_based(coefficient: Schedule) -> Self {
         Self { edges: Schedule::Constant(0.0), terminal: coefficient }
     }
 
-    /// The same coefficient on both.
+    /// The same coefficient for both.
     #[must_use]
     pub fn joint(coefficient: Schedule) -> Self {
         Self { edges: coefficient.clone(), terminal: coefficient }
@@ -108,7 +108,7 @@ pub(in crate::train) struct Intrinsic<S> {
     pub(in crate::train) config: IntrinsicConfig,
 }
 
-/// Each visited state once per visit, and the row of each trajectory's terminal state.
+/// All visited states, once per visit, and the row of each trajectory's terminal state.
 fn visited<E: Env>(trajectories: &Trajectories<E>) -> (E::States, Vec<usize>) {
     let mut states = trajectories.states().clone();
     let mut terminal: Vec<usize> = trajectories.offsets()[1..].iter().map(|end| end - 1).collect();
@@ -137,7 +137,7 @@ impl<S: Rows> Intrinsic<S> {
         Ok(IntrinsicRewards { edges: from_host(&edges, kind, device), terminal: from_host(&terminal, kind, device) })
     }
 
-    /// Novelty of each state; equal ones are asked about once.
+    /// The novelty of each state; equal states are evaluated once.
     fn each(&self, states: &S) -> Result<Vec<f64>> {
         let grouping = states.group();
         let values = self.novelty.rewards(&states.select(&grouping.first))?;
@@ -158,9 +158,10 @@ impl<S: Rows> Intrinsic<S> {
 }
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// Adds intrinsic rewards, which the objective must know what to do with:
+    /// Adds intrinsic rewards. The objective must support them:
     /// [`AugmentedTrajectoryBalance`](crate::objective::AugmentedTrajectoryBalance) or
-    /// [`AugmentedDetailedBalance`](crate::objective::AugmentedDetailedBalance). They change the target while they aren't 0.
+    /// [`AugmentedDetailedBalance`](crate::objective::AugmentedDetailedBalance). They change the target while they
+    /// aren't 0.
     ///
     /// ```
     /// use gfn::{env::{Rows, VectorStates}, objective::AugmentedTrajectoryBalance, optim::Schedule, testing::Words, Rng};
@@ -181,7 +182,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`] for an objective that has no place for them, and for a coefficient that is ever negative.
+    /// [`Error::Config`] for an objective that doesn't use them, and for a coefficient that is ever negative.
     pub fn with_intrinsic(
         mut self,
         novelty: impl Novelty<E::States> + 'static,
@@ -192,19 +193,19 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             return Err(Error::Config {
                 setting: "the objective with intrinsic rewards",
                 got: self.objective.name().into(),
-                expected: "augmented trajectory or detailed balance: others would take no notice of them",
+                expected: "augmented trajectory or detailed balance: other objectives take no notice of them",
             });
         }
         self.intrinsic = Some(Intrinsic { novelty: Box::new(novelty), config });
         Ok(self)
     }
 
-    /// What intrinsic rewards are given for.
+    /// The novelty that gives intrinsic rewards.
     pub fn novelty(&self) -> Option<&dyn Novelty<E::States>> {
         self.intrinsic.as_ref().map(|intrinsic| intrinsic.novelty.as_ref())
     }
 
-    /// Adds intrinsic rewards to scores that need them; without any, the objective says so.
+    /// Adds intrinsic rewards to scores if the objective needs them. Without any, the objective gives the error.
     pub(in crate::train) fn add_intrinsic(&self, trajectories: &Trajectories<E>, scores: &mut Scores) -> Result<()> {
         if let (Some(intrinsic), true) = (&self.intrinsic, self.objective.needs().intrinsic) {
             let kind = (scores.log_pf.kind(), scores.log_pf.device());
@@ -213,7 +214,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(())
     }
 
-    /// Shows the states of a batch to the novelty.
+    /// Lets the novelty learn from the states of a batch.
     pub(in crate::train) fn learn_novelty(&mut self, trajectories: &Trajectories<E>) -> Result<()> {
         match &mut self.intrinsic {
             Some(intrinsic) => intrinsic.novelty.learn(&visited(trajectories).0),

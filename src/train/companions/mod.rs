@@ -1,4 +1,4 @@
-//! What rides along with training: the moving average, the target network, novelty.
+//! Companions that are updated along with training: the moving average, the target network, novelty.
 
 mod averaged;
 mod distillation;

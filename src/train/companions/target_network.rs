@@ -1,4 +1,4 @@
-//! A copy of the policy that lags behind the one that is trained: a target network.
+//! Target network: a copy of the policy that is updated only every few steps.
 
 use tch::Tensor;
 
@@ -9,7 +9,7 @@ use crate::rollout::{ReplayEnv, Trajectories};
 use crate::train::Trainer;
 use crate::{Error, Result};
 
-/// A lagging copy and how often it catches up.
+/// A target network and its update interval.
 #[derive(Debug)]
 pub(in crate::train) struct Lagged {
     pub(in crate::train) copy: Average,
@@ -17,8 +17,8 @@ pub(in crate::train) struct Lagged {
 }
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// Keeps a copy of the parameters that takes their values every `every` steps, for objectives that compare with it
-    /// ([`NextExit::Lagged`](crate::objective::NextExit::Lagged)). It is saved in checkpoints.
+    /// Keeps a target network, that is, a copy of the parameters that is updated every `every` steps, for objectives
+    /// that compare with it ([`NextExit::Lagged`](crate::objective::NextExit::Lagged)). It is saved in checkpoints.
     ///
     /// ```
     /// use gfn::objective::{ModifiedDetailedBalance, NextExit};
@@ -43,7 +43,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Missing`] for a policy without parameters; [`Error::Config`] for every 0 steps.
+    /// [`Error::Missing`] for a policy without parameters; [`Error::Config`] for an interval of 0 steps.
     pub fn with_lagged(mut self, every: usize) -> Result<Self> {
         let Some(parameters) = self.policy.parameters() else {
             return Err(Error::Missing {
@@ -53,12 +53,12 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             });
         };
         crate::train::fit::check_interval("steps between copies", Some(every))?;
-        // An average without memory is a copy.
+        // An average with decay 0 is a copy.
         self.lagged = Some(Lagged { copy: Average::new(parameters, 0.0)?, every });
         Ok(self)
     }
 
-    /// log P_F of the exits by the lagging copy, if the objective asks for it.
+    /// log P_F of the exits by the target network, if the objective needs it.
     pub(in crate::train) fn lagged_exits(&self, trajectories: &Trajectories<E>) -> Result<Option<Tensor>> {
         if !self.objective.needs().lagged_log_p_exit {
             return Ok(None);
@@ -66,14 +66,14 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let (Some(lagged), Some(parameters)) = (&self.lagged, self.policy.parameters()) else {
             return Err(Error::Missing {
                 objective: self.objective.name(),
-                needs: "a copy of the policy that lags behind",
+                needs: "a target network, that is, a copy of the policy that lags behind",
                 remedy: "give the trainer one (`with_lagged`), or compare with the policy itself (`NextExit::Own`)",
             });
         };
         lagged.copy.with(parameters, || lagged_exits(&self.env, &self.policy, trajectories))?.map(Some)
     }
 
-    /// Lets the copy catch up where it is time.
+    /// Updates the target network if its interval is over.
     pub(in crate::train) fn update_lagged(&mut self) -> Result<()> {
         match (&mut self.lagged, self.policy.parameters()) {
             (Some(lagged), Some(parameters)) if (self.step + 1).is_multiple_of(lagged.every) => {

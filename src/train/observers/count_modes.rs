@@ -14,10 +14,11 @@ use crate::policy::Policy;
 use crate::train::{Observer, Record, Trainer};
 use crate::{Error, Result};
 
-/// An observer that keeps a [`ModeTracker`] of the objects that a run trains on, and adds `modes_found` to each record.
+/// An observer that counts the modes among the objects that a run trains on with a [`ModeTracker`], and adds
+/// `modes_found` to each record.
 ///
-/// It counts what the sampler has *seen*, exploration and local search included, not what the policy has learned
-/// ([`modes_found`](crate::metrics::modes_found) does that). What was found survives in checkpoints.
+/// It counts modes that the sampler has *seen*, including exploration and local search, not modes that the policy has
+/// learned ([`modes_found`](crate::metrics::modes_found) counts those). The modes are saved in checkpoints.
 #[derive(Clone, Debug)]
 pub struct CountModes<K, F> {
     name: String,
@@ -26,7 +27,7 @@ pub struct CountModes<K, F> {
 }
 
 impl<K: Clone + Ord, F> CountModes<K, F> {
-    /// Counts the objects for which `is_mode` says so, by the environment's keys.
+    /// Counts the objects for which `is_mode` is true, by the environment's keys.
     pub fn new<S>(is_mode: F) -> Self
     where
         F: FnMut(&S) -> Vec<bool>,
@@ -34,14 +35,15 @@ impl<K: Clone + Ord, F> CountModes<K, F> {
         Self { name: "modes".to_owned(), tracker: ModeTracker::new(), is_mode }
     }
 
-    /// Under another name than `modes` in checkpoints, the figure being `NAME_found`: a run with several needs one for each.
+    /// Sets a name other than `modes` for checkpoints, and `NAME_found` for the figure. Several such observers in a run
+    /// need different names.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         name.clone_into(&mut self.name);
         self
     }
 
-    /// What was found so far, and when.
+    /// The modes found so far, and when.
     pub fn tracker(&self) -> &ModeTracker<K> {
         &self.tracker
     }

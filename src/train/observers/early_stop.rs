@@ -1,4 +1,4 @@
-//! Stopping when a figure has ceased to improve.
+//! Early stopping, when a figure no longer improves.
 
 use std::ops::ControlFlow;
 
@@ -10,17 +10,17 @@ use crate::train::checkpoint::to_json;
 use crate::train::{Observer, Record, Trainer};
 use crate::{Error, Result};
 
-/// Which way a figure improves.
+/// The direction in which a figure improves.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Goal {
-    /// Distances, losses.
+    /// Smaller is better: distances, losses.
     Smaller,
-    /// Modes found, rewards.
+    /// Larger is better: modes found, rewards.
     Larger,
 }
 
 impl Goal {
-    /// Whether a value is better than the best so far by more than `min_change`; what isn't finite never is.
+    /// Whether a value is better than the best so far by more than `min_change`; a value that isn't finite never is.
     pub(in crate::train) fn improves(self, value: f64, best: Option<f64>, min_change: f64) -> bool {
         let gain = best.map(|best| match self {
             Self::Smaller => best - value,
@@ -30,10 +30,11 @@ impl Goal {
     }
 }
 
-/// An observer that stops a run when a figure hasn't improved for some time; give it after the observer that measures.
+/// An observer that stops a run when a figure hasn't improved for some time. Add it after the observer that measures
+/// the figure.
 ///
-/// The figure is a metric or one of the step's own ([`Record::figure`]). It counts the steps at which the figure is measured, not the
-/// others, nor a planned end at which it wasn't its turn to be. What isn't a number is no improvement. Best value and count survive
+/// The figure is a metric or one of the step's own ([`Record::figure`]). Only steps at which the figure is measured
+/// count; a measurement made only because the run ends doesn't. NaN is no improvement. Best value and count are saved
 /// in checkpoints.
 #[derive(Clone, PartialEq, Debug)]
 pub struct EarlyStop {
@@ -48,7 +49,7 @@ pub struct EarlyStop {
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 struct Seen {
     best: Option<f64>,
-    /// Measurements since.
+    /// Number of measurements since the best.
     stale: usize,
 }
 
@@ -69,14 +70,14 @@ impl EarlyStop {
         Ok(Self { name, metric, goal, patience, min_change: 0.0, seen: Seen::default() })
     }
 
-    /// Under another name than `early_stop` in checkpoints: a run with several needs one for each.
+    /// Sets a name other than `early_stop` for checkpoints; several such observers in a run need different names.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         name.clone_into(&mut self.name);
         self
     }
 
-    /// An improvement must be larger than this to count.
+    /// Sets the smallest change that counts as an improvement.
     ///
     /// # Errors
     /// [`Error::Config`] unless it is finite and at least 0.
@@ -95,7 +96,7 @@ impl EarlyStop {
         self.seen.best
     }
 
-    /// Takes a measurement in; whether the run should stop.
+    /// Adds a measurement; returns whether the run should stop.
     fn measured(&mut self, value: f64) -> bool {
         if self.goal.improves(value, self.seen.best, self.min_change) {
             self.seen = Seen { best: Some(value), stale: 0 };

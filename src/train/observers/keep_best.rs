@@ -1,4 +1,4 @@
-//! Keeping the best checkpoint.
+//! Saving the best checkpoint.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -13,12 +13,13 @@ use crate::train::checkpoint::{LAYOUT, to_json};
 use crate::train::{Observer, Record, Trainer};
 use crate::{Error, Result};
 
-/// An observer that saves a checkpoint whenever a figure is better than it ever was; give it after the observer that measures.
+/// An observer that saves a checkpoint whenever a figure is better than ever before. Add it after the observer that
+/// measures the figure.
 ///
-/// The figure is a metric or one of the step's own ([`Record::figure`]); a figure of one's own is a metric that a closure before it
-/// puts into the record. The checkpoint is a whole one ([`Trainer::resume`] goes on from it), written once all observers have seen
-/// the step, and replaced as a whole. What isn't a number is never the best. The best value survives in checkpoints; where the
-/// folder is gone, a resumed run begins to look for the best anew.
+/// The figure is a metric or one of the step's own ([`Record::figure`]). To use another figure, add a closure before it
+/// that puts the figure into the record as a metric. The checkpoint is complete ([`Trainer::resume`] can continue from
+/// it), written after all observers have seen the step, and replaced as a whole. NaN is never the best. The best value
+/// is saved in checkpoints; if the folder is missing, a resumed run starts without a best value.
 ///
 /// ```
 /// use gfn::{objective::TrajectoryBalance, policy::{ByKey, MlpPolicy, MlpPolicyConfig}, testing::Words, Rng};
@@ -53,20 +54,20 @@ struct Best {
 }
 
 impl KeepBest {
-    /// Keeps the best by this figure in this folder, which it shares with nothing else.
+    /// Saves the best checkpoint by this figure in this folder, which must be used for nothing else.
     #[must_use]
     pub fn new(metric: &str, goal: Goal, path: impl Into<PathBuf>) -> Self {
         Self { name: "keep_best".to_owned(), metric: metric.to_owned(), goal, path: path.into(), best: None }
     }
 
-    /// Under another name than `keep_best` in checkpoints: a run with several needs one for each.
+    /// Sets a name other than `keep_best` for checkpoints; several such observers in a run need different names.
     #[must_use]
     pub fn named(mut self, name: &str) -> Self {
         name.clone_into(&mut self.name);
         self
     }
 
-    /// The best value so far and its step, which is that of the checkpoint.
+    /// The best value so far and its step, which is the checkpoint's.
     #[must_use]
     pub fn best(&self) -> Option<(f64, usize)> {
         self.best.map(|best| (best.value, best.step))
@@ -86,7 +87,7 @@ impl<E: ReplayEnv, P: Policy<E>> Observer<E, P> for KeepBest {
                 detail: error.to_string(),
             })?;
         }
-        if !LAYOUT.found(&self.path).exists() {
+        if !LAYOUT.resolve(&self.path).exists() {
             self.best = None;
         }
         Ok(())

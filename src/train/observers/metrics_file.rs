@@ -1,4 +1,4 @@
-//! A line of JSON for each step.
+//! A file of metrics with one line of JSON per step.
 
 use std::fs::{File, OpenOptions};
 use std::io::{BufRead, BufReader, Seek, SeekFrom, Write};
@@ -13,14 +13,15 @@ use crate::rollout::ReplayEnv;
 use crate::train::{Observer, Record, Trainer};
 use crate::{Error, Result};
 
-/// An observer that writes a file of one JSON object per line and step (JSON Lines); give it last, so that it sees what the
-/// others measure.
+/// An observer that writes one JSON object per step and line (JSON Lines). Add it last, so that it sees what other
+/// observers measure.
 ///
-/// The keys are `step`, `reward_calls`, the fields of [`StepStats`](crate::train::StepStats), and what was measured after that step; what isn't a
-/// finite number is `null`. Each line is handed to the system at once, so that a killed run leaves all its lines.
+/// The keys are `step`, `reward_calls`, the fields of [`StepStats`](crate::train::StepStats), and the metrics measured
+/// after that step. A number that isn't finite is written as `null`. Each line is flushed to the system at once, so
+/// that a killed run leaves all its lines.
 ///
-/// A run that goes on from a checkpoint goes on with the file: lines of later steps, which the resumed run makes again, are
-/// dropped, and so is a last line that was cut off. A run from step 0 starts the file anew.
+/// A resumed run continues the file: lines of steps after the checkpoint, which it makes again, are removed, and so is
+/// an incomplete last line. A run from step 0 starts a new file.
 #[derive(Debug)]
 pub struct MetricsFile {
     path: PathBuf,
@@ -39,7 +40,7 @@ impl MetricsFile {
     }
 }
 
-/// Opens a file of metrics behind the line of step `done`.
+/// Opens a metrics file and truncates it after the line of step `done`.
 fn open(path: &Path, done: usize) -> Result<File> {
     #[derive(Deserialize)]
     struct Line {
@@ -58,7 +59,7 @@ fn open(path: &Path, done: usize) -> Result<File> {
         line.clear();
         let length = reader.read_until(b'\n', &mut line).map_err(io)?;
         if !line.ends_with(b"\n") {
-            // Nothing more, or what a killed run could write of its last line.
+            // The end of the file, or an incomplete last line of a killed run.
             if length > 0 && line[0] != b'{' {
                 return Err(foreign(number));
             }
@@ -97,7 +98,7 @@ impl<E: ReplayEnv, P: Policy<E>> Observer<E, P> for MetricsFile {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// A checkpoint must not outlive the lines before it.
+    /// Flushes the file to disk, because a checkpoint must not outlive the lines before it.
     fn save(&mut self) -> Result<Value> {
         let io = self.io();
         self.file.as_ref().map_or(Ok(()), File::sync_data).map_err(io)?;

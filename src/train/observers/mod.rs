@@ -1,4 +1,4 @@
-//! What looks at a run after each of its steps.
+//! Observers: callbacks after each step of a run.
 
 mod count_modes;
 mod early_stop;
@@ -32,44 +32,45 @@ use crate::{Error, Result};
 /// Figures by name, such as `tv` or `modes_found`.
 pub type Metrics = BTreeMap<String, f64>;
 
-/// What is known of one step: it goes from observer to observer, each of which may add figures.
+/// The figures of one step. It is passed from observer to observer, and each may add metrics.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Record {
     /// The number of steps made, this one included.
     pub step: usize,
-    /// New objects that a reward was computed for so far ([`Trainer::reward_calls`]).
+    /// Number of new objects whose reward was computed so far ([`Trainer::reward_calls`]).
     pub reward_calls: u64,
-    /// What the step did.
+    /// The figures of the step itself.
     #[serde(flatten)]
     pub stats: StepStats,
-    /// The signs of trouble that it raised; a file of figures doesn't hold them.
+    /// The warnings that the step raised; a metrics file doesn't contain them.
     #[serde(skip)]
     pub warnings: Vec<Warning>,
-    /// What observers have measured after it.
+    /// The metrics that observers have measured after the step.
     #[serde(flatten)]
     pub metrics: Metrics,
-    /// Whether a [`Validation`](crate::train::Validation) was among them.
+    /// Whether a [`Validation`](crate::train::Validation) measured this step.
     #[serde(skip)]
     pub validated: bool,
     /// Whether the run ends here as planned.
     #[serde(skip)]
     pub last: bool,
-    /// Whether it wasn't some validation's turn.
+    /// Whether some validation didn't measure at this step.
     #[serde(skip)]
     pub(in crate::train) partial: bool,
-    /// Metrics that are measured because the run ends here, not because it was their turn.
+    /// Metrics that are measured only because the run ends here.
     #[serde(skip)]
     pub(in crate::train) at_end: Vec<String>,
 }
 
 impl Record {
-    /// The record of a step before anyone has looked at it.
+    /// The record of a step before any observer has seen it.
     pub(in crate::train) fn new(step: usize, reward_calls: u64, stats: StepStats, last: bool) -> Self {
         let (warnings, metrics, at_end) = (Vec::new(), Metrics::new(), Vec::new());
         Self { step, reward_calls, stats, warnings, metrics, validated: false, last, partial: false, at_end }
     }
 
-    /// A figure by name: one of the [`metrics`](Self::metrics), or the step's own `loss`, `log_z`, `mean_len` or `grad_norm`.
+    /// A figure by name: one of the [`metrics`](Self::metrics), or the step's own `loss`, `log_z`, `mean_len` or
+    /// `grad_norm`.
     #[must_use]
     pub fn figure(&self, name: &str) -> Option<f64> {
         match name {
@@ -81,8 +82,8 @@ impl Record {
         }
     }
 
-    /// The figure that an observer waits for, `None` while it isn't measured; refuses one that no validation has measured where
-    /// all of them have.
+    /// The figure that an observer uses; `None` at steps at which it isn't measured. It is an error if all validations
+    /// have measured and none of them gave the figure.
     pub(in crate::train) fn awaited(&self, name: &str) -> Result<Option<f64>> {
         let figure = self.figure(name);
         if figure.is_none() && self.validated && !self.partial {
@@ -95,13 +96,13 @@ impl Record {
         Ok(figure)
     }
 
-    /// What stands in a line of metrics beside metrics.
+    /// The keys of a record that aren't metrics.
     pub(in crate::train) fn own_keys() -> Result<Vec<String>> {
         let bare = to_json(&Self::new(0, 0, StepStats::default(), false))?;
         Ok(bare.as_object().into_iter().flat_map(|object| object.keys().cloned()).collect())
     }
 
-    /// Refuses metrics that are named like what is there already: a line of metrics has each key once.
+    /// Refuses metrics with the name of another key of the record, because a line of metrics has each key once.
     pub(in crate::train) fn check_metrics(&self, own_keys: &[String]) -> Result<()> {
         match self.metrics.keys().find(|name| own_keys.contains(name)) {
             None => Ok(()),
@@ -114,13 +115,13 @@ impl Record {
     }
 }
 
-/// Looks at a run after each step of [`Fit`](crate::train::Fit), may add to the [`Record`], and may ask to stop.
+/// A callback after each step of [`Fit`](crate::train::Fit). It may add to the [`Record`] and may stop the run.
 ///
-/// A closure `FnMut(&Trainer<E, P>, &mut Record) -> Result<ControlFlow<()>>` is one. A run may have any number of each kind; of
-/// those that keep something in checkpoints, each needs a name of its own.
+/// Closures `FnMut(&Trainer<E, P>, &mut Record) -> Result<ControlFlow<()>>` implement it. A run may have any number of
+/// observers; those with a state in checkpoints need different names.
 ///
-/// What an observer saves by [`Trainer::save`] while it looks at a step is written once all observers have seen that step, so that
-/// it holds what they keep; [`KeepBest`](crate::train::KeepBest) does so with the best step so far.
+/// A checkpoint that an observer saves by [`Trainer::save`] during a step is written after all observers have seen that
+/// step, so that it holds their states; [`KeepBest`](crate::train::KeepBest) saves the best step so far in this way.
 ///
 /// ```
 /// use std::ops::ControlFlow;
@@ -140,22 +141,22 @@ impl Record {
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait Observer<E: Env, P> {
-    /// By which its state is found again in a checkpoint.
+    /// The name of its state in checkpoints.
     fn name(&self) -> &str;
 
-    /// Called once, before the first step of [`Fit::run`](crate::train::Fit::run): `state` is what [`save`](Self::save) gave for the
-    /// checkpoint that the run goes on from, if it goes on from one that has it.
+    /// Called once, before the first step of [`Fit::run`](crate::train::Fit::run). `state` is what [`save`](Self::save)
+    /// gave for the checkpoint that the run continues from, if any.
     ///
     /// # Errors
-    /// Whatever keeps the run from being observed.
+    /// Any error, which ends the run before its first step.
     fn start(&mut self, _trainer: &Trainer<E, P>, _state: Option<&Value>) -> Result<()> {
         Ok(())
     }
 
-    /// Called after each step, in the order in which the observers were given. All are called, also if one asks to stop.
+    /// Called after each step, in the order in which observers were added. All are called even if one stops the run.
     ///
     /// # Errors
-    /// Whatever must end the run.
+    /// Any error, which ends the run.
     fn after_step(&mut self, trainer: &Trainer<E, P>, record: &mut Record) -> Result<ControlFlow<()>>;
 
     /// Called when a run has started and before each checkpoint: what must survive in it, `null` for nothing. It stands in the
@@ -163,7 +164,7 @@ pub trait Observer<E: Env, P> {
     /// [`save_tensors`](Self::save_tensors).
     ///
     /// # Errors
-    /// Whatever keeps it from being saved.
+    /// Any error that prevents saving.
     fn save(&mut self) -> Result<Value> {
         Ok(Value::Null)
     }

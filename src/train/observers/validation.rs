@@ -1,4 +1,4 @@
-//! Measuring while training.
+//! Measurements during training.
 
 use std::ops::ControlFlow;
 
@@ -7,13 +7,13 @@ use crate::train::fit::check_interval;
 use crate::train::{Metrics, Observer, Record, Trainer};
 use crate::{Error, Result};
 
-/// An observer that measures every so many steps, and at the planned end.
+/// An observer that measures every few steps, and at the planned end.
 ///
-/// A run that goes on beyond its planned end has measured once more than one that was planned to be longer;
-/// [`EarlyStop`](super::EarlyStop) doesn't count that measurement. Where there are several validations, each measures under
-/// names of its own.
+/// A run that is continued beyond its planned end has one measurement more than a run that was planned to be longer.
+/// [`EarlyStop`](super::EarlyStop) doesn't count that measurement. Several validations in a run need different names
+/// for their metrics.
 ///
-/// What is random in it should draw from [`Trainer::evaluation_rng`], so that looking doesn't change what is trained next.
+/// Random measurements should draw from [`Trainer::evaluation_rng`], so that measuring doesn't change the training.
 #[derive(Debug)]
 pub struct Validation<F> {
     every: usize,
@@ -24,7 +24,7 @@ impl<F> Validation<F> {
     /// Calls `measure` every `every` steps; [`Fit`](crate::train::Fit) shows it in use.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for every 0 steps.
+    /// [`Error::Config`](crate::Error::Config) for an interval of 0 steps.
     pub fn every<E: Env, P>(every: usize, measure: F) -> Result<Self>
     where
         F: FnMut(&Trainer<E, P>) -> Result<Metrics>,

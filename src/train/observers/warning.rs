@@ -1,16 +1,16 @@
-//! What becomes of a warning.
+//! Reactions to warnings.
 
 use serde::{Deserialize, Serialize};
 
-/// What becomes of a [`Warning`](crate::error::Warning). It is kept in any case: [`Trainer::warnings`](crate::train::Trainer::warnings),
-/// [`Record::warnings`](crate::train::Record::warnings).
+/// The reaction to a [`Warning`](crate::error::Warning). It is always recorded:
+/// [`Trainer::warnings`](crate::train::Trainer::warnings), [`Record::warnings`](crate::train::Record::warnings).
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum OnWarning {
-    /// One line on stderr, beside a line of progress if there is one.
+    /// Also prints one line on stderr, above a progress line if there is one.
     #[default]
     Print,
-    /// Nothing else.
+    /// Only records it.
     Keep,
-    /// The step that raises it, once made, ends in [`Error::Warned`](crate::Error::Warned).
+    /// The step that raises it is completed, and then returns [`Error::Warned`](crate::Error::Warned).
     Fail,
 }

@@ -1,4 +1,5 @@
-//! Where a training batch comes from: the policy, local search, a replay buffer, given data.
+//! Collects the trajectories of a training batch: newly sampled ones, those of local search, replayed ones and given
+//! data.
 
 use super::on_policy::joined;
 use crate::distribution::Exploration;
@@ -12,13 +13,13 @@ use crate::train::gradients::imbalance_of_each;
 use crate::train::{ReplayPath, Trainer};
 use crate::{Error, Result};
 
-/// A training batch: fresh trajectories first, then replayed ones, then data.
+/// A training batch: new trajectories first, then replayed ones, then data.
 pub(in crate::train) struct Batch<E: Env> {
     pub(in crate::train) trajectories: Trajectories<E>,
     pub(in crate::train) replayed: Replayed,
 }
 
-/// Which trajectories of a batch came from the replay buffer.
+/// The trajectories of a batch that came from the replay buffer.
 #[derive(Default)]
 pub(in crate::train) struct Replayed {
     first: usize,
@@ -26,14 +27,14 @@ pub(in crate::train) struct Replayed {
 }
 
 impl Replayed {
-    /// Where they start in the batch: the number of fresh ones.
+    /// The index of the first one in the batch, which is the number of new ones.
     pub(in crate::train) fn first(&self) -> usize {
         self.first
     }
 }
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// The trajectories of one step; fresh ones go into the buffer.
+    /// Collects the trajectories of one step. New ones are added to the buffer.
     pub(in crate::train) fn collect(&mut self) -> Result<Batch<E>> {
         self.check_source()?;
         self.check_draws()?;
@@ -67,26 +68,26 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(Batch { trajectories, replayed })
     }
 
-    /// Samples afresh, searches around what was found, and fills the buffer.
+    /// Samples new trajectories, runs local search from their objects, and adds all of them to the buffer.
     fn sample(&mut self, n: usize, exploration: Exploration, parts: &mut Vec<Trajectories<E>>) -> Result<()> {
         self.reward_calls += (n * (1 + self.config.local_search.map_or(0, |search| search.rounds))) as u64;
-        let fresh = self.fresh(n, exploration)?;
+        let new = self.sample_new(n, exploration)?;
         let sampler = Sampler::new(&self.env, &self.policy).exploration(exploration).max_steps(self.config.max_steps);
-        let rewards = log_rewards(self.reward.as_ref(), fresh.terminal_states(), fresh.conditions())?;
+        let rewards = log_rewards(self.reward.as_ref(), new.terminal_states(), new.conditions())?;
         if let Some(buffer) = &mut self.replay {
-            buffer.add(&self.env, &fresh.walks(&self.env)?, &rewards)?;
+            buffer.add(&self.env, &new.walks(&self.env)?, &rewards)?;
         }
-        let fresh = fresh.with_log_rewards(rewards)?;
+        let new = new.with_log_rewards(rewards)?;
         if let Some(search) = self.config.local_search {
-            if fresh.conditions().is_some() {
+            if new.conditions().is_some() {
                 return Err(Error::Missing {
                     objective: "local search",
                     needs: "objects without conditions",
                     remedy: "train a conditional policy without local search",
                 });
             }
-            let known = fresh.recorded_log_rewards().unwrap_or_default();
-            let start = (fresh.terminal_states(), known);
+            let known = new.recorded_log_rewards().unwrap_or_default();
+            let start = (new.terminal_states(), known);
             let (found, rewards) = sampler.local_search_from(search, start, self.reward.as_ref(), &mut self.rng)?;
             let paths = sampler.backward(&found, &mut self.rng)?;
             if let Some(buffer) = &mut self.replay {
@@ -94,11 +95,11 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             }
             parts.push(paths.with_log_rewards(rewards)?);
         }
-        parts.push(fresh);
+        parts.push(new);
         Ok(())
     }
 
-    /// Stored walks as trajectories, by the path that the settings ask for.
+    /// Stored walks as trajectories, on the path that the settings ask for.
     fn walk_again(&mut self, walks: &Walks<E>) -> Result<Trajectories<E>> {
         let at_random = self.env.uniform();
         let uniform = Sampler::new(&self.env, &at_random).max_steps(self.config.max_steps);
@@ -117,9 +118,10 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         }
     }
 
-    /// Tells a buffer that draws by loss what the replayed trajectories came to: `(log Z + sum log P_F - log R - sum log P_B)^2`,
-    /// whatever the objective, with its estimate of log Z; relative to a prior, `beta log R` and log prior take the place of the last two.
-    pub(in crate::train) fn tell_losses(&mut self, replayed: &Replayed, scores: &Scores) -> Result<()> {
+    /// Updates the losses in a buffer that draws by loss. The loss of a trajectory is `(log Z + sum log P_F - log R -
+    /// sum log P_B)^2` with the scores' estimate of log Z, whatever the objective. Relative to a prior, `beta log R`
+    /// and log prior replace the last two terms.
+    pub(in crate::train) fn update_replay_losses(&mut self, replayed: &Replayed, scores: &Scores) -> Result<()> {
         let Some(buffer) = &mut self.replay else { return Ok(()) };
         if !draws_by_loss(buffer) || replayed.serials.is_empty() {
             return Ok(());
@@ -131,7 +133,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(())
     }
 
-    /// Refuses data and searches whose share of a batch is 0: they would do nothing.
+    /// Refuses data and searches whose share of a batch is 0, because they would have no effect.
     fn check_source(&self) -> Result<()> {
         let source = self.config.source;
         let idle = [
@@ -153,7 +155,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     }
 
     /// Refuses trajectories that the objective can't learn from.
-    fn check_origin(&self, exploration: Exploration, fresh: usize) -> Result<()> {
+    fn check_origin(&self, exploration: Exploration, n_new: usize) -> Result<()> {
         if self.teacher.is_some() && self.objective.needs().log_prior {
             return Err(Error::Missing {
                 objective: "an adaptive teacher",
@@ -185,12 +187,12 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             Origin::OnPolicy if self.config.local_search.is_some() => {
                 refuse("trajectories of the policy itself", "train without local search, or by an off-policy objective")
             }
-            // From the first step on, not only once the buffer is drawn from.
-            Origin::OnPolicy if fresh < self.config.batch || self.replay.is_some() => refuse(
+            // Refused from the first step on, not only when something is drawn from the buffer.
+            Origin::OnPolicy if n_new < self.config.batch || self.replay.is_some() => refuse(
                 "trajectories of the policy itself",
                 "train without replay and without given trajectories, or by an off-policy objective",
             ),
-            Origin::Given if fresh > 0 => refuse(
+            Origin::Given if n_new > 0 => refuse(
                 "trajectories that aren't the policy's own",
                 "give the trainer data (`with_data`) and an offline share of 1",
             ),
@@ -199,7 +201,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     }
 }
 
-/// Whether a buffer wants to be told the losses of what it gave.
+/// Whether a buffer draws by loss.
 pub(in crate::train) fn draws_by_loss<E: Env>(buffer: &ReplayBuffer<E>) -> bool {
     match buffer.config().draw {
         Draw::LossPrioritised { .. } | Draw::Own => true,

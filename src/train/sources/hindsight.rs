@@ -1,4 +1,4 @@
-//! Replayed trajectories under other conditions.
+//! Relabelling in hindsight: replayed trajectories under other conditions.
 
 use tch::Tensor;
 
@@ -12,21 +12,22 @@ use crate::tensor::index_tensor;
 use crate::train::Trainer;
 use crate::{Error, Result};
 
-/// Who relabels, and how large a share.
+/// A relabelling and its probability.
 pub(in crate::train) struct Relabelling<S> {
     hindsight: Box<dyn Hindsight<S>>,
     share: f64,
 }
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// Gives each trajectory that is drawn from the replay buffer other conditions with the probability `share`, and asks the reward for its
-    /// object again under them; what the buffer holds stays as it is.
+    /// Gives each trajectory drawn from the replay buffer other conditions with probability `share`, and evaluates the
+    /// reward of its object again under them. The buffer isn't changed.
     ///
-    /// Such objects aren't new ones, so [`reward_calls`](Self::reward_calls) doesn't count them: a reward that is costly to ask should
-    /// remember what it said.
+    /// The objects aren't new, so [`reward_calls`](Self::reward_calls) doesn't count them. An expensive reward should
+    /// cache its values.
     ///
     /// # Errors
-    /// [`Error::Config`] unless the share is between 0 and 1; [`Error::Missing`] without a replay buffer and without conditions.
+    /// [`Error::Config`] unless the share is between 0 and 1; [`Error::Missing`] without a replay buffer or without
+    /// conditions.
     pub fn with_hindsight(mut self, hindsight: impl Hindsight<E::States> + 'static, share: f64) -> Result<Self> {
         if !(0.0..=1.0).contains(&share) {
             let got = share.to_string();
@@ -50,7 +51,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(self)
     }
 
-    /// What was drawn from the buffer, some of it relabelled.
+    /// The drawn entries, some of them relabelled.
     pub(in crate::train) fn in_hindsight(&mut self, mut drawn: Drawn<E>) -> Result<Drawn<E>> {
         let (Some(relabelling), Some(conditions)) = (&self.hindsight, drawn.walks.conditions()) else {
             return Ok(drawn);

@@ -1,4 +1,4 @@
-//! Where training trajectories come from: the policy, replay, given data, local search, a teacher.
+//! Sources of training trajectories: the policy, replay, given data, local search, a teacher.
 
 mod collect;
 mod hindsight;

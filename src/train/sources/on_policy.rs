@@ -1,4 +1,4 @@
-//! Who draws fresh trajectories: the policy, its average, one of its heads, a teacher.
+//! New trajectories, sampled by the policy, its average, one of its heads, or a teacher.
 
 use tch::Tensor;
 
@@ -11,8 +11,8 @@ use crate::train::Trainer;
 use crate::train::companions::for_sampling;
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// `n` fresh trajectories: the policy's first, a teacher's last.
-    pub(in crate::train) fn fresh(&mut self, n: usize, exploration: Exploration) -> Result<Trajectories<E>> {
+    /// Samples `n` new trajectories: the policy's first, a teacher's last.
+    pub(in crate::train) fn sample_new(&mut self, n: usize, exploration: Exploration) -> Result<Trajectories<E>> {
         let conditions = self.draw_conditions(n)?;
         let of = |rows: std::ops::Range<usize>| {
             conditions.as_ref().map(|c| c.narrow(0, rows.start as i64, rows.len() as i64))
@@ -20,7 +20,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let taught = self.teacher.as_ref().map_or(0, |teacher| teacher.count(n, &mut self.rng));
         let mut parts = Vec::new();
         if taught < n {
-            parts.push(self.own(n - taught, of(0..n - taught).as_ref(), exploration)?);
+            parts.push(self.sample_own(n - taught, of(0..n - taught).as_ref(), exploration)?);
         }
         if let (Some(teacher), true) = (&self.teacher, taught > 0) {
             let (conditions, max_steps) = (of(n - taught..n), self.config.max_steps);
@@ -31,8 +31,13 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         joined(parts)
     }
 
-    /// Trajectories of the policy, its average or its heads.
-    fn own(&mut self, n: usize, conditions: Option<&Tensor>, exploration: Exploration) -> Result<Trajectories<E>> {
+    /// Samples from the policy, its average or its heads.
+    fn sample_own(
+        &mut self,
+        n: usize,
+        conditions: Option<&Tensor>,
+        exploration: Exploration,
+    ) -> Result<Trajectories<E>> {
         let sampler = Sampler::new(&self.env, &self.policy).exploration(exploration).max_steps(self.config.max_steps);
         let rng = &mut self.rng;
         let mut draw = || match &self.thompson {
@@ -58,7 +63,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     }
 }
 
-/// Forward trajectories, under conditions if there are any.
+/// Samples forward trajectories, under conditions if there are any.
 pub(in crate::train) fn forward<E: ReplayEnv, P: Policy<E>>(
     sampler: &Sampler<'_, E, P>,
     n: usize,
@@ -71,7 +76,7 @@ pub(in crate::train) fn forward<E: ReplayEnv, P: Policy<E>>(
     }
 }
 
-/// The parts of a batch as one.
+/// Joins the parts of a batch.
 pub(in crate::train) fn joined<E: ReplayEnv>(parts: Vec<Trajectories<E>>) -> Result<Trajectories<E>> {
     let mut parts = parts.into_iter();
     let mut whole = parts.next().ok_or(crate::Error::Config {

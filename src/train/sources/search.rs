@@ -1,4 +1,4 @@
-//! A search among objects beside the policy, whose finds go into the replay buffer.
+//! Searches for objects without the policy; their results go into the replay buffer.
 
 use crate::env::{Env, Reward, Rows};
 use crate::policy::Policy;
@@ -6,26 +6,26 @@ use crate::rollout::{ReplayEnv, Sampler, Walks};
 use crate::train::Trainer;
 use crate::{Error, Result, Rng};
 
-/// What a search found.
+/// The result of a search.
 #[derive(Clone, Debug)]
 pub struct Found<S> {
-    /// Finished objects, as many as it likes.
+    /// Finished objects, any number of them.
     pub objects: S,
     /// Their log-rewards.
     pub log_rewards: Vec<f64>,
-    /// How many objects it asked the reward for.
+    /// Number of objects whose reward it evaluated.
     pub reward_calls: usize,
 }
 
-/// A search that starts from finished objects and knows more of the reward than its values: Langevin steps along a gradient, a chemist's
-/// moves. It holds nothing that changes, so that a run that resumes goes on with the same search.
+/// A search that starts from finished objects and uses more than values of the reward: Langevin steps along its
+/// gradient, or a chemist's moves. It has no changing state, so a resumed run continues with the same search.
 ///
-/// What works on trajectories instead is [`LocalSearch`](crate::rollout::LocalSearch).
+/// For a search along trajectories see [`LocalSearch`](crate::rollout::LocalSearch).
 pub trait ObjectSearch<E: Env>: Send {
-    /// Objects found from these.
+    /// Objects found by a search from these.
     ///
     /// # Errors
-    /// Whatever keeps it from searching.
+    /// Any error of the implementation.
     fn search(
         &self,
         env: &E,
@@ -35,7 +35,7 @@ pub trait ObjectSearch<E: Env>: Send {
     ) -> Result<Found<E::States>>;
 }
 
-/// A search, and when it is made.
+/// A search and its schedule.
 pub(in crate::train) struct Searching<E: Env> {
     search: Box<dyn ObjectSearch<E>>,
     every: usize,
@@ -43,11 +43,11 @@ pub(in crate::train) struct Searching<E: Env> {
 }
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// Searches after every `every` steps from `objects` that are drawn from the replay buffer, as it draws, and adds what is found to
-    /// the buffer (Sendera et al., *Improved Off-Policy Training of Diffusion Samplers*, 2024). Buffers that keep paths get
-    /// them from the environment's uniform backward policy.
+    /// After every `every` steps, searches from `objects` objects drawn from the replay buffer, by the buffer's own
+    /// draw, and adds the results to the buffer (Sendera et al., *Improved Off-Policy Training of Diffusion Samplers*,
+    /// 2024). A buffer that stores paths gets them from the environment's uniform backward policy.
     ///
-    /// Its time counts as the step's.
+    /// The time of a search counts as the step's.
     ///
     /// # Errors
     /// [`Error::Config`] for an interval or a number of objects of 0 (and, by the first step, for a replay share of 0);
@@ -69,7 +69,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(self)
     }
 
-    /// Makes the search if its time has come.
+    /// Runs the search if its interval is over.
     pub(in crate::train) fn search_objects(&mut self) -> Result<()> {
         let (Some(searching), Some(buffer)) = (&self.search, &mut self.replay) else { return Ok(()) };
         if self.step == 0 || !self.step.is_multiple_of(searching.every) || buffer.is_empty() {

@@ -1,4 +1,4 @@
-//! The adaptive teacher: a second policy that samples where the first one is wrong.
+//! Adaptive teacher: a second policy that samples where the first one is wrong.
 
 use std::any::Any;
 
@@ -19,15 +19,15 @@ use crate::train::gradients::imbalance_of_each;
 use crate::train::{Trainer, chunked};
 use crate::{Error, Result, Rng};
 
-/// How an adaptive teacher rewards, learns and takes part; see [`Trainer::with_teacher`].
+/// The settings of an adaptive teacher: its share, its reward and its optimiser; see [`Trainer::with_teacher`].
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TeacherConfig {
-    /// Its share of the fresh trajectories.
+    /// The teacher's share of the new trajectories.
     pub share: f64,
-    /// The weight, on top of 1, of objects that the student samples too rarely: C.
+    /// C, the additional weight of objects that the student samples too rarely.
     pub under_sampled: f64,
-    /// The exponent of the student's reward in the teacher's: alpha.
+    /// alpha, the exponent of the student's reward in the teacher's.
     pub alpha: f64,
     /// Added to the squared imbalance, so that its log is finite.
     pub epsilon: f64,
@@ -36,7 +36,7 @@ pub struct TeacherConfig {
 }
 
 impl Default for TeacherConfig {
-    /// Half of the fresh trajectories, C = 19, alpha = 0.5, epsilon = 1e-3.
+    /// Half of the new trajectories, C = 19, alpha = 0.5, epsilon = 1e-3.
     fn default() -> Self {
         Self { share: 0.5, under_sampled: 19.0, alpha: 0.5, epsilon: 1e-3, adam: AdamConfig::default() }
     }
@@ -61,15 +61,16 @@ impl TeacherConfig {
         Ok(())
     }
 
-    /// How many of `n` fresh trajectories are the teacher's: its share, rounded up or down at random where it isn't whole.
+    /// The teacher's number of `n` new trajectories: its share, rounded up or down at random if it isn't whole.
     fn count(&self, n: usize, rng: &mut Rng) -> usize {
         let share = self.share * n as f64;
         share.floor() as usize + usize::from(share.fract() > 0.0 && rng.uniform() < share.fract())
     }
 }
 
-/// The teacher's log-reward of each trajectory's object: `log(epsilon + (1 + C [delta > 0]) delta^2) + alpha log R` with
-/// `delta = log R + sum log P_B - log Z - sum log P_F` of the student. Where `delta > 0` the student samples too rarely.
+/// The teacher's log-reward of each trajectory's object: `log(epsilon + (1 + C [delta > 0]) delta^2) + alpha log R`
+/// with the student's `delta = log R + sum log P_B - log Z - sum log P_F`. If `delta > 0` the student samples it too
+/// rarely.
 ///
 /// ```
 /// use gfn::{objective::Scores, train::{TeacherConfig, teacher_log_rewards}};
@@ -93,12 +94,12 @@ pub fn teacher_log_rewards(student: &Scores, config: &TeacherConfig) -> Vec<f64>
     each.map(log_reward).collect()
 }
 
-/// A teacher, whatever its policy.
+/// A teacher with any type of policy.
 pub(in crate::train) trait Teacher<E: Env> {
-    /// How many of `n` fresh trajectories are its own.
+    /// The teacher's number of `n` new trajectories.
     fn count(&self, n: usize, rng: &mut Rng) -> usize;
 
-    /// Draws the noise of noisy layers anew.
+    /// Draws the noise of noisy layers again.
     fn reset_noise(&self, rng: &mut Rng);
 
     fn sample(
@@ -110,7 +111,7 @@ pub(in crate::train) trait Teacher<E: Env> {
         rng: &mut Rng,
     ) -> Result<Trajectories<E>>;
 
-    /// Learns from a batch and what the student made of it, as many transitions at once as `chunk` says.
+    /// Learns from a batch and the student's scores of it, in chunks of `chunk` transitions.
     fn learn(
         &mut self,
         env: &E,
@@ -171,7 +172,7 @@ impl<E: ReplayEnv, T: Policy<E> + 'static> Teacher<E> for Adaptive<T> {
     ) -> Result<()> {
         let differentiated = self.differentiate(env, reward, trajectories, student, chunk);
         if let (Err(_), Some(parameters)) = (&differentiated, self.policy.parameters()) {
-            // What a part of the batch has left must not come into the next step.
+            // Gradients of a failed backward pass must not enter the next step.
             parameters.clear_gradients();
         }
         differentiated?;
@@ -205,7 +206,7 @@ impl<T> Adaptive<T> {
     where
         T: Policy<E>,
     {
-        // Recorded log-rewards are taken for the reward.
+        // Recorded log-rewards replace the reward.
         let batch = trajectories.clone().with_log_rewards(teacher_log_rewards(student, &self.config))?;
         let (policy, needs) = (&self.policy, Objective::needs(&TrajectoryBalance));
         let loss = |scores: &Scores| TrajectoryBalance.loss(scores, RegressionLoss::Squared);
@@ -227,15 +228,16 @@ impl<T> Adaptive<T> {
 }
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// Adds an adaptive teacher (Kim et al., *Adaptive Teachers for Amortized Samplers*, 2025): a second policy that draws a share of
-    /// the fresh trajectories, and learns by trajectory balance to sample where the student, the trainer's own policy, is wrong. It changes the
-    /// behaviour, not the target.
+    /// Adds an adaptive teacher (Kim et al., *Adaptive Teachers for Amortized Samplers*, 2025): a second policy that
+    /// samples a share of the new trajectories. It learns by trajectory balance to sample where the student, the
+    /// trainer's own policy, is wrong. It changes the behaviour, not the target.
     ///
-    /// Its reward is that of [`teacher_log_rewards`], of each trajectory that the student is trained on, whoever drew it. It moves
-    /// as the student learns. As in the authors' code `delta` is that of one trajectory, not a mean over the paths to its object, so
-    /// that the teacher samples in proportion to the geometric mean of its reward over the paths; the paper trains with a fixed,
-    /// uniform P_B in both. Other than there, student, teacher and buffer share each batch instead of taking turns. An objective that
-    /// is relative to a prior is refused: its balance isn't one with P_B.
+    /// Its reward is [`teacher_log_rewards`], evaluated on each trajectory that the student is trained on, whatever its
+    /// source. This reward changes as the student learns. As in the authors' code `delta` is that of one trajectory,
+    /// not a mean over the paths to its object. So the teacher samples in proportion to the geometric mean of its
+    /// reward over the paths; the paper trains with a fixed, uniform P_B in both. Unlike there, student, teacher and
+    /// buffer share each batch instead of taking turns. An objective that is relative to a prior is refused, because
+    /// its balance doesn't use P_B.
     ///
     /// ```
     /// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, testing::Words, Rng};
@@ -251,7 +253,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`] for settings that make no sense, [`Error::Missing`] for a policy without parameters.
+    /// [`Error::Config`] for invalid settings; [`Error::Missing`] for a policy without parameters.
     pub fn with_teacher<T: Policy<E> + 'static>(mut self, policy: T, config: TeacherConfig) -> Result<Self> {
         config.check()?;
         let adam = Adam::new(policy.parameters().ok_or_else(no_parameters)?, config.adam)?;
@@ -265,7 +267,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         self.teacher.as_ref()?.policy().downcast_ref()
     }
 
-    /// Shows a batch to the teacher.
+    /// Trains the teacher on a batch.
     pub(in crate::train) fn teach(&mut self, trajectories: &Trajectories<E>, student: &Scores) -> Result<()> {
         match &mut self.teacher {
             Some(teacher) => teacher.learn(&self.env, self.reward.as_ref(), trajectories, student, self.config.chunk),

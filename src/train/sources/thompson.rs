@@ -1,4 +1,4 @@
-//! Thompson sampling: every trajectory follows a head of its own, and every head learns from a share of the batch.
+//! Thompson sampling: each trajectory follows its own head, and each head learns from a share of the batch.
 
 use crate::objective::Scores;
 use crate::policy::{MultiHead, Policy};
@@ -6,7 +6,7 @@ use crate::rollout::{Container, ReplayEnv, Trajectories};
 use crate::train::{StepStats, Trainer};
 use crate::{Error, Result};
 
-/// What a trainer does with the heads of its policy.
+/// The heads of a trainer's policy, and their shares.
 pub(in crate::train) struct Thompson<P> {
     /// Probability that a head learns from a trajectory.
     share: f64,
@@ -31,13 +31,14 @@ impl<P> Thompson<P> {
 }
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// Explores by Thompson sampling (Rector-Brooks et al., *Thompson Sampling for Improved Exploration in GFlowNets*, 2023): by what
-    /// the heads of P_F don't agree on. It changes the behaviour, not the target.
+    /// Explores by Thompson sampling (Rector-Brooks et al., *Thompson Sampling for Improved Exploration in GFlowNets*,
+    /// 2023), that is, where the heads of P_F disagree. It changes the behaviour, not the target.
     ///
-    /// Each fresh trajectory follows a head drawn for it. Each head then learns from a random share of the batch (bootstrapping):
-    /// from a trajectory with probability `share`, drawn for each pair, and from the whole batch where nothing was drawn for it. The loss is the mean
-    /// over heads, which share torso, P_B, log F and log Z. Heads and shares are drawn from the trainer's own stream, so that a resumed run draws
-    /// them as the whole one would have. After each step the head in use is the one that was before: the one that evaluation sees.
+    /// Each new trajectory follows a head drawn for it. Each head then learns from a random share of the batch
+    /// (bootstrapping): from each trajectory with probability `share`, independently, and from the whole batch if none
+    /// was drawn for it. The loss is the mean over heads, which share torso, P_B, log F and log Z. Heads and shares are
+    /// drawn from the trainer's own stream, so that a resumed run draws the same ones as an uninterrupted run. After
+    /// each step the head in use is the one before the step, which evaluation sees.
     ///
     /// # Errors
     /// [`Error::Config`] for a policy with one head, and unless `0 < share <= 1`.
@@ -64,7 +65,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(self)
     }
 
-    /// The gradients of all heads, each on its share of the batch; the scores are the last one's, the loss is the mean.
+    /// Adds the gradients of all heads, each on its share of the batch; returns the last head's scores and the mean
+    /// loss.
     pub(in crate::train) fn differentiate_heads(
         &mut self,
         trajectories: &Trajectories<E>,
@@ -74,7 +76,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             return self.differentiate(trajectories, None, 1.0, stats);
         };
         let n_heads = thompson.n_heads;
-        // All draws first, trajectory by trajectory: what a head costs to evaluate has no say in them.
+        // All draws come first, trajectory by trajectory, so that they don't depend on how heads are evaluated.
         let mut shares = vec![vec![false; trajectories.len()]; n_heads];
         for i in 0..trajectories.len() {
             shares.iter_mut().for_each(|share| share[i] = self.rng.uniform() < thompson.share);

@@ -1,4 +1,4 @@
-//! Which nodes of a batch rounds of messages can't tell apart: these are evaluated once.
+//! Equivalence classes of nodes that message passing can't tell apart. Each class is evaluated once.
 
 use std::collections::HashMap;
 
@@ -7,59 +7,60 @@ use tch::{Device, Tensor};
 
 use crate::graph::{Edge, GraphState, sum_rows};
 
-/// What tells a node from others: its features, or its colour and those of its neighbours.
+/// A key that identifies a node's class: its features, or its colour and those of its neighbours.
 type Key = SmallVec<[i64; 24]>;
 
-/// Between the parts of a [`Key`]: neither a colour nor a class.
+/// A separator between the parts of a [`Key`]; no colour or class has this value.
 const END: i64 = -1;
 
-/// The nodes that the rounds of a network compute, `R_0 <= R_1 <= .. <= N` rows of them.
+/// The rows that each round of a network computes, `R_0 <= R_1 <= .. <= N`.
 ///
-/// After `k` rounds a node's value depends on what is at most `k` edges away, and the states of a trajectory differ by one action each:
-/// most nodes of one are as they were in the one before. Nodes are coloured by the refinement of Weisfeiler and Leman (two have one
-/// colour if they had one before and so had their neighbours), and a round computes one row for each colour. That is exact: nodes of
-/// one colour get the same value from any round.
+/// After `k` rounds a node's value depends only on what is at most `k` edges away. Successive states of a trajectory
+/// differ by one action, so most of their nodes have equal values. Nodes are coloured by Weisfeiler-Leman refinement:
+/// two nodes get one colour if they had one before and so had their neighbours. A round computes one row for each
+/// colour. This is exact: nodes of one colour get the same value from any round.
 ///
-/// `T` is where indices are: `Vec<i64>` on the host, [`Tensor`] on a device.
+/// `T` is the type of indices: `Vec<i64>` on the host, [`Tensor`] on a device.
 pub(crate) struct MessageRounds<T> {
-    /// A node for each row of features, `[R_0]`.
+    /// One representative node for each row of features, `[R_0]`.
     pub(crate) features: T,
-    /// What each round does.
+    /// The rounds, in order.
     pub(crate) rounds: Vec<MessageRound<T>>,
-    /// The row of each node after the last round, `[N]`; `None` where nodes are the rows.
+    /// The row of each node after the last round, `[N]`; `None` if every node has its own row.
     pub(crate) index: Option<T>,
 }
 
-/// From the `R` rows before a round to the `R'` rows after it.
+/// One round, from `R` rows to `R'` rows.
 pub(crate) struct MessageRound<T> {
-    /// The row before of each row after, `[R']`; `None` where they are the same.
+    /// For each row after the round, the same node's row before it, `[R']`; `None` if the rows are the same.
     pub(crate) own: Option<T>,
-    /// The entry of the table that each message is, receiver by receiver, `[M]`: see [`MessageKind`].
+    /// The table entry of each message, receiver by receiver, `[M]`: see [`MessageKind`].
     pub(crate) entries: T,
-    /// Where each receiver's messages start, `[R']`.
+    /// The start of each receiver's messages, `[R']`.
     pub(crate) offsets: T,
-    /// For [`MessageKind::WithEdges`]: which message of the batch each is, those against the direction of their edge behind all others, and the
-    /// row that it goes to, `[M]` both.
+    /// Only for [`MessageKind::WithEdges`]: the index of each message in the batch and the row that receives it, `[M]`
+    /// both. Messages against the direction of their edge have the indices after all others.
     along: Option<(T, T)>,
 }
 
-/// What a node hears.
+/// The messages that a node receives.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum MessageKind {
-    /// Its neighbours, whichever way edges go: entries are rows.
+    /// From neighbours, whatever the direction of edges. Table entries are rows.
     Sum,
-    /// Its neighbours, what the edges are, and which way they go: entries are rows.
+    /// From neighbours, with the edge's features and direction. Table entries are rows.
     WithEdges,
-    /// Itself, sources and targets, each in a way of its own: entries are `3 row`, `3 row + 1` and `3 row + 2`.
+    /// From the node itself, from sources of incoming edges and from targets of outgoing ones, with a linear map for
+    /// each. Table entries are `3 row`, `3 row + 1` and `3 row + 2`.
     BySide,
 }
 
 impl MessageRounds<Vec<i64>> {
-    /// The share of rows among nodes from which on each node is a row: gathering costs something, too.
+    /// If rows per node exceed this share, each node gets its own row, because gathering costs something, too.
     const WORTHWHILE: f64 = 0.8;
 
-    /// What `rounds` rounds do with the nodes of some graphs, of whose labels so many are told apart.
-    pub(crate) fn new(graphs: &[GraphState], n_labels: usize, rounds: usize, hearing: MessageKind) -> Self {
+    /// The classes for `rounds` rounds over some graphs, in which `n_labels` labels are told apart.
+    pub(crate) fn new(graphs: &[GraphState], n_labels: usize, rounds: usize, message_kind: MessageKind) -> Self {
         let n: usize = graphs.iter().map(GraphState::n_nodes).sum();
         let mut colours = Colours::of(n, feature_keys(graphs, n_labels));
         let features = colours.representatives.iter().map(|&node| node as i64).collect();
@@ -67,7 +68,7 @@ impl MessageRounds<Vec<i64>> {
             return Self { features, rounds: Vec::new(), index: colours.index() };
         }
         let lists = Lists::of(graphs, n);
-        let edges = if hearing == MessageKind::WithEdges { edge_keys(graphs) } else { Vec::new() };
+        let edges = if message_kind == MessageKind::WithEdges { edge_keys(graphs) } else { Vec::new() };
         let mut out = Vec::with_capacity(rounds);
         for _ in 0..rounds {
             let next = match colours.distinct() {
@@ -78,13 +79,13 @@ impl MessageRounds<Vec<i64>> {
                     if few { next } else { Colours::all(n) }
                 }
             };
-            out.push(MessageRound::new(&colours, &next.representatives, &lists, hearing));
+            out.push(MessageRound::new(&colours, &next.representatives, &lists, message_kind));
             colours = next;
         }
         Self { features, rounds: out, index: colours.index() }
     }
 
-    /// The same with indices on a device.
+    /// The rounds with their indices on a device.
     pub(crate) fn to_device(&self, device: Device) -> MessageRounds<Tensor> {
         let tensor = |values: &Vec<i64>| Tensor::from_slice(values).to_device(device);
         let round = |round: &MessageRound<Vec<i64>>| MessageRound {
@@ -102,14 +103,14 @@ impl MessageRounds<Vec<i64>> {
 }
 
 impl MessageRounds<Tensor> {
-    /// The rows after the last round for each node, `[N, D]`.
+    /// Each node's row after the last round, `[N, D]`.
     pub(crate) fn of_nodes(&self, rows: &Tensor) -> Tensor {
         gather(rows, self.index.as_ref())
     }
 }
 
 impl MessageRound<Vec<i64>> {
-    fn new(before: &Colours, receivers: &[usize], lists: &Lists, hearing: MessageKind) -> Self {
+    fn new(before: &Colours, receivers: &[usize], lists: &Lists, message_kind: MessageKind) -> Self {
         let own = (!before.distinct()).then(|| receivers.iter().map(|&node| before.of[node]).collect());
         let (mut entries, mut offsets) = (Vec::new(), Vec::with_capacity(receivers.len()));
         let (mut messages, mut to) = (Vec::new(), Vec::new());
@@ -117,7 +118,7 @@ impl MessageRound<Vec<i64>> {
             offsets.push(entries.len() as i64);
             let (incoming, outgoing) = (lists.incoming(node), lists.outgoing(node));
             let of = |&(node, _): &(usize, usize)| before.of[node];
-            match hearing {
+            match message_kind {
                 MessageKind::Sum => entries.extend(incoming.iter().chain(outgoing.unwrap_or_default()).map(of)),
                 MessageKind::WithEdges => {
                     let outgoing = outgoing.unwrap_or_default();
@@ -133,23 +134,23 @@ impl MessageRound<Vec<i64>> {
                 }
             }
         }
-        Self { own, entries, offsets, along: (hearing == MessageKind::WithEdges).then_some((messages, to)) }
+        Self { own, entries, offsets, along: (message_kind == MessageKind::WithEdges).then_some((messages, to)) }
     }
 }
 
 impl MessageRound<Tensor> {
-    /// Rows before the round where those after it are, `[R', D]`.
+    /// For each row after the round, the same node's row before it, `[R', D]`.
     pub(crate) fn own(&self, rows: &Tensor) -> Tensor {
         gather(rows, self.own.as_ref())
     }
 
-    /// The sum of the entries that each row after the round hears, `[R', D]`.
+    /// The sum of each receiver's table entries, `[R', D]`.
     pub(crate) fn sum(&self, table: &Tensor) -> Tensor {
         sum_rows(table, &self.entries, &self.offsets)
     }
 
-    /// The sum of `relu(row + edge)` over each row's messages, `[R', D]`, given what the batch's messages carry, `[E, D]`; in directed
-    /// graphs `[2 E, D]`, along edges and then against them.
+    /// The sum of `relu(row + edge)` over each receiver's messages, `[R', D]`, given the edge vector of each message of
+    /// the batch, `[E, D]`. In directed graphs it is `[2 E, D]`: first along edges, then against them.
     pub(crate) fn sum_along(&self, rows: &Tensor, edges: &Tensor) -> Tensor {
         let shape = [self.offsets.size()[0], rows.size()[1]];
         let sum = Tensor::zeros(shape, (rows.kind(), rows.device()));
@@ -168,11 +169,11 @@ fn gather(rows: &Tensor, index: Option<&Tensor>) -> Tensor {
     index.map_or_else(|| rows.shallow_clone(), |index| rows.index_select(0, index))
 }
 
-/// A partition of nodes.
+/// A partition of the nodes.
 struct Colours {
     /// The colour of each node.
     of: Vec<i64>,
-    /// A node of each colour.
+    /// One node of each colour.
     representatives: Vec<usize>,
 }
 
@@ -191,7 +192,7 @@ impl Colours {
         Self { of, representatives }
     }
 
-    /// Each node its own.
+    /// A colour of its own for each node.
     fn all(n: usize) -> Self {
         Self { of: (0..n as i64).collect(), representatives: (0..n).collect() }
     }
@@ -201,24 +202,25 @@ impl Colours {
         self.of.len() == self.representatives.len()
     }
 
-    /// The colour of each node, `[N]`; `None` where each has its own.
+    /// The colour of each node, `[N]`; `None` if each has its own.
     fn index(&self) -> Option<Vec<i64>> {
         (!self.distinct()).then(|| self.of.clone())
     }
 
-    /// By a node's colour and those of its neighbours; `edges` tell messages apart, too, if there are any.
+    /// One refinement step, by each node's colour and those of its neighbours. If `edges` isn't empty, the edge of a
+    /// message counts, too.
     fn refined(&self, lists: &Lists, edges: &[i64]) -> Self {
-        let mut heard: Vec<(i64, i64)> = Vec::new();
+        let mut received: Vec<(i64, i64)> = Vec::new();
         let keys = (0..self.of.len()).map(|node| {
             let mut key = Key::new();
             key.push(self.of[node]);
             for entries in [Some(lists.incoming(node)), lists.outgoing(node)].into_iter().flatten() {
-                heard.clear();
+                received.clear();
                 let edge = |message: usize| edges.get(message).copied().unwrap_or_default();
-                heard.extend(entries.iter().map(|&(from, message)| (self.of[from], edge(message))));
-                heard.sort_unstable();
+                received.extend(entries.iter().map(|&(from, message)| (self.of[from], edge(message))));
+                received.sort_unstable();
                 key.push(END);
-                key.extend(heard.iter().flat_map(|&(colour, edge)| [colour, edge]));
+                key.extend(received.iter().flat_map(|&(colour, edge)| [colour, edge]));
             }
             key
         });
@@ -226,17 +228,17 @@ impl Colours {
     }
 }
 
-/// Neighbours of all nodes and the messages from them.
+/// The neighbours of all nodes, with the messages from them.
 struct Lists {
     incoming: List,
-    /// Undirected graphs have none: each edge comes in at both of its ends.
+    /// `None` in undirected graphs: each edge is incoming at both of its ends.
     outgoing: Option<List>,
 }
 
-/// Entries of all nodes, one node after another.
+/// One list of entries per node, concatenated.
 struct List {
     entries: Vec<(usize, usize)>,
-    /// Where each node's start, and the end of the last one's.
+    /// The start of each node's entries, and the end of the last one's.
     offsets: Vec<usize>,
 }
 
@@ -262,7 +264,7 @@ impl Lists {
         }
     }
 
-    /// Messages of the batch, each way along an undirected edge.
+    /// Messages of the batch; an undirected edge counts in both directions.
     fn n_messages(&self) -> usize {
         self.incoming.entries.len()
     }
@@ -277,7 +279,7 @@ impl Lists {
 }
 
 impl List {
-    /// Of messages `(from, to, message)`: a counting sort, stable.
+    /// Groups messages `(from, to, message)` by receiver, by a stable counting sort.
     fn new(n: usize, messages: impl Iterator<Item = (usize, usize, usize)> + Clone) -> Self {
         let mut offsets = vec![0; n + 1];
         messages.clone().for_each(|(_, to, _)| offsets[to + 1] += 1);
@@ -298,7 +300,7 @@ impl List {
     }
 }
 
-/// What each node is before the first round.
+/// Each node's key before the first round: its features.
 fn feature_keys(graphs: &[GraphState], n_labels: usize) -> impl Iterator<Item = Key> + '_ {
     graphs.iter().flat_map(move |graph| {
         graph.nodes().enumerate().map(move |(label, node)| {
@@ -311,7 +313,7 @@ fn feature_keys(graphs: &[GraphState], n_labels: usize) -> impl Iterator<Item = 
     })
 }
 
-/// A number for what each message's edge is.
+/// A number for each message that identifies its edge's features.
 fn edge_keys(graphs: &[GraphState]) -> Vec<i64> {
     let mut numbers: HashMap<Edge, i64> = HashMap::new();
     let mut keys = Vec::new();

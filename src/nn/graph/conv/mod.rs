@@ -13,36 +13,38 @@ use crate::nn::host::{HostLinear, HostNorm, floats};
 use crate::nn::{LayerNorm, Linear, Scope};
 use message_classes::MessageRound;
 
-/// How nodes exchange messages.
+/// The kind of message passing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum ConvKind {
-    /// What sees all that edges of the environment say: [`Gine`](Self::Gine) where they have classes or attributes, else
-    /// [`Directed`](Self::Directed) where they have a direction, else [`Gin`](Self::Gin).
+    /// The choice that sees all edge features of the environment: [`Gine`](Self::Gine) if edges have classes or
+    /// attributes, else [`Directed`](Self::Directed) if they have a direction, else [`Gin`](Self::Gin).
     #[default]
     Auto,
-    /// `MLP((1 + eps) h_i + sum_j h_j)` over neighbours either way (Xu et al., *How Powerful are GNNs?*, 2019, eq. 4.1).
+    /// `MLP((1 + eps) h_i + sum_j h_j)` over neighbours in both directions (Xu et al., *How Powerful are GNNs?*, 2019,
+    /// eq. 4.1).
     Gin,
-    /// `MLP((1 + eps) h_i + sum_j relu(h_j + e_ij))` over neighbours either way: edge classes and attributes enter (Hu et al. 2020),
-    /// and in directed graphs which way the edge goes.
+    /// `MLP((1 + eps) h_i + sum_j relu(h_j + e_ij))` over neighbours in both directions. `e_ij` holds edge classes and
+    /// attributes (Hu et al. 2020) and, in directed graphs, the direction of the edge.
     Gine,
-    /// `W2 relu(W h_i + W_in sum_in h_j + W_out sum_out h_j)`: sums over in- and out-neighbours, kept apart.
+    /// `W2 relu(W h_i + W_in sum_in h_j + W_out sum_out h_j)`: separate sums over in-neighbours and out-neighbours.
     ///
-    /// GCN-style, but not normalised: dividing by degrees hides them, and without self-loops drops messages between nodes
-    /// of in-degree 0.
+    /// It is GCN-style but not normalised: dividing by degrees would hide them, and without self-loops it would drop
+    /// messages between nodes of in-degree 0.
     Directed,
-    /// Attention along edges, both ways, and to and from a virtual node of each graph that carries the condition; edge classes
-    /// and attributes enter. The design of recursionpharma/gflownet's `GraphTransformer`, pre-norm.
+    /// Attention along edges in both directions, and to and from a virtual node of each graph that holds the condition.
+    /// It sees edge classes and attributes. The design is that of recursionpharma/gflownet's `GraphTransformer`,
+    /// pre-norm.
     ///
-    /// For graphs of up to a few hundred nodes: a layer takes memory for each pair of nodes, a few numbers per head and one per edge
-    /// class, attribute value and relation.
+    /// It is meant for graphs of up to a few hundred nodes: a layer takes memory for each pair of nodes, a few numbers
+    /// per head and one per edge class, attribute value and relation.
     Transformer {
-        /// Heads of attention; they divide the embedding among them.
+        /// Attention heads; their number divides the embedding width.
         heads: i64,
     },
 }
 
 impl ConvKind {
-    /// The convolution for graphs of a schema: itself, or what [`Auto`](Self::Auto) chooses.
+    /// The convolution for graphs of a schema, with [`Auto`](Self::Auto) resolved.
     pub(in crate::nn) fn chosen(self, schema: &GraphSchema) -> Self {
         match self {
             Self::Auto if schema.tells_edges_apart() => Self::Gine,
@@ -52,7 +54,7 @@ impl ConvKind {
         }
     }
 
-    /// What it can't see of the edges of such graphs, if anything.
+    /// The edge feature of such graphs that this convolution can't see, if any.
     pub(in crate::nn) fn misses(self, schema: &GraphSchema) -> Option<&'static str> {
         match self {
             Self::Gin | Self::Directed if schema.tells_edges_apart() => Some("the classes and attributes of edges"),
@@ -76,7 +78,7 @@ enum Messages {
         inner: Linear,
         eps: Tensor,
     },
-    /// Messages against the direction of their edge carry `against` beside what the edge is; in undirected graphs there is no such thing.
+    /// Messages against the direction of their edge add `against` to the edge's vector. `None` in undirected graphs.
     Gine {
         inner: Linear,
         eps: Tensor,
@@ -96,7 +98,7 @@ impl Conv {
             inner: Linear::new(&mut scope.sub("inner"), width, width),
             eps: scope.constant("eps", &[1], 0.0),
         };
-        Self::around(messages, scope, width)
+        Self::with_messages(messages, scope, width)
     }
 
     pub(crate) fn gine(scope: &mut Scope<'_>, schema: &GraphSchema, width: i64) -> Self {
@@ -106,7 +108,7 @@ impl Conv {
             edges: EdgeFeatures::new(&mut scope.sub("edges"), schema, width),
             against: (schema.kind == GraphKind::Directed).then(|| scope.normal("against", &[width], 1.0)),
         };
-        Self::around(messages, scope, width)
+        Self::with_messages(messages, scope, width)
     }
 
     pub(crate) fn directed(scope: &mut Scope<'_>, _: &GraphSchema, width: i64) -> Self {
@@ -115,10 +117,10 @@ impl Conv {
             incoming: Linear::without_bias(&mut scope.sub("incoming"), width, width),
             outgoing: Linear::without_bias(&mut scope.sub("outgoing"), width, width),
         };
-        Self::around(messages, scope, width)
+        Self::with_messages(messages, scope, width)
     }
 
-    fn around(messages: Messages, scope: &mut Scope<'_>, width: i64) -> Self {
+    fn with_messages(messages: Messages, scope: &mut Scope<'_>, width: i64) -> Self {
         Self {
             messages,
             output: Linear::new(&mut scope.sub("output"), width, width),
@@ -126,8 +128,8 @@ impl Conv {
         }
     }
 
-    /// What its nodes hear.
-    pub(crate) fn hearing(&self) -> MessageKind {
+    /// The kind of messages that nodes receive.
+    pub(crate) fn message_kind(&self) -> MessageKind {
         match self.messages {
             Messages::Gin { .. } => MessageKind::Sum,
             Messages::Gine { .. } => MessageKind::WithEdges,
@@ -135,12 +137,12 @@ impl Conv {
         }
     }
 
-    /// The rows before a round, `[R, D]`, to those after it, `[R', D]`.
+    /// One round: from the rows before it, `[R, D]`, to the rows after it, `[R', D]`.
     pub(crate) fn forward(&self, batch: &GraphBatch<'_>, round: &MessageRound<Tensor>, rows: &Tensor) -> Tensor {
         let inner = match &self.messages {
             Messages::Gin { inner, eps } => {
-                // The linear map commutes with the sum: applied first, it meets the rows before the round, which are fewer. Its bias
-                // is a part of what neighbours send then, which the next layer sees through.
+                // The linear map commutes with the sum. Applying it first is cheaper, because there are fewer rows
+                // before the round. The bias then becomes a part of each message, which the next layer can make up for.
                 let mapped = inner.forward(rows);
                 round.own(&mapped) * (eps + 1.0) + round.sum(&mapped)
             }
@@ -153,24 +155,24 @@ impl Conv {
                 inner.forward(&(round.own(rows) * (eps + 1.0) + round.sum_along(rows, &carried)))
             }
             Messages::Directed { own, incoming, outgoing } => {
-                // Three maps as one, whose results are three entries of a table: one product, one sum.
+                // The three maps run as one product, whose result holds three table entries per row; then one sum.
                 let weights = Tensor::cat(&[own.weight(), incoming.weight(), outgoing.weight()], 0);
                 let table = rows.linear(&weights, None::<&Tensor>).view([-1, rows.size()[1]]);
-                let heard = round.sum(&table);
-                own.bias().map_or_else(|| heard.shallow_clone(), |bias| &heard + bias)
+                let sum = round.sum(&table);
+                own.bias().map_or_else(|| sum.shallow_clone(), |bias| &sum + bias)
             }
         };
         self.norm.forward(&(round.own(rows) + self.output.forward(&inner.relu())))
     }
 }
 
-/// A [`Conv`] on the host.
+/// A copy of a [`Conv`] on the host.
 #[derive(Debug)]
 pub(crate) struct HostConv {
-    /// From rows to the table whose entries are summed, and what is added to each sum.
+    /// Map from rows to the table whose entries are summed, and a bias added to each sum.
     table: HostLinear,
     bias: Vec<f32>,
-    /// By how much a node's own entry counts beside the sum; none where it is among the entries.
+    /// Weight of a node's own entry beside the sum; `None` if it is one of the entries.
     own: Option<f32>,
     output: HostLinear,
     norm: HostNorm,
@@ -178,7 +180,7 @@ pub(crate) struct HostConv {
 }
 
 impl Conv {
-    /// The round as it is now; none for one whose messages depend on edges.
+    /// A copy of the round; `None` if its messages depend on edges.
     pub(crate) fn on_host(&self) -> Option<HostConv> {
         let (table, bias, own) = match &self.messages {
             Messages::Gin { inner, eps } => (HostLinear::of(inner), None, Some(1.0 + floats(eps)[0])),
@@ -196,7 +198,7 @@ impl Conv {
 }
 
 impl HostConv {
-    /// The rows before a round to those after it.
+    /// One round: from the rows before it to the rows after it.
     pub(crate) fn forward(&self, round: &MessageRound<Vec<i64>>, rows: &[f32]) -> Vec<f32> {
         let width = self.width;
         let table = self.table.rows(rows, rows.len() / width);
@@ -239,18 +241,18 @@ mod tests {
 
     const WIDTH: i64 = 6;
 
-    /// A round node by node and message by message, as the formulas say.
+    /// The formulas of a round, computed node by node and message by message.
     fn one_by_one(conv: &Conv, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
         let edges = Vec::<Vec<i64>>::try_from(&batch.edge_index).unwrap();
         let row = |node: usize| nodes.get(node as i64);
         let linear = |layer: &Linear, x: &Tensor| layer.forward(&x.unsqueeze(0)).squeeze_dim(0);
         let each = (0..batch.total_nodes()).map(|i| {
             // Neighbours and messages whose end `at` is this node.
-            let heard = |at: usize| -> Vec<(usize, usize)> {
+            let received = |at: usize| -> Vec<(usize, usize)> {
                 let here = (0..edges[0].len()).filter(|&m| edges[at][m] == i as i64);
                 here.map(|m| (edges[1 - at][m] as usize, m)).collect()
             };
-            let (incoming, outgoing) = (heard(1), heard(0));
+            let (incoming, outgoing) = (received(1), received(0));
             let sum = |terms: Vec<Tensor>| terms.iter().fold(row(i).zeros_like(), |sum, term| sum + term);
             // An undirected edge is two messages already.
             let both = || incoming.iter().chain(outgoing.iter().filter(|_| batch.directed));
@@ -279,7 +281,7 @@ mod tests {
         Tensor::cat(&each.collect::<Vec<_>>(), 0)
     }
 
-    /// The states of a trajectory that adds one edge after another, and something else.
+    /// The states of a trajectory that adds one edge after another and changes another part of the graph.
     fn growing(kind: GraphKind) -> GraphStates {
         let node = |k: u8| Node { class: u16::from(k % 2), attributes: Attributes::new(&[k / 2]).unwrap() };
         let mut graph = GraphState::from_parts(kind, &[0, 1, 0, 1, 2, 0].map(node), &[]).unwrap();
@@ -316,7 +318,7 @@ mod tests {
                     (0..3).map(|k| make(&mut scope.sub(&format!("conv{k}")), &schema, WIDTH)).collect();
                 let n = batch.total_nodes() as i64;
 
-                let rounds = MessageRounds::new(batch.graphs(), labels, convs.len(), convs[0].hearing());
+                let rounds = MessageRounds::new(batch.graphs(), labels, convs.len(), convs[0].message_kind());
                 let rounds = rounds.to_device(Device::Cpu);
                 let start = features.forward(&batch, &rounds.features);
                 let layers = convs.iter().zip(&rounds.rounds);
@@ -327,7 +329,7 @@ mod tests {
                     x
                 });
                 let shared = rounds.of_nodes(&shared);
-                // Something is shared, ever less, and no more than there is.
+                // Some nodes share a row, fewer after each round, and there are never more rows than nodes.
                 assert!(rows[1] < n && rows.is_sorted() && rows[3] <= n, "{rows:?} of {n}");
 
                 let all = features.forward(&batch, &Tensor::arange(n, (Kind::Int64, Device::Cpu)));

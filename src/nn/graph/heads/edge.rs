@@ -1,4 +1,4 @@
-//! Logits of edges, made from what each edge is, its ends and their pair features.
+//! Logits of edges, from the edge's own features, its ends and their pair features.
 
 use tch::Tensor;
 
@@ -9,18 +9,19 @@ use crate::nn::host::{HostEmbedded, HostLinear, placed};
 use crate::nn::layers::HostKinds;
 use crate::nn::{Linear, Scope};
 
-/// `W relu(U h_a + V h_b + t(edge) + P f_ab)` for each edge from `a` to `b`, with the vector `t` of its class and attributes and pair
-/// features `f`; undirected edges, whose ends are alike, have `V = U`.
+/// `W relu(U h_a + V h_b + t(edge) + P f_ab)` for each edge from `a` to `b`, where `t` is the vector of its class and
+/// attributes and `f` are pair features. Undirected edges, whose ends are interchangeable, have `V = U`.
 ///
-/// Ends alone would not do: in a ring whose edges alternate between two classes all nodes are alike, and edges are not.
+/// The ends alone aren't enough: in a ring whose edges alternate between two classes all nodes look alike, but the
+/// edges differ.
 #[derive(Debug)]
 pub(crate) struct EdgeHead {
     first: Linear,
-    /// None where edges have no direction.
+    /// `None` if edges have no direction.
     second: Option<Linear>,
-    /// None where all edges are alike.
+    /// `None` if all edges are alike.
     edges: Option<EdgeFeatures>,
-    /// None without pair features. Those of an undirected pair are the same either way.
+    /// `None` without pair features. Those of an undirected pair are symmetric.
     pairs: Option<Linear>,
     output: Linear,
 }
@@ -47,12 +48,12 @@ impl EdgeHead {
         }
     }
 
-    /// Multiplies all logits, before training.
+    /// Multiplies all logits by a factor; called before training.
     pub(crate) fn scale(&self, factor: f64) {
         self.output.scale(factor);
     }
 
-    /// The logits at every edge, `[edges, columns]`, given pair features of `[sum of n * n, features]`.
+    /// The logits of every edge, `[edges, columns]`, given pair features of `[sum of n * n, features]`.
     pub(crate) fn forward(&self, batch: &GraphBatch<'_>, nodes: &Tensor, pairs: Option<&Tensor>) -> Tensor {
         let first = self.first.forward(nodes);
         let second = self.second.as_ref().map_or_else(|| first.shallow_clone(), |layer| layer.forward(nodes));
@@ -67,7 +68,7 @@ impl EdgeHead {
         self.output.forward(&hidden.relu())
     }
 
-    /// The head as it is now.
+    /// A copy of the head on the host.
     pub(crate) fn on_host(&self) -> HostEdgeHead {
         HostEdgeHead {
             first: HostLinear::of(&self.first),
@@ -79,7 +80,7 @@ impl EdgeHead {
     }
 }
 
-/// An [`EdgeHead`] as it was when it was copied, on the host.
+/// A copy of an [`EdgeHead`] on the host.
 #[derive(Debug)]
 pub(crate) struct HostEdgeHead {
     first: HostLinear,
@@ -90,7 +91,7 @@ pub(crate) struct HostEdgeHead {
 }
 
 impl HostEdgeHead {
-    /// As [`EdgeHead::forward`].
+    /// Same as [`EdgeHead::forward`].
     pub(in crate::nn) fn forward(&self, embedded: &HostEmbedded<'_>, pairs: Option<&[f64]>) -> Vec<f32> {
         let n = embedded.n_nodes();
         let first = self.first.rows(&embedded.nodes, n);
@@ -122,7 +123,7 @@ impl HostEdgeHead {
             }
             hidden.iter_mut().zip(layer.rows(&features, n_edges)).for_each(|(x, added)| *x += added);
         }
-        // NaN passes: it is found where logits are drawn from.
+        // NaN passes through; the check before drawing finds it.
         hidden.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.0 } else { *x });
         self.output.rows(&hidden, n_edges)
     }

@@ -1,4 +1,4 @@
-//! A head per action type, at its anchor.
+//! One head per action type, at its anchor.
 
 mod edge;
 mod pairs;
@@ -15,17 +15,17 @@ use crate::nn::host::{HostEmbedded, HostPairHead};
 use crate::nn::{Activation, HostMlp, Mlp, MlpConfig, Scope};
 use edge::{EdgeHead, HostEdgeHead};
 
-/// The most nodes with which logits start as they come. What a graph's nodes add up to in its embedding grows with their number, and
-/// what pairs of nodes make of it with the square of that.
+/// Largest number of nodes for which logits start unscaled. A graph's embedding sums over its nodes and so grows with
+/// their number; logits of node pairs grow with its square.
 const SMALL: f64 = 8.0;
 
-/// By how much the logits of graphs of a schema start nearer to 0, so that an untrained policy is about as near to the uniform one
-/// whatever the size of its graphs.
+/// Factor on the initial logits for graphs of a schema. It keeps an untrained policy about equally close to the uniform
+/// one for graphs of any size.
 pub(in crate::nn) fn start_scale(schema: &GraphSchema) -> f64 {
     (SMALL / schema.max_nodes.max(1) as f64).min(1.0)
 }
 
-/// The heads of one direction: a block of logits for each action type, in the set's order.
+/// The heads of one direction: one block of logits for each action type, in the set's order.
 #[derive(Debug)]
 pub(crate) struct Heads(Vec<AnchorHead>);
 
@@ -90,9 +90,9 @@ impl Heads {
         self.0.iter().map(block).collect()
     }
 
-    /// The heads as they are now, on the host.
+    /// A copy of the heads on the host.
     pub(crate) fn on_host(&self) -> Option<Vec<HostHead>> {
-        let frozen = |head: &AnchorHead| {
+        let on_host = |head: &AnchorHead| {
             Some(match head {
                 AnchorHead::Graph(mlp) => HostHead::Graph(HostMlp::new(mlp)?),
                 AnchorHead::Node(mlp) => HostHead::Node(HostMlp::new(mlp)?),
@@ -100,11 +100,11 @@ impl Heads {
                 AnchorHead::NodePair(head) => HostHead::NodePair(head.on_host()),
             })
         };
-        self.0.iter().map(frozen).collect()
+        self.0.iter().map(on_host).collect()
     }
 }
 
-/// The head of an action type on the host.
+/// A copy of an action type's head on the host.
 #[derive(Debug)]
 pub(crate) enum HostHead {
     Graph(HostMlp),
@@ -114,7 +114,7 @@ pub(crate) enum HostHead {
 }
 
 impl HostHead {
-    /// `[rows, width]`, given pair features of `[sum of n * n, features]`.
+    /// The block of logits, `[rows, width]`, given pair features of `[sum of n * n, features]`.
     pub(in crate::nn) fn forward(&self, embedded: &HostEmbedded<'_>, pairs: Option<&[f64]>) -> Vec<f32> {
         match self {
             Self::Graph(mlp) => mlp.forward(embedded.graphs.clone(), embedded.graphs_of.len()),

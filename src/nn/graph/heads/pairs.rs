@@ -5,14 +5,16 @@ use tch::{Kind, Tensor};
 use crate::graph::{GraphBatch, GraphState};
 use crate::nn::{Linear, Scope};
 
-/// How much larger than the average graph a graph may be before it is padded apart: keeps padding in proportion.
+/// Largest ratio of a graph's size to the average before it goes to a padded group of its own. This keeps padding in
+/// proportion.
 pub(in crate::nn) const SIZE_STEP: usize = 8;
 
-/// How far from 0 the weights of pair features start, to those of other layers: counts of walks are large in dense graphs, whose pairs
-/// would start with logits of any size.
+/// Factor on the initial weights of pair features, relative to other layers. Counts of walks are large in dense graphs,
+/// so without it their pairs would start with very large logits.
 pub(in crate::nn) const FEATURES_SCALE: f64 = 0.05;
 
-/// Nodes per unit of width from which query and key are merged: below, the product of their weights costs more than it saves.
+/// Number of nodes per unit of width from which query and key are merged. For fewer nodes, multiplying their weights
+/// costs more than it saves.
 const MERGE_FROM: i64 = 3;
 
 /// `q(h_a) . k(h_b)` for each column, symmetric where edges are undirected.
@@ -23,11 +25,12 @@ pub(crate) struct PairHead {
     pub(in crate::nn) bias: Tensor,
     /// Columns, and features per column.
     pub(in crate::nn) shape: (i64, i64),
-    /// Per pair feature: how each end of the pair weighs it, `[2 * features * columns]` outputs.
+    /// Weights of pair features from each end of the pair, `[2 * features * columns]` outputs.
     pub(in crate::nn) features: Option<Linear>,
 }
 
-/// Rows whose products are the scores of pairs: of first nodes, of second nodes, and what the second adds by itself.
+/// Node rows whose products are the scores of pairs: for first nodes, for second nodes, and a term of the second node
+/// alone.
 struct Ends {
     first: Tensor,
     second: Tensor,
@@ -51,7 +54,7 @@ impl PairHead {
         }
     }
 
-    /// Multiplies all logits, before training.
+    /// Multiplies all logits by a factor; called before training.
     pub(crate) fn scale(&self, factor: f64) {
         self.query.scale(factor);
         if let Some(features) = &self.features {
@@ -59,8 +62,8 @@ impl PairHead {
         }
     }
 
-    /// The logits at every ordered pair of every graph, `[sum of n * n, columns]`, given pair features of
-    /// `[sum of n * n, features]`.
+    /// The logits of every ordered pair of every graph, `[sum of n * n, columns]`, given pair features of `[sum of n *
+    /// n, features]`.
     pub(crate) fn all_pairs(&self, batch: &GraphBatch<'_>, nodes: &Tensor, features: Option<&Tensor>) -> Tensor {
         let scores = match batch.same_n_nodes() {
             Some(n) if n > 0 => self.bilinear(&self.ends(nodes), n as i64, batch.directed),
@@ -73,10 +76,10 @@ impl PairHead {
         }
     }
 
-    /// What each node brings to a pair as its first and as its second.
+    /// The contribution of each node to a pair, as its first and as its second node.
     ///
-    /// With one column, `(Q a + q) . (K b + k) = a . (Q'K b + Q'k) + q . (K b + k)`: a product of two weights, and one of nodes
-    /// with the result in place of two.
+    /// With one column, `(Q a + q) . (K b + k) = a . (Q'K b + Q'k) + q . (K b + k)`. So one product of the two weights
+    /// and one product with the nodes replace two products with the nodes.
     fn ends(&self, nodes: &Tensor) -> Ends {
         let (rows, width) = (nodes.size()[0], nodes.size()[1]);
         if let (1, Some(q), Some(k), true) =
@@ -109,7 +112,8 @@ impl PairHead {
         }
     }
 
-    /// Graphs of different sizes: each group of similar ones is padded to its largest, never to the batch's.
+    /// Scores of graphs of different sizes. Each group of graphs of similar size is padded to its own largest, never to
+    /// the batch's.
     fn by_size(&self, batch: &GraphBatch<'_>, query: &Tensor, key: &Tensor) -> Tensor {
         let mut groups: std::collections::BTreeMap<usize, Vec<usize>> = std::collections::BTreeMap::new();
         for (g, &n) in batch.n_nodes.iter().enumerate().filter(|(_, n)| **n > 0) {
@@ -152,7 +156,7 @@ impl PairHead {
         Tensor::cat(&parts, 0).index_select(0, &Tensor::from_slice(&place).to_device(query.device()))
     }
 
-    /// Pair features, weighed by what both ends make of them, `[sum of n * n, columns]`.
+    /// The sum of pair features, weighted by both ends, `[sum of n * n, columns]`.
     fn weigh(&self, batch: &GraphBatch<'_>, weights: &Tensor, features: &Tensor) -> Tensor {
         let columns = self.shape.0;
         let (first, second) = pair_ends(batch);
@@ -192,17 +196,17 @@ fn pair_ends(batch: &GraphBatch<'_>) -> (Tensor, Tensor) {
     (tensor(&first), tensor(&second))
 }
 
-/// Features of every ordered pair that message passing can't see, `[sum of n * n, 1 + walks]`: whether there is an edge back,
-/// and `log(1 + number of walks)` of lengths `2..=walks + 1` from the first node to the second.
+/// Features of every ordered pair that message passing can't see, `[sum of n * n, 1 + walks]`: whether there is an edge
+/// back, and `log(1 + number of walks)` of lengths `2..=walks + 1` from the first node to the second.
 ///
-/// Plain message passing gives automorphic nodes equal features, so pairs that aren't equivalent can tie: in 0->1, 2->3 it
-/// can't tell (1, 0), which closes a 2-cycle, from (1, 2).
+/// Plain message passing gives automorphic nodes equal features, so pairs that aren't equivalent can tie: in 0->1, 2->3
+/// it can't tell (1, 0), which closes a 2-cycle, from (1, 2).
 pub(crate) fn pair_features(batch: &GraphBatch<'_>, walks: usize, kind: Kind) -> Tensor {
     let values = host_pair_features(batch.graphs(), walks);
     crate::tensor::from_host(&values, kind, batch.device()).view([-1, 1 + walks as i64])
 }
 
-/// The same on the host, row by row.
+/// The pair features on the host, row by row.
 pub(in crate::nn) fn host_pair_features(graphs: &[GraphState], walks: usize) -> Vec<f64> {
     let columns = 1 + walks;
     let mut values = Vec::with_capacity(graphs.iter().map(|graph| graph.n_nodes().pow(2)).sum::<usize>() * columns);
@@ -245,7 +249,7 @@ mod tests {
     use crate::graph::{Edge, GraphKind, GraphSchema, GraphState, GraphStates};
     use crate::nn::Parameters;
 
-    /// The same graphs once in a batch small enough for two products, once among so many that query and key are merged.
+    /// The same graphs in a batch small enough for two products, and in one so large that query and key are merged.
     #[test]
     fn merged_query_and_key_give_the_same_scores_and_gradients() {
         for kind in [GraphKind::Directed, GraphKind::Undirected] {

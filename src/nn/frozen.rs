@@ -215,15 +215,13 @@ impl FrozenMlp {
     /// [`Activation::Gelu`](crate::nn::Activation::Gelu).
     #[must_use]
     pub fn new(mlp: &Mlp) -> Option<Self> {
-        Self::part(mlp, 0..mlp.output.weight().size()[0])
+        let columns: Vec<i64> = (0..mlp.output.weight().size()[0]).collect();
+        Self::some_outputs(mlp, &columns)
     }
 
-    /// The same behind a layer with this norm and `mlp`'s activation; of its outputs, those that are named.
-    pub(crate) fn behind(norm: Option<&LayerNorm>, mlp: &Mlp, outputs: Range<i64>) -> Option<Self> {
-        Some(Self { before: Some(norm.map(LayerNorm::frozen)), ..Self::part(mlp, outputs)? })
-    }
-
-    fn part(mlp: &Mlp, outputs: Range<i64>) -> Option<Self> {
+    /// The same with these of the outputs, in this order.
+    #[must_use]
+    pub fn some_outputs(mlp: &Mlp, columns: &[i64]) -> Option<Self> {
         let single = mlp.kind() == Kind::Float && mlp.output.weight().device() == Device::Cpu;
         let activate = mlp.activation.on_host().filter(|_| single)?;
         let frozen = |(layer, norm): &(Linear, Option<LayerNorm>)| {
@@ -231,10 +229,15 @@ impl FrozenMlp {
         };
         let hidden = mlp.hidden.iter().map(frozen).collect();
         let (weight, bias) = mlp.output.effective();
-        let (start, n) = (outputs.start, outputs.end - outputs.start);
-        let bias = bias.map(|bias| bias.narrow(0, start, n));
-        let output = FrozenLinear::new(&weight.narrow(0, start, n), bias.as_ref());
+        let of = |tensor: &Tensor| tensor.index_select(0, &Tensor::from_slice(columns));
+        let output = FrozenLinear::new(&of(&weight), bias.as_ref().map(of).as_ref());
         Some(Self { activate, before: None, hidden, output })
+    }
+
+    /// The same behind a layer with this norm and `mlp`'s activation.
+    pub(crate) fn behind(norm: Option<&LayerNorm>, mlp: &Mlp, outputs: Range<i64>) -> Option<Self> {
+        let columns: Vec<i64> = outputs.collect();
+        Some(Self { before: Some(norm.map(LayerNorm::frozen)), ..Self::some_outputs(mlp, &columns)? })
     }
 
     /// `[rows, inputs]` to `[rows, outputs]`, row by row.

@@ -11,6 +11,7 @@ mod bayesian_structure;
 mod bayesian_training;
 mod behaviour;
 mod box_golden;
+mod box_policy;
 mod conditional_reward;
 mod continuous;
 mod continuous_densities;

@@ -218,15 +218,13 @@ impl HostMlp {
     /// [`Activation::Gelu`](crate::nn::Activation::Gelu).
     #[must_use]
     pub fn new(mlp: &Mlp) -> Option<Self> {
-        Self::part(mlp, 0..mlp.output.weight().size()[0])
+        let columns: Vec<i64> = (0..mlp.output.weight().size()[0]).collect();
+        Self::some_outputs(mlp, &columns)
     }
 
-    /// A copy that follows a layer with this norm and `mlp`'s activation, and computes only the given outputs.
-    pub(crate) fn after_layer(norm: Option<&LayerNorm>, mlp: &Mlp, outputs: Range<i64>) -> Option<Self> {
-        Some(Self { before: Some(norm.map(LayerNorm::on_host)), ..Self::part(mlp, outputs)? })
-    }
-
-    fn part(mlp: &Mlp, outputs: Range<i64>) -> Option<Self> {
+    /// The same with these of the outputs, in this order.
+    #[must_use]
+    pub fn some_outputs(mlp: &Mlp, columns: &[i64]) -> Option<Self> {
         let single = mlp.kind() == Kind::Float && mlp.output.weight().device() == Device::Cpu;
         let activate = mlp.activation.on_host().filter(|_| single)?;
         let on_host = |(layer, norm): &(Linear, Option<LayerNorm>)| {
@@ -234,10 +232,15 @@ impl HostMlp {
         };
         let hidden = mlp.hidden.iter().map(on_host).collect();
         let (weight, bias) = mlp.output.effective();
-        let (start, n) = (outputs.start, outputs.end - outputs.start);
-        let bias = bias.map(|bias| bias.narrow(0, start, n));
-        let output = HostLinear::new(&weight.narrow(0, start, n), bias.as_ref());
+        let of = |tensor: &Tensor| tensor.index_select(0, &Tensor::from_slice(columns));
+        let output = HostLinear::new(&of(&weight), bias.as_ref().map(of).as_ref());
         Some(Self { activate, before: None, hidden, output })
+    }
+
+    /// The same behind a layer with this norm and `mlp`'s activation.
+    pub(crate) fn after_layer(norm: Option<&LayerNorm>, mlp: &Mlp, outputs: Range<i64>) -> Option<Self> {
+        let columns: Vec<i64> = outputs.collect();
+        Some(Self { before: Some(norm.map(LayerNorm::on_host)), ..Self::some_outputs(mlp, &columns)? })
     }
 
     /// `[rows, inputs]` to `[rows, outputs]`, row by row.

@@ -114,6 +114,11 @@ impl Mlp {
 
     /// `[rows, inputs]` to `[rows, outputs]`.
     pub fn forward(&self, x: &Tensor) -> Tensor {
+        self.output.forward(&self.hidden(x))
+    }
+
+    /// What the output layer is given: `[rows, inputs]` to `[rows, width]` of the last hidden layer.
+    pub fn hidden(&self, x: &Tensor) -> Tensor {
         let mut x = x.shallow_clone();
         for (linear, norm) in &self.hidden {
             x = linear.forward(&x);
@@ -122,6 +127,23 @@ impl Mlp {
             }
             x = self.activation.apply(&x);
         }
-        self.output.forward(&x)
+        x
+    }
+
+    /// The output layer on rows of [`hidden`](Self::hidden); of its outputs those whose i64 indices `columns` holds, `[rows, columns]`.
+    ///
+    /// ```
+    /// use gfn::{Rng, nn::{Mlp, MlpConfig, Parameters}};
+    /// use tch::{Device, Kind, Tensor};
+    /// let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
+    /// let mlp = Mlp::new(&mut parameters.scope(&mut Rng::seeded(0)), 2, 3, &MlpConfig::default());
+    /// let x = Tensor::ones([1, 2], (Kind::Double, Device::Cpu));
+    /// let some = mlp.outputs(&mlp.hidden(&x), Some(&Tensor::from_slice(&[2i64, 0])));
+    /// assert!((some.double_value(&[0, 0]) - mlp.forward(&x).double_value(&[0, 2])).abs() < 1e-12);
+    /// ```
+    pub fn outputs(&self, hidden: &Tensor, columns: Option<&Tensor>) -> Tensor {
+        let Some(columns) = columns else { return self.output.forward(hidden) };
+        let (weight, bias) = self.output.effective();
+        hidden.linear(&weight.index_select(0, columns), bias.map(|bias| bias.index_select(0, columns)))
     }
 }

@@ -31,7 +31,7 @@ pub(crate) use outputs::{Written, try_file, try_folder};
 pub(crate) use sampled::{SAMPLES, sampled};
 pub(crate) use saved::Saved;
 pub(crate) use training::{Trained, train, train_observed};
-pub(crate) use vectors::VectorTask;
+pub(crate) use vectors::{Extra, VectorRun, VectorTask};
 pub(crate) use words::{cell, value_words, words};
 
 /// The flags that every training example takes; what isn't given is the example's own default.

@@ -1,10 +1,10 @@
 //! Rings: graphs on labelled nodes, sampled in proportion to a reward of 100 for one cycle through all of them.
 
-use clap::Parser;
+use clap::{Parser, ValueEnum};
 use gfn::env::StateGraph;
 use gfn::graph::{GraphKind, GraphState};
 use gfn::metrics::{Distances, Target, modes_found, pruned_distribution};
-use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
+use gfn::nn::{BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, GraphNetwork, MlpConfig};
 use gfn::plot::{GraphSheet, Layout, Panel};
 use gfn::policy::GraphPolicy;
 use gfn::replay::ReplayBuffer;
@@ -12,11 +12,12 @@ use gfn::rollout::Sampler;
 use gfn::train::Trainer;
 use gfn::{Error, Result, Rng};
 use gfn_gym::ring::{Ring, RingReward};
+use serde::Serialize;
 use serde_json::json;
 
 use crate::cli::{Common, Defaults, Distance, Outcome, SAMPLES as EVALUATED, Saved, draw_sheet, sampled, train};
 
-/// Train a GNN policy to build rings
+/// Train a policy to build rings
 #[derive(Parser, Debug)]
 pub(crate) struct Args {
     /// Nodes of each graph
@@ -28,11 +29,23 @@ pub(crate) struct Args {
     /// Edges have no direction
     #[arg(long)]
     undirected: bool,
+    /// The network
+    #[arg(long, value_enum, default_value = "gnn")]
+    policy: PolicyName,
     /// Reward of graphs that aren't rings
     #[arg(long, default_value_t = 1e-6)]
     reward_floor: f64,
     #[command(flatten)]
     common: Common,
+}
+
+/// The network.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum PolicyName {
+    /// Messages along edges
+    Gnn,
+    /// A perceptron on the adjacency matrix, the plain baseline: --embedding wide, --layers deep; `sample` doesn't read its checkpoints
+    EdgeMlp,
 }
 
 /// Final samples from which rings are counted.
@@ -42,7 +55,7 @@ const EXACT_LIMIT: f64 = (1 << 20) as f64;
 /// Mass below which the pruned evaluation drops a state, and how many it may look at.
 const PRUNE: (f64, usize) = (1e-7, 2_000_000);
 
-type RingTrainer = Trainer<Ring, GraphPolicy<GraphNet>>;
+type RingTrainer<N> = Trainer<Ring, GraphPolicy<N>>;
 
 /// Recipes by size: rings are rare among random graphs, so from five directed nodes on the buffer starts with random walks.
 fn defaults(env: &Ring) -> Defaults {
@@ -66,8 +79,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let runtime = common.runtime()?;
     let kind = if args.undirected { GraphKind::Undirected } else { GraphKind::Directed };
     let env = Ring::new(args.nodes, kind)?;
-    let reward = RingReward::new(100.0, args.reward_floor)?;
-    let defaults = defaults(&env);
     let mut rng = Rng::seeded(common.seed);
     let config = GraphNetConfig {
         conv: if args.undirected { ConvKind::Gin } else { ConvKind::Directed },
@@ -81,14 +92,38 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         initial_exit_bias: ((args.nodes * args.nodes) as f64).ln(),
         ..GraphNetConfig::default()
     };
+    if args.policy == PolicyName::EdgeMlp {
+        let hidden = vec![common.embedding.unwrap_or(256); common.layers.unwrap_or(2)];
+        let config = EdgeMlpConfig {
+            mlp: MlpConfig { hidden, ..MlpConfig::default() },
+            backward: config.backward,
+            flow: config.flow,
+            ..EdgeMlpConfig::default()
+        };
+        let saved = json!({ "example": "ring_edge_mlp", "nodes": args.nodes, "kind": kind, "network": config });
+        let net = EdgeMlp::new(&env, config, runtime.device(), tch::Kind::Float, &mut rng)?;
+        return run_with(args, env, (net, &saved), rng);
+    }
     let saved = Saved::Ring { nodes: args.nodes, kind, network: config.clone() };
     let net = GraphNet::new(&env, config, runtime.device(), tch::Kind::Float, &mut rng)?;
+    run_with(args, env, (net, &saved), rng)
+}
+
+fn run_with<N: GraphNetwork + 'static>(
+    args: &Args,
+    env: Ring,
+    (net, saved): (N, &impl Serialize),
+    rng: Rng,
+) -> Result<()> {
+    let common = &args.common;
+    let reward = RingReward::new(100.0, args.reward_floor)?;
+    let defaults = defaults(&env);
     let trainer_config = common.trainer(&defaults);
     let batch = trainer_config.batch;
     let objective = common.objective.build()?;
-    let env_again = Ring::new(args.nodes, kind)?;
-    let mut trainer = Trainer::boxed(env, Box::new(reward), GraphPolicy(net), objective, trainer_config, rng)?
-        .described_by(&saved)?;
+    let env_again = Ring::new(args.nodes, env.kind())?;
+    let mut trainer =
+        Trainer::boxed(env, Box::new(reward), GraphPolicy(net), objective, trainer_config, rng)?.described_by(saved)?;
     let replay = common.replay(&defaults)?;
     if let Some((config, _)) = replay {
         trainer = trainer.with_replay(ReplayBuffer::distinct(config)?);
@@ -96,7 +131,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let env = env_again;
     let exact = (env.n_states() <= EXACT_LIMIT && !common.is_frozen()).then(|| Exact::new(&env, reward)).transpose()?;
     let steps = common.steps(&defaults);
-    let look = |trainer: &RingTrainer| match &exact {
+    let look = |trainer: &RingTrainer<N>| match &exact {
         Some(exact) if exact.graph.len() <= 1 << 12 => Ok(Some(exact.distances(trainer)?.0.jsd)),
         _ => Ok(None),
     };
@@ -171,14 +206,14 @@ impl Exact {
         Ok(Self { graph, target, is_ring })
     }
 
-    fn distances(&self, trainer: &RingTrainer) -> Result<(Distances, Vec<f64>)> {
+    fn distances<N: GraphNetwork>(&self, trainer: &RingTrainer<N>) -> Result<(Distances, Vec<f64>)> {
         let learned = self.graph.terminating_distribution(trainer.env(), trainer.policy(), None)?;
         Ok((Distances::between(&learned.probs, &self.target.probs)?, learned.probs))
     }
 }
 
 /// An upper bound on the JSD and the mass that it takes as lost; `None` where the policy doesn't concentrate enough for that.
-fn bound(env: &Ring, trainer: &RingTrainer, reward: RingReward) -> Result<Option<(f64, f64)>> {
+fn bound<N: GraphNetwork>(env: &Ring, trainer: &RingTrainer<N>, reward: RingReward) -> Result<Option<(f64, f64)>> {
     let pruned = match pruned_distribution(env, trainer.policy(), PRUNE.0, PRUNE.1) {
         Err(Error::TooManyStates { .. }) => return Ok(None),
         pruned => pruned?,

@@ -37,6 +37,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         reward,
         description: json!({ "exponent": args.exponent }),
         adjust: Box::new(|config| config),
+        diverse: None,
         is_mode: None,
     };
     task.run(&args.common, |run| {

@@ -2,7 +2,8 @@
 
 use clap::{Parser, ValueEnum};
 use gfn::env::{DiscreteEnv, EnumerableEnv, Slots, VectorStates};
-use gfn::policy::KHot;
+use gfn::nn::SequenceKind;
+use gfn::policy::{KHot, SequenceLayout};
 use gfn::{Result, Rng};
 use gfn_gym::bit_sequence::{
     BitSequence, HammingReward, NonAutoregressiveBitSequence, PrependAppendBitSequence, Words, motif_tilings,
@@ -12,14 +13,17 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use crate::cli::{Common, Defaults, VectorTask};
+use crate::cli::{Common, Defaults, Extra, VectorRun, VectorTask, refuse};
 
-/// Train a perceptron to write bit sequences near hidden modes
+/// Train a policy to write bit sequences near hidden modes
 #[derive(Parser, Debug)]
 pub(crate) struct Args {
     /// How sequences are written
     #[arg(long, value_enum, default_value = "append")]
     order: Order,
+    /// What reads them; all but the perceptron read them from left to right, as --order append writes them
+    #[arg(long, value_enum, default_value = "mlp")]
+    policy: PolicyName,
     /// Bits per word
     #[arg(long, default_value_t = 1)]
     word_size: usize,
@@ -50,10 +54,36 @@ enum Order {
     Any,
 }
 
+/// The network.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum PolicyName {
+    /// A perceptron on all words at once
+    Mlp,
+    /// Long short-term memory
+    Lstm,
+    /// Gated recurrent units
+    Gru,
+    /// A causal transformer, four heads
+    Transformer,
+}
+
+impl PolicyName {
+    fn reads(self) -> Option<SequenceKind> {
+        match self {
+            Self::Mlp => None,
+            Self::Lstm => Some(SequenceKind::Lstm),
+            Self::Gru => Some(SequenceKind::Gru),
+            Self::Transformer => Some(SequenceKind::Transformer { heads: 4 }),
+        }
+    }
+}
+
 /// States up to which the distribution is exact.
 const EXACT_LIMIT: usize = 100_000;
 
 pub(crate) fn run(args: &Args) -> Result<()> {
+    let elsewhere = args.policy != PolicyName::Mlp && args.order != Order::Append;
+    refuse("--policy", elsewhere, "mlp, or --order append: other networks read from left to right")?;
     match args.order {
         Order::Append => train(args, BitSequence::new(args.word_size, args.seq_size)?),
         Order::PrependAppend => train(args, PrependAppendBitSequence::new(args.word_size, args.seq_size)?),
@@ -81,18 +111,27 @@ where
         description: json!({ "order": format!("{:?}", args.order), "word_size": args.word_size,
             "seq_size": args.seq_size, "modes": modes, "temperature": args.reward_temperature }),
         adjust: Box::new(|config| config),
+        diverse: None,
         is_mode: None,
     };
-    task.run(&args.common, |run| {
-        let mut extra = run.modes()?;
-        let error = run.exact.as_ref().map(|(exact, probs)| {
-            let ends = exact.graph.ends();
-            let error: f64 = ends.iter().map(|&state| (probs[state] - exact.target.probs[state]).abs()).sum();
-            error / ends.len() as f64
-        });
-        extra.push(("mean_absolute_error", json!(error)));
-        Ok((extra, Vec::new()))
-    })
+    match args.policy.reads() {
+        None => task.run(&args.common, extra),
+        Some(kind) => {
+            let layout = SequenceLayout { values: words.values(), length: words.entries(), unset: 0 };
+            task.run_reading(&args.common, (layout, kind), extra)
+        }
+    }
+}
+
+fn extra<E: EnumerableEnv + DiscreteEnv<Actions = Slots>, P>(run: &VectorRun<E, P>) -> Result<Extra> {
+    let mut extra = run.modes()?;
+    let error = run.exact.as_ref().map(|(exact, probs)| {
+        let ends = exact.graph.ends();
+        let error: f64 = ends.iter().map(|&state| (probs[state] - exact.target.probs[state]).abs()).sum();
+        error / ends.len() as f64
+    });
+    extra.push(("mean_absolute_error", json!(error)));
+    Ok((extra, Vec::new()))
 }
 
 /// Tilings of motifs of eight bits, or of every second bit of them where those would be all there is.

@@ -39,6 +39,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         reward,
         description: json!({ "ndim": args.ndim, "alpha": args.alpha }),
         adjust: Box::new(|config| config),
+        diverse: None,
         is_mode: None,
     };
     task.run(&args.common, |run| Ok((run.modes()?, Vec::new())))

@@ -32,6 +32,9 @@ pub(crate) struct Args {
     /// Smallest reward of the original one, in place of 0.1
     #[arg(long, conflicts_with = "preset")]
     r0: Option<f64>,
+    /// Points of the replay buffer lie farther apart than this, 2 for each coordinate in which they differ; any may be kept unless told so
+    #[arg(long)]
+    diverse: Option<f64>,
     #[command(flatten)]
     common: Common,
 }
@@ -71,6 +74,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         description: json!({ "ndim": args.ndim, "height": args.height, "reward": args.reward, "preset": args.preset,
             "r0": args.r0 }),
         adjust: Box::new(|config| config),
+        diverse: args.diverse,
         is_mode: Some(Box::new(|points| reward.is_mode(points))),
     };
     task.run(common, |run| {

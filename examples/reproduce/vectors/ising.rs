@@ -42,6 +42,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         reward,
         description: json!({ "side": args.side, "coupling": args.coupling }),
         adjust: Box::new(|config| config),
+        diverse: None,
         is_mode: None,
     };
     task.run(&args.common, |run| {

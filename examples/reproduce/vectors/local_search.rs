@@ -58,6 +58,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         reward: reward.clone(),
         description: json!({ "ndim": args.ndim, "height": args.height, "search": search }),
         adjust: Box::new(move |config| gfn::train::TrainerConfig { local_search: search, ..config }),
+        diverse: None,
         is_mode: Some(Box::new(move |points| reward.is_mode(points))),
     };
     task.run(&args.common, |run| {

@@ -5,9 +5,9 @@ use std::fmt::Write;
 use std::path::Path;
 
 use gfn::graph::{CanonicalKey, GraphEnv, GraphState};
-use gfn::metrics::Distances;
+use gfn::metrics::{Distances, TopK};
 use gfn::{Error, Result};
-use gfn_gym::molecule::Molecule;
+use gfn_gym::molecule::{Fingerprint, Molecule};
 use serde_json::{Value, json};
 
 use super::files::{Entry, write_molecules};
@@ -82,6 +82,13 @@ pub(crate) fn of_samples(molecules: &[Molecule], log_scores: &[f64]) -> Vec<(&'s
         ("distinct_samples", json!(distinct.len())),
         ("mean_log_score", json!(log_scores.iter().sum::<f64>() / log_scores.len().max(1) as f64)),
     ]
+}
+
+/// What the JSON line says of the best `k` samples; one that was sampled twice counts twice.
+pub(super) fn of_best(k: usize, molecules: &[Molecule], log_scores: &[f64]) -> Result<(&'static str, Value)> {
+    let prints: Vec<_> = molecules.iter().map(Fingerprint::of).collect();
+    let best = TopK::of(log_scores, k, |i, j| 1.0 - prints[i].tanimoto(&prints[j]))?;
+    Ok(("top_k", json!({ "k": k, "mean_log_score": best.mean_log_reward, "mean_distance": best.diversity })))
 }
 
 /// What is sampled without the correction for symmetry, and how far from that, and from the target, the policy is.

@@ -17,7 +17,7 @@ use gfn_gym::record::{Described, TrainingRecord};
 use serde_json::{Value, json};
 
 use super::outputs;
-use crate::cli::{Common, Defaults, Distance, Exact, Outcome, train_observed, try_file};
+use crate::cli::{Common, Defaults, Distance, Exact, Outcome, at_least_one, train_observed, try_file};
 
 /// How molecules are rewarded, sampled and recorded.
 #[derive(Args, Clone, Debug)]
@@ -34,6 +34,9 @@ pub(crate) struct RunArgs {
     /// Molecules that are sampled at the end
     #[arg(long, default_value_t = 1_000)]
     pub(crate) samples: usize,
+    /// Report the mean score of so many best samples, and how different they are (mean Tanimoto distance)
+    #[arg(long, value_parser = at_least_one)]
+    pub(crate) top_k: Option<usize>,
     /// SQLite file to record all molecules in that training draws
     #[arg(long)]
     pub(crate) record: Option<PathBuf>,
@@ -108,6 +111,7 @@ impl Run<'_> {
         let molecules = self.sample(&trainer, &read)?;
         let log_scores = score.log_scores(&molecules)?;
         let mut extra = outputs::of_samples(&molecules, &log_scores);
+        extra.extend(args.top_k.map(|k| outputs::of_best(k, &molecules, &log_scores)).transpose()?);
         extra.push(("symmetry_corrected", json!(!args.no_symmetry_correction)));
         extra.extend(also());
         extra.extend(record.map(|record| ("record_s", json!(record.spent().as_secs_f64()))));

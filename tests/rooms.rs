@@ -33,6 +33,8 @@ const ROOMS: [&str; 22] = [
 /// The lines that a file may have, and the files that a folder may have.
 const MAX_LINES: usize = 400;
 const MAX_FILES: usize = 13;
+/// What the examples beside `reproduce` stay below.
+const MAX_EXAMPLE_LINES: usize = 80;
 
 fn sources(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
@@ -144,8 +146,9 @@ fn files_and_folders_can_be_read_in_one_sitting() {
             }
         }
     }
-    let folders: BTreeSet<PathBuf> =
-        sources(&src()).iter().filter_map(|path| path.parent().map(Path::to_owned)).collect();
+    let reproduce = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/reproduce");
+    let files = [src(), reproduce].into_iter().flat_map(|folder| sources(&folder));
+    let folders: BTreeSet<PathBuf> = files.filter_map(|path| path.parent().map(Path::to_owned)).collect();
     for folder in folders.iter().filter(|folder| **folder != src()) {
         let files = fs::read_dir(folder).unwrap().count();
         if files > MAX_FILES {
@@ -153,4 +156,19 @@ fn files_and_folders_can_be_read_in_one_sitting() {
         }
     }
     assert!(offences.is_empty(), "{offences:#?}");
+}
+
+/// An example is read from top to bottom: it is short, and hides nothing in a module of its own.
+#[test]
+fn examples_are_whole_and_short() {
+    let entries = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let examples: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|e| e == "rs")).collect();
+    assert!(!examples.is_empty());
+    for path in examples {
+        let code = fs::read_to_string(&path).unwrap();
+        let lines = code.lines().count();
+        assert!(lines < MAX_EXAMPLE_LINES, "{} has {lines} lines", path.display());
+        assert!(!code.lines().any(|line| line.starts_with("mod ")), "{} has a module", path.display());
+    }
 }

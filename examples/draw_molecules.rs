@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use clap::Parser;
 use gfn::{Error, Result};
-use gfn_gym::molecule::Molecule;
+use gfn_molecules::Molecule;
 use molecules::{Entry, write_molecules};
 
 /// Molecules on the sheet; the SD file has them all.

@@ -11,7 +11,7 @@ use cli::{Common, main_of, value_words};
 use gfn::Result;
 use gfn::graph::GraphState;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNetConfig};
-use gfn_gym::fragments::{FragmentLibrary, FragmentReward, Fragments};
+use gfn_molecules::fragments::{FragmentLibrary, FragmentReward, Fragments};
 use serde_json::json;
 
 /// Train a GNN policy to build molecules from fragments

@@ -13,7 +13,7 @@ use clap::Parser;
 use cli::molecules::{RunArgs, Shared};
 use cli::{Common, at_least_one, main_of};
 use gfn::{Error, Result};
-use gfn_gym::molecule::{ExternalScorer, ExternalScorerConfig};
+use gfn_molecules::{ExternalScorer, ExternalScorerConfig};
 use serde_json::json;
 
 /// Train a GNN policy to build molecules that an external program scores

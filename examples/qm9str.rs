@@ -7,7 +7,7 @@ use cli::{Common, Defaults, VectorTask, main_of};
 use gfn::Result;
 use gfn::metrics::Correlation;
 use gfn::policy::KHot;
-use gfn_gym::qm9str::{Qm9Str, Qm9StrReward, molecule};
+use gfn_molecules::qm9str::{Qm9Str, Qm9StrReward, molecule};
 use serde_json::json;
 
 /// Train a perceptron to join blocks to molecules

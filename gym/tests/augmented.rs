@@ -77,7 +77,7 @@ fn fill<E: EnumerableEnv<States = VectorStates> + Copy + 'static>(
     flow[0].ln()
 }
 
-fn on_host() -> TrainerConfig {
+fn frozen() -> TrainerConfig {
     let adam = AdamConfig { lr: 0.0, log_z_lr: 0.0, ..AdamConfig::default() };
     TrainerConfig { batch: 64, adam, epsilon: Some(Schedule::Constant(0.5)), ..TrainerConfig::default() }
 }

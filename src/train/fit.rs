@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use serde_json::{Map, Value};
 
+#[cfg(feature = "signals")]
 use super::interrupt::Interrupt;
 use super::{Checkpoint, Observer, Record, Trainer};
 use crate::env::Env;
@@ -20,7 +21,7 @@ pub enum Ended {
     Done,
     /// An observer asked for it.
     Stopped,
-    /// By SIGINT (Ctrl-C) or SIGTERM, with steps left to make.
+    /// By SIGINT (Ctrl-C) or SIGTERM, with steps left to make; only with the feature `signals`.
     Interrupted,
 }
 
@@ -110,6 +111,9 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
     ///
     /// A program that set a handler of its own before its first run of this kind keeps it: it is called each time, during runs,
     /// too, and what the second signal does is its business.
+    ///
+    /// Part of the feature `signals`, which is on by default.
+    #[cfg(feature = "signals")]
     #[must_use]
     pub fn stop_on_interrupt(mut self) -> Self {
         self.interruptible = true;
@@ -125,13 +129,18 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
     /// own checkpoint.
     pub fn run(mut self, trainer: &mut Trainer<E, P>) -> Result<Ended> {
         self.checkpoint.as_ref().map_or(Ok(()), Checkpoint::try_path)?;
+        #[cfg(feature = "signals")]
         let interrupt = self.interruptible.then(Interrupt::listen).transpose()?;
+        #[cfg(feature = "signals")]
+        let interrupted = || interrupt.as_ref().is_some_and(Interrupt::asked);
+        #[cfg(not(feature = "signals"))]
+        let interrupted = || false;
         self.own_keys = Record::own_keys()?;
         for observer in &mut self.observers {
             observer.start(trainer, trainer.observed.get(observer.name()))?;
         }
         trainer.observed = self.states()?;
-        let ended = self.train(trainer, interrupt.as_ref());
+        let ended = self.train(trainer, &interrupted);
         if let (Err(_), Ok(states)) = (&ended, self.states()) {
             // What they have seen stays with the trainer, for a run that goes on with it.
             trainer.observed = states;
@@ -139,7 +148,7 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
         ended
     }
 
-    fn train(&mut self, trainer: &mut Trainer<E, P>, interrupt: Option<&Interrupt>) -> Result<Ended> {
+    fn train(&mut self, trainer: &mut Trainer<E, P>, interrupted: &dyn Fn() -> bool) -> Result<Ended> {
         let mut saved = None;
         let mut ended = Ended::Done;
         while trainer.steps_done() < self.steps && ended == Ended::Done {
@@ -157,7 +166,7 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
                 self.save(trainer)?;
                 saved = Some(step);
             }
-            if ended == Ended::Done && !last && interrupt.is_some_and(Interrupt::asked) {
+            if ended == Ended::Done && !last && interrupted() {
                 ended = Ended::Interrupted;
             }
         }

@@ -7,7 +7,7 @@ use std::path::Path;
 use gfn::graph::{CanonicalKey, GraphEnv, GraphState};
 use gfn::metrics::Distances;
 use gfn::{Error, Result};
-use gfn_gym::molecule::Molecule;
+use gfn_molecules::Molecule;
 use serde_json::{Value, json};
 
 use super::super::{Common, Exact};

@@ -18,7 +18,7 @@ demo: setup ## train Ring with its defaults, print the result, write pictures to
 	$(CARGO) run --release --example reproduce -- ring --out out/ring
 
 # Examples aren't tests: `.ci/run` runs each of them, and compiling them twice takes minutes.
-test: setup ## all tests of both packages
+test: setup ## all tests of all packages
 	$(CARGO) test --workspace --lib --tests
 	$(CARGO) test --workspace --doc
 

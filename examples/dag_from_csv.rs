@@ -13,7 +13,7 @@ use gfn::rollout::Sampler;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng};
-use gfn_gym::bayesian_structure::{
+use gfn_dags::{
     Adjacency, BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, EdgeMarginals,
     MAX_SUMMED_NODES, Marginals, StructureConfig, StructurePrior,
 };

@@ -15,7 +15,7 @@ use gfn::report::Table;
 use gfn::rollout::Sampler;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Fit, Trainer, TrainerConfig};
-use gfn_gym::molecule::{Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward};
+use gfn_molecules::{Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward};
 
 const STEPS: usize = 1_000;
 

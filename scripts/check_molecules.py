@@ -7,7 +7,7 @@
 
     venv/bin/python scripts/check_molecules.py samples/molecules.sdf
 
-    venv/bin/python scripts/check_molecules.py gym/tests/golden/molecules.json > golden.smi
+    venv/bin/python scripts/check_molecules.py gym/molecules/tests/golden/molecules.json > golden.smi
     cargo run --release --example reproduce -- draw-molecules golden.smi golden
     venv/bin/python scripts/check_molecules.py golden/molecules.sdf
 

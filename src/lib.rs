@@ -25,8 +25,18 @@
 //! | [`replay`], [`optim`] | buffers; Adam, schedules, averages |
 //! | [`metrics`] | exact distributions, exact flows, and estimates where there is too much to enumerate |
 //! | [`train`] | the trainer, the loop around it, its observers and its checkpoints |
-//! | [`testing`] | checkers for your own environments and action types |
-//! | [`plot`] | pictures |
+//! | [`testing`] | checkers for your own environments and action types (feature `testing`) |
+//! | [`plot`] | pictures (feature `plot`) |
+//!
+//! # Features
+//!
+//! All are on by default; a library that depends on this one does well to ask for none.
+//!
+//! | feature | is |
+//! |---|---|
+//! | `plot` | the room [`plot`]: plotters and an embedded font |
+//! | `signals` | [`train::Fit::stop_on_interrupt`]: Ctrl-C ends a run after a step |
+//! | `testing` | the room [`testing`] |
 //!
 //! # A run
 //!
@@ -71,6 +81,7 @@ pub mod nn;
 pub mod objective;
 pub mod optim;
 mod parallel;
+#[cfg(feature = "plot")]
 pub mod plot;
 pub mod policy;
 pub mod replay;
@@ -79,6 +90,7 @@ pub mod rng;
 pub mod rollout;
 pub mod runtime;
 pub mod tensor;
+#[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod train;
 

@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use gfn::Rng;
-use gfn_gym::bayesian_structure::{ContinuousData, GraphLaw, PairMatrix, Sem, SemConfig};
+use gfn_dags::{ContinuousData, GraphLaw, PairMatrix, Sem, SemConfig};
 use tch::Device;
 
 use crate::trainers::Folder;

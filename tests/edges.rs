@@ -9,7 +9,7 @@ use gfn::graph::{
 use gfn::nn::Wants;
 use gfn::nn::{ConvKind, GraphNetConfig};
 use gfn::policy::{GraphPolicy, Policy};
-use gfn_gym::molecule::{MoleculeConfig, MoleculeEnv};
+use gfn_molecules::{MoleculeConfig, MoleculeEnv};
 use tch::Kind;
 
 struct Marking {

@@ -17,7 +17,7 @@ use gfn::policy::{
     GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig,
 };
 use gfn::testing::Words;
-use gfn_gym::bayesian_structure::{BayesianStructure, NodeAttention, NodeAttentionConfig, StructureConfig};
+use gfn_dags::{BayesianStructure, NodeAttention, NodeAttentionConfig, StructureConfig};
 use tch::{Device, Kind};
 
 /// How far a log-probability may be from that of the uniform policy: a factor of 12.

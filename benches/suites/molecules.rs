@@ -6,7 +6,7 @@ use gfn::env::{Direction, DiscreteEnv};
 use gfn::graph::{GraphBatch, GraphEnv, GraphStates};
 use gfn::policy::UniformPolicy;
 use gfn::rollout::Sampler;
-use gfn_gym::molecule::{Molecule, MoleculeConfig, MoleculeEnv};
+use gfn_molecules::{Molecule, MoleculeConfig, MoleculeEnv};
 
 use super::{elements, group};
 

@@ -29,7 +29,10 @@ pub use rows::{Classes, Grouping, Rows, Slots};
 pub(crate) use state_graph::EXIT;
 pub use state_graph::{Child, StateGraph};
 pub use vectors::{Entry, Reals, VectorStates, Vectors};
-pub(crate) use walk::{KEEP_BACK, describe_move, describe_state, no_way_back, random_moves, walk_back};
+pub(crate) use walk::{KEEP_BACK, describe_move, describe_state, random_moves, walk_back};
+// What only `testing` takes from here.
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use walk::no_way_back;
 
 use crate::Result;
 pub use crate::direction::Direction;

@@ -14,7 +14,10 @@ pub use action::{
 pub use batch::GraphBatch;
 pub(crate) use batch::sum_rows;
 pub use env::{BackwardRule, GraphEnv, GraphSchema};
-pub(crate) use env::{check_by_type, check_fits, check_settings, misfit};
+pub(crate) use env::{check_settings, misfit};
+// What only `testing` takes from here.
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use env::{check_by_type, check_fits};
 pub use io::{GraphFormat, MAX_EDGE_LIST_NODES, read_graphs, write_graphs};
 pub use state::{Attributes, BitRows, Edge, GraphKind, GraphState, GraphStates, MAX_ATTRIBUTES, Node};
 pub use symmetry::{

@@ -5,6 +5,7 @@ mod host;
 mod layers;
 mod parameters;
 mod sequence;
+mod torch_script;
 mod wants;
 
 pub use graph::{
@@ -17,4 +18,5 @@ pub use parameters::{Group, Parameter, Parameters, Scope};
 pub(crate) use parameters::{Restored, WeightNoise};
 pub(crate) use sequence::SequenceNet;
 pub use sequence::{SequenceKind, SequenceNetConfig};
+pub use torch_script::load_torch_script;
 pub use wants::Wants;

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 use super::checkpoint::Observed;
+#[cfg(feature = "signals")]
 use super::interrupt::Interrupt;
 use super::{Checkpoint, Observer, Record, Trainer};
 use crate::env::Env;
@@ -19,7 +20,7 @@ pub enum Ended {
     Done,
     /// An observer stopped it.
     Stopped,
-    /// SIGINT (Ctrl-C) or SIGTERM stopped it before its last step.
+    /// SIGINT (Ctrl-C) or SIGTERM stopped it before its last step; only with the feature `signals`.
     Interrupted,
 }
 
@@ -110,6 +111,9 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
     ///
     /// If the program set a handler of its own before its first such run, that handler is called at each signal, during
     /// runs, too, and it decides what a second signal does.
+    ///
+    /// Part of the feature `signals`, which is on by default.
+    #[cfg(feature = "signals")]
     #[must_use]
     pub fn stop_on_interrupt(mut self) -> Self {
         self.interruptible = true;
@@ -125,13 +129,18 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
     /// to the folder of the run's own checkpoint.
     pub fn run(mut self, trainer: &mut Trainer<E, P>) -> Result<Ended> {
         self.checkpoint.as_ref().map_or(Ok(()), Checkpoint::try_path)?;
+        #[cfg(feature = "signals")]
         let interrupt = self.interruptible.then(Interrupt::listen).transpose()?;
+        #[cfg(feature = "signals")]
+        let interrupted = || interrupt.as_ref().is_some_and(Interrupt::asked);
+        #[cfg(not(feature = "signals"))]
+        let interrupted = || false;
         self.own_keys = Record::own_keys()?;
         for observer in &mut self.observers {
             trainer.observed.start(*observer, trainer)?;
         }
         trainer.observed = Observed::of(&mut self.observers)?;
-        let ended = self.train(trainer, interrupt.as_ref());
+        let ended = self.train(trainer, &interrupted);
         if let (Err(_), Ok(states)) = (&ended, Observed::of(&mut self.observers)) {
             // What they have seen stays with the trainer, for a run that goes on with it.
             trainer.observed = states;
@@ -139,7 +148,7 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
         ended
     }
 
-    fn train(&mut self, trainer: &mut Trainer<E, P>, interrupt: Option<&Interrupt>) -> Result<Ended> {
+    fn train(&mut self, trainer: &mut Trainer<E, P>, interrupted: &dyn Fn() -> bool) -> Result<Ended> {
         let mut saved = None;
         let mut ended = Ended::Done;
         while trainer.steps_done() < self.steps && ended == Ended::Done {
@@ -157,7 +166,7 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
                 self.save(trainer)?;
                 saved = Some(step);
             }
-            if ended == Ended::Done && !last && interrupt.is_some_and(Interrupt::asked) {
+            if ended == Ended::Done && !last && interrupted() {
                 ended = Ended::Interrupted;
             }
         }

@@ -40,6 +40,7 @@ mod config;
 mod equivariance;
 mod fit;
 mod gradients;
+#[cfg(feature = "signals")]
 mod interrupt;
 mod observers;
 mod sources;

@@ -6,7 +6,7 @@ use clap::ValueEnum;
 use gfn::Result;
 use gfn::graph::GraphState;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNetConfig};
-use gfn_gym::molecule::{Element, MoleculeConfig, MoleculeEnv, MoleculeReward, MoleculeScore};
+use gfn_molecules::{Element, MoleculeConfig, MoleculeEnv, MoleculeReward, MoleculeScore};
 use serde_json::{Value, json};
 
 use super::run::{Run, RunArgs};

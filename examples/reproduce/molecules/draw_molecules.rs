@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use gfn::{Error, Result};
-use gfn_gym::molecule::Molecule;
+use gfn_molecules::Molecule;
 
 use super::run::{Entry, write_molecules};
 

@@ -7,7 +7,7 @@ use clap::Parser;
 use gfn::Result;
 use gfn::graph::GraphState;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNetConfig};
-use gfn_gym::fragments::{FragmentLibrary, FragmentReward, Fragments};
+use gfn_molecules::fragments::{FragmentLibrary, FragmentReward, Fragments};
 use serde_json::json;
 
 use super::run::{RewardName, Run, RunArgs, score};

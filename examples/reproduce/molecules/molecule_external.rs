@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Parser;
 use gfn::{Error, Result};
-use gfn_gym::molecule::{ExternalScorer, ExternalScorerConfig};
+use gfn_molecules::{ExternalScorer, ExternalScorerConfig};
 use serde_json::json;
 
 use super::atoms::AtomArgs;

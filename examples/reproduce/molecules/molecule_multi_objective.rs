@@ -21,7 +21,7 @@ use gfn::report::{Cell, Table};
 use gfn::rollout::Sampler;
 use gfn::train::Trainer;
 use gfn::{Error, Result, Rng};
-use gfn_gym::molecule::{
+use gfn_molecules::{
     Element, Fingerprint, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, internal_diversity, uniqueness,
 };
 use serde_json::{Value, json};

@@ -4,7 +4,7 @@ use clap::Parser;
 use gfn::Result;
 use gfn::metrics::Correlation;
 use gfn::policy::KHot;
-use gfn_gym::qm9str::{Qm9Str, Qm9StrReward, molecule};
+use gfn_molecules::qm9str::{Qm9Str, Qm9StrReward, molecule};
 use serde_json::json;
 
 use crate::cli::{Common, Defaults, VectorTask};

@@ -12,7 +12,7 @@ use gfn::policy::UniformPolicy;
 use gfn::report::Table;
 use gfn::rollout::Sampler;
 use gfn::{Error, Result, Rng};
-use gfn_gym::molecule::{ExternalScorer, ExternalScorerConfig, MoleculeConfig, MoleculeEnv};
+use gfn_molecules::{ExternalScorer, ExternalScorerConfig, MoleculeConfig, MoleculeEnv};
 use serde_json::json;
 
 /// Time an external scorer beside its program

@@ -16,7 +16,7 @@ use gfn::rollout::Sampler;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
-use gfn_gym::bayesian_structure::{
+use gfn_dags::{
     Adjacency, BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, EdgeMarginals,
     MAX_SUMMED_NODES, Marginals, PairMatrix, StructureConfig, StructurePrior,
 };

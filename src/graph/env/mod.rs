@@ -7,7 +7,10 @@ mod fits;
 mod relabel;
 mod schema;
 
-pub(crate) use contract::{check_by_type, check_fits, check_settings};
+pub(crate) use contract::check_settings;
+// What only `testing` takes from here.
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use contract::{check_by_type, check_fits};
 pub(crate) use fits::misfit;
 pub use schema::GraphSchema;
 

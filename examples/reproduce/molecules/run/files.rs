@@ -4,7 +4,7 @@ use std::path::Path;
 
 use gfn::plot::PictureSheet;
 use gfn::{Error, Result};
-use gfn_gym::molecule::{Molecule, MoleculeError};
+use gfn_molecules::{Molecule, MoleculeError};
 
 /// The side of a drawn molecule.
 const SIDE: f64 = 200.0;

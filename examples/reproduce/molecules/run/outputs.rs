@@ -7,7 +7,7 @@ use std::path::Path;
 use gfn::graph::{CanonicalKey, GraphEnv, GraphState};
 use gfn::metrics::{Distances, TopK};
 use gfn::{Error, Result};
-use gfn_gym::molecule::{Fingerprint, Molecule};
+use gfn_molecules::{Fingerprint, Molecule};
 use serde_json::{Value, json};
 
 use super::files::{Entry, write_molecules};

@@ -2,7 +2,7 @@
 
 use clap::ValueEnum;
 use gfn::Result;
-use gfn_gym::molecule::{LogWindow, Molecule, MoleculeScore, Product, RingTarget};
+use gfn_molecules::{LogWindow, Molecule, MoleculeScore, Product, RingTarget};
 
 /// What is rewarded.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]

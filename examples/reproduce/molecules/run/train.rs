@@ -12,8 +12,8 @@ use gfn::replay::ReplayBuffer;
 use gfn::rollout::Sampler;
 use gfn::train::{Observer, Trainer};
 use gfn::{Result, Rng};
-use gfn_gym::molecule::{Molecule, MoleculeScore};
-use gfn_gym::record::{Described, TrainingRecord};
+use gfn_molecules::{Molecule, MoleculeScore};
+use gfn_record::{Described, TrainingRecord};
 use serde_json::{Value, json};
 
 use super::outputs;

@@ -4,7 +4,7 @@ use gfn::env::Rows;
 use gfn::plot::{GraphSheet, Layout, NodeLabels, Panel};
 use gfn::report::{Cell, Table};
 use gfn::{Error, Result};
-use gfn_gym::bayesian_structure::{
+use gfn_dags::{
     BayesianStructure, DagReward, DagStates, EdgeMarginals, MAX_SUMMED_NODES, Marginals, PairMatrix, expected_shd,
     most_probable,
 };

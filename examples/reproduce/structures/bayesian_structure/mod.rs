@@ -16,7 +16,7 @@ use gfn::replay::ReplayBuffer;
 use gfn::rollout::Sampler;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
-use gfn_gym::bayesian_structure::{
+use gfn_dags::{
     Adjacency, BayesianStructure, DagGraphs, DagPolicy, EdgeTransformer, EdgeTransformerConfig, NodeAttention,
     NodeAttentionConfig, StructureConfig,
 };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use clap::ValueEnum;
 use gfn::env::Env;
 use gfn::{Error, Result, Rng};
-use gfn_gym::bayesian_structure::{
+use gfn_dags::{
     BayesianStructure, Bde, BdeConfig, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, DiscreteData, GraphLaw,
     LinearGaussianBic, LocalScore, Sem, SemConfig, StructurePrior, named_edges,
 };

@@ -15,10 +15,10 @@ setup: ## fetch libtorch into .libtorch/, or link there to the one that you have
 	@$(PYTHON) scripts/fetch_libtorch.py
 
 demo: setup ## train Ring with its defaults, print the result, write pictures to out/ring
-	$(CARGO) run --release --example ring -- --out out/ring
+	$(CARGO) run --release --example reproduce -- ring --out out/ring
 
 # Examples aren't tests: `.ci/run` runs each of them, and compiling them twice takes minutes.
-test: setup ## all tests of both packages
+test: setup ## all tests of all packages
 	$(CARGO) test --workspace --lib --tests
 	$(CARGO) test --workspace --doc
 

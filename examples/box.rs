@@ -1,195 +1,66 @@
-//! The unit box: a continuous environment under the same sampler, losses and trainer as the graphs.
+//! The unit box: continuous states, densities in place of probabilities, and everything else as it is for graphs.
 
-mod cli;
+use std::error::Error;
+use std::fs;
 
-use clap::Parser;
-use cli::{Common, Defaults, Distance, Outcome, main_of, train};
-use gfn::env::{Reals, ReplayEnv, Rows, log_rewards};
-use gfn::nn::{BackwardPolicy, MlpConfig};
-use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::report::Panel;
-use gfn::sampler::Sampler;
-use gfn::train::{AdamConfig, ReplayPath, Trainer, TrainerConfig};
-use gfn::trajectory::Walks;
-use gfn::{Error, Result, Rng};
-use gfn_gym::boxes::{BetaMixtures, BoxEnv, BoxPolicy, BoxPolicyConfig, BoxReward, Coupling, GridHistogram};
-use serde_json::json;
+use gfn::Rng;
+use gfn::env::Reals;
+use gfn::objective::TrajectoryBalance;
+use gfn::optim::{AdamConfig, Schedule};
+use gfn::plot::{Figure, Panel};
+use gfn::report::Table;
+use gfn::rollout::Sampler;
+use gfn::runtime::{DeviceKind, Runtime};
+use gfn::train::{Trainer, TrainerConfig};
+use gfn_gym::boxes::{BoxEnv, BoxPolicy, BoxPolicyConfig, BoxReward, GridHistogram};
 
-/// Train a perceptron to sample the points of the unit square
-#[derive(Parser, Debug)]
-struct Args {
-    /// Least length of a step along each axis; with --polar the radius of a step
-    #[arg(long, default_value_t = 0.25)]
-    delta: f64,
-    /// Steps along quarter-circles
-    #[arg(long)]
-    polar: bool,
-    /// Components of each mixture of Beta distributions
-    #[arg(long, default_value_t = BoxPolicyConfig::default().mixtures.components)]
-    components: usize,
-    /// Largest alpha and beta of a Beta distribution; the least is 0.6
-    #[arg(long, default_value_t = BoxPolicyConfig::default().mixtures.max_concentration)]
-    max_concentration: f64,
-    /// Mixtures of their own for each axis, in place of one of products
-    #[arg(long)]
-    per_axis: bool,
-    /// Share of each batch that leads to uniform points of the box, by steps back from them; 0.25 with --polar, where modes off the
-    /// diagonal are many steps one way and seldom met, unless the objective learns from the policy's own trajectories; else 0
-    #[arg(long)]
-    points: Option<f64>,
-    /// Final samples that are compared with the target
-    #[arg(long, default_value_t = 10_000, value_parser = cli::at_least_one)]
-    samples: usize,
-    #[command(flatten)]
-    common: Common,
-}
-
-/// Cells along each axis of the histogram that samples are compared by.
+const STEPS: usize = 1_500;
+const SAMPLES: usize = 10_000;
+/// Cells along each axis by which samples are compared with the target.
 const BINS: usize = 50;
-/// Samples of perfect samplers that the noise floor is an average of.
-const FLOORS: usize = 20;
-/// Norm above which gradients are clipped: a density has no upper bound.
-const MAX_NORM: f64 = 10.0;
-/// Uniform points that --points draws from.
-const POINTS: usize = 50_000;
 
-fn main() -> std::process::ExitCode {
-    let args = cli::parse::<Args>();
-    main_of(|| run(&args))
-}
-
-fn run(args: &Args) -> Result<()> {
-    let common = &args.common;
-    let runtime = common.runtime()?;
-    let mut rng = Rng::seeded(common.seed);
-    let env = if args.polar { BoxEnv::polar(args.delta)? } else { BoxEnv::cartesian(2, args.delta)? };
-    let reward = BoxReward::default();
-    let defaults = Defaults {
-        steps: 5_000,
+fn main() -> Result<(), Box<dyn Error>> {
+    let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
+    // Steps of at least a quarter along each axis, from the origin; four corners are worth most.
+    let (env, reward) = (BoxEnv::cartesian(2, 0.25)?, BoxReward::default());
+    let policy = BoxPolicy::new(&env, BoxPolicyConfig::default(), runtime.device(), tch::Kind::Float, &mut rng)?;
+    let config = TrainerConfig {
         batch: 128,
-        epsilon: 0.1,
-        lr: 3e-3,
-        log_z_lr: 1e-2,
-        backward: BackwardPolicy::SharedTorso,
-        ..Defaults::default()
+        epsilon: Some(Schedule::Linear { from: 0.1, to: 0.0, steps: STEPS / 2 }),
+        lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: STEPS },
+        // A density has no upper bound: gradients are clipped.
+        adam: AdamConfig { lr: 3e-3, log_z_lr: 1e-2, max_norm: Some(10.0), ..AdamConfig::default() },
+        ..TrainerConfig::default()
     };
-    let learned = BoxPolicyConfig::default();
-    let backward = if common.objective.trains_backward() { BackwardPolicy::Separate } else { defaults.backward };
-    let network = BoxPolicyConfig {
-        mlp: MlpConfig { hidden: vec![common.embedding.unwrap_or(128); common.layers.unwrap_or(4)], ..learned.mlp },
-        mixtures: BetaMixtures {
-            coupling: if args.per_axis { Coupling::PerAxis } else { Coupling::Joint },
-            components: args.components,
-            max_concentration: args.max_concentration,
-            ..learned.mixtures
-        },
-        backward: common.backward.map_or(backward, Into::into),
-        flow: common.objective.needs_flow(),
-        ..learned
-    };
-    let share = share_of_points(args)?;
-    let mut description = json!({ "example": "box", "delta": args.delta, "polar": args.polar, "network": network });
-    if share > 0.0 {
-        description["points"] = json!(share);
-    }
-    let policy = BoxPolicy::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
-    let config = common.trainer(&defaults);
-    let config = TrainerConfig { adam: AdamConfig { max_norm: Some(MAX_NORM), ..config.adam }, ..config };
-    let (steps, batch) = (common.steps(&defaults), config.batch);
-    let objective = common.objective.build()?;
-    let replay = common.replay(&defaults)?;
-    let data = (share > 0.0).then(|| uniform_points(&env, &reward, &mut rng)).transpose()?;
-    let config = match data {
-        Some(_) => TrainerConfig {
-            source: source(share, replay.is_some(), batch)?,
-            replay_path: ReplayPath::PolicyBackward,
-            ..config
-        },
-        None => config,
-    };
-    let mut trainer =
-        Trainer::boxed(env, Box::new(reward), policy, objective, config, rng)?.described_by(&description)?;
-    if let Some(data) = data {
-        trainer = trainer.with_data(data);
-    }
-    if let Some((config, _)) = replay {
-        trainer = trainer.with_replay(ReplayBuffer::new(config)?);
-    }
-    let grid = GridHistogram::new(BINS, reward.cells(BINS))?;
-    let sample = |trainer: &Trainer<BoxEnv, BoxPolicy>, n| -> Result<Reals> {
-        let sampler = Sampler::new(trainer.env(), trainer.policy());
-        Ok(sampler.forward(n, &mut trainer.evaluation_rng())?.terminal_states().clone())
-    };
-    let look = |trainer: &_| Ok(Some(grid.jsd(&sample(trainer, args.samples)?)?));
-    let prefill = replay.map_or(0, |(_, prefill)| prefill);
-    let trained = train(&mut trainer, common, "box", steps, prefill, look)?;
+    let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, config, rng)?;
 
-    let points = sample(&trainer, args.samples)?;
-    let floor = grid.floor(args.samples, FLOORS, &mut Rng::seeded(common.seed))?;
-    let distance = Distance { jsd: Some(grid.jsd(&points)?), ..Distance::default() };
-    let log_z_true = reward.log_z(2);
-    let title = format!(
-        "{} box, delta {}, {}",
-        if args.polar { "polar" } else { "Cartesian" },
-        args.delta,
-        common.objective.words()
-    );
-    trained.draw(common, &title, Some(log_z_true), heat_maps(&grid, &points)?)?;
-    let extra = vec![
-        ("jsd_floor", json!(floor)),
-        ("samples", json!(points.len())),
-        // Their rewards aren't among the calls that training counts.
-        ("given_points", json!(if share > 0.0 { POINTS } else { 0 })),
-        ("log_z_error", json!((trained.log_z - log_z_true).abs())),
-    ];
-    let params = trainer.n_parameters();
-    let log_z_true = Some(log_z_true);
-    Outcome { example: "box", common, steps, batch, params, trained: &trained, log_z_true, distance, extra }.print();
+    let grid = GridHistogram::new(BINS, reward.cells(BINS))?;
+    let floor = grid.floor(SAMPLES, 20, &mut Rng::seeded(1))?;
+    let mut table = Table::new(["step", "loss", "log Z", "JSD of samples"]);
+    while trainer.steps_done() < STEPS {
+        let stats = trainer.step()?;
+        if trainer.steps_done() % 300 == 0 {
+            let jsd = grid.jsd(&samples(&trainer)?)?;
+            table.push([trainer.steps_done().into(), stats.loss.into(), stats.log_z.into(), jsd.into()]);
+        }
+    }
+    println!("{table}\nThe true log Z is {:.4}; perfect samples have a JSD of {floor:.4}.", reward.log_z(2));
+
+    let points = samples(&trainer)?;
+    let shares: Vec<f64> = grid.counts(&points)?.iter().map(|count| count / SAMPLES as f64).collect();
+    let max = grid.target().iter().copied().fold(0.0, f64::max);
+    let mut figure = Figure::new("unit box");
+    for (title, values) in [("target", grid.target()), ("samples", &shares)] {
+        figure = figure.panel(Panel::heat_map(title, BINS, values.iter().copied(), max));
+    }
+    fs::create_dir_all("out")?;
+    figure.write("out/box.svg")?;
+    println!("Target and samples are drawn in out/box.svg.");
     Ok(())
 }
 
-/// What --points says, or is.
-fn share_of_points(args: &Args) -> Result<f64> {
-    let on_policy = args.common.objective.on_policy();
-    let share = args.points.unwrap_or(if args.polar && !on_policy { 0.25 } else { 0.0 });
-    let refuse = |expected| Err(Error::Config { setting: "--points", got: share.to_string(), expected });
-    match share {
-        _ if !(0.0..1.0).contains(&share) => refuse("a share of at least 0 and below 1"),
-        _ if share > 0.0 && on_policy => refuse("0 for an objective that learns from the policy's own trajectories"),
-        _ => Ok(share),
-    }
-}
-
-/// A share of each batch from uniform points; what is left is sampled afresh, half of it replayed if there is a buffer.
-fn source(share: f64, replayed: bool, batch: usize) -> Result<DataSource> {
-    let replay = if replayed { (1.0 - share) / 2.0 } else { 0.0 };
-    let source = DataSource::new(1.0 - share - replay, replay, share)?;
-    match source.counts(batch).offline {
-        0 => {
-            let got = format!("{share} of {batch} trajectories");
-            Err(Error::Config { setting: "--points", got, expected: "0, or a share that is at least one trajectory" })
-        }
-        _ => Ok(source),
-    }
-}
-
-/// Uniform points of the box, which are learned from by steps back of P_B.
-fn uniform_points(env: &BoxEnv, reward: &BoxReward, rng: &mut Rng) -> Result<ReplayBuffer<BoxEnv>> {
-    let mut terminal = Reals::filled(env.ndim(), POINTS, 0.0);
-    terminal.values_mut().iter_mut().for_each(|x| *x = rng.uniform());
-    let log_r = log_rewards(reward, &terminal, None)?;
-    let points = Walks { actions: env.no_actions(), offsets: vec![0; POINTS + 1], terminal, conditions: None };
-    let config = ReplayConfig { capacity: POINTS, eviction: Eviction::Fifo, draw: Draw::Uniform };
-    let mut data = ReplayBuffer::new(config)?.terminal_only();
-    data.add(env, &points, &log_r)?;
-    Ok(data)
-}
-
-/// The target and the samples, on one scale.
-fn heat_maps(grid: &GridHistogram, points: &Reals) -> Result<[Panel; 2]> {
-    let n = points.len() as f64;
-    let shares: Vec<f64> = grid.counts(points)?.iter().map(|count| count / n).collect();
-    let max = grid.target().iter().copied().fold(0.0, f64::max);
-    Ok([("target", grid.target()), ("samples", &shares)]
-        .map(|(title, values)| Panel::heat_map(title, BINS, values.iter().copied(), max)))
+/// Points that the policy ends at.
+fn samples(trainer: &Trainer<BoxEnv, BoxPolicy>) -> gfn::Result<Reals> {
+    let sampler = Sampler::new(trainer.env(), trainer.policy());
+    Ok(sampler.forward(SAMPLES, &mut trainer.evaluation_rng())?.terminal_states().clone())
 }

@@ -1,163 +1,73 @@
 //! Your own data: how probable each edge of a Bayesian network is, from a CSV file with a header and a number per cell.
+//!
+//! `cargo run --release --example dag_from_csv -- FILE`; `reproduce dag-from-csv` takes experiments, seeds and numbers of steps, too.
 
-use std::fmt;
-use std::path::PathBuf;
-use std::process::ExitCode;
-
-use clap::Parser;
-use gfn::dist::Schedule;
 use gfn::env::Env;
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::objective::ModifiedDetailedBalance;
+use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::{MlpPolicy, MlpPolicyConfig};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::report::{Cell, Progress, Table};
+use gfn::rollout::Sampler;
 use gfn::runtime::{DeviceKind, Runtime};
-use gfn::sampler::Sampler;
-use gfn::train::{AdamConfig, Trainer, TrainerConfig};
-use gfn::{Error, Result, Rng};
-use gfn_gym::bayesian_structure::{
+use gfn::train::{Trainer, TrainerConfig};
+use gfn::{Result, Rng};
+use gfn_dags::{
     Adjacency, BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, EdgeMarginals,
-    MAX_SUMMED_NODES, Marginals, PairMatrix, StructureConfig, StructurePrior,
+    MAX_SUMMED_NODES, Marginals, StructureConfig, StructurePrior,
 };
-use tch::{Device, Kind};
 
-/// Learn how probable each edge between the variables of a CSV file is
-#[derive(Parser, Debug)]
-pub(crate) struct Args {
-    /// The data: a header with a name for each variable, then lines with a number for each
-    #[arg(default_value = "examples/bayesian_structure/data/sachs_observational.csv")]
-    data: PathBuf,
-    /// Column that says which variables an experiment set in that row: names with `;` between them, or nothing
-    #[arg(long)]
-    interventions: Option<String>,
-    /// Training steps; more where learned and exact differ
-    #[arg(long, default_value_t = 10_000)]
-    steps: usize,
-    /// Graphs that are sampled in the end
-    #[arg(long, default_value_t = 10_000)]
-    graphs: usize,
-    /// Least probability of an edge that is listed
-    #[arg(long, default_value_t = 0.05)]
-    least: f64,
-    /// Seed of everything that is random
-    #[arg(long, default_value_t = 0)]
-    seed: u64,
-    /// Threads of rayon and of libtorch
-    #[arg(long, default_value_t = 1)]
-    threads: usize,
-}
+const STEPS: usize = 2_000;
+/// Graphs that are sampled in the end.
+const GRAPHS: usize = 5_000;
+/// Least probability of an edge that is listed.
+const LEAST: f64 = 0.2;
 
-/// What came out.
-pub(crate) struct Edges {
-    names: Vec<String>,
-    graphs: usize,
-    least: f64,
-    /// The share of sampled graphs that have an edge.
-    pub(crate) learned: PairMatrix,
-    /// The probability of an edge given the data, summed over all graphs, where that can be done.
-    pub(crate) exact: Option<PairMatrix>,
-}
-
-fn main() -> ExitCode {
-    let args = Args::parse();
-    match Runtime::new(args.threads, DeviceKind::Cpu).and_then(|runtime| learn(&args, runtime.device())) {
-        Ok(edges) => {
-            print!("{edges}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
-}
-
-pub(crate) fn learn(args: &Args, device: Device) -> Result<Edges> {
-    let data = match &args.interventions {
-        None => ContinuousData::read(&args.data)?,
-        Some(column) => ContinuousData::read_with_interventions(&args.data, column)?,
-    };
+fn main() -> Result<()> {
+    let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
+    let path = std::env::args().nth(1).unwrap_or_else(|| "examples/data/sachs_observational.csv".into());
+    let data = ContinuousData::read(path)?;
     let (names, n) = (data.names().to_vec(), data.n_variables());
 
     // Each acyclic graph is rewarded by its posterior probability, relative to that of the graph without edges.
-    let (env, mut rng) = (BayesianStructure::new(StructureConfig::new(n))?, Rng::seeded(args.seed));
+    let env = BayesianStructure::new(StructureConfig::new(n))?;
     let scores = CachedScores::new(Bge::new(&data.standardised()?, BgeConfig::default())?);
     let reward = DagReward::new(scores, StructurePrior::Uniform)?.relative_to(&env.initial(1).dag(0));
-    let exact = exact(&env, &reward)?;
+    // The probabilities themselves, where they can be summed over all graphs.
+    let exact = if n <= MAX_SUMMED_NODES { EdgeMarginals::sum(&env, &reward).ok() } else { None };
 
     let mlp = MlpConfig { hidden: vec![256, 256], ..MlpConfig::default() };
     let config = MlpPolicyConfig { mlp, backward: BackwardPolicy::Uniform, ..MlpPolicyConfig::default() };
-    let policy = MlpPolicy::new(&env, Adjacency::new(n), config, device, Kind::Float, &mut rng)?;
+    let policy = MlpPolicy::new(&env, Adjacency::new(n), config, runtime.device(), tch::Kind::Float, &mut rng)?;
     let config = TrainerConfig {
-        batch: 128,
+        batch: 64,
         // Few of many graphs have nearly all of the probability: half of the actions at random find them, and replay keeps them.
-        epsilon: Some(Schedule::Linear { from: 0.5, to: 0.0, steps: args.steps.div_ceil(2) }),
-        lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: args.steps },
+        epsilon: Some(Schedule::Linear { from: 0.5, to: 0.0, steps: STEPS / 2 }),
+        lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: STEPS },
         adam: AdamConfig { lr: 3e-3, ..AdamConfig::default() },
         ..TrainerConfig::default()
     };
     let replay = ReplayConfig { capacity: 10_000, eviction: Eviction::Fifo, draw: Draw::Uniform };
     let mut trainer = Trainer::new(env, reward, policy, ModifiedDetailedBalance::default(), config, rng)?
         .with_replay(ReplayBuffer::new(replay)?);
-    let mut progress = Progress::new(args.steps as u64, "dag_from_csv");
-    while trainer.steps_done() < args.steps {
+    let mut progress = Progress::new(STEPS as u64, "dag_from_csv");
+    while trainer.steps_done() < STEPS {
         let stats = trainer.step()?;
         progress.update(trainer.steps_done() as u64, stats.loss, None);
     }
     progress.finish();
 
-    let sampled = Sampler::new(trainer.env(), trainer.policy()).forward(args.graphs, &mut trainer.evaluation_rng())?;
+    let sampled = Sampler::new(trainer.env(), trainer.policy()).forward(GRAPHS, &mut trainer.evaluation_rng())?;
     let learned = Marginals::of(sampled.terminal_states(), None)?.edge;
-    Ok(Edges { names, graphs: args.graphs, least: args.least, learned, exact })
-}
-
-/// The probabilities themselves: for up to 14 variables they can be summed over all graphs, unless too much cancels.
-fn exact(env: &BayesianStructure, reward: &DagReward<CachedScores<Bge>>) -> Result<Option<PairMatrix>> {
-    if env.n_nodes() > MAX_SUMMED_NODES {
-        return Ok(None);
+    let mut table = Table::new(["edge", "learned", "exact"]);
+    for (a, b) in (0..n * n).map(|k| (k / n, k % n)).filter(|&(a, b)| learned.get(a, b) >= LEAST) {
+        let exact = exact.as_ref().map_or(Cell::Missing, |exact| format!("{:.2}", exact.edge.get(a, b)).into());
+        table.push([format!("{} -> {}", names[a], names[b]).into(), format!("{:.2}", learned.get(a, b)).into(), exact]);
     }
-    match EdgeMarginals::sum(env, reward) {
-        Err(Error::Contract { .. }) => Ok(None),
-        summed => Ok(Some(summed?.edge)),
+    println!("{table}\nLearned is the share of {GRAPHS} sampled graphs that have the edge.");
+    if let Some(exact) = &exact {
+        println!("Learned is off from exact by {:.3}, root mean square of all pairs.", learned.rmse(&exact.edge)?);
     }
-}
-
-/// Root mean squared error over all pairs of variables beyond which the learned shares say too little.
-const CONVERGED: f64 = 0.03;
-
-impl fmt::Display for Edges {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let n = self.names.len();
-        let probability = |k: usize| (self.learned.values()[k], self.exact.as_ref().map(|exact| exact.values()[k]));
-        let larger = |k: usize| probability(k).0.max(probability(k).1.unwrap_or(0.0));
-        let mut shown: Vec<usize> = (0..n * n).filter(|&k| k / n != k % n && larger(k) >= self.least).collect();
-        shown.sort_by(|&a, &b| larger(b).total_cmp(&larger(a)));
-        let mut table = Table::new(["edge", "learned", "exact"]);
-        for k in shown {
-            let (learned, exact) = probability(k);
-            let edge = format!("{} -> {}", self.names[k / n], self.names[k % n]);
-            let exact = exact.map_or(Cell::Missing, |p| format!("{p:.2}").into());
-            table.push([edge.into(), format!("{learned:.2}").into(), exact]);
-        }
-        writeln!(
-            f,
-            "{table}\nEdges below {} aren't listed. Learned is the share of {} sampled graphs:",
-            self.least, self.graphs
-        )?;
-        let sampling = 0.5 / (self.graphs as f64).sqrt();
-        writeln!(f, "a standard error of at most {sampling:.3} from sampling, and what training has left to learn.")?;
-        match self.exact.as_ref().and_then(|exact| self.learned.rmse(exact).ok()) {
-            Some(error) => {
-                let verdict =
-                    if error <= CONVERGED { "" } else { ", which is much: believe exact, or give more --steps" };
-                writeln!(f, "Learned is off from exact by {error:.3} (root mean square of all pairs){verdict}.")
-            }
-            None => writeln!(
-                f,
-                "Nothing says how much that is: exact ones are summed for up to {MAX_SUMMED_NODES} variables, if not too much cancels.\n\
-                 Repeat with another --seed and more --steps, and believe what stays."
-            ),
-        }
-    }
+    Ok(())
 }

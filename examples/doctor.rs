@@ -1,115 +1,60 @@
-//! What this machine offers, and whether it fits: the libtorch found, its version, CUDA, threads, and a small
-//! computation with a backward pass. Exits with 1 and a remedy when something is off.
+//! What this machine offers, and whether it fits: the libtorch found, its version, CUDA, threads, and a small computation with a
+//! backward pass. Exits with 1 and a remedy when something is off.
 //!
-//! `cargo run --example doctor -- [--json] [--threads N] [--device cpu|cuda|cuda:N]`
+//! `cargo run --example doctor -- [cpu|cuda|cuda:N]`
 
 use std::process::ExitCode;
 
-use clap::Parser;
 use gfn::runtime::{Cuda, DeviceKind, Libtorch, Runtime, cuda};
 use gfn::{Error, Result};
-use serde_json::{Value, json};
 use tch::{Device, Kind, Tensor};
 
-/// Checks that this checkout can run here.
-#[derive(Parser)]
-struct Args {
-    /// Print one line of JSON instead of a table.
-    #[arg(long)]
-    json: bool,
-    /// Threads of rayon and of libtorch [default: one per core].
-    #[arg(long)]
-    threads: Option<usize>,
-    /// Where the check computes: cpu, cuda or cuda:N.
-    #[arg(long, default_value_t)]
-    device: DeviceKind,
-}
-
-/// One line of the report.
-struct Finding {
-    name: &'static str,
-    ok: bool,
-    text: String,
-    value: Value,
-}
-
-impl Finding {
-    fn good(name: &'static str, text: impl Into<String>, value: Value) -> Self {
-        Self { name, ok: true, text: text.into(), value }
-    }
-
-    fn bad(name: &'static str, error: &Error) -> Self {
-        Self { name, ok: false, text: error.to_string(), value: json!({ "error": error.to_string() }) }
-    }
-}
-
 fn main() -> ExitCode {
-    let args = Args::parse();
-    let findings = examine(&args);
-    let ok = findings.iter().all(|finding| finding.ok);
-    if args.json {
-        let mut line: serde_json::Map<String, Value> =
-            findings.into_iter().map(|finding| (finding.name.to_owned(), finding.value)).collect();
-        line.insert("ok".into(), ok.into());
-        println!("{}", Value::Object(line));
-    } else {
-        for Finding { name, ok, text, .. } in &findings {
-            println!("{}  {name:<9} {text}", if *ok { "ok " } else { "BAD" });
+    let mut ok = true;
+    let mut say = |name: &str, found: Result<String>| {
+        let (mark, text) = match found {
+            Ok(text) => ("ok ", text),
+            Err(error) => ("BAD", error.to_string()),
+        };
+        ok &= mark != "BAD";
+        println!("{mark}  {name:<9} {text}");
+    };
+    say("libtorch", Libtorch::loaded().map(|libtorch| libtorch.folder.display().to_string()));
+    say("version", version());
+    // Not having CUDA is no fault, unless it is asked for.
+    say(
+        "cuda",
+        Ok(match cuda() {
+            Cuda::Visible { devices } => format!("{devices} visible"),
+            Cuda::Absent { reason, remedy } => format!("not visible: {reason}\n               to have it: {remedy}"),
+        }),
+    );
+    match runtime() {
+        Ok(runtime) => {
+            let (rayon, libtorch) = (rayon::current_num_threads(), tch::get_num_threads());
+            say("threads", Ok(format!("rayon {rayon}, libtorch {libtorch}")));
+            say(
+                "tensors",
+                compute(runtime.device())
+                    .map(|()| format!("a product and its gradient are right on {}", runtime.kind())),
+            );
         }
-        println!("{}", if ok { "All is well." } else { "Something is off: see the lines marked BAD." });
+        Err(error) => say("runtime", Err(error)),
     }
+    println!("{}", if ok { "All is well." } else { "Something is off: see the lines marked BAD." });
     ExitCode::from(u8::from(!ok))
 }
 
-fn examine(args: &Args) -> Vec<Finding> {
-    let mut findings = Vec::new();
-    match Libtorch::loaded() {
-        Ok(libtorch) => {
-            let folder = libtorch.folder.display().to_string();
-            findings.push(Finding::good("libtorch", folder.clone(), json!(folder)));
-            let version = libtorch.version.clone().unwrap_or_default();
-            findings.push(match libtorch.check() {
-                Ok(()) => Finding::good(
-                    "version",
-                    format!("{version}: fits tch 0.24, and is what this binary was built with"),
-                    json!(version),
-                ),
-                Err(error) => Finding::bad("version", &error),
-            });
-        }
-        Err(error) => findings.push(Finding::bad("libtorch", &error)),
-    }
-    // Not having CUDA is no fault, unless it is asked for.
-    findings.push(match cuda() {
-        Cuda::Visible { devices } => Finding::good("cuda", format!("{devices} visible"), json!({ "devices": devices })),
-        Cuda::Absent { reason, remedy } => Finding::good(
-            "cuda",
-            format!("not visible: {reason}\n               to have it: {remedy}"),
-            json!({ "devices": 0, "reason": reason, "remedy": remedy }),
-        ),
-    });
-    let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let runtime = Runtime::new(args.threads.unwrap_or(cores), args.device);
-    match runtime {
-        Ok(runtime) => {
-            let (rayon, libtorch) = (rayon::current_num_threads(), tch::get_num_threads());
-            findings.push(Finding::good(
-                "threads",
-                format!("rayon {rayon}, libtorch {libtorch} (cores: {cores})"),
-                json!({ "rayon": rayon, "libtorch": libtorch, "cores": cores }),
-            ));
-            findings.push(match compute(runtime.device()) {
-                Ok(()) => Finding::good(
-                    "tensors",
-                    format!("a product and its gradient are right on {}", runtime.kind()),
-                    json!(runtime.kind()),
-                ),
-                Err(error) => Finding::bad("tensors", &error),
-            });
-        }
-        Err(error) => findings.push(Finding::bad("runtime", &error)),
-    }
-    findings
+fn version() -> Result<String> {
+    let libtorch = Libtorch::loaded()?;
+    libtorch.check()?;
+    Ok(format!("{}: fits tch 0.24, and is what this binary was built with", libtorch.version.unwrap_or_default()))
+}
+
+/// A thread per core, on the device that the first argument names.
+fn runtime() -> Result<Runtime> {
+    let device = std::env::args().nth(1).map_or(Ok(DeviceKind::Cpu), |name| name.parse())?;
+    Runtime::new(std::thread::available_parallelism().map_or(1, usize::from), device)
 }
 
 /// The gradient of sum((x W)^2) at x = [1, 2], W = I is [2, 4]: checks a product, a reduction and a backward pass.
@@ -122,11 +67,9 @@ fn compute(device: Device) -> Result<()> {
     if loss.f_double_value(&[])? == 5.0 && gradient == [2.0, 4.0] {
         return Ok(());
     }
+    let remedy = "this libtorch does not fit the binary; run `make setup` and build again";
     Err(Error::Contract {
         check: "a small computation",
-        detail: format!(
-            "the gradient came out as {gradient:?}, not [2, 4]: this libtorch does not fit the binary; \
-             run `make setup` and build again"
-        ),
+        detail: format!("the gradient is {gradient:?}, not [2, 4]: {remedy}"),
     })
 }

@@ -1,136 +1,72 @@
-//! The hyper-grid: a tensor-state environment under the same sampler, losses and trainer as the graphs.
+//! The hyper-grid: vectors of small integers under the sampler, losses and trainer of graphs. Exact distances, and what samples say of
+//! them beside the noise of a perfect sampler.
 
-mod cli;
+use std::error::Error;
+use std::fs;
 
-use clap::Parser;
-use cli::{BufferName, Common, Defaults, Exact, ObjectiveName, VectorTask, main_of};
-use gfn::env::{EnumerableEnv, Rows};
-use gfn::metrics::modes_covered;
-use gfn::nn::BackwardPolicy;
-use gfn::policy::KHot;
-use gfn::report::Panel;
-use gfn::sampler::Sampler;
-use gfn::{Error, Result};
-use gfn_gym::hypergrid::{GridReward, HyperGrid, OriginalReward, Preset, RewardKind};
-use serde_json::json;
+use gfn::Rng;
+use gfn::env::{EnumerableEnv, StateGraph};
+use gfn::metrics::{Distances, NoiseFloor};
+use gfn::objective::TrajectoryBalance;
+use gfn::optim::Schedule;
+use gfn::plot::{Figure, Panel};
+use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig};
+use gfn::report::Table;
+use gfn::rollout::Sampler;
+use gfn::runtime::{DeviceKind, Runtime};
+use gfn::train::{Trainer, TrainerConfig};
+use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 
-/// Train a perceptron to sample the points of a grid
-#[derive(Parser, Debug)]
-struct Args {
-    /// Dimensions
-    #[arg(long, default_value_t = 2)]
-    ndim: usize,
-    /// Points along each dimension
-    #[arg(long, default_value_t = 8)]
-    height: usize,
-    /// The reward: original, cosine, sparse, deceptive, bitwise-xor, multiplicative-coprime, conditional-multiscale, uniform-random
-    /// or corrupted
-    #[arg(long, default_value_t = RewardKind::Original)]
-    reward: RewardKind,
-    /// The reward's settings by name: easy, medium, hard, challenging, impossible, ...; the reward's own if none is named
-    #[arg(long)]
-    preset: Option<Preset>,
-    /// Smallest reward of the original one, in place of 0.1
-    #[arg(long, conflicts_with = "preset")]
-    r0: Option<f64>,
-    #[command(flatten)]
-    common: Common,
-}
-
-/// States up to which the distribution is exact: 20^4.
-const EXACT_LIMIT: usize = 160_000;
-/// Final samples from which modes are counted where probabilities aren't known.
+const STEPS: usize = 1_500;
 const SAMPLES: usize = 10_000;
 
-fn main() -> std::process::ExitCode {
-    let args = cli::parse::<Args>();
-    main_of(|| run(&args))
-}
+fn main() -> Result<(), Box<dyn Error>> {
+    let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
+    let env = HyperGrid::new(2, 8)?;
+    let reward = OriginalReward::standard(&env)?;
+    // All 64 points, each with the probability that the reward asks for.
+    let space = StateGraph::build(&env, 64)?;
+    let target = space.target_distribution(&reward, None)?;
 
-fn run(args: &Args) -> Result<()> {
-    let common = &args.common;
-    let env = HyperGrid::new(args.ndim, args.height)?;
-    let reward = reward(args, &env)?;
-    // In closed form, or by adding up the points.
-    let totals = reward.totals(EXACT_LIMIT as u64).ok();
-    let defaults = Defaults {
-        steps: if args.ndim <= 2 { 2_000 } else { 5_000 },
+    let features = KHot::new(env.ndim(), env.height());
+    let policy =
+        MlpPolicy::new(&env, features, MlpPolicyConfig::default(), runtime.device(), tch::Kind::Float, &mut rng)?;
+    let config = TrainerConfig {
         batch: 16,
-        buffer: BufferName::Fifo,
-        epsilon: 0.0,
-        lr: match common.objective {
-            ObjectiveName::Db | ObjectiveName::Subtb => 2e-3,
-            _ => 1e-3,
-        },
-        backward: BackwardPolicy::SharedTorso,
-        ..Defaults::default()
+        lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: STEPS },
+        ..TrainerConfig::default()
     };
-    let task = VectorTask {
-        example: "hypergrid",
-        title: format!("grid of {}^{}, {} reward", args.height, args.ndim, args.reward),
-        features: KHot::new(env.ndim(), env.height()),
-        env,
-        reward: reward.clone(),
-        defaults,
-        exact_limit: EXACT_LIMIT,
-        log_z_true: totals.map(|totals| totals.log_z),
-        description: json!({ "ndim": args.ndim, "height": args.height, "reward": args.reward, "preset": args.preset,
-            "r0": args.r0 }),
-        adjust: Box::new(|config| config),
-        is_mode: Some(Box::new(|points| reward.is_mode(points))),
-    };
-    task.run(common, |run| {
-        let trainer = &run.trainer;
-        let samples = Sampler::new(&env, trainer.policy()).forward(SAMPLES, &mut trainer.evaluation_rng())?;
-        let points = samples.terminal_states();
-        let valid = points.rows().filter(|point| point.iter().all(|&x| usize::from(x) < args.height)).count();
-        let is_mode = reward.is_mode(points);
-        let sampled_modes: Vec<usize> = (0..SAMPLES).filter(|&k| is_mode[k]).collect();
-        let mut found = points.select(&sampled_modes).group().first.len();
-        let mut panels = Vec::new();
-        if let Some((exact, probs)) = &run.exact {
-            let modes = reward.is_mode(exact.graph.states());
-            found = modes_covered(probs, &exact.target.probs, &modes)?;
-            if args.ndim == 2 {
-                panels.extend(heat_maps(&env, exact, probs));
-            }
+    let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, config, rng)?;
+    let mut table = Table::new(["step", "loss", "log Z", "total variation"]);
+    while trainer.steps_done() < STEPS {
+        let stats = trainer.step()?;
+        if trainer.steps_done() % 300 == 0 {
+            let learned = space.terminating_distribution(&env, trainer.policy(), None)?;
+            let tv = Distances::between(&learned.probs, &target.probs)?.tv;
+            table.push([trainer.steps_done().into(), stats.loss.into(), stats.log_z.into(), tv.into()]);
         }
-        let extra = vec![
-            ("modes_found", json!(found)),
-            ("modes_total", json!(totals.map(|totals| totals.n_modes))),
-            ("mode_share", json!(sampled_modes.len() as f64 / SAMPLES as f64)),
-            ("valid_share", json!(valid as f64 / SAMPLES as f64)),
-            ("samples", json!(SAMPLES)),
-        ];
-        Ok((extra, panels))
-    })
-}
-
-/// The reward that the flags name.
-fn reward(args: &Args, env: &HyperGrid) -> Result<Box<dyn GridReward>> {
-    match (args.preset, args.r0) {
-        (Some(preset), _) => args.reward.preset(env, preset),
-        (None, None) => args.reward.standard(env),
-        (None, Some(r0)) if args.reward == RewardKind::Original => Ok(OriginalReward::new(env, r0, 0.5, 2.0)?.boxed()),
-        (None, Some(r0)) => Err(Error::Config {
-            setting: "--r0",
-            got: format!("{r0} with --reward {}", args.reward),
-            expected: "--reward original; other rewards take --preset",
-        }),
     }
-}
+    println!("{table}\nThe true log Z is {:.4}.", target.log_z);
 
-/// The target and what is learned, on one scale.
-fn heat_maps(env: &HyperGrid, exact: &Exact<HyperGrid>, probs: &[f64]) -> [Panel; 2] {
-    let target = &exact.target.probs;
-    let max = target.iter().chain(probs).copied().fold(0.0, f64::max);
+    // What one sees who can't list all states: samples are off by chance alone.
+    let samples = Sampler::new(&env, trainer.policy()).forward(SAMPLES, &mut trainer.evaluation_rng())?;
+    let shares = space.empirical(&env, samples.terminal_states())?;
+    let floor = NoiseFloor::simulate(&target.probs, SAMPLES, 20, &mut Rng::seeded(1))?;
+    let (tv, noise) = (Distances::between(&shares, &target.probs)?.tv, floor.tv);
+    println!("Total variation of {SAMPLES} samples: {tv:.4}; of as many perfect ones, on average: {noise:.4}.");
+
+    let learned = space.terminating_distribution(&env, trainer.policy(), None)?.probs;
+    let max = target.probs.iter().chain(&learned).copied().fold(0.0, f64::max);
     // States are listed as they are reached; cells are drawn by key.
-    let keys = env.keys(exact.graph.states());
-    let cells = |values: &[f64]| {
-        let mut cells = vec![0.0; values.len()];
-        keys.iter().zip(values).for_each(|(&key, &value)| cells[key as usize] = value);
-        cells
-    };
-    [("target", target.as_slice()), ("learned", probs)]
-        .map(|(title, values)| Panel::heat_map(title, env.height(), cells(values), max))
+    let keys = env.keys(space.states());
+    let mut figure = Figure::new("grid of 8 x 8");
+    for (title, probs) in [("target", &target.probs), ("learned", &learned)] {
+        let mut cells = vec![0.0; probs.len()];
+        keys.iter().zip(probs).for_each(|(&key, &p)| cells[key as usize] = p);
+        figure = figure.panel(Panel::heat_map(title, env.height(), cells, max));
+    }
+    fs::create_dir_all("out")?;
+    figure.write("out/hypergrid.svg")?;
+    println!("Both distributions are drawn in out/hypergrid.svg.");
+    Ok(())
 }

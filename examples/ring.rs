@@ -1,218 +1,78 @@
-//! Rings: graphs on labelled nodes, sampled in proportion to a reward of 100 for one cycle through all of them.
+//! Rings: a graph network learns to draw directed graphs on four nodes, each of the six cycles through all of them as often as the others.
 
-mod cli;
+use std::error::Error;
+use std::fs;
 
-use clap::Parser;
-use cli::{Common, Defaults, Distance, Outcome, SAMPLES as EVALUATED, Saved, draw_sheet, main_of, sampled, train};
-use gfn::graph::{GraphKind, GraphState};
-use gfn::metrics::{Distances, StateGraph, Target, modes_found, pruned_distribution};
+use gfn::Rng;
+use gfn::env::StateGraph;
+use gfn::graph::GraphKind;
+use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
+use gfn::objective::TrajectoryBalance;
+use gfn::optim::Schedule;
+use gfn::plot::{GraphSheet, Layout};
 use gfn::policy::GraphPolicy;
-use gfn::replay::ReplayBuffer;
-use gfn::report::{GraphSheet, Layout, Panel};
-use gfn::sampler::Sampler;
-use gfn::train::Trainer;
-use gfn::{Error, Result, Rng};
+use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
+use gfn::report::Table;
+use gfn::runtime::{DeviceKind, Runtime};
+use gfn::train::{Fit, Trainer, TrainerConfig};
 use gfn_gym::ring::{Ring, RingReward};
-use serde_json::json;
 
-/// Train a GNN policy to build rings
-#[derive(Parser, Debug)]
-struct Args {
-    /// Nodes of each graph
-    #[arg(long, default_value_t = 4)]
-    nodes: usize,
-    /// Edges have a direction (the default)
-    #[arg(long, conflicts_with = "undirected")]
-    directed: bool,
-    /// Edges have no direction
-    #[arg(long)]
-    undirected: bool,
-    /// Reward of graphs that aren't rings
-    #[arg(long, default_value_t = 1e-6)]
-    reward_floor: f64,
-    #[command(flatten)]
-    common: Common,
-}
+const STEPS: usize = 1_000;
 
-/// Final samples from which rings are counted.
-const SAMPLES: usize = 10_000;
-/// States up to which the distribution is exact.
-const EXACT_LIMIT: f64 = (1 << 20) as f64;
-/// Mass below which the pruned evaluation drops a state, and how many it may look at.
-const PRUNE: (f64, usize) = (1e-7, 2_000_000);
+fn main() -> Result<(), Box<dyn Error>> {
+    let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
+    // Edges are added one by one; a ring is worth 100, any other graph 1e-6.
+    let (env, reward) = (Ring::new(4, GraphKind::Directed)?, RingReward::new(100.0, 1e-6)?);
 
-type RingTrainer = Trainer<Ring, GraphPolicy<GraphNet>>;
-
-fn main() -> std::process::ExitCode {
-    let args = cli::parse::<Args>();
-    main_of(|| run(&args))
-}
-
-/// Recipes by size: rings are rare among random graphs, so from five directed nodes on the buffer starts with random walks.
-fn defaults(env: &Ring) -> Defaults {
-    let (steps, prefill) = match (env.kind(), env.n_nodes()) {
-        (_, ..=4) => (1_000, 0),
-        (GraphKind::Undirected, 5) => (1_000, 20_000),
-        (GraphKind::Directed, 5) => (900, 200_000),
-        (GraphKind::Undirected, 6) => (1_500, 200_000),
-        (GraphKind::Directed, 6) => (1_800, 1_000_000),
-        (GraphKind::Undirected, 7) => (2_000, 2_000_000),
-        // No number of random walks finds a ring here: the buffer fills with what training finds.
-        _ => (2_000, 0),
-    };
-    let recipe = Defaults { steps, batch: 128, replay: 10_000, prefill, lr: 1e-3, lr_end: 1.0, ..Defaults::default() };
-    // Where the buffer doesn't start with random walks, random actions keep the policy from ending on the first ring that it finds.
-    if prefill == 0 { Defaults { epsilon: 0.2, ..recipe } } else { recipe }
-}
-
-fn run(args: &Args) -> Result<()> {
-    let common = &args.common;
-    let runtime = common.runtime()?;
-    let kind = if args.undirected { GraphKind::Undirected } else { GraphKind::Directed };
-    let env = Ring::new(args.nodes, kind)?;
-    let reward = RingReward::new(100.0, args.reward_floor)?;
-    let defaults = defaults(&env);
-    let mut rng = Rng::seeded(common.seed);
-    let config = GraphNetConfig {
-        conv: if args.undirected { ConvKind::Gin } else { ConvKind::Directed },
-        layers: common.layers.unwrap_or(if args.undirected || args.nodes > 4 { 2 } else { 1 }),
-        embedding: common.embedding.unwrap_or(128),
+    let network = GraphNetConfig {
+        conv: ConvKind::Directed,
+        layers: 1,
+        embedding: 128,
+        // Nodes are told apart by their number, and P_B is uniform over the edges that can be taken away.
         identity: true,
-        global: false,
-        backward: common.backward.map_or(BackwardPolicy::Uniform, Into::into),
-        flow: common.objective.needs_flow(),
-        // The exit starts about as likely as all edges together, whatever the number of nodes.
-        initial_exit_bias: ((args.nodes * args.nodes) as f64).ln(),
+        backward: BackwardPolicy::Uniform,
+        // The exit starts about as likely as all edges together.
+        initial_exit_bias: 16f64.ln(),
         ..GraphNetConfig::default()
     };
-    let saved = Saved::Ring { nodes: args.nodes, kind, network: config.clone() };
-    let net = GraphNet::new(&env, config, runtime.device(), tch::Kind::Float, &mut rng)?;
-    let trainer_config = common.trainer(&defaults);
-    let batch = trainer_config.batch;
-    let objective = common.objective.build()?;
-    let env_again = Ring::new(args.nodes, kind)?;
-    let mut trainer = Trainer::boxed(env, Box::new(reward), GraphPolicy(net), objective, trainer_config, rng)?
-        .described_by(&saved)?;
-    let replay = common.replay(&defaults)?;
-    if let Some((config, _)) = replay {
-        trainer = trainer.with_replay(ReplayBuffer::distinct(config)?);
-    }
-    let env = env_again;
-    let exact = (env.n_states() <= EXACT_LIMIT && !common.is_frozen()).then(|| Exact::new(&env, reward)).transpose()?;
-    let steps = common.steps(&defaults);
-    let look = |trainer: &RingTrainer| match &exact {
-        Some(exact) if exact.graph.len() <= 1 << 12 => Ok(Some(exact.distances(trainer)?.0.jsd)),
-        _ => Ok(None),
+    let net = GraphNet::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
+    let config = TrainerConfig {
+        batch: 128,
+        // Random actions keep the policy from ending on the first ring that it finds.
+        epsilon: Some(Schedule::Linear { from: 0.2, to: 0.0, steps: STEPS / 2 }),
+        lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: STEPS },
+        ..TrainerConfig::default()
     };
-    let prefill = replay.map_or(0, |(_, prefill)| prefill);
-    let trained = train(&mut trainer, common, "ring", steps, prefill, look)?;
-
-    let samples = Sampler::new(&env, trainer.policy()).forward(SAMPLES, &mut trainer.evaluation_rng())?;
-    let rings: Vec<Option<usize>> = samples.terminal_states().graphs().iter().map(|g| env.ring_index(g)).collect();
-    let valid = rings.iter().flatten().count() as f64 / SAMPLES as f64;
-    let mut distinct: Vec<usize> = rings.iter().flatten().copied().collect();
-    distinct.sort_unstable();
-    distinct.dedup();
-    let log_z_true = reward.log_z(&env);
-    let mut extra = vec![
-        ("modes_found", json!(distinct.len())),
-        ("modes_total", json!(env.n_rings())),
-        ("valid_share", json!(valid)),
-        ("samples", json!(SAMPLES)),
-    ];
-    let mut distance = Distance::not_listed(common, EXACT_LIMIT as usize);
-    let mut panel = None;
-    if let Some(exact) = &exact {
-        let (distances, probs) = exact.distances(&trainer)?;
-        distance = distances.into();
-        extra[0].1 = json!(modes_found(&probs, &exact.is_ring, env.n_rings() as usize)?);
-        let of_rings = exact.target.probs.iter().zip(&probs).zip(&exact.is_ring).filter(|(_, ring)| **ring);
-        panel = Some(Panel::learned_against_target("rings", of_rings.map(|((&t, &p), _)| (t, p))));
-        draw_rings(common, &env, exact, &probs, log_z_true)?;
-    } else if !common.is_frozen() {
-        match bound(&env, &trainer, reward)? {
-            Some((jsd, dropped)) => {
-                distance.jsd = Some(jsd);
-                extra.extend([("jsd_is_upper_bound", json!(true)), ("dropped_mass", json!(dropped))]);
-            }
-            None => {
-                let looked_at = format!("the policy spreads over more than {} states", PRUNE.1);
-                distance = Distance::unknown(format!("of {:.1e} states {looked_at}", env.n_states()));
-                extra.extend(sampled(&trainer, EVALUATED)?);
-            }
-        }
-        draw_samples(common, samples.terminal_states().graphs())?;
-    }
-    let directed = if args.undirected { "undirected" } else { "directed" };
-    trained.draw(common, &format!("ring, {} nodes, {directed}", args.nodes), Some(log_z_true), panel)?;
-    let outcome = Outcome {
-        example: "ring",
-        common,
-        steps,
-        batch,
-        params: trainer.n_parameters(),
-        trained: &trained,
-        log_z_true: Some(log_z_true),
-        distance,
-        extra,
+    let best = ReplayConfig {
+        capacity: 10_000,
+        eviction: Eviction::BestReward,
+        draw: Draw::RewardPrioritised { exponent: 1.0 },
     };
-    outcome.print();
-    Ok(())
-}
+    let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng)?
+        .with_replay(ReplayBuffer::distinct(best)?);
 
-/// The whole state space, and what the reward asks of it.
-struct Exact {
-    graph: StateGraph<Ring>,
-    target: Target,
-    is_ring: Vec<bool>,
-}
+    Fit::new(STEPS).run(&mut trainer)?;
 
-impl Exact {
-    fn new(env: &Ring, reward: RingReward) -> Result<Self> {
-        let graph = StateGraph::build(env, EXACT_LIMIT as usize)?;
-        let target = graph.target_distribution(&reward, None)?;
-        let is_ring = graph.states().graphs().iter().map(|g| env.is_ring(g)).collect();
-        Ok(Self { graph, target, is_ring })
-    }
+    // No estimate: the policy's probability of each of the 4,096 graphs, beside what the reward asks for.
+    let (env, policy) = (trainer.env(), trainer.policy());
+    let space = StateGraph::build(env, 4_096)?;
+    let target = space.target_distribution(&reward, None)?;
+    let learned = space.terminating_distribution(env, policy, None)?;
+    let distance = Distances::between(&learned.probs, &target.probs)?;
 
-    fn distances(&self, trainer: &RingTrainer) -> Result<(Distances, Vec<f64>)> {
-        let learned = self.graph.terminating_distribution(trainer.env(), trainer.policy(), None)?;
-        Ok((Distances::between(&learned.probs, &self.target.probs)?, learned.probs))
-    }
-}
-
-/// An upper bound on the JSD and the mass that it takes as lost; `None` where the policy doesn't concentrate enough for that.
-fn bound(env: &Ring, trainer: &RingTrainer, reward: RingReward) -> Result<Option<(f64, f64)>> {
-    let pruned = match pruned_distribution(env, trainer.policy(), PRUNE.0, PRUNE.1) {
-        Err(Error::TooManyStates { .. }) => return Ok(None),
-        pruned => pruned?,
-    };
-    let (log_z, log_rewards) = (reward.log_z(env), gfn::env::log_rewards(&reward, &pruned.states, None)?);
-    // What the policy can't be seen to do below the threshold is charged in full.
-    let target: Vec<f64> = log_rewards.iter().map(|r| (r - log_z).exp()).collect();
-    Ok(Some((pruned.jsd_bound(&target)?, pruned.dropped)))
-}
-
-/// The most probable graphs with their probability and reward.
-fn draw_rings(common: &Common, env: &Ring, exact: &Exact, probs: &[f64], log_z: f64) -> Result<()> {
-    let mut order: Vec<usize> = (0..probs.len()).collect();
-    order.sort_by(|&a, &b| probs[b].total_cmp(&probs[a]));
-    let shown = (env.n_rings() as usize + 2).clamp(8, 24);
+    let mut order: Vec<usize> = (0..space.len()).collect();
+    order.sort_by(|&a, &b| learned.probs[b].total_cmp(&learned.probs[a]));
+    let mut table = Table::new(["most probable graphs: edges", "is a ring", "learned", "target"]);
     let mut sheet = GraphSheet::new("most probable graphs").layout(Layout::Circle);
-    for &state in order.iter().take(shown) {
-        let (p, t) = (probs[state], exact.target.probs[state]);
-        let caption = [format!("p = {p:.4} (target {t:.4})"), format!("log R = {:.2}", t.ln() + log_z)];
-        sheet = sheet.cell(exact.graph.states().graphs()[state].clone(), caption);
+    for &k in order.iter().take(8) {
+        let (graph, p, t) = (&space.states().graphs()[k], learned.probs[k], target.probs[k]);
+        let edges = graph.edges().map(|(a, b)| format!("{a}-{b}")).collect::<Vec<_>>().join(" ");
+        table.push([edges.into(), if env.is_ring(graph) { "yes" } else { "no" }.into(), p.into(), t.into()]);
+        sheet = sheet.cell(graph.clone(), [format!("p = {p:.4}"), format!("target {t:.4}")]);
     }
-    draw_sheet(common, &sheet)
-}
-
-/// The first graphs of the final sample, where probabilities aren't known.
-fn draw_samples(common: &Common, graphs: &[GraphState]) -> Result<()> {
-    let mut sheet = GraphSheet::new("samples").layout(Layout::Circle);
-    for (k, graph) in graphs.iter().take(24).enumerate() {
-        sheet = sheet.cell(graph.clone(), [format!("sample {k}"), format!("{} edges", graph.n_edges())]);
-    }
-    draw_sheet(common, &sheet)
+    fs::create_dir_all("out")?;
+    sheet.write("out/ring.svg")?;
+    println!("{table}\nTotal variation {:.4}, drawn in out/ring.svg.", distance.tv);
+    Ok(())
 }

@@ -1,19 +1,19 @@
 """Checks the SMILES of molecules that were sampled against RDKit: it reads them all, and takes no two of them for one.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
-    cargo run --release --example molecule -- --max-atoms 20 --all-elements --lr 0 --steps 1 \
+    cargo run --release --example reproduce -- molecule --max-atoms 20 --all-elements --lr 0 --steps 1 \
         --random --samples 100000 --out samples
     venv/bin/python scripts/check_molecules.py samples/samples.csv
 
     venv/bin/python scripts/check_molecules.py samples/molecules.sdf
 
-    venv/bin/python scripts/check_molecules.py gym/tests/golden/molecules.json > golden.smi
-    cargo run --release --example draw_molecules -- golden.smi golden
+    venv/bin/python scripts/check_molecules.py gym/molecules/tests/golden/molecules.json > golden.smi
+    cargo run --release --example reproduce -- draw-molecules golden.smi golden
     venv/bin/python scripts/check_molecules.py golden/molecules.sdf
 
 or molecules made of fragments:
 
-    cargo run --release --example fragments -- --all-fragments --max-fragments 6 --lr 0 --steps 1 \
+    cargo run --release --example reproduce -- fragments --all-fragments --max-fragments 6 --lr 0 --steps 1 \
         --random --samples 100000 --out samples
 
 Reads the column `smiles` of a CSV file, canonical SMILES of ours. Fails, with the

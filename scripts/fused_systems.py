@@ -1,7 +1,7 @@
 """Writes the golden file of fused aromatic systems whose aromatic SMILES leave the single bonds between aromatic rings unmarked.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
-    venv/bin/python scripts/fused_systems.py > gym/tests/golden/fused_systems.json
+    venv/bin/python scripts/fused_systems.py > gym/molecules/tests/golden/fused_systems.json
 
 Pieces (benzene, pyridine, thiophene, pyrrole, naphthalene and others) are joined at two places each, which makes rings of four and
 five atoms, and of six as in perylene. `smiles` is RDKit's text without its marks `-`, `canonical` the one with them, `kekulized` the one

@@ -1,7 +1,7 @@
 """Writes the golden file of random conjugated rings of 5 to 14 atoms with hetero atoms, single and fused, and which atoms are aromatic.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
-    venv/bin/python scripts/hetero_rings.py > gym/tests/golden/hetero_rings.json
+    venv/bin/python scripts/hetero_rings.py > gym/molecules/tests/golden/hetero_rings.json
 """
 
 import json

@@ -1,7 +1,7 @@
 """Circular environments and scaffolds of the golden molecules, by RDKit.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
-    venv/bin/python scripts/molecule_similarity.py > gym/tests/golden/molecule_similarity.json
+    venv/bin/python scripts/molecule_similarity.py > gym/molecules/tests/golden/molecule_similarity.json
 
 Of each pair of molecules: how many environments of up to two bonds they share, and how many they have together, of the unfolded
 Morgan fingerprint with redundant environments (they don't depend on the order in which a program looks at atoms). Of each molecule:

@@ -19,7 +19,7 @@ SLOW = {("grid", "subtb-geometric"): 2000}
 
 def pairs(environment, seed):
     def run(steps, *only):
-        command = ["cargo", "run", "--release", "--quiet", "--example", "compare_objectives", "--"]
+        command = ["cargo", "run", "--release", "--quiet", "--example", "reproduce", "--", "compare-objectives"]
         command += ["--environment", environment, "--seed", str(seed), "--steps", str(steps), "--batch", str(BATCH), "--json"]
         done = subprocess.run(command + list(only), cwd=ROOT, stdout=subprocess.PIPE, text=True, check=True)
         return json.loads(done.stdout.splitlines()[-1])["pairs"]
@@ -66,7 +66,7 @@ def main():
         f"Exact total variation to the target after {STEPS:,} steps of {BATCH} trajectories (replayed ones included), the worst of",
         f"seeds {', '.join(map(str, SEEDS))}. A network of 2 x 64, learning rate 3e-3 falling to 0. Relative objectives have the uniform policy as prior",
         "and R(x) / prior(x) as reward, so that their target is everyone else's; at temperature 1 Trust-PCL is relative TB. Made by `scripts/objectives_table.py`, which runs",
-        "`cargo run --release --example compare_objectives -- --environment grid --seed 0 --json` and its likes.",
+        "`cargo run --release --example reproduce -- compare-objectives --environment grid --seed 0 --json` and its likes.",
         "",
     ]
     for environment in ENVIRONMENTS:

@@ -3,29 +3,46 @@
 //!
 //! The centre is graph generation. A state is a petgraph graph ([`graph::GraphState`]), a minibatch is encoded as one sparse
 //! edge index ([`graph::GraphBatch`]), a policy is a graph network on libtorch ([`nn::GraphNet`]), and one softmax per graph covers
-//! all edits of all kinds ([`dist::GraphActionCategorical`]). Tensor states use the same sampler, losses, buffers and trainer.
+//! all edits of all kinds ([`distribution::GraphActionCategorical`]). Tensor states use the same sampler, losses, buffers and trainer.
 //!
 //! # A tour
 //!
-//! | module | what is in it |
+//! Rooms import one way, from the ground up; a test reads the imports.
+//!
+//! | room | what is in it |
 //! |---|---|
-//! | [`mod@env`] | what an environment is: the traits, masks, rewards |
-//! | [`graph`] | graph states, action types, graph environments, symmetry, files |
-//! | [`dist`] | the categorical over actions, exploration, schedules |
-//! | [`policy`], [`nn`] | estimators of P_F, P_B and flows; the networks and layers behind them |
-//! | [`sampler`], [`trajectory`] | walking forwards and backwards; what is left of a walk |
-//! | [`mod@score`], [`objective`] | from trajectories to log-probabilities, from those to losses |
+//! | [`error`](mod@error), [`rng`], [`runtime`] | typed errors, one seeded random stream, threads and devices |
+//! | [`report`] | what a run says on a terminal: progress and tables |
+//! | [`tensor`] | between tensors and slices, sums over segments |
+//! | [`mod@env`] | what an environment is: the traits, masks, rewards, all states of a small one |
 //! | [`condition`] | one policy for a family of rewards: temperatures, preferences, focus, hindsight |
-//! | [`replay`], [`train`] | buffers; the trainer, the loop around it, its optimiser and its checkpoints |
+//! | [`graph`] | graph states, batches, action types, graph environments, symmetry, files |
+//! | [`distribution`] | the categorical over actions, exploration |
+//! | [`nn`] | parameters, layers, networks over graphs and sequences, their snapshots on the host |
+//! | [`policy`] | estimators of P_F, P_B and flows |
+//! | [`rollout`] | walking forwards and backwards; what is left of a walk; data files |
+//! | [`objective`] | from trajectories to log-probabilities ([`score`](objective::score)), from those to losses |
+//! | [`replay`], [`optim`] | buffers; Adam, schedules, averages |
 //! | [`metrics`] | exact distributions, exact flows, and estimates where there is too much to enumerate |
-//! | [`testing`] | checkers for your own environments and action types |
-//! | [`report`], [`runtime`] | pictures, tables, progress; threads and devices |
+//! | [`train`] | the trainer, the loop around it, its observers and its checkpoints |
+//! | [`testing`] | checkers for your own environments and action types (feature `testing`) |
+//! | [`plot`] | pictures (feature `plot`) |
+//!
+//! # Features
+//!
+//! All are on by default; a library that depends on this one does well to ask for none.
+//!
+//! | feature | is |
+//! |---|---|
+//! | `plot` | the room [`plot`]: plotters and an embedded font |
+//! | `signals` | [`train::Fit::stop_on_interrupt`]: Ctrl-C ends a run after a step |
+//! | `testing` | the room [`testing`] |
 //!
 //! # A run
 //!
 //! ```
 //! use gfn::graph::GraphStates;
-//! use gfn::metrics::{Distances, StateGraph};
+//! use gfn::{env::StateGraph, metrics::Distances};
 //! use gfn::nn::{GraphNet, GraphNetConfig};
 //! use gfn::objective::TrajectoryBalance;
 //! use gfn::policy::GraphPolicy;
@@ -52,28 +69,30 @@
 //! # Ok::<(), gfn::Error>(())
 //! ```
 
-mod atomic;
 pub mod condition;
-pub mod dist;
+mod direction;
+pub mod distribution;
 pub mod env;
 pub mod error;
-mod files;
 pub mod graph;
+mod io;
 pub mod metrics;
 pub mod nn;
 pub mod objective;
+pub mod optim;
 mod parallel;
+#[cfg(feature = "plot")]
+pub mod plot;
 pub mod policy;
 pub mod replay;
 pub mod report;
 pub mod rng;
+pub mod rollout;
 pub mod runtime;
-pub mod sampler;
-pub mod score;
-mod terminal;
+pub mod tensor;
+#[cfg(any(test, feature = "testing"))]
 pub mod testing;
 pub mod train;
-pub mod trajectory;
 
 pub use error::{Error, Result};
 pub use rng::Rng;

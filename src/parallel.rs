@@ -1,11 +1,11 @@
-//! Work on rows, spread over rayon's threads only where there is enough of it.
+//! Work on rows, split over rayon's threads only if there is enough of it.
 //!
-//! Handing work to the pool from outside costs tens of microseconds, more than a small batch takes: those stay on the calling
-//! thread. Results don't depend on which way was taken.
+//! Handing work to the pool costs tens of microseconds, more than a small batch takes, so small batches stay on the
+//! calling thread. Results don't depend on this choice.
 
 use rayon::prelude::*;
 
-/// Whether `n` rows are worth the pool, given how many a thread should take at least.
+/// Whether `n` rows are worth splitting, given the least number of rows for one thread.
 fn worth_it(n: usize, per_thread: usize) -> bool {
     n >= 2 * per_thread && rayon::current_num_threads() > 1
 }
@@ -18,7 +18,7 @@ pub(crate) fn map<T: Sync, U: Send>(items: &[T], per_thread: usize, f: impl Fn(&
     }
 }
 
-/// `f` of each index below `n`, in order; the first error ends it.
+/// `f` of each index below `n`, in order; stops at the first error.
 pub(crate) fn try_map_range<U: Send>(
     n: usize,
     per_thread: usize,
@@ -30,7 +30,7 @@ pub(crate) fn try_map_range<U: Send>(
     }
 }
 
-/// `f` of each item, which it may change, and the item of another list beside it; the first error ends it.
+/// `f` of each item, which it may change, together with the same item of another list; stops at the first error.
 pub(crate) fn try_map_mut<T: Send, V: Sync, U: Send>(
     items: &mut [T],
     beside: &[V],

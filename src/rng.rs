@@ -1,10 +1,12 @@
-//! Randomness: one seeded, portable, saveable stream that is passed to whatever draws from it.
+//! Randomness: one seeded, portable stream of random numbers, which can be saved and is passed to all code that draws
+//! from it.
 
 use rand::{RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
-/// A seeded stream of random numbers (ChaCha8): the same on every machine, and its position can be saved and restored.
+/// A seeded stream of random numbers (ChaCha8). It is the same on every machine, and its position can be saved and
+/// restored.
 ///
 /// Nothing in the library draws from anywhere else: no clock, no thread-local generator, not libtorch's.
 ///
@@ -17,12 +19,12 @@ use serde::{Deserialize, Serialize};
 pub struct Rng(ChaCha8Rng);
 
 impl Rng {
-    /// The stream of a seed.
+    /// The stream with this seed.
     pub fn seeded(seed: u64) -> Self {
         Self(ChaCha8Rng::seed_from_u64(seed))
     }
 
-    /// A stream of its own, drawn from this one: for work that must not depend on how much another part draws.
+    /// A separate stream, seeded from this one, for work that must not depend on how many numbers other code draws.
     pub fn split(&mut self) -> Self {
         Self(ChaCha8Rng::seed_from_u64(self.0.next_u64()))
     }
@@ -37,7 +39,7 @@ impl Rng {
         self.normal_pair().0
     }
 
-    /// Two independent numbers of the standard normal distribution (Box-Muller), for the work of one.
+    /// Two independent numbers of the standard normal distribution (Box-Muller), at the cost of one.
     ///
     /// ```
     /// use gfn::Rng;

@@ -1,10 +1,8 @@
 //! The optimiser against the formula in f64, libtorch's own, and bad gradients.
 
-use gfn::{
-    Error, Rng,
-    nn::{Group, Parameter, Parameters},
-    train::{Adam, AdamConfig},
-};
+use gfn::nn::{Group, Parameter, Parameters};
+use gfn::optim::{Adam, AdamConfig};
+use gfn::{Error, Rng};
 use tch::{Device, Kind, Tensor, nn::OptimizerConfig};
 
 fn values(parameters: &Parameters) -> Vec<f64> {

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use crate::graph_envs::Given;
 use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv};
 use gfn::graph::{
@@ -10,53 +11,23 @@ use gfn::graph::{
 };
 
 /// What an environment takes away from the forward masks of its action types.
-#[derive(Clone, Copy, Debug)]
-enum Restriction {
-    Nothing,
-    /// Edges that would close a directed cycle (nodes keep an order here: from lower to higher).
-    Acyclic,
-    /// All but the first legal slot of each type: what one slot means depends on the others.
-    AllButTheFirst,
+type Restriction = fn(&GraphState, &mut [bool]);
+
+fn nothing(_: &GraphState, _: &mut [bool]) {}
+
+/// Edges that would close a directed cycle (nodes keep an order here: from lower to higher).
+fn acyclic(graph: &GraphState, mask: &mut [bool]) {
+    let n = graph.n_nodes();
+    let allowed = |slot: usize| slot / 2 / n.max(1) < slot / 2 % n.max(1);
+    mask.iter_mut().enumerate().filter(|(slot, _)| !allowed(*slot)).for_each(|(_, legal)| *legal = false);
 }
 
-struct Parts {
-    actions: ActionSet,
-    schema: GraphSchema,
-    initial: GraphState,
-    restriction: Restriction,
-    /// Graphs with an odd number of edges can't be.
-    even_edges: bool,
+/// All but the first legal slot of each type: what one slot means depends on the others.
+fn all_but_the_first(_: &GraphState, mask: &mut [bool]) {
+    mask.iter_mut().filter(|legal| **legal).skip(1).for_each(|legal| *legal = false);
 }
 
-impl GraphEnv for Parts {
-    fn actions(&self) -> &ActionSet {
-        &self.actions
-    }
-    fn schema(&self) -> &GraphSchema {
-        &self.schema
-    }
-    fn initial_graph(&self) -> &GraphState {
-        &self.initial
-    }
-    fn restrict(&self, _: ActionKind, graph: &GraphState, mask: &mut [bool]) {
-        let n = graph.n_nodes();
-        match self.restriction {
-            Restriction::Nothing => {}
-            Restriction::Acyclic => {
-                let allowed = |slot: usize| slot / 2 / n.max(1) < slot / 2 % n.max(1);
-                mask.iter_mut().enumerate().filter(|(slot, _)| !allowed(*slot)).for_each(|(_, legal)| *legal = false);
-            }
-            Restriction::AllButTheFirst => {
-                mask.iter_mut().filter(|legal| **legal).skip(1).for_each(|legal| *legal = false)
-            }
-        }
-    }
-    fn is_reachable(&self, graph: &GraphState) -> bool {
-        !self.even_edges || graph.n_edges().is_multiple_of(2)
-    }
-}
-
-fn parts(actions: ActionSet, initial: GraphState, restriction: Restriction) -> Parts {
+fn parts(actions: ActionSet, initial: GraphState, restriction: Restriction) -> Given {
     let schema = GraphSchema {
         node_classes: 2,
         edge_classes: 2,
@@ -64,7 +35,7 @@ fn parts(actions: ActionSet, initial: GraphState, restriction: Restriction) -> P
         edge_attributes: vec![1],
         ..GraphSchema::plain(initial.kind(), 8)
     };
-    Parts { actions, schema, initial, restriction, even_edges: false }
+    Given::new(actions, schema, initial).restricted(move |_, graph, mask| restriction(graph, mask))
 }
 
 /// A scaffold of two nodes that differ and an edge.
@@ -73,7 +44,7 @@ fn scaffold(kind: GraphKind) -> GraphState {
     GraphState::from_parts(kind, &[Node::default(), marked], &[(0, 1, Edge::of_class(1))]).unwrap()
 }
 
-fn environments() -> Vec<Parts> {
+fn environments() -> Vec<Given> {
     let mut out = Vec::new();
     for kind in [GraphKind::Directed, GraphKind::Undirected] {
         for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
@@ -86,14 +57,15 @@ fn environments() -> Vec<Parts> {
                 nodes.with(AddEdge::new(2).at_most(9)).with(SetEdgeAttr::new(&[1]).unwrap())
             };
             let edges = || set().with(AddEdge::new(2));
-            for restriction in [Restriction::Nothing, Restriction::AllButTheFirst] {
+            for restriction in [nothing as Restriction, all_but_the_first] {
                 out.push(parts(grown(), GraphState::new(kind), restriction));
                 out.push(parts(free(), scaffold(kind), restriction));
-                out.push(Parts { even_edges: true, ..parts(free(), GraphState::new(kind), restriction) });
+                let even = |graph: &GraphState| graph.n_edges().is_multiple_of(2);
+                out.push(parts(free(), GraphState::new(kind), restriction).reaching(even));
                 let removed = set().with(Reversed(AddEdge::new(1))).with(Reversed(AddNode::free(1, 8)));
                 out.push(parts(removed, GraphState::with_nodes(kind, 4), restriction));
             }
-            out.push(parts(edges(), GraphState::with_nodes(kind, 5), Restriction::Acyclic));
+            out.push(parts(edges(), GraphState::with_nodes(kind, 5), acyclic));
         }
     }
     out
@@ -132,7 +104,7 @@ fn contains(graph: &GraphState, initial: &GraphState) -> bool {
 
 /// Whether the graph without what a candidate undoes is a parent of it.
 fn is_parent(
-    env: &Parts,
+    env: &Given,
     kind: ActionKind,
     action_type: &dyn GraphActionType,
     graph: &GraphState,

@@ -139,32 +139,32 @@ fn checkpoints_of_other_objectives_change_nothing() {
         (
             Box::new(geometric(0.9)),
             Box::new(geometric(0.5)),
-            &["sub-trajectory balance with weighting: GeometricWithin: lambda: 0.9, this one with 0.5"],
+            &["by another sub-trajectory balance: `weighting.GeometricWithin.lambda` is 0.9 there and 0.5 here"],
         ),
         (
             Box::new(geometric(0.9)),
             Box::new(SubTrajectoryBalance::new(Weighting::Tb).unwrap()),
-            &["weighting: {", "lambda", "this one with \"Tb\""],
+            &["`weighting` is {", "lambda", "there and \"Tb\" here"],
         ),
         (
             Box::new(WithBackward::new(TrajectoryBalance, TrajectoryLikelihood)),
             Box::new(TrajectoryBalance),
-            &["trajectory balance with", "trajectory likelihood", "this one with \"TrajectoryBalance\""],
+            &["by another trajectory balance: it is {", "there and \"TrajectoryBalance\" here"],
         ),
         (
             Box::new(WithBackward::new(geometric(0.9), TrajectoryLikelihood)),
             Box::new(WithBackward::new(geometric(0.8), TrajectoryLikelihood)),
-            &["with forward: settings: weighting: GeometricWithin: lambda: 0.9, this one with 0.8"],
+            &["`forward.settings.weighting.GeometricWithin.lambda` is 0.9 there and 0.8 here"],
         ),
         (
             Box::new(FlowMatching::new(2.0).unwrap()),
             Box::new(FlowMatching::default()),
-            &["flow matching with alpha: 2.0, this one with 1.0"],
+            &["flow matching: `alpha` is 2.0 there and 1.0 here"],
         ),
         (
             Box::new(ProximalPolicy { kl: 0.5, ..ProximalPolicy::default() }),
             Box::new(ProximalPolicy::default()),
-            &["proximal policy optimisation with kl: 0.5, this one with 0.0"],
+            &["proximal policy optimisation: `kl` is 0.5 there and 0.0 here"],
         ),
     ];
     let make = |objective: Box<dyn Objective>| {

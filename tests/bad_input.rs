@@ -2,18 +2,19 @@
 //! half changed.
 
 use crate::trainers::{Folder, state};
-use gfn::dist::{Exploration, Schedule};
+use gfn::distribution::Exploration;
 use gfn::env::{Direction, DiscreteEnv, Env, Slots};
 use gfn::graph::{GraphKind, GraphStates};
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
+use gfn::optim::Schedule;
 use gfn::policy::{GraphPolicy, UniformPolicy};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
+use gfn::rollout::Sampler;
+use gfn::rollout::Trajectories;
 use gfn::runtime::DeviceKind;
-use gfn::sampler::Sampler;
 use gfn::testing::Triangles;
 use gfn::train::{Trainer, TrainerConfig};
-use gfn::trajectory::Trajectories;
 use gfn::{Error, Result, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig};

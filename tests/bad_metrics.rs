@@ -1,10 +1,11 @@
 //! Metrics of what makes no sense end in typed errors, and extremes of what does in numbers.
 
 use gfn::env::Reals;
+use gfn::env::StateGraph;
 use gfn::graph::GraphStates;
 use gfn::metrics::{
-    Distances, ExactPolicy, NoiseFloor, StateGraph, importance_log_z, maximum_mean_discrepancy, modes_covered,
-    modes_found, wasserstein2,
+    Distances, ExactPolicy, NoiseFloor, importance_log_z, maximum_mean_discrepancy, modes_covered, modes_found,
+    wasserstein2,
 };
 use gfn::policy::UniformPolicy;
 use gfn::{Error, Result, Rng};

@@ -2,16 +2,17 @@
 //! broadcast without a word.
 
 use crate::words::{fresh, policy, says, trainer, words};
-use gfn::dist::GraphActionCategorical;
+use gfn::distribution::GraphActionCategorical;
 use gfn::env::VectorStates;
+use gfn::nn::Wants;
 use gfn::nn::{BackwardPolicy, Parameters};
 use gfn::objective::{
     Advantage, Balance, DetailedBalance, LogPartitionVariance, MaximumEntropyBackward, Objective, PolicyGradient,
     ProximalPolicy, RegressionLoss, Residuals, SubTrajectoryBalance, TrajectoryBalance, Weighting,
 };
-use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, Wants};
-use gfn::sampler::Sampler;
-use gfn::score::{Needs, Scores};
+use gfn::objective::{Needs, Scores};
+use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy};
+use gfn::rollout::Sampler;
 use gfn::testing::Words;
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};

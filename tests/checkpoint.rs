@@ -6,11 +6,10 @@ use std::{
 };
 
 use crate::trainers::Folder;
-use gfn::{
-    Error, Rng,
-    nn::Parameters,
-    train::{Adam, AdamConfig, Checkpoint},
-};
+use gfn::nn::Parameters;
+use gfn::optim::{Adam, AdamConfig};
+use gfn::train::Checkpoint;
+use gfn::{Error, Rng};
 use serde_json::{Value, json};
 use tch::{Device, Kind, Tensor};
 

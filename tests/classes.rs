@@ -1,11 +1,13 @@
 //! Isomorphic rows of a batch are evaluated once: what they are told is what each would be told by itself.
+use gfn::Rng;
+use gfn::distribution::Distribution;
 use gfn::env::{Direction, DiscreteEnv, Env};
+use gfn::nn::Wants;
 use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig};
-use gfn::policy::{GraphPolicy, Policy, Wants};
-use gfn::sampler::Sampler;
-use gfn::score::{Needs, score};
-use gfn::trajectory::Trajectories;
-use gfn::{Rng, dist::Distribution};
+use gfn::objective::{Needs, score};
+use gfn::policy::{GraphPolicy, Policy};
+use gfn::rollout::Sampler;
+use gfn::rollout::Trajectories;
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
 use tch::{Device, Kind, Tensor};
 

@@ -2,18 +2,21 @@
 
 use std::sync::Arc;
 
+use gfn::condition::ConditionSource;
 use gfn::condition::{
     Condition, ConditionedReward, Conditioning, Directions, Encoding, Focus, FocusInHindsight, Temperature,
 };
-use gfn::dist::Schedule;
+use gfn::env::StateGraph;
 use gfn::env::{Reward, Rows, VectorStates};
-use gfn::metrics::{Distances, StateGraph, focus_accuracy};
+use gfn::metrics::{Distances, focus_accuracy};
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::objective::TrajectoryBalance;
+use gfn::optim::AdamConfig;
+use gfn::optim::Schedule;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::testing::Words;
-use gfn::train::{AdamConfig, ConditionSource, Trainer, TrainerConfig};
+use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 

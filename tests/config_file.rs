@@ -1,7 +1,7 @@
 //! The examples' configuration files: what they set, what wins over them, and what they are refused for.
 
 #[allow(dead_code, unreachable_pub, clippy::duplicate_mod, reason = "the examples' module, used as it is")]
-#[path = "../examples/cli/config_file.rs"]
+#[path = "../examples/reproduce/cli/config_file.rs"]
 mod examples;
 
 use std::fs;
@@ -56,6 +56,41 @@ fn the_file_sets_flags_and_the_command_line_wins() {
     assert!(!args.json && args.height == 8);
     let plain: Args = examples::parse_from(["example", "--height", "5"]).unwrap();
     assert_eq!(plain.height, 5);
+}
+
+/// A program of several tasks, as `reproduce` is.
+#[derive(Parser, Debug)]
+enum Tasks {
+    #[command(alias = "first_task")]
+    FirstTask(Args),
+    Other {
+        #[arg(long)]
+        seed: Option<u64>,
+    },
+}
+
+/// The file holds the flags of the task that is named, under any of its names; tasks without `--config` are as they are.
+#[test]
+fn a_file_sets_the_flags_of_its_task() {
+    let folder = Folder::new("config-tasks");
+    let path = folder.join("run.toml");
+    fs::write(&path, "height = 20\nexit-bias = -1.5").unwrap();
+    for name in ["first-task", "first_task"] {
+        let given = ["program", name, "--height", "5", "--config", path.to_str().unwrap()];
+        let Ok(Tasks::FirstTask(args)) = examples::parse_from(given) else { panic!("{given:?}") };
+        assert_eq!((args.height, args.exit_bias), (5, -1.5));
+    }
+    // The file is found behind a flag that is refused, and what is wrong is said.
+    let given = ["program", "first-task", "--tall", "--config", path.to_str().unwrap()];
+    let message = examples::parse_from::<Tasks>(given).unwrap_err().to_string();
+    assert!(message.contains("--tall"), "{message}");
+    fs::write(&path, "seed = 1").unwrap();
+    let given = ["program", "first-task", "--config", path.to_str().unwrap()];
+    let message = examples::parse_from::<Tasks>(given).unwrap_err().to_string();
+    assert!(message.contains("unknown key `seed`") && message.contains("run.toml"), "{message}");
+    let Ok(Tasks::Other { seed }) = examples::parse_from(["program", "other", "--seed", "3"]) else { panic!() };
+    assert_eq!(seed, Some(3));
+    assert!(examples::parse_from::<Tasks>(["program", "other", "--config", "run.toml"]).is_err());
 }
 
 #[test]

@@ -2,9 +2,9 @@
 
 use gfn::env::{Direction, EnumerableEnv, Rows, Slots};
 use gfn::policy::UniformPolicy;
-use gfn::sampler::Sampler;
+use gfn::rollout::Sampler;
+use gfn::rollout::{Container, Selection, StatesContainer, Trajectories, Transitions};
 use gfn::testing::{Chain, Positions};
-use gfn::trajectory::{Container, Selection, StatesContainer, Trajectories, Transitions};
 use gfn::{Error, Result, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;
 use tch::{Device, Kind, Tensor};

@@ -1,6 +1,7 @@
 //! What is found before the first step: masks that contradict the environment, schemas that no graph keeps to, slots that 32 bits
 //! can't number.
 
+use crate::graph_envs::Given;
 use gfn::env::{Direction, Env, Slots};
 use gfn::graph::{
     ActionKind, ActionSet, AddEdge, AddNode, BackwardRule, GraphBatch, GraphEnv, GraphKind, GraphSchema, GraphState,
@@ -15,44 +16,15 @@ use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 
 /// Nodes and edges in any order, but nothing once there are `max_edges` edges.
-struct Capped {
-    actions: ActionSet,
-    schema: GraphSchema,
-    initial: GraphState,
-    rule: BackwardRule,
-    max_edges: usize,
-}
-
-impl Capped {
-    fn new(semantics: Semantics, max_edges: usize, rule: BackwardRule) -> Self {
-        Self {
-            actions: ActionSet::new(semantics).with(AddNode::free(1, 4)).with(AddEdge::new(1)),
-            schema: GraphSchema::plain(GraphKind::Undirected, 4),
-            initial: GraphState::new(GraphKind::Undirected),
-            rule,
-            max_edges,
-        }
-    }
-}
-
-impl GraphEnv for Capped {
-    fn actions(&self) -> &ActionSet {
-        &self.actions
-    }
-    fn schema(&self) -> &GraphSchema {
-        &self.schema
-    }
-    fn initial_graph(&self) -> &GraphState {
-        &self.initial
-    }
-    fn backward_rule(&self) -> BackwardRule {
-        self.rule
-    }
-    fn restrict(&self, _: ActionKind, graph: &GraphState, mask: &mut [bool]) {
-        if graph.n_edges() >= self.max_edges {
+fn capped(semantics: Semantics, max_edges: usize, rule: BackwardRule) -> Given {
+    let actions = ActionSet::new(semantics).with(AddNode::free(1, 4)).with(AddEdge::new(1));
+    let schema = GraphSchema::plain(GraphKind::Undirected, 4);
+    let env = Given::new(actions, schema, GraphState::new(GraphKind::Undirected)).with_rule(rule);
+    env.restricted(move |_, graph, mask| {
+        if graph.n_edges() >= max_edges {
             mask.fill(false);
         }
-    }
+    })
 }
 
 fn trainer<E: GraphEnv + 'static>(env: E) -> Result<Trainer<E, UniformPolicy>> {
@@ -65,7 +37,7 @@ fn trainer<E: GraphEnv + 'static>(env: E) -> Result<Trainer<E, UniformPolicy>> {
 fn a_trainer_compares_masks_by_type_with_derived_ones() {
     for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
         // Nothing follows the second edge, so an isolated node can't have come last: by type it could.
-        let error = trainer(Capped::new(semantics, 2, BackwardRule::ByType)).unwrap_err();
+        let error = trainer(capped(semantics, 2, BackwardRule::ByType)).unwrap_err();
         assert!(matches!(error, Error::Contract { .. }), "{error}");
         let found = error.to_string();
         for words in
@@ -73,8 +45,8 @@ fn a_trainer_compares_masks_by_type_with_derived_ones() {
         {
             assert!(found.contains(words), "{words}: {found}");
         }
-        trainer(Capped::new(semantics, 2, BackwardRule::Derived)).unwrap();
-        trainer(Capped::new(semantics, usize::MAX, BackwardRule::ByType)).unwrap();
+        trainer(capped(semantics, 2, BackwardRule::Derived)).unwrap();
+        trainer(capped(semantics, usize::MAX, BackwardRule::ByType)).unwrap();
     }
 }
 
@@ -85,7 +57,7 @@ fn looking_draws_nothing_from_the_trainers_stream() {
 }
 
 /// The error of everything that looks at an environment's settings.
-fn settings_errors(make: impl Fn() -> Capped) -> [Error; 3] {
+fn settings_errors(make: impl Fn() -> Given) -> [Error; 3] {
     let net = GraphNet::new(&make(), GraphNetConfig::default(), Device::Cpu, Kind::Float, &mut Rng::seeded(0));
     [
         net.unwrap_err(),
@@ -96,7 +68,7 @@ fn settings_errors(make: impl Fn() -> Capped) -> [Error; 3] {
 
 #[test]
 fn a_schema_of_more_attributes_than_a_graph_holds_is_refused() {
-    let plain = || Capped::new(Semantics::Labelled, 9, BackwardRule::Derived);
+    let plain = || capped(Semantics::Labelled, 9, BackwardRule::Derived);
     let with = |nodes: usize, edges: usize| {
         let mut env = plain();
         (env.schema.node_attributes, env.schema.edge_attributes) = (vec![1; nodes], vec![1; edges]);
@@ -126,12 +98,10 @@ fn a_schema_of_more_attributes_than_a_graph_holds_is_refused() {
 #[test]
 fn slots_that_32_bits_cannot_number_are_refused() {
     let set = || ActionSet::new(Semantics::Labelled).with(AddEdge::new(50));
-    let make = || Capped {
-        actions: set(),
-        schema: GraphSchema { edge_classes: 50, ..GraphSchema::plain(GraphKind::Directed, 10_000) },
-        initial: GraphState::with_nodes(GraphKind::Directed, 10_000),
-        rule: BackwardRule::ByType,
-        max_edges: usize::MAX,
+    let make = || {
+        let schema = GraphSchema { edge_classes: 50, ..GraphSchema::plain(GraphKind::Directed, 10_000) };
+        let initial = GraphState::with_nodes(GraphKind::Directed, 10_000);
+        Given::new(set(), schema, initial).with_rule(BackwardRule::ByType)
     };
     let is_refusal = |error: &Error| {
         matches!(error, Error::Config { setting: "the number of slots of a state", .. })

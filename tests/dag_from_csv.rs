@@ -1,7 +1,7 @@
 //! The example for one's own data: what it says of edges is what the posterior says.
 
 #[allow(dead_code, reason = "the example, used as it is")]
-#[path = "../examples/dag_from_csv.rs"]
+#[path = "../examples/reproduce/structures/dag_from_csv.rs"]
 mod example;
 
 use std::fmt::Write;
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use clap::Parser;
 use gfn::Rng;
-use gfn_gym::bayesian_structure::{ContinuousData, GraphLaw, PairMatrix, Sem, SemConfig};
+use gfn_dags::{ContinuousData, GraphLaw, PairMatrix, Sem, SemConfig};
 use tch::Device;
 
 use crate::trainers::Folder;

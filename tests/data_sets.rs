@@ -7,9 +7,9 @@ use crate::trainers::Folder;
 use gfn::env::{DiscreteEnv, EnumerableEnv, Rows};
 use gfn::policy::UniformPolicy;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::sampler::Sampler;
+use gfn::rollout::Sampler;
+use gfn::rollout::{Container, StatesContainer, Trajectories, Transitions};
 use gfn::testing::{Chain, Positions};
-use gfn::trajectory::{Container, StatesContainer, Trajectories, Transitions};
 use gfn::{Error, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;
 use gfn_gym::hypergrid::HyperGrid;
@@ -89,7 +89,7 @@ fn labelled_actions_come_back_as_they_were() {
     assert_eq!((loaded.actions(), loaded.states()), (trajectories.actions(), trajectories.states()));
     let mut transitions = trajectories.transitions();
     transitions.conditions =
-        Some(gfn::trajectory::Conditions(Tensor::ones([transitions.len() as i64, 1], (Kind::Double, Device::Cpu))));
+        Some(gfn::condition::Conditions(Tensor::ones([transitions.len() as i64, 1], (Kind::Double, Device::Cpu))));
     fs::remove_dir_all(&path).unwrap();
     transitions.save(&env, &path).unwrap();
     let loaded = Transitions::load(&env, &path).unwrap();

@@ -1,28 +1,23 @@
 //! The settings that a trainer has unless it is told otherwise, on an action type of one's own; and what it warns of where they are
 //! turned off.
 
-#[allow(
-    dead_code,
-    unused_imports,
-    unreachable_pub,
-    clippy::duplicate_mod,
-    reason = "the example, used as it is; its flags are tested elsewhere"
-)]
-#[path = "../examples/custom_action_type.rs"]
-mod example;
-
 use std::ops::ControlFlow;
 
-use example::{Subdivisions, log_reward};
-use gfn::dist::Schedule;
-use gfn::metrics::{Distances, StateGraph};
+use gfn::env::StateGraph;
+use gfn::error::Warning;
+use gfn::graph::Semantics;
+use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig};
 use gfn::objective::{Advantage, Objective, PolicyGradient, TrajectoryBalance};
+use gfn::optim::Schedule;
 use gfn::policy::GraphPolicy;
-use gfn::train::{Fit, OnWarning, Record, Trainer, TrainerConfig, Warning};
+use gfn::testing::{check_action_type, check_graph_env};
+use gfn::train::{Fit, OnWarning, Record, Trainer, TrainerConfig};
 use gfn::{Error, Rng};
 use gfn_gym::graph_building::PerGraph;
 use tch::{Device, Kind};
+
+use crate::spaces::subdivisions::{Subdivide, Subdivisions, log_reward};
 
 type Grown = Trainer<Subdivisions, GraphPolicy<GraphNet>>;
 
@@ -46,6 +41,15 @@ fn tv(trainer: &Grown) -> f64 {
 fn bare(on_warning: OnWarning) -> TrainerConfig {
     let (epsilon, lr_scale) = (Some(Schedule::Constant(0.0)), Schedule::Constant(1.0));
     TrainerConfig { epsilon, lr_scale, on_warning, ..TrainerConfig::default() }
+}
+
+/// The author's part of the contract: on every graph, and along random walks.
+#[test]
+fn the_action_type_and_its_environment_are_sound() {
+    let env = Subdivisions::new(5);
+    let space = StateGraph::build(&env, 1_000).unwrap();
+    check_action_type(&Subdivide { max_nodes: 5 }, Semantics::UpToIsomorphism, space.states().graphs()).unwrap();
+    check_graph_env(&env, 50, &mut Rng::seeded(0)).unwrap();
 }
 
 #[test]

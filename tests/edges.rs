@@ -6,9 +6,10 @@ use gfn::graph::{
     ActionSet, AddEdge, AddNode, Edge, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Node, Semantics,
     SetEdgeAttr, canonical_key,
 };
+use gfn::nn::Wants;
 use gfn::nn::{ConvKind, GraphNetConfig};
-use gfn::policy::{GraphPolicy, Policy, Wants};
-use gfn_gym::molecule::{MoleculeConfig, MoleculeEnv};
+use gfn::policy::{GraphPolicy, Policy};
+use gfn_molecules::{MoleculeConfig, MoleculeEnv};
 use tch::Kind;
 
 struct Marking {

@@ -2,19 +2,21 @@
 //! what is sampled backwards is a forward trajectory.
 
 use crate::gallery::{Check, each_graph_env, grid, log_r};
-use gfn::dist::GraphActionCategorical;
+use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Block, Direction, EnumerableEnv, Masks, Rows};
+use gfn::env::{Child, StateGraph};
 use gfn::graph::{GraphEnv, GraphKind, GraphStates};
-use gfn::metrics::{Child, Distances, ExactPolicy, StateGraph};
+use gfn::metrics::{Distances, ExactPolicy};
+use gfn::nn::Wants;
 use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{
     Balance, DetailedBalance, LogPartitionVariance, SubTrajectoryBalance, TrajectoryBalance, Weighting,
 };
-use gfn::policy::{Evaluation, GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, Wants};
-use gfn::sampler::Sampler;
-use gfn::score::{Needs, score};
+use gfn::objective::{Needs, score};
+use gfn::policy::{Evaluation, GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
+use gfn::rollout::Sampler;
+use gfn::rollout::Trajectories;
 use gfn::testing::{check_env, check_graph_env};
-use gfn::trajectory::Trajectories;
 use gfn::{Result, Rng};
 use gfn_gym::hypergrid::HyperGrid;
 use gfn_gym::ring::Ring;

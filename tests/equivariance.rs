@@ -1,12 +1,13 @@
 //! A trainer refuses a policy that sees labels where states that differ in labels alone are merged.
 
 use crate::nets::{SeesLabels, config, net};
-use gfn::dist::GraphActionCategorical;
+use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv};
 use gfn::graph::{GraphBatch, GraphKind, GraphStates};
 use gfn::nn::{ConvKind, GraphNet, GraphNetConfig, Parameters};
+use gfn::nn::{GraphNetwork, GraphOutput, Wants};
 use gfn::objective::TrajectoryBalance;
-use gfn::policy::{Evaluation, GraphNetwork, GraphOutput, GraphPolicy, Policy, Wants};
+use gfn::policy::{Evaluation, GraphPolicy, Policy};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;

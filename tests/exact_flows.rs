@@ -1,17 +1,19 @@
 //! Under exact flows every objective's residual is zero, and what is sampled is R / Z; with a wrong P_B neither holds.
 
 use crate::spaces::ColouredGraphs;
-use gfn::dist::GraphActionCategorical;
+use gfn::distribution::GraphActionCategorical;
+use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step};
 use gfn::graph::{GraphState, GraphStates};
-use gfn::metrics::{Distances, ExactPolicy, NoiseFloor, StateGraph, estimate_log_z, eubo, pruned_distribution};
+use gfn::metrics::{Distances, ExactPolicy, NoiseFloor, estimate_log_z, eubo, pruned_distribution};
+use gfn::nn::Wants;
 use gfn::objective::{
     Balance, DetailedBalance, FlowMatching, LogPartitionVariance, RelativeTrajectoryBalance, SubTrajectoryBalance,
     TrajectoryBalance, Weighting,
 };
-use gfn::policy::{Evaluation, Policy, UniformPolicy, Wants, WithPrior};
-use gfn::sampler::Sampler;
-use gfn::score::{Needs, Scores, score};
+use gfn::objective::{Needs, Scores, score};
+use gfn::policy::{Evaluation, Policy, UniformPolicy, WithPrior};
+use gfn::rollout::Sampler;
 use gfn::testing::{Chain, Positions, Triangles, check_env};
 use gfn::{Result, Rng};
 use tch::Tensor;

@@ -1,10 +1,10 @@
 //! What the examples share: files are tried before they are needed, and results are said in words.
 
 #[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
-#[path = "../examples/cli/outputs.rs"]
+#[path = "../examples/reproduce/cli/outputs.rs"]
 mod outputs;
 #[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
-#[path = "../examples/cli/words.rs"]
+#[path = "../examples/reproduce/cli/words.rs"]
 mod words;
 
 use std::fs;

@@ -4,11 +4,12 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::trainers::Folder;
 use gfn::env::VectorStates;
+use gfn::nn::Wants;
 use gfn::nn::{MlpConfig, Parameters};
+use gfn::objective::{Needs, Scores};
 use gfn::objective::{Objective, RegressionLoss, TrajectoryBalance};
-use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, Wants};
+use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::DataSource;
-use gfn::score::{Needs, Scores};
 use gfn::testing::Words;
 use gfn::train::{Checkpoint, StepStats, TeacherConfig, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};

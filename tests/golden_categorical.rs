@@ -1,7 +1,7 @@
 //! `GraphActionCategorical` against numbers computed independently (`tests/golden/graph_categorical.json`) and against a
 //! plain f64 oracle.
 
-use gfn::dist::{Distribution, Exploration, GraphActionCategorical};
+use gfn::distribution::{Distribution, Exploration, GraphActionCategorical};
 use gfn::env::{Block, Direction, Masks, Slots};
 use gfn::{Error, Rng};
 use serde_json::Value;

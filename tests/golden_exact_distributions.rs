@@ -1,10 +1,12 @@
 //! Exact distributions, flows and distances against float64 dynamic programming on grids (`golden/exact_distributions.json`).
 
 use gfn::Result;
-use gfn::dist::GraphActionCategorical;
+use gfn::distribution::GraphActionCategorical;
+use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step};
-use gfn::metrics::{Distances, ExactPolicy, StateGraph};
-use gfn::policy::{Evaluation, Policy, Wants};
+use gfn::metrics::{Distances, ExactPolicy};
+use gfn::nn::Wants;
+use gfn::policy::{Evaluation, Policy};
 use gfn::testing::check_env;
 use serde::Deserialize;
 use tch::{Kind, Tensor};

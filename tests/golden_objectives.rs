@@ -6,7 +6,7 @@ use gfn::objective::{
     RelativeLogPartitionVariance, RelativeTrajectoryBalance, StateFlow, SubTrajectoryBalance, TrajectoryBalance,
     TrustPcl, Weighting,
 };
-use gfn::score::{EdgeFlows, Scores};
+use gfn::objective::{EdgeFlows, Scores};
 use serde_json::Value;
 use tch::{Kind, Tensor};
 

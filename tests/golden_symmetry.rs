@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use crate::spaces::ColouredGraphs;
-use gfn::dist::GraphActionCategorical;
+use gfn::distribution::GraphActionCategorical;
+use gfn::env::{Child, StateGraph};
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Rows, Slots};
 use gfn::graph::{Edge, GraphKind, GraphState, GraphStates, Node, with_canonizer};
-use gfn::metrics::{Child, StateGraph};
-use gfn::policy::{Evaluation, Policy, Wants};
+use gfn::nn::Wants;
+use gfn::policy::{Evaluation, Policy};
 use serde::Deserialize;
 use tch::{Kind, Tensor};
 

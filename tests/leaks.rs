@@ -1,14 +1,15 @@
 //! A P_B that leaks: backward moves lead to states that no forward move reaches. Checkers, exact flows and trainers refuse it.
 
+use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Slots, Step};
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Node,
     Semantics,
 };
-use gfn::metrics::{Distances, ExactPolicy, StateGraph};
+use gfn::metrics::{Distances, ExactPolicy};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::UniformPolicy;
-use gfn::sampler::Sampler;
+use gfn::rollout::Sampler;
 use gfn::testing::{Positions, WaysBack, check_env, check_graph_env};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};

@@ -1,10 +1,11 @@
 //! Local search by Metropolis-Hastings leaves the target as it is; without the correction it doesn't.
 
+use gfn::env::StateGraph;
 use gfn::env::{EnumerableEnv, Reals, Reward, Rows, VectorStates};
-use gfn::metrics::{Distances, NoiseFloor, StateGraph};
+use gfn::metrics::{Distances, NoiseFloor};
 use gfn::objective::LogPartitionVariance;
 use gfn::policy::UniformPolicy;
-use gfn::sampler::{Acceptance, LocalSearch, Sampler};
+use gfn::rollout::{Acceptance, LocalSearch, Sampler};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::boxes::{BoxEnv, BoxReward, BoxUniform};

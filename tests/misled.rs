@@ -1,21 +1,24 @@
 //! What would train nothing, or towards something else than was asked for, is refused with a typed error.
 
 use crate::words::{count, fresh, policy, says, trainer, with_flow, words};
-use gfn::dist::GraphActionCategorical;
+use gfn::distribution::GraphActionCategorical;
+use gfn::env::StateGraph;
 use gfn::env::{Reward, Rows, VectorStates};
-use gfn::metrics::{Distances, StateGraph};
+use gfn::metrics::Distances;
+use gfn::nn::Wants;
 use gfn::nn::{BackwardPolicy, Parameters};
 use gfn::objective::{
     Advantage, Balance, DetailedBalance, LogPartitionVariance, MaximumEntropyBackward, ModifiedDetailedBalance,
     Objective, PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance, StateFlow,
     TrajectoryBalance, TrajectoryLikelihood, WithBackward,
 };
-use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, Wants};
+use gfn::objective::{Needs, score};
+use gfn::optim::AdamConfig;
+use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
 use gfn::replay::{DataSource, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
-use gfn::sampler::Sampler;
-use gfn::score::{Needs, score};
+use gfn::rollout::Sampler;
 use gfn::testing::Words;
-use gfn::train::{AdamConfig, ReplayPath, Trainer, TrainerConfig};
+use gfn::train::{ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use tch::{Kind, Tensor};
 

@@ -1,17 +1,21 @@
 //! What training needs of networks: gradients for every parameter, conditions that matter, distributions that are learned.
 
 use crate::nets::{ALL, CONVS, KINDS, blocks, config, difference, everything, everything_under, net, random_graph};
-use gfn::dist::{GraphActionCategorical, Schedule};
+use gfn::distribution::GraphActionCategorical;
 use gfn::env::Reward;
+use gfn::env::StateGraph;
 use gfn::graph::{GraphEnv, GraphKind, GraphState, GraphStates, Semantics};
-use gfn::metrics::{Distances, StateGraph};
+use gfn::metrics::Distances;
+use gfn::nn::GraphNetwork;
 use gfn::nn::{BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, MlpConfig};
+use gfn::objective::score;
 use gfn::objective::{DetailedBalance, Objective, RegressionLoss, TrajectoryBalance};
-use gfn::policy::{Evaluation, GraphNetwork, GraphPolicy, Policy, UniformPolicy};
-use gfn::sampler::Sampler;
-use gfn::score::score;
+use gfn::optim::Schedule;
+use gfn::optim::{Adam, AdamConfig};
+use gfn::policy::{Evaluation, GraphPolicy, Policy, UniformPolicy};
+use gfn::rollout::Sampler;
 use gfn::testing::Triangles;
-use gfn::train::{Adam, AdamConfig, Trainer, TrainerConfig};
+use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;
 use gfn_gym::ring::{Ring, RingReward};

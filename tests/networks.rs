@@ -3,12 +3,13 @@
 use crate::nets::{
     ALL, CONVS, KINDS, SeesLabels, blocks, config, difference, everything, everything_under, net, random_graph,
 };
-use gfn::dist::GraphActionCategorical;
+use gfn::distribution::GraphActionCategorical;
 use gfn::env::Direction;
+use gfn::env::StateGraph;
 use gfn::graph::{Anchor, Edge, GraphBatch, GraphEnv, GraphKind, GraphState, GraphStates, Move, Node, Semantics};
-use gfn::metrics::StateGraph;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, Parameters};
-use gfn::policy::{Evaluation, GraphNetwork, GraphOutput, GraphPolicy, Policy, Wants};
+use gfn::nn::{GraphNetwork, GraphOutput, Wants};
+use gfn::policy::{Evaluation, GraphPolicy, Policy};
 use gfn::{Error, Result, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;
 use gfn_gym::graph_building::GraphBuilding;
@@ -228,7 +229,7 @@ fn frozen_networks_give_what_networks_give() {
             });
             let policy = GraphPolicy(&net);
             for direction in [Direction::Forward, Direction::Backward] {
-                let frozen = Policy::<GraphBuilding>::frozen(&policy, direction);
+                let frozen = Policy::<GraphBuilding>::on_host(&policy, direction);
                 // Without a round there is none that could have no form.
                 let on_host = match conv {
                     ConvKind::Auto | ConvKind::Gin | ConvKind::Directed => true,
@@ -261,12 +262,12 @@ fn frozen_networks_give_what_networks_give() {
             let _ = tch::no_grad(|| parameter.tensor.shallow_clone().fill_(f64::NAN));
         }
         let policy = GraphPolicy(&broken);
-        let frozen = Policy::<GraphBuilding>::frozen(&policy, Direction::Forward).unwrap();
+        let frozen = Policy::<GraphBuilding>::on_host(&policy, Direction::Forward).unwrap();
         assert!(frozen.distribution(&env, &states).unwrap().host_log_probs().is_err());
         let double = net(&env, config(ConvKind::Gin), Kind::Double);
-        assert!(double.frozen(Direction::Forward).is_none());
+        assert!(double.on_host(Direction::Forward).is_none());
         let uniform = GraphNetConfig { backward: BackwardPolicy::Uniform, ..config(ConvKind::Gin) };
-        assert!(net(&env, uniform, Kind::Float).frozen(Direction::Backward).is_none());
+        assert!(net(&env, uniform, Kind::Float).on_host(Direction::Backward).is_none());
     }
 }
 

@@ -1,14 +1,15 @@
 //! Moves that add or remove two nodes at once: checkers pass, walks taken backwards are replayed, a wrong account of the nodes is refused.
 
+use crate::graph_envs::Given;
 use gfn::env::{Direction, EnumerableEnv};
 use gfn::graph::{
-    ActionSet, Anchor, Edge, GraphActionType, GraphEnv, GraphKind, GraphSchema, GraphState, Head, Move, Node, Reversed,
+    ActionSet, Anchor, Edge, GraphActionType, GraphKind, GraphSchema, GraphState, Head, Move, Node, Reversed,
     Semantics, SetNodeAttr,
 };
 use gfn::policy::UniformPolicy;
-use gfn::sampler::Sampler;
+use gfn::rollout::Container;
+use gfn::rollout::Sampler;
 use gfn::testing::{check_action_type, check_graph_env};
-use gfn::trajectory::Container;
 use gfn::{Error, Result, Rng};
 
 /// What an [`AddPair`] says of the nodes that it removes.
@@ -82,44 +83,24 @@ impl GraphActionType for AddPair {
     }
 }
 
-struct Pairs {
-    actions: ActionSet,
-    schema: GraphSchema,
-    initial: GraphState,
-}
-
-impl GraphEnv for Pairs {
-    fn actions(&self) -> &ActionSet {
-        &self.actions
-    }
-    fn schema(&self) -> &GraphSchema {
-        &self.schema
-    }
-    fn initial_graph(&self) -> &GraphState {
-        &self.initial
-    }
-    // An edge within a pair is never removed alone: all graphs have a perfect matching.
-    fn is_reachable(&self, graph: &GraphState) -> bool {
-        (0..graph.n_nodes() as u32).all(|a| graph.degree(a) > 0)
-    }
-}
-
 fn schema(max_nodes: usize) -> GraphSchema {
     GraphSchema { node_classes: 2, node_attributes: vec![2], ..GraphSchema::plain(GraphKind::Undirected, max_nodes) }
 }
 
+/// An edge within a pair is never removed alone: all graphs have a perfect matching.
+fn is_matched(graph: &GraphState) -> bool {
+    (0..graph.n_nodes() as u32).all(|a| graph.degree(a) > 0)
+}
+
 /// Pairs whose nodes get attributes.
-fn growing(says: Says) -> Pairs {
+fn growing(says: Says) -> Given {
     let marks = SetNodeAttr::new(&[2]).unwrap();
-    Pairs {
-        actions: ActionSet::new(Semantics::UpToIsomorphism).with(AddPair { max_nodes: 8, says }).with(marks),
-        schema: schema(8),
-        initial: GraphState::new(GraphKind::Undirected),
-    }
+    let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddPair { max_nodes: 8, says }).with(marks);
+    Given::new(actions, schema(8), GraphState::new(GraphKind::Undirected)).reaching(is_matched)
 }
 
 /// Three pairs that get fewer, while what is left gets attributes.
-fn shrinking() -> Pairs {
+fn shrinking() -> Given {
     let mut initial = GraphState::new(GraphKind::Undirected);
     for class in [0, 1, 1, 0, 0, 1] {
         initial.add_node(Node::of_class(class));
@@ -129,11 +110,11 @@ fn shrinking() -> Pairs {
     }
     let pairs = Reversed(AddPair { max_nodes: 6, says: Says::Both });
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(pairs).with(SetNodeAttr::new(&[2]).unwrap());
-    Pairs { actions, schema: schema(6), initial }
+    Given::new(actions, schema(6), initial).reaching(is_matched)
 }
 
 /// Graphs of walks of an environment.
-fn graphs(env: &Pairs) -> Vec<GraphState> {
+fn graphs(env: &Given) -> Vec<GraphState> {
     let walks = Sampler::new(env, &UniformPolicy).forward(60, &mut Rng::seeded(2)).unwrap();
     walks.states().graphs().to_vec()
 }

@@ -3,9 +3,9 @@
 use gfn::env::{EnumerableEnv, Rows, Slots};
 use gfn::policy::UniformPolicy;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::sampler::Sampler;
+use gfn::rollout::Sampler;
+use gfn::rollout::{Trajectories, Walks};
 use gfn::testing::{Chain, Positions};
-use gfn::trajectory::{Trajectories, Walks};
 use gfn::{Error, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;
 

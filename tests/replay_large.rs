@@ -4,9 +4,10 @@ use std::time::{Duration, Instant};
 
 use gfn::Rng;
 use gfn::env::Slots;
-use gfn::replay::{Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
-use gfn::testing::Chain;
-use gfn::trajectory::{Trajectories, Walks};
+use gfn::policy::{Features, StateFeatures};
+use gfn::replay::{Diversity, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
+use gfn::rollout::{Trajectories, Walks};
+use gfn::testing::{Chain, Positions};
 
 fn env() -> Chain {
     Chain::new(100)
@@ -14,9 +15,13 @@ fn env() -> Chain {
 
 /// Walks to the positions 1 to 8 of a chain, in turn.
 fn walks(n: usize) -> Walks<Chain> {
+    walks_to((0..n).map(|k| k % 8 + 1))
+}
+
+fn walks_to(positions: impl Iterator<Item = usize>) -> Walks<Chain> {
     let (mut actions, mut offsets) = (Vec::new(), vec![0]);
-    for k in 0..n {
-        actions.extend((0..k % 8 + 1).map(|_| 0));
+    for position in positions {
+        actions.extend(std::iter::repeat_n(0, position));
         actions.push(2);
         offsets.push(actions.len());
     }
@@ -48,6 +53,7 @@ fn weights(list: &[Item], draw: Draw) -> Vec<f64> {
         }
         Draw::RankPrioritised { by, exponent } => by_rank(by, &|rank| rank.powf(-exponent)),
         Draw::WeightedRanks { by, k } => by_rank(by, &|rank| 1.0 / (k * list.len() as f64 + rank)),
+        Draw::Own => list.iter().map(|item| item.1.exp()).collect(),
     }
 }
 
@@ -154,5 +160,75 @@ fn no_draw_and_no_eviction_passes_over_all_that_is_held() {
             let (small, large) = (round(1_000, eviction, draw), round(100_000, eviction, draw));
             assert!(large < 20 * small, "{eviction:?} {draw:?}: {small:?}, then {large:?}");
         }
+    }
+}
+
+/// Positions in no order, in as many dimensions as a buffer's cells and one more.
+struct Scattered;
+
+impl Scattered {
+    fn point(x: usize) -> [f32; 4] {
+        [x * 37 % 11, x * 53 % 13, x * 29 % 7, x * 71 % 5].map(|x| x as f32)
+    }
+}
+
+impl StateFeatures<Positions> for Scattered {
+    fn width(&self) -> usize {
+        4
+    }
+    fn encode(&self, states: &Positions) -> Features {
+        Features::Dense(states.0.iter().flat_map(|&x| Self::point(x as usize)).collect())
+    }
+}
+
+fn distance(a: usize, b: usize, p: f64) -> f64 {
+    let apart = Scattered::point(a).into_iter().zip(Scattered::point(b)).map(|(x, y)| f64::from((x - y).abs()));
+    if p.is_infinite() { apart.fold(0.0, f64::max) } else { apart.map(|d| d.powf(p)).sum::<f64>().powf(1.0 / p) }
+}
+
+/// Crowded at first, then spread out: what has left is in nobody's way, and what is near is found in whatever cell.
+#[test]
+fn a_diverse_buffer_holds_what_a_list_would_that_is_searched_whole() {
+    const CAPACITY: usize = 12;
+    let cases = [(1.0, 6.5), (2.0, 4.4), (3.0, 4.1), (f64::INFINITY, 3.5)];
+    for (eviction, (p, cutoff)) in
+        [Eviction::Fifo, Eviction::BestReward].into_iter().flat_map(|e| cases.map(|c| (e, c)))
+    {
+        let mut rng = Rng::seeded(5);
+        let near = Diversity::new(cutoff, p, Scattered).unwrap();
+        let config = ReplayConfig { capacity: CAPACITY, eviction, draw: Draw::Uniform };
+        let mut buffer = ReplayBuffer::new(config).unwrap().diverse(near);
+        let mut list: Vec<(usize, f64)> = Vec::new();
+        let (mut refused, mut left) = (0, 0);
+        for round in 0..200 {
+            let width = if list.len() < CAPACITY { 8 } else { 90 };
+            let mut offer = |_| (1 + rng.below(width), 0.05 * f64::from(round) + rng.normal());
+            let mut offered: Vec<(usize, f64)> = (0..5).map(&mut offer).collect();
+            let log_rewards: Vec<f64> = offered.iter().map(|object| object.1).collect();
+            buffer.add(&env(), &walks_to(offered.iter().map(|object| object.0)), &log_rewards).unwrap();
+            if eviction == Eviction::BestReward {
+                offered.sort_by(|a, b| b.1.total_cmp(&a.1));
+            }
+            for (place, log_reward) in offered {
+                if list.len() == CAPACITY {
+                    let least = (0..CAPACITY).min_by(|&i, &j| list[i].1.total_cmp(&list[j].1)).unwrap();
+                    let too_little = eviction == Eviction::BestReward && log_reward <= list[least].1;
+                    if too_little || list.iter().any(|held| distance(held.0, place, p) <= cutoff) {
+                        refused += 1;
+                        continue;
+                    }
+                    list.remove(if eviction == Eviction::Fifo { 0 } else { least });
+                    left += 1;
+                }
+                list.push((place, log_reward));
+            }
+            let held: Vec<usize> = buffer.walks().unwrap().terminal.0.iter().map(|&x| x as usize).collect();
+            assert_eq!(
+                held,
+                list.iter().map(|object| object.0).collect::<Vec<_>>(),
+                "{eviction:?}, p {p}, round {round}"
+            );
+        }
+        assert!(refused > 100 && left > 5, "{eviction:?}, p {p}: {refused} refused, {left} left");
     }
 }

@@ -1,12 +1,13 @@
 //! Metrics from samples, against the exact distribution: log p(x) by backward paths, its correlation with log R(x), modes found.
 
 use crate::spaces::ColouredGraphs;
-use gfn::dist::GraphActionCategorical;
+use gfn::distribution::GraphActionCategorical;
+use gfn::env::StateGraph;
 use gfn::env::{EnumerableEnv, Reward, Rows, VectorStates};
 use gfn::graph::{GraphState, GraphStates};
-use gfn::metrics::{Correlation, ExactPolicy, ModeTracker, StateGraph, estimate_log_probs};
+use gfn::metrics::{Correlation, ExactPolicy, ModeTracker, estimate_log_probs};
 use gfn::policy::{Policy, UniformPolicy};
-use gfn::sampler::Sampler;
+use gfn::rollout::Sampler;
 use gfn::testing::Triangles;
 use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};

@@ -1,14 +1,17 @@
 //! Policies that read sequences: sampling step by step and scoring in one pass say the same.
 use gfn::Rng;
+use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, Env, Rows, VectorStates};
-use gfn::metrics::{Distances, StateGraph};
+use gfn::metrics::Distances;
+use gfn::nn::Wants;
 use gfn::nn::{Parameters, SequenceKind, SequenceNetConfig};
 use gfn::objective::{DetailedBalance, TrajectoryBalance};
-use gfn::policy::{Evaluation, Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig, SequenceWork, Wants};
-use gfn::sampler::Sampler;
-use gfn::score::{Needs, score};
+use gfn::objective::{Needs, score};
+use gfn::optim::{Adam, AdamConfig};
+use gfn::policy::{Evaluation, Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig, SequenceWork};
+use gfn::rollout::Sampler;
 use gfn::testing::{Words, check_env};
-use gfn::train::{Adam, AdamConfig, Checkpoint, Trainer, TrainerConfig};
+use gfn::train::{Checkpoint, Trainer, TrainerConfig};
 use gfn_gym::sequence::TokenSequence;
 use tch::{Device, Kind, Tensor};
 
@@ -58,7 +61,7 @@ fn by_length(states: &VectorStates) -> Vec<VectorStates> {
     (0..=LENGTH).map(cut).collect()
 }
 
-fn outputs(evaluation: &Evaluation<gfn::dist::GraphActionCategorical>) -> Tensor {
+fn outputs(evaluation: &Evaluation<gfn::distribution::GraphActionCategorical>) -> Tensor {
     let flow = evaluation.log_flow.as_ref().unwrap();
     Tensor::cat(&[&evaluation.pf.as_ref().unwrap().log_probs(), flow], 0).detach().to_kind(Kind::Double)
 }

@@ -1,73 +1,48 @@
 //! By default a network sees what tells graphs of its environment apart; settings that hide it, and graphs that don't fit, are refused.
 
+use crate::graph_envs::Given;
 use crate::nets::{CONVS, KINDS, blocks, config, everything, everything_under, net, random_graph};
-use gfn::dist::Schedule;
 use gfn::env::Direction;
+use gfn::env::StateGraph;
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Node,
     Semantics,
 };
-use gfn::metrics::{Distances, StateGraph};
+use gfn::metrics::Distances;
 use gfn::nn::{ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig};
+use gfn::nn::{GraphNetwork, Wants};
 use gfn::objective::TrajectoryBalance;
-use gfn::policy::{GraphNetwork, GraphPolicy, MlpPolicy, MlpPolicyConfig, Policy, Scaled, Wants};
+use gfn::optim::AdamConfig;
+use gfn::optim::Schedule;
+use gfn::policy::{GraphPolicy, MlpPolicy, MlpPolicyConfig, Policy, Scaled};
 use gfn::testing::Words;
-use gfn::train::{AdamConfig, Trainer, TrainerConfig};
+use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::graph_building::PerGraph;
 use gfn_gym::ring::Ring;
 use tch::{Device, Kind};
 
-struct Small {
-    actions: ActionSet,
-    schema: GraphSchema,
-    initial: GraphState,
-}
-
-impl GraphEnv for Small {
-    fn actions(&self) -> &ActionSet {
-        &self.actions
-    }
-    fn schema(&self) -> &GraphSchema {
-        &self.schema
-    }
-    fn initial_graph(&self) -> &GraphState {
-        &self.initial
-    }
-    fn is_reachable(&self, graph: &GraphState) -> bool {
-        let grown = self.initial.n_nodes() == 0;
-        !grown || graph.as_undirected().is_some_and(|g| petgraph::algo::connected_components(g) <= 1)
-    }
-    fn backward_rule(&self) -> BackwardRule {
-        BackwardRule::ByType
-    }
-}
-
 /// All graphs on three nodes whose labels and whose edges' directions mean something.
-fn digraphs() -> Small {
+fn digraphs() -> Given {
     let kind = GraphKind::Directed;
-    Small {
-        actions: ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)),
-        schema: GraphSchema::plain(kind, 3),
-        initial: GraphState::with_nodes(kind, 3),
-    }
+    let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
+    Given::new(actions, GraphSchema::plain(kind, 3), GraphState::with_nodes(kind, 3)).with_rule(BackwardRule::ByType)
 }
 
 /// Connected graphs of up to four nodes with two classes of edges, up to isomorphism.
-fn bonded() -> Small {
+fn bonded() -> Given {
     let kind = GraphKind::Undirected;
-    Small {
-        actions: ActionSet::new(Semantics::UpToIsomorphism)
-            .with(AddNode::first(1))
-            .with(AddNode::attached(1, 2, 4))
-            .with(AddEdge::new(2).keeping_connected()),
-        schema: GraphSchema { edge_classes: 2, ..GraphSchema::plain(kind, 4) },
-        initial: GraphState::new(kind),
-    }
+    let actions = ActionSet::new(Semantics::UpToIsomorphism)
+        .with(AddNode::first(1))
+        .with(AddNode::attached(1, 2, 4))
+        .with(AddEdge::new(2).keeping_connected());
+    let schema = GraphSchema { edge_classes: 2, ..GraphSchema::plain(kind, 4) };
+    let env = Given::new(actions, schema, GraphState::new(kind)).with_rule(BackwardRule::ByType);
+    env.reaching(|graph| graph.as_undirected().is_some_and(|g| petgraph::algo::connected_components(g) <= 1))
 }
 
 /// The exact distance from the target after a short training of a network with these settings.
-fn trained(make: fn() -> Small, log_r: fn(&GraphState) -> f64, config: GraphNetConfig, steps: usize) -> f64 {
+fn trained(make: fn() -> Given, log_r: fn(&GraphState) -> f64, config: GraphNetConfig, steps: usize) -> f64 {
     tch::set_num_threads(1);
     let mut rng = Rng::seeded(5);
     let net = GraphNet::new(&make(), config, Device::Cpu, Kind::Float, &mut rng).unwrap();
@@ -125,8 +100,8 @@ fn build<E: GraphEnv>(env: &E, config: GraphNetConfig) -> Result<GraphNet> {
 
 #[test]
 fn the_convolution_is_chosen_by_what_edges_say() {
-    let chosen = |env: &Small| build(env, GraphNetConfig::default()).unwrap().config().conv;
-    let with = |kind, edge_classes, edge_attributes: &[u8]| Small {
+    let chosen = |env: &Given| build(env, GraphNetConfig::default()).unwrap().config().conv;
+    let with = |kind, edge_classes, edge_attributes: &[u8]| Given {
         schema: GraphSchema { edge_classes, edge_attributes: edge_attributes.to_vec(), ..GraphSchema::plain(kind, 3) },
         initial: GraphState::with_nodes(kind, 3),
         ..digraphs()
@@ -191,11 +166,9 @@ fn labels_enter_where_they_mean_something_and_nowhere_else() {
         }
         // The nodes of an initial graph are told apart: here the first one, from all others.
         let kind = GraphKind::Undirected;
-        let rooted = Small {
-            actions: ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(2, 4)).with(AddEdge::new(2)),
-            schema: free.schema().clone(),
-            initial: GraphState::with_nodes(kind, 1),
-        };
+        let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(2, 4)).with(AddEdge::new(2));
+        let rooted = Given::new(actions, free.schema().clone(), GraphState::with_nodes(kind, 1));
+        let rooted = rooted.with_rule(BackwardRule::ByType);
         let rooted = exits(&rooted, &graphs, config(conv));
         assert!(!near(rooted[0], rooted[1]) && near(rooted[0], rooted[2]), "{conv:?}: {rooted:?}");
     }
@@ -218,8 +191,9 @@ fn graphs_that_do_not_fit_a_network_are_refused() {
     let net = build(&four, GraphNetConfig::default()).unwrap();
     asked(&four, &net, four.initial_graph().clone()).unwrap();
     misfit(asked(&five, &net, five.initial_graph().clone()), "5 nodes, and the network knows 4 labels");
-    let frozen = net.frozen(Direction::Forward).unwrap();
+    let frozen = net.on_host(Direction::Forward).unwrap();
     misfit(frozen.forward(&[five.initial_graph().clone()]).map(|_| ()), "5 nodes");
+    misfit(frozen.forward(&[GraphState::with_nodes(GraphKind::Undirected, 4)]).map(|_| ()), "is Undirected");
     // Where labels mean nothing, size is no matter.
     let free = |n| everything(GraphKind::Undirected, n);
     let net = build(&free(4), GraphNetConfig::default()).unwrap();
@@ -255,7 +229,7 @@ fn graphs_that_do_not_fit_a_network_are_refused() {
 
 #[test]
 fn environments_whose_initial_graph_does_not_fit_are_refused() {
-    let env = Small { initial: GraphState::with_nodes(GraphKind::Undirected, 3), ..digraphs() };
+    let env = Given { initial: GraphState::with_nodes(GraphKind::Undirected, 3), ..digraphs() };
     misfit(build(&env, GraphNetConfig::default()).map(|_| ()), "is Undirected, not Directed");
     let mlp = EdgeMlp::new(&env, EdgeMlpConfig::default(), Device::Cpu, Kind::Float, &mut Rng::seeded(0));
     misfit(mlp.map(|_| ()), "is Undirected, not Directed");

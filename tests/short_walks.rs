@@ -7,9 +7,9 @@ use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv, Env, Masks, Slots, Step};
 use gfn::policy::UniformPolicy;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::sampler::Sampler;
+use gfn::rollout::Sampler;
+use gfn::rollout::Trajectories;
 use gfn::testing::{Chain, Positions};
-use gfn::trajectory::Trajectories;
 
 /// A chain that remembers how many states were asked of it at most.
 struct Asked(Chain, AtomicUsize);

@@ -1,8 +1,8 @@
 //! Sub-trajectory balance goes over all pairs of states without holding them, and comes to what holding them comes to.
 
 use gfn::Rng;
+use gfn::objective::Scores;
 use gfn::objective::{Balance, Objective, RegressionLoss, StateFlow, SubTrajectoryBalance, Weighting};
-use gfn::score::Scores;
 use tch::{Kind, Tensor};
 
 const WEIGHTINGS: [Weighting; 7] = [

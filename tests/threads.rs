@@ -6,9 +6,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::trainers::{Folder, bits};
 use gfn::Rng;
-use gfn::dist::Schedule;
 use gfn::nn::{ConvKind, GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
+use gfn::optim::Schedule;
 use gfn::policy::GraphPolicy;
 use gfn::runtime::{DeviceKind, Runtime, Threads};
 use gfn::train::{Trainer, TrainerConfig};

@@ -1,18 +1,21 @@
 //! Training ends near the target, measured exactly, for every objective; the ring recipe of the examples finds every ring.
 
 use gfn::Rng;
-use gfn::dist::{GraphActionCategorical, Schedule};
+use gfn::distribution::GraphActionCategorical;
+use gfn::env::StateGraph;
 use gfn::env::{EnumerableEnv, Reward};
 use gfn::graph::{GraphEnv, GraphKind, GraphState};
-use gfn::metrics::{Distances, StateGraph, modes_found};
+use gfn::metrics::{Distances, modes_found};
 use gfn::nn::{ConvKind, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{
     DetailedBalance, LogPartitionVariance, Objective, SubTrajectoryBalance, TrajectoryBalance, Weighting,
 };
+use gfn::optim::AdamConfig;
+use gfn::optim::Schedule;
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::testing::Triangles;
-use gfn::train::{AdamConfig, Trainer, TrainerConfig};
+use gfn::train::{Trainer, TrainerConfig};
 use gfn_gym::graph_building::PerGraph;
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::ring::{Ring, RingReward};

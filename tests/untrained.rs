@@ -2,21 +2,22 @@
 
 use crate::nets::KINDS;
 use gfn::Rng;
-use gfn::dist::GraphActionCategorical;
+use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, Env, Slots, VectorStates};
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates,
     Semantics,
 };
+use gfn::nn::Wants;
 use gfn::nn::{
     BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, MlpConfig, SequenceKind,
     SequenceNetConfig,
 };
 use gfn::policy::{
-    GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig, Wants,
+    GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig,
 };
 use gfn::testing::Words;
-use gfn_gym::bayesian_structure::{BayesianStructure, NodeAttention, NodeAttentionConfig, StructureConfig};
+use gfn_dags::{BayesianStructure, NodeAttention, NodeAttentionConfig, StructureConfig};
 use tch::{Device, Kind};
 
 /// How far a log-probability may be from that of the uniform policy: a factor of 12.

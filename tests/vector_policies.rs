@@ -1,17 +1,21 @@
 //! Policies on vectors: tables, noisy layers, networks of conditions, heads, averages.
 use gfn::Rng;
-use gfn::dist::GraphActionCategorical;
+use gfn::distribution::GraphActionCategorical;
+use gfn::env::StateGraph;
 use gfn::env::{Direction, Env, Rows, VectorStates};
-use gfn::metrics::{Distances, StateGraph};
-use gfn::nn::{Average, BackwardPolicy, MlpConfig, Parameters, SequenceKind, SequenceNetConfig};
+use gfn::metrics::Distances;
+use gfn::nn::Wants;
+use gfn::nn::{BackwardPolicy, MlpConfig, Parameters, SequenceKind, SequenceNetConfig};
 use gfn::objective::TrajectoryBalance;
+use gfn::optim::Average;
+use gfn::optim::{Adam, AdamConfig};
 use gfn::policy::{
     ByIndex, ByKey, Enumeration, Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, SequenceLayout, SequencePolicy,
-    SequencePolicyConfig, StateFeatures, Wants,
+    SequencePolicyConfig, StateFeatures,
 };
-use gfn::sampler::Sampler;
+use gfn::rollout::Sampler;
 use gfn::testing::Words;
-use gfn::train::{Adam, AdamConfig, Checkpoint, Trainer, TrainerConfig};
+use gfn::train::{Checkpoint, Trainer, TrainerConfig};
 use tch::{Device, Kind, Tensor};
 
 const WANTS: Wants = Wants { pf: true, pb: true, log_flow: true, prior: false, log_paths: false };
@@ -95,7 +99,7 @@ fn the_frozen_form_is_the_policy() {
             for (direction, states) in
                 [(Direction::Forward, states.clone()), (Direction::Backward, states.select(&inner))]
             {
-                let frozen = Policy::<Words>::frozen(&policy, direction);
+                let frozen = Policy::<Words>::on_host(&policy, direction);
                 let learned = direction == Direction::Forward || backward != BackwardPolicy::Uniform;
                 assert_eq!(frozen.is_some(), learned);
                 let Some(frozen) = frozen else { continue };

@@ -3,7 +3,7 @@
 use criterion::measurement::WallTime;
 use criterion::{BatchSize, BenchmarkGroup, BenchmarkId, Criterion};
 use gfn::Rng;
-use gfn::dist::{Distribution, Exploration, GraphActionCategorical};
+use gfn::distribution::{Distribution, Exploration, GraphActionCategorical};
 use gfn::env::{Direction, DiscreteEnv, Masks};
 use gfn::graph::{GraphKind, GraphStates};
 use tch::{Kind, Tensor};

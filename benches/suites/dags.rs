@@ -3,7 +3,7 @@
 use criterion::{BenchmarkId, Criterion};
 use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv, Rows, Slots};
-use gfn_gym::bayesian_structure::{
+use gfn_dags::{
     BayesianStructure, Bge, BgeConfig, CachedScores, DagGraphs, DagReward, EdgeMarginals, GraphLaw, LocalScore,
     NodeSet, Sem, SemConfig, StructureConfig, StructurePrior,
 };

@@ -5,8 +5,8 @@ use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv};
 use gfn::graph::{GraphBatch, GraphEnv, GraphStates};
 use gfn::policy::UniformPolicy;
-use gfn::sampler::Sampler;
-use gfn_gym::molecule::{Molecule, MoleculeConfig, MoleculeEnv};
+use gfn::rollout::Sampler;
+use gfn_molecules::{Molecule, MoleculeConfig, MoleculeEnv};
 
 use super::{elements, group};
 

@@ -2,7 +2,7 @@
 
 use criterion::{BenchmarkId, Criterion};
 use gfn::Rng;
-use gfn::nn::{FrozenMlp, Mlp, MlpConfig, Parameters};
+use gfn::nn::{HostMlp, Mlp, MlpConfig, Parameters};
 use tch::{Device, Kind, Tensor};
 
 use super::{elements, group};
@@ -15,8 +15,8 @@ pub(crate) fn bench(criterion: &mut Criterion) {
     let mlp = Mlp::new(&mut parameters.scope(&mut Rng::seeded(0)), WIDTH as i64, 9, &config);
     let params = parameters.count();
     let mut group = group(criterion, "perceptron");
-    group.bench_function(format!("copied/{params}_params"), |bencher| bencher.iter(|| FrozenMlp::new(&mlp)));
-    let frozen = FrozenMlp::new(&mlp).expect("a perceptron on the host");
+    group.bench_function(format!("copied/{params}_params"), |bencher| bencher.iter(|| HostMlp::new(&mlp)));
+    let frozen = HostMlp::new(&mlp).expect("a perceptron on the host");
     for rows in [1, 9, 16, 64, 256] {
         elements(&mut group, rows);
         let x = vec![0.5f32; rows * WIDTH];

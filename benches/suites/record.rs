@@ -1,7 +1,7 @@
 //! A step of a record: a transaction with as many samples as a batch has.
 
 use criterion::{BenchmarkId, Criterion};
-use gfn_gym::record::{RecordWriter, Sample};
+use gfn_record::{RecordWriter, Sample};
 
 use super::{elements, group};
 

@@ -1,11 +1,13 @@
-//! A replay buffer of a million objects: a batch comes in where one must leave, a batch is drawn, and losses are told.
+//! A replay buffer of a million objects: a batch comes in where as much must leave, and a batch is drawn. What a buffer knows of its
+//! objects, that they are distinct or far apart, doesn't enter draws.
 
-use criterion::Criterion;
-use gfn::Rng;
-use gfn::policy::UniformPolicy;
-use gfn::replay::{Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
-use gfn::sampler::Sampler;
-use gfn::testing::Chain;
+use criterion::{BatchSize, Criterion};
+use gfn::env::VectorStates;
+use gfn::policy::{Features, StateFeatures, UniformPolicy};
+use gfn::replay::{Diversity, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
+use gfn::rollout::{Sampler, Walks};
+use gfn::testing::{Chain, Words};
+use gfn::{Result, Rng};
 
 use super::{elements, slow_group};
 
@@ -51,5 +53,44 @@ pub(crate) fn bench(criterion: &mut Criterion) {
             });
         }
     }
+    for eviction in [Eviction::Fifo, Eviction::BestReward] {
+        let config = ReplayConfig { capacity: HELD, eviction, draw: Draw::Uniform };
+        let diverse = || -> Result<ReplayBuffer<Words>> {
+            Ok(ReplayBuffer::new(config)?.diverse(Diversity::new(2.0, 1.0, Letters)?))
+        };
+        for (name, buffer) in [("distinct", ReplayBuffer::distinct(config)), ("diverse", diverse())] {
+            let mut buffer = buffer.expect("a buffer");
+            let (env, mut rng) = (Words::new(32, 6), Rng::seeded(0));
+            let mut offered = |n: usize, high: f64| -> (Walks<Words>, Vec<f64>) {
+                let walks = Sampler::new(&env, &UniformPolicy).walks(n, &mut rng).expect("walks");
+                (walks, (0..n).map(|_| high + rng.normal()).collect())
+            };
+            while buffer.len() < HELD {
+                let (walks, log_rewards) = offered(8192, 0.0);
+                buffer.add(&env, &walks, &log_rewards).expect("room");
+            }
+            let mut high = 2.0;
+            group.bench_function(format!("{eviction:?}/{name}/add"), |bencher| {
+                let new = || {
+                    high += 1e-3;
+                    offered(BATCH, high)
+                };
+                let add = |(walks, log_rewards): (Walks<Words>, Vec<f64>)| buffer.add(&env, &walks, &log_rewards);
+                bencher.iter_batched(new, add, BatchSize::SmallInput);
+            });
+        }
+    }
     group.finish();
+}
+
+/// Words as vectors: their letters' numbers.
+struct Letters;
+
+impl StateFeatures<VectorStates> for Letters {
+    fn width(&self) -> usize {
+        6
+    }
+    fn encode(&self, states: &VectorStates) -> Features {
+        Features::Dense(states.rows().flatten().map(|&letter| f32::from(letter)).collect())
+    }
 }

@@ -2,9 +2,10 @@
 
 use criterion::{BenchmarkId, Criterion};
 use gfn::Rng;
-use gfn::dist::Exploration;
-use gfn::policy::{GraphNetwork, UniformPolicy};
-use gfn::sampler::Sampler;
+use gfn::distribution::Exploration;
+use gfn::nn::GraphNetwork;
+use gfn::policy::UniformPolicy;
+use gfn::rollout::Sampler;
 
 use super::{BATCHES, EXIT_BIAS, NODES, elements, growth, network, slow_group};
 

@@ -1,11 +1,12 @@
 //! Masks of legal actions, both directions.
 
 use criterion::{BenchmarkId, Criterion};
+use gfn::Rng;
+use gfn::distribution::Exploration;
 use gfn::env::{Direction, DiscreteEnv};
 use gfn::graph::GraphKind;
 use gfn::policy::UniformPolicy;
-use gfn::sampler::Sampler;
-use gfn::{Rng, dist::Exploration};
+use gfn::rollout::Sampler;
 
 use super::{BATCHES, EXIT_BIAS, FixedNodes, NODES, elements, group, growth, random_graphs};
 

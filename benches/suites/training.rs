@@ -2,10 +2,11 @@
 
 use criterion::{BenchmarkId, Criterion};
 use gfn::Rng;
-use gfn::dist::Schedule;
 use gfn::graph::GraphState;
 use gfn::objective::TrajectoryBalance;
-use gfn::train::{AdamConfig, Trainer, TrainerConfig};
+use gfn::optim::AdamConfig;
+use gfn::optim::Schedule;
+use gfn::train::{Trainer, TrainerConfig};
 use gfn_gym::graph_building::PerGraph;
 
 use super::{BATCHES, EXIT_BIAS, NODES, elements, growth, network, slow_group};

@@ -1,9 +1,10 @@
 //! What policies of continuous environments have in common.
 
-use gfn::dist::Exploration;
+use gfn::distribution::Exploration;
 use gfn::env::{Direction, Reals, Rows};
-use gfn::nn::{BackwardPolicy, LogZ, Mlp, MlpConfig, Parameters};
-use gfn::policy::{Evaluation, Wants};
+use gfn::nn::Wants;
+use gfn::nn::{BackwardPolicy, HostMlp, LogZ, Mlp, MlpConfig, Parameters};
+use gfn::policy::Evaluation;
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 
@@ -17,6 +18,24 @@ pub(crate) struct PerceptronsConfig<'a> {
     pub(crate) backward: BackwardPolicy,
     pub(crate) flow: bool,
     pub(crate) initial_log_z: f64,
+}
+
+/// What a network says of each state.
+pub(crate) struct Told<'a> {
+    /// The outputs that were asked for, `[states, columns]`.
+    pub(crate) outputs: Tensor,
+    network: &'a Mlp,
+    hidden: &'a Tensor,
+    /// All outputs that there are for this direction.
+    all: std::ops::Range<i64>,
+}
+
+impl Told<'_> {
+    /// All outputs for one state, `[1, width]`.
+    pub(crate) fn row(&self, row: usize) -> Tensor {
+        let columns = Tensor::arange_start(self.all.start, self.all.end, (Kind::Int64, self.hidden.device()));
+        self.network.outputs(&self.hidden.narrow(0, row as i64, 1), Some(&columns))
+    }
 }
 
 /// The networks of a policy on points: a torso for P_F, the state flow, and P_B where it shares it; another where P_B has one of its own.
@@ -46,34 +65,74 @@ impl Perceptrons {
         Ok(Self { width, shared_pb, flow, torso, separate, log_z, parameters })
     }
 
-    /// What is wanted of the states whose inputs are `x`; `dist` makes a distribution of a network's outputs, or the uniform one of none.
+    /// What is wanted of the states whose inputs are `x`; `dist` makes a distribution of what a network says, or the uniform one of nothing.
+    ///
+    /// `columns` names the outputs that are needed of those for one direction, unless all are.
     pub(crate) fn evaluate<D>(
         &self,
         x: &Tensor,
         is_source: impl Iterator<Item = bool>,
-        wants: Wants,
-        dist: impl Fn(Direction, Option<Tensor>) -> Result<D>,
+        (wants, columns): (Wants, Option<&[i64]>),
+        dist: impl Fn(Direction, Option<Told<'_>>) -> Result<D>,
     ) -> Result<Evaluation<D>> {
         let (width, log_flow) = (self.width, wants.log_flow && self.flow);
-        let shared = (wants.pf || log_flow || (wants.pb && self.shared_pb)).then(|| self.torso.forward(x));
+        let shared_pb = wants.pb && self.shared_pb;
+        let hidden = (wants.pf || log_flow || shared_pb).then(|| self.torso.hidden(x));
+        // Side by side in one product: P_F, P_B, log F.
+        let taken = columns.map_or(width, |columns| columns.len() as i64);
+        let some = columns.map(|columns| {
+            let pf = wants.pf.then_some(0);
+            let starts = pf.into_iter().chain(shared_pb.then_some(width));
+            let mut all: Vec<i64> = starts.flat_map(|start| columns.iter().map(move |column| start + column)).collect();
+            all.extend(log_flow.then_some(width * (1 + i64::from(self.shared_pb))));
+            all
+        });
+        let index = |columns: &[i64]| Tensor::from_slice(columns).to_device(x.device());
+        let shared = hidden.as_ref().map(|hidden| self.torso.outputs(hidden, some.as_deref().map(index).as_ref()));
+        let pb_start = if columns.is_none() || wants.pf { taken } else { 0 };
         let mut out = Evaluation::default();
-        if let Some(shared) = &shared {
+        if let Some((shared, hidden)) = shared.as_ref().zip(hidden.as_ref()) {
             if wants.pf {
-                out.pf = Some(dist(Direction::Forward, Some(shared.narrow(1, 0, width)))?);
+                let outputs = shared.narrow(1, 0, taken);
+                let told = Told { outputs, network: &self.torso, hidden, all: 0..width };
+                out.pf = Some(dist(Direction::Forward, Some(told))?);
             }
             if log_flow {
                 out.log_flow = Some(with_log_z(&self.log_z, &shared.select(1, -1), is_source));
             }
+            if shared_pb {
+                let outputs = shared.narrow(1, pb_start, taken);
+                let told = Told { outputs, network: &self.torso, hidden, all: width..2 * width };
+                out.pb = Some(dist(Direction::Backward, Some(told))?);
+            }
         }
-        if wants.pb {
-            let outputs = match (&self.separate, &shared) {
-                (Some(network), _) => Some(network.forward(x)),
-                (None, Some(shared)) if self.shared_pb => Some(shared.narrow(1, width, width)),
-                _ => None,
-            };
-            out.pb = Some(dist(Direction::Backward, outputs)?);
+        if wants.pb && !shared_pb {
+            let network = self.separate.as_ref();
+            let own = network.map(|network| (network, network.hidden(x)));
+            let told = own.as_ref().map(|(network, hidden)| {
+                let outputs = network.outputs(hidden, columns.map(index).as_ref());
+                Told { outputs, network, hidden, all: 0..width }
+            });
+            out.pb = Some(dist(Direction::Backward, told)?);
         }
         Ok(out)
+    }
+
+    /// All outputs for P_F, `[states, width]`.
+    pub(crate) fn forward(&self, x: &Tensor) -> Tensor {
+        self.torso.forward(x).narrow(1, 0, self.width)
+    }
+
+    /// A network as it is now, on the host, with these of its outputs for a direction; `None` without one that has such a form.
+    pub(crate) fn on_host(&self, direction: Direction, columns: &[i64]) -> Option<HostMlp> {
+        let (network, start) = match (direction, &self.separate) {
+            (Direction::Forward, _) => (&self.torso, 0),
+            (Direction::Backward, Some(network)) => (network, 0),
+            (Direction::Backward, None) if self.shared_pb => (&self.torso, self.width),
+            (Direction::Backward, None) => return None,
+        };
+        let columns: Vec<i64> = columns.iter().map(|column| start + column).collect();
+        HostMlp::some_outputs(network, &columns)
     }
 
     pub(crate) fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
@@ -165,12 +224,12 @@ pub(crate) fn component(row: usize, logits: &[f64], temperature: f64, rng: &mut 
     for &logit in logits {
         max = max.max(finite(row, logit)?);
     }
-    let weight = |logit: &f64| ((logit - max) / temperature).exp();
-    let mut rest = rng.uniform() * logits.iter().map(weight).sum::<f64>();
-    let passed = |logit: &f64| {
-        rest -= weight(logit);
+    let weights: Vec<f64> = logits.iter().map(|logit| ((logit - max) / temperature).exp()).collect();
+    let mut rest = rng.uniform() * weights.iter().sum::<f64>();
+    let passed = |weight: &f64| {
+        rest -= weight;
         rest < 0.0
     };
     // Rounding may leave a rest behind the last one.
-    Ok(logits.iter().position(passed).unwrap_or(logits.len() - 1))
+    Ok(weights.iter().position(passed).unwrap_or(logits.len() - 1))
 }

@@ -3,7 +3,6 @@
 //! | environment | states | reward | log Z known | modes known | semantics | enumerable |
 //! |---|---|---|---|---|---|---|
 //! | [`graph_building::GraphBuilding`] | graphs within limits, grown node by node and edge by edge | yours: a closure, or [`graph_building::PerGraph`] | no | no | your choice | small limits only |
-//! | [`bayesian_structure::BayesianStructure`] | acyclic graphs on at most 200 labelled nodes, edge by edge | p(data, graph): BGe, BIC or BDe of your data, and a structure prior; partial states too | to 14 nodes | by enumeration | labelled | to 5 nodes (29,281 graphs) |
 //! | [`ring::Ring`] | all graphs on `n` labelled nodes | 100 for a Hamiltonian ring, else a floor | closed form | (n-1)!, directed; (n-1)!/2, undirected | labelled | directed to n = 5 (2^20), undirected to n = 6 (2^15) |
 //! | [`triangle::Triangle`] | graphs of at most 3 coloured nodes | 100 for a triangle, else a floor | closed form | closed form | up to isomorphism | always: 256 states with 5 colours (directed: 1,501) |
 //! | [`colored_graphs::ColoredGraphs`] | connected graphs of at most N two-coloured nodes | count, even neighbours, cliques | by enumeration | by enumeration | up to isomorphism | to N = 7 (72,297 states) |
@@ -13,9 +12,6 @@
 //! | [`bit_sequence::PrependAppendBitSequence`] | words added at either end | the same | the same | the same | the same | the same states |
 //! | [`bit_sequence::NonAutoregressiveBitSequence`] | words set in any order | the same | the same | the same | the same | (2^word + 1)^words states |
 //! | [`sequence::TokenSequence`] | tokens appended, fixed or variable length; TFBind8 | a table from a file | closed form | no | each sequence is one object | to 4^8 (87,381 states) and beyond |
-//! | [`molecule::MoleculeEnv`] | molecules, grown atom by atom, as Kekule forms | yours: [`molecule::MoleculeReward`] of a score, an external program's too | no | no | up to isomorphism | C, N, O to 4 atoms: 571 molecules |
-//! | [`fragments::Fragments`] | junction trees: fragments of molecules joined at attachment points | yours: [`fragments::FragmentReward`] of a score | no | no | up to isomorphism and the fragments' own symmetries | small libraries or few fragments |
-//! | [`qm9str::Qm9Str`] | strings of five of 11 blocks, added at either end | a table of scores | yes | no | each string is one object | 177,156 states |
 //! | [`perfect_tree::PerfectBinaryTree`] | nodes of a binary tree, from the root to a leaf | yours: a function of the node | to depth 24 | no | each leaf is one object | 2^(depth + 1) - 1 states |
 //! | [`set_addition::SetAddition`] | sets that items are added to, of fixed or variable size | sum of weights; partial states too | closed form | no | each set is one object | sum of C(n, k) states |
 //! | [`toy_dag::ToyDag`] | the 11 states of the *GFlowNet Foundations* | one number per terminating state | closed form | no | each state is one object | always |
@@ -24,6 +20,8 @@
 //! | [`boxes::BoxEnv`] | points of the unit box, Cartesian in any dimension or polar in the plane | the grid's original one; partial states too | closed form | four regions of the square | each point is one object | continuous |
 //! | [`line::Line`] | a position after a fixed number of steps | a sum of Gaussians | closed form | given | each position is one object | continuous |
 //!
+//! Molecules are in the package `gfn-molecules`, structures of Bayesian networks in `gfn-dags`.
+//!
 //! Where the end is forced (a sequence is full, one tree is left, all steps of a line are made) there is no exit action: the last move ends the trajectory.
 //! Sequences of variable length, sets of variable size, the toy DAG, the grid, the box and the graphs have one.
 //!
@@ -31,7 +29,7 @@
 //! [`gfn::env::Reward`] for the environment's states, closures included.
 //!
 //! ```
-//! use gfn::{env::Reward, policy::UniformPolicy, sampler::Sampler, Rng};
+//! use gfn::{env::Reward, policy::UniformPolicy, rollout::Sampler, Rng};
 //! use gfn::graph::GraphKind;
 //! use gfn_gym::ring::{Ring, RingReward};
 //!
@@ -43,27 +41,21 @@
 //! # Ok::<(), gfn::Error>(())
 //! ```
 
-pub mod bayesian_structure;
 pub mod bit_sequence;
 pub mod boxes;
 pub mod colored_graphs;
 mod continuous;
 pub mod diffusion;
 pub mod discrete_ebm;
-pub mod fragments;
 pub mod graph_building;
 pub mod hypergrid;
 mod levels;
 pub mod line;
-pub mod molecule;
 pub mod perfect_tree;
 pub mod phylo_tree;
-pub mod qm9str;
-pub mod record;
 pub mod ring;
-mod rules;
+pub mod rules;
 pub mod sequence;
 pub mod set_addition;
-mod torch_script;
 pub mod toy_dag;
 pub mod triangle;

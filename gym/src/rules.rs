@@ -1,4 +1,4 @@
-//! What environments whose states are vectors have in common, given the moves of one vector.
+//! What environments whose states are vectors have in common, given the moves of one vector; for packages of environments.
 
 use gfn::env::{Direction, Masks, Rows, Slots, Step, VectorStates};
 use gfn::{Error, Result};
@@ -6,7 +6,7 @@ use gfn::{Error, Result};
 /// The moves of one state: where environments of [`VectorStates`] differ. Free functions of this module make a batch of them.
 ///
 /// The initial state is all zeros. A backward slot names a parent, and forward slots come before the exit.
-pub(crate) trait Rules {
+pub trait Rules {
     /// Entries of a state.
     fn width(&self) -> usize;
 
@@ -29,11 +29,16 @@ pub(crate) trait Rules {
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String;
 }
 
-pub(crate) fn initial(rules: &impl Rules, n: usize) -> VectorStates {
+/// As many initial states.
+pub fn initial(rules: &impl Rules, n: usize) -> VectorStates {
     VectorStates::filled(rules.width(), n, 0)
 }
 
-pub(crate) fn step(
+/// Takes one action of each state, as [`Env::step`](gfn::env::Env::step) does.
+///
+/// # Errors
+/// [`Error::Shape`] for states of another environment or not one action for each, [`Error::IllegalAction`] for one that isn't legal.
+pub fn step(
     rules: &impl Rules,
     direction: Direction,
     states: &mut VectorStates,
@@ -81,7 +86,8 @@ pub(crate) fn step(
     }
 }
 
-pub(crate) fn is_initial(states: &VectorStates) -> Vec<bool> {
+/// Which states are initial.
+pub fn is_initial(states: &VectorStates) -> Vec<bool> {
     states.rows().map(is_zero).collect()
 }
 
@@ -89,11 +95,13 @@ fn is_zero(row: &[u16]) -> bool {
     row.iter().all(|&x| x == 0)
 }
 
-pub(crate) fn exit_actions(rules: &impl Rules, states: &VectorStates) -> Option<Slots> {
+/// The exit of each state, if there is such an action.
+pub fn exit_actions(rules: &impl Rules, states: &VectorStates) -> Option<Slots> {
     rules.has_exit().then(|| Slots(vec![rules.n_moves(Direction::Forward) as u32; states.len()]))
 }
 
-pub(crate) fn masks(rules: &impl Rules, direction: Direction, states: &VectorStates) -> Masks {
+/// What is legal in each state, the exit behind the moves.
+pub fn masks(rules: &impl Rules, direction: Direction, states: &VectorStates) -> Masks {
     let n_moves = rules.n_moves(direction);
     let has_exit = rules.has_exit() && direction == Direction::Forward;
     let width = n_moves + usize::from(has_exit);
@@ -107,13 +115,8 @@ pub(crate) fn masks(rules: &impl Rules, direction: Direction, states: &VectorSta
     Masks::of_rows(direction, states.len(), width, legal, has_exit)
 }
 
-pub(crate) fn describe(
-    rules: &impl Rules,
-    direction: Direction,
-    states: &VectorStates,
-    row: usize,
-    slot: u32,
-) -> String {
+/// A slot of a state in words, for messages.
+pub fn describe(rules: &impl Rules, direction: Direction, states: &VectorStates, row: usize, slot: u32) -> String {
     if row >= states.len() {
         return format!("there is no state {row}");
     }
@@ -127,17 +130,16 @@ pub(crate) fn describe(
     }
 }
 
-/// The entries themselves: right whatever the size of the space.
-pub(crate) fn keys(states: &VectorStates) -> Vec<Vec<u16>> {
+/// The entries themselves as keys: right whatever the size of the space.
+pub fn keys(states: &VectorStates) -> Vec<Vec<u16>> {
     states.rows().map(<[u16]>::to_vec).collect()
 }
 
 /// One reward per state, each from a finished one.
-pub(crate) fn rewards(
-    states: &VectorStates,
-    width: usize,
-    log_reward: impl Fn(&[u16]) -> Option<f64>,
-) -> Result<Vec<f64>> {
+///
+/// # Errors
+/// [`Error::Shape`] for states of another width, [`Error::Config`] for a state that `log_reward` has no reward for.
+pub fn rewards(states: &VectorStates, width: usize, log_reward: impl Fn(&[u16]) -> Option<f64>) -> Result<Vec<f64>> {
     if states.width() != width {
         return Err(Error::Shape {
             what: "states".into(),
@@ -156,16 +158,11 @@ pub(crate) fn rewards(
     states.rows().map(of_row).collect()
 }
 
-/// log of the sum of exponentials; NaN if one of them is.
-pub(crate) fn log_sum_exp(values: impl Iterator<Item = f64> + Clone) -> f64 {
-    // `f64::max` would pass NaN over.
-    let max =
-        values.clone().fold(f64::NEG_INFINITY, |max, value| if max.is_nan() || value <= max { max } else { value });
-    if max.is_finite() { max + values.map(|value| (value - max).exp()).sum::<f64>().ln() } else { max }
-}
-
-/// `x` as a fault of configuration unless it is finite and above zero.
-pub(crate) fn positive(setting: &'static str, x: f64) -> Result<f64> {
+/// Checks that `x` is finite and above zero, and gives it back.
+///
+/// # Errors
+/// [`Error::Config`], which names the setting, if it isn't.
+pub fn positive(setting: &'static str, x: f64) -> Result<f64> {
     if x > 0.0 && x.is_finite() {
         return Ok(x);
     }

@@ -1,15 +1,15 @@
 //! Intrinsic rewards: the augmented flows by enumeration are where both objectives vanish, coefficient 0 is plain trajectory balance, and
 //! what training ends at is what the coefficients say.
 
-use gfn::dist::Schedule;
+use gfn::env::{Child, StateGraph};
 use gfn::env::{Direction, EnumerableEnv, Reward, Rows, VectorStates};
-use gfn::metrics::{Child, Distances, ExactPolicy, StateGraph};
+use gfn::metrics::{Distances, ExactPolicy};
 use gfn::nn::BackwardPolicy;
 use gfn::objective::{AugmentedDetailedBalance, AugmentedTrajectoryBalance, Objective, TrajectoryBalance};
+use gfn::optim::AdamConfig;
+use gfn::optim::Schedule;
 use gfn::policy::{ByIndex, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
-use gfn::train::{
-    AdamConfig, DistillationConfig, IntrinsicConfig, Novelty, RandomDistillation, StepStats, Trainer, TrainerConfig,
-};
+use gfn::train::{DistillationConfig, IntrinsicConfig, Novelty, RandomDistillation, StepStats, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::bit_sequence::{HammingReward, NonAutoregressiveBitSequence};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};

@@ -1,11 +1,13 @@
 //! Backward policies that are trained by objectives of their own: the one of most entropy is known in closed form on a grid.
 
 use gfn::Rng;
-use gfn::dist::Schedule;
+use gfn::nn::Wants;
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::objective::{MaximumEntropyBackward, Objective, TrajectoryBalance, TrajectoryLikelihood, WithBackward};
-use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, Wants};
-use gfn::train::{AdamConfig, Trainer, TrainerConfig};
+use gfn::optim::AdamConfig;
+use gfn::optim::Schedule;
+use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
+use gfn::train::{Trainer, TrainerConfig};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::{Device, Kind};
 

@@ -2,20 +2,24 @@
 
 use std::cell::Cell;
 
-use gfn::dist::{GraphActionCategorical, Schedule};
+use gfn::distribution::GraphActionCategorical;
+use gfn::env::StateGraph;
 use gfn::env::{Reward, Rows, VectorStates};
-use gfn::metrics::{Distances, StateGraph};
+use gfn::metrics::Distances;
+use gfn::nn::Wants;
 use gfn::nn::{BackwardPolicy, MlpConfig, Parameters};
 use gfn::objective::{
     Advantage, ModifiedDetailedBalance, NextExit, Objective, PolicyGradient, RelativeLogPartitionVariance,
     RelativeTrajectoryBalance, TrajectoryBalance, TrustPcl,
 };
-use gfn::policy::{ByKey, Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, Wants, WithPrior};
+use gfn::objective::{Needs, score};
+use gfn::optim::AdamConfig;
+use gfn::optim::Schedule;
+use gfn::policy::{ByKey, Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, WithPrior};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::sampler::Sampler;
-use gfn::score::{Needs, score};
+use gfn::rollout::Sampler;
 use gfn::testing::Words;
-use gfn::train::{AdamConfig, ReplayPath, StepStats, TeacherConfig, Trainer, TrainerConfig};
+use gfn::train::{ReplayPath, StepStats, TeacherConfig, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::{Device, Kind, Tensor};

@@ -1,6 +1,6 @@
 //! The box against the golden file: rewards, densities of its Beta mixtures in both geometries and directions, validity of steps.
 
-use gfn::dist::Distribution;
+use gfn::distribution::Distribution;
 use gfn::env::{Direction, Reals, Reward};
 use gfn_gym::boxes::{BetaMixtures, BoxDist, BoxEnv, BoxReward, Coupling};
 use serde_json::Value;

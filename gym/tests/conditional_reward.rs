@@ -1,8 +1,8 @@
 //! The conditional reward: from the flat one to the original, and the conditions that it refuses.
 
 use gfn::Rng;
+use gfn::env::StateGraph;
 use gfn::env::{Reward, VectorStates};
-use gfn::metrics::StateGraph;
 use gfn_gym::hypergrid::{ConditionalReward, HyperGrid, OriginalReward};
 use tch::{Kind, Tensor};
 

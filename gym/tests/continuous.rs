@@ -1,18 +1,20 @@
 //! The contract of continuous environments, on the box in both geometries and on the line: steps and reverses, ways back, every
 //! objective, errors, runs that resume bit for bit.
 
-use gfn::dist::{Distribution, Exploration};
-use gfn::env::{Direction, Env, Reals, ReplayEnv, Reward, Rows};
+use gfn::distribution::{Distribution, Exploration};
+use gfn::env::{Direction, Env, Reals, Reward, Rows};
+use gfn::nn::Wants;
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::objective::{
     DetailedBalance, LogPartitionVariance, Objective, StateFlow, SubTrajectoryBalance, TrajectoryBalance, Weighting,
 };
-use gfn::policy::{Policy, Wants};
+use gfn::objective::{Needs, score};
+use gfn::policy::Policy;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::sampler::Sampler;
-use gfn::score::{Needs, score};
+use gfn::rollout::ReplayEnv;
+use gfn::rollout::Sampler;
+use gfn::rollout::Trajectories;
 use gfn::train::{ReplayPath, Trainer, TrainerConfig};
-use gfn::trajectory::Trajectories;
 use gfn::{Error, Rng};
 use gfn_gym::boxes::{BetaMixtures, BoxDist, BoxEnv, BoxPolicy, BoxPolicyConfig, BoxReward, Coupling, GridHistogram};
 use gfn_gym::line::{Line, LinePolicy, LinePolicyConfig, LineReward};
@@ -169,8 +171,8 @@ fn importance_weights_average_to_z() {
         let policy = env.uniform();
         let walks = Sampler::new(env, &policy).forward(n, &mut Rng::seeded(4)).unwrap();
         let scores = score(env, reward, &policy, &walks, Needs::default()).unwrap();
-        let ids = gfn::dist::segment_ids(&scores.offsets, Device::Cpu);
-        let sums = gfn::dist::segment_sum(&(&scores.log_pb - &scores.log_pf), &ids, n);
+        let ids = gfn::tensor::segment_ids(&scores.offsets, Device::Cpu);
+        let sums = gfn::tensor::segment_sum(&(&scores.log_pb - &scores.log_pf), &ids, n);
         (sums + &scores.log_reward).exp().mean(Kind::Double).double_value(&[])
     }
     // A reward that doesn't hide in far corners.

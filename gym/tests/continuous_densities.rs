@@ -1,7 +1,7 @@
 //! Densities of continuous policies are normalised, by quadrature, and samples follow them.
 
 use gfn::Rng;
-use gfn::dist::{Distribution, Exploration};
+use gfn::distribution::{Distribution, Exploration};
 use gfn::env::{Direction, Reals, Rows};
 use gfn_gym::boxes::{BetaMixtures, BoxDist, BoxEnv, Coupling, GridHistogram};
 use gfn_gym::line::{Line, LineDist, NormalMixtures};

@@ -1,11 +1,13 @@
 //! The edges of continuous environments: points beside a side of the box, rounding, settings and inputs that are refused.
 
-use gfn::dist::{Distribution, Exploration};
-use gfn::env::{Direction, Env, Reals, ReplayEnv, Rows};
-use gfn::policy::{Policy, Wants};
-use gfn::sampler::Sampler;
-use gfn::score::{Needs, score};
-use gfn::trajectory::Trajectories;
+use gfn::distribution::{Distribution, Exploration};
+use gfn::env::{Direction, Env, Reals, Rows};
+use gfn::nn::Wants;
+use gfn::objective::{Needs, score};
+use gfn::policy::Policy;
+use gfn::rollout::ReplayEnv;
+use gfn::rollout::Sampler;
+use gfn::rollout::Trajectories;
 use gfn::{Error, Rng};
 use gfn_gym::boxes::{BetaMixtures, BoxDist, BoxEnv, BoxPolicyConfig, BoxReward, BoxUniform};
 use gfn_gym::line::{Line, LineDist, LinePolicy, LinePolicyConfig};

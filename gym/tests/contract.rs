@@ -2,8 +2,8 @@
 
 use crate::enumeration::enumerate;
 use gfn::Rng;
+use gfn::env::StateGraph;
 use gfn::graph::{Edge, GraphKind, GraphState, Semantics};
-use gfn::metrics::StateGraph;
 use gfn::policy::UniformPolicy;
 use gfn::testing::{check_env, check_graph_env};
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};

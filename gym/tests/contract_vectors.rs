@@ -2,12 +2,13 @@
 
 use crate::enumeration::enumerate;
 use gfn::Rng;
+use gfn::env::StateGraph;
 use gfn::env::{EnumerableEnv, Reward, VectorStates};
-use gfn::metrics::{ExactPolicy, StateGraph};
+use gfn::metrics::ExactPolicy;
 use gfn::objective::{Balance, DetailedBalance, FlowMatching, SubTrajectoryBalance, TrajectoryBalance, Weighting};
+use gfn::objective::{Needs, Scores, score};
 use gfn::policy::{Features, KHot, StateFeatures, UniformPolicy};
-use gfn::sampler::Sampler;
-use gfn::score::{Needs, Scores, score};
+use gfn::rollout::Sampler;
 use gfn::testing::check_env;
 use gfn_gym::bit_sequence::{
     BitSequence, HammingReward, NonAutoregressiveBitSequence, PrependAppendBitSequence, motif_tilings,

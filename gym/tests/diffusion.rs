@@ -1,13 +1,15 @@
 //! The diffusion environment: time reversal, exact policies, replay.
 use std::sync::Arc;
 
-use gfn::dist::{Distribution, Exploration};
-use gfn::env::{Direction, Env, Reals, ReplayEnv, Reward, Rows};
+use gfn::distribution::{Distribution, Exploration};
+use gfn::env::{Direction, Env, Reals, Reward, Rows};
 use gfn::metrics::{estimate_log_z, eubo};
-use gfn::policy::{Policy, Wants};
-use gfn::sampler::Sampler;
-use gfn::score::{Needs, score};
-use gfn::trajectory::Trajectories;
+use gfn::nn::Wants;
+use gfn::objective::{Needs, score};
+use gfn::policy::Policy;
+use gfn::rollout::ReplayEnv;
+use gfn::rollout::Sampler;
+use gfn::rollout::Trajectories;
 use gfn::{Error, Rng};
 use gfn_gym::diffusion::{
     BackwardSteps, DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, DiffusionStates, Energy, GradNetConfig,

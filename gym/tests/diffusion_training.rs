@@ -1,16 +1,18 @@
 //! Training on the diffusion environment: objectives, replay, search, likelihood, chunks.
 use std::sync::Arc;
 
-use gfn::dist::Schedule;
-use gfn::env::{Clipped, Reals, ReplayEnv, Reward, Rows};
+use gfn::env::{Clipped, Reals, Reward, Rows};
 use gfn::metrics::estimate_log_z;
 use gfn::objective::{
     DetailedBalance, LogPartitionVariance, MaximumLikelihood, Objective, StateFlow, SubTrajectoryBalance,
     TrajectoryBalance, Weighting,
 };
+use gfn::optim::AdamConfig;
+use gfn::optim::Schedule;
 use gfn::replay::{DataSource, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
-use gfn::sampler::Sampler;
-use gfn::train::{AdamConfig, ObjectSearch, ReplayPath, Trainer, TrainerConfig};
+use gfn::rollout::ReplayEnv;
+use gfn::rollout::Sampler;
+use gfn::train::{ObjectSearch, ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Rng};
 use gfn_gym::diffusion::{
     BackwardSteps, DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, Energy, GradNetConfig, Mala, MalaConfig,

@@ -1,13 +1,17 @@
 //! The logits of EB-GFN: coordinates at random, values by two logits each; trained, they sample spins exactly.
 
 use gfn::Rng;
-use gfn::dist::{Distribution, Schedule};
+use gfn::distribution::Distribution;
+use gfn::env::StateGraph;
 use gfn::env::{Slots, VectorStates};
-use gfn::metrics::{Distances, StateGraph};
+use gfn::metrics::Distances;
 use gfn::nn::MlpConfig;
+use gfn::nn::Wants;
 use gfn::objective::TrajectoryBalance;
-use gfn::policy::{Policy, Wants};
-use gfn::train::{AdamConfig, Trainer, TrainerConfig};
+use gfn::optim::AdamConfig;
+use gfn::optim::Schedule;
+use gfn::policy::Policy;
+use gfn::train::{Trainer, TrainerConfig};
 use gfn_gym::discrete_ebm::{DiscreteEbm, EbmBackward, EbmPolicy, IsingReward};
 use tch::{Device, Kind};
 

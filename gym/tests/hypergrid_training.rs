@@ -1,13 +1,16 @@
 //! The MLP policy learns the hyper-grid: the distance is exact, so nothing is left to sampling noise.
 
 use gfn::Rng;
+use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, Env, VectorStates};
 use gfn::graph::GraphKind;
-use gfn::metrics::{Distances, StateGraph};
+use gfn::metrics::Distances;
+use gfn::nn::Wants;
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::objective::{DetailedBalance, Objective, TrajectoryBalance};
-use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, Scaled, StateFeatures, Wants};
-use gfn::train::{AdamConfig, Trainer, TrainerConfig};
+use gfn::optim::AdamConfig;
+use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, Scaled, StateFeatures};
+use gfn::train::{Trainer, TrainerConfig};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::{Device, Kind, Tensor};
 
@@ -20,7 +23,7 @@ fn train(objective: impl Objective + 'static, config: MlpPolicyConfig, steps: us
     let env = HyperGrid::new(2, 8).unwrap();
     let reward = OriginalReward::standard(&env).unwrap();
     let policy = policy(&env, KHot::new(env.ndim(), env.height()), config);
-    let lr = gfn::dist::Schedule::Linear { from: 1.0, to: 0.02, steps };
+    let lr = gfn::optim::Schedule::Linear { from: 1.0, to: 0.02, steps };
     let config = TrainerConfig {
         batch: 16,
         adam: AdamConfig { lr: 1e-3, log_z_lr: 1e-1, ..AdamConfig::default() },

@@ -1,18 +1,19 @@
 //! Every objective on every kind of environment: zero where flows are exact, a typed error where it isn't defined, and the same
 //! whatever the order and the grouping of trajectories.
 
+use gfn::env::StateGraph;
 use gfn::env::{EnumerableEnv, Reward, VectorStates};
-use gfn::metrics::{ExactPolicy, StateGraph};
+use gfn::metrics::ExactPolicy;
 use gfn::nn::BackwardPolicy;
 use gfn::objective::{
     Advantage, Balance, DetailedBalance, FlowMatching, LogPartitionVariance, ModifiedDetailedBalance, NextExit,
     Objective, PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance, RelativeTrajectoryBalance,
     StateFlow, SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood, TrustPcl, Weighting,
 };
+use gfn::objective::{Needs, Scores, lagged_exits, score};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy, WithPrior};
-use gfn::sampler::Sampler;
-use gfn::score::{Needs, Scores, lagged_exits, score};
-use gfn::trajectory::{Container, Trajectories};
+use gfn::rollout::Sampler;
+use gfn::rollout::{Container, Trajectories};
 use gfn::{Error, Result, Rng};
 use gfn_gym::bit_sequence::{HammingReward, NonAutoregressiveBitSequence};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};

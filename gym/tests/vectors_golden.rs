@@ -2,8 +2,8 @@
 //!
 //! Its sizes are torchgfn's: where an exit is forced, one action more than here.
 
+use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, Env, Reward, Rows, VectorStates};
-use gfn::metrics::StateGraph;
 use gfn::policy::UniformPolicy;
 use gfn_gym::bit_sequence::{BitSequence, HammingReward, NonAutoregressiveBitSequence, Words};
 use gfn_gym::discrete_ebm::{DiscreteEbm, IsingReward};

@@ -1,11 +1,13 @@
 //! Environments without an exit action are learned: the distance is exact, so nothing is left to sampling noise.
 
 use gfn::Rng;
-use gfn::dist::Schedule;
-use gfn::metrics::{Distances, StateGraph};
+use gfn::env::StateGraph;
+use gfn::metrics::Distances;
 use gfn::objective::{DetailedBalance, Objective, TrajectoryBalance};
+use gfn::optim::AdamConfig;
+use gfn::optim::Schedule;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig};
-use gfn::train::{AdamConfig, Trainer, TrainerConfig};
+use gfn::train::{Trainer, TrainerConfig};
 use gfn_gym::discrete_ebm::{DiscreteEbm, IsingReward};
 use tch::{Device, Kind};
 

@@ -2,41 +2,42 @@ use serde::Serialize;
 use tch::{Device, Tensor};
 
 use super::encoding::Writing;
-use super::{Directions, Encoding, Temperature};
-use crate::dist::{from_host, to_host};
-use crate::train::ConditionSource;
+use super::{ConditionSource, Directions, Encoding, Temperature};
+use crate::tensor::{from_host, to_host};
 use crate::{Error, Result, Rng};
 
-/// One condition in plain numbers.
+/// One condition in plain numbers, as opposed to its vector for the network.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Condition {
     /// The reward exponent.
     pub beta: f64,
     /// The weight of each reward; they sum to 1.
     pub preferences: Vec<f64>,
-    /// The direction of the objectives that is wanted, of length 1; `None` for a conditioning without a focus.
+    /// The wanted direction in the space of objectives, of length 1; `None` for a conditioning without a focus.
     pub focus: Option<Vec<f64>>,
 }
 
-/// A cone of objectives outside of which nothing counts (Roy et al., *Goal-conditioned GFlowNets for Controllable Multi-Objective Molecular
-/// Design*, 2023).
+/// A cone of wanted objectives; objects outside get a fixed low log-reward (Roy et al., *Goal-conditioned GFlowNets for
+/// Controllable Multi-Objective Molecular Design*, 2023).
 ///
-/// An object whose objectives have the cosine c with the wanted direction has its reward multiplied by `c^g` inside the cone, where
-/// c is at least `cosine`; g is such that the factor is `limit` on its surface. Outside, its log-reward is `outside`.
+/// Let c be the cosine between an object's objectives and the wanted direction. Inside the cone, where c is at least
+/// `cosine`, the reward is multiplied by `c^g`, with g such that the factor is `limit` on the cone's surface. Outside,
+/// the log-reward is `outside`.
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Focus {
-    /// How directions are drawn.
+    /// The distribution of wanted directions.
     pub directions: Directions,
     /// The cosine of the cone's half angle, above 0 and below 1.
     pub cosine: f64,
     /// The factor on the cone's surface, above 0 and at most 1.
     pub limit: f64,
-    /// The log-reward outside.
+    /// The log-reward outside of the cone.
     pub outside: f64,
 }
 
 impl Focus {
-    /// A cone of cosine 0.98, a factor of 0.1 on its surface, and a log-reward of -75 outside, as in recursionpharma/gflownet.
+    /// A cone of cosine 0.98, a factor of 0.1 on its surface, and a log-reward of -75 outside, as in
+    /// recursionpharma/gflownet.
     #[must_use]
     pub fn new(directions: Directions) -> Self {
         Self { directions, cosine: 0.98, limit: 0.1, outside: -75.0 }
@@ -55,22 +56,22 @@ impl Focus {
             () if !self.outside.is_finite() => refuse(
                 "the log-reward outside of a focus",
                 self.outside,
-                "a finite number: a balance can't be met without",
+                "a finite number, because residuals must be finite",
             ),
             () => Ok(()),
         }
     }
 
-    /// The log of the factor inside; `None` outside.
+    /// The log of the factor inside the cone; `None` outside.
     pub(super) fn log_factor(&self, cosine: f64) -> Option<f64> {
         (cosine >= self.cosine).then(|| cosine.min(1.0).ln() * self.limit.ln() / self.cosine.ln())
     }
 }
 
-/// What is drawn for each trajectory, and how a network is told: beta, then preferences, then a direction of focus. What is constant
-/// takes no place in the vector.
+/// The distribution of each trajectory's condition, and its encoding for a network: beta, then preferences, then a
+/// direction of focus. Constant parts take no entries of the vector.
 ///
-/// Without more said, beta is 1 and the preferences are equal. An example is at the [module](super).
+/// By default beta is 1 and the preferences are equal. There is an example in the [module](super).
 #[derive(Clone, PartialEq, Debug, Serialize)]
 pub struct Conditioning {
     n_rewards: usize,
@@ -80,10 +81,10 @@ pub struct Conditioning {
 }
 
 impl Conditioning {
-    /// For so many rewards: nothing varies yet.
+    /// A conditioning for `n_rewards` rewards in which everything is constant.
     ///
     /// # Errors
-    /// [`Error::Config`] for none.
+    /// [`Error::Config`] for no rewards.
     pub fn new(n_rewards: usize) -> Result<Self> {
         if n_rewards == 0 {
             return Err(Error::Config {
@@ -101,31 +102,31 @@ impl Conditioning {
         })
     }
 
-    /// The same with this law of beta; a thermometer is over its range.
+    /// Draws beta from this distribution. A thermometer covers its range.
     ///
     /// # Errors
-    /// [`Error::Config`] for a law or a thermometer that makes no sense.
-    pub fn temperature(mut self, law: Temperature, encoding: Encoding) -> Result<Self> {
-        let (least, most) = law.range()?;
+    /// [`Error::Config`] for an invalid distribution or thermometer.
+    pub fn temperature(mut self, distribution: Temperature, encoding: Encoding) -> Result<Self> {
+        let (least, most) = distribution.range()?;
         let encoding = if least < most { encoding } else { Encoding::Number };
-        self.temperature = (law, Writing::new(encoding, least, most)?);
+        self.temperature = (distribution, Writing::new(encoding, least, most)?);
         Ok(self)
     }
 
-    /// The same with this law of preferences, whose entries are divided by their sum; a thermometer is over 0 to 1.
+    /// Draws preferences from this distribution and divides them by their sum. A thermometer covers 0 to 1.
     ///
     /// # Errors
-    /// [`Error::Config`] for a law or a thermometer that makes no sense.
-    pub fn preferences(mut self, law: Directions, encoding: Encoding) -> Result<Self> {
-        law.check(self.n_rewards)?;
-        self.preferences = (law, Writing::new(encoding, 0.0, 1.0)?);
+    /// [`Error::Config`] for an invalid distribution or thermometer.
+    pub fn preferences(mut self, distribution: Directions, encoding: Encoding) -> Result<Self> {
+        distribution.check(self.n_rewards)?;
+        self.preferences = (distribution, Writing::new(encoding, 0.0, 1.0)?);
         Ok(self)
     }
 
-    /// The same with a focus, whose directions are divided by their length; a thermometer is over 0 to 1.
+    /// Adds a focus, whose directions are divided by their length. A thermometer covers 0 to 1.
     ///
     /// # Errors
-    /// [`Error::Config`] for a focus or a thermometer that makes no sense.
+    /// [`Error::Config`] for an invalid focus or thermometer.
     pub fn focus(mut self, focus: Focus, encoding: Encoding) -> Result<Self> {
         focus.check(self.n_rewards)?;
         self.focus = Some((focus, Writing::new(encoding, 0.0, 1.0)?));
@@ -138,31 +139,32 @@ impl Conditioning {
         self.n_rewards
     }
 
-    /// Entries of a condition vector: `n_conditions` of the network.
+    /// Entries of a condition vector; set a network's `n_conditions` to it.
     #[must_use]
     pub fn width(&self) -> usize {
         self.widths().iter().sum()
     }
 
-    /// The cone, if there is one.
+    /// The cone, if there is a focus.
     pub(super) fn cone(&self) -> Option<&Focus> {
         self.focus.as_ref().map(|(focus, _)| focus)
     }
 
-    /// Entries of beta, preferences and focus.
+    /// Entries for beta, preferences and focus.
     fn widths(&self) -> [usize; 3] {
-        let of =
-            |(law, writing): (&Directions, &Writing)| if law.varies() { self.n_rewards * writing.width() } else { 0 };
+        let of = |(distribution, writing): (&Directions, &Writing)| {
+            if distribution.varies() { self.n_rewards * writing.width() } else { 0 }
+        };
         let (temperature, writing) = &self.temperature;
-        let told = !matches!(temperature, Temperature::Constant(_));
+        let varies = !matches!(temperature, Temperature::Constant(_));
         [
-            if told { writing.width() } else { 0 },
+            if varies { writing.width() } else { 0 },
             of((&self.preferences.0, &self.preferences.1)),
             self.focus.as_ref().map_or(0, |(focus, writing)| of((&focus.directions, writing))),
         ]
     }
 
-    /// `n` conditions.
+    /// Draws `n` conditions.
     #[must_use]
     pub fn conditions(&self, n: usize, rng: &mut Rng) -> Vec<Condition> {
         let one = |_| Condition {
@@ -173,11 +175,11 @@ impl Conditioning {
         (0..n).map(one).collect()
     }
 
-    /// The vectors of conditions, `[n, width]` of doubles on the CPU; what is constant isn't looked at.
+    /// The vectors of conditions, `[n, width]` of doubles on the CPU. Constant parts are ignored.
     ///
     /// # Errors
-    /// [`Error::Config`] for a beta outside of the range of its law, and for preferences and directions that aren't a number of 0 or more for
-    /// each reward, not all 0; without a focus where there is to be one.
+    /// [`Error::Config`] for a beta outside of its range; for preferences or a direction that aren't one number of 0 or
+    /// more for each reward, not all 0; and for a condition without a focus where the conditioning has one.
     pub fn encode(&self, conditions: &[Condition]) -> Result<Tensor> {
         let mut values = Vec::with_capacity(conditions.len() * self.width());
         let (least, most) = self.temperature.0.range()?;
@@ -187,7 +189,7 @@ impl Conditioning {
             let [beta, preferences, focus] = self.widths().map(|width| width > 0);
             if beta {
                 if !(least..=most).contains(&condition.beta) {
-                    return refuse("a beta within the range of its law");
+                    return refuse("a beta within the range of its distribution");
                 }
                 self.temperature.1.push(condition.beta, &mut values);
             }
@@ -205,7 +207,7 @@ impl Conditioning {
         Ok(from_host(&values, tch::Kind::Double, Device::Cpu).view(size))
     }
 
-    /// The conditions of vectors `[n, width]`: what [`encode`](Self::encode) was given, but for rounding.
+    /// The conditions of vectors `[n, width]`: the inverse of [`encode`](Self::encode), up to rounding.
     ///
     /// # Errors
     /// [`Error::Shape`] for a tensor that isn't `[n, width]`.
@@ -225,7 +227,7 @@ impl Conditioning {
         let values = to_host(conditions);
         let (least, most) = self.temperature.0.range()?;
         let [of_beta, of_preferences, of_focus] = self.widths();
-        let vector = |row: &[f64], (law, writing): (&Directions, &Writing)| match law {
+        let vector = |row: &[f64], (distribution, writing): (&Directions, &Writing)| match distribution {
             Directions::Constant(one) => one.clone(),
             // Rounding in single precision must not lead below 0.
             _ => row.chunks_exact(writing.width()).map(|entry| writing.read(entry).max(0.0)).collect(),
@@ -236,7 +238,7 @@ impl Conditioning {
             Condition {
                 beta: match self.temperature.0 {
                     Temperature::Constant(beta) => beta,
-                    // Rounding must not lead out of the range, where nothing is written again.
+                    // Rounding must not leave the range: encoding the value again would fail.
                     _ => self.temperature.1.read(beta).clamp(least, most),
                 },
                 preferences: shares(&vector(preferences, (&self.preferences.0, &self.preferences.1))),
@@ -256,13 +258,13 @@ impl ConditionSource for Conditioning {
     }
 }
 
-/// A vector over its sum.
+/// A vector divided by its sum.
 fn shares(vector: &[f64]) -> Vec<f64> {
     let sum: f64 = vector.iter().sum();
     vector.iter().map(|x| x / sum).collect()
 }
 
-/// A vector over its length.
+/// A vector divided by its length.
 pub(super) fn unit(vector: &[f64]) -> Vec<f64> {
     let length = vector.iter().map(|x| x * x).sum::<f64>().sqrt();
     vector.iter().map(|x| x / length).collect()
@@ -273,20 +275,20 @@ mod tests {
     use super::*;
 
     fn all(encoding: Encoding) -> Conditioning {
-        let law = Temperature::LogUniform { least: 0.5, most: 64.0 };
-        let conditioning = Conditioning::new(3).unwrap().temperature(law, encoding).unwrap();
+        let distribution = Temperature::LogUniform { least: 0.5, most: 64.0 };
+        let conditioning = Conditioning::new(3).unwrap().temperature(distribution, encoding).unwrap();
         let conditioning = conditioning.preferences(Directions::Dirichlet { concentration: 1.0 }, encoding).unwrap();
         conditioning
             .focus(Focus::new(Directions::OneOf(vec![vec![1.0, 2.0, 2.0], vec![0.0, 0.0, 5.0]])), encoding)
             .unwrap()
     }
 
-    /// What a law draws at the end of its range is still within it when it was read back, in either precision.
+    /// A draw at the end of the range is still within it after decoding, in either precision.
     #[test]
     fn the_ends_of_a_range_are_written_again() {
         for (encoding, most) in [(Encoding::Thermometer { bins: 8 }, 7.7), (Encoding::Number, 0.1)] {
-            let law = Temperature::Gamma { shape: 2.0, scale: 10.0, most };
-            let conditioning = Conditioning::new(1).unwrap().temperature(law, encoding).unwrap();
+            let distribution = Temperature::Gamma { shape: 2.0, scale: 10.0, most };
+            let conditioning = Conditioning::new(1).unwrap().temperature(distribution, encoding).unwrap();
             let drawn = conditioning.conditions(50, &mut Rng::seeded(3));
             assert!(drawn.iter().any(|condition| condition.beta == most));
             let vectors = conditioning.encode(&drawn).unwrap();
@@ -305,7 +307,7 @@ mod tests {
             let vectors = conditioning.encode(&drawn).unwrap();
             assert_eq!(vectors.size(), [50, conditioning.width() as i64]);
             assert!(vectors.equal(&conditioning.draw(50, &mut Rng::seeded(3)).unwrap()));
-            // Single precision is what a network, a file or a buffer may keep them in.
+            // A network, a file or a buffer may keep them in single precision.
             for (kind, bound) in [(tch::Kind::Double, 1e-12), (tch::Kind::Float, 1e-4)] {
                 for (read, meant) in conditioning.decode(&vectors.to_kind(kind)).unwrap().iter().zip(&drawn) {
                     assert!((read.beta - meant.beta).abs() < bound);
@@ -320,12 +322,12 @@ mod tests {
                 }
             }
         }
-        // What is constant takes no place.
+        // Constant parts take no entries.
         let constant = Conditioning::new(2).unwrap().temperature(Temperature::Constant(4.0), Encoding::Number).unwrap();
         let constant = constant.preferences(Directions::Constant(vec![1.0, 3.0]), Encoding::Number).unwrap();
         assert_eq!(constant.width(), 0);
-        let told = constant.decode(&constant.draw(1, &mut Rng::seeded(0)).unwrap()).unwrap();
-        assert_eq!(told, [Condition { beta: 4.0, preferences: vec![0.25, 0.75], focus: None }]);
+        let decoded = constant.decode(&constant.draw(1, &mut Rng::seeded(0)).unwrap()).unwrap();
+        assert_eq!(decoded, [Condition { beta: 4.0, preferences: vec![0.25, 0.75], focus: None }]);
     }
 
     #[test]
@@ -334,15 +336,18 @@ mod tests {
         let number = Encoding::Number;
         assert!(matches!(Conditioning::new(0), Err(Error::Config { .. })));
         assert!(plain().temperature(Temperature::Constant(f64::NAN), number).is_err());
-        for law in [
+        for distribution in [
             Directions::Constant(vec![1.0]),
             Directions::Constant(vec![0.0, 0.0]),
             Directions::OneOf(vec![]),
             Directions::OneOf(vec![vec![1.0, -1.0]]),
             Directions::Dirichlet { concentration: 0.0 },
         ] {
-            assert!(matches!(plain().preferences(law.clone(), number), Err(Error::Config { .. })), "{law:?}");
-            assert!(plain().focus(Focus::new(law), number).is_err());
+            assert!(
+                matches!(plain().preferences(distribution.clone(), number), Err(Error::Config { .. })),
+                "{distribution:?}"
+            );
+            assert!(plain().focus(Focus::new(distribution), number).is_err());
         }
         let focus = || Focus::new(Directions::Dirichlet { concentration: 1.0 });
         for bad in [

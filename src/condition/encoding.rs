@@ -2,10 +2,10 @@ use serde::Serialize;
 
 use crate::{Error, Result};
 
-/// A number in a range as a row of numbers from 0 to 1, as recursionpharma/gflownet's `thermometer` writes it: of marks that are evenly spaced from
-/// the least to the most, each says how much of the stretch above it is filled.
+/// A number in a range as a row of numbers from 0 to 1, like recursionpharma/gflownet's `thermometer`. Marks are evenly
+/// spaced over the range. The entry of a mark is the fraction filled of the interval that starts at it.
 ///
-/// The last mark has no stretch of the range above it, and stays 0. The number can be read back: [`decode`](Self::decode).
+/// No interval starts at the last mark, so its entry stays 0. The number can be read back: [`decode`](Self::decode).
 ///
 /// ```
 /// use gfn::condition::Thermometer;
@@ -23,7 +23,7 @@ pub struct Thermometer {
 }
 
 impl Thermometer {
-    /// One of so many marks.
+    /// A thermometer of `bins` marks.
     ///
     /// # Errors
     /// [`Error::Config`] for fewer than 2 marks, and unless `least < most`, both finite.
@@ -55,33 +55,33 @@ impl Thermometer {
         (self.most - self.least) / (self.bins - 1) as f64
     }
 
-    /// The row of a number; one outside of the range is written as its nearest end.
+    /// The row of a number; one outside of the range is encoded as the nearest end.
     #[must_use]
     pub fn encode(&self, value: f64) -> Vec<f64> {
         let filled = (value.clamp(self.least, self.most) - self.least) / self.gap();
         (0..self.bins).map(|mark| (filled - mark as f64).clamp(0.0, 1.0)).collect()
     }
 
-    /// The number of a row.
+    /// The number that a row encodes.
     #[must_use]
     pub fn decode(&self, row: &[f64]) -> f64 {
         self.least + row.iter().sum::<f64>() * self.gap()
     }
 }
 
-/// How a number is written for a network.
+/// The encoding of a number for a network.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
 pub enum Encoding {
-    /// As it is.
+    /// The number itself.
     Number,
-    /// As the row of a [`Thermometer`] over the range of the law that it is drawn from.
+    /// The row of a [`Thermometer`] over the range of the number's distribution.
     Thermometer {
-        /// Its marks.
+        /// The number of marks.
         bins: usize,
     },
 }
 
-/// An encoding with its range.
+/// An encoding together with its range.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize)]
 pub(super) struct Writing(Option<Thermometer>);
 
@@ -106,7 +106,7 @@ impl Writing {
         }
     }
 
-    pub(super) fn read(&self, row: &[f64]) -> f64 {
+    pub(crate) fn read(&self, row: &[f64]) -> f64 {
         self.0.map_or_else(|| row[0], |thermometer| thermometer.decode(row))
     }
 }

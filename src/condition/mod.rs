@@ -1,19 +1,19 @@
-//! Conditions: one policy for a family of rewards, of which each trajectory is told one.
+//! Conditions: one policy for a family of rewards, with one member of the family chosen for each trajectory.
 //!
 //! | item | is |
 //! |---|---|
-//! | [`Conditioning`] | what is drawn for each trajectory, and how a network is told: a [`ConditionSource`](crate::train::ConditionSource) |
-//! | [`Temperature`] | laws of the reward exponent beta |
-//! | [`Directions`] | laws of preferences and of directions of focus |
-//! | [`Focus`] | a cone of the objectives outside of which nothing counts |
-//! | [`Encoding`], [`Thermometer`] | how a number is written for a network |
+//! | [`Conditioning`] | distribution of conditions and their encoding for a network: a [`ConditionSource`] |
+//! | [`Temperature`] | distributions of the reward exponent beta |
+//! | [`Directions`] | distributions of preferences and of directions of focus |
+//! | [`Focus`] | a cone of wanted objectives; objects outside get a fixed low log-reward |
+//! | [`Encoding`], [`Thermometer`] | the encoding of a number for a network |
 //! | [`Condition`] | one condition in plain numbers |
 //! | [`ConditionedReward`] | R(x | c), from one reward or several |
-//! | [`Hindsight`], [`FocusInHindsight`] | other conditions for what is replayed |
+//! | [`Hindsight`], [`FocusInHindsight`] | other conditions for replayed objects |
 //!
-//! The condition vector enters the policy and log Z (`n_conditions` of a network's configuration is [`Conditioning::width`]), and the
-//! reward reads beta, preferences and focus back from it. Nothing else is passed around: buffers and files hold the vectors.
-//! A policy's logits can be scaled by a function of the condition, too (`logit_scale` of the configurations).
+//! The condition vector is an input of the policy and of log Z (a network's `n_conditions` is [`Conditioning::width`]).
+//! The reward decodes beta, preferences and focus from it. Nothing else is passed around: buffers and files hold the
+//! vectors. A policy's logits can also be scaled by a function of the condition (`logit_scale` of the configurations).
 //!
 //! ```
 //! use std::sync::Arc;
@@ -34,13 +34,19 @@
 //! ```
 
 mod conditioning;
+mod conditions;
+mod cosine;
+mod draws;
 mod encoding;
 mod hindsight;
-mod laws;
 mod reward;
+mod source;
 
 pub use conditioning::{Condition, Conditioning, Focus};
+pub use conditions::Conditions;
+pub(crate) use cosine::cosine_of;
+pub use draws::{Directions, Temperature};
 pub use encoding::{Encoding, Thermometer};
 pub use hindsight::{FocusInHindsight, Hindsight};
-pub use laws::{Directions, Temperature};
 pub use reward::ConditionedReward;
+pub use source::ConditionSource;

@@ -2,21 +2,24 @@ use std::sync::Arc;
 
 use tch::Tensor;
 
+use super::cosine::cosine_of;
 use super::{Condition, Conditioning};
 use crate::env::{Reals, Reward, Rows};
-use crate::metrics::cosine_of;
+use crate::tensor::log_sum_exp;
 use crate::{Error, Result};
 
-/// A reward that rewards share.
+/// A reward shared between threads.
 type Shared<S> = Arc<dyn Reward<S> + Send + Sync>;
 
-/// A reward, or several, under conditions: `log R(x | c) = log m(x) + beta * (log sum_i w_i R_i(x) + log f(x))`.
+/// One or several rewards under conditions: `log R(x | c) = log m(x) + beta * (log sum_i w_i R_i(x) + log f(x))`.
 ///
-/// beta, the preferences w and the focus f are read from the condition vector as the [`Conditioning`] wrote it; f is 1 without a focus, and
-/// outside of its cone the log-reward is `log m(x)` and what the focus says instead. m is 1 unless it is [given](Self::with_measure): what
-/// beta must not act on. recursionpharma/gflownet has the same order, but lets beta act on the log-reward outside of a focus, too.
+/// beta, the preferences w and the focus f are decoded from the condition vector by the [`Conditioning`]. f is 1
+/// without a focus. Outside of the focus's cone the log-reward is `log m(x)` plus
+/// [`Focus::outside`](super::Focus::outside). The measure m is
+/// 1 unless it is [given](Self::with_measure); it is not raised to the power beta. recursionpharma/gflownet has the
+/// same order, but applies beta to the log-reward outside of a focus, too.
 ///
-/// An example is at the [module](super).
+/// There is an example in the [module](super).
 pub struct ConditionedReward<S> {
     conditioning: Conditioning,
     rewards: Vec<Shared<S>>,
@@ -36,10 +39,10 @@ impl<S> std::fmt::Debug for ConditionedReward<S> {
 }
 
 impl<S: Rows> ConditionedReward<S> {
-    /// Of these rewards, which aren't told the conditions.
+    /// A conditioned reward of these rewards, which don't get the conditions themselves.
     ///
     /// # Errors
-    /// [`Error::Config`] unless there are as many as the conditioning is for.
+    /// [`Error::Config`] unless there are as many rewards as the conditioning is for.
     pub fn new(conditioning: Conditioning, rewards: Vec<Shared<S>>) -> Result<Self> {
         if rewards.len() != conditioning.n_rewards() {
             return Err(Error::Config {
@@ -51,23 +54,24 @@ impl<S: Rows> ConditionedReward<S> {
         Ok(Self { conditioning, rewards, measure: None })
     }
 
-    /// The same times a reward that doesn't depend on conditions.
+    /// Multiplies by a reward m(x) that doesn't depend on conditions.
     ///
-    /// States that are one object between them must share R(x | c), whatever beta is. The Kekule forms of a molecule are such states: there
-    /// the rewards are those of the molecule, and the measure is one over the number of its forms.
+    /// It is needed if several states are one object, such as the Kekule forms of a molecule: together they must have
+    /// the reward R(x | c) whatever beta is. There the rewards are those of the molecule, and the measure is one over
+    /// the number of its forms.
     #[must_use]
     pub fn with_measure(mut self, measure: impl Reward<S> + Send + Sync + 'static) -> Self {
         self.measure = Some(Arc::new(measure));
         self
     }
 
-    /// How conditions are drawn and written.
+    /// The distribution and encoding of conditions.
     #[must_use]
     pub fn conditioning(&self) -> &Conditioning {
         &self.conditioning
     }
 
-    /// R_i of each state, `[n, rewards]`: what multi-objective metrics are of.
+    /// R_i of each state, `[n, rewards]`, for multi-objective metrics.
     ///
     /// # Errors
     /// Those of the rewards.
@@ -110,14 +114,14 @@ impl<S: Rows> ConditionedReward<S> {
     }
 
     fn one(&self, logs: &[f64], condition: &Condition) -> f64 {
-        // What no reward may be is passed on, to be found where all rewards are looked at: neither a cone nor a power of 0 hides it.
+        // An invalid reward is passed on to the check of all rewards, so that neither a cone nor a power of 0 hides it.
         if let Some(&bad) = logs.iter().find(|log| log.is_nan() || **log == f64::INFINITY) {
             return bad;
         }
         let largest = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let mut log = log_weighted_sum(logs, &condition.preferences);
         if let (Some(focus), Some(direction)) = (self.conditioning.cone(), &condition.focus) {
-            // The cosine knows no length; where all rewards are 0 there is none.
+            // The cosine doesn't depend on the vector's length. It is undefined if all rewards are 0.
             let objectives: Vec<f64> = logs.iter().map(|log| (log - largest).exp()).collect();
             match cosine_of(&objectives, direction).and_then(|cosine| focus.log_factor(cosine)) {
                 Some(factor) => log += factor,
@@ -154,19 +158,18 @@ impl<S: Rows> Reward<S> for ConditionedReward<S> {
     }
 }
 
-/// `log sum_i w_i exp(log_i)`; minus infinity where all that is wanted is 0.
+/// `log sum_i w_i exp(log_i)`; minus infinity if every reward with a positive weight is 0.
 fn log_weighted_sum(logs: &[f64], weights: &[f64]) -> f64 {
-    let terms = || logs.iter().zip(weights).filter(|(_, weight)| **weight > 0.0).map(|(log, weight)| log + weight.ln());
+    let terms = logs.iter().zip(weights).filter(|(_, weight)| **weight > 0.0).map(|(log, weight)| log + weight.ln());
     // NaN is passed on, to be found by the checks.
-    let largest = terms().fold(f64::NEG_INFINITY, |max, term| if term > max || term.is_nan() { term } else { max });
-    if largest.is_finite() { largest + terms().map(|term| (term - largest).exp()).sum::<f64>().ln() } else { largest }
+    log_sum_exp(terms)
 }
 
 fn checked(logs: Vec<f64>, n: usize) -> Result<Vec<f64>> {
     match logs.len() == n {
         true => Ok(logs),
         false => Err(Error::Shape {
-            what: "the answer of a reward to be conditioned".into(),
+            what: "the log-rewards of a reward under conditions".into(),
             expected: vec![n as i64],
             got: vec![logs.len() as i64],
             remedy: "a reward gives one log-reward per state",
@@ -180,7 +183,7 @@ mod tests {
     use super::*;
     use crate::env::Slots;
 
-    /// R of so many rewards by the number of the state.
+    /// Rewards that are looked up by the number of the state.
     fn table(values: &'static [f64]) -> Shared<Slots> {
         Arc::new(move |states: &Slots, _: Option<&Tensor>| -> Result<Vec<f64>> {
             Ok(states.0.iter().map(|&s| values[s as usize].ln()).collect())
@@ -218,7 +221,7 @@ mod tests {
         assert_eq!(asked(&reward, 2, 0.0, [0.5, 0.5], None), 0.0);
         let objectives = reward.objectives(&Slots(vec![3, 2])).unwrap();
         assert!(objectives.values().iter().zip([3.0, 4.0, 0.0, 0.0]).all(|(a, b)| (a - b).abs() < 1e-12));
-        // The measure isn't raised to a power.
+        // The measure isn't raised to the power beta.
         let half = |states: &Slots, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.5f64.ln(); states.0.len()]) };
         near(asked(&reward.with_measure(half), 0, 2.0, [0.25, 0.75], None), (0.5 * 2.5f64.powi(2)).ln());
     }
@@ -226,13 +229,14 @@ mod tests {
     #[test]
     fn a_focus_is_a_cone() {
         let reward = two(true);
-        // State 3 is at (3, 4): along its own direction nothing is taken away, and (1, 1) is at a cosine of 7 / (5 sqrt 2) = 0.98995.
+        // State 3 is at (3, 4). Along its own direction the factor is 1, and (1, 1) is at a cosine of 7 / (5 sqrt 2) =
+        // 0.98995.
         let along = asked(&reward, 3, 2.0, [0.5, 0.5], Some([0.3, 0.4]));
         assert!((along - 2.0 * 3.5f64.ln()).abs() < 1e-9, "{along}");
         let (cosine, exponent) = (7.0 / 50f64.sqrt(), 0.2f64.ln() / 0.9f64.ln());
         let beside = asked(&reward, 3, 2.0, [0.5, 0.5], Some([1.0, 1.0]));
         assert!((beside - 2.0 * (3.5 * f64::powf(cosine, exponent)).ln()).abs() < 1e-9, "{beside}");
-        // Outside, and where there is no direction; beta doesn't act on it.
+        // Outside of the cone, and without a direction; beta isn't applied.
         assert_eq!(asked(&reward, 3, 2.0, [0.5, 0.5], Some([1.0, 0.0])), -75.0);
         assert_eq!(asked(&reward, 2, 2.0, [0.5, 0.5], Some([1.0, 1.0])), -75.0);
         // On the surface the factor is the limit.
@@ -248,7 +252,7 @@ mod tests {
         let vectors =
             reward.conditioning().encode(&reward.conditioning().conditions(3, &mut crate::Rng::seeded(0))).unwrap();
         assert!(matches!(reward.log_reward(&states, Some(&vectors)), Err(Error::Shape { .. })));
-        // The closures say nothing of unfinished objects.
+        // The closures give no reward of unfinished objects.
         assert!(reward.partial_log_reward(&states, Some(&vectors)).unwrap().is_none());
         let one = ConditionedReward::new(reward.conditioning().clone(), vec![table(&[1.0])]);
         assert!(matches!(one, Err(Error::Config { .. })));
@@ -257,7 +261,7 @@ mod tests {
         assert!(matches!(short.objectives(&states), Err(Error::Shape { .. })));
     }
 
-    /// A reward that is broken is found, whatever the focus and the temperature.
+    /// An invalid reward is found, whatever the focus and the temperature.
     #[test]
     fn what_no_reward_may_be_is_passed_on() {
         for (focus, bad) in [(true, f64::NAN), (true, f64::INFINITY), (false, f64::NAN)] {

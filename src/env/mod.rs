@@ -5,7 +5,7 @@
 //! | [`Rows`] | a batch of rows: `len`, `select`, `append` | states ([`VectorStates`], graphs) and actions ([`Slots`]) |
 //! | [`Env`] | `initial`, `step` both ways, `is_initial` | every environment |
 //! | [`DiscreteEnv`] | the legal actions of each state, as [`Masks`] | graphs (by blanket impl), grids |
-//! | [`ReplayEnv`] | how walks are kept and taken again: what buffers, files and trainer need | every discrete environment (by blanket impl), continuous ones |
+//! | [`ReplayEnv`](crate::rollout::ReplayEnv) | how walks are kept and taken again: what buffers, files and trainer need | every discrete environment (by blanket impl), continuous ones |
 //! | [`EnumerableEnv`] | a key per state, so that all states can be listed | what exact metrics need |
 //! | [`Reward`] | log R of a batch of states; closures implement it | apart from the environment |
 //!
@@ -13,50 +13,29 @@
 //! [`GraphEnv`](crate::graph::GraphEnv) instead, and gets the three environment traits from it.
 
 mod masks;
-mod replay;
+mod moves;
 mod reward;
 mod rows;
+mod state_graph;
+mod topological;
 mod vectors;
 mod walk;
 
 pub use masks::{Block, Masks};
-pub use replay::ReplayEnv;
+pub(crate) use moves::{CHUNK, Moves};
 pub(crate) use reward::check_log_rewards;
 pub use reward::{Clipped, Reward, log_rewards};
 pub use rows::{Classes, Grouping, Rows, Slots};
+pub(crate) use state_graph::EXIT;
+pub use state_graph::{Child, StateGraph};
 pub use vectors::{Entry, Reals, VectorStates, Vectors};
-pub(crate) use walk::{KEEP_BACK, describe_move, describe_state, no_way_back, random_moves, walk_back};
+pub(crate) use walk::{KEEP_BACK, describe_move, describe_state, random_moves, walk_back};
+// What only `testing` takes from here.
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use walk::no_way_back;
 
 use crate::Result;
-
-/// Which way a step goes along the pointed DAG of states.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Direction {
-    /// From the initial state towards terminal ones.
-    Forward,
-    /// From a terminal state back to the initial one.
-    Backward,
-}
-
-impl Direction {
-    /// The other direction.
-    #[must_use]
-    pub fn opposite(self) -> Self {
-        match self {
-            Self::Forward => Self::Backward,
-            Self::Backward => Self::Forward,
-        }
-    }
-}
-
-impl std::fmt::Display for Direction {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(match self {
-            Self::Forward => "forward",
-            Self::Backward => "backward",
-        })
-    }
-}
+pub use crate::direction::Direction;
 
 /// What one step of a batch did, one entry per row.
 #[derive(Clone, Debug)]
@@ -88,7 +67,7 @@ pub trait Env: Send + Sync {
     /// Applies one legal action to each row in place.
     ///
     /// Legality is the caller's business (masks, and the checks of
-    /// [`Trajectories::replay`](crate::trajectory::Trajectories::replay) for actions from outside).
+    /// [`Trajectories::replay`](crate::rollout::Trajectories::replay) for actions from outside).
     ///
     /// # Errors
     /// [`Error`](crate::Error) for an action that the state can't take at all.

@@ -43,7 +43,7 @@ pub trait Rows: Clone + Send + Sync {
     }
 }
 
-/// A batch of actions of a [`DiscreteEnv`](super::DiscreteEnv): one slot index per row.
+/// A batch of actions of a [`DiscreteEnv`](crate::env::DiscreteEnv): one slot index per row.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Slots(pub Vec<u32>);
 

@@ -123,7 +123,7 @@ impl Reals {
     /// [`Error::Shape`] for another number of dimensions, or a width of 0.
     pub fn from_tensor(tensor: &Tensor) -> Result<Self> {
         match tensor.size()[..] {
-            [_, width] if width > 0 => Self::from_flat(width as usize, crate::dist::to_host(tensor)),
+            [_, width] if width > 0 => Self::from_flat(width as usize, crate::tensor::to_host(tensor)),
             _ => Err(Error::Shape {
                 what: "a batch of points".into(),
                 expected: vec![-1, -1],
@@ -135,7 +135,7 @@ impl Reals {
 
     /// The points as a tensor `[n, width]`.
     pub fn to_tensor(&self, kind: Kind, device: Device) -> Tensor {
-        crate::dist::from_host(&self.values, kind, device).view([self.len() as i64, self.width as i64])
+        crate::tensor::from_host(&self.values, kind, device).view([self.len() as i64, self.width as i64])
     }
 }
 

@@ -1,6 +1,7 @@
 //! Random walks without a policy, for checks, and what checks say about states and moves.
 
-use super::{Direction, EnumerableEnv, Masks, Rows, Slots};
+use super::{Masks, Rows, Slots};
+use crate::env::{Direction, EnumerableEnv};
 use crate::{Error, Result, Rng};
 
 /// One uniformly drawn legal move other than the exit for each state that has any: the rows of these states, and the slots.

@@ -2,8 +2,9 @@
 
 use tch::{Device, Tensor};
 
-use super::{GraphSchema, GraphState, GraphStates};
+use super::{GraphSchema, GraphState};
 use crate::Result;
+use crate::graph::GraphStates;
 
 /// A minibatch of graphs, concatenated: node and edge rows of all graphs one after another, with offsets.
 ///
@@ -190,7 +191,7 @@ impl Part {
         let weighted = graph.has_edge_weights();
         for (a, b) in graph.edges() {
             self.edges.push((first + i64::from(a), first + i64::from(b)));
-            let edge = if weighted { graph.edge(a, b).unwrap_or_default() } else { super::Edge::default() };
+            let edge = if weighted { graph.edge(a, b).unwrap_or_default() } else { crate::graph::Edge::default() };
             self.edge_classes.push(i64::from(edge.class));
             self.edge_attributes.extend((0..schema.edge_attributes.len()).map(|k| i64::from(edge.attributes.get(k))));
         }

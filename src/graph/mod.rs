@@ -2,22 +2,10 @@
 
 mod action;
 mod batch;
-mod bits;
-mod canonical;
-mod canonical_key;
-mod canonical_reduce;
-mod canonical_search;
-mod classes;
-mod contract;
-mod describe;
-mod enumerable;
 mod env;
-mod files;
-mod fits;
-mod relabel;
+mod io;
 mod state;
-mod states;
-mod weights;
+mod symmetry;
 
 pub use action::{
     ActionKind, ActionSet, AddEdge, AddNode, Anchor, Connectivity, Exit, GraphActionType, Head, Move, Placement,
@@ -25,13 +13,13 @@ pub use action::{
 };
 pub use batch::GraphBatch;
 pub(crate) use batch::sum_rows;
-pub use bits::BitRows;
-pub use canonical::{Canonical, Canonizer, canonical_key, canonical_keys, log_automorphisms, with_canonizer};
-pub use canonical_key::{CanonicalKey, labelled_key};
-pub(crate) use contract::{check_by_type, check_fits, check_settings};
 pub use env::{BackwardRule, GraphEnv, GraphSchema};
-pub use files::{GraphFormat, MAX_EDGE_LIST_NODES, read_graphs, write_graphs};
-pub(crate) use fits::misfit;
-pub use state::{GraphKind, GraphState};
-pub use states::GraphStates;
-pub use weights::{Attributes, Edge, MAX_ATTRIBUTES, Node};
+pub(crate) use env::{check_settings, misfit};
+// What only `testing` takes from here.
+#[cfg(any(test, feature = "testing"))]
+pub(crate) use env::{check_by_type, check_fits};
+pub use io::{GraphFormat, MAX_EDGE_LIST_NODES, read_graphs, write_graphs};
+pub use state::{Attributes, BitRows, Edge, GraphKind, GraphState, GraphStates, MAX_ATTRIBUTES, Node};
+pub use symmetry::{
+    Canonical, CanonicalKey, Canonizer, canonical_key, canonical_keys, labelled_key, log_automorphisms, with_canonizer,
+};

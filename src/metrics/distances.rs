@@ -1,14 +1,14 @@
-//! How far a distribution is from its target.
+//! Distances between a distribution and its target.
 
 use crate::{Error, Result};
 
-/// By how much probabilities may fail to sum to 1: printed ones are rounded.
+/// Allowed difference of a sum of probabilities from 1, because printed probabilities are rounded.
 const SUM_TOLERANCE: f64 = 1e-3;
 
-/// A mode is found when it has at least this share of what it would have if modes shared everything equally.
+/// A mode is found if it has at least this share of its probability under a uniform distribution over modes.
 const FOUND_SHARE: f64 = 0.1;
 
-/// Distances of a policy's distribution from the target; natural logarithms.
+/// Distances between a policy's distribution and the target, with natural logarithms.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Distances {
     /// The sum of absolute differences, from 0 to 2.
@@ -17,7 +17,7 @@ pub struct Distances {
     pub tv: f64,
     /// The Jensen-Shannon divergence, from 0 to ln 2.
     pub jsd: f64,
-    /// KL(target || policy); infinite if the policy misses something.
+    /// KL(target || policy); infinite if the policy never samples some object of the target.
     pub kl_target_policy: f64,
     /// KL(policy || target).
     pub kl_policy_target: f64,
@@ -35,8 +35,8 @@ impl Distances {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Shape`] if they don't have the same number of states; [`Error::Config`] for what is no distribution: a number below 0 or
-    /// not finite, or a sum that is off from 1 by more than 1e-3.
+    /// [`Error::Shape`] if they don't have the same number of states; [`Error::Config`] if one isn't a distribution: a
+    /// number is negative or not finite, or the sum differs from 1 by more than 1e-3.
     pub fn between(policy: &[f64], target: &[f64]) -> Result<Self> {
         check_length("the policy's probabilities", policy.len(), target.len())?;
         check_distribution("the policy's distribution", policy)?;
@@ -53,7 +53,7 @@ impl Distances {
     }
 }
 
-/// Refuses what is no distribution.
+/// Refuses numbers that aren't a distribution.
 pub(super) fn check_distribution(what: &'static str, probs: &[f64]) -> Result<()> {
     let refuse = |got| Err(Error::Config { setting: what, got, expected: "probabilities of 0 or more that sum to 1" });
     if let Some(state) = probs.iter().position(|p| !(p.is_finite() && *p >= 0.0)) {
@@ -82,15 +82,16 @@ fn kl_term(p: f64, q: f64) -> f64 {
     if p > 0.0 { p * (p / q).ln() } else { 0.0 }
 }
 
-/// What one state adds to the Jensen-Shannon divergence.
+/// One state's term of the Jensen-Shannon divergence.
 pub(super) fn jsd_term(p: f64, q: f64) -> f64 {
     let middle = 0.5 * (p + q);
     0.5 * (kl_term(p, middle) + kl_term(q, middle))
 }
 
-/// How many modes a distribution covers: those with more than a tenth of the probability that the target gives them.
+/// The number of modes that a distribution covers: those with more than a tenth of their target probability.
 ///
-/// It serves where much of the target's mass lies beside the modes, so that [`modes_found`]'s bar would be out of reach.
+/// Use it if much of the target's mass isn't at the modes, so that the threshold of [`modes_found`] couldn't be
+/// reached.
 ///
 /// ```
 /// use gfn::metrics::modes_covered;
@@ -107,9 +108,9 @@ pub fn modes_covered(probs: &[f64], target: &[f64], is_mode: &[bool]) -> Result<
     Ok((0..probs.len()).filter(covered).count())
 }
 
-/// How many modes a distribution has found: those with a probability above 0.1 / `n_modes`.
+/// The number of modes that a distribution has found: those with a probability above 0.1 / `n_modes`.
 ///
-/// `n_modes` is the number of modes of the problem, which may be more than `is_mode` marks.
+/// `n_modes` is the number of modes of the problem; `is_mode` may mark fewer.
 ///
 /// ```
 /// assert_eq!(gfn::metrics::modes_found(&[0.9, 0.04, 0.06], &[true, true, false], 2)?, 1);

@@ -1,47 +1,22 @@
-//! Networks: the parameters that are trained, the layers that estimators are built from, and the graph networks.
+//! Networks: trained parameters, layers to build estimators from, and graph networks.
 
-mod activation;
-mod attention_tables;
-mod attribute_table;
-mod average;
-mod causal;
-mod conv;
-mod edge_features;
-mod edge_head;
-mod edge_mlp;
-mod fits;
-mod frozen;
-mod frozen_graph;
-mod frozen_pairs;
-mod graph_net;
-mod heads;
+mod graph;
+mod host;
 mod layers;
-mod log_z;
-mod logit_scale;
-mod node_features;
-mod noise;
-mod pairs;
 mod parameters;
-mod recurrent;
-mod rounds;
-mod scope;
 mod sequence;
-mod torso;
-mod transformer;
+mod torch_script;
+mod wants;
 
-pub use activation::Activation;
-pub use average::Average;
-pub use conv::ConvKind;
-pub use edge_mlp::{EdgeMlp, EdgeMlpConfig};
-pub use frozen::FrozenMlp;
-pub(crate) use frozen::floats;
-pub use frozen_graph::FrozenGraphNet;
-pub use graph_net::{BackwardPolicy, GraphNet, GraphNetConfig};
-pub use layers::{Embedding, LayerNorm, Linear, Mlp, MlpConfig};
-pub use log_z::LogZ;
-pub use logit_scale::LogitScale;
-pub(crate) use noise::WeightNoise;
-pub use parameters::{Group, Parameter, Parameters};
-pub use scope::Scope;
+pub use graph::{
+    BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, GraphNetwork, GraphOutput,
+};
+pub(crate) use host::floats;
+pub use host::{HostGraphNet, HostMlp};
+pub use layers::{Activation, Embedding, LayerNorm, Linear, LogZ, LogitScale, Mlp, MlpConfig};
+pub use parameters::{Group, Parameter, Parameters, Scope};
+pub(crate) use parameters::{Restored, WeightNoise};
 pub(crate) use sequence::SequenceNet;
 pub use sequence::{SequenceKind, SequenceNetConfig};
+pub use torch_script::load_torch_script;
+pub use wants::Wants;

@@ -1,19 +1,20 @@
-//! Objectives that train P_B, and the one that trains P_F and P_B side by side.
+//! Objectives that train P_B, and a combination that trains P_F and P_B on the same trajectories.
 
 use serde_json::{Value, json};
 use tch::Tensor;
 
-use super::{Balance, Objective, Origin, RegressionLoss, Residuals, mean_weights, needed};
+use super::RegressionLoss;
 use crate::Result;
-use crate::score::{Needs, Scores};
+use crate::objective::{Balance, Needs, Objective, Origin, Residuals, Scores, mean_weights, needed};
 
-/// Trajectory-likelihood maximisation (Gritsaev et al., *Optimizing Backward Policies in GFlowNets via Trajectory Likelihood
-/// Maximization*, 2025): P_B learns to say how P_F got there.
+/// Trajectory-likelihood maximisation (Gritsaev et al., *Optimizing Backward Policies in GFlowNets via Trajectory
+/// Likelihood Maximization*, 2025): P_B learns the paths that P_F takes.
 ///
-/// Loss `-mean over trajectories of sum log P_B`. Trains P_B alone, on trajectories of P_F. Trained on trajectories from a replay
-/// buffer it is the pessimistic backward policy (Jang et al., *Pessimistic Backward Policy for GFlowNets*, 2024), which moves
-/// flow to what was observed: replay with [`ReplayPath::Stored`](crate::train::ReplayPath). A trainer refuses paths drawn by uniform
-/// steps back ([`ReplayPath::UniformBackward`](crate::train::ReplayPath)), which would teach P_B to be uniform.
+/// Loss `-mean over trajectories of sum log P_B`. It trains P_B alone, on trajectories of P_F. On trajectories from a
+/// replay buffer it is the pessimistic backward policy (Jang et al., *Pessimistic Backward Policy for GFlowNets*,
+/// 2024), which moves flow to observed paths: replay with [`ReplayPath::Stored`](crate::train::ReplayPath). A trainer
+/// refuses paths drawn by uniform backward steps ([`ReplayPath::UniformBackward`](crate::train::ReplayPath)), because
+/// P_B would only learn to be uniform.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrajectoryLikelihood;
 
@@ -29,11 +30,12 @@ impl Objective for TrajectoryLikelihood {
     }
 }
 
-/// The backward policy of most entropy (Mohammadpour et al., *Maximum Entropy GFlowNets with Soft Q-Learning*, 2024): every path to
-/// an object is as likely as any other, `P_B(s | s') = n(s) / n(s')` with `n` the number of paths from the initial state.
+/// The maximum-entropy backward policy (Mohammadpour et al., *Maximum Entropy GFlowNets with Soft Q-Learning*, 2024):
+/// all paths to an object are equally likely, `P_B(s | s') = n(s) / n(s')` with `n` the number of paths from the
+/// initial state.
 ///
-/// Residual per transition but exits: `log n(s') + log P_B(s | s') - log n(s)`, with `log n(s0) = 0`. Needs a policy with an
-/// estimator of log n ([`Evaluation::log_paths`](crate::policy::Evaluation::log_paths)).
+/// Residual per transition except exits: `log n(s') + log P_B(s | s') - log n(s)`, with `log n(s0) = 0`. Needs a policy
+/// with an estimator of log n ([`Evaluation::log_paths`](crate::policy::Evaluation::log_paths)).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MaximumEntropyBackward;
 
@@ -52,7 +54,7 @@ impl Balance for MaximumEntropyBackward {
     }
 }
 
-/// An objective of P_F and one of P_B on the same trajectories: to the first, P_B is a constant.
+/// One objective for P_F and one for P_B on the same trajectories. P_B is a constant in the first.
 ///
 /// ```
 /// use gfn::objective::{Objective, TrajectoryBalance, TrajectoryLikelihood, WithBackward};
@@ -66,13 +68,13 @@ pub struct WithBackward {
 }
 
 impl WithBackward {
-    /// Trains P_F by the first and P_B by the second.
+    /// Trains P_F by `forward` and P_B by `backward`.
     #[must_use]
     pub fn new(forward: impl Objective + 'static, backward: impl Objective + 'static) -> Self {
         Self::boxed(Box::new(forward), Box::new(backward))
     }
 
-    /// The same, chosen at run time.
+    /// Same as [`new`](Self::new), for objectives chosen at run time.
     #[must_use]
     pub fn boxed(forward: Box<dyn Objective>, backward: Box<dyn Objective>) -> Self {
         Self { forward, backward }

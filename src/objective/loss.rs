@@ -3,9 +3,9 @@ use tch::Tensor;
 
 use crate::{Error, Result};
 
-/// What a residual costs: a non-negative function that vanishes at 0 only.
+/// The loss of a residual: a non-negative function that is 0 only at 0.
 ///
-/// Which one is used decides what an imperfect policy leans towards (Hu et al., *Beyond Squared Error*, 2024).
+/// The choice decides the bias of an imperfect policy (Hu et al., *Beyond Squared Error*, 2024).
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 pub enum RegressionLoss {
     /// `t^2`.
@@ -17,12 +17,12 @@ pub enum RegressionLoss {
     ShiftedCosh,
     /// `(exp(alpha t) - alpha t - 1) / alpha^2`; `alpha` isn't 0.
     Linex {
-        /// Positive: large positive residuals cost most; negative: large negative ones.
+        /// If positive, large positive residuals cost most; if negative, large negative ones.
         alpha: f64,
     },
     /// `t^2 / 2` up to `delta`, linear with slope `delta` beyond.
     Huber {
-        /// Where it turns linear.
+        /// The residual at which it turns linear.
         delta: f64,
     },
     /// `|t|`.
@@ -30,7 +30,7 @@ pub enum RegressionLoss {
 }
 
 impl RegressionLoss {
-    /// Checks its parameter.
+    /// Checks the loss's parameter.
     ///
     /// # Errors
     /// [`Error::Config`] for a linex with `alpha` 0 and a Huber loss whose `delta` isn't positive.
@@ -45,7 +45,7 @@ impl RegressionLoss {
         }
     }
 
-    /// Applies it to each residual.
+    /// The loss of each residual.
     ///
     /// ```
     /// use gfn::objective::RegressionLoss;
@@ -56,7 +56,7 @@ impl RegressionLoss {
         match self {
             Self::Squared => residuals.square(),
             Self::HalfSquared => residuals.square() * 0.5,
-            // As a square: the sum of exponentials cancels in single precision.
+            // As a square, because the sum of exponentials cancels in single precision.
             Self::ShiftedCosh => (residuals * 0.5).sinh().square() * 4.0,
             Self::Linex { alpha } => {
                 let scaled = residuals * alpha;
@@ -71,7 +71,8 @@ impl RegressionLoss {
         }
     }
 
-    /// The cost of one residual, and its derivative: what [`apply`](Self::apply) gives, where a tensor of residuals would be too large.
+    /// The loss of one residual and its derivative: the host form of [`apply`](Self::apply), for residuals that are too
+    /// many for a tensor.
     pub(super) fn cost(self, t: f64) -> (f64, f64) {
         match self {
             Self::Squared => (t * t, 2.0 * t),

@@ -1,6 +1,6 @@
-//! Objectives: what must vanish, or be least, where a policy samples in proportion to the reward.
+//! Objectives: losses that are least if the policy samples in proportion to the reward.
 //!
-//! | objective | of each | needs besides log P_F, log P_B, log R | defined for | trajectories |
+//! | objective | one residual or term per | needs besides log P_F, log P_B, log R | defined for | trajectories |
 //! |---|---|---|---|---|
 //! | [`TrajectoryBalance`] | trajectory | log Z | all | any |
 //! | [`LogPartitionVariance`] (VarGrad) | trajectory | nothing | all | any |
@@ -11,60 +11,57 @@
 //! | ... [`StateFlow::ForwardLooking`] | transition | log F, rewards of partial states | rewards that offer them | any |
 //! | [`ModifiedDetailedBalance`] | transition | P_F(exit), rewards of partial states | every state terminating | any |
 //! | [`SubTrajectoryBalance`] | sub-trajectory | log F; forward-looking as above | all | any |
-//! | [`AugmentedTrajectoryBalance`], [`AugmentedDetailedBalance`] | trajectory, transition | log F (and log Z), intrinsic rewards | all; another target while those aren't 0 | any |
+//! | [`AugmentedTrajectoryBalance`], [`AugmentedDetailedBalance`] | trajectory, transition | log F (and log Z), intrinsic rewards | all; another target while intrinsic rewards aren't 0 | any |
 //! | [`FlowMatching`] | state | edge flows: logits, and all parents | discrete actions | any |
 //! | [`PolicyGradient`] | transition | log F with a baseline or GAE | all | the policy's own |
-//! | [`ProximalPolicy`] | transition | the same | all | the policy's own |
+//! | [`ProximalPolicy`] | transition | log F with a baseline or GAE | all | the policy's own |
 //! | [`TrajectoryLikelihood`] (trains P_B) | trajectory | a learned P_B | all | any |
 //! | [`MaximumEntropyBackward`] (trains P_B) | transition | a learned P_B, log n | all | any |
-//! | [`MaximumLikelihood`] | trajectory | nothing (P_B and rewards don't enter) | all | given ones |
+//! | [`MaximumLikelihood`] | trajectory | nothing (P_B and rewards aren't used) | all | given ones |
 //!
-//! [`WithBackward`] trains P_F by one objective and P_B by another. Objectives see [`Scores`] and nothing else, so they are the
-//! same for every environment and testable by hand. Asking for a pair that isn't defined is an error that says what is missing.
+//! [`WithBackward`] trains P_F by one objective and P_B by another. Objectives see [`Scores`] and nothing else, so they
+//! work for every environment and can be tested by hand. Combining an objective with an environment, reward or policy
+//! that it isn't defined for is an error that says what is missing.
 //!
-//! *Any* trajectories will do where the residual vanishes on each one: they may come from exploration, a buffer or a file, as long as
-//! they cover what is to be learned. Policy gradients are means under the policy itself, so exploration and replay are refused.
+//! Objectives that accept *any* trajectories have a residual that vanishes on each one: the trajectories may come from
+//! exploration, a buffer or a file, as long as they cover the objects to be learned. Policy gradients are means under
+//! the policy itself, so exploration and replay are refused.
 
-mod augmented;
 mod backward;
-mod flow_matching;
-mod likelihood;
+mod balance;
+mod gradient;
 mod loss;
-mod policy_gradient;
-mod subtb;
-mod trajectory;
-mod transition;
+mod score;
 
-pub use augmented::{AugmentedDetailedBalance, AugmentedTrajectoryBalance};
 pub use backward::{MaximumEntropyBackward, TrajectoryLikelihood, WithBackward};
-pub use flow_matching::FlowMatching;
-pub use likelihood::MaximumLikelihood;
-pub use loss::RegressionLoss;
-pub use policy_gradient::{Advantage, PolicyGradient, ProximalPolicy};
-pub use subtb::{SubTrajectoryBalance, Weighting};
-pub use trajectory::{
-    LogPartitionVariance, RelativeLogPartitionVariance, RelativeTrajectoryBalance, TrajectoryBalance, TrustPcl,
+pub use balance::{
+    AugmentedDetailedBalance, AugmentedTrajectoryBalance, DetailedBalance, FlowMatching, LogPartitionVariance,
+    ModifiedDetailedBalance, NextExit, RelativeLogPartitionVariance, RelativeTrajectoryBalance, StateFlow,
+    SubTrajectoryBalance, TrajectoryBalance, TrustPcl, Weighting,
 };
-pub use transition::{DetailedBalance, ModifiedDetailedBalance, NextExit, StateFlow};
+pub use gradient::{Advantage, MaximumLikelihood, PolicyGradient, ProximalPolicy};
+pub use loss::RegressionLoss;
+pub(crate) use score::SCORING;
+pub use score::{EdgeFlows, IntrinsicRewards, LogPaths, Needs, OldScores, Scores, lagged_exits, score};
 
 use serde::Serialize;
 use serde_json::Value;
 use tch::Tensor;
 
-use crate::score::{Needs, Scores};
 use crate::{Error, Result};
 
-/// Weighted residuals: the loss is the sum of `weights * regression(values)`.
+/// Residuals with weights: the loss is the sum of `weights * regression(values)`.
 #[derive(Debug)]
 pub struct Residuals {
     /// The residuals, `[k]`, with gradient.
     pub values: Tensor,
-    /// What each counts, `[k]`; they sum to 1 where the loss is a mean.
+    /// The weight of each, `[k]`; weights that sum to 1 make the loss a mean.
     pub weights: Tensor,
 }
 
 impl Residuals {
-    /// A column among flat lists would be broadcast to a table, and a mean become a sum.
+    /// Checks that both are flat lists of one length. A column would be broadcast to a table and turn a mean into a
+    /// sum.
     fn check(&self, objective: &str) -> Result<()> {
         let (values, weights) = (self.values.size(), self.weights.size());
         let refuse = |what: String, expected, got| {
@@ -85,98 +82,99 @@ impl Residuals {
     }
 }
 
-/// Where the trajectories come from that an objective may learn from.
+/// The origin of the trajectories that an objective may learn from.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Origin {
-    /// Anywhere: the policy, exploration, a buffer, a file.
+    /// Any origin: the policy, exploration, a buffer, a file.
     #[default]
     Any,
-    /// The policy as it is, without exploration or replay.
+    /// The policy itself, without exploration or replay.
     OnPolicy,
-    /// Data, never the policy itself.
+    /// Given data, never the policy itself.
     Given,
 }
 
 impl Origin {
-    /// What satisfies both; of two that exclude each other, the first.
+    /// The origin that satisfies both. If they exclude each other, the first.
     pub(crate) fn and(self, other: Self) -> Self {
         if self == Self::Any { other } else { self }
     }
 }
 
-/// A training objective: what is made least so that the policy samples in proportion to the reward.
+/// A training objective: a loss that is least if the policy samples in proportion to the reward.
 ///
-/// Objectives made of residuals implement [`Balance`], and are objectives by that.
+/// An objective made of residuals implements [`Balance`], which gives it this trait.
 pub trait Objective: Send + std::fmt::Debug {
-    /// The name, for messages and reports.
+    /// The name in messages and reports.
     fn name(&self) -> &'static str;
 
-    /// What it needs besides log-probabilities and rewards.
+    /// The quantities that it needs besides log-probabilities and rewards.
     fn needs(&self) -> Needs;
 
-    /// Which trajectories it may learn from.
+    /// The origin of the trajectories that it may learn from.
     fn origin(&self) -> Origin {
         Origin::Any
     }
 
-    /// Updates per batch of trajectories: from the second on, [`Scores::old`] holds what the first saw.
+    /// Updates per batch of trajectories. From the second on, [`Scores::old`] holds the log-probabilities of the first.
     fn epochs(&self) -> usize {
         1
     }
 
-    /// The power of R in the target, where that is relative to a prior: beta.
+    /// The exponent beta of R in the target, for an objective that is relative to a prior.
     fn reward_exponent(&self) -> f64 {
         1.0
     }
 
-    /// What tells it from others of its name, for a checkpoint: a run resumes with equal settings only. By default its `Debug` form;
-    /// an objective whose `Debug` form changes while it is trained needs its own.
+    /// Settings that distinguish it from others of its name, for checkpoints: a run resumes only with equal settings.
+    /// The default is the `Debug` form; override it if the `Debug` form changes during training.
     fn settings(&self) -> Value {
         Value::String(format!("{self:?}"))
     }
 
-    /// Checks its settings; a trainer asks before it starts.
+    /// Checks its settings. A trainer calls this before it starts.
     ///
     /// # Errors
-    /// [`Error::Config`] for settings that make no sense.
+    /// [`Error::Config`] for invalid settings.
     fn check(&self) -> Result<()> {
         Ok(())
     }
 
-    /// The loss of a batch, a scalar with gradient; a trainer refuses a list of losses.
+    /// The loss of a batch, a scalar with gradient. A trainer refuses any other shape.
     ///
     /// # Errors
     /// [`Error::Missing`] for scores without what the objective needs.
     fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor>;
 }
 
-/// An objective made of residuals: all vanish where the policy samples in proportion to the reward, on any trajectories.
+/// An objective made of residuals. All of them vanish, on any trajectories, if the policy samples in proportion to the
+/// reward.
 pub trait Balance: Send + std::fmt::Debug {
-    /// The name, for messages and reports.
+    /// The name in messages and reports.
     fn name(&self) -> &'static str;
 
-    /// What it needs besides log-probabilities and rewards.
+    /// The quantities that it needs besides log-probabilities and rewards.
     fn needs(&self) -> Needs;
 
-    /// The power of R in the target, where that is relative to a prior: beta.
+    /// The exponent beta of R in the target, for an objective that is relative to a prior.
     fn reward_exponent(&self) -> f64 {
         1.0
     }
 
-    /// What tells it from others of its name, for a checkpoint: a run resumes with equal settings only. By default its `Debug` form;
-    /// an objective whose `Debug` form changes while it is trained needs its own.
+    /// Settings that distinguish it from others of its name, for checkpoints: a run resumes only with equal settings.
+    /// The default is the `Debug` form; override it if the `Debug` form changes during training.
     fn settings(&self) -> Value {
         Value::String(format!("{self:?}"))
     }
 
-    /// The residuals of a batch and how much each counts.
+    /// The residuals of a batch and their weights.
     ///
     /// # Errors
     /// [`Error::Missing`] for scores without what the objective needs.
     fn residuals(&self, scores: &Scores) -> Result<Residuals>;
 
-    /// The sum of what the residuals cost, each as often as it counts, a scalar with gradient. To be overridden where residuals are
-    /// too many to be held.
+    /// The weighted sum of the residuals' losses, a scalar with gradient. Override it if there are too many residuals
+    /// to store.
     ///
     /// # Errors
     /// Those of [`residuals`](Self::residuals); [`Error::Shape`] for residuals and weights that aren't flat lists of
@@ -208,11 +206,11 @@ impl<B: Balance> Objective for B {
 
 /// The settings of an objective as JSON.
 fn as_json(settings: &impl Serialize) -> Value {
-    // Numbers and enums of them: nothing in them can't be written.
+    // Settings are numbers and enums of numbers, which JSON can always represent.
     serde_json::to_value(settings).unwrap_or_default()
 }
 
-/// An estimator's tensor, or the error that says that it is missing.
+/// A quantity of the scores, or the error that it is missing.
 pub(crate) fn needed<'a, T>(value: Option<&'a T>, objective: &'static str, needs: &'static str) -> Result<&'a T> {
     value.ok_or(crate::Error::Missing {
         objective,

@@ -3,38 +3,38 @@ use std::cell::Cell;
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
-use super::features::StateFeatures;
-use super::{Evaluation, Frozen, Policy, Wants};
-use crate::dist::GraphActionCategorical;
+use super::StateFeatures;
+use super::vectors::{EncodedVectors, HostNetwork, Inputs, Network};
+use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Masks, Rows, Slots};
-use crate::nn::{BackwardPolicy, LogZ, LogitScale, MlpConfig, Parameters, Scope};
-use crate::policy::vectors::{FrozenNetwork, Inputs, Network, Vectors};
+use crate::nn::{BackwardPolicy, LogZ, LogitScale, MlpConfig, Parameters, Scope, Wants};
+use crate::policy::{Evaluation, HostPolicy, Policy};
 use crate::{Error, Result, Rng};
 
-/// The size and make of an [`MlpPolicy`].
+/// The architecture and size of an [`MlpPolicy`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MlpPolicyConfig {
     /// The hidden layers.
     pub mlp: MlpConfig,
-    /// What P_B is.
+    /// The kind of backward policy.
     pub backward: BackwardPolicy,
     /// Whether there is a state-flow head, for DB and SubTB.
     pub flow: bool,
-    /// Whether there is a head for the number of paths to a state, for the backward policy of most entropy.
+    /// Whether there is a head for the number of paths to a state, for the maximum-entropy backward policy.
     pub paths: bool,
     /// Width of the condition vectors; 0 for none.
     pub n_conditions: i64,
-    /// A network of the conditions' own, whose outputs are added to the first layer in place of the conditions themselves; its last
-    /// layer is as wide as that one.
+    /// A network for the conditions, whose outputs are added to the first layer in place of a linear map of the
+    /// conditions. Its output has the width of the first layer.
     #[serde(default)]
     pub condition_mlp: Option<MlpConfig>,
-    /// A network of the conditions by which the logits of P_F are multiplied, too ([`LogitScale`]).
+    /// A network of the conditions whose output also multiplies the logits of P_F ([`LogitScale`]).
     #[serde(default)]
     pub logit_scale: Option<MlpConfig>,
-    /// Heads of P_F on the one torso, of which one is in use at a time ([`MlpPolicy::choose_head`]).
+    /// Heads of P_F on the one torso; one is in use at a time ([`MlpPolicy::choose_head`]).
     #[serde(default = "one")]
     pub heads: usize,
-    /// Where log Z starts.
+    /// Initial value of log Z.
     pub initial_log_z: f64,
 }
 
@@ -43,7 +43,8 @@ fn one() -> usize {
 }
 
 impl Default for MlpPolicyConfig {
-    /// Two hidden layers of 256 with ReLU, P_F and P_B on one torso, one head of P_F, no flow head, no conditions, log Z from 0.
+    /// Two hidden layers of 256 with ReLU, P_F and P_B on one torso, one head of P_F, no flow head, no conditions, log
+    /// Z from 0.
     fn default() -> Self {
         Self {
             mlp: MlpConfig::default(),
@@ -59,14 +60,14 @@ impl Default for MlpPolicyConfig {
     }
 }
 
-/// A multi-layer perceptron as the policy of an environment whose states are vectors of one length and whose actions are the
-/// same in number everywhere.
+/// A multi-layer perceptron as the policy of an environment whose states are vectors of one length and which has the
+/// same number of actions in every state.
 ///
-/// The heads of one torso are the columns of its last layer: logits of P_F (head by head), logits of P_B where it shares the torso, log F, log n. One
-/// copy to the device per call.
+/// The heads of one torso are the columns of its last layer: logits of P_F (head by head), logits of P_B if it shares
+/// the torso, log F, log n. There is one copy to the device per call.
 ///
 /// ```
-/// use gfn::policy::{Features, MlpPolicy, MlpPolicyConfig, Policy, StateFeatures, Wants};
+/// use gfn::{nn::Wants, policy::{Features, MlpPolicy, MlpPolicyConfig, Policy, StateFeatures}};
 /// use gfn::{Rng, env::{Env, Rows}, testing::Chain};
 /// # struct Plain;
 /// # impl<S: Rows> StateFeatures<S> for Plain {
@@ -84,7 +85,7 @@ impl Default for MlpPolicyConfig {
 pub struct MlpPolicy<F> {
     features: F,
     config: MlpPolicyConfig,
-    /// Logits of P_F and P_B.
+    /// Numbers of P_F and P_B logits.
     widths: (i64, i64),
     /// The head of P_F that is in use.
     head: Cell<usize>,
@@ -99,8 +100,8 @@ impl<F> MlpPolicy<F> {
     /// A network for the actions of an environment on these features, with weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for an environment whose actions are not one block of one row per state (a graph environment), for
-    /// features without a column, and for sizes below 1.
+    /// [`Error::Config`] for an environment whose actions are not one block of one row per state (a graph environment),
+    /// for features without a column, and for sizes below 1.
     pub fn new<E: DiscreteEnv<Actions = Slots>>(
         env: &E,
         features: F,
@@ -119,11 +120,11 @@ impl<F> MlpPolicy<F> {
         Self::assemble(env, features, config, Parameters::new(device, kind), rng, network)
     }
 
-    /// A table: a row of logits (and of log F) per state, all 0 at first. `features` numbers the states: [`ByKey`](super::ByKey)
-    /// or [`ByIndex`](super::ByIndex). Of `config`, the settings of networks go unused.
+    /// A table: a row of logits (and of log F) per state, all 0 at first. `features` numbers the states:
+    /// [`ByKey`](super::ByKey) or [`ByIndex`](super::ByIndex). The network settings in `config` are ignored.
     ///
     /// ```
-    /// use gfn::policy::{ByKey, MlpPolicy, MlpPolicyConfig, Policy, Wants};
+    /// use gfn::{nn::Wants, policy::{ByKey, MlpPolicy, MlpPolicyConfig, Policy}};
     /// use gfn::{env::Env, testing::Words};
     /// let env = Words::new(2, 2);
     /// let config = MlpPolicyConfig { flow: true, ..MlpPolicyConfig::default() };
@@ -154,7 +155,7 @@ impl<F> MlpPolicy<F> {
         }
         let inputs = features.width() as i64;
         let network = |scope: &mut Scope<'_>, outputs| Network::table(scope, inputs, outputs);
-        // Nothing is drawn: the entries start at 0.
+        // Nothing is drawn from the generator: the entries start at 0.
         Self::assemble(env, features, config, Parameters::new(device, kind), &mut Rng::seeded(0), network)
     }
 
@@ -185,16 +186,16 @@ impl<F> MlpPolicy<F> {
         Ok(Self { features, config, widths, head, torso, backward, scale, log_z, parameters })
     }
 
-    /// The head of P_F that is in use, from 0.
+    /// The index of the P_F head in use, from 0.
     #[must_use]
     pub fn head(&self) -> usize {
         self.head.get()
     }
 
-    /// Uses another head of P_F from now on, both for what is sampled and for what is trained.
+    /// Switches to another head of P_F, both for sampling and for training.
     ///
     /// # Errors
-    /// [`Error::Config`] for a head that there isn't.
+    /// [`Error::Config`] for a head that doesn't exist.
     pub fn use_head(&self, head: usize) -> Result<()> {
         if head >= self.config.heads {
             return Err(Error::Config {
@@ -207,17 +208,18 @@ impl<F> MlpPolicy<F> {
         Ok(())
     }
 
-    /// Draws the head of P_F to use from now on, and says which: Thompson sampling (Rector-Brooks et al., *Thompson Sampling for
-    /// Improved Exploration in GFlowNets*, 2023), which explores by what the heads don't agree on.
+    /// Draws the head of P_F to use from now on and returns its index: Thompson sampling (Rector-Brooks et al.,
+    /// *Thompson Sampling for Improved Exploration in GFlowNets*, 2023), which explores where the heads disagree.
     ///
     /// A trainer does so for each trajectory, and trains every head on a random share of the batch
-    /// ([`Trainer::with_thompson`](crate::train::Trainer::with_thompson)); by hand, call it before each batch.
+    /// ([`Trainer::with_thompson`](crate::train::Trainer::with_thompson)). Without a trainer, call it before each
+    /// batch.
     pub fn choose_head(&self, rng: &mut Rng) -> usize {
         self.head.set(rng.below(self.config.heads));
         self.head.get()
     }
 
-    /// The make of the network.
+    /// The policy's configuration.
     #[must_use]
     pub fn config(&self) -> &MlpPolicyConfig {
         &self.config
@@ -229,7 +231,8 @@ impl<F> MlpPolicy<F> {
         F: StateFeatures<S>,
     {
         let (kind, device) = (self.parameters.kind(), self.parameters.device());
-        let vectors = Vectors::new(self.features.encode(states), states.len(), self.features.width(), (kind, device))?;
+        let vectors =
+            EncodedVectors::new(self.features.encode(states), states.len(), self.features.width(), (kind, device))?;
         let expected = [states.len() as i64, self.config.n_conditions];
         let conditions = match conditions {
             None if self.config.n_conditions == 0 => None,
@@ -265,7 +268,7 @@ impl MlpPolicyConfig {
     }
 }
 
-/// The number of actions, where they are one block with one row per state.
+/// The number of actions, if they are one block with one row per state.
 pub(super) fn n_actions(masks: &Masks) -> Result<i64> {
     match masks.blocks.as_slice() {
         [block] if block.rows() == masks.len() => Ok(block.width as i64),
@@ -328,21 +331,21 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
         Ok(Evaluation { pf, pb, log_flow, log_paths: log_n, ..Evaluation::default() })
     }
 
-    fn frozen(&self, direction: Direction) -> Option<Box<dyn Frozen<E, GraphActionCategorical> + '_>> {
+    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E, GraphActionCategorical> + '_>> {
         let (pf, pb) = self.widths;
         let network = match (direction, self.config.backward) {
             (Direction::Forward, _) => {
                 let start = self.head.get() as i64 * pf;
-                self.torso.frozen(start..start + pf)
+                self.torso.on_host(start..start + pf)
             }
             (Direction::Backward, BackwardPolicy::SharedTorso) => {
                 let start = self.config.heads as i64 * pf;
-                self.torso.frozen(start..start + pb)
+                self.torso.on_host(start..start + pb)
             }
-            (Direction::Backward, BackwardPolicy::Separate) => self.backward.as_ref()?.frozen(0..pb),
+            (Direction::Backward, BackwardPolicy::Separate) => self.backward.as_ref()?.on_host(0..pb),
             (Direction::Backward, BackwardPolicy::Uniform) => None,
         };
-        Some(Box::new(FrozenPolicy { features: &self.features, direction, network: network? }))
+        Some(Box::new(HostMlpPolicy { features: &self.features, direction, network: network? }))
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
@@ -354,14 +357,14 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
     }
 }
 
-/// An [`MlpPolicy`] for a roll-out.
-struct FrozenPolicy<'a, F> {
+/// A copy of an [`MlpPolicy`] for a roll-out.
+struct HostMlpPolicy<'a, F> {
     features: &'a F,
     direction: Direction,
-    network: FrozenNetwork,
+    network: HostNetwork,
 }
 
-impl<E, F> Frozen<E, GraphActionCategorical> for FrozenPolicy<'_, F>
+impl<E, F> HostPolicy<E, GraphActionCategorical> for HostMlpPolicy<'_, F>
 where
     E: DiscreteEnv<Actions = Slots>,
     F: StateFeatures<E::States>,

@@ -1,19 +1,21 @@
-//! States as vectors: what a network that takes vectors is given.
+//! State features: the vectors that a network reads.
 
 use crate::env::VectorStates;
 
-/// What a batch of states is to a network that takes vectors.
+/// The input vectors of a batch of states.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Features {
     /// `[states, width]` numbers, row by row.
     Dense(Vec<f32>),
-    /// `[states, k]` columns in which a state's vector is 1, row by row and the same `k` for every state; it is 0 elsewhere.
+    /// The indices of the entries that are 1, all others being 0: `[states, k]` columns, row by row, with the same `k`
+    /// for every state.
     ///
-    /// Their rows of the first layer are summed, whatever the width: with 512 columns a layer of 256 takes a fifth of the time.
+    /// The first layer sums the weights of these columns only, whatever the width: with 512 columns a layer of 256
+    /// takes a fifth of the time.
     Active(Vec<i64>),
 }
 
-/// States as vectors.
+/// An encoding of states as vectors.
 ///
 /// ```
 /// use gfn::{env::Slots, policy::{Features, StateFeatures}};
@@ -29,15 +31,15 @@ pub enum Features {
 /// assert_eq!(Scaled.encode(&Slots(vec![5])), Features::Dense(vec![0.5]));
 /// ```
 pub trait StateFeatures<S>: Send + Sync {
-    /// Numbers per state.
+    /// Width of a state's vector.
     fn width(&self) -> usize;
 
-    /// The vector of each state, which doesn't depend on its batch mates.
+    /// The vector of each state, which must not depend on its batch mates.
     fn encode(&self, states: &S) -> Features;
 }
 
-/// One-hot of every entry (torchgfn's k-hot): a block of `values` numbers per entry, 1 at the entry's value and 0 elsewhere; given
-/// as the columns that are 1.
+/// One-hot of every entry (torchgfn's k-hot): a block of `values` numbers per entry, with 1 at the entry's value and 0
+/// elsewhere. It is encoded as active columns.
 ///
 /// ```
 /// use gfn::{env::VectorStates, policy::{Features, KHot, StateFeatures}};
@@ -52,7 +54,7 @@ pub struct KHot {
 }
 
 impl KHot {
-    /// For states of so many entries, each of which takes so many values: `0..values`.
+    /// Features of states with `entries` entries, each in `0..values`.
     #[must_use]
     pub fn new(entries: usize, values: usize) -> Self {
         Self { entries, values }
@@ -66,7 +68,7 @@ impl StateFeatures<VectorStates> for KHot {
     fn encode(&self, states: &VectorStates) -> Features {
         let mut columns = Vec::with_capacity(states.values().len());
         for row in states.rows() {
-            // A column that there isn't is refused by the network; one of the next entry would go unnoticed.
+            // The network refuses a column out of range; a column in the next entry's block would go unnoticed.
             let fits = row.len() == self.entries;
             columns.extend(row.iter().enumerate().map(|(d, &x)| match fits && usize::from(x) < self.values {
                 true => (d * self.values) as i64 + i64::from(x),
@@ -77,7 +79,8 @@ impl StateFeatures<VectorStates> for KHot {
     }
 }
 
-/// The entries themselves (torchgfn's identity), scaled from `0..values` to -1 to 1: few inputs, and neighbours look alike.
+/// The entries themselves (torchgfn's identity), scaled from `0..values` to -1 to 1. It needs few inputs, and similar
+/// states have similar vectors.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Scaled {
     entries: usize,
@@ -85,7 +88,7 @@ pub struct Scaled {
 }
 
 impl Scaled {
-    /// For states of so many entries, each of which takes so many values: `0..values`.
+    /// Features of states with `entries` entries, each in `0..values`.
     #[must_use]
     pub fn new(entries: usize, values: usize) -> Self {
         Self { entries, values }

@@ -1,68 +1,13 @@
 use tch::Tensor;
 
-use super::{Evaluation, Frozen, Policy, Wants};
 use crate::Result;
-use crate::dist::GraphActionCategorical;
+use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv};
 use crate::graph::{GraphBatch, GraphEnv, GraphStates};
-use crate::nn::{FrozenGraphNet, Parameters};
+use crate::nn::{GraphNetwork, HostGraphNet, Parameters, Wants};
+use crate::policy::{Evaluation, HostPolicy, Policy};
 
-/// What a network says of a batch of graphs.
-#[derive(Debug, Default)]
-pub struct GraphOutput {
-    /// Logits of P_F: one block `[anchor rows, width]` per forward action type, in the action set's order, exit last.
-    pub pf: Option<Vec<Tensor>>,
-    /// Logits of P_B: one block per backward action type. `None` makes P_B uniform over legal backward actions.
-    pub pb: Option<Vec<Tensor>>,
-    /// log F of each graph, `[B]`.
-    pub log_flow: Option<Tensor>,
-    /// What the logits of P_F of each graph are multiplied by, `[B]`.
-    pub pf_scale: Option<Tensor>,
-}
-
-/// A network on batches of graphs: implement it to bring your own GNN.
-pub trait GraphNetwork {
-    /// The blocks of logits, and the flows, that are wanted.
-    ///
-    /// # Errors
-    /// Whatever the network finds wrong; the shapes of what it gives are checked by the caller.
-    fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput>;
-
-    /// The network as it is now, for a roll-out without conditions ([`Policy::frozen`]). `None` (the default) without such a form; it must
-    /// give the same logits up to rounding. A [`GraphNet`](crate::nn::GraphNet) has one if its rounds are GIN or directed, it takes no
-    /// conditions, and its weights are on the host in single precision; for P_B, if that is learned.
-    fn frozen(&self, _direction: Direction) -> Option<FrozenGraphNet> {
-        None
-    }
-
-    /// log Z for each of `n` trajectories, `[n]`; `conditions` is `[n, C]`.
-    fn log_z(&self, _conditions: Option<&Tensor>, _n: usize) -> Option<Tensor> {
-        None
-    }
-
-    /// What is trained; on one device, which the batch is encoded on.
-    fn parameters(&self) -> &Parameters;
-}
-
-impl<N: GraphNetwork> GraphNetwork for &N {
-    fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput> {
-        (**self).forward(batch, wants)
-    }
-
-    fn frozen(&self, direction: Direction) -> Option<FrozenGraphNet> {
-        (**self).frozen(direction)
-    }
-
-    fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        (**self).log_z(conditions, n)
-    }
-
-    fn parameters(&self) -> &Parameters {
-        (**self).parameters()
-    }
-}
-
-/// The policy of a network over graphs: encodes the states once, and makes one softmax per graph of its blocks.
+/// The policy of a graph network: encodes the states once, and makes one softmax per graph across all of its blocks.
 #[derive(Debug)]
 pub struct GraphPolicy<N>(pub N);
 
@@ -101,8 +46,8 @@ impl<E: GraphEnv, N: GraphNetwork> Policy<E> for GraphPolicy<N> {
         })
     }
 
-    fn frozen(&self, direction: Direction) -> Option<Box<dyn Frozen<E, GraphActionCategorical> + '_>> {
-        Some(Box::new(FrozenGraphPolicy { network: self.0.frozen(direction)?, direction }))
+    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E, GraphActionCategorical> + '_>> {
+        Some(Box::new(HostGraphPolicy { network: self.0.on_host(direction)?, direction }))
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
@@ -114,13 +59,13 @@ impl<E: GraphEnv, N: GraphNetwork> Policy<E> for GraphPolicy<N> {
     }
 }
 
-/// A [`GraphPolicy`] for a roll-out.
-struct FrozenGraphPolicy {
-    network: FrozenGraphNet,
+/// A copy of a [`GraphPolicy`] for a roll-out.
+struct HostGraphPolicy {
+    network: HostGraphNet,
     direction: Direction,
 }
 
-impl<E: GraphEnv> Frozen<E, GraphActionCategorical> for FrozenGraphPolicy {
+impl<E: GraphEnv> HostPolicy<E, GraphActionCategorical> for HostGraphPolicy {
     fn distribution(&self, env: &E, states: &GraphStates) -> Result<GraphActionCategorical> {
         let blocks = self.network.forward(states.graphs())?;
         GraphActionCategorical::of_host_blocks(env.masks(self.direction, states), &blocks)

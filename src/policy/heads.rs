@@ -1,35 +1,35 @@
 use super::MlpPolicy;
 use crate::Result;
 
-/// A policy with several heads of P_F, one of which is in use at a time: what Thompson sampling draws from
+/// A policy with several heads of P_F, one of which is in use at a time, for Thompson sampling
 /// ([`Trainer::with_thompson`](crate::train::Trainer::with_thompson)).
 ///
 /// ```
-/// use gfn::policy::{ByKey, Heads, MlpPolicy, MlpPolicyConfig};
+/// use gfn::policy::{ByKey, MultiHead, MlpPolicy, MlpPolicyConfig};
 /// use gfn::{testing::Words, Rng};
 /// let env = Words::new(2, 2);
 /// let config = MlpPolicyConfig { heads: 3, ..MlpPolicyConfig::default() };
 /// let policy = MlpPolicy::tabular(&env, ByKey::new(env, 9), config, tch::Device::Cpu, tch::Kind::Float)?;
-/// Heads::use_head(&policy, 2)?;
-/// assert_eq!((policy.n_heads(), Heads::head(&policy)), (3, 2));
-/// assert!(Heads::use_head(&policy, 3).is_err());
+/// MultiHead::use_head(&policy, 2)?;
+/// assert_eq!((policy.n_heads(), MultiHead::head(&policy)), (3, 2));
+/// assert!(MultiHead::use_head(&policy, 3).is_err());
 /// # Ok::<(), gfn::Error>(())
 /// ```
-pub trait Heads {
-    /// How many there are, at least 1.
+pub trait MultiHead {
+    /// The number of heads, at least 1.
     fn n_heads(&self) -> usize;
 
-    /// The one in use, from 0.
+    /// The index of the head in use, from 0.
     fn head(&self) -> usize;
 
-    /// Uses another one from now on, both for what is sampled and for what is trained.
+    /// Switches to another head, both for sampling and for training.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for a head that there isn't.
+    /// [`Error::Config`](crate::Error::Config) for a head that doesn't exist.
     fn use_head(&self, head: usize) -> Result<()>;
 }
 
-impl<F> Heads for MlpPolicy<F> {
+impl<F> MultiHead for MlpPolicy<F> {
     fn n_heads(&self) -> usize {
         self.config().heads
     }

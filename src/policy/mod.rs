@@ -1,4 +1,4 @@
-//! Policies: from states to what the caller wants of P_F, P_B and the state flow.
+//! Policies: from states to P_F, P_B and the state flow, as far as the caller wants them.
 //!
 //! | policy | for | what it is |
 //! |---|---|---|
@@ -7,10 +7,10 @@
 //! | [`MlpPolicy::tabular`] | the same, where states can be numbered | a row of logits per state |
 //! | [`SequencePolicy`] | sequences written from left to right | LSTM, GRU or causal transformer |
 //! | [`UniformPolicy`] | any discrete environment | no parameters |
-//! | [`WithPrior`] | any of them | the same beside a frozen one |
+//! | [`WithPrior`] | any of them | a policy together with a frozen prior |
 //!
-//! Vectors of states: [`Scaled`] (their entries), [`KHot`] (one-hot of each entry), [`ByKey`] and [`ByIndex`] (one-hot of the state),
-//! [`Enumeration`] (its number).
+//! State features: [`Scaled`] (the entries), [`KHot`] (one-hot of each entry), [`ByKey`] and [`ByIndex`] (one-hot of
+//! the state), [`Enumeration`] (the number of the state).
 
 mod dense;
 mod features;
@@ -24,55 +24,34 @@ mod vectors;
 
 pub use dense::{MlpPolicy, MlpPolicyConfig};
 pub use features::{Features, KHot, Scaled, StateFeatures};
-pub use graph::{GraphNetwork, GraphOutput, GraphPolicy};
-pub use heads::Heads;
+pub use graph::GraphPolicy;
+pub use heads::MultiHead;
 pub use prior::WithPrior;
 pub use sequence::{SequenceLayout, SequencePolicy, SequencePolicyConfig, SequenceWork};
 pub use tabular::{ByIndex, ByKey, Enumeration};
 pub use uniform::UniformPolicy;
-pub(crate) use vectors::{Inputs, Network, Vectors};
+pub(crate) use vectors::{EncodedVectors, Inputs, Network};
 
 use tch::Tensor;
 
 use crate::Result;
-use crate::dist::Distribution;
+use crate::distribution::Distribution;
 use crate::env::{Direction, Env};
-use crate::nn::Parameters;
+use crate::nn::{Parameters, Wants};
 
-/// What a caller wants to know about a batch of states.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Wants {
-    /// The forward policy.
-    pub pf: bool,
-    /// The backward policy.
-    pub pb: bool,
-    /// The log of the state flow.
-    pub log_flow: bool,
-    /// The prior that a policy is relative to.
-    pub prior: bool,
-    /// The log of the number of paths to a state.
-    pub log_paths: bool,
-}
-
-impl Wants {
-    /// The forward policy alone.
-    pub const PF: Self = Self { pf: true, pb: false, log_flow: false, prior: false, log_paths: false };
-    /// The backward policy alone.
-    pub const PB: Self = Self { pf: false, pb: true, log_flow: false, prior: false, log_paths: false };
-}
-
-/// What a policy says of a batch of states: what was wanted is there, or the policy has no such thing.
+/// The outputs of a policy for a batch of states. An output is `None` if it wasn't asked for or if the policy doesn't
+/// have it.
 #[derive(Debug)]
 pub struct Evaluation<D> {
     /// P_F of each state.
     pub pf: Option<D>,
-    /// P_B of each state; the initial one has none.
+    /// P_B of each state; the initial state has none.
     pub pb: Option<D>,
     /// log F of each state, `[states]`.
     pub log_flow: Option<Tensor>,
-    /// A frozen forward policy that this one is relative to ([`WithPrior`]).
+    /// A frozen forward policy as a reference ([`WithPrior`]).
     pub prior: Option<D>,
-    /// An estimate of log n of each state, `[states]`: n paths lead to it from the initial one.
+    /// An estimate of log n of each state, `[states]`, where n is the number of paths from the initial state.
     pub log_paths: Option<Tensor>,
 }
 
@@ -84,8 +63,8 @@ impl<D> Default for Evaluation<D> {
 
 /// The estimators of a GFlowNet in one object, so that a state is encoded once and torsos can be shared.
 ///
-/// A policy never depends on a state's batch mates. Up to isomorphism it is equivariant: relabelling a graph permutes its
-/// slots and changes no probability.
+/// A policy never depends on a state's batch mates. For graphs up to isomorphism it is equivariant: relabelling a graph
+/// permutes its slots and changes no probability.
 pub trait Policy<E: Env> {
     /// The distribution over actions.
     type Dist: Distribution<Actions = E::Actions>;
@@ -93,7 +72,7 @@ pub trait Policy<E: Env> {
     /// Evaluates each state once. `conditions` has a row per state, `[states, C]`.
     ///
     /// # Errors
-    /// [`Error::Shape`](crate::Error::Shape) where a network's output doesn't fit the states.
+    /// [`Error::Shape`](crate::Error::Shape) if a network's output doesn't fit the states.
     fn evaluate(
         &self,
         env: &E,
@@ -102,9 +81,10 @@ pub trait Policy<E: Env> {
         wants: Wants,
     ) -> Result<Evaluation<Self::Dist>>;
 
-    /// The policy as it is now, for a roll-out without conditions: what is faster to ask than [`evaluate`](Self::evaluate) for the
-    /// few states of a level. `None` (the default) without such a form; it must give the same distributions up to rounding.
-    fn frozen(&self, _direction: Direction) -> Option<Box<dyn Frozen<E, Self::Dist> + '_>> {
+    /// A copy of the policy for a roll-out without conditions, which is faster than [`evaluate`](Self::evaluate) for
+    /// the few states of a step and gives the same distributions up to rounding. `None` (the default) if there is no
+    /// such form.
+    fn on_host(&self, _direction: Direction) -> Option<Box<dyn HostPolicy<E, Self::Dist> + '_>> {
         None
     }
 
@@ -113,14 +93,14 @@ pub trait Policy<E: Env> {
         None
     }
 
-    /// What is trained; `None` for a policy without parameters.
+    /// The trained parameters; `None` for a policy without any.
     fn parameters(&self) -> Option<&Parameters> {
         None
     }
 }
 
-/// A copy of a policy, for as long as a roll-out takes ([`Policy::frozen`]).
-pub trait Frozen<E: Env, D> {
+/// A copy of a policy for one roll-out ([`Policy::on_host`]).
+pub trait HostPolicy<E: Env, D> {
     /// P_F or P_B of each state, without gradients.
     ///
     /// # Errors
@@ -141,8 +121,8 @@ impl<E: Env, P: Policy<E>> Policy<E> for &P {
         (**self).evaluate(env, states, conditions, wants)
     }
 
-    fn frozen(&self, direction: Direction) -> Option<Box<dyn Frozen<E, P::Dist> + '_>> {
-        (**self).frozen(direction)
+    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E, P::Dist> + '_>> {
+        (**self).on_host(direction)
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {

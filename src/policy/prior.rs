@@ -1,11 +1,11 @@
 use tch::Tensor;
 
-use super::{Evaluation, Frozen, Policy, Wants};
 use crate::Result;
 use crate::env::{Direction, Env};
-use crate::nn::Parameters;
+use crate::nn::{Parameters, Wants};
+use crate::policy::{Evaluation, HostPolicy, Policy};
 
-/// A policy beside a frozen prior: what relative trajectory balance and Trust-PCL train.
+/// A policy together with a frozen prior, for relative trajectory balance and Trust-PCL.
 ///
 /// The prior is evaluated without gradient, and its parameters aren't trained.
 ///
@@ -17,9 +17,9 @@ use crate::nn::Parameters;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct WithPrior<P, Q> {
-    /// What is trained.
+    /// The trained policy.
     pub policy: P,
-    /// What it is relative to.
+    /// The prior, which isn't trained.
     pub prior: Q,
 }
 
@@ -40,8 +40,8 @@ impl<E: Env, P: Policy<E>, Q: Policy<E, Dist = P::Dist>> Policy<E> for WithPrior
         Ok(evaluation)
     }
 
-    fn frozen(&self, direction: Direction) -> Option<Box<dyn Frozen<E, P::Dist> + '_>> {
-        self.policy.frozen(direction)
+    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E, P::Dist> + '_>> {
+        self.policy.on_host(direction)
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {

@@ -1,8 +1,7 @@
-//! States as numbers: one row of parameters per state, or the number itself.
+//! State numbers as features: one row of parameters per state, or the number itself.
 
 use super::{Features, StateFeatures};
-use crate::env::EnumerableEnv;
-use crate::metrics::StateGraph;
+use crate::env::{EnumerableEnv, StateGraph};
 
 /// One-hot of a state's key (torchgfn's one-hot), for environments whose keys are `0..n_keys`.
 ///
@@ -19,7 +18,7 @@ pub struct ByKey<E> {
 }
 
 impl<E> ByKey<E> {
-    /// Keys of this environment, all below `n_keys`; a larger one is refused when it is met.
+    /// Features by the keys of this environment, all below `n_keys`; a larger key is refused when it occurs.
     #[must_use]
     pub fn new(env: E, n_keys: usize) -> Self {
         Self { env, n_keys }
@@ -31,7 +30,7 @@ impl<E: EnumerableEnv<Key = u64>> StateFeatures<E::States> for ByKey<E> {
         self.n_keys
     }
     fn encode(&self, states: &E::States) -> Features {
-        // A key beyond i64 becomes negative, and is refused like any other that is too large.
+        // A key above the range of i64 becomes negative, and is refused like any other that is too large.
         Features::Active(self.env.keys(states).into_iter().map(|key| key as i64).collect())
     }
 }
@@ -39,7 +38,7 @@ impl<E: EnumerableEnv<Key = u64>> StateFeatures<E::States> for ByKey<E> {
 /// One-hot of a state's index among all states, for any environment that can be enumerated.
 ///
 /// ```
-/// use gfn::{metrics::StateGraph, policy::{ByIndex, Features, StateFeatures}, testing::{Chain, Positions}};
+/// use gfn::{env::StateGraph, policy::{ByIndex, Features, StateFeatures}, testing::{Chain, Positions}};
 /// let env = Chain::new(5);
 /// let features = ByIndex::new(env, StateGraph::build(&env, 100)?);
 /// assert_eq!(features.width(), 5);
@@ -53,7 +52,7 @@ pub struct ByIndex<E: EnumerableEnv> {
 }
 
 impl<E: EnumerableEnv> ByIndex<E> {
-    /// Indices of these states of an environment; a state that isn't among them is refused when it is met.
+    /// Features by the indices of these states; a state that isn't among them is refused when it occurs.
     #[must_use]
     pub fn new(env: E, space: StateGraph<E>) -> Self {
         Self { env, space }
@@ -72,7 +71,7 @@ impl<E: EnumerableEnv> StateFeatures<E::States> for ByIndex<E> {
 
 /// The number of a state as one input (torchgfn's enumeration), scaled from -1 for the first to 1 for the last.
 ///
-/// torchgfn gives the network the index itself, which saturates it; the scale is the only difference.
+/// torchgfn uses the index itself, which saturates the network; the scale is the only difference.
 ///
 /// ```
 /// use gfn::{env::VectorStates, policy::{ByKey, Enumeration, Features, StateFeatures}, testing::Words};
@@ -81,7 +80,7 @@ impl<E: EnumerableEnv> StateFeatures<E::States> for ByIndex<E> {
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Enumeration<F>(
-    /// What numbers the states: [`ByKey`] or [`ByIndex`].
+    /// The numbering of states: [`ByKey`] or [`ByIndex`].
     pub F,
 );
 
@@ -96,7 +95,7 @@ impl<S, F: StateFeatures<S>> StateFeatures<S> for Enumeration<F> {
             Features::Active(numbers) if numbers.iter().all(|number| (0..width).contains(number)) => {
                 Features::Dense(numbers.iter().map(|&number| (number as f64 * scale - 1.0) as f32).collect())
             }
-            // A number that no state has: no column of one input either, so that it is refused.
+            // A state without a number stays an invalid column, also of one input, so that it is refused.
             other => other,
         }
     }

@@ -1,9 +1,10 @@
 use tch::Tensor;
 
-use super::{Evaluation, Policy, Wants};
 use crate::Result;
-use crate::dist::GraphActionCategorical;
+use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Slots};
+use crate::nn::Wants;
+use crate::policy::{Evaluation, Policy};
 
 /// Every legal action with equal probability, forwards and backwards; no network, no parameters.
 #[derive(Clone, Copy, Debug, Default)]

@@ -1,23 +1,23 @@
-//! States as vectors on a device, and the perceptron that takes them.
+//! States as vectors on a device, and the perceptron that evaluates them.
 
 use std::ops::Range;
 
 use tch::{Device, Kind, Tensor};
 
 use super::Features;
-use crate::nn::{Activation, FrozenMlp, LayerNorm, Linear, Mlp, MlpConfig, Scope, WeightNoise, floats};
+use crate::nn::{Activation, HostMlp, LayerNorm, Linear, Mlp, MlpConfig, Scope, WeightNoise, floats};
 use crate::{Error, Result};
 
 /// The vectors of a batch of states, checked, on a device.
 #[derive(Debug)]
-pub(crate) enum Vectors {
+pub(crate) enum EncodedVectors {
     /// `[states, width]`.
     Dense(Tensor),
-    /// Active columns, `[states * k]`, and where each state's start, `[states]`.
+    /// Active columns, `[states * k]`, and the start of each state's columns, `[states]`.
     Active { columns: Tensor, offsets: Tensor },
 }
 
-impl Vectors {
+impl EncodedVectors {
     pub(crate) fn new(features: Features, n: usize, width: usize, (kind, device): (Kind, Device)) -> Result<Self> {
         let k = features.check(n, width)?;
         Ok(match features {
@@ -37,7 +37,7 @@ impl Vectors {
 }
 
 impl Features {
-    /// Checks that these are the vectors of `n` states; gives the numbers (or active columns) per state.
+    /// Checks that these are the vectors of `n` states; returns the numbers (or active columns) per state.
     fn check(&self, n: usize, width: usize) -> Result<usize> {
         let wrong = |expected: usize, got: usize, remedy| Error::Shape {
             what: "the states' features".into(),
@@ -69,36 +69,36 @@ impl Features {
     }
 }
 
-/// What a network is given.
+/// The inputs of a network.
 #[derive(Debug)]
 pub(crate) struct Inputs {
-    pub(crate) vectors: Vectors,
+    pub(crate) vectors: EncodedVectors,
     /// `[states, C]`.
     pub(crate) conditions: Option<Tensor>,
 }
 
-/// A multi-layer perceptron whose first layer sums rows of a table where inputs are columns.
+/// A multi-layer perceptron whose first layer is a table, so that active columns can be summed.
 #[derive(Debug)]
 pub(crate) struct Network {
     /// `[inputs, outputs]`: the transpose of a linear layer's weight, so that an input's weights lie together.
     table: Tensor,
     bias: Option<Tensor>,
     noise: Option<WeightNoise>,
-    conditions: Option<Conditions>,
+    conditions: Option<ConditionInput>,
     norm: Option<LayerNorm>,
-    /// What follows the first layer, unless it is the last.
+    /// The layers after the first, unless it is the last.
     rest: Option<(Activation, Mlp)>,
 }
 
-/// How conditions reach the first layer, where they are added to what comes from the state.
+/// The map from conditions to the first layer, where its result is added to that of the state.
 #[derive(Debug)]
-enum Conditions {
+enum ConditionInput {
     Plain(Linear),
     Network(Mlp),
 }
 
 impl Network {
-    /// From `inputs` features and `n_conditions` conditions; weights start as those of [`Linear`].
+    /// A network from `inputs` features and `n_conditions` conditions, with the initial weights of [`Linear`].
     pub(crate) fn new(
         scope: &mut Scope<'_>,
         (inputs, n_conditions): (i64, i64),
@@ -115,8 +115,8 @@ impl Network {
         let conditions = (n_conditions > 0).then(|| {
             let mut scope = layer.sub("conditions");
             match condition_mlp {
-                None => Conditions::Plain(Linear::without_bias(&mut scope, n_conditions, width)),
-                Some(config) => Conditions::Network(Mlp::new(&mut scope, n_conditions, width, config)),
+                None => ConditionInput::Plain(Linear::without_bias(&mut scope, n_conditions, width)),
+                Some(config) => ConditionInput::Network(Mlp::new(&mut scope, n_conditions, width, config)),
             }
         });
         let norm = (first.is_some() && config.layer_norm).then(|| LayerNorm::new(&mut layer.sub("norm"), width));
@@ -127,13 +127,13 @@ impl Network {
         Self { table, bias, noise, conditions, norm, rest }
     }
 
-    /// A row of `outputs` numbers per input, which start at 0, and nothing else.
+    /// A row of `outputs` numbers per input, initially 0, and no further layers.
     pub(super) fn table(scope: &mut Scope<'_>, inputs: i64, outputs: i64) -> Self {
         let table = scope.constant("table", &[inputs, outputs], 0.0);
         Self { table, bias: None, noise: None, conditions: None, norm: None, rest: None }
     }
 
-    /// The first layer's table and bias with the noise that there is.
+    /// The first layer's table and bias with the current noise.
     fn first(&self) -> (Tensor, Option<Tensor>) {
         match &self.noise {
             None => (self.table.shallow_clone(), self.bias.as_ref().map(Tensor::shallow_clone)),
@@ -141,28 +141,28 @@ impl Network {
         }
     }
 
-    /// The network as it is now, on the host, with these of its outputs; `None` for one that is better left to libtorch: a table
-    /// alone, one with conditions, a first layer so large that copying it takes longer than a roll-out would gain.
-    pub(super) fn frozen(&self, outputs: Range<i64>) -> Option<FrozenNetwork> {
+    /// A copy of the network on the host with these of its outputs. `None` where libtorch is faster: for a table alone,
+    /// with conditions, and for a first layer so large that copying it costs more than a roll-out gains.
+    pub(super) fn on_host(&self, outputs: Range<i64>) -> Option<HostNetwork> {
         const MOST_WEIGHTS: usize = 1 << 20;
         let (_, mlp) = self.rest.as_ref()?;
         if self.conditions.is_some() || self.table.numel() > MOST_WEIGHTS {
             return None;
         }
-        let rest = FrozenMlp::behind(self.norm.as_ref(), mlp, outputs)?;
+        let rest = HostMlp::after_layer(self.norm.as_ref(), mlp, outputs)?;
         let (table, bias) = self.first();
         let inputs = table.size()[0] as usize;
         let bias = bias.map_or_else(|| vec![0.0; table.size()[1] as usize], |bias| floats(&bias));
-        Some(FrozenNetwork { inputs, table: floats(&table), bias, rest })
+        Some(HostNetwork { inputs, table: floats(&table), bias, rest })
     }
 
     /// `[states, outputs]`.
     pub(crate) fn forward(&self, inputs: &Inputs) -> Tensor {
         let (table, bias) = self.first();
         let mut x = match (&inputs.vectors, bias) {
-            (Vectors::Dense(values), Some(bias)) => bias.addmm(values, &table),
-            (Vectors::Dense(values), None) => values.matmul(&table),
-            (Vectors::Active { columns, offsets }, bias) => {
+            (EncodedVectors::Dense(values), Some(bias)) => bias.addmm(values, &table),
+            (EncodedVectors::Dense(values), None) => values.matmul(&table),
+            (EncodedVectors::Active { columns, offsets }, bias) => {
                 // Mode 0 is the sum.
                 let (bags, ..) =
                     Tensor::embedding_bag(&table, columns, offsets, false, 0, false, None::<&Tensor>, false);
@@ -173,8 +173,8 @@ impl Network {
             }
         };
         match (&self.conditions, &inputs.conditions) {
-            (Some(Conditions::Plain(layer)), Some(conditions)) => x += layer.forward(conditions),
-            (Some(Conditions::Network(mlp)), Some(conditions)) => x += mlp.forward(conditions),
+            (Some(ConditionInput::Plain(layer)), Some(conditions)) => x += layer.forward(conditions),
+            (Some(ConditionInput::Network(mlp)), Some(conditions)) => x += mlp.forward(conditions),
             _ => {}
         }
         if let Some(norm) = &self.norm {
@@ -187,18 +187,18 @@ impl Network {
     }
 }
 
-/// A [`Network`] on the host, for the small batches of a roll-out.
+/// A copy of a [`Network`] on the host, for the small batches of a roll-out.
 #[derive(Debug)]
-pub(super) struct FrozenNetwork {
+pub(super) struct HostNetwork {
     inputs: usize,
     /// `[inputs, width]`.
     table: Vec<f32>,
     /// `[width]`.
     bias: Vec<f32>,
-    rest: FrozenMlp,
+    rest: HostMlp,
 }
 
-impl FrozenNetwork {
+impl HostNetwork {
     /// `[states, outputs]`.
     pub(super) fn forward(&self, features: &Features, n: usize) -> Result<Vec<f32>> {
         let k = features.check(n, self.inputs)?;
@@ -242,7 +242,7 @@ mod tests {
         (network, parameters)
     }
 
-    /// Columns and the same thing written out give equal outputs and equal gradients.
+    /// Active columns and the same vectors written out give equal outputs and equal gradients.
     #[test]
     fn active_columns_are_ones() {
         let conditions = Tensor::from_slice(&[0.3, -1.0, 2.0, 0.5]).view([2, 2]);
@@ -250,7 +250,7 @@ mod tests {
             let (network, parameters) = network(&hidden, norm, n_conditions);
             let conditions = (n_conditions > 0).then(|| conditions.shallow_clone());
             let run = |features| {
-                let vectors = Vectors::new(features, 2, 5, DOUBLE).unwrap();
+                let vectors = EncodedVectors::new(features, 2, 5, DOUBLE).unwrap();
                 let out =
                     network.forward(&Inputs { vectors, conditions: conditions.as_ref().map(Tensor::shallow_clone) });
                 assert_eq!(out.size(), [2, 3]);
@@ -276,7 +276,7 @@ mod tests {
         let values = Tensor::from_slice(&[1., 2., 3., 4., 5., 6.]).view([3, 2]);
         tch::no_grad(|| network.table.shallow_clone().copy_(&values));
         for features in [Features::Active(vec![2, 0]), Features::Dense(vec![0., 0., 1., 1., 0., 0.])] {
-            let vectors = Vectors::new(features, 2, 3, DOUBLE).unwrap();
+            let vectors = EncodedVectors::new(features, 2, 3, DOUBLE).unwrap();
             let out = network.forward(&Inputs { vectors, conditions: None });
             assert_eq!(Vec::<f64>::try_from(out.reshape([-1])).unwrap(), [5., 6., 1., 2.]);
         }
@@ -285,7 +285,7 @@ mod tests {
 
     #[test]
     fn features_that_do_not_fit_are_refused() {
-        let message = |features| Vectors::new(features, 2, 3, DOUBLE).unwrap_err().to_string();
+        let message = |features| EncodedVectors::new(features, 2, 3, DOUBLE).unwrap_err().to_string();
         assert!(message(Features::Dense(vec![0.0; 5])).contains("expected [2, 3]"));
         assert!(message(Features::Active(vec![0; 5])).contains("same number of columns"));
         assert!(message(Features::Active(vec![0, 3])).contains("3 of 3 columns"));

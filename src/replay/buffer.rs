@@ -1,80 +1,43 @@
+use std::sync::Arc;
+
 use tch::{Device, Kind, Tensor};
 
-use super::diversity::Near;
-use super::identity::{ByKey, Distinct};
+use super::diversity::{Cell, Near, cell_of};
+use super::entry::{Entry, Offer, Rank};
+use super::identity::{Distinct, SeenKeys};
 use super::ordered::{Key, Ordered};
+use super::priority::{Priority, Stored};
 use super::weights::Weights;
-use super::{Diversity, Eviction, RankBy, ReplayConfig};
-use crate::dist::to_host;
+use super::{Diversity, Draw, Eviction, RankBy, ReplayConfig};
+use crate::condition::Conditions;
 use crate::env::{EnumerableEnv, Env, Rows};
-use crate::trajectory::{Conditions, Container, Walks};
+use crate::rollout::{Container, Walks};
+use crate::tensor::to_host;
 use crate::{Error, Result};
 
-/// Finished objects with their log-rewards and the walks that led to them.
+/// A replay buffer: finished objects with their log-rewards and the walks that led to them.
 ///
-/// What is stored is terminal state and moves, not the states between. A walk can be replayed as it was, or only its end be
-/// used and another way to it drawn backwards with [`Sampler::backward`](crate::sampler::Sampler::backward). A walk may carry its
-/// condition vector: it is stored, drawn and told apart with it.
+/// It stores terminal states and actions, not the states in between. A walk can be replayed as it was; or only its
+/// object is used, and another path to it is drawn backwards with
+/// [`Sampler::backward`](crate::rollout::Sampler::backward). A walk may have a condition vector, which is stored with
+/// it; equal objects under different conditions are different entries.
 pub struct ReplayBuffer<E: Env> {
     pub(super) config: ReplayConfig,
+    pub(super) priority: Option<Arc<dyn Priority>>,
     /// By serial, the oldest first, with what they are drawn in proportion to.
     pub(super) entries: Ordered<u64, Entry<E>, Weights>,
-    /// (log-reward, age) of each entry, the least first; kept where somebody asks.
+    /// (log-reward, age) of each entry, the least first; kept only if eviction or drawing needs it.
     pub(super) by_reward: Ordered<Rank, (), ()>,
-    /// The same by loss.
+    /// (loss, age) of each entry, likewise.
     pub(super) by_loss: Ordered<Rank, (), ()>,
     distinct: Option<Box<dyn Distinct<E>>>,
     diversity: Option<Diversity<E>>,
     near: Near,
     pub(super) keeps_paths: bool,
-    /// Width and kind of the conditions; of an empty buffer, nothing yet.
+    /// Width and kind of the conditions; unknown while the buffer is empty.
     form: Option<(usize, Kind)>,
     device: Device,
     pub(super) added: u64,
-}
-
-pub(super) struct Entry<E: Env> {
-    actions: E::Actions,
-    terminal: E::States,
-    condition: Vec<f64>,
-    /// What a diverse buffer measures distances between; empty in others.
-    vector: Vec<f64>,
-    pub(super) log_reward: f64,
-    /// The absolute loss of the last visit.
-    pub(super) loss: Option<f64>,
-}
-
-impl<E: Env> Entry<E> {
-    /// What its loss ranks by: what was never visited comes first.
-    pub(super) fn ranking_loss(&self) -> f64 {
-        self.loss.unwrap_or(f64::INFINITY)
-    }
-}
-
-/// One walk that may come in.
-pub(super) struct Offer<E: Env> {
-    pub(super) walk: Walks<E>,
-    pub(super) condition: Vec<f64>,
-    pub(super) log_reward: f64,
-}
-
-/// Orders entries: least value first, and of equal ones the newest.
-#[derive(PartialEq, Eq, PartialOrd, Ord, Clone, Copy)]
-pub(super) struct Rank(u64, std::cmp::Reverse<u64>);
-
-impl Rank {
-    pub(super) fn new(value: f64, serial: u64) -> Self {
-        // Orders floats as integers: flip the sign bit, and all bits of negative ones.
-        let bits = value.to_bits();
-        let ordered = if bits >> 63 == 1 { !bits } else { bits | 1 << 63 };
-        Self(ordered, std::cmp::Reverse(serial))
-    }
-}
-
-impl Key for Rank {
-    fn serial(self) -> u64 {
-        self.1.0
-    }
 }
 
 impl<E: Env> std::fmt::Debug for ReplayBuffer<E> {
@@ -84,14 +47,22 @@ impl<E: Env> std::fmt::Debug for ReplayBuffer<E> {
 }
 
 impl<E: Env> ReplayBuffer<E> {
-    /// An empty buffer that keeps whatever comes.
+    /// An empty buffer that accepts every walk.
     ///
     /// # Errors
     /// [`Error::Config`] for a capacity of 0 or an exponent that isn't finite.
     pub fn new(config: ReplayConfig) -> Result<Self> {
+        if config.draw == Draw::Own {
+            return Err(Error::missing("a buffer that draws by a rule of one's own", "the rule", "use `by_priority`"));
+        }
+        Self::with_weighing(config, None)
+    }
+
+    pub(super) fn with_weighing(config: ReplayConfig, priority: Option<Arc<dyn Priority>>) -> Result<Self> {
         config.check()?;
         Ok(Self {
             config,
+            priority,
             entries: Ordered::new(config.draw.is_weighted()),
             by_reward: Ordered::counting(),
             by_loss: Ordered::counting(),
@@ -113,25 +84,26 @@ impl<E: Env> ReplayBuffer<E> {
     where
         E: EnumerableEnv + 'static,
     {
-        Ok(Self { distinct: Some(Box::new(ByKey::<E::Key>::default())), ..Self::new(config)? })
+        Ok(Self { distinct: Some(Box::new(SeenKeys::<E::Key>::default())), ..Self::new(config)? })
     }
 
-    /// Once it is full, lets in only what is further than a cutoff from all that is held, what came in before it in the same
-    /// batch included. Where the best stay, the candidates of a batch come in the order of their rewards, the best first: of near
-    /// ones the best is held.
+    /// Once the buffer is full, accepts only objects that are further than a cutoff from all stored ones, including
+    /// earlier ones of the same batch. With [`Eviction::BestReward`](super::Eviction::BestReward) the candidates of a
+    /// batch are taken in descending order of reward, so that of several close ones the best is kept.
     #[must_use]
     pub fn diverse(mut self, diversity: Diversity<E>) -> Self {
         let near = &mut self.near;
         *near = Near::default();
         self.entries.for_each_mut(|serial, entry| {
-            entry.vector = diversity.vector(&entry.terminal, &entry.condition);
-            near.add(diversity.cell(&entry.vector), serial);
+            let vector = diversity.vector(&entry.terminal, &entry.condition);
+            entry.cell = cell_of(diversity.place(&vector));
+            near.add(entry.cell, serial, &vector);
         });
         self.diversity = Some(diversity);
         self
     }
 
-    /// Keeps terminal states alone, no actions: ways to what is drawn are drawn backwards.
+    /// Stores terminal states only, without actions. Paths to drawn objects must then be drawn backwards.
     #[must_use]
     pub fn terminal_only(mut self) -> Self {
         self.keeps_paths = false;
@@ -139,17 +111,18 @@ impl<E: Env> ReplayBuffer<E> {
         self
     }
 
-    /// Gives the conditions of what is drawn on this device; the host, unless told otherwise. They are kept on the host.
+    /// Puts the conditions of drawn walks on this device (default: the host). Stored ones are on the host.
     #[must_use]
     pub fn on_device(mut self, device: Device) -> Self {
         self.device = device;
         self
     }
 
-    /// A buffer like this one, with nothing in it.
+    /// An empty buffer with the same settings.
     pub(crate) fn emptied(&self) -> Self {
         Self {
             config: self.config,
+            priority: self.priority.clone(),
             entries: Ordered::new(self.config.draw.is_weighted()),
             by_reward: Ordered::counting(),
             by_loss: Ordered::counting(),
@@ -163,47 +136,47 @@ impl<E: Env> ReplayBuffer<E> {
         }
     }
 
-    /// How the buffer keeps and gives.
+    /// The buffer's settings.
     #[must_use]
     pub fn config(&self) -> &ReplayConfig {
         &self.config
     }
 
-    /// Whether the ways to objects are kept, too.
+    /// Whether paths to objects are stored, too.
     #[must_use]
     pub fn keeps_paths(&self) -> bool {
         self.keeps_paths
     }
 
-    /// The number of objects held.
+    /// The number of stored objects.
     #[must_use]
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether nothing is held.
+    /// Whether the buffer is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// The raw log-rewards, in the order in which objects came.
+    /// The raw log-rewards, in the order in which objects were added.
     pub fn log_rewards(&self) -> impl Iterator<Item = f64> + '_ {
         self.entries.iter().map(|(_, entry)| entry.log_reward)
     }
 
-    /// All that is held, oldest first; `None` from an empty buffer.
+    /// All stored walks, oldest first; `None` from an empty buffer.
     #[must_use]
     pub fn walks(&self) -> Option<Walks<E>> {
         self.gather(self.entries.iter().map(|(_, entry)| entry)).ok()
     }
 
-    /// Adds walks with their raw log-rewards, and says how many of them stayed.
+    /// Adds walks with their raw log-rewards, and returns how many of them are in the buffer afterwards.
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is one log-reward per walk and conditions have the width of those held,
-    /// [`Error::NonFinite`] for a log-reward or a condition that isn't a finite number, [`Error::Missing`] for walks without
-    /// actions where paths are kept, and with conditions where others have none; nothing is added then.
+    /// [`Error::Shape`] unless there is one log-reward per walk and conditions have the width of the stored ones;
+    /// [`Error::NonFinite`] for a log-reward or a condition that isn't finite; [`Error::Missing`] for walks without
+    /// actions if paths are stored, and if only some walks have conditions. Nothing is added then.
     pub fn add(&mut self, env: &E, walks: &Walks<E>, log_rewards: &[f64]) -> Result<usize> {
         if walks.len() != log_rewards.len() {
             return Err(Error::Shape {
@@ -225,9 +198,10 @@ impl<E: Env> ReplayBuffer<E> {
             return Err(Error::Missing {
                 objective: "a replay buffer that keeps paths",
                 needs: "walks with actions",
-                remedy: "add whole walks, or let the buffer keep terminal states alone (`terminal_only`)",
+                remedy: "add whole walks, or let the buffer store terminal states only (`terminal_only`)",
             });
         }
+        self.weighing().check(log_rewards.iter().map(|&log_reward| Stored { log_reward, loss: None }))?;
         let mut conditions = self.take_conditions(walks)?;
         let mut order: Vec<usize> = (0..walks.len()).collect();
         if self.diversity.is_some() && self.config.eviction == Eviction::BestReward {
@@ -242,7 +216,7 @@ impl<E: Env> ReplayBuffer<E> {
         Ok(stayed)
     }
 
-    /// The condition of each walk, empty where there are none, once they are known to go with those held.
+    /// Checks that the conditions fit the stored ones, and returns each walk's, empty without conditions.
     pub(super) fn take_conditions(&mut self, walks: &Walks<E>) -> Result<Vec<Vec<f64>>> {
         let n = walks.len();
         let Some(tensor) = walks.conditions() else {
@@ -264,7 +238,7 @@ impl<E: Env> ReplayBuffer<E> {
                     what: "conditions of walks".into(),
                     expected: vec![n as i64, width as i64],
                     got: tensor.size(),
-                    remedy: "give conditions of the width of those that the buffer holds",
+                    remedy: "give conditions of the same width as those in the buffer",
                 });
             }
             Some(_) => {}
@@ -282,7 +256,7 @@ impl<E: Env> ReplayBuffer<E> {
         Ok((0..n).map(|i| values[i * form.0..(i + 1) * form.0].to_vec()).collect())
     }
 
-    /// Whether what is offered comes in; something may leave for it.
+    /// Adds a candidate if it is accepted, and evicts an entry if necessary; returns whether it was added.
     pub(super) fn offer(&mut self, env: &E, offer: Offer<E>) -> bool {
         let Offer { walk: Walks { actions, terminal, .. }, condition, log_reward } = offer;
         let serial = self.added;
@@ -292,11 +266,12 @@ impl<E: Env> ReplayBuffer<E> {
         if full && best && self.by_reward.nth(0).is_some_and(|(least, _)| rank.0 <= least.0) {
             return false;
         }
-        let mut vector = Vec::new();
+        let (mut vector, mut cell) = (Vec::new(), Cell::default());
         if let Some(diversity) = &self.diversity {
             vector = diversity.vector(&terminal, &condition);
-            let mut near = self.near.around(diversity.cell(&vector)).filter_map(|serial| self.entries.get(serial));
-            if full && near.any(|entry| diversity.too_close(&entry.vector, &vector)) {
+            let place = diversity.place(&vector);
+            cell = cell_of(place);
+            if full && self.near.any(diversity.around(place), |held| diversity.too_close(held, &vector)) {
                 return false;
             }
         }
@@ -309,9 +284,9 @@ impl<E: Env> ReplayBuffer<E> {
             self.evict(env);
         }
         let actions = if self.keeps_paths { actions } else { actions.select(&[]) };
-        let entry = Entry { actions, terminal, condition, vector, log_reward, loss: None };
-        if let Some(diversity) = &self.diversity {
-            self.near.add(diversity.cell(&entry.vector), serial);
+        let entry = Entry { actions, terminal, condition, cell, log_reward, loss: None };
+        if self.diversity.is_some() {
+            self.near.add(cell, serial, &vector);
         }
         if self.ranks_rewards() {
             self.by_reward.insert(rank, (), ());
@@ -319,7 +294,7 @@ impl<E: Env> ReplayBuffer<E> {
         if self.ranks_losses() {
             self.by_loss.insert(Rank::new(entry.ranking_loss(), serial), (), ());
         }
-        let weights = Weights::of(self.config.draw, entry.log_reward, entry.loss);
+        let weights = self.weighing().of(entry.log_reward, entry.loss);
         self.entries.insert(serial, entry, weights);
         self.added += 1;
         true
@@ -347,15 +322,15 @@ impl<E: Env> ReplayBuffer<E> {
         if self.ranks_losses() {
             self.by_loss.remove(Rank::new(gone.ranking_loss(), serial));
         }
-        if let Some(diversity) = &self.diversity {
-            self.near.forget(diversity.cell(&gone.vector), serial);
+        if self.diversity.is_some() {
+            self.near.forget(gone.cell, serial);
         }
         if let Some(distinct) = &mut self.distinct {
             distinct.forget(env, &gone.terminal, &gone.condition);
         }
     }
 
-    /// These entries' walks, one behind the other.
+    /// The walks of these entries, joined.
     pub(super) fn gather<'a>(&'a self, entries: impl Iterator<Item = &'a Entry<E>>) -> Result<Walks<E>> {
         let (_, any) = self.entries.nth(0).ok_or(Error::Missing {
             objective: "taking walks from a replay buffer",
@@ -385,6 +360,6 @@ fn mixed_conditions() -> Error {
     Error::Missing {
         objective: "adding to a replay buffer",
         needs: "conditions on all of its walks or on none",
-        remedy: "keep conditional and unconditional walks in buffers of their own",
+        remedy: "use separate buffers for conditional and unconditional walks",
     }
 }

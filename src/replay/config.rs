@@ -2,16 +2,16 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// What leaves a full buffer.
+/// The entry that a full buffer evicts.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum Eviction {
     /// The oldest.
     Fifo,
-    /// The one of least reward; of several, the newest. What isn't better than that doesn't come in.
+    /// The one of least reward; of several, the newest. A candidate that isn't better than that isn't added.
     BestReward,
 }
 
-/// By what objects are ranked; the first rank is the greatest value, and of equal ones the oldest.
+/// The value by which objects are ranked. The greatest value ranks first, and of equal ones the oldest.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum RankBy {
     /// Their rewards.
@@ -20,46 +20,49 @@ pub enum RankBy {
     Loss,
 }
 
-/// How objects are drawn, with replacement.
+/// The distribution from which objects are drawn, with replacement.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub enum Draw {
-    /// All alike.
+    /// Uniform.
     Uniform,
-    /// In proportion to `R^exponent`, in the log domain: no reward underflows.
+    /// Proportional to `R^exponent`, computed in the log domain, so that no reward underflows.
     RewardPrioritised {
-        /// 1 draws in proportion to R, 0 uniformly; one over the temperature.
+        /// 1 draws in proportion to R, 0 uniformly; it is one over the temperature.
         exponent: f64,
     },
-    /// In proportion to `|loss|^exponent`, the loss being that of the object's last visit
-    /// ([`ReplayBuffer::update_losses`](super::ReplayBuffer::update_losses)): proportional prioritised replay, p_i^alpha of Schaul
-    /// et al. 2016.
+    /// Proportional to `|loss|^exponent`, with the loss at the object's last visit
+    /// ([`ReplayBuffer::update_losses`](super::ReplayBuffer::update_losses)): proportional prioritised replay,
+    /// p_i^alpha of Schaul et al. 2016.
     ///
-    /// An object that was never visited has the greatest loss that is known (1 before there is any), and no loss counts for
-    /// less than 1e-6, so that nothing is lost sight of for ever.
+    /// An object that was never visited has the greatest known loss (1 if there is none), and every loss counts as at
+    /// least 1e-6, so that every object can be drawn.
     LossPrioritised {
         /// 1 draws in proportion to the loss, 0 uniformly.
         exponent: f64,
     },
-    /// In proportion to `1 / rank^exponent`: the rank-based variant of Schaul et al. 2016, which no outlier of loss or reward can
-    /// dominate.
+    /// Proportional to `1 / rank^exponent`: the rank-based variant of Schaul et al. 2016, which outliers of loss or
+    /// reward can't dominate.
     RankPrioritised {
-        /// What the ranks are of.
+        /// The value to rank by.
         by: RankBy,
         /// 1 draws in inverse proportion to the rank, 0 uniformly.
         exponent: f64,
     },
-    /// In proportion to `1 / (k n + rank)`, n being the number of objects held: about a share k of them is favoured, and none of
-    /// these above the others (Tripp et al., *Sample-Efficient Optimization by Weighted Retraining*, 2020; Sendera et al. 2024 take 0.01).
+    /// Proportional to `1 / (k n + rank)`, with n the number of stored objects: about a share k of them is favoured,
+    /// about equally (Tripp et al., *Sample-Efficient Optimization by Weighted Retraining*, 2020; Sendera et al. 2024
+    /// take 0.01).
     WeightedRanks {
-        /// What the ranks are of.
+        /// The value to rank by.
         by: RankBy,
-        /// 0 draws in inverse proportion to the rank, a large one uniformly.
+        /// 0 draws in inverse proportion to the rank, a large value uniformly.
         k: f64,
     },
+    /// By a rule of one's own: for [`ReplayBuffer::by_priority`](super::ReplayBuffer::by_priority) alone.
+    Own,
 }
 
 impl Draw {
-    /// In proportion to `R^(1 / temperature)`.
+    /// Proportional to `R^(1 / temperature)`.
     ///
     /// ```
     /// use gfn::replay::Draw;
@@ -78,22 +81,22 @@ impl Draw {
         Err(Error::Config { setting: "replay temperature", got, expected: "a positive number" })
     }
 
-    /// Whether entries are drawn by weights of their own, whatever else is held.
+    /// Whether each entry has a weight that doesn't depend on the others.
     pub(super) fn is_weighted(self) -> bool {
-        matches!(self, Self::RewardPrioritised { .. } | Self::LossPrioritised { .. })
+        matches!(self, Self::RewardPrioritised { .. } | Self::LossPrioritised { .. } | Self::Own)
     }
 
-    /// What it ranks by, if it does.
+    /// The value to rank by, for a draw by rank.
     pub(super) fn ranks_by(self) -> Option<RankBy> {
         match self {
             Self::RankPrioritised { by, .. } | Self::WeightedRanks { by, .. } => Some(by),
-            Self::Uniform | Self::RewardPrioritised { .. } | Self::LossPrioritised { .. } => None,
+            Self::Uniform | Self::RewardPrioritised { .. } | Self::LossPrioritised { .. } | Self::Own => None,
         }
     }
 
     fn exponent(self) -> f64 {
         match self {
-            Self::Uniform => 0.0,
+            Self::Uniform | Self::Own => 0.0,
             Self::RewardPrioritised { exponent }
             | Self::LossPrioritised { exponent }
             | Self::RankPrioritised { exponent, .. } => exponent,
@@ -103,14 +106,14 @@ impl Draw {
     }
 }
 
-/// How a buffer keeps and gives.
+/// The settings of a buffer.
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct ReplayConfig {
-    /// How many objects it holds.
+    /// The largest number of stored objects.
     pub capacity: usize,
-    /// What leaves when it is full.
+    /// The entry that is evicted when the buffer is full.
     pub eviction: Eviction,
-    /// How objects are drawn.
+    /// The distribution from which objects are drawn.
     pub draw: Draw,
 }
 

@@ -1,47 +1,48 @@
-//! Drawing from a buffer, and what is learned about what was drawn.
+//! Drawing from a buffer, and updating the losses of drawn entries.
 
-use super::buffer::{Entry, Rank};
+use super::entry::{Entry, Rank};
 use super::ordered::Key;
-use super::rank_law::RankLaw;
-use super::weights::{Scale, Weights};
+use super::priority::Stored;
+use super::rank_power::RankDistribution;
+use super::weights::Scale;
 use super::{Draw, RankBy, ReplayBuffer};
 use crate::env::Env;
-use crate::trajectory::Walks;
+use crate::rollout::Walks;
 use crate::{Error, Result, Rng};
 
-/// What was drawn from a buffer, entry by entry.
+/// Drawn entries.
 #[derive(Debug)]
 pub struct Drawn<E: Env> {
-    /// The walks; without actions from a buffer of terminal states alone.
+    /// Their walks; without actions from a buffer that stores terminal states only.
     pub walks: Walks<E>,
-    /// The raw log-rewards that they were added with.
+    /// Their raw log-rewards.
     pub log_rewards: Vec<f64>,
-    /// What names each entry in its buffer, for [`ReplayBuffer::update_losses`].
+    /// Their serial numbers, for [`ReplayBuffer::update_losses`].
     pub serials: Vec<u64>,
-    /// The log of the probability with which one draw gives each entry.
+    /// The log of the probability of drawing each entry in a single draw.
     pub log_probs: Vec<f64>,
-    /// How many objects the buffer held.
+    /// The number of objects in the buffer.
     pub held: usize,
 }
 
 impl<E: Env> Drawn<E> {
-    /// By how much each entry's loss must be weighted so that the mean stays that of uniform draws: `(held * P)^-beta`, over the
-    /// greatest of the batch, so that weights only ever scale a step down (Schaul et al. 2016).
+    /// Importance weights that make a weighted mean of losses estimate the mean under uniform draws: `(held *
+    /// P)^-beta`, divided by the greatest of the batch, so that weights only scale a step down (Schaul et al. 2016).
     ///
     /// # Errors
-    /// [`Error::Config`] unless `beta` is between 0 (no correction) and 1 (all of it).
+    /// [`Error::Config`] unless `beta` is between 0 (no correction) and 1 (full correction).
     pub fn importance_weights(&self, beta: f64) -> Result<Vec<f64>> {
         if !(0.0..=1.0).contains(&beta) {
             let got = beta.to_string();
             return Err(Error::Config { setting: "importance exponent", got, expected: "a number between 0 and 1" });
         }
-        // log held is the same for all and cancels.
+        // log held is the same for all entries and cancels.
         let least = self.log_probs.iter().copied().fold(f64::INFINITY, f64::min);
         Ok(self.log_probs.iter().map(|log_prob| (beta * (least - log_prob)).exp()).collect())
     }
 }
 
-/// An entry that was drawn.
+/// A drawn entry.
 struct Pick<'a, E: Env> {
     serial: u64,
     entry: &'a Entry<E>,
@@ -49,7 +50,7 @@ struct Pick<'a, E: Env> {
 }
 
 impl<E: Env> ReplayBuffer<E> {
-    /// Draws `n` walks, with replacement; what [`draw_entries`](Self::draw_entries) gives, without the rest.
+    /// Draws `n` walks, with replacement: only the walks of [`draw_entries`](Self::draw_entries).
     ///
     /// # Errors
     /// [`Error::Missing`] from an empty buffer.
@@ -57,8 +58,8 @@ impl<E: Env> ReplayBuffer<E> {
         self.gather(self.picks(n, rng)?.iter().map(|pick| pick.entry))
     }
 
-    /// Draws `n` entries, with replacement: walks, and what is known of them. It takes time in proportion to the logarithm of what
-    /// is held, however it draws.
+    /// Draws `n` entries, with replacement: walks, log-rewards and probabilities. With every kind of draw the time is
+    /// logarithmic in the number of stored objects.
     ///
     /// # Errors
     /// [`Error::Missing`] from an empty buffer.
@@ -91,44 +92,49 @@ impl<E: Env> ReplayBuffer<E> {
                 };
                 (0..n).filter_map(pick).collect()
             }
-            Draw::RewardPrioritised { .. } | Draw::LossPrioritised { .. } => self.by_weight(n, rng),
-            Draw::RankPrioritised { by, exponent } => self.by_rank(n, by, &RankLaw::new(held, 0.0, exponent), rng),
-            Draw::WeightedRanks { by, k } => self.by_rank(n, by, &RankLaw::new(held, k * held as f64, 1.0), rng),
+            Draw::RewardPrioritised { .. } | Draw::LossPrioritised { .. } | Draw::Own => self.by_weight(n, rng),
+            Draw::RankPrioritised { by, exponent } => {
+                self.by_rank(n, by, &RankDistribution::new(held, 0.0, exponent), rng)
+            }
+            Draw::WeightedRanks { by, k } => {
+                self.by_rank(n, by, &RankDistribution::new(held, k * held as f64, 1.0), rng)
+            }
         };
         debug_assert_eq!(picks.len(), n, "every draw finds an entry");
         Ok(picks)
     }
 
     fn by_weight(&self, n: usize, rng: &mut Rng) -> Vec<Pick<'_, E>> {
+        let weighing = self.weighing();
         let scale = Scale::new(self.config.draw, self.entries.total());
         let pick = |_| {
             let u = rng.uniform() * scale.total();
             let (serial, entry) = self.entries.at_mass(u, |weights| scale.mass(weights))?;
-            let weights = Weights::of(self.config.draw, entry.log_reward, entry.loss);
+            let weights = weighing.of(entry.log_reward, entry.loss);
             Some(Pick { serial, entry, log_prob: scale.log_prob(weights) })
         };
         (0..n).filter_map(pick).collect()
     }
 
-    fn by_rank(&self, n: usize, by: RankBy, law: &RankLaw, rng: &mut Rng) -> Vec<Pick<'_, E>> {
+    fn by_rank(&self, n: usize, by: RankBy, distribution: &RankDistribution, rng: &mut Rng) -> Vec<Pick<'_, E>> {
         let ranks = match by {
             RankBy::Reward => &self.by_reward,
             RankBy::Loss => &self.by_loss,
         };
         let pick = |_| {
-            let rank = law.draw(rng);
-            // They ascend; the first rank is the greatest.
+            let rank = distribution.draw(rng);
+            // The map is in ascending order, and the first rank is the greatest value.
             let serial = ranks.nth(self.len() - rank)?.0.serial();
-            Some(Pick { serial, entry: self.entries.get(serial)?, log_prob: law.log_prob(rank) })
+            Some(Pick { serial, entry: self.entries.get(serial)?, log_prob: distribution.log_prob(rank) })
         };
         (0..n).filter_map(pick).collect()
     }
 
-    /// Records the losses of a step for the entries that it was made on (their absolute values; of one that was drawn several
-    /// times, the last), and says how many of them are still held.
+    /// Records the losses of a step for the entries that it used, and returns how many of these are still stored.
+    /// Absolute values are stored, and for an entry that was drawn several times the last one.
     ///
     /// ```
-    /// use gfn::{policy::UniformPolicy, sampler::Sampler, testing::Chain, Rng};
+    /// use gfn::{policy::UniformPolicy, rollout::Sampler, testing::Chain, Rng};
     /// use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
     /// let (env, mut rng) = (Chain::new(4), Rng::seeded(0));
     /// let draw = Draw::LossPrioritised { exponent: 0.6 };
@@ -144,8 +150,8 @@ impl<E: Env> ReplayBuffer<E> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Shape`] unless there is one loss per serial, [`Error::NonFinite`] for one that isn't finite; nothing is recorded
-    /// then.
+    /// [`Error::Shape`] unless there is one loss per serial, [`Error::NonFinite`] for one that isn't finite; nothing is
+    /// recorded then.
     pub fn update_losses(&mut self, serials: &[u64], losses: &[f64]) -> Result<usize> {
         if serials.len() != losses.len() {
             return Err(Error::Shape {
@@ -160,14 +166,18 @@ impl<E: Env> ReplayBuffer<E> {
             let remedy = "stop at a loss that isn't finite: nothing can be learned from it";
             return Err(Error::NonFinite { what: "loss of a drawn entry", row, value, remedy });
         }
-        let (draw, ranks_losses) = (self.config.draw, self.ranks_losses());
+        let (weighing, ranks_losses) = (self.weighing(), self.ranks_losses());
+        weighing.check(serials.iter().zip(losses).filter_map(|(&serial, loss)| {
+            let log_reward = self.entries.get(serial)?.log_reward;
+            Some(Stored { log_reward, loss: Some(loss.abs()) })
+        }))?;
         let mut held = 0;
         for (&serial, loss) in serials.iter().zip(losses) {
             let mut before = 0.0;
             held += usize::from(self.entries.update(serial, |entry| {
                 before = entry.ranking_loss();
                 entry.loss = Some(loss.abs());
-                Weights::of(draw, entry.log_reward, entry.loss)
+                weighing.of(entry.log_reward, entry.loss)
             }));
             if ranks_losses && self.by_loss.remove(Rank::new(before, serial)).is_some() {
                 self.by_loss.insert(Rank::new(loss.abs(), serial), (), ());

@@ -1,6 +1,6 @@
-//! Replay: finished objects and the walks that led to them, kept to learn from again, and the mixing of sources.
+//! Replay: buffers of finished objects and the walks that led to them, and shares of a batch by source.
 //!
-//! One [`ReplayBuffer`] does what elsewhere several classes do; its settings combine:
+//! A [`ReplayBuffer`] covers several classes of other libraries; its settings combine:
 //!
 //! | buffer | made by |
 //! |---|---|
@@ -10,20 +10,24 @@
 //! | reward-prioritised, by exponent or temperature | [`Draw::RewardPrioritised`], [`Draw::tempered`] |
 //! | loss-prioritised, with importance weights | [`Draw::LossPrioritised`], [`ReplayBuffer::update_losses`], [`Drawn::importance_weights`] |
 //! | rank-prioritised, by reward or by loss | [`Draw::RankPrioritised`], [`Draw::WeightedRanks`] |
+//! | by a rule of one's own | [`ReplayBuffer::by_priority`] with a [`Priority`] |
 //! | norm-diverse | [`ReplayBuffer::diverse`] with a [`Diversity`] |
-//! | terminating states alone | [`ReplayBuffer::terminal_only`] |
+//! | terminal states only | [`ReplayBuffer::terminal_only`] |
 //!
-//! Priorities are worked out in the log domain: log-rewards of -1e4 and less, far below what exists as a number, are told apart as
-//! well as any others. Draws are with replacement; what isn't a walk is drawn from a [container](crate::trajectory::Container).
-//! A [`DataSource`] says how many trajectories of a batch are sampled afresh, replayed, and taken from a data set.
+//! Priorities are computed in the log domain, so that log-rewards of -1e4 and less, whose rewards underflow, are still
+//! distinguished. Draws are with replacement. To draw other things than walks, use a
+//! [container](crate::rollout::Container). A [`DataSource`] sets the shares of a batch that are newly sampled,
+//! replayed, and taken from a data set.
 
 mod buffer;
 mod config;
 mod diversity;
 mod draw;
+mod entry;
 mod identity;
 mod ordered;
-mod rank_law;
+mod priority;
+mod rank_power;
 mod saved;
 mod source;
 mod weights;
@@ -32,4 +36,5 @@ pub use buffer::ReplayBuffer;
 pub use config::{Draw, Eviction, RankBy, ReplayConfig};
 pub use diversity::Diversity;
 pub use draw::Drawn;
+pub use priority::{Priority, Stored};
 pub use source::{DataSource, SourceCounts};

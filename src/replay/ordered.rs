@@ -1,10 +1,12 @@
-//! A map in order of its keys that counts and sums: the k-th item, and the one at which a running sum passes a number, are found
-//! in logarithmic time, wherever items come and go.
+//! An ordered map with counts and sums: the k-th item, and the item at which a running sum exceeds a number, are found
+//! in logarithmic time, also after insertions and removals.
 //!
-//! A treap whose priorities are hashes of the keys' serials: its shape, and with it the rounding of every sum, depends on what it
+//! It is a treap whose priorities are hashes of the keys' serial numbers. Its shape, and with it the rounding of every
+//! sum, depends only on its items, not on their history. So a loaded buffer draws exactly what the saved one would have
+//! drawn.
 //! holds alone, not on how it came to hold it. A buffer that was loaded draws what the saved one would have drawn.
 
-/// A key that carries a serial number, which no other key of its map has.
+/// A key with a serial number that is unique within its map.
 pub(super) trait Key: Ord + Copy {
     /// The serial number.
     fn serial(self) -> u64;
@@ -16,12 +18,12 @@ impl Key for u64 {
     }
 }
 
-/// What is summed over items.
+/// A quantity that is summed over items.
 pub(super) trait Sum: Copy {
     /// The sum of no items.
     const EMPTY: Self;
 
-    /// This and what comes behind it.
+    /// The sum of this and what follows it.
     #[must_use]
     fn and(self, behind: Self) -> Self;
 }
@@ -31,14 +33,14 @@ impl Sum for () {
     fn and(self, (): Self) -> Self {}
 }
 
-/// The index of no node.
+/// An index for a missing node.
 const NONE: u32 = u32::MAX;
 
 pub(super) struct Ordered<K, V, S> {
-    /// Whether somebody asks for sums; counts are always kept.
+    /// Whether sums are kept; counts always are.
     sums: bool,
     nodes: Vec<Node<K, S>>,
-    /// The value of each node: apart, as a search needs none of them.
+    /// The value of each node, stored separately because a search doesn't read values.
     values: Vec<V>,
     root: u32,
 }
@@ -47,21 +49,21 @@ struct Node<K, S> {
     key: K,
     left: u32,
     right: u32,
-    /// Nodes below this one, and itself.
+    /// Number of nodes in the subtree of this node, itself included.
     count: u32,
     own: S,
     total: S,
 }
 
 impl<K: Key, V> Ordered<K, V, ()> {
-    /// An empty map that only counts.
+    /// An empty map with counts only.
     pub(super) fn counting() -> Self {
         Self::new(false)
     }
 }
 
 impl<K: Key, V, S: Sum> Ordered<K, V, S> {
-    /// An empty map; one without sums spares their upkeep.
+    /// An empty map; without `sums` it saves the time to update them.
     pub(super) fn new(sums: bool) -> Self {
         Self { sums, nodes: Vec::new(), values: Vec::new(), root: NONE }
     }
@@ -75,7 +77,7 @@ impl<K: Key, V, S: Sum> Ordered<K, V, S> {
         self.total_at(self.root)
     }
 
-    /// Adds an item whose key is new.
+    /// Inserts an item with a new key.
     pub(super) fn insert(&mut self, key: K, value: V, own: S) {
         let new = self.nodes.len() as u32;
         self.nodes.push(Node { key, left: NONE, right: NONE, count: 1, own, total: own });
@@ -83,7 +85,7 @@ impl<K: Key, V, S: Sum> Ordered<K, V, S> {
         self.root = self.insert_below(self.root, new);
     }
 
-    /// Takes an item out.
+    /// Removes an item.
     pub(super) fn remove(&mut self, key: K) -> Option<V> {
         let hole = self.find(key)?;
         self.root = self.unlink(self.root, key);
@@ -95,7 +97,8 @@ impl<K: Key, V, S: Sum> Ordered<K, V, S> {
         Some(value)
     }
 
-    /// The value of a key, and what it adds to sums, for `change` to rewrite; whether there is such an item.
+    /// Calls `change` on the value of a key; it returns the item's new term in sums. Returns whether there is such an
+    /// item.
     pub(super) fn update(&mut self, key: K, change: impl FnOnce(&mut V) -> S) -> bool {
         let Some(at) = self.find(key) else { return false };
         self.nodes[at].own = change(&mut self.values[at]);
@@ -127,7 +130,8 @@ impl<K: Key, V, S: Sum> Ordered<K, V, S> {
         None
     }
 
-    /// The first item at which the running sum of `mass` is above `u`, or else the last item; `mass` is what a sum counts for.
+    /// The first item at which the running sum of `mass` exceeds `u`, or else the last item; `mass` is the number for a
+    /// sum.
     pub(super) fn at_mass(&self, mut u: f64, mass: impl Fn(S) -> f64) -> Option<(K, &V)> {
         let mut at = self.root;
         while let Some(node) = self.nodes.get(at as usize) {
@@ -146,7 +150,7 @@ impl<K: Key, V, S: Sum> Ordered<K, V, S> {
         None
     }
 
-    /// Calls `change` on each item, in no order; what they add to sums stays as it is.
+    /// Calls `change` on each item, in no particular order; sums don't change.
     pub(super) fn for_each_mut(&mut self, mut change: impl FnMut(K, &mut V)) {
         self.nodes.iter().zip(&mut self.values).for_each(|(node, value)| change(node.key, value));
     }
@@ -186,7 +190,7 @@ impl<K: Key, V, S: Sum> Ordered<K, V, S> {
         self.nodes.get(at as usize).map_or(S::EMPTY, |node| node.total)
     }
 
-    /// Works out count and sum of a node anew from those of the two below it.
+    /// Recomputes count and sum of a node from its two children.
     fn pull(&mut self, at: u32) {
         let Node { left, right, own, .. } = self.nodes[at as usize];
         self.nodes[at as usize].count = 1 + self.count_at(left) + self.count_at(right);
@@ -195,7 +199,7 @@ impl<K: Key, V, S: Sum> Ordered<K, V, S> {
         }
     }
 
-    /// The same where the node's new count is known: without sums, the two below it aren't looked at.
+    /// Same as [`pull`](Self::pull) if the new count is known: without sums, the children aren't read.
     fn pull_counted(&mut self, at: u32, count: u32) {
         if self.sums {
             self.pull(at);
@@ -217,7 +221,7 @@ impl<K: Key, V, S: Sum> Ordered<K, V, S> {
         priority(self.nodes[a as usize].key) > priority(self.nodes[b as usize].key)
     }
 
-    /// What is below `key`, and what isn't.
+    /// Splits a subtree into the keys below `key` and the others.
     fn split(&mut self, at: u32, key: K) -> (u32, u32) {
         if at == NONE {
             return (NONE, NONE);
@@ -236,7 +240,7 @@ impl<K: Key, V, S: Sum> Ordered<K, V, S> {
         parts
     }
 
-    /// One tree of two, all of the first below all of the second.
+    /// Joins two trees, where all keys of the first are below all of the second.
     fn merge(&mut self, a: u32, b: u32) -> u32 {
         if a == NONE || b == NONE {
             return if a == NONE { b } else { a };
@@ -277,7 +281,7 @@ impl<K: Key, V, S: Sum> Ordered<K, V, S> {
         at
     }
 
-    /// The tree without a key that it has.
+    /// The subtree without a key that it contains.
     fn unlink(&mut self, at: u32, key: K) -> u32 {
         let Node { key: here, left, right, .. } = self.nodes[at as usize];
         match key.cmp(&here) {
@@ -289,7 +293,7 @@ impl<K: Key, V, S: Sum> Ordered<K, V, S> {
         at
     }
 
-    /// Lets whoever points to the node of this key point to its new place.
+    /// Updates the link to this key's node after the node has moved.
     fn relink(&mut self, key: K, from: u32, to: u32) {
         if self.root == from {
             self.root = to;
@@ -307,7 +311,7 @@ impl<K: Key, V, S: Sum> Ordered<K, V, S> {
     }
 }
 
-/// Hashes a serial, one to one (splitmix64).
+/// Hashes a serial number, one to one (splitmix64).
 fn priority<K: Key>(key: K) -> u64 {
     let mut x = key.serial().wrapping_add(0x9e37_79b9_7f4a_7c15);
     x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -332,7 +336,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a plain list, whatever comes and goes.
+        /// Agrees with a plain list under random insertions and removals.
         #[test]
         fn items_are_found_as_in_a_list(moves in prop::collection::vec((0u64..60, 0u32..3, 0.0f64..1.0), 0..200)) {
             let mut map = Ordered::<u64, u64, Total>::new(true);

@@ -1,24 +1,27 @@
-//! A buffer as tensors: in checkpoints, and in files of its own.
+//! Saving and loading of buffers: as tensors in checkpoints, and as data sets.
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
-use super::buffer::Offer;
+use super::entry::Offer;
 use super::{ReplayBuffer, ReplayConfig};
-use crate::env::{ReplayEnv, check_log_rewards};
-use crate::files::{Content, DataFile, Named, malformed, walks};
-use crate::trajectory::{Container, Trajectories, Walks, conditions_of, first_walked, first_walks, with_conditions};
+use crate::env::check_log_rewards;
+use crate::io::{Named, malformed};
+use crate::rollout::{
+    Container, Content, DataFile, ReplayEnv, Trajectories, Walks, conditions_of, first_walked, first_walks, read_walks,
+    with_conditions, write_walks,
+};
 use crate::{Error, Result};
 
-/// What a loss is saved as that isn't known; real ones aren't negative.
+/// The saved value of an unknown loss; real ones aren't negative.
 const UNKNOWN: f64 = -1.0;
 
-/// The tensor with which states get back the names of their nodes.
+/// The name of the tensor with the labels of stored states' nodes.
 const LABELS: &str = "labels";
 
-/// What a file says of the buffer that it was saved from.
+/// The settings of a saved buffer.
 #[derive(Serialize, Deserialize)]
 struct Settings {
     config: ReplayConfig,
@@ -26,14 +29,14 @@ struct Settings {
 }
 
 impl<E: ReplayEnv> ReplayBuffer<E> {
-    /// The buffer as named tensors, for a checkpoint, oldest first: `actions`, `offsets`, `log_rewards`, `serials`, `losses` (-1
-    /// where none is known), `added` (how many ever were), and `conditions` if there are any.
+    /// The buffer as named tensors, for a checkpoint, oldest first: `actions`, `offsets`, `log_rewards`, `serials`,
+    /// `losses` (-1 if unknown), `added` (the number of objects ever added), and `conditions` if there are any.
     ///
-    /// A buffer of terminal states alone gives the first legal way to each; up to isomorphism that way names their nodes
-    /// otherwise, and `labels` says how they were named.
+    /// A buffer of terminal states only saves the first legal path to each. Up to isomorphism that path labels nodes
+    /// differently, and `labels` holds the original labels.
     ///
     /// # Errors
-    /// [`Error::NoLegalAction`] for a state from which no way leads back to the initial one.
+    /// [`Error::NoLegalAction`] for a state without a backward path to the initial one.
     pub fn state(&self, env: &E) -> Result<Vec<(String, Tensor)>> {
         let held = match self.is_empty() {
             true => first_walks(env, &env.initial(0))?.0,
@@ -44,7 +47,7 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
             false => first_walks(env, &held.terminal).map(|(walks, labels)| (Some(walks), labels))?,
         };
         let Walks { actions, offsets, .. } = found.as_ref().unwrap_or(&held);
-        let mut tensors = with_conditions(walks(env, actions, offsets), held.conditions());
+        let mut tensors = with_conditions(write_walks(env, actions, offsets), held.conditions());
         if !labels.is_empty() {
             let labels: Vec<i64> = labels.into_iter().map(i64::from).collect();
             tensors.push((LABELS.into(), Tensor::from_slice(&labels)));
@@ -61,11 +64,11 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
         Ok(tensors)
     }
 
-    /// Fills the buffer with what [`state`](Self::state) gave, in place of what it holds; every action is checked.
+    /// Replaces the contents of the buffer by those that [`state`](Self::state) gave. Every action is checked.
     ///
     /// # Errors
-    /// [`Error::Contract`] for tensors that aren't a buffer's and for objects that these settings wouldn't hold; those of
-    /// [`Trajectories::replay`] for actions of another environment. The buffer is unchanged then.
+    /// [`Error::Contract`] for tensors that aren't a buffer's and for objects that these settings wouldn't store; those
+    /// of [`Trajectories::replay`] for actions of another environment. The buffer is unchanged then.
     pub fn load_state(&mut self, env: &E, state: &[(String, Tensor)]) -> Result<()> {
         *self = self.filled(env, &Named(state))?;
         Ok(())
@@ -75,7 +78,8 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
     /// [`state`](Self::state).
     ///
     /// # Errors
-    /// [`Error::File`] if something that isn't a data set is in the way or writing fails; those of [`state`](Self::state).
+    /// [`Error::File`] if something that isn't a data set has the same path, or if writing fails; those of
+    /// [`state`](Self::state).
     pub fn save(&self, env: &E, path: impl AsRef<Path>) -> Result<()> {
         let settings = Settings { config: self.config, paths: self.keeps_paths };
         let settings = serde_json::to_value(settings).map_err(|error| Error::Contract {
@@ -85,12 +89,12 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
         DataFile::new(self.state(env)?, self.len(), settings).write(env, Content::ReplayBuffer, path.as_ref())
     }
 
-    /// Loads a data set that [`save`](Self::save) wrote, in place of what the buffer holds. How the buffer keeps and gives stays
-    /// as it was made; it must have room for what the file holds.
+    /// Replaces the contents of the buffer by a data set that [`save`](Self::save) wrote. The buffer keeps its own
+    /// settings, and its capacity must be large enough.
     ///
     /// # Errors
-    /// [`Error::File`] for a data set that is damaged, cut off, of another version, container or environment, or that doesn't fit
-    /// this buffer; the buffer is unchanged then.
+    /// [`Error::File`] for a data set that is damaged, truncated, of another version, container or environment, or that
+    /// doesn't fit this buffer; the buffer is unchanged then.
     pub fn load(&mut self, env: &E, path: impl AsRef<Path>) -> Result<()> {
         let file = DataFile::read(env, Content::ReplayBuffer, path.as_ref())?;
         let settings: Settings =
@@ -98,8 +102,8 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
         if self.keeps_paths && !settings.paths {
             return Err(file.refuse(&Error::Missing {
                 objective: "a buffer that keeps paths",
-                needs: "the paths by which objects were found",
-                remedy: "load it into a buffer of terminal states alone (`terminal_only`)",
+                needs: "the paths to its objects",
+                remedy: "load it into a buffer of terminal states only (`terminal_only`)",
             }));
         }
         let filled = file.into_container(|named| self.filled(env, named), Self::len)?;
@@ -107,11 +111,11 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
         Ok(())
     }
 
-    /// A buffer like this one with what a file holds.
+    /// A buffer with the same settings and the contents of a file.
     fn filled(&self, env: &E, named: &Named<'_>) -> Result<Self> {
         let log_rewards = named.floats("log_rewards")?;
         let n = log_rewards.len();
-        let (actions, offsets) = named.walks(env)?;
+        let (actions, offsets) = read_walks(named, env)?;
         if offsets.len() != n + 1 {
             return Err(malformed("offsets"));
         }

@@ -2,8 +2,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::{Error, Result};
 
-/// Where the trajectories of a batch come from: shares that are sampled afresh, replayed from a buffer, and taken from an
-/// offline data set.
+/// The shares of a batch by source: newly sampled by the policy, replayed from a buffer, and taken from an offline data
+/// set.
 ///
 /// ```
 /// use gfn::replay::{DataSource, SourceCounts};
@@ -40,10 +40,10 @@ impl From<DataSource> for Shares {
     }
 }
 
-/// How many trajectories of a batch come from where.
+/// Numbers of a batch's trajectories by source.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SourceCounts {
-    /// Sampled afresh.
+    /// Newly sampled by the policy.
     pub on_policy: usize,
     /// Drawn from a replay buffer.
     pub replay: usize,
@@ -52,26 +52,26 @@ pub struct SourceCounts {
 }
 
 impl Default for DataSource {
-    /// On-policy alone.
+    /// The whole batch is newly sampled.
     fn default() -> Self {
         Self(Shares { on_policy: 1.0, replay: 0.0, offline: 0.0 })
     }
 }
 
 impl DataSource {
-    /// By how much the sum of the shares may miss 1: what thirds and tenths lose by rounding.
+    /// Allowed difference of the sum of shares from 1, for shares such as thirds and tenths that are rounded.
     const TOLERANCE: f64 = 1e-6;
 
-    /// Half sampled afresh, half replayed.
+    /// Half newly sampled, half replayed.
     pub const HALF_REPLAYED: Self = Self(Shares { on_policy: 0.5, replay: 0.5, offline: 0.0 });
 
-    /// Shares of a batch.
+    /// Sets the shares of a batch.
     ///
     /// # Errors
     /// [`Error::Config`] unless no share is negative and they sum to 1.
     pub fn new(on_policy: f64, replay: f64, offline: f64) -> Result<Self> {
         let sum = on_policy + replay + offline;
-        // NaN is neither.
+        // NaN fails both conditions.
         if [on_policy, replay, offline].iter().all(|&share| share >= 0.0) && (sum - 1.0).abs() <= Self::TOLERANCE {
             return Ok(Self(Shares { on_policy, replay, offline }));
         }
@@ -82,7 +82,7 @@ impl DataSource {
         })
     }
 
-    /// The share that is sampled afresh.
+    /// The share that is newly sampled.
     #[must_use]
     pub fn on_policy(&self) -> f64 {
         self.0.on_policy
@@ -100,14 +100,14 @@ impl DataSource {
         self.0.offline
     }
 
-    /// The same while there is nothing to replay yet: that share is sampled afresh.
+    /// The shares while there is nothing to replay: the share of replay is newly sampled, too.
     #[must_use]
     pub fn without_replay(self) -> Self {
         Self(Shares { on_policy: self.0.on_policy + self.0.replay, replay: 0.0, ..self.0 })
     }
 
-    /// How many of a batch come from each, by the method of largest remainders: each count is its share of the batch rounded down
-    /// or up, and they sum to the batch. Of equal remainders on-policy is rounded up first, then replay.
+    /// The numbers of a batch by source, by the method of largest remainders: each share of the batch is rounded down
+    /// or up, and the numbers sum to the batch. Of equal remainders on-policy is rounded up first, then replay.
     #[must_use]
     pub fn counts(&self, batch: usize) -> SourceCounts {
         let Shares { on_policy, replay, offline } = self.0;
@@ -142,7 +142,7 @@ mod tests {
         let third = 1.0 / 3.0;
         assert_eq!(counts([third, third, third], 10), [4, 3, 3]);
         assert_eq!(counts([third, third, third], 11), [4, 4, 3]);
-        // Quotas 1.2, 4.2, 0.6: the last has the largest remainder.
+        // Quotas 1.2, 4.2 and 0.6: the last has the largest remainder.
         assert_eq!(counts([0.2, 0.7, 0.1], 6), [1, 4, 1]);
         assert_eq!(counts([0.7, 0.2, 0.1], 10), [7, 2, 1], "no remainder, whatever the rounding of 0.7 * 10");
         assert_eq!(counts([0.7, 0.2, 0.1], 0), [0, 0, 0]);

@@ -1,12 +1,13 @@
-//! What entries are drawn in proportion to, summed in the log domain.
+//! The weights by which entries are drawn, summed in the log domain.
 
 use super::Draw;
 use super::ordered::Sum;
 
-/// No loss counts for less, so that an object that was learned perfectly may still be drawn.
+/// Smallest loss for weights, so that a perfectly learned object can still be drawn.
 const LEAST_LOSS: f64 = 1e-6;
 
-/// A sum of exponentials: `sum * exp(max)`, `max` being the greatest exponent, so that nothing overflows or is lost.
+/// A sum of exponentials, stored as `sum * exp(max)` with `max` the greatest exponent, so that it neither overflows nor
+/// underflows.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LogSum {
     max: f64,
@@ -29,18 +30,18 @@ impl LogSum {
         Self { max, sum: self.over(max) + behind.over(max) }
     }
 
-    /// The sum over the exponential of `max`.
+    /// The sum divided by the exponential of `max`.
     fn over(self, max: f64) -> f64 {
         if self.max == max { self.sum } else { self.sum * (self.max - max).exp() }
     }
 }
 
-/// The weights of some entries together.
+/// The sum of the weights of some entries.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Weights {
-    /// Of those whose weight is known.
+    /// The sum over entries whose weight is known.
     known: LogSum,
-    /// How many were never visited: they count as much as the greatest loss of the whole buffer.
+    /// The number of entries that were never visited. Each counts as the greatest loss of the whole buffer.
     unvisited: u32,
     /// The greatest loss, if there is one; losses aren't negative.
     greatest: f64,
@@ -59,12 +60,15 @@ impl Sum for Weights {
 }
 
 impl Weights {
+    /// Of one entry whose log-weight is known.
+    pub(super) fn known(log_weight: f64) -> Self {
+        Self { known: LogSum::of(log_weight, 1), ..Self::EMPTY }
+    }
+
     /// Of one entry. Draws that are uniform or by rank need none.
     pub(super) fn of(draw: Draw, log_reward: f64, loss: Option<f64>) -> Self {
         match (draw, loss) {
-            (Draw::RewardPrioritised { exponent }, _) => {
-                Self { known: LogSum::of(exponent * log_reward, 1), ..Self::EMPTY }
-            }
+            (Draw::RewardPrioritised { exponent }, _) => Self::known(exponent * log_reward),
             (Draw::LossPrioritised { .. }, None) => Self { unvisited: 1, ..Self::EMPTY },
             (Draw::LossPrioritised { exponent }, Some(loss)) => {
                 Self { known: LogSum::of(of_loss(loss, exponent), 1), greatest: loss, ..Self::EMPTY }
@@ -78,7 +82,7 @@ fn of_loss(loss: f64, exponent: f64) -> f64 {
     exponent * loss.max(LEAST_LOSS).ln()
 }
 
-/// The weights of a whole buffer, by which those of its parts are measured.
+/// The weights of a whole buffer, against which those of its parts are normalised.
 pub(super) struct Scale {
     /// The log-weight of an entry that was never visited.
     unvisited: f64,
@@ -96,12 +100,12 @@ impl Scale {
         Self { unvisited, whole: total.known.and(LogSum::of(unvisited, total.unvisited)) }
     }
 
-    /// What some entries count for together; all together, `self.total()`.
+    /// The normalised weight of some entries; for all entries it is `self.total()`.
     pub(super) fn mass(&self, weights: Weights) -> f64 {
         weights.known.over(self.whole.max) + LogSum::of(self.unvisited, weights.unvisited).over(self.whole.max)
     }
 
-    /// What all entries count for.
+    /// The normalised weight of all entries.
     pub(super) fn total(&self) -> f64 {
         self.whole.sum
     }
@@ -109,7 +113,7 @@ impl Scale {
     /// The log of the probability of an entry.
     pub(super) fn log_prob(&self, entry: Weights) -> f64 {
         let log_weight = if entry.unvisited == 0 { entry.known.max } else { self.unvisited };
-        // Relative to the greatest, since little is left of differences of numbers like -1e6.
+        // Relative to the greatest weight, because differences of numbers like -1e6 lose precision.
         log_weight - self.whole.max - self.whole.sum.ln()
     }
 }

@@ -1,4 +1,4 @@
-//! A line of progress on the terminal.
+//! A progress line on the terminal.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -6,15 +6,15 @@ use std::time::{Duration, Instant};
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::number;
-use crate::terminal;
+use crate::report::terminal;
 
-/// How often the line may change.
+/// Least time between two redraws of the line.
 const INTERVAL: Duration = Duration::from_millis(100);
-/// The message is cut where the terminal ends: what can be done without stands last.
+/// The message is cut at the terminal's edge, so the least important parts come last.
 const TEMPLATE: &str = "{bar:12} {wide_msg}";
 
-/// The progress of a training run on stderr: steps, iterations per second, loss, log Z and time left, in one line that is never longer
-/// than the terminal is wide; nothing where stderr isn't a terminal.
+/// The progress of a training run on stderr: steps, iterations per second, loss, log Z and time left. It is one line,
+/// never wider than the terminal. It shows nothing if stderr isn't a terminal.
 ///
 /// ```
 /// use gfn::report::Progress;
@@ -27,18 +27,18 @@ const TEMPLATE: &str = "{bar:12} {wide_msg}";
 /// ```
 #[derive(Debug)]
 pub struct Progress {
-    /// None where nobody looks.
+    /// `None` if stderr isn't a terminal.
     bar: Option<ProgressBar>,
     drawn: Option<Instant>,
     state: State,
 }
 
-/// What the line says.
+/// The values that the line shows.
 #[derive(Debug)]
 struct State {
     label: String,
     total: u64,
-    /// Steps that were made before, which took none of this run's time.
+    /// Steps made before this run, which took none of its time.
     before: u64,
     started: Instant,
     step: u64,
@@ -82,14 +82,15 @@ impl Progress {
         Self { bar, drawn: None, state }
     }
 
-    /// The same for a run that goes on behind this step: the steps before it don't count as made since it started.
+    /// Continues from `step`: steps before it don't count as made by this run.
     #[must_use]
     pub fn resumed_at(mut self, step: u64) -> Self {
         (self.state.before, self.state.step) = (step, step);
         self
     }
 
-    /// Says that `step` steps are done. Cheap enough for every iteration: the line changes ten times a second at most.
+    /// Reports that `step` steps are done. Cheap enough for every iteration: the line is redrawn ten times a second at
+    /// most.
     pub fn update(&mut self, step: u64, loss: f64, log_z: Option<f64>) {
         if self.bar.is_none() {
             return;
@@ -119,7 +120,7 @@ impl Progress {
 }
 
 impl State {
-    /// The line but for the bar, so long after the run started.
+    /// The line without the bar, `elapsed` after the run started.
     fn message(&self, elapsed: Duration) -> String {
         let (seconds, made) = (elapsed.as_secs_f64(), self.step.saturating_sub(self.before));
         let mut out = format!("{}/{}", self.step, self.total);
@@ -148,7 +149,7 @@ mod tests {
 
     use super::*;
 
-    /// A terminal of 80 columns that keeps what is written.
+    /// A terminal of 80 columns that records what is written to it.
     #[derive(Clone, Debug, Default)]
     struct Narrow(Arc<Mutex<String>>);
 

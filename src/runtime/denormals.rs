@@ -1,13 +1,15 @@
-//! Denormal numbers, for as long as libtorch computes with them.
+//! Treats denormal numbers as zero while libtorch computes gradients.
 //!
-//! The gradient of a softmax holds the probabilities of what is next to impossible, and some processors take a hundred times as long
-//! for numbers that small. But the mode in which they count as zero belongs to a thread, not to a library: Rust takes for granted that it
-//! isn't set, and a reward in f64 may need them. So it is set around libtorch's backward passes alone.
+//! The gradient of a softmax contains the probabilities of almost impossible actions. Some processors take a hundred
+//! times as long for numbers that small. The mode that treats them as zero belongs to a thread, not to a library: Rust
+//! assumes that it isn't set, and a reward in f64 may need denormals. So it is set only around libtorch's backward
+//! passes.
 
-/// Calls `work`, meant to be one operation of libtorch's, with denormal numbers treated as zero; afterwards the thread is as it was.
+/// Calls `work`, meant to be one libtorch operation, with denormal numbers treated as zero. Restores the thread's mode
+/// afterwards.
 #[cfg(target_arch = "x86_64")]
 pub(crate) fn flushing_denormals<T>(work: impl FnOnce() -> T) -> T {
-    /// Puts the mode back, also where `work` panics.
+    /// Restores the mode even if `work` panics.
     struct Restore(u32);
     impl Drop for Restore {
         fn drop(&mut self) {
@@ -16,18 +18,18 @@ pub(crate) fn flushing_denormals<T>(work: impl FnOnce() -> T) -> T {
     }
     let before = mode();
     let _restore = Restore(before);
-    // FTZ and DAZ.
+    // The bits FTZ (flush to zero) and DAZ (denormals are zero).
     set_mode(before | 1 << 15 | 1 << 6);
     work()
 }
 
-/// Other processors are as fast with them.
+/// Other processors handle denormals at full speed.
 #[cfg(not(target_arch = "x86_64"))]
 pub(crate) fn flushing_denormals<T>(work: impl FnOnce() -> T) -> T {
     work()
 }
 
-/// The control register of SSE.
+/// The SSE control register.
 #[cfg(target_arch = "x86_64")]
 fn mode() -> u32 {
     let mut mode = 0_u32;
@@ -42,8 +44,8 @@ fn mode() -> u32 {
 #[cfg(target_arch = "x86_64")]
 fn set_mode(mode: u32) {
     #[allow(unsafe_code, reason = "tch does not bind libtorch's set_flush_denormal")]
-    // SAFETY: the instruction reads the four bytes pointed at. Callers change the two bits that say how denormals round, leave exception
-    // masks and rounding mode alone, and compute nothing in Rust until they are back.
+    // SAFETY: the instruction reads the four bytes pointed at. Callers change only the two bits for denormals, not the
+    // exception masks or the rounding mode, and run no Rust arithmetic until the bits are restored.
     unsafe {
         std::arch::asm!("ldmxcsr [{}]", in(reg) &raw const mode, options(nostack, readonly));
     }

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 
 use crate::{Error, Result};
 
-/// The folder of the libraries that this crate was linked against, as its build script was told.
+/// The folder of the libtorch that this crate was linked against, as the build script reported it.
 const BUILT_WITH: Option<&str> = option_env!("GFN_LIBTORCH_LIB");
 
 const REINSTALL: &str = "run `make setup` and build again; if LIBTORCH, LIBTORCH_USE_PYTORCH or LD_LIBRARY_PATH is \
@@ -17,20 +17,20 @@ const REINSTALL: &str = "run `make setup` and build again; if LIBTORCH, LIBTORCH
 pub struct Libtorch {
     /// The folder that its libraries were loaded from.
     pub folder: PathBuf,
-    /// The folder of the libraries that this crate was linked against, if the build script learnt it.
+    /// The folder of the libtorch that this crate was linked against, if the build script reported it.
     pub built_with: Option<PathBuf>,
-    /// The version that stands beside the libraries, such as `2.11.0+cu130`.
+    /// The version stated in the files beside the libraries, such as `2.11.0+cu130`.
     pub version: Option<String>,
 }
 
 impl Libtorch {
-    /// The series that the pinned tch is made for; there is no compatible interface across series.
+    /// The series that the pinned tch is made for; series aren't compatible with each other.
     pub const SERIES: &'static str = "2.11";
 
     /// Finds the libtorch of this process.
     ///
     /// # Errors
-    /// [`Error::File`] if no library of that name is loaded and none is where it was at build time.
+    /// [`Error::File`] if libtorch is neither loaded nor in the folder of build time.
     pub fn loaded() -> Result<Self> {
         // Without a call, the linker might have dropped libtorch itself.
         let _ = tch::get_num_threads();
@@ -50,7 +50,7 @@ impl Libtorch {
     /// Checks that the library loaded is the one that the binary was built with, and of the right series.
     ///
     /// # Errors
-    /// [`Error::File`] with what differs. A binary and a libtorch of two versions crash or compute nonsense.
+    /// [`Error::File`] with the difference. A binary and a libtorch of different versions crash or compute nonsense.
     pub fn check(&self) -> Result<()> {
         let refuse = |problem| Err(Error::File { path: self.folder.clone(), problem, remedy: REINSTALL });
         let Some(version) = &self.version else {
@@ -92,8 +92,8 @@ pub enum Cuda {
 
 /// Whether CUDA can be used, and why not. The first call loads libtorch's CUDA part; the answer is kept.
 ///
-/// The linker drops `libtorch_cuda` from a binary, because nothing refers to it, so that CUDA would read as absent on
-/// any machine. It is loaded here, from the folder of the libtorch that is running, before libtorch is asked.
+/// Nothing in a binary refers to `libtorch_cuda`, so the linker drops it and CUDA seems absent on any machine. It is
+/// therefore loaded here, from the folder of the running libtorch, before libtorch is asked.
 #[must_use]
 pub fn cuda() -> &'static Cuda {
     static FOUND: OnceLock<Cuda> = OnceLock::new();
@@ -131,7 +131,7 @@ fn load_cuda() -> std::result::Result<(), (String, &'static str)> {
     let library = unsafe { Library::open(Some(&path), RTLD_NOW | RTLD_GLOBAL) };
     match library {
         Ok(library) => {
-            // Registered kernels point into it: it must stay for as long as the process does.
+            // Registered kernels point into the library, so it must stay loaded until the process ends.
             std::mem::forget(library);
             Ok(())
         }
@@ -145,11 +145,11 @@ fn load_cuda() -> std::result::Result<(), (String, &'static str)> {
 
 #[cfg(not(target_os = "linux"))]
 fn load_cuda() -> std::result::Result<(), (String, &'static str)> {
-    // Elsewhere the linker keeps what it was told to link.
+    // On other systems the linker keeps the library.
     Ok(())
 }
 
-/// The last error of a chain: the loader's own words, which name the library that is missing.
+/// The innermost error of a chain: the loader's own message, which names the missing library.
 #[cfg(target_os = "linux")]
 fn innermost(error: &dyn std::error::Error) -> String {
     let mut error = error;
@@ -167,7 +167,7 @@ fn mapped(library: &str) -> Option<PathBuf> {
 
 /// The folder of `library`, if this line of `/proc/self/maps` is about it.
 fn folder_of(line: &str, library: &str) -> Option<PathBuf> {
-    // The fields before it have no slash, and a path may hold spaces.
+    // The fields before the path contain no slash, and a path may contain spaces.
     let path = Path::new(&line[line.find('/')?..]);
     (path.file_name()? == library).then(|| path.parent().map(Path::to_path_buf))?
 }
@@ -176,9 +176,9 @@ fn of_series(version: &str, series: &str) -> bool {
     version.strip_prefix(series).is_some_and(|rest| rest.starts_with('.'))
 }
 
-/// The version of the libtorch with this folder of libraries, from whichever of its files states it.
+/// The version of the libtorch with this library folder, from whichever of its files states it.
 fn version_beside(lib: &Path) -> Option<String> {
-    // The folder of libraries may be a link into the place where the rest stands.
+    // The library folder may be a link into the installation.
     let lib = fs::canonicalize(lib).ok()?;
     let home = lib.parent()?;
     let read = |file: &str| fs::read_to_string(home.join(file)).ok();

@@ -1,4 +1,4 @@
-//! How many threads there are, and how much memory the allocator keeps for them: set once, by whoever comes first.
+//! Numbers of threads and the allocator's thresholds. They are set once per process.
 
 use std::env;
 use std::sync::{Mutex, Once, PoisonError};
@@ -6,7 +6,7 @@ use std::sync::{Mutex, Once, PoisonError};
 use super::denormals::flushing_denormals;
 use crate::{Error, Result};
 
-/// Numbers of threads: a number stands for as many of both.
+/// Numbers of threads. A single number converts to the same number for both.
 ///
 /// ```
 /// use gfn::runtime::Threads;
@@ -14,9 +14,10 @@ use crate::{Error, Result};
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Threads {
-    /// Of rayon's pool, which steps, masks and encodes states and asks small networks. It changes no bit of a result.
+    /// Threads of rayon's pool, which steps, masks and encodes states and evaluates small networks. The number doesn't
+    /// change any bit of a result.
     pub rayon: usize,
-    /// Of libtorch's pools, which share out large products and sums. Each number rounds differently.
+    /// Threads of libtorch's pools, which split large products and sums. Each number rounds differently.
     pub libtorch: usize,
 }
 
@@ -26,11 +27,11 @@ impl From<usize> for Threads {
     }
 }
 
-/// The threads of this process, once they are set: neither rayon's pool nor libtorch's can be built twice.
+/// The numbers of this process once they are set: neither rayon's pool nor libtorch's can be built twice.
 static SET: Mutex<Option<Threads>> = Mutex::new(None);
 
 impl Threads {
-    /// Sets the pools of this process up, unless these numbers are set already.
+    /// Sets up this process's thread pools, unless they already have these numbers.
     pub(super) fn set(self) -> Result<()> {
         let mut set = SET.lock().unwrap_or_else(PoisonError::into_inner);
         match *set {
@@ -61,12 +62,12 @@ impl Threads {
     fn set_libtorch(self, threads: i32) -> Result<()> {
         tch::set_num_threads(threads);
         if tch::get_num_interop_threads() != threads {
-            // libtorch refuses a second setting, and tch turns the refusal into a panic.
+            // libtorch refuses a second setting, and tch turns that into a panic.
             std::panic::catch_unwind(|| tch::set_num_interop_threads(threads)).map_err(|_| other_threads(self))?;
         }
         if threads > 1 {
-            // What is large enough to be shared out starts libtorch's threads. They keep the mode of the thread that starts them, and
-            // run nothing but libtorch.
+            // An operation large enough to be split starts libtorch's threads. They inherit the mode of the thread that
+            // starts them, and run nothing but libtorch.
             let _ = flushing_denormals(|| tch::Tensor::ones([1 << 18], (tch::Kind::Float, tch::Device::Cpu)).exp());
         }
         Ok(())
@@ -88,11 +89,12 @@ fn other_threads(threads: Threads) -> Error {
     }
 }
 
-/// Sets what nobody has set, before the first trainer or sampler works: libtorch starts with a thread per core, which spin while they
-/// wait for each other, and with rayon's threads, or another program's, on the same cores most of the time is spent waiting.
+/// Sets the defaults that the program hasn't chosen, before the first trainer or sampler runs.
 ///
-/// libtorch gets one thread, rayon keeps its own default. Whoever called [`Runtime::new`](super::Runtime::new), or chose libtorch's threads
-/// otherwise, is left alone.
+/// By default libtorch starts one thread per core, and these spin while they wait for each other. With rayon's threads,
+/// or another program's, on the same cores, most of the time would be spent waiting. So libtorch gets one thread, and
+/// rayon keeps its own default. A program that called [`Runtime::new`](crate::runtime::Runtime::new), or chose
+/// libtorch's threads in another way, keeps its choice.
 pub(crate) fn prepare() {
     static PREPARED: Once = Once::new();
     PREPARED.call_once(|| {
@@ -107,15 +109,16 @@ pub(crate) fn prepare() {
     });
 }
 
-/// Whether somebody chose the number of libtorch's threads. One that is libtorch's own default, a thread per core or per pair of
-/// hyperthreads, counts as nobody's choice.
+/// Whether the program or its user chose the number of libtorch threads. libtorch's own default (a thread per core or
+/// per pair of hyperthreads) doesn't count as a choice.
 fn chose_libtorch_threads() -> bool {
     let by_environment = ["OMP_NUM_THREADS", "MKL_NUM_THREADS"].into_iter().any(|name| env::var_os(name).is_some());
     let threads = usize::try_from(tch::get_num_threads()).unwrap_or(1);
     by_environment || cores().into_iter().all(|cores| threads != cores && threads != cores.div_ceil(2))
 }
 
-/// The number of cores as this process may use them, and as the system has them: what a container may use libtorch doesn't ask.
+/// The number of cores that this process may use, and the number that the system has. libtorch's default ignores a
+/// container's limit.
 fn cores() -> [usize; 2] {
     let usable = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     [usable, online_cores().unwrap_or(usable)]
@@ -132,8 +135,8 @@ fn online_cores() -> Option<usize> {
     None
 }
 
-/// Raises glibc's thresholds, so that the blocks of large activations are used again instead of mapped, zeroed by the
-/// kernel and unmapped at each operation. Figures: `docs/decisions.md`.
+/// Raises glibc's thresholds, so that memory of large activations is reused instead of mapped, zeroed by the kernel and
+/// unmapped at each operation. Figures: `docs/decisions.md`.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 fn keep_memory() {
     const MIB: libc::c_int = 1 << 20;
@@ -154,10 +157,10 @@ fn keep_memory() {}
 
 #[cfg(test)]
 mod tests {
-    use super::super::{DeviceKind, Runtime};
     use super::*;
+    use crate::runtime::{DeviceKind, Runtime};
 
-    // One test for all that changes the process: tests of one binary share it.
+    // One test for everything that changes the process, because the tests of one binary share it.
     #[test]
     fn a_process_is_set_up_once() {
         assert!(matches!(Runtime::new(0, DeviceKind::Cpu), Err(Error::Config { setting: "threads", .. })));

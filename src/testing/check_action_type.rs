@@ -1,7 +1,7 @@
-use super::broken;
 use crate::Result;
 use crate::env::Direction;
 use crate::graph::{GraphActionType, GraphState, Head, Move, Semantics, canonical_key};
+use crate::testing::broken;
 
 /// Checks the contract of an action type on graphs of your choice: those that it will meet.
 ///

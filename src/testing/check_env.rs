@@ -2,9 +2,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::broken;
-use super::ways_back::{Coverage, Followed};
+use super::Coverage;
+use super::ways_back::Followed;
 use crate::env::{Direction, EnumerableEnv, Masks, Rows, Slots, Step, describe_move, describe_state, random_moves};
+use crate::testing::broken;
 use crate::{Result, Rng};
 
 /// States that are checked at once.

@@ -1,6 +1,7 @@
-use super::check_env::{check_env, visited_states};
-use super::{Coverage, broken};
+use super::check_env::visited_states;
+use super::{Coverage, check_env};
 use crate::graph::{GraphEnv, check_by_type, check_fits, check_settings};
+use crate::testing::broken;
 use crate::{Result, Rng};
 
 /// Checks a graph environment: all of [`check_env`], and what only graphs have.

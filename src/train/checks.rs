@@ -1,18 +1,17 @@
-//! What a trainer refuses to learn from: it would learn nothing, or something else than was asked for.
+//! Checks that refuse training with nothing to learn, or towards another target than was asked for.
 
 use tch::Tensor;
 
-use super::collect::draws_by_loss;
 use super::{ReplayPath, Trainer, TrainerConfig};
-use crate::env::ReplayEnv;
+use crate::condition::Conditions;
 use crate::nn::Parameters;
-use crate::objective::Objective;
+use crate::objective::{Objective, SCORING};
 use crate::policy::Policy;
-use crate::score::SCORING;
-use crate::trajectory::Conditions;
+use crate::rollout::ReplayEnv;
+use crate::train::sources::draws_by_loss;
 use crate::{Error, Result};
 
-/// A batch of one trajectory, for an objective that compares with the batch's mean.
+/// Refuses batches of one trajectory for an objective that compares with the batch mean.
 pub(super) fn check_batch(objective: &dyn Objective, config: &TrainerConfig) -> Result<()> {
     match objective.needs().several && config.batch < 2 {
         true => Err(Error::Missing {
@@ -24,7 +23,7 @@ pub(super) fn check_batch(objective: &dyn Objective, config: &TrainerConfig) -> 
     }
 }
 
-/// A loss that isn't one number.
+/// Refuses a loss that isn't a single number.
 pub(super) fn check_loss(objective: &dyn Objective, loss: &Tensor) -> Result<()> {
     match loss.numel() {
         1 => Ok(()),
@@ -37,7 +36,7 @@ pub(super) fn check_loss(objective: &dyn Objective, loss: &Tensor) -> Result<()>
     }
 }
 
-/// Parameters that are to be trained, and a loss that no gradient leads away from.
+/// Refuses a loss without a gradient while there are parameters to train.
 pub(super) fn check_gradient(
     objective: &dyn Objective,
     parameters: Option<&Parameters>,
@@ -54,7 +53,7 @@ pub(super) fn check_gradient(
     }
 }
 
-/// What scoring misses is what the objective asked for.
+/// Adds the objective's name to an error of scoring about a missing quantity.
 pub(super) fn asked_by(objective: &dyn Objective, error: Error) -> Error {
     match error {
         Error::Missing { objective: SCORING, needs, remedy } => {
@@ -65,28 +64,28 @@ pub(super) fn asked_by(objective: &dyn Objective, error: Error) -> Error {
 }
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// Given trajectories that are to be drawn by losses which nobody tells, and ways back that nobody took for an objective that learns
-    /// from the way.
+    /// Refuses draws of given trajectories by loss, because their losses are never updated, and uniform backward paths
+    /// for an objective that learns from paths.
     pub(super) fn check_draws(&self) -> Result<()> {
         if self.data.as_ref().is_some_and(draws_by_loss) {
             return Err(Error::Config {
                 setting: "the draw of given trajectories",
-                got: "one by their losses, which are never told: all would be drawn alike".into(),
-                expected: "a uniform draw or one by reward (`Draw`); a replay buffer (`with_replay`) is told losses",
+                got: "a draw by losses, which given trajectories are never told: all would be drawn alike".into(),
+                expected: "a uniform draw or one by reward (`Draw`); only a replay buffer (`with_replay`) has losses",
             });
         }
         let again = self.replay.is_some() || self.data.is_some();
         if again && self.objective.needs().taken_paths && self.config.replay_path == ReplayPath::UniformBackward {
             return Err(Error::Missing {
                 objective: "an objective of P_B",
-                needs: "paths that a policy took, as uniform steps back would teach it to be uniform",
-                remedy: "set `TrainerConfig::replay_path` to `ReplayPath::Stored`, or to `ReplayPath::PolicyBackward` where no paths are kept",
+                needs: "paths that a policy took, because uniform backward steps would teach P_B to be uniform",
+                remedy: "set `TrainerConfig::replay_path` to `ReplayPath::Stored`, or to `ReplayPath::PolicyBackward` if no paths are stored",
             });
         }
         Ok(())
     }
 
-    /// Conditions of `n` trajectories, if there is a source of them.
+    /// Draws the conditions of `n` trajectories, if there is a source of them.
     pub(super) fn draw_conditions(&mut self, n: usize) -> Result<Option<Tensor>> {
         let Some(source) = &self.conditions else { return Ok(None) };
         let Conditions(drawn) = Conditions::checked(source.draw(n, &mut self.rng)?, n)?;

@@ -1,19 +1,19 @@
-//! Gradients in chunks: what is kept for them stays that of one chunk, for the time of another pass without gradients.
+//! Gradients in chunks: memory for gradients is that of one chunk, at the cost of another pass without gradients.
 //!
-//! A loss is a function of scores alone. So the scores are computed chunk by chunk without gradients first, the loss and its gradient with
-//! respect to each score follow, and a second pass over the chunks carries that gradient on into the parameters. Nothing is
-//! approximated: it is the chain rule, with the scores computed twice.
+//! A loss is a function of scores alone. So the scores are first computed chunk by chunk without gradients, then the
+//! loss and its gradient with respect to each score, and a second pass over the chunks propagates that gradient into
+//! the parameters. This is the exact chain rule, with the scores computed twice.
 
 use tch::Tensor;
 
 use crate::env::{Env, Reward};
+use crate::objective::{Needs, Scores, score};
 use crate::policy::Policy;
+use crate::rollout::{Container, Trajectories};
 use crate::runtime::flushing_denormals;
-use crate::score::{Needs, Scores, score};
-use crate::trajectory::{Container, Trajectories};
 use crate::{Error, Result};
 
-/// Trajectories in chunks of at most so many transitions, or of one trajectory that has more.
+/// Splits trajectories into chunks of at most `limit` transitions, or of one trajectory that has more.
 pub(super) fn chunks<E: Env>(trajectories: &Trajectories<E>, limit: usize) -> Result<Vec<Trajectories<E>>> {
     let offsets = trajectories.offsets();
     let (mut out, mut start) = (Vec::new(), 0);
@@ -26,7 +26,8 @@ pub(super) fn chunks<E: Env>(trajectories: &Trajectories<E>, limit: usize) -> Re
     Ok(out)
 }
 
-/// The scores of all chunks together, cut off from the parameters: leaves that gather the loss's gradient.
+/// The scores of all chunks together, detached from the parameters. They are leaf tensors, which collect the loss's
+/// gradient.
 pub(super) fn leaf_scores<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
     env: &E,
     reward: &R,
@@ -74,7 +75,8 @@ pub(super) fn leaf_scores<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
     Ok(scores)
 }
 
-/// Carries the gradient that the leaves hold on into the parameters, chunk by chunk; says whether there was any way into them.
+/// Propagates the gradients of the leaves into the parameters, chunk by chunk; returns whether any score depends on
+/// them.
 pub(super) fn backward<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
     env: &E,
     reward: &R,

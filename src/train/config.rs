@@ -1,65 +1,68 @@
 use serde::{Deserialize, Serialize};
 
-use super::{AdamConfig, OnWarning};
-use crate::dist::{Exploration, Schedule};
+use crate::distribution::Exploration;
 use crate::objective::RegressionLoss;
+use crate::optim::{AdamConfig, Schedule};
 use crate::replay::DataSource;
-use crate::sampler::LocalSearch;
+use crate::rollout::LocalSearch;
+use crate::train::OnWarning;
 use crate::{Error, Result};
 
-/// Which way leads to an object drawn from the replay buffer.
+/// The path to an object drawn from the replay buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum ReplayPath {
-    /// The one that it was found by.
+    /// The path on which it was sampled.
     Stored,
-    /// A new one, each step back uniform among the legal ones: costs no network, and shows the object in many ways.
+    /// A new path of uniform legal backward steps. It needs no network evaluation, and shows the object on many paths.
     #[default]
     UniformBackward,
-    /// A new one, drawn from P_B.
+    /// A new path, drawn from P_B.
     PolicyBackward,
 }
 
-/// How a [`Trainer`](super::Trainer) trains.
+/// The settings of a [`Trainer`](super::Trainer).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TrainerConfig {
-    /// Trajectories per step, fresh and replayed together.
+    /// Trajectories per step, from all sources.
     pub batch: usize,
-    /// Where they come from: shares of fresh, replayed and given ones. Without a buffer, or while it is empty, its share is sampled
-    /// afresh.
+    /// The shares of newly sampled, replayed and given trajectories. Without a buffer, or while it is empty, its share
+    /// is newly sampled.
     pub source: DataSource,
-    /// Steps before anything is drawn from the buffer.
+    /// Number of steps before the first draw from the buffer.
     pub replay_after: usize,
-    /// Which way leads to a replayed object.
+    /// The path to a replayed object.
     pub replay_path: ReplayPath,
-    /// Share of uniform actions. `None` explores where that suits objective and policy: by [`EPSILON`](Self::EPSILON) where the objective
-    /// learns from any trajectory and the policy's distribution can be mixed with a uniform one
-    /// ([`Distribution::MIXES_WITH_UNIFORM`](crate::dist::Distribution::MIXES_WITH_UNIFORM)), and not at all elsewhere.
+    /// Share of uniform actions. `None` explores if objective and policy allow it: by [`EPSILON`](Self::EPSILON) if the
+    /// objective learns from any trajectory and the policy's distribution can be mixed with a uniform one
+    /// ([`Distribution::MIXES_WITH_UNIFORM`](crate::distribution::Distribution::MIXES_WITH_UNIFORM)), otherwise not at
+    /// all.
     #[serde(default)]
     pub epsilon: Option<Schedule>,
-    /// What logits are divided by.
+    /// Divisor of logits.
     pub temperature: Schedule,
-    /// What is added to the exit's logit.
+    /// Number added to the exit's logit.
     pub exit_bias: Schedule,
     /// Standard deviation added to Gaussian steps, for continuous environments; discrete ones refuse it.
     #[serde(default = "no_noise")]
     pub noise: Schedule,
-    /// Local search from each fresh trajectory's object; paths to what it finds are drawn backwards and join the batch.
+    /// Local search from the object of each newly sampled trajectory. Paths to the resulting objects are drawn
+    /// backwards and join the batch.
     #[serde(default)]
     pub local_search: Option<LocalSearch>,
-    /// Transitions that are scored at once: what is kept for gradients no longer grows with the batch, for the time of another pass
-    /// without gradients. The gradient is the same. `None` scores the whole batch at once.
+    /// Number of transitions that are scored at once. Memory for gradients then doesn't grow with the batch, at the
+    /// cost of another pass without gradients. The gradient is the same. `None` scores the whole batch at once.
     #[serde(default)]
     pub chunk: Option<usize>,
-    /// Factor on both learning rates. Where the number of steps is known, a line to 0 ends nearer to the target than the default, which
-    /// knows no end.
+    /// Factor on both learning rates. If the number of steps is known, a linear schedule to 0 ends closer to the target
+    /// than the default, which is for a run of unknown length.
     pub lr_scale: Schedule,
     /// The optimiser.
     pub adam: AdamConfig,
-    /// What a residual costs.
+    /// The loss of a residual.
     pub regression: RegressionLoss,
-    /// Steps after which a roll-out gives up.
+    /// Largest number of steps of a roll-out.
     pub max_steps: usize,
-    /// What becomes of signs that training goes wrong without an error.
+    /// The reaction to a warning, a sign that training goes wrong without an error.
     #[serde(default)]
     pub on_warning: OnWarning,
 }
@@ -69,8 +72,8 @@ fn no_noise() -> Schedule {
 }
 
 impl Default for TrainerConfig {
-    /// 128 trajectories a step, half of them replayed where there is a buffer, exploration where it suits, learning rates that fall with
-    /// the root of the steps.
+    /// 128 trajectories a step, half of them replayed if there is a buffer; exploration if objective and policy allow
+    /// it; learning rates that fall with the square root of the step.
     fn default() -> Self {
         Self {
             batch: 128,
@@ -93,8 +96,8 @@ impl Default for TrainerConfig {
 }
 
 impl TrainerConfig {
-    /// The share of uniform actions where none is set: a tenth at first, and a hundredth from step 2,000 on, so that what was lost sight
-    /// of is met again.
+    /// The default share of uniform actions: 0.1 at first, and 0.01 from step 2,000 on, so that objects the policy has
+    /// lost are sampled again.
     pub const EPSILON: Schedule = Schedule::Linear { from: 0.1, to: 0.01, steps: 2_000 };
 
     pub(super) fn check(&self) -> Result<()> {
@@ -130,18 +133,18 @@ impl TrainerConfig {
     }
 }
 
-/// What one training step did, and where its time went.
+/// The result of one training step, and its times.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize)]
 pub struct StepStats {
-    /// The loss before the update; of several updates on one batch, before the first.
+    /// The loss before the update; for several updates on one batch, before the first.
     pub loss: f64,
-    /// The estimate of log Z before the update: the parameter, log F(s0), or the batch's mean.
+    /// The estimate of log Z before the update: the parameter, log F(s0), or the batch mean.
     pub log_z: f64,
     /// The mean number of actions of the batch, exits included.
     pub mean_len: f64,
-    /// Visited states.
+    /// Number of visited states.
     pub states: usize,
-    /// Of them, evaluated ones: distinct in the batch.
+    /// Number of evaluated states, that is, distinct ones.
     pub distinct: usize,
     /// The norm of all gradients together, before clipping.
     pub grad_norm: f64,

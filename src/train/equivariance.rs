@@ -1,28 +1,29 @@
-//! Whether a policy treats states alike that are one object, before it is trained as if it did.
+//! Check, before training, that a policy treats all labellings of an object alike.
 
 use tch::Tensor;
 
-use super::ConditionSource;
-use crate::dist::{Distribution, Exploration, to_host};
-use crate::env::{Classes, Direction, Env, ReplayEnv, Rows};
-use crate::policy::{Policy, Wants};
-use crate::sampler::Sampler;
-use crate::trajectory::{Conditions, Trajectories};
+use crate::condition::{ConditionSource, Conditions};
+use crate::distribution::{Distribution, Exploration};
+use crate::env::{Classes, Direction, Env, Rows};
+use crate::nn::Wants;
+use crate::policy::Policy;
+use crate::rollout::{ReplayEnv, Sampler, Trajectories};
+use crate::tensor::to_host;
 use crate::{Error, Result, Rng};
 
-/// Random walks, among whose states are some that differ in their labels alone.
+/// Number of random walks. Some of their states differ only in their labels.
 const WALKS: usize = 32;
-/// States that are compared with others of their class, at most.
+/// Largest number of states that are compared with another labelling.
 const COMPARED: usize = 32;
-/// The most steps of a walk: states are merged only while they are small.
+/// Largest number of steps of a walk: environments identify labellings only of small states.
 const MAX_STEPS: usize = 64;
-/// What the exit's logit is raised by, one after another, until walks are that short.
+/// Numbers added to the exit's logit, tried in turn until walks are short enough.
 const EXIT_BIASES: [f64; 4] = [0.0, 4.0, 8.0, 12.0];
-/// By how much a log-probability may depend on labels, per unit of its size from 1 on: single precision sums in another order, and
-/// logits may be far larger than their differences.
+/// Allowed difference of a log-probability between labellings, per unit of its size if that is above 1. Single
+/// precision sums in another order, and logits may be far larger than their differences.
 const TOLERANCE: f64 = 1e-3;
 
-/// States of random walks, each with another of its class: the rows of both.
+/// States of random walks that have another labelling among the walks, and the rows of both.
 struct Twins<E: Env> {
     walks: Trajectories<E>,
     classes: Classes,
@@ -30,7 +31,8 @@ struct Twins<E: Env> {
 }
 
 impl<E: ReplayEnv> Twins<E> {
-    /// Drawn by a stream of their own; `None` where the environment merges no states, or has no short walks.
+    /// Draws walks from a random stream of its own; `None` if the environment doesn't identify labellings, or has no
+    /// short walks.
     fn draw(env: &E) -> Result<Option<Self>> {
         if env.classes(&env.initial(1)).is_none() {
             return Ok(None);
@@ -51,7 +53,7 @@ impl<E: ReplayEnv> Twins<E> {
         let Some(classes) = env.classes(walks.states()) else { return Ok(None) };
         let equal = walks.states().group();
         let of_class = |row: usize| classes.grouping.first[classes.grouping.of[row]];
-        // Each labelling once, but for the one that stands for the class.
+        // Each labelling once, except the one that represents its class.
         let rows: Vec<usize> =
             equal.first.iter().copied().filter(|&row| equal.of[of_class(row)] != equal.of[row]).collect();
         let apart = rows.len().div_ceil(COMPARED).max(1);
@@ -59,12 +61,13 @@ impl<E: ReplayEnv> Twins<E> {
         Ok(Some(Self { walks, classes, rows }))
     }
 
-    /// The rows that stand for the classes of others.
+    /// The rows that represent the classes of the given rows.
     fn firsts(&self, rows: &[usize]) -> Vec<usize> {
         rows.iter().map(|&row| self.classes.grouping.first[self.classes.grouping.of[row]]).collect()
     }
 
-    /// Actions of a direction that were taken in compared states, with their rows: each state's own way on, or back.
+    /// The rows of compared states and one action of each in the given direction: the next one on its walk, or the one
+    /// back.
     fn taken(&self, direction: Direction) -> (Vec<usize>, E::Actions) {
         match direction {
             Direction::Forward => (self.rows.clone(), self.walks.actions().select(&self.rows)),
@@ -78,7 +81,7 @@ impl<E: ReplayEnv> Twins<E> {
         }
     }
 
-    /// Compares the probabilities of actions taken with those of the same actions under other labels.
+    /// Compares the probabilities of these actions with those of the same actions under other labels.
     fn compare<P: Policy<E>>(
         &self,
         env: &E,
@@ -110,7 +113,7 @@ impl<E: ReplayEnv> Twins<E> {
         let firsts = self.firsts(&rows);
         let (mine, others) = (log_probs(&rows, &actions)?, log_probs(&firsts, &renamed)?);
         for (k, (&mine, &other)) in mine.iter().zip(&others).enumerate() {
-            // Both impossible is no difference either.
+            // Two zero probabilities agree as well.
             if mine == other || (mine - other).abs() <= TOLERANCE * (1.0 + mine.abs()) {
                 continue;
             }
@@ -132,11 +135,11 @@ impl<E: ReplayEnv> Twins<E> {
     }
 }
 
-/// Where environments merge states that differ in labels alone, checks that a policy says the same of them, under conditions if it takes
-/// any: false for a policy that can't be asked without.
+/// Checks that a policy gives the same probabilities for all labellings of a state, if the environment identifies them,
+/// under conditions if the policy takes any. Returns false if the policy needs conditions and there are none.
 ///
 /// # Errors
-/// [`Error::Contract`] for a policy that sees labels, and the errors of sampler and policy.
+/// [`Error::Contract`] for a policy that depends on labels; the errors of sampler and policy.
 pub(super) fn check_equivariance<E: ReplayEnv, P: Policy<E>>(
     env: &E,
     policy: &P,

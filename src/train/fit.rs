@@ -1,37 +1,38 @@
-//! The loop around a trainer's steps.
+//! The training loop.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use serde_json::{Map, Value};
-
+use super::checkpoint::Observed;
+#[cfg(feature = "signals")]
 use super::interrupt::Interrupt;
 use super::{Checkpoint, Observer, Record, Trainer};
-use crate::env::{Env, ReplayEnv};
+use crate::env::Env;
 use crate::policy::Policy;
+use crate::rollout::ReplayEnv;
 use crate::{Error, Result};
 
-/// Why a run ended.
+/// The reason why a run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ended {
-    /// All steps are made.
+    /// All steps are done.
     Done,
-    /// An observer asked for it.
+    /// An observer stopped it.
     Stopped,
-    /// By SIGINT (Ctrl-C) or SIGTERM, with steps left to make.
+    /// SIGINT (Ctrl-C) or SIGTERM stopped it before its last step; only with the feature `signals`.
     Interrupted,
 }
 
 /// Trains up to a number of steps: calls observers, saves checkpoints, ends on Ctrl-C.
 ///
-/// A run that goes on from a checkpoint ([`Trainer::resume`] before [`run`](Self::run)) makes the steps that are left, bit for
-/// bit those of a run that was never interrupted; observers go on, too. What they keep is found again by their names, so that of
-/// several that keep something each needs its own (`named`).
+/// A run that continues from a checkpoint ([`Trainer::resume`] before [`run`](Self::run)) makes the remaining steps,
+/// bit for bit those of an uninterrupted run, and its observers continue, too. A checkpoint stores their states by
+/// name, so several observers with a state need different names (`named`).
 ///
 /// ```
 /// use gfn::{nn::{GraphNet, GraphNetConfig}, objective::TrajectoryBalance, policy::GraphPolicy, testing::Triangles, Rng};
-/// use gfn::{graph::GraphStates, metrics::{Distances, StateGraph}};
+/// use gfn::{env::StateGraph, graph::GraphStates, metrics::Distances};
 /// use gfn::train::{EarlyStop, Ended, Fit, Goal, MetricsFile, Metrics, Trainer, TrainerConfig, Validation};
 /// # let folder = std::env::temp_dir().join(format!("gfn-fit-{}", std::process::id()));
 /// # std::fs::create_dir_all(&folder).ok();
@@ -65,7 +66,7 @@ pub struct Fit<'a, E: Env, P> {
     checkpoint: Option<PathBuf>,
     every: Option<usize>,
     interruptible: bool,
-    /// The names that no metric may have.
+    /// The keys of a record that no metric may use.
     own_keys: Vec<String>,
 }
 
@@ -79,66 +80,75 @@ impl<E: Env, P> std::fmt::Debug for Fit<'_, E, P> {
 }
 
 impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
-    /// A run that ends when the trainer has made `steps` steps, those before a resume included.
+    /// A run that ends when the trainer has made `steps` steps in all, including those before a resume.
     #[must_use]
     pub fn new(steps: usize) -> Self {
         let (observers, own_keys) = (Vec::new(), Vec::new());
         Self { steps, observers, checkpoint: None, every: None, interruptible: false, own_keys }
     }
 
-    /// Calls an observer after each step, after those that were given before.
+    /// Adds an observer, which is called after each step and after earlier observers.
     #[must_use]
     pub fn observe(mut self, observer: &'a mut dyn Observer<E, P>) -> Self {
         self.observers.push(observer);
         self
     }
 
-    /// Saves a checkpoint in this folder when the run ends, whatever ends it but an error, and every so many steps. Whether it can be
-    /// written there is tried before the first step.
+    /// Saves a checkpoint in this folder at the end of the run, unless it ends in an error, and every `every` steps.
+    /// Before the first step it is checked that the folder can be written.
     ///
     /// # Errors
-    /// [`Error::Config`] for every 0 steps.
+    /// [`Error::Config`] for an interval of 0 steps.
     pub fn checkpoint(mut self, path: impl Into<PathBuf>, every: Option<usize>) -> Result<Self> {
         check_interval("steps between checkpoints", every)?;
         (self.checkpoint, self.every) = (Some(path.into()), every);
         Ok(self)
     }
 
-    /// Ends after the step in which SIGINT (Ctrl-C) or SIGTERM arrives. A second one ends the process at once; the checkpoint
-    /// on disk is whole then, too. Without this, and when the run is over, they end the process at once, as ever.
+    /// Ends the run after the step in which SIGINT (Ctrl-C) or SIGTERM arrives. A second signal ends the process at
+    /// once; the checkpoint on disk is whole then, too. Without this setting, and after the run, the signals end the
+    /// process at once, as usual.
     ///
-    /// A program that set a handler of its own before its first run of this kind keeps it: it is called each time, during runs,
-    /// too, and what the second signal does is its business.
+    /// If the program set a handler of its own before its first such run, that handler is called at each signal, during
+    /// runs, too, and it decides what a second signal does.
+    ///
+    /// Part of the feature `signals`, which is on by default.
+    #[cfg(feature = "signals")]
     #[must_use]
     pub fn stop_on_interrupt(mut self) -> Self {
         self.interruptible = true;
         self
     }
 
-    /// Makes the steps that are left.
+    /// Makes the remaining steps.
     ///
     /// # Errors
-    /// Those of [`Checkpoint::try_path`], [`Trainer::step`], [`Trainer::save`] and the observers. The last checkpoint stays as it is then.
-    /// [`Error::Config`], before the first step, for two observers of one name that both keep something; after the step in which it
-    /// happens, for a metric that is named like one of the step's own figures, and for an observer that saves to the folder of the run's
-    /// own checkpoint.
+    /// Those of [`Checkpoint::try_path`], [`Trainer::step`], [`Trainer::save`] and the observers. The last checkpoint
+    /// is untouched then. [`Error::Config`], before the first step, for two observers of one name that both have a
+    /// state; after a step, for a metric with the name of one of the step's own figures, and for an observer that saves
+    /// to the folder of the run's own checkpoint.
     pub fn run(mut self, trainer: &mut Trainer<E, P>) -> Result<Ended> {
         self.checkpoint.as_ref().map_or(Ok(()), Checkpoint::try_path)?;
+        #[cfg(feature = "signals")]
         let interrupt = self.interruptible.then(Interrupt::listen).transpose()?;
+        #[cfg(feature = "signals")]
+        let interrupted = || interrupt.as_ref().is_some_and(Interrupt::asked);
+        #[cfg(not(feature = "signals"))]
+        let interrupted = || false;
         self.own_keys = Record::own_keys()?;
         for observer in &mut self.observers {
-            observer.start(trainer, trainer.observed.get(observer.name()))?;
+            trainer.observed.start(*observer, trainer)?;
         }
-        trainer.observed = self.states()?;
-        let ended = self.train(trainer, interrupt.as_ref());
-        if let (Err(_), Ok(states)) = (&ended, self.states()) {
+        trainer.observed = Observed::of(&mut self.observers)?;
+        let ended = self.train(trainer, &interrupted);
+        if let (Err(_), Ok(states)) = (&ended, Observed::of(&mut self.observers)) {
             // What they have seen stays with the trainer, for a run that goes on with it.
             trainer.observed = states;
         }
         ended
     }
 
-    fn train(&mut self, trainer: &mut Trainer<E, P>, interrupt: Option<&Interrupt>) -> Result<Ended> {
+    fn train(&mut self, trainer: &mut Trainer<E, P>, interrupted: &dyn Fn() -> bool) -> Result<Ended> {
         let mut saved = None;
         let mut ended = Ended::Done;
         while trainer.steps_done() < self.steps && ended == Ended::Done {
@@ -149,14 +159,14 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
             let last = step >= self.steps;
             let mut record = Record::new(step, trainer.reward_calls(), stats, last);
             record.warnings = warnings;
-            if self.show(trainer, &mut record)? == ControlFlow::Break(()) {
+            if self.call_observers(trainer, &mut record)? == ControlFlow::Break(()) {
                 ended = Ended::Stopped;
             }
             if self.every.is_some_and(|every| step.is_multiple_of(every)) {
                 self.save(trainer)?;
                 saved = Some(step);
             }
-            if ended == Ended::Done && !last && interrupt.is_some_and(Interrupt::asked) {
+            if ended == Ended::Done && !last && interrupted() {
                 ended = Ended::Interrupted;
             }
         }
@@ -166,18 +176,20 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
         Ok(ended)
     }
 
-    /// Shows a step to all observers; then the checkpoints that they asked for hold what each of them has seen of it.
-    fn show(&mut self, trainer: &mut Trainer<E, P>, record: &mut Record) -> Result<ControlFlow<()>> {
+    /// Calls all observers for a step, then writes the checkpoints that they asked for, with the observers' states
+    /// after the step.
+    fn call_observers(&mut self, trainer: &mut Trainer<E, P>, record: &mut Record) -> Result<ControlFlow<()>> {
         let asked = Arc::new(Mutex::default());
         trainer.asked = Arc::downgrade(&asked);
         let flow = self.show_each(trainer, record)?;
-        // From here on the trainer writes what it is asked to save; after an error or a panic, too, since `asked` is gone then.
+        // From here on the trainer writes checkpoints at once again; also after an error or a panic, because `asked` is
+        // dropped then.
         let asked: Vec<PathBuf> = std::mem::take(&mut *asked.lock().unwrap_or_else(PoisonError::into_inner));
         trainer.asked = Weak::new();
         if asked.is_empty() {
             return Ok(flow);
         }
-        trainer.observed = self.states()?;
+        trainer.observed = Observed::of(&mut self.observers)?;
         for path in asked {
             if self
                 .checkpoint
@@ -206,24 +218,8 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
         Ok(flow)
     }
 
-    /// What the observers keep, by name.
-    fn states(&mut self) -> Result<Value> {
-        let mut states = Map::new();
-        for observer in &mut self.observers {
-            let state = observer.save()?;
-            if state != Value::Null && states.insert(observer.name().to_owned(), state).is_some() {
-                return Err(Error::Config {
-                    setting: "the observers of a run",
-                    got: format!("two of the name `{}` that keep something", observer.name()),
-                    expected: "a name of its own for each (`named`), by which a checkpoint tells them apart",
-                });
-            }
-        }
-        Ok(Value::Object(states))
-    }
-
     fn save(&mut self, trainer: &mut Trainer<E, P>) -> Result<()> {
-        trainer.observed = self.states()?;
+        trainer.observed = Observed::of(&mut self.observers)?;
         self.checkpoint.as_ref().map_or(Ok(()), |path| trainer.save(path))
     }
 }

@@ -2,17 +2,17 @@
 
 use std::time::Instant;
 
-use super::{StepStats, Trainer, checks, chunked};
-use crate::dist::to_host;
-use crate::env::ReplayEnv;
+use super::{StepStats, Trainer};
+use crate::objective::{OldScores, Scores, score};
 use crate::policy::Policy;
+use crate::rollout::{ReplayEnv, Trajectories};
 use crate::runtime::flushing_denormals;
-use crate::score::{OldScores, Scores, score};
-use crate::trajectory::Trajectories;
+use crate::tensor::to_host;
+use crate::train::{checks, chunked};
 use crate::{Error, Result};
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// One update on a batch; what is reported is the first one's loss, and everyone's time.
+    /// One update on a batch, possibly in several epochs. It reports the loss of the first epoch and the times of all.
     pub(super) fn update(
         &mut self,
         trajectories: &Trajectories<E>,
@@ -25,18 +25,18 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             Some(_) => self.differentiate_heads(trajectories, stats),
         };
         if let (Err(_), Some(parameters)) = (&differentiated, self.policy.parameters()) {
-            // What a part of the batch has left must not come into the next step.
+            // Gradients of a failed backward pass must not enter the next step.
             parameters.clear_gradients();
         }
         let (mut scores, loss) = differentiated?;
-        // A scalar log Z is a view of its parameter, which is about to change under all who read the scores later.
+        // A scalar log Z is a view of its parameter; copied, because the parameter is about to change and the scores
+        // are read later.
         scores.log_z = scores.log_z.map(|log_z| log_z.detach().copy());
         let started = Instant::now();
         let mut grad_norm = 0.0;
-        if let Some(adam) = &mut self.adam {
-            let scale = self.config.lr_scale.at(self.step);
-            adam.set_lr(self.config.adam.lr * scale, self.config.adam.log_z_lr * scale)?;
-            grad_norm = adam.step()?.grad_norm;
+        if let Some(optimizer) = &mut self.optimizer {
+            optimizer.scale_lr(self.config.lr_scale.at(self.step))?;
+            grad_norm = optimizer.step()?.grad_norm;
         }
         stats.seconds[3] += started.elapsed().as_secs_f64();
         if first {
@@ -49,7 +49,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(scores)
     }
 
-    /// Adds the gradients of `weight` times the loss of a batch; gives its scores and the loss itself.
+    /// Adds the gradients of `weight` times the loss of a batch; returns its scores and the loss itself.
     pub(super) fn differentiate(
         &self,
         trajectories: &Trajectories<E>,
@@ -59,7 +59,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     ) -> Result<(Scores, f64)> {
         let started = Instant::now();
         let needs = self.objective.needs();
-        // Before anything is recorded: the copy's values stand in for the parameters' own meanwhile.
+        // Before anything is recorded, because the parameters temporarily take the target network's values.
         let lagged = self.lagged_exits(trajectories)?;
         let (env, reward, policy) = (&self.env, self.reward.as_ref(), &self.policy);
         let chunks = self.config.chunk.map(|limit| chunked::chunks(trajectories, limit)).transpose()?;
@@ -99,14 +99,14 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     }
 }
 
-/// The estimate of log Z that the scores hold, averaged over the batch.
+/// The batch mean of the scores' estimate of log Z.
 fn log_z(scores: &Scores, beta: f64) -> f64 {
     let each = log_z_of_each(scores, beta);
     each.iter().sum::<f64>() / each.len().max(1) as f64
 }
 
-/// For each trajectory the estimate of log Z that the scores hold: its parameter, log F(s0), the flow out of s0, or the batch's mean
-/// log importance weight, with R to the power `beta` where that is relative to a prior.
+/// The scores' estimate of log Z for each trajectory: its parameter, log F(s0), the flow out of s0, or the batch mean
+/// of log importance weights, with R to the power `beta` if they are relative to a prior.
 fn log_z_of_each(scores: &Scores, beta: f64) -> Vec<f64> {
     if let Some(log_z) = &scores.log_z {
         return to_host(log_z);
@@ -124,8 +124,8 @@ fn log_z_of_each(scores: &Scores, beta: f64) -> Vec<f64> {
     vec![sum / scores.len().max(1) as f64; scores.len()]
 }
 
-/// `log Z + sum log P_F - log R - sum log P_B` of each trajectory, with the estimate of log Z that the scores hold; where they hold a
-/// prior, `log Z + sum log P_F - beta log R - sum log prior`.
+/// `log Z + sum log P_F - log R - sum log P_B` of each trajectory, with the scores' estimate of log Z; for scores with
+/// a prior, `log Z + sum log P_F - beta log R - sum log prior`.
 pub(super) fn imbalance_of_each(scores: &Scores, beta: f64) -> Vec<f64> {
     log_z_of_each(scores, beta)
         .into_iter()

@@ -1,4 +1,4 @@
-//! Ctrl-C: the first asks a run to stop, the second kills.
+//! Ctrl-C: the first signal ends a run, the second the process.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,16 +8,16 @@ use signal_hook::flag;
 
 use crate::{Error, Result};
 
-/// Handlers can't be taken back, so there is one set for the process, which does what the system would while no run listens, and
-/// nothing where the program has a handler of its own, which is called beside ours.
+/// Handlers can't be removed, so there is one set for the process. While no run listens it does what the system would
+/// do. If the program has a handler of its own, that one is called as well, and ours then does nothing outside of runs.
 static HANDLERS: Mutex<Option<Handlers>> = Mutex::new(None);
 
 struct Handlers {
-    /// Whether a signal arrived since runs began to listen.
+    /// Whether a signal has arrived since the first of the listening runs began.
     asked: Arc<AtomicBool>,
     /// Whether the next signal ends the process.
     deadly: Arc<AtomicBool>,
-    /// Runs that listen.
+    /// Number of runs that listen.
     listening: usize,
 }
 
@@ -25,9 +25,9 @@ impl Handlers {
     fn new() -> std::io::Result<Self> {
         let (asked, deadly) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(true)));
         for signal in [SIGINT, SIGTERM] {
-            // Asked before ours are set.
+            // Checked before our handlers are set.
             let ends_process = is_default(signal);
-            // In this order: the first signal makes the second deadly, not itself.
+            // In this order, so that the first signal makes the second one end the process, not itself.
             if ends_process {
                 flag::register_conditional_default(signal, deadly.clone())?;
             }
@@ -38,11 +38,11 @@ impl Handlers {
     }
 }
 
-/// Whether a signal does what it does where nobody has set a handler or had it ignored.
+/// Whether a signal has the system's default action.
 #[cfg(unix)]
 #[allow(unsafe_code, reason = "what a signal does can only be asked of the system")]
 fn is_default(signal: i32) -> bool {
-    // SAFETY: a `sigaction` of zeros is a valid one, and without a new action the call does nothing but write to it.
+    // SAFETY: an all-zero `sigaction` is valid, and without a new action the call only writes to it.
     let (status, action) = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         (libc::sigaction(signal, std::ptr::null(), &raw mut action), action)
@@ -55,12 +55,12 @@ fn is_default(_signal: i32) -> bool {
     true
 }
 
-/// Listens for SIGINT (Ctrl-C) and SIGTERM (what schedulers send before they kill) while it lives.
+/// Listens for SIGINT (Ctrl-C) and SIGTERM (sent by schedulers before they kill) until it is dropped.
 pub(super) struct Interrupt(Arc<AtomicBool>);
 
 impl Interrupt {
     /// # Errors
-    /// [`Error::Config`] where the system lets no handler be set.
+    /// [`Error::Config`] if the system doesn't allow a handler.
     pub(super) fn listen() -> Result<Self> {
         let mut handlers = HANDLERS.lock().unwrap_or_else(PoisonError::into_inner);
         let handlers = match &mut *handlers {
@@ -79,7 +79,7 @@ impl Interrupt {
         Ok(Self(handlers.asked.clone()))
     }
 
-    /// Whether the run should save and end.
+    /// Whether a signal asked the run to save and end.
     pub(super) fn asked(&self) -> bool {
         self.0.load(Ordering::SeqCst)
     }

@@ -5,41 +5,23 @@ use std::time::Instant;
 use serde::Serialize;
 
 use super::checks::check_batch;
-use super::collect::Batch;
 use super::equivariance::check_equivariance;
-use super::hindsight::Relabelling;
-use super::intrinsic::Intrinsic;
-use super::lagged::Lagged;
-use super::resume::to_json;
-use super::search::Searching;
-use super::sentinel::Sentinel;
-use super::teacher::Teacher;
-use super::thompson::Thompson;
-use super::{Adam, AverageFor, StepStats, TrainerConfig};
-use crate::dist::{Distribution, Schedule};
-use crate::env::{Env, ReplayEnv, Reward, log_rewards};
-use crate::nn::{Average, Parameters};
+use super::{StepStats, TrainerConfig};
+use crate::condition::ConditionSource;
+use crate::distribution::Distribution;
+use crate::env::{Env, Reward, log_rewards};
+use crate::nn::Parameters;
 use crate::objective::{Objective, Origin};
+use crate::optim::{Adam, Average, Optimizer, Schedule};
 use crate::policy::Policy;
 use crate::replay::ReplayBuffer;
-use crate::sampler::Sampler;
-use crate::trajectory::Trajectories;
+use crate::rollout::{ReplayEnv, Sampler, Trajectories};
+use crate::train::AverageFor;
+use crate::train::checkpoint::{Observed, to_json};
+use crate::train::companions::{Intrinsic, Lagged};
+use crate::train::observers::Sentinel;
+use crate::train::sources::{Batch, Relabelling, Searching, Teacher, Thompson};
 use crate::{Error, Result, Rng, runtime};
-
-/// Where the condition vectors of a training batch come from; a closure `Fn(usize, &mut Rng) -> Result<Tensor>` is one.
-pub trait ConditionSource: Send {
-    /// `n` condition vectors, `[n, C]`; a trainer refuses any other shape.
-    ///
-    /// # Errors
-    /// Whatever keeps it from drawing them.
-    fn draw(&self, n: usize, rng: &mut Rng) -> Result<tch::Tensor>;
-}
-
-impl<F: Fn(usize, &mut Rng) -> Result<tch::Tensor> + Send> ConditionSource for F {
-    fn draw(&self, n: usize, rng: &mut Rng) -> Result<tch::Tensor> {
-        self(n, rng)
-    }
-}
 
 /// Trains a policy: samples, replays, scores, differentiates, updates.
 ///
@@ -63,7 +45,7 @@ pub struct Trainer<E: Env, P> {
     pub(super) policy: P,
     pub(super) objective: Box<dyn Objective>,
     pub(super) config: TrainerConfig,
-    pub(super) adam: Option<Adam>,
+    pub(super) optimizer: Option<Box<dyn Optimizer>>,
     pub(super) replay: Option<ReplayBuffer<E>>,
     pub(super) data: Option<ReplayBuffer<E>>,
     pub(super) conditions: Option<Box<dyn ConditionSource>>,
@@ -73,7 +55,7 @@ pub struct Trainer<E: Env, P> {
     pub(super) step: usize,
     pub(super) average: Option<(Average, AverageFor)>,
     pub(super) lagged: Option<Lagged>,
-    /// Whether it is known that the policy sees no labels where they mean nothing.
+    /// Whether the policy has passed the equivariance check.
     equivariant: bool,
     pub(super) intrinsic: Option<Intrinsic<E::States>>,
     pub(super) teacher: Option<Box<dyn Teacher<E>>>,
@@ -81,11 +63,11 @@ pub struct Trainer<E: Env, P> {
     pub(super) reward_calls: u64,
     pub(super) sentinel: Sentinel<E::States>,
     pub(super) latest: Option<Trajectories<E>>,
-    /// How many of the latest were drawn in their step.
+    /// The number of the latest trajectories that were sampled in their step.
     pub(super) fresh: usize,
     pub(super) description: serde_json::Value,
     /// What the training loop and its observers keep; the loop's business alone.
-    pub(super) observed: serde_json::Value,
+    pub(super) observed: Observed,
     /// Where observers want checkpoints; the loop has it while they look at a step.
     pub(super) asked: Weak<Mutex<Vec<PathBuf>>>,
 }
@@ -102,10 +84,11 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// A trainer at step 0, without replay.
     ///
     /// # Errors
-    /// [`Error::Config`] for settings that make no sense, [`Error::Missing`] for batches of one trajectory where the objective compares
-    /// with the batch's mean, and those of [`Env::check_contract`] and [`Adam::new`]. [`Error::Contract`] for a policy that sees labels
-    /// where states that differ in labels alone are merged ([`Env::classes`]): it is asked about some states of random walks, which are
-    /// drawn by a stream of their own. A policy that takes conditions is asked by the first step.
+    /// [`Error::Config`] for invalid settings; [`Error::Missing`] for batches of one trajectory if the objective
+    /// compares with the batch mean; those of [`Env::check_contract`] and [`Adam::new`]. [`Error::Contract`] for a
+    /// policy that depends on labels if the environment treats states that differ only in labels as one
+    /// ([`Env::classes`]). This is checked on some states of random walks, which have a random stream of their own; for
+    /// a policy with conditions the first step checks it.
     pub fn new(
         env: E,
         reward: impl Reward<E::States> + 'static,
@@ -117,7 +100,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Self::boxed(env, Box::new(reward), policy, Box::new(objective), config, rng)
     }
 
-    /// The same, with reward and objective chosen at run time.
+    /// Same as [`new`](Self::new), with reward and objective chosen at run time.
     ///
     /// # Errors
     /// As for [`new`](Self::new).
@@ -137,7 +120,10 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let explorable = objective.origin() == Origin::Any && P::Dist::MIXES_WITH_UNIFORM;
         let unset = || if explorable { TrainerConfig::EPSILON } else { Schedule::Constant(0.0) };
         config.epsilon = Some(config.epsilon.unwrap_or_else(unset));
-        let adam = policy.parameters().map(|parameters| Adam::new(parameters, config.adam)).transpose()?;
+        let optimizer: Option<Box<dyn Optimizer>> = match policy.parameters() {
+            Some(parameters) => Some(Box::new(Adam::new(parameters, config.adam)?)),
+            None => None,
+        };
         let equivariant = check_equivariance(&env, &policy, None)?;
         Ok(Self {
             env,
@@ -145,7 +131,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             policy,
             objective,
             config,
-            adam,
+            optimizer,
             replay: None,
             data: None,
             conditions: None,
@@ -164,31 +150,47 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             latest: None,
             fresh: 0,
             description: serde_json::Value::Null,
-            observed: serde_json::Value::Null,
+            observed: Observed::default(),
             asked: Weak::new(),
         })
     }
 
-    /// Learns from given trajectories, too, as much as [`TrainerConfig::source`] says; nothing is added to them, and the log-rewards that
-    /// they came with are taken. The first step refuses a share of 0, and draws by loss: nobody tells given trajectories their losses.
+    /// Also learns from given trajectories, with the share in [`TrainerConfig::source`]. Nothing is added to them, and
+    /// their recorded log-rewards are used. The first step refuses a share of 0, and draws by loss, because the losses
+    /// of given trajectories aren't updated.
     #[must_use]
     pub fn with_data(mut self, data: ReplayBuffer<E>) -> Self {
         self.data = Some(data);
         self
     }
 
-    /// Draws a condition vector for each trajectory, which policy, log Z and reward see.
+    /// Draws a condition vector for each trajectory; policy, log Z and reward depend on it.
     #[must_use]
     pub fn with_conditions(mut self, conditions: impl ConditionSource + 'static) -> Self {
         self.conditions = Some(Box::new(conditions));
         self
     }
 
-    /// Learns from a replay buffer, too.
+    /// Also learns from a replay buffer.
     #[must_use]
     pub fn with_replay(mut self, replay: ReplayBuffer<E>) -> Self {
         self.replay = Some(replay);
         self
+    }
+
+    /// Trains by another optimizer than the Adam of [`TrainerConfig::adam`], made for the policy's parameters; the schedule
+    /// [`TrainerConfig::lr_scale`] acts on its learning rates. A policy without parameters has none.
+    ///
+    /// # Errors
+    /// Those of `make`.
+    pub fn with_optimizer<O: Optimizer + 'static>(
+        mut self,
+        make: impl FnOnce(&Parameters) -> Result<O>,
+    ) -> Result<Self> {
+        if let Some(parameters) = self.policy.parameters() {
+            self.optimizer = Some(Box::new(make(parameters)?));
+        }
+        Ok(self)
     }
 
     /// Says in every checkpoint what this run is: the environment's and the network's settings, whatever a program needs that
@@ -197,7 +199,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// A run only resumes from a checkpoint with an equal description.
     ///
     /// # Errors
-    /// [`Error::Contract`] for what can't be written as JSON.
+    /// [`Error::Contract`] for a description that can't be written as JSON.
     pub fn described_by(mut self, description: &impl Serialize) -> Result<Self> {
         self.description = to_json(description)?;
         Ok(self)
@@ -228,34 +230,35 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         self.step
     }
 
-    /// The number of new objects that a reward was computed for: fresh trajectories', local search's proposals and those that
-    /// filled the buffer, not replayed ones.
+    /// The number of new objects whose reward was computed: those of newly sampled trajectories, of local search's
+    /// proposals and of prefilling the buffer, but not replayed ones.
     pub fn reward_calls(&self) -> u64 {
         self.reward_calls
     }
 
-    /// The trajectories of the last step, fresh and replayed; `None` before the first.
+    /// The trajectories of the last step, newly sampled and replayed; `None` before the first step.
     pub fn latest(&self) -> Option<&Trajectories<E>> {
         self.latest.as_ref()
     }
 
-    /// How many of the [`latest`](Self::latest) were drawn in their step, by the policy, a teacher or local search: they come first.
-    /// Those behind them were replayed or given.
+    /// The number of the [`latest`](Self::latest) trajectories that were sampled in their step, by the policy, a
+    /// teacher or local search. They come first, followed by replayed and given ones.
     pub fn n_fresh(&self) -> usize {
         self.fresh
     }
 
-    /// The number of scalars that are trained.
+    /// The number of trained scalars.
     pub fn n_parameters(&self) -> i64 {
         self.policy.parameters().map_or(0, Parameters::count)
     }
 
-    /// A stream of its own for evaluation, so that looking doesn't change what is trained next.
+    /// A separate random stream for evaluation, so that evaluating doesn't change the training.
     pub fn evaluation_rng(&self) -> Rng {
         self.rng.clone().split()
     }
 
-    /// Fills the replay buffer with `n` uniform random walks, without a network; under conditions, if trajectories have them.
+    /// Fills the replay buffer with `n` uniform random walks, without a network; with conditions if trajectories have
+    /// them.
     ///
     /// # Errors
     /// [`Error::Missing`] without a buffer, and those of sampler and reward.
@@ -289,19 +292,21 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// One training step.
     ///
     /// # Errors
-    /// [`Error::NonFinite`] for a loss that isn't finite, [`Error::Shape`] for one that isn't one number, [`Error::Missing`] for one without
-    /// a gradient (inside of `tch::no_grad`, say) while something is to be trained, all before anything is updated; those of
-    /// [`Adam::step`], sampler, reward, policy and [`score`](crate::score::score); [`Error::Warned`] where
-    /// [`TrainerConfig::on_warning`] says so. No gradient is left then: the next step is an ordinary one.
+    /// [`Error::NonFinite`] for a loss that isn't finite, [`Error::Shape`] for a loss that isn't a single number,
+    /// [`Error::Missing`] for a loss without a gradient (inside of `tch::no_grad`, for example) while there is
+    /// something to train, all before anything is updated; those of [`Adam::step`], sampler, reward, policy and
+    /// [`score`](crate::objective::score); [`Error::Warned`] if [`TrainerConfig::on_warning`] says so. Gradients are
+    /// cleared then, so that the next step isn't affected.
     pub fn step(&mut self) -> Result<StepStats> {
         let started = Instant::now();
         if !self.equivariant {
-            // Once: without a source of conditions a policy that needs them can't be asked at all.
+            // Checked once, and only here: before there is a source of conditions, a policy that needs them can't be
+            // evaluated.
             self.equivariant = true;
             check_equivariance(&self.env, &self.policy, self.conditions.as_deref())?;
         }
         if let Some(parameters) = self.policy.parameters() {
-            // Draws nothing without noisy layers.
+            // Without noisy layers this draws nothing.
             parameters.reset_noise(&mut self.rng);
         }
         if let Some(teacher) = &self.teacher {
@@ -315,7 +320,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         for _ in 0..self.objective.epochs() {
             let mut scores = self.update(&trajectories, old.take(), &mut stats)?;
             if scores.old.is_none() {
-                self.tell_losses(&replayed, &scores)?;
+                self.update_replay_losses(&replayed, &scores)?;
                 self.teach(&trajectories, &scores)?;
             }
             old = scores.old.take().or_else(|| Some(scores.to_old()));

@@ -2,7 +2,7 @@
 
 use gfn::graph::{Attributes, Edge, GraphBatch, GraphEnv, GraphKind, GraphState, GraphStates, Node, Semantics};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, Parameters};
-use gfn::policy::{GraphNetwork, GraphOutput, Wants};
+use gfn::nn::{GraphNetwork, GraphOutput, Wants};
 use gfn::{Result, Rng};
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig};
 use tch::{Device, Kind, Tensor};

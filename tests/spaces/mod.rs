@@ -1,5 +1,7 @@
 //! Small environments that more than one test needs.
 
+pub(crate) mod subdivisions;
+
 use gfn::graph::{ActionSet, AddEdge, AddNode, GraphEnv, GraphKind, GraphSchema, GraphState, Semantics};
 
 /// Connected graphs of at most `n` nodes in two colours, grown node by node, up to isomorphism.

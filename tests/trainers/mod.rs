@@ -4,11 +4,11 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gfn::Rng;
-use gfn::dist::Schedule;
 use gfn::env::{DiscreteEnv, Slots};
 use gfn::graph::{GraphKind, GraphState};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{DetailedBalance, SubTrajectoryBalance, TrajectoryBalance, Weighting};
+use gfn::optim::Schedule;
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::train::{ReplayPath, StepStats, Trainer, TrainerConfig};

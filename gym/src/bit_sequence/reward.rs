@@ -1,6 +1,7 @@
 use std::collections::BTreeMap;
 
 use gfn::env::{Reward, VectorStates};
+use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
 
 use super::Words;
@@ -110,7 +111,7 @@ impl HammingReward {
     #[must_use]
     pub fn log_z(&self) -> Option<f64> {
         let counts = self.distance_counts()?;
-        Some(rules::log_sum_exp(counts.iter().enumerate().map(|(d, count)| count.ln() - self.scale * d as f64)))
+        Some(log_sum_exp(counts.iter().enumerate().map(|(d, count)| count.ln() - self.scale * d as f64)))
     }
 }
 

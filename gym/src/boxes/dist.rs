@@ -1,15 +1,15 @@
 use std::collections::BTreeMap;
 
-use gfn::dist::{Distribution, Exploration, from_host, index_tensor, to_host};
+use gfn::distribution::{Distribution, Exploration};
 use gfn::env::{Direction, Reals, Rows};
 use gfn::{Error, Result, Rng};
 use rand_distr::Distribution as _;
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
-use super::beta::{BetaLogDensities, beta_log_densities};
 use super::chart::{Axes, Permitted, inner, is_source};
 use super::env::illegal;
+use super::heads::{Asked, Head, Heads, Numbers};
 use super::{BoxEnv, Geometry};
 use crate::continuous::{check_asked, check_width, component, finite};
 
@@ -73,6 +73,15 @@ impl BetaMixtures {
         1 + (self.choices(ndim) + part * ndim + axis) * self.components
     }
 
+    /// Which of the numbers of a state are about these axes.
+    pub(super) fn columns(&self, axes: Axes, ndim: usize) -> Vec<i64> {
+        let k = self.components;
+        let choices = if self.choices(ndim) == 1 { 0..1 } else { axes.clone() };
+        let mut starts: Vec<usize> = choices.map(|choice| 1 + choice * k).collect();
+        (0..2).for_each(|part| starts.extend(axes.clone().map(|axis| self.raw_at(part, axis, ndim))));
+        std::iter::once(0).chain(starts.into_iter().flat_map(|start| start..start + k)).map(|i| i as i64).collect()
+    }
+
     pub(super) fn concentration(&self, raw: f64) -> f64 {
         self.min_concentration + (self.max_concentration - self.min_concentration) / (1.0 + (-raw).exp())
     }
@@ -94,7 +103,7 @@ pub struct BoxDist {
     env: BoxEnv,
     direction: Direction,
     states: Reals,
-    heads: Option<(BetaMixtures, Tensor)>,
+    heads: Option<Heads>,
 }
 
 /// One action as the density sees it.
@@ -120,7 +129,10 @@ impl BoxDist {
         check_width(&states, env.ndim())?;
         let expected = [states.len() as i64, mixtures.width(env.ndim()) as i64];
         match outputs.size() == expected {
-            true => Ok(Self { env, direction, states, heads: Some((mixtures, outputs)) }),
+            true => {
+                let each = Head { axes: 0..env.ndim(), numbers: Numbers::Device(outputs) };
+                Ok(Self::of_heads(env, direction, states, Heads { mixtures, each, source: None }))
+            }
             false => Err(Error::Shape {
                 what: "the outputs of the box's network".into(),
                 expected: expected.to_vec(),
@@ -128,6 +140,11 @@ impl BoxDist {
                 remedy: "a logit, the components' logits, then raw alphas, then raw betas: see `BetaMixtures`",
             }),
         }
+    }
+
+    /// Of numbers that fit: those of a policy.
+    pub(super) fn of_heads(env: BoxEnv, direction: Direction, states: Reals, heads: Heads) -> Self {
+        Self { env, direction, states, heads: Some(heads) }
     }
 
     /// Exit (or the way back to the source) with probability one half where both are permitted, else a uniform point.
@@ -200,9 +217,7 @@ impl Distribution for BoxDist {
                 expected: "0: points of a box are explored by epsilon, temperature and exit bias",
             });
         }
-        let host =
-            self.heads.as_ref().map(|(mixtures, outputs)| Ok::<_, Error>((mixtures, Reals::from_tensor(outputs)?)));
-        let host = host.transpose()?;
+        let host = self.heads.as_ref().map(Heads::on_host);
         let mut actions = Reals::filled(n + 1, rows.len(), 0.0);
         let mut unit = vec![0.0; n];
         for (action, &row) in actions.values_mut().chunks_exact_mut(n + 1).zip(rows) {
@@ -212,12 +227,13 @@ impl Distribution for BoxDist {
                 return Err(Error::NoLegalAction { row, direction: self.direction });
             }
             let uniform = exploration.epsilon_value() > 0.0 && rng.uniform() < exploration.epsilon_value();
-            let head = host.as_ref().filter(|_| !uniform).map(|(mixtures, values)| (*mixtures, values.row(row)));
+            let axes = env.axes(self.direction, state);
+            let head = host.as_ref().filter(|_| !uniform).map(|host| host.row(&axes, row));
             let free = permitted.atom && permitted.points;
             let atom = match head {
                 _ if !free => permitted.atom,
                 None => rng.uniform() < 0.5,
-                Some((_, values)) => {
+                Some((_, _, values)) => {
                     let forward = self.direction == Direction::Forward;
                     let bias = if forward { exploration.exit_bias() } else { 0.0 };
                     let logit = (finite(row, values[0])? + bias) / exploration.temperature();
@@ -235,10 +251,7 @@ impl Distribution for BoxDist {
                 (false, _) => {
                     match head {
                         None => self.draw_uniform(state, &mut unit, rng),
-                        Some(head) => {
-                            let axes = env.axes(self.direction, state);
-                            draw(head, (row, axes), exploration.temperature(), &mut unit, rng)?;
-                        }
+                        Some(head) => draw(head, (row, axes), exploration.temperature(), &mut unit, rng)?,
                     }
                     unit.iter_mut().for_each(|u| *u = inner(*u));
                     env.place(self.direction, state, &unit, point);
@@ -250,7 +263,7 @@ impl Distribution for BoxDist {
 
     fn log_prob(&self, rows: &[usize], actions: &Reals) -> Result<Tensor> {
         let (seen, units) = self.seen(rows, actions)?;
-        let Some((mixtures, outputs)) = &self.heads else {
+        let Some(heads) = &self.heads else {
             let values: Vec<f64> = seen
                 .iter()
                 .zip(units.rows())
@@ -259,107 +272,45 @@ impl Distribution for BoxDist {
                 .collect();
             return Ok(Tensor::from_slice(&values));
         };
-        let (kind, device) = (outputs.kind(), outputs.device());
-        let host = |values: &[f64]| from_host(values, kind, device);
-        // A forced choice has sign 0: log sigmoid(0) and the constant cancel.
-        let free = |seen: &Seen| seen.permitted.atom && seen.permitted.points;
-        let sign = |seen: &Seen| if !free(seen) { 0.0 } else { 2.0 * f64::from(u8::from(seen.atom)) - 1.0 };
-        let signs: Vec<f64> = seen.iter().map(sign).collect();
-        let constants: Vec<f64> =
-            seen.iter().map(|seen| if free(seen) { 0.0 } else { 2f64.ln() } - seen.log_volume).collect();
-        let logits = outputs.select(1, 0).index_select(0, &index_tensor(rows, device));
-        let choice = (logits * host(&signs)).log_sigmoid() + host(&constants);
-
         // Steps with the same unit coordinates in use are scored together: along an arc only the angle's mixture is computed.
-        let mut moves: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for k in (0..rows.len()).filter(|&k| !seen[k].atom) {
-            moves.entry(self.axes_at(rows[k]).start).or_default().push(k);
+        let mut groups: BTreeMap<usize, (Axes, Vec<Asked<'_>>)> = BTreeMap::new();
+        for (at, ((seen, unit), &row)) in seen.iter().zip(units.rows()).zip(rows).enumerate() {
+            let axes = self.env.axes(self.direction, self.states.row(row));
+            let free = seen.permitted.atom && seen.permitted.points;
+            // A forced choice has sign 0: log sigmoid(0) and the constant cancel.
+            let (sign, forced) = match (free, seen.atom) {
+                (false, _) => (0.0, 2f64.ln()),
+                (true, true) => (1.0, 0.0),
+                (true, false) => (-1.0, 0.0),
+            };
+            let (_, row) = heads.of(&axes, row);
+            let unit = (!seen.atom).then(|| &unit[axes.clone()]);
+            let asked = Asked { at, row, sign, constant: forced - seen.log_volume, unit };
+            groups.entry(axes.start).or_insert_with(|| (axes, Vec::new())).1.push(asked);
         }
-        Ok(moves.values().fold(choice, |log_prob, moves| {
-            let density = self.log_density(mixtures, outputs, rows, (moves, &units));
-            log_prob.index_add(0, &index_tensor(moves, device), &density)
-        }))
-    }
-}
-
-impl BoxDist {
-    fn axes_at(&self, row: usize) -> Axes {
-        self.env.axes(self.direction, self.states.row(row))
-    }
-
-    /// The log-density of unit coordinates for each of `moves`, with respect to themselves. All have the same coordinates in use.
-    fn log_density(
-        &self,
-        mixtures: &BetaMixtures,
-        outputs: &Tensor,
-        rows: &[usize],
-        (moves, units): (&[usize], &Reals),
-    ) -> Tensor {
-        let (n, k) = (self.env.ndim() as i64, mixtures.components as i64);
-        let (kind, device) = (outputs.kind(), outputs.device());
-        let axes = self.axes_at(rows[moves[0]]);
-        let (first_axis, n_axes) = (axes.start as i64, axes.len() as i64);
-        // What doesn't depend on the point is computed once for each state that is moved from.
-        let mut place = vec![usize::MAX; self.states.len()];
-        let (mut distinct, mut of) = (Vec::new(), Vec::with_capacity(moves.len()));
-        for &m in moves {
-            let row = rows[m];
-            if place[row] == usize::MAX {
-                place[row] = distinct.len();
-                distinct.push(row);
-            }
-            of.push(place[row]);
-        }
-        let heads = outputs.index_select(0, &index_tensor(&distinct, device));
-        let choices = mixtures.choices(self.env.ndim()) as i64;
-        let logits = heads.narrow(1, 1, choices * k).view([-1, choices, k]);
-        let logits = match mixtures.coupling {
-            Coupling::Joint => logits,
-            Coupling::PerAxis => logits.narrow(1, first_axis, n_axes),
-        };
-        let log_weights = logits.log_softmax(-1, kind);
-        let raw = heads.narrow(1, 1 + choices * k, 2 * n * k).view([-1, 2, n, k]).narrow(2, first_axis, n_axes);
-        let points: Vec<&[f64]> = moves.iter().map(|&m| &units.row(m)[axes.clone()]).collect();
-        // In f64: the log-gammas of large concentrations cancel, down to the rounding of f32.
-        let BetaLogDensities { values, by_raw } = beta_log_densities(mixtures, &to_host(&raw), &of, &points);
-        // Away from the source a state is seldom left twice, and has nothing to be repeated.
-        let of = (distinct.len() < moves.len()).then(|| index_tensor(&of, device));
-        let gather = |values: Tensor| match &of {
-            Some(of) => values.index_select(0, of),
-            None => values,
-        };
-        let values = from_host(&values, kind, device).view([-1, n_axes, k]);
-        // The value as it was computed, with the derivatives that were computed beside it.
-        let slope = gather(raw) * from_host(&by_raw, kind, device).view([-1, 2, n_axes, k]);
-        let slope = slope.sum_dim_intlist(1, false, kind);
-        let each = values + (&slope - slope.detach());
-        let log_weights = gather(log_weights);
-        let total = |values: Tensor| values.sum_dim_intlist(1, false, kind);
-        match mixtures.coupling {
-            Coupling::Joint => (total(each) + log_weights.squeeze_dim(1)).logsumexp(-1, false),
-            Coupling::PerAxis => total((each + log_weights).logsumexp(-1, true)).squeeze_dim(-1),
-        }
+        Ok(heads.log_probs(rows.len(), &groups.into_values().collect::<Vec<_>>()))
     }
 }
 
 /// Draws the unit coordinates in use from a state's mixture.
 fn draw(
-    (mixtures, values): (&BetaMixtures, &[f64]),
+    (mixtures, stored, values): (&BetaMixtures, &Axes, &[f64]),
     (row, axes): (usize, Axes),
     temperature: f64,
     unit: &mut [f64],
     rng: &mut Rng,
 ) -> Result<()> {
-    let (k, n) = (mixtures.components, unit.len());
+    let (k, n) = (mixtures.components, stored.len());
     let choose = |choice: usize, rng: &mut Rng| component(row, &values[1 + choice * k..][..k], temperature, rng);
     let joint = match mixtures.coupling {
         Coupling::Joint => Some(choose(0, rng)?),
         Coupling::PerAxis => None,
     };
     for axis in axes {
-        let component = joint.map_or_else(|| choose(axis, rng), Ok)?;
+        let component = joint.map_or_else(|| choose(axis - stored.start, rng), Ok)?;
         let concentration = |part: usize| {
-            finite(row, values[mixtures.raw_at(part, axis, n) + component]).map(|raw| mixtures.concentration(raw))
+            finite(row, values[mixtures.raw_at(part, axis - stored.start, n) + component])
+                .map(|raw| mixtures.concentration(raw))
         };
         let (alpha, beta) = (concentration(0)?, concentration(1)?);
         // Both are positive and finite: the settings are checked.

@@ -1,4 +1,5 @@
-use gfn::env::{Direction, Env, Reals, ReplayEnv, Rows, Step};
+use gfn::env::{Direction, Env, Reals, Rows, Step};
+use gfn::rollout::ReplayEnv;
 use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};

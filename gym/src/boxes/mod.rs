@@ -4,7 +4,9 @@ mod beta;
 mod chart;
 mod dist;
 mod env;
+mod heads;
 mod histogram;
+mod lanes;
 mod policy;
 mod reward;
 

@@ -1,20 +1,22 @@
-use gfn::dist::from_host;
-use gfn::env::{Direction, Reals};
-use gfn::nn::{Activation, BackwardPolicy, MlpConfig, Parameters};
-use gfn::policy::{Evaluation, Policy, Wants};
+use gfn::env::{Direction, Reals, Rows};
+use gfn::nn::Wants;
+use gfn::nn::{Activation, BackwardPolicy, HostMlp, MlpConfig, Parameters};
+use gfn::policy::{Evaluation, HostPolicy, Policy};
+use gfn::tensor::{from_host, to_host};
 use gfn::{Error, Result, Rng};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
-use super::BoxEnv;
-use super::chart::is_source;
+use super::chart::{Axes, is_source};
 use super::dist::{BetaMixtures, BoxDist, Coupling};
+use super::heads::{Head, Heads, Numbers};
+use super::{BoxEnv, Geometry};
 use crate::continuous::{Perceptrons, PerceptronsConfig, check_no_conditions, check_width};
 
 /// Uniform actions both ways, without parameters: see [`BoxDist::uniform`].
 ///
 /// ```
-/// use gfn::{Rng, sampler::Sampler};
+/// use gfn::{rollout::Sampler, Rng};
 /// use gfn_gym::boxes::{BoxEnv, BoxUniform};
 /// let env = BoxEnv::polar(0.2)?;
 /// let walks = Sampler::new(&env, &BoxUniform).forward(10, &mut Rng::seeded(0))?;
@@ -91,9 +93,14 @@ impl Default for BoxPolicyConfig {
 pub struct BoxPolicy {
     config: BoxPolicyConfig,
     ndim: usize,
+    geometry: Geometry,
     networks: Perceptrons,
-    /// What the outputs of a mixture start at, `[1, width]`.
-    start: Tensor,
+    /// What the outputs of a mixture start at.
+    start: Vec<f64>,
+    /// The axes that steps away from the source use, which is all that is computed elsewhere.
+    axes: Axes,
+    /// The outputs for them.
+    columns: Vec<i64>,
 }
 
 impl BoxPolicy {
@@ -113,8 +120,44 @@ impl BoxPolicy {
             initial_log_z: config.initial_log_z,
         };
         let networks = Perceptrons::new(&networks, device, kind, rng)?;
-        let start = from_host(&start(&config.mixtures, ndim), kind, device).unsqueeze(0);
-        Ok(Self { config, ndim, networks, start })
+        let geometry = env.geometry();
+        let axes = match geometry {
+            Geometry::Cartesian => 0..ndim,
+            Geometry::Polar => 1..2,
+        };
+        let (start, columns) = (start(&config.mixtures, ndim), config.mixtures.columns(axes.clone(), ndim));
+        Ok(Self { config, ndim, geometry, networks, start, axes, columns })
+    }
+
+    fn check(&self, env: &BoxEnv, states: &Reals) -> Result<()> {
+        if (env.ndim(), env.geometry()) != (self.ndim, self.geometry) {
+            return Err(Error::Config {
+                setting: "the box",
+                got: format!(
+                    "{:?}, {} axes, for a network of {:?}, {}",
+                    env.geometry(),
+                    env.ndim(),
+                    self.geometry,
+                    self.ndim
+                ),
+                expected: "the geometry and the number of axes that the network was built for",
+            });
+        }
+        check_width(states, self.ndim)
+    }
+
+    /// Outputs, of these columns unless all are there, with what they start at.
+    fn started(&self, outputs: &Tensor, columns: Option<&[i64]>) -> Tensor {
+        let start = match columns {
+            Some(columns) => columns.iter().map(|&column| self.start[column as usize]).collect(),
+            None => self.start.clone(),
+        };
+        outputs + from_host(&start, outputs.kind(), outputs.device())
+    }
+
+    /// Which outputs are computed for each state, unless all are.
+    fn some_columns(&self) -> Option<&[i64]> {
+        (self.axes.len() < self.ndim).then_some(self.columns.as_slice())
     }
 
     /// The make of the network.
@@ -168,20 +211,31 @@ impl Policy<BoxEnv> for BoxPolicy {
         wants: Wants,
     ) -> Result<Evaluation<BoxDist>> {
         check_no_conditions(conditions)?;
-        if env.ndim() != self.ndim {
-            return Err(Error::Config {
-                setting: "the axes of the box",
-                got: format!("{}, for a network of {}", env.ndim(), self.ndim),
-                expected: "the box that the network was built for",
-            });
-        }
-        check_width(states, self.ndim)?;
+        self.check(env, states)?;
         let parameters = self.networks.parameters();
         let x = states.to_tensor(parameters.kind(), parameters.device()) * 2.0 - 1.0;
-        self.networks.evaluate(&x, states.rows().map(is_source), wants, |direction, outputs| match outputs {
-            Some(outputs) => BoxDist::new(*env, direction, states.clone(), self.config.mixtures, outputs + &self.start),
-            None => Ok(BoxDist::uniform(*env, direction, states.clone())),
+        let columns = self.some_columns();
+        self.networks.evaluate(&x, states.rows().map(is_source), (wants, columns), |direction, told| {
+            let Some(told) = told else { return Ok(BoxDist::uniform(*env, direction, states.clone())) };
+            let head = |axes, outputs| Head { axes, numbers: Numbers::Device(outputs) };
+            let each = head(self.axes.clone(), self.started(&told.outputs, columns));
+            let lacks = columns.is_some() && direction == Direction::Forward;
+            let source = states.rows().position(is_source).filter(|_| lacks);
+            let source = source.map(|row| head(0..self.ndim, self.started(&told.row(row), None)));
+            let heads = Heads { mixtures: self.config.mixtures, each, source };
+            Ok(BoxDist::of_heads(*env, direction, states.clone(), heads))
         })
+    }
+
+    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<BoxEnv, BoxDist> + '_>> {
+        let network = self.networks.on_host(direction, &self.columns)?;
+        let start = self.columns.iter().map(|&column| self.start[column as usize]).collect();
+        let source = self.some_columns().filter(|_| direction == Direction::Forward).map(|_| {
+            let parameters = self.networks.parameters();
+            let x = Tensor::full([1, self.ndim as i64], -1.0, (parameters.kind(), parameters.device()));
+            to_host(&tch::no_grad(|| self.started(&self.networks.forward(&x), None)))
+        });
+        Some(Box::new(FrozenBox { policy: self, direction, network, start, source }))
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
@@ -190,5 +244,32 @@ impl Policy<BoxEnv> for BoxPolicy {
 
     fn parameters(&self) -> Option<&Parameters> {
         Some(self.networks.parameters())
+    }
+}
+
+/// A [`BoxPolicy`] for a roll-out.
+struct FrozenBox<'a> {
+    policy: &'a BoxPolicy,
+    direction: Direction,
+    network: HostMlp,
+    /// What its outputs start at.
+    start: Vec<f64>,
+    /// The outputs for the source, where `network` lacks some of them.
+    source: Option<Vec<f64>>,
+}
+
+impl HostPolicy<BoxEnv, BoxDist> for FrozenBox<'_> {
+    fn distribution(&self, env: &BoxEnv, states: &Reals) -> Result<BoxDist> {
+        let (policy, direction) = (self.policy, self.direction);
+        policy.check(env, states)?;
+        let x = states.values().iter().map(|&x| x as f32 * 2.0 - 1.0).collect();
+        let outputs = self.network.forward(x, states.len());
+        let starts = self.start.iter().cycle();
+        let numbers = outputs.iter().zip(starts).map(|(&output, start)| f64::from(output) + start).collect();
+        let each = Head { axes: policy.axes.clone(), numbers: Numbers::Host(numbers) };
+        let numbers = self.source.as_ref().filter(|_| states.rows().any(is_source)).cloned();
+        let source = numbers.map(|numbers| Head { axes: 0..policy.ndim, numbers: Numbers::Host(numbers) });
+        let heads = Heads { mixtures: policy.config.mixtures, each, source };
+        Ok(BoxDist::of_heads(*env, direction, states.clone(), heads))
     }
 }

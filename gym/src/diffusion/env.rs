@@ -1,4 +1,5 @@
-use gfn::env::{Direction, Env, Reals, ReplayEnv, Rows, Step};
+use gfn::env::{Direction, Env, Reals, Rows, Step};
+use gfn::rollout::ReplayEnv;
 use gfn::{Error, Result};
 use tch::{Device, Kind, Tensor};
 
@@ -13,7 +14,7 @@ use super::{DiffusionStates, Process, ReferencePolicy};
 /// log P_F = 0; here all steps count.
 ///
 /// ```
-/// use gfn::{env::{Env, Rows}, sampler::Sampler, Rng};
+/// use gfn::{env::{Env, Rows}, rollout::Sampler, Rng};
 /// use gfn_gym::diffusion::{DiffusionSampling, Process, ProcessKind, ReferencePolicy};
 /// let env = DiffusionSampling::new(2, Process::new(ProcessKind::PinnedBrownian, 1.0, 10)?)?;
 /// let policy = ReferencePolicy::new(&env);

@@ -1,7 +1,8 @@
 //! Gaussian steps as a distribution over next points.
 
-use gfn::dist::{Distribution, Exploration, index_tensor};
+use gfn::distribution::{Distribution, Exploration};
 use gfn::env::{Direction, Reals, Rows};
+use gfn::tensor::index_tensor;
 use gfn::{Error, Result, Rng};
 use tch::Tensor;
 

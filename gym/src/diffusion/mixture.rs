@@ -1,4 +1,5 @@
 use gfn::env::{Reals, Rows};
+use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result, Rng};
 
 use super::Target;
@@ -136,12 +137,7 @@ impl Mixture {
             let parts = point.iter().zip(self.means.row(k)).zip(self.sds.row(k));
             out.push(height - 0.5 * parts.map(|((x, mean), sd)| ((x - mean) / sd).powi(2)).sum::<f64>());
         }
-        let max = out.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        // Of a point too far for any component, minus infinity stays minus infinity; NaN stays NaN.
-        if !max.is_finite() {
-            return out.iter().sum();
-        }
-        max + out.iter().map(|value| (value - max).exp()).sum::<f64>().ln()
+        log_sum_exp(out.iter().copied())
     }
 }
 

@@ -1,8 +1,9 @@
 use std::sync::Arc;
 
 use gfn::env::{Reals, Rows};
+use gfn::nn::Wants;
 use gfn::nn::{LogZ, Parameters};
-use gfn::policy::{Evaluation, Policy, Wants};
+use gfn::policy::{Evaluation, Policy};
 use gfn::{Error, Result, Rng};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
@@ -312,7 +313,7 @@ impl Policy<DiffusionSampling> for DiffusionPolicy {
 
 #[cfg(test)]
 mod tests {
-    use gfn::dist::Distribution;
+    use gfn::distribution::Distribution;
     use gfn::env::Direction;
     use serde_json::Value;
 

@@ -1,7 +1,8 @@
 //! Policies without parameters: the process itself, and the exact one of a Gaussian target.
 
 use gfn::env::{Direction, Rows};
-use gfn::policy::{Evaluation, Policy, Wants};
+use gfn::nn::Wants;
+use gfn::policy::{Evaluation, Policy};
 use gfn::{Error, Result};
 use tch::Tensor;
 

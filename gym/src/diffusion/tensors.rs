@@ -2,11 +2,11 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use gfn::env::{Reals, Rows};
+use gfn::nn::load_torch_script;
 use gfn::{Error, Result};
 use tch::{Device, Kind, Tensor};
 
 use super::Target;
-use crate::torch_script;
 
 type Density = Box<dyn Fn(&Tensor) -> Result<Tensor> + Send>;
 
@@ -63,7 +63,7 @@ impl FromTensors {
     /// [`Error::File`] for a file that isn't there or isn't TorchScript, [`Error::Torch`] for a script that can't take points of `dim`
     /// coordinates, and [`Error::Shape`] unless it gives `[n]` for `[n, dim]`.
     pub fn load(path: &Path, dim: usize, kind: Kind, device: Device) -> Result<Self> {
-        let script = torch_script::load(path, device)?;
+        let script = load_torch_script(path, device)?;
         Self::new(dim, kind, device, move |points| Ok(script.forward_ts(&[points])?))
     }
 

@@ -1,6 +1,6 @@
 //! Square lattices with periodic ends.
 
-use crate::rules;
+use gfn::tensor::log_sum_exp;
 
 /// The bonds of a lattice of `side * side` spins, the lower spin first; each pair of neighbours once.
 pub(super) fn bonds(side: usize) -> Vec<(usize, usize)> {
@@ -39,28 +39,22 @@ pub(super) fn log_z(side: usize, strength: f64) -> f64 {
         }
         log_sums[first]
     };
-    rules::log_sum_exp((0..n).map(from_row).collect::<Vec<_>>().into_iter())
+    log_sum_exp((0..n).map(from_row).collect::<Vec<_>>())
 }
 
 /// Turns sums over one row's spin into sums over the next row's, which is bonded to it.
 fn add_bond(log_sums: &mut [f64], spin: usize, strength: f64) {
     for down in (0..log_sums.len()).filter(|s| s & spin == 0) {
         let (a, b) = (log_sums[down], log_sums[down | spin]);
-        log_sums[down] = log_add_exp(a + strength, b - strength);
-        log_sums[down | spin] = log_add_exp(a - strength, b + strength);
-    }
-}
-
-fn log_add_exp(a: f64, b: f64) -> f64 {
-    match a == b {
-        // Both minus infinity, too.
-        true => a + std::f64::consts::LN_2,
-        false => a.max(b) + (-(a - b).abs()).exp().ln_1p(),
+        log_sums[down] = log_sum_exp([a + strength, b - strength]);
+        log_sums[down | spin] = log_sum_exp([a - strength, b + strength]);
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use gfn::tensor::log_sum_exp;
+
     use super::{bonds, log_z};
 
     #[test]
@@ -89,7 +83,7 @@ mod tests {
                 let spin = |at: usize| 2.0 * f64::from(state >> at & 1) - 1.0;
                 strength * bonds(3).iter().map(|&(a, b)| spin(a) * spin(b)).sum::<f64>()
             });
-            let expected = crate::rules::log_sum_exp(listed.collect::<Vec<_>>().into_iter());
+            let expected = log_sum_exp(listed.collect::<Vec<_>>());
             let got = log_z(3, strength);
             assert!((got - expected).abs() < 1e-12 * expected.abs(), "{strength}: {got} {expected}");
         }

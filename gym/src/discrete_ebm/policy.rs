@@ -1,7 +1,8 @@
-use gfn::dist::GraphActionCategorical;
+use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, Rows, VectorStates};
+use gfn::nn::Wants;
 use gfn::nn::{LogZ, Mlp, MlpConfig, Parameters};
-use gfn::policy::{Evaluation, Policy, Wants};
+use gfn::policy::{Evaluation, Policy};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 
@@ -26,7 +27,7 @@ pub enum EbmBackward {
 /// softmax over all `2 n` actions.
 ///
 /// ```
-/// use gfn::{env::Env, nn::MlpConfig, policy::{Policy, Wants}, Rng};
+/// use gfn::{env::Env, nn::{MlpConfig, Wants}, policy::Policy, Rng};
 /// use gfn_gym::discrete_ebm::{DiscreteEbm, EbmBackward, EbmPolicy};
 /// let env = DiscreteEbm::new(3)?;
 /// let (device, kind) = (tch::Device::Cpu, tch::Kind::Float);

@@ -180,6 +180,7 @@ impl Reward<VectorStates> for IsingReward {
 #[cfg(test)]
 mod tests {
     use gfn::Rng;
+    use gfn::tensor::log_sum_exp;
 
     use super::*;
     use crate::discrete_ebm::DiscreteEbm;
@@ -190,7 +191,7 @@ mod tests {
     }
 
     fn sum(values: &[f64]) -> f64 {
-        rules::log_sum_exp(values.iter().copied())
+        log_sum_exp(values.iter().copied())
     }
 
     /// The definition, written out, for couplings without any symmetry; log Z by summing it.

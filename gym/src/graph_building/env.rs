@@ -159,7 +159,7 @@ mod tests {
     use gfn::env::{Direction, DiscreteEnv, Env, Rows};
     use gfn::graph::{Edge, GraphStates, Node};
     use gfn::policy::UniformPolicy;
-    use gfn::sampler::Sampler;
+    use gfn::rollout::Sampler;
     use gfn::{Error, Rng};
 
     use super::*;

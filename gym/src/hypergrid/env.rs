@@ -227,7 +227,7 @@ impl EnumerableEnv for HyperGrid {
 mod tests {
     use gfn::Rng;
     use gfn::policy::UniformPolicy;
-    use gfn::sampler::Sampler;
+    use gfn::rollout::Sampler;
 
     use super::*;
 

@@ -1,7 +1,8 @@
 use std::f64::consts::TAU;
 
-use gfn::dist::{Distribution, Exploration, from_host, index_tensor};
+use gfn::distribution::{Distribution, Exploration};
 use gfn::env::{Direction, Reals, Rows};
+use gfn::tensor::{from_host, index_tensor};
 use gfn::{Error, Result, Rng};
 use serde::{Deserialize, Serialize};
 use tch::Tensor;

@@ -1,7 +1,8 @@
-use gfn::dist::from_host;
 use gfn::env::{Direction, Reals};
+use gfn::nn::Wants;
 use gfn::nn::{Activation, BackwardPolicy, MlpConfig, Parameters};
-use gfn::policy::{Evaluation, Policy, Wants};
+use gfn::policy::{Evaluation, Policy};
+use gfn::tensor::from_host;
 use gfn::{Result, Rng};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
@@ -119,8 +120,8 @@ impl Policy<Line> for LinePolicy {
         check_no_conditions(conditions)?;
         check_width(states, 2)?;
         let is_source = states.rows().map(|state| state[1] == 0.0);
-        self.networks.evaluate(&self.inputs(env, states), is_source, wants, |direction, outputs| match outputs {
-            Some(outputs) => LineDist::new(*env, direction, states.clone(), self.config.mixtures, outputs),
+        self.networks.evaluate(&self.inputs(env, states), is_source, (wants, None), |direction, told| match told {
+            Some(told) => LineDist::new(*env, direction, states.clone(), self.config.mixtures, told.outputs),
             None => Ok(LineDist::uniform(*env, direction, states.clone())),
         })
     }

@@ -1,6 +1,7 @@
 use std::f64::consts::TAU;
 
 use gfn::env::{Reals, Reward};
+use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
 
 /// A sum of Gaussian densities, each of weight 1: R(x) = sum_i N(x; mean_i, std_i), so Z is the number of modes.
@@ -41,12 +42,7 @@ impl LineReward {
     #[must_use]
     pub fn log_density(&self, x: f64) -> f64 {
         let each = |&(mean, std): &(f64, f64)| -0.5 * ((x - mean) / std).powi(2) - (std * TAU.sqrt()).ln();
-        let max = self.modes.iter().map(each).fold(f64::NEG_INFINITY, f64::max);
-        // Far away all of them are minus infinity together.
-        if max == f64::NEG_INFINITY {
-            return max;
-        }
-        max + self.modes.iter().map(|mode| (each(mode) - max).exp()).sum::<f64>().ln()
+        log_sum_exp(self.modes.iter().map(each))
     }
 }
 

@@ -1,5 +1,6 @@
 use gfn::Result;
 use gfn::env::{Reward, VectorStates};
+use gfn::tensor::log_sum_exp;
 
 use super::PerfectBinaryTree;
 use crate::rules;
@@ -27,7 +28,7 @@ impl<F: Fn(u64) -> f64> PerNode<F> {
     /// The true log Z, by enumeration of the leaves; `None` beyond a depth of 24.
     #[must_use]
     pub fn log_z(&self, env: &PerfectBinaryTree) -> Option<f64> {
-        (env.depth() <= 24).then(|| rules::log_sum_exp(env.leaves().map(&self.0)))
+        (env.depth() <= 24).then(|| log_sum_exp(env.leaves().map(&self.0)))
     }
 }
 

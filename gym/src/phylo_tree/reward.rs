@@ -1,4 +1,5 @@
 use gfn::env::{Reward, Rows, VectorStates};
+use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
 use rayon::prelude::*;
 
@@ -132,7 +133,7 @@ impl ParsimonyReward {
     #[must_use]
     pub fn log_z(&self) -> Option<f64> {
         let parsimony = self.parsimony(&self.env.all_trees()?).ok()?;
-        Some(rules::log_sum_exp(parsimony.iter().map(|&mutations| self.log_of(mutations))))
+        Some(log_sum_exp(parsimony.iter().map(|&mutations| self.log_of(mutations))))
     }
 }
 

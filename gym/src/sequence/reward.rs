@@ -2,6 +2,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use gfn::env::{Reward, VectorStates};
+use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
 
 use super::{Alphabet, TokenSequence};
@@ -128,13 +129,13 @@ impl TableReward {
         let log_others = match n_all.is_finite() {
             true => (n_all - self.log_rewards.len() as f64).max(0.0).ln(),
             // The listed ones are fewer than the last digit.
-            false => rules::log_sum_exp(self.env.lengths().map(|len| len as f64 * n_tokens.ln())),
+            false => log_sum_exp(self.env.lengths().map(|len| len as f64 * n_tokens.ln())),
         };
         let others = self.log_floor.map_or(f64::NEG_INFINITY, |floor| floor + log_others);
         // Sorted: the order of a hash map differs from run to run, and with it the last digit.
         let mut listed: Vec<f64> = self.log_rewards.values().copied().collect();
         listed.sort_by(f64::total_cmp);
-        rules::log_sum_exp(listed.into_iter().chain([others]))
+        log_sum_exp(listed.into_iter().chain([others]))
     }
 }
 

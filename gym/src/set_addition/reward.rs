@@ -1,4 +1,5 @@
 use gfn::env::{Reward, VectorStates};
+use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
 
 use super::SetAddition;
@@ -66,7 +67,7 @@ impl WeightReward {
             }
             log_count += (n - k as f64).ln() - (k as f64 + 1.0).ln();
         }
-        rules::log_sum_exp(terms.into_iter())
+        log_sum_exp(terms)
     }
 }
 

@@ -1,8 +1,9 @@
 //! What every environment's contract test asks for.
 
 use gfn::Result;
+use gfn::env::StateGraph;
 use gfn::env::{EnumerableEnv, Reward};
-use gfn::metrics::{Distances, ExactPolicy, StateGraph};
+use gfn::metrics::{Distances, ExactPolicy};
 use gfn::policy::UniformPolicy;
 
 /// The number of states, the number of moves, and log Z by enumeration; a policy made of the exact flows samples the target.

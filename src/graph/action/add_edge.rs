@@ -1,10 +1,10 @@
 use petgraph::algo::bridges::bridges;
 use petgraph::visit::EdgeRef;
 
-use super::{Anchor, GraphActionType, Head, Move, Semantics};
+use super::Semantics;
 use crate::Result;
 use crate::env::Direction;
-use crate::graph::{Edge, GraphState};
+use crate::graph::{Anchor, Edge, GraphActionType, GraphState, Head, Move};
 
 /// What the way back must leave whole.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,7 +1,7 @@
-use super::{Anchor, GraphActionType, Head, Move, Semantics};
+use super::Semantics;
 use crate::Result;
 use crate::env::Direction;
-use crate::graph::{Edge, GraphKind, GraphState, Node};
+use crate::graph::{Anchor, Edge, GraphActionType, GraphKind, GraphState, Head, Move, Node};
 
 /// Where a new node goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -1,7 +1,7 @@
-use super::{Anchor, GraphActionType, Head, Move, Semantics};
+use super::Semantics;
 use crate::Result;
 use crate::env::Direction;
-use crate::graph::GraphState;
+use crate::graph::{Anchor, GraphActionType, GraphState, Head, Move};
 
 /// Ends the trajectory: the graph as it stands is the finished object.
 ///

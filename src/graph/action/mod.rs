@@ -28,9 +28,9 @@ pub use reversed::{RemoveEdge, RemoveEdgeAttr, RemoveNode, RemoveNodeAttr, Rever
 pub use set::{ActionKind, ActionSet, Semantics};
 pub use set_attr::{SetEdgeAttr, SetNodeAttr};
 
-use super::{GraphKind, GraphState};
 use crate::Result;
 use crate::env::Direction;
+use crate::graph::{GraphKind, GraphState};
 
 /// What a row of logits belongs to: the only closed set of graph actions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]

@@ -1,7 +1,7 @@
-use super::{AddEdge, AddNode, GraphActionType, Head, Move, Semantics, SetEdgeAttr, SetNodeAttr};
+use super::{AddEdge, AddNode, Semantics, SetEdgeAttr, SetNodeAttr};
 use crate::Result;
 use crate::env::Direction;
-use crate::graph::GraphState;
+use crate::graph::{GraphActionType, GraphState, Head, Move};
 
 /// An action type the other way round: what was its backward twin goes forward.
 ///

@@ -1,6 +1,6 @@
-use super::{Exit, GraphActionType, Head, Move};
+use super::Exit;
 use crate::env::{Direction, Slots};
-use crate::graph::{GraphKind, GraphState};
+use crate::graph::{GraphActionType, GraphKind, GraphState, Head, Move};
 use crate::{Error, Result};
 
 /// When two graphs are the same object.

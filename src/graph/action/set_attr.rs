@@ -1,6 +1,6 @@
-use super::{Anchor, GraphActionType, Head, Move, Semantics};
+use super::Semantics;
 use crate::env::Direction;
-use crate::graph::{Attributes, GraphState, MAX_ATTRIBUTES};
+use crate::graph::{Anchor, Attributes, GraphActionType, GraphState, Head, MAX_ATTRIBUTES, Move};
 use crate::{Error, Result};
 
 /// Which column sets which attribute to which value.

@@ -1,42 +1,43 @@
-//! What a network remembers of the prefixes that it has read.
+//! A cache of a sequence network's rows for the prefixes that it has read.
 
 use std::collections::{BTreeMap, HashMap};
 
 use tch::{Device, Kind, Tensor, no_grad};
 
 use super::prefixes::Prefixes;
-use crate::dist::index_tensor;
 use crate::nn::SequenceNet;
+use crate::tensor::index_tensor;
 
-/// The parent of the prefix that holds nothing but the start.
+/// The parent of the prefix that contains only the start symbol.
 const NOTHING: u32 = u32::MAX;
-/// Room that is made at first, in rows.
+/// Initial capacity, in rows.
 const FIRST_ROOM: usize = 256;
 
-/// The rows that a [`SequenceNet`] left for prefixes, in a tree of prefixes that grows by one input at a time.
+/// The rows that a [`SequenceNet`] computed for prefixes, in a tree in which a child has one more input than its
+/// parent.
 ///
-/// A prefix is read once and kept with its rows, so that it doesn't matter in which order, how often or beside which others it is
-/// asked for. Rows belong to one version of the parameters; those of another are thrown away.
+/// A prefix is read once and kept with its rows, so results don't depend on the order, the number or the batch mates of
+/// requests. Rows belong to one version of the parameters; those of an older version are dropped.
 #[derive(Debug)]
 pub(super) struct PrefixCache {
     version: u64,
-    /// The child of a prefix by the input that comes next.
+    /// The child of a prefix for each next input.
     children: HashMap<(u32, u32), u32>,
     /// Parent and last input of each prefix; a parent comes before its children.
     prefixes: Vec<(u32, u32)>,
     /// The prefixes' rows, `[room, row_width]`.
     rows: Option<Tensor>,
-    /// Prefixes at most.
+    /// Largest number of prefixes.
     limit: usize,
-    /// Of what kind rows are, and where.
+    /// Kind and device of the rows.
     options: (Kind, Device),
-    /// Steps of the network, and prefixes that were read in them.
+    /// Number of network steps, and number of prefixes read in them.
     pub(super) steps: (u64, u64),
 }
 
-/// Where the rows of a batch of prefixes are, or will be.
+/// The positions of a batch of prefixes in the cache, now or once they are read.
 struct Plan {
-    /// Known prefixes by their number, new ones by their place in `new`.
+    /// Known prefixes by their number, new ones by their index in `new`.
     places: Vec<Result<u32, usize>>,
     new: Vec<New>,
 }
@@ -48,7 +49,7 @@ struct New {
 }
 
 impl PrefixCache {
-    /// An empty one for rows of a kind on a device, with room for so many.
+    /// An empty cache for rows of a kind on a device, with room for `limit` prefixes.
     pub(super) fn new(limit: usize, options: (Kind, Device)) -> Self {
         let limit = limit.min(NOTHING as usize);
         let (children, prefixes) = (HashMap::new(), Vec::new());
@@ -60,10 +61,10 @@ impl PrefixCache {
         self.prefixes.clear();
     }
 
-    /// The rows of these prefixes, `[n, row_width]`, read under this version of the parameters.
+    /// The rows of these prefixes, `[n, row_width]`, under this version of the parameters.
     ///
-    /// `None` where one of them is more than one input ahead of what is known, or where there is no room for all of them with
-    /// all that comes before them: then it is cheaper to read whole sequences.
+    /// `None` if a prefix is more than one input longer than any known one, or if there is no room for all of them and
+    /// their ancestors. Then it is cheaper to read whole sequences.
     pub(super) fn rows(&mut self, net: &dyn SequenceNet, prefixes: &Prefixes<'_>, version: u64) -> Option<Tensor> {
         if self.version != version {
             self.clear();
@@ -114,7 +115,7 @@ impl PrefixCache {
         Some(plan)
     }
 
-    /// Reads new prefixes, those of one length at once, and gives each its number.
+    /// Reads new prefixes, all of one length in one step, and returns the number of each.
     fn read(&mut self, net: &dyn SequenceNet, new: &[New]) -> Vec<usize> {
         let mut by_position: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
         new.iter().enumerate().for_each(|(k, prefix)| by_position.entry(prefix.position).or_default().push(k));
@@ -146,7 +147,7 @@ impl PrefixCache {
         numbers
     }
 
-    /// Rows by their numbers, `[n, reach, row_width]`.
+    /// The rows with these numbers, `[n, reach, row_width]`.
     fn memory(&self, net: &dyn SequenceNet, numbers: &[usize], (n, reach): (usize, usize)) -> Tensor {
         let size = [n as i64, reach as i64, net.row_width()];
         match &self.rows {
@@ -155,7 +156,7 @@ impl PrefixCache {
         }
     }
 
-    /// Puts rows behind those that are there.
+    /// Appends rows.
     fn store(&mut self, new: &Tensor) {
         let (used, n, width) = (self.prefixes.len() as i64, new.size()[0], new.size()[1]);
         let room = self.rows.as_ref().map_or(0, |rows| rows.size()[0]);
@@ -174,7 +175,7 @@ impl PrefixCache {
         self.rows = Some(rows);
     }
 
-    /// Forgets all prefixes but those that lead to the ones of a plan.
+    /// Drops all prefixes but those of a plan and their ancestors.
     fn keep_only(&mut self, plan: &Plan) {
         let mut kept = vec![false; self.prefixes.len()];
         for place in &plan.places {

@@ -1,4 +1,4 @@
-//! Policies that read the sequence written so far.
+//! Policies that read the part of a sequence that has been written.
 
 mod cache;
 mod prefixes;
@@ -11,25 +11,25 @@ use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use super::dense::n_actions;
-use super::{Evaluation, Policy, Wants};
-use crate::dist::GraphActionCategorical;
+use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Slots, VectorStates};
-use crate::nn::{Linear, LogZ, Parameters, SequenceNet, SequenceNetConfig};
+use crate::nn::{Linear, LogZ, Parameters, SequenceNet, SequenceNetConfig, Wants};
+use crate::policy::{Evaluation, Policy};
 use crate::{Error, Result, Rng};
 use cache::PrefixCache;
 use prefixes::Prefixes;
 
-/// The size and make of a [`SequencePolicy`].
+/// The architecture and size of a [`SequencePolicy`].
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SequencePolicyConfig {
-    /// The network that reads.
+    /// The network that reads the sequence.
     pub net: SequenceNetConfig,
     /// Whether there is a state-flow head, for DB and SubTB.
     pub flow: bool,
-    /// Where log Z starts.
+    /// Initial value of log Z.
     pub initial_log_z: f64,
-    /// Bytes that the network's memory of prefixes may take while sampling. With less than a batch of trajectories needs, every
-    /// step reads its sequences from the start: slower, and otherwise the same.
+    /// Most bytes for the cache of prefixes while sampling. With less than a batch of trajectories needs, every step
+    /// reads its sequences from the start, which is slower but gives the same results.
     pub cache_bytes: usize,
 }
 
@@ -40,34 +40,36 @@ impl Default for SequencePolicyConfig {
     }
 }
 
-/// What the network of a [`SequencePolicy`] was asked to do so far.
+/// Counts of the work that the network of a [`SequencePolicy`] has done.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct SequenceWork {
     /// Passes over whole sequences.
     pub passes: u64,
-    /// Sequences that were read in them.
+    /// Sequences read in them.
     pub sequences: u64,
-    /// Steps by one input, from what is remembered.
+    /// Steps by one input, continued from cached rows.
     pub steps: u64,
-    /// Prefixes that were read in them.
+    /// Prefixes read in them.
     pub prefixes: u64,
 }
 
 /// A recurrent network or a transformer as the policy of an environment that writes sequences from left to right.
 ///
-/// A state is a prefix, and the network reads it behind a start symbol. With gradients (when trajectories are scored) it is run
-/// once, over those sequences of the batch that are no other's prefix (teacher forcing), whatever the number of states.
-/// Without (when they are sampled) it reads one input per prefix and step, and remembers hidden states, or keys and values.
-/// What is remembered belongs to [`Parameters::version`]: after an update of any kind it is thrown away. Both ways agree, for any
-/// states in any order.
+/// A state is a prefix, and the network reads it after a start symbol. With gradients (when trajectories are scored) it
+/// runs once, over those sequences of the batch that are not a prefix of another (teacher forcing), whatever the number
+/// of states. Without gradients (when they are sampled) it reads one input per prefix and step, and caches hidden
+/// states, or keys and values. The cache belongs to one [`Parameters::version`] and is dropped after any update. Both
+/// ways agree, for any states in any order.
 ///
-/// P_B is uniform over what can be taken back, which is exact where a sequence has one last entry: it is the only one then.
+/// P_B is uniform over legal backward actions. That is exact where only the last entry of a sequence can be removed:
+/// there is one backward action then.
 ///
-/// torchgfn's recurrent policies need sequences of one length, and neither DB nor state flows are defined for them; here both are.
+/// torchgfn's recurrent policies need sequences of one length and don't define DB or state flows; here both are
+/// defined.
 ///
 /// ```
-/// use gfn::policy::{Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig, Wants};
-/// use gfn::{Rng, env::Env, sampler::Sampler, testing::Words};
+/// use gfn::{nn::Wants, policy::{Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig}};
+/// use gfn::{env::Env, rollout::Sampler, testing::Words, Rng};
 /// let env = Words::new(2, 5);
 /// let layout = SequenceLayout { values: 3, length: 5, unset: 0 };
 /// let (device, kind, mut rng) = (tch::Device::Cpu, tch::Kind::Float, Rng::seeded(0));
@@ -88,7 +90,7 @@ pub struct SequencePolicy {
     log_z: LogZ,
     parameters: Parameters,
     cache: RefCell<PrefixCache>,
-    /// Passes over whole sequences, and those sequences.
+    /// Number of passes over whole sequences, and number of these sequences.
     passes: Cell<(u64, u64)>,
 }
 
@@ -96,8 +98,8 @@ impl SequencePolicy {
     /// A network for the actions of an environment with states of this layout, with weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for an environment whose actions are not one block of one row per state, for one that doesn't start with
-    /// the empty sequence, and for sizes of the network that make no sense.
+    /// [`Error::Config`] for an environment whose actions are not one block of one row per state, for one that doesn't
+    /// start with the empty sequence, and for invalid sizes of the network.
     pub fn new<E: DiscreteEnv<Actions = Slots, States = VectorStates>>(
         env: &E,
         layout: SequenceLayout,
@@ -127,26 +129,26 @@ impl SequencePolicy {
         Ok(Self { layout, config, n_actions, net, head, log_z, parameters, cache, passes })
     }
 
-    /// The make of the network.
+    /// The network's configuration.
     #[must_use]
     pub fn config(&self) -> &SequencePolicyConfig {
         &self.config
     }
 
-    /// How the states look.
+    /// The layout of states.
     #[must_use]
     pub fn layout(&self) -> &SequenceLayout {
         &self.layout
     }
 
-    /// What the network was asked to do since it was made.
+    /// The work that the network has done since it was built.
     #[must_use]
     pub fn work(&self) -> SequenceWork {
         let ((passes, sequences), (steps, prefixes)) = (self.passes.get(), self.cache.borrow().steps);
         SequenceWork { passes, sequences, steps, prefixes }
     }
 
-    /// What the network makes of each state, `[states, width]`.
+    /// The network's output for each state, `[states, width]`.
     fn hidden(&self, states: &VectorStates) -> Result<Tensor> {
         let prefixes = Prefixes::new(&self.layout, states)?;
         let (kind, device) = (self.parameters.kind(), self.parameters.device());

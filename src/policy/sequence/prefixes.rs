@@ -5,7 +5,7 @@ use tch::{Device, Tensor};
 use crate::env::{Rows, VectorStates};
 use crate::{Error, Result};
 
-/// How states of an environment that writes sequences from left to right look.
+/// The layout of states in an environment that writes sequences from left to right.
 ///
 /// ```
 /// use gfn::policy::SequenceLayout;
@@ -19,23 +19,23 @@ pub struct SequenceLayout {
     pub values: usize,
     /// Entries of a state: the length of the longest sequence.
     pub length: usize,
-    /// What an entry holds that isn't written yet. It may be one of the values that are counted, or lie outside.
+    /// The entry of a position that isn't written yet. It may be one of the values `0..values` or another number.
     pub unset: u16,
 }
 
 impl SequenceLayout {
-    /// Different inputs of a network: a value each, and the start of the sequence.
+    /// Number of different inputs of a network: one per value, and the start of the sequence.
     pub(super) fn n_inputs(&self) -> i64 {
         self.values as i64 + 1
     }
 
-    /// Positions of inputs: the start, and one for each entry.
+    /// Number of input positions: the start, and one for each entry.
     pub(super) fn n_positions(&self) -> i64 {
         self.length as i64 + 1
     }
 }
 
-/// A batch of states, each of them a prefix: the entries before the first that is unset.
+/// A batch of states as prefixes: the entries before the first unset one.
 #[derive(Debug)]
 pub(super) struct Prefixes<'a> {
     states: &'a VectorStates,
@@ -46,7 +46,8 @@ pub(super) struct Prefixes<'a> {
 
 impl<'a> Prefixes<'a> {
     /// # Errors
-    /// [`Error::Shape`] for states of another length, [`Error::Config`] for one with a gap or with a value that there isn't.
+    /// [`Error::Shape`] for states of another length; [`Error::Config`] for a state with a gap or with an invalid
+    /// value.
     pub(super) fn new(layout: &SequenceLayout, states: &'a VectorStates) -> Result<Self> {
         if states.width() != layout.length {
             return Err(Error::Shape {
@@ -76,24 +77,24 @@ impl<'a> Prefixes<'a> {
         self.lengths.len()
     }
 
-    /// The entries that are set.
+    /// The entries that are written.
     fn entries(&self, row: usize) -> &[u16] {
         &self.states.row(row)[..self.lengths[row]]
     }
 
-    /// The position of the prefix's last input, that is, its length.
+    /// The position of the prefix's last input, which is its length.
     pub(super) fn position(&self, row: usize) -> usize {
         self.lengths[row]
     }
 
-    /// The inputs that a network reads: the start, then the entries.
+    /// The inputs of a network: the start, then the entries.
     pub(super) fn inputs(&self, row: usize) -> impl Iterator<Item = u32> + '_ {
         std::iter::once(self.start).chain(self.entries(row).iter().map(|&x| u32::from(x)))
     }
 
-    /// The sequences that are no other's prefix.
+    /// The maximal sequences: those that are not a prefix of another.
     pub(super) fn maximal(&self) -> Maximal {
-        // In this order a prefix of any row is a prefix of the row after it.
+        // In this order, if a row is a prefix of any other, it is a prefix of the next one.
         let mut order: Vec<usize> = (0..self.len()).collect();
         order.sort_unstable_by(|&a, &b| self.entries(a).cmp(self.entries(b)));
         let mut maximal = Maximal { rows: Vec::new(), of: vec![0; self.len()] };
@@ -107,8 +108,8 @@ impl<'a> Prefixes<'a> {
         maximal
     }
 
-    /// The inputs of maximal sequences, `[sequences, T]`, and where each row's last one is when they lie one after another,
-    /// `[rows]`. What comes after the end of a sequence is filled up with its start, and nobody looks.
+    /// The inputs of maximal sequences, `[sequences, T]`, and the position of each row's last input in their
+    /// concatenation, `[rows]`. Shorter sequences are padded with the start symbol, which is never read.
     pub(super) fn batch(&self, maximal: &Maximal, device: Device) -> (Tensor, Tensor) {
         let steps = 1 + maximal.rows.iter().map(|&row| self.lengths[row]).max().unwrap_or(0);
         let mut inputs = vec![i64::from(self.start); maximal.rows.len() * steps];
@@ -122,7 +123,7 @@ impl<'a> Prefixes<'a> {
     }
 }
 
-/// The rows whose sequences are no other row's prefix, and which of them each row is a prefix of.
+/// The rows whose sequences are not a prefix of another row's, and for each row the one that it is a prefix of.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Maximal {
     rows: Vec<usize>,
@@ -174,7 +175,7 @@ mod tests {
         assert!(Prefixes::new(&LAYOUT, &short).unwrap_err().to_string().contains("expected [1, 4]"));
     }
 
-    /// An unset value among the counted ones, as 0 is where tokens start at 1.
+    /// The unset value may be among `0..values`, as with 0 where tokens start at 1.
     #[test]
     fn an_unset_value_may_be_counted() {
         let layout = SequenceLayout { values: 3, length: 3, unset: 0 };

@@ -1,0 +1,102 @@
+//! Flags from a TOML file: every flag of an example by its name, checked as on the command line, which wins.
+
+use std::collections::BTreeMap;
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+use clap::builder::ArgAction;
+use clap::error::{Error, ErrorKind, Result};
+use clap::parser::ValueSource;
+use clap::{Arg, Command, Parser};
+use serde::Deserialize;
+
+/// What a flag can be set to.
+#[derive(Deserialize)]
+#[serde(untagged)]
+enum Setting {
+    Flag(bool),
+    Integer(i64),
+    Number(f64),
+    Text(String),
+    List(Vec<Setting>),
+}
+
+/// The command line's flags, and below them those of the file that `--config` names; ends the process where they make no sense.
+pub(crate) fn parse<A: Parser>() -> A {
+    parse_from(std::env::args_os()).unwrap_or_else(|error| error.exit())
+}
+
+/// The same for these arguments, the first of which is the program's name, and the second a task's where the program has several.
+///
+/// Each key of the file is the name of a flag, as `log-z-lr = 0.1`, and is given the flag's own type by the flag's own parser, so that
+/// a flag is declared once. What isn't a flag is refused.
+pub(crate) fn parse_from<A: Parser>(args: impl IntoIterator<Item = impl Into<OsString>>) -> Result<A> {
+    let mut args: Vec<OsString> = args.into_iter().map(Into::into).collect();
+    // Only to find out what was given: what is wrong, or asks for help, is met again below.
+    let lenient = A::command().ignore_errors(true).mut_subcommands(|task| task.ignore_errors(true));
+    let Ok(given) = lenient.try_get_matches_from(&args) else { return A::try_parse_from(args) };
+    let whole = A::command();
+    let (mut given, mut command, mut first) = (&given, &whole, 1);
+    if let Some((task, flags)) = given.subcommand() {
+        // The flags are those of the task, and come behind its name.
+        (given, command, first) = (flags, command.find_subcommand(task).unwrap_or(command), 2);
+    }
+    let Ok(Some(path)) = given.try_get_one::<PathBuf>("config") else { return A::try_parse_from(args) };
+    let settings = read(path)?;
+    let mut from_file: Vec<String> = Vec::new();
+    for (key, setting) in settings {
+        let arg = known(command, path, &key)?;
+        if given.value_source(arg.get_id().as_str()) == Some(ValueSource::CommandLine) {
+            continue;
+        }
+        from_file.extend(written(&arg, &key, &setting).ok_or_else(|| {
+            let flag = matches!(arg.get_action(), ArgAction::SetTrue);
+            let expected = if flag { "true or false" } else { "a number or text" };
+            Error::raw(ErrorKind::InvalidValue, format!("{}: `{key}` must be {expected}\n", path.display()))
+        })?);
+    }
+    args.splice(first..first, from_file.into_iter().map(OsString::from));
+    A::try_parse_from(args).map_err(|error| {
+        if !error.use_stderr() {
+            // Help or version, that is.
+            return error;
+        }
+        let text = error.render().to_string();
+        let text = text.trim_start_matches("error: ").trim_end();
+        Error::raw(error.kind(), format!("{text}\n\n(with the settings of {})\n", path.display()))
+    })
+}
+
+fn read(path: &Path) -> Result<BTreeMap<String, Setting>> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|error| Error::raw(ErrorKind::Io, format!("{} can't be read: {error}\n", path.display())))?;
+    toml::from_str(&text).map_err(|error| Error::raw(ErrorKind::InvalidValue, format!("{}: {error}", path.display())))
+}
+
+/// The flag of this name.
+fn known(command: &Command, path: &Path, key: &str) -> Result<Arg> {
+    // A file can't name another, and there is no help to ask for in one.
+    let settable = |arg: &&Arg| arg.get_long().is_some_and(|long| long != "config");
+    if let Some(arg) = command.get_arguments().filter(settable).find(|arg| arg.get_long() == Some(key)) {
+        return Ok(arg.clone());
+    }
+    let keys: Vec<&str> = command.get_arguments().filter(settable).filter_map(Arg::get_long).collect();
+    let problem = format!("{}: unknown key `{key}`; the keys are {}\n", path.display(), keys.join(", "));
+    Err(Error::raw(ErrorKind::UnknownArgument, problem))
+}
+
+/// A setting as it would be written on the command line; `None` where the flag can't take it.
+fn written(arg: &Arg, key: &str, setting: &Setting) -> Option<Vec<String>> {
+    let value = |setting: &Setting| match setting {
+        Setting::Integer(value) => Some(format!("--{key}={value}")),
+        Setting::Number(value) => Some(format!("--{key}={value}")),
+        Setting::Text(value) => Some(format!("--{key}={value}")),
+        Setting::Flag(_) | Setting::List(_) => None,
+    };
+    match (arg.get_action(), setting) {
+        (ArgAction::SetTrue, Setting::Flag(on)) => Some(if *on { vec![format!("--{key}")] } else { Vec::new() }),
+        (ArgAction::SetTrue, _) => None,
+        (ArgAction::Append, Setting::List(values)) => values.iter().map(value).collect(),
+        _ => value(setting).map(|value| vec![value]),
+    }
+}

@@ -1,0 +1,147 @@
+//! The result of an example: a table for people, one line of JSON for programs.
+
+use gfn::metrics::Distances;
+use gfn::report::{Cell, Table};
+use serde_json::{Map, Value, json};
+
+use super::words::{cell, rows, words};
+use super::{Common, Trained};
+
+/// How far the learned distribution is from the target.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Distance {
+    /// Sum of absolute differences.
+    pub(crate) l1: Option<f64>,
+    /// Half of it.
+    pub(crate) tv: Option<f64>,
+    /// Jensen-Shannon divergence in nats.
+    pub(crate) jsd: Option<f64>,
+    /// Whether these are exact, not estimated from samples.
+    pub(crate) exact: bool,
+    /// Why they aren't, where they could have been.
+    pub(crate) why_not_exact: Option<String>,
+}
+
+impl Distance {
+    /// No exact distance, where states are listed up to a limit.
+    pub(crate) fn not_listed(common: &Common, limit: usize) -> Self {
+        Self::unknown(match common.is_frozen() {
+            true => "the policy is frozen (--lr 0)".into(),
+            false => format!("there are more than {limit} states"),
+        })
+    }
+
+    /// No exact distance for a reason.
+    pub(crate) fn unknown(why: String) -> Self {
+        Self { why_not_exact: Some(why), ..Self::default() }
+    }
+}
+
+impl From<Distances> for Distance {
+    fn from(exact: Distances) -> Self {
+        Self { l1: Some(exact.l1), tv: Some(exact.tv), jsd: Some(exact.jsd), exact: true, why_not_exact: None }
+    }
+}
+
+/// Everything that an example reports.
+pub(crate) struct Outcome<'a> {
+    pub(crate) example: &'static str,
+    pub(crate) common: &'a Common,
+    pub(crate) steps: usize,
+    pub(crate) batch: usize,
+    pub(crate) params: i64,
+    pub(crate) trained: &'a Trained,
+    pub(crate) log_z_true: Option<f64>,
+    pub(crate) distance: Distance,
+    /// The example's own keys.
+    pub(crate) extra: Vec<(&'static str, Value)>,
+}
+
+impl Outcome<'_> {
+    /// Prints the table and what was written, and with `--json` the line.
+    pub(crate) fn print(&self) {
+        let (table, written) = (self.table(), self.common.written.lines());
+        // The table is for people: with --json, standard output is for the line alone.
+        if self.common.json {
+            eprint!("{table}{written}");
+            println!("{}", self.line());
+        } else {
+            print!("{table}{written}");
+        }
+    }
+
+    fn table(&self) -> String {
+        let trained = self.trained;
+        let mut table = Table::new(["", "value"]);
+        let mut row = |name: &str, cell: Cell| table.push([name.into(), cell]);
+        row("parameters", Cell::Integer(self.params.into()));
+        row("training, s", trained.train_s.into());
+        row("iterations per s", known(trained.its_per_s));
+        row("actions per trajectory, mean", known(trained.mean_len));
+        row("share of visited states that are distinct", known(trained.distinct_share));
+        for (name, seconds) in ["sample", "score", "backward", "update"].iter().zip(trained.phases) {
+            row(&format!("  {name}, ms per iteration"), known(1e3 * seconds));
+        }
+        row("reward calls", Cell::Integer(trained.reward_calls.into()));
+        row("modes seen in training", trained.modes_seen().map_or(Cell::Missing, |seen| Cell::Integer(seen.into())));
+        row("loss", known(trained.loss));
+        row("log Z", known(trained.log_z));
+        row("log Z, true", self.log_z_true.into());
+        let kind = if self.distance.exact { "exact" } else { "sampled" };
+        row(&format!("L1, {kind}"), self.distance.l1.into());
+        row(&format!("TV, {kind}"), self.distance.tv.into());
+        // Where a part of the probability wasn't followed, the rest gives a bound.
+        let is_bound = self.extra.contains(&("jsd_is_upper_bound", json!(true)));
+        row(&format!("JSD, {}, nats", if is_bound { "at most" } else { kind }), self.distance.jsd.into());
+        let mut lists = String::new();
+        for (name, value) in &self.extra {
+            match (cell(name, value), value) {
+                (Some(cell), _) => row(&words(name), cell),
+                (None, value) => {
+                    lists += &format!("\n{}\n{}", words(name), rows(value.as_array().map_or(&[], Vec::as_slice)))
+                }
+            }
+        }
+        let why = self.distance.why_not_exact.as_ref().filter(|_| !self.distance.exact);
+        let why = why.map_or_else(String::new, |why| format!("No exact distances: {why}.\n"));
+        format!("{table}{lists}\n{why}")
+    }
+
+    fn line(&self) -> Value {
+        let trained = self.trained;
+        let states_per_s = trained.its_per_s * self.batch as f64 * trained.mean_len;
+        let mut line = json!({
+            "example": self.example,
+            "seed": self.common.seed,
+            "steps": self.steps,
+            "batch": self.batch,
+            "threads": self.common.threads,
+            "device": self.common.device.to_string(),
+            "params": self.params,
+            "train_s": trained.train_s,
+            "its_per_s": trained.its_per_s,
+            "mean_len": trained.mean_len,
+            "states_per_s": states_per_s,
+            "loss": trained.loss,
+            "log_z": trained.log_z,
+            "log_z_true": self.log_z_true,
+            "distinct_share": trained.distinct_share,
+            "reward_calls": trained.reward_calls,
+            "modes_seen": trained.modes_seen(),
+            "phases_ms": trained.phases.map(|s| 1e3 * s),
+            "l1": self.distance.l1,
+            "tv": self.distance.tv,
+            "jsd": self.distance.jsd,
+            "exact": self.distance.exact,
+        });
+        if let Some(object) = line.as_object_mut() {
+            object.extend(self.extra.iter().map(|(k, v)| ((*k).to_owned(), v.clone())).collect::<Map<_, _>>());
+        }
+        line
+    }
+}
+
+/// A figure of training; NaN where no step was made.
+fn known(value: f64) -> Cell {
+    if value.is_nan() { Cell::Missing } else { value.into() }
+}

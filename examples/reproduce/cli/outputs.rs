@@ -1,0 +1,47 @@
+//! Files that a run writes: tried before it starts, listed when it ends.
+
+use std::fs::{self, OpenOptions};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gfn::{Error, Result};
+
+/// Makes a folder if there is none, and tries whether files can be written there.
+pub(crate) fn try_folder(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).map_err(|source| Error::Io { path: folder.to_owned(), source })?;
+    try_file(&folder.join(format!(".{}.tried", std::process::id())))
+}
+
+/// Tries whether a file can be written: makes its folder, and the file, which is removed again if it wasn't there. What is there stays as
+/// it is; what is neither a file nor a folder isn't tried, as opening a pipe waits for its reader.
+pub(crate) fn try_file(path: &Path) -> Result<()> {
+    let io = |source| Error::Io { path: path.to_owned(), source };
+    if let Some(folder) = path.parent() {
+        fs::create_dir_all(folder).map_err(io)?;
+    }
+    if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
+        return Ok(());
+    }
+    let new = !path.exists();
+    OpenOptions::new().append(true).create(true).open(path).map_err(io)?;
+    if new { fs::remove_file(path).map_err(io) } else { Ok(()) }
+}
+
+/// The files that a run has written so far; clones share the list.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Written(Arc<Mutex<Vec<PathBuf>>>);
+
+impl Written {
+    pub(crate) fn add(&self, path: &Path) {
+        let mut paths = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if !paths.iter().any(|known| known == path) {
+            paths.push(path.to_owned());
+        }
+    }
+
+    /// A line for each.
+    pub(crate) fn lines(&self) -> String {
+        let paths = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        paths.iter().map(|path| format!("wrote {}\n", path.display())).collect()
+    }
+}

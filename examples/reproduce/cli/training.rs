@@ -1,0 +1,221 @@
+//! The training loop of the examples: progress, curves, and what the JSON line says of speed.
+
+use std::ops::ControlFlow;
+use std::time::Instant;
+
+use gfn::Result;
+use gfn::plot::{Curve, Figure, Panel, Scale};
+use gfn::policy::Policy;
+use gfn::report::Progress;
+use gfn::rollout::ReplayEnv;
+use gfn::train::{
+    AverageFor, EarlyStop, Ended, Fit, Goal, Metrics, MetricsFile, Observer, Record, StepStats, Trainer, Validation,
+};
+
+use super::Common;
+
+/// What training left, besides the trainer itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Trained {
+    /// Seconds of training, prefill included and evaluation not.
+    pub(crate) train_s: f64,
+    /// Steps per second once warm: the median of windows over the last three quarters. NaN where no step was made, as are the figures
+    /// of steps below.
+    pub(crate) its_per_s: f64,
+    /// Mean number of actions per trajectory over the same steps.
+    pub(crate) mean_len: f64,
+    /// Loss of the last tenth, on average.
+    pub(crate) loss: f64,
+    /// log Z of the last step.
+    pub(crate) log_z: f64,
+    /// Seconds per step by phase: sample, score, backward, update.
+    pub(crate) phases: [f64; 4],
+    /// Distinct of all visited states.
+    pub(crate) distinct_share: f64,
+    /// New objects that a reward was computed for.
+    pub(crate) reward_calls: u64,
+    loss_curve: Vec<(f64, f64)>,
+    log_z_curve: Vec<(f64, f64)>,
+    jsd_curve: Vec<(f64, f64)>,
+    /// Distinct modes seen, against reward calls; empty where nobody counts.
+    modes_curve: Vec<(f64, f64)>,
+}
+
+/// Looks at the exact distribution during training: some thirty points make a curve.
+const LOOKS: usize = 30;
+/// What shells report for a program that Ctrl-C ended.
+const INTERRUPTED: i32 = 130;
+
+/// Trains for `steps` steps; `look` gives the JSD of the policy, and isn't counted as training.
+pub(crate) fn train<E, P>(
+    trainer: &mut Trainer<E, P>,
+    common: &Common,
+    label: &str,
+    steps: usize,
+    prefill: usize,
+    look: impl FnMut(&Trainer<E, P>) -> Result<Option<f64>>,
+) -> Result<Trained>
+where
+    E: ReplayEnv,
+    P: Policy<E>,
+{
+    train_observed(trainer, common, label, (steps, prefill), look, Vec::new())
+}
+
+/// The same with the example's own observers.
+pub(crate) fn train_observed<E, P>(
+    trainer: &mut Trainer<E, P>,
+    common: &Common,
+    label: &str,
+    (steps, prefill): (usize, usize),
+    mut look: impl FnMut(&Trainer<E, P>) -> Result<Option<f64>>,
+    observers: Vec<&mut dyn Observer<E, P>>,
+) -> Result<Trained>
+where
+    E: ReplayEnv,
+    P: Policy<E>,
+{
+    let started = Instant::now();
+    if let Some(decay) = common.ema {
+        let purpose = if common.ema_sampling { AverageFor::Sampling } else { AverageFor::Evaluation };
+        trainer.keep_average(decay, purpose)?;
+    }
+    if let Some(path) = &common.resume {
+        trainer.resume(path)?;
+        if trainer.steps_done() >= steps {
+            let (path, done) = (path.display(), trainer.steps_done());
+            eprintln!("{path} has made {done} steps, and --steps is {steps}: nothing is trained, only evaluated");
+        }
+    } else if prefill > 0 {
+        trainer.prefill(prefill)?;
+    }
+    let filled = started.elapsed().as_secs_f64();
+
+    let looks = common.validate_every.or(common.out.is_some().then_some((steps / LOOKS).max(1)));
+    let measure = |trainer: &Trainer<E, P>| {
+        Ok(trainer.averaged(|_| look(trainer))?.map(|jsd| ("jsd".to_owned(), jsd)).into_iter().collect::<Metrics>())
+    };
+    let mut validation = looks.map(|every| Validation::every(every, measure)).transpose()?;
+    let mut stop = common.patience.map(|patience| EarlyStop::new("jsd", Goal::Smaller, patience)).transpose()?;
+    let mut lines = common.metrics.as_ref().map(MetricsFile::new);
+    let mut progress = Progress::new(steps as u64, label).resumed_at(trainer.steps_done() as u64);
+    let mut history = Vec::new();
+    let mut keep = |_: &Trainer<E, P>, record: &mut Record| {
+        progress.update(record.step as u64, record.stats.loss, Some(record.stats.log_z));
+        history.push(record.clone());
+        Ok(ControlFlow::Continue(()))
+    };
+
+    let mut fit = Fit::new(steps);
+    if let Some(validation) = &mut validation {
+        fit = fit.observe(validation);
+    }
+    for observer in observers {
+        fit = fit.observe(observer);
+    }
+    if let Some(stop) = &mut stop {
+        fit = fit.observe(stop);
+    }
+    fit = fit.observe(&mut keep);
+    if let Some(lines) = &mut lines {
+        fit = fit.observe(lines);
+    }
+    if let Some(path) = &common.save {
+        fit = fit.checkpoint(path, common.checkpoint_every)?.stop_on_interrupt();
+    }
+    let ended = fit.run(trainer)?;
+    progress.finish();
+    common.save.iter().chain(&common.metrics).for_each(|path| common.written.add(path));
+    match (ended, &common.save) {
+        (Ended::Interrupted, Some(path)) => {
+            let (step, path) = (trainer.steps_done(), path.display());
+            eprintln!("interrupted: saved at step {step}; go on with --save {path} --resume {path}");
+            std::process::exit(INTERRUPTED);
+        }
+        (Ended::Stopped, _) => eprintln!("stopped early, at step {}", trainer.steps_done()),
+        _ => {}
+    }
+    if common.ema.is_some() {
+        // The checkpoint, saved by now, has both; what is reported is the average.
+        trainer.take_average()?;
+    }
+    let mut out = Trained { train_s: filled, ..Trained::default() };
+    out.summarise(&history);
+    Ok(out)
+}
+
+impl Trained {
+    /// Distinct modes that training has seen, where they were counted.
+    pub(crate) fn modes_seen(&self) -> Option<u64> {
+        self.modes_curve.last().map(|point| point.1 as u64)
+    }
+
+    fn summarise(&mut self, history: &[Record]) {
+        let seconds = |record: &Record| record.stats.seconds.iter().sum::<f64>();
+        self.train_s += history.iter().map(seconds).sum::<f64>();
+        let warm = &history[history.len() / 4..];
+        let Some(last) = history.last() else {
+            (self.its_per_s, self.mean_len, self.distinct_share) = (f64::NAN, f64::NAN, f64::NAN);
+            (self.loss, self.log_z, self.phases) = (f64::NAN, f64::NAN, [f64::NAN; 4]);
+            return;
+        };
+        let mut windows: Vec<f64> = warm
+            .chunks(warm.len().div_ceil(9).max(1))
+            .map(|window| window.len() as f64 / window.iter().map(seconds).sum::<f64>())
+            .collect();
+        windows.sort_by(f64::total_cmp);
+        self.its_per_s = windows[windows.len() / 2];
+        let mean = |of: &dyn Fn(&StepStats) -> f64| {
+            warm.iter().map(|record| of(&record.stats)).sum::<f64>() / warm.len() as f64
+        };
+        self.mean_len = mean(&|stats| stats.mean_len);
+        self.distinct_share = mean(&|stats| stats.distinct as f64 / stats.states as f64);
+        self.phases = std::array::from_fn(|k| mean(&|stats| stats.seconds[k]));
+        self.log_z = last.stats.log_z;
+        let tail = &history[history.len() - history.len().div_ceil(10)..];
+        self.loss = tail.iter().map(|record| record.stats.loss).sum::<f64>() / tail.len() as f64;
+        self.reward_calls = last.reward_calls;
+        let curve = |of: &dyn Fn(&Record) -> Option<f64>| {
+            history.iter().filter_map(|record| Some((record.step as f64, of(record)?))).collect()
+        };
+        let modes = |record: &Record| Some((record.reward_calls as f64, *record.metrics.get("modes_found")?));
+        self.modes_curve = history.iter().filter_map(modes).collect();
+        self.loss_curve = curve(&|record| Some(record.stats.loss));
+        self.log_z_curve = curve(&|record| Some(record.stats.log_z));
+        self.jsd_curve = curve(&|record| record.metrics.get("jsd").copied());
+    }
+
+    /// Draws loss, log Z and JSD over training, as SVG and PNG.
+    pub(crate) fn draw(
+        &self,
+        common: &Common,
+        title: &str,
+        log_z_true: Option<f64>,
+        extra: impl IntoIterator<Item = Panel>,
+    ) -> Result<()> {
+        let mut log_z = Panel::new("log Z").labels("step", "").curve(Curve::new("estimate", self.log_z_curve.clone()));
+        if let Some(value) = log_z_true {
+            log_z = log_z.reference(value, "true");
+        }
+        let curve = |title: &str, points: &[(f64, f64)]| {
+            Panel::new(title).labels("step", "").y_scale(Scale::Log).curve(Curve::new(title, points.to_vec()))
+        };
+        let mut figure = Figure::new(title).panel(curve("loss", &self.loss_curve)).panel(log_z);
+        if !self.jsd_curve.is_empty() {
+            figure = figure.panel(curve("JSD", &self.jsd_curve));
+        }
+        if !self.modes_curve.is_empty() {
+            let modes = Curve::new("seen", self.modes_curve.clone());
+            figure = figure.panel(Panel::new("modes").labels("reward calls", "").curve(modes));
+        }
+        for panel in extra {
+            figure = figure.panel(panel);
+        }
+        for extension in ["svg", "png"] {
+            if let Some(path) = common.picture(&format!("training.{extension}")) {
+                figure.write(path)?;
+            }
+        }
+        Ok(())
+    }
+}

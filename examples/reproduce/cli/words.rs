@@ -1,0 +1,135 @@
+//! The figures of a result in words: the line of JSON has short names, people get what they mean, with units.
+
+use clap::ValueEnum;
+use gfn::report::{Cell, Table};
+use serde_json::{Map, Value};
+
+/// What the names that don't say it themselves stand for.
+const WORDS: &[(&str, &str)] = &[
+    ("auprc", "area under precision and recall of known edges"),
+    ("auprc_exact", "the same of the exact posterior (precision, recall)"),
+    ("auroc", "area under the ROC curve of known edges"),
+    ("auroc_exact", "the same of the exact posterior (ROC)"),
+    ("conditions", "by condition"),
+    ("data_size", "trajectories in the data set"),
+    ("dropped_mass", "probability that wasn't followed"),
+    ("edge_pearson", "edge marginals, Pearson with exact"),
+    ("edge_rmse", "edge marginals, RMSE from exact"),
+    ("effective_samples", "effective samples"),
+    ("elbo", "lower bound on log Z"),
+    ("ess", "effective share of samples"),
+    ("eubo", "upper bound on log Z"),
+    ("evaluated_samples", "samples for these"),
+    ("expected_edges", "edges per graph, mean"),
+    ("expected_shd", "edges off the known graph, mean"),
+    ("focus_accuracy", "share within the focus"),
+    ("front_size", "samples on their Pareto front"),
+    ("given_points", "points given to learn from"),
+    ("hypervolume_of_all", "hypervolume of all molecules"),
+    ("igd", "inverted generational distance from the front of all"),
+    ("iteration_over_products", "time of an iteration over that of its matrix products"),
+    ("jsd_floor", "JSD of as many perfect samples"),
+    ("jsd_is_upper_bound", "JSD is an upper bound"),
+    ("l1", "L1"),
+    ("log_z", "log Z"),
+    ("log_z_bound", "lower bound on log Z"),
+    ("log_z_error", "log Z, off by"),
+    ("log_z_importance", "log Z by importance weights"),
+    ("log_z_interval", "  its 95 % interval"),
+    ("log_z_reweighted", "log Z by importance weights"),
+    ("log_z_reweighted_error", "  off by"),
+    ("log_z_reweighted_interval", "  its 95 % interval"),
+    ("log_z_true", "log Z, true"),
+    ("markov_blanket_pearson", "Markov blankets, Pearson with exact"),
+    ("markov_blanket_rmse", "Markov blankets, RMSE from exact"),
+    ("mean_log_reward", "log R, mean of samples"),
+    ("mean_log_score", "log of the score, mean of samples"),
+    ("mmd", "maximum mean discrepancy"),
+    ("mode_share", "share of samples in modes"),
+    ("modes_found", "modes found"),
+    ("modes_total", "modes in all"),
+    ("most_probable", "most probable: object, learned probability, log R"),
+    ("path_pearson", "paths, Pearson with exact"),
+    ("path_rmse", "paths, RMSE from exact"),
+    ("peak_memory_mib", "most memory held, MiB"),
+    ("products_ms", "matrix products per iteration, ms"),
+    ("products_s", "matrix products per iteration, s"),
+    ("products_share", "  share of the iteration"),
+    ("r2", "R2 indicator"),
+    ("r2_of_all", "R2 indicator of all molecules"),
+    ("record_s", "recording, s"),
+    ("round_trip_share", "share of samples read back the same from their SMILES"),
+    ("samples", "samples"),
+    ("scorer_asked", "molecules that the scorer was asked about"),
+    ("scorer_from_cache", "  answered from memory"),
+    ("scorer_processes", "  processes started"),
+    ("scorer_wait_s", "  waiting for it, s"),
+    ("spearman", "Spearman of log p and log R"),
+    ("symmetry_corrected", "corrected for symmetry"),
+    ("true_edges", "known edges"),
+    ("tv", "TV"),
+    ("tv_molecules", "TV of molecules, exact"),
+    ("tv_of_r_over_aut", "TV of R / |Aut| from the target, exact"),
+    ("tv_to_data", "TV from the data's shares"),
+    ("tv_to_r_over_aut", "TV from R / |Aut|, exact"),
+    ("valid_share", "share of valid objects"),
+    ("w2", "Wasserstein-2 distance"),
+    ("w2_perfect", "  of as many perfect samples"),
+];
+
+/// What a name of the line of JSON stands for.
+pub(crate) fn words(name: &str) -> String {
+    let known = WORDS.iter().find(|(known, _)| *known == name);
+    known.map_or_else(|| name.replace('_', " "), |(_, words)| (*words).to_owned())
+}
+
+/// A flag's value as it is written on the command line, in words.
+pub(crate) fn value_words(value: &impl ValueEnum) -> String {
+    value.to_possible_value().map_or_else(String::new, |value| value.get_name().replace('-', " "))
+}
+
+/// The value of a name as one cell; `None` for lists of rows, which are tables of their own.
+pub(crate) fn cell(name: &str, value: &Value) -> Option<Cell> {
+    Some(match value {
+        Value::Null => Cell::Missing,
+        Value::Bool(yes) => (if *yes { "yes" } else { "no" }).into(),
+        Value::Number(number) => match number.as_i64() {
+            Some(whole) => whole.into(),
+            None => number.as_f64().into(),
+        },
+        Value::String(text) => text.as_str().into(),
+        Value::Array(values) if values.iter().any(|value| value.is_array() || value.is_object()) => return None,
+        Value::Array(values) => {
+            let between = if name.ends_with("interval") { " to " } else { ", " };
+            values.iter().map(text).collect::<Vec<_>>().join(between).into()
+        }
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(name, value)| format!("{} {}", words(name), text(value)));
+            fields.collect::<Vec<_>>().join(", ").into()
+        }
+    })
+}
+
+/// A list of rows as a table; rows that name their values give it a heading.
+pub(crate) fn rows(values: &[Value]) -> Table {
+    let heading = |row: &Map<String, Value>| Table::new(row.keys().map(|name| words(name)));
+    let mut table = values.first().and_then(Value::as_object).map_or_else(|| Table::new([""; 0]), heading);
+    for row in values {
+        let cells: Vec<&Value> = match row {
+            Value::Object(fields) => fields.values().collect(),
+            Value::Array(values) => values.iter().collect(),
+            other => vec![other],
+        };
+        table.push(cells.into_iter().map(|value| cell("", value).unwrap_or_else(|| text(value).into())));
+    }
+    table
+}
+
+/// A value in a line of text.
+fn text(value: &Value) -> String {
+    match value {
+        Value::Number(number) if number.is_f64() => gfn::report::number(number.as_f64().unwrap_or(f64::NAN)),
+        Value::String(text) => text.replace('_', " "),
+        other => other.to_string(),
+    }
+}

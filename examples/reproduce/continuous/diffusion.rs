@@ -1,0 +1,210 @@
+//! Sampling from a density by a controlled diffusion: trajectory balance and its kin on the process that the flags name, off-policy if wanted.
+
+use std::sync::Arc;
+
+use clap::{Parser, ValueEnum};
+use gfn::metrics::estimate_log_z;
+use gfn::optim::Schedule;
+use gfn::replay::{Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
+use gfn::train::{ReplayPath, Trainer, TrainerConfig};
+use gfn::{Error, Result, Rng};
+use gfn_gym::diffusion::{
+    BackwardSteps, DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, Energy, GradNetConfig, Mala, MalaConfig,
+    Process, ProcessKind,
+};
+use serde_json::json;
+
+use super::densities::{TargetName, draw, figures, panels};
+use crate::cli::{Common, Defaults, Distance, LrSchedule, Outcome, refuse, train, value_words};
+
+/// Train a diffusion to sample from a density
+#[derive(Parser, Debug)]
+pub(crate) struct Args {
+    /// What is sampled from
+    #[arg(long, value_enum, default_value = "two-modes")]
+    target: TargetName,
+    /// Coordinates of targets that come in several dimensions: gaussian, funnel, many-well, cox, script
+    #[arg(long)]
+    dim: Option<usize>,
+    /// TorchScript file of --target script
+    #[arg(long, required_if_eq("target", "script"))]
+    script: Option<std::path::PathBuf>,
+    /// Which process is steered
+    #[arg(long, value_enum, default_value = "brownian")]
+    process: ProcessName,
+    /// Scale of the process; the target's own unless told otherwise
+    #[arg(long)]
+    sigma: Option<f64>,
+    /// Steps of a trajectory
+    #[arg(long, default_value_t = 32)]
+    horizon: usize,
+    /// Standard deviation added to each step at the start; it falls to 0 over the first half of training
+    #[arg(long, default_value_t = 0.0)]
+    exploration: f64,
+    /// Add the target's gradient to the drift (Langevin parametrisation)
+    #[arg(long)]
+    langevin: bool,
+    /// Learn the variance of P_F
+    #[arg(long)]
+    learn_variance: bool,
+    /// Learn P_B: how far it may go from the process reversed, in its standard deviations (0.5, say)
+    #[arg(long)]
+    learn_backward: Option<f64>,
+    /// Start from the process without drift: the network's output layer starts at 0
+    #[arg(long)]
+    zero_init: bool,
+    /// Search by Langevin steps (MALA) from replayed objects every 100 steps; half of each batch is then replayed
+    #[arg(long)]
+    local_search: bool,
+    /// Transitions scored at once, for less memory and some more time; all at once unless told otherwise
+    #[arg(long)]
+    chunk: Option<usize>,
+    #[command(flatten)]
+    common: Common,
+}
+
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum ProcessName {
+    /// Brownian motion pinned to the origin
+    Brownian,
+    /// Ornstein-Uhlenbeck from the origin, rate 1
+    Ou,
+    /// Variance-preserving, beta from 0.3 down to 0.01
+    Vp,
+}
+
+impl ProcessName {
+    fn words(self) -> &'static str {
+        match self {
+            Self::Brownian => "Brownian motion",
+            Self::Ou => "an Ornstein-Uhlenbeck process",
+            Self::Vp => "a variance-preserving process",
+        }
+    }
+}
+
+/// Chains of each local search, and steps between two.
+const SEARCH: (usize, usize) = (300, 100);
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let common = &args.common;
+    let runtime = common.runtime()?;
+    let bent = common.lr_schedule != LrSchedule::Linear && common.lr_end.is_none();
+    for (flag, given, expected) in [
+        (
+            "--backward",
+            common.backward.is_some(),
+            "no such flag: P_B is the process's, unless --learn-backward is given",
+        ),
+        ("--buffer", common.buffer.is_some(), "no such flag: the buffer draws by ranks of the reward"),
+        ("--patience", common.patience.is_some(), "no such flag: no distance is measured on the way"),
+        ("--lr-schedule", bent, "no such flag without --lr-end: here learning rates stay as they are"),
+    ] {
+        refuse(flag, given, expected)?;
+    }
+    const INSTEAD: &str = "no such flag: Gaussian steps are widened by --exploration and --temperature";
+    common.refuse_discrete_exploration(INSTEAD)?;
+    let replay = capacity(args)?;
+    let target = args.target.build(args.dim, args.script.as_deref())?;
+    let kind = match args.process {
+        ProcessName::Brownian => ProcessKind::PinnedBrownian,
+        ProcessName::Ou => ProcessKind::OrnsteinUhlenbeck { rate: 1.0 },
+        ProcessName::Vp => ProcessKind::VariancePreserving { beta_min: 0.01, beta_max: 0.3 },
+    };
+    let sigma = args.sigma.unwrap_or(args.target.sigma());
+    let env = DiffusionSampling::new(target.dim(), Process::new(kind, sigma, args.horizon)?)?;
+    let energy = Energy::new(target.clone()).along(env.process());
+    let defaults = Defaults { steps: 2_000, batch: 200, epsilon: 0.0, lr: 1e-3, lr_end: 1.0, ..Defaults::default() };
+    let (steps, mut training) = (common.steps(&defaults), common.trainer(&defaults));
+    training.noise = Schedule::Linear { from: args.exploration, to: 0.0, steps: steps.div_ceil(2) };
+    training.chunk = args.chunk;
+    let learned_backward = args.learn_backward.or(common.objective.trains_backward().then_some(0.5));
+    let backward = learned_backward.map_or(BackwardSteps::Fixed, |range| BackwardSteps::Learned { range });
+    if backward != BackwardSteps::Fixed {
+        training.replay_path = ReplayPath::PolicyBackward;
+    }
+    let network = GradNetConfig {
+        hidden: common.embedding.unwrap_or(64),
+        layers: common.layers.unwrap_or(2),
+        zero_init: args.zero_init,
+        ..GradNetConfig::default()
+    };
+    let config = DiffusionPolicyConfig {
+        network,
+        log_variance_range: args.learn_variance.then_some(4.0),
+        langevin_clip: args.langevin.then_some(1e2),
+        backward,
+        flow: common.objective.needs_flow(),
+        ..DiffusionPolicyConfig::default()
+    };
+    let description = json!({ "example": "diffusion", "target": format!("{:?}", args.target), "dim": env.dim(),
+        "process": env.process().kind(), "sigma": sigma, "horizon": args.horizon, "network": config });
+    let mut rng = Rng::seeded(common.seed);
+    let langevin = args.langevin.then(|| target.clone());
+    let policy = DiffusionPolicy::new(&env, config, langevin, runtime.device(), tch::Kind::Float, &mut rng)?;
+    let batch = training.batch;
+    let trainer = trainer(args, (env, energy.clone(), policy), (training, replay), rng)?;
+    let mut trainer = trainer.described_by(&description)?;
+    let prefill = common.prefill.unwrap_or(0);
+    let look = |trainer: &Trainer<DiffusionSampling, DiffusionPolicy>| {
+        let rng = &mut trainer.evaluation_rng();
+        let estimate = estimate_log_z(trainer.env(), trainer.policy(), &energy, super::densities::EVALUATED, rng)?;
+        let error = |value: f64| target.log_z().map_or(f64::NAN, |true_value| (value - true_value).abs());
+        let (bound, reweighted) = (error(estimate.elbo.mean), error(estimate.log_z));
+        eprintln!("step {}: |delta log Z| {bound:.4}, reweighted {reweighted:.4}", trainer.steps_done());
+        Ok(None)
+    };
+    let trained = train(&mut trainer, common, "diffusion", steps, prefill, look)?;
+
+    // Before evaluation, which holds more states at once.
+    let memory = super::densities::peak_memory_mib();
+    let rng = &mut trainer.evaluation_rng();
+    let mut extra = figures(trainer.env(), trainer.policy(), &energy, rng)?;
+    extra.push(("peak_memory_mib", json!(memory)));
+    let title = format!("{}, {} steps of {}", value_words(&args.target), args.horizon, args.process.words());
+    if common.out.is_some() {
+        let panels = panels(trainer.env(), trainer.policy(), target.as_ref(), rng)?;
+        draw(common, "samples", &title, &panels)?;
+    }
+    trained.draw(common, &title, target.log_z(), [])?;
+    let (params, log_z_true) = (trainer.n_parameters(), target.log_z());
+    let distance = Distance::default();
+    Outcome { example: "diffusion", common, steps, batch, params, trained: &trained, log_z_true, distance, extra }
+        .print();
+    Ok(())
+}
+
+/// Objects that the replay buffer holds, if there is one.
+fn capacity(args: &Args) -> Result<Option<usize>> {
+    let common = &args.common;
+    let capacity = common.replay.unwrap_or(if args.local_search { 60_000 } else { 0 });
+    let prefilled = common.prefill.is_some_and(|n| n > 0);
+    match capacity {
+        0 if args.local_search => Err(Error::Config {
+            setting: "--replay",
+            got: "0 with --local-search".into(),
+            expected: "a replay buffer that the search can start from",
+        }),
+        0 => refuse("--prefill", prefilled, "no such flag without a replay buffer: give --replay, too").map(|()| None),
+        capacity => Ok(Some(capacity)),
+    }
+}
+
+/// The trainer, with a replay buffer and a search if the flags ask for them.
+fn trainer(
+    args: &Args,
+    (env, energy, policy): (DiffusionSampling, Energy, DiffusionPolicy),
+    (training, capacity): (TrainerConfig, Option<usize>),
+    rng: Rng,
+) -> Result<Trainer<DiffusionSampling, DiffusionPolicy>> {
+    let common = &args.common;
+    let target = Arc::clone(energy.target());
+    let mala = Mala::new(&env, target, MalaConfig::default())?;
+    let reward = Box::new(energy);
+    let trainer = Trainer::boxed(env, reward, policy, common.objective.build()?, training, rng)?;
+    let Some(capacity) = capacity else { return Ok(trainer) };
+    let draw = Draw::WeightedRanks { by: RankBy::Reward, k: 0.01 };
+    let replay = ReplayConfig { capacity, eviction: Eviction::Fifo, draw };
+    let trainer = trainer.with_replay(ReplayBuffer::new(replay)?.terminal_only());
+    if args.local_search { trainer.with_search(mala, SEARCH.1, SEARCH.0) } else { Ok(trainer) }
+}

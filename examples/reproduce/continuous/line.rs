@@ -1,0 +1,149 @@
+//! The line: steps of any length towards a mixture of Gaussians, a continuous environment without an exit.
+
+use clap::Parser;
+use gfn::metrics::Distances;
+use gfn::nn::{BackwardPolicy, MlpConfig};
+use gfn::optim::AdamConfig;
+use gfn::plot::{Curve, Panel};
+use gfn::replay::ReplayBuffer;
+use gfn::rollout::Sampler;
+use gfn::train::{Trainer, TrainerConfig};
+use gfn::{Result, Rng};
+use gfn_gym::line::{Line, LinePolicy, LinePolicyConfig, LineReward, NormalMixtures};
+use serde_json::json;
+
+use crate::cli::{Common, Defaults, Distance, Outcome, refuse, train};
+
+/// Train a perceptron to walk along the line, and to end as a sum of two Gaussians is spread
+#[derive(Parser, Debug)]
+pub(crate) struct Args {
+    /// Steps of each trajectory
+    #[arg(long, default_value_t = 5)]
+    n_steps: usize,
+    /// Components of each mixture of Gaussians
+    #[arg(long, default_value_t = LinePolicyConfig::default().mixtures.components)]
+    components: usize,
+    /// Final samples that are compared with the target
+    #[arg(long, default_value_t = 10_000, value_parser = crate::cli::at_least_one)]
+    samples: usize,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// The part of the line that is drawn and compared, and its cells.
+const RANGE: (f64, f64) = (-1.0, 8.0);
+const BINS: usize = 90;
+/// Samples of perfect samplers that the noise floor is an average of.
+const FLOORS: usize = 20;
+const MAX_NORM: f64 = 10.0;
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let common = &args.common;
+    let runtime = common.runtime()?;
+    refuse("--exit-bias", common.exit_bias != 0.0, "no such flag: all trajectories of the line are equally long")?;
+    let mut rng = Rng::seeded(common.seed);
+    let (env, reward) = (Line::new(args.n_steps)?, LineReward::default());
+    let defaults = Defaults { steps: 2_000, batch: 256, epsilon: 0.2, lr: 2e-3, ..Defaults::default() };
+    let learned = LinePolicyConfig::default();
+    let backward =
+        if common.objective.trains_backward() { BackwardPolicy::Separate } else { BackwardPolicy::SharedTorso };
+    let network = LinePolicyConfig {
+        mlp: MlpConfig { hidden: vec![common.embedding.unwrap_or(64); common.layers.unwrap_or(3)], ..learned.mlp },
+        mixtures: NormalMixtures { components: args.components, ..learned.mixtures },
+        backward: common.backward.map_or(backward, Into::into),
+        flow: common.objective.needs_flow(),
+        ..learned
+    };
+    let description = json!({ "example": "line", "n_steps": args.n_steps, "network": network });
+    let policy = LinePolicy::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
+    let config = common.trainer(&defaults);
+    let config = TrainerConfig { adam: AdamConfig { max_norm: Some(MAX_NORM), ..config.adam }, ..config };
+    let (steps, batch) = (common.steps(&defaults), config.batch);
+    let objective = common.objective.build()?;
+    let mut trainer =
+        Trainer::boxed(env, Box::new(reward.clone()), policy, objective, config, rng)?.described_by(&description)?;
+    let replay = common.replay(&defaults)?;
+    if let Some((config, _)) = replay {
+        trainer = trainer.with_replay(ReplayBuffer::new(config)?);
+    }
+    let target = target(&reward);
+    let sample = |trainer: &Trainer<Line, LinePolicy>| -> Result<Vec<f64>> {
+        let samples = Sampler::new(&env, trainer.policy()).forward(args.samples, &mut trainer.evaluation_rng())?;
+        let positions: Vec<f64> = samples.terminal_states().rows().map(|state| state[0]).collect();
+        Ok(histogram(&positions))
+    };
+    let look = |trainer: &_| Ok(Some(Distances::between(&sample(trainer)?, &target)?.jsd));
+    let prefill = replay.map_or(0, |(_, prefill)| prefill);
+    let trained = train(&mut trainer, common, "line", steps, prefill, look)?;
+
+    let learned = sample(&trainer)?;
+    let jsd = Distances::between(&learned, &target)?.jsd;
+    let (mut perfect_rng, mut floor) = (Rng::seeded(common.seed), 0.0);
+    for _ in 0..FLOORS {
+        let perfect = perfect(&target, args.samples, &mut perfect_rng);
+        floor += Distances::between(&perfect, &target)?.jsd / FLOORS as f64;
+    }
+
+    let width = (RANGE.1 - RANGE.0) / BINS as f64;
+    let curve = |name: &str, probs: &[f64]| {
+        let at = |k: usize| RANGE.0 + (k as f64 + 0.5) * width;
+        Curve::new(name, probs[..BINS].iter().enumerate().map(|(k, p)| (at(k), p / width)).collect::<Vec<_>>())
+    };
+    let panel = Panel::new("density of the end").labels("x", "").curve(curve("target", &target));
+    let panel = panel.curve(curve("samples", &learned));
+    let log_z_true = reward.log_z();
+    trained.draw(
+        common,
+        &format!("line of {} steps, {}", args.n_steps, common.objective.words()),
+        Some(log_z_true),
+        [panel],
+    )?;
+    let extra = vec![
+        ("jsd_floor", json!(floor)),
+        ("samples", json!(args.samples)),
+        ("log_z_error", json!((trained.log_z - log_z_true).abs())),
+    ];
+    let distance = Distance { jsd: Some(jsd), ..Distance::default() };
+    let params = trainer.n_parameters();
+    let log_z_true = Some(log_z_true);
+    Outcome { example: "line", common, steps, batch, params, trained: &trained, log_z_true, distance, extra }.print();
+    Ok(())
+}
+
+/// The cell of a position; the last one is for all that lies outside.
+fn cell(x: f64) -> usize {
+    let place = (x - RANGE.0) / (RANGE.1 - RANGE.0) * BINS as f64;
+    if (0.0..BINS as f64).contains(&place) { place as usize } else { BINS }
+}
+
+fn histogram(positions: &[f64]) -> Vec<f64> {
+    let mut shares = vec![0.0; BINS + 1];
+    positions.iter().for_each(|&x| shares[cell(x)] += 1.0 / positions.len() as f64);
+    shares
+}
+
+/// The target's share of each cell, by the midpoint rule.
+fn target(reward: &LineReward) -> Vec<f64> {
+    const PARTS: usize = 20;
+    let step = (RANGE.1 - RANGE.0) / (BINS * PARTS) as f64;
+    let density = |k: usize| (reward.log_density(RANGE.0 + (k as f64 + 0.5) * step) - reward.log_z()).exp();
+    let mut shares = vec![0.0; BINS + 1];
+    (0..BINS * PARTS).for_each(|k| shares[k / PARTS] += density(k) * step);
+    shares[BINS] = (1.0 - shares[..BINS].iter().sum::<f64>()).max(0.0);
+    shares
+}
+
+/// The histogram of as many samples of the target itself.
+fn perfect(target: &[f64], n: usize, rng: &mut Rng) -> Vec<f64> {
+    let mut shares = vec![0.0; target.len()];
+    for _ in 0..n {
+        let mut rest = rng.uniform();
+        let mut below = |p: &f64| {
+            rest -= p;
+            rest < 0.0
+        };
+        let cell = target.iter().position(&mut below).unwrap_or(target.len() - 1);
+        shares[cell] += 1.0 / n as f64;
+    }
+    shares
+}

@@ -1,0 +1,6 @@
+//! Graphs: rings on labelled nodes, growth up to isomorphism, samples from a checkpoint, speed.
+
+pub(crate) mod colored_graphs;
+pub(crate) mod ring;
+pub(crate) mod sample;
+pub(crate) mod speed;

@@ -1,0 +1,117 @@
+//! Every published figure, one subcommand per task: `cargo run --release --example reproduce -- ring --nodes 4 --directed`.
+//!
+//! `reproduce --help` lists the tasks, `reproduce TASK --help` the flags of one; with `--json` the last line is for programs.
+//! The examples beside this folder are the ones to learn from: each is whole, and short.
+
+mod cli;
+mod continuous;
+mod graphs;
+mod molecules;
+mod structures;
+mod vectors;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+use continuous::{boxes, diffusion, diffusion_posterior, line};
+use gfn::Result;
+use graphs::{colored_graphs, ring, sample, speed};
+use molecules::{
+    draw_molecules, fragments, molecule, molecule_external, molecule_multi_objective, qm9str, scorer_overhead,
+};
+use structures::{bayesian_structure, dag_from_csv};
+use vectors::{
+    bit_sequence, compare_objectives, conditional_hypergrid, discrete_ebm, exploration, hypergrid, ising, local_search,
+    offline,
+};
+
+/// Train and measure what the published figures are of
+#[derive(Parser, Debug)]
+struct Reproduce {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand, Debug)]
+enum Task {
+    Ring(ring::Args),
+    #[command(alias = "colored_graphs")]
+    ColoredGraphs(colored_graphs::Args),
+    Sample(sample::Args),
+    Speed(speed::Args),
+    #[command(alias = "bayesian_structure")]
+    BayesianStructure(bayesian_structure::Args),
+    #[command(alias = "dag_from_csv")]
+    DagFromCsv(dag_from_csv::Args),
+    Molecule(molecule::Args),
+    #[command(alias = "molecule_external")]
+    MoleculeExternal(molecule_external::Args),
+    #[command(alias = "molecule_multi_objective")]
+    MoleculeMultiObjective(molecule_multi_objective::Args),
+    Fragments(fragments::Args),
+    Qm9str(qm9str::Args),
+    #[command(alias = "draw_molecules")]
+    DrawMolecules(draw_molecules::Args),
+    #[command(alias = "scorer_overhead")]
+    ScorerOverhead(scorer_overhead::Args),
+    Hypergrid(hypergrid::Args),
+    #[command(alias = "conditional_hypergrid")]
+    ConditionalHypergrid(conditional_hypergrid::Args),
+    #[command(alias = "bit_sequence")]
+    BitSequence(bit_sequence::Args),
+    #[command(alias = "discrete_ebm")]
+    DiscreteEbm(discrete_ebm::Args),
+    Ising(ising::Args),
+    Exploration(exploration::Args),
+    #[command(alias = "local_search")]
+    LocalSearch(local_search::Args),
+    Offline(offline::Args),
+    #[command(alias = "compare_objectives")]
+    CompareObjectives(compare_objectives::Args),
+    Box(boxes::Args),
+    Line(line::Args),
+    Diffusion(diffusion::Args),
+    #[command(alias = "diffusion_posterior")]
+    DiffusionPosterior(diffusion_posterior::Args),
+}
+
+fn main() -> ExitCode {
+    match run(&cli::parse::<Reproduce>().task) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(task: &Task) -> Result<()> {
+    match task {
+        Task::Ring(args) => ring::run(args),
+        Task::ColoredGraphs(args) => colored_graphs::run(args),
+        Task::Sample(args) => sample::run(args),
+        Task::Speed(args) => speed::run(args),
+        Task::BayesianStructure(args) => bayesian_structure::run(args),
+        Task::DagFromCsv(args) => dag_from_csv::run(args),
+        Task::Molecule(args) => molecule::run(args),
+        Task::MoleculeExternal(args) => molecule_external::run(args),
+        Task::MoleculeMultiObjective(args) => molecule_multi_objective::run(args),
+        Task::Fragments(args) => fragments::run(args),
+        Task::Qm9str(args) => qm9str::run(args),
+        Task::DrawMolecules(args) => draw_molecules::run(args),
+        Task::ScorerOverhead(args) => scorer_overhead::run(args),
+        Task::Hypergrid(args) => hypergrid::run(args),
+        Task::ConditionalHypergrid(args) => conditional_hypergrid::run(args),
+        Task::BitSequence(args) => bit_sequence::run(args),
+        Task::DiscreteEbm(args) => discrete_ebm::run(args),
+        Task::Ising(args) => ising::run(args),
+        Task::Exploration(args) => exploration::run(args),
+        Task::LocalSearch(args) => local_search::run(args),
+        Task::Offline(args) => offline::run(args),
+        Task::CompareObjectives(args) => compare_objectives::run(args),
+        Task::Box(args) => boxes::run(args),
+        Task::Line(args) => line::run(args),
+        Task::Diffusion(args) => diffusion::run(args),
+        Task::DiffusionPosterior(args) => diffusion_posterior::run(args),
+    }
+}

@@ -1,0 +1,115 @@
+//! What examples that build atom by atom share.
+
+use std::sync::Arc;
+
+use clap::ValueEnum;
+use gfn::Result;
+use gfn::graph::GraphState;
+use gfn::nn::{BackwardPolicy, ConvKind, GraphNetConfig};
+use gfn_molecules::{Element, MoleculeConfig, MoleculeEnv, MoleculeReward, MoleculeScore};
+use serde_json::{Value, json};
+
+use super::run::{Run, RunArgs};
+use crate::cli::Common;
+
+/// What is built.
+#[derive(clap::Args, Clone, Debug)]
+pub(crate) struct AtomArgs {
+    /// Most heavy atoms
+    #[arg(long, default_value_t = 4)]
+    max_atoms: usize,
+    /// Most rings
+    #[arg(long)]
+    max_rings: Option<usize>,
+    /// Most atoms of a ring
+    #[arg(long)]
+    max_ring_size: Option<usize>,
+    /// Elements of atoms, without charges
+    #[arg(long, value_delimiter = ',', value_parser = element, default_value = "C,N,O")]
+    elements: Vec<Element>,
+    /// All of C, N, O, F, P, S, Cl, Br with N+ and O-
+    #[arg(long, conflicts_with = "elements")]
+    all_elements: bool,
+    /// How atoms exchange messages
+    #[arg(long, value_enum, default_value = "gine")]
+    conv: ConvName,
+}
+
+fn element(symbol: &str) -> std::result::Result<Element, String> {
+    let known = Element::from_symbol(symbol).filter(|(_, aromatic)| !aromatic);
+    known.map(|(element, _)| element).ok_or_else(|| "expected symbols of elements such as C,N,Cl".into())
+}
+
+/// How atoms exchange messages.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum ConvName {
+    /// Sums over neighbours, with what bonds are
+    Gine,
+    /// Attention along bonds and to a node of the whole molecule, as in recursionpharma/gflownet; four heads
+    Transformer,
+}
+
+impl From<ConvName> for ConvKind {
+    fn from(name: ConvName) -> Self {
+        match name {
+            // Bond orders are attributes of edges: `Gin` doesn't see them.
+            ConvName::Gine => Self::Gine,
+            ConvName::Transformer => Self::Transformer { heads: 4 },
+        }
+    }
+}
+
+impl AtomArgs {
+    /// A run of an example; `rewarded` says in a word what is.
+    pub(crate) fn run<'a>(
+        &self,
+        example: &'static str,
+        rewarded: &str,
+        (args, common): (&'a RunArgs, &'a Common),
+        exact_limit: usize,
+    ) -> Run<'a> {
+        let network = GraphNetConfig {
+            conv: self.conv.into(),
+            layers: common.layers.unwrap_or(3),
+            embedding: common.embedding.unwrap_or(64),
+            identity: false,
+            pair_walks: Some(3),
+            global: true,
+            backward: common.backward.map_or(BackwardPolicy::SharedTorso, Into::into),
+            flow: common.objective.needs_flow(),
+            ..GraphNetConfig::default()
+        };
+        let title = format!("molecules of at most {} atoms, {rewarded}", self.max_atoms);
+        let elements = match self.all_elements {
+            true => "all with charges".to_owned(),
+            false => format!("{:?}", self.elements),
+        };
+        let description = json!({ "max_atoms": self.max_atoms, "max_rings": self.max_rings,
+            "max_ring_size": self.max_ring_size, "elements": elements });
+        Run { example, title, objects: "Kekule forms", args, common, network, description, exact_limit }
+    }
+
+    /// Builds in proportion to a score.
+    pub(crate) fn train(
+        &self,
+        run: &Run<'_>,
+        score: impl MoleculeScore + 'static,
+        also: impl FnOnce() -> Vec<(&'static str, Value)>,
+    ) -> Result<()> {
+        let mut config = MoleculeConfig {
+            max_rings: self.max_rings,
+            max_ring_size: self.max_ring_size,
+            corrects_symmetry: !run.args.no_symmetry_correction,
+            ..MoleculeConfig::new(self.max_atoms)
+        };
+        if !self.all_elements {
+            config.elements.clone_from(&self.elements);
+            config.charges = Vec::new();
+        }
+        let env = MoleculeEnv::new(config)?;
+        let codec = env.codec().clone();
+        let reader = codec.clone();
+        let read = Arc::new(move |graph: &GraphState| reader.molecule(graph));
+        run.train(env, score, (|score| MoleculeReward::new(&codec, score), read), also)
+    }
+}

@@ -1,0 +1,60 @@
+//! Molecules atom by atom with a program of your own as the reward: a line with a SMILES in, a line with a score out.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Parser;
+use gfn::{Error, Result};
+use gfn_molecules::{ExternalScorer, ExternalScorerConfig};
+use serde_json::json;
+
+use super::atoms::AtomArgs;
+use super::run::{RunArgs, Shared};
+use crate::cli::{Common, at_least_one};
+
+/// Train a GNN policy to build molecules that an external program scores
+#[derive(Parser, Debug)]
+pub(crate) struct Args {
+    /// Program: reads a SMILES per line, writes a score of 0 or more per line; words are parted at spaces
+    #[arg(long, default_value = "python3 examples/heteroatom_scorer.py")]
+    command: String,
+    /// Processes of that program
+    #[arg(long, default_value_t = 2, value_parser = at_least_one)]
+    workers: usize,
+    /// Longest wait for a line, start-up included, in seconds
+    #[arg(long, default_value_t = 60.0)]
+    timeout: f64,
+    /// Most states for which the program is asked about all molecules, so that the distance is exact
+    #[arg(long, default_value_t = 2_000)]
+    exact_limit: usize,
+    #[command(flatten)]
+    atoms: AtomArgs,
+    #[command(flatten)]
+    run: RunArgs,
+    #[command(flatten)]
+    common: Common,
+}
+
+fn scorer(args: &Args) -> Result<ExternalScorer> {
+    let timeout = Duration::try_from_secs_f64(args.timeout).map_err(|_| Error::Config {
+        setting: "--timeout",
+        got: args.timeout.to_string(),
+        expected: "a number of seconds above 0",
+    })?;
+    let config = ExternalScorerConfig::new(args.command.split_whitespace());
+    ExternalScorer::new(ExternalScorerConfig { workers: args.workers, timeout, ..config })
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let scorer = Arc::new(scorer(args)?);
+    let run = args.atoms.run("molecule_external", &args.command, (&args.run, &args.common), args.exact_limit);
+    args.atoms.train(&run, Shared(scorer.clone()), || {
+        let usage = scorer.usage();
+        vec![
+            ("scorer_asked", json!(usage.asked)),
+            ("scorer_from_cache", json!(usage.from_cache)),
+            ("scorer_processes", json!(usage.started)),
+            ("scorer_wait_s", json!(usage.waited.as_secs_f64())),
+        ]
+    })
+}

@@ -1,0 +1,271 @@
+//! Molecules under two rewards that pull apart, hydrogen bonds and a small polar surface: one policy for every preference and temperature.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use clap::Parser;
+use gfn::condition::{
+    Condition, ConditionedReward, Conditioning, Directions, Encoding, Focus, FocusInHindsight, Temperature,
+};
+use gfn::env::StateGraph;
+use gfn::env::{Reals, Rows};
+use gfn::graph::{CanonicalKey, GraphStates};
+use gfn::metrics::{
+    Distances, focus_accuracy, hypervolume, inverted_generational_distance, pareto_front, r2_indicator, simplex_grid,
+};
+use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
+use gfn::plot::{Curve, Panel};
+use gfn::policy::{GraphPolicy, Policy};
+use gfn::replay::ReplayBuffer;
+use gfn::report::{Cell, Table};
+use gfn::rollout::Sampler;
+use gfn::train::Trainer;
+use gfn::{Error, Result, Rng};
+use gfn_molecules::{
+    Element, Fingerprint, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, internal_diversity, uniqueness,
+};
+use serde_json::{Value, json};
+use tch::Tensor;
+
+use crate::cli::{Common, Defaults, Distance, Outcome, cell, train, words};
+
+/// Train a GNN policy that is told temperature and preferences
+#[derive(Parser, Debug)]
+pub(crate) struct Args {
+    /// Most heavy atoms
+    #[arg(long, default_value_t = 4)]
+    max_atoms: usize,
+    /// Least reward exponent
+    #[arg(long, default_value_t = 1.0)]
+    beta_min: f64,
+    /// Largest reward exponent: what is sampled under in the end
+    #[arg(long, default_value_t = 8.0)]
+    beta_max: f64,
+    /// Concentration of the Dirichlet law of preferences
+    #[arg(long, default_value_t = 1.0)]
+    concentration: f64,
+    /// Marks of a number's thermometer
+    #[arg(long, default_value_t = 16)]
+    bins: usize,
+    /// Multiply the logits by a function of the condition, too
+    #[arg(long)]
+    logit_scale: bool,
+    /// Reward only what is within a cone of objectives, of this cosine
+    #[arg(long)]
+    focus: Option<f64>,
+    /// Share of replayed molecules whose focus is turned to where they are
+    #[arg(long, requires_all = ["focus", "replay"])]
+    hindsight: Option<f64>,
+    /// Preferences that are compared, less one
+    #[arg(long, default_value_t = 4)]
+    preferences: usize,
+    /// Molecules that are sampled under each
+    #[arg(long, default_value_t = 200)]
+    samples: usize,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// States up to which the distributions are exact.
+const EXACT_LIMIT: usize = 50_000;
+/// Every reward is at least that, so that its log is finite.
+const LEAST: f64 = 0.01;
+/// What the hypervolume is above.
+const REFERENCE: [f64; 2] = [0.0, 0.0];
+const UTOPIA: [f64; 2] = [1.0, 1.0];
+
+type Trained = Trainer<MoleculeEnv, GraphPolicy<GraphNet>>;
+
+/// Donors and acceptors of hydrogen bonds, as a share of 4.
+fn bonding(molecule: &Molecule) -> f64 {
+    let bonds = (molecule.n_donors() + molecule.n_acceptors()) as f64;
+    LEAST + (1.0 - LEAST) * (bonds / 4.0).min(1.0)
+}
+
+/// 1 without a polar surface, falling to 1 / e over 40 square angstrom.
+fn greasy(molecule: &Molecule) -> f64 {
+    LEAST + (1.0 - LEAST) * (-molecule.polar_surface() / 40.0).exp()
+}
+
+fn conditioning(args: &Args) -> Result<Conditioning> {
+    let encoding = Encoding::Thermometer { bins: args.bins };
+    let law = match args.beta_min == args.beta_max {
+        true => Temperature::Constant(args.beta_max),
+        false => Temperature::Uniform { least: args.beta_min, most: args.beta_max },
+    };
+    let preferences = Directions::Dirichlet { concentration: args.concentration };
+    let conditioning = Conditioning::new(2)?.temperature(law, encoding)?.preferences(preferences, encoding)?;
+    match args.focus {
+        None => Ok(conditioning),
+        Some(cosine) => {
+            let directions = Directions::Dirichlet { concentration: args.concentration };
+            conditioning.focus(Focus { cosine, outside: -10.0, ..Focus::new(directions) }, encoding)
+        }
+    }
+}
+
+/// The conditions under which the policy is looked at: evenly spread preferences, and a focus of the same direction.
+fn asked(args: &Args) -> Result<Vec<Condition>> {
+    let grid = simplex_grid(2, args.preferences)?;
+    let of = |row: &[f64]| Condition {
+        beta: args.beta_max,
+        preferences: row.to_vec(),
+        focus: args.focus.map(|_| row.to_vec()),
+    };
+    Ok(grid.rows().map(of).collect())
+}
+
+/// What is sampled under one condition: molecules and their objectives.
+fn sample(
+    args: &Args,
+    trainer: &Trained,
+    reward: &ConditionedReward<GraphStates>,
+    vector: &Tensor,
+    rng: &mut Rng,
+) -> Result<(Vec<Molecule>, Reals)> {
+    let conditions = vector.expand([args.samples as i64, -1], false);
+    let sampled = Sampler::new(trainer.env(), trainer.policy()).forward_conditional(&conditions, rng)?;
+    let states = sampled.terminal_states();
+    let molecules = states.graphs().iter().map(|graph| trainer.env().codec().molecule(graph));
+    Ok((molecules.collect::<Result<_>>()?, reward.objectives(states)?))
+}
+
+/// What came of each condition.
+fn by_condition(rows: &[Value]) -> Table {
+    const NAMES: [&str; 6] =
+        ["mean_bonding", "mean_greasy", "internal_diversity", "uniqueness", "focus_accuracy", "tv"];
+    let mut table = Table::new(["preferences".to_owned()].into_iter().chain(NAMES.map(words)));
+    for row in rows {
+        let number = |name: &str| row[name].as_f64().map_or(Cell::Missing, Cell::Number);
+        table.push(std::iter::once(cell("", &row["preferences"]).unwrap_or(Cell::Missing)).chain(NAMES.map(number)));
+    }
+    table
+}
+
+/// The rows of the front, along the first objective.
+fn front(objectives: &Reals) -> Result<Vec<(f64, f64)>> {
+    let mut front: Vec<(f64, f64)> =
+        pareto_front(objectives)?.into_iter().map(|i| (objectives.row(i)[0], objectives.row(i)[1])).collect();
+    front.sort_by(|a, b| a.0.total_cmp(&b.0));
+    Ok(front)
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let common = &args.common;
+    if args.samples < 2 {
+        let setting = "--samples";
+        return Err(Error::Config { setting, got: args.samples.to_string(), expected: "at least 2" });
+    }
+    common.refuse_validation()?;
+    let asked = asked(args)?;
+    let runtime = common.runtime()?;
+    let env = MoleculeEnv::new(MoleculeConfig {
+        elements: vec![Element::C, Element::N, Element::O],
+        charges: Vec::new(),
+        ..MoleculeConfig::new(args.max_atoms)
+    })?;
+    let conditioning = conditioning(args)?;
+    let whole = |score: fn(&Molecule) -> f64| MoleculeReward::new(env.codec(), score).per_kekule_form();
+    let reward: ConditionedReward<GraphStates> =
+        ConditionedReward::new(conditioning.clone(), vec![Arc::new(whole(bonding)), Arc::new(whole(greasy))])?
+            // A temperature must not act on the share of a Kekule form.
+            .with_measure(MoleculeReward::new(env.codec(), |_: &Molecule| 1.0));
+    let defaults = Defaults { steps: 4_000, batch: 128, log_z_lr: 1e-2, ..Defaults::default() };
+    let mut rng = Rng::seeded(common.seed);
+    let network = GraphNetConfig {
+        conv: ConvKind::Gine,
+        layers: common.layers.unwrap_or(3),
+        embedding: common.embedding.unwrap_or(64),
+        identity: false,
+        pair_walks: Some(3),
+        backward: common.backward.map_or(BackwardPolicy::SharedTorso, Into::into),
+        flow: common.objective.needs_flow(),
+        n_conditions: conditioning.width() as i64,
+        logit_scale: args.logit_scale,
+        ..GraphNetConfig::default()
+    };
+    let description = json!({ "example": "molecule_multi_objective", "max_atoms": args.max_atoms,
+        "conditioning": conditioning, "network": network });
+    let net = GraphNet::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
+    let graph = match StateGraph::build(&env, EXACT_LIMIT) {
+        Err(Error::TooManyStates { .. }) => None,
+        graph => Some(graph?),
+    };
+    let config = common.trainer(&defaults);
+    let (steps, batch) = (common.steps(&defaults), config.batch);
+    let objective = common.objective.build()?;
+    let mut trainer = Trainer::boxed(env, Box::new(reward.clone()), GraphPolicy(net), objective, config, rng)?
+        .with_conditions(conditioning.clone())
+        .described_by(&description)?;
+    let replay = common.replay(&defaults)?;
+    if let Some((config, _)) = replay {
+        trainer = trainer.with_replay(ReplayBuffer::new(config)?);
+    }
+    if let Some(share) = args.hindsight {
+        trainer = trainer.with_hindsight(FocusInHindsight(reward.clone()), share)?;
+    }
+    let prefill = replay.map_or(0, |(_, prefill)| prefill);
+    let trained = train(&mut trainer, common, "molecule_multi_objective", steps, prefill, |_| Ok(None))?;
+
+    let (mut rng, mut rows, mut mean) = (trainer.evaluation_rng(), Vec::new(), [0.0; 3]);
+    let (mut all, mut objectives) = (Vec::new(), Reals::filled(2, 0, 0.0));
+    for condition in &asked {
+        let vector = conditioning.encode(std::slice::from_ref(condition))?;
+        let (molecules, own) = sample(args, &trainer, &reward, &vector, &mut rng)?;
+        let of = |k: usize| own.rows().map(|row| row[k]).sum::<f64>() / own.len() as f64;
+        let fingerprints: Vec<Fingerprint> = molecules.iter().map(Fingerprint::of).collect();
+        let mut row = json!({ "preferences": condition.preferences, "mean_bonding": of(0), "mean_greasy": of(1),
+            "internal_diversity": internal_diversity(&fingerprints)?, "uniqueness": uniqueness(&molecules)? });
+        if let (Some(direction), Some(cosine)) = (&condition.focus, args.focus) {
+            row["focus_accuracy"] = json!(focus_accuracy(&own, direction, cosine)?);
+        }
+        if let Some(graph) = &graph {
+            let target = graph.target_distribution(&reward, Some(&vector))?;
+            let learned = graph.terminating_distribution(trainer.env(), trainer.policy(), Some(&vector))?;
+            let d = Distances::between(&learned.probs, &target.probs)?;
+            let log_z = Policy::<MoleculeEnv>::log_z(trainer.policy(), Some(&vector), 1).map(|z| z.double_value(&[0]));
+            for (sum, value) in mean.iter_mut().zip([d.l1, d.tv, d.jsd]) {
+                *sum += value / asked.len() as f64;
+            }
+            (row["tv"], row["log_z"], row["log_z_true"]) = (json!(d.tv), json!(log_z), json!(target.log_z));
+        }
+        rows.push(row);
+        all.extend(molecules);
+        objectives.append(own);
+    }
+
+    let found = front(&objectives)?;
+    let distinct: BTreeSet<CanonicalKey> = all.iter().map(Molecule::key).collect();
+    let weights = simplex_grid(2, 20)?;
+    let mut extra = vec![
+        ("hypervolume", json!(hypervolume(&objectives, &REFERENCE)?)),
+        ("r2", json!(r2_indicator(&objectives, &weights, &UTOPIA)?)),
+        ("front_size", json!(found.len())),
+        ("distinct_samples", json!(distinct.len())),
+    ];
+    if common.json {
+        extra.extend([("conditions", json!(rows)), ("front", json!(found))]);
+    }
+    eprintln!("{}", by_condition(&rows));
+    let mut panel =
+        Panel::scatter("samples, their front, and that of all (line)", objectives.rows().map(|row| (row[0], row[1])))
+            .labels("hydrogen bonds", "small polar surface")
+            .curve(Curve::new("front", found));
+    let mut distance = Distance::not_listed(common, EXACT_LIMIT);
+    if let Some(graph) = &graph {
+        let whole = reward.objectives(&graph.states().select(&graph.ends()))?;
+        let best = front(&whole)?;
+        let points = Reals::from_rows(best.iter().map(|&(x, y)| [x, y]));
+        extra.push(("hypervolume_of_all", json!(hypervolume(&whole, &REFERENCE)?)));
+        extra.push(("r2_of_all", json!(r2_indicator(&whole, &weights, &UTOPIA)?)));
+        extra.push(("igd", json!(inverted_generational_distance(&objectives, &points)?)));
+        panel = panel.outlines([best]);
+        let [l1, tv, jsd] = mean.map(Some);
+        distance = Distance { l1, tv, jsd, exact: true, why_not_exact: None };
+    }
+    trained.draw(common, &format!("molecules of at most {} atoms, two rewards", args.max_atoms), None, [panel])?;
+    let (example, params) = ("molecule_multi_objective", trainer.n_parameters());
+    let trained = &trained;
+    Outcome { example, common, steps, batch, params, trained, log_z_true: None, distance, extra }.print();
+    Ok(())
+}

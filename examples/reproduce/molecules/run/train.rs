@@ -1,0 +1,175 @@
+//! A run on molecules, whatever they are built of.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use gfn::env::Reward;
+use gfn::graph::{GraphEnv, GraphState, GraphStates};
+use gfn::nn::{GraphNet, GraphNetConfig};
+use gfn::policy::{GraphPolicy, UniformPolicy};
+use gfn::replay::ReplayBuffer;
+use gfn::rollout::Sampler;
+use gfn::train::{Observer, Trainer};
+use gfn::{Result, Rng};
+use gfn_molecules::{Molecule, MoleculeScore};
+use gfn_record::{Described, TrainingRecord};
+use serde_json::{Value, json};
+
+use super::outputs;
+use crate::cli::{Common, Defaults, Distance, Exact, Outcome, at_least_one, train_observed, try_file};
+
+/// How molecules are rewarded, sampled and recorded.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct RunArgs {
+    /// R is the score to this power
+    #[arg(long, default_value_t = 1.0)]
+    pub(crate) beta: f64,
+    /// Train on R in place of R times the symmetries of what is built: samples R over these
+    #[arg(long)]
+    pub(crate) no_symmetry_correction: bool,
+    /// Sample by uniform random moves in the end, not by the trained policy: what the masks allow
+    #[arg(long)]
+    pub(crate) random: bool,
+    /// Molecules that are sampled at the end
+    #[arg(long, default_value_t = 1_000)]
+    pub(crate) samples: usize,
+    /// Report the mean score of so many best samples, and how different they are (mean Tanimoto distance)
+    #[arg(long, value_parser = at_least_one)]
+    pub(crate) top_k: Option<usize>,
+    /// SQLite file to record all molecules in that training draws
+    #[arg(long)]
+    pub(crate) record: Option<PathBuf>,
+}
+
+/// A score that several share.
+#[derive(Clone)]
+pub(crate) struct Shared(pub(crate) Arc<dyn MoleculeScore>);
+
+impl MoleculeScore for Shared {
+    fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
+        self.0.log_scores(molecules)
+    }
+}
+
+/// What molecule a state is.
+type Reader = Arc<dyn Fn(&GraphState) -> Result<Molecule>>;
+
+/// One run of an example.
+pub(crate) struct Run<'a> {
+    pub(crate) example: &'static str,
+    pub(crate) title: String,
+    /// What the exact distribution is over.
+    pub(crate) objects: &'static str,
+    pub(crate) args: &'a RunArgs,
+    pub(crate) common: &'a Common,
+    pub(crate) network: GraphNetConfig,
+    /// What the environment was made of, for the checkpoint.
+    pub(crate) description: Value,
+    /// States up to which the distribution is exact.
+    pub(crate) exact_limit: usize,
+}
+
+/// Molecules that are sampled at once.
+const CHUNK: usize = 1_000;
+
+impl Run<'_> {
+    /// Trains on a score to the power of `--beta`, of at least e^-20 so that every molecule has a finite log-reward, and reports,
+    /// with what is known in the end besides.
+    pub(crate) fn train<E: GraphEnv + 'static, R: Reward<GraphStates> + 'static>(
+        &self,
+        env: E,
+        score: impl MoleculeScore + 'static,
+        (reward, read): (impl Fn(Shared) -> R, Reader),
+        also: impl FnOnce() -> Vec<(&'static str, Value)>,
+    ) -> Result<()> {
+        let (common, args, example) = (self.common, self.args, self.example);
+        args.record.as_deref().map_or(Ok(()), try_file)?;
+        let runtime = common.runtime()?;
+        let score = Shared(Arc::new(score.clamped((-20f64).exp(), f64::MAX)?.to_the(args.beta)?));
+        let defaults = Defaults { steps: 4_000, batch: 128, ..Defaults::default() };
+        let mut rng = Rng::seeded(common.seed);
+        let description = json!({ "example": example, "built_of": self.description, "network": self.network });
+        let net = GraphNet::new(&env, self.network.clone(), runtime.device(), tch::Kind::Float, &mut rng)?;
+        let exact = Exact::up_to(self.exact_limit, common, &env, &reward(score.clone()))?;
+        let config = common.trainer(&defaults);
+        let (steps, batch) = (common.steps(&defaults), config.batch);
+        let objective = common.objective.build()?;
+        let boxed = Box::new(reward(score.clone()));
+        let mut trainer =
+            Trainer::boxed(env, boxed, GraphPolicy(net), objective, config, rng)?.described_by(&description)?;
+        let replay = common.replay(&defaults)?;
+        if let Some((config, _)) = replay {
+            trainer = trainer.with_replay(ReplayBuffer::distinct(config)?);
+        }
+        let prefill = replay.map_or(0, |(_, prefill)| prefill);
+        let look = |trainer: &Trainer<_, _>| Exact::look(exact.as_ref(), trainer);
+        let mut record = self.record(&read);
+        let observers = record.as_mut().map(|record| record as &mut dyn Observer<_, _>).into_iter().collect();
+        let trained = train_observed(&mut trainer, common, example, (steps, prefill), look, observers)?;
+
+        let molecules = self.sample(&trainer, &read)?;
+        let log_scores = score.log_scores(&molecules)?;
+        let mut extra = outputs::of_samples(&molecules, &log_scores);
+        extra.extend(args.top_k.map(|k| outputs::of_best(k, &molecules, &log_scores)).transpose()?);
+        extra.push(("symmetry_corrected", json!(!args.no_symmetry_correction)));
+        extra.extend(also());
+        extra.extend(record.map(|record| ("record_s", json!(record.spent().as_secs_f64()))));
+        outputs::write(common, &molecules, &log_scores)?;
+        args.record.iter().for_each(|path| common.written.add(path));
+        let mut distance = Distance::not_listed(common, self.exact_limit);
+        let mut panel = None;
+        if let Some(exact) = &exact {
+            let (learned, probs) = exact.learned(trainer.env(), trainer.policy())?;
+            distance = learned;
+            extra.extend(outputs::of_symmetry(exact, trainer.env(), &probs)?);
+            let (tv, finished, molecules) = outputs::tv_of_molecules(exact, &probs, |graph| read(graph))?;
+            let counts = [("states", exact.graph.len()), ("finished_states", finished), ("molecules", molecules)];
+            extra.push(("tv_molecules", json!(tv)));
+            extra.extend(counts.map(|(name, count)| (name, json!(count))));
+            extra.extend(exact.modes(&probs)?);
+            panel = Some(exact.panel(self.objects, &probs));
+        } else {
+            extra.extend([("modes_found", json!(null)), ("modes_total", json!(null))]);
+        }
+        let corrected = exact.as_ref().filter(|_| !args.no_symmetry_correction);
+        let log_z_true = corrected.map(|exact| exact.target.log_z);
+        trained.draw(common, &self.title, log_z_true, panel)?;
+        let params = trainer.n_parameters();
+        Outcome { example, common, steps, batch, params, trained: &trained, log_z_true, distance, extra }.print();
+        Ok(())
+    }
+
+    /// What is recorded of a molecule: its canonical SMILES, which is its key, too, and three descriptors.
+    fn record<E: GraphEnv>(&self, read: &Reader) -> Option<TrainingRecord<E>> {
+        let path = self.args.record.as_ref()?;
+        let read = read.clone();
+        let describe = move |_: &E, states: &GraphStates| {
+            let described = |graph| {
+                let molecule = read(graph)?;
+                let scores = vec![molecule.weight(), molecule.n_rings() as f64, molecule.polar_surface()];
+                let text = molecule.smiles();
+                Ok(Described { key: text.clone().into(), text, scores })
+            };
+            states.graphs().iter().map(described).collect()
+        };
+        Some(TrainingRecord::new(path, &["weight", "rings", "polar_surface"], describe))
+    }
+
+    /// Molecules by the trained policy, or by the masks alone.
+    fn sample<E: GraphEnv>(&self, trainer: &Trainer<E, GraphPolicy<GraphNet>>, read: &Reader) -> Result<Vec<Molecule>> {
+        let (env, mut rng, n) = (trainer.env(), trainer.evaluation_rng(), self.args.samples);
+        let mut out = Vec::with_capacity(n);
+        while out.len() < n {
+            let chunk = CHUNK.min(n - out.len());
+            let sampled = match self.args.random {
+                true => Sampler::new(env, &UniformPolicy).forward(chunk, &mut rng)?,
+                false => Sampler::new(env, trainer.policy()).forward(chunk, &mut rng)?,
+            };
+            for graph in sampled.terminal_states().graphs() {
+                out.push(read(graph)?);
+            }
+        }
+        Ok(out)
+    }
+}

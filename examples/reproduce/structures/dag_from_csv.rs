@@ -1,0 +1,155 @@
+//! Your own data: how probable each edge of a Bayesian network is, from a CSV file with a header and a number per cell.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use clap::Parser;
+use gfn::env::Env;
+use gfn::nn::{BackwardPolicy, MlpConfig};
+use gfn::objective::ModifiedDetailedBalance;
+use gfn::optim::AdamConfig;
+use gfn::optim::Schedule;
+use gfn::policy::{MlpPolicy, MlpPolicyConfig};
+use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
+use gfn::report::{Cell, Progress, Table};
+use gfn::rollout::Sampler;
+use gfn::runtime::{DeviceKind, Runtime};
+use gfn::train::{Trainer, TrainerConfig};
+use gfn::{Error, Result, Rng};
+use gfn_dags::{
+    Adjacency, BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, EdgeMarginals,
+    MAX_SUMMED_NODES, Marginals, PairMatrix, StructureConfig, StructurePrior,
+};
+use tch::{Device, Kind};
+
+/// Learn how probable each edge between the variables of a CSV file is
+#[derive(Parser, Debug)]
+pub(crate) struct Args {
+    /// The data: a header with a name for each variable, then lines with a number for each
+    #[arg(default_value = "examples/data/sachs_observational.csv")]
+    data: PathBuf,
+    /// Column that says which variables an experiment set in that row: names with `;` between them, or nothing
+    #[arg(long)]
+    interventions: Option<String>,
+    /// Training steps; more where learned and exact differ
+    #[arg(long, default_value_t = 10_000)]
+    steps: usize,
+    /// Graphs that are sampled in the end
+    #[arg(long, default_value_t = 10_000)]
+    graphs: usize,
+    /// Least probability of an edge that is listed
+    #[arg(long, default_value_t = 0.05)]
+    least: f64,
+    /// Seed of everything that is random
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    /// Threads of rayon and of libtorch
+    #[arg(long, default_value_t = 1)]
+    threads: usize,
+}
+
+/// What came out.
+pub(crate) struct Edges {
+    names: Vec<String>,
+    graphs: usize,
+    least: f64,
+    /// The share of sampled graphs that have an edge.
+    pub(crate) learned: PairMatrix,
+    /// The probability of an edge given the data, summed over all graphs, where that can be done.
+    pub(crate) exact: Option<PairMatrix>,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let runtime = Runtime::new(args.threads, DeviceKind::Cpu)?;
+    print!("{}", learn(args, runtime.device())?);
+    Ok(())
+}
+
+pub(crate) fn learn(args: &Args, device: Device) -> Result<Edges> {
+    let data = match &args.interventions {
+        None => ContinuousData::read(&args.data)?,
+        Some(column) => ContinuousData::read_with_interventions(&args.data, column)?,
+    };
+    let (names, n) = (data.names().to_vec(), data.n_variables());
+
+    // Each acyclic graph is rewarded by its posterior probability, relative to that of the graph without edges.
+    let (env, mut rng) = (BayesianStructure::new(StructureConfig::new(n))?, Rng::seeded(args.seed));
+    let scores = CachedScores::new(Bge::new(&data.standardised()?, BgeConfig::default())?);
+    let reward = DagReward::new(scores, StructurePrior::Uniform)?.relative_to(&env.initial(1).dag(0));
+    let exact = exact(&env, &reward)?;
+
+    let mlp = MlpConfig { hidden: vec![256, 256], ..MlpConfig::default() };
+    let config = MlpPolicyConfig { mlp, backward: BackwardPolicy::Uniform, ..MlpPolicyConfig::default() };
+    let policy = MlpPolicy::new(&env, Adjacency::new(n), config, device, Kind::Float, &mut rng)?;
+    let config = TrainerConfig {
+        batch: 128,
+        // Few of many graphs have nearly all of the probability: half of the actions at random find them, and replay keeps them.
+        epsilon: Some(Schedule::Linear { from: 0.5, to: 0.0, steps: args.steps.div_ceil(2) }),
+        lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: args.steps },
+        adam: AdamConfig { lr: 3e-3, ..AdamConfig::default() },
+        ..TrainerConfig::default()
+    };
+    let replay = ReplayConfig { capacity: 10_000, eviction: Eviction::Fifo, draw: Draw::Uniform };
+    let mut trainer = Trainer::new(env, reward, policy, ModifiedDetailedBalance::default(), config, rng)?
+        .with_replay(ReplayBuffer::new(replay)?);
+    let mut progress = Progress::new(args.steps as u64, "dag_from_csv");
+    while trainer.steps_done() < args.steps {
+        let stats = trainer.step()?;
+        progress.update(trainer.steps_done() as u64, stats.loss, None);
+    }
+    progress.finish();
+
+    let sampled = Sampler::new(trainer.env(), trainer.policy()).forward(args.graphs, &mut trainer.evaluation_rng())?;
+    let learned = Marginals::of(sampled.terminal_states(), None)?.edge;
+    Ok(Edges { names, graphs: args.graphs, least: args.least, learned, exact })
+}
+
+/// The probabilities themselves: for up to 14 variables they can be summed over all graphs, unless too much cancels.
+fn exact(env: &BayesianStructure, reward: &DagReward<CachedScores<Bge>>) -> Result<Option<PairMatrix>> {
+    if env.n_nodes() > MAX_SUMMED_NODES {
+        return Ok(None);
+    }
+    match EdgeMarginals::sum(env, reward) {
+        Err(Error::Contract { .. }) => Ok(None),
+        summed => Ok(Some(summed?.edge)),
+    }
+}
+
+/// Root mean squared error over all pairs of variables beyond which the learned shares say too little.
+const CONVERGED: f64 = 0.03;
+
+impl fmt::Display for Edges {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let n = self.names.len();
+        let probability = |k: usize| (self.learned.values()[k], self.exact.as_ref().map(|exact| exact.values()[k]));
+        let larger = |k: usize| probability(k).0.max(probability(k).1.unwrap_or(0.0));
+        let mut shown: Vec<usize> = (0..n * n).filter(|&k| k / n != k % n && larger(k) >= self.least).collect();
+        shown.sort_by(|&a, &b| larger(b).total_cmp(&larger(a)));
+        let mut table = Table::new(["edge", "learned", "exact"]);
+        for k in shown {
+            let (learned, exact) = probability(k);
+            let edge = format!("{} -> {}", self.names[k / n], self.names[k % n]);
+            let exact = exact.map_or(Cell::Missing, |p| format!("{p:.2}").into());
+            table.push([edge.into(), format!("{learned:.2}").into(), exact]);
+        }
+        writeln!(
+            f,
+            "{table}\nEdges below {} aren't listed. Learned is the share of {} sampled graphs:",
+            self.least, self.graphs
+        )?;
+        let sampling = 0.5 / (self.graphs as f64).sqrt();
+        writeln!(f, "a standard error of at most {sampling:.3} from sampling, and what training has left to learn.")?;
+        match self.exact.as_ref().and_then(|exact| self.learned.rmse(exact).ok()) {
+            Some(error) => {
+                let verdict =
+                    if error <= CONVERGED { "" } else { ", which is much: believe exact, or give more --steps" };
+                writeln!(f, "Learned is off from exact by {error:.3} (root mean square of all pairs){verdict}.")
+            }
+            None => writeln!(
+                f,
+                "Nothing says how much that is: exact ones are summed for up to {MAX_SUMMED_NODES} variables, if not too much cancels.\n\
+                 Repeat with another --seed and more --steps, and believe what stays."
+            ),
+        }
+    }
+}

@@ -1,0 +1,216 @@
+use gfn::{Error, Result};
+
+use super::{DiscreteData, NodeSet, check_interventions, check_table, numbered};
+
+/// Observations of continuous variables: `[rows, variables]`, finite, in f64.
+///
+/// ```
+/// use gfn_dags::ContinuousData;
+/// let data = ContinuousData::from_csv("a,b\n1,2.5\n3,-1e1\n".as_bytes())?;
+/// assert_eq!((data.n_rows(), data.names()), (2, ["a".to_string(), "b".to_string()].as_slice()));
+/// assert_eq!(data.row(1), [3.0, -10.0]);
+/// let message = ContinuousData::from_csv("a,b\n1,2\n3,\n".as_bytes()).unwrap_err().to_string();
+/// assert!(message.contains("line 3") && message.contains("`b`"), "{message}");
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Debug)]
+pub struct ContinuousData {
+    names: Vec<String>,
+    values: Vec<f64>,
+    interventions: Option<Vec<NodeSet>>,
+}
+
+impl ContinuousData {
+    /// Observations, row by row.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for no variable, more than 200, or a name that comes twice; [`Error::Shape`] for no row, and for rows of
+    /// another length; [`Error::NonFinite`] for a cell that is NaN or infinite.
+    pub fn new(names: Vec<String>, values: Vec<f64>) -> Result<Self> {
+        check_table(&names, values.len())?;
+        if let Some(k) = values.iter().position(|value| !value.is_finite()) {
+            return Err(Error::NonFinite {
+                what: "an observation",
+                row: k / names.len(),
+                value: values[k],
+                remedy: "leave out rows with missing values, or fill them in",
+            });
+        }
+        Ok(Self { names, values, interventions: None })
+    }
+
+    /// Observations of variables `x0`, `x1`, ...
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new).
+    pub fn from_rows<const N: usize>(rows: &[[f64; N]]) -> Result<Self> {
+        Self::new(numbered(N), rows.iter().flatten().copied().collect())
+    }
+
+    /// The same data, some variables of some rows having been set by an experiment: one set for each row. It doesn't matter to
+    /// scores what they were set to, or how.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for another number of rows, [`Error::OutOfRange`] for a variable that isn't there.
+    pub fn with_interventions(mut self, targets: Vec<NodeSet>) -> Result<Self> {
+        check_interventions(&targets, self.n_rows(), self.n_variables())?;
+        self.interventions = Some(targets);
+        Ok(self)
+    }
+
+    /// The variables that were set in each row, if any were.
+    #[must_use]
+    pub fn interventions(&self) -> Option<&[NodeSet]> {
+        self.interventions.as_deref()
+    }
+
+    /// The variables' names.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The number of variables.
+    #[must_use]
+    pub fn n_variables(&self) -> usize {
+        self.names.len()
+    }
+
+    /// The number of observations.
+    #[must_use]
+    pub fn n_rows(&self) -> usize {
+        self.values.len() / self.names.len()
+    }
+
+    /// One observation.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[must_use]
+    pub fn row(&self, row: usize) -> &[f64] {
+        &self.values[row * self.names.len()..(row + 1) * self.names.len()]
+    }
+
+    /// The values of one variable.
+    ///
+    /// # Panics
+    /// If there is no such variable.
+    #[must_use]
+    pub fn column(&self, variable: usize) -> Vec<f64> {
+        (0..self.n_rows()).map(|row| self.row(row)[variable]).collect()
+    }
+
+    /// The rows at these indices.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] for a row that isn't there, [`Error::Shape`] for no row.
+    pub fn select(&self, rows: &[usize]) -> Result<Self> {
+        if let Some(&index) = rows.iter().find(|&&row| row >= self.n_rows()) {
+            return Err(Error::OutOfRange { index, len: self.n_rows() });
+        }
+        let values = rows.iter().flat_map(|&row| self.row(row)).copied().collect();
+        let out = Self::new(self.names.clone(), values)?;
+        match &self.interventions {
+            None => Ok(out),
+            Some(targets) => out.with_interventions(rows.iter().map(|&row| targets[row]).collect()),
+        }
+    }
+
+    /// Each value by a function, such as the logarithm of intensities.
+    ///
+    /// # Errors
+    /// [`Error::NonFinite`] where the function doesn't give a finite number.
+    pub fn map(&self, f: impl Fn(f64) -> f64) -> Result<Self> {
+        let out = Self::new(self.names.clone(), self.values.iter().map(|&x| f(x)).collect())?;
+        Ok(Self { interventions: self.interventions.clone(), ..out })
+    }
+
+    /// Each variable with mean 0 and variance 1 (of N - 1 degrees of freedom).
+    ///
+    /// # Errors
+    /// [`Error::Config`] for fewer than two rows, and for a variable that is constant.
+    pub fn standardised(&self) -> Result<Self> {
+        let (n, rows) = (self.n_variables(), self.n_rows());
+        if rows < 2 {
+            let got = rows.to_string();
+            return Err(Error::Config { setting: "the number of observations", got, expected: "at least two" });
+        }
+        let mut out = self.clone();
+        for variable in 0..n {
+            let mut column = self.column(variable);
+            let first = column[0];
+            let scale = power_of_two(column.iter().fold(0.0, |most, x| x.abs().max(most)));
+            column.iter_mut().for_each(|x| *x /= scale);
+            let mean = column.iter().sum::<f64>() / rows as f64;
+            let variance = column.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (rows as f64 - 1.0);
+            if column.iter().all(|x| *x == column[0]) || variance <= 0.0 {
+                return Err(Error::Config {
+                    setting: "a variable",
+                    got: format!("`{}`, {first} in every row", self.names[variable]),
+                    expected: "variables that vary: leave it out",
+                });
+            }
+            for (row, x) in column.iter().enumerate() {
+                out.values[row * n + variable] = (x - mean) / variance.sqrt();
+            }
+        }
+        Ok(out)
+    }
+
+    /// Each variable cut into `levels` of about as many observations each, for scores of discrete data; equal values stay together.
+    ///
+    /// A variable of no more than `levels` values, such as a code of classes, keeps them: each is a level, and labels it. Levels that
+    /// nothing falls into (many equal values can fill several) aren't counted.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for fewer than two levels, or more than observations, and for a variable that all falls into one level.
+    pub fn discretised(&self, levels: usize) -> Result<DiscreteData> {
+        let (n, rows) = (self.n_variables(), self.n_rows());
+        if !(2..=rows.min(usize::from(u16::MAX))).contains(&levels) {
+            return Err(Error::Config {
+                setting: "levels",
+                got: format!("{levels} of {rows} observations"),
+                expected: "at least 2 levels, and no more than there are observations",
+            });
+        }
+        let mut cells = vec![0u16; rows * n];
+        let mut labels: Vec<Vec<String>> = Vec::with_capacity(n);
+        for variable in 0..n {
+            let column = self.column(variable);
+            let mut sorted = column.clone();
+            sorted.sort_by(f64::total_cmp);
+            let mut distinct = sorted.clone();
+            distinct.dedup();
+            // Level by level: where it begins among the values.
+            let level = |x: &f64| sorted.partition_point(|other| other < x) * levels / rows;
+            let coded = distinct.len() <= levels;
+            if !coded {
+                distinct.dedup_by_key(|x| level(x));
+            }
+            if distinct.len() < 2 {
+                return Err(Error::Config {
+                    setting: "a variable",
+                    got: format!("`{}`, all in one of {levels} levels", self.names[variable]),
+                    expected: "variables of which no value fills all levels: leave it out, or say which values go together",
+                });
+            }
+            for (row, x) in column.iter().enumerate() {
+                cells[row * n + variable] = (distinct.partition_point(|first| first <= x) - 1) as u16;
+            }
+            labels.push(
+                (0..distinct.len()).map(|k| if coded { distinct[k].to_string() } else { k.to_string() }).collect(),
+            );
+        }
+        let out = DiscreteData::labelled(self.names.clone(), labels, cells)?;
+        match &self.interventions {
+            None => Ok(out),
+            Some(targets) => out.with_interventions(targets.clone()),
+        }
+    }
+}
+
+/// The power of two just below a number: what is divided by it is at most 2, so that squares and sums of rows don't overflow, and no
+/// digit of it changes.
+fn power_of_two(most: f64) -> f64 {
+    f64::from_bits(most.to_bits() & f64::INFINITY.to_bits()).max(f64::MIN_POSITIVE)
+}

@@ -1,0 +1,299 @@
+//! Tables in CSV files: a header with the variables' names, then one observation per line.
+
+use std::collections::HashMap;
+use std::io::Read;
+use std::path::Path;
+
+use gfn::{Error, Result};
+
+use super::{ContinuousData, DiscreteData, NodeSet, check_size};
+
+/// What stands for a missing value in the files that are about, in small letters.
+const MISSING_NUMBER: [&str; 8] = ["", "na", "n/a", "nan", "null", "none", "?", "."];
+/// The same where values are words, which the others may be.
+const MISSING_WORD: [&str; 3] = ["", "na", "?"];
+
+const EXPECTED: &str =
+    "a header with a name for each variable, then lines with one value for each of them, none of them missing";
+
+/// The cells of a table, as text.
+struct Table {
+    names: Vec<String>,
+    /// The line of each row and its cells.
+    rows: Vec<(usize, Vec<String>)>,
+}
+
+impl Table {
+    /// Reads a table; only the cells of the column `interventions` may be empty.
+    fn read(mut input: impl Read, missing: &[&str], interventions: Option<&str>) -> Result<Self> {
+        let mut text = Vec::new();
+        input.read_to_end(&mut text).map_err(|error| parse(1, error.to_string()))?;
+        // Rows of another length are told apart here, in words of our own.
+        let mut reader = csv::ReaderBuilder::new()
+            .has_headers(true)
+            .flexible(true)
+            .trim(csv::Trim::All)
+            .from_reader(text.as_slice());
+        let names: Vec<String> = reader.headers().map_err(|error| broken(&error))?.iter().map(String::from).collect();
+        if names.is_empty() {
+            return Err(parse(1, "the file is empty".into()));
+        }
+        if let Some(i) = names.iter().position(String::is_empty) {
+            return Err(parse(1, format!("column {} has no name", i + 1)));
+        }
+        if names.iter().all(|name| name.parse::<f64>().is_ok()) {
+            return Err(parse(1, format!("the names are numbers ({}, ...): the header is missing", names[0])));
+        }
+        if let Some(column) = interventions.filter(|column| !names.iter().any(|name| name == column)) {
+            return Err(parse(1, format!("there is no column `{column}`")));
+        }
+        // Before names are compared with each other: of too many that takes long.
+        check_size(names.len() - usize::from(interventions.is_some()))?;
+        if let Some(i) = (0..names.len()).find(|&i| names[..i].contains(&names[i])) {
+            return Err(parse(1, format!("the name `{}` comes twice", names[i])));
+        }
+        let mut rows = Vec::new();
+        for record in reader.records() {
+            let record = record.map_err(|error| broken(&error))?;
+            let line = record.position().map_or(0, |position| line_of(&text, position));
+            if record.len() != names.len() {
+                return Err(parse(line, format!("{} values for {} variables", record.len(), names.len())));
+            }
+            let is_missing = |(cell, name): &(&str, &String)| {
+                Some(name.as_str()) != interventions && missing.contains(&cell.to_ascii_lowercase().as_str())
+            };
+            if let Some((cell, name)) = record.iter().zip(&names).find(is_missing) {
+                return Err(parse(line, format!("the value of `{name}` is missing (`{cell}`)")));
+            }
+            rows.push((line, record.iter().map(String::from).collect()));
+        }
+        match rows.len() {
+            0 => Err(parse(2, "there is a header and no observation".into())),
+            1 => Err(parse(rows[0].0, "there is only one observation: nothing can be learned from it".into())),
+            _ => Ok(Self { names, rows }),
+        }
+    }
+
+    /// Takes out the column that says which variables were set in each row, as sets of the variables that are left.
+    fn take_interventions(&mut self, column: &str) -> Result<Vec<NodeSet>> {
+        let place = self.names.iter().position(|name| name == column).unwrap_or(0);
+        self.names.remove(place);
+        let index: HashMap<&str, usize> = self.names.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
+        let mut targets = Vec::with_capacity(self.rows.len());
+        for (line, cells) in &mut self.rows {
+            let cell = cells.remove(place);
+            let set = cell.split(';').map(str::trim).filter(|name| !name.is_empty()).map(|name| {
+                let unknown = || parse(*line, format!("`{column}` names `{name}`, which is no variable"));
+                index.get(name).copied().ok_or_else(unknown)
+            });
+            targets.push(set.collect::<Result<NodeSet>>()?);
+        }
+        Ok(targets)
+    }
+
+    /// The labels of a column, in order: as numbers where all of them are.
+    fn labels(&self, column: usize) -> Vec<String> {
+        let mut labels: Vec<String> = self.rows.iter().map(|(_, cells)| cells[column].clone()).collect();
+        labels.sort_unstable();
+        labels.dedup();
+        if labels.iter().all(|label| label.parse::<f64>().is_ok_and(f64::is_finite)) {
+            labels.sort_by(|a, b| f64::total_cmp(&a.parse().unwrap_or(0.0), &b.parse().unwrap_or(0.0)));
+        }
+        labels
+    }
+
+    /// Refuses a column that has the same value everywhere.
+    fn check_varying(&self) -> Result<()> {
+        let constant =
+            (0..self.names.len()).find(|&i| self.rows.iter().all(|(_, cells)| cells[i] == self.rows[0].1[i]));
+        match constant {
+            None => Ok(()),
+            Some(i) => Err(constant_column(&self.names[i], &self.rows[0].1[i])),
+        }
+    }
+}
+
+/// The line on which a record begins: its position is that of the blank lines before it.
+fn line_of(text: &[u8], position: &csv::Position) -> usize {
+    let before = text.iter().skip(position.byte() as usize).take_while(|byte| matches!(byte, b'\n' | b'\r'));
+    position.line() as usize + before.filter(|byte| **byte == b'\n').count()
+}
+
+fn constant_column(name: &str, value: &str) -> Error {
+    Error::Config {
+        setting: "a variable",
+        got: format!("`{name}`, {value} in every row"),
+        expected: "variables that vary: leave the column out",
+    }
+}
+
+fn parse(line: usize, problem: String) -> Error {
+    Error::Parse { line, problem, expected: EXPECTED }
+}
+
+fn broken(error: &csv::Error) -> Error {
+    parse(error.position().map_or(1, |position| position.line() as usize), error.to_string())
+}
+
+fn open(path: &Path) -> Result<std::fs::File> {
+    std::fs::File::open(path).map_err(|source| Error::Io { path: path.to_owned(), source })
+}
+
+impl ContinuousData {
+    /// Reads a table of numbers with a header.
+    ///
+    /// # Errors
+    /// [`Error::Parse`] with the line of the first thing that is wrong: no header, a header alone, a single observation, a line of
+    /// another length, a missing value (an empty cell, NA, NaN, ...), what isn't a finite number. [`Error::Config`] for a column that
+    /// has one value everywhere, and for more than 200 columns.
+    pub fn from_csv(input: impl Read) -> Result<Self> {
+        Self::of_table(Table::read(input, &MISSING_NUMBER, None)?)
+    }
+
+    /// Reads a table of numbers with a header, in which one column says which variables an experiment set in each row: their names
+    /// with `;` between them, or nothing.
+    ///
+    /// ```
+    /// use gfn_dags::{ContinuousData, NodeSet};
+    /// let text = "raf,mek,set\n0.3,1.2,\n0.5,3.0,mek\n2.0,3.0,raf; mek\n";
+    /// let data = ContinuousData::from_csv_with_interventions(text.as_bytes(), "set")?;
+    /// assert_eq!((data.names(), data.row(1)), (["raf", "mek"].map(String::from).as_slice(), [0.5, 3.0].as_slice()));
+    /// assert_eq!(data.interventions(), Some([0, 0b10, 0b11].map(NodeSet::of_bits).as_slice()));
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`from_csv`](Self::from_csv); [`Error::Parse`] if there is no such column, and for a name in it that is no variable's.
+    pub fn from_csv_with_interventions(input: impl Read, column: &str) -> Result<Self> {
+        let mut table = Table::read(input, &MISSING_NUMBER, Some(column))?;
+        let targets = table.take_interventions(column)?;
+        Self::of_table(table)?.with_interventions(targets)
+    }
+
+    fn of_table(table: Table) -> Result<Self> {
+        let mut values = Vec::with_capacity(table.rows.len() * table.names.len());
+        for (line, cells) in &table.rows {
+            for (cell, name) in cells.iter().zip(&table.names) {
+                match cell.parse::<f64>() {
+                    Ok(value) if value.is_finite() => values.push(value),
+                    Ok(_) => return Err(parse(*line, format!("the value of `{name}` is {cell}, which isn't finite"))),
+                    Err(_) => {
+                        return Err(parse(*line, format!("the value of `{name}` is `{cell}`, which isn't a number")));
+                    }
+                }
+            }
+        }
+        let out = Self::new(table.names, values)?;
+        let varies = |i: &usize| (1..out.n_rows()).any(|row| out.row(row)[*i] != out.row(0)[*i]);
+        match (0..out.n_variables()).find(|i| !varies(i)) {
+            None => Ok(out),
+            Some(i) => Err(constant_column(&out.names()[i], &out.row(0)[i].to_string())),
+        }
+    }
+
+    /// Reads a file: see [`from_csv`](Self::from_csv).
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it can't be opened; those of [`from_csv`](Self::from_csv).
+    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
+        Self::from_csv(open(path.as_ref())?)
+    }
+
+    /// Reads a file: see [`from_csv_with_interventions`](Self::from_csv_with_interventions).
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it can't be opened; those of [`from_csv_with_interventions`](Self::from_csv_with_interventions).
+    pub fn read_with_interventions(path: impl AsRef<Path>, column: &str) -> Result<Self> {
+        Self::from_csv_with_interventions(open(path.as_ref())?, column)
+    }
+}
+
+impl DiscreteData {
+    /// Reads a table of labels with a header; the values of a variable are its labels in order (as numbers where all of them are).
+    ///
+    /// # Errors
+    /// As for [`ContinuousData::from_csv`], but that values may be any words: an empty cell, NA and ? alone are missing ones.
+    pub fn from_csv(input: impl Read) -> Result<Self> {
+        Self::of_table(Table::read(input, &MISSING_WORD, None)?)
+    }
+
+    /// Reads a table of labels with a header, in which one column says which variables an experiment set in each row, as in
+    /// [`ContinuousData::from_csv_with_interventions`].
+    ///
+    /// # Errors
+    /// Those of [`from_csv`](Self::from_csv); [`Error::Parse`] if there is no such column, and for a name in it that is no variable's.
+    pub fn from_csv_with_interventions(input: impl Read, column: &str) -> Result<Self> {
+        let mut table = Table::read(input, &MISSING_WORD, Some(column))?;
+        let targets = table.take_interventions(column)?;
+        Self::of_table(table)?.with_interventions(targets)
+    }
+
+    fn of_table(table: Table) -> Result<Self> {
+        table.check_varying()?;
+        let labels: Vec<Vec<String>> = (0..table.names.len()).map(|i| table.labels(i)).collect();
+        let values: Vec<HashMap<&str, u16>> = labels
+            .iter()
+            .map(|labels| labels.iter().enumerate().map(|(value, label)| (label.as_str(), value as u16)).collect())
+            .collect();
+        let row = |(_, cells): &(usize, Vec<String>)| -> Vec<u16> {
+            cells.iter().zip(&values).map(|(cell, values)| values[cell.as_str()]).collect()
+        };
+        let cells = table.rows.iter().flat_map(row).collect();
+        Self::labelled(table.names, labels, cells)
+    }
+
+    /// Reads a file: see [`from_csv`](Self::from_csv).
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it can't be opened; those of [`from_csv`](Self::from_csv).
+    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
+        Self::from_csv(open(path.as_ref())?)
+    }
+
+    /// Reads a file: see [`from_csv_with_interventions`](Self::from_csv_with_interventions).
+    ///
+    /// # Errors
+    /// [`Error::Io`] if it can't be opened; those of [`from_csv_with_interventions`](Self::from_csv_with_interventions).
+    pub fn read_with_interventions(path: impl AsRef<Path>, column: &str) -> Result<Self> {
+        Self::from_csv_with_interventions(open(path.as_ref())?, column)
+    }
+}
+
+/// The edges of a known network, from a table of two columns, cause and effect, under a header of two words that aren't both names.
+///
+/// ```
+/// use gfn_dags::named_edges;
+/// let names = ["raf".to_string(), "mek".to_string()];
+/// assert_eq!(named_edges("Cause,Effect\nraf,mek\n".as_bytes(), &names)?, [(0, 1)]);
+/// assert!(named_edges("Cause,Effect\nraf,erk\n".as_bytes(), &names).is_err());
+/// # Ok::<(), gfn::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Parse`] with the line of a name that isn't one of `names`, and of what isn't a pair; for a header that is an edge.
+pub fn named_edges(mut input: impl Read, names: &[String]) -> Result<Vec<(u32, u32)>> {
+    const EXPECTED: &str = "a header, then lines with the names of two variables of the data: cause, effect";
+    let error = |line: usize, problem: String| Error::Parse { line, problem, expected: EXPECTED };
+    let mut text = Vec::new();
+    input.read_to_end(&mut text).map_err(|broken| error(1, broken.to_string()))?;
+    let mut reader = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(text.as_slice());
+    let is_name = |word: &str| names.iter().any(|name| name == word);
+    if reader.headers().is_ok_and(|header| header.len() == 2 && header.iter().all(is_name)) {
+        return Err(error(1, "an edge where the header belongs".into()));
+    }
+    let mut out = Vec::new();
+    for record in reader.records() {
+        let record =
+            record.map_err(|broken| error(broken.position().map_or(1, |p| p.line() as usize), broken.to_string()))?;
+        let line = record.position().map_or(0, |position| line_of(&text, position));
+        if record.len() != 2 {
+            return Err(error(line, format!("{} names", record.len())));
+        }
+        let find = |name: &str| {
+            let index = names.iter().position(|known| known == name);
+            index.map(|index| index as u32).ok_or_else(|| error(line, format!("there is no variable `{name}`")))
+        };
+        out.push((find(&record[0])?, find(&record[1])?));
+    }
+    Ok(out)
+}

@@ -1,0 +1,147 @@
+use gfn::{Error, Result};
+
+use super::{NodeSet, check_interventions, check_table, numbered};
+
+/// Observations of discrete variables: `[rows, variables]` values, those of a variable numbered from 0.
+///
+/// ```
+/// use gfn_dags::DiscreteData;
+/// let data = DiscreteData::from_csv("rain,grass\nno,dry\nyes,wet\nno,dry\n".as_bytes())?;
+/// assert_eq!((data.row(1), data.label(1, 1)), ([1u16, 1].as_slice(), "wet"));
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct DiscreteData {
+    names: Vec<String>,
+    n_values: Vec<usize>,
+    labels: Vec<Vec<String>>,
+    cells: Vec<u16>,
+    interventions: Option<Vec<NodeSet>>,
+}
+
+impl DiscreteData {
+    /// Observations, row by row, of variables with these many values each.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for no variable, more than 200, or a name that comes twice, and a variable of fewer than 2 or more than
+    /// 65,534 values; [`Error::Shape`] for no row, and for rows of another length; [`Error::OutOfRange`] for a value that the variable
+    /// doesn't have.
+    pub fn new(names: Vec<String>, n_values: Vec<usize>, cells: Vec<u16>) -> Result<Self> {
+        let labels =
+            n_values.iter().map(|&values| (0..values.min(usize::from(u16::MAX))).map(|k| k.to_string()).collect());
+        Self::labelled(names, labels.collect(), cells)
+    }
+
+    /// The same, with labels of each variable's values.
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new).
+    pub fn labelled(names: Vec<String>, labels: Vec<Vec<String>>, cells: Vec<u16>) -> Result<Self> {
+        check_table(&names, cells.len())?;
+        let n = names.len();
+        if labels.len() != n {
+            return Err(Error::Shape {
+                what: "the values of variables".into(),
+                expected: vec![n as i64],
+                got: vec![labels.len() as i64],
+                remedy: "say for each variable which values it has",
+            });
+        }
+        let n_values: Vec<usize> = labels.iter().map(Vec::len).collect();
+        if let Some(i) = n_values.iter().position(|values| !(2..usize::from(u16::MAX)).contains(values)) {
+            return Err(Error::Config {
+                setting: "a variable",
+                got: format!("`{}`, of {} values", names[i], n_values[i]),
+                expected: "variables of at least 2 values (and at most 65,534): leave it out",
+            });
+        }
+        let outside = (0..cells.len()).find(|&k| usize::from(cells[k]) >= n_values[k % n]);
+        match outside {
+            None => Ok(Self { names, n_values, labels, cells, interventions: None }),
+            Some(k) => Err(Error::OutOfRange { index: usize::from(cells[k]), len: n_values[k % n] }),
+        }
+    }
+
+    /// Observations of variables `x0`, `x1`, ..., which have as many values as the largest of each says.
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new).
+    pub fn from_rows<const N: usize>(rows: &[[u16; N]]) -> Result<Self> {
+        let n_values = |i: usize| rows.iter().map(|row| usize::from(row[i]) + 1).max().unwrap_or(0);
+        Self::new(numbered(N), (0..N).map(n_values).collect(), rows.iter().flatten().copied().collect())
+    }
+
+    /// The same data, some variables of some rows having been set by an experiment: one set for each row.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for another number of rows, [`Error::OutOfRange`] for a variable that isn't there.
+    pub fn with_interventions(mut self, targets: Vec<NodeSet>) -> Result<Self> {
+        check_interventions(&targets, self.n_rows(), self.n_variables())?;
+        self.interventions = Some(targets);
+        Ok(self)
+    }
+
+    /// The variables that were set in each row, if any were.
+    #[must_use]
+    pub fn interventions(&self) -> Option<&[NodeSet]> {
+        self.interventions.as_deref()
+    }
+
+    /// The variables' names.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The number of values of each variable.
+    #[must_use]
+    pub fn n_values(&self) -> &[usize] {
+        &self.n_values
+    }
+
+    /// The label of a value; its number where there are none.
+    ///
+    /// # Panics
+    /// If there is no such variable or value.
+    #[must_use]
+    pub fn label(&self, variable: usize, value: usize) -> &str {
+        &self.labels[variable][value]
+    }
+
+    /// The number of variables.
+    #[must_use]
+    pub fn n_variables(&self) -> usize {
+        self.names.len()
+    }
+
+    /// The number of observations.
+    #[must_use]
+    pub fn n_rows(&self) -> usize {
+        self.cells.len() / self.names.len()
+    }
+
+    /// One observation.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[must_use]
+    pub fn row(&self, row: usize) -> &[u16] {
+        &self.cells[row * self.names.len()..(row + 1) * self.names.len()]
+    }
+
+    /// The rows at these indices.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] for a row that isn't there, [`Error::Shape`] for no row.
+    pub fn select(&self, rows: &[usize]) -> Result<Self> {
+        if let Some(&index) = rows.iter().find(|&&row| row >= self.n_rows()) {
+            return Err(Error::OutOfRange { index, len: self.n_rows() });
+        }
+        let cells = rows.iter().flat_map(|&row| self.row(row)).copied().collect();
+        let out = Self::labelled(self.names.clone(), self.labels.clone(), cells)?;
+        match &self.interventions {
+            None => Ok(out),
+            Some(targets) => out.with_interventions(rows.iter().map(|&row| targets[row]).collect()),
+        }
+    }
+}

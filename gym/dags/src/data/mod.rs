@@ -1,0 +1,63 @@
+//! Observations of variables: from files and simulated.
+
+mod bif;
+mod continuous;
+mod csv;
+mod discrete;
+mod network;
+mod random_dag;
+mod sem;
+
+pub use continuous::ContinuousData;
+pub use csv::named_edges;
+pub use discrete::DiscreteData;
+use gfn::{Error, Result};
+pub use network::DiscreteNetwork;
+pub use random_dag::GraphLaw;
+pub use sem::{Mechanism, Sem, SemConfig};
+
+use crate::NodeSet;
+use crate::env::check_size;
+
+/// Checks that there are rows of as many cells as names, and that no name comes twice.
+fn check_table(names: &[String], cells: usize) -> Result<usize> {
+    let n = check_size(names.len())?;
+    if cells == 0 || !cells.is_multiple_of(n) {
+        return Err(Error::Shape {
+            what: "the observations".into(),
+            expected: vec![(cells / n).max(1) as i64, n as i64],
+            got: vec![cells as i64],
+            remedy: "give at least one row, and one cell for each variable in each row",
+        });
+    }
+    let twice = (0..n).find(|&i| names[..i].contains(&names[i]));
+    match twice {
+        None => Ok(cells / n),
+        Some(i) => Err(Error::Config {
+            setting: "the name of a variable",
+            got: format!("`{}`, twice", names[i]),
+            expected: "a name of its own for each variable",
+        }),
+    }
+}
+
+/// Checks which nodes were intervened on in each row.
+fn check_interventions(targets: &[NodeSet], rows: usize, n: usize) -> Result<()> {
+    if targets.len() != rows {
+        return Err(Error::Shape {
+            what: "intervention targets".into(),
+            expected: vec![rows as i64],
+            got: vec![targets.len() as i64],
+            remedy: "give one set of nodes for each row, empty where nothing was intervened on",
+        });
+    }
+    match targets.iter().flat_map(NodeSet::iter).find(|&node| node >= n) {
+        None => Ok(()),
+        Some(node) => Err(Error::OutOfRange { index: node, len: n }),
+    }
+}
+
+/// Names for variables without any: `x0`, `x1`, ...
+fn numbered(n: usize) -> Vec<String> {
+    (0..n).map(|i| format!("x{i}")).collect()
+}

@@ -1,0 +1,194 @@
+use gfn::env::Rows;
+use gfn::{Error, Result, Rng};
+
+use super::random_dag::pick;
+use super::sem::check_nodes;
+use super::{DiscreteData, numbered};
+use crate::DagStates;
+
+/// A Bayesian network of discrete variables: a graph and a table of probabilities for each node.
+///
+/// A table has a row for each configuration of the parents (ascending, the last one's value changes fastest), a column for each
+/// value.
+///
+/// ```
+/// use gfn::Rng;
+/// use gfn_dags::{DiscreteNetwork, GraphLaw};
+/// let mut rng = Rng::seeded(0);
+/// let dag = GraphLaw::ScaleFree { edges_per_node: 1 }.draw(4, &mut rng)?;
+/// let network = DiscreteNetwork::draw(dag, 3, &mut rng)?;
+/// assert_eq!(network.sample(50, &mut rng)?.n_values(), [3; 4]);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Debug)]
+pub struct DiscreteNetwork {
+    names: Vec<String>,
+    labels: Vec<Vec<String>>,
+    dag: DagStates,
+    tables: Vec<Vec<f64>>,
+}
+
+/// The most entries of all tables together: 128 MB.
+pub(super) const MAX_ENTRIES: usize = 1 << 24;
+
+impl DiscreteNetwork {
+    /// A network of the first graph of `dag`, with the variables' names and the labels of their values.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless there is a graph, and a name, labels and a table of the right size for each node; [`Error::Config`] for
+    /// a variable of fewer than 2 values, more than 16 million entries in all tables, and a row that isn't a distribution.
+    pub fn new(names: Vec<String>, labels: Vec<Vec<String>>, dag: DagStates, tables: Vec<Vec<f64>>) -> Result<Self> {
+        let n = dag.n_nodes();
+        if dag.is_empty() || [names.len(), labels.len(), tables.len()] != [n; 3] {
+            return Err(Error::Shape {
+                what: "graph, names, values and tables of a network".into(),
+                expected: vec![1, n as i64, n as i64, n as i64],
+                got: vec![dag.len() as i64, names.len() as i64, labels.len() as i64, tables.len() as i64],
+                remedy: "give one graph, and for each node a name, its values and a table",
+            });
+        }
+        for ((node, table), n_rows) in tables.iter().enumerate().zip(n_configurations(&dag, &labels)?) {
+            let values = labels[node].len();
+            if values < 2 {
+                let got = format!("`{}`, of {values} values", names[node]);
+                return Err(Error::Config { setting: "a variable", got, expected: "at least 2 values" });
+            }
+            if table.len() != n_rows * values {
+                return Err(Error::Shape {
+                    what: format!("the table of `{}`", names[node]),
+                    expected: vec![n_rows as i64, values as i64],
+                    got: vec![table.len() as i64],
+                    remedy: "give a row for each configuration of the parents, and a probability for each value",
+                });
+            }
+            let is_distribution =
+                |row: &[f64]| row.iter().all(|p| *p >= 0.0) && (row.iter().sum::<f64>() - 1.0).abs() < 1e-3;
+            if let Some(row) = table.chunks_exact(values).position(|row| !is_distribution(row)) {
+                return Err(Error::Config {
+                    setting: "a row of a table",
+                    got: format!("{:?}, row {row} of `{}`", &table[row * values..(row + 1) * values], names[node]),
+                    expected: "probabilities of at least 0 that sum to 1 (to within 0.001)",
+                });
+            }
+        }
+        Ok(Self { names, labels, dag, tables })
+    }
+
+    /// A network of variables of `values` values each, the rows of its tables drawn evenly from all distributions.
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new).
+    pub fn draw(dag: DagStates, values: usize, rng: &mut Rng) -> Result<Self> {
+        let n = dag.n_nodes();
+        let labels: Vec<Vec<String>> = vec![(0..values).map(|k| k.to_string()).collect(); n];
+        let n_rows = if dag.is_empty() { Vec::new() } else { n_configurations(&dag, &labels)? };
+        let mut tables = Vec::with_capacity(n);
+        for n_rows in n_rows {
+            let mut table = Vec::new();
+            for _ in 0..n_rows {
+                // Exponential numbers over their sum are a draw from the flat Dirichlet distribution.
+                let draws: Vec<f64> = (0..values).map(|_| -(1.0 - rng.uniform()).ln()).collect();
+                let sum: f64 = draws.iter().sum();
+                table.extend(draws.iter().map(|x| x / sum));
+            }
+            tables.push(table);
+        }
+        Self::new(numbered(n), labels, dag, tables)
+    }
+
+    /// The graph, as a batch of one.
+    #[must_use]
+    pub fn dag(&self) -> &DagStates {
+        &self.dag
+    }
+
+    /// The variables' names.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The labels of each variable's values.
+    #[must_use]
+    pub fn labels(&self) -> &[Vec<String>] {
+        &self.labels
+    }
+
+    /// The probabilities of a node's values, given those of all variables of an observation.
+    ///
+    /// # Panics
+    /// If there is no such node, or the observation is too short.
+    #[must_use]
+    pub fn probs(&self, node: usize, observation: &[u16]) -> &[f64] {
+        let code = |code: usize, parent: usize| code * self.labels[parent].len() + usize::from(observation[parent]);
+        let row = self.dag.dag(0).parents(node).iter().fold(0, code);
+        let values = self.labels[node].len();
+        &self.tables[node][row * values..(row + 1) * values]
+    }
+
+    /// The log-probability of an observation.
+    ///
+    /// # Panics
+    /// If the observation is too short.
+    #[must_use]
+    pub fn log_prob(&self, observation: &[u16]) -> f64 {
+        (0..self.names.len()).map(|node| self.probs(node, observation)[usize::from(observation[node])].ln()).sum()
+    }
+
+    /// Draws observations, nodes after their parents.
+    ///
+    /// # Errors
+    /// Those of [`DiscreteData::new`], such as for no row.
+    pub fn sample(&self, rows: usize, rng: &mut Rng) -> Result<DiscreteData> {
+        self.draw_rows(rows, &[], rng)
+    }
+
+    /// Draws observations in which these nodes are set to these values; the data says so.
+    ///
+    /// # Errors
+    /// Those of [`sample`](Self::sample); [`Error::OutOfRange`] for a node or a value that isn't there.
+    pub fn sample_do(&self, rows: usize, set: &[(usize, u16)], rng: &mut Rng) -> Result<DiscreteData> {
+        let targets = check_nodes(set.iter().map(|(node, _)| *node), self.names.len())?;
+        for &(node, value) in set {
+            let (index, len) = (usize::from(value), self.labels[node].len());
+            if index >= len {
+                return Err(Error::OutOfRange { index, len });
+            }
+        }
+        self.draw_rows(rows, set, rng)?.with_interventions(vec![targets; rows])
+    }
+
+    fn draw_rows(&self, rows: usize, set: &[(usize, u16)], rng: &mut Rng) -> Result<DiscreteData> {
+        let n = self.names.len();
+        let order = self.dag.dag(0).topological_order();
+        let mut cells = vec![0u16; rows * n];
+        for row in cells.chunks_exact_mut(n) {
+            for &node in &order {
+                let drawn = pick(self.probs(node, row), rng) as u16;
+                row[node] = set.iter().find(|(target, _)| *target == node).map_or(drawn, |(_, value)| *value);
+            }
+        }
+        DiscreteData::labelled(self.names.clone(), self.labels.clone(), cells)
+    }
+}
+
+/// The number of configurations of each node's parents, if the tables of all of them aren't too large together.
+fn n_configurations(dag: &DagStates, labels: &[Vec<String>]) -> Result<Vec<usize>> {
+    let mut left = MAX_ENTRIES;
+    let mut out = Vec::with_capacity(labels.len());
+    for (node, own) in labels.iter().enumerate() {
+        let parents = dag.dag(0).parents(node);
+        let rows = parents.iter().try_fold(1usize, |rows, parent| rows.checked_mul(labels[parent].len()));
+        let entries = rows.and_then(|rows| rows.checked_mul(own.len())).filter(|entries| *entries <= left);
+        let (Some(rows), Some(entries)) = (rows, entries) else {
+            return Err(Error::Config {
+                setting: "tables of probabilities",
+                got: format!("more than {MAX_ENTRIES} entries with that of node {node}, of {} parents", parents.len()),
+                expected: "at most 16,777,216 entries in all: fewer parents or values",
+            });
+        };
+        left -= entries;
+        out.push(rows);
+    }
+    Ok(out)
+}

@@ -1,0 +1,90 @@
+use gfn::{Error, Result, Rng};
+
+use crate::DagStates;
+use crate::env::check_size;
+
+/// How a random acyclic graph is drawn.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum GraphLaw {
+    /// Each pair of nodes is joined with the same probability, along a random order of the nodes.
+    ErdosRenyi {
+        /// The expected number of edges, at most `n (n - 1) / 2`.
+        edges: f64,
+    },
+    /// Preferential attachment (Barabasi and Albert 1999): each node in a random order gets edges from earlier ones, drawn in
+    /// proportion to their degree plus one; a few nodes end up with many children.
+    ScaleFree {
+        /// Edges into each node, or as many as there are earlier ones.
+        edges_per_node: usize,
+    },
+}
+
+impl GraphLaw {
+    /// Draws a graph of `n` nodes.
+    ///
+    /// ```
+    /// use gfn::Rng;
+    /// use gfn_dags::GraphLaw;
+    /// let law = GraphLaw::ScaleFree { edges_per_node: 2 };
+    /// assert_eq!(law.draw(10, &mut Rng::seeded(0))?.dag(0).n_edges(), 1 + 8 * 2);
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Config`] for no node or more than 200, and for more edges than there are pairs.
+    pub fn draw(self, n: usize, rng: &mut Rng) -> Result<DagStates> {
+        let order = permutation(check_size(n)?, rng);
+        let mut edges: Vec<(u32, u32)> = Vec::new();
+        match self {
+            Self::ErdosRenyi { edges: expected } => {
+                let pairs = (n * (n - 1)) as f64 / 2.0;
+                if !(0.0..=pairs).contains(&expected) {
+                    let got = format!("{expected} between {n} nodes");
+                    return Err(Error::Config { setting: "edges", got, expected: "from 0 to n (n - 1) / 2 edges" });
+                }
+                for (i, j) in (0..n).flat_map(|j| (0..j).map(move |i| (i, j))) {
+                    if rng.uniform() * pairs < expected {
+                        edges.push((order[i], order[j]));
+                    }
+                }
+            }
+            Self::ScaleFree { edges_per_node } => {
+                let mut degree = vec![0usize; n];
+                for j in 1..n {
+                    let mut weights: Vec<f64> = degree[..j].iter().map(|&degree| degree as f64 + 1.0).collect();
+                    for _ in 0..edges_per_node.min(j) {
+                        let i = pick(&weights, rng);
+                        weights[i] = 0.0;
+                        edges.push((order[i], order[j]));
+                        degree[i] += 1;
+                        degree[j] += 1;
+                    }
+                }
+            }
+        }
+        DagStates::from_edges(n, [edges.as_slice()])
+    }
+}
+
+fn permutation(n: usize, rng: &mut Rng) -> Vec<u32> {
+    let mut order: Vec<u32> = (0..n as u32).collect();
+    for i in (1..n).rev() {
+        order.swap(i, rng.below(i + 1));
+    }
+    order
+}
+
+/// An index in proportion to its weight.
+pub(super) fn pick(weights: &[f64], rng: &mut Rng) -> usize {
+    let mut rest = rng.uniform() * weights.iter().sum::<f64>();
+    let mut last = 0;
+    for (i, &weight) in weights.iter().enumerate().filter(|(_, weight)| **weight > 0.0) {
+        last = i;
+        if rest < weight {
+            return i;
+        }
+        rest -= weight;
+    }
+    // Rounding may leave a little: it belongs to the last one.
+    last
+}

@@ -1,0 +1,213 @@
+use gfn::env::Rows;
+use gfn::{Error, Result, Rng};
+
+use super::{ContinuousData, NodeSet, numbered};
+use crate::DagStates;
+
+/// How a variable comes about from its parents, noise apart.
+#[derive(Clone, PartialEq, Debug)]
+pub enum Mechanism {
+    /// A weighted sum of the parents, ascending.
+    Linear {
+        /// A weight for each parent.
+        weights: Vec<f64>,
+    },
+    /// A network of one hidden layer with tanh, `out . tanh(W x + b)`.
+    Mlp {
+        /// W: a row of weights for each hidden unit, one for each parent.
+        hidden: Vec<Vec<f64>>,
+        /// b: one for each hidden unit.
+        biases: Vec<f64>,
+        /// One weight for each hidden unit.
+        out: Vec<f64>,
+    },
+}
+
+impl Mechanism {
+    fn mean(&self, parents: &[f64]) -> f64 {
+        let dot = |weights: &[f64], values: &[f64]| weights.iter().zip(values).map(|(w, x)| w * x).sum::<f64>();
+        match self {
+            Self::Linear { weights } => dot(weights, parents),
+            Self::Mlp { hidden, biases, out } => {
+                let units = hidden.iter().zip(biases).map(|(weights, bias)| (dot(weights, parents) + bias).tanh());
+                units.zip(out).map(|(unit, weight)| unit * weight).sum()
+            }
+        }
+    }
+
+    fn n_parents(&self) -> Option<usize> {
+        match self {
+            Self::Linear { weights } => Some(weights.len()),
+            // Without a parent each row is empty, and so is the number of them to compare.
+            Self::Mlp { hidden, biases, out } if hidden.len() == biases.len() && biases.len() == out.len() => {
+                let first = hidden.first().map_or(0, Vec::len);
+                hidden.iter().all(|row| row.len() == first).then_some(first)
+            }
+            Self::Mlp { .. } => None,
+        }
+    }
+}
+
+/// How the mechanisms of a [`Sem`] are drawn.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub enum SemConfig {
+    /// Weights from N(0, 1), no intercept: what torchgfn and jax-dag-gflownet simulate.
+    Linear,
+    /// Weights of a size between these two, with a random sign: every edge can be seen in the data.
+    LinearAwayFromZero {
+        /// The smallest size.
+        low: f64,
+        /// The largest.
+        high: f64,
+    },
+    /// Random networks of one hidden layer of tanh units, all weights and biases from N(0, 1), the output divided by the root of
+    /// the number of units.
+    Mlp {
+        /// Hidden units.
+        hidden: usize,
+    },
+}
+
+/// A structural equation model: an acyclic graph, a mechanism for each node, and Gaussian noise that is added to it.
+///
+/// ```
+/// use gfn::Rng;
+/// use gfn_dags::{GraphLaw, Sem, SemConfig};
+/// let mut rng = Rng::seeded(0);
+/// let dag = GraphLaw::ErdosRenyi { edges: 5.0 }.draw(5, &mut rng)?;
+/// let data = Sem::draw(dag, SemConfig::Linear, 0.1, &mut rng)?.sample(100, &mut rng)?;
+/// assert_eq!((data.n_rows(), data.n_variables()), (100, 5));
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Debug)]
+pub struct Sem {
+    dag: DagStates,
+    mechanisms: Vec<Mechanism>,
+    noise_std: f64,
+}
+
+impl Sem {
+    /// A model of the first graph of `dag`; `noise_std` is a standard deviation.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless there is a graph, and a mechanism for each node with a weight for each of its parents;
+    /// [`Error::Config`] for a noise below 0 or not finite.
+    pub fn new(dag: DagStates, mechanisms: Vec<Mechanism>, noise_std: f64) -> Result<Self> {
+        if !(noise_std >= 0.0 && noise_std.is_finite()) {
+            return Err(Error::Config {
+                setting: "noise_std",
+                got: noise_std.to_string(),
+                expected: "a number of at least 0",
+            });
+        }
+        let n = dag.n_nodes();
+        let fits = |node: usize| mechanisms[node].n_parents() == Some(dag.dag(0).parents(node).len());
+        if dag.is_empty() || mechanisms.len() != n || !(0..n).all(fits) {
+            return Err(Error::Shape {
+                what: "mechanisms of a structural equation model".into(),
+                expected: vec![1, n as i64],
+                got: vec![dag.len() as i64, mechanisms.len() as i64],
+                remedy: "give one graph, and for each node a mechanism with a weight for each of its parents",
+            });
+        }
+        Ok(Self { dag, mechanisms, noise_std })
+    }
+
+    /// A model with random mechanisms.
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new), and [`Error::Config`] for sizes of weights that aren't `0 <= low <= high`, and for no hidden unit.
+    pub fn draw(dag: DagStates, config: SemConfig, noise_std: f64, rng: &mut Rng) -> Result<Self> {
+        match config {
+            SemConfig::LinearAwayFromZero { low, high } if !(0.0 <= low && low <= high && high.is_finite()) => {
+                let got = format!("{low} to {high}");
+                return Err(Error::Config {
+                    setting: "weights",
+                    got,
+                    expected: "sizes of at least 0, the lower first",
+                });
+            }
+            SemConfig::Mlp { hidden: 0 } => {
+                return Err(Error::Config { setting: "hidden", got: "0".into(), expected: "at least one hidden unit" });
+            }
+            _ => {}
+        }
+        let mechanism = |node: usize| {
+            let l = if dag.is_empty() { 0 } else { dag.dag(0).parents(node).len() };
+            let mut normals = |count: usize| (0..count).map(|_| rng.normal()).collect::<Vec<f64>>();
+            match config {
+                SemConfig::Linear => Mechanism::Linear { weights: normals(l) },
+                SemConfig::LinearAwayFromZero { low, high } => {
+                    let mut weight = || {
+                        let size = low + (high - low) * rng.uniform();
+                        if rng.uniform() < 0.5 { -size } else { size }
+                    };
+                    Mechanism::Linear { weights: (0..l).map(|_| weight()).collect() }
+                }
+                SemConfig::Mlp { hidden } => Mechanism::Mlp {
+                    hidden: (0..hidden).map(|_| normals(l)).collect(),
+                    biases: normals(hidden),
+                    out: normals(hidden).iter().map(|weight| weight / (hidden as f64).sqrt()).collect(),
+                },
+            }
+        };
+        let mechanisms = (0..dag.n_nodes()).map(mechanism).collect();
+        Self::new(dag, mechanisms, noise_std)
+    }
+
+    /// The graph, as a batch of one.
+    #[must_use]
+    pub fn dag(&self) -> &DagStates {
+        &self.dag
+    }
+
+    /// The mechanism of each node.
+    #[must_use]
+    pub fn mechanisms(&self) -> &[Mechanism] {
+        &self.mechanisms
+    }
+
+    /// Draws observations, nodes after their parents.
+    ///
+    /// # Errors
+    /// Those of [`ContinuousData::new`], such as for no row.
+    pub fn sample(&self, rows: usize, rng: &mut Rng) -> Result<ContinuousData> {
+        self.draw_rows(rows, &[], rng)
+    }
+
+    /// Draws observations in which these nodes are set to these values; the data says so.
+    ///
+    /// # Errors
+    /// Those of [`sample`](Self::sample); [`Error::OutOfRange`] for a node that isn't there.
+    pub fn sample_do(&self, rows: usize, set: &[(usize, f64)], rng: &mut Rng) -> Result<ContinuousData> {
+        let targets: NodeSet = check_nodes(set.iter().map(|(node, _)| *node), self.dag.n_nodes())?;
+        self.draw_rows(rows, set, rng)?.with_interventions(vec![targets; rows])
+    }
+
+    fn draw_rows(&self, rows: usize, set: &[(usize, f64)], rng: &mut Rng) -> Result<ContinuousData> {
+        let (n, dag) = (self.dag.n_nodes(), self.dag.dag(0));
+        let order = dag.topological_order();
+        let parents: Vec<Vec<usize>> = (0..n).map(|node| dag.parents(node).iter().collect()).collect();
+        let mut values = vec![0.0; rows * n];
+        let mut known = Vec::with_capacity(n);
+        for row in values.chunks_exact_mut(n) {
+            for &node in &order {
+                // Noise is drawn in any case: an experiment changes nothing in what it doesn't reach.
+                let noise = self.noise_std * rng.normal();
+                known.clear();
+                known.extend(parents[node].iter().map(|&parent| row[parent]));
+                row[node] = match set.iter().find(|(target, _)| *target == node) {
+                    Some((_, value)) => *value,
+                    None => self.mechanisms[node].mean(&known) + noise,
+                };
+            }
+        }
+        ContinuousData::new(numbered(n), values)
+    }
+}
+
+/// Nodes as a set, if they are nodes.
+pub(super) fn check_nodes(nodes: impl Iterator<Item = usize>, n: usize) -> Result<NodeSet> {
+    let checked = nodes.map(|node| if node < n { Ok(node) } else { Err(Error::OutOfRange { index: node, len: n }) });
+    checked.collect()
+}

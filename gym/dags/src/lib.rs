@@ -1,0 +1,59 @@
+//! Structures of Bayesian networks for [`gfn`]: directed acyclic graphs in proportion to their posterior probability given data (Deleu et al.,
+//! *Bayesian structure learning with generative flow networks*, UAI 2022).
+//!
+//! Nodes are variables, so they are distinguishable: each labelled graph is one object. From data to a distribution over graphs:
+//!
+//! | step | what |
+//! |---|---|
+//! | data | [`ContinuousData`] and [`DiscreteData`] from CSV files, with or without experiments; [`DiscreteNetwork`] from BIF files |
+//! | simulated data | a graph from a [`GraphLaw`], then a [`Sem`] (linear or of random networks) or a [`DiscreteNetwork`] |
+//! | scores | [`Bge`], [`LinearGaussianBic`], [`Bde`], or your own [`LocalScore`]; [`CachedScores`] remembers them |
+//! | reward | [`DagReward`]: the scores and a [`StructurePrior`], whole or as the change that an edge makes |
+//! | environment | [`BayesianStructure`] with the expert knowledge of a [`StructureConfig`]; [`DagGraphs`] is its twin on petgraph states |
+//! | policy | [`gfn::policy::MlpPolicy`] on [`Adjacency`], any graph network by [`DagPolicy`], attention among nodes after a round of messages, [`NodeAttention`], or between pairs of nodes, [`EdgeTransformer`] |
+//! | exact posterior | [`ExactPosterior`] to 5 nodes (6 with patience), [`EdgeMarginals`] to 14 |
+//! | comparison | [`Marginals`] of edges, paths and Markov blankets, [`PairMatrix`], [`expected_shd`], [`held_out_log_likelihoods`], [`most_probable`] |
+//!
+//! The distribution of a policy over all graphs of few nodes is
+//! [`StateGraph::terminating_distribution`](gfn::env::StateGraph::terminating_distribution); samples go to files by
+//! [`DagStates::to_graphs`] and [`write_graphs`](gfn::graph::write_graphs).
+//!
+//! ```
+//! use gfn::{env::StateGraph, metrics::Distances};
+//! use gfn::{Rng, policy::UniformPolicy};
+//! use gfn_dags::*;
+//!
+//! let mut rng = Rng::seeded(0);
+//! let truth = GraphLaw::ErdosRenyi { edges: 4.0 }.draw(4, &mut rng)?;
+//! let data = Sem::draw(truth.clone(), SemConfig::Linear, 0.1, &mut rng)?.sample(100, &mut rng)?;
+//! let scores = CachedScores::ahead(Bge::new(&data, BgeConfig::default())?, None)?;
+//! let env = BayesianStructure::new(StructureConfig::new(4))?;
+//! let reward = DagReward::new(scores, StructurePrior::Uniform)?;
+//!
+//! let graph = StateGraph::build(&env, 1000)?;
+//! let posterior = ExactPosterior::of(graph.states(), &reward)?;
+//! let sampled = graph.terminating_distribution(&env, &UniformPolicy, None)?;
+//! assert!(Distances::between(&sampled.probs, posterior.probs())?.jsd > 0.1);
+//! let edge = EdgeMarginals::sum(&env, &reward)?.edge;
+//! assert!(edge.rmse(&posterior.marginals()?.edge)? < 1e-9);
+//! # Ok::<(), gfn::Error>(())
+//! ```
+
+mod data;
+mod env;
+mod policy;
+mod posterior;
+mod reward;
+mod scores;
+
+pub use data::{ContinuousData, DiscreteData, DiscreteNetwork, GraphLaw, Mechanism, Sem, SemConfig, named_edges};
+pub use env::{BayesianStructure, Dag, DagGraphs, DagStates, MAX_NODES, NodeSet, StructureConfig};
+pub use policy::{Adjacency, DagPolicy, EdgeTransformer, EdgeTransformerConfig, NodeAttention, NodeAttentionConfig};
+pub use posterior::{
+    Detection, EdgeMarginals, ExactPosterior, MAX_SUMMED_NODES, Marginals, PairMatrix, expected_shd,
+    held_out_log_likelihoods, log_model_average, most_probable,
+};
+pub use reward::DagReward;
+pub use scores::{
+    Bde, BdeConfig, Bge, BgeConfig, CachedScores, CellPrior, LinearGaussianBic, LocalScore, StructurePrior,
+};

@@ -1,0 +1,266 @@
+//! Linear attention between the pairs of nodes: the network of DAG-GFlowNet.
+
+use gfn::distribution::GraphActionCategorical;
+use gfn::env::{Masks, Rows};
+use gfn::nn::Wants;
+use gfn::nn::{Activation, LayerNorm, Linear, LogZ, Mlp, MlpConfig, Parameters, Scope};
+use gfn::policy::{Evaluation, Policy};
+use gfn::{Error, Result, Rng};
+use serde::{Deserialize, Serialize};
+use tch::{Device, Kind, Tensor};
+
+use super::features::adjacency;
+use super::pair_outputs::PairOutputs;
+use crate::{BayesianStructure, DagStates};
+
+/// The size of an [`EdgeTransformer`].
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+pub struct EdgeTransformerConfig {
+    /// Width of a pair's embedding: even, and a multiple of `heads`.
+    pub embedding: i64,
+    /// Heads of attention, which share the embedding.
+    pub heads: i64,
+    /// Layers that all outputs share.
+    pub layers: usize,
+    /// Layers of the edges' own, and as many of the exit's (and of the flow's).
+    pub head_layers: usize,
+    /// Whether there is a state-flow head, for DB and SubTB.
+    pub flow: bool,
+    /// Where log Z starts.
+    pub initial_log_z: f64,
+}
+
+impl Default for EdgeTransformerConfig {
+    /// Small enough for a processor: width 64, four heads, one shared layer and one of each output's own.
+    fn default() -> Self {
+        Self { embedding: 64, heads: 4, layers: 1, head_layers: 1, flow: false, initial_log_z: 0.0 }
+    }
+}
+
+impl EdgeTransformerConfig {
+    /// The size of Deleu et al.: width 256, four heads of 64, three shared layers and two of each output's own.
+    #[must_use]
+    pub fn published() -> Self {
+        Self { embedding: 256, layers: 3, head_layers: 2, ..Self::default() }
+    }
+
+    fn check(&self) -> Result<()> {
+        let fits = self.heads > 0 && self.embedding > 0 && self.embedding % self.heads == 0 && self.embedding % 2 == 0;
+        match fits {
+            true => Ok(()),
+            false => Err(Error::Config {
+                setting: "embedding and heads",
+                got: format!("{} and {}", self.embedding, self.heads),
+                expected: "an even embedding above 0 that is a multiple of the heads",
+            }),
+        }
+    }
+}
+
+/// The policy of DAG-GFlowNet (Deleu et al., *Bayesian structure learning with generative flow networks*, UAI 2022, section 4.3).
+///
+/// Each ordered pair of nodes is a token: an embedding of which nodes they are, and in every block whether there is an edge.
+/// Attention is linear (Katharopoulos et al., *Transformers are RNNs*, 2020), so that a graph of `d` nodes costs `d^2` tokens, not
+/// `d^4` products. P_F has two factors: the exit's probability, the sigmoid of one number, and which edge otherwise, a softmax over legal
+/// edges. P_B is uniform.
+///
+/// ```
+/// use gfn::env::Env;
+/// use gfn::{nn::Wants, policy::Policy};
+/// use gfn_dags::{BayesianStructure, EdgeTransformer, EdgeTransformerConfig, StructureConfig};
+/// let env = BayesianStructure::new(StructureConfig::new(4))?;
+/// let config = EdgeTransformerConfig { embedding: 16, ..EdgeTransformerConfig::default() };
+/// let policy = EdgeTransformer::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut gfn::Rng::seeded(0))?;
+/// let evaluation = policy.evaluate(&env, &env.initial(2), None, Wants::PF)?;
+/// assert_eq!(evaluation.pf.map(|pf| pf.masks().n_legal(0)), Some(12 + 1));
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct EdgeTransformer {
+    config: EdgeTransformerConfig,
+    n_nodes: usize,
+    /// Of pairs by their source and by their target, `[n, embedding / 2]` each.
+    source: Tensor,
+    target: Tensor,
+    shared: Vec<Block>,
+    edges: Head,
+    /// The exit's number, and log F beside it.
+    graph: Head,
+    log_z: LogZ,
+    parameters: Parameters,
+}
+
+impl EdgeTransformer {
+    /// A network for the graphs of an environment, with weights drawn from `rng`.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for an embedding that the heads can't share or that isn't even.
+    pub fn new(
+        env: &BayesianStructure,
+        config: EdgeTransformerConfig,
+        device: Device,
+        kind: Kind,
+        rng: &mut Rng,
+    ) -> Result<Self> {
+        config.check()?;
+        let mut parameters = Parameters::new(device, kind);
+        let mut scope = parameters.scope(rng);
+        let half = [env.n_nodes() as i64, config.embedding / 2];
+        let (source, target) = (scope.normal("source", &half, 1.0), scope.normal("target", &half, 1.0));
+        let shared = blocks(&mut scope.sub("shared"), config.layers, &config);
+        let edges = Head::new(&mut scope.sub("edges"), 1, &config);
+        let graph = Head::new(&mut scope.sub("graph"), 1 + i64::from(config.flow), &config);
+        let log_z = LogZ::scalar(&mut scope, config.initial_log_z);
+        parameters.check()?;
+        Ok(Self { n_nodes: env.n_nodes(), config, source, target, shared, edges, graph, log_z, parameters })
+    }
+
+    /// The size.
+    #[must_use]
+    pub fn config(&self) -> &EdgeTransformerConfig {
+        &self.config
+    }
+
+    /// Logits of edges `[B, d^2]` and of what concerns the graph `[B, 1 or 2]`.
+    fn forward(&self, states: &DagStates) -> (Tensor, Tensor) {
+        let (b, d, width) = (states.len() as i64, self.n_nodes as i64, self.config.embedding);
+        let bits = Tensor::from_slice(&adjacency(states)).view([b, d * d, 1]);
+        let bits = bits.to_device(self.parameters.device()).to_kind(self.parameters.kind());
+        let shape = [d, d, width / 2];
+        let source = self.source.unsqueeze(1).expand(shape, false);
+        let target = self.target.unsqueeze(0).expand(shape, false);
+        let mut tokens = Tensor::cat(&[source, target], 2).view([1, d * d, width]).expand([b, -1, -1], false);
+        for block in &self.shared {
+            tokens = block.forward(&tokens, &bits);
+        }
+        let edges = self.edges.tokens(&tokens, &bits);
+        let graph = self.graph.tokens(&tokens, &bits).mean_dim([1i64].as_slice(), false, None);
+        (self.edges.out.forward(&edges).squeeze_dim(2), self.graph.out.forward(&graph))
+    }
+}
+
+/// A head: blocks of its own, then a perceptron.
+#[derive(Debug)]
+struct Head {
+    blocks: Vec<Block>,
+    out: Mlp,
+}
+
+impl Head {
+    fn new(scope: &mut Scope<'_>, outputs: i64, config: &EdgeTransformerConfig) -> Self {
+        let hidden = vec![config.embedding, config.embedding / 2];
+        let mlp = MlpConfig { hidden, ..MlpConfig::default() };
+        let blocks = blocks(scope, config.head_layers, config);
+        Self { blocks, out: Mlp::new(&mut scope.sub("out"), config.embedding, outputs, &mlp) }
+    }
+
+    fn tokens(&self, shared: &Tensor, bits: &Tensor) -> Tensor {
+        self.blocks.iter().fold(shared.shallow_clone(), |tokens, block| block.forward(&tokens, bits))
+    }
+}
+
+fn blocks(scope: &mut Scope<'_>, count: usize, config: &EdgeTransformerConfig) -> Vec<Block> {
+    (0..count).map(|k| Block::new(&mut scope.sub(&format!("layer{k}")), config)).collect()
+}
+
+/// Linear attention and a feed-forward layer, each behind a layer norm that sees the adjacency bit anew, and beside a residual connection.
+#[derive(Debug)]
+struct Block {
+    heads: i64,
+    attention: Sight,
+    query_key_value: Linear,
+    merge: Linear,
+    dense: Sight,
+    widen: Linear,
+    narrow: Linear,
+}
+
+/// How much wider than the embedding the hidden layer of a block is.
+const WIDENING: i64 = 2;
+
+impl Block {
+    fn new(scope: &mut Scope<'_>, config: &EdgeTransformerConfig) -> Self {
+        let width = config.embedding;
+        Self {
+            heads: config.heads,
+            attention: Sight::new(&mut scope.sub("attention"), width),
+            query_key_value: Linear::new(&mut scope.sub("query_key_value"), 2 * width, 3 * width),
+            merge: Linear::new(&mut scope.sub("merge"), width, width),
+            dense: Sight::new(&mut scope.sub("dense"), width),
+            widen: Linear::new(&mut scope.sub("widen"), 2 * width, WIDENING * width),
+            narrow: Linear::new(&mut scope.sub("narrow"), WIDENING * width, width),
+        }
+    }
+
+    /// Tokens `[B, P, D]` and bits `[B, P, 1]` to tokens.
+    fn forward(&self, tokens: &Tensor, bits: &Tensor) -> Tensor {
+        let size = tokens.size();
+        let (b, p, width) = (size[0], size[1], size[2]);
+        let each = self.query_key_value.forward(&self.attention.forward(tokens, bits));
+        // [3, B, heads, P, width / heads]
+        let each = each.view([b, p, 3, self.heads, width / self.heads]).permute([2, 0, 3, 1, 4]);
+        // Weights are products of features that are above 0: elu + 1.
+        let (query, key, value) = (each.get(0).elu() + 1.0, each.get(1).elu() + 1.0, each.get(2));
+        let summary = key.transpose(2, 3).matmul(&value);
+        let total = key.sum_dim_intlist([2i64].as_slice(), true, None);
+        let weight = query.matmul(&total.transpose(2, 3));
+        let heard = (query.matmul(&summary) / weight).transpose(1, 2).reshape([b, p, width]);
+        let tokens = tokens + self.merge.forward(&heard);
+        let hidden = Activation::Relu.apply(&self.widen.forward(&self.dense.forward(&tokens, bits)));
+        tokens + self.narrow.forward(&hidden)
+    }
+}
+
+/// Tokens with their adjacency bit embedded beside them, normalised.
+#[derive(Debug)]
+struct Sight {
+    bit: Linear,
+    norm: LayerNorm,
+}
+
+impl Sight {
+    fn new(scope: &mut Scope<'_>, width: i64) -> Self {
+        Self {
+            bit: Linear::new(&mut scope.sub("bit"), 1, width),
+            norm: LayerNorm::new(&mut scope.sub("norm"), 2 * width),
+        }
+    }
+
+    fn forward(&self, tokens: &Tensor, bits: &Tensor) -> Tensor {
+        self.norm.forward(&Tensor::cat(&[self.bit.forward(bits), tokens.shallow_clone()], 2))
+    }
+}
+
+/// Logits below which nothing is left of a probability, though its gradient stays finite.
+const IMPOSSIBLE: f64 = -1e5;
+
+/// The logits of slots `[B, d^2 + 1]`, so that the exit's probability is the sigmoid of its number.
+fn slots(edges: &Tensor, exit: &Tensor, masks: &Masks) -> Tensor {
+    let (b, width) = (edges.size()[0], edges.size()[1]);
+    let legal = Tensor::from_slice(&masks.legal).view([b, width + 1]).narrow(1, 0, width).to_device(edges.device());
+    let edges = edges.masked_fill(&legal.logical_not(), IMPOSSIBLE).log_softmax(1, None);
+    Tensor::cat(&[edges, exit.shallow_clone()], 1)
+}
+
+impl Policy<BayesianStructure> for EdgeTransformer {
+    type Dist = GraphActionCategorical;
+
+    fn evaluate(
+        &self,
+        env: &BayesianStructure,
+        states: &DagStates,
+        _: Option<&Tensor>,
+        wants: Wants,
+    ) -> Result<Evaluation<GraphActionCategorical>> {
+        let outputs = PairOutputs { n_nodes: self.n_nodes, flow: self.config.flow };
+        outputs.evaluate(env, states, wants, || self.forward(states), slots)
+    }
+
+    fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
+        self.log_z.forward(conditions, n)
+    }
+
+    fn parameters(&self) -> Option<&Parameters> {
+        Some(&self.parameters)
+    }
+}

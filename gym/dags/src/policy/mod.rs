@@ -1,0 +1,12 @@
+//! Policies over acyclic graphs: features of a perceptron, any graph network, attention among nodes or pairs of nodes.
+
+mod edge_transformer;
+mod features;
+mod graph_policy;
+mod node_attention;
+mod pair_outputs;
+
+pub use edge_transformer::{EdgeTransformer, EdgeTransformerConfig};
+pub use features::Adjacency;
+pub use graph_policy::DagPolicy;
+pub use node_attention::{NodeAttention, NodeAttentionConfig};

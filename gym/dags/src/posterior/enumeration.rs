@@ -1,0 +1,95 @@
+use gfn::Result;
+use gfn::env::StateGraph;
+use gfn::env::{Rows, log_rewards};
+use gfn::tensor::log_sum_exp;
+
+use super::{Marginals, most_probable};
+use crate::{BayesianStructure, DagReward, DagStates, LocalScore};
+
+/// The posterior of every graph of an environment, by listing all of them.
+///
+/// There are 1, 3, 25, 543, 29,281 and 3,781,503 acyclic graphs of 1 to 6 nodes. In the order of a
+/// [`StateGraph`](gfn::env::StateGraph) of the environment the probabilities stand beside those of
+/// [`StateGraph::terminating_distribution`](gfn::env::StateGraph::terminating_distribution), exact for any policy, and
+/// [`Distances`](gfn::metrics::Distances) tells the two apart.
+///
+/// ```
+/// use gfn_dags::*;
+/// let rows = [[0.5, 1.0, -0.2], [-1.0, -0.5, 0.3], [0.2, 0.8, 1.1], [1.5, 0.1, -0.7], [-0.3, 0.6, 0.4]];
+/// let bge = Bge::new(&ContinuousData::from_rows(&rows)?, BgeConfig::default())?;
+/// let reward = DagReward::new(bge, StructurePrior::Uniform)?;
+/// let env = BayesianStructure::new(StructureConfig::new(3))?;
+/// let posterior = ExactPosterior::enumerate(&env, &reward, 100)?;
+/// assert_eq!(posterior.probs().len(), 25);
+/// assert!((posterior.log_z() + 18.09036457170277).abs() < 1e-9);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ExactPosterior {
+    states: DagStates,
+    probs: Vec<f64>,
+    log_z: f64,
+}
+
+impl ExactPosterior {
+    /// Lists the graphs of an environment, in the order of a [`StateGraph`](gfn::env::StateGraph).
+    ///
+    /// # Errors
+    /// [`Error::TooManyStates`](gfn::Error::TooManyStates) beyond `limit` graphs; those of the reward.
+    pub fn enumerate<S: LocalScore>(env: &BayesianStructure, reward: &DagReward<S>, limit: usize) -> Result<Self> {
+        Self::of(StateGraph::build(env, limit)?.states(), reward)
+    }
+
+    /// The posterior over these graphs, each given once.
+    ///
+    /// # Errors
+    /// Those of the reward.
+    pub fn of<S: LocalScore>(states: &DagStates, reward: &DagReward<S>) -> Result<Self> {
+        let log_joint = log_rewards(reward, states, None)?;
+        let log_z = log_sum_exp(log_joint.iter().copied());
+        let probs = log_joint.iter().map(|x| (x - log_z).exp()).collect();
+        Ok(Self { states: states.clone(), probs, log_z })
+    }
+
+    /// The graphs.
+    #[must_use]
+    pub fn states(&self) -> &DagStates {
+        &self.states
+    }
+
+    /// The probability of each graph.
+    #[must_use]
+    pub fn probs(&self) -> &[f64] {
+        &self.probs
+    }
+
+    /// log Z: the logarithm of the sum of the rewards; the log-evidence, where rewards aren't relative to a graph.
+    #[must_use]
+    pub fn log_z(&self) -> f64 {
+        self.log_z
+    }
+
+    /// The entropy in nats.
+    #[must_use]
+    pub fn entropy(&self) -> f64 {
+        -self.probs.iter().filter(|p| **p > 0.0).map(|p| p * p.ln()).sum::<f64>()
+    }
+
+    /// The marginals of edges, paths and Markov blankets.
+    ///
+    /// # Errors
+    /// Those of [`Marginals::of`], for a posterior over no graph.
+    pub fn marginals(&self) -> Result<Marginals> {
+        Marginals::of(&self.states, Some(&self.probs))
+    }
+
+    /// The `k` most probable graphs and their probabilities, the most probable first.
+    ///
+    /// # Errors
+    /// Those of [`most_probable`].
+    pub fn top(&self, k: usize) -> Result<(DagStates, Vec<f64>)> {
+        let top = most_probable(&self.states, Some(&self.probs), k)?;
+        let rows: Vec<usize> = top.iter().map(|(row, _)| *row).collect();
+        Ok((self.states.select(&rows), top.into_iter().map(|(_, p)| p).collect()))
+    }
+}

@@ -1,0 +1,203 @@
+use std::fmt::Write as _;
+use std::path::Path;
+
+use gfn::metrics::Correlation;
+use gfn::{Error, Result};
+
+/// A number for each ordered pair of nodes, such as the probability of an edge between them.
+///
+/// ```
+/// use gfn_dags::PairMatrix;
+/// let mut scores = PairMatrix::zeros(3);
+/// scores.set(0, 1, 0.9);
+/// scores.set(1, 2, 0.4);
+/// scores.set(2, 1, 0.5);
+/// let found = scores.detection(&[(0, 1), (1, 2)])?;
+/// // One of the four pairs without an edge stands above one of the two with.
+/// assert!((found.auroc - 7.0 / 8.0).abs() < 1e-12);
+/// assert!((found.auprc - (1.0 + 2.0 / 3.0) / 2.0).abs() < 1e-12);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Debug)]
+pub struct PairMatrix {
+    n: usize,
+    values: Vec<f64>,
+}
+
+/// How well numbers of pairs tell the edges of a known graph from the rest.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Detection {
+    /// The area under the receiver operating characteristic: the probability that an edge stands above a pair that is none.
+    pub auroc: f64,
+    /// The area under the precision-recall curve: average precision, pairs of equal number taken together.
+    pub auprc: f64,
+}
+
+impl PairMatrix {
+    /// All zeros.
+    #[must_use]
+    pub fn zeros(n: usize) -> Self {
+        Self { n, values: vec![0.0; n * n] }
+    }
+
+    /// The number of nodes.
+    #[must_use]
+    pub fn n_nodes(&self) -> usize {
+        self.n
+    }
+
+    /// The number of a pair.
+    ///
+    /// # Panics
+    /// If there is no such node.
+    #[must_use]
+    pub fn get(&self, source: usize, target: usize) -> f64 {
+        assert!(source.max(target) < self.n, "pair ({source}, {target}) of {} nodes", self.n);
+        self.values[source * self.n + target]
+    }
+
+    /// Sets the number of a pair.
+    ///
+    /// # Panics
+    /// If there is no such node.
+    pub fn set(&mut self, source: usize, target: usize, value: f64) {
+        assert!(source.max(target) < self.n, "pair ({source}, {target}) of {} nodes", self.n);
+        self.values[source * self.n + target] = value;
+    }
+
+    pub(super) fn add(&mut self, source: usize, target: usize, value: f64) {
+        self.values[source * self.n + target] += value;
+    }
+
+    /// All numbers, row by row.
+    #[must_use]
+    pub fn values(&self) -> &[f64] {
+        &self.values
+    }
+
+    /// The numbers of pairs of different nodes, row by row.
+    #[must_use]
+    pub fn off_diagonal(&self) -> Vec<f64> {
+        (0..self.n * self.n).filter(|k| k / self.n != k % self.n).map(|k| self.values[k]).collect()
+    }
+
+    fn check(&self, n: usize) -> Result<()> {
+        if self.n == n {
+            return Ok(());
+        }
+        Err(Error::Shape {
+            what: "pairs of nodes to compare".into(),
+            expected: vec![self.n as i64; 2],
+            got: vec![n as i64; 2],
+            remedy: "compare numbers of the same nodes",
+        })
+    }
+
+    /// The root of the mean squared difference over pairs of different nodes.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for matrices of other sizes.
+    pub fn rmse(&self, other: &Self) -> Result<f64> {
+        self.check(other.n)?;
+        let (mine, others) = (self.off_diagonal(), other.off_diagonal());
+        let squares: f64 = mine.iter().zip(&others).map(|(a, b)| (a - b).powi(2)).sum();
+        Ok((squares / mine.len().max(1) as f64).sqrt())
+    }
+
+    /// Pearson's correlation over pairs of different nodes; `None` where one side is the same everywhere.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for matrices of other sizes; those of [`Correlation::between`].
+    pub fn pearson(&self, other: &Self) -> Result<Option<f64>> {
+        self.check(other.n)?;
+        Ok(Correlation::between(&self.off_diagonal(), &other.off_diagonal())?.pearson)
+    }
+
+    /// How well the numbers tell known edges from other ordered pairs of nodes. The edges may form a cycle, as those of a consensus
+    /// network do (Sachs et al. 2005).
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] for an edge of other nodes; [`Error::Config`] for no edge, and where every pair is one;
+    /// [`Error::NonFinite`] for a number that isn't finite.
+    pub fn detection(&self, truth: &[(u32, u32)]) -> Result<Detection> {
+        let known = edge_set(self.n, truth)?;
+        let mut pairs: Vec<(f64, bool)> =
+            (0..self.n * self.n).filter(|k| k / self.n != k % self.n).map(|k| (self.values[k], known[k])).collect();
+        if let Some(row) = pairs.iter().position(|(value, _)| !value.is_finite()) {
+            let value = pairs[row].0;
+            return Err(Error::NonFinite {
+                what: "the number of a pair",
+                row,
+                value,
+                remedy: "give a number for each pair",
+            });
+        }
+        let positives = pairs.iter().filter(|(_, edge)| *edge).count();
+        if positives == 0 || positives == pairs.len() {
+            return Err(Error::Config {
+                setting: "the known edges",
+                got: format!("{positives} of {} pairs", pairs.len()),
+                expected: "at least one edge to be found, and one pair without",
+            });
+        }
+        let negatives = (pairs.len() - positives) as f64;
+        let positives = positives as f64;
+        pairs.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let (mut hits, mut misses, mut auroc, mut auprc) = (0.0, 0.0, 0.0, 0.0);
+        for tied in pairs.chunk_by(|a, b| a.0 == b.0) {
+            let here = tied.iter().filter(|(_, edge)| *edge).count() as f64;
+            let others = tied.len() as f64 - here;
+            auroc += here * (negatives - misses - others + others / 2.0);
+            hits += here;
+            misses += others;
+            auprc += here * hits / (hits + misses);
+        }
+        Ok(Detection { auroc: auroc / (positives * negatives), auprc: auprc / positives })
+    }
+
+    /// The matrix as CSV: a header with the targets' names, then a line for each source, its name first.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless there is a name for each node.
+    pub fn to_csv(&self, names: &[String]) -> Result<String> {
+        self.check(names.len())?;
+        let quoted = |name: &String| match name.contains([',', '"', '\n', '\r']) {
+            true => format!("\"{}\"", name.replace('"', "\"\"")),
+            false => name.clone(),
+        };
+        let mut out = String::from("source");
+        names.iter().for_each(|name| out += &format!(",{}", quoted(name)));
+        out.push('\n');
+        for (name, row) in names.iter().zip(self.values.chunks_exact(self.n.max(1))) {
+            out += &quoted(name);
+            for value in row {
+                // Writing to a string can't fail.
+                let _ = write!(out, ",{value}");
+            }
+            out.push('\n');
+        }
+        Ok(out)
+    }
+
+    /// Writes [`to_csv`](Self::to_csv) to a file.
+    ///
+    /// # Errors
+    /// Those of [`to_csv`](Self::to_csv); [`Error::Io`] if the file can't be written.
+    pub fn write_csv(&self, path: impl AsRef<Path>, names: &[String]) -> Result<()> {
+        let path = path.as_ref();
+        std::fs::write(path, self.to_csv(names)?).map_err(|source| Error::Io { path: path.to_owned(), source })
+    }
+}
+
+/// Whether each ordered pair is one of these edges, row by row.
+pub(super) fn edge_set(n: usize, edges: &[(u32, u32)]) -> Result<Vec<bool>> {
+    let mut out = vec![false; n * n];
+    for &(a, b) in edges {
+        let (a, b) = (a as usize, b as usize);
+        if a.max(b) >= n {
+            return Err(Error::OutOfRange { index: a.max(b), len: n });
+        }
+        out[a * n + b] = true;
+    }
+    Ok(out)
+}

@@ -1,0 +1,83 @@
+use gfn::{Error, Result};
+
+use super::scatter::{Scatter, family};
+use super::{LocalScore, NodeSet, rows_of_nodes};
+use crate::data::ContinuousData;
+
+/// A variable of which less than this share of its variance is left, given the others, depends on them linearly.
+const COLLINEAR: f64 = 1e-12;
+
+/// The Bayesian information criterion of linear Gaussian networks: the maximal log-likelihood of each node's regression on its
+/// parents, less half of log N for each of its `l + 2` parameters (coefficients, intercept, variance).
+///
+/// `score(j | P) = -N/2 (log(2 pi RSS / N) + 1) - (l + 2)/2 log N`, RSS the residual sum of squares. Rows in which a node was
+/// intervened on are left out of its own scores.
+///
+/// ```
+/// use gfn_dags::{ContinuousData, LinearGaussianBic, LocalScore, NodeSet};
+/// let data = ContinuousData::from_rows(&[[1.0, 2.1], [2.0, 3.9], [3.0, 6.2], [4.0, 7.9]])?;
+/// let bic = LinearGaussianBic::new(&data)?;
+/// assert!(bic.local_score(1, &NodeSet::EMPTY.with(0)) > bic.local_score(1, &NodeSet::EMPTY));
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct LinearGaussianBic {
+    n: usize,
+    groups: Vec<(Scatter, f64)>,
+    group_of: Vec<usize>,
+}
+
+impl LinearGaussianBic {
+    /// The scores of some data.
+    ///
+    /// # Errors
+    /// [`Error::Config`] unless every node has more observations than there are variables, for variables that are constant or depend on
+    /// others linearly, as their likelihood has no bound, and for values whose squares are no numbers.
+    pub fn new(data: &ContinuousData) -> Result<Self> {
+        let n = data.n_variables();
+        let (sets, group_of) = rows_of_nodes(n, data.n_rows(), data.interventions());
+        let mut groups = Vec::with_capacity(sets.len());
+        for rows in &sets {
+            if rows.len() <= n {
+                return Err(Error::Config {
+                    setting: "the number of observations",
+                    got: format!("{} of {n} variables", rows.len()),
+                    expected: "more observations than variables, without those in which a node was intervened on \
+                               (a regression on all others would fit them exactly; BGe has a prior)",
+                });
+            }
+            groups.push((Scatter::of_rows(n, rows.iter().map(|&row| data.row(row)))?.0, rows.len() as f64));
+        }
+        // In the rows of every group: a parent may be constant where its child wasn't intervened on.
+        for (scatter, _) in &groups {
+            let collinear = |node: &usize| {
+                let (_, rest) = scatter.log_det_and_schur(&(0..=*node).collect::<Vec<_>>());
+                let own = scatter.values[node * n + node];
+                !(rest > COLLINEAR * own && own > 0.0)
+            };
+            if let Some(node) = (0..n).find(collinear) {
+                return Err(Error::Config {
+                    setting: "a variable",
+                    got: format!("`{}`, constant or a linear function of others before it", data.names()[node]),
+                    expected: "variables of which none is constant or a linear function of others, not even in the rows without \
+                               interventions on one of them: leave it out",
+                });
+            }
+        }
+        Ok(Self { n, groups, group_of })
+    }
+}
+
+impl LocalScore for LinearGaussianBic {
+    fn n_nodes(&self) -> usize {
+        self.n
+    }
+
+    fn local_score(&self, node: usize, parents: &NodeSet) -> f64 {
+        let (scatter, count) = &self.groups[self.group_of[node]];
+        let family = family(node, parents);
+        let (_, rss) = scatter.log_det_and_schur(&family);
+        let n_parameters = family.len() as f64 + 1.0;
+        -0.5 * count * ((std::f64::consts::TAU * rss / count).ln() + 1.0) - 0.5 * n_parameters * count.ln()
+    }
+}

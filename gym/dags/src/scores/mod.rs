@@ -1,0 +1,96 @@
+//! Scores that are sums over nodes of what a node and its parents say of the data.
+//!
+//! | score | data | interventions | equal for Markov-equivalent graphs |
+//! |---|---|---|---|
+//! | [`Bge`] | continuous, linear Gaussian | yes | yes, of observational data |
+//! | [`LinearGaussianBic`] | continuous, linear Gaussian | yes | yes, of observational data |
+//! | [`Bde`] | discrete | yes | yes, of observational data |
+
+mod bde;
+mod bge;
+mod cache;
+mod linear_gaussian;
+mod prior;
+mod scatter;
+
+pub use bde::{Bde, BdeConfig, CellPrior};
+pub use bge::{Bge, BgeConfig};
+pub use cache::CachedScores;
+use gfn::{Error, Result};
+pub use linear_gaussian::LinearGaussianBic;
+pub use prior::StructurePrior;
+
+use crate::{Dag, NodeSet};
+
+/// The logarithm of how well a node and its parents explain the data; a graph's score is the sum over its nodes.
+///
+/// Implement it to bring a score of your own; [`CachedScores`] then remembers what it said.
+pub trait LocalScore: Send + Sync {
+    /// The number of nodes.
+    fn n_nodes(&self) -> usize;
+
+    /// The score of a node with these parents (natural logarithm); the node isn't one of them.
+    fn local_score(&self, node: usize, parents: &NodeSet) -> f64;
+
+    /// The score of a graph: the sum over its nodes.
+    fn graph_score(&self, dag: &Dag<'_>) -> f64 {
+        (0..dag.n_nodes()).map(|node| self.local_score(node, &dag.parents(node))).sum()
+    }
+}
+
+impl<S: LocalScore + ?Sized> LocalScore for &S {
+    fn n_nodes(&self) -> usize {
+        (**self).n_nodes()
+    }
+    fn local_score(&self, node: usize, parents: &NodeSet) -> f64 {
+        (**self).local_score(node, parents)
+    }
+}
+
+impl<S: LocalScore + ?Sized> LocalScore for Box<S> {
+    fn n_nodes(&self) -> usize {
+        (**self).n_nodes()
+    }
+    fn local_score(&self, node: usize, parents: &NodeSet) -> f64 {
+        (**self).local_score(node, parents)
+    }
+}
+
+impl<S: LocalScore + ?Sized> LocalScore for std::sync::Arc<S> {
+    fn n_nodes(&self) -> usize {
+        (**self).n_nodes()
+    }
+    fn local_score(&self, node: usize, parents: &NodeSet) -> f64 {
+        (**self).local_score(node, parents)
+    }
+}
+
+/// Rows in which each node was not intervened on: the distinct sets of rows, and which of them is each node's.
+fn rows_of_nodes(n_nodes: usize, n_rows: usize, targets: Option<&[NodeSet]>) -> (Vec<Vec<usize>>, Vec<usize>) {
+    let Some(targets) = targets else {
+        return (vec![(0..n_rows).collect()], vec![0; n_nodes]);
+    };
+    let mut sets: Vec<Vec<usize>> = Vec::new();
+    let of_node = (0..n_nodes).map(|node| {
+        let rows: Vec<usize> = (0..n_rows).filter(|&row| !targets[row].contains(node)).collect();
+        sets.iter().position(|set| *set == rows).unwrap_or_else(|| {
+            sets.push(rows);
+            sets.len() - 1
+        })
+    });
+    let of_node = of_node.collect();
+    (sets, of_node)
+}
+
+/// Refuses fewer observations than variables, for any node, unless told that this is meant.
+fn check_observations(sets: &[Vec<usize>], n_nodes: usize, allow_few: bool) -> Result<()> {
+    match sets.iter().map(Vec::len).min() {
+        Some(fewest) if fewest < n_nodes && !allow_few => Err(Error::Config {
+            setting: "the number of observations",
+            got: format!("{fewest} of {n_nodes} variables"),
+            expected: "at least as many observations as variables, for each without those in which it was intervened on \
+                       (`allow_few_observations` lets the prior decide instead)",
+        }),
+        _ => Ok(()),
+    }
+}

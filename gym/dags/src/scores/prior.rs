@@ -1,0 +1,70 @@
+use gfn::{Error, Result};
+use libm::lgamma;
+
+/// A prior over structures that looks at the number of parents of each node; normalised over acyclic graphs it is not, nor need be.
+#[derive(Clone, Copy, PartialEq, Debug, Default)]
+pub enum StructurePrior {
+    /// All acyclic graphs alike: 0.
+    #[default]
+    Uniform,
+    /// Each edge with some probability: `l log p + (n - 1 - l) log(1 - p)` for a node of `l` parents,
+    /// `p = edges_per_node n / (n (n - 1) / 2)`.
+    ///
+    /// torchgfn and jax-dag-gflownet have the same p; torchgfn fails at p = 1, here it is refused.
+    ErdosRenyi {
+        /// The expected number of edges for each node; 1 is what the field uses.
+        edges_per_node: f64,
+    },
+    /// `l log beta`: below 1, each edge costs.
+    EdgePenalty {
+        /// beta, above 0.
+        beta: f64,
+    },
+    /// `-log C(n, l)`: sets of few parents weigh as much together as sets of many.
+    ///
+    /// With n, the number of nodes, as in torchgfn and jax-dag-gflownet; a node has only n - 1 candidates, so that the weights of
+    /// its sets of l parents sum to (n - l) / n, not to 1.
+    Fair,
+}
+
+impl StructurePrior {
+    /// The terms of a node by its number of parents, for graphs of `n` nodes.
+    ///
+    /// ```
+    /// use gfn_dags::StructurePrior;
+    /// let terms = StructurePrior::EdgePenalty { beta: 0.5 }.terms(3)?;
+    /// assert!((terms[2] + 2.0 * 2f64.ln()).abs() < 1e-15);
+    /// assert!(StructurePrior::ErdosRenyi { edges_per_node: 1.0 }.terms(3).is_err());
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Config`] for an edge probability that isn't between 0 and 1, and a beta that isn't above 0.
+    pub fn terms(self, n: usize) -> Result<Vec<f64>> {
+        let term: Box<dyn Fn(f64) -> f64> = match self {
+            Self::Uniform => Box::new(|_| 0.0),
+            Self::ErdosRenyi { edges_per_node } => {
+                let p = edges_per_node * n as f64 / (n as f64 * (n as f64 - 1.0) / 2.0);
+                if !(p > 0.0 && p < 1.0) {
+                    return Err(Error::Config {
+                        setting: "edges_per_node",
+                        got: format!("{edges_per_node}, an edge probability of {p} between {n} nodes"),
+                        expected: "a number of edges for each node that makes edges possible and not certain",
+                    });
+                }
+                Box::new(move |l| l * p.ln() + (n as f64 - 1.0 - l) * (-p).ln_1p())
+            }
+            Self::EdgePenalty { beta } => {
+                if !(beta > 0.0 && beta.is_finite()) {
+                    return Err(Error::Config { setting: "beta", got: beta.to_string(), expected: "a number above 0" });
+                }
+                Box::new(move |l| l * beta.ln())
+            }
+            Self::Fair => {
+                let n = n as f64;
+                Box::new(move |l| lgamma(n - l + 1.0) + lgamma(l + 1.0) - lgamma(n + 1.0))
+            }
+        };
+        Ok((0..n).map(|l| term(l as f64)).collect())
+    }
+}

@@ -1,0 +1,304 @@
+//! Data: what files are refused for, networks from BIF files, simulated models.
+
+use gfn::Rng;
+use gfn::env::Rows;
+use gfn_dags::*;
+
+#[test]
+fn bad_tables_are_refused_with_their_line() {
+    let refused = |text: &str, words: &[&str]| {
+        let message = ContinuousData::from_csv(text.as_bytes()).unwrap_err().to_string();
+        assert!(words.iter().all(|word| message.contains(word)), "{text:?}: {message}");
+    };
+    refused("", &["line 1", "empty"]);
+    refused("a,b\n", &["line 2", "no observation"]);
+    refused("a,b", &["line 2", "no observation"]);
+    refused("a,b\n1,2\n", &["line 2", "only one observation"]);
+    refused("1,2\n3,4\n5,6\n", &["line 1", "header is missing"]);
+    refused("a,\n1,2\n2,3\n", &["line 1", "column 2 has no name"]);
+    refused("a,a\n1,2\n2,3\n", &["line 1", "`a` comes twice"]);
+    refused("a,b\n1,2\n3\n", &["line 3", "1 values for 2 variables"]);
+    refused("a,b\n1,2,9\n3,4\n", &["line 2", "3 values for 2 variables"]);
+    refused("a,b\n1,2\n\n3,NaN\n", &["line 4", "`b` is missing (`NaN`)"]);
+    refused("a,b\n1,2\n , 3\n", &["line 3", "`a` is missing"]);
+    refused("a,b\n1,2\n3,NA\n", &["line 3", "`b`"]);
+    refused("a,b\n1,2\n3,x\n", &["line 3", "`b` is `x`, which isn't a number"]);
+    refused("a,b\n1,2\n3,inf\n", &["line 3", "isn't finite"]);
+    refused("a,b\n1,2\n1.0,3\n", &["`a`, 1 in every row"]);
+    let wide: Vec<String> = (0..201).map(|i| format!("v{i}")).collect();
+    let row = vec!["1"; 201].join(",");
+    refused(&format!("{}\n{row}\n{row}\n", wide.join(",")), &["nodes is 201", "1 to 200"]);
+    assert!(ContinuousData::from_csv([b'a', 0xff, b'\n', b'1'].as_slice()).is_err());
+    assert!(
+        DiscreteData::from_csv("a,b\nx,y\nx,z\n".as_bytes()).unwrap_err().to_string().contains("`a`, x in every row")
+    );
+    // Of words, only what stands for nothing is missing.
+    let words = "mark,stage\nNone,.\n null ,I\nnan,II\n";
+    assert_eq!(DiscreteData::from_csv(words.as_bytes()).unwrap().n_values(), [3, 3]);
+    for missing in ["", "NA", "?"] {
+        let text = words.replacen("None", missing, 1);
+        let message = DiscreteData::from_csv(text.as_bytes()).unwrap_err().to_string();
+        assert!(message.contains("line 2") && message.contains("`mark` is missing"), "{missing}: {message}");
+    }
+    for missing in ["None", "null", ".", "n/a"] {
+        let message = ContinuousData::from_csv(format!("a\n1\n{missing}\n").as_bytes()).unwrap_err().to_string();
+        assert!(message.contains("`a` is missing"), "{missing}: {message}");
+    }
+    assert!(ContinuousData::read("no/such/file.csv").unwrap_err().to_string().contains("no/such/file.csv"));
+    assert!(ContinuousData::from_rows(&[[1.0, f64::NAN]]).is_err());
+    assert!(ContinuousData::from_rows::<2>(&[]).is_err());
+}
+
+#[test]
+fn tables_are_read() {
+    let data = ContinuousData::from_csv("\"x, 1\" ,y\r\n 1, 2\r\n-3.5,1e2\r\n".as_bytes()).unwrap();
+    assert_eq!(data.names(), ["x, 1", "y"]);
+    assert_eq!((data.row(0), data.row(1)), ([1.0, 2.0].as_slice(), [-3.5, 100.0].as_slice()));
+    let discrete = DiscreteData::from_csv("dose,result\n10,bad\n2,good\n10,good\n".as_bytes()).unwrap();
+    // Numbers in their order, words in that of the alphabet.
+    assert_eq!((discrete.label(0, 0), discrete.label(0, 1), discrete.label(1, 0)), ("2", "10", "bad"));
+    assert_eq!(discrete.row(0), [1, 0]);
+}
+
+#[test]
+fn as_many_labels_as_rows_are_read_at_once() {
+    let rows: String = (0..60_000).map(|k| format!("id{k:05},{}\n", k % 7)).collect();
+    let text = format!("id,class\n{rows}");
+    let began = std::time::Instant::now();
+    let data = DiscreteData::from_csv(text.as_bytes()).unwrap();
+    // Looking through all labels for each row took more than ten seconds.
+    assert!(began.elapsed().as_secs_f64() < 4.0, "{:?}", began.elapsed());
+    assert_eq!((data.row(59_999), data.n_values()), ([59_999, 59_999 % 7].as_slice(), [60_000, 7].as_slice()));
+}
+
+#[test]
+fn a_column_says_what_was_set() {
+    let text = "raf,who,mek\n0.5,,1\n2,raf,3\n4,mek; raf,5\n6, mek ,7\n";
+    let data = ContinuousData::from_csv_with_interventions(text.as_bytes(), "who").unwrap();
+    assert_eq!((data.names(), data.row(2)), (["raf", "mek"].map(String::from).as_slice(), [4.0, 5.0].as_slice()));
+    assert_eq!(data.interventions().unwrap(), [0, 0b01, 0b11, 0b10].map(NodeSet::of_bits));
+    let words = DiscreteData::from_csv_with_interventions(text.as_bytes(), "who").unwrap();
+    assert_eq!((words.interventions(), words.label(1, 3)), (data.interventions(), "7"));
+    // Only that column may be empty, and it has to be there.
+    let refused = |text: &str, column: &str, words: &str| {
+        let message = ContinuousData::from_csv_with_interventions(text.as_bytes(), column).unwrap_err().to_string();
+        assert!(message.contains(words), "{message}");
+        assert!(DiscreteData::from_csv_with_interventions(text.as_bytes(), column).is_err());
+    };
+    refused(text, "set", "there is no column `set`");
+    refused("raf,who\n,\n1,\n", "who", "the value of `raf` is missing");
+    refused("raf,who\n1,erk\n2,\n", "who", "line 2: `who` names `erk`, which is no variable");
+    refused("raf,who\n1,who\n2,\n", "who", "which is no variable");
+    refused("who\n\nraf\nraf\n", "who", "1 to 200");
+}
+
+#[test]
+fn values_of_any_size_are_standardised() {
+    let column = [1.0, -2.0, 4.5, 0.25];
+    let standard = |unit: f64| {
+        let rows: Vec<[f64; 1]> = column.iter().map(|x| [x * unit]).collect();
+        ContinuousData::from_rows(&rows).unwrap().standardised().unwrap().column(0)
+    };
+    let expected = standard(1.0);
+    assert!((expected.iter().map(|x| x * x).sum::<f64>() - 3.0).abs() < 1e-12);
+    // By powers of two to the last bit, as no digit changes; by others nearly.
+    for exponent in [-1060, -700, -30, 40, 700, 1020] {
+        assert_eq!(standard(2f64.powi(exponent)), expected, "2^{exponent}");
+    }
+    for unit in [1e-200, 1e200, 3e307] {
+        let gap = standard(unit).iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+        assert!(gap < 1e-14, "{unit}: {gap}");
+    }
+    // What isn't standardised can't be scored.
+    let rows: Vec<[f64; 1]> = column.iter().map(|x| [x * 1e200]).collect();
+    let large = ContinuousData::from_rows(&rows).unwrap();
+    for error in [Bge::new(&large, BgeConfig::default()).unwrap_err(), LinearGaussianBic::new(&large).unwrap_err()] {
+        assert!(error.to_string().contains("standardise"), "{error}");
+    }
+}
+
+#[test]
+fn data_are_prepared() {
+    let data = ContinuousData::from_rows(&[[1.0, 10.0], [2.0, 10.0], [3.0, 30.0], [4.0, 1000.0]]).unwrap();
+    let standard = data.map(f64::ln).unwrap().standardised().unwrap();
+    for variable in 0..2 {
+        let column = standard.column(variable);
+        assert!(column.iter().sum::<f64>().abs() < 1e-12);
+        assert!((column.iter().map(|x| x * x).sum::<f64>() - 3.0).abs() < 1e-12);
+    }
+    let cut = data.discretised(2).unwrap();
+    assert_eq!((0..4).map(|row| cut.row(row).to_vec()).collect::<Vec<_>>(), [[0, 0], [0, 0], [1, 1], [1, 1]]);
+    assert!(data.map(|x| (x - 1.0).ln()).is_err());
+    assert!(data.discretised(1).is_err() && data.discretised(5).is_err());
+    // Codes of classes stay what they are: a value each, however rare, and no value that isn't there.
+    let coded = [[0.0, 5.0, 0.5], [1.0, 7.0, 0.6], [1.0, 7.0, 0.7], [1.0, 9.0, 0.8], [1.0, 9.0, 0.9], [1.0, 9.0, 1.0]];
+    let coded = ContinuousData::from_rows(&coded).unwrap().discretised(3).unwrap();
+    assert_eq!(coded.n_values(), [2, 3, 3]);
+    let column = |variable: usize| (0..6).map(|row| coded.row(row)[variable]).collect::<Vec<_>>();
+    assert_eq!([column(0), column(1), column(2)], [[0, 1, 1, 1, 1, 1], [0, 1, 1, 2, 2, 2], [0, 0, 1, 1, 2, 2]]);
+    assert_eq!((coded.label(1, 2), coded.label(2, 2)), ("9", "2"));
+    // Half of all in the lowest level: the second one is empty, and isn't counted.
+    let gap = ContinuousData::new(vec!["x".into()], vec![0.0, 0.0, 0.0, 0.0, 3.0, 4.0, 5.0, 6.0]).unwrap();
+    assert_eq!(gap.discretised(4).unwrap().n_values(), [3]);
+    let top = ContinuousData::new(vec!["x".into()], vec![1.0, 2.0, 9.0, 9.0, 9.0, 9.0, 9.0, 9.0]).unwrap();
+    assert!(top.discretised(2).unwrap_err().to_string().contains("`x`"), "all in one level");
+    let constant = ContinuousData::from_rows(&[[1.0, 2.0], [1.0, 3.0]]).unwrap();
+    assert!(constant.discretised(2).unwrap_err().to_string().contains("`x0`"));
+    assert!(constant.standardised().unwrap_err().to_string().contains("`x0`"));
+    assert!(data.clone().with_interventions(vec![NodeSet::EMPTY; 3]).is_err());
+    assert!(data.with_interventions(vec![NodeSet::EMPTY.with(2); 4]).is_err());
+}
+
+#[test]
+fn known_edges_need_a_header() {
+    let names = ["raf", "mek", "erk"].map(String::from);
+    assert_eq!(named_edges("cause,mek\nraf,mek\n".as_bytes(), &names).unwrap(), [(0, 1)]);
+    let message = named_edges("raf,mek\nmek,erk\n".as_bytes(), &names).unwrap_err().to_string();
+    assert!(message.contains("line 1") && message.contains("header"), "{message}");
+}
+
+/// Parents out of order, a table as a whole, a default row, properties and comments, values that look like numbers.
+const NETWORK: &str = r#"
+network unknown { property "a net"; }
+// the root comes last
+variable C { type discrete [ 3 ] { <5, 5-9, >=10 }; property position = (1, 2); }
+variable A { type discrete [2] { yes, no }; }
+variable B { type discrete [ 2 ] { yes, no }; }
+probability ( C | B, A ) {
+  (yes, yes) 0.1, 0.2, 0.7;
+  (no, yes) 0.5, 0.25, 0.25; /* two
+  lines */
+  default 0.0, 0.0, 1.0;
+}
+probability ( A ) { table 0.25, 0.75; }
+probability ( B | A ) { table 0.9, 0.4, 0.1, 0.6; }
+"#;
+
+#[test]
+fn networks_are_read() {
+    let network = DiscreteNetwork::from_bif(NETWORK).unwrap();
+    assert_eq!(network.names(), ["C", "A", "B"]);
+    assert_eq!(network.labels()[0], ["<5", "5-9", ">=10"]);
+    assert_eq!(network.dag().dag(0).edges().collect::<Vec<_>>(), [(1, 0), (1, 2), (2, 0)]);
+    // p(B = yes | A = no) = 0.4; p(C | B = no, A = yes) is the second row, whatever the order of the parents.
+    assert_eq!(network.probs(2, &[0, 1, 0]), [0.4, 0.6]);
+    assert_eq!(network.probs(0, &[0, 0, 1]), [0.5, 0.25, 0.25]);
+    assert_eq!(network.probs(0, &[0, 1, 0]), [0.0, 0.0, 1.0]);
+    assert!((network.log_prob(&[2, 0, 0]) - (0.25f64 * 0.9 * 0.7).ln()).abs() < 1e-12);
+}
+
+#[test]
+fn bad_networks_are_refused_with_their_line() {
+    let refused = |from: &str, to: &str, words: &str| {
+        assert!(NETWORK.contains(from));
+        let message = DiscreteNetwork::from_bif(&NETWORK.replacen(from, to, 1)).unwrap_err().to_string();
+        assert!(message.contains(words), "{message}");
+    };
+    refused("[ 3 ]", "[ 4 ]", "line 4: `C` announces");
+    refused("(no, yes)", "(maybe, yes)", "line 9: `B` has no value `maybe`");
+    refused("(no, yes)", "(no)", "1 values for 2 parents");
+    refused("0.5, 0.25, 0.25", "0.5, 0.5", "2 probabilities for the 3 values of `C`");
+    refused("0.5, 0.25", "0.5, x", "`x` isn't a probability");
+    refused("0.5, 0.25", "0.9, 0.25", "that sum to 1");
+    refused("default 0.0, 0.0, 1.0;", "", "rows without probabilities");
+    refused("table 0.25, 0.75", "table 0.25", "1 numbers for the 2 of `A`");
+    refused("( C | B, A )", "( C | B, D )", "there is no variable `D`");
+    refused("probability ( A ) { table 0.25, 0.75; }", "", "`A` has no table");
+    refused("probability ( A )", "probability ( B )", "`B` has two tables");
+    refused("variable A", "variable C", "variable `C` comes twice");
+    refused("{ yes, no }; }\nprobability", "{ yes, yes }; }\nprobability", "twice");
+    refused("probability ( A ) { table 0.25, 0.75; }", "probability ( A | C ) { default 0.5, 0.5; }", "cycle");
+    refused("}\nprobability ( A )", "probability ( A )", "`probability` in the table");
+    refused("network unknown", "netwerk unknown", "`netwerk` where");
+    for cut in (0..NETWORK.len() - 2).step_by(7) {
+        assert!(DiscreteNetwork::from_bif(&NETWORK[..cut]).is_err() || cut < 3, "cut at {cut}");
+    }
+}
+
+#[test]
+fn samples_of_a_network_have_its_probabilities() {
+    let network = DiscreteNetwork::from_bif(NETWORK).unwrap();
+    let data = network.sample(4000, &mut Rng::seeded(0)).unwrap();
+    let share = |a: u16, b: u16| (0..4000).filter(|&row| data.row(row)[1..] == [a, b]).count() as f64 / 4000.0;
+    for (a, b, p) in [(0, 0, 0.225), (0, 1, 0.025), (1, 0, 0.3), (1, 1, 0.45)] {
+        assert!((share(a, b) - p).abs() < 0.03, "{a} {b}");
+    }
+    let set = network.sample_do(500, &[(2, 1)], &mut Rng::seeded(1)).unwrap();
+    assert!((0..500).all(|row| set.row(row)[2] == 1 && set.interventions().unwrap()[row].contains(2)));
+    // What was set says nothing of its causes.
+    let yes = (0..500).filter(|&row| set.row(row)[1] == 0).count() as f64 / 500.0;
+    assert!((yes - 0.25).abs() < 0.08, "{yes}");
+    assert!(network.sample_do(5, &[(3, 0)], &mut Rng::seeded(1)).is_err());
+    assert!(network.sample_do(5, &[(2, 7)], &mut Rng::seeded(1)).is_err());
+}
+
+#[test]
+fn random_graphs_have_the_edges_asked_for() {
+    let mut rng = Rng::seeded(0);
+    let edges = |law: GraphLaw, rng: &mut Rng| law.draw(20, rng).unwrap().dag(0).n_edges();
+    let mean = (0..200).map(|_| edges(GraphLaw::ErdosRenyi { edges: 40.0 }, &mut rng) as f64).sum::<f64>() / 200.0;
+    assert!((mean - 40.0).abs() < 1.5, "{mean}");
+    assert_eq!(edges(GraphLaw::ErdosRenyi { edges: 190.0 }, &mut rng), 190);
+    // The most children of a node, on average: scale-free graphs have hubs.
+    let mut hub = |law: GraphLaw| {
+        let most = |dag: DagStates| (0..20).map(|node| dag.dag(0).children(node).len()).max().unwrap() as f64;
+        (0..60).map(|_| most(law.draw(20, &mut rng).unwrap())).sum::<f64>() / 60.0
+    };
+    let (even, hubs) = (hub(GraphLaw::ErdosRenyi { edges: 19.0 }), hub(GraphLaw::ScaleFree { edges_per_node: 1 }));
+    assert!(hubs > even + 1.0, "{hubs} {even}");
+    let mut rng = Rng::seeded(1);
+    assert!(GraphLaw::ErdosRenyi { edges: 191.0 }.draw(20, &mut rng).is_err());
+    assert!(GraphLaw::ErdosRenyi { edges: 1.0 }.draw(0, &mut rng).is_err());
+    assert!(GraphLaw::ScaleFree { edges_per_node: 3 }.draw(201, &mut rng).is_err());
+}
+
+#[test]
+fn models_follow_their_mechanisms() {
+    let mut rng = Rng::seeded(2);
+    let dag = DagStates::from_edges(3, [[(0, 2), (1, 2)].as_slice()]).unwrap();
+    let linear = Sem::draw(dag.clone(), SemConfig::LinearAwayFromZero { low: 0.5, high: 2.0 }, 0.0, &mut rng).unwrap();
+    let Mechanism::Linear { weights } = &linear.mechanisms()[2] else { unreachable!("it was drawn linear") };
+    assert!(weights.len() == 2 && weights.iter().all(|w| (0.5..=2.0).contains(&w.abs())));
+    // Without noise a set root decides everything.
+    let data = linear.sample_do(2, &[(0, 1.0), (1, -3.0)], &mut rng).unwrap();
+    assert!((data.row(1)[2] - (weights[0] - 3.0 * weights[1])).abs() < 1e-12);
+    let mlp = Sem::draw(dag.clone(), SemConfig::Mlp { hidden: 8 }, 0.3, &mut rng).unwrap();
+    let data = mlp.sample(3000, &mut rng).unwrap();
+    let column = data.column(0);
+    let mean = column.iter().sum::<f64>() / 3000.0;
+    let variance = column.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / 3000.0;
+    assert!((variance.sqrt() - 0.3).abs() < 0.02, "the noise is a standard deviation: {}", variance.sqrt());
+    assert!(Sem::draw(dag.clone(), SemConfig::Mlp { hidden: 0 }, 0.3, &mut rng).is_err());
+    assert!(Sem::draw(dag.clone(), SemConfig::Linear, -1.0, &mut rng).is_err());
+    assert!(Sem::draw(dag.clone(), SemConfig::LinearAwayFromZero { low: 2.0, high: 1.0 }, 0.1, &mut rng).is_err());
+    assert!(Sem::new(dag.clone(), vec![Mechanism::Linear { weights: vec![] }; 3], 0.1).is_err());
+    assert!(Sem::draw(dag.select(&[]), SemConfig::Linear, 0.1, &mut rng).is_err());
+    assert!(DiscreteNetwork::draw(dag.select(&[]), 2, &mut rng).is_err());
+    assert!(DiscreteNetwork::draw(dag, 1, &mut rng).is_err());
+    // The same seed gives the same data.
+    let again = |seed| linear.sample(5, &mut Rng::seeded(seed)).unwrap();
+    assert_eq!(again(4), again(4));
+}
+
+#[test]
+fn tables_have_one_limit_together() {
+    // 64 tables of 2^19 entries in 7 kB of text: each alone is small enough.
+    let roots = 18;
+    let mut text = String::from("network wide {}\n");
+    let variable = |name: &str| format!("variable {name} {{ type discrete [ 2 ] {{ a, b }}; }}\n");
+    let parents: Vec<String> = (0..roots).map(|k| format!("r{k}")).collect();
+    for name in &parents {
+        text += &(variable(name) + &format!("probability ( {name} ) {{ table 0.5, 0.5; }}\n"));
+    }
+    for k in 0..64 {
+        let family = format!("probability ( c{k} | {} ) {{ default 0.5, 0.5; }}\n", parents.join(", "));
+        text += &(variable(&format!("c{k}")) + &family);
+    }
+    let message = DiscreteNetwork::from_bif(&text).unwrap_err().to_string();
+    assert!(message.contains("`c31`") && message.contains("16,777,216"), "{message}");
+    // The largest table of a complete graph of 24 nodes is within the limit, all of them aren't.
+    let edges: Vec<(u32, u32)> = (0..24).flat_map(|b| (0..b).map(move |a| (a, b))).collect();
+    let complete = DagStates::from_edges(24, [edges.as_slice()]).unwrap();
+    let message = DiscreteNetwork::draw(complete, 2, &mut Rng::seeded(0)).unwrap_err().to_string();
+    assert!(message.contains("in all"), "{message}");
+}

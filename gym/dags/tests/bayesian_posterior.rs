@@ -1,0 +1,218 @@
+//! Posteriors: sums over sinks against listing, exact distributions of policies, what samples are compared by.
+
+use gfn::env::Rows;
+use gfn::env::StateGraph;
+use gfn::graph::{read_graphs, write_graphs};
+use gfn::metrics::{Distances, ExactPolicy};
+use gfn::policy::UniformPolicy;
+use gfn::rollout::Sampler;
+use gfn::{Error, Rng};
+use gfn_dags::*;
+
+/// Simulated data of a linear model: the truth and observations.
+fn simulated(n: usize, edges: f64, rows: usize, seed: u64) -> (DagStates, ContinuousData) {
+    let mut rng = Rng::seeded(seed);
+    let dag = GraphLaw::ErdosRenyi { edges }.draw(n, &mut rng).unwrap();
+    let data = Sem::draw(dag.clone(), SemConfig::Linear, 0.1, &mut rng).unwrap().sample(rows, &mut rng).unwrap();
+    (dag, data)
+}
+
+fn reward_of(data: &ContinuousData, prior: StructurePrior) -> DagReward<CachedScores<Bge>> {
+    let bge = Bge::new(data, BgeConfig::default()).unwrap();
+    DagReward::new(CachedScores::ahead(bge, None).unwrap(), prior).unwrap()
+}
+
+fn worst(a: &PairMatrix, b: &PairMatrix) -> f64 {
+    a.values().iter().zip(b.values()).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
+}
+
+#[test]
+fn sums_over_sinks_are_sums_over_graphs() {
+    let knowledge = StructureConfig {
+        max_parents: Some(2),
+        forbidden: vec![(0, 3), (4, 1)],
+        required: vec![(2, 0), (2, 1)],
+        ..StructureConfig::new(5)
+    };
+    // 5,000 rows: scores of graphs differ by e^-20000 and more.
+    for (seed, rows, config) in
+        [(0, 100, StructureConfig::new(5)), (1, 5000, StructureConfig::new(5)), (2, 20, knowledge)]
+    {
+        let (_, data) = simulated(5, 6.0, rows, seed);
+        let env = BayesianStructure::new(config).unwrap();
+        let graph = StateGraph::build(&env, 30_000).unwrap();
+        for prior in [StructurePrior::Uniform, StructurePrior::EdgePenalty { beta: 0.3 }] {
+            let reward = reward_of(&data, prior).relative_to(&graph.states().dag(0));
+            let listed = ExactPosterior::of(graph.states(), &reward).unwrap();
+            let summed = EdgeMarginals::sum(&env, &reward).unwrap();
+            let gap = worst(&summed.edge, &listed.marginals().unwrap().edge);
+            assert!(gap < 1e-9, "{seed}: {gap:e}");
+            assert!((summed.log_z - listed.log_z()).abs() < 1e-8, "{} {}", summed.log_z, listed.log_z());
+            assert!(summed.deviation < 1e-10, "{:e}", summed.deviation);
+        }
+    }
+}
+
+/// A score that doesn't look at data: a term for each parent.
+struct PerParent {
+    n: usize,
+    term: f64,
+}
+
+impl LocalScore for PerParent {
+    fn n_nodes(&self) -> usize {
+        self.n
+    }
+    fn local_score(&self, _: usize, parents: &NodeSet) -> f64 {
+        self.term * parents.len() as f64
+    }
+}
+
+/// The number of acyclic graphs (OEIS A003024), and the worst case of cancellation: parents that change almost nothing.
+#[test]
+fn cancellation_is_guarded() {
+    let sum = |n, term| {
+        let env = BayesianStructure::new(StructureConfig::new(n)).unwrap();
+        EdgeMarginals::sum(&env, &DagReward::new(PerParent { n, term }, StructurePrior::Uniform).unwrap())
+    };
+    for (n, count) in [
+        (1, 1.0),
+        (6, 3_781_503.0),
+        (9, 1_213_442_454_842_881.0),
+        (MAX_SUMMED_NODES, 1_439_428_141_044_398_334_941_790_719_839_535_103.0),
+    ] {
+        let summed = sum(n, 0.0).unwrap();
+        let expected: f64 = count;
+        assert!((summed.log_z - expected.ln()).abs() < 1e-12, "{n}: {}", summed.log_z);
+        let edges = summed.edge.off_diagonal();
+        assert!(edges.iter().all(|p| (p - edges[0]).abs() < 1e-12));
+    }
+    // Each edge has odds of e^-30, a cycle next to no part in it: doubles would give noise of 1e-7 here.
+    for term in [-30.0, -300.0] {
+        let summed = sum(11, term).unwrap();
+        assert!(summed.edge.off_diagonal().iter().all(|p| (p / term.exp() - 1.0).abs() < 1e-9), "{:?}", summed.edge);
+    }
+    assert!(matches!(sum(15, 0.0), Err(Error::Config { .. })));
+    assert!(matches!(sum(4, f64::NAN), Err(Error::NonFinite { .. })));
+    // Neighbouring doubles are 16,384 apart there.
+    assert!(matches!(sum(2, 1e20), Err(Error::Config { .. })));
+}
+
+#[test]
+fn exact_distributions_of_policies_stand_beside_the_posterior() {
+    let (_, data) = simulated(5, 5.0, 100, 0);
+    let env = BayesianStructure::new(StructureConfig::new(5)).unwrap();
+    let graph = StateGraph::build(&env, 30_000).unwrap();
+    let reward = reward_of(&data, StructurePrior::Uniform);
+    let posterior = ExactPosterior::of(graph.states(), &reward).unwrap();
+    let exact = ExactPolicy::new(&graph, &env, UniformPolicy, &reward).unwrap();
+    let sampled = graph.terminating_distribution(&env, &exact, None).unwrap();
+    let distances = Distances::between(&sampled.probs, posterior.probs()).unwrap();
+    assert!(distances.jsd < 1e-10 && distances.tv < 1e-7, "{distances:?}");
+    let uniform = graph.terminating_distribution(&env, &UniformPolicy, None).unwrap();
+    assert!(Distances::between(&uniform.probs, posterior.probs()).unwrap().jsd > 0.1);
+
+    // Samples of the exact policy have the posterior's marginals, up to their noise.
+    let samples = Sampler::new(&env, &exact).forward(8000, &mut Rng::seeded(1)).unwrap();
+    let estimated = Marginals::of(samples.terminal_states(), None).unwrap();
+    let marginals = posterior.marginals().unwrap();
+    for (a, b) in [
+        (&estimated.edge, &marginals.edge),
+        (&estimated.path, &marginals.path),
+        (&estimated.markov_blanket, &marginals.markov_blanket),
+    ] {
+        let (rmse, pearson) = (a.rmse(b).unwrap(), a.pearson(b).unwrap().unwrap());
+        // Paths differ by little more than the noise of as many samples.
+        assert!(rmse < 0.01 && pearson > 0.975, "{rmse} {pearson}");
+    }
+    assert!((estimated.expected_edges - marginals.expected_edges).abs() < 0.15);
+    let (_, probs) = posterior.top(3).unwrap();
+    let (best, share) = most_probable(samples.terminal_states(), None, 1).unwrap()[0];
+    assert!((share - probs[0]).abs() < 0.05 && probs[0] >= probs[1] && probs[1] >= probs[2]);
+    assert!(best < 8000);
+}
+
+#[test]
+fn more_data_finds_the_truth() {
+    let mut rng = Rng::seeded(3);
+    let truth = GraphLaw::ErdosRenyi { edges: 5.0 }.draw(5, &mut rng).unwrap();
+    let strong = SemConfig::LinearAwayFromZero { low: 0.8, high: 1.6 };
+    let data = Sem::draw(truth.clone(), strong, 1.0, &mut rng).unwrap().sample(400, &mut rng).unwrap();
+    let truth: Vec<(u32, u32)> = truth.dag(0).edges().collect();
+    let env = BayesianStructure::new(StructureConfig::new(5)).unwrap();
+    let graph = StateGraph::build(&env, 30_000).unwrap();
+    let posterior = |rows: usize| {
+        let data = data.select(&(0..rows).collect::<Vec<_>>()).unwrap();
+        let reward = reward_of(&data, StructurePrior::Uniform);
+        ExactPosterior::of(graph.states(), &reward).unwrap()
+    };
+    let (few, many) = (posterior(8), posterior(400));
+    let shd = |posterior: &ExactPosterior| expected_shd(posterior.states(), Some(posterior.probs()), &truth).unwrap();
+    assert!(shd(&many) < shd(&few) && shd(&many) < 4.0, "{} {}", shd(&many), shd(&few));
+    let found = many.marginals().unwrap().edge.detection(&truth).unwrap();
+    assert!(found.auroc > 0.85 && found.auprc > 0.6, "{found:?}");
+    assert!(many.entropy() < few.entropy());
+}
+
+#[test]
+fn held_out_data_favours_the_posterior() {
+    let (_, data) = simulated(4, 4.0, 60, 1);
+    let env = BayesianStructure::new(StructureConfig::new(4)).unwrap();
+    let graph = StateGraph::build(&env, 1000).unwrap();
+    let training = data.select(&(0..40).collect::<Vec<_>>()).unwrap();
+    let score = |data| Bge::new(data, BgeConfig::default()).unwrap();
+    let (of_training, of_all) = (score(&training), score(&data));
+    let values = held_out_log_likelihoods(graph.states(), &of_training, &of_all).unwrap();
+    let posterior =
+        ExactPosterior::of(graph.states(), &DagReward::new(&of_training, StructurePrior::Uniform).unwrap()).unwrap();
+    let average = |weights: Option<&[f64]>| log_model_average(graph.states(), weights, &values).unwrap();
+    // By the chain rule: log p(all) - log p(training), each over all graphs.
+    let all = ExactPosterior::of(graph.states(), &DagReward::new(&of_all, StructurePrior::Uniform).unwrap()).unwrap();
+    assert!((average(Some(posterior.probs())) - (all.log_z() - posterior.log_z())).abs() < 1e-8);
+    assert!(average(Some(posterior.probs())) > average(None));
+}
+
+#[test]
+fn graphs_and_marginals_go_to_files() {
+    let (_, data) = simulated(5, 5.0, 50, 0);
+    let env = BayesianStructure::new(StructureConfig::new(5)).unwrap();
+    let posterior = ExactPosterior::enumerate(&env, &reward_of(&data, StructurePrior::Fair), 30_000).unwrap();
+    let (top, _) = posterior.top(10).unwrap();
+    let folder = std::env::temp_dir().join(format!("gfn-dags-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    for name in ["top.d6", "top.edges"] {
+        write_graphs(folder.join(name), top.to_graphs().unwrap().graphs()).unwrap();
+        let back = DagStates::from_graphs(5, &read_graphs(folder.join(name)).unwrap().into()).unwrap();
+        assert_eq!(back, top);
+    }
+    let edge = posterior.marginals().unwrap().edge;
+    let names: Vec<String> = ["a", "b,c", "d", "e", "f"].map(String::from).to_vec();
+    edge.write_csv(folder.join("edges.csv"), &names).unwrap();
+    let text = std::fs::read_to_string(folder.join("edges.csv")).unwrap();
+    assert!(text.starts_with("source,a,\"b,c\",d,e,f\na,0,"), "{text}");
+    assert_eq!(text.lines().count(), 6);
+    std::fs::remove_dir_all(&folder).unwrap();
+    assert!(edge.to_csv(&names[..4]).is_err());
+    assert_eq!(PairMatrix::zeros(0).to_csv(&[]).unwrap(), "source\n");
+}
+
+#[test]
+fn what_cannot_be_compared_is_refused() {
+    let dags = DagStates::from_edges(3, [[(0, 1)].as_slice(), &[]]).unwrap();
+    assert!(Marginals::of(&dags, Some(&[1.0])).is_err());
+    assert!(Marginals::of(&dags, Some(&[1.0, -0.5])).is_err());
+    assert!(Marginals::of(&dags, Some(&[0.0, 0.0])).is_err());
+    assert!(Marginals::of(&dags.select(&[]), None).is_err());
+    assert!(expected_shd(&dags, None, &[(0, 3)]).is_err());
+    let edge = Marginals::of(&dags, None).unwrap().edge;
+    assert!(edge.detection(&[]).unwrap_err().to_string().contains("0 of 6 pairs"));
+    assert!(edge.rmse(&PairMatrix::zeros(4)).is_err());
+    assert!(edge.pearson(&PairMatrix::zeros(3)).unwrap().is_none());
+    assert!(log_model_average(&dags, None, &[0.0]).is_err());
+    // A graph of no weight has no say, however likely the data are under it.
+    let (weights, likelihoods): (Vec<f64>, Vec<f64>) =
+        (0..dags.len()).map(|i| if i == 0 { (1.0, -2000.0) } else { (0.0, 0.0) }).unzip();
+    assert_eq!(log_model_average(&dags, Some(&weights), &likelihoods).unwrap(), -2000.0);
+    let nan = vec![f64::NAN; dags.len()];
+    assert!(matches!(log_model_average(&dags, None, &nan), Err(Error::NonFinite { .. })));
+}

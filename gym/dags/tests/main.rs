@@ -1,0 +1,11 @@
+//! All tests of structures of Bayesian networks in one program: linked once, not once per file. `cargo test --test main NAME::` runs those of one file.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
+
+mod bayesian_data;
+mod bayesian_posterior;
+mod bayesian_scores;
+mod bayesian_structure;
+mod bayesian_training;
+mod edge_transformer;
+mod node_attention;

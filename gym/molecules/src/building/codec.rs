@@ -1,0 +1,219 @@
+use std::sync::Arc;
+
+use gfn::graph::{Attributes, Edge, GraphKind, GraphState, Node};
+use gfn::{Error, Result};
+
+use super::MoleculeConfig;
+use super::small_rings::small_rings_span;
+use crate::{AtomSpec, BondOrder, Element, Molecule};
+
+/// How the graphs of a [`MoleculeEnv`](super::MoleculeEnv) and molecules become one another; cheap to clone.
+///
+/// A node's class is the place of its element in the configuration; its attributes are its charge (the place among the charges,
+/// from 1) and how many valences above the smallest it is set to, in this order, where the configuration has any. An edge has
+/// one attribute: 0 for a single bond, 1 for a double, 2 for a triple one.
+#[derive(Clone, Debug)]
+pub struct MoleculeCodec(Arc<Rules>);
+
+/// What a configuration comes to.
+#[derive(Debug)]
+pub(super) struct Rules {
+    pub(super) config: MoleculeConfig,
+    /// Distinct charges, 0 first.
+    charges: Vec<i8>,
+    /// Valences by class and place of the charge; none for an atom that isn't to be.
+    valences: Vec<Vec<Vec<u8>>>,
+}
+
+/// What decides an atom's hydrogens.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct AtomState {
+    class: usize,
+    charge: usize,
+    step: usize,
+    pub(super) bonds: u8,
+}
+
+impl MoleculeCodec {
+    pub(super) fn new(config: MoleculeConfig) -> Self {
+        let mut charges = vec![0];
+        for &(_, charge) in &config.charges {
+            if !charges.contains(&charge) {
+                charges.push(charge);
+            }
+        }
+        let permitted = |element: Element, charge: i8| charge == 0 || config.charges.contains(&(element, charge));
+        let of = |element: Element, charge: i8| match permitted(element, charge) {
+            true => config.table.valences(element, charge).to_vec(),
+            false => Vec::new(),
+        };
+        let valences =
+            config.elements.iter().map(|&element| charges.iter().map(|&charge| of(element, charge)).collect());
+        let valences = valences.collect();
+        Self(Arc::new(Rules { config, charges, valences }))
+    }
+
+    pub(super) fn rules(&self) -> &Rules {
+        &self.0
+    }
+
+    /// What it was made from.
+    #[must_use]
+    pub fn config(&self) -> &MoleculeConfig {
+        &self.0.config
+    }
+
+    /// The molecule that a state is.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a graph that isn't a molecule: the empty one, or one of another environment.
+    pub fn molecule(&self, graph: &GraphState) -> Result<Molecule> {
+        let rules = self.rules();
+        let foreign = |what: String| Error::Config {
+            setting: "a graph to be read as a molecule",
+            got: what,
+            expected: "a state of the environment that the codec is of",
+        };
+        let mut atoms = Vec::with_capacity(graph.n_nodes());
+        for (node, state) in graph.nodes().zip(rules.atoms(graph)) {
+            let Some(valence) = rules.valence(state) else {
+                return Err(foreign(format!("one with {node:?} of {} bonds", state.bonds)));
+            };
+            let (element, charge) = (rules.config.elements[state.class], rules.charges[state.charge]);
+            atoms.push(AtomSpec { element, charge, hydrogens: Some(valence - state.bonds) });
+        }
+        let bonds: Vec<_> = graph.edges().map(|(a, b)| (a as usize, b as usize, order(graph, a, b))).collect();
+        Ok(Molecule::new(&rules.config.table, &atoms, &bonds)?)
+    }
+
+    /// The state that is this Kekule form of a molecule, its nodes in the order of the atoms.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a molecule that the environment doesn't build.
+    pub fn graph(&self, molecule: &Molecule) -> Result<GraphState> {
+        let rules = self.rules();
+        let refuse = |what: String| Error::Config {
+            setting: "a molecule to be written as a state",
+            got: what,
+            expected: "one within the environment's elements, charges, valences and limits",
+        };
+        let mut nodes = Vec::with_capacity(molecule.atoms().len());
+        for (a, atom) in molecule.atoms().iter().enumerate() {
+            let class = rules.config.elements.iter().position(|element| *element == atom.element);
+            let charge = rules.charges.iter().position(|charge| *charge == atom.charge);
+            let bonds = molecule.bond_orders(a);
+            let found = class.zip(charge).and_then(|(class, charge)| {
+                let valences = &rules.valences[class][charge];
+                let smallest = valences.iter().position(|&valence| valence >= bonds)?;
+                let step = valences.iter().position(|&valence| valence == bonds + atom.hydrogens)? - smallest;
+                (step <= usize::from(rules.config.extra_valences)).then_some((class, charge, step))
+            });
+            let Some((class, charge, step)) = found else { return Err(refuse(format!("one with atom {a} {atom:?}"))) };
+            let mut node = Node { class: class as u16, attributes: Attributes::default() };
+            for (place, value) in [(rules.charge_place(), charge), (rules.step_place(), step)] {
+                if let Some(place) = place {
+                    node.attributes.set(place, value as u8);
+                }
+            }
+            nodes.push(node);
+        }
+        let edges: Vec<_> = molecule
+            .bonds()
+            .iter()
+            .map(|bond| {
+                let mut edge = Edge::default();
+                edge.attributes.set(0, bond.order.value() - 1);
+                (bond.a as u32, bond.b as u32, edge)
+            })
+            .collect();
+        let graph = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges)?;
+        let highest = molecule.bonds().iter().map(|bond| bond.order).max();
+        let within =
+            graph.n_nodes() <= rules.config.max_atoms && highest.is_none_or(|order| order <= rules.config.max_order);
+        match within && rules.rings_within(&graph) {
+            true => Ok(graph),
+            false => {
+                Err(refuse(format!("{} ({} atoms, {} rings)", molecule.smiles(), graph.n_nodes(), molecule.n_rings())))
+            }
+        }
+    }
+}
+
+/// The order of the bond between two atoms.
+fn order(graph: &GraphState, a: u32, b: u32) -> BondOrder {
+    match graph.edge(a, b).unwrap_or_default().attributes.get(0) {
+        0 => BondOrder::Single,
+        1 => BondOrder::Double,
+        _ => BondOrder::Triple,
+    }
+}
+
+impl Rules {
+    /// The node attribute that is the charge.
+    pub(super) fn charge_place(&self) -> Option<usize> {
+        (self.charges.len() > 1).then_some(0)
+    }
+
+    /// The node attribute that is the valence above the smallest.
+    pub(super) fn step_place(&self) -> Option<usize> {
+        (self.config.extra_valences > 0).then_some(usize::from(self.charges.len() > 1))
+    }
+
+    /// How many values each node attribute can be set to.
+    pub(super) fn node_attributes(&self) -> Vec<u8> {
+        let charges = self.charge_place().map(|_| (self.charges.len() - 1) as u8);
+        let steps = self.step_place().map(|_| self.config.extra_valences);
+        charges.into_iter().chain(steps).collect()
+    }
+
+    /// What decides the hydrogens of each atom, in one pass over the bonds.
+    pub(super) fn atoms(&self, graph: &GraphState) -> Vec<AtomState> {
+        let mut atoms: Vec<AtomState> = graph
+            .nodes()
+            .map(|node| {
+                let value = |place: Option<usize>| place.map_or(0, |place| usize::from(node.attributes.get(place)));
+                let (charge, step) = (value(self.charge_place()), value(self.step_place()));
+                AtomState { class: usize::from(node.class), charge, step, bonds: 0 }
+            })
+            .collect();
+        for edge in graph.as_undirected().map_or(&[][..], |graph| graph.raw_edges()) {
+            let order = edge.weight.attributes.get(0) + 1;
+            atoms[edge.source().index()].bonds += order;
+            atoms[edge.target().index()].bonds += order;
+        }
+        atoms
+    }
+
+    /// The valence that an atom is filled up to; `None` for one that can't be.
+    pub(super) fn valence(&self, atom: AtomState) -> Option<u8> {
+        let valences = self.valences.get(atom.class)?.get(atom.charge)?;
+        let smallest = valences.iter().position(|&valence| valence >= atom.bonds)?;
+        valences.get(smallest + atom.step).copied()
+    }
+
+    /// Whether an atom can have so many bonds more.
+    pub(super) fn has_room(&self, atom: AtomState, more: u8) -> bool {
+        self.valence(AtomState { bonds: atom.bonds + more, ..atom }).is_some()
+    }
+
+    /// Whether an atom without attributes can have one bond.
+    pub(super) fn attaches(&self, class: usize) -> bool {
+        self.valence(AtomState { class, charge: 0, step: 0, bonds: 1 }).is_some()
+    }
+
+    /// Whether an atom could be set to this value of this attribute.
+    pub(super) fn permits(&self, atom: AtomState, place: usize, value: usize) -> bool {
+        let changed = match Some(place) == self.charge_place() {
+            true => AtomState { charge: value, ..atom },
+            false => AtomState { step: value, ..atom },
+        };
+        self.valence(changed).is_some()
+    }
+
+    /// Whether the rings are within the limits.
+    pub(super) fn rings_within(&self, graph: &GraphState) -> bool {
+        let rings = (graph.n_edges() + usize::from(graph.n_nodes() > 0)).saturating_sub(graph.n_nodes());
+        let few = self.config.max_rings.is_none_or(|most| rings <= most);
+        few && self.config.max_ring_size.is_none_or(|size| small_rings_span(graph, size, None))
+    }
+}

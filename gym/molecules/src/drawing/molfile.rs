@@ -1,0 +1,119 @@
+//! Molfiles (V2000) and the records of SD files, as in BIOVIA's "CTfile formats".
+
+use std::fmt::Write;
+
+use crate::{BondOrder, Molecule, MoleculeError, ValenceTable};
+
+/// What the columns of a counts line hold.
+const MOST: usize = 999;
+/// The length of a bond, in the units of the file: that of a carbon bond in angstrom.
+const BOND: f64 = 1.5;
+/// "Either" as the stereochemistry of a double bond.
+const EITHER: u8 = 3;
+/// The line after each record of an SD file.
+const RECORD_END: &str = "$$$$";
+/// Rings of fewer atoms have no double bonds in trans.
+const TRANS_RING: usize = 8;
+
+impl Molecule {
+    /// The molecule as a molfile (V2000): atoms at their [`coordinates`](Self::coordinates) in units of 1.5, bonds of this
+    /// Kekule form, charges in `M  CHG` lines.
+    ///
+    /// An atom whose hydrogens a reader would not guess has its valence written. Double bonds that could be cis or trans are
+    /// marked as either: a molecule here has no stereochemistry, and the drawing must not give it one.
+    ///
+    /// # Errors
+    /// [`MoleculeError::Molfile`] for more than 999 atoms or bonds, a title of more than 80 characters or one line,
+    /// or one that starts with `$$$$`: that ends a record of an SD file.
+    ///
+    /// ```
+    /// use gfn_molecules::Molecule;
+    /// let molfile = Molecule::from_smiles("C[NH3+]")?.molfile("methylammonium")?;
+    /// let lines: Vec<&str> = molfile.lines().collect();
+    /// assert_eq!(lines[0], "methylammonium");
+    /// assert_eq!(lines[3], "  2  1  0  0  0  0  0  0  0  0999 V2000");
+    /// assert_eq!(lines[6..], ["  1  2  1  0", "M  CHG  1   2   1", "M  END"]);
+    /// # Ok::<(), gfn_molecules::MoleculeError>(())
+    /// ```
+    pub fn molfile(&self, title: &str) -> Result<String, MoleculeError> {
+        let refuse = |problem: String| Err(MoleculeError::Molfile { problem });
+        let (n, m) = (self.atoms().len(), self.bonds().len());
+        if n.max(m) > MOST {
+            return refuse(format!("{n} atoms and {m} bonds, where it has room for {MOST} of each: write SMILES"));
+        }
+        if title.chars().count() > 80 || title.contains(['\n', '\r']) || title.starts_with(RECORD_END) {
+            return refuse(format!(
+                "the title {title:?}, where it takes a line of at most 80 characters that doesn't start with `{RECORD_END}`"
+            ));
+        }
+        let (places, rings) = self.drawn();
+        let table = ValenceTable::default();
+        // Initials, program, date (none: the same molecule is the same text) and dimension, in their columns.
+        let mut out = format!("{title}\n  gfn-gym           2D\n\n{n:3}{m:3}  0  0  0  0  0  0  0  0999 V2000\n");
+        for (a, (atom, (x, y))) in self.atoms().iter().zip(places).enumerate() {
+            let bonds = self.bond_orders(a);
+            let valence = match bonds + atom.hydrogens {
+                full if atom.charge == 0 && table.valences(atom.element, 0).first() == Some(&full) => 0,
+                // What is written for none.
+                0 => 15,
+                full => full,
+            };
+            // Adding 0 makes a zero of -0.
+            let [x, y] = [x, y].map(|value| (BOND * value * 1e4).round() / 1e4 + 0.0);
+            let symbol = atom.element.symbol();
+            // Writing to a string can't fail.
+            let _ =
+                writeln!(out, "{x:10.4}{y:10.4}{:10.4} {symbol:<3} 0  0  0  0  0{valence:3}  0  0  0  0  0  0", 0.0);
+        }
+        for bond in self.bonds() {
+            let small =
+                rings.iter().any(|ring| ring.len() < TRANS_RING && ring.contains(&bond.a) && ring.contains(&bond.b));
+            let ends = [bond.a, bond.b].map(|a| self.neighbours(a).len() > 1 && !self.is_straight(a));
+            let open = bond.order == BondOrder::Double && !bond.aromatic && !small && ends == [true; 2];
+            let stereo = if open { EITHER } else { 0 };
+            let _ = writeln!(out, "{:3}{:3}{:3}{stereo:3}", bond.a + 1, bond.b + 1, bond.order.value());
+        }
+        let charged: Vec<_> = self.atoms().iter().enumerate().filter(|(_, atom)| atom.charge != 0).collect();
+        for line in charged.chunks(8) {
+            let _ = write!(out, "M  CHG{:3}", line.len());
+            for (a, atom) in line {
+                let _ = write!(out, " {:3} {:3}", a + 1, atom.charge);
+            }
+            out.push('\n');
+        }
+        out.push_str("M  END\n");
+        Ok(out)
+    }
+
+    /// The molecule as a record of an SD file: its [`molfile`](Self::molfile), data by name, and `$$$$`. A file is its records one
+    /// after the other.
+    ///
+    /// # Errors
+    /// As for the molfile; [`MoleculeError::Molfile`] for a name that isn't letters, digits and underscores with a letter
+    /// first, or a value that isn't one line of text.
+    ///
+    /// ```
+    /// use gfn_molecules::Molecule;
+    /// let ethanol = Molecule::from_smiles("CCO")?;
+    /// let record = ethanol.sdf_record("ethanol", &[("smiles", "CCO"), ("score", "0.5")])?;
+    /// assert!(record.ends_with("M  END\n>  <smiles>\nCCO\n\n>  <score>\n0.5\n\n$$$$\n"));
+    /// # Ok::<(), gfn_molecules::MoleculeError>(())
+    /// ```
+    pub fn sdf_record(&self, title: &str, data: &[(&str, &str)]) -> Result<String, MoleculeError> {
+        let mut out = self.molfile(title)?;
+        for (name, value) in data {
+            let named = name.starts_with(|c: char| c.is_ascii_alphabetic())
+                && name.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+            if !named || value.is_empty() || value.contains(['\n', '\r']) || value.starts_with(RECORD_END) {
+                let problem = format!(
+                    "{value:?} as the data item {name:?}, where it takes a line of text by a name of letters, digits and `_`"
+                );
+                return Err(MoleculeError::Molfile { problem });
+            }
+            let _ = write!(out, ">  <{name}>\n{value}\n\n");
+        }
+        out.push_str(RECORD_END);
+        out.push('\n');
+        Ok(out)
+    }
+}

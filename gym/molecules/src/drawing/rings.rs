@@ -1,0 +1,111 @@
+//! A smallest set of smallest rings, and which of them hang together.
+
+use crate::building::Basis;
+
+/// A smallest set of smallest rings, each as its atoms in order (Horton, "A polynomial-time algorithm to find the shortest cycle
+/// basis of a graph", 1987); `bonds` are those in rings.
+pub(super) fn smallest_rings(n: usize, bonds: &[(usize, usize)]) -> Vec<Vec<usize>> {
+    let mut neighbours = vec![Vec::new(); n];
+    for (k, &(a, b)) in bonds.iter().enumerate() {
+        neighbours[a].push((b, k));
+        neighbours[b].push((a, k));
+    }
+    let mut candidates: Vec<(Vec<usize>, Vec<usize>)> = Vec::new();
+    for root in (0..n).filter(|&a| !neighbours[a].is_empty()) {
+        // The tree of shortest ways to the root: the next atom and bond on it.
+        let mut back: Vec<Option<(usize, usize)>> = vec![None; n];
+        // Which atom beside the root that way comes by; nothing leads to other components.
+        let mut branch: Vec<Option<usize>> = vec![None; n];
+        branch[root] = Some(root);
+        let mut order = vec![root];
+        let mut next = 0;
+        while let Some(&a) = order.get(next) {
+            next += 1;
+            for &(b, k) in &neighbours[a] {
+                if branch[b].is_none() {
+                    branch[b] = if a == root { Some(b) } else { branch[a] };
+                    back[b] = Some((a, k));
+                    order.push(b);
+                }
+            }
+        }
+        let way = |mut a: usize| {
+            let (mut atoms, mut on_way) = (vec![a], Vec::new());
+            while let Some((b, k)) = back[a] {
+                atoms.push(b);
+                on_way.push(k);
+                a = b;
+            }
+            (atoms, on_way)
+        };
+        for (k, &(a, b)) in bonds.iter().enumerate() {
+            // A ring if the ways of both ends meet in the root only: if they come by different atoms beside it. All bonds of
+            // the root are part of the ways, as are others within a branch.
+            if a == root || b == root || branch[a] == branch[b] {
+                continue;
+            }
+            let ((mut atoms, mut ring), (others, other_bonds)) = (way(a), way(b));
+            atoms.extend(others.iter().rev().skip(1));
+            ring.push(k);
+            ring.extend(other_bonds);
+            candidates.push((atoms, ring));
+        }
+    }
+    candidates.sort_by_key(|(atoms, _)| atoms.len());
+    let mut basis = Basis::new(bonds.len());
+    candidates.retain(|(_, ring)| basis.add(ring.iter().copied()));
+    candidates.into_iter().map(|(atoms, _)| atoms).collect()
+}
+
+/// Groups of rings that share bonds, directly or through others.
+pub(super) fn systems(rings: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    let mut group: Vec<usize> = (0..rings.len()).collect();
+    for i in 0..rings.len() {
+        for j in 0..i {
+            if shared_bonds(&rings[i], &rings[j]) && group[i] != group[j] {
+                let (old, new) = (group[i], group[j]);
+                group.iter_mut().filter(|g| **g == old).for_each(|g| *g = new);
+            }
+        }
+    }
+    let mut names = group.clone();
+    names.sort_unstable();
+    names.dedup();
+    names.into_iter().map(|name| (0..rings.len()).filter(|&i| group[i] == name).collect()).collect()
+}
+
+/// The bonds of a ring, the smaller end first.
+pub(super) fn bonds_of(ring: &[usize]) -> impl Iterator<Item = (usize, usize)> {
+    ring.iter().zip(ring.iter().cycle().skip(1)).map(|(&a, &b)| (a.min(b), a.max(b)))
+}
+
+fn shared_bonds(one: &[usize], other: &[usize]) -> bool {
+    bonds_of(one).any(|bond| bonds_of(other).any(|again| again == bond))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn sizes(n: usize, bonds: &[(usize, usize)]) -> Vec<usize> {
+        smallest_rings(n, bonds).iter().map(Vec::len).collect()
+    }
+
+    #[test]
+    fn small_rings_come_first_and_envelopes_not_at_all() {
+        let naphthalene = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5), (4, 6), (6, 7), (7, 8), (8, 9), (9, 5)];
+        assert_eq!(sizes(10, &naphthalene), [6, 6]);
+        let norbornane = [(0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (0, 5), (0, 6), (3, 6)];
+        assert_eq!(sizes(7, &norbornane), [5, 5]);
+        let cube: Vec<_> = (0..8usize).flat_map(|a| [1, 2, 4].map(|bit| (a, a ^ bit))).filter(|(a, b)| a < b).collect();
+        assert_eq!(sizes(8, &cube), [4; 5]);
+        // Two triangles that share an atom, and one apart.
+        let apart = [(0, 1), (1, 2), (0, 2), (2, 3), (3, 4), (2, 4), (5, 6), (6, 7), (5, 7)];
+        let rings = smallest_rings(8, &apart);
+        assert_eq!((rings.len(), systems(&rings).len()), (3, 3));
+        assert_eq!(systems(&smallest_rings(10, &naphthalene)), [vec![0, 1]]);
+        for ring in smallest_rings(7, &norbornane) {
+            assert!(bonds_of(&ring).all(|bond| norbornane.contains(&bond)));
+        }
+    }
+}

@@ -1,0 +1,160 @@
+use gfn::graph::{ActionSet, AddNode, BackwardRule, GraphEnv, GraphKind, GraphSchema, GraphState, Semantics};
+use gfn::{Error, Result};
+
+use super::FragmentLibrary;
+use super::action::Attach;
+use super::normal::{Normal, normalise};
+use super::tree::Tree;
+
+/// More fragments than this are refused: a tree is walked by recursion.
+const MAX_FRAGMENTS: usize = 1_000;
+
+/// Junction trees: fragments of a library, joined by single bonds between their stems, one fragment at a time.
+///
+/// The first fragment is any; each later one is attached, by one of its stems, to a stem with room of a fragment that is there.
+/// Any tree but the empty one can be finished, and every one is a valid molecule ([`FragmentLibrary::molecule`]). Going back, a
+/// leaf is taken off with its bond.
+///
+/// # What is the same
+/// Two trees are the same if a map of their fragments carries one into the other, each fragment being turned by a symmetry of
+/// its own: on benzene, two attachments to neighbouring atoms are one tree, whichever atoms these are, and others than two on
+/// opposite ones. States are kept in a normal form, so that each tree is one state up to isomorphism. **The target is over
+/// junction trees.** Two trees can be one molecule, where a molecule can be cut into fragments in several ways.
+///
+/// # Symmetry
+/// All stems are listed, equivalent or not. Then a tree is sampled in proportion to R(G) prod |Aut(F)| / |Aut(G)|, with
+/// the automorphisms of each of its fragments and of the whole; training corrects for that with R(G) |Aut(G)| / prod |Aut(F)|
+/// (Kim et al., *Symmetry-Aware GFlowNets*, 2025, theorem for fragments). |Aut(G)| counts permutations of the fragments, with how
+/// each is turned.
+///
+/// # Graphs
+/// A node's class is the place of its fragment in the library. A bond is two opposite arcs, with the stems at source and
+/// target as attributes (from 1; 0 for unset): an undirected edge has one weight, which doesn't know the one end from the other.
+///
+/// ```
+/// use gfn::env::{Direction, DiscreteEnv, Env};
+/// use gfn_molecules::fragments::{FragmentLibrary, Fragments};
+/// let library = FragmentLibrary::parse("c1ccccc1 0,1,2,3,4,5\nC 0")?;
+/// let env = Fragments::new(&library, 4)?;
+/// let mut states = env.initial(1);
+/// // Benzene, then a methyl group on one of its six atoms.
+/// env.step(Direction::Forward, &mut states, &gfn::env::Slots(vec![0]))?;
+/// assert_eq!(env.masks(Direction::Forward, &states).n_legal(0), 6 * 7 + 1);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Fragments {
+    library: FragmentLibrary,
+    corrects_symmetry: bool,
+    actions: ActionSet,
+    schema: GraphSchema,
+    initial: GraphState,
+}
+
+impl Fragments {
+    /// Trees of at most `max_fragments` fragments of a library.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for no fragment, or more than 1,000.
+    pub fn new(library: &FragmentLibrary, max_fragments: usize) -> Result<Self> {
+        if !(1..=MAX_FRAGMENTS).contains(&max_fragments) {
+            let (setting, got) = ("max_fragments", max_fragments.to_string());
+            return Err(Error::Config { setting, got, expected: "1 to 1,000 fragments" });
+        }
+        let classes = library.fragments().len();
+        let mut actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::first(classes as u16));
+        let mut edge_attributes = Vec::new();
+        if max_fragments > 1 {
+            actions = actions.with(Attach { library: library.clone(), max_fragments });
+            edge_attributes = vec![library.max_stems() as u8; 2];
+        }
+        let kind = GraphKind::Directed;
+        Ok(Self {
+            library: library.clone(),
+            corrects_symmetry: true,
+            actions,
+            schema: GraphSchema { node_classes: classes, edge_attributes, ..GraphSchema::plain(kind, max_fragments) },
+            initial: GraphState::new(kind),
+        })
+    }
+
+    /// The same, with the symmetry correction on (the default) or off: off, training samples R(G) prod |Aut(F)| / |Aut(G)|.
+    #[must_use]
+    pub fn with_symmetry_correction(mut self, corrects_symmetry: bool) -> Self {
+        self.corrects_symmetry = corrects_symmetry;
+        self
+    }
+
+    /// The state that a tree of fragments is: the tree in its normal form, with its nodes in the same order.
+    ///
+    /// ```
+    /// use gfn::graph::{Attributes, Edge, GraphEnv, GraphKind, GraphState, Node};
+    /// use gfn_molecules::fragments::{FragmentLibrary, Fragments};
+    /// let env = Fragments::new(&FragmentLibrary::parse("c1ccccc1 0,1,2,3,4,5\nC 0")?, 4)?;
+    /// // Toluene, by the last atom of the ring.
+    /// let arc = |stems: [u8; 2]| Attributes::new(&stems).map(|attributes| Edge { class: 0, attributes });
+    /// let arcs = [(0, 1, arc([6, 1])?), (1, 0, arc([1, 6])?)];
+    /// let graph = GraphState::from_parts(GraphKind::Directed, &[Node::of_class(0), Node::of_class(1)], &arcs)?;
+    /// assert!(!env.is_reachable(&graph));
+    /// assert!(env.is_reachable(&env.state(&graph)?));
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a graph that is neither empty nor a tree of fragments of the library, and for more fragments than trees
+    /// may have.
+    pub fn state(&self, graph: &GraphState) -> Result<GraphState> {
+        let mut out = graph.clone();
+        if out == self.initial {
+            return Ok(out);
+        }
+        let (n, most) = (out.n_nodes(), self.schema.max_nodes);
+        if n > most {
+            let (setting, got) =
+                ("a graph to be read as fragments", format!("one of {n} nodes, of which there may be {most}"));
+            return Err(Error::Config { setting, got, expected: "at most `max_fragments` fragments" });
+        }
+        normalise(&self.library, &mut out)?;
+        Ok(out)
+    }
+
+    /// What trees are made of.
+    #[must_use]
+    pub fn library(&self) -> &FragmentLibrary {
+        &self.library
+    }
+}
+
+impl GraphEnv for Fragments {
+    fn actions(&self) -> &ActionSet {
+        &self.actions
+    }
+    fn schema(&self) -> &GraphSchema {
+        &self.schema
+    }
+    fn initial_graph(&self) -> &GraphState {
+        &self.initial
+    }
+    fn can_exit(&self, graph: &GraphState) -> bool {
+        graph.n_nodes() > 0
+    }
+    /// Whether it is a state: a tree within the limit and in its normal form, which [`Fragments::state`] gives.
+    fn is_reachable(&self, graph: &GraphState) -> bool {
+        self.state(graph).is_ok_and(|state| state == *graph)
+    }
+    fn backward_rule(&self) -> BackwardRule {
+        BackwardRule::ByType
+    }
+    fn corrects_symmetry(&self) -> bool {
+        self.corrects_symmetry
+    }
+    /// ln of |Aut(G)| / prod |Aut(F)|; [`Error::Config`] for a graph that is no tree of fragments.
+    fn log_automorphisms(&self, graph: &GraphState) -> Result<f64> {
+        if *graph == self.initial {
+            return Ok(0.0);
+        }
+        let tree = Tree::of(graph);
+        tree.check(&self.library, graph)?;
+        Ok(Normal::of(&self.library, &tree).log_symmetry(&self.library, &tree))
+    }
+}

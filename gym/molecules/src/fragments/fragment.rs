@@ -1,0 +1,179 @@
+use super::symmetry::matchings;
+use crate::{Molecule, MoleculeError};
+
+/// More ways to turn a fragment than this are refused: each is tried for every fragment of every state.
+const MAX_SYMMETRIES: usize = 1_000;
+/// Stems of a fragment: their places are written into a byte, beside 0 for none.
+const MAX_STEMS: usize = u8::MAX as usize - 1;
+
+/// An atom of a fragment that others can be attached to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Stem {
+    /// The atom, from 0, in the order in which the SMILES has them.
+    pub atom: usize,
+    /// How many attachments it has room for: each takes one of its hydrogens.
+    pub room: u8,
+}
+
+/// Why something isn't a fragment.
+#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum FragmentError {
+    /// A text that is no molecule.
+    #[error(transparent)]
+    Molecule(#[from] MoleculeError),
+    /// No stem: nothing could be attached.
+    #[error("{smiles} has no stem: name one or more atoms with a hydrogen")]
+    NoStem {
+        /// The fragment.
+        smiles: String,
+    },
+    /// A stem that isn't an atom.
+    #[error("{smiles} has {atoms} atoms, from 0 on, and no stem {stem}")]
+    NoAtom {
+        /// The fragment.
+        smiles: String,
+        /// What was asked for.
+        stem: usize,
+        /// Its heavy atoms.
+        atoms: usize,
+    },
+    /// An atom that is listed more often than it has hydrogens.
+    #[error("stem {stem} of {smiles} is listed {listed} times and has {hydrogens} hydrogens, one for each attachment")]
+    Hydrogens {
+        /// The fragment.
+        smiles: String,
+        /// The atom.
+        stem: usize,
+        /// How often it is listed.
+        listed: usize,
+        /// Its hydrogens.
+        hydrogens: u8,
+    },
+    /// More stems, or ways to turn the fragment, than can be handled.
+    #[error("{smiles} has {got} {what}, of which at most {most} are handled: list fewer stems")]
+    TooMany {
+        /// The fragment.
+        smiles: String,
+        /// Stems, or symmetries.
+        what: &'static str,
+        /// How many there are, at least.
+        got: usize,
+        /// The limit.
+        most: usize,
+    },
+}
+
+impl From<FragmentError> for gfn::Error {
+    fn from(error: FragmentError) -> Self {
+        match error {
+            FragmentError::Molecule(error) => error.into(),
+            error => Self::Config {
+                setting: "a fragment",
+                got: error.to_string(),
+                expected: "a molecule and its stems, each listed at most once per hydrogen",
+            },
+        }
+    }
+}
+
+/// A part of molecules: a molecule, the atoms that others are attached to, and its symmetries.
+///
+/// ```
+/// use gfn_molecules::fragments::Fragment;
+/// // A ring can be turned and flipped; a hydrogen for each of two attachments to nitrogen.
+/// assert_eq!(Fragment::new("c1ccccc1", &[0, 1, 2, 3, 4, 5])?.n_symmetries(), 12);
+/// assert_eq!(Fragment::new("c1ccccc1", &[0, 3])?.n_symmetries(), 2);
+/// assert_eq!(Fragment::new("N", &[0, 0])?.stems()[0].room, 2);
+/// assert!(Fragment::new("n1ccccc1", &[0]).unwrap_err().to_string().contains("0 hydrogens"));
+/// # Ok::<(), gfn_molecules::fragments::FragmentError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Fragment {
+    smiles: String,
+    molecule: Molecule,
+    stems: Vec<Stem>,
+    /// Permutations of the stems, the identity first.
+    symmetries: Vec<Vec<u8>>,
+}
+
+impl Fragment {
+    /// A fragment of a SMILES and its stems: atoms from 0, as written, each listed as often as it may have something attached,
+    /// which is at most once per hydrogen.
+    ///
+    /// # Errors
+    /// [`FragmentError`]: no molecule, no stem, a stem that is no atom or has too few hydrogens, too many stems or symmetries.
+    pub fn new(smiles: &str, stems: &[usize]) -> Result<Self, FragmentError> {
+        let molecule = Molecule::from_smiles(smiles)?;
+        let smiles = smiles.to_owned();
+        let mut listed: Vec<Stem> = Vec::new();
+        for &stem in stems {
+            let Some(atom) = molecule.atoms().get(stem) else {
+                return Err(FragmentError::NoAtom { smiles, stem, atoms: molecule.atoms().len() });
+            };
+            let count = stems.iter().filter(|other| **other == stem).count();
+            if count > usize::from(atom.hydrogens) {
+                let hydrogens = atom.hydrogens;
+                return Err(FragmentError::Hydrogens { smiles, stem, listed: count, hydrogens });
+            }
+            if listed.iter().all(|other| other.atom != stem) {
+                listed.push(Stem { atom: stem, room: count as u8 });
+            }
+        }
+        let too_many = |what, got, most| FragmentError::TooMany { smiles: smiles.clone(), what, got, most };
+        match listed.len() {
+            0 => return Err(FragmentError::NoStem { smiles }),
+            n if n > MAX_STEMS => return Err(too_many("stems", n, MAX_STEMS)),
+            _ => {}
+        }
+        let symmetries = matchings((&molecule, &listed), (&molecule, &listed), MAX_SYMMETRIES);
+        if symmetries.len() > MAX_SYMMETRIES {
+            return Err(too_many("symmetries", symmetries.len(), MAX_SYMMETRIES));
+        }
+        Ok(Self { smiles, molecule, stems: listed, symmetries })
+    }
+
+    /// Its SMILES, as given.
+    #[must_use]
+    pub fn smiles(&self) -> &str {
+        &self.smiles
+    }
+
+    /// The molecule that it is by itself, all of its hydrogens in place.
+    #[must_use]
+    pub fn molecule(&self) -> &Molecule {
+        &self.molecule
+    }
+
+    /// Where others can be attached, in the order of first listing.
+    #[must_use]
+    pub fn stems(&self) -> &[Stem] {
+        &self.stems
+    }
+
+    /// |Aut|, as far as stems are concerned: permutations of the stems that come from permutations of the atoms which keep
+    /// elements, charges, hydrogens, bonds (aromatic ones being alike) and how often each atom is a stem.
+    #[must_use]
+    pub fn n_symmetries(&self) -> usize {
+        self.symmetries.len()
+    }
+
+    /// Those permutations, the identity first: stem `k` goes to `symmetry[k]`.
+    pub(super) fn symmetries(&self) -> &[Vec<u8>] {
+        &self.symmetries
+    }
+
+    /// Whether the other is the same with the same stems, however both are written.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        !matchings((&self.molecule, &self.stems), (&other.molecule, &other.stems), 0).is_empty()
+    }
+}
+
+/// As a line of a library's file.
+impl std::fmt::Display for Fragment {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let stems = self.stems.iter().flat_map(|stem| std::iter::repeat_n(stem.atom.to_string(), stem.room.into()));
+        write!(f, "{} {}", self.smiles, stems.collect::<Vec<_>>().join(","))
+    }
+}

@@ -1,0 +1,144 @@
+use gfn::graph::{Edge, GraphKind, GraphState};
+use gfn::{Error, Result};
+
+use super::FragmentLibrary;
+use crate::{AtomSpec, BondOrder, Molecule, ValenceTable};
+
+/// A bond between fragments, as one of them sees it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Link {
+    /// The other fragment's node.
+    pub(super) to: usize,
+    /// The stem at this end, by its place.
+    pub(super) stem: u8,
+    /// The stem at the other end.
+    pub(super) other: u8,
+}
+
+/// A junction tree, read from a graph: the fragment of each node, and its bonds.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) struct Tree {
+    pub(super) fragments: Vec<usize>,
+    pub(super) links: Vec<Vec<Link>>,
+}
+
+/// The weight of the arc from a fragment to another: the stem at its source, then the one at its target, both from 1.
+pub(super) fn arc(stem: u8, other: u8) -> Edge {
+    let mut edge = Edge::default();
+    edge.attributes.set(0, stem + 1);
+    edge.attributes.set(1, other + 1);
+    edge
+}
+
+impl Tree {
+    /// Reads the arcs as they are: of a state, or of a state in the making.
+    pub(super) fn of(graph: &GraphState) -> Self {
+        let fragments: Vec<usize> = graph.nodes().map(|node| usize::from(node.class)).collect();
+        let mut links = vec![Vec::new(); fragments.len()];
+        for edge in graph.as_directed().map_or(&[][..], |graph| graph.raw_edges()) {
+            let stem = |k: usize| edge.weight.attributes.get(k).saturating_sub(1);
+            let (stem, other) = (stem(0), stem(1));
+            links[edge.source().index()].push(Link { to: edge.target().index(), stem, other });
+        }
+        // The order in which arcs came means nothing.
+        links.iter_mut().for_each(|links| links.sort_unstable_by_key(|link| link.to));
+        Self { fragments, links }
+    }
+
+    /// How many attachments each stem of a node has room for still; none for what isn't of the library.
+    pub(super) fn room(&self, library: &FragmentLibrary, node: usize) -> Vec<u8> {
+        let fragment = self.fragments.get(node).and_then(|&k| library.fragments().get(k));
+        let stems = fragment.map_or(&[][..], |fragment| fragment.stems());
+        let mut room: Vec<u8> = stems.iter().map(|stem| stem.room).collect();
+        for link in self.links.get(node).into_iter().flatten() {
+            if let Some(room) = room.get_mut(usize::from(link.stem)) {
+                *room = room.saturating_sub(1);
+            }
+        }
+        room
+    }
+
+    /// What keeps the graph from being a tree of these fragments.
+    fn problem(&self, library: &FragmentLibrary, graph: &GraphState) -> Option<String> {
+        let n = self.fragments.len();
+        if n == 0 || graph.kind() != GraphKind::Directed || graph.n_edges() != 2 * (n - 1) {
+            return Some(format!("a {:?} graph of {n} nodes and {} edges", graph.kind(), graph.n_edges()));
+        }
+        if let Some(node) = self.fragments.iter().position(|&k| k >= library.fragments().len()) {
+            return Some(format!("node {node} of class {}", self.fragments[node]));
+        }
+        if let Some(node) = graph.nodes().position(|node| !node.attributes.is_unset()) {
+            return Some(format!("node {node} with attributes"));
+        }
+        let stems_alone = |arc: &Edge| {
+            let [stem, other, rest @ ..] = arc.attributes.values();
+            arc.class == 0 && *stem > 0 && *other > 0 && rest.iter().all(|&value| value == 0)
+        };
+        for arc in graph.as_directed().map_or(&[][..], |graph| graph.raw_edges()) {
+            if !stems_alone(&arc.weight) {
+                let Edge { class, attributes } = arc.weight;
+                return Some(format!("an arc of class {class} with attributes {:?}", attributes.values()));
+            }
+        }
+        for (node, links) in self.links.iter().enumerate() {
+            let stems = library.fragments()[self.fragments[node]].stems();
+            let mut used = vec![0; stems.len()];
+            for link in links {
+                let back = Link { to: node, stem: link.other, other: link.stem };
+                let stem = usize::from(link.stem);
+                if !self.links[link.to].contains(&back) || stem >= stems.len() || used[stem] >= stems[stem].room {
+                    return Some(format!("node {node} with stem {stem} bonded to node {}", link.to));
+                }
+                used[stem] += 1;
+            }
+        }
+        let connected = graph.as_directed().is_some_and(|g| petgraph::algo::connected_components(g) == 1);
+        (!connected).then(|| format!("a graph of {n} nodes in several parts"))
+    }
+
+    /// Refuses a graph that is no tree of fragments, each stem within its room: the empty one, too.
+    pub(super) fn check(&self, library: &FragmentLibrary, graph: &GraphState) -> Result<()> {
+        let expected = "a tree of fragments that the library has, bonded at stems with room";
+        match self.problem(library, graph) {
+            None => Ok(()),
+            Some(got) => Err(Error::Config { setting: "a graph to be read as fragments", got, expected }),
+        }
+    }
+}
+
+impl FragmentLibrary {
+    /// The molecule that a tree of fragments is: every bond of the tree is a single one between the atoms of two stems, in place of a
+    /// hydrogen of each. Atoms come fragment by fragment. It is always a valid molecule.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a graph that is no such tree: the empty one, or one of another environment.
+    pub fn molecule(&self, graph: &GraphState) -> Result<Molecule> {
+        let tree = Tree::of(graph);
+        tree.check(self, graph)?;
+        let (mut atoms, mut bonds, mut first) = (Vec::new(), Vec::new(), Vec::new());
+        for &fragment in &tree.fragments {
+            let molecule = self.fragments()[fragment].molecule();
+            let start = atoms.len();
+            first.push(start);
+            atoms.extend(molecule.atoms().iter().map(|atom| AtomSpec {
+                element: atom.element,
+                charge: atom.charge,
+                hydrogens: Some(atom.hydrogens),
+            }));
+            bonds.extend(molecule.bonds().iter().map(|bond| (start + bond.a, start + bond.b, bond.order)));
+        }
+        for (node, links) in tree.links.iter().enumerate() {
+            let at = |node: usize, stem: u8| {
+                first[node] + self.fragments()[tree.fragments[node]].stems()[usize::from(stem)].atom
+            };
+            for link in links {
+                let atom = at(node, link.stem);
+                atoms[atom].hydrogens = atoms[atom].hydrogens.map(|hydrogens| hydrogens - 1);
+                if node < link.to {
+                    bonds.push((atom, at(link.to, link.other), BondOrder::Single));
+                }
+            }
+        }
+        Ok(Molecule::new(&ValenceTable::default(), &atoms, &bonds)?)
+    }
+}

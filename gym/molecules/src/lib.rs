@@ -1,0 +1,63 @@
+//! Molecules for [`gfn`]: what they are, how they are read and written, building them atom by atom or fragment by fragment, and
+//! rewards on them.
+//!
+//! | item | is |
+//! |---|---|
+//! | [`Molecule`] | heavy atoms with charges and hydrogens, bonds in one Kekule form, and what is aromatic; SMILES in and out |
+//! | [`ValenceTable`] | how many bonds atoms have |
+//! | [`MoleculeEnv`] | growth atom by atom, up to isomorphism, with exact masks |
+//! | [`MoleculeCodec`] | states as molecules, molecules as states |
+//! | [`MoleculeReward`] | a score as the environment's reward, divided between Kekule forms |
+//! | [`MoleculeScore`] | a score: a closure, a descriptor, [`Product`], [`WeightedSum`], a power, bounds |
+//! | [`ExternalScorer`] | a program as a score, such as `examples/rdkit_scorer.py` |
+//! | [`TorchScriptProxy`] | a network from a TorchScript file as a score |
+//! | [`Fingerprint`], [`internal_diversity`], [`diverse_top_k`], [`n_modes`] | how alike molecules are |
+//! | [`uniqueness`], [`KnownMolecules`], [`Molecule::scaffold`] | how many are different, new, of another scaffold |
+//! | [`Molecule::coordinates`], [`Molecule::drawing`] | places in the plane, skeletal formulas as SVG or PNG |
+//! | [`Molecule::molfile`], [`Molecule::sdf_record`] | V2000 molfiles and SD files |
+//! | [`fragments`] | junction trees of fragments, as an environment of its own |
+//! | [`qm9str`] | strings of five blocks with a table of scores |
+//!
+//! | environment | states | reward | log Z known | modes known | semantics | enumerable |
+//! |---|---|---|---|---|---|---|
+//! | [`MoleculeEnv`] | molecules, grown atom by atom, as Kekule forms | yours: [`MoleculeReward`] of a score, an external program's too | no | no | up to isomorphism | C, N, O to 4 atoms: 571 molecules |
+//! | [`fragments::Fragments`] | junction trees: fragments of molecules joined at attachment points | yours: [`fragments::FragmentReward`] of a score | no | no | up to isomorphism and the fragments' own symmetries | small libraries or few fragments |
+//! | [`qm9str::Qm9Str`] | strings of five of 11 blocks, added at either end | a table of scores | yes | no | each string is one object | 177,156 states |
+//!
+//! A molecule is its atoms and bonds with aromatic bonds as such: [`Molecule::key`] and [`Molecule::smiles`] are the same for all
+//! of its Kekule forms, while a state of the environment is one of them. No isotopes, no stereochemistry, no radicals: the reader refuses
+//! the first and the last, and leaves stereochemistry out ([`Molecule::read_noting`] says so), so stereoisomers are one molecule in keys,
+//! texts, uniqueness and novelty, and a score can't tell them apart.
+//!
+//! ```
+//! use gfn::{env::Reward, policy::UniformPolicy, rollout::Sampler, Rng};
+//! use gfn_molecules::{LogWindow, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, MoleculeScore, Product};
+//!
+//! let env = MoleculeEnv::new(MoleculeConfig { max_ring_size: Some(7), ..MoleculeConfig::new(10) })?;
+//! let weight = LogWindow::new(Molecule::weight, 100.0, 150.0, 20.0)?;
+//! let polar = |molecule: &Molecule| 0.1 + molecule.heteroatom_share();
+//! let reward = MoleculeReward::new(env.codec(), Product::new().times(weight).times(polar.to_the(2.0)?));
+//! let samples = Sampler::new(&env, &UniformPolicy).forward(4, &mut Rng::seeded(0))?;
+//! assert!(reward.log_reward(samples.terminal_states(), None)?.iter().all(|log| log.is_finite()));
+//! # Ok::<(), gfn::Error>(())
+//! ```
+
+mod building;
+mod drawing;
+pub mod fragments;
+mod molecule;
+pub mod qm9str;
+mod score;
+mod similarity;
+
+pub use building::{MoleculeCodec, MoleculeConfig, MoleculeEnv};
+pub use molecule::{Atom, AtomSpec, Bond, BondOrder, Element, LeftOut, Molecule, MoleculeError, NotRead, ValenceTable};
+pub(crate) use score::checked_logs;
+pub use score::{
+    Clamped, ExternalScorer, ExternalScorerConfig, LogWindow, MoleculeReward, MoleculeScore, Power, Product,
+    ProxyError, ProxyOutput, RingTarget, ScorerError, ScorerUsage, TorchScriptProxy, WeightedSum,
+};
+pub use similarity::{
+    Fingerprint, KnownMolecules, ReadReport, SkipReason, Skipped, SkippedLine, diverse_top_k, internal_diversity,
+    n_modes, uniqueness,
+};

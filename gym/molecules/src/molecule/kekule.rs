@@ -1,0 +1,309 @@
+//! Keys, symmetry and Kekule forms: what makes two bond graphs one molecule.
+
+use std::collections::BTreeSet;
+
+use gfn::graph::{
+    Attributes, Canonical, CanonicalKey, Edge, GraphKind, GraphState, Node, labelled_key, with_canonizer,
+};
+
+use super::aromaticity::has_ring_double;
+use super::placements::Placements;
+use super::symmetry::Tree;
+use super::{BondOrder, Element, Molecule};
+
+/// Larger molecules are taken apart to be put into canonical order: the search that takes them as a whole is quadratic at least.
+const WHOLE: usize = 200;
+/// The edge class of an aromatic bond; others have their order less 1.
+const AROMATIC: u8 = 3;
+
+impl Molecule {
+    /// What an atom is, as a node of a graph: element, charge, hydrogens, and whether it has a double bond in an aromatic ring.
+    fn node(&self, a: usize) -> Node {
+        let atom = self.atoms()[a];
+        let place = Element::ALL.iter().position(|element| *element == atom.element).unwrap_or(0);
+        let mut node = Node { class: place as u16, attributes: Attributes::default() };
+        // Two's complement: 0 stays 0, and -1 is 255.
+        node.attributes.set(0, atom.charge as u8);
+        node.attributes.set(1, atom.hydrogens);
+        node.attributes.set(2, u8::from(has_ring_double(self, a)));
+        node
+    }
+
+    /// The molecule as a graph of labelled nodes, the atom `place[a]` being `a`; `class` says what a bond is.
+    fn graph(&self, place: impl Fn(usize) -> u32, class: impl Fn(usize) -> u8) -> GraphState {
+        let n = self.atoms().len();
+        let mut graph = GraphState::with_nodes(GraphKind::Undirected, n);
+        for a in 0..n {
+            // Neither foreign nodes nor loops nor parallel bonds: a molecule was checked when it was made.
+            let set = graph.set_node(place(a), self.node(a));
+            debug_assert!(set.is_ok());
+        }
+        for (k, bond) in self.bonds().iter().enumerate() {
+            let added = graph.add_edge(place(bond.a), place(bond.b), Edge::of_class(u16::from(class(k))));
+            debug_assert!(added.is_ok());
+        }
+        graph
+    }
+
+    /// What a bond is to the molecule: its order in a Kekule form, but for aromatic ones.
+    fn class(&self, bond: usize) -> u8 {
+        if self.bonds()[bond].aromatic { AROMATIC } else { self.kekule_class(bond) }
+    }
+
+    fn kekule_class(&self, bond: usize) -> u8 {
+        self.bonds()[bond].order.value() - 1
+    }
+
+    /// The molecule taken apart; `None` where it is too symmetric for that.
+    fn tree(&self, class: impl Fn(usize) -> u8) -> Option<Tree> {
+        let label = |a: usize| {
+            let node = self.node(a);
+            let [charge, hydrogens, double] = [0, 1, 2].map(|k| node.attributes.get(k));
+            u32::from_be_bytes([node.class as u8, charge, hydrogens, double])
+        };
+        let labels: Vec<u32> = (0..self.atoms().len()).map(label).collect();
+        Tree::new(self, &labels, class)
+    }
+
+    /// The canonical form with these classes of bonds.
+    fn canonical_of(&self, class: impl Fn(usize) -> u8) -> Canonical {
+        let tree = if self.atoms().len() > WHOLE { self.tree(&class) } else { None };
+        let Some(tree) = tree else {
+            let graph = self.graph(|a| a as u32, class);
+            return with_canonizer(|canonizer| canonizer.canonical(&graph, 0));
+        };
+        let order = tree.order();
+        let place = places(&order);
+        let (automorphisms, log_automorphisms) = tree.automorphisms();
+        let key = labelled_key(&self.graph(|a| place[a], class));
+        Canonical { key, order: order.into_iter().collect(), automorphisms, log_automorphisms }
+    }
+
+    /// The order of the canonical form with these classes of bonds.
+    fn order_of(&self, class: impl Fn(usize) -> u8) -> Vec<u32> {
+        // The key of a large molecule, a bit for each pair of atoms, takes longer than its order.
+        let tree = if self.atoms().len() > WHOLE { self.tree(&class) } else { None };
+        tree.map_or_else(|| self.canonical_of(class).order.to_vec(), |tree| tree.order())
+    }
+
+    /// The canonical form of the molecule with its aromatic bonds as such: the same for all Kekule forms.
+    ///
+    /// Its key has a bit for each pair of atoms: 8 KB for 360 atoms, 64 MB for [`MAX_ATOMS`](Self::MAX_ATOMS).
+    #[must_use]
+    pub fn canonical(&self) -> Canonical {
+        self.canonical_of(|k| self.class(k))
+    }
+
+    /// The canonical order of the atoms, the same for all Kekule forms.
+    pub(super) fn order(&self) -> Vec<u32> {
+        self.order_of(|k| self.class(k))
+    }
+
+    /// The canonical order of the atoms of this Kekule form.
+    pub(super) fn kekule_order(&self) -> Vec<u32> {
+        self.order_of(|k| self.kekule_class(k))
+    }
+
+    /// Equal for the same molecule, whatever its Kekule form and the order of its atoms; different for others.
+    ///
+    /// ```
+    /// use gfn_molecules::Molecule;
+    /// // The two Kekule forms of o-xylene.
+    /// let one = Molecule::from_smiles("CC1=C(C)C=CC=C1")?;
+    /// let other = Molecule::from_smiles("CC1=CC=CC=C1C")?;
+    /// assert_eq!(one.key(), other.key());
+    /// assert_eq!((one.n_kekule_forms(), one.automorphisms()), (Some(2), Some(2)));
+    /// # Ok::<(), gfn_molecules::MoleculeError>(())
+    /// ```
+    #[must_use]
+    pub fn key(&self) -> CanonicalKey {
+        self.canonical().key
+    }
+
+    /// |Aut| of the heavy atoms: permutations that keep elements, charges, hydrogens and bond orders, aromatic bonds being of one
+    /// order of their own. `None` beyond `u64`.
+    #[must_use]
+    pub fn automorphisms(&self) -> Option<u64> {
+        self.canonical().automorphisms
+    }
+
+    /// The number of Kekule forms that are different as graphs of single, double and triple bonds (benzene 1, o-xylene 2).
+    ///
+    /// Counted by ring systems and what hangs on them, each with its own symmetry (Burnside's lemma); so 16 phenylenes in a row have one
+    /// form, at once. `None` beyond `u64` or `usize`, where one ring system has more than 65,536 ways to place its double bonds or is so
+    /// large that the search for them is given up, and in molecules of more than 200 atoms where one has many thousands of symmetries.
+    #[must_use]
+    pub fn n_kekule_forms(&self) -> Option<usize> {
+        if !self.bonds().iter().any(|bond| bond.aromatic) {
+            return Some(1);
+        }
+        let counted = self.tree(|k| self.class(k)).and_then(|tree| {
+            tree.count(|part, hanging| {
+                let placements = Placements::new(self, &part.atoms)?;
+                placements.orbits(&part.symmetry, hanging)
+            })
+        });
+        match counted {
+            Some(count) => count.try_into().ok(),
+            // Some rings turn each by itself without changing the rest, such as those of cycloparaphenylenes: too many symmetries to go
+            // through one by one.
+            None if self.atoms().len() <= WHOLE => Some(self.kekule_forms()?.len()),
+            None => None,
+        }
+    }
+
+    /// Its Kekule forms, one of each that are the same graph; `None` where there are more than 65,536 ways to place the double bonds
+    /// of all its rings, or where the search for them is given up.
+    ///
+    /// ```
+    /// use gfn_molecules::Molecule;
+    /// let forms = Molecule::from_smiles("Cc1ccccc1C")?.kekule_forms().unwrap_or_default();
+    /// let texts: Vec<String> = forms.iter().map(Molecule::kekule_smiles).collect();
+    /// assert_eq!(texts.len(), 2);
+    /// assert_ne!(texts[0], texts[1]);
+    /// # Ok::<(), gfn_molecules::MoleculeError>(())
+    /// ```
+    #[must_use]
+    pub fn kekule_forms(&self) -> Option<Vec<Self>> {
+        let all: Vec<usize> = (0..self.atoms().len()).collect();
+        let placements = Placements::new(self, &all)?;
+        let mut seen = BTreeSet::new();
+        let forms = placements.iter().map(|mates| self.with_doubles(mates));
+        Some(forms.filter(|form| seen.insert(form.canonical_of(|k| form.kekule_class(k)).key)).collect())
+    }
+
+    /// The same molecule with double bonds between these of its aromatic atoms.
+    fn with_doubles(&self, mates: &[u32]) -> Self {
+        let mut out = self.clone();
+        for bond in out.bonds_mut().iter_mut().filter(|bond| bond.aromatic) {
+            bond.order = if mates[bond.a] == bond.b as u32 { BondOrder::Double } else { BondOrder::Single };
+        }
+        out
+    }
+}
+
+/// Where each atom stands in an order.
+fn places(order: &[u32]) -> Vec<u32> {
+    let mut place = vec![0; order.len()];
+    order.iter().zip(0..).for_each(|(&a, k)| place[a as usize] = k);
+    place
+}
+
+#[cfg(test)]
+mod tests {
+    use gfn::Rng;
+
+    use super::*;
+
+    /// Buckminsterfullerene.
+    const BALL: &str = "c12c3c4c5c1c1c6c7c2c2c8c3c3c9c4c4c%10c5c5c1c1c6c6c%11c7c2c2c7c8c3c3c8c9c4c4c9c%10c5c5c1c1c6c6c%11c2c2c7c3c3c8c4c4c9c5c1c1c6c2c3c41";
+
+    /// A random tree of rings and chains: what hangs on the bond before it.
+    fn grown(rng: &mut Rng, depth: usize) -> String {
+        const ENDS: [&str; 6] = ["C", "O", "F", "c9ccccc9", "C9CC9", "[N+](=O)[O-]"];
+        const LINKS: [&str; 8] = [
+            "C(_)_",
+            "N_",
+            "c9ccc(_)cc9",
+            "c9cc(_)cc(_)c9",
+            "c9cc_ccn9",
+            "c9cc8ccc(_)cc8cc9_",
+            "C9CCC(_)CC9",
+            "C(_)(_)_",
+        ];
+        if depth == 0 || rng.below(4) == 0 {
+            return ENDS[rng.below(ENDS.len())].into();
+        }
+        let link = LINKS[rng.below(LINKS.len())].replace("c9cc_ccn9", "c9cc(_)ccn9").replace("c8cc9_", "c8cc9(_)");
+        // Now and then the same below each place, so that there are symmetries.
+        let same = (rng.below(3) == 0).then(|| grown(rng, depth - 1));
+        let mut out = String::new();
+        for piece in link.split_inclusive('_') {
+            out += piece.trim_end_matches('_');
+            if piece.ends_with('_') {
+                out += &same.clone().unwrap_or_else(|| grown(rng, depth - 1));
+            }
+        }
+        out
+    }
+
+    fn molecules() -> Vec<Molecule> {
+        let golden: serde_json::Value =
+            serde_json::from_str(include_str!("../../tests/golden/molecules.json")).unwrap();
+        let valid = golden["cases"].as_array().unwrap().iter().filter(|case| case["valid"] == true);
+        let mut texts: Vec<String> = valid.map(|case| case["smiles"].as_str().unwrap().into()).collect();
+        let mut rng = Rng::seeded(11);
+        texts.extend((0..400).map(|_| grown(&mut rng, 3)));
+        // Cages, spiro rings, a ball, and rings in a ring.
+        for text in [
+            "C12C3C4C1C5C2C3C45",
+            "C1C2CC3CC1CC(C2)C3",
+            "C1CC11CC1",
+            "C1CC2(C1)CC1(CC1)C2",
+            "C1CC2CCC1CC2",
+            "C",
+            BALL,
+            "c1cc2ccc1-c1ccc(cc1)-c1ccc(cc1)-c1ccc-2cc1",
+        ] {
+            texts.push(text.into());
+        }
+        texts.iter().filter_map(|text| Molecule::from_smiles(text).ok()).collect()
+    }
+
+    /// The parts of a molecule give what searching it as a whole does: symmetry, and orders that tell molecules apart.
+    #[test]
+    fn molecules_taken_apart_are_those_taken_as_a_whole() {
+        let molecules = molecules();
+        assert!(molecules.len() > 500, "{}", molecules.len());
+        let mut rng = Rng::seeded(4);
+        let mut seen = std::collections::BTreeMap::new();
+        for molecule in &molecules {
+            let class = |k: usize| molecule.class(k);
+            let whole = with_canonizer(|canonizer| canonizer.canonical(&molecule.graph(|a| a as u32, class), 0));
+            let tree = molecule.tree(class).unwrap();
+            let (automorphisms, log) = tree.automorphisms();
+            assert_eq!(automorphisms, whole.automorphisms, "{}", molecule.smiles());
+            assert!((log - whole.log_automorphisms).abs() < 1e-9);
+            // Another order of the atoms gives the same graph, and another molecule another one.
+            let n = molecule.atoms().len();
+            let mut place: Vec<u32> = (0..n as u32).collect();
+            (1..n).rev().for_each(|k| place.swap(k, rng.below(k + 1)));
+            let mut specs = vec![crate::molecule::AtomSpec::of(Element::C); n];
+            for (atom, &k) in molecule.atoms().iter().zip(&place) {
+                let hydrogens = Some(atom.hydrogens);
+                specs[k as usize] = crate::molecule::AtomSpec { element: atom.element, charge: atom.charge, hydrogens };
+            }
+            let bonds: Vec<_> =
+                molecule.bonds().iter().rev().map(|b| (place[b.b] as usize, place[b.a] as usize, b.order)).collect();
+            let other = Molecule::new(&crate::molecule::ValenceTable::default(), &specs, &bonds).unwrap();
+            let key = |molecule: &Molecule| {
+                let place = places(&molecule.tree(|k| molecule.class(k)).unwrap().order());
+                labelled_key(&molecule.graph(|a| place[a], |k| molecule.class(k)))
+            };
+            assert_eq!(key(molecule), key(&other), "{}", molecule.smiles());
+            assert_eq!(seen.entry(key(molecule)).or_insert_with(|| whole.key.clone()), &whole.key);
+        }
+        let wholes: BTreeSet<_> = seen.values().collect();
+        assert_eq!(wholes.len(), seen.len());
+        assert!(seen.len() > 300, "{}", seen.len());
+    }
+
+    /// Counting by parts gives what listing all forms does.
+    #[test]
+    fn forms_are_counted_as_they_are_listed() {
+        let mut with_several = 0;
+        for molecule in molecules() {
+            let all: Vec<usize> = (0..molecule.atoms().len()).collect();
+            if Placements::new(&molecule, &all).is_some_and(|placements| placements.iter().len() <= 32) {
+                let listed = molecule.kekule_forms().unwrap().len();
+                assert_eq!(molecule.n_kekule_forms(), Some(listed), "{}", molecule.smiles());
+                with_several += usize::from(listed > 1);
+            }
+        }
+        assert!(with_several > 50, "{with_several}");
+        // The ball of 60 carbons: 12,500 placements, 158 that are different (Vukicevic, Kroto and Randic 2005).
+        let ball = Molecule::from_smiles(BALL).unwrap();
+        assert_eq!(Placements::new(&ball, &(0..60).collect::<Vec<_>>()).unwrap().iter().len(), 12_500);
+        assert_eq!((ball.n_kekule_forms(), ball.automorphisms()), (Some(158), Some(120)));
+    }
+}

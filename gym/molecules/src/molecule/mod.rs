@@ -1,0 +1,19 @@
+//! A molecule: its atoms and bonds, which of them are aromatic, its symmetries, and SMILES in and out.
+
+mod aromaticity;
+mod element;
+mod error;
+mod kekule;
+mod matching;
+mod model;
+mod placements;
+mod smiles;
+mod symmetry;
+mod valence;
+
+pub(crate) use aromaticity::in_three_ring;
+pub use element::Element;
+pub use error::{MoleculeError, NotRead};
+pub use model::{Atom, AtomSpec, Bond, BondOrder, Molecule};
+pub use smiles::LeftOut;
+pub use valence::ValenceTable;

@@ -1,0 +1,255 @@
+use super::element::HYDROGEN;
+use super::{Element, MoleculeError, ValenceTable, aromaticity};
+
+/// How many electron pairs a bond has, in a Kekule form.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub enum BondOrder {
+    /// One.
+    Single,
+    /// Two.
+    Double,
+    /// Three.
+    Triple,
+}
+
+impl BondOrder {
+    /// 1, 2 or 3.
+    #[must_use]
+    pub fn value(self) -> u8 {
+        match self {
+            Self::Single => 1,
+            Self::Double => 2,
+            Self::Triple => 3,
+        }
+    }
+}
+
+/// What an atom is given as.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AtomSpec {
+    /// Its element.
+    pub element: Element,
+    /// Its formal charge.
+    pub charge: i8,
+    /// Its hydrogens; `None` fills it up to the smallest valence that its bonds leave.
+    pub hydrogens: Option<u8>,
+}
+
+impl AtomSpec {
+    /// A neutral atom that is filled up with hydrogens.
+    #[must_use]
+    pub fn of(element: Element) -> Self {
+        Self { element, charge: 0, hydrogens: None }
+    }
+}
+
+/// An atom of a molecule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Atom {
+    /// Its element.
+    pub element: Element,
+    /// Its formal charge.
+    pub charge: i8,
+    /// All of its hydrogens.
+    pub hydrogens: u8,
+    /// Whether it is in an aromatic ring.
+    pub aromatic: bool,
+}
+
+/// A bond of a molecule.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Bond {
+    /// An atom.
+    pub a: usize,
+    /// The other.
+    pub b: usize,
+    /// Its order in this Kekule form.
+    pub order: BondOrder,
+    /// Whether it is one of an aromatic ring.
+    pub aromatic: bool,
+    /// Whether it is one of a ring.
+    pub in_ring: bool,
+}
+
+impl Bond {
+    /// The other end.
+    #[must_use]
+    pub fn other(&self, atom: usize) -> usize {
+        self.a + self.b - atom
+    }
+}
+
+/// A connected molecule of closed shells: heavy atoms with charges and hydrogens, and bonds in one of its Kekule forms, beside
+/// which stands what is aromatic. No isotopes; no stereochemistry, which [`read`](Self::read) leaves out.
+///
+/// ```
+/// use gfn_molecules::Molecule;
+/// let phenol = Molecule::from_smiles("OC1=CC=CC=C1")?;
+/// assert_eq!((phenol.formula().as_str(), phenol.n_rings()), ("C6H6O", 1));
+/// assert!((phenol.weight() - 94.113).abs() < 1e-9);
+/// assert_eq!(phenol.smiles(), Molecule::from_smiles("c1cccc(O)c1")?.smiles());
+/// # Ok::<(), gfn_molecules::MoleculeError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Molecule {
+    atoms: Vec<Atom>,
+    bonds: Vec<Bond>,
+    /// Bonds of each atom.
+    at: Vec<Vec<usize>>,
+}
+
+impl Molecule {
+    /// A molecule of these atoms and bonds; rings and aromaticity are found.
+    ///
+    /// # Errors
+    /// [`MoleculeError::Valence`] for the first atom that the table doesn't permit, [`MoleculeError::Bond`],
+    /// [`MoleculeError::Disconnected`], [`MoleculeError::TooLarge`].
+    pub fn new(
+        table: &ValenceTable,
+        atoms: &[AtomSpec],
+        bonds: &[(usize, usize, BondOrder)],
+    ) -> Result<Self, MoleculeError> {
+        if atoms.len() > Self::MAX_ATOMS {
+            return Err(MoleculeError::TooLarge);
+        }
+        let mut at = vec![Vec::new(); atoms.len()];
+        let mut out: Vec<Bond> = Vec::with_capacity(bonds.len());
+        for (k, &(a, b, order)) in bonds.iter().enumerate() {
+            let twice = |bonds: &Vec<usize>| bonds.iter().any(|&k| out[k].other(a) == b);
+            if a == b || a.max(b) >= atoms.len() || twice(&at[a]) {
+                return Err(MoleculeError::Bond { a, b });
+            }
+            out.push(Bond { a, b, order, aromatic: false, in_ring: false });
+            at[a].push(k);
+            at[b].push(k);
+        }
+        let mut filled = Vec::with_capacity(atoms.len());
+        for (i, &AtomSpec { element, charge, hydrogens }) in atoms.iter().enumerate() {
+            let bonds = at[i].iter().fold(0u8, |sum, &k| sum.saturating_add(out[k].order.value()));
+            let valence = bonds.saturating_add(hydrogens.unwrap_or(0));
+            let full = match (table.filled(element, charge, valence), hydrogens) {
+                (Some(full), None) => Some(full),
+                (Some(full), Some(_)) if full == valence => Some(full),
+                _ => None,
+            };
+            let Some(full) = full else {
+                let allowed = table.valences(element, charge).to_vec();
+                return Err(MoleculeError::Valence { atom: i, element, charge, valence, allowed });
+            };
+            filled.push(Atom { element, charge, hydrogens: full - bonds, aromatic: false });
+        }
+        let mut molecule = Self { atoms: filled, bonds: out, at };
+        molecule.check_connected()?;
+        let in_ring = aromaticity::ring_bonds(atoms.len(), bonds.iter().map(|&(a, b, _)| (a, b)));
+        for (bond, in_ring) in molecule.bonds.iter_mut().zip(in_ring) {
+            bond.in_ring = in_ring;
+        }
+        for k in aromaticity::aromatic_bonds(&molecule) {
+            let bond = &mut molecule.bonds[k];
+            bond.aromatic = true;
+            (molecule.atoms[bond.a].aromatic, molecule.atoms[bond.b].aromatic) = (true, true);
+        }
+        Ok(molecule)
+    }
+
+    fn check_connected(&self) -> Result<(), MoleculeError> {
+        let mut seen = vec![false; self.atoms.len()];
+        let mut open = vec![0; usize::from(!seen.is_empty())];
+        while let Some(a) = open.pop() {
+            if !std::mem::replace(&mut seen[a], true) {
+                open.extend(self.neighbours(a).map(|(b, _)| b));
+            }
+        }
+        match seen.iter().position(|seen| !seen) {
+            None if !seen.is_empty() => Ok(()),
+            atom => Err(MoleculeError::Disconnected { atom: atom.unwrap_or(0) }),
+        }
+    }
+
+    /// Its heavy atoms.
+    #[must_use]
+    pub fn atoms(&self) -> &[Atom] {
+        &self.atoms
+    }
+
+    /// Its bonds, hydrogens' apart.
+    #[must_use]
+    pub fn bonds(&self) -> &[Bond] {
+        &self.bonds
+    }
+
+    pub(super) fn bonds_mut(&mut self) -> &mut [Bond] {
+        &mut self.bonds
+    }
+
+    /// The heavy neighbours of an atom, with the bonds that lead there.
+    pub fn neighbours(&self, atom: usize) -> impl ExactSizeIterator<Item = (usize, &Bond)> {
+        self.at[atom].iter().map(move |&k| (self.bonds[k].other(atom), &self.bonds[k]))
+    }
+
+    /// The bonds of an atom, by number.
+    pub(super) fn bonds_at(&self, atom: usize) -> &[usize] {
+        &self.at[atom]
+    }
+
+    /// Orders of an atom's bonds, hydrogens apart.
+    #[must_use]
+    pub fn bond_orders(&self, atom: usize) -> u8 {
+        self.neighbours(atom).map(|(_, bond)| bond.order.value()).sum()
+    }
+
+    /// The formula as RDKit writes it: carbon, hydrogen, the others by symbol, then the charge. (Hill's order has hydrogen among the
+    /// others where there is no carbon.)
+    #[must_use]
+    pub fn formula(&self) -> String {
+        let count = |element| self.atoms.iter().filter(|atom| atom.element == element).count();
+        let mut parts: Vec<(&str, usize)> = Element::ALL.iter().map(|e| (e.symbol(), count(*e))).collect();
+        parts.push(("H", self.n_hydrogens()));
+        let organic = count(Element::C) > 0;
+        parts.sort_by_key(|&(symbol, _)| match symbol {
+            "C" if organic => (0, symbol),
+            "H" => (1, symbol),
+            _ => (2, symbol),
+        });
+        let mut out = String::new();
+        for (symbol, count) in parts.into_iter().filter(|part| part.1 > 0) {
+            out.push_str(symbol);
+            if count > 1 {
+                out.push_str(&count.to_string());
+            }
+        }
+        let charge = self.charge();
+        if charge != 0 {
+            out.push(if charge > 0 { '+' } else { '-' });
+            if charge.abs() > 1 {
+                out.push_str(&charge.abs().to_string());
+            }
+        }
+        out
+    }
+
+    /// Its hydrogens, all together.
+    #[must_use]
+    pub fn n_hydrogens(&self) -> usize {
+        self.atoms.iter().map(|atom| usize::from(atom.hydrogens)).sum()
+    }
+
+    /// Its charge.
+    #[must_use]
+    pub fn charge(&self) -> i32 {
+        self.atoms.iter().map(|atom| i32::from(atom.charge)).sum()
+    }
+
+    /// Its weight in g/mol, with natural isotopes.
+    #[must_use]
+    pub fn weight(&self) -> f64 {
+        let heavy: f64 = self.atoms.iter().map(|atom| atom.element.weight()).sum();
+        heavy + self.n_hydrogens() as f64 * HYDROGEN
+    }
+
+    /// The number of independent rings (the cyclomatic number).
+    #[must_use]
+    pub fn n_rings(&self) -> usize {
+        self.bonds.len() + 1 - self.atoms.len()
+    }
+}

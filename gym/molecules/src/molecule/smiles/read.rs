@@ -1,0 +1,319 @@
+use std::collections::BTreeMap;
+
+use super::build::{Mark, RawAtom, RawBond, build};
+use crate::molecule::element::is_symbol;
+use crate::molecule::{BondOrder, Element, Molecule, MoleculeError, NotRead, ValenceTable};
+
+type Result<T> = std::result::Result<T, MoleculeError>;
+
+/// What a SMILES says that a [`Molecule`] has no place for, and that reading it has left out.
+#[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
+pub struct LeftOut {
+    /// Marks of stereochemistry: `@` or `@@` at an atom, `/` and `\\` at a bond. Where there are any, the text is one of several
+    /// stereoisomers, or says more of one than the molecule does.
+    pub stereo: usize,
+    /// Numbers that map atoms, as in `[CH3:1]`.
+    pub atom_maps: usize,
+}
+
+impl Molecule {
+    /// More atoms aren't read or made: a key has a bit for each pair.
+    pub const MAX_ATOMS: usize = 1 << 15;
+
+    /// Reads a SMILES with the default valences: [`read`](Self::read).
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read).
+    pub fn from_smiles(smiles: &str) -> Result<Self> {
+        Self::read(&ValenceTable::default(), smiles)
+    }
+
+    /// Reads a SMILES: the organic subset, brackets with charges and hydrogens, bond orders, branches, rings, and aromatic atoms
+    /// (lower case) and bonds (`:`), which get single and double bonds. Isotopes, hydrogens as atoms, `*`, `$`, dative bonds and
+    /// several components (`.`) are refused.
+    ///
+    /// **Stereochemistry is left out**: `C[C@H](N)O` and `C[C@@H](N)O` are read as one molecule, so are cis and trans.
+    /// [`read_noting`](Self::read_noting) says what was left out.
+    ///
+    /// Double bonds are placed where rings come out aromatic: in `c1ccc2c(c1)c1ccccc12`, biphenylene, not between the two rings of six.
+    /// Lower-case atoms of rings that aren't aromatic (`c1ccccccc1`) have them where some fit; such a text doesn't say which of two
+    /// molecules it is, if they would be different.
+    ///
+    /// The time grows with the length of the text.
+    ///
+    /// ```
+    /// use gfn_molecules::Molecule;
+    /// let pyrrole = Molecule::from_smiles("c1cc[nH]c1")?;
+    /// assert_eq!(pyrrole.formula(), "C4H5N");
+    /// let message = Molecule::from_smiles("CC(C)(C)(C)C").unwrap_err().to_string();
+    /// assert!(message.starts_with("atom 1 (C, charge 0) has valence 5"));
+    /// assert!(Molecule::from_smiles("c1cccn1").unwrap_err().to_string().contains("a hydrogen missing"));
+    /// # Ok::<(), gfn_molecules::MoleculeError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`MoleculeError::Syntax`], [`NotRead`](MoleculeError::NotRead), [`Valence`](MoleculeError::Valence),
+    /// [`NotInRing`](MoleculeError::NotInRing), [`AromaticBond`](MoleculeError::AromaticBond) and
+    /// [`Kekulise`](MoleculeError::Kekulise), each with the place or the atom; [`TooLarge`](MoleculeError::TooLarge) beyond
+    /// [`MAX_ATOMS`](Self::MAX_ATOMS).
+    pub fn read(table: &ValenceTable, smiles: &str) -> Result<Self> {
+        Ok(Self::read_noting(table, smiles)?.0)
+    }
+
+    /// The same as [`read`](Self::read), with what was left out.
+    ///
+    /// ```
+    /// use gfn_molecules::{Molecule, ValenceTable};
+    /// let (alanine, left_out) = Molecule::read_noting(&ValenceTable::default(), "C[C@H](N)C(=O)O")?;
+    /// assert_eq!((alanine.formula().as_str(), left_out.stereo), ("C3H7NO2", 1));
+    /// # Ok::<(), gfn_molecules::MoleculeError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`read`](Self::read).
+    pub fn read_noting(table: &ValenceTable, smiles: &str) -> Result<(Self, LeftOut)> {
+        let mut reader = Reader { text: smiles.as_bytes(), smiles, ..Reader::default() };
+        reader.read()?;
+        Ok((build(table, &reader.atoms, &reader.bonds)?, reader.left_out))
+    }
+}
+
+#[derive(Default)]
+struct Reader<'a> {
+    smiles: &'a str,
+    text: &'a [u8],
+    at: usize,
+    atoms: Vec<RawAtom>,
+    bonds: Vec<RawBond>,
+    /// The atom that the next one is joined to.
+    last: Option<usize>,
+    /// The bond written before the next atom or ring number.
+    mark: Option<Mark>,
+    branches: Vec<usize>,
+    rings: BTreeMap<u32, (usize, Option<Mark>)>,
+    left_out: LeftOut,
+}
+
+impl Reader<'_> {
+    fn fail<T>(&self, problem: &'static str) -> Result<T> {
+        Err(MoleculeError::Syntax { smiles: self.smiles.into(), position: self.at, problem })
+    }
+
+    fn refuse<T>(&self, what: NotRead) -> Result<T> {
+        Err(MoleculeError::NotRead { smiles: self.smiles.into(), position: self.at, what })
+    }
+
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    fn take(&mut self, byte: u8) -> bool {
+        let found = self.peek() == Some(byte);
+        self.at += usize::from(found);
+        found
+    }
+
+    fn digit(&mut self) -> Option<u8> {
+        let digit = self.peek().filter(u8::is_ascii_digit)?;
+        self.at += 1;
+        Some(digit - b'0')
+    }
+
+    fn read(&mut self) -> Result<()> {
+        while let Some(byte) = self.peek() {
+            match byte {
+                b'(' => self.open()?,
+                b')' => self.close()?,
+                b'-' if self.text.get(self.at + 1) == Some(&b'>') => return self.refuse(NotRead::DativeBond),
+                b'<' if self.text.get(self.at + 1) == Some(&b'-') => return self.refuse(NotRead::DativeBond),
+                b'-' => self.bond(Mark::Order(BondOrder::Single))?,
+                b'/' | b'\\' => {
+                    self.bond(Mark::Order(BondOrder::Single))?;
+                    self.left_out.stereo += 1;
+                }
+                b'=' => self.bond(Mark::Order(BondOrder::Double))?,
+                b'#' => self.bond(Mark::Order(BondOrder::Triple))?,
+                b':' => self.bond(Mark::Aromatic)?,
+                b'0'..=b'9' | b'%' => self.ring()?,
+                b'[' => self.bracket()?,
+                b'.' => return self.refuse(NotRead::Parts),
+                b'$' => return self.refuse(NotRead::QuadrupleBond),
+                b'*' => return self.refuse(NotRead::UnknownAtom),
+                _ => self.organic()?,
+            }
+        }
+        if self.mark.is_some() {
+            return self.fail("a bond leads nowhere");
+        }
+        if !self.branches.is_empty() {
+            return self.fail("a branch isn't closed: `)` is missing");
+        }
+        if !self.rings.is_empty() {
+            return self.fail("a ring isn't closed: its number comes once");
+        }
+        Ok(())
+    }
+
+    fn open(&mut self) -> Result<()> {
+        let Some(last) = self.last else { return self.fail("a branch has no atom before it") };
+        if self.mark.is_some() {
+            return self.fail("a bond stands before a branch: write it inside");
+        }
+        self.at += 1;
+        if self.peek() == Some(b')') {
+            return self.fail("a branch is empty");
+        }
+        self.branches.push(last);
+        Ok(())
+    }
+
+    fn close(&mut self) -> Result<()> {
+        if self.mark.is_some() {
+            return self.fail("a bond leads nowhere");
+        }
+        let Some(branch) = self.branches.pop() else { return self.fail("`)` closes no branch") };
+        self.last = Some(branch);
+        self.at += 1;
+        Ok(())
+    }
+
+    fn bond(&mut self, mark: Mark) -> Result<()> {
+        if self.last.is_none() {
+            return self.fail("a bond has no atom before it");
+        }
+        if self.mark.replace(mark).is_some() {
+            return self.fail("two bonds in a row");
+        }
+        self.at += 1;
+        Ok(())
+    }
+
+    fn ring(&mut self) -> Result<()> {
+        let Some(last) = self.last else { return self.fail("a ring number has no atom before it") };
+        let number = if self.take(b'%') { self.long_ring_number()? } else { u32::from(self.digit().unwrap_or(0)) };
+        let mark = self.mark.take();
+        match self.rings.remove(&number) {
+            None => {
+                self.rings.insert(number, (last, mark));
+            }
+            Some((_, opened)) if opened.is_some() && mark.is_some() && opened != mark => {
+                return self.fail("the ends of a ring have different bonds");
+            }
+            Some((other, opened)) => self.bonds.push(RawBond { a: other, b: last, mark: opened.or(mark) }),
+        }
+        Ok(())
+    }
+
+    /// What follows on `%`: two digits, or up to five in parentheses.
+    fn long_ring_number(&mut self) -> Result<u32> {
+        let (mut number, mut digits) = (0, 0);
+        let bracketed = self.take(b'(');
+        let most = if bracketed { 5 } else { 2 };
+        while let Some(digit) = if digits < most { self.digit() } else { None } {
+            (number, digits) = (10 * number + u32::from(digit), digits + 1);
+        }
+        let complete = if bracketed { digits > 0 && self.take(b')') } else { digits == 2 };
+        match complete {
+            true => Ok(number),
+            false => self.fail("`%` takes two digits, or up to five in parentheses"),
+        }
+    }
+
+    fn organic(&mut self) -> Result<()> {
+        let rest = &self.text[self.at..];
+        let symbol: &'static str = match rest {
+            [b'C', b'l', ..] => "Cl",
+            [b'B', b'r', ..] => "Br",
+            [b'B', ..] => "B",
+            [b'C', ..] => "C",
+            [b'N', ..] => "N",
+            [b'O', ..] => "O",
+            [b'P', ..] => "P",
+            [b'S', ..] => "S",
+            [b'F', ..] => "F",
+            [b'I', ..] => "I",
+            [b'b', ..] => "b",
+            [b'c', ..] => "c",
+            [b'n', ..] => "n",
+            [b'o', ..] => "o",
+            [b'p', ..] => "p",
+            [b's', ..] => "s",
+            _ => return self.fail("no atom, bond, branch or ring is written like this"),
+        };
+        let Some((element, aromatic)) = Element::from_symbol(symbol) else { return self.fail("no such element") };
+        self.at += symbol.len();
+        self.atom(RawAtom { element, aromatic, charge: 0, hydrogens: None })
+    }
+
+    fn atom(&mut self, atom: RawAtom) -> Result<()> {
+        let new = self.atoms.len();
+        if new == Molecule::MAX_ATOMS {
+            return Err(MoleculeError::TooLarge);
+        }
+        self.atoms.push(atom);
+        if let Some(last) = self.last {
+            self.bonds.push(RawBond { a: last, b: new, mark: self.mark.take() });
+        }
+        self.last = Some(new);
+        Ok(())
+    }
+
+    fn bracket(&mut self) -> Result<()> {
+        self.at += 1;
+        if self.peek().is_some_and(|byte| byte.is_ascii_digit()) {
+            return self.refuse(NotRead::Isotope);
+        }
+        let (element, aromatic) = self.symbol()?;
+        self.left_out.stereo += usize::from(self.peek() == Some(b'@'));
+        while self.take(b'@') {}
+        let mut hydrogens = 0;
+        if self.take(b'H') {
+            hydrogens = self.digit().unwrap_or(1);
+        }
+        let charge = self.charge()?;
+        if self.take(b':') && self.digit().is_some() {
+            self.left_out.atom_maps += 1;
+            while self.digit().is_some() {}
+        }
+        if !self.take(b']') {
+            return self
+                .fail("`]` was expected: brackets hold an element, @, H and its count, a charge, in this order");
+        }
+        self.atom(RawAtom { element, aromatic, charge, hydrogens: Some(hydrogens) })
+    }
+
+    /// The element of a bracket, and whether it is in lower case.
+    fn symbol(&mut self) -> Result<(Element, bool)> {
+        let mut symbols = [2, 1].into_iter().filter_map(|len| self.smiles.get(self.at..self.at + len));
+        match symbols.find(|text| *text == "*" || is_symbol(text) || Element::from_symbol(text).is_some()) {
+            Some("*") => self.refuse(NotRead::UnknownAtom),
+            Some("H") => self.refuse(NotRead::HydrogenAtom),
+            Some(symbol) => match Element::from_symbol(symbol) {
+                Some(found) => {
+                    self.at += symbol.len();
+                    Ok(found)
+                }
+                None => self.refuse(NotRead::Element),
+            },
+            None => self.fail("no element has this symbol"),
+        }
+    }
+
+    fn charge(&mut self) -> Result<i8> {
+        let sign = match self.peek() {
+            Some(byte @ (b'+' | b'-')) => byte,
+            _ => return Ok(0),
+        };
+        let mut size = 0i8;
+        while self.take(sign) {
+            size = size.saturating_add(1);
+        }
+        if size == 1 {
+            size = self.digit().map_or(1, |digit| digit as i8);
+        }
+        if size > 9 {
+            return self.fail("a charge beyond 9");
+        }
+        Ok(if sign == b'+' { size } else { -size })
+    }
+}

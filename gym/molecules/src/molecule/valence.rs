@@ -1,0 +1,77 @@
+use std::collections::BTreeMap;
+
+use super::Element;
+
+/// Which numbers of bonds an atom can have, hydrogens and bond orders counted, by element and charge.
+///
+/// The default has RDKit's: B 3, C 4, N 3, O 2, halogens 1 (I 1, 3, 5), Si 4, P 3 and 5, S and Se 2, 4 and 6; a charged
+/// atom has the valences of the element with as many outer electrons (N+ those of C, O- those of F, O+ those of N, S+ 3 and 5),
+/// for charges of -2 to +2. What a molecule has beyond the bonds written is filled with hydrogens, up to the smallest valence
+/// that is large enough.
+///
+/// ```
+/// use gfn_molecules::{Element, Molecule, ValenceTable};
+/// assert_eq!(ValenceTable::default().valences(Element::N, 1), [4]);
+/// // Pentavalent nitrogen is refused, unless the table has it.
+/// assert!(Molecule::from_smiles("CN(=O)=O").is_err());
+/// let table = ValenceTable::default().with(Element::N, 0, &[3, 5]);
+/// assert_eq!(Molecule::read(&table, "CN(=O)=O")?.formula(), "CH3NO2");
+/// # Ok::<(), gfn_molecules::MoleculeError>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct ValenceTable(BTreeMap<(Element, i8), Vec<u8>>);
+
+/// Charges that the default has valences for.
+const CHARGES: std::ops::RangeInclusive<i8> = -2..=2;
+
+impl Default for ValenceTable {
+    fn default() -> Self {
+        let pairs = Element::ALL.into_iter().flat_map(|element| CHARGES.map(move |charge| (element, charge)));
+        Self(pairs.map(|(element, charge)| ((element, charge), usual(element, charge).to_vec())).collect())
+    }
+}
+
+/// The usual valences of an element with a charge: those of a neutral atom with as many outer electrons, of its own row.
+pub(super) fn usual(element: Element, charge: i8) -> &'static [u8] {
+    let electrons = element.outer_electrons() - charge;
+    // Beyond the second row more than an octet is possible, but neutral chlorine and bromine form one bond.
+    let extends = element.number() > 10;
+    let halogen = matches!(element, Element::Cl | Element::Br) && charge == 0;
+    match (electrons, extends && !halogen) {
+        (1, _) => &[1],
+        (2, _) => &[2],
+        (3, _) => &[3],
+        (4, _) => &[4],
+        (5, false) => &[3],
+        (5, true) => &[3, 5],
+        (6, false) => &[2],
+        (6, true) => &[2, 4, 6],
+        (7, false) => &[1],
+        (7, true) => &[1, 3, 5],
+        (8, _) => &[0],
+        _ => &[],
+    }
+}
+
+impl ValenceTable {
+    /// The same with other valences for an element with a charge; none for an atom that isn't to be.
+    #[must_use]
+    pub fn with(mut self, element: Element, charge: i8, valences: &[u8]) -> Self {
+        let mut valences = valences.to_vec();
+        valences.sort_unstable();
+        valences.dedup();
+        self.0.insert((element, charge), valences);
+        self
+    }
+
+    /// The valences in ascending order; empty for an atom that isn't to be.
+    #[must_use]
+    pub fn valences(&self, element: Element, charge: i8) -> &[u8] {
+        self.0.get(&(element, charge)).map_or(&[], Vec::as_slice)
+    }
+
+    /// The smallest valence of at least `bonds`.
+    pub(super) fn filled(&self, element: Element, charge: i8, bonds: u8) -> Option<u8> {
+        self.valences(element, charge).iter().copied().find(|&valence| valence >= bonds)
+    }
+}

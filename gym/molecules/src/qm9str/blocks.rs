@@ -1,0 +1,93 @@
+use gfn::{Error, Result};
+
+use super::env::LENGTH;
+use crate::{AtomSpec, BondOrder, Molecule, ValenceTable};
+
+/// A block: a small molecule with two atoms that neighbours are joined to, which can be the same.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Block {
+    /// Its SMILES.
+    pub smiles: &'static str,
+    /// The atom that the block on its left is joined to.
+    pub left: usize,
+    /// The atom that the block on its right is joined to.
+    pub right: usize,
+}
+
+const fn block(smiles: &'static str, left: usize, right: usize) -> Block {
+    Block { smiles, left, right }
+}
+
+/// The blocks (`data/qm9str_blocks.json`).
+pub const BLOCKS: [Block; 11] = [
+    block("C", 0, 0),
+    block("O", 0, 0),
+    block("N", 0, 0),
+    block("CF", 0, 0),
+    block("C=O", 0, 0),
+    block("C=C", 0, 1),
+    block("C#C", 0, 1),
+    block("c1ccccc1", 0, 3),
+    block("C1CCCCC1", 0, 3),
+    block("C1CCNC1", 0, 2),
+    block("CCC", 0, 0),
+];
+
+/// The molecule that blocks are joined to, from left to right, each to the one before by a single bond.
+///
+/// ```
+/// use gfn_molecules::qm9str::molecule;
+/// assert_eq!(molecule(&[0, 1, 5])?.formula(), "C3H6O");
+/// # Ok::<(), gfn::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Config`] for no block, more than five, or one that there isn't.
+pub fn molecule(blocks: &[u16]) -> Result<Molecule> {
+    let known: Option<Vec<Block>> = blocks.iter().map(|&id| BLOCKS.get(usize::from(id)).copied()).collect();
+    let known = known.filter(|known| (1..=LENGTH).contains(&known.len())).ok_or_else(|| Error::Config {
+        setting: "blocks",
+        got: format!("{blocks:?}"),
+        expected: "one to five numbers below 11",
+    })?;
+    let (mut atoms, mut bonds) = (Vec::new(), Vec::new());
+    let mut stem = None;
+    for Block { smiles, left, right } in known {
+        let first = atoms.len();
+        let part = Molecule::from_smiles(smiles)?;
+        atoms.extend(part.atoms().iter().map(|atom| AtomSpec::of(atom.element)));
+        bonds.extend(part.bonds().iter().map(|bond| (first + bond.a, first + bond.b, bond.order)));
+        bonds.extend(stem.map(|stem| (stem, first + left, BondOrder::Single)));
+        stem = Some(first + right);
+    }
+    Ok(Molecule::new(&ValenceTable::default(), &atoms, &bonds)?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn blocks_are_those_of_the_data() {
+        let data: serde_json::Value = serde_json::from_str(include_str!("../../data/qm9str_blocks.json")).unwrap();
+        let listed = data["blocks"].as_array().unwrap();
+        assert_eq!(listed.len(), BLOCKS.len());
+        for (block, listed) in BLOCKS.iter().zip(listed) {
+            assert_eq!(listed["smiles"], block.smiles);
+            assert_eq!(listed["stems"], serde_json::json!([block.left, block.right]));
+        }
+    }
+
+    #[test]
+    fn strings_are_molecules_read_from_either_end() {
+        // A ring in the middle is joined at opposite corners.
+        let found = molecule(&[1, 7, 2]).unwrap();
+        assert_eq!(found.key(), Molecule::from_smiles("Oc1ccc(N)cc1").unwrap().key());
+        // A stem that is used twice leaves the others: propane's end, and the atom with the fluorine.
+        assert_eq!(molecule(&[10, 3, 10]).unwrap().smiles(), Molecule::from_smiles("CCCC(F)CCC").unwrap().smiles());
+        assert_eq!(molecule(&[0; 5]).unwrap().formula(), "C5H12");
+        for senseless in [&[][..], &[0; 6], &[11]] {
+            assert!(molecule(senseless).is_err());
+        }
+    }
+}

@@ -1,0 +1,154 @@
+use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Slots, Step, VectorStates};
+use gfn::{Error, Result};
+use gfn_gym::rules::{self, Rules};
+
+use super::BLOCKS;
+
+/// Blocks of a finished string.
+pub(super) const LENGTH: usize = 5;
+const N: usize = BLOCKS.len();
+
+/// Strings of up to five blocks that grow at both ends.
+///
+/// *States.* The blocks so far stand first: an entry is a block's number plus 1, and 0 behind the last; `KHot::new(5, 12)`.
+/// *Forward slots.* `0..11` append that block, `11..22` prepend it. *Backward slots.* 0 removes the last block, 1 the first. Of a string
+/// of one block, or of equal blocks, both lead to one parent, by as many moves as lead on.
+/// *End.* No exit action: the fifth block ends the trajectory.
+///
+/// A string and its reverse are different objects, whatever their molecules: the target is over strings, as the score is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Qm9Str;
+
+impl Qm9Str {
+    /// Entries of a state.
+    pub const ENTRIES: usize = LENGTH;
+    /// Values of an entry: the blocks, and "empty".
+    pub const VALUES: usize = N + 1;
+    /// Finished strings.
+    pub const N_TERMINAL: usize = N.pow(LENGTH as u32);
+
+    /// The states of these strings of blocks.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for more than five blocks, or one that there isn't.
+    pub fn states_of<B: AsRef<[u16]>>(&self, strings: &[B]) -> Result<VectorStates> {
+        let mut entries = Vec::with_capacity(strings.len() * LENGTH);
+        for (i, blocks) in strings.iter().map(AsRef::as_ref).enumerate() {
+            if blocks.len() > LENGTH || blocks.iter().any(|&block| usize::from(block) >= N) {
+                return Err(Error::Config {
+                    setting: "a string of blocks",
+                    got: format!("{blocks:?}"),
+                    expected: "at most five numbers below 11",
+                });
+            }
+            entries.extend(blocks.iter().map(|block| block + 1));
+            entries.resize((i + 1) * LENGTH, 0);
+        }
+        VectorStates::from_flat(LENGTH, entries)
+    }
+
+    /// The blocks of a state.
+    #[must_use]
+    pub fn blocks(row: &[u16]) -> Vec<u16> {
+        row[..filled(row)].iter().map(|entry| entry - 1).collect()
+    }
+}
+
+/// The number of blocks, which come first.
+fn filled(row: &[u16]) -> usize {
+    row.partition_point(|&x| x > 0)
+}
+
+/// The backward slots.
+const REMOVE_LAST: usize = 0;
+const REMOVE_FIRST: usize = 1;
+
+impl Rules for Qm9Str {
+    fn width(&self) -> usize {
+        LENGTH
+    }
+    fn n_moves(&self, direction: Direction) -> usize {
+        if direction == Direction::Forward { 2 * N } else { 2 }
+    }
+    fn has_exit(&self) -> bool {
+        false
+    }
+    fn can_end(&self, row: &[u16]) -> bool {
+        filled(row) == LENGTH
+    }
+    fn mark(&self, direction: Direction, row: &[u16], legal: &mut [bool]) {
+        let len = filled(row);
+        legal.fill(if direction == Direction::Forward { len < LENGTH } else { len > 0 });
+    }
+    fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize> {
+        let len = filled(row);
+        match direction {
+            Direction::Forward if len < LENGTH && slot < N => {
+                row[len] = slot as u16 + 1;
+                Some(REMOVE_LAST)
+            }
+            Direction::Forward if len < LENGTH && slot < 2 * N => {
+                row.copy_within(..len, 1);
+                row[0] = (slot - N) as u16 + 1;
+                Some(REMOVE_FIRST)
+            }
+            Direction::Backward if len > 0 && slot == REMOVE_LAST => {
+                let block = usize::from(row[len - 1] - 1);
+                row[len - 1] = 0;
+                Some(block)
+            }
+            Direction::Backward if len > 0 && slot == REMOVE_FIRST => {
+                let block = usize::from(row[0] - 1);
+                row.copy_within(1..len, 0);
+                row[len - 1] = 0;
+                Some(N + block)
+            }
+            _ => None,
+        }
+    }
+    fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
+        let blocks = Self::blocks(row);
+        let name = |block: usize| BLOCKS.get(block).map_or("?", |block| block.smiles);
+        match direction {
+            Direction::Forward if slot < N => format!("append {} to the blocks {blocks:?}", name(slot)),
+            Direction::Forward => format!("prepend {} to the blocks {blocks:?}", name(slot - N)),
+            Direction::Backward if slot == REMOVE_LAST => format!("remove the last of the blocks {blocks:?}"),
+            Direction::Backward => format!("remove the first of the blocks {blocks:?}"),
+        }
+    }
+}
+
+impl Env for Qm9Str {
+    type States = VectorStates;
+    type Actions = Slots;
+
+    fn initial(&self, n: usize) -> VectorStates {
+        rules::initial(self, n)
+    }
+    fn step(&self, direction: Direction, states: &mut VectorStates, actions: &Slots) -> Result<Step<Slots>> {
+        rules::step(self, direction, states, actions)
+    }
+    fn is_initial(&self, states: &VectorStates) -> Vec<bool> {
+        rules::is_initial(states)
+    }
+    fn exit_actions(&self, states: &VectorStates) -> Option<Slots> {
+        rules::exit_actions(self, states)
+    }
+}
+
+impl DiscreteEnv for Qm9Str {
+    fn masks(&self, direction: Direction, states: &VectorStates) -> Masks {
+        rules::masks(self, direction, states)
+    }
+    fn describe(&self, direction: Direction, states: &VectorStates, row: usize, slot: u32) -> String {
+        rules::describe(self, direction, states, row, slot)
+    }
+}
+
+impl EnumerableEnv for Qm9Str {
+    type Key = Vec<u16>;
+
+    fn keys(&self, states: &VectorStates) -> Vec<Vec<u16>> {
+        rules::keys(states)
+    }
+}

@@ -1,0 +1,93 @@
+use std::sync::Arc;
+
+use gfn::Result;
+use gfn::env::{Reward, VectorStates};
+use gfn::tensor::log_sum_exp;
+use gfn_gym::rules;
+
+use super::{BLOCKS, Qm9Str};
+
+/// The score of every finished string, least significant block last: `data/qm9str_rewards.f32`.
+const SCORES: &[u8] = include_bytes!("../../data/qm9str_rewards.f32");
+/// Scores below it count as this one (some are negative).
+const LOWEST: f64 = 1e-3;
+/// The largest reward.
+const LARGEST: f64 = 100.0;
+
+/// R = max(score, 1e-3)^exponent, scaled so that the largest reward is 100.
+#[derive(Clone, PartialEq, Debug)]
+pub struct Qm9StrReward {
+    log_rewards: Arc<[f64]>,
+}
+
+impl Qm9StrReward {
+    /// The usual exponent, 5.
+    #[must_use]
+    pub fn standard() -> Self {
+        Self::of(5.0)
+    }
+
+    /// Another exponent: the higher, the more is asked of the best strings.
+    ///
+    /// # Errors
+    /// [`Error::Config`](gfn::Error::Config) unless it is above 0 and finite.
+    pub fn with_exponent(exponent: f64) -> Result<Self> {
+        Ok(Self::of(rules::positive("the reward exponent", exponent)?))
+    }
+
+    fn of(exponent: f64) -> Self {
+        let logs: Vec<f64> = scores().map(|score| score.max(LOWEST).ln()).collect();
+        let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        Self { log_rewards: logs.iter().map(|log| exponent * (log - most) + LARGEST.ln()).collect() }
+    }
+
+    /// log R of every finished string, the first block most significant.
+    #[must_use]
+    pub fn log_rewards(&self) -> &[f64] {
+        &self.log_rewards
+    }
+
+    /// The true log Z.
+    #[must_use]
+    pub fn log_z(&self) -> f64 {
+        log_sum_exp(self.log_rewards.iter().copied())
+    }
+}
+
+/// The scores as the table has them.
+fn scores() -> impl Iterator<Item = f64> {
+    SCORES.as_chunks::<4>().0.iter().map(|bytes| f64::from(f32::from_le_bytes(*bytes)))
+}
+
+impl Reward<VectorStates> for Qm9StrReward {
+    fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
+        rules::rewards(states, Qm9Str::ENTRIES, |row| {
+            let index = row.iter().try_fold(0, |index, &entry| {
+                let block = usize::from(entry).checked_sub(1).filter(|block| *block < BLOCKS.len())?;
+                Some(index * BLOCKS.len() + block)
+            });
+            self.log_rewards.get(index?).copied()
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_table_is_read_as_it_is_meant() {
+        assert_eq!(scores().count(), Qm9Str::N_TERMINAL);
+        assert!((scores().fold(f64::INFINITY, f64::min) + 2.771_496_057_510_376).abs() < 1e-12);
+        let reward = Qm9StrReward::standard();
+        let most = reward.log_rewards().iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        assert!((most - 100f64.ln()).abs() < 1e-12);
+        assert!((reward.log_z() - 11.926_701_974_595_447).abs() < 1e-9);
+        // Block 1 in the third place from the end: 121.
+        let states = Qm9Str.states_of(&[[0u16, 0, 1, 0, 0], [0, 0, 0, 0, 10]]).unwrap();
+        let found = reward.log_reward(&states, None).unwrap();
+        assert_eq!(found, [reward.log_rewards()[121], reward.log_rewards()[10]]);
+        assert!(reward.log_reward(&Qm9Str.states_of(&[[1u16, 2]]).unwrap(), None).is_err());
+        assert!(Qm9StrReward::with_exponent(f64::NAN).is_err() && Qm9StrReward::with_exponent(1.0).is_ok());
+    }
+}

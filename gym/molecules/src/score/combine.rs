@@ -1,0 +1,195 @@
+use gfn::tensor::log_sum_exp;
+use gfn::{Error, Result};
+use gfn_gym::rules;
+
+use super::{MoleculeScore, checked_logs};
+use crate::Molecule;
+
+/// A score to a power: [`MoleculeScore::to_the`].
+#[derive(Clone, Copy, Debug)]
+pub struct Power<S> {
+    score: S,
+    exponent: f64,
+}
+
+impl<S> Power<S> {
+    pub(super) fn new(score: S, exponent: f64) -> Result<Self> {
+        match exponent.is_finite() {
+            true => Ok(Self { score, exponent }),
+            false => {
+                Err(Error::Config { setting: "the exponent", got: exponent.to_string(), expected: "a finite number" })
+            }
+        }
+    }
+}
+
+impl<S: MoleculeScore> MoleculeScore for Power<S> {
+    fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
+        let logs = self.score.log_scores(molecules)?;
+        // Anything to the power 0 is 1, 0 too.
+        Ok(logs.into_iter().map(|log| if self.exponent == 0.0 { 0.0 } else { log * self.exponent }).collect())
+    }
+}
+
+/// A score between bounds: [`MoleculeScore::clamped`].
+#[derive(Clone, Copy, Debug)]
+pub struct Clamped<S> {
+    score: S,
+    log_least: f64,
+    log_most: f64,
+}
+
+impl<S> Clamped<S> {
+    pub(super) fn new(score: S, least: f64, most: f64) -> Result<Self> {
+        match least >= 0.0 && least <= most && most > 0.0 && most.is_finite() {
+            true => Ok(Self { score, log_least: least.ln(), log_most: most.ln() }),
+            false => Err(Error::Config {
+                setting: "the bounds of a score",
+                got: format!("{least} to {most}"),
+                expected: "0 or more to a finite number above 0",
+            }),
+        }
+    }
+}
+
+impl<S: MoleculeScore> MoleculeScore for Clamped<S> {
+    fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
+        let logs = self.score.log_scores(molecules)?;
+        // A NaN stays one, to be found by the checks.
+        Ok(logs.into_iter().map(|log| log.clamp(self.log_least, self.log_most)).collect())
+    }
+}
+
+/// The product of scores; of none, 1.
+///
+/// ```
+/// use gfn_molecules::{Molecule, MoleculeScore, Product, WeightedSum};
+/// let atoms = |molecule: &Molecule| molecule.atoms().len() as f64;
+/// let rings = |molecule: &Molecule| molecule.n_rings() as f64;
+/// let both = Product::new().times(atoms.to_the(2.0)?).times(rings.clamped(0.5, 3.0)?);
+/// let sum = WeightedSum::new().plus(0.5, atoms)?.plus(2.0, rings)?;
+/// let benzene = [Molecule::from_smiles("c1ccccc1")?];
+/// assert!((both.log_scores(&benzene)?[0] - 36f64.ln()).abs() < 1e-12);
+/// assert!((sum.log_scores(&benzene)?[0] - 5f64.ln()).abs() < 1e-12);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Default)]
+pub struct Product(Vec<Box<dyn MoleculeScore>>);
+
+impl std::fmt::Debug for Product {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Product").field("factors", &self.0.len()).finish()
+    }
+}
+
+impl Product {
+    /// A product without factors.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same with a factor more.
+    #[must_use]
+    pub fn times(mut self, score: impl MoleculeScore + 'static) -> Self {
+        self.0.push(Box::new(score));
+        self
+    }
+}
+
+impl MoleculeScore for Product {
+    fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
+        let mut out = vec![0.0; molecules.len()];
+        for factor in &self.0 {
+            let logs = checked_logs(factor, molecules)?;
+            out.iter_mut().zip(logs).for_each(|(sum, log)| *sum += log);
+        }
+        Ok(out)
+    }
+}
+
+/// The sum of scores, each with its weight; of none, 0. An example is at [`Product`].
+#[derive(Default)]
+pub struct WeightedSum(Vec<(f64, Box<dyn MoleculeScore>)>);
+
+impl std::fmt::Debug for WeightedSum {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let weights: Vec<f64> = self.0.iter().map(|(log_weight, _)| log_weight.exp()).collect();
+        f.debug_struct("WeightedSum").field("weights", &weights).finish()
+    }
+}
+
+impl WeightedSum {
+    /// A sum without terms.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// The same with a term more.
+    ///
+    /// # Errors
+    /// [`Error::Config`] unless the weight is finite and above 0.
+    pub fn plus(mut self, weight: f64, score: impl MoleculeScore + 'static) -> Result<Self> {
+        self.0.push((rules::positive("the weight of a score", weight)?.ln(), Box::new(score)));
+        Ok(self)
+    }
+}
+
+impl MoleculeScore for WeightedSum {
+    fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
+        let mut out = vec![f64::NEG_INFINITY; molecules.len()];
+        for (log_weight, term) in &self.0 {
+            let logs = checked_logs(term, molecules)?;
+            let add = |(sum, log): (&mut f64, f64)| *sum = log_sum_exp([*sum, log_weight + log]);
+            out.iter_mut().zip(logs).for_each(add);
+        }
+        Ok(out)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::LogWindow;
+
+    /// Answers for one molecule, however many there are.
+    struct Short;
+
+    impl MoleculeScore for Short {
+        fn log_scores(&self, _: &[Molecule]) -> Result<Vec<f64>> {
+            Ok(vec![0.0])
+        }
+    }
+
+    #[test]
+    fn sums_and_products_by_hand() {
+        let molecules: Vec<_> = ["C", "CC", "C1CC1"].iter().map(|text| Molecule::from_smiles(text).unwrap()).collect();
+        let rings = |molecule: &Molecule| molecule.n_rings() as f64;
+        let atoms = |molecule: &Molecule| molecule.atoms().len() as f64;
+        let product = Product::new().times(rings).times(atoms);
+        let infinite = f64::NEG_INFINITY;
+        assert_eq!(product.log_scores(&molecules).unwrap(), [infinite, infinite, 3f64.ln()]);
+        assert_eq!(Product::new().log_scores(&molecules).unwrap(), [0.0; 3]);
+        let sum = WeightedSum::new().plus(3.0, rings).unwrap().plus(1.0, atoms).unwrap();
+        let found = sum.log_scores(&molecules).unwrap();
+        assert!(found.iter().zip([1f64, 2.0, 6.0]).all(|(found, sum)| (found - sum.ln()).abs() < 1e-12));
+        assert_eq!(WeightedSum::new().log_scores(&molecules).unwrap(), [infinite; 3]);
+        // 0 to the power 0 is 1.
+        assert_eq!(rings.to_the(0.0).unwrap().log_scores(&molecules).unwrap(), [0.0; 3]);
+        assert!(rings.to_the(f64::NAN).is_err() && rings.clamped(2.0, 1.0).is_err());
+        assert!(WeightedSum::new().plus(0.0, rings).is_err());
+        // No number is a score of its own kind: neither the best one, in a window, nor nothing, in a sum.
+        let window = LogWindow::new(|_: &Molecule| f64::NAN, 0.0, 1.0, 1.0).unwrap();
+        let one = |_: &Molecule| 1.0;
+        let sums = [WeightedSum::new().plus(1.0, window), WeightedSum::new().plus(1.0, one).unwrap().plus(1.0, window)];
+        let sums = sums.map(|sum| sum.unwrap().log_scores(&molecules).unwrap());
+        assert!(window.log_scores(&molecules).unwrap().iter().chain(sums.iter().flatten()).all(|log| log.is_nan()));
+        for score in [&Product::new().times(Short) as &dyn MoleculeScore, &WeightedSum::new().plus(1.0, Short).unwrap()]
+        {
+            assert!(matches!(score.log_scores(&molecules), Err(Error::Shape { .. })));
+        }
+        let negative = |_: &Molecule| -1.0;
+        assert!(negative.log_scores(&molecules).unwrap_err().to_string().contains("-1"));
+    }
+}

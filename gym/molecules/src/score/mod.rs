@@ -1,0 +1,102 @@
+//! Scores of molecules: functions of a molecule, descriptors, an external program, and what is made of them.
+
+mod combine;
+mod descriptors;
+mod external;
+mod pipe;
+mod process;
+mod proxy;
+mod reward;
+mod scorer_error;
+
+pub use combine::{Clamped, Power, Product, WeightedSum};
+pub use descriptors::{LogWindow, RingTarget};
+pub use external::{ExternalScorer, ExternalScorerConfig, ScorerUsage};
+pub use proxy::{ProxyError, ProxyOutput, TorchScriptProxy};
+pub use reward::MoleculeReward;
+pub use scorer_error::ScorerError;
+
+use gfn::{Error, Result};
+
+use super::Molecule;
+
+/// A score of molecules, in logs: rewards are products, sums and powers of such scores.
+///
+/// A closure `Fn(&Molecule) -> f64` is one, by what it returns, which is 0 or more; 0 has the log minus infinity.
+///
+/// ```
+/// use gfn_molecules::{Molecule, MoleculeScore};
+/// let rings = |molecule: &Molecule| molecule.n_rings() as f64;
+/// let naphthalene = Molecule::from_smiles("c1ccc2ccccc2c1")?;
+/// assert_eq!(rings.log_scores(&[naphthalene])?, [2f64.ln()]);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+pub trait MoleculeScore: Send + Sync {
+    /// The natural logarithm of the score of each molecule.
+    ///
+    /// # Errors
+    /// Whatever keeps it from giving a number for each molecule.
+    fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>>;
+
+    /// The score to a power (a reward exponent, an inverse temperature): the log times `exponent`.
+    ///
+    /// # Errors
+    /// [`Error::Config`] unless it is finite.
+    fn to_the(self, exponent: f64) -> Result<Power<Self>>
+    where
+        Self: Sized,
+    {
+        Power::new(self, exponent)
+    }
+
+    /// The score, but at least `least` and at most `most`.
+    ///
+    /// # Errors
+    /// [`Error::Config`] unless `0 <= least <= most` and `most` is finite and above 0.
+    fn clamped(self, least: f64, most: f64) -> Result<Clamped<Self>>
+    where
+        Self: Sized,
+    {
+        Clamped::new(self, least, most)
+    }
+}
+
+impl<F: Fn(&Molecule) -> f64 + Send + Sync> MoleculeScore for F {
+    fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
+        let scores: Vec<f64> = molecules.iter().map(self).collect();
+        logs(&scores)
+    }
+}
+
+impl MoleculeScore for Box<dyn MoleculeScore> {
+    fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
+        self.as_ref().log_scores(molecules)
+    }
+}
+
+/// The logs that a score gives, one for each molecule.
+pub(crate) fn checked_logs(score: &impl MoleculeScore, molecules: &[Molecule]) -> Result<Vec<f64>> {
+    let logs = score.log_scores(molecules)?;
+    match logs.len() == molecules.len() {
+        true => Ok(logs),
+        false => Err(Error::Shape {
+            what: "the answer of a score".into(),
+            expected: vec![molecules.len() as i64],
+            got: vec![logs.len() as i64],
+            remedy: "a score gives one log per molecule",
+        }),
+    }
+}
+
+/// The logs of scores, which are 0 or more.
+fn logs(scores: &[f64]) -> Result<Vec<f64>> {
+    match scores.iter().position(|score| !(*score >= 0.0 && score.is_finite())) {
+        None => Ok(scores.iter().map(|score| score.ln()).collect()),
+        Some(row) => Err(Error::NonFinite {
+            what: "the score of a molecule",
+            row,
+            value: scores[row],
+            remedy: "give a finite score of 0 or more: shift it, or take its exponential",
+        }),
+    }
+}

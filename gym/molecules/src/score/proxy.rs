@@ -1,0 +1,169 @@
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use gfn::nn::load_torch_script;
+use gfn::{Error, Result};
+use tch::{CModule, Device, Kind, Tensor};
+
+use super::MoleculeScore;
+use crate::Molecule;
+
+/// What a proxy's numbers are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum ProxyOutput {
+    /// Scores of 0 or more, of which the log is taken.
+    Score,
+    /// Logs of scores, taken as they are; minus infinity is a score of 0.
+    LogScore,
+}
+
+/// What a proxy did wrong.
+#[derive(Clone, PartialEq, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ProxyError {
+    /// Something else than one number per molecule.
+    #[error(
+        "the proxy gave a tensor {got:?} for {n} molecules, of which {first} is the first, where [{n}] was expected: \
+         let it give one number per molecule, without further dimensions"
+    )]
+    Shape {
+        /// The shape.
+        got: Vec<i64>,
+        /// Molecules of the batch.
+        n: usize,
+        /// The first of them.
+        first: String,
+    },
+    /// NaN or an infinity that is no log of a score.
+    #[error("the proxy gave {value} for {smiles}: give every molecule a finite number")]
+    NonFinite {
+        /// The molecule.
+        smiles: String,
+        /// What came.
+        value: f64,
+    },
+    /// A score below 0.
+    #[error(
+        "the proxy gave {value} for {smiles}, where a score of 0 or more was expected: is it a log (`ProxyOutput::LogScore`)?"
+    )]
+    Negative {
+        /// The molecule.
+        smiles: String,
+        /// What came.
+        value: f64,
+    },
+}
+
+impl From<ProxyError> for Error {
+    fn from(error: ProxyError) -> Self {
+        Self::Contract { check: "a proxy gives each molecule one score", detail: error.to_string() }
+    }
+}
+
+/// A network from a TorchScript file (`torch.jit.save`) as a score: molecules as one sparse batch, like the graphs of policies.
+///
+/// For B molecules with N heavy atoms in all and E bonds, each in both directions, its `forward` gets four tensors of 64-bit integers,
+/// in this order, and gives floating-point numbers `[B]`:
+///
+/// | input | shape | is |
+/// |---|---|---|
+/// | `atoms` | `[N, 3]` | atomic number, formal charge, number of hydrogens |
+/// | `bond_index` | `[2, 2 E]` | the atoms that a bond goes from and to, counted through the batch; both directions one behind the other |
+/// | `bond_types` | `[2 E]` | 1 single, 2 double, 3 triple, 4 aromatic |
+/// | `batch` | `[N]` | the molecule of each atom, from 0 to B - 1, ascending; every molecule has atoms |
+///
+/// Aromatic bonds are told as such: all Kekule forms of a molecule are the same but for the order of atoms, which the proxy must not
+/// depend on. RDKit gives the same numbers (`GetAtomicNum`, `GetFormalCharge`, `GetTotalNumHs`; its own bond type for aromatic is 12, and
+/// its perception isn't quite [ours](crate::Molecule)).
+///
+/// ```no_run
+/// use gfn_molecules::{MoleculeConfig, MoleculeEnv, MoleculeReward, ProxyOutput, TorchScriptProxy};
+/// let env = MoleculeEnv::new(MoleculeConfig::new(20))?;
+/// let proxy = TorchScriptProxy::load("proxy.pt".as_ref(), ProxyOutput::LogScore, tch::Device::Cpu)?;
+/// let reward = MoleculeReward::new(env.codec(), proxy);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+pub struct TorchScriptProxy {
+    /// Asked from one thread at a time.
+    script: Mutex<CModule>,
+    output: ProxyOutput,
+    device: Device,
+}
+
+impl std::fmt::Debug for TorchScriptProxy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TorchScriptProxy").field("output", &self.output).field("device", &self.device).finish()
+    }
+}
+
+/// What a proxy is tried on: as many atoms as molecules is what no batch of theirs has.
+const TRIED: [&str; 2] = ["CCO", "c1ccccc1"];
+
+impl TorchScriptProxy {
+    /// Loads a file, puts it into evaluation mode (no dropout), and tries it on ethanol and benzene.
+    ///
+    /// # Errors
+    /// [`Error::File`] for a file that isn't there or isn't TorchScript, [`Error::Torch`] for one that can't take the inputs, and
+    /// [`ProxyError::Shape`] as [`Error::Contract`].
+    pub fn load(path: &Path, output: ProxyOutput, device: Device) -> Result<Self> {
+        let proxy = Self { script: Mutex::new(load_torch_script(path, device)?), output, device };
+        let tried =
+            TRIED.iter().map(|smiles| Molecule::from_smiles(smiles)).collect::<std::result::Result<Vec<_>, _>>()?;
+        proxy.ask(&tried)?;
+        Ok(proxy)
+    }
+
+    /// The network's numbers.
+    fn ask(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
+        let inputs = encode(molecules).map(|tensor| tensor.to_device(self.device));
+        let script = self.script.lock().unwrap_or_else(PoisonError::into_inner);
+        let answer = tch::no_grad(|| script.forward_ts(&inputs))?;
+        let n = molecules.len();
+        if answer.size() != [n as i64] {
+            let first = molecules.first().map(Molecule::smiles).unwrap_or_default();
+            return Err(ProxyError::Shape { got: answer.size(), n, first }.into());
+        }
+        Ok(Vec::try_from(answer.to_kind(Kind::Double).to_device(Device::Cpu))?)
+    }
+}
+
+/// The four tensors that stand for molecules.
+fn encode(molecules: &[Molecule]) -> [Tensor; 4] {
+    const AROMATIC: i64 = 4;
+    let (mut atoms, mut batch, mut from, mut to, mut types) = (vec![], vec![], vec![], vec![], vec![]);
+    for (nth, molecule) in molecules.iter().enumerate() {
+        let first = batch.len();
+        for atom in molecule.atoms() {
+            atoms.extend([i64::from(atom.element.number()), i64::from(atom.charge), i64::from(atom.hydrogens)]);
+            batch.push(nth as i64);
+        }
+        for bond in molecule.bonds() {
+            let ends = [(first + bond.a) as i64, (first + bond.b) as i64];
+            from.extend(ends);
+            to.extend([ends[1], ends[0]]);
+            types.extend([if bond.aromatic { AROMATIC } else { i64::from(bond.order.value()) }; 2]);
+        }
+    }
+    let bonds = Tensor::from_slice(&[from, to].concat()).view([2, types.len() as i64]);
+    let atoms = Tensor::from_slice(&atoms).view([batch.len() as i64, 3]);
+    [atoms, bonds, Tensor::from_slice(&types), Tensor::from_slice(&batch)]
+}
+
+impl MoleculeScore for TorchScriptProxy {
+    fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
+        if molecules.is_empty() {
+            return Ok(Vec::new());
+        }
+        let answers = self.ask(molecules)?;
+        let logs = answers.into_iter().zip(molecules).map(|(value, molecule)| match self.output {
+            ProxyOutput::LogScore if value.is_nan() || value == f64::INFINITY => {
+                Err(ProxyError::NonFinite { smiles: molecule.smiles(), value })
+            }
+            ProxyOutput::Score if !value.is_finite() => Err(ProxyError::NonFinite { smiles: molecule.smiles(), value }),
+            ProxyOutput::Score if value < 0.0 => Err(ProxyError::Negative { smiles: molecule.smiles(), value }),
+            ProxyOutput::Score => Ok(value.ln()),
+            ProxyOutput::LogScore => Ok(value),
+        });
+        Ok(logs.collect::<std::result::Result<_, ProxyError>>()?)
+    }
+}

@@ -1,0 +1,116 @@
+use gfn::{Error, Result};
+
+use super::Fingerprint;
+
+/// One less the mean Tanimoto similarity of two different members of a set: 0 for copies of one molecule, near 1 for molecules that have
+/// nothing in common.
+///
+/// Pairs of one molecule with itself aren't counted (MOSES counts them, which lowers it by a share of 1 / n).
+///
+/// ```
+/// use gfn_molecules::{Fingerprint, Molecule, internal_diversity};
+/// let methane = Fingerprint::of(&Molecule::from_smiles("C")?);
+/// let water = Fingerprint::of(&Molecule::from_smiles("O")?);
+/// assert!((internal_diversity(&[methane.clone(), water, methane])? - 2.0 / 3.0).abs() < 1e-12);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Config`] for fewer than two.
+pub fn internal_diversity(fingerprints: &[Fingerprint]) -> Result<f64> {
+    let n = fingerprints.len();
+    if n < 2 {
+        let setting = "fingerprints to compare with each other";
+        return Err(Error::Config { setting, got: n.to_string(), expected: "at least two" });
+    }
+    let of = |(i, a): (usize, &Fingerprint)| fingerprints[i + 1..].iter().map(|b| a.tanimoto(b)).sum::<f64>();
+    let total: f64 = fingerprints.iter().enumerate().map(of).sum();
+    Ok(1.0 - total / (n * (n - 1) / 2) as f64)
+}
+
+/// The best `k` molecules none of which is as similar as `similarity` to a better one that was taken, the best first; fewer where there aren't as
+/// many. Of equal scores the earlier is the better.
+///
+/// ```
+/// use gfn_molecules::{Fingerprint, Molecule, diverse_top_k};
+/// let of = |smiles: &str| Molecule::from_smiles(smiles).map(|molecule| Fingerprint::of(&molecule));
+/// let fingerprints = [of("CCCCCO")?, of("CCCCCCO")?, of("c1ccncc1")?];
+/// assert_eq!(diverse_top_k(&[1.0, 2.0, 0.5], &fingerprints, 2, 0.7)?, [1, 2]);
+/// assert_eq!(diverse_top_k(&[1.0, 2.0, 0.5], &fingerprints, 2, 1.0)?, [1, 0]);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Shape`] unless there is a fingerprint for each score, [`Error::NonFinite`] for a score that isn't a number, [`Error::Config`] unless
+/// the similarity is above 0 and at most 1.
+pub fn diverse_top_k(scores: &[f64], fingerprints: &[Fingerprint], k: usize, similarity: f64) -> Result<Vec<usize>> {
+    if scores.len() != fingerprints.len() {
+        return Err(Error::Shape {
+            what: "fingerprints of scored molecules".into(),
+            expected: vec![scores.len() as i64],
+            got: vec![fingerprints.len() as i64],
+            remedy: "give one fingerprint for each score",
+        });
+    }
+    if let Some(row) = scores.iter().position(|score| score.is_nan()) {
+        let remedy = "check the score: molecules can't be ranked by it";
+        return Err(Error::NonFinite { what: "the score of a molecule", row, value: scores[row], remedy });
+    }
+    if !(similarity > 0.0 && similarity <= 1.0) {
+        return Err(Error::Config {
+            setting: "the similarity from which on two molecules count as one",
+            got: similarity.to_string(),
+            expected: "above 0, and at most 1",
+        });
+    }
+    let mut order: Vec<usize> = (0..scores.len()).collect();
+    order.sort_by(|&i, &j| scores[j].total_cmp(&scores[i]));
+    let mut taken: Vec<usize> = Vec::new();
+    for i in order {
+        if taken.len() == k {
+            break;
+        }
+        if taken.iter().all(|&j| fingerprints[i].tanimoto(&fingerprints[j]) < similarity) {
+            taken.push(i);
+        }
+    }
+    Ok(taken)
+}
+
+/// The number of modes: molecules with a score of at least `least`, of which, the best first, each is less similar than `similarity` to all that were
+/// counted before (Bengio et al. 2021 take 0.7).
+///
+/// ```
+/// use gfn_molecules::{Fingerprint, Molecule, n_modes};
+/// let of = |smiles: &str| Molecule::from_smiles(smiles).map(|molecule| Fingerprint::of(&molecule));
+/// let fingerprints = [of("CCCCCO")?, of("CCCCCCO")?, of("c1ccncc1")?];
+/// assert_eq!(n_modes(&[1.0, 2.0, 0.5], &fingerprints, 0.5, 0.7)?, 2);
+/// assert_eq!(n_modes(&[1.0, 2.0, 0.5], &fingerprints, 1.0, 0.7)?, 1);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+///
+/// # Errors
+/// As for [`diverse_top_k`].
+pub fn n_modes(scores: &[f64], fingerprints: &[Fingerprint], least: f64, similarity: f64) -> Result<usize> {
+    // What is below comes after all that isn't, and doesn't change what was taken before.
+    let taken = diverse_top_k(scores, fingerprints, scores.len(), similarity)?;
+    Ok(taken.into_iter().filter(|&i| scores[i] >= least).count())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Molecule;
+
+    #[test]
+    fn bad_input_is_refused() {
+        let one = [Fingerprint::of(&Molecule::from_smiles("CCO").unwrap())];
+        assert!(matches!(internal_diversity(&one), Err(Error::Config { .. })));
+        assert!(matches!(diverse_top_k(&[1.0, 2.0], &one, 1, 0.7), Err(Error::Shape { .. })));
+        assert!(matches!(diverse_top_k(&[f64::NAN], &one, 1, 0.7), Err(Error::NonFinite { row: 0, .. })));
+        for similarity in [0.0, 1.1, f64::NAN] {
+            assert!(matches!(n_modes(&[1.0], &one, 0.0, similarity), Err(Error::Config { .. })));
+        }
+        assert!(diverse_top_k(&[], &[], 5, 0.7).unwrap().is_empty());
+    }
+}

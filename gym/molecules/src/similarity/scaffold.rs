@@ -1,0 +1,55 @@
+use crate::{AtomSpec, BondOrder, Molecule, ValenceTable};
+
+impl Molecule {
+    /// Its Bemis-Murcko scaffold: rings, what links them, and what is bound to these by a double bond (Bemis and Murcko 1996, with
+    /// RDKit's exocyclic double bonds); hydrogens take the place of the rest. `None` without a ring.
+    ///
+    /// ```
+    /// use gfn_molecules::Molecule;
+    /// let scaffold = |smiles: &str| Molecule::from_smiles(smiles).map(|m| m.scaffold().map(|s| s.smiles()));
+    /// assert_eq!(scaffold("CC(=O)c1ccccc1O")?, Some(Molecule::from_smiles("c1ccccc1")?.smiles()));
+    /// assert_eq!(scaffold("CC1CCCC1=O")?, Some(Molecule::from_smiles("O=C1CCCC1")?.smiles()));
+    /// assert_eq!(scaffold("CCO")?, None);
+    /// # Ok::<(), gfn_molecules::MoleculeError>(())
+    /// ```
+    #[must_use]
+    pub fn scaffold(&self) -> Option<Self> {
+        let n = self.atoms().len();
+        // Ends of chains go until there is none.
+        let mut left: Vec<usize> = (0..n).map(|a| self.neighbours(a).len()).collect();
+        let mut core = vec![true; n];
+        let mut open: Vec<usize> = (0..n).filter(|&a| left[a] <= 1).collect();
+        while let Some(a) = open.pop() {
+            if !std::mem::replace(&mut core[a], false) {
+                continue;
+            }
+            for (b, _) in self.neighbours(a).filter(|(b, _)| core[*b]) {
+                left[b] -= 1;
+                if left[b] <= 1 {
+                    open.push(b);
+                }
+            }
+        }
+        let doubly = |a: usize| self.neighbours(a).any(|(b, bond)| core[b] && bond.order == BondOrder::Double);
+        let kept: Vec<usize> = (0..n).filter(|&a| core[a] || doubly(a)).collect();
+        let place = |a: usize| kept.binary_search(&a).ok();
+        let mut table = ValenceTable::default();
+        let atoms: Vec<AtomSpec> = kept
+            .iter()
+            .map(|&a| {
+                let atom = self.atoms()[a];
+                let gone = self.neighbours(a).filter(|(b, _)| place(*b).is_none());
+                let freed: u8 = gone.map(|(_, bond)| bond.order.value()).sum();
+                // What the molecule was read with may have permitted more.
+                let mut valences = table.valences(atom.element, atom.charge).to_vec();
+                valences.push(self.bond_orders(a) + atom.hydrogens);
+                table = std::mem::take(&mut table).with(atom.element, atom.charge, &valences);
+                AtomSpec { element: atom.element, charge: atom.charge, hydrogens: Some(atom.hydrogens + freed) }
+            })
+            .collect();
+        let bonds: Vec<_> =
+            self.bonds().iter().filter_map(|bond| Some((place(bond.a)?, place(bond.b)?, bond.order))).collect();
+        // Nothing is left of a molecule without rings, and that is refused as no molecule.
+        Self::new(&table, &atoms, &bonds).ok()
+    }
+}

@@ -1,0 +1,128 @@
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use gfn::graph::CanonicalKey;
+use gfn::{Error, Result};
+
+use super::file::{ReadReport, SmilesFile};
+use crate::{Molecule, MoleculeError};
+
+/// The share of different molecules among these.
+///
+/// ```
+/// use gfn_molecules::{Molecule, uniqueness};
+/// let molecules = ["CCO", "OCC", "C"].map(|smiles| Molecule::from_smiles(smiles).unwrap());
+/// assert_eq!(uniqueness(&molecules)?, 2.0 / 3.0);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Config`] for none.
+pub fn uniqueness(molecules: &[Molecule]) -> Result<f64> {
+    check_some(molecules)?;
+    let distinct: BTreeSet<CanonicalKey> = molecules.iter().map(Molecule::key).collect();
+    Ok(distinct.len() as f64 / molecules.len() as f64)
+}
+
+fn check_some(molecules: &[Molecule]) -> Result<()> {
+    match molecules.is_empty() {
+        false => Ok(()),
+        true => {
+            Err(Error::Config { setting: "molecules to be measured", got: "none".into(), expected: "at least one" })
+        }
+    }
+}
+
+/// Molecules that were known before, such as a training set: what isn't among them is novel.
+///
+/// ```
+/// use gfn_molecules::{KnownMolecules, Molecule};
+/// let of = |smiles: &str| Molecule::from_smiles(smiles);
+/// let known: KnownMolecules = [of("CCO")?, of("C")?].iter().collect();
+/// // Of the two different molecules, methanol is new.
+/// assert_eq!(known.novelty(&[of("OCC")?, of("CO")?, of("CO")?])?, 0.5);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub struct KnownMolecules(BTreeSet<CanonicalKey>);
+
+impl<'a> FromIterator<&'a Molecule> for KnownMolecules {
+    fn from_iter<I: IntoIterator<Item = &'a Molecule>>(molecules: I) -> Self {
+        Self(molecules.into_iter().map(Molecule::key).collect())
+    }
+}
+
+impl KnownMolecules {
+    /// Those of a file with a SMILES at the start of each line, up to a space, a tab or a comma; empty lines are passed over. Stereochemistry
+    /// is left out, as in [`Molecule::read`]; a line that isn't read is an error. [`read_some`](Self::read_some) skips such lines.
+    ///
+    /// # Errors
+    /// [`Error::Io`] for a file that can't be read, [`Error::File`] for a line that is no molecule.
+    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
+        let path = path.as_ref();
+        let mut known = BTreeSet::new();
+        for (line, smiles, read) in SmilesFile::open(path)?.lines() {
+            let (molecule, _) = read.map_err(|error| Error::File {
+                path: path.into(),
+                problem: match &error {
+                    // These say the text themselves.
+                    MoleculeError::Syntax { .. } | MoleculeError::NotRead { .. } => format!("line {line}: {error}"),
+                    _ => format!("line {line}: {smiles}: {error}"),
+                },
+                remedy: "give one SMILES per line, without salts, metals, isotopes and radicals, or skip these with `read_some`",
+            })?;
+            known.insert(molecule.key());
+        }
+        Ok(Self(known))
+    }
+
+    /// Those of a file, as [`read`](Self::read) has them, without the lines that aren't read; and which these were.
+    ///
+    /// ```no_run
+    /// use gfn_molecules::{KnownMolecules, NotRead, SkipReason};
+    /// let (known, report) = KnownMolecules::read_some("first_5K.smi")?;
+    /// println!("{} different molecules of {}", known.len(), report);
+    /// if let Some(salts) = report.skipped.get(&SkipReason::NotRead(NotRead::Parts)) {
+    ///     println!("the first salt: line {}, {}", salts.examples[0].line, salts.examples[0].smiles);
+    /// }
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Io`] for a file that can't be read.
+    pub fn read_some(path: impl AsRef<Path>) -> Result<(Self, ReadReport)> {
+        let (mut known, mut report) = (BTreeSet::new(), ReadReport::default());
+        for (line, smiles, read) in SmilesFile::open(path.as_ref())?.lines() {
+            known.extend(report.note(line, smiles, read).map(|molecule| molecule.key()));
+        }
+        Ok((Self(known), report))
+    }
+
+    /// How many different ones there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether a molecule is one of them.
+    #[must_use]
+    pub fn contains(&self, molecule: &Molecule) -> bool {
+        self.0.contains(&molecule.key())
+    }
+
+    /// The share of the different molecules among these that aren't known.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for none.
+    pub fn novelty(&self, molecules: &[Molecule]) -> Result<f64> {
+        check_some(molecules)?;
+        let distinct: BTreeSet<CanonicalKey> = molecules.iter().map(Molecule::key).collect();
+        Ok(distinct.difference(&self.0).count() as f64 / distinct.len() as f64)
+    }
+}

@@ -1,0 +1,15 @@
+//! All tests of molecules in one program: linked once, not once per file. `cargo test --test main NAME::` runs those of one file.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
+
+#[path = "../../tests/enumeration/mod.rs"]
+mod enumeration;
+mod external_scorer;
+mod fragment_library;
+mod fragments;
+mod molecule_drawing;
+mod molecule_env;
+mod molecule_proxy;
+mod molecule_reading;
+mod molecules;
+mod qm9str;

@@ -1,0 +1,280 @@
+//! Molecules on paper: no atom lies on another, whatever is drawn; molfiles say by their own columns what the molecule is.
+
+use gfn::Rng;
+use gfn::plot::Canvas;
+use gfn::policy::UniformPolicy;
+use gfn::rollout::Sampler;
+use gfn_molecules::{AtomSpec, BondOrder, Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeError, ValenceTable};
+use serde_json::Value;
+
+fn golden() -> Vec<Molecule> {
+    let golden: Value = serde_json::from_str(include_str!("golden/molecules.json")).unwrap();
+    let valid = golden["cases"].as_array().unwrap().iter().filter(|case| case["valid"] == true);
+    valid.map(|case| Molecule::from_smiles(case["smiles"].as_str().unwrap()).unwrap()).collect()
+}
+
+fn of(smiles: &str) -> Molecule {
+    Molecule::from_smiles(smiles).unwrap()
+}
+
+type Places = Vec<(f64, f64)>;
+
+fn distance(places: &Places, a: usize, b: usize) -> f64 {
+    (places[a].0 - places[b].0).hypot(places[a].1 - places[b].1)
+}
+
+/// The angle at `b`, in degrees.
+fn angle(places: &Places, a: usize, b: usize, c: usize) -> f64 {
+    let (p, q) = (distance(places, a, b), distance(places, b, c));
+    let cos = (p * p + q * q - distance(places, a, c).powi(2)) / (2.0 * p * q);
+    cos.clamp(-1.0, 1.0).acos().to_degrees()
+}
+
+/// Whether atoms keep apart, and bonds have about the length 1.
+fn is_fair(molecule: &Molecule) -> bool {
+    let places = molecule.coordinates();
+    let apart = (0..places.len()).all(|a| (0..a).all(|b| distance(&places, a, b) > 0.4));
+    apart && molecule.bonds().iter().all(|bond| (0.6..1.5).contains(&distance(&places, bond.a, bond.b)))
+}
+
+/// Whether all bonds have the length 1.
+fn is_even(molecule: &Molecule) -> bool {
+    let places = molecule.coordinates();
+    molecule.bonds().iter().all(|bond| (distance(&places, bond.a, bond.b) - 1.0).abs() < 1e-6)
+}
+
+fn roll_outs(n: usize, config: MoleculeConfig) -> Vec<Molecule> {
+    let env = MoleculeEnv::new(config).unwrap();
+    let sampled = Sampler::new(&env, &UniformPolicy).forward(n, &mut Rng::seeded(3)).unwrap();
+    sampled.terminal_states().graphs().iter().map(|graph| env.codec().molecule(graph).unwrap()).collect()
+}
+
+#[test]
+fn atoms_keep_apart_and_bonds_have_their_length() {
+    let molecules = golden();
+    assert!(molecules.iter().all(is_fair));
+    let even = molecules.iter().filter(|molecule| is_even(molecule)).count();
+    assert!(even >= 190, "{even} of 200 have bonds of length 1");
+    let small = MoleculeConfig { max_rings: Some(3), max_ring_size: Some(7), ..MoleculeConfig::new(15) };
+    for config in [small, MoleculeConfig::new(10)] {
+        let drawn = roll_outs(100, config);
+        let unfair: Vec<String> = drawn.iter().filter(|m| !is_fair(m)).map(Molecule::smiles).collect();
+        assert!(unfair.is_empty(), "{unfair:?}");
+    }
+}
+
+#[test]
+fn rings_are_regular_chains_zigzag_and_triple_bonds_lie_on_a_line() {
+    for (smiles, n) in [("C1CCCC1", 5), ("c1ccccc1", 6), ("C1CCCCCCC1", 8)] {
+        let places = of(smiles).coordinates();
+        for k in 0..n {
+            let found = angle(&places, k, (k + 1) % n, (k + 2) % n);
+            assert!((found - 180.0 * (n as f64 - 2.0) / n as f64).abs() < 1e-6, "{smiles}: {found}");
+        }
+    }
+    // Decalin's ring atoms, and a steroid's, have bonds of length 1 and all angles of their polygons.
+    for smiles in ["C1CCC2CCCCC2C1", "CC12CCC3c4ccc(O)cc4CCC3C1CCC2O", "c1cc2ccc3cccc4ccc(c1)c2c34", "C1CCC2(C1)CCCCC2"]
+    {
+        assert!(is_even(&of(smiles)), "{smiles}");
+    }
+    let chain = of("CCCCCCCC").coordinates();
+    for k in 0..6 {
+        assert!((angle(&chain, k, k + 1, k + 2) - 120.0).abs() < 1e-6);
+    }
+    // In trans throughout: the ends are as far apart as they can be.
+    assert!((distance(&chain, 0, 6) - 6.0 * 0.75f64.sqrt()).abs() < 1e-6);
+    let butyne = of("CC#CC").coordinates();
+    assert!((distance(&butyne, 0, 3) - 3.0).abs() < 1e-6);
+}
+
+#[test]
+fn the_same_molecule_is_drawn_the_same_whatever_its_order_and_kekule_form() {
+    // Elements and places, in an order of their own.
+    let sorted = |smiles: &str| {
+        let molecule = of(smiles);
+        let whole = |value: f64| (value * 1e6).round() as i64;
+        let drawn = molecule.atoms().iter().zip(molecule.coordinates());
+        let mut drawn: Vec<_> = drawn.map(|(atom, p)| (atom.element.symbol(), whole(p.0), whole(p.1))).collect();
+        drawn.sort_unstable();
+        drawn
+    };
+    assert_eq!(sorted("CC1=C(C)C=CC=C1O"), sorted("Oc1c(C)c(C)ccc1"));
+    assert_eq!(sorted("CN1CCC23c4c5ccc(O)c4OC2C(O)C=CC3C1C5"), sorted("C1=CC2C3CC4=C5C2(C(C1O)OC5=C(C=C4)O)CCN3C"));
+    assert_ne!(sorted("CC1=C(C)C=CC=C1O"), sorted("Cc1c(O)c(C)ccc1"));
+}
+
+/// What a reader finds in the columns of a molfile: atoms as element, valence field and charge, bonds as atoms, order and mark.
+struct Table {
+    atoms: Vec<(String, [f64; 3], i32, i32)>,
+    bonds: Vec<(usize, usize, u8, u8)>,
+}
+
+fn parsed(molfile: &str) -> Table {
+    let lines: Vec<&str> = molfile.lines().collect();
+    let number = |line: &str, from: usize, to: usize| line[from..to].trim().parse::<i32>().unwrap();
+    assert_eq!((&lines[3][33..], lines[1].len(), &lines[1][20..]), (" V2000", 22, "2D"));
+    let (n, m) = (number(lines[3], 0, 3) as usize, number(lines[3], 3, 6) as usize);
+    let mut atoms: Vec<_> = lines[4..4 + n]
+        .iter()
+        .map(|line| {
+            assert_eq!((line.len(), &line[30..31]), (69, " "));
+            let place = [0, 10, 20].map(|from| line[from..from + 10].trim().parse::<f64>().unwrap());
+            (line[31..34].trim().to_owned(), place, number(line, 48, 51), 0)
+        })
+        .collect();
+    let bonds = lines[4 + n..4 + n + m].iter().map(|line| {
+        assert_eq!(line.len(), 12);
+        let [a, b, order, mark] = [0, 3, 6, 9].map(|from| number(line, from, from + 3));
+        (a as usize - 1, b as usize - 1, order as u8, mark as u8)
+    });
+    let bonds = bonds.collect();
+    let (end, properties) = lines[4 + n + m..].split_last().unwrap();
+    assert_eq!(*end, "M  END");
+    for line in properties {
+        assert_eq!(&line[..6], "M  CHG");
+        let count = number(line, 6, 9) as usize;
+        assert!((1..=8).contains(&count) && line.len() == 9 + 8 * count);
+        for k in 0..count {
+            let (atom, charge) = (number(line, 9 + 8 * k, 13 + 8 * k), number(line, 13 + 8 * k, 17 + 8 * k));
+            atoms[atom as usize - 1].3 = charge;
+        }
+    }
+    Table { atoms, bonds }
+}
+
+#[test]
+fn molfiles_say_what_the_molecule_is() {
+    let mut molecules = golden();
+    // More charges than a line holds, all kinds of written valences, and a large one.
+    molecules.push(of(&format!("C{}", "[N+](C)(C)C".repeat(11))));
+    molecules.extend(["[NH4+]", "[OH-]", "C[PH2]=O", "[SH4](C)C", "O=S(=O)(O)O", "[Cl-]"].map(of));
+    molecules.push(of(&"C".repeat(999)));
+    let (mut charged, mut written) = (0, 0);
+    for molecule in &molecules {
+        let table = parsed(&molecule.molfile("a title").unwrap());
+        assert_eq!((table.atoms.len(), table.bonds.len()), (molecule.atoms().len(), molecule.bonds().len()));
+        let (mut specs, places) = (Vec::new(), molecule.coordinates());
+        let mut bound = vec![0; table.atoms.len()];
+        for &(a, b, order, _) in &table.bonds {
+            bound[a] += i32::from(order);
+            bound[b] += i32::from(order);
+        }
+        for (a, (symbol, place, valence, charge)) in table.atoms.iter().enumerate() {
+            let drawn = places[a];
+            assert!((place[0] - 1.5 * drawn.0).abs() < 1e-4 && (place[1] - 1.5 * drawn.1).abs() < 1e-4);
+            assert_eq!(place[2], 0.0);
+            let hydrogens = match valence {
+                0 => None,
+                15 => Some(0),
+                valence => Some((valence - bound[a]) as u8),
+            };
+            // Without a field the format's rule is the smallest valence of a neutral atom.
+            assert!(*charge == 0 || hydrogens.is_some());
+            charged += usize::from(*charge != 0);
+            written += usize::from(hydrogens.is_some() && *charge == 0);
+            specs.push(AtomSpec { element: Element::from_symbol(symbol).unwrap().0, charge: *charge as i8, hydrogens });
+        }
+        let order = |order: u8| [BondOrder::Single, BondOrder::Double, BondOrder::Triple][usize::from(order) - 1];
+        let bonds: Vec<_> = table.bonds.iter().map(|&(a, b, k, _)| (a, b, order(k))).collect();
+        // Not only the same molecule, but atom by atom and in the same Kekule form.
+        assert_eq!(&Molecule::new(&ValenceTable::default(), &specs, &bonds).unwrap(), molecule);
+    }
+    assert!(charged > 20 && written > 5, "{charged} {written}");
+    let marks = |smiles: &str| parsed(&of(smiles).molfile("").unwrap()).bonds.iter().filter(|bond| bond.3 == 3).count();
+    // Cis and trans are possible in the first three only.
+    for (smiles, open) in
+        [("CC=CC", 1), ("CC=NO", 1), ("C1CCCC=CCC1", 1), ("C=CC", 0), ("C1=CCCCC1", 0), ("c1ccccc1", 0)]
+    {
+        assert_eq!(marks(smiles), open, "{smiles}");
+    }
+}
+
+#[test]
+fn what_a_molfile_cannot_hold_is_refused() {
+    let message = |result: Result<String, MoleculeError>| match result.unwrap_err() {
+        MoleculeError::Molfile { problem } => problem,
+        other => panic!("{other}"),
+    };
+    let long = of(&"C".repeat(1_000));
+    assert!(message(long.molfile("")).contains("1000 atoms"));
+    let ethanol = of("CCO");
+    for title in ["two\nlines", &"a".repeat(81), &"\u{e4}".repeat(81), "$$$$"] {
+        assert!(message(ethanol.molfile(title)).contains("the title"));
+    }
+    for title in [&"\u{e4}".repeat(80), "$5 a gram"] {
+        assert!(ethanol.molfile(title).unwrap().starts_with(&format!("{title}\n")));
+    }
+    let refused = gfn::Error::from(long.molfile("").unwrap_err()).to_string();
+    assert!(
+        refused.starts_with("what goes into a molfile is 1000 atoms") && refused.ends_with("by plain names"),
+        "{refused}"
+    );
+    let unclosed = gfn::Error::from(Molecule::from_smiles("C(").unwrap_err()).to_string();
+    assert!(unclosed.starts_with("a molecule is") && unclosed.contains("expected a SMILES"), "{unclosed}");
+    for (name, value) in [("a name", "1"), ("", "1"), ("1st", "1"), ("score", "a\n\nb"), ("score", "")] {
+        assert!(message(ethanol.sdf_record("", &[(name, value)])).contains("data item"));
+    }
+    let record = ethanol.sdf_record("", &[("score", "0.5")]).unwrap();
+    assert_eq!(record, ethanol.molfile("").unwrap() + ">  <score>\n0.5\n\n$$$$\n");
+}
+
+#[test]
+fn formulas_have_a_line_per_electron_pair_and_letters_for_what_is_no_carbon() {
+    let folder = std::env::temp_dir().join(format!("gfn-formulas-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let svg = |smiles: &str| {
+        of(smiles).drawing(200.0, 200.0).write(folder.join("a.svg")).unwrap();
+        std::fs::read_to_string(folder.join("a.svg")).unwrap()
+    };
+    for (smiles, lines, letters) in [
+        ("CCCC", 3, &[][..]),
+        ("CC#CC", 5, &[]),
+        ("c1ccccc1", 9, &[]),
+        ("C[N+](=O)[O-]", 4, &["N", "O", "O", "+", "\u{2212}"]),
+        ("CCN", 2, &["N", "H", "2"]),
+        ("C", 0, &["C", "H", "4"]),
+        ("[NH3+]CC(=O)[O-]", 5, &["N", "H", "3", "+", "O", "O", "\u{2212}"]),
+    ] {
+        let svg = svg(smiles);
+        assert_eq!(svg.matches("<polyline").count(), lines, "{smiles} {svg}");
+        let mut found: Vec<&str> =
+            svg.split("<text").skip(1).map(|text| text.split(['>', '<']).nth(1).unwrap().trim()).collect();
+        let mut expected = letters.to_vec();
+        found.sort_unstable();
+        expected.sort_unstable();
+        assert_eq!(found, expected, "{smiles}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn drawings_stay_on_their_canvas() {
+    let folder = std::env::temp_dir().join(format!("gfn-on-canvas-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let largest = golden().into_iter().max_by_key(|molecule| molecule.atoms().len()).unwrap();
+    let number = |text: &str| text.parse::<f64>().unwrap();
+    let attribute =
+        |tag: &str, name: &str| number(tag.split(&format!(" {name}=\"")).nth(1).unwrap().split('"').next().unwrap());
+    for (molecule, side) in [(&largest, 120.0), (&largest, 20.0), (&of(&"C".repeat(300)), 200.0), (&of("CCO"), 0.0)] {
+        let drawing = molecule.drawing(side, side);
+        drawing.write(folder.join("a.png")).unwrap();
+        drawing.write(folder.join("a.svg")).unwrap();
+        let svg = std::fs::read_to_string(folder.join("a.svg")).unwrap();
+        // An SVG counts in half units.
+        let on_canvas = |value: f64| (0.0..=2.0 * side).contains(&value);
+        let mut seen = 0;
+        for line in svg.split("<polyline").skip(1) {
+            let points = line.split("points=\"").nth(1).unwrap().split('"').next().unwrap();
+            assert!(points.split([' ', ',']).filter(|part| !part.is_empty()).map(number).all(on_canvas), "{points}");
+            seen += 1;
+        }
+        for tag in svg.split("<text").skip(1) {
+            let text = tag.split(['>', '<']).nth(1).unwrap().trim();
+            let (x, y, size) = (attribute(tag, "x"), attribute(tag, "y"), attribute(tag, "font-size"));
+            assert!([x, x + Canvas::text_width(text, size), y].into_iter().all(on_canvas), "{tag}");
+            seen += 1;
+        }
+        assert!(seen >= molecule.bonds().len(), "{svg}");
+    }
+    std::fs::remove_dir_all(folder).unwrap();
+}

@@ -1,0 +1,279 @@
+//! Building molecules: the contract, roll-outs that the reader accepts, and every small molecule is reached.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use crate::enumeration::enumerate;
+use gfn::Rng;
+use gfn::condition::{Condition, ConditionedReward, Conditioning, Encoding, Temperature};
+use gfn::env::StateGraph;
+use gfn::env::{Reward, Rows};
+use gfn::graph::{CanonicalKey, GraphStates};
+use gfn::policy::UniformPolicy;
+use gfn::rollout::Sampler;
+use gfn::testing::check_graph_env;
+use gfn_molecules::{
+    AtomSpec, BondOrder, Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, ValenceTable,
+};
+
+fn carbon_nitrogen_oxygen(max_atoms: usize) -> MoleculeConfig {
+    let elements = vec![Element::C, Element::N, Element::O];
+    MoleculeConfig { elements, charges: Vec::new(), ..MoleculeConfig::new(max_atoms) }
+}
+
+fn configs() -> Vec<MoleculeConfig> {
+    let base = MoleculeConfig::new(7);
+    vec![
+        base.clone(),
+        carbon_nitrogen_oxygen(6),
+        MoleculeConfig { max_rings: Some(1), max_ring_size: Some(4), ..base.clone() },
+        MoleculeConfig {
+            max_ring_size: Some(4),
+            elements: vec![Element::C],
+            charges: Vec::new(),
+            ..MoleculeConfig::new(9)
+        },
+        MoleculeConfig {
+            extra_valences: 2,
+            elements: vec![Element::S, Element::P, Element::O],
+            charges: vec![(Element::S, 1), (Element::O, -1)],
+            ..base.clone()
+        },
+        MoleculeConfig { max_order: BondOrder::Single, max_rings: Some(0), ..base.clone() },
+        MoleculeConfig {
+            max_order: BondOrder::Double,
+            charges: vec![(Element::N, 1), (Element::N, -1), (Element::O, 1), (Element::C, -1)],
+            ..base
+        },
+        MoleculeConfig::new(1),
+    ]
+}
+
+#[test]
+fn environments_keep_their_contract() {
+    for config in configs() {
+        let env = MoleculeEnv::new(config).unwrap();
+        check_graph_env(&env, 20, &mut Rng::seeded(1)).unwrap();
+    }
+}
+
+#[test]
+fn every_roll_out_gives_a_molecule() {
+    let mut configs = configs();
+    configs.push(MoleculeConfig::new(16));
+    for config in configs {
+        let env = MoleculeEnv::new(config).unwrap();
+        let samples = Sampler::new(&env, &UniformPolicy).forward(200, &mut Rng::seeded(2)).unwrap();
+        for graph in samples.terminal_states().graphs() {
+            let molecule = env.codec().molecule(graph).unwrap();
+            assert_eq!(molecule.atoms().len(), graph.n_nodes());
+            for text in [molecule.smiles(), molecule.kekule_smiles()] {
+                let again = Molecule::from_smiles(&text).unwrap();
+                assert_eq!(again.key(), molecule.key(), "{text}");
+            }
+            assert_eq!(env.codec().graph(&molecule).unwrap(), *graph, "{}", molecule.smiles());
+        }
+    }
+}
+
+/// The molecules among the states, by key.
+fn reached(env: &MoleculeEnv) -> (BTreeSet<CanonicalKey>, usize) {
+    let graph = StateGraph::build(env, 1 << 17).unwrap();
+    let states: &GraphStates = graph.states();
+    let molecules =
+        states.graphs().iter().filter(|graph| graph.n_nodes() > 0).map(|graph| env.codec().molecule(graph).unwrap());
+    (molecules.map(|molecule| molecule.key()).collect(), states.len() - 1)
+}
+
+/// Every choice of `n` out of `values`.
+fn product<T: Copy>(values: &[T], n: usize) -> Vec<Vec<T>> {
+    (0..n).fold(vec![Vec::new()], |all, _| {
+        all.iter().flat_map(|head| values.iter().map(move |&value| [head.as_slice(), &[value]].concat())).collect()
+    })
+}
+
+/// By trying every graph, here for three atoms, and by RDKit (`scripts/enumerate_molecules.py`) for four.
+#[test]
+fn all_small_molecules_are_reached_and_no_others() {
+    let mut tried = BTreeSet::new();
+    let table = ValenceTable::default();
+    let orders = [None, Some(BondOrder::Single), Some(BondOrder::Double), Some(BondOrder::Triple)];
+    for n in 1..=3 {
+        let pairs: Vec<_> = (0..n).flat_map(|a| (a + 1..n).map(move |b| (a, b))).collect();
+        for elements in product(&[Element::C, Element::N, Element::O], n) {
+            let atoms: Vec<_> = elements.into_iter().map(AtomSpec::of).collect();
+            for orders in product(&orders, pairs.len()) {
+                let bonds: Vec<_> =
+                    pairs.iter().zip(orders).filter_map(|(&(a, b), order)| Some((a, b, order?))).collect();
+                if let Ok(molecule) = Molecule::new(&table, &atoms, &bonds) {
+                    tried.insert(molecule.key());
+                }
+            }
+        }
+    }
+    assert_eq!(reached(&MoleculeEnv::new(carbon_nitrogen_oxygen(3)).unwrap()).0, tried);
+
+    let listed = include_str!("golden/molecules_cno_4.smi");
+    let listed: Vec<_> = listed.lines().map(|line| Molecule::from_smiles(line).unwrap()).collect();
+    let keys: BTreeSet<_> = listed.iter().map(Molecule::key).collect();
+    assert_eq!(keys.len(), listed.len());
+    let (reached, states) = reached(&MoleculeEnv::new(carbon_nitrogen_oxygen(4)).unwrap());
+    assert_eq!(reached, keys);
+    // One state for each Kekule form.
+    assert_eq!(states, listed.iter().map(|molecule| molecule.n_kekule_forms().unwrap()).sum::<usize>());
+}
+
+/// The most atoms of a ring in a smallest set of rings, after Horton (1987): the candidates are an edge and the shortest paths from a
+/// node to its ends; of those, shortest first, the ones that aren't sums of earlier ones.
+fn largest_ring(molecule: &Molecule) -> usize {
+    let n = molecule.atoms().len();
+    // By node: the distance and the bonds (as bits) of a shortest path to each other.
+    let paths = |start: usize| {
+        let mut found = vec![None; n];
+        found[start] = Some((0, 0u32));
+        let mut open = std::collections::VecDeque::from([start]);
+        while let Some(a) = open.pop_front() {
+            let (length, path) = found[a].unwrap();
+            for (k, bond) in molecule.bonds().iter().enumerate().filter(|(_, bond)| bond.a == a || bond.b == a) {
+                let b = bond.other(a);
+                if found[b].is_none() {
+                    found[b] = Some((length + 1, path | 1 << k));
+                    open.push_back(b);
+                }
+            }
+        }
+        found.into_iter().map(Option::unwrap).collect::<Vec<(usize, u32)>>()
+    };
+    let mut candidates = Vec::new();
+    for paths in (0..n).map(paths) {
+        for (k, bond) in molecule.bonds().iter().enumerate() {
+            let ((left, one), (right, other)) = (paths[bond.a], paths[bond.b]);
+            if one & other == 0 && (one | other) >> k & 1 == 0 {
+                candidates.push((left + right + 1, one | other | 1 << k));
+            }
+        }
+    }
+    candidates.sort_unstable();
+    let (mut basis, mut largest): (Vec<u32>, usize) = (Vec::new(), 0);
+    for (size, ring) in candidates {
+        // The smaller of both is the one without the other's leading bond.
+        let rest = basis.iter().fold(ring, |rest, row| rest.min(rest ^ row));
+        if rest != 0 {
+            basis.push(rest);
+            basis.sort_unstable_by(|a, b| b.cmp(a));
+            largest = size;
+        }
+    }
+    assert_eq!(basis.len(), molecule.n_rings());
+    largest
+}
+
+/// A ring size limit lets fused rings be, but no larger ring, and what is reached is what a filter leaves of all.
+#[test]
+fn ring_limits_are_those_of_a_filter() {
+    let carbons = |max_atoms, max_rings, max_ring_size| {
+        let config = MoleculeConfig {
+            max_rings,
+            max_ring_size,
+            elements: vec![Element::C],
+            max_order: BondOrder::Single,
+            ..carbon_nitrogen_oxygen(max_atoms)
+        };
+        let env = MoleculeEnv::new(config).unwrap();
+        let graph = StateGraph::build(&env, 1 << 17).unwrap();
+        let molecules = graph.states().graphs().iter().filter(|graph| graph.n_nodes() > 0);
+        molecules.map(|graph| env.codec().molecule(graph).unwrap()).collect::<Vec<_>>()
+    };
+    // Connected graphs of at most 5 nodes (OEIS A001349): all have a degree of at most 4.
+    assert_eq!(carbons(5, None, None).len(), 1 + 1 + 2 + 6 + 21);
+    // Trees of at most 6 nodes of degree at most 4: alkanes.
+    assert_eq!(carbons(6, Some(0), None).len(), 1 + 1 + 1 + 2 + 3 + 5);
+    let all = carbons(6, None, None);
+    let sizes: Vec<usize> = all.iter().map(largest_ring).collect();
+    for size in 3..=6 {
+        for rings in [Some(1), Some(2), None] {
+            let fits = |&(molecule, &largest): &(&Molecule, &usize)| {
+                largest <= size && rings.is_none_or(|most| molecule.n_rings() <= most)
+            };
+            let left: BTreeSet<_> = all.iter().zip(&sizes).filter(fits).map(|(molecule, _)| molecule.key()).collect();
+            let reached = carbons(6, rings, Some(size));
+            assert_eq!(reached.len(), left.len(), "{rings:?} rings of {size}");
+            assert_eq!(reached.iter().map(Molecule::key).collect::<BTreeSet<_>>(), left, "{rings:?} rings of {size}");
+        }
+    }
+    assert!((3..6).all(|size| sizes.contains(&size)) && sizes.iter().filter(|size| **size == 6).count() == 1);
+}
+
+/// Exact flows of the corrected reward sample each molecule in proportion to its score: Z is the sum over molecules.
+#[test]
+fn the_target_is_over_molecules() {
+    let env = MoleculeEnv::new(carbon_nitrogen_oxygen(3)).unwrap();
+    let score = |molecule: &Molecule| 0.1 + molecule.heteroatom_share();
+    let (_, _, log_z) = enumerate(&env, &MoleculeReward::new(env.codec(), score)).unwrap();
+    let listed = include_str!("golden/molecules_cno_4.smi").lines().map(|line| Molecule::from_smiles(line).unwrap());
+    let sum: f64 = listed.filter(|molecule| molecule.atoms().len() <= 3).map(|molecule| score(&molecule)).sum();
+    assert!((log_z - sum.ln()).abs() < 1e-9);
+
+    // Rings of six atoms: two elements on a hexagon make 13 molecules, and 16 states with alternating bonds (Burnside).
+    let config = MoleculeConfig {
+        elements: vec![Element::N, Element::P],
+        max_order: BondOrder::Double,
+        max_rings: Some(1),
+        ..carbon_nitrogen_oxygen(6)
+    };
+    let env = MoleculeEnv::new(config).unwrap();
+    let graph = StateGraph::build(&env, 1 << 17).unwrap();
+    let mut forms: BTreeMap<CanonicalKey, (usize, f64)> = BTreeMap::new();
+    for state in graph.states().graphs().iter().filter(|state| state.n_nodes() > 0) {
+        let molecule = env.codec().molecule(state).unwrap();
+        forms.entry(molecule.key()).or_insert((0, score(&molecule))).0 += 1;
+    }
+    let several = forms.values().filter(|(forms, _)| *forms > 1);
+    assert_eq!(several.map(|(forms, _)| forms - 1).sum::<usize>(), 16 - 13);
+    let reward = MoleculeReward::new(env.codec(), score);
+    let z = |reward: &MoleculeReward<_>| graph.target_distribution(reward, None).unwrap().log_z.exp();
+    let sum = |weight: fn(usize) -> f64| forms.values().map(|(forms, score)| weight(*forms) * score).sum::<f64>();
+    assert!((z(&reward) / sum(|_| 1.0) - 1.0).abs() < 1e-9);
+    assert!((z(&reward.per_kekule_form()) / sum(|forms| forms as f64) - 1.0).abs() < 1e-9);
+
+    // The three ways to write 1,2-dimethylnaphthalene share its reward.
+    let env = MoleculeEnv::new(MoleculeConfig::new(12)).unwrap();
+    let molecule = Molecule::from_smiles("Cc1ccc2ccccc2c1C").unwrap();
+    let forms = molecule.kekule_forms().unwrap();
+    let graphs: Vec<_> = forms.iter().map(|form| env.codec().graph(form).unwrap()).collect();
+    let logs = MoleculeReward::new(env.codec(), score).log_reward(&graphs.clone().into(), None).unwrap();
+    assert!(forms.len() == 3 && (logs.iter().map(|log| log.exp()).sum::<f64>() - score(&molecule)).abs() < 1e-12);
+    let each = MoleculeReward::new(env.codec(), score).per_kekule_form().log_reward(&graphs.into(), None).unwrap();
+    assert!(each.iter().all(|log| (log.exp() - score(&molecule)).abs() < 1e-12));
+}
+
+#[test]
+fn a_temperature_leaves_the_share_of_a_kekule_form_alone() {
+    let env = MoleculeEnv::new(MoleculeConfig::new(8)).unwrap();
+    let score = |molecule: &Molecule| molecule.atoms().len() as f64;
+    let law = Temperature::Uniform { least: 0.5, most: 4.0 };
+    let conditioning = Conditioning::new(1).unwrap().temperature(law, Encoding::Thermometer { bins: 8 }).unwrap();
+    let whole = MoleculeReward::new(env.codec(), score).per_kekule_form();
+    let share = MoleculeReward::new(env.codec(), |_: &Molecule| 1.0);
+    let reward = ConditionedReward::new(conditioning.clone(), vec![Arc::new(whole)]).unwrap().with_measure(share);
+    let divided = MoleculeReward::new(env.codec(), score);
+    let naive = ConditionedReward::new(conditioning.clone(), vec![Arc::new(divided)]).unwrap();
+    for beta in [0.5, 1.0, 3.0] {
+        let of = |smiles: &str, reward: &dyn Reward<GraphStates>| -> f64 {
+            let forms = Molecule::from_smiles(smiles).unwrap().kekule_forms().unwrap();
+            let told = vec![Condition { beta, preferences: vec![1.0], focus: None }; forms.len()];
+            let graphs: Vec<_> = forms.iter().map(|form| env.codec().graph(form).unwrap()).collect();
+            let vectors = conditioning.encode(&told).unwrap();
+            let logs = reward.log_reward(&graphs.into(), Some(&vectors)).unwrap();
+            logs.into_iter().map(f64::exp).sum()
+        };
+        // One form of ethylbenzene and two of o-xylene, 8 atoms each.
+        let expected = 8f64.powf(beta);
+        for smiles in ["CCc1ccccc1", "Cc1ccccc1C"] {
+            assert!((of(smiles, &reward) / expected - 1.0).abs() < 1e-9);
+        }
+        // A temperature on R / k favours or disfavours what has many forms.
+        let gap = of("Cc1ccccc1C", &naive) / expected - 2f64.powf(1.0 - beta);
+        assert!(gap.abs() < 1e-9);
+    }
+}

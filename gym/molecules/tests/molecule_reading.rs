@@ -1,0 +1,284 @@
+//! SMILES beyond the ordinary: aromatic bonds, rings that are fused without marks, texts of thousands of atoms, files with salts.
+
+use std::time::{Duration, Instant};
+
+use gfn::{Error, Rng};
+use gfn_molecules::{
+    AtomSpec, BondOrder, Element, KnownMolecules, Molecule, MoleculeError, NotRead, ReadReport, SkipReason,
+    ValenceTable,
+};
+use serde_json::Value;
+
+fn read(smiles: &str) -> Molecule {
+    Molecule::from_smiles(smiles).unwrap()
+}
+
+#[test]
+fn aromatic_bonds_are_given_orders_whatever_the_case_of_the_atoms() {
+    // What RDKit reads each as.
+    for (text, same) in [
+        ("C1:C:C:C:C:C:1", "c1ccccc1"),
+        ("C1:C:C:C:C:C1", "c1ccccc1"),
+        ("c1:c:c:c:c:c:1", "c1ccccc1"),
+        ("C1:C:C:C:C:C:1C", "Cc1ccccc1"),
+        ("C1:C:C:C:C:C:1C1:C:C:C:C:C:1", "c1ccc(-c2ccccc2)cc1"),
+        ("C1:C:C:[NH]:C:1", "c1cc[nH]c1"),
+        ("C1:C:C:O:C:1", "c1ccoc1"),
+        ("C1:CC:CC:C1", "C1=CC=CC=C1"),
+        ("C1CCCCC:1", "C1=CCCCC1"),
+        ("C1:C:C:C:C:C:C:C:1", "C1=CC=CC=CC=C1"),
+    ] {
+        assert_eq!(read(text).key(), read(same).key(), "{text}");
+    }
+    assert!(matches!(Molecule::from_smiles("C1:C:C:N:C:1"), Err(MoleculeError::Kekulise { .. })));
+    for (text, bond) in [("C:C", (0, 1)), ("c1ccccc1:c1ccccc1", (5, 6))] {
+        let error = Molecule::from_smiles(text).unwrap_err();
+        assert_eq!(error, MoleculeError::AromaticBond { a: bond.0, b: bond.1 });
+    }
+}
+
+#[test]
+fn double_bonds_are_placed_in_the_rings_that_are_aromatic() {
+    let golden: Value = serde_json::from_str(include_str!("golden/fused_systems.json")).unwrap();
+    let mut cases: Vec<[&str; 3]> = Vec::new();
+    for case in golden["cases"].as_array().unwrap() {
+        cases.push(["smiles", "canonical", "kekulized"].map(|key| case[key].as_str().unwrap()));
+    }
+    assert_eq!(cases.len(), 150);
+    cases.push(["c1ccc2c(c1)c1ccccc12", "c1ccc2c(c1)-c1ccccc1-2", "C1=CC=C2C(=C1)C1=CC=CC=C21"]);
+    let wrong: Vec<_> =
+        cases.iter().filter(|texts| texts.iter().any(|t| read(t).key() != read(texts[0]).key())).collect();
+    assert!(wrong.is_empty(), "{} of them: {wrong:?}", wrong.len());
+    // No aromatic rings: read as one of the molecules that it may be.
+    assert_eq!(read("c1cc2cccc2c1").formula(), "C8H6");
+}
+
+#[test]
+fn large_rings_with_hetero_atoms_are_aromatic_where_rdkit_has_them_so() {
+    let golden: Value = serde_json::from_str(include_str!("golden/hetero_rings.json")).unwrap();
+    let cases = golden["cases"].as_array().unwrap();
+    let mut aromatic = 0;
+    for case in cases {
+        let [smiles, expected] = ["smiles", "aromatic"].map(|key| case[key].as_str().unwrap());
+        let found: String = read(smiles).atoms().iter().map(|atom| if atom.aromatic { '1' } else { '0' }).collect();
+        assert_eq!(found, expected, "{smiles}");
+        aromatic += usize::from(expected.contains('1'));
+    }
+    assert!(cases.len() == 600 && aromatic > 30, "{aromatic}");
+    // Oxonin and thionin aren't, azonine and dioxocin are.
+    let aromatic =
+        ["C1=CC=COC=CC=C1", "C1=CC=CSC=CC=C1", "C1=CC=CNC=CC=C1", "C1=COC=COC=C1"].map(|s| read(s).n_aromatic_atoms());
+    assert_eq!(aromatic, [0, 0, 9, 8]);
+}
+
+/// The same molecule with its atoms and bonds in another order.
+fn shuffled(molecule: &Molecule, rng: &mut Rng) -> Molecule {
+    let n = molecule.atoms().len();
+    let mut place: Vec<usize> = (0..n).collect();
+    let mut bonds: Vec<_> = molecule.bonds().iter().collect();
+    for k in (1..n).rev() {
+        place.swap(k, rng.below(k + 1));
+    }
+    for k in (1..bonds.len()).rev() {
+        bonds.swap(k, rng.below(k + 1));
+    }
+    let mut atoms = vec![AtomSpec::of(molecule.atoms()[0].element); n];
+    for (atom, &k) in molecule.atoms().iter().zip(&place) {
+        atoms[k] = AtomSpec { element: atom.element, charge: atom.charge, hydrogens: Some(atom.hydrogens) };
+    }
+    let bonds: Vec<_> = bonds.into_iter().map(|bond| (place[bond.b], place[bond.a], bond.order)).collect();
+    Molecule::new(&ValenceTable::default(), &atoms, &bonds).unwrap()
+}
+
+/// A sheet of rings of six with so many rows and columns of atoms.
+fn honeycomb(rows: usize, columns: usize) -> Molecule {
+    // A brick wall: each row a chain, and every second atom joined to the row below.
+    let (mut pairs, at) = (Vec::new(), |i: usize, j: usize| i * columns + j);
+    for i in 0..rows {
+        for j in 0..columns {
+            if j + 1 < columns {
+                pairs.push((at(i, j), at(i, j + 1), j % 2 == 0));
+            }
+            if i + 1 < rows && (i + j) % 2 == 0 {
+                pairs.push((at(i, j), at(i + 1, j), false));
+            }
+        }
+    }
+    let order = |double: bool| if double { BondOrder::Double } else { BondOrder::Single };
+    let bonds: Vec<_> = pairs.into_iter().map(|(a, b, double)| (a, b, order(double))).collect();
+    Molecule::new(&ValenceTable::default(), &vec![AtomSpec::of(Element::C); rows * columns], &bonds).unwrap()
+}
+
+/// Far more than it takes, and far less than anything quadratic did.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+#[test]
+fn molecules_of_twenty_thousand_atoms_are_read_and_written() {
+    let mut rng = Rng::seeded(1);
+    let mut tree = String::from("C");
+    while tree.len() < 12_000 {
+        tree = format!("C({tree})C({})O", "N".repeat(1 + rng.below(3)));
+    }
+    let long = [
+        "C".repeat(20_000),
+        format!("C1{}1", "C".repeat(19_999)),
+        "C(c1ccccc1)C".repeat(2_500),
+        "c1ccc(cc1)C(F)".repeat(2_000) + "Cl",
+        "NC(C)C(=O)NC(Cc1ccccc1)C(=O)NCC(=O)".repeat(1_100) + "O",
+        "C1CC2CCC1CC2".repeat(2_500),
+        tree,
+    ];
+    for text in &long {
+        let began = Instant::now();
+        let molecule = read(text);
+        let written = molecule.smiles();
+        assert!(began.elapsed() < PATIENCE, "{:?} for {}...", began.elapsed(), &text[..30]);
+        assert_eq!(read(&written).smiles(), written, "{}...", &text[..30]);
+        let other = shuffled(&molecule, &mut rng);
+        assert_eq!(other.smiles(), written, "{}...", &text[..30]);
+        assert_eq!(other.formula(), molecule.formula());
+    }
+}
+
+#[test]
+fn aromatic_sheets_depend_on_no_order_beyond_ten_thousand_rings() {
+    let mut rng = Rng::seeded(2);
+    let sheet = honeycomb(150, 150);
+    assert!(sheet.n_rings() > 10_000);
+    let began = Instant::now();
+    let written = sheet.smiles();
+    assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
+    // More ring bonds are open at once than two digits count.
+    assert!(written.contains("%(1"));
+    let other = shuffled(&sheet, &mut rng);
+    assert_eq!((other.n_aromatic_atoms(), other.smiles()), (sheet.n_aromatic_atoms(), written.clone()));
+    assert_eq!(read(&written).smiles(), written);
+}
+
+#[test]
+fn keys_of_large_molecules_are_those_of_the_same_molecule() {
+    let mut rng = Rng::seeded(3);
+    let arm = "c1cc(C)c(cc1)C(O)";
+    let one = read(&(arm.repeat(30) + "N"));
+    let other = read(&(arm.repeat(29) + "c1c(C)cc(cc1)C(O)N"));
+    let symmetric = read(&format!("C({0}C)({0}C)({0}C){0}C", "C(C)(C)C(c1ccccc1)".repeat(6)));
+    for molecule in [&one, &other, &symmetric] {
+        let again = shuffled(molecule, &mut rng);
+        assert!(molecule.atoms().len() > 200);
+        assert!(again.key() == molecule.key());
+        assert_eq!(again.automorphisms(), molecule.automorphisms());
+    }
+    assert!(one.key() != other.key() && one.formula() == other.formula());
+    // Four arms change places; in each, six phenyls turn and six pairs of methyls change places.
+    let expected = 24f64.ln() + 4.0 * 12.0 * 2f64.ln();
+    assert!((symmetric.canonical().log_automorphisms - expected).abs() < 1e-9);
+    assert_eq!(symmetric.automorphisms(), Some(24 << 48));
+}
+
+#[test]
+fn a_megabyte_is_read_in_linear_time_or_refused() {
+    for text in ["C".repeat(1 << 20), "c1ccccc1".repeat(1 << 17), "[13C]".repeat(1 << 17), "C(".repeat(1 << 19)] {
+        let began = Instant::now();
+        let error = Molecule::from_smiles(&text).unwrap_err();
+        assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
+        assert!(matches!(error, MoleculeError::TooLarge | MoleculeError::NotRead { what: NotRead::Isotope, .. }));
+    }
+    let most = Molecule::MAX_ATOMS;
+    assert_eq!(read(&"C".repeat(most)).atoms().len(), most);
+    let atoms = vec![AtomSpec::of(Element::C); most + 1];
+    assert_eq!(Molecule::new(&ValenceTable::default(), &atoms, &[]).unwrap_err(), MoleculeError::TooLarge);
+    // Half a megabyte of brackets, rings and branches.
+    let text = "[CH2+0](/[NH][C@@H:1]%(00012)[OH0]%(12))".repeat(6_000);
+    let began = Instant::now();
+    assert!(matches!(Molecule::from_smiles(&text), Err(MoleculeError::Bond { .. } | MoleculeError::Valence { .. })));
+    assert!(began.elapsed() < PATIENCE);
+}
+
+#[test]
+fn forms_of_rings_in_a_row_are_counted_by_ring_system() {
+    // Phenylenes turn about their axis; methyls on one side make two forms of each ring.
+    let began = Instant::now();
+    assert_eq!(read(&"c1ccc(cc1)".repeat(16)).n_kekule_forms(), Some(1));
+    assert_eq!(read("c1cc(C)c(C)cc1C").n_kekule_forms(), Some(2));
+    // An ethane of two equal tolyl groups, of two forms each: three pairs. With different ends: four.
+    assert_eq!(read("c1ccc(C)c(c1)CCc1ccccc1C").n_kekule_forms(), Some(3));
+    assert_eq!(read("c1ccc(C)c(c1)CNc1ccccc1C").n_kekule_forms(), Some(4));
+    // Forty different places along a chain.
+    assert_eq!(read(&("C(c1ccccc1C)N".repeat(40) + "O")).n_kekule_forms(), Some(1 << 40));
+    // Too many for a number.
+    assert_eq!(read(&("C(c1ccccc1C)N".repeat(70) + "O")).n_kekule_forms(), None);
+    assert_eq!(read(&"c1ccc(cc1)".repeat(3_000)).n_kekule_forms(), Some(1));
+    assert_eq!(read(&"c1ccccc1".repeat(5_000)).n_kekule_forms(), None);
+    assert!(began.elapsed() < PATIENCE, "{:?}", began.elapsed());
+    // One of the bonds across the ladder is double; its ends are alike.
+    assert_eq!(read(&acene(100)).n_kekule_forms(), Some(51));
+}
+
+/// A linear acene of so many rings.
+fn acene(rings: usize) -> String {
+    let up: String = (3..=rings).map(|k| format!("cc%({k})")).collect();
+    let down: String = (2..rings).rev().map(|k| format!("cc%({k})")).collect();
+    format!("c1ccc2{up}ccccc%({rings}){down}c1")
+}
+
+#[test]
+fn what_a_molecule_has_no_place_for_is_named() {
+    for (text, expected) in [
+        ("[Na+].[Cl-]", NotRead::Element),
+        ("CC(=O)O.CN", NotRead::Parts),
+        ("[13CH4]", NotRead::Isotope),
+        ("[H]O[H]", NotRead::HydrogenAtom),
+        ("[2H]C", NotRead::Isotope),
+        ("C*", NotRead::UnknownAtom),
+        ("[*]C", NotRead::UnknownAtom),
+        ("C$C", NotRead::QuadrupleBond),
+        ("N->[Pt]", NotRead::DativeBond),
+        ("c1cc[te]c1", NotRead::Element),
+    ] {
+        let error = Molecule::from_smiles(text).unwrap_err();
+        assert!(matches!(error, MoleculeError::NotRead { what, .. } if what == expected), "{text}: {error}");
+    }
+    assert!(matches!(Molecule::from_smiles("[Xx]"), Err(MoleculeError::Syntax { .. })));
+    // What is left out without an error is counted.
+    let noted = |text: &str| Molecule::read_noting(&ValenceTable::default(), text).unwrap();
+    let (alanine, left_out) = noted("C[C@@H]([NH3+:2])/C=C/[C@](F)(Cl)Br");
+    assert_eq!((left_out.stereo, left_out.atom_maps), (4, 1));
+    assert_eq!(alanine.key(), noted("CC([NH3+])C=CC(F)(Cl)Br").0.key());
+    assert_eq!(noted("CC").1, Default::default());
+}
+
+#[test]
+fn files_with_salts_are_read_without_them() {
+    let path = std::env::temp_dir().join(format!("gfn-salts-{}.smi", std::process::id()));
+    let lines = "smiles\tname\nCCO ethanol\n[Na+].[Cl-] salt\nC[C@H](N)O one\nC[C@@H](N)O other\n\nC.C\nCC(=O)[O-].[K+] 1\nN.C\nO.C\n\
+                 [CH3] radical\n[Fe]\n[13CH4]\nc1cccc1\nCN(=O)=O\n";
+    std::fs::write(&path, lines).unwrap();
+    // A file is refused as a whole unless one asks.
+    let message = KnownMolecules::read(&path).unwrap_err().to_string();
+    assert!(message.contains("line 1: ") && message.contains("read_some"), "{message}");
+    let (known, report) = KnownMolecules::read_some(&path).unwrap();
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(known, [read("CCO"), read("CC(N)O")].iter().collect());
+    assert_eq!((report.read, report.without_stereo, report.n_skipped()), (3, 2, 11));
+    let counts: Vec<_> = report.skipped.iter().map(|(reason, skipped)| (*reason, skipped.count)).collect();
+    let expected = [
+        (SkipReason::NotRead(NotRead::Parts), 4),
+        (SkipReason::NotRead(NotRead::Element), 2),
+        (SkipReason::NotRead(NotRead::Isotope), 1),
+        (SkipReason::Radical, 1),
+        (SkipReason::Valence, 1),
+        (SkipReason::Aromaticity, 1),
+        (SkipReason::Syntax, 1),
+    ];
+    assert_eq!(counts, expected);
+    let parts = &report.skipped[&SkipReason::NotRead(NotRead::Parts)].examples;
+    let shown: Vec<_> = parts.iter().map(|line| (line.line, line.smiles.as_str())).collect();
+    assert_eq!(shown, [(7, "C.C"), (8, "CC(=O)[O-].[K+]"), (9, "N.C")]);
+    let text = report.to_string();
+    assert!(
+        text.starts_with("3 lines (2 of them without their stereochemistry), 11 skipped; 4 with several parts"),
+        "{text}"
+    );
+    assert!(matches!(KnownMolecules::read_some(&path), Err(Error::Io { .. })));
+    assert_eq!(ReadReport::default().n_skipped(), 0);
+}

@@ -1,0 +1,303 @@
+//! What a network says of the states of a box, and the log-probabilities that follow from it, with their derivatives.
+
+use std::borrow::Cow;
+use std::ops::Range;
+
+use gfn::tensor::{from_host, index_tensor, to_host};
+use tch::{Device, Kind, Tensor};
+
+use super::beta::Betas;
+use super::chart::Axes;
+use super::dist::{BetaMixtures, Coupling};
+
+/// A network's numbers, `[states, width]`: on its device, or on the host for a roll-out.
+#[derive(Debug)]
+pub(super) enum Numbers {
+    Device(Tensor),
+    Host(Vec<f64>),
+}
+
+impl Numbers {
+    fn host(&self) -> Cow<'_, [f64]> {
+        match self {
+            Self::Device(tensor) => to_host(tensor).into(),
+            Self::Host(values) => values.into(),
+        }
+    }
+
+    fn options(&self) -> (Kind, Device) {
+        match self {
+            Self::Device(tensor) => (tensor.kind(), tensor.device()),
+            Self::Host(_) => (Kind::Float, Device::Cpu),
+        }
+    }
+}
+
+/// Numbers for some of the axes, laid out as those of [`BetaMixtures`] for a box that has no others.
+#[derive(Debug)]
+pub(super) struct Head {
+    pub(super) axes: Axes,
+    pub(super) numbers: Numbers,
+}
+
+/// The numbers of a batch of states.
+#[derive(Debug)]
+pub(super) struct Heads {
+    pub(super) mixtures: BetaMixtures,
+    /// A row for each state.
+    pub(super) each: Head,
+    /// One row for every source, whose steps use axes that `each` lacks.
+    pub(super) source: Option<Head>,
+}
+
+impl Heads {
+    /// The head of a state from which a step uses these axes, and its row there.
+    pub(super) fn of(&self, axes: &Axes, row: usize) -> (&Head, usize) {
+        match self.at_source(axes) {
+            Some(source) => (source, 0),
+            None => (&self.each, row),
+        }
+    }
+
+    fn at_source(&self, axes: &Axes) -> Option<&Head> {
+        self.source.as_ref().filter(|_| axes.start < self.each.axes.start)
+    }
+
+    pub(super) fn on_host(&self) -> OnHost<'_> {
+        let source = self.source.as_ref().map(|source| source.numbers.host());
+        OnHost { heads: self, each: self.each.numbers.host(), source }
+    }
+
+    /// log-probabilities of actions, `[asked]`, each group's with the axes that its steps use.
+    pub(super) fn log_probs(&self, n: usize, groups: &[(Axes, Vec<Asked<'_>>)]) -> Tensor {
+        let (kind, device) = self.each.numbers.options();
+        let mut values = vec![0.0; n];
+        let mut slopes = Vec::new();
+        for (axes, asked) in groups {
+            let (head, _) = self.of(axes, 0);
+            let layout = Layout { mixtures: &self.mixtures, stored: &head.axes, used: axes };
+            let scored = layout.score(&head.numbers.host(), asked);
+            asked.iter().zip(&scored.values).for_each(|(asked, &value)| values[asked.at] = value);
+            let Numbers::Device(numbers) = &head.numbers else { continue };
+            // The value as it was computed, with the derivatives that were computed beside it.
+            let rows: Vec<usize> = asked.iter().map(|asked| asked.row).collect();
+            let by_numbers = from_host(&scored.by_numbers, kind, device).view([asked.len() as i64, -1]);
+            let slope = (in_order(numbers, &rows) * by_numbers).sum_dim_intlist(1, false, kind);
+            let places: Vec<usize> = asked.iter().map(|asked| asked.at).collect();
+            slopes.push((&slope - slope.detach(), places));
+        }
+        let values = from_host(&values, kind, device);
+        match slopes.as_slice() {
+            // One group holds what was asked in its order.
+            [(slope, _)] => values + slope,
+            _ => slopes
+                .iter()
+                .fold(values, |values, (slope, places)| values.index_add(0, &index_tensor(places, device), slope)),
+        }
+    }
+}
+
+/// Heads to draw from.
+pub(super) struct OnHost<'a> {
+    heads: &'a Heads,
+    each: Cow<'a, [f64]>,
+    source: Option<Cow<'a, [f64]>>,
+}
+
+impl OnHost<'_> {
+    /// The numbers of a state from which a step uses these axes, and the axes that they are for.
+    pub(super) fn row(&self, axes: &Axes, row: usize) -> (&BetaMixtures, &Axes, &[f64]) {
+        let mixtures = &self.heads.mixtures;
+        match self.heads.at_source(axes).zip(self.source.as_ref()) {
+            Some((head, numbers)) => (mixtures, &head.axes, numbers),
+            None => {
+                let stored = &self.heads.each.axes;
+                let width = mixtures.width(stored.len());
+                (mixtures, stored, &self.each[row * width..][..width])
+            }
+        }
+    }
+}
+
+/// These rows of a tensor.
+fn in_order(tensor: &Tensor, rows: &[usize]) -> Tensor {
+    let same = rows.len() as i64 == tensor.size()[0] && rows.iter().enumerate().all(|(k, &row)| k == row);
+    match same {
+        true => tensor.shallow_clone(),
+        false => tensor.index_select(0, &index_tensor(rows, tensor.device())),
+    }
+}
+
+/// An action whose log-probability is asked for.
+pub(super) struct Asked<'a> {
+    /// Where the answer goes.
+    pub(super) at: usize,
+    /// The row of the head.
+    pub(super) row: usize,
+    /// By what the exit's logit is multiplied in the choice's log-sigmoid: 0 where there is nothing to choose.
+    pub(super) sign: f64,
+    /// What is added.
+    pub(super) constant: f64,
+    /// The unit coordinates in use, for a step.
+    pub(super) unit: Option<&'a [f64]>,
+}
+
+/// log-probabilities, and their derivatives by the numbers of their rows, `[asked, width]`.
+struct Scored {
+    values: Vec<f64>,
+    by_numbers: Vec<f64>,
+}
+
+/// Where numbers lie.
+struct Layout<'a> {
+    mixtures: &'a BetaMixtures,
+    /// The axes that there are numbers for.
+    stored: &'a Axes,
+    /// The axes that steps use.
+    used: &'a Axes,
+}
+
+impl Layout<'_> {
+    fn score(&self, numbers: &[f64], asked: &[Asked<'_>]) -> Scored {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            #[allow(unsafe_code, reason = "wide registers can only be asked for at run time")]
+            // SAFETY: the processor has AVX2, all that the function asks for.
+            return unsafe { self.score_wide(numbers, asked) };
+        }
+        self.score_all(numbers, asked)
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn score_wide(&self, numbers: &[f64], asked: &[Asked<'_>]) -> Scored {
+        self.score_all(numbers, asked)
+    }
+
+    /// Raw alphas (part 0) or betas (part 1) of an axis.
+    fn raw(&self, part: usize, axis: usize) -> Range<usize> {
+        let start = self.mixtures.raw_at(part, axis - self.stored.start, self.stored.len());
+        start..start + self.mixtures.components
+    }
+
+    /// Where the logits of each choice of a component are, and the axes that it is made for.
+    fn choices(&self) -> Vec<(Range<usize>, Axes)> {
+        let k = self.mixtures.components;
+        match self.mixtures.coupling {
+            Coupling::Joint => vec![(1..1 + k, self.used.clone())],
+            Coupling::PerAxis => {
+                let start = |axis: usize| 1 + (axis - self.stored.start) * k;
+                self.used.clone().map(|axis| (start(axis)..start(axis) + k, axis..axis + 1)).collect()
+            }
+        }
+    }
+
+    /// The same numbers on every processor: nothing is fused, and sums have one order.
+    #[inline(always)]
+    fn score_all(&self, numbers: &[f64], asked: &[Asked<'_>]) -> Scored {
+        let (k, width) = (self.mixtures.components, self.mixtures.width(self.stored.len()));
+        let choices = self.choices();
+        // What doesn't depend on the point is computed once for each state that is moved from, in f64: the log-gammas of large
+        // concentrations cancel, down to the rounding of f32.
+        let mut place = vec![usize::MAX; numbers.len() / width];
+        let (mut n_distinct, mut raw) = (0, [Vec::new(), Vec::new()]);
+        for asked in asked.iter().filter(|asked| asked.unit.is_some()) {
+            if place[asked.row] == usize::MAX {
+                place[asked.row] = n_distinct;
+                n_distinct += 1;
+                let row = &numbers[asked.row * width..][..width];
+                for (part, raw) in raw.iter_mut().enumerate() {
+                    self.used.clone().for_each(|axis| raw.extend_from_slice(&row[self.raw(part, axis)]));
+                }
+            }
+        }
+        let betas = Betas::new(self.mixtures, [&raw[0], &raw[1]]);
+        let mut values = Vec::with_capacity(asked.len());
+        let mut by_numbers = vec![0.0; asked.len() * width];
+        let (mut total, mut share) = (vec![0.0; k], vec![0.0; k]);
+        for (asked, by_numbers) in asked.iter().zip(by_numbers.chunks_exact_mut(width)) {
+            let row = &numbers[asked.row * width..][..width];
+            let (choice, by_choice) = log_sigmoid(asked.sign * row[0]);
+            let mut value = choice + asked.constant;
+            by_numbers[0] = asked.sign * by_choice;
+            for (logits, axes) in choices.iter().filter(|_| asked.unit.is_some()) {
+                let unit = asked.unit.unwrap_or_default();
+                let step = |axis: usize| {
+                    let (used, u) = (axis - self.used.start, unit[axis - self.used.start]);
+                    let first = (place[asked.row] * self.used.len() + used) * k;
+                    (first..first + k, [u.ln(), (-u).ln_1p()])
+                };
+                share.copy_from_slice(&row[logits.clone()]);
+                total.copy_from_slice(&share);
+                axes.clone().for_each(|axis| add_densities(&betas, step(axis), &mut total));
+                value += softmax(&mut total) - softmax(&mut share);
+                let by_logits = by_numbers[logits.clone()].iter_mut();
+                by_logits.zip(total.iter().zip(&share)).for_each(|(by, (total, share))| *by = total - share);
+                for axis in axes.clone() {
+                    let (terms, logs) = step(axis);
+                    for part in 0..2 {
+                        let by_raw = &mut by_numbers[self.raw(part, axis)];
+                        let of = (&betas.by_concentrations[part][terms.clone()], &betas.slopes[part][terms.clone()]);
+                        slopes(of, logs[part], &total, by_raw);
+                    }
+                }
+            }
+            values.push(value);
+        }
+        Scored { values, by_numbers }
+    }
+}
+
+/// Adds the log-density of each component at the point with these logarithms of u and 1 - u.
+#[inline(always)]
+fn add_densities(betas: &Betas, (terms, logs): (Range<usize>, [f64; 2]), total: &mut [f64]) {
+    let n = total.len();
+    let [alphas, betas_of] = [0, 1].map(|part| &betas.concentrations[part][terms.clone()][..n]);
+    let norms = &betas.log_norms[terms][..n];
+    for i in 0..n {
+        total[i] += (alphas[i] - 1.0) * logs[0] + (betas_of[i] - 1.0) * logs[1] + norms[i];
+    }
+}
+
+/// The derivatives by raw numbers of components that have these shares in the density.
+#[inline(always)]
+fn slopes((by_concentration, slope): (&[f64], &[f64]), log: f64, share: &[f64], out: &mut [f64]) {
+    let n = out.len();
+    let (by_concentration, slope, share) = (&by_concentration[..n], &slope[..n], &share[..n]);
+    for i in 0..n {
+        out[i] = share[i] * (log + by_concentration[i]) * slope[i];
+    }
+}
+
+/// Turns logits into shares of 1, and gives the logarithm of the sum of their exponentials.
+#[inline(always)]
+fn softmax(logits: &mut [f64]) -> f64 {
+    let max = fold(logits, f64::NEG_INFINITY, |a, b| if b > a { b } else { a });
+    for x in logits.iter_mut() {
+        *x = super::lanes::exp(*x - max);
+    }
+    let sum = fold(logits, 0.0, |a, b| a + b);
+    let scale = 1.0 / sum;
+    logits.iter_mut().for_each(|x| *x *= scale);
+    max + sum.ln()
+}
+
+/// Eight results of a fold, put together: they don't wait for each other.
+#[inline(always)]
+fn fold(values: &[f64], start: f64, both: impl Fn(f64, f64) -> f64) -> f64 {
+    let mut lanes = [start; 8];
+    let (blocks, rest) = values.as_chunks::<8>();
+    for block in blocks {
+        for i in 0..8 {
+            lanes[i] = both(lanes[i], block[i]);
+        }
+    }
+    lanes.iter().chain(rest).fold(start, |all, &x| both(all, x))
+}
+
+/// ln sigmoid(x) and its derivative.
+fn log_sigmoid(x: f64) -> (f64, f64) {
+    let small = (-x.abs()).exp();
+    let by_x = if x < 0.0 { 1.0 } else { small } / (1.0 + small);
+    (x.min(0.0) - small.ln_1p(), by_x)
+}

@@ -1,0 +1,65 @@
+use tch::{Device, Tensor};
+
+use crate::tensor::index_tensor;
+use crate::{Error, Result};
+
+/// A condition vector for each element, `[n, C]`. The policy, log Z and the reward depend on it.
+#[derive(Debug)]
+pub struct Conditions(pub Tensor);
+
+impl Clone for Conditions {
+    fn clone(&self) -> Self {
+        Self(self.0.shallow_clone())
+    }
+}
+
+impl Conditions {
+    /// Condition vectors for `n` elements.
+    pub(crate) fn checked(tensor: Tensor, n: usize) -> Result<Self> {
+        let size = tensor.size();
+        match size[..] {
+            [rows, _] if rows == n as i64 => Ok(Self(tensor)),
+            _ => Err(Error::Shape {
+                what: "conditions".into(),
+                expected: vec![n as i64, size.get(1).copied().unwrap_or(1)],
+                got: size,
+                remedy: "give one condition vector per element, `[n, C]`",
+            }),
+        }
+    }
+
+    pub(crate) fn pick(&self, rows: &[usize]) -> Self {
+        Self(self.0.index_select(0, &index_tensor(rows, self.0.device())))
+    }
+
+    pub(crate) fn to_device(&self, device: Device) -> Result<Self> {
+        Ok(Self(self.0.f_to_device(device)?))
+    }
+
+    /// The vectors of two batches one after the other, on the device of the first. A batch is given by its vectors and
+    /// its number of elements.
+    pub(crate) fn join(mine: (Option<&Self>, usize), theirs: (Option<&Self>, usize)) -> Result<Option<Self>> {
+        match (mine, theirs) {
+            ((None, _), (None, _)) => Ok(None),
+            ((Some(some), _), (None, 0)) | ((None, 0), (Some(some), _)) => Ok(Some(some.clone())),
+            ((Some(mine), _), (Some(theirs), m)) => {
+                let width = mine.0.size()[1];
+                if theirs.0.size()[1] != width {
+                    return Err(Error::Shape {
+                        what: "conditions of appended elements".into(),
+                        expected: vec![m as i64, width],
+                        got: theirs.0.size(),
+                        remedy: "give conditions of one width",
+                    });
+                }
+                let theirs = theirs.0.f_to_device(mine.0.device())?;
+                Ok(Some(Self(Tensor::f_cat(&[&mine.0, &theirs], 0)?)))
+            }
+            _ => Err(Error::Missing {
+                objective: "appending",
+                needs: "conditions on both batches or on neither",
+                remedy: "sample both with conditions",
+            }),
+        }
+    }
+}

@@ -1,0 +1,11 @@
+/// The cosine of the angle between two vectors; `None` if one of them is 0.
+pub(crate) fn cosine_of(a: &[f64], b: &[f64]) -> Option<f64> {
+    // Scaled first: squares of very large or small entries would overflow or underflow.
+    let unit = |v: &[f64]| -> Option<Vec<f64>> {
+        let largest = v.iter().fold(0.0, |largest: f64, x| largest.max(x.abs()));
+        let scaled: Vec<f64> = v.iter().map(|x| x / largest).collect();
+        let norm = scaled.iter().map(|x| x * x).sum::<f64>().sqrt();
+        (largest > 0.0).then(|| scaled.into_iter().map(|x| x / norm).collect())
+    };
+    Some(unit(a)?.iter().zip(unit(b)?).map(|(x, y)| x * y).sum())
+}

@@ -1,0 +1,18 @@
+//! The source of a training batch's conditions.
+
+use crate::{Result, Rng};
+
+/// A source of condition vectors for a training batch. Closures `Fn(usize, &mut Rng) -> Result<Tensor>` implement it.
+pub trait ConditionSource: Send {
+    /// Draws `n` condition vectors, `[n, C]`. The trainer refuses any other shape.
+    ///
+    /// # Errors
+    /// Any error of the implementation.
+    fn draw(&self, n: usize, rng: &mut Rng) -> Result<tch::Tensor>;
+}
+
+impl<F: Fn(usize, &mut Rng) -> Result<tch::Tensor> + Send> ConditionSource for F {
+    fn draw(&self, n: usize, rng: &mut Rng) -> Result<tch::Tensor> {
+        self(n, rng)
+    }
+}

@@ -1,0 +1,72 @@
+//! Drawing of actions on the host: the policy with exploration.
+
+use super::Exploration;
+use crate::env::Masks;
+use crate::tensor::log_sum_exp;
+use crate::{Error, Result};
+
+/// Everything that drawing needs, on the host and without tensors, so that threads can share it.
+pub(super) struct Behaviour<'a> {
+    pub(super) masks: &'a Masks,
+    pub(super) legal_ptr: &'a [usize],
+    pub(super) legal_slot: &'a [u32],
+    pub(super) logits: &'a [f64],
+    pub(super) exploration: &'a Exploration,
+}
+
+impl Behaviour<'_> {
+    /// The probabilities of a state's legal slots, after exploration.
+    pub(super) fn probs(&self, row: usize) -> Result<Vec<f64>> {
+        let range = self.legal_ptr[row]..self.legal_ptr[row + 1];
+        let mut probs = self.logits[range.clone()].to_vec();
+        let Some(last) = probs.last_mut() else {
+            return Err(Error::NoLegalAction { row, direction: self.masks.direction });
+        };
+        let exit_slot = self.masks.row(row).len() - 1;
+        if self.masks.has_exit && self.legal_slot[range.end - 1] as usize == exit_slot {
+            *last += self.exploration.exit_bias();
+        }
+        cool(&mut probs, self.exploration.temperature());
+        log_softmax(&mut probs);
+        let epsilon = self.exploration.epsilon_value();
+        let uniform = epsilon / probs.len() as f64;
+        for p in &mut probs {
+            *p = (1.0 - epsilon) * p.exp() + uniform;
+        }
+        Ok(probs)
+    }
+}
+
+/// Divides logits by a temperature. If that overflows, only the differences to the largest logit are divided.
+fn cool(logits: &mut [f64], temperature: f64) {
+    let size = logits.iter().fold(0.0, |size: f64, logit| size.max(logit.abs()));
+    let shift = match (size / temperature).is_finite() {
+        true => 0.0,
+        false => logits.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+    };
+    logits.iter_mut().for_each(|logit| *logit = (*logit - shift) / temperature);
+}
+
+/// Subtracts the log-sum-exp of the values from each.
+pub(super) fn log_softmax(values: &mut [f64]) {
+    let shift = log_sum_exp(values.iter().copied());
+    for value in values {
+        *value -= shift;
+    }
+}
+
+/// The index at which the cumulative sum exceeds `u` times the total; never an index of probability zero.
+pub(super) fn inverse_cdf(probs: &[f64], u: f64) -> usize {
+    let mut rest = u * probs.iter().sum::<f64>();
+    let mut last = 0;
+    for (k, &p) in probs.iter().enumerate() {
+        if p > 0.0 {
+            last = k;
+            if rest < p {
+                return k;
+            }
+        }
+        rest -= p;
+    }
+    last
+}

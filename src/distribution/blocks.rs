@@ -1,0 +1,98 @@
+//! Blocks of logits: their shapes, and the position of a state's slots in them.
+
+use tch::Tensor;
+
+use crate::env::{Block, Masks};
+use crate::{Error, Result};
+
+/// Checks that there is one block per action type, of the shape that the masks require.
+pub(super) fn check_blocks(masks: &Masks, blocks: &[Tensor]) -> Result<()> {
+    check_count(masks, blocks.len())?;
+    for (tensor, block) in blocks.iter().zip(&masks.blocks) {
+        let expected = vec![block.rows() as i64, block.width as i64];
+        if tensor.size() != expected {
+            return Err(misshapen(masks, block, expected, tensor.size()));
+        }
+    }
+    Ok(())
+}
+
+fn check_count(masks: &Masks, n: usize) -> Result<()> {
+    match n == masks.blocks.len() {
+        true => Ok(()),
+        false => Err(Error::Shape {
+            what: "the list of logit blocks".into(),
+            expected: vec![masks.blocks.len() as i64],
+            got: vec![n as i64],
+            remedy: "a network gives one block per action type of the direction, in the action set's order",
+        }),
+    }
+}
+
+fn misshapen(masks: &Masks, block: &Block, expected: Vec<i64>, got: Vec<i64>) -> Error {
+    Error::Shape {
+        what: format!("the logit block of {} ({})", block.name, masks.direction),
+        expected,
+        got,
+        remedy: "a network gives one row per anchor (graph, node, edge or node pair) of the whole batch",
+    }
+}
+
+/// Reorders logits from block by block to state by state.
+pub(super) fn state_by_state(masks: &Masks, blocks: &[Vec<f32>]) -> Result<Vec<f32>> {
+    check_count(masks, blocks.len())?;
+    for (values, block) in blocks.iter().zip(&masks.blocks) {
+        let expected = block.rows() * block.width;
+        if values.len() != expected {
+            return Err(misshapen(masks, block, vec![expected as i64], vec![values.len() as i64]));
+        }
+    }
+    let mut out = Vec::with_capacity(masks.legal.len());
+    for state in 0..masks.len() {
+        for (block, values) in masks.blocks.iter().zip(blocks) {
+            out.extend_from_slice(&values[block.row_ptr[state] * block.width..block.row_ptr[state + 1] * block.width]);
+        }
+    }
+    Ok(out)
+}
+
+/// Checks that there is one factor per state.
+pub(super) fn check_scale(masks: &Masks, scale: &Tensor) -> Result<()> {
+    match scale.size() == [masks.len() as i64] {
+        true => Ok(()),
+        false => Err(Error::Shape {
+            what: "the scale of logits".into(),
+            expected: vec![masks.len() as i64],
+            got: scale.size(),
+            remedy: "give one number per state",
+        }),
+    }
+}
+
+/// The position of each legal slot in the concatenation of all blocks.
+pub(super) fn positions(masks: &Masks) -> Vec<i64> {
+    let mut base = 0;
+    let bases: Vec<usize> = masks
+        .blocks
+        .iter()
+        .map(|block| {
+            let start = base;
+            base += block.rows() * block.width;
+            start
+        })
+        .collect();
+    let mut out = Vec::with_capacity(masks.legal.len());
+    for row in 0..masks.len() {
+        let legal = masks.row(row);
+        let mut rest = legal;
+        for (block, base) in masks.blocks.iter().zip(&bases) {
+            let rows = block.row_ptr[row]..block.row_ptr[row + 1];
+            let (mine, tail) = rest.split_at(rows.len() * block.width);
+            let first = base + rows.start * block.width;
+            let found = mine.iter().enumerate().filter(|(_, legal)| **legal);
+            out.extend(found.map(|(k, _)| (first + k) as i64));
+            rest = tail;
+        }
+    }
+    out
+}

@@ -1,0 +1,391 @@
+//! One softmax per state across all of its legal slots of all action types.
+
+use std::cell::OnceCell;
+
+use tch::Tensor;
+
+use super::Exploration;
+use super::behaviour::{Behaviour, inverse_cdf, log_softmax};
+use super::blocks::{check_blocks, check_scale, state_by_state};
+use super::logits::Logits;
+use crate::distribution::Distribution;
+use crate::env::{Masks, Rows, Slots};
+use crate::tensor::{from_host, index_tensor, segment_ids, segment_logsumexp, segment_max, segment_sum};
+use crate::{Error, Result, Rng, parallel};
+
+/// Fewest rows that a thread draws for.
+const MIN_ROWS_PER_THREAD: usize = 256;
+
+/// A categorical distribution per state, over all of its legal slots of all action types at once.
+///
+/// Each action type has a block of logits `[anchor rows, width]` for the whole batch. A state's slots are its rows of
+/// the first block, then of the second, and so on. Illegal slots are left out altogether, instead of getting a large
+/// negative logit. A tensor environment has a single block `[n, A]`.
+///
+/// The softmax across blocks is that of recursionpharma/gflownet's class of this name; here the masks are a part of the
+/// class.
+///
+/// ```
+/// use gfn::{distribution::{Distribution, Exploration, GraphActionCategorical}, env::{Direction, Masks, Slots}, Rng};
+/// let masks = Masks::dense(Direction::Forward, 3, vec![true, false, true], true)?;
+/// let dist = GraphActionCategorical::new(masks, &[tch::Tensor::from_slice(&[0f32, 9.0, 0.0]).view([1, 3])])?;
+/// let action = dist.sample(&[0], &Exploration::none(), &mut Rng::seeded(0))?;
+/// let log_prob = dist.log_prob(&[0], &action)?;
+/// assert!((log_prob.double_value(&[0]) - 0.5f64.ln()).abs() < 1e-6);
+/// assert!(dist.log_prob(&[0], &Slots(vec![1])).is_err());
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct GraphActionCategorical {
+    masks: Masks,
+    /// Offsets of each state's legal slots, `[states + 1]`.
+    legal_ptr: Vec<usize>,
+    /// The slot, within its state, of each legal entry.
+    legal_slot: Vec<u32>,
+    logits: Logits,
+    /// Log-probabilities of the legal slots on the host, without exploration.
+    host_log_probs: OnceCell<Vec<f64>>,
+    log_sum: OnceCell<Tensor>,
+    /// Log-probabilities of all slots; `None` if they need segments.
+    dense: OnceCell<Option<Tensor>>,
+}
+
+impl GraphActionCategorical {
+    /// The distribution with these logits: one `[rows, width]` tensor per block of the masks.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if a block is missing or has another shape than the masks require.
+    pub fn new(masks: Masks, blocks: &[Tensor]) -> Result<Self> {
+        check_blocks(&masks, blocks)?;
+        let mut out = Self::uniform(masks);
+        out.logits = Logits::blocks(blocks);
+        Ok(out)
+    }
+
+    /// The distribution with logits on the host, one for each slot of each state, legal or not. It is meant for
+    /// drawing: for a few states, tensor operations cost more than the computation in them.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless there is one logit per slot.
+    pub fn on_host(masks: Masks, logits: Vec<f32>) -> Result<Self> {
+        if logits.len() != masks.legal.len() {
+            return Err(Error::Shape {
+                what: "the logits".into(),
+                expected: vec![masks.legal.len() as i64],
+                got: vec![logits.len() as i64],
+                remedy: "give one number for each slot of each state, legal or not",
+            });
+        }
+        let mut out = Self::uniform(masks);
+        out.logits = Logits::on_host(logits);
+        Ok(out)
+    }
+
+    /// The distribution with the host blocks of a network: one list of `[rows, width]` numbers, row by row, per block
+    /// of the masks.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if a block is missing or has another length than the masks require.
+    pub fn of_host_blocks(masks: Masks, blocks: &[Vec<f32>]) -> Result<Self> {
+        let logits = state_by_state(&masks, blocks)?;
+        Self::on_host(masks, logits)
+    }
+
+    /// Multiplies each state's logits by a factor, `[states]`, through which gradients flow. A uniform distribution
+    /// stays uniform.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless there is one factor per state.
+    pub fn scaled(self, scale: &Tensor) -> Result<Self> {
+        check_scale(&self.masks, scale)?;
+        Ok(Self { logits: self.logits.scaled(scale), ..Self::uniform(self.masks) })
+    }
+
+    /// The uniform distribution over the legal slots of each state; it needs no tensor.
+    #[must_use]
+    pub fn uniform(masks: Masks) -> Self {
+        let mut legal_ptr = Vec::with_capacity(masks.len() + 1);
+        let mut legal_slot = Vec::with_capacity(masks.legal.len());
+        legal_ptr.push(0);
+        for row in 0..masks.len() {
+            legal_slot.extend(masks.legal_slots(row));
+            legal_ptr.push(legal_slot.len());
+        }
+        Self {
+            masks,
+            legal_ptr,
+            legal_slot,
+            logits: Logits::uniform(),
+            host_log_probs: OnceCell::new(),
+            log_sum: OnceCell::new(),
+            dense: OnceCell::new(),
+        }
+    }
+
+    /// The slots and their legality.
+    #[must_use]
+    pub fn masks(&self) -> &Masks {
+        &self.masks
+    }
+
+    /// The number of states.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.masks.len()
+    }
+
+    /// Whether there is no state.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.masks.is_empty()
+    }
+
+    /// The number of legal actions of each state.
+    #[must_use]
+    pub fn n_actions(&self) -> Vec<usize> {
+        self.legal_ptr.windows(2).map(|w| w[1] - w[0]).collect()
+    }
+
+    /// Offsets `[states + 1]` of each state's legal slots in [`legal_slots`](Self::legal_slots) and
+    /// [`log_probs`](Self::log_probs).
+    #[must_use]
+    pub fn legal_offsets(&self) -> &[usize] {
+        &self.legal_ptr
+    }
+
+    /// The legal slots of all states, one state after another.
+    #[must_use]
+    pub fn legal_slots(&self) -> &[u32] {
+        &self.legal_slot
+    }
+
+    fn legal_logits(&self) -> &Tensor {
+        self.logits.legal(&self.masks)
+    }
+
+    fn host_logits(&self) -> &[f64] {
+        self.logits.host(&self.masks)
+    }
+
+    fn ids(&self) -> Tensor {
+        segment_ids(&self.legal_ptr, self.logits.device())
+    }
+
+    /// log of the sum of exponentials of each state's legal logits, `[states]`, with gradient; 0 where nothing is
+    /// legal.
+    pub fn logsumexp(&self) -> Tensor {
+        let (logits, ids) = (self.legal_logits(), self.ids());
+        let empty = self.legal_ptr.windows(2).map(|ends| f64::from(u8::from(ends[0] == ends[1])));
+        let empty = from_host(&empty.collect::<Vec<_>>(), logits.kind(), logits.device());
+        segment_logsumexp(logits, &ids, &segment_max(logits, &self.legal_ptr), &empty)
+    }
+
+    fn log_sum(&self) -> &Tensor {
+        self.log_sum.get_or_init(|| self.logsumexp())
+    }
+
+    /// The log-probability of every legal slot, `[legal]`, state by state, with gradient.
+    pub fn log_probs(&self) -> Tensor {
+        self.legal_logits() - self.log_sum().index_select(0, &self.ids())
+    }
+
+    /// The log-probability of every legal slot, state by state, on the host in double precision.
+    ///
+    /// # Errors
+    /// [`Error::NonFinite`] for a logit that is NaN or infinite.
+    pub fn host_log_probs(&self) -> Result<&[f64]> {
+        if let Some(known) = self.host_log_probs.get() {
+            return Ok(known);
+        }
+        self.check_finite()?;
+        let mut out = self.host_logits().to_vec();
+        for ends in self.legal_ptr.windows(2) {
+            log_softmax(&mut out[ends[0]..ends[1]]);
+        }
+        Ok(self.host_log_probs.get_or_init(|| out))
+    }
+
+    fn check_finite(&self) -> Result<()> {
+        let host = self.host_logits();
+        let Some(bad) = host.iter().position(|logit| !logit.is_finite()) else {
+            return Ok(());
+        };
+        Err(Error::NonFinite {
+            what: "logit",
+            row: self.legal_ptr.partition_point(|&start| start <= bad) - 1,
+            value: host[bad],
+            remedy: "the network gives NaN or infinity: lower the learning rate, clip gradients, or check its inputs",
+        })
+    }
+
+    /// The most probable slot of each state; of several, the first.
+    ///
+    /// # Errors
+    /// [`Error::NoLegalAction`] for a state without a legal slot; [`Error::NonFinite`] for a bad logit.
+    pub fn argmax(&self) -> Result<Slots> {
+        let log_probs = self.host_log_probs()?;
+        let best = (0..self.len()).map(|row| {
+            let range = self.legal_range(row)?;
+            let first = log_probs[range.clone()].iter().copied().fold(f64::NEG_INFINITY, f64::max);
+            let place = log_probs[range.clone()].iter().position(|&p| p == first).unwrap_or(0);
+            Ok(self.legal_slot[range.start + place])
+        });
+        best.collect::<Result<_>>().map(Slots)
+    }
+
+    /// The entropy of each state's distribution in nats, `[states]`, with gradient; 0 where nothing is legal.
+    pub fn entropy(&self) -> Tensor {
+        let log_probs = self.log_probs();
+        -segment_sum(&(log_probs.exp() * &log_probs), &self.ids(), self.len())
+    }
+
+    /// The Kullback-Leibler divergence KL(self || other) of each state in nats, `[states]`, with gradient.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if the two don't have the same legal slots.
+    pub fn kl(&self, other: &Self) -> Result<Tensor> {
+        if self.legal_ptr != other.legal_ptr || self.legal_slot != other.legal_slot {
+            return Err(Error::Shape {
+                what: "the other distribution's legal slots".into(),
+                expected: vec![self.len() as i64, self.legal_slot.len() as i64],
+                got: vec![other.len() as i64, other.legal_slot.len() as i64],
+                remedy: "compare two distributions over the same states and masks",
+            });
+        }
+        // A uniform distribution is on the host, so it takes the device of the other one.
+        let device = if self.logits.is_uniform() { other.logits.device() } else { self.logits.device() };
+        let [mine, theirs] = [self, other].map(|dist| dist.log_probs().to_device(device));
+        let terms = mine.exp() * (&mine - theirs);
+        Ok(segment_sum(&terms, &segment_ids(&self.legal_ptr, device), self.len()))
+    }
+
+    /// The range of a state's entries among all legal entries.
+    fn range(&self, row: usize) -> Result<std::ops::Range<usize>> {
+        match row < self.len() {
+            true => Ok(self.legal_ptr[row]..self.legal_ptr[row + 1]),
+            false => Err(Error::OutOfRange { index: row, len: self.len() }),
+        }
+    }
+
+    /// The range of a state's entries among all legal entries; an error if it is empty.
+    fn legal_range(&self, row: usize) -> Result<std::ops::Range<usize>> {
+        let range = self.range(row)?;
+        if range.is_empty() {
+            return Err(Error::NoLegalAction { row, direction: self.masks.direction });
+        }
+        Ok(range)
+    }
+
+    /// The position of each row's action among all legal entries.
+    fn entries(&self, rows: &[usize], actions: &Slots) -> Result<Vec<usize>> {
+        if rows.len() != actions.len() {
+            return Err(Error::Shape {
+                what: "actions".into(),
+                expected: vec![rows.len() as i64],
+                got: vec![actions.len() as i64],
+                remedy: "give one action for each row",
+            });
+        }
+        rows.iter().zip(&actions.0).map(|(&row, &slot)| self.entry(row, slot)).collect()
+    }
+
+    /// The position of a slot among all legal entries.
+    fn entry(&self, row: usize, slot: u32) -> Result<usize> {
+        let range = self.range(row)?;
+        match self.legal_slot[range.clone()].binary_search(&slot) {
+            Ok(k) => Ok(range.start + k),
+            Err(_) => Err(Error::IllegalAction {
+                row,
+                direction: self.masks.direction,
+                slot: slot as usize,
+                n_slots: self.masks.row(row).len(),
+                n_legal: range.len(),
+                detail: "its log-probability was asked for".into(),
+            }),
+        }
+    }
+}
+
+impl Distribution for GraphActionCategorical {
+    type Actions = Slots;
+
+    fn sample(&self, rows: &[usize], exploration: &Exploration, rng: &mut Rng) -> Result<Slots> {
+        if exploration.noise() != 0.0 {
+            return Err(Error::Config {
+                setting: "noise",
+                got: exploration.noise().to_string(),
+                expected: "0: discrete actions explore by epsilon and temperature",
+            });
+        }
+        // One uniform number per row, drawn in order, so that the result doesn't depend on the number of threads.
+        let draws: Vec<f64> = rows.iter().map(|_| rng.uniform()).collect();
+        if self.logits.is_uniform() && exploration.exit_bias() == 0.0 {
+            let slots = rows.iter().zip(&draws).map(|(&row, u)| {
+                let range = self.legal_range(row)?;
+                let k = (u * range.len() as f64) as usize;
+                Ok(self.legal_slot[range.start + k.min(range.len() - 1)])
+            });
+            return slots.collect::<Result<_>>().map(Slots);
+        }
+        self.check_finite()?;
+        let mut used = vec![false; self.len()];
+        for &row in rows {
+            *used.get_mut(row).ok_or(Error::OutOfRange { index: row, len: self.len() })? = true;
+        }
+        let behaviour = Behaviour {
+            masks: &self.masks,
+            legal_ptr: &self.legal_ptr,
+            legal_slot: &self.legal_slot,
+            logits: self.host_logits(),
+            exploration,
+        };
+        let behaviours = parallel::try_map_range(self.len(), MIN_ROWS_PER_THREAD, |row| match used[row] {
+            true => behaviour.probs(row),
+            false => Ok(Vec::new()),
+        })?;
+        let slots = rows.iter().zip(&draws).map(|(&row, &u)| {
+            let k = inverse_cdf(&behaviours[row], u);
+            self.legal_slot[self.legal_ptr[row] + k]
+        });
+        Ok(Slots(slots.collect()))
+    }
+
+    fn log_prob(&self, rows: &[usize], actions: &Slots) -> Result<Tensor> {
+        let entries = self.entries(rows, actions)?;
+        if self.logits.is_uniform() {
+            let values = rows.iter().map(|&row| {
+                let n = self.legal_ptr[row + 1] - self.legal_ptr[row];
+                -(n as f64).ln()
+            });
+            return Ok(from_host(&values.collect::<Vec<_>>(), self.logits.kind(), self.logits.device()));
+        }
+        let device = self.logits.device();
+        if let Some(log_probs) = self.dense.get_or_init(|| self.logits.dense_log_probs(&self.masks)) {
+            let places = rows.iter().zip(&actions.0).map(|(&row, &slot)| self.masks.slot_ptr[row] + slot as usize);
+            return Ok(log_probs.index_select(0, &index_tensor(&places.collect::<Vec<_>>(), device)));
+        }
+        let logits = self.legal_logits();
+        Ok(logits.index_select(0, &index_tensor(&entries, device))
+            - self.log_sum().index_select(0, &index_tensor(rows, device)))
+    }
+
+    fn log_weights(&self, rows: &[usize], actions: &Slots) -> Result<Tensor> {
+        let entries = self.entries(rows, actions)?;
+        let logits = self.legal_logits();
+        Ok(logits.index_select(0, &index_tensor(&entries, logits.device())))
+    }
+
+    fn log_total(&self) -> Result<Tensor> {
+        Ok(self.log_sum().shallow_clone())
+    }
+
+    fn support(&self, rows: &[usize]) -> Result<(Vec<usize>, Slots)> {
+        let mut offsets = vec![0];
+        let mut slots = Vec::new();
+        for &row in rows {
+            slots.extend_from_slice(&self.legal_slot[self.legal_range(row)?]);
+            offsets.push(slots.len());
+        }
+        Ok((offsets, Slots(slots)))
+    }
+}

@@ -1,0 +1,136 @@
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// Changes to the policy for drawing actions. The objective still scores the policy itself.
+///
+/// The behaviour is `(1 - epsilon) softmax((logits + exit_bias on the exit slot) / temperature) + epsilon
+/// uniform(legal)`. It changes which trajectories are seen, not what they are trained towards: the balance objectives
+/// are off-policy.
+///
+/// Gaussian steps of continuous environments instead add `noise` to their standard deviation, in quadrature. A
+/// distribution that can't follow a setting refuses it when actions are drawn: discrete distributions and Betas on a
+/// box refuse noise, Gaussian steps of a diffusion refuse epsilon. If there is no uniform distribution to mix with, as
+/// on a line, a wide one takes its place.
+///
+/// ```
+/// use gfn::distribution::Exploration;
+/// let exploration = Exploration::epsilon(0.1)?;
+/// assert_eq!(exploration.temperature(), 1.0);
+/// assert!(Exploration::epsilon(1.5).is_err());
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub struct Exploration {
+    epsilon: f64,
+    temperature: f64,
+    exit_bias: f64,
+    #[serde(default)]
+    noise: f64,
+}
+
+impl Default for Exploration {
+    fn default() -> Self {
+        Self::none()
+    }
+}
+
+impl Exploration {
+    /// No exploration: the policy itself.
+    #[must_use]
+    pub const fn none() -> Self {
+        Self { epsilon: 0.0, temperature: 1.0, exit_bias: 0.0, noise: 0.0 }
+    }
+
+    /// Draws a uniform legal action with probability `epsilon`.
+    ///
+    /// # Errors
+    /// [`Error::Config`] outside `[0, 1]`.
+    pub fn epsilon(epsilon: f64) -> Result<Self> {
+        Self::none().with_epsilon(epsilon)
+    }
+
+    /// Sets `epsilon`, the probability of a uniform legal action.
+    ///
+    /// # Errors
+    /// [`Error::Config`] outside `[0, 1]`.
+    pub fn with_epsilon(self, epsilon: f64) -> Result<Self> {
+        if !(0.0..=1.0).contains(&epsilon) {
+            return Err(Error::Config {
+                setting: "epsilon",
+                got: epsilon.to_string(),
+                expected: "a probability between 0 and 1",
+            });
+        }
+        Ok(Self { epsilon, ..self })
+    }
+
+    /// Divides logits by `temperature`.
+    ///
+    /// # Errors
+    /// [`Error::Config`] unless it is positive and finite.
+    pub fn with_temperature(self, temperature: f64) -> Result<Self> {
+        if !(temperature > 0.0 && temperature.is_finite()) {
+            return Err(Error::Config {
+                setting: "temperature",
+                got: temperature.to_string(),
+                expected: "a positive number",
+            });
+        }
+        Ok(Self { temperature, ..self })
+    }
+
+    /// Adds `exit_bias` to the logit of the exit action; a negative value gives longer trajectories.
+    ///
+    /// # Errors
+    /// [`Error::Config`] unless it is finite.
+    pub fn with_exit_bias(self, exit_bias: f64) -> Result<Self> {
+        if !exit_bias.is_finite() {
+            return Err(Error::Config {
+                setting: "exit_bias",
+                got: exit_bias.to_string(),
+                expected: "a finite number",
+            });
+        }
+        Ok(Self { exit_bias, ..self })
+    }
+
+    /// Adds a standard deviation of `noise`, in quadrature, to that of Gaussian steps.
+    ///
+    /// # Errors
+    /// [`Error::Config`] unless it is finite and not negative.
+    pub fn with_noise(self, noise: f64) -> Result<Self> {
+        if !(noise >= 0.0 && noise.is_finite()) {
+            return Err(Error::Config {
+                setting: "noise",
+                got: noise.to_string(),
+                expected: "a standard deviation of at least 0",
+            });
+        }
+        Ok(Self { noise, ..self })
+    }
+
+    /// The probability of a uniform action.
+    #[must_use]
+    pub fn epsilon_value(&self) -> f64 {
+        self.epsilon
+    }
+
+    /// The number that logits are divided by.
+    #[must_use]
+    pub fn temperature(&self) -> f64 {
+        self.temperature
+    }
+
+    /// The standard deviation added to that of Gaussian steps.
+    #[must_use]
+    pub fn noise(&self) -> f64 {
+        self.noise
+    }
+
+    /// The number added to the logit of the exit action.
+    #[must_use]
+    pub fn exit_bias(&self) -> f64 {
+        self.exit_bias
+    }
+}

@@ -1,0 +1,154 @@
+//! The logits of a categorical distribution, and those of its legal slots, as a tensor and on the host.
+
+use std::cell::OnceCell;
+
+use tch::{Device, Kind, Tensor};
+
+use super::blocks::positions;
+use crate::env::Masks;
+use crate::tensor::to_host;
+
+/// The logits of a batch of states, illegal slots included.
+#[derive(Debug)]
+pub(super) struct Logits {
+    given: Given,
+    /// A factor on each state's logits, `[states]`.
+    scale: Option<Tensor>,
+    /// The logits of legal slots, state by state, `[legal]`. Computed when needed: drawing alone doesn't need the
+    /// tensor.
+    legal: OnceCell<Tensor>,
+    /// The logits of legal slots on the host.
+    host: OnceCell<Vec<f64>>,
+}
+
+#[derive(Debug)]
+enum Given {
+    /// No logits: all legal slots are equally likely.
+    Uniform,
+    /// A tensor per block.
+    Blocks(Vec<Tensor>),
+    /// A number for each slot, legal or not, in the order of the masks.
+    Host(Vec<f32>),
+}
+
+impl Logits {
+    fn new(given: Given) -> Self {
+        Self { given, scale: None, legal: OnceCell::new(), host: OnceCell::new() }
+    }
+
+    pub(super) fn uniform() -> Self {
+        Self::new(Given::Uniform)
+    }
+
+    pub(super) fn blocks(blocks: &[Tensor]) -> Self {
+        Self::new(Given::Blocks(blocks.iter().map(Tensor::shallow_clone).collect()))
+    }
+
+    pub(super) fn on_host(logits: Vec<f32>) -> Self {
+        Self::new(Given::Host(logits))
+    }
+
+    /// The logits with a further factor for each state, `[states]`.
+    pub(super) fn scaled(self, scale: &Tensor) -> Self {
+        let scale = self.scale.map_or_else(|| scale.shallow_clone(), |before| before * scale);
+        Self { scale: Some(scale), ..Self::new(self.given) }
+    }
+
+    pub(super) fn is_uniform(&self) -> bool {
+        matches!(self.given, Given::Uniform)
+    }
+
+    fn first_block(&self) -> Option<&Tensor> {
+        match &self.given {
+            Given::Blocks(blocks) => blocks.first(),
+            Given::Uniform | Given::Host(_) => None,
+        }
+    }
+
+    pub(super) fn device(&self) -> Device {
+        self.first_block().map_or(Device::Cpu, Tensor::device)
+    }
+
+    pub(super) fn kind(&self) -> Kind {
+        self.first_block().map_or(Kind::Float, Tensor::kind)
+    }
+
+    /// The logits of the legal slots, `[legal]`.
+    pub(super) fn legal(&self, masks: &Masks) -> &Tensor {
+        self.legal.get_or_init(|| {
+            let plain = match &self.given {
+                Given::Uniform => return Tensor::zeros([n_legal(masks) as i64], (Kind::Float, Device::Cpu)),
+                Given::Host(logits) => Tensor::from_slice(&legal_of(masks, logits).collect::<Vec<f32>>()),
+                Given::Blocks(blocks) => legal_of_blocks(masks, blocks),
+            };
+            match &self.scale {
+                Some(scale) => plain * scale.index_select(0, &states(masks, scale.device())),
+                None => plain,
+            }
+        })
+    }
+
+    /// The log-probability of every slot, `[slots]`; `None` unless there is one block with one row per state. There
+    /// `log_softmax` does without segments, in a third of the operations. Illegal slots have minus infinity; the values
+    /// of a state without a legal slot are meaningless.
+    pub(super) fn dense_log_probs(&self, masks: &Masks) -> Option<Tensor> {
+        let (Given::Blocks(blocks), [block]) = (&self.given, masks.blocks.as_slice()) else { return None };
+        if block.width == 0 || masks.is_empty() || block.row_ptr.iter().enumerate().any(|(i, &start)| i != start) {
+            return None;
+        }
+        let mut illegal: Vec<bool> = masks.legal.iter().map(|legal| !legal).collect();
+        for row in illegal.chunks_exact_mut(block.width) {
+            if row.iter().all(|illegal| *illegal) {
+                // The values of this row are never used, but its gradient would be NaN and spread.
+                row.fill(false);
+            }
+        }
+        let logits = &blocks[0];
+        let illegal = Tensor::from_slice(&illegal).view_as(logits).to_device(logits.device());
+        let scaled = self.scale.as_ref().map(|scale| logits * scale.unsqueeze(1));
+        let logits = scaled.as_ref().unwrap_or(logits);
+        Some(logits.masked_fill(&illegal, f64::NEG_INFINITY).log_softmax(1, None).view(-1))
+    }
+
+    /// The logits of legal slots on the host. Whole blocks are copied once, and legal slots are selected on the host.
+    pub(super) fn host(&self, masks: &Masks) -> &[f64] {
+        self.host.get_or_init(|| match (&self.given, self.legal.get()) {
+            (Given::Uniform, _) => vec![0.0; n_legal(masks)],
+            (_, None) if self.scale.is_some() => to_host(self.legal(masks)),
+            (_, Some(logits)) => to_host(logits),
+            (Given::Host(logits), None) => legal_of(masks, logits).map(f64::from).collect(),
+            (Given::Blocks(blocks), None) => {
+                let mut flat = Vec::new();
+                blocks.iter().for_each(|block| flat.append(&mut to_host(block)));
+                positions(masks).into_iter().map(|position| flat[position as usize]).collect()
+            }
+        })
+    }
+}
+
+fn n_legal(masks: &Masks) -> usize {
+    masks.legal.iter().filter(|legal| **legal).count()
+}
+
+/// The logits of the legal slots, from one number per slot.
+fn legal_of<'a>(masks: &'a Masks, logits: &'a [f32]) -> impl Iterator<Item = f32> + 'a {
+    logits.iter().zip(&masks.legal).filter(|(_, legal)| **legal).map(|(&logit, _)| logit)
+}
+
+/// The logits of the legal slots, `[legal]`, from one tensor per block.
+fn legal_of_blocks(masks: &Masks, blocks: &[Tensor]) -> Tensor {
+    let flat: Vec<Tensor> = blocks.iter().map(|block| block.reshape([-1])).collect();
+    let flat = if flat.len() == 1 { flat[0].shallow_clone() } else { Tensor::cat(&flat, 0) };
+    let positions = positions(masks);
+    let whole = positions.len() == flat.numel() && positions.iter().enumerate().all(|(k, &p)| k as i64 == p);
+    match whole {
+        true => flat,
+        false => flat.index_select(0, &Tensor::from_slice(&positions).to_device(flat.device())),
+    }
+}
+
+/// The row of the state of each legal slot, `[legal]`.
+fn states(masks: &Masks, device: Device) -> Tensor {
+    let states = (0..masks.len()).flat_map(|row| std::iter::repeat_n(row as i64, masks.n_legal(row)));
+    Tensor::from_slice(&states.collect::<Vec<_>>()).to_device(device)
+}

@@ -1,0 +1,33 @@
+//! The legal forward moves of many states, as one flat list.
+
+use super::Masks;
+
+/// States that go through a policy or an environment at once.
+pub(crate) const CHUNK: usize = 8192;
+
+/// The legal forward moves of a batch of states, one state after another.
+pub(crate) struct Moves {
+    pub(crate) rows: Vec<usize>,
+    pub(crate) slots: Vec<u32>,
+    /// Whether the move is the exit.
+    pub(crate) exit: Vec<bool>,
+}
+
+impl Moves {
+    pub(crate) fn of(masks: &Masks) -> Self {
+        let mut out = Self { rows: Vec::new(), slots: Vec::new(), exit: Vec::new() };
+        for row in 0..masks.len() {
+            for slot in masks.legal_slots(row) {
+                out.rows.push(row);
+                out.slots.push(slot);
+                out.exit.push(masks.is_exit(row, slot));
+            }
+        }
+        out
+    }
+
+    /// The moves that aren't the exit.
+    pub(crate) fn inner(&self) -> Vec<usize> {
+        (0..self.exit.len()).filter(|&k| !self.exit[k]).collect()
+    }
+}

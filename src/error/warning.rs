@@ -1,0 +1,83 @@
+//! What a trainer warns of.
+
+use std::fmt;
+
+/// A sign that training goes wrong without an error: what a person would see in the figures.
+///
+/// Each kind is raised once per trainer ([`Trainer::warnings`](crate::train::Trainer::warnings)). It is a sign, not a proof: its text says what
+/// was seen, what that means and what to do.
+#[derive(Clone, Copy, PartialEq, Debug)]
+#[non_exhaustive]
+pub enum Warning {
+    /// Nearly all fresh trajectories end in one object, which the rewards seen so far don't justify.
+    OneObject {
+        /// The step, counted from 1.
+        step: usize,
+        /// The share of the fresh trajectories that end in it.
+        share: f64,
+        /// Its log-reward.
+        log_reward: f64,
+        /// The greatest log-reward of another object that was seen in this run and should come up as well; `None` where there is none:
+        /// the target is that peaked, or the others were never found.
+        other: Option<f64>,
+    },
+    /// The loss is next to 0 and log Z stands still, below the log-reward of a single object that was seen.
+    Stalled {
+        /// The step, counted from 1.
+        step: usize,
+        /// The loss.
+        loss: f64,
+        /// The estimate of log Z.
+        log_z: f64,
+        /// The greatest log-reward that was seen in this run.
+        best: f64,
+    },
+    /// Nothing explores, and nearly every object has the least log-reward that was seen.
+    NoExploration {
+        /// The step, counted from 1.
+        step: usize,
+        /// The share of the fresh trajectories that end at that log-reward.
+        share: f64,
+        /// That log-reward.
+        floor: f64,
+    },
+}
+
+impl Warning {
+    /// What to do about it, in any case.
+    const REMEDY: &'static str = "Explore (`TrainerConfig::epsilon`, a replay buffer that is prefilled, local search), or lower the learning \
+                                  rate; `metrics::StateGraph` tells the exact distance where the states can be listed.";
+}
+
+impl fmt::Display for Warning {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::OneObject { step, share, log_reward, other } => {
+                let percent = 100.0 * share;
+                write!(
+                    f,
+                    "step {step}: {percent:.0} % of the trajectories end in one object of log-reward {log_reward:.3}, "
+                )?;
+                match other {
+                    Some(other) => write!(f, "though another of log-reward {other:.3} was seen")?,
+                    None => write!(f, "and nothing as good was ever seen")?,
+                }
+                let meaning = "unless the target is that peaked, the policy has collapsed, whatever the loss says";
+                write!(f, ": {meaning}. {}", Self::REMEDY)
+            }
+            Self::Stalled { step, loss, log_z, best } => write!(
+                f,
+                "step {step}: the loss is {loss:.1e} and log Z stands still at {log_z:.3}, but an object of log-reward {best:.3} \
+                 was seen, and Z is at least each reward: the loss only says that the few objects sampled now agree. {}",
+                Self::REMEDY
+            ),
+            Self::NoExploration { step, share, floor } => write!(
+                f,
+                "step {step}: nothing explores, and {:.0} % of the trajectories end at the least log-reward seen, {floor:.3}: where \
+                 rewards are rare, what the policy doesn't find by itself is never learned. {}",
+                100.0 * share,
+                Self::REMEDY
+            ),
+        }
+    }
+}

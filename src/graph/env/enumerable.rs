@@ -1,0 +1,153 @@
+//! Graph environments can be enumerated: a key per labelled graph, or per isomorphism class.
+
+use crate::env::{Direction, EnumerableEnv, Slots};
+use crate::graph::state::MIN_GRAPHS_PER_THREAD;
+use crate::graph::{CanonicalKey, GraphEnv, GraphState, GraphStates, Semantics, labelled_key, with_canonizer};
+use crate::{Error, Result, parallel};
+
+/// The key of one graph; up to isomorphism, the initial graph's nodes are told apart.
+fn key<G: GraphEnv>(env: &G, graph: &GraphState) -> CanonicalKey {
+    match env.actions().semantics() {
+        Semantics::Labelled => labelled_key(graph),
+        Semantics::UpToIsomorphism => {
+            let fixed = env.initial_graph().n_nodes();
+            with_canonizer(|canonizer| canonizer.canonical(graph, fixed).key)
+        }
+    }
+}
+
+/// The keys of the children of one graph: each move is made and undone in place, which costs less than a copy.
+fn keys_after<G: GraphEnv>(env: &G, graph: &GraphState, slots: &[u32]) -> Result<Vec<CanonicalKey>> {
+    let mut edited = graph.clone();
+    let mut out = Vec::with_capacity(slots.len());
+    for &slot in slots {
+        let (_, action_type, action) = env.actions().decode(Direction::Forward, graph, slot)?;
+        let undo = action_type.reverse(Direction::Forward, graph, action);
+        action_type.apply(Direction::Forward, &mut edited, action)?;
+        out.push(key(env, &edited));
+        // Going back may relabel nodes (a removed node comes back as the last one), and a broken type goes elsewhere.
+        if action_type.apply(Direction::Backward, &mut edited, undo).is_err() || edited != *graph {
+            edited = graph.clone();
+        }
+    }
+    Ok(out)
+}
+
+impl<G: GraphEnv> EnumerableEnv for G {
+    type Key = CanonicalKey;
+
+    fn keys(&self, states: &GraphStates) -> Vec<CanonicalKey> {
+        parallel::map(states.graphs(), MIN_GRAPHS_PER_THREAD, |graph| key(self, graph))
+    }
+
+    fn child_keys(&self, states: &GraphStates, rows: &[usize], slots: &Slots) -> Result<Vec<CanonicalKey>> {
+        if rows.len() != slots.0.len() {
+            return Err(Error::Shape {
+                what: "slots".into(),
+                expected: vec![rows.len() as i64],
+                got: vec![slots.0.len() as i64],
+                remedy: "give one slot for each row",
+            });
+        }
+        // Moves of one state that follow each other share one copy of it.
+        let mut runs = Vec::new();
+        let mut start = 0;
+        for run in rows.chunk_by(|a, b| a == b) {
+            runs.push((run[0], start..start + run.len()));
+            start += run.len();
+        }
+        let keys = parallel::try_map_range(runs.len(), MIN_GRAPHS_PER_THREAD, |k| {
+            let (row, run) = &runs[k];
+            keys_after(self, &states.graphs()[*row], &slots.0[run.clone()])
+        })?;
+        Ok(keys.into_iter().flatten().collect())
+    }
+
+    fn merges_isomorphic(&self) -> bool {
+        self.actions().semantics() == Semantics::UpToIsomorphism
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::{DiscreteEnv, Env, Rows};
+    use crate::graph::{ActionSet, AddEdge, AddNode, Edge, GraphKind, GraphSchema, Node, Reversed};
+
+    struct Graphs {
+        actions: ActionSet,
+        schema: GraphSchema,
+        initial: GraphState,
+    }
+
+    impl GraphEnv for Graphs {
+        fn actions(&self) -> &ActionSet {
+            &self.actions
+        }
+        fn schema(&self) -> &GraphSchema {
+            &self.schema
+        }
+        fn initial_graph(&self) -> &GraphState {
+            &self.initial
+        }
+    }
+
+    fn env(semantics: Semantics, n_initial: usize) -> Graphs {
+        let mut schema = GraphSchema::plain(GraphKind::Undirected, 5);
+        schema.node_classes = 2;
+        Graphs {
+            actions: ActionSet::new(semantics)
+                .with(AddNode::free(2, 5))
+                .with(AddEdge::new(1))
+                .with(Reversed(AddNode::free(2, 5))),
+            schema,
+            initial: GraphState::with_nodes(GraphKind::Undirected, n_initial),
+        }
+    }
+
+    /// A path a - b - c with nodes of classes 0, 1, 0, and its two other labellings.
+    fn paths() -> GraphStates {
+        let nodes = [Node::of_class(0), Node::of_class(1), Node::of_class(0)];
+        let edges = [(0, 1, Edge::default()), (1, 2, Edge::default())];
+        let path = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges).unwrap();
+        vec![path.clone(), path.induced(&[1, 0, 2]), path.induced(&[2, 0, 1])].into()
+    }
+
+    #[test]
+    fn keys_tell_labels_apart_only_where_they_mean_something() {
+        let labelled = env(Semantics::Labelled, 0).keys(&paths());
+        assert!(labelled[0] != labelled[1] && labelled[1] != labelled[2]);
+        let free = env(Semantics::UpToIsomorphism, 0);
+        let keys = free.keys(&paths());
+        assert!(keys[0] == keys[1] && keys[1] == keys[2]);
+        // With the first node held, the one of class 1 can't stand for an end.
+        let keys = env(Semantics::UpToIsomorphism, 1).keys(&paths());
+        assert!(keys[0] == keys[2] && keys[0] != keys[1]);
+        assert!(free.merges_isomorphic() && !env(Semantics::Labelled, 0).merges_isomorphic());
+    }
+
+    #[test]
+    fn keys_of_children_are_those_of_stepped_states() {
+        for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
+            let env = env(semantics, 0);
+            // Isolated nodes of two classes: removing one and putting it back changes the labels.
+            let mut states = paths();
+            let nodes = [Node::of_class(0), Node::of_class(1), Node::of_class(0), Node::of_class(1)];
+            states.append(vec![GraphState::from_parts(GraphKind::Undirected, &nodes, &[]).unwrap()].into());
+            let masks = env.masks(Direction::Forward, &states);
+            let (mut rows, mut slots) = (Vec::new(), Vec::new());
+            for row in 0..states.len() {
+                let exit = masks.row(row).len() as u32 - 1;
+                for slot in masks.legal_slots(row).filter(|&slot| slot != exit) {
+                    rows.push(row);
+                    slots.push(slot);
+                }
+            }
+            let slots = Slots(slots);
+            let mut children = states.select(&rows);
+            env.step(Direction::Forward, &mut children, &slots).unwrap();
+            assert!(rows.len() > 10);
+            assert_eq!(env.child_keys(&states, &rows, &slots).unwrap(), env.keys(&children));
+        }
+    }
+}

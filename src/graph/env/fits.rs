@@ -1,0 +1,132 @@
+//! Whether graphs are what a schema says: what is encoded and looked up in tables must be, or it would read what belongs to others.
+
+use crate::graph::{Attributes, Edge, GraphSchema, GraphState};
+use crate::{Error, Result};
+
+impl GraphSchema {
+    /// Whether an edge can be of more than one kind.
+    pub(crate) fn tells_edges_apart(&self) -> bool {
+        self.edge_classes > 1 || self.edge_attributes.iter().any(|&values| values > 0)
+    }
+
+    /// Checks that graphs are of the schema's kind, and of classes and attributes that it has. Their number of nodes is not looked at:
+    /// only some networks care.
+    pub(crate) fn check_graphs(&self, graphs: &[GraphState]) -> Result<()> {
+        graphs.iter().enumerate().try_for_each(|(row, graph)| match self.misfit(graph) {
+            None => Ok(()),
+            Some(what) => Err(misfit(format!("graph {row} {what}"))),
+        })
+    }
+
+    /// Checks that whatever fits another schema fits this one.
+    pub(crate) fn check_covers(&self, other: &Self) -> Result<()> {
+        let covers = |most: &[u8], values: &[u8]| {
+            most.len() == values.len() && most.iter().zip(values).all(|(most, value)| value <= most)
+        };
+        let fits = self.kind == other.kind
+            && other.node_classes <= self.node_classes
+            && other.edge_classes <= self.edge_classes
+            && covers(&self.node_attributes, &other.node_attributes)
+            && covers(&self.edge_attributes, &other.edge_attributes);
+        if fits { Ok(()) } else { Err(misfit(format!("{other:?} of the environment, {self:?} of the network"))) }
+    }
+
+    /// What of a graph the schema doesn't have.
+    pub(in crate::graph) fn misfit(&self, graph: &GraphState) -> Option<String> {
+        if graph.kind() != self.kind {
+            return Some(format!("is {:?}, not {:?}", graph.kind(), self.kind));
+        }
+        for (a, node) in graph.nodes().enumerate() {
+            if let Some(what) = beyond((node.class, node.attributes), self.node_classes, &self.node_attributes) {
+                return Some(format!("has a node, {a}, with {what}"));
+            }
+        }
+        let wrong = |edge: &Edge| beyond((edge.class, edge.attributes), self.edge_classes, &self.edge_attributes);
+        let found = match (graph.as_directed(), graph.as_undirected()) {
+            _ if !graph.has_edge_weights() => None,
+            (Some(directed), _) => directed.edge_weights().find_map(wrong),
+            (_, Some(undirected)) => undirected.edge_weights().find_map(wrong),
+            (None, None) => None,
+        };
+        found.map(|what| format!("has an edge with {what}"))
+    }
+}
+
+/// A class or a value beyond what there is.
+fn beyond((class, attributes): (u16, Attributes), classes: usize, most: &[u8]) -> Option<String> {
+    if usize::from(class) >= classes {
+        return Some(format!("class {class} of {classes}"));
+    }
+    if attributes.is_unset() {
+        return None;
+    }
+    let limit = |k: usize| most.get(k).copied().unwrap_or(0);
+    let (k, value) = attributes.values().iter().enumerate().find(|&(k, &value)| value > limit(k))?;
+    Some(format!("value {value} of attribute {k}, whose last is {}", limit(k)))
+}
+
+/// Graphs that aren't what they should be.
+pub(crate) fn misfit(detail: String) -> Error {
+    Error::Contract {
+        check: "graphs fit the schema that they are encoded by, and the network the environment that it was built for \
+                (correct the schema, or build the network for this environment)",
+        detail,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{GraphKind, Node};
+
+    fn schema() -> GraphSchema {
+        GraphSchema {
+            node_classes: 2,
+            edge_classes: 2,
+            node_attributes: vec![1],
+            edge_attributes: vec![2],
+            ..GraphSchema::plain(GraphKind::Directed, 2)
+        }
+    }
+
+    fn attributes(values: &[u8]) -> Attributes {
+        Attributes::new(values).unwrap()
+    }
+
+    #[test]
+    fn what_a_schema_does_not_have_is_named() {
+        let graph = |node: Node, edge: Edge| {
+            GraphState::from_parts(GraphKind::Directed, &[Node::default(), node], &[(0, 1, edge)]).unwrap()
+        };
+        let fits =
+            graph(Node { class: 1, attributes: attributes(&[1]) }, Edge { class: 1, attributes: attributes(&[2]) });
+        schema().check_graphs(&[fits.clone(), GraphState::with_nodes(GraphKind::Directed, 9)]).unwrap();
+        let cases = [
+            (GraphState::new(GraphKind::Undirected), "is Undirected, not Directed"),
+            (graph(Node::of_class(2), Edge::default()), "class 2 of 2"),
+            (graph(Node { class: 0, attributes: attributes(&[2]) }, Edge::default()), "value 2 of attribute 0"),
+            (graph(Node { class: 0, attributes: attributes(&[0, 1]) }, Edge::default()), "value 1 of attribute 1"),
+            (graph(Node::default(), Edge::of_class(2)), "an edge with class 2"),
+            (graph(Node::default(), Edge { class: 0, attributes: attributes(&[3]) }), "value 3 of attribute 0"),
+        ];
+        for (graph, words) in cases {
+            let message = schema().check_graphs(&[fits.clone(), graph]).unwrap_err().to_string();
+            assert!(message.contains("graph 1") && message.contains(words), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_schema_covers_what_has_no_more_than_it() {
+        let small = GraphSchema { node_classes: 1, max_nodes: 9, ..schema() };
+        schema().check_covers(&small).unwrap();
+        for other in [
+            GraphSchema { kind: GraphKind::Undirected, ..schema() },
+            GraphSchema { node_classes: 3, ..schema() },
+            GraphSchema { edge_classes: 3, ..schema() },
+            GraphSchema { node_attributes: vec![2], ..schema() },
+            GraphSchema { edge_attributes: Vec::new(), ..schema() },
+        ] {
+            assert!(schema().check_covers(&other).is_err(), "{other:?}");
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Renaming the moves of a walk that was taken backwards, so that it can be replayed forwards.
+//!
+//! Going back, nodes leave in an order that has nothing to do with their labels, and later labels shift down. A walk is stored
+//! as forward moves, each named in its own parent; replayed from the initial graph, nodes get labels in their order of
+//! insertion instead.
+
+use crate::env::{Direction, InsertionOrder, Rows, Slots};
+use crate::graph::{GraphEnv, GraphState, GraphStates, Move};
+use crate::{Error, Result};
+
+/// The forward actions of backward walks, renamed to insertion order; the replayed graphs are isomorphic to the walked ones.
+pub(crate) fn to_insertion_order<G: GraphEnv>(
+    env: &G,
+    states: &GraphStates,
+    actions: &Slots,
+    reverse: &Slots,
+    offsets: &[usize],
+) -> Result<InsertionOrder<Slots, GraphStates>> {
+    let set = env.actions();
+    let mut out = Vec::with_capacity(actions.len());
+    let mut terminal = Vec::with_capacity(offsets.len());
+    let mut labels = Vec::new();
+    for walk in offsets.windows(2) {
+        // label in the walked state -> label in the replayed one
+        let mut names: Vec<u32> = (0..env.initial_graph().n_nodes() as u32).collect();
+        let mut replayed = env.initial_graph().clone();
+        for row in walk[0]..walk[1] {
+            let before = &states.graphs()[row];
+            let (kind, action_type, action) = set.decode(Direction::Forward, before, actions.0[row])?;
+            if action_type.is_exit() {
+                out.push(Slots::slot(set.n_slots(Direction::Forward, &replayed) - 1)?);
+                continue;
+            }
+            let renamed = action_type.rename(Direction::Forward, action, &names, before, &replayed);
+            out.push(set.encode(Direction::Forward, &replayed, kind, renamed)?);
+            action_type.apply(Direction::Forward, &mut replayed, renamed)?;
+            let removed = action_type.removed_nodes(Direction::Forward, before, action);
+            if !removed.is_empty() {
+                names = without(&names, &removed);
+            }
+            if replayed.n_nodes() == names.len() {
+                continue;
+            }
+            // The labels of new nodes in the walked child are those that the backward move removed.
+            let child = states.graphs().get(row + 1).filter(|_| row + 1 < walk[1]);
+            let undo = child.map(|child| set.decode(Direction::Backward, child, reverse.0[row])).transpose()?;
+            let added = match (child, undo) {
+                (Some(child), Some((_, _, undo))) => action_type.removed_nodes(Direction::Backward, child, undo),
+                // The walk ends with this move, without an exit: nothing was taken back that would name the new nodes.
+                _ => (names.len() as u32..replayed.n_nodes() as u32).collect(),
+            };
+            names =
+                with(&names, &added, replayed.n_nodes()).ok_or_else(|| unnamed(action_type.name(), action, before))?;
+        }
+        terminal.push(replayed);
+        labels.append(&mut names);
+    }
+    Ok(InsertionOrder { actions: Slots(out), terminal: terminal.into(), labels })
+}
+
+/// The graphs whose nodes the replay renamed: node `a` was called the place of `a` among its graph's labels.
+pub(crate) fn with_labels(replayed: &[GraphState], mut labels: &[u32]) -> Result<GraphStates> {
+    let wrong = |detail: String| Error::Contract { check: "labels name each node of each graph once", detail };
+    let mut out = Vec::with_capacity(replayed.len());
+    for (row, graph) in replayed.iter().enumerate() {
+        let own = labels.split_off(..graph.n_nodes()).ok_or_else(|| wrong(format!("none is left for graph {row}")))?;
+        let mut sorted = own.to_vec();
+        sorted.sort_unstable();
+        if !sorted.iter().copied().eq(0..own.len() as u32) {
+            return Err(wrong(format!("graph {row} has {own:?}")));
+        }
+        out.push(graph.induced(own));
+    }
+    if !labels.is_empty() {
+        return Err(wrong(format!("{} are left over", labels.len())));
+    }
+    Ok(out.into())
+}
+
+/// The names that are left when the nodes `gone` are: names and labels behind them shift down.
+fn without(names: &[u32], gone: &[u32]) -> Vec<u32> {
+    let old: Vec<u32> = gone.iter().filter_map(|&a| names.get(a as usize).copied()).collect();
+    let left = names.iter().enumerate().filter(|(a, _)| !gone.contains(&(*a as u32)));
+    left.map(|(_, &name)| name - old.iter().filter(|&&other| other < name).count() as u32).collect()
+}
+
+/// The names when nodes come in at the labels `added`, in this order by the last of `n` names; `None` unless that gives `n` names.
+fn with(names: &[u32], added: &[u32], n: usize) -> Option<Vec<u32>> {
+    let mut old = names.iter().copied();
+    let named = (0..n as u32).map(|a| match added.iter().position(|&new| new == a) {
+        Some(k) => Some((names.len() + k) as u32),
+        None => old.next(),
+    });
+    let named: Vec<u32> = named.collect::<Option<_>>()?;
+    (old.next().is_none() && names.len() + added.len() == n).then_some(named)
+}
+
+fn unnamed(name: &str, action: Move, before: &GraphState) -> Error {
+    Error::Contract {
+        check: "`removed_nodes` names each node that undoing a move removes, in the order in which the move adds them",
+        detail: format!("undoing {name} {action:?} of {before}; `testing::check_action_type` says more"),
+    }
+}

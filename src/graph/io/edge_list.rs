@@ -1,0 +1,281 @@
+//! The edge list: one line per graph, node and edge.
+
+use std::fmt::Write;
+use std::str::SplitAsciiWhitespace;
+
+use crate::graph::{Attributes, Edge, GraphKind, GraphState, MAX_ATTRIBUTES, MAX_EDGE_LIST_NODES, Node};
+use crate::{Error, Result};
+
+const GRAPH: &str = "`graph directed N` or `graph undirected N`, N at most 16384";
+const NODE: &str = "`node A [class C] [attributes V..]`, A below the graph's number of nodes, C at most 65535, up to 7 V of at \
+                    most 255";
+const EDGE: &str = "`edge A B [class C] [attributes V..]`, A and B different nodes of the graph, C at most 65535, up to 7 V of \
+                    at most 255";
+
+pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
+    let mut text = String::new();
+    for (row, graph) in graphs.iter().enumerate() {
+        if graph.n_nodes() > MAX_EDGE_LIST_NODES {
+            return Err(Error::Contract {
+                check: "a graph of an edge list has at most 16,384 nodes",
+                detail: format!("graph {row} has {}: write it as graph6", graph.n_nodes()),
+            });
+        }
+        let kind = match graph.kind() {
+            GraphKind::Directed => "directed",
+            GraphKind::Undirected => "undirected",
+        };
+        // Writing to a string can't fail, and `let _` says so without a panic.
+        let _ = writeln!(text, "graph {kind} {}", graph.n_nodes());
+        for (a, node) in graph.nodes().enumerate() {
+            if node != Node::default() {
+                let _ = write!(text, "node {a}");
+                write_weight(&mut text, node.class, node.attributes);
+            }
+        }
+        for (a, b) in graph.edges() {
+            let edge = graph.edge(a, b).unwrap_or_default();
+            let _ = write!(text, "edge {a} {b}");
+            write_weight(&mut text, edge.class, edge.attributes);
+        }
+    }
+    Ok(text)
+}
+
+fn write_weight(text: &mut String, class: u16, attributes: Attributes) {
+    if class > 0 {
+        let _ = write!(text, " class {class}");
+    }
+    if let Some(last) = attributes.values().iter().rposition(|&value| value > 0) {
+        text.push_str(" attributes");
+        for value in &attributes.values()[..=last] {
+            let _ = write!(text, " {value}");
+        }
+    }
+    text.push('\n');
+}
+
+/// The graph that lines are being added to, and which of its nodes have had theirs.
+struct Open {
+    graph: GraphState,
+    given: Vec<bool>,
+}
+
+pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
+    let mut graphs = Vec::new();
+    let mut open: Option<Open> = None;
+    for (number, bytes) in super::lines(text) {
+        let content = bytes.split(|&byte| byte == b'#').next().unwrap_or(bytes);
+        let Ok(content) = std::str::from_utf8(content) else {
+            return Err(Error::Parse {
+                line: number,
+                problem: "bytes that are not UTF-8 text".to_owned(),
+                expected: "text outside of comments",
+            });
+        };
+        let mut line = Line {
+            number,
+            words: content.split_ascii_whitespace(),
+            expected: "a line that begins with `graph`, `node`, `edge` or `#`",
+        };
+        match (line.words.next(), &mut open) {
+            (None, _) => {}
+            (Some("graph"), _) => {
+                line.expected = GRAPH;
+                let graph = line.graph()?;
+                let given = vec![false; graph.n_nodes()];
+                let before = open.replace(Open { graph, given });
+                graphs.extend(before.map(|open| open.graph));
+            }
+            (Some("node"), Some(open)) => {
+                line.expected = NODE;
+                line.node(open)?;
+            }
+            (Some("edge"), Some(open)) => {
+                line.expected = EDGE;
+                line.edge(&mut open.graph)?;
+            }
+            (Some("node" | "edge"), None) => {
+                line.expected = GRAPH;
+                return Err(line.error("a node or an edge before the first graph"));
+            }
+            (Some(word), _) => return Err(line.error(format!("unknown word {}", shown(word)))),
+        }
+    }
+    graphs.extend(open.map(|open| open.graph));
+    Ok(graphs)
+}
+
+/// A line as it is taken apart, word by word.
+struct Line<'a> {
+    number: usize,
+    words: SplitAsciiWhitespace<'a>,
+    expected: &'static str,
+}
+
+impl Line<'_> {
+    fn graph(&mut self) -> Result<GraphState> {
+        let kind = match self.words.next() {
+            Some("directed") => GraphKind::Directed,
+            Some("undirected") => GraphKind::Undirected,
+            word => return Err(self.error(format!("unknown kind of graph {}", found(word)))),
+        };
+        let n: usize = self.number("number of nodes")?;
+        if n > MAX_EDGE_LIST_NODES {
+            return Err(self.error(format!("a graph of {n} nodes")));
+        }
+        self.end()?;
+        Ok(GraphState::with_nodes(kind, n))
+    }
+
+    fn node(&mut self, open: &mut Open) -> Result<()> {
+        let a: u32 = self.number("node")?;
+        let n = open.graph.n_nodes();
+        match open.given.get_mut(a as usize) {
+            Some(given) if !*given => *given = true,
+            Some(_) => return Err(self.error(format!("node {a} for the second time"))),
+            None => return Err(self.error(format!("node {a} in a graph of {n} nodes"))),
+        }
+        let (class, attributes) = self.weight()?;
+        open.graph.set_node(a, Node { class, attributes })
+    }
+
+    fn edge(&mut self, graph: &mut GraphState) -> Result<()> {
+        let a: u32 = self.number("node")?;
+        let b: u32 = self.number("node")?;
+        let (class, attributes) = self.weight()?;
+        let n = graph.n_nodes();
+        if a.max(b) as usize >= n {
+            return Err(self.error(format!("edge ({a}, {b}) in a graph of {n} nodes")));
+        }
+        if a == b {
+            return Err(self.error(format!("self-loop ({a}, {b})")));
+        }
+        if graph.has_edge(a, b) {
+            return Err(self.error(format!("edge ({a}, {b}) for the second time")));
+        }
+        graph.add_edge(a, b, Edge { class, attributes })
+    }
+
+    /// `[class C] [attributes V..]` and the end of the line.
+    fn weight(&mut self) -> Result<(u16, Attributes)> {
+        let mut next = self.words.next();
+        let mut class = 0;
+        if next == Some("class") {
+            class = self.number("class")?;
+            next = self.words.next();
+        }
+        let mut attributes = Attributes::default();
+        if next == Some("attributes") {
+            attributes.set(0, self.number("attribute")?);
+            let mut k = 1;
+            while self.words.clone().next().is_some() {
+                if k == MAX_ATTRIBUTES {
+                    return Err(self.error("more than 7 attributes"));
+                }
+                attributes.set(k, self.number("attribute")?);
+                k += 1;
+            }
+            next = None;
+        }
+        match next {
+            None => Ok((class, attributes)),
+            Some(word) => Err(self.error(format!("unknown word {}", shown(word)))),
+        }
+    }
+
+    fn number<T: std::str::FromStr>(&mut self, what: &str) -> Result<T> {
+        let word = self.words.next();
+        match word.filter(|word| word.bytes().all(|byte| byte.is_ascii_digit())) {
+            None => Err(self.error(format!("{what} is {}", found(word)))),
+            Some(digits) => digits.parse().map_err(|_| self.error(format!("{what} {} is out of range", shown(digits)))),
+        }
+    }
+
+    fn end(&mut self) -> Result<()> {
+        match self.words.next() {
+            None => Ok(()),
+            Some(word) => Err(self.error(format!("{} after the end", shown(word)))),
+        }
+    }
+
+    fn error(&self, problem: impl Into<String>) -> Error {
+        Error::Parse { line: self.number, problem: problem.into(), expected: self.expected }
+    }
+}
+
+fn found(word: Option<&str>) -> String {
+    word.map_or_else(|| "missing".to_owned(), shown)
+}
+
+/// A word in quotes, cut if it is long: a binary file read by mistake must not fill the terminal.
+fn shown(word: &str) -> String {
+    let mut short: String = word.escape_debug().take(24).collect();
+    if word.chars().count() > 24 {
+        short.push('…');
+    }
+    format!("`{short}`")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_format_of_the_documentation_is_read() {
+        let text =
+            b"# two graphs\r\n\r\ngraph directed 4\nnode 0 class 1 attributes 2 0 5 # a comment\nedge\t0 1 class 2\n\
+                     edge 1 0\n\ngraph undirected 2\nedge 1 0 attributes 0 3";
+        let graphs = read(text).unwrap();
+        let [first, second] = graphs.as_slice() else {
+            panic!("{} graphs", graphs.len());
+        };
+        assert_eq!((first.kind(), first.n_nodes()), (GraphKind::Directed, 4));
+        let node = first.node(0).unwrap();
+        assert_eq!(node.class, 1);
+        assert_eq!(node.attributes.values(), &[2, 0, 5, 0, 0, 0, 0]);
+        assert_eq!(first.edges().collect::<Vec<_>>(), [(0, 1), (1, 0)]);
+        assert_eq!(first.edge(0, 1), Some(Edge::of_class(2)));
+        assert_eq!(second.edges().collect::<Vec<_>>(), [(0, 1)]);
+        assert_eq!(second.edge(0, 1).unwrap().attributes.get(1), 3);
+        assert!(read(b"").unwrap().is_empty());
+    }
+
+    #[test]
+    fn each_mistake_is_named_with_its_line() {
+        let cases: &[(&str, usize, &str)] = &[
+            ("node 0", 1, "before the first graph"),
+            ("graph", 1, "kind of graph missing"),
+            ("graph mixed 3", 1, "kind of graph `mixed`"),
+            ("graph directed", 1, "number of nodes is missing"),
+            ("graph directed -1", 1, "number of nodes is `-1`"),
+            ("graph directed 99999999999999999999", 1, "out of range"),
+            ("graph directed 16385", 1, "16385 nodes"),
+            ("graph directed 3 4", 1, "`4` after the end"),
+            ("graph directed 3\nvertex 0", 2, "unknown word `vertex`"),
+            ("graph directed 3\nnode 3", 2, "node 3 in a graph of 3"),
+            ("graph directed 3\nnode 0\nnode 0", 3, "second time"),
+            ("graph directed 3\nnode 0 class 65536", 2, "class `65536` is out of range"),
+            ("graph directed 3\nnode 0 class", 2, "class is missing"),
+            ("graph directed 3\nnode 0 attributes", 2, "attribute is missing"),
+            ("graph directed 3\nnode 0 attributes 256", 2, "out of range"),
+            ("graph directed 3\nnode 0 attributes 1 2 3 4 5 6 7 8", 2, "more than 7"),
+            ("graph directed 3\nnode 0 colour 1", 2, "`colour`"),
+            ("graph directed 3\nedge 0", 2, "node is missing"),
+            ("graph directed 3\nedge 0 3", 2, "edge (0, 3) in a graph of 3"),
+            ("graph directed 3\nedge 1 1", 2, "self-loop (1, 1)"),
+            ("graph directed 3\nedge 0 1\n\nedge 0 1", 4, "second time"),
+            ("graph undirected 3\nedge 0 1\nedge 1 0", 3, "second time"),
+            ("graph directed 0\nnode 0", 2, "in a graph of 0"),
+        ];
+        for &(text, at, part) in cases {
+            let error = read(text.as_bytes()).unwrap_err();
+            let message = error.to_string();
+            assert!(matches!(error, Error::Parse { line, .. } if line == at), "{text:?}: {message}");
+            assert!(message.contains(part), "{text:?}: {message}");
+        }
+        let message = read(b"graph directed 1\n\xff\xfe").unwrap_err().to_string();
+        assert!(message.starts_with("line 2: bytes that are not UTF-8"), "{message}");
+        assert!(read(b"# \xff is allowed in comments\n").unwrap().is_empty());
+    }
+}

@@ -1,0 +1,250 @@
+//! graph6 and digraph6, after nauty's `formats.txt`: the size, then the adjacency bits, six to a printable byte.
+
+use crate::graph::{Edge, GraphKind, GraphState, Node};
+use crate::{Error, Result};
+
+/// The most nodes that the four-byte form of a size can hold.
+const MAX_NODES: usize = 258_047;
+/// What is added to six bits to make them printable.
+const BIAS: u8 = 63;
+/// Announces the four-byte form of a size.
+const LONG: u8 = 126;
+
+const EXPECTED: &str =
+    "graph6 (`Bw`) or digraph6 (`&BP_`): bytes 63 to 126, one graph per line, of at most 258047 nodes";
+
+pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
+    let mut text = String::new();
+    for (row, graph) in graphs.iter().enumerate() {
+        let n = graph.n_nodes();
+        if n > MAX_NODES {
+            return Err(Error::Contract {
+                check: "a graph6 graph has at most 258,047 nodes",
+                detail: format!("graph {row} has {n}"),
+            });
+        }
+        if graph.has_edge_weights() || graph.nodes().any(|node| node != Node::default()) {
+            return Err(Error::Contract {
+                check: "graph6 has no room for classes and attributes",
+                detail: format!(
+                    "graph {row} has some: write it with GraphFormat::EdgeList (any extension but g6 and d6)"
+                ),
+            });
+        }
+        if graph.is_directed() {
+            text.push('&');
+        }
+        write_size(&mut text, n);
+        let adjacency = graph.adjacency();
+        let mut group = 0;
+        let mut filled = 0;
+        for (a, b) in slots(graph.kind(), n) {
+            group = group << 1 | u8::from(adjacency.get(a, b));
+            filled += 1;
+            if filled == 6 {
+                text.push(char::from(group + BIAS));
+                (group, filled) = (0, 0);
+            }
+        }
+        if filled > 0 {
+            text.push(char::from((group << (6 - filled)) + BIAS));
+        }
+        text.push('\n');
+    }
+    Ok(text)
+}
+
+fn write_size(text: &mut String, n: usize) {
+    let six = |shift: usize| char::from((n >> shift & 63) as u8 + BIAS);
+    if n > 62 {
+        text.push(char::from(LONG));
+        text.push(six(12));
+        text.push(six(6));
+    }
+    text.push(six(0));
+}
+
+/// The pairs of nodes in the order of their bits: the upper triangle by columns, or the whole matrix by rows.
+fn slots(kind: GraphKind, n: usize) -> impl Iterator<Item = (usize, usize)> {
+    let directed = kind == GraphKind::Directed;
+    (0..n).flat_map(move |i| {
+        let others = 0..if directed { n } else { i };
+        others.map(move |j| if directed { (i, j) } else { (j, i) })
+    })
+}
+
+pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
+    let mut graphs = Vec::new();
+    for (number, line) in super::lines(text) {
+        let mut rest = line;
+        if number == 1 {
+            for header in [&b">>graph6<<"[..], b">>digraph6<<"] {
+                rest = rest.strip_prefix(header).unwrap_or(rest);
+            }
+        }
+        if !rest.is_empty() {
+            graphs.push(read_line(number, rest)?);
+        }
+    }
+    Ok(graphs)
+}
+
+fn read_line(line: usize, bytes: &[u8]) -> Result<GraphState> {
+    let error = |problem: String| Error::Parse { line, problem, expected: EXPECTED };
+    let (kind, packed) = match bytes {
+        [b'&', rest @ ..] => (GraphKind::Directed, rest),
+        [b':' | b';', ..] => return Err(error("a graph in sparse6, which isn't read".to_owned())),
+        [b'>', ..] => {
+            return Err(error("an unknown header, or one after the first line".to_owned()));
+        }
+        _ => (GraphKind::Undirected, bytes),
+    };
+    if let Some(at) = packed.iter().position(|byte| !(BIAS..=LONG).contains(byte)) {
+        let column = bytes.len() - packed.len() + at + 1;
+        return Err(error(format!("byte {} in column {column}", packed[at])));
+    }
+    let six = |byte: u8| usize::from(byte - BIAS);
+    let (n, bits) = match packed {
+        [LONG, LONG, ..] => return Err(error("a graph of more than 258047 nodes".to_owned())),
+        [LONG, a, b, c, bits @ ..] => (six(*a) << 12 | six(*b) << 6 | six(*c), bits),
+        [LONG, ..] | [] => {
+            return Err(error("the line ends within the number of nodes".to_owned()));
+        }
+        [a, bits @ ..] => (six(*a), bits),
+    };
+    let n_bits = match kind {
+        GraphKind::Directed => n * n,
+        GraphKind::Undirected => n * n.saturating_sub(1) / 2,
+    };
+    // Before anything is allocated: the size that the line claims must be the size that it has.
+    if bits.len() != n_bits.div_ceil(6) {
+        let wanted = n_bits.div_ceil(6);
+        return Err(error(format!("{} bytes of edges where {n} nodes have {wanted}", bits.len())));
+    }
+    let bit = |k: usize| six(bits[k / 6]) >> (5 - k % 6) & 1 == 1;
+    if (n_bits..6 * bits.len()).any(bit) {
+        return Err(error("bits after the last pair of nodes".to_owned()));
+    }
+    let mut graph = GraphState::with_nodes(kind, n);
+    for (k, (a, b)) in slots(kind, n).enumerate() {
+        if bit(k) {
+            if a == b {
+                return Err(error(format!("self-loop ({a}, {a})")));
+            }
+            graph.add_edge(a as u32, b as u32, Edge::default())?;
+        }
+    }
+    Ok(graph)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn undirected(n: usize, edges: &[(u32, u32)]) -> GraphState {
+        of_kind(GraphKind::Undirected, n, edges)
+    }
+
+    fn of_kind(kind: GraphKind, n: usize, edges: &[(u32, u32)]) -> GraphState {
+        let edges: Vec<_> = edges.iter().map(|&(a, b)| (a, b, Edge::default())).collect();
+        GraphState::from_parts(kind, &vec![Node::default(); n], &edges).unwrap()
+    }
+
+    fn both_ways(text: &str, graph: &GraphState) {
+        assert_eq!(read(text.as_bytes()).unwrap(), std::slice::from_ref(graph), "{text}");
+        assert_eq!(write(std::slice::from_ref(graph)).unwrap(), format!("{text}\n"));
+    }
+
+    #[test]
+    fn the_examples_of_the_format_and_known_graphs() {
+        // formats.txt: n = 5, edges 0-2, 0-4, 1-3, 3-4 give 68 81 99; the digraph 0->2, 0->4, 3->1, 3->4 gives &DI?AO?.
+        both_ways("DQc", &undirected(5, &[(0, 2), (0, 4), (1, 3), (3, 4)]));
+        let digraph = of_kind(GraphKind::Directed, 5, &[(0, 2), (0, 4), (3, 1), (3, 4)]);
+        both_ways("&DI?AO?", &digraph);
+        both_ways("?", &undirected(0, &[]));
+        both_ways("@", &undirected(1, &[]));
+        both_ways("&@?", &of_kind(GraphKind::Directed, 1, &[]));
+        both_ways("A_", &undirected(2, &[(0, 1)]));
+        both_ways("Bw", &undirected(3, &[(0, 1), (0, 2), (1, 2)]));
+        both_ways("Dhc", &undirected(5, &[(0, 1), (1, 2), (2, 3), (3, 4), (4, 0)]));
+        let outer = (0..5).map(|i| (i, (i + 1) % 5));
+        let spokes = (0..5).map(|i| (i, i + 5));
+        let inner = (0..5).map(|i| (5 + i, 5 + (i + 2) % 5));
+        let petersen: Vec<_> = outer.chain(spokes).chain(inner).collect();
+        both_ways("IheA@GUAo", &undirected(10, &petersen));
+    }
+
+    #[test]
+    fn other_forms_of_petersen_and_of_the_ring_have_their_invariants() {
+        let graphs = read(b">>graph6<<DUW\r\nIsP@OkWHG\n\n").unwrap();
+        let [ring, petersen] = graphs.as_slice() else {
+            panic!("{} graphs", graphs.len());
+        };
+        assert!((0..5).all(|a| ring.degree(a) == 2));
+        assert!((0..10).all(|a| petersen.degree(a) == 3));
+        // No two neighbours share a neighbour, and no two others share more than one: the Petersen graph alone.
+        for a in 0..10u32 {
+            for b in 0..a {
+                let shared = (0..10).filter(|&c| petersen.has_edge(a, c) && petersen.has_edge(b, c));
+                let expected = usize::from(!petersen.has_edge(a, b));
+                assert_eq!(shared.count(), expected, "({a}, {b})");
+            }
+        }
+    }
+
+    #[test]
+    fn sizes_are_written_in_one_byte_or_four() {
+        let size = |n| {
+            let mut text = String::new();
+            write_size(&mut text, n);
+            text.into_bytes()
+        };
+        assert_eq!(size(30), [93]);
+        assert_eq!(size(62), [125]);
+        assert_eq!(size(63), [126, 63, 63, 126]);
+        assert_eq!(size(12_345), [126, 66, 63, 120]);
+        assert_eq!(size(MAX_NODES), [126, 125, 126, 126]);
+        let star: Vec<_> = (1..200).map(|b| (0, b)).collect();
+        let graph = undirected(200, &star);
+        let text = write(std::slice::from_ref(&graph)).unwrap();
+        assert_eq!(text.len(), 4 + (200 * 199 / 2usize).div_ceil(6) + 1);
+        assert_eq!(read(text.as_bytes()).unwrap(), [graph]);
+    }
+
+    #[test]
+    fn each_mistake_is_named_with_its_line() {
+        let cases: &[(&[u8], usize, &str)] = &[
+            (b"Bw\nB", 2, "0 bytes of edges where 3 nodes have 1"),
+            (b"Bww", 1, "2 bytes of edges"),
+            (b"Bx", 1, "bits after the last pair"),
+            (b"B w", 1, "byte 32 in column 2"),
+            (b"&B\xff_", 1, "byte 255 in column 3"),
+            (b"&", 1, "ends within the number of nodes"),
+            (b"~?", 1, "ends within the number of nodes"),
+            (b"~~?????A", 1, "more than 258047"),
+            (b"~}~~", 1, "0 bytes of edges where 258047 nodes"),
+            (b"&~}~~", 1, "0 bytes of edges where 258047 nodes"),
+            (b"&A_", 1, "self-loop (0, 0)"),
+            (b":Fa@x^", 1, "sparse6"),
+            (b">>sparse6<<:Fa@x^", 1, "header"),
+            (b"Bw\n>>graph6<<Bw", 2, "header"),
+        ];
+        for &(text, at, part) in cases {
+            let error = read(text).unwrap_err();
+            let message = error.to_string();
+            assert!(matches!(error, Error::Parse { line, .. } if line == at), "{text:?}: {message}");
+            assert!(message.contains(part), "{text:?}: {message}");
+        }
+    }
+
+    #[test]
+    fn classes_are_refused_with_the_way_out() {
+        let node = GraphState::from_parts(GraphKind::Directed, &[Node::of_class(2)], &[]).unwrap();
+        let edge = [(0, 1, Edge::of_class(1))];
+        let edge = GraphState::from_parts(GraphKind::Undirected, &[Node::default(); 2], &edge).unwrap();
+        for graph in [node, edge] {
+            let message = write(&[graph]).unwrap_err().to_string();
+            assert!(message.contains("graph 0 has some") && message.contains("EdgeList"), "{message}");
+        }
+    }
+}

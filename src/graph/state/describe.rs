@@ -1,0 +1,118 @@
+//! A graph in a line, for messages.
+
+use std::fmt::{Display, Formatter, Result, Write};
+
+use super::Attributes;
+use crate::graph::GraphState;
+
+/// How many nodes and how many edges are named one by one.
+const NAMED: usize = 64;
+
+/// The number of nodes, their classes and attributes, and the edges with theirs; what is 0 everywhere is left out, and of more than
+/// 64 nodes or edges only the first are named.
+///
+/// ```
+/// use gfn::graph::{Edge, GraphKind, GraphState, Node};
+/// let nodes = [Node::of_class(0), Node::of_class(1), Node::of_class(0)];
+/// let edges = [(0, 1, Edge::of_class(1)), (1, 2, Edge::default())];
+/// let graph = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges)?;
+/// assert_eq!(graph.to_string(), "3 nodes (classes 0 1 0), edges 0-1 (class 1), 1-2");
+/// # Ok::<(), gfn::Error>(())
+/// ```
+impl Display for GraphState {
+    fn fmt(&self, f: &mut Formatter<'_>) -> Result {
+        let n = self.n_nodes();
+        write!(f, "{n} node{}", if n == 1 { "" } else { "s" })?;
+        if self.nodes().any(|node| node.class != 0) {
+            f.write_str(" (classes")?;
+            self.nodes().take(NAMED).try_for_each(|node| write!(f, " {}", node.class))?;
+            f.write_str(if n > NAMED { " ...)" } else { ")" })?;
+        }
+        let marked = self.nodes().enumerate().filter(|(_, node)| !node.attributes.is_unset());
+        for (a, node) in marked.take(NAMED) {
+            write!(f, ", node {a} has ")?;
+            attributes(f, node.attributes)?;
+        }
+        if self.n_edges() == 0 {
+            return f.write_str(", no edges");
+        }
+        f.write_str(if self.n_edges() == 1 { ", edge " } else { ", edges " })?;
+        for (k, (a, b)) in self.edges().take(NAMED).enumerate() {
+            if k > 0 {
+                f.write_str(", ")?;
+            }
+            write!(f, "{a}{}{b}", if self.is_directed() { "->" } else { "-" })?;
+            self.describe_edge(f, a, b)?;
+        }
+        match self.n_edges().saturating_sub(NAMED) {
+            0 => Ok(()),
+            more => write!(f, " and {more} more"),
+        }
+    }
+}
+
+impl GraphState {
+    /// The class and the attributes of an edge in brackets, if it has any.
+    fn describe_edge(&self, f: &mut Formatter<'_>, a: u32, b: u32) -> Result {
+        let edge = self.edge(a, b).unwrap_or_default();
+        match (edge.class, edge.attributes.is_unset()) {
+            (0, true) => return Ok(()),
+            (class, true) => write!(f, " (class {class}")?,
+            (0, false) => f.write_str(" (")?,
+            (class, false) => write!(f, " (class {class}, ")?,
+        }
+        if !edge.attributes.is_unset() {
+            attributes(f, edge.attributes)?;
+        }
+        f.write_char(')')
+    }
+}
+
+/// The values up to the last that is set.
+fn attributes(f: &mut Formatter<'_>, attributes: Attributes) -> Result {
+    let values = attributes.values();
+    let n = values.iter().rposition(|&value| value != 0).map_or(0, |last| last + 1);
+    f.write_str("attributes")?;
+    values[..n].iter().try_for_each(|value| write!(f, " {value}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Edge, Node};
+    use super::*;
+    use crate::graph::GraphKind;
+
+    #[test]
+    fn what_is_zero_everywhere_is_left_out() {
+        assert_eq!(GraphState::new(GraphKind::Directed).to_string(), "0 nodes, no edges");
+        let mut graph = GraphState::with_nodes(GraphKind::Directed, 2);
+        graph.add_edge(1, 0, Edge::default()).unwrap();
+        assert_eq!(graph.to_string(), "2 nodes, edge 1->0");
+    }
+
+    #[test]
+    fn attributes_and_classes_are_named() {
+        let mut node = Node::of_class(2);
+        node.attributes.set(1, 3);
+        let mut edge = Edge::of_class(1);
+        edge.attributes.set(0, 2);
+        let plain = Edge { class: 0, ..edge };
+        let nodes = [Node::default(), node, Node::default()];
+        let edges = [(0, 1, edge), (1, 2, plain), (0, 2, Edge::default())];
+        let graph = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges).unwrap();
+        let expected = "3 nodes (classes 0 2 0), node 1 has attributes 0 3, \
+                        edges 0-1 (class 1, attributes 2), 0-2, 1-2 (attributes 2)";
+        assert_eq!(graph.to_string(), expected);
+    }
+
+    #[test]
+    fn large_graphs_are_cut_short() {
+        let mut graph = GraphState::with_nodes(GraphKind::Undirected, 100);
+        graph.set_node(99, Node::of_class(1)).unwrap();
+        for a in 0..99 {
+            graph.add_edge(a, a + 1, Edge::default()).unwrap();
+        }
+        let text = graph.to_string();
+        assert!(text.contains("0 0 ...)") && text.ends_with("63-64 and 35 more"), "{text}");
+    }
+}

@@ -1,0 +1,383 @@
+//! One graph state: a petgraph graph, edited only in ways that keep node labels and the cached adjacency in order.
+
+mod batched;
+mod bits;
+mod describe;
+mod equality;
+mod kind;
+mod weights;
+
+pub use batched::GraphStates;
+pub(in crate::graph) use batched::MIN_GRAPHS_PER_THREAD;
+pub use bits::BitRows;
+pub use kind::GraphKind;
+pub use weights::{Attributes, Edge, MAX_ATTRIBUTES, Node};
+
+use petgraph::graph::{DiGraph, NodeIndex, UnGraph};
+
+use crate::{Error, Result};
+
+#[derive(Clone, Debug)]
+enum Storage {
+    Directed(DiGraph<Node, Edge>),
+    Undirected(UnGraph<Node, Edge>),
+}
+
+/// Does the same to either kind of petgraph graph.
+macro_rules! on {
+    ($storage:expr, $graph:ident => $body:expr) => {
+        match $storage {
+            Storage::Directed($graph) => $body,
+            Storage::Undirected($graph) => $body,
+        }
+    };
+}
+
+/// A graph under construction: a petgraph graph with a class and attributes on every node and edge, and its adjacency as
+/// bit rows beside it.
+///
+/// Nodes are labelled `0..n` in the order in which they came; removing one shifts the later ones down by one. There are no
+/// self-loops and no parallel edges. Edges are ordered by their endpoints, whatever the order in which they were added:
+/// two states are equal when they are the same *labelled* graph.
+///
+/// ```
+/// use gfn::graph::{Edge, GraphKind, GraphState, Node};
+/// let mut graph = GraphState::new(GraphKind::Undirected);
+/// graph.add_node(Node::of_class(1));
+/// graph.add_node(Node::of_class(0));
+/// graph.add_edge(1, 0, Edge::default())?;
+/// assert_eq!(graph.edges().collect::<Vec<_>>(), [(0, 1)]);
+/// assert_eq!(petgraph::algo::connected_components(graph.as_undirected().unwrap()), 1);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct GraphState {
+    storage: Storage,
+    adjacency: BitRows,
+    /// Edges with a class or an attribute: where there is none, equality and hashing need not look at weights.
+    marked_edges: u32,
+}
+
+impl GraphState {
+    /// The empty graph.
+    #[must_use]
+    pub fn new(kind: GraphKind) -> Self {
+        Self::with_nodes(kind, 0)
+    }
+
+    /// `n` nodes of class 0 and no edge.
+    #[must_use]
+    pub fn with_nodes(kind: GraphKind, n: usize) -> Self {
+        Self::of_nodes(kind, std::iter::repeat_n(Node::default(), n))
+    }
+
+    /// These nodes and no edge.
+    pub(in crate::graph) fn of_nodes(kind: GraphKind, nodes: impl ExactSizeIterator<Item = Node>) -> Self {
+        let n = nodes.len();
+        let mut storage = match kind {
+            GraphKind::Directed => Storage::Directed(DiGraph::with_capacity(n, 0)),
+            GraphKind::Undirected => Storage::Undirected(UnGraph::with_capacity(n, 0)),
+        };
+        for node in nodes {
+            on!(&mut storage, graph => graph.add_node(node));
+        }
+        Self { storage, adjacency: BitRows::new(n), marked_edges: 0 }
+    }
+
+    /// Builds a graph from its parts.
+    ///
+    /// # Errors
+    /// Those of [`add_edge`](Self::add_edge).
+    pub fn from_parts(kind: GraphKind, nodes: &[Node], edges: &[(u32, u32, Edge)]) -> Result<Self> {
+        let mut out = Self::of_nodes(kind, nodes.iter().copied());
+        for &(a, b, edge) in edges {
+            out.add_edge(a, b, edge)?;
+        }
+        Ok(out)
+    }
+
+    /// Directed or undirected.
+    #[must_use]
+    pub fn kind(&self) -> GraphKind {
+        match self.storage {
+            Storage::Directed(_) => GraphKind::Directed,
+            Storage::Undirected(_) => GraphKind::Undirected,
+        }
+    }
+
+    /// Whether edges have a direction.
+    #[must_use]
+    pub fn is_directed(&self) -> bool {
+        self.kind() == GraphKind::Directed
+    }
+
+    /// The petgraph graph, if it is directed.
+    #[must_use]
+    pub fn as_directed(&self) -> Option<&DiGraph<Node, Edge>> {
+        match &self.storage {
+            Storage::Directed(graph) => Some(graph),
+            Storage::Undirected(_) => None,
+        }
+    }
+
+    /// The petgraph graph, if it is undirected.
+    #[must_use]
+    pub fn as_undirected(&self) -> Option<&UnGraph<Node, Edge>> {
+        match &self.storage {
+            Storage::Undirected(graph) => Some(graph),
+            Storage::Directed(_) => None,
+        }
+    }
+
+    /// The number of nodes.
+    #[must_use]
+    pub fn n_nodes(&self) -> usize {
+        self.adjacency.len()
+    }
+
+    /// The number of edges; an undirected edge counts once.
+    #[must_use]
+    pub fn n_edges(&self) -> usize {
+        on!(&self.storage, graph => graph.edge_count())
+    }
+
+    /// Adjacency: bit `b` of row `a` is set where there is an edge from `a` to `b` (or, undirected, between them).
+    #[must_use]
+    pub fn adjacency(&self) -> &BitRows {
+        &self.adjacency
+    }
+
+    /// Whether there is an edge from `a` to `b`; false for nodes that don't exist.
+    #[must_use]
+    pub fn has_edge(&self, a: u32, b: u32) -> bool {
+        let (a, b) = (a as usize, b as usize);
+        a.max(b) < self.n_nodes() && self.adjacency.get(a, b)
+    }
+
+    /// The weight of node `a`.
+    #[must_use]
+    pub fn node(&self, a: u32) -> Option<Node> {
+        on!(&self.storage, graph => graph.node_weight(NodeIndex::from(a)).copied())
+    }
+
+    /// The weights of all nodes, in label order.
+    pub fn nodes(&self) -> impl ExactSizeIterator<Item = Node> + '_ {
+        on!(&self.storage, graph => graph.raw_nodes()).iter().map(|node| node.weight)
+    }
+
+    /// The weight of the edge from `a` to `b` (or between them).
+    #[must_use]
+    pub fn edge(&self, a: u32, b: u32) -> Option<Edge> {
+        if self.marked_edges == 0 {
+            return self.has_edge(a, b).then(Edge::default);
+        }
+        let (a, b) = (NodeIndex::from(a), NodeIndex::from(b));
+        on!(&self.storage, graph => graph.find_edge(a, b).and_then(|e| graph.edge_weight(e)).copied())
+    }
+
+    /// Whether some edge has a class other than 0, or an attribute.
+    #[must_use]
+    pub fn has_edge_weights(&self) -> bool {
+        self.marked_edges > 0
+    }
+
+    /// The endpoints of all edges in order: `(a, b)` ascending, undirected ones with `a < b`.
+    pub fn edges(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+        let directed = self.is_directed();
+        (0..self.n_nodes()).flat_map(move |a| {
+            let others = self.adjacency.ones(a);
+            others.filter(move |&b| directed || a < b).map(move |b| (a as u32, b as u32))
+        })
+    }
+
+    /// The place of an edge in [`edges`](Self::edges); meaningless if there is no such edge.
+    #[must_use]
+    pub fn edge_rank(&self, a: u32, b: u32) -> usize {
+        let directed = self.is_directed();
+        let (a, b) = self.ordered(a, b);
+        let (a, b) = (a as usize, b as usize);
+        let from = |row: usize| if directed { 0 } else { row + 1 };
+        let n = self.n_nodes();
+        let before: usize = (0..a.min(n)).map(|row| self.adjacency.count_between(row, from(row), n)).sum();
+        if a < n { before + self.adjacency.count_between(a, from(a), b) } else { before }
+    }
+
+    /// The number of edges into node `a` (undirected: its degree).
+    ///
+    /// # Panics
+    /// If there is no such node.
+    #[must_use]
+    pub fn in_degree(&self, a: u32) -> usize {
+        match self.kind() {
+            GraphKind::Undirected => self.adjacency.count(a as usize),
+            GraphKind::Directed => {
+                let n = self.n_nodes();
+                assert!((a as usize) < n, "there is no node {a}: the graph has {n} nodes");
+                (0..n).filter(|&i| self.adjacency.get(i, a as usize)).count()
+            }
+        }
+    }
+
+    /// The number of edges out of node `a` (undirected: its degree).
+    ///
+    /// # Panics
+    /// If there is no such node.
+    #[must_use]
+    pub fn out_degree(&self, a: u32) -> usize {
+        self.adjacency.count(a as usize)
+    }
+
+    /// The number of edges at node `a`, whichever way they lead.
+    ///
+    /// # Panics
+    /// If there is no such node.
+    #[must_use]
+    pub fn degree(&self, a: u32) -> usize {
+        match self.kind() {
+            GraphKind::Undirected => self.out_degree(a),
+            GraphKind::Directed => self.out_degree(a) + self.in_degree(a),
+        }
+    }
+
+    /// Adds a node and gives its label, the number of nodes before.
+    pub fn add_node(&mut self, node: Node) -> u32 {
+        self.adjacency.push_row();
+        on!(&mut self.storage, graph => graph.add_node(node)).index() as u32
+    }
+
+    /// Removes a node and its edges; the labels of later nodes shift down by one.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] if there is no such node.
+    pub fn remove_node(&mut self, a: u32) -> Result<Node> {
+        let Some(weight) = self.node(a) else {
+            return Err(no_such("node", &format!("{a} of {}", self.n_nodes())));
+        };
+        let last = a as usize + 1 == self.n_nodes();
+        if last && self.degree(a) == 0 {
+            on!(&mut self.storage, graph => graph.remove_node(NodeIndex::from(a)));
+            self.adjacency.pop_row();
+            return Ok(weight);
+        }
+        if last {
+            for b in 0..a {
+                // Either direction may be there; what isn't there needn't go.
+                let _ = self.remove_edge(a, b);
+                let _ = self.remove_edge(b, a);
+            }
+            return self.remove_node(a);
+        }
+        // petgraph would move the last node into the gap, which changes the order of the labels: build anew.
+        let mut nodes: Vec<Node> = self.nodes().collect();
+        nodes.remove(a as usize);
+        let mut out = Self::of_nodes(self.kind(), nodes.into_iter());
+        let name = |b: u32| b - u32::from(b > a);
+        for (b, c) in self.edges().filter(|&(b, c)| b != a && c != a) {
+            out.insert_edge(name(b), name(c), self.edge(b, c).unwrap_or_default());
+        }
+        *self = out;
+        Ok(weight)
+    }
+
+    /// The graph on these nodes, in this order: node `k` of the result is `nodes[k]`. A permutation relabels the graph; a label that
+    /// doesn't exist gives a node of class 0 without edges.
+    #[must_use]
+    pub fn induced(&self, nodes: &[u32]) -> Self {
+        let mut out = Self::of_nodes(self.kind(), nodes.iter().map(|&a| self.node(a).unwrap_or_default()));
+        for (i, &a) in nodes.iter().enumerate() {
+            for (j, &b) in nodes.iter().enumerate() {
+                if (self.is_directed() || i < j) && self.has_edge(a, b) {
+                    let weight = self.edge(a, b).unwrap_or_default();
+                    out.insert_edge(i as u32, j as u32, weight);
+                }
+            }
+        }
+        out
+    }
+
+    /// Adds an edge.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] for a self-loop, an edge that is there already, or a node that isn't.
+    pub fn add_edge(&mut self, a: u32, b: u32, edge: Edge) -> Result<()> {
+        let n = self.n_nodes();
+        if a == b || a.max(b) as usize >= n || self.has_edge(a, b) {
+            return Err(Error::Contract {
+                check: "an edge joins two different nodes that no edge joins yet",
+                detail: format!("edge ({a}, {b}) in a graph of {n} nodes"),
+            });
+        }
+        self.insert_edge(a, b, edge);
+        Ok(())
+    }
+
+    /// Adds an edge that is known to be a new one between existing nodes.
+    pub(crate) fn insert_edge(&mut self, a: u32, b: u32, edge: Edge) {
+        debug_assert!(a != b && !self.has_edge(a, b), "edge ({a}, {b}) can't be added");
+        let (a, b) = self.ordered(a, b);
+        self.marked_edges += u32::from(!edge.is_plain());
+        on!(&mut self.storage, graph => graph.add_edge(NodeIndex::from(a), NodeIndex::from(b), edge));
+        self.mark(a, b, true);
+    }
+
+    /// Removes an edge and gives its weight.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] if there is no such edge.
+    pub fn remove_edge(&mut self, a: u32, b: u32) -> Result<Edge> {
+        let (i, j) = (NodeIndex::from(a), NodeIndex::from(b));
+        let removed = on!(&mut self.storage, graph => graph.find_edge(i, j).and_then(|e| graph.remove_edge(e)));
+        let Some(weight) = removed else {
+            return Err(no_such("edge", &format!("({a}, {b})")));
+        };
+        self.marked_edges -= u32::from(!weight.is_plain());
+        self.mark(a, b, false);
+        Ok(weight)
+    }
+
+    /// Replaces the weight of a node.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] if there is no such node.
+    pub fn set_node(&mut self, a: u32, node: Node) -> Result<()> {
+        match on!(&mut self.storage, graph => graph.node_weight_mut(NodeIndex::from(a))) {
+            Some(weight) => *weight = node,
+            None => return Err(no_such("node", &a.to_string())),
+        }
+        Ok(())
+    }
+
+    /// Replaces the weight of an edge.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] if there is no such edge.
+    pub fn set_edge(&mut self, a: u32, b: u32, edge: Edge) -> Result<()> {
+        let (i, j) = (NodeIndex::from(a), NodeIndex::from(b));
+        let found = on!(&mut self.storage, graph => graph.find_edge(i, j).and_then(|e| graph.edge_weight_mut(e)));
+        let Some(weight) = found else {
+            return Err(no_such("edge", &format!("({a}, {b})")));
+        };
+        self.marked_edges += u32::from(!edge.is_plain());
+        self.marked_edges -= u32::from(!weight.is_plain());
+        *weight = edge;
+        Ok(())
+    }
+
+    fn mark(&mut self, a: u32, b: u32, present: bool) {
+        self.adjacency.set(a as usize, b as usize, present);
+        if !self.is_directed() {
+            self.adjacency.set(b as usize, a as usize, present);
+        }
+    }
+
+    fn ordered(&self, a: u32, b: u32) -> (u32, u32) {
+        if self.is_directed() || a < b { (a, b) } else { (b, a) }
+    }
+}
+
+fn no_such(what: &'static str, which: &str) -> Error {
+    Error::Contract {
+        check: "an edit names a node or an edge of the graph",
+        detail: format!("there is no {what} {which}"),
+    }
+}

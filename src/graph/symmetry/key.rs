@@ -1,0 +1,268 @@
+//! The key of a graph: an exact encoding in a few words, to group, count and look up states.
+
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+use crate::graph::{Attributes, Edge, GraphState, MAX_ATTRIBUTES, Node};
+
+/// An exact encoding of a labelled graph: two keys are equal exactly where the graphs are.
+///
+/// Made of a graph in canonical order ([`canonical_key`](crate::graph::canonical_key)), equal keys mean isomorphic graphs: the
+/// same kind, and a relabelling that keeps classes, attributes and edges. It isn't a hash and can't collide. The order of
+/// keys has no meaning beyond being the same everywhere; it lets classes be listed reproducibly.
+///
+/// The encoding is a header word (number of nodes, kind, bits per class and attribute), the node weights, the adjacency
+/// (`n (n - 1) / 2` bits, or `n (n - 1)` of a directed graph), and the edge weights where there are any. Up to 23
+/// nodes without edge weights it needs no heap.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub struct CanonicalKey(SmallVec<[u64; 6]>);
+
+impl CanonicalKey {
+    /// The words of the encoding.
+    #[must_use]
+    pub fn words(&self) -> &[u64] {
+        &self.0
+    }
+
+    /// Encodes `graph.induced(order)`, where `order` is a permutation of its nodes, without building it.
+    pub(in crate::graph) fn encode(graph: &GraphState, order: impl Fn(usize) -> u32) -> Self {
+        let n = graph.n_nodes();
+        let (directed, marked) = (graph.is_directed(), graph.has_edge_weights());
+        let nodes = Widths::of(graph.nodes().map(Weight::from));
+        let edges =
+            if marked { Widths::of(raw_edges(graph).iter().map(|edge| edge.weight.into())) } else { Widths::default() };
+        let mut out = Writer { words: SmallVec::new(), free: 0 };
+        // 32 + 1 + 12 + 12 bits: what follows can be read back without ambiguity, so the encoding is exact.
+        let header = n as u64 | u64::from(directed) << 32;
+        out.push(header | nodes.packed() << 33 | edges.packed() << 45, 64);
+        if !nodes.is_zero() {
+            for k in 0..n {
+                nodes.write(graph.node(order(k)).unwrap_or_default().into(), &mut out);
+            }
+        }
+        for i in 0..n {
+            let row = graph.adjacency().row(order(i) as usize);
+            let first = if directed { 0 } else { i + 1 };
+            let (mut bits, mut count) = (0, 0);
+            for j in (first..n).filter(|&j| j != i) {
+                let b = order(j) as usize;
+                bits = bits << 1 | (row[b / 64] >> (b % 64) & 1);
+                count += 1;
+                if count == 64 {
+                    out.push(bits, 64);
+                    (bits, count) = (0, 0);
+                }
+            }
+            out.push(bits, count);
+        }
+        if marked {
+            for i in 0..n {
+                let first = if directed { 0 } else { i + 1 };
+                for j in first..n {
+                    if let Some(weight) = graph.edge(order(i), order(j)) {
+                        edges.write(weight.into(), &mut out);
+                    }
+                }
+            }
+        }
+        Self(out.words)
+    }
+}
+
+/// The key of the graph as it is labelled: equal for equal states, different for relabelled ones.
+///
+/// The same encoding as [`canonical_key`](crate::graph::canonical_key), for environments whose nodes are distinguishable.
+///
+/// ```
+/// use gfn::graph::{canonical_key, labelled_key, Edge, GraphKind, GraphState, Node};
+/// let nodes = [Node::default(); 3];
+/// let end = GraphState::from_parts(GraphKind::Undirected, &nodes, &[(0, 1, Edge::default())])?;
+/// let other_end = GraphState::from_parts(GraphKind::Undirected, &nodes, &[(1, 2, Edge::default())])?;
+/// assert_ne!(labelled_key(&end), labelled_key(&other_end));
+/// assert_eq!(canonical_key(&end), canonical_key(&other_end));
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[must_use]
+pub fn labelled_key(graph: &GraphState) -> CanonicalKey {
+    CanonicalKey::encode(graph, |k| k as u32)
+}
+
+/// The edges of the petgraph graph beneath, in the order in which they happen to be stored.
+pub(in crate::graph) fn raw_edges(graph: &GraphState) -> &[petgraph::graph::Edge<Edge>] {
+    match (graph.as_undirected(), graph.as_directed()) {
+        (Some(graph), _) => graph.raw_edges(),
+        (None, Some(graph)) => graph.raw_edges(),
+        (None, None) => &[],
+    }
+}
+
+/// What a node and an edge have in common.
+struct Weight {
+    class: u16,
+    attributes: Attributes,
+}
+
+impl From<Node> for Weight {
+    fn from(node: Node) -> Self {
+        Self { class: node.class, attributes: node.attributes }
+    }
+}
+
+impl From<Edge> for Weight {
+    fn from(edge: Edge) -> Self {
+        Self { class: edge.class, attributes: edge.attributes }
+    }
+}
+
+/// How many bits the weights of a graph need.
+#[derive(Default)]
+struct Widths {
+    /// Bits of a class, at most 16.
+    class: u32,
+    /// Attributes that some weight sets, at most 7: those after the last one aren't written.
+    n_attributes: usize,
+    /// Bits of an attribute, at most 8.
+    attribute: u32,
+}
+
+impl Widths {
+    fn of(weights: impl Iterator<Item = Weight>) -> Self {
+        let (mut class, mut values) = (0, [0; MAX_ATTRIBUTES]);
+        for weight in weights {
+            class |= weight.class;
+            for (all, value) in values.iter_mut().zip(weight.attributes.values()) {
+                *all |= value;
+            }
+        }
+        let any = values.iter().fold(0, |all, value| all | value);
+        Self {
+            class: u16::BITS - class.leading_zeros(),
+            n_attributes: values.iter().rposition(|&v| v != 0).map_or(0, |k| k + 1),
+            attribute: u8::BITS - any.leading_zeros(),
+        }
+    }
+
+    fn is_zero(&self) -> bool {
+        self.class == 0 && self.n_attributes == 0
+    }
+
+    /// The widths in 12 bits.
+    fn packed(&self) -> u64 {
+        u64::from(self.class) | (self.n_attributes as u64) << 5 | u64::from(self.attribute) << 8
+    }
+
+    fn write(&self, weight: Weight, out: &mut Writer) {
+        out.push(u64::from(weight.class), self.class);
+        for &value in &weight.attributes.values()[..self.n_attributes] {
+            out.push(u64::from(value), self.attribute);
+        }
+    }
+}
+
+/// Appends numbers of given widths to a row of words.
+struct Writer {
+    words: SmallVec<[u64; 6]>,
+    /// Unused low bits of the last word.
+    free: u32,
+}
+
+impl Writer {
+    /// Appends the lowest `width` bits of `value`, at most 64; its higher bits must be zero.
+    fn push(&mut self, value: u64, width: u32) {
+        debug_assert!(width == 64 || value >> width == 0, "{value} in {width} bits");
+        if width <= self.free {
+            self.free -= width;
+            if let Some(last) = self.words.last_mut() {
+                *last |= value.checked_shl(self.free).unwrap_or(0);
+            }
+            return;
+        }
+        let rest = width - self.free;
+        if let (Some(last), true) = (self.words.last_mut(), self.free > 0) {
+            *last |= value >> rest;
+        }
+        self.free = 64 - rest;
+        self.words.push(value << self.free);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::GraphKind;
+
+    /// The bits that a writer was given, one per number.
+    fn bits(words: &[u64]) -> Vec<u64> {
+        let of = |word: &u64| (0..64).rev().map(move |k| word >> k & 1).collect::<Vec<_>>();
+        words.iter().flat_map(of).collect()
+    }
+
+    #[test]
+    fn numbers_are_written_one_after_the_other() {
+        let numbers = [(5, 3), (0, 0), (u64::MAX, 64), (1, 1), (0, 7), (77, 60), (3, 2), (9, 64)];
+        let mut writer = Writer { words: SmallVec::new(), free: 0 };
+        let mut expected = Vec::new();
+        for (value, width) in numbers {
+            writer.push(value, width);
+            expected.extend((0..width).rev().map(|k| value >> k & 1));
+        }
+        let found = bits(&writer.words);
+        assert_eq!(found[..expected.len()], expected);
+        assert!(found.len() - expected.len() < 64 && found[expected.len()..].iter().all(|&b| b == 0));
+    }
+
+    #[test]
+    fn each_thing_that_a_state_holds_changes_its_key() {
+        let nodes = [Node::of_class(1); 3];
+        let edges = [(0, 1, Edge::default()), (1, 2, Edge::default())];
+        let kind = GraphKind::Undirected;
+        let plain = GraphState::from_parts(kind, &nodes, &edges).unwrap();
+        let mut variants = vec![
+            plain.clone(),
+            GraphState::new(kind),
+            GraphState::with_nodes(kind, 3),
+            GraphState::from_parts(GraphKind::Directed, &nodes, &edges).unwrap(),
+            GraphState::from_parts(kind, &nodes, &edges[..1]).unwrap(),
+            GraphState::from_parts(kind, &nodes, &edges[1..]).unwrap(),
+        ];
+        for k in [0, 3, 6] {
+            let mut node = nodes[0];
+            node.attributes.set(k, 1);
+            let mut edge = Edge::default();
+            edge.attributes.set(k, 1);
+            for a in 0..2 {
+                let mut variant = plain.clone();
+                variant.set_node(a, node).unwrap();
+                variants.push(variant);
+                let mut variant = plain.clone();
+                variant.set_edge(a, a + 1, edge).unwrap();
+                variants.push(variant);
+            }
+        }
+        for class in [2, 3, u16::MAX] {
+            let mut variant = plain.clone();
+            variant.set_node(1, Node::of_class(class)).unwrap();
+            variants.push(variant);
+            let mut variant = plain.clone();
+            variant.set_edge(0, 1, Edge::of_class(class)).unwrap();
+            variants.push(variant);
+        }
+        for (i, one) in variants.iter().enumerate() {
+            for (j, other) in variants.iter().enumerate() {
+                assert_eq!(labelled_key(one) == labelled_key(other), i == j, "{one:?} {other:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn adjacency_beyond_a_word_is_kept() {
+        // 100 nodes: a row takes two words, in the graph and in the key.
+        let graph = GraphState::with_nodes(GraphKind::Directed, 100);
+        let mut seen = std::collections::HashSet::from([labelled_key(&graph)]);
+        for (a, b) in [(0, 63), (0, 64), (0, 65), (99, 0), (64, 63), (63, 99), (98, 99)] {
+            let mut graph = graph.clone();
+            graph.add_edge(a, b, Edge::default()).unwrap();
+            assert!(seen.insert(labelled_key(&graph)), "edge ({a}, {b})");
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The checksum and the parsing of a folder's manifest.
+
+use std::path::Path;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use super::layout::{FolderKind, file_error};
+use crate::Result;
+
+const FNV_START: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// The 64-bit FNV-1a hash of a manifest (written compactly, its checksum field empty) followed by the bytes of the
+/// tensors, in 16 hexadecimal digits. It guards against damage, not against malice.
+pub(crate) fn digest(unsealed: &impl Serialize, data: &[u8], path: &Path) -> Result<String> {
+    let head = serde_json::to_vec(unsealed).map_err(|e| {
+        file_error(
+            path,
+            format!("the manifest can't be written as JSON ({e})"),
+            "keep to keys that are strings and numbers of at most 64 bits in `state`",
+        )
+    })?;
+    Ok(format!("{:016x}", fnv1a(fnv1a(FNV_START, &head), data)))
+}
+
+/// Reads a manifest. The format number is checked first, because anything else may differ in another format.
+pub(crate) fn parse<M: DeserializeOwned>(text: &[u8], path: &Path, format: u32, layout: &FolderKind) -> Result<M> {
+    let noun = layout.noun;
+    let damaged =
+        |e: serde_json::Error| file_error(path, format!("not the manifest of a {noun} ({e})"), layout.damaged);
+    let value: serde_json::Value = serde_json::from_slice(text).map_err(damaged)?;
+    let found = value.get("format").and_then(serde_json::Value::as_u64);
+    if let Some(found) = found
+        && found != u64::from(format)
+    {
+        return Err(file_error(
+            path,
+            format!("{noun} format {found}, this version reads format {format}"),
+            "load it with the version of gfn that wrote it",
+        ));
+    }
+    serde_json::from_value(value).map_err(damaged)
+}
+
+/// The 64-bit FNV-1a hash (Fowler, Noll and Vo) of some bytes, continued from an earlier hash.
+fn fnv1a(start: u64, data: &[u8]) -> u64 {
+    data.iter().fold(start, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3))
+}
+
+/// A hash of 64-bit words, for fingerprints.
+pub(crate) struct Hash(u64);
+
+impl Hash {
+    pub(crate) fn new() -> Self {
+        Self(FNV_START)
+    }
+    pub(crate) fn add(&mut self, data: &[u8]) {
+        self.0 = fnv1a(self.0, data);
+    }
+    pub(crate) fn number(&mut self, value: usize) {
+        self.add(&(value as u64).to_le_bytes());
+    }
+    pub(crate) fn hex(&self) -> String {
+        format!("{:016x}", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn checksums_are_those_of_the_published_test_vectors() {
+        assert_eq!(fnv1a(FNV_START, b""), 0xcbf2_9ce4_8422_2325);
+        assert_eq!(fnv1a(FNV_START, b"a"), 0xaf63_dc4c_8601_ec8c);
+        assert_eq!(fnv1a(fnv1a(FNV_START, b"foo"), b"bar"), 0x8594_4171_f739_67e8);
+    }
+}

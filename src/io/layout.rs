@@ -1,0 +1,253 @@
+//! Folders of one tensor file and one manifest: written beside the old folder and swapped with it.
+
+use std::fs::{self, File};
+use std::io::{ErrorKind, Read, Write};
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::{Error, Result};
+
+const MANIFEST: &str = "manifest.json";
+
+/// Longest manifest that is read, in bytes. The library writes none that long, so a longer file isn't a manifest.
+const MAX_MANIFEST: u64 = 1 << 28;
+
+/// Most memory that a parsed manifest may take, in bytes.
+const MAX_PARSED: u64 = 1 << 29;
+
+/// A kind of folder that the library writes, with the words for its error messages.
+pub(crate) struct FolderKind {
+    /// The name of the tensors' file.
+    pub(crate) tensors: &'static str,
+    /// What messages call the folder.
+    pub(crate) noun: &'static str,
+    /// Remedy if it can't be written.
+    pub(crate) unwritable: &'static str,
+    /// Remedy if it can't be read.
+    pub(crate) unreadable: &'static str,
+    /// Remedy if it is damaged.
+    pub(crate) damaged: &'static str,
+    /// Remedy if something else has the same path.
+    pub(crate) in_the_way: &'static str,
+}
+
+impl FolderKind {
+    /// Writes the folder and replaces an older one. On an error the older one is untouched.
+    pub(crate) fn write(&self, path: &Path, data: &[u8], manifest: &impl Serialize) -> Result<()> {
+        let text = serde_json::to_vec_pretty(manifest).map_err(|e| file_error(path, e.to_string(), self.unwritable))?;
+        if text.len() as u64 > MAX_MANIFEST || parsed_size(&text) > MAX_PARSED {
+            let problem = format!("a manifest of {} bytes couldn't be read again", text.len());
+            return Err(file_error(
+                path,
+                problem,
+                "save less in it: shorten the description or the state of observers",
+            ));
+        }
+        replace(path, &[(self.tensors, data), (MANIFEST, &text)])
+            .map_err(|e| file_error(path, format!("can't be written ({e})"), self.unwritable))
+    }
+
+    /// Refuses to replace anything but a folder of this kind or an empty folder.
+    pub(crate) fn check_target(&self, path: &Path) -> Result<()> {
+        let refuse = |problem: String| Err(file_error(path, problem, self.in_the_way));
+        if path.file_name().is_none() {
+            return refuse("doesn't end in a name".to_owned());
+        }
+        let entries = match fs::read_dir(path) {
+            Ok(entries) => entries,
+            Err(e) if e.kind() == ErrorKind::NotFound => return Ok(()),
+            Err(e) => return refuse(format!("is in the way and not a folder ({e})")),
+        };
+        for entry in entries {
+            let entry = entry.map_err(|e| file_error(path, e.to_string(), self.unwritable))?;
+            if entry.file_name() != self.tensors && entry.file_name() != MANIFEST {
+                return refuse(format!("holds `{}` too", entry.file_name().to_string_lossy()));
+            }
+        }
+        Ok(())
+    }
+
+    /// Like [`check_target`](Self::check_target), and also refuses a path where no folder can be created. Called before
+    /// a run, so that it doesn't fail at its first save.
+    pub(crate) fn try_target(&self, path: &Path) -> Result<()> {
+        self.check_target(path)?;
+        let tried = make_partial(path).and_then(|partial| remove(&partial));
+        tried.map_err(|e| file_error(path, format!("can't be written ({e})"), self.unwritable))
+    }
+
+    /// The folder to read: `path`, or the older folder beside it if a save was interrupted after it was moved away and
+    /// before the new one took its place.
+    pub(crate) fn resolve(&self, path: &Path) -> PathBuf {
+        let previous = sibling(path, "previous");
+        if !path.exists() && previous.exists() { previous } else { path.to_owned() }
+    }
+
+    /// The manifest's path and bytes.
+    pub(crate) fn manifest(&self, folder: &Path) -> Result<(PathBuf, Vec<u8>)> {
+        let file = folder.join(MANIFEST);
+        let length = self.length(&file)?;
+        if length > MAX_MANIFEST {
+            return Err(file_error(
+                &file,
+                format!("{length} bytes are too many for the manifest of a {}", self.noun),
+                self.damaged,
+            ));
+        }
+        let text = self.read(&file, length)?;
+        let parsed = parsed_size(&text);
+        if parsed > MAX_PARSED {
+            let problem = format!("{length} bytes of JSON would take {} MiB of memory", parsed >> 20);
+            return Err(file_error(&file, problem, self.damaged));
+        }
+        Ok((file, text))
+    }
+
+    /// The path and bytes of the tensor file. Its length must be what the manifest says; this is checked before it is
+    /// read.
+    pub(crate) fn tensors(&self, folder: &Path, bytes: u64) -> Result<(PathBuf, Vec<u8>)> {
+        let file = folder.join(self.tensors);
+        let length = self.length(&file)?;
+        if length != bytes {
+            return Err(file_error(&file, format!("{length} bytes, the manifest says {bytes}"), self.damaged));
+        }
+        let data = self.read(&file, length)?;
+        Ok((file, data))
+    }
+
+    fn length(&self, file: &Path) -> Result<u64> {
+        fs::metadata(file).map(|metadata| metadata.len()).map_err(|e| self.cannot_read(file, &e))
+    }
+
+    /// Reads at most `length` bytes, even if the file grows meanwhile.
+    fn read(&self, file: &Path, length: u64) -> Result<Vec<u8>> {
+        let mut data = Vec::new();
+        let read = File::open(file).and_then(|opened| opened.take(length).read_to_end(&mut data));
+        read.map(|_| data).map_err(|e| self.cannot_read(file, &e))
+    }
+
+    fn cannot_read(&self, file: &Path, e: &std::io::Error) -> Error {
+        file_error(file, format!("can't be read ({e})"), self.unreadable)
+    }
+}
+
+/// A rough size in bytes of some JSON once it is parsed into [`serde_json::Value`]s. An object is a tree whose smallest
+/// node has room for eleven entries. Characters within strings are counted like any others.
+fn parsed_size(text: &[u8]) -> u64 {
+    const OBJECT: u64 = 704;
+    const VALUE: u64 = 64;
+    let each = text.iter().map(|byte| match byte {
+        b'{' => OBJECT,
+        b',' | b'[' => VALUE,
+        _ => 0,
+    });
+    text.len() as u64 + each.sum::<u64>()
+}
+
+/// The error for a file or folder of tensors.
+pub(crate) fn file_error(path: &Path, problem: String, remedy: &'static str) -> Error {
+    Error::File { path: path.to_owned(), problem, remedy }
+}
+
+/// The path of a hidden folder beside `path`.
+fn sibling(path: &Path, suffix: &str) -> PathBuf {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    path.with_file_name(format!(".{name}.{suffix}"))
+}
+
+/// The folder that contains a path.
+fn parent(path: &Path) -> &Path {
+    match path.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    }
+}
+
+/// Creates an empty folder beside `path`.
+fn make_partial(path: &Path) -> std::io::Result<PathBuf> {
+    let partial = sibling(path, "partial");
+    fs::create_dir_all(parent(path))?;
+    remove(&partial)?;
+    fs::create_dir(&partial)?;
+    Ok(partial)
+}
+
+/// Writes the files to a folder beside `path`, flushes them to disk, and swaps the folders. On failure the new folder
+/// is removed: on a full disk it would keep the disk full.
+fn replace(path: &Path, files: &[(&str, &[u8])]) -> std::io::Result<()> {
+    let partial = make_partial(path)?;
+    let done = write_and_swap(path, &partial, files);
+    if done.is_err() {
+        // The first error is the one worth reporting.
+        let _ = remove(&partial);
+    }
+    done
+}
+
+fn write_and_swap(path: &Path, partial: &Path, files: &[(&str, &[u8])]) -> std::io::Result<()> {
+    let previous = sibling(path, "previous");
+    for (name, data) in files {
+        let mut file = File::create_new(partial.join(name))?;
+        file.write_all(data)?;
+        file.sync_all()?;
+    }
+    sync_folder(partial)?;
+    if path.exists() {
+        // A folder can't be renamed onto one that has files in it. If the process is stopped here, loading finds the
+        // old folder.
+        remove(&previous)?;
+        fs::rename(path, &previous)?;
+        if let Err(e) = fs::rename(partial, path) {
+            fs::rename(&previous, path)?;
+            return Err(e);
+        }
+    } else {
+        fs::rename(partial, path)?;
+    }
+    sync_folder(parent(path))?;
+    remove(&previous)
+}
+
+fn remove(folder: &Path) -> std::io::Result<()> {
+    match fs::remove_dir_all(folder) {
+        Err(e) if e.kind() != ErrorKind::NotFound => Err(e),
+        _ => Ok(()),
+    }
+}
+
+/// Flushes a folder to disk, which makes a rename in it durable. Only Unix lets a folder be opened for that.
+fn sync_folder(folder: &Path) -> std::io::Result<()> {
+    if cfg!(unix) {
+        File::open(folder)?.sync_all()?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::replace::tests::folder;
+    use super::*;
+
+    #[test]
+    fn a_folder_that_cannot_be_written_leaves_the_old_one_and_nothing_else() {
+        let home = folder("layout");
+        let path = home.join("run");
+        replace(&path, &[("a", b"old")]).unwrap();
+        // Writing the second file fails after the first has been written.
+        for files in [[("a", b"new"), ("no/such/folder", b"new")], [("a", b"new"), ("a", b"new")]] {
+            replace(&path, &files.map(|(name, data)| (name, data.as_slice()))).unwrap_err();
+            assert_eq!(fs::read(path.join("a")).unwrap(), b"old");
+            assert_eq!(fs::read_dir(&home).unwrap().count(), 1);
+        }
+        fs::remove_dir_all(home).unwrap();
+    }
+
+    #[test]
+    fn what_json_takes_in_memory_is_told_from_its_text() {
+        // A measurement gave 110 times its length.
+        let objects = br#"{"":0},"#.repeat(1000);
+        assert!(parsed_size(&objects) > 100 * objects.len() as u64);
+        let numbers = b"1,".repeat(1000);
+        assert!((32..64).contains(&(parsed_size(&numbers) / numbers.len() as u64)));
+    }
+}

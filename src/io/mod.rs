@@ -1,0 +1,12 @@
+//! Folders of named tensors for checkpoints and data sets: one safetensors file and one manifest, checked before use
+//! and replaced as a whole.
+
+mod checksum;
+mod layout;
+pub(crate) mod replace;
+mod tensors;
+
+pub(crate) use checksum::{Hash, digest, parse};
+pub(crate) use layout::{FolderKind, file_error};
+pub(crate) use tensors::{Named, deserialise, malformed, serialise};
+pub use tensors::{TensorKind, TensorSpec};

@@ -1,0 +1,163 @@
+//! Named tensors as safetensors bytes, and checked reading of single tensors.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use safetensors::tensor::TensorView;
+use safetensors::{Dtype, SafeTensors};
+use serde::{Deserialize, Serialize};
+use tch::{Device, Kind, Tensor};
+
+use super::layout::{FolderKind, file_error};
+use crate::{Error, Result};
+
+/// The kinds of tensors that a file can hold.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub enum TensorKind {
+    /// 32-bit floating point.
+    F32,
+    /// 64-bit floating point.
+    F64,
+    /// Signed 64-bit integers.
+    I64,
+    /// Bytes.
+    U8,
+}
+
+impl TensorKind {
+    /// The kind of a libtorch tensor, or `None` if a file can't hold it.
+    pub fn of(tensor: &Tensor) -> Option<Self> {
+        match tensor.kind() {
+            Kind::Float => Some(Self::F32),
+            Kind::Double => Some(Self::F64),
+            Kind::Int64 => Some(Self::I64),
+            Kind::Uint8 => Some(Self::U8),
+            _ => None,
+        }
+    }
+
+    /// Whether values of this kind may be NaN or infinite.
+    pub(crate) fn is_float(self) -> bool {
+        matches!(self, Self::F32 | Self::F64)
+    }
+}
+
+/// Name, shape and kind of a tensor.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct TensorSpec {
+    /// The tensor's name.
+    pub name: String,
+    /// Its shape.
+    pub shape: Vec<i64>,
+    /// Its kind.
+    pub kind: TensorKind,
+}
+
+impl std::fmt::Display for TensorSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "`{}` {:?} {:?}", self.name, self.shape, self.kind)
+    }
+}
+
+/// Tensors as safetensors bytes; `path` is for error messages.
+pub(crate) fn serialise(tensors: &[(String, Tensor)], path: &Path) -> Result<Vec<u8>> {
+    let refuse = |problem: String| {
+        file_error(path, problem, "give each tensor of a section its own name and one of the kinds f32, f64, i64, u8")
+    };
+    let mut names = HashSet::new();
+    let mut buffers = Vec::with_capacity(tensors.len());
+    for (name, tensor) in tensors {
+        if !names.insert(name) {
+            return Err(refuse(format!("two tensors are named `{name}`")));
+        }
+        let dtype = match TensorKind::of(tensor) {
+            Some(TensorKind::F32) => Dtype::F32,
+            Some(TensorKind::F64) => Dtype::F64,
+            Some(TensorKind::I64) => Dtype::I64,
+            Some(TensorKind::U8) => Dtype::U8,
+            None => return Err(refuse(format!("`{name}` has kind {:?}", tensor.kind()))),
+        };
+        let host = tensor.detach().f_to_device(Device::Cpu)?.f_contiguous()?;
+        let mut bytes = vec![0; host.numel() * host.kind().elt_size_in_bytes()];
+        host.f_copy_data_u8(&mut bytes, host.numel())?;
+        let shape: Vec<usize> = host.size().iter().map(|&size| size as usize).collect();
+        buffers.push((name, dtype, shape, bytes));
+    }
+    let views = buffers
+        .iter()
+        .map(|(name, dtype, shape, bytes)| Ok((name.as_str(), TensorView::new(*dtype, shape.clone(), bytes)?)));
+    let views: std::result::Result<Vec<_>, safetensors::SafeTensorError> = views.collect();
+    views
+        .and_then(|views| safetensors::serialize(views, None))
+        .map_err(|e| refuse(format!("the tensors can't be written ({e})")))
+}
+
+/// The tensors in safetensors bytes, on the host and sorted by name.
+pub(crate) fn deserialise(data: &[u8], path: &Path, layout: &FolderKind) -> Result<Vec<(String, Tensor)>> {
+    let refuse = |problem: String| file_error(path, problem, layout.damaged);
+    let file = SafeTensors::deserialize(data).map_err(|e| refuse(format!("not a file of safetensors ({e})")))?;
+    let mut tensors = Vec::with_capacity(file.len());
+    for (name, view) in file.iter() {
+        let kind = match view.dtype() {
+            Dtype::F32 => Kind::Float,
+            Dtype::F64 => Kind::Double,
+            Dtype::I64 => Kind::Int64,
+            Dtype::U8 => Kind::Uint8,
+            other => return Err(refuse(format!("`{name}` has kind {other:?}"))),
+        };
+        let size: Vec<i64> = view.shape().iter().map(|&size| size as i64).collect();
+        let tensor = Tensor::f_from_data_size(view.data(), &size, kind)?;
+        tensors.push((name.to_owned(), tensor));
+    }
+    // The file doesn't keep the order in which they were given.
+    tensors.sort_by(|a, b| a.0.cmp(&b.0));
+    Ok(tensors)
+}
+
+/// Tensors from a file, looked up by name and checked when they are read.
+pub(crate) struct Named<'a>(pub(crate) &'a [(String, Tensor)]);
+
+impl Named<'_> {
+    pub(crate) fn get(&self, name: &str) -> Option<&Tensor> {
+        self.0.iter().find(|(n, _)| n == name).map(|(_, tensor)| tensor)
+    }
+
+    /// The tensor of this name if it has this kind. Another kind isn't what was saved, and a conversion would round or
+    /// wrap.
+    fn of_kind(&self, name: &str, kind: TensorKind) -> Option<&Tensor> {
+        self.get(name).filter(|tensor| TensorKind::of(tensor) == Some(kind))
+    }
+
+    pub(crate) fn ints(&self, name: &str) -> Result<Vec<i64>> {
+        self.of_kind(name, TensorKind::I64).and_then(|t| Vec::<i64>::try_from(t).ok()).ok_or_else(|| malformed(name))
+    }
+
+    pub(crate) fn floats(&self, name: &str) -> Result<Vec<f64>> {
+        self.of_kind(name, TensorKind::F64).and_then(|t| Vec::<f64>::try_from(t).ok()).ok_or_else(|| malformed(name))
+    }
+
+    pub(crate) fn bytes(&self, name: &str) -> Result<Vec<u8>> {
+        self.of_kind(name, TensorKind::U8).and_then(|t| Vec::<u8>::try_from(t).ok()).ok_or_else(|| malformed(name))
+    }
+
+    /// One number for each of `n` rows.
+    pub(crate) fn column<T>(&self, values: Vec<T>, name: &str, n: usize) -> Result<Vec<T>> {
+        if values.len() == n { Ok(values) } else { Err(malformed(name)) }
+    }
+
+    /// Booleans, saved as bytes 0 and 1, one for each of `n` rows.
+    pub(crate) fn flags(&self, name: &str, n: usize) -> Result<Vec<bool>> {
+        let bytes = self.bytes(name)?;
+        if bytes.len() != n || bytes.iter().any(|&byte| byte > 1) {
+            return Err(malformed(name));
+        }
+        Ok(bytes.into_iter().map(|byte| byte == 1).collect())
+    }
+}
+
+pub(crate) fn malformed(name: &str) -> Error {
+    Error::Contract {
+        check: "the tensors of a container are those that it was saved as",
+        detail: format!("`{name}` is missing or malformed"),
+    }
+}

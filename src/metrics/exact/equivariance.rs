@@ -1,0 +1,137 @@
+//! Check that a policy is equivariant: where labels have no meaning, it must not depend on them.
+
+use std::collections::BTreeMap;
+
+use tch::Tensor;
+
+use super::evaluate::forward_policy;
+use super::terminating::check_legal;
+use crate::distribution::GraphActionCategorical;
+use crate::env::{Direction, EXIT, EnumerableEnv, Moves, Rows, Slots, StateGraph, describe_state, random_moves};
+use crate::policy::Policy;
+use crate::{Error, Result, Rng};
+
+/// Allowed difference of a child's log-probability between labellings, because single precision sums in another order.
+const TOLERANCE: f64 = 1e-4;
+
+impl<E: EnumerableEnv> StateGraph<E> {
+    /// Checks that a policy gives every labelling of a state the same probability of each child.
+    ///
+    /// `n_checks` states are taken from random walks, with the labels that the walks gave them, and compared with the
+    /// representatives of their classes: the total probability of each class of children must agree. Only labellings
+    /// that trajectories can produce are tested.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] if a log-probability differs by more than 1e-4.
+    pub fn check_equivariance<P: Policy<E, Dist = GraphActionCategorical>>(
+        &self,
+        env: &E,
+        policy: &P,
+        n_checks: usize,
+        rng: &mut Rng,
+    ) -> Result<()> {
+        self.check_equivariance_under(env, policy, None, n_checks, rng)
+    }
+
+    pub(in crate::metrics) fn check_equivariance_under<P: Policy<E, Dist = GraphActionCategorical>>(
+        &self,
+        env: &E,
+        policy: &P,
+        conditions: Option<&Tensor>,
+        n_checks: usize,
+        rng: &mut Rng,
+    ) -> Result<()> {
+        let states = walked_states(env, n_checks, rng)?;
+        let indices = self.indices(env, &states).into_iter().enumerate();
+        let indices: Vec<usize> = indices
+            .map(|(row, index)| {
+                index.ok_or_else(|| Error::Contract {
+                    check: "every state that a walk visits was listed: the environment is the one that was enumerated",
+                    detail: format!("{}, which isn't in the state graph", describe_state(env, &states, row)),
+                })
+            })
+            .collect::<Result<_>>()?;
+        let mine = self.child_probs(env, policy, conditions, &states)?;
+        let listed = self.child_probs(env, policy, conditions, &self.states().select(&indices))?;
+        for (row, ((state, walked), listed)) in indices.iter().zip(&mine).zip(&listed).enumerate() {
+            check_legal(*state, listed.len(), walked.len())?;
+            for (child, p) in listed {
+                let other = walked.get(child).copied().unwrap_or(0.0);
+                if (log(*p) - log(other)).abs() <= TOLERANCE {
+                    continue;
+                }
+                let child = match *child {
+                    EXIT => "the exit".into(),
+                    child => describe_state(env, self.states(), child as usize),
+                };
+                return Err(Error::Contract {
+                    check: "up to isomorphism a policy is equivariant: relabelling a graph changes no probability \
+                            (leave node identity and the order of nodes out of the network)",
+                    detail: format!(
+                        "from {} to {child}: {other}, but {p} where the same is labelled as {}",
+                        describe_state(env, &states, row),
+                        describe_state(env, self.states(), *state)
+                    ),
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// For each of these states, the total probability of each class of children (or of the exit).
+    fn child_probs<P: Policy<E, Dist = GraphActionCategorical>>(
+        &self,
+        env: &E,
+        policy: &P,
+        conditions: Option<&Tensor>,
+        states: &E::States,
+    ) -> Result<Vec<BTreeMap<u32, f64>>> {
+        let pf = forward_policy(env, policy, states, conditions)?;
+        let moves = Moves::of(pf.masks());
+        let inner = moves.inner();
+        let rows: Vec<usize> = inner.iter().map(|&k| moves.rows[k]).collect();
+        let slots = Slots(inner.iter().map(|&k| moves.slots[k]).collect());
+        let mut child = vec![EXIT; moves.rows.len()];
+        for (&k, key) in inner.iter().zip(env.child_keys(states, &rows, &slots)?) {
+            child[k] = self.index_of_key(&key).map_or(EXIT, |index| index as u32);
+        }
+        let mut out = vec![BTreeMap::new(); states.len()];
+        for ((&row, child), log_prob) in moves.rows.iter().zip(child).zip(pf.host_log_probs()?) {
+            *out[row].entry(child).or_insert(0.0) += log_prob.exp();
+        }
+        Ok(out)
+    }
+}
+
+/// The logarithm of a probability, clamped so that underflow counts as zero probability.
+fn log(p: f64) -> f64 {
+    p.max(f64::MIN_POSITIVE).ln()
+}
+
+/// One state of each of `n` random walks, at a uniformly drawn step. The walks take the exit only if there is no other
+/// action.
+fn walked_states<E: EnumerableEnv>(env: &E, n: usize, rng: &mut Rng) -> Result<E::States> {
+    let mut states = env.initial(n);
+    let mut live: Vec<usize> = (0..n).collect();
+    let mut kept = states.clone();
+    for step in 2.. {
+        let (going, slots) = random_moves(&env.masks(Direction::Forward, &states), rng);
+        if going.is_empty() {
+            break;
+        }
+        states = states.select(&going);
+        live = going.iter().map(|&row| live[row]).collect();
+        env.step(Direction::Forward, &mut states, &slots)?;
+        // Reservoir sampling: the k-th state of a walk replaces the kept one with probability 1 / k, so each is kept
+        // equally often.
+        let mut source: Vec<usize> = (0..n).collect();
+        for (row, &walk) in live.iter().enumerate() {
+            if rng.below(step) == 0 {
+                source[walk] = n + row;
+            }
+        }
+        kept.append(states.clone());
+        kept = kept.select(&source);
+    }
+    Ok(kept)
+}

@@ -1,0 +1,66 @@
+//! Policy probabilities without gradients, on the host.
+
+use tch::Tensor;
+
+use crate::distribution::GraphActionCategorical;
+use crate::env::{Direction, DiscreteEnv, Rows};
+use crate::nn::Wants;
+use crate::policy::Policy;
+use crate::{Error, Result};
+
+/// P_F of these states without gradient, all under one condition vector `[C]`.
+pub(crate) fn forward_policy<E: DiscreteEnv, P: Policy<E, Dist = GraphActionCategorical>>(
+    env: &E,
+    policy: &P,
+    states: &E::States,
+    conditions: Option<&Tensor>,
+) -> Result<GraphActionCategorical> {
+    let conditions = repeated(conditions, states.len());
+    let evaluation = tch::no_grad(|| policy.evaluate(env, states, conditions.as_ref(), Wants::PF))?;
+    evaluation.pf.ok_or(Error::Missing {
+        objective: "an exact distribution",
+        needs: "a forward policy",
+        remedy: "use a policy that has one, such as UniformPolicy",
+    })
+}
+
+/// log P_B of one backward action of each of these states, without gradient. Equal states are evaluated once.
+pub(crate) fn backward_log_probs<E: DiscreteEnv, P: Policy<E, Dist = GraphActionCategorical>>(
+    env: &E,
+    policy: &P,
+    states: &E::States,
+    actions: &[u32],
+    conditions: Option<&Tensor>,
+) -> Result<Vec<f64>> {
+    let grouping = states.group();
+    let distinct = grouping.merges().then(|| states.select(&grouping.first));
+    let states = distinct.as_ref().unwrap_or(states);
+    let conditions = repeated(conditions, states.len());
+    let evaluation = tch::no_grad(|| policy.evaluate(env, states, conditions.as_ref(), Wants::PB))?;
+    let pb = evaluation.pb.ok_or(Error::Missing {
+        objective: "an exact flow",
+        needs: "a backward policy",
+        remedy: "use a policy that has one, such as UniformPolicy",
+    })?;
+    let (log_probs, offsets) = (pb.host_log_probs()?, pb.legal_offsets());
+    let of_action = grouping.of.iter().zip(actions).map(|(&row, &slot)| {
+        let range = offsets[row]..offsets[row + 1];
+        match pb.legal_slots()[range.clone()].binary_search(&slot) {
+            Ok(k) => Ok(log_probs[range.start + k]),
+            Err(_) => Err(Error::IllegalAction {
+                row,
+                direction: Direction::Backward,
+                slot: slot as usize,
+                n_slots: pb.masks().row(row).len(),
+                n_legal: range.len(),
+                detail: "it undoes a forward move; `testing::check_env` says more".into(),
+            }),
+        }
+    });
+    of_action.collect()
+}
+
+/// One condition vector `[C]`, repeated for each row.
+pub(crate) fn repeated(conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
+    conditions.map(|c| c.reshape([1, -1]).expand([n as i64, -1], false))
+}

@@ -1,0 +1,135 @@
+//! The policy that samples exactly in proportion to a reward.
+
+use tch::{Device, Kind, Tensor};
+
+use super::ExactFlows;
+use super::flows::log_pb_of_moves;
+use crate::distribution::GraphActionCategorical;
+use crate::env::{Direction, EnumerableEnv, Masks, Moves, Reward, Slots, StateGraph, describe_move, describe_state};
+use crate::nn::Wants;
+use crate::policy::{Evaluation, Policy};
+use crate::{Error, Result};
+
+/// The policy under which every balance objective's residual is zero: exact P_F, log F and log Z for a reward and a
+/// P_B.
+///
+/// `P_F(s' | s) = F(s') P_B(s | s') / F(s)` for each legal move. States are looked up in a [`StateGraph`], and
+/// everything is in double precision. It is an oracle for tests, and not fast.
+///
+/// ```
+/// use gfn::{env::StateGraph, metrics::{Distances, ExactPolicy}, policy::UniformPolicy, testing::{Chain, Positions}};
+/// let env = Chain::new(4);
+/// let graph = StateGraph::build(&env, 100)?;
+/// let reward = |s: &Positions, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> {
+///     Ok(s.0.iter().map(|&x| f64::from(x)).collect())
+/// };
+/// let exact = ExactPolicy::new(&graph, &env, UniformPolicy, &reward)?;
+/// let sampled = graph.terminating_distribution(&env, &exact, None)?;
+/// let target = graph.target_distribution(&reward, None)?;
+/// assert!(Distances::between(&sampled.probs, &target.probs)?.l1 < 1e-12);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct ExactPolicy<'a, E: EnumerableEnv, B> {
+    graph: &'a StateGraph<E>,
+    backward: B,
+    flows: ExactFlows,
+}
+
+impl<'a, E: EnumerableEnv, B: Policy<E, Dist = GraphActionCategorical>> ExactPolicy<'a, E, B> {
+    /// The exact policy of a reward whose P_B is that of `backward`.
+    ///
+    /// # Errors
+    /// Those of [`StateGraph::exact_flows`], which refuses a P_B that leaks mass to states that no forward move
+    /// reaches.
+    pub fn new<R: Reward<E::States> + ?Sized>(
+        graph: &'a StateGraph<E>,
+        env: &E,
+        backward: B,
+        reward: &R,
+    ) -> Result<Self> {
+        let flows = graph.exact_flows(env, &backward, reward, None)?;
+        Ok(Self { graph, backward, flows })
+    }
+
+    /// The exact flows.
+    #[must_use]
+    pub fn flows(&self) -> &ExactFlows {
+        &self.flows
+    }
+
+    /// The index of each state; `words` describes a state that has none, for the error message.
+    fn indices(&self, keys: &[E::Key], words: impl Fn(usize) -> String) -> Result<Vec<usize>> {
+        let index = |(row, key)| {
+            self.graph.index_of_key(key).ok_or_else(|| Error::Contract {
+                check: "an exact policy is asked about states of the graph that it was made for",
+                detail: format!("{}, which no forward move reached", words(row)),
+            })
+        };
+        keys.iter().enumerate().map(index).collect()
+    }
+
+    fn forward(&self, env: &E, states: &E::States, indices: &[usize]) -> Result<GraphActionCategorical> {
+        let masks = env.masks(Direction::Forward, states);
+        let moves = Moves::of(&masks);
+        let mut logits = log_pb_of_moves(env, &self.backward, states, &moves, None)?;
+        let inner = moves.inner();
+        let rows: Vec<usize> = inner.iter().map(|&k| moves.rows[k]).collect();
+        let slots = Slots(inner.iter().map(|&k| moves.slots[k]).collect());
+        let of_child = |k: usize| {
+            let step = describe_move(env, Direction::Forward, states, rows[k], slots.0[k]);
+            format!("what follows {step}")
+        };
+        let children = self.indices(&env.child_keys(states, &rows, &slots)?, of_child)?;
+        inner.iter().zip(children).for_each(|(&k, child)| logits[k] += self.flows.log_flow[child]);
+        // Logits are log edge flows, as flow matching requires.
+        for (k, logit) in logits.iter_mut().enumerate() {
+            if moves.exit[k] {
+                *logit = self.flows.log_rewards[indices[moves.rows[k]]];
+            }
+        }
+        let blocks = blocks(&masks, &moves, &logits);
+        GraphActionCategorical::new(masks, &blocks)
+    }
+}
+
+/// Blocks of logits `[rows, width]` with these values in the legal slots.
+fn blocks(masks: &Masks, moves: &Moves, values: &[f64]) -> Vec<Tensor> {
+    let mut out: Vec<Vec<f64>> = masks.blocks.iter().map(|block| vec![0.0; block.rows() * block.width]).collect();
+    for ((&row, &slot), &value) in moves.rows.iter().zip(&moves.slots).zip(values) {
+        let mut rest = slot as usize;
+        for (block, values) in masks.blocks.iter().zip(&mut out) {
+            let slots = (block.row_ptr[row + 1] - block.row_ptr[row]) * block.width;
+            if rest < slots {
+                values[block.row_ptr[row] * block.width + rest] = value;
+                break;
+            }
+            rest -= slots;
+        }
+    }
+    let shaped = masks.blocks.iter().zip(&out);
+    shaped.map(|(block, values)| Tensor::from_slice(values).view([block.rows() as i64, block.width as i64])).collect()
+}
+
+impl<E: EnumerableEnv, B: Policy<E, Dist = GraphActionCategorical>> Policy<E> for ExactPolicy<'_, E, B> {
+    type Dist = GraphActionCategorical;
+
+    fn evaluate(
+        &self,
+        env: &E,
+        states: &E::States,
+        conditions: Option<&Tensor>,
+        wants: Wants,
+    ) -> Result<Evaluation<GraphActionCategorical>> {
+        let indices = self.indices(&env.keys(states), |row| describe_state(env, states, row))?;
+        let pf = if wants.pf { Some(self.forward(env, states, &indices)?) } else { None };
+        let pb = if wants.pb { self.backward.evaluate(env, states, conditions, Wants::PB)?.pb } else { None };
+        let log_flow = || indices.iter().map(|&state| self.flows.log_flow[state]).collect::<Vec<_>>();
+        let log_flow = wants.log_flow.then(|| Tensor::from_slice(&log_flow()));
+        Ok(Evaluation { pf, pb, log_flow, ..Evaluation::default() })
+    }
+
+    fn log_z(&self, _: Option<&Tensor>, n: usize) -> Option<Tensor> {
+        Some(Tensor::full([n as i64], self.flows.log_z, (Kind::Double, Device::Cpu)))
+    }
+}

@@ -1,0 +1,141 @@
+//! A policy's distribution over state spaces too large to list: improbable states are dropped, and their mass is
+//! counted.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::f64::consts::LN_2;
+
+use super::evaluate::forward_policy;
+use crate::distribution::GraphActionCategorical;
+use crate::env::{CHUNK, Direction, EnumerableEnv, Moves, Rows, Slots};
+use crate::metrics::distances::jsd_term;
+use crate::policy::Policy;
+use crate::{Error, Result};
+
+/// The distribution of a policy, except for dropped mass.
+#[derive(Clone, Debug)]
+pub struct PrunedDistribution<E: EnumerableEnv> {
+    /// The finished objects that were found.
+    pub states: E::States,
+    /// A lower bound on the probability of each.
+    pub probs: Vec<f64>,
+    /// The mass dropped on the way; `probs` and it sum to 1.
+    pub dropped: f64,
+    /// The number of expanded states.
+    pub n_expanded: usize,
+}
+
+impl<E: EnumerableEnv> PrunedDistribution<E> {
+    /// An upper bound on the Jensen-Shannon divergence from a target, given the target's probability of each object
+    /// found.
+    ///
+    /// Dropped mass counts as if the target had none there, with ln 2 / 2 per unit; so does the target's mass on other
+    /// objects.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] unless there is one probability per found object.
+    pub fn jsd_bound(&self, target: &[f64]) -> Result<f64> {
+        if target.len() != self.probs.len() {
+            return Err(Error::Shape {
+                what: "the target's probabilities".into(),
+                expected: vec![self.probs.len() as i64],
+                got: vec![target.len() as i64],
+                remedy: "give R(x) / Z of each of the found `states`",
+            });
+        }
+        let found: f64 = self.probs.iter().zip(target).map(|(&p, &t)| jsd_term(p, t)).sum();
+        let elsewhere = (1.0 - target.iter().sum::<f64>()).max(0.0);
+        Ok(found + 0.5 * LN_2 * (elsewhere + self.dropped))
+    }
+}
+
+/// Finished objects with their probabilities.
+struct Ended<E: EnumerableEnv> {
+    places: HashMap<E::Key, usize>,
+    states: E::States,
+    probs: Vec<f64>,
+}
+
+impl<E: EnumerableEnv> Ended<E> {
+    fn add(&mut self, states: &E::States, keys: &[E::Key], ended: &[(usize, f64)]) {
+        let mut new = Vec::new();
+        for &(row, mass) in ended {
+            let next = self.probs.len();
+            match self.places.entry(keys[row].clone()) {
+                Entry::Occupied(place) => self.probs[*place.get()] += mass,
+                Entry::Vacant(place) => {
+                    place.insert(next);
+                    self.probs.push(mass);
+                    new.push(row);
+                }
+            }
+        }
+        self.states.append(states.select(&new));
+    }
+}
+
+/// Pushes a policy's probability mass step by step through the states that have at least `tau` of it at that step.
+///
+/// It is cheap for a policy with concentrated mass, however many states there are. Otherwise `dropped` is large, and
+/// the result means little. Up to isomorphism it is correct for equivariant policies only (test the policy on a smaller
+/// problem with [`StateGraph::check_equivariance`](crate::env::StateGraph::check_equivariance)).
+///
+/// ```
+/// use gfn::{metrics::pruned_distribution, policy::UniformPolicy, testing::Chain};
+/// let sampled = pruned_distribution(&Chain::new(20), &UniformPolicy, 1e-4, 1000)?;
+/// assert!((sampled.probs.iter().sum::<f64>() + sampled.dropped - 1.0).abs() < 1e-12);
+/// assert!(sampled.dropped < 0.01);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::TooManyStates`] if more than `max_states` states would be expanded: raise `tau`. Those of the policy.
+pub fn pruned_distribution<E: EnumerableEnv, P: Policy<E, Dist = GraphActionCategorical>>(
+    env: &E,
+    policy: &P,
+    tau: f64,
+    max_states: usize,
+) -> Result<PrunedDistribution<E>> {
+    let mut states = env.initial(1);
+    let mut mass = vec![1.0];
+    let mut ended: Ended<E> = Ended { places: HashMap::new(), states: states.select(&[]), probs: Vec::new() };
+    let (mut dropped, mut n_expanded) = (0.0, 0);
+    while !mass.is_empty() {
+        n_expanded += mass.len();
+        if n_expanded > max_states {
+            return Err(Error::TooManyStates { limit: max_states });
+        }
+        // The mass of each child, and the first move found that leads to it.
+        let mut next: HashMap<E::Key, usize> = HashMap::new();
+        let mut children: Vec<(f64, usize, u32)> = Vec::new();
+        for start in (0..mass.len()).step_by(CHUNK) {
+            let rows: Vec<usize> = (start..mass.len().min(start + CHUNK)).collect();
+            let chunk = states.select(&rows);
+            let pf = forward_policy(env, policy, &chunk, None)?;
+            let moves = Moves::of(pf.masks());
+            let log_probs = pf.host_log_probs()?;
+            let n_actions = pf.n_actions();
+            let stuck = rows.iter().zip(&n_actions).enumerate().filter(|(_, (_, n))| **n == 0);
+            let mut ends: Vec<(usize, f64)> = stuck.map(|(row, (&state, _))| (row, mass[state])).collect();
+            let share = |k: usize| mass[start + moves.rows[k]] * log_probs[k].exp();
+            ends.extend((0..moves.rows.len()).filter(|&k| moves.exit[k]).map(|k| (moves.rows[k], share(k))));
+            ended.add(&chunk, &env.keys(&chunk), &ends);
+            let inner = moves.inner();
+            let parents: Vec<usize> = inner.iter().map(|&k| moves.rows[k]).collect();
+            let slots = Slots(inner.iter().map(|&k| moves.slots[k]).collect());
+            for (&k, key) in inner.iter().zip(env.child_keys(&chunk, &parents, &slots)?) {
+                let place = *next.entry(key).or_insert(children.len());
+                if place == children.len() {
+                    children.push((0.0, start + moves.rows[k], moves.slots[k]));
+                }
+                children[place].0 += share(k);
+            }
+        }
+        let (kept, small): (Vec<_>, Vec<_>) = children.into_iter().partition(|child| child.0 >= tau);
+        dropped += small.iter().map(|child| child.0).sum::<f64>();
+        states = states.select(&kept.iter().map(|child| child.1).collect::<Vec<_>>());
+        env.step(Direction::Forward, &mut states, &Slots(kept.iter().map(|child| child.2).collect()))?;
+        mass = kept.iter().map(|child| child.0).collect();
+    }
+    Ok(PrunedDistribution { states: ended.states, probs: ended.probs, dropped, n_expanded })
+}

@@ -1,0 +1,82 @@
+//! The exact distribution of a policy: probability mass is pushed through the state graph.
+
+use tch::Tensor;
+
+use super::evaluate::forward_policy;
+use crate::distribution::GraphActionCategorical;
+use crate::env::{EXIT, EnumerableEnv, StateGraph};
+use crate::policy::Policy;
+use crate::{Error, Result, Rng};
+
+/// Number of relabelled states for the equivariance check before a distribution up to isomorphism is computed.
+const EQUIVARIANCE_CHECKS: usize = 32;
+
+/// The exact distribution of a policy, by state index.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TerminatingDistribution {
+    /// The probability that a trajectory ends in each state.
+    pub probs: Vec<f64>,
+    /// The probability that a trajectory visits each state.
+    pub visits: Vec<f64>,
+    /// The mean number of actions of a trajectory, the exit included.
+    pub mean_len: f64,
+}
+
+impl<E: EnumerableEnv> StateGraph<E> {
+    /// The distribution of a policy's finished objects, in double precision; `conditions` is one vector `[C]`.
+    ///
+    /// Up to isomorphism the policy is evaluated once per class, at its representative. That is correct only for an
+    /// equivariant policy, so equivariance is checked on a few relabelled states first.
+    ///
+    /// # Errors
+    /// Those of the policy; [`Error::Contract`] for a policy that isn't equivariant although it must be, or whose legal
+    /// actions differ from the environment's.
+    pub fn terminating_distribution<P: Policy<E, Dist = GraphActionCategorical>>(
+        &self,
+        env: &E,
+        policy: &P,
+        conditions: Option<&Tensor>,
+    ) -> Result<TerminatingDistribution> {
+        if env.merges_isomorphic() {
+            self.check_equivariance_under(env, policy, conditions, EQUIVARIANCE_CHECKS, &mut Rng::seeded(0))?;
+        }
+        let mut visits = vec![0.0; self.len()];
+        let mut probs = vec![0.0; self.len()];
+        let mut mean_len = 0.0;
+        visits[0] = 1.0;
+        for (range, states) in self.chunks() {
+            let pf = forward_policy(env, policy, &states, conditions)?;
+            let (log_probs, offsets) = (pf.host_log_probs()?, pf.legal_offsets());
+            for (row, state) in range.enumerate() {
+                let children = self.raw_children(state);
+                let log_probs = &log_probs[offsets[row]..offsets[row + 1]];
+                check_legal(state, children.len(), log_probs.len())?;
+                let mass = visits[state];
+                if children.is_empty() {
+                    probs[state] += mass;
+                    continue;
+                }
+                mean_len += mass;
+                for (&child, log_prob) in children.iter().zip(log_probs) {
+                    let share = mass * log_prob.exp();
+                    match child {
+                        EXIT => probs[state] += share,
+                        child => visits[child as usize] += share,
+                    }
+                }
+            }
+        }
+        Ok(TerminatingDistribution { probs, visits, mean_len })
+    }
+}
+
+/// Checks that a policy has as many legal actions in a state as the environment.
+pub(in crate::metrics) fn check_legal(state: usize, listed: usize, seen: usize) -> Result<()> {
+    if listed == seen {
+        return Ok(());
+    }
+    Err(Error::Contract {
+        check: "a policy gives a probability to each action that the environment's masks allow, and to no other",
+        detail: format!("state {state} has {listed} legal forward actions, the policy knows {seen}"),
+    })
+}

@@ -1,0 +1,105 @@
+//! Correlation of two quantities.
+
+use super::empirical::mean_and_sd;
+use crate::{Error, Result};
+
+/// The correlation of two quantities of the same objects, such as log p(x) and log R(x) on a test set.
+///
+/// A policy that samples in proportion to the reward has log p(x) = log R(x) - log Z, so both coefficients are 1.
+///
+/// ```
+/// use gfn::metrics::Correlation;
+/// let c = Correlation::between(&[1.0, 2.0, 3.0, 4.0], &[1.0, 4.0, 9.0, 16.0])?;
+/// assert!((c.pearson.unwrap_or(0.0) - 0.984_374).abs() < 1e-6);
+/// assert_eq!(c.spearman, Some(1.0));
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Correlation {
+    /// Pearson's r, from -1 to 1; `None` if one of the quantities is the same for all objects.
+    pub pearson: Option<f64>,
+    /// Spearman's rho: r of the ranks, with equal values sharing their mean rank.
+    pub spearman: Option<f64>,
+}
+
+impl Correlation {
+    /// Correlates two quantities, with one value per object each.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] if their lengths differ; [`Error::Config`] for fewer than two objects; [`Error::NonFinite`] for
+    /// a value that isn't finite: leave objects without reward out of the test set.
+    pub fn between(x: &[f64], y: &[f64]) -> Result<Self> {
+        if x.len() != y.len() {
+            return Err(Error::Shape {
+                what: "the second of two figures to correlate".into(),
+                expected: vec![x.len() as i64],
+                got: vec![y.len() as i64],
+                remedy: "give both figures of each object",
+            });
+        }
+        if x.len() < 2 {
+            let got = x.len().to_string();
+            return Err(Error::Config { setting: "objects to correlate figures of", got, expected: "at least two" });
+        }
+        if let Some(row) = (0..x.len()).find(|&row| !(x[row].is_finite() && y[row].is_finite())) {
+            return Err(Error::NonFinite {
+                what: "a figure to correlate",
+                row,
+                value: if x[row].is_finite() { y[row] } else { x[row] },
+                remedy: "leave objects out that have no reward or no probability",
+            });
+        }
+        Ok(Self { pearson: pearson(x, y), spearman: pearson(&ranks(x), &ranks(y)) })
+    }
+}
+
+fn pearson(x: &[f64], y: &[f64]) -> Option<f64> {
+    let ((mean_x, sd_x), (mean_y, sd_y)) = (mean_and_sd(x), mean_and_sd(y));
+    if x.iter().all(|v| *v == x[0]) || y.iter().all(|v| *v == y[0]) {
+        return None;
+    }
+    let covariance: f64 = x.iter().zip(y).map(|(a, b)| (a - mean_x) * (b - mean_y)).sum::<f64>() / (x.len() - 1) as f64;
+    // Rounding may exceed the range slightly.
+    Some((covariance / (sd_x * sd_y)).clamp(-1.0, 1.0))
+}
+
+/// Ranks from 1; equal values share their mean rank.
+fn ranks(values: &[f64]) -> Vec<f64> {
+    let mut order: Vec<usize> = (0..values.len()).collect();
+    order.sort_by(|&i, &j| values[i].total_cmp(&values[j]));
+    let mut out = vec![0.0; values.len()];
+    let mut first = 0;
+    for tied in order.chunk_by(|&i, &j| values[i] == values[j]) {
+        let mean = first as f64 + (tied.len() + 1) as f64 / 2.0;
+        tied.iter().for_each(|&i| out[i] = mean);
+        first += tied.len();
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn equals_what_is_computed_by_hand() {
+        // Means 3 and 4; sums of products 6, of squares 10 and 8: r = 6 / sqrt(80).
+        let c = Correlation::between(&[1.0, 2.0, 3.0, 4.0, 5.0], &[3.0, 2.0, 5.0, 6.0, 4.0]).unwrap();
+        let products = [-2.0 * -1.0, -1.0 * -2.0, 0.0, 2.0, 0.0].iter().sum::<f64>();
+        assert!((c.pearson.unwrap() - products / (10f64 * 10.0).sqrt()).abs() < 1e-12);
+        // Ranks of the second: 2, 1, 4, 5, 3; differences 1, 1, 1, 1, 2: rho = 1 - 6 * 8 / (5 * 24).
+        assert!((c.spearman.unwrap() - 0.6).abs() < 1e-12);
+        assert_eq!(ranks(&[2.0, 1.0, 2.0, -0.0, 0.0]), [4.5, 3.0, 4.5, 1.5, 1.5]);
+        let falling = Correlation::between(&[1.0, 2.0, 3.0], &[0.3, 0.2, 0.1]).unwrap();
+        assert!((falling.pearson.unwrap() + 1.0).abs() < 1e-12);
+        assert_eq!(Correlation::between(&[0.1; 3], &[1.0, 2.0, 3.0]).unwrap().pearson, None);
+    }
+
+    #[test]
+    fn bad_input_is_refused() {
+        assert!(matches!(Correlation::between(&[1.0], &[1.0, 2.0]), Err(Error::Shape { .. })));
+        assert!(matches!(Correlation::between(&[1.0], &[1.0]), Err(Error::Config { .. })));
+        let zero_reward = Correlation::between(&[1.0, 2.0], &[0.0, f64::NEG_INFINITY]);
+        assert!(matches!(zero_reward, Err(Error::NonFinite { row: 1, .. })));
+    }
+}

@@ -1,0 +1,95 @@
+//! The empirical distribution of samples, and its noise floor for a perfect sampler.
+
+use crate::env::{EnumerableEnv, Rows, StateGraph};
+use crate::metrics::Distances;
+use crate::metrics::distances::check_distribution;
+use crate::{Error, Result, Rng};
+
+impl<E: EnumerableEnv> StateGraph<E> {
+    /// The share of each state among these finished objects, by state index.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] for an object in which no trajectory can end; [`Error::Config`] for no samples.
+    pub fn empirical(&self, env: &E, samples: &E::States) -> Result<Vec<f64>> {
+        if samples.is_empty() {
+            return Err(Error::Config { setting: "samples", got: "none".into(), expected: "at least one sample" });
+        }
+        let mut out = vec![0.0; self.len()];
+        for (row, index) in self.indices(env, samples).into_iter().enumerate() {
+            let state = index.filter(|&state| self.can_end(state)).ok_or_else(|| Error::Contract {
+                check: "every sample is a finished object of the environment that was enumerated",
+                detail: format!("sample {row} isn't one of its {} finished objects", self.ends().len()),
+            })?;
+            out[state] += 1.0 / samples.len() as f64;
+        }
+        Ok(out)
+    }
+}
+
+/// The distance from the target of a *perfect* sampler's samples. Print it beside any figure that comes from samples.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct NoiseFloor {
+    /// The mean total variation.
+    pub tv: f64,
+    /// Its standard deviation.
+    pub tv_sd: f64,
+    /// The mean Jensen-Shannon divergence.
+    pub jsd: f64,
+    /// Its standard deviation.
+    pub jsd_sd: f64,
+}
+
+impl NoiseFloor {
+    /// Draws `n_samples` from the target, `rounds` times, and measures the distances.
+    ///
+    /// ```
+    /// use gfn::{metrics::NoiseFloor, Rng};
+    /// let floor = NoiseFloor::simulate(&[0.5, 0.5], 10_000, 50, &mut Rng::seeded(0))?;
+    /// // A fair coin: the expected |share - 1/2| is sqrt(1 / (2 pi n)).
+    /// assert!((floor.tv - 0.00399).abs() < 0.0015);
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Config`] for no samples or rounds, and for a target that isn't a distribution.
+    pub fn simulate(target: &[f64], n_samples: usize, rounds: usize, rng: &mut Rng) -> Result<Self> {
+        if n_samples == 0 || rounds == 0 {
+            return Err(Error::Config {
+                setting: "the noise floor's samples and rounds",
+                got: format!("{n_samples} and {rounds}"),
+                expected: "at least one of each",
+            });
+        }
+        check_distribution("the target distribution", target)?;
+        let mut total = 0.0;
+        let cumulative: Vec<f64> = target
+            .iter()
+            .map(|p| {
+                total += p;
+                total
+            })
+            .collect();
+        let (mut tv, mut jsd) = (Vec::with_capacity(rounds), Vec::with_capacity(rounds));
+        for _ in 0..rounds {
+            let mut shares = vec![0.0; target.len()];
+            for _ in 0..n_samples {
+                let u = rng.uniform() * total;
+                let state = cumulative.partition_point(|&sum| sum <= u);
+                shares[state.min(target.len() - 1)] += 1.0 / n_samples as f64;
+            }
+            let distances = Distances::between(&shares, target)?;
+            tv.push(distances.tv);
+            jsd.push(distances.jsd);
+        }
+        let ((tv, tv_sd), (jsd, jsd_sd)) = (mean_and_sd(&tv), mean_and_sd(&jsd));
+        Ok(Self { tv, tv_sd, jsd, jsd_sd })
+    }
+}
+
+/// Mean and sample standard deviation; the latter is 0 for a single value.
+pub(in crate::metrics) fn mean_and_sd(values: &[f64]) -> (f64, f64) {
+    let n = values.len() as f64;
+    let mean = values.iter().sum::<f64>() / n;
+    let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
+    (mean, (squares / (n - 1.0).max(1.0)).sqrt())
+}

@@ -1,0 +1,50 @@
+//! Estimated log-probabilities of given objects, if states can't be listed.
+
+use tch::Tensor;
+
+use super::log_z::{in_batches, log_weights};
+use crate::env::{Env, Rows};
+use crate::policy::Policy;
+use crate::rollout::Sampler;
+use crate::tensor::log_sum_exp;
+use crate::{Error, Result, Rng};
+
+/// Estimates log p(x), the log-probability that a policy ends in x, for each of these finished objects.
+///
+/// `p(x) = E[P_F(tau) / P_B(tau | x)]` over paths drawn backwards from x by P_B. The estimate is the log of the mean of
+/// that ratio over `paths` paths per object. The mean is unbiased. Its log is biased downwards, less so for more paths
+/// and for a P_B that fits P_F better; if P_F and P_B balance exactly, one path gives the exact value. Up to
+/// isomorphism x is a class, and the ratio is divided by |Aut(x)|, just as the training reward is multiplied by it.
+///
+/// ```
+/// use gfn::{metrics::estimate_log_probs, policy::UniformPolicy, testing::{Chain, Positions}, Rng};
+/// let env = Chain::new(4);
+/// let log_p = estimate_log_probs(&env, &UniformPolicy, &Positions(vec![0, 1]), 500, &mut Rng::seeded(0))?;
+/// // One of three actions exits at 0; 1 is reached by one of three actions, and there one of three exits.
+/// assert!((log_p[0] + 3f64.ln()).abs() < 1e-6 && (log_p[1] + 9f64.ln()).abs() < 1e-6);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Config`] for no objects or no paths; those of sampling and scoring.
+pub fn estimate_log_probs<E: Env, P: Policy<E>>(
+    env: &E,
+    policy: &P,
+    objects: &E::States,
+    paths: usize,
+    rng: &mut Rng,
+) -> Result<Vec<f64>> {
+    if paths == 0 {
+        return Err(Error::Config { setting: "paths per object", got: "0".into(), expected: "at least one" });
+    }
+    let sampler = Sampler::new(env, policy);
+    // With R = 1 the log importance weight is log P_B - log P_F, plus log |Aut(x)| if states are classes.
+    let one = |states: &E::States, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
+    let log_weights = in_batches(objects.len() * paths, |range| {
+        let rows: Vec<usize> = range.map(|k| k / paths).collect();
+        let trajectories = sampler.backward(&objects.select(&rows), rng)?;
+        log_weights(env, policy, &one, &trajectories)
+    })?;
+    let of_object = log_weights.chunks(paths);
+    Ok(of_object.map(|weights| log_sum_exp(weights.iter().map(|w| -w)) - (paths as f64).ln()).collect())
+}

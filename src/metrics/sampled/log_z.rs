@@ -1,0 +1,143 @@
+//! Bounds and an importance-sampled estimate of log Z from trajectories, if states can't be listed.
+
+use super::empirical::mean_and_sd;
+use crate::env::{Env, Reward, Rows};
+use crate::objective::{Needs, score};
+use crate::policy::Policy;
+use crate::rollout::{Sampler, Trajectories};
+use crate::tensor::log_sum_exp;
+use crate::{Error, Result, Rng};
+
+/// Number of trajectories sampled and scored at once.
+const BATCH: usize = 1024;
+/// Half-width of a 95 % confidence interval, in standard errors.
+const Z_95: f64 = 1.959_963_984_540_054;
+
+/// A mean and its standard error.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// Its standard error.
+    pub standard_error: f64,
+}
+
+impl Estimate {
+    fn of(values: &[f64]) -> Self {
+        let (mean, sd) = mean_and_sd(values);
+        Self { mean, standard_error: sd / (values.len() as f64).sqrt() }
+    }
+}
+
+/// log Z estimated from forward trajectories, with `log w = log R + log P_B - log P_F` of each.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LogZEstimate {
+    /// The mean of log w: a lower bound on log Z, tight for an exact policy.
+    pub elbo: Estimate,
+    /// The log of the mean of w: a consistent estimate of log Z.
+    pub log_z: f64,
+    /// Its 95 % confidence interval (delta method). It is reliable only if `effective_samples` is large.
+    pub interval: (f64, f64),
+    /// `(sum w)^2 / sum w^2`: the number of equally weighted samples that carry as much information.
+    pub effective_samples: f64,
+}
+
+/// Estimates log Z from `n` forward trajectories of a policy.
+///
+/// Up to isomorphism R is multiplied by |Aut| as in training; log Z is still that of the raw reward.
+///
+/// # Errors
+/// Those of sampling and scoring; [`Error::Config`] for no trajectories.
+pub fn estimate_log_z<E, P, R>(env: &E, policy: &P, reward: &R, n: usize, rng: &mut Rng) -> Result<LogZEstimate>
+where
+    E: Env,
+    P: Policy<E>,
+    R: Reward<E::States> + ?Sized,
+{
+    let sampler = Sampler::new(env, policy);
+    let log_weights = in_batches(n, |range| {
+        let trajectories = sampler.forward(range.len(), rng)?;
+        log_weights(env, policy, reward, &trajectories)
+    })?;
+    importance_log_z(&log_weights)
+}
+
+/// log Z from log importance weights of trajectories, such as
+/// [`Scores::relative_log_weights`](crate::objective::Scores::relative_log_weights). [`estimate_log_z`] calls it with
+/// its own weights.
+///
+/// # Errors
+/// [`Error::Config`] for no weights; [`Error::NonFinite`] for a weight that isn't finite.
+pub fn importance_log_z(log_weights: &[f64]) -> Result<LogZEstimate> {
+    let n = log_weights.len();
+    if n == 0 {
+        let expected = "at least one";
+        return Err(Error::Config { setting: "weights to estimate from", got: "none".into(), expected });
+    }
+    if let Some(row) = log_weights.iter().position(|weight| !weight.is_finite()) {
+        let remedy = "leave out trajectories that can't be weighted, or give them a finite log-reward";
+        return Err(Error::NonFinite { what: "log importance weight", row, value: log_weights[row], remedy });
+    }
+    let log_sum = log_sum_exp(log_weights.iter().copied());
+    let log_z = log_sum - (n as f64).ln();
+    let effective_samples = (2.0 * log_sum - log_sum_exp(log_weights.iter().map(|w| 2.0 * w))).exp();
+    let relative: Vec<f64> = log_weights.iter().map(|w| (w - log_z).exp()).collect();
+    // One sample has no spread.
+    let half = if n > 1 { Z_95 * Estimate::of(&relative).standard_error } else { f64::INFINITY };
+    Ok(LogZEstimate {
+        elbo: Estimate::of(log_weights),
+        log_z,
+        interval: (log_z - half, log_z + half),
+        effective_samples,
+    })
+}
+
+/// An upper bound on log Z: the mean of log w over backward trajectories from finished objects drawn from the *target*.
+///
+/// # Errors
+/// Those of sampling and scoring; [`Error::Config`] for no objects.
+pub fn eubo<E, P, R>(env: &E, policy: &P, reward: &R, terminal: &E::States, rng: &mut Rng) -> Result<Estimate>
+where
+    E: Env,
+    P: Policy<E>,
+    R: Reward<E::States> + ?Sized,
+{
+    let sampler = Sampler::new(env, policy);
+    let log_weights = in_batches(terminal.len(), |range| {
+        let trajectories = sampler.backward(&terminal.select(&range.collect::<Vec<_>>()), rng)?;
+        log_weights(env, policy, reward, &trajectories)
+    })?;
+    Ok(Estimate::of(&log_weights))
+}
+
+pub(in crate::metrics) fn in_batches(
+    n: usize,
+    mut batch: impl FnMut(std::ops::Range<usize>) -> Result<Vec<f64>>,
+) -> Result<Vec<f64>> {
+    if n == 0 {
+        return Err(Error::Config {
+            setting: "trajectories to estimate from",
+            got: "none".into(),
+            expected: "at least one",
+        });
+    }
+    let mut out = Vec::with_capacity(n);
+    for start in (0..n).step_by(BATCH) {
+        out.extend(batch(start..n.min(start + BATCH))?);
+    }
+    Ok(out)
+}
+
+/// log R + sum log P_B - sum log P_F of each trajectory.
+pub(in crate::metrics) fn log_weights<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
+    env: &E,
+    policy: &P,
+    reward: &R,
+    trajectories: &Trajectories<E>,
+) -> Result<Vec<f64>> {
+    let scores = tch::no_grad(|| score(env, reward, policy, trajectories, Needs::default()))?;
+    let ratio = crate::tensor::to_host(&(&scores.log_pb - &scores.log_pf));
+    let log_reward = crate::tensor::to_host(&scores.log_reward);
+    let sums = scores.offsets.windows(2).map(|ends| ratio[ends[0]..ends[1]].iter().sum::<f64>());
+    Ok(log_reward.iter().zip(sums).map(|(r, sum)| r + sum).collect())
+}

@@ -1,0 +1,17 @@
+//! Metrics from samples, if states can't be listed.
+
+mod correlation;
+mod empirical;
+mod log_probs;
+mod log_z;
+mod modes;
+mod top_k;
+mod transport;
+
+pub use correlation::Correlation;
+pub use empirical::NoiseFloor;
+pub use log_probs::estimate_log_probs;
+pub use log_z::{Estimate, LogZEstimate, estimate_log_z, eubo, importance_log_z};
+pub use modes::{ModeCount, ModeTracker};
+pub use top_k::TopK;
+pub use transport::{maximum_mean_discrepancy, wasserstein2};

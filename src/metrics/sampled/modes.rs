@@ -1,0 +1,97 @@
+//! A count of the modes found so far.
+
+use std::collections::BTreeSet;
+
+use serde::{Deserialize, Serialize};
+
+/// The number of modes found at some point of a run.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+pub struct ModeCount {
+    /// Training steps made.
+    pub step: usize,
+    /// Objects whose reward was computed.
+    pub reward_calls: u64,
+    /// Distinct modes found.
+    pub modes: usize,
+}
+
+/// Counts distinct modes against training steps and against reward calls.
+///
+/// Modes are distinguished by a key, such as that of an [`EnumerableEnv`](crate::env::EnumerableEnv): up to isomorphism
+/// one object counts once whatever its labels. [`CountModes`](crate::train::CountModes) counts during training.
+///
+/// ```
+/// use gfn::metrics::ModeTracker;
+/// let mut tracker = ModeTracker::new();
+/// tracker.add(1, 16, ["a", "b", "a"]);
+/// tracker.add(2, 32, ["b"]);
+/// tracker.add(3, 48, ["c"]);
+/// assert_eq!(tracker.found(), 3);
+/// let curve: Vec<_> = tracker.curve().iter().map(|point| (point.step, point.reward_calls, point.modes)).collect();
+/// assert_eq!(curve, [(1, 16, 2), (3, 48, 3)]);
+/// assert_eq!(tracker.reward_calls_for(3), Some(48));
+/// ```
+#[derive(Clone, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(bound(serialize = "K: Serialize", deserialize = "K: Ord + Deserialize<'de>"))]
+pub struct ModeTracker<K> {
+    found: BTreeSet<K>,
+    curve: Vec<ModeCount>,
+}
+
+impl<K> Default for ModeTracker<K> {
+    fn default() -> Self {
+        Self { found: BTreeSet::new(), curve: Vec::new() }
+    }
+}
+
+impl<K: Ord> ModeTracker<K> {
+    /// A tracker without modes.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// A tracker of these modes and points; `None` where the points don't rise to the number of modes.
+    pub(crate) fn from_parts(found: BTreeSet<K>, curve: Vec<ModeCount>) -> Option<Self> {
+        let rises = curve.first().is_none_or(|point| point.modes > 0) && curve.is_sorted_by(|a, b| a.modes < b.modes);
+        let last = curve.last().map_or(0, |point| point.modes);
+        (rises && last == found.len()).then_some(Self { found, curve })
+    }
+
+    /// The modes as a set.
+    pub(crate) fn set(&self) -> &BTreeSet<K> {
+        &self.found
+    }
+
+    /// Takes in the keys of the modes among what was sampled in a step; `step` and `reward_calls` count from the run's start.
+    pub fn add(&mut self, step: usize, reward_calls: u64, modes: impl IntoIterator<Item = K>) {
+        let before = self.found.len();
+        self.found.extend(modes);
+        if self.found.len() > before {
+            self.curve.push(ModeCount { step, reward_calls, modes: self.found.len() });
+        }
+    }
+
+    /// The number of distinct modes found.
+    #[must_use]
+    pub fn found(&self) -> usize {
+        self.found.len()
+    }
+
+    /// Their keys, in order.
+    pub fn keys(&self) -> impl Iterator<Item = &K> {
+        self.found.iter()
+    }
+
+    /// The points at which the count rose; it is constant in between.
+    #[must_use]
+    pub fn curve(&self) -> &[ModeCount] {
+        &self.curve
+    }
+
+    /// The number of reward calls after which at least `modes` modes had been found; `None` if they haven't.
+    #[must_use]
+    pub fn reward_calls_for(&self, modes: usize) -> Option<u64> {
+        self.curve.iter().find(|point| point.modes >= modes).map(|point| point.reward_calls)
+    }
+}

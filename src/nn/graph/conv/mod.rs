@@ -1,0 +1,360 @@
+//! Message passing on [`GraphBatch`].
+
+mod message_classes;
+
+pub(in crate::nn) use message_classes::{MessageKind, MessageRounds};
+
+use serde::{Deserialize, Serialize};
+use tch::Tensor;
+
+use crate::graph::{GraphBatch, GraphKind, GraphSchema};
+use crate::nn::graph::edge_features::EdgeFeatures;
+use crate::nn::host::{HostLinear, HostNorm, floats};
+use crate::nn::{LayerNorm, Linear, Scope};
+use message_classes::MessageRound;
+
+/// The kind of message passing.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
+pub enum ConvKind {
+    /// The choice that sees all edge features of the environment: [`Gine`](Self::Gine) if edges have classes or
+    /// attributes, else [`Directed`](Self::Directed) if they have a direction, else [`Gin`](Self::Gin).
+    #[default]
+    Auto,
+    /// `MLP((1 + eps) h_i + sum_j h_j)` over neighbours in both directions (Xu et al., *How Powerful are GNNs?*, 2019,
+    /// eq. 4.1).
+    Gin,
+    /// `MLP((1 + eps) h_i + sum_j relu(h_j + e_ij))` over neighbours in both directions. `e_ij` holds edge classes and
+    /// attributes (Hu et al. 2020) and, in directed graphs, the direction of the edge.
+    Gine,
+    /// `W2 relu(W h_i + W_in sum_in h_j + W_out sum_out h_j)`: separate sums over in-neighbours and out-neighbours.
+    ///
+    /// It is GCN-style but not normalised: dividing by degrees would hide them, and without self-loops it would drop
+    /// messages between nodes of in-degree 0.
+    Directed,
+    /// Attention along edges in both directions, and to and from a virtual node of each graph that holds the condition.
+    /// It sees edge classes and attributes. The design is that of recursionpharma/gflownet's `GraphTransformer`,
+    /// pre-norm.
+    ///
+    /// It is meant for graphs of up to a few hundred nodes: a layer takes memory for each pair of nodes, a few numbers
+    /// per head and one per edge class, attribute value and relation.
+    Transformer {
+        /// Attention heads; their number divides the embedding width.
+        heads: i64,
+    },
+}
+
+impl ConvKind {
+    /// The convolution for graphs of a schema, with [`Auto`](Self::Auto) resolved.
+    pub(in crate::nn) fn chosen(self, schema: &GraphSchema) -> Self {
+        match self {
+            Self::Auto if schema.tells_edges_apart() => Self::Gine,
+            Self::Auto if schema.kind == GraphKind::Directed => Self::Directed,
+            Self::Auto => Self::Gin,
+            named => named,
+        }
+    }
+
+    /// The edge feature of such graphs that this convolution can't see, if any.
+    pub(in crate::nn) fn misses(self, schema: &GraphSchema) -> Option<&'static str> {
+        match self {
+            Self::Gin | Self::Directed if schema.tells_edges_apart() => Some("the classes and attributes of edges"),
+            Self::Gin if schema.kind == GraphKind::Directed => Some("the direction of edges"),
+            _ => None,
+        }
+    }
+}
+
+/// One round of message passing with a residual connection and a layer norm: `LN(h + f(h))`.
+#[derive(Debug)]
+pub(crate) struct Conv {
+    messages: Messages,
+    output: Linear,
+    norm: LayerNorm,
+}
+
+#[derive(Debug)]
+enum Messages {
+    Gin {
+        inner: Linear,
+        eps: Tensor,
+    },
+    /// Messages against the direction of their edge add `against` to the edge's vector. `None` in undirected graphs.
+    Gine {
+        inner: Linear,
+        eps: Tensor,
+        edges: EdgeFeatures,
+        against: Option<Tensor>,
+    },
+    Directed {
+        own: Linear,
+        incoming: Linear,
+        outgoing: Linear,
+    },
+}
+
+impl Conv {
+    pub(crate) fn gin(scope: &mut Scope<'_>, _: &GraphSchema, width: i64) -> Self {
+        let messages = Messages::Gin {
+            inner: Linear::new(&mut scope.sub("inner"), width, width),
+            eps: scope.constant("eps", &[1], 0.0),
+        };
+        Self::with_messages(messages, scope, width)
+    }
+
+    pub(crate) fn gine(scope: &mut Scope<'_>, schema: &GraphSchema, width: i64) -> Self {
+        let messages = Messages::Gine {
+            inner: Linear::new(&mut scope.sub("inner"), width, width),
+            eps: scope.constant("eps", &[1], 0.0),
+            edges: EdgeFeatures::new(&mut scope.sub("edges"), schema, width),
+            against: (schema.kind == GraphKind::Directed).then(|| scope.normal("against", &[width], 1.0)),
+        };
+        Self::with_messages(messages, scope, width)
+    }
+
+    pub(crate) fn directed(scope: &mut Scope<'_>, _: &GraphSchema, width: i64) -> Self {
+        let messages = Messages::Directed {
+            own: Linear::new(&mut scope.sub("own"), width, width),
+            incoming: Linear::without_bias(&mut scope.sub("incoming"), width, width),
+            outgoing: Linear::without_bias(&mut scope.sub("outgoing"), width, width),
+        };
+        Self::with_messages(messages, scope, width)
+    }
+
+    fn with_messages(messages: Messages, scope: &mut Scope<'_>, width: i64) -> Self {
+        Self {
+            messages,
+            output: Linear::new(&mut scope.sub("output"), width, width),
+            norm: LayerNorm::new(&mut scope.sub("norm"), width),
+        }
+    }
+
+    /// The kind of messages that nodes receive.
+    pub(crate) fn message_kind(&self) -> MessageKind {
+        match self.messages {
+            Messages::Gin { .. } => MessageKind::Sum,
+            Messages::Gine { .. } => MessageKind::WithEdges,
+            Messages::Directed { .. } => MessageKind::BySide,
+        }
+    }
+
+    /// One round: from the rows before it, `[R, D]`, to the rows after it, `[R', D]`.
+    pub(crate) fn forward(&self, batch: &GraphBatch<'_>, round: &MessageRound<Tensor>, rows: &Tensor) -> Tensor {
+        let inner = match &self.messages {
+            Messages::Gin { inner, eps } => {
+                // The linear map commutes with the sum. Applying it first is cheaper, because there are fewer rows
+                // before the round. The bias then becomes a part of each message, which the next layer can make up for.
+                let mapped = inner.forward(rows);
+                round.own(&mapped) * (eps + 1.0) + round.sum(&mapped)
+            }
+            Messages::Gine { inner, eps, edges, against } => {
+                let along = edges.of_messages(batch);
+                let carried = match against {
+                    Some(against) => Tensor::cat(&[&along, &(&along + against)], 0),
+                    None => along,
+                };
+                inner.forward(&(round.own(rows) * (eps + 1.0) + round.sum_along(rows, &carried)))
+            }
+            Messages::Directed { own, incoming, outgoing } => {
+                // The three maps run as one product, whose result holds three table entries per row; then one sum.
+                let weights = Tensor::cat(&[own.weight(), incoming.weight(), outgoing.weight()], 0);
+                let table = rows.linear(&weights, None::<&Tensor>).view([-1, rows.size()[1]]);
+                let sum = round.sum(&table);
+                own.bias().map_or_else(|| sum.shallow_clone(), |bias| &sum + bias)
+            }
+        };
+        self.norm.forward(&(round.own(rows) + self.output.forward(&inner.relu())))
+    }
+}
+
+/// A copy of a [`Conv`] on the host.
+#[derive(Debug)]
+pub(crate) struct HostConv {
+    /// Map from rows to the table whose entries are summed, and a bias added to each sum.
+    table: HostLinear,
+    bias: Vec<f32>,
+    /// Weight of a node's own entry beside the sum; `None` if it is one of the entries.
+    own: Option<f32>,
+    output: HostLinear,
+    norm: HostNorm,
+    width: usize,
+}
+
+impl Conv {
+    /// A copy of the round; `None` if its messages depend on edges.
+    pub(crate) fn on_host(&self) -> Option<HostConv> {
+        let (table, bias, own) = match &self.messages {
+            Messages::Gin { inner, eps } => (HostLinear::of(inner), None, Some(1.0 + floats(eps)[0])),
+            Messages::Gine { .. } => return None,
+            Messages::Directed { own, incoming, outgoing } => {
+                let weights = Tensor::cat(&[own.weight(), incoming.weight(), outgoing.weight()], 0);
+                (HostLinear::new(&weights, None), own.bias().map(floats), None)
+            }
+        };
+        let width = self.output.weight().size()[0] as usize;
+        let bias = bias.unwrap_or_else(|| vec![0.0; width]);
+        let (output, norm) = (HostLinear::of(&self.output), self.norm.on_host());
+        Some(HostConv { table, bias, own, output, norm, width })
+    }
+}
+
+impl HostConv {
+    /// One round: from the rows before it to the rows after it.
+    pub(crate) fn forward(&self, round: &MessageRound<Vec<i64>>, rows: &[f32]) -> Vec<f32> {
+        let width = self.width;
+        let table = self.table.rows(rows, rows.len() / width);
+        let entry = |at: i64| at as usize * width..(at as usize + 1) * width;
+        let n = round.offsets.len();
+        let own = |row: usize| round.own.as_ref().map_or(row as i64, |own| own[row]);
+        let mut inner = Vec::with_capacity(n * width);
+        for (row, &start) in round.offsets.iter().enumerate() {
+            let end = round.offsets.get(row + 1).map_or(round.entries.len(), |&end| end as usize);
+            let at = inner.len();
+            inner.extend_from_slice(&self.bias);
+            let sum = &mut inner[at..];
+            if let Some(scale) = self.own {
+                sum.iter_mut().zip(&table[entry(own(row))]).for_each(|(sum, x)| *sum += scale * x);
+            }
+            for &message in &round.entries[start as usize..end] {
+                sum.iter_mut().zip(&table[entry(message)]).for_each(|(sum, x)| *sum += x);
+            }
+            sum.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.0 } else { *x });
+        }
+        let mut out = self.output.rows(&inner, n);
+        for (row, out) in out.chunks_exact_mut(width).enumerate() {
+            out.iter_mut().zip(&rows[entry(own(row))]).for_each(|(out, x)| *out += x);
+        }
+        self.norm.apply(&mut out);
+        out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tch::{Device, Kind};
+
+    use super::super::node_features::NodeFeatures;
+    use super::message_classes::MessageRounds;
+    use super::*;
+    use crate::Rng;
+    use crate::graph::{Attributes, Edge, GraphKind, GraphState, GraphStates, Node};
+    use crate::nn::Parameters;
+
+    const WIDTH: i64 = 6;
+
+    /// The formulas of a round, computed node by node and message by message.
+    fn one_by_one(conv: &Conv, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
+        let edges = Vec::<Vec<i64>>::try_from(&batch.edge_index).unwrap();
+        let row = |node: usize| nodes.get(node as i64);
+        let linear = |layer: &Linear, x: &Tensor| layer.forward(&x.unsqueeze(0)).squeeze_dim(0);
+        let each = (0..batch.total_nodes()).map(|i| {
+            // Neighbours and messages whose end `at` is this node.
+            let received = |at: usize| -> Vec<(usize, usize)> {
+                let here = (0..edges[0].len()).filter(|&m| edges[at][m] == i as i64);
+                here.map(|m| (edges[1 - at][m] as usize, m)).collect()
+            };
+            let (incoming, outgoing) = (received(1), received(0));
+            let sum = |terms: Vec<Tensor>| terms.iter().fold(row(i).zeros_like(), |sum, term| sum + term);
+            // An undirected edge is two messages already.
+            let both = || incoming.iter().chain(outgoing.iter().filter(|_| batch.directed));
+            let inner = match &conv.messages {
+                Messages::Gin { inner, eps } => {
+                    let mapped = |x: &Tensor| linear(inner, x);
+                    mapped(&row(i)) * (eps + 1.0) + sum(both().map(|&(j, _)| mapped(&row(j))).collect())
+                }
+                Messages::Gine { inner, eps, edges, against } => {
+                    let sent = edges.of_messages(batch);
+                    let along = incoming.iter().map(|&(j, m)| (row(j) + sent.get(m as i64)).relu());
+                    let (row, sent) = (&row, &sent);
+                    let back = against.iter().flat_map(|against| {
+                        outgoing.iter().map(move |&(j, m)| (row(j) + sent.get(m as i64) + against).relu())
+                    });
+                    linear(inner, &(row(i) * (eps + 1.0) + sum(along.chain(back).collect())))
+                }
+                Messages::Directed { own, incoming: from, outgoing: to } => {
+                    linear(own, &row(i))
+                        + sum(incoming.iter().map(|&(j, _)| linear(from, &row(j))).collect())
+                        + sum(outgoing.iter().map(|&(j, _)| linear(to, &row(j))).collect())
+                }
+            };
+            conv.norm.forward(&(row(i) + linear(&conv.output, &inner.relu())).unsqueeze(0))
+        });
+        Tensor::cat(&each.collect::<Vec<_>>(), 0)
+    }
+
+    /// The states of a trajectory that adds one edge after another and changes another part of the graph.
+    fn growing(kind: GraphKind) -> GraphStates {
+        let node = |k: u8| Node { class: u16::from(k % 2), attributes: Attributes::new(&[k / 2]).unwrap() };
+        let mut graph = GraphState::from_parts(kind, &[0, 1, 0, 1, 2, 0].map(node), &[]).unwrap();
+        let mut graphs = vec![GraphState::new(kind), graph.clone()];
+        let edges = [(0, 1, 0), (2, 3, 0), (1, 2, 1), (4, 1, 2), (0, 4, 0), (3, 5, 2)];
+        for (a, b, value) in edges {
+            let edge = Edge { class: value % 2, attributes: Attributes::new(&[(value / 2) as u8]).unwrap() };
+            graph.add_edge(a, b, edge).unwrap();
+            graphs.push(graph.clone());
+        }
+        graphs.push(GraphState::from_parts(kind, &[node(0), node(3)], &[]).unwrap());
+        graphs.into()
+    }
+
+    #[test]
+    fn shared_rounds_give_what_each_node_by_itself_gives() {
+        let makes: [fn(&mut Scope<'_>, &GraphSchema, i64) -> Conv; 3] = [Conv::gin, Conv::gine, Conv::directed];
+        for kind in [GraphKind::Directed, GraphKind::Undirected] {
+            let schema = GraphSchema {
+                node_classes: 2,
+                node_attributes: vec![2],
+                edge_classes: 2,
+                edge_attributes: vec![2],
+                ..GraphSchema::plain(kind, 6)
+            };
+            let states = growing(kind);
+            let batch = GraphBatch::new(&schema, &states, None, Device::Cpu).unwrap();
+            for (make, labels) in makes.into_iter().flat_map(|make| [(make, 0), (make, 2), (make, 6)]) {
+                let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
+                let rng = &mut Rng::seeded(1);
+                let mut scope = parameters.scope(rng);
+                let features = NodeFeatures::new(&mut scope.sub("features"), &schema, WIDTH, labels);
+                let convs: Vec<Conv> =
+                    (0..3).map(|k| make(&mut scope.sub(&format!("conv{k}")), &schema, WIDTH)).collect();
+                let n = batch.total_nodes() as i64;
+
+                let rounds = MessageRounds::new(batch.graphs(), labels, convs.len(), convs[0].message_kind());
+                let rounds = rounds.to_device(Device::Cpu);
+                let start = features.forward(&batch, &rounds.features);
+                let layers = convs.iter().zip(&rounds.rounds);
+                let mut rows = vec![start.size()[0]];
+                let shared = layers.fold(start, |x, (conv, round)| {
+                    let x = conv.forward(&batch, round, &x);
+                    rows.push(x.size()[0]);
+                    x
+                });
+                let shared = rounds.of_nodes(&shared);
+                // Some nodes share a row, fewer after each round, and there are never more rows than nodes.
+                assert!(rows[1] < n && rows.is_sorted() && rows[3] <= n, "{rows:?} of {n}");
+
+                let all = features.forward(&batch, &Tensor::arange(n, (Kind::Int64, Device::Cpu)));
+                let naive = convs.iter().fold(all, |x, conv| one_by_one(conv, &batch, &x));
+                let off = (&shared - &naive).abs().max().double_value(&[]);
+                assert!(off < 1e-12, "{kind:?}, labels {labels}: {off}");
+
+                let weights = Tensor::from_slice(&(0..n * WIDTH).map(|k| (k as f64 * 0.3).cos()).collect::<Vec<_>>());
+                let gradients = |output: &Tensor| -> Tensor {
+                    (output.view(-1) * &weights).sum(Kind::Double).backward();
+                    let each = parameters.iter().map(|p| {
+                        let mut gradient = p.tensor.grad();
+                        let copy = gradient.copy().view(-1);
+                        let _ = gradient.zero_();
+                        copy
+                    });
+                    Tensor::cat(&each.collect::<Vec<_>>(), 0)
+                };
+                let (got, expected) = (gradients(&shared), gradients(&naive));
+                let off = (&got - &expected).abs().max().double_value(&[]);
+                assert!(
+                    off < 1e-11 && expected.abs().max().double_value(&[]) > 0.1,
+                    "{kind:?}, labels {labels}: {off}"
+                );
+            }
+        }
+    }
+}

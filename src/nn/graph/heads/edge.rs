@@ -1,0 +1,130 @@
+//! Logits of edges, from the edge's own features, its ends and their pair features.
+
+use tch::Tensor;
+
+use super::pairs::{FEATURES_SCALE, edge_pairs};
+use crate::graph::{GraphBatch, GraphKind, GraphSchema};
+use crate::nn::graph::edge_features::EdgeFeatures;
+use crate::nn::host::{HostEmbedded, HostLinear, placed};
+use crate::nn::layers::HostKinds;
+use crate::nn::{Linear, Scope};
+
+/// `W relu(U h_a + V h_b + t(edge) + P f_ab)` for each edge from `a` to `b`, where `t` is the vector of its class and
+/// attributes and `f` are pair features. Undirected edges, whose ends are interchangeable, have `V = U`.
+///
+/// The ends alone aren't enough: in a ring whose edges alternate between two classes all nodes look alike, but the
+/// edges differ.
+#[derive(Debug)]
+pub(crate) struct EdgeHead {
+    first: Linear,
+    /// `None` if edges have no direction.
+    second: Option<Linear>,
+    /// `None` if all edges are alike.
+    edges: Option<EdgeFeatures>,
+    /// `None` without pair features. Those of an undirected pair are symmetric.
+    pairs: Option<Linear>,
+    output: Linear,
+}
+
+impl EdgeHead {
+    pub(crate) fn new(
+        scope: &mut Scope<'_>,
+        schema: &GraphSchema,
+        (width, columns): (i64, i64),
+        n_features: i64,
+    ) -> Self {
+        let directed = schema.kind == GraphKind::Directed;
+        let pairs = |scope: &mut Scope<'_>| {
+            let layer = Linear::without_bias(&mut scope.sub("pairs"), n_features, width);
+            layer.scale(FEATURES_SCALE);
+            layer
+        };
+        Self {
+            first: Linear::new(&mut scope.sub("first"), width, width),
+            second: directed.then(|| Linear::without_bias(&mut scope.sub("second"), width, width)),
+            edges: schema.tells_edges_apart().then(|| EdgeFeatures::new(&mut scope.sub("edges"), schema, width)),
+            pairs: (n_features > 0).then(|| pairs(scope)),
+            output: Linear::new(&mut scope.sub("output"), width, columns),
+        }
+    }
+
+    /// Multiplies all logits by a factor; called before training.
+    pub(crate) fn scale(&self, factor: f64) {
+        self.output.scale(factor);
+    }
+
+    /// The logits of every edge, `[edges, columns]`, given pair features of `[sum of n * n, features]`.
+    pub(crate) fn forward(&self, batch: &GraphBatch<'_>, nodes: &Tensor, pairs: Option<&Tensor>) -> Tensor {
+        let first = self.first.forward(nodes);
+        let second = self.second.as_ref().map_or_else(|| first.shallow_clone(), |layer| layer.forward(nodes));
+        let ends = |rows: &Tensor, end: i64| rows.index_select(0, &batch.edge_rows.get(end));
+        let mut hidden = ends(&first, 0) + ends(&second, 1);
+        if let Some(edges) = &self.edges {
+            hidden += edges.of_edges(batch);
+        }
+        if let (Some(layer), Some(pairs)) = (&self.pairs, pairs) {
+            hidden += layer.forward(&pairs.index_select(0, &edge_pairs(batch)));
+        }
+        self.output.forward(&hidden.relu())
+    }
+
+    /// A copy of the head on the host.
+    pub(crate) fn on_host(&self) -> HostEdgeHead {
+        HostEdgeHead {
+            first: HostLinear::of(&self.first),
+            second: self.second.as_ref().map(HostLinear::of),
+            edges: self.edges.as_ref().map(EdgeFeatures::on_host),
+            pairs: self.pairs.as_ref().map(HostLinear::of),
+            output: HostLinear::of(&self.output),
+        }
+    }
+}
+
+/// A copy of an [`EdgeHead`] on the host.
+#[derive(Debug)]
+pub(crate) struct HostEdgeHead {
+    first: HostLinear,
+    second: Option<HostLinear>,
+    edges: Option<HostKinds>,
+    pairs: Option<HostLinear>,
+    output: HostLinear,
+}
+
+impl HostEdgeHead {
+    /// Same as [`EdgeHead::forward`].
+    pub(in crate::nn) fn forward(&self, embedded: &HostEmbedded<'_>, pairs: Option<&[f64]>) -> Vec<f32> {
+        let n = embedded.n_nodes();
+        let first = self.first.rows(&embedded.nodes, n);
+        let second = self.second.as_ref().map(|layer| layer.rows(&embedded.nodes, n));
+        let second = second.as_ref().unwrap_or(&first);
+        let (width, graphs) = (self.first.outputs(), placed(embedded.graphs_of));
+        let mut hidden = Vec::new();
+        for &(graph, first_node, _) in &graphs {
+            for (a, b) in graph.edges() {
+                let at = |rows: &[f32], node: u32| (first_node + node as usize) * width..rows.len();
+                let (a_row, b_row) = (&first[at(&first, a)][..width], &second[at(second, b)][..width]);
+                let start = hidden.len();
+                hidden.extend(a_row.iter().zip(b_row).map(|(a, b)| a + b));
+                if let Some(kinds) = &self.edges {
+                    let edge = graph.edge(a, b).unwrap_or_default();
+                    kinds.add(edge.class, &edge.attributes, &mut hidden[start..]);
+                }
+            }
+        }
+        let n_edges = hidden.len() / width;
+        if let (Some(layer), Some(pairs)) = (&self.pairs, pairs) {
+            let k = layer.inputs();
+            let mut features = Vec::with_capacity(n_edges * k);
+            for &(graph, _, first_pair) in &graphs {
+                for (a, b) in graph.edges() {
+                    let pair = first_pair + a as usize * graph.n_nodes() + b as usize;
+                    features.extend(pairs[pair * k..][..k].iter().map(|&x| x as f32));
+                }
+            }
+            hidden.iter_mut().zip(layer.rows(&features, n_edges)).for_each(|(x, added)| *x += added);
+        }
+        // NaN passes through; the check before drawing finds it.
+        hidden.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.0 } else { *x });
+        self.output.rows(&hidden, n_edges)
+    }
+}

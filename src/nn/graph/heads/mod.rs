@@ -1,0 +1,126 @@
+//! One head per action type, at its anchor.
+
+mod edge;
+mod pairs;
+
+pub(in crate::nn) use pairs::{PairHead, SIZE_STEP, edge_pairs, host_pair_features, pair_features};
+
+use tch::Tensor;
+
+use crate::env::Direction;
+use crate::graph::{Anchor, GraphBatch, GraphEnv, GraphSchema};
+use crate::nn::graph::GraphNetConfig;
+use crate::nn::graph::torso::Embedded;
+use crate::nn::host::{HostEmbedded, HostPairHead};
+use crate::nn::{Activation, HostMlp, Mlp, MlpConfig, Scope};
+use edge::{EdgeHead, HostEdgeHead};
+
+/// Largest number of nodes for which logits start unscaled. A graph's embedding sums over its nodes and so grows with
+/// their number; logits of node pairs grow with its square.
+const SMALL: f64 = 8.0;
+
+/// Factor on the initial logits for graphs of a schema. It keeps an untrained policy about equally close to the uniform
+/// one for graphs of any size.
+pub(in crate::nn) fn start_scale(schema: &GraphSchema) -> f64 {
+    (SMALL / schema.max_nodes.max(1) as f64).min(1.0)
+}
+
+/// The heads of one direction: one block of logits for each action type, in the set's order.
+#[derive(Debug)]
+pub(crate) struct Heads(Vec<AnchorHead>);
+
+#[derive(Debug)]
+enum AnchorHead {
+    Graph(Mlp),
+    Node(Mlp),
+    Edge(EdgeHead),
+    NodePair(PairHead),
+}
+
+impl Heads {
+    pub(crate) fn new<E: GraphEnv>(
+        scope: &mut Scope<'_>,
+        env: &E,
+        direction: Direction,
+        config: &GraphNetConfig,
+    ) -> Self {
+        let (schema, scale) = (env.schema(), start_scale(env.schema()));
+        let width = config.embedding;
+        let hidden = MlpConfig { hidden: vec![width], activation: Activation::Relu, layer_norm: false, noise: None };
+        let n_features = config.pair_walks.map_or(0, |walks| 1 + walks as i64);
+        let heads = env.actions().heads(direction).map(|(kind, action_type, head)| {
+            let mut scope = scope.sub(&format!("{}_{}", kind.0, action_type.name()));
+            let columns = head.width as i64;
+            match head.anchor {
+                Anchor::Graph => {
+                    let mlp = Mlp::new(&mut scope, 2 * width, columns, &hidden);
+                    mlp.scale_output(scale);
+                    if action_type.is_exit() {
+                        mlp.fill_output_bias(config.initial_exit_bias);
+                    }
+                    AnchorHead::Graph(mlp)
+                }
+                Anchor::Node => {
+                    let mlp = Mlp::new(&mut scope, width, columns, &hidden);
+                    mlp.scale_output(scale);
+                    AnchorHead::Node(mlp)
+                }
+                Anchor::Edge => {
+                    let head = EdgeHead::new(&mut scope, schema, (width, columns), n_features);
+                    head.scale(scale);
+                    AnchorHead::Edge(head)
+                }
+                Anchor::NodePair => {
+                    let head = PairHead::new(&mut scope, width, columns, n_features);
+                    head.scale(scale);
+                    AnchorHead::NodePair(head)
+                }
+            }
+        });
+        Self(heads.collect())
+    }
+
+    pub(crate) fn forward(&self, batch: &GraphBatch<'_>, embedded: &Embedded, pairs: Option<&Tensor>) -> Vec<Tensor> {
+        let block = |head: &AnchorHead| match head {
+            AnchorHead::Graph(mlp) => mlp.forward(&embedded.graphs),
+            AnchorHead::Node(mlp) => mlp.forward(&embedded.nodes),
+            AnchorHead::Edge(head) => head.forward(batch, &embedded.nodes, pairs),
+            AnchorHead::NodePair(head) => head.all_pairs(batch, &embedded.nodes, pairs),
+        };
+        self.0.iter().map(block).collect()
+    }
+
+    /// A copy of the heads on the host.
+    pub(crate) fn on_host(&self) -> Option<Vec<HostHead>> {
+        let on_host = |head: &AnchorHead| {
+            Some(match head {
+                AnchorHead::Graph(mlp) => HostHead::Graph(HostMlp::new(mlp)?),
+                AnchorHead::Node(mlp) => HostHead::Node(HostMlp::new(mlp)?),
+                AnchorHead::Edge(head) => HostHead::Edge(head.on_host()),
+                AnchorHead::NodePair(head) => HostHead::NodePair(head.on_host()),
+            })
+        };
+        self.0.iter().map(on_host).collect()
+    }
+}
+
+/// A copy of an action type's head on the host.
+#[derive(Debug)]
+pub(crate) enum HostHead {
+    Graph(HostMlp),
+    Node(HostMlp),
+    Edge(HostEdgeHead),
+    NodePair(HostPairHead),
+}
+
+impl HostHead {
+    /// The block of logits, `[rows, width]`, given pair features of `[sum of n * n, features]`.
+    pub(in crate::nn) fn forward(&self, embedded: &HostEmbedded<'_>, pairs: Option<&[f64]>) -> Vec<f32> {
+        match self {
+            Self::Graph(mlp) => mlp.forward(embedded.graphs.clone(), embedded.graphs_of.len()),
+            Self::Node(mlp) => mlp.forward(embedded.nodes.clone(), embedded.n_nodes()),
+            Self::Edge(head) => head.forward(embedded, pairs),
+            Self::NodePair(head) => head.all_pairs(embedded, pairs),
+        }
+    }
+}

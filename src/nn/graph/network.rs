@@ -1,0 +1,64 @@
+//! The interface between a graph network and a policy.
+
+use tch::Tensor;
+
+use crate::Result;
+use crate::env::Direction;
+use crate::graph::GraphBatch;
+use crate::nn::{HostGraphNet, Parameters, Wants};
+
+/// The output of a network for a batch of graphs.
+#[derive(Debug, Default)]
+pub struct GraphOutput {
+    /// Logits of P_F: one block `[anchor rows, width]` per forward action type, in the action set's order, exit last.
+    pub pf: Option<Vec<Tensor>>,
+    /// Logits of P_B: one block per backward action type. `None` makes P_B uniform over legal backward actions.
+    pub pb: Option<Vec<Tensor>>,
+    /// log F of each graph, `[B]`.
+    pub log_flow: Option<Tensor>,
+    /// A factor on each graph's P_F logits, `[B]`.
+    pub pf_scale: Option<Tensor>,
+}
+
+/// A network on batches of graphs: implement it to bring your own GNN.
+pub trait GraphNetwork {
+    /// The blocks of logits and the flows that `wants` asks for.
+    ///
+    /// # Errors
+    /// Any error of the network; the caller checks the shapes of its output.
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput>;
+
+    /// A copy of the network for a roll-out without conditions ([`Policy::on_host`](crate::policy::Policy::on_host)), with the same logits up to
+    /// rounding. `None` (the default) if there is no such form. A [`GraphNet`](super::GraphNet) has one if its
+    /// convolutions are GIN or directed, it takes no conditions, and its weights are on the host in single precision;
+    /// for P_B, if that is learned.
+    fn on_host(&self, _direction: Direction) -> Option<HostGraphNet> {
+        None
+    }
+
+    /// log Z for each of `n` trajectories, `[n]`; `conditions` is `[n, C]`.
+    fn log_z(&self, _conditions: Option<&Tensor>, _n: usize) -> Option<Tensor> {
+        None
+    }
+
+    /// The trained parameters. They are on one device, and batches are encoded on it.
+    fn parameters(&self) -> &Parameters;
+}
+
+impl<N: GraphNetwork> GraphNetwork for &N {
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput> {
+        (**self).forward(batch, wants)
+    }
+
+    fn on_host(&self, direction: Direction) -> Option<HostGraphNet> {
+        (**self).on_host(direction)
+    }
+
+    fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
+        (**self).log_z(conditions, n)
+    }
+
+    fn parameters(&self) -> &Parameters {
+        (**self).parameters()
+    }
+}

@@ -1,0 +1,243 @@
+//! A graph transformer: attention along edges, and to and from a virtual node of each graph that holds the condition.
+
+use tch::Tensor;
+
+use super::attention_tables::{AttentionTables, Group, Relation};
+use super::edge_features::EdgeFeatures;
+use crate::graph::{GraphBatch, GraphSchema};
+use crate::nn::{LayerNorm, Linear, Scope};
+
+/// Width of a feed-forward block's hidden layer, relative to the embedding.
+const FEED_FORWARD: i64 = 4;
+
+/// Layers of attention and feed-forward blocks, each after a layer norm and with a residual connection.
+///
+/// A node attends to its neighbours (in both directions along an edge, told apart if edges are directed), to its
+/// graph's virtual node and to itself. The virtual node attends to all nodes of its graph and to itself. As in
+/// recursionpharma/gflownet's `GraphTransformer`, the virtual node starts as the embedded condition. Two opposite edges
+/// between two nodes give one message each way, with the vectors of both edges added up.
+#[derive(Debug)]
+pub(crate) struct Transformer {
+    /// Initial vector of virtual nodes, before a condition is added, `[D]`.
+    start: Tensor,
+    layers: Vec<Layer>,
+    norm: LayerNorm,
+    schema: GraphSchema,
+}
+
+impl Transformer {
+    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, layers: usize, width: i64, heads: i64) -> Self {
+        Self {
+            start: scope.normal("virtual", &[width], 1.0),
+            layers: (0..layers)
+                .map(|k| Layer::new(&mut scope.sub(&format!("layer{k}")), schema, width, heads))
+                .collect(),
+            norm: LayerNorm::new(&mut scope.sub("norm"), width),
+            schema: schema.clone(),
+        }
+    }
+
+    /// From node values `[N, D]` and embedded conditions `[B, D]` to embeddings of nodes `[N, D]` and of virtual nodes
+    /// `[B, D]`.
+    pub(crate) fn forward(
+        &self,
+        batch: &GraphBatch<'_>,
+        nodes: &Tensor,
+        condition: Option<&Tensor>,
+    ) -> (Tensor, Tensor) {
+        let b = batch.len() as i64;
+        let start = self.start.unsqueeze(0).expand([b, -1], false);
+        let start = match condition {
+            Some(condition) => start + condition,
+            None => start,
+        };
+        if b == 0 {
+            return (nodes.shallow_clone(), start);
+        }
+        let tables = AttentionTables::new(batch, &self.schema, nodes.kind());
+        let mut rows = tables.rows(nodes, &start);
+        for layer in &self.layers {
+            rows = layer.forward(&tables, &rows);
+        }
+        tables.split(&self.norm.forward(&rows))
+    }
+}
+
+#[derive(Debug)]
+struct Layer {
+    norm: LayerNorm,
+    /// Query, key and value side by side, without a bias: a key's cancels in the softmax, and a value's is equivalent
+    /// to one of the output.
+    project: Linear,
+    /// Edge vectors added to key and value, side by side.
+    edges: EdgeFeatures,
+    /// Vectors added to key and value for each [`Relation`] that is not an edge.
+    relations: Tensor,
+    output: Linear,
+    norm_feed: LayerNorm,
+    feed: (Linear, Linear),
+    heads: i64,
+}
+
+impl Layer {
+    fn new(scope: &mut Scope<'_>, schema: &GraphSchema, width: i64, heads: i64) -> Self {
+        Self {
+            norm: LayerNorm::new(&mut scope.sub("norm"), width),
+            project: Linear::without_bias(&mut scope.sub("project"), width, 3 * width),
+            edges: EdgeFeatures::new(&mut scope.sub("edges"), schema, 2 * width),
+            relations: scope.normal("relations", &[Relation::count(schema) as i64, 2 * width], 1.0),
+            output: Linear::new(&mut scope.sub("output"), 2 * width, width),
+            norm_feed: LayerNorm::new(&mut scope.sub("norm_feed"), width),
+            feed: (
+                Linear::new(&mut scope.sub("feed_in"), width, FEED_FORWARD * width),
+                Linear::new(&mut scope.sub("feed_out"), FEED_FORWARD * width, width),
+            ),
+            heads,
+        }
+    }
+
+    fn forward(&self, tables: &AttentionTables, rows: &Tensor) -> Tensor {
+        let attended = self.attend(tables, &self.norm.forward(rows));
+        // Attention averages, which hides the number of messages. Scaled by the degree, it can count them (Corso et
+        // al., *Principal Neighbourhood Aggregation*, 2020, eq. 5).
+        let counted = &attended * &tables.log_degree;
+        let rows = rows + self.output.forward(&Tensor::cat(&[attended, counted], 1));
+        let hidden = self.feed.0.forward(&self.norm_feed.forward(&rows)).relu();
+        rows + self.feed.1.forward(&hidden)
+    }
+
+    /// Multi-head attention of each row to the rows it gets messages from, `[R, D]`.
+    fn attend(&self, tables: &AttentionTables, rows: &Tensor) -> Tensor {
+        let projected = self.project.forward(rows);
+        let depth = rows.size()[1] / self.heads;
+        // [2, heads, F, depth]
+        let features = Tensor::cat(&[self.edges.table(), self.relations.shallow_clone()], 0);
+        let features = features.view([-1, 2, self.heads, depth]).permute([1, 2, 0, 3]);
+        let groups: Vec<Tensor> =
+            tables.groups.iter().map(|group| self.attend_within(group, &projected, &features)).collect();
+        tables.scatter(&groups)
+    }
+
+    /// Multi-head attention within a group of graphs of similar size, `[G L, D]`, given projected rows `[R, 3 D]`.
+    ///
+    /// The message from `s` to `r` has the key `k_s + sum_f c_rsf t_f`, with the vectors `t` of the features `f` of the
+    /// pair, and a value of the same form. Products with `t` are computed per row and feature, not per pair of rows.
+    fn attend_within(&self, group: &Group, projected: &Tensor, features: &Tensor) -> Tensor {
+        let width = projected.size()[1] / 3;
+        let (heads, depth) = (self.heads, width / self.heads);
+        let (graphs, length) = group.sizes;
+        // [3, G, heads, L, depth]
+        let each =
+            group.gather(projected).view([graphs, length, 3, heads, depth]).permute([2, 0, 3, 1, 4]).contiguous();
+        let (query, key, value) = (each.get(0) / (depth as f64).sqrt(), each.get(1), each.get(2));
+
+        let feature_scores = query.matmul(&features.get(0).transpose(1, 2)).transpose(1, 2);
+        let by_feature = feature_scores.matmul(&group.features.transpose(2, 3)).transpose(1, 2);
+        let scores = query.matmul(&key.transpose(2, 3)) + by_feature;
+        let weights = scores.masked_fill(&group.masked, f64::NEG_INFINITY).softmax(3, None);
+
+        let from_features = weights.transpose(1, 2).matmul(&group.features).transpose(1, 2).matmul(&features.get(1));
+        let sum = weights.matmul(&value) + from_features;
+        sum.transpose(1, 2).reshape([graphs * length, width])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tch::{Device, Kind};
+
+    use super::*;
+    use crate::Rng;
+    use crate::graph::{Attributes, Edge, GraphKind, GraphState, GraphStates, Node};
+    use crate::nn::Parameters;
+
+    /// The messages to each row, in the layer's order of rows: the sending row, and the table vectors that are added.
+    fn messages(graphs: &[GraphState], directed: bool) -> Vec<Vec<(usize, Vec<i64>)>> {
+        let mut messages = Vec::new();
+        for graph in graphs {
+            let (first, n) = (messages.len(), graph.n_nodes());
+            // The table holds two edge classes, an attribute of 0 to 2, then the relations.
+            messages.extend((0..=n).map(|row| vec![(first + row, vec![7])]));
+            for node in 1..=n {
+                messages[first + node].push((first, vec![5]));
+                messages[first].push((first + node, vec![6]));
+            }
+            for (i, j) in graph.edges() {
+                let edge = graph.edge(i, j).unwrap();
+                let mut what = vec![i64::from(edge.class), 2 + i64::from(edge.attributes.values()[0])];
+                let (i, j) = (first + 1 + i as usize, first + 1 + j as usize);
+                let add = |row: &mut Vec<(usize, Vec<i64>)>, from: usize, what: &[i64]| match row
+                    .iter_mut()
+                    .find(|(other, _)| *other == from)
+                {
+                    Some((_, both)) => both.extend(what),
+                    None => row.push((from, what.to_vec())),
+                };
+                add(&mut messages[j], i, &what);
+                if directed {
+                    what.push(8);
+                }
+                add(&mut messages[i], j, &what);
+            }
+        }
+        messages
+    }
+
+    #[test]
+    fn tables_of_pairs_give_what_messages_one_by_one_give() {
+        for (kind, same_size) in
+            [(GraphKind::Directed, false), (GraphKind::Undirected, false), (GraphKind::Directed, true)]
+        {
+            let schema = GraphSchema { edge_classes: 2, edge_attributes: vec![2], ..GraphSchema::plain(kind, 12) };
+            let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
+            let layer = Layer::new(&mut parameters.scope(&mut Rng::seeded(3)), &schema, 6, 2);
+            let directed = kind == GraphKind::Directed;
+            let edge = |class, value| Edge { class, attributes: Attributes::new(&[value]).unwrap() };
+            let mut edges = vec![(0, 1, edge(0, 1)), (2, 1, edge(1, 0)), (2, 3, edge(1, 2))];
+            if directed {
+                // Edges in both directions between two nodes.
+                edges.push((1, 0, edge(1, 2)));
+            }
+            let of = |n: usize, edges: &[_]| GraphState::from_parts(kind, &vec![Node::default(); n], edges).unwrap();
+            let mut graphs = vec![of(4, &edges), of(4, &[])];
+            if !same_size {
+                graphs.extend([of(0, &[]), of(12, &edges), of(2, &edges[..1])]);
+            }
+            let states = GraphStates::from(graphs.clone());
+            let batch = GraphBatch::new(&schema, &states, None, Device::Cpu).unwrap();
+            assert_eq!(batch.same_n_nodes().is_some(), same_size);
+            let tables = AttentionTables::new(&batch, &schema, Kind::Double);
+            let listed = messages(&graphs, directed);
+            let values: Vec<f64> = (0..listed.len() * 6).map(|k| (k as f64 * 0.7).sin()).collect();
+            let rows = Tensor::from_slice(&values).view([-1, 6]);
+            let got = layer.attend(&tables, &rows);
+
+            let projected = layer.project.forward(&rows);
+            let table = Tensor::cat(&[layer.edges.table(), layer.relations.shallow_clone()], 0);
+            for (row, messages) in listed.iter().enumerate() {
+                for head in 0..2 {
+                    let part = |x: &Tensor, which: i64| x.narrow(0, which * 6 + head * 3, 3);
+                    let query = part(&projected.get(row as i64), 0);
+                    let sent: Vec<Tensor> = messages
+                        .iter()
+                        .map(|(from, what)| {
+                            let added = table.index_select(0, &Tensor::from_slice(what));
+                            let added = added.sum_dim_intlist([0i64].as_slice(), false, None);
+                            projected.get(*from as i64).narrow(0, 6, 12) + added
+                        })
+                        .collect();
+                    let scores: Vec<Tensor> = sent.iter().map(|x| query.dot(&part(x, 0)) / 3f64.sqrt()).collect();
+                    let weights = Tensor::stack(&scores, 0).softmax(0, None);
+                    let terms = sent.iter().enumerate().map(|(k, x)| weights.get(k as i64) * part(x, 1));
+                    let expected = terms.fold(query.zeros_like(), |sum, term| sum + term);
+                    let off = (got.get(row as i64).narrow(0, head * 3, 3) - expected).abs().max().double_value(&[]);
+                    assert!(off < 1e-12, "{kind:?}, row {row}: {off}");
+                }
+            }
+            let counted: Vec<f64> = tables.log_degree.exp().view(-1).try_into().unwrap();
+            // Two messages from one row to another count as two.
+            let both_ways = if directed { 1.0 } else { 0.0 };
+            assert!((counted[1] - (1.0 + 3.0 + both_ways)).abs() < 1e-9, "{counted:?}");
+        }
+    }
+}

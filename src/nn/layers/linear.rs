@@ -1,0 +1,77 @@
+//! A linear layer.
+
+use tch::Tensor;
+
+use crate::nn::Scope;
+use crate::nn::parameters::WeightNoise;
+
+/// `y = x W^T + b`, with `W` of shape `[outputs, inputs]` (parameter `weight`) and `b` of shape `[outputs]` (`bias`).
+///
+/// Weights and biases start uniform on `[-1/sqrt(inputs), 1/sqrt(inputs))`, PyTorch's default.
+#[derive(Debug)]
+pub struct Linear {
+    pub(super) weight: Tensor,
+    pub(super) bias: Option<Tensor>,
+    pub(super) noise: Option<WeightNoise>,
+}
+
+impl Linear {
+    /// A linear layer with a bias.
+    pub fn new(scope: &mut Scope<'_>, inputs: i64, outputs: i64) -> Self {
+        let mut layer = Self::without_bias(scope, inputs, outputs);
+        layer.bias = Some(scope.uniform("bias", &[outputs], bound(inputs)));
+        layer
+    }
+
+    /// A linear layer without a bias, to be followed by a norm, or for outputs that are summed.
+    pub fn without_bias(scope: &mut Scope<'_>, inputs: i64, outputs: i64) -> Self {
+        Self { weight: scope.uniform("weight", &[outputs, inputs], bound(inputs)), bias: None, noise: None }
+    }
+
+    /// A linear layer with noise on its weight and bias, of the initial amplitude `sigma / sqrt(inputs)` (Fortunato et
+    /// al., *Noisy Networks for Exploration*, 2018, who take 0.5). The amplitude is trained, as parameters
+    /// `weight_sigma` and `bias_sigma`. The noise is drawn again only by
+    /// [`Parameters::reset_noise`](crate::nn::Parameters::reset_noise).
+    pub fn noisy(scope: &mut Scope<'_>, inputs: i64, outputs: i64, sigma: f64) -> Self {
+        let mut layer = Self::new(scope, inputs, outputs);
+        layer.noise = Some(WeightNoise::of_weight(scope, (outputs, inputs), sigma));
+        layer
+    }
+
+    /// `[rows, inputs]` to `[rows, outputs]`; further leading dimensions are kept.
+    pub fn forward(&self, x: &Tensor) -> Tensor {
+        let (weight, bias) = self.effective();
+        x.linear(&weight, bias)
+    }
+
+    /// Weight and bias with the current noise.
+    pub(in crate::nn) fn effective(&self) -> (Tensor, Option<Tensor>) {
+        match &self.noise {
+            None => (self.weight.shallow_clone(), self.bias.as_ref().map(Tensor::shallow_clone)),
+            Some(noise) => (noise.weight(&self.weight), self.bias.as_ref().map(|bias| noise.bias(bias))),
+        }
+    }
+
+    /// Multiplies weight and bias, but not their noise. Called before training to set the size of initial outputs.
+    pub fn scale(&self, factor: f64) {
+        tch::no_grad(|| {
+            for tensor in std::iter::once(&self.weight).chain(&self.bias) {
+                let _ = tensor.shallow_clone().g_mul_scalar_(factor);
+            }
+        });
+    }
+
+    /// The weight without noise, `[outputs, inputs]`.
+    pub fn weight(&self) -> &Tensor {
+        &self.weight
+    }
+
+    /// The bias without noise, `[outputs]`, if the layer has one.
+    pub fn bias(&self) -> Option<&Tensor> {
+        self.bias.as_ref()
+    }
+}
+
+fn bound(inputs: i64) -> f64 {
+    1.0 / (inputs.max(1) as f64).sqrt()
+}

@@ -1,0 +1,149 @@
+//! A multi-layer perceptron and its settings.
+
+use tch::Tensor;
+
+use super::{Activation, LayerNorm, Linear};
+use crate::nn::Scope;
+
+/// The hidden part of a multi-layer perceptron: everything between its input and its output layer.
+#[derive(Clone, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct MlpConfig {
+    /// Widths of the hidden layers; empty for a linear model.
+    pub hidden: Vec<i64>,
+    /// The activation after each hidden layer.
+    pub activation: Activation,
+    /// Whether an affine layer norm precedes each activation.
+    pub layer_norm: bool,
+    /// Initial amplitude of noise on the weights of every linear layer ([`Linear::noisy`]), for exploration; `None`
+    /// (the default) for no noise. Noise stays the same until
+    /// [`Parameters::reset_noise`](crate::nn::Parameters::reset_noise): call it before each batch, and evaluate under
+    /// [`Parameters::without_noise`](crate::nn::Parameters::without_noise).
+    #[serde(default)]
+    pub noise: Option<f64>,
+}
+
+impl Default for MlpConfig {
+    /// Two hidden layers of 256 with ReLU, no norm and no noise.
+    fn default() -> Self {
+        Self { hidden: vec![256, 256], activation: Activation::Relu, layer_norm: false, noise: None }
+    }
+}
+
+/// A multi-layer perceptron: hidden layers of linear, (layer norm,) activation, then a linear output layer.
+///
+/// Parameters are named `0.weight`, `0.bias`, `0.norm.weight`, ... by layer.
+///
+/// ```
+/// use gfn::{Rng, nn::{Mlp, MlpConfig, Parameters}};
+/// use tch::{Device, Kind, Tensor};
+///
+/// let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
+/// let config = MlpConfig { hidden: vec![16], ..MlpConfig::default() };
+/// let mlp = Mlp::new(&mut parameters.scope(&mut Rng::seeded(0)).sub("head"), 4, 2, &config);
+/// assert_eq!(mlp.forward(&Tensor::ones([5, 4], (Kind::Float, Device::Cpu))).size(), [5, 2]);
+/// ```
+#[derive(Debug)]
+pub struct Mlp {
+    pub(in crate::nn) hidden: Vec<(Linear, Option<LayerNorm>)>,
+    pub(in crate::nn) output: Linear,
+    pub(in crate::nn) activation: Activation,
+}
+
+impl Mlp {
+    /// A perceptron from `inputs` to `outputs` features.
+    pub fn new(scope: &mut Scope<'_>, inputs: i64, outputs: i64, config: &MlpConfig) -> Self {
+        let linear = |scope: &mut Scope<'_>, inputs, outputs| match config.noise {
+            None => Linear::new(scope, inputs, outputs),
+            Some(sigma) => Linear::noisy(scope, inputs, outputs, sigma),
+        };
+        let mut width = inputs;
+        let mut hidden = Vec::with_capacity(config.hidden.len());
+        for (i, &next) in config.hidden.iter().enumerate() {
+            let mut layer = scope.sub(&i.to_string());
+            let map = linear(&mut layer, width, next);
+            let norm = config.layer_norm.then(|| LayerNorm::new(&mut layer.sub("norm"), next));
+            hidden.push((map, norm));
+            width = next;
+        }
+        let output = linear(&mut scope.sub(&hidden.len().to_string()), width, outputs);
+        Self { hidden, output, activation: config.activation }
+    }
+
+    /// Sets every bias of the output layer to `value`, the average of initial outputs.
+    pub fn fill_output_bias(&self, value: f64) {
+        if let Some(bias) = self.output.bias() {
+            tch::no_grad(|| {
+                let _ = bias.shallow_clone().fill_(value);
+            });
+        }
+    }
+
+    /// Multiplies every weight and bias of the output layer by `factor`, and so the initial outputs.
+    ///
+    /// ```
+    /// use gfn::{Rng, nn::{Mlp, MlpConfig, Parameters}};
+    /// use tch::{Device, Kind, Tensor};
+    /// let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
+    /// let mlp = Mlp::new(&mut parameters.scope(&mut Rng::seeded(0)), 4, 1, &MlpConfig::default());
+    /// let x = Tensor::ones([1, 4], (Kind::Double, Device::Cpu));
+    /// let before = mlp.forward(&x).double_value(&[0, 0]);
+    /// mlp.scale_output(0.5);
+    /// assert!((mlp.forward(&x).double_value(&[0, 0]) - 0.5 * before).abs() < 1e-12);
+    /// ```
+    pub fn scale_output(&self, factor: f64) {
+        self.output.scale(factor);
+    }
+
+    /// Sets every weight and bias of the output layer to 0, so that the perceptron starts as the zero function.
+    pub fn zero_output(&self) {
+        self.fill_output_bias(0.0);
+        tch::no_grad(|| {
+            let _ = self.output.weight().shallow_clone().zero_();
+        });
+    }
+
+    /// The kind of its parameters; its input must have the same.
+    pub fn kind(&self) -> tch::Kind {
+        self.output.weight.kind()
+    }
+
+    /// Converts an input to the kind and the device of the parameters.
+    pub(crate) fn suited(&self, x: &Tensor) -> Tensor {
+        x.to_device(self.output.weight.device()).to_kind(self.kind())
+    }
+
+    /// `[rows, inputs]` to `[rows, outputs]`.
+    pub fn forward(&self, x: &Tensor) -> Tensor {
+        self.output.forward(&self.hidden(x))
+    }
+
+    /// What the output layer is given: `[rows, inputs]` to `[rows, width]` of the last hidden layer.
+    pub fn hidden(&self, x: &Tensor) -> Tensor {
+        let mut x = x.shallow_clone();
+        for (linear, norm) in &self.hidden {
+            x = linear.forward(&x);
+            if let Some(norm) = norm {
+                x = norm.forward(&x);
+            }
+            x = self.activation.apply(&x);
+        }
+        x
+    }
+
+    /// The output layer on rows of [`hidden`](Self::hidden); of its outputs those whose i64 indices `columns` holds, `[rows, columns]`.
+    ///
+    /// ```
+    /// use gfn::{Rng, nn::{Mlp, MlpConfig, Parameters}};
+    /// use tch::{Device, Kind, Tensor};
+    /// let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
+    /// let mlp = Mlp::new(&mut parameters.scope(&mut Rng::seeded(0)), 2, 3, &MlpConfig::default());
+    /// let x = Tensor::ones([1, 2], (Kind::Double, Device::Cpu));
+    /// let some = mlp.outputs(&mlp.hidden(&x), Some(&Tensor::from_slice(&[2i64, 0])));
+    /// assert!((some.double_value(&[0, 0]) - mlp.forward(&x).double_value(&[0, 2])).abs() < 1e-12);
+    /// ```
+    pub fn outputs(&self, hidden: &Tensor, columns: Option<&Tensor>) -> Tensor {
+        let Some(columns) = columns else { return self.output.forward(hidden) };
+        let (weight, bias) = self.output.effective();
+        hidden.linear(&weight.index_select(0, columns), bias.map(|bias| bias.index_select(0, columns)))
+    }
+}

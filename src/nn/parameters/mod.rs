@@ -1,0 +1,398 @@
+//! A model's parameters: an ordered list of named leaf tensors, initialised from the library's own random stream.
+
+mod noise;
+mod parameter;
+mod restored;
+mod scope;
+
+pub(crate) use noise::WeightNoise;
+pub use parameter::{Group, Parameter};
+pub(crate) use restored::Restored;
+pub use scope::Scope;
+
+use std::collections::HashSet;
+
+use tch::nn::VarStore;
+use tch::{Device, Kind, Tensor};
+
+use crate::runtime::DeviceKind;
+use crate::{Error, Result, Rng};
+
+/// The parameters of a model, in the order in which they were built, all of one kind and on one device.
+///
+/// Initial values are drawn on the host in f64 from [`Rng`], so that a seed gives the same model on every device.
+///
+/// Building doesn't stop at a mistake (a name used twice, a negative size). The first mistake is kept and returned by
+/// [`Parameters::check`], which the optimiser and checkpoints call before they use the parameters.
+///
+/// ```
+/// use gfn::{Rng, nn::{Group, Linear, Parameters}};
+/// use tch::{Device, Kind, Tensor};
+///
+/// let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
+/// let mut rng = Rng::seeded(0);
+/// let mut scope = parameters.scope(&mut rng);
+/// let layer = Linear::new(&mut scope.sub("torso"), 4, 8);
+/// let log_z = scope.group(Group::LogZ).constant("log_z", &[], 0.0);
+/// let out = layer.forward(&Tensor::zeros([3, 4], (Kind::Float, Device::Cpu)));
+/// assert_eq!(out.size(), [3, 8]);
+/// assert_eq!(parameters.count(), 4 * 8 + 8 + 1);
+/// assert_eq!(parameters.iter().next().map(|p| p.name.as_str()), Some("torso.weight"));
+/// parameters.check()?;
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Parameters {
+    list: Vec<Parameter>,
+    names: HashSet<String>,
+    device: Device,
+    kind: Kind,
+    mistake: Option<Mistake>,
+    /// The tensors of the list that hold noise.
+    pub(in crate::nn) noise: Vec<Tensor>,
+}
+
+#[derive(Clone, Debug)]
+pub(in crate::nn) enum Mistake {
+    Duplicate(String),
+    Shape(String, Vec<i64>),
+    Kind(Kind),
+    Device(Device),
+    Noise(f64),
+}
+
+impl From<Mistake> for Error {
+    fn from(mistake: Mistake) -> Self {
+        match mistake {
+            Mistake::Duplicate(name) => Self::Config {
+                setting: "a parameter's name",
+                got: format!("`{name}`, which another parameter has"),
+                expected: "names that differ: build each layer in a scope of its own (`scope.sub(\"name\")`)",
+            },
+            Mistake::Shape(name, shape) => Self::Config {
+                setting: "a parameter's shape",
+                got: format!("{shape:?} for `{name}`"),
+                expected: "sizes of at least 1",
+            },
+            Mistake::Kind(kind) => Self::Config {
+                setting: "the kind of the parameters",
+                got: format!("{kind:?}"),
+                expected: "`Kind::Float` or `Kind::Double`",
+            },
+            Mistake::Device(device) => unusable(device),
+            Mistake::Noise(sigma) => Self::Config {
+                setting: "the noise of a perceptron's weights",
+                got: sigma.to_string(),
+                expected: "a finite amplitude of at least 0",
+            },
+        }
+    }
+}
+
+impl Parameters {
+    /// An empty store for parameters of one kind (`Kind::Float`, or `Kind::Double` for exactness tests) on one device.
+    /// If the kind or the device can't be used, parameters are built in single precision on the host and
+    /// [`check`](Self::check) refuses them.
+    pub fn new(device: Device, kind: Kind) -> Self {
+        let wrong_kind = (!matches!(kind, Kind::Float | Kind::Double)).then_some(Mistake::Kind(kind));
+        let absent = (!is_there(device)).then_some(Mistake::Device(device));
+        Self {
+            list: Vec::new(),
+            names: HashSet::new(),
+            device: if absent.is_some() { Device::Cpu } else { device },
+            kind: if wrong_kind.is_some() { Kind::Float } else { kind },
+            mistake: wrong_kind.or(absent),
+            noise: Vec::new(),
+        }
+    }
+
+    /// The device that all parameters are on.
+    pub fn device(&self) -> Device {
+        self.device
+    }
+
+    /// The kind that all parameters have.
+    pub fn kind(&self) -> Kind {
+        self.kind
+    }
+
+    /// The number of trained scalars: the elements of all tensors that require a gradient.
+    pub fn count(&self) -> i64 {
+        let trained = self.list.iter().filter(|p| p.tensor.requires_grad());
+        trained.map(|p| p.tensor.numel() as i64).sum()
+    }
+
+    /// The parameters, in the order in which they were built.
+    pub fn iter(&self) -> std::slice::Iter<'_, Parameter> {
+        self.list.iter()
+    }
+
+    /// A number that grows whenever a value changes: by [`Adam`](crate::optim::Adam), by restoring a checkpoint, or by
+    /// any in-place libtorch operation. A result computed from the values stays valid as long as the number is the
+    /// same.
+    ///
+    /// ```
+    /// # use gfn::{Rng, nn::Parameters};
+    /// # use tch::{Device, Kind};
+    /// let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
+    /// let mut x = parameters.scope(&mut Rng::seeded(0)).constant("x", &[2], 1.0);
+    /// let before = parameters.version();
+    /// assert_eq!(parameters.version(), before);
+    /// tch::no_grad(|| { let _ = x.fill_(2.0); });
+    /// assert!(parameters.version() > before);
+    /// ```
+    pub fn version(&self) -> u64 {
+        // No term ever decreases, so changes can't cancel.
+        self.list.iter().map(|p| p.tensor.internal_version() as u64).sum()
+    }
+
+    /// Sets all gradients to zero.
+    pub(crate) fn clear_gradients(&self) {
+        self.list.iter().for_each(Parameter::clear_gradient);
+    }
+
+    /// Whether a computation would be recorded for gradients: not within `tch::no_grad`, and not if nothing is trained.
+    pub(crate) fn is_recording(&self) -> bool {
+        let trained = self.list.iter().find(|p| p.tensor.requires_grad());
+        // The result of an operation on a trained tensor requires a gradient only while operations are recorded. (A
+        // view doesn't show it: it requires a gradient if its base does.)
+        trained.is_some_and(|p| p.tensor.reshape([-1]).narrow(0, 0, 1).neg().requires_grad())
+    }
+
+    /// The root scope: no name prefix, [`Group::Network`], values drawn from `rng`.
+    pub fn scope<'a>(&'a mut self, rng: &'a mut Rng) -> Scope<'a> {
+        Scope::root(self, rng)
+    }
+
+    /// The first mistake made while building, if any.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a name used twice, a shape with a size below 1, a kind other than Float and Double, and an
+    /// invalid amplitude of noise; [`Error::Device`] for a device that isn't there.
+    pub fn check(&self) -> Result<()> {
+        match &self.mistake {
+            Some(mistake) => Err(mistake.clone().into()),
+            None => Ok(()),
+        }
+    }
+
+    /// Adds the variables of a `tch::nn` module, named `prefix.name` and sorted by name, in [`Group::Network`]. The
+    /// tensors stay shared, so the module is trained in place; tensors that aren't trainable are only saved.
+    ///
+    /// Their initial values come from libtorch's generator, which `tch::manual_seed` seeds.
+    ///
+    /// ```
+    /// # use gfn::nn::Parameters;
+    /// # use tch::{Device, Kind, nn};
+    /// let module = nn::VarStore::new(Device::Cpu);
+    /// let layer = nn::linear(module.root() / "head", 4, 2, Default::default());
+    /// let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
+    /// parameters.extend_from_var_store("mine", &module)?;
+    /// let names: Vec<_> = parameters.iter().map(|p| p.name.as_str()).collect();
+    /// assert_eq!(names, ["mine.head.bias", "mine.head.weight"]);
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a name that is taken, a tensor that is registered already, or one of another kind or on
+    /// another device. Nothing is added then.
+    pub fn extend_from_var_store(&mut self, prefix: &str, module: &VarStore) -> Result<()> {
+        let mut variables: Vec<(String, Tensor)> = module.variables().into_iter().collect();
+        variables.sort_by(|a, b| a.0.cmp(&b.0));
+        for (name, tensor) in &mut variables {
+            *name = join(prefix, name);
+            if self.names.contains(name.as_str()) {
+                return Err(Mistake::Duplicate(name.clone()).into());
+            }
+            if let Some(other) = self.list.iter().find(|p| same_storage(&p.tensor, tensor)) {
+                return Err(Error::Config {
+                    setting: "a variable of the `VarStore`",
+                    got: format!("`{name}`, whose tensor is registered as `{}`", other.name),
+                    expected: "tensors that are registered once (they would be updated twice per step)",
+                });
+            }
+            if (tensor.kind(), tensor.device()) != (self.kind, self.device) {
+                return Err(Error::Config {
+                    setting: "a variable of the `VarStore`",
+                    got: format!(
+                        "`{name}` ({:?} on {:?}) among parameters that are {:?} on {:?}",
+                        tensor.kind(),
+                        tensor.device(),
+                        self.kind,
+                        self.device
+                    ),
+                    expected: "the same kind and device for all (`VarStore::new(device)`, `to_kind`)",
+                });
+            }
+        }
+        for (name, tensor) in variables {
+            self.push(name, tensor, Group::Network);
+        }
+        Ok(())
+    }
+
+    /// Keeps the first mistake.
+    pub(in crate::nn) fn keep(&mut self, mistake: Mistake) {
+        self.mistake.get_or_insert(mistake);
+    }
+
+    /// Whether some weights have noise that is drawn again at each step.
+    pub(crate) fn is_noisy(&self) -> bool {
+        !self.noise.is_empty()
+    }
+
+    /// Registers a tensor of noise: saved, but not trained.
+    pub(in crate::nn) fn push_noise(&mut self, name: String, tensor: Tensor) {
+        self.noise.push(tensor.shallow_clone());
+        self.push(name, tensor, Group::Network);
+    }
+
+    pub(in crate::nn) fn push(&mut self, name: String, tensor: Tensor, group: Group) {
+        if self.names.insert(name.clone()) {
+            let parameter = Parameter { name, tensor, group };
+            self.list.push(parameter);
+        } else {
+            self.keep(Mistake::Duplicate(name));
+        }
+    }
+}
+
+impl<'a> IntoIterator for &'a Parameters {
+    type Item = &'a Parameter;
+    type IntoIter = std::slice::Iter<'a, Parameter>;
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
+    }
+}
+
+/// Whether tensors can be built on a device.
+fn is_there(device: Device) -> bool {
+    match device {
+        Device::Cpu => true,
+        Device::Cuda(index) => DeviceKind::Cuda(index).resolve().is_ok(),
+        Device::Mps => tch::utils::has_mps(),
+        Device::Vulkan => tch::utils::has_vulkan(),
+    }
+}
+
+/// The error for such a device.
+fn unusable(device: Device) -> Error {
+    let absent = Error::Device {
+        device: format!("{device:?}"),
+        reason: "this libtorch has no such device".into(),
+        remedy: "use `Device::Cpu`",
+    };
+    match device {
+        Device::Cuda(index) => DeviceKind::Cuda(index).resolve().err().unwrap_or(absent),
+        _ => absent,
+    }
+}
+
+fn same_storage(a: &Tensor, b: &Tensor) -> bool {
+    a.numel() > 0 && b.numel() > 0 && a.data_ptr() == b.data_ptr()
+}
+
+pub(in crate::nn) fn join(prefix: &str, name: &str) -> String {
+    if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_come_from_the_seed_and_are_the_same_in_both_kinds() {
+        let build = |kind| {
+            let (mut p, mut rng) = (Parameters::new(Device::Cpu, kind), Rng::seeded(3));
+            let mut scope = p.scope(&mut rng);
+            let a = scope.sub("a").uniform("w", &[20, 50], 0.5);
+            let b = scope.normal("n", &[1000], 2.0);
+            (p, a, b)
+        };
+        let (p, a, b) = build(Kind::Float);
+        let (_, a64, b64) = build(Kind::Double);
+        assert_eq!(a, a64.to_kind(Kind::Float));
+        assert_eq!(b, b64.to_kind(Kind::Float));
+        let bound = a64.abs().max().double_value(&[]);
+        assert!((0.49..=0.5).contains(&bound), "bound {bound}");
+        let (mean, std) = (b64.mean(Kind::Double).double_value(&[]), b64.std(true).double_value(&[]));
+        assert!(mean.abs() < 0.3 && (std - 2.0).abs() < 0.2, "mean {mean}, std {std}");
+        assert!(p.iter().all(|p| p.tensor.requires_grad() && p.tensor.is_leaf()));
+        assert_eq!(p.count(), 2000);
+    }
+
+    #[test]
+    fn the_returned_tensor_is_the_registered_one() {
+        let (mut p, mut rng) = (Parameters::new(Device::Cpu, Kind::Double), Rng::seeded(0));
+        let x = p.scope(&mut rng).constant("x", &[2], 3.0);
+        (&x * &x).sum(Kind::Double).backward();
+        let grad = p.iter().next().map(|p| p.tensor.grad());
+        assert_eq!(grad, Some(Tensor::from_slice(&[6.0, 6.0])));
+    }
+
+    #[test]
+    fn scopes_name_and_group() {
+        let (mut p, mut rng) = (Parameters::new(Device::Cpu, Kind::Float), Rng::seeded(0));
+        let mut scope = p.scope(&mut rng);
+        let mut conv = scope.sub("conv0");
+        let _ = conv.sub("mlp").constant("w", &[1], 0.0);
+        let _ = conv.group(Group::LogZ).sub("z").constant("w", &[], 0.0);
+        let _ = conv.constant("w", &[1], 0.0);
+        let got: Vec<_> = p.iter().map(|p| (p.name.as_str(), p.group)).collect();
+        let expected = [("conv0.mlp.w", Group::Network), ("conv0.z.w", Group::LogZ), ("conv0.w", Group::Network)];
+        assert_eq!(got, expected);
+    }
+
+    #[test]
+    fn mistakes_are_reported() {
+        let (mut p, mut rng) = (Parameters::new(Device::Cpu, Kind::Float), Rng::seeded(0));
+        let _ = p.scope(&mut rng).constant("w", &[1], 0.0);
+        assert!(p.check().is_ok());
+        let _ = p.scope(&mut rng).constant("w", &[1], 0.0);
+        let message = p.check().unwrap_err().to_string();
+        assert!(message.contains("`w`"), "{message}");
+
+        let mut p = Parameters::new(Device::Cpu, Kind::Float);
+        let _ = p.scope(&mut rng).uniform("w", &[2, -1], 0.1);
+        let message = p.check().unwrap_err().to_string();
+        assert!(message.contains("[2, -1]"), "{message}");
+
+        for kind in [Kind::Half, Kind::Int64] {
+            let mut p = Parameters::new(Device::Cpu, kind);
+            let _ = p.scope(&mut rng).uniform("w", &[2], 0.1);
+            let message = p.check().unwrap_err().to_string();
+            assert!(message.contains(&format!("{kind:?}")), "{message}");
+        }
+    }
+
+    #[test]
+    fn a_device_that_is_not_there_is_refused_when_parameters_are_checked() {
+        // No machine has that many GPUs.
+        let (mut p, mut rng) = (Parameters::new(Device::Cuda(4096), Kind::Float), Rng::seeded(0));
+        let _ = p.scope(&mut rng).uniform("w", &[2], 0.1);
+        let error = p.check().unwrap_err();
+        assert!(matches!(error, Error::Device { .. }) && error.to_string().contains("cuda:4096"), "{error}");
+    }
+
+    #[test]
+    fn a_module_of_tch_joins_once_and_stays_shared() {
+        let module = VarStore::new(Device::Cpu);
+        let x = (module.root() / "a").var("x", &[2], tch::nn::Init::Const(1.0));
+        let mut p = Parameters::new(Device::Cpu, Kind::Float);
+        p.extend_from_var_store("m", &module).unwrap();
+        x.sum(Kind::Float).backward();
+        let joined = p.iter().next().unwrap();
+        assert_eq!((joined.name.as_str(), p.count()), ("m.a.x", 2));
+        assert_eq!(joined.tensor.grad(), Tensor::from_slice(&[1f32, 1.0]));
+
+        let same_name = p.extend_from_var_store("m", &module).unwrap_err();
+        assert!(same_name.to_string().contains("`m.a.x`"), "{same_name}");
+        let same_tensor = p.extend_from_var_store("n", &module).unwrap_err();
+        assert!(same_tensor.to_string().contains("`m.a.x`"), "{same_tensor}");
+        assert_eq!(p.iter().count(), 1);
+
+        let mut doubles = Parameters::new(Device::Cpu, Kind::Double);
+        let kind = doubles.extend_from_var_store("m", &module).unwrap_err();
+        assert!(kind.to_string().contains("Float"), "{kind}");
+    }
+}

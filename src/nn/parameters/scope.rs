@@ -1,0 +1,106 @@
+//! Scopes in which parameters are built: name prefix, group and initial values.
+
+use tch::{Device, Kind, Tensor};
+
+use super::noise::noise;
+use super::{Mistake, join};
+use crate::Rng;
+use crate::nn::{Group, Parameters};
+
+/// A scope in which parameters are built: a prefix for their names, a group, and the random stream for initial values.
+///
+/// Every building method registers a tensor that requires a gradient and returns a shallow clone of it.
+#[derive(Debug)]
+pub struct Scope<'a> {
+    parameters: &'a mut Parameters,
+    rng: &'a mut Rng,
+    prefix: String,
+    group: Group,
+}
+
+impl<'a> Scope<'a> {
+    pub(in crate::nn) fn root(parameters: &'a mut Parameters, rng: &'a mut Rng) -> Self {
+        Self { parameters, rng, prefix: String::new(), group: Group::Network }
+    }
+    /// A scope inside this one: its parameters are named `prefix.name....`.
+    pub fn sub(&mut self, name: &str) -> Scope<'_> {
+        Scope {
+            prefix: join(&self.prefix, name),
+            parameters: &mut *self.parameters,
+            rng: &mut *self.rng,
+            group: self.group,
+        }
+    }
+
+    /// The same scope, building parameters of another group.
+    pub fn group(&mut self, group: Group) -> Scope<'_> {
+        Scope { prefix: self.prefix.clone(), parameters: &mut *self.parameters, rng: &mut *self.rng, group }
+    }
+
+    /// The device that parameters are built on.
+    pub fn device(&self) -> Device {
+        self.parameters.device()
+    }
+
+    /// The kind that parameters are built with.
+    pub fn kind(&self) -> Kind {
+        self.parameters.kind()
+    }
+
+    /// A parameter with values uniform on `[-bound, bound)`.
+    pub fn uniform(&mut self, name: &str, shape: &[i64], bound: f64) -> Tensor {
+        self.build(name, shape, |rng| bound * (2.0 * rng.uniform() - 1.0))
+    }
+
+    /// A parameter with the same value everywhere. The shape `[]` is a scalar.
+    pub fn constant(&mut self, name: &str, shape: &[i64], value: f64) -> Tensor {
+        self.build(name, shape, |_| value)
+    }
+
+    /// A parameter with normally distributed values of mean 0 and a given standard deviation.
+    pub fn normal(&mut self, name: &str, shape: &[i64], std: f64) -> Tensor {
+        self.build(name, shape, |rng| std * rng.normal())
+    }
+
+    /// Noise for `n` inputs or outputs of a layer, `[n]`. It is drawn and saved, but not trained.
+    pub(in crate::nn) fn noise(&mut self, name: &str, n: i64) -> Tensor {
+        let (name, tensor) = self.draw(name, &[n], noise);
+        self.parameters.push_noise(name, tensor.shallow_clone());
+        tensor
+    }
+
+    /// Checks an amplitude of noise. An invalid one is recorded as a mistake and replaced by 0.
+    pub(in crate::nn) fn checked_noise(&mut self, sigma: f64) -> f64 {
+        if sigma.is_finite() && sigma >= 0.0 {
+            return sigma;
+        }
+        self.parameters.keep(Mistake::Noise(sigma));
+        0.0
+    }
+
+    fn build(&mut self, name: &str, shape: &[i64], draw: impl FnMut(&mut Rng) -> f64) -> Tensor {
+        let (name, tensor) = self.draw(name, shape, draw);
+        let tensor = tensor.set_requires_grad(true);
+        let clone = tensor.shallow_clone();
+        self.parameters.push(name, tensor, self.group);
+        clone
+    }
+
+    /// The full name of a parameter, and its initial values.
+    fn draw(&mut self, name: &str, shape: &[i64], mut draw: impl FnMut(&mut Rng) -> f64) -> (String, Tensor) {
+        let name = join(&self.prefix, name);
+        let mut sizes = shape.to_vec();
+        if shape.iter().any(|&size| size < 1) {
+            let mistake = Mistake::Shape(name.clone(), sizes.clone());
+            self.parameters.keep(mistake);
+            sizes.iter_mut().for_each(|size| *size = (*size).max(0));
+        }
+        let n: i64 = sizes.iter().product();
+        let values: Vec<f64> = (0..n).map(|_| draw(self.rng)).collect();
+        let tensor = Tensor::from_slice(&values)
+            .view(sizes.as_slice())
+            .to_kind(self.parameters.kind())
+            .to_device(self.parameters.device());
+        (name, tensor)
+    }
+}

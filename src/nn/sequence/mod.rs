@@ -1,0 +1,169 @@
+//! Networks that read a sequence from left to right, and their common interface.
+
+mod causal;
+mod recurrent;
+
+use std::fmt::Debug;
+
+use serde::{Deserialize, Serialize};
+use tch::Tensor;
+
+use crate::nn::Scope;
+use crate::{Error, Result};
+use causal::CausalTransformer;
+use recurrent::{Cell, Recurrent};
+
+/// The architecture of a sequence network.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SequenceKind {
+    /// Long short-term memory (Hochreiter and Schmidhuber, 1997).
+    Lstm,
+    /// Gated recurrent units (Cho et al., 2014).
+    Gru,
+    /// A transformer in which a position attends to itself and to earlier ones (Vaswani et al., 2017), with the norm
+    /// before each block (Xiong et al., 2020) and learned positions.
+    Transformer {
+        /// Attention heads; their number divides the width.
+        heads: i64,
+    },
+}
+
+/// The architecture and size of a sequence network.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Serialize, Deserialize)]
+pub struct SequenceNetConfig {
+    /// The architecture.
+    pub kind: SequenceKind,
+    /// Width of embeddings and of hidden states.
+    pub width: i64,
+    /// Number of stacked layers.
+    pub layers: i64,
+}
+
+impl Default for SequenceNetConfig {
+    /// A transformer of width 64 with 2 layers and 4 heads.
+    fn default() -> Self {
+        Self { kind: SequenceKind::Transformer { heads: 4 }, width: 64, layers: 2 }
+    }
+}
+
+impl SequenceNetConfig {
+    /// The network for `n_inputs` different inputs in up to `n_positions` positions.
+    pub(crate) fn build(&self, scope: &mut Scope<'_>, n_inputs: i64, n_positions: i64) -> Result<Box<dyn SequenceNet>> {
+        let (width, layers) = (self.width, self.layers);
+        let refuse = |setting, got: String, expected| Err(Error::Config { setting, got, expected });
+        if width < 1 || layers < 1 {
+            let got = format!("{width} wide with {layers} layers");
+            return refuse("the size of the sequence network", got, "a width and a number of layers of at least 1");
+        }
+        let recurrent = |scope: &mut Scope<'_>, cell| Box::new(Recurrent::new(scope, cell, n_inputs, width, layers));
+        Ok(match self.kind {
+            SequenceKind::Lstm => recurrent(scope, Cell::Lstm),
+            SequenceKind::Gru => recurrent(scope, Cell::Gru),
+            SequenceKind::Transformer { heads } if heads < 1 || width % heads != 0 => {
+                return refuse("heads", heads.to_string(), "at least 1 head, in a number that divides the width");
+            }
+            SequenceKind::Transformer { heads } => {
+                Box::new(CausalTransformer::new(scope, n_inputs, n_positions, width, layers, heads))
+            }
+        })
+    }
+}
+
+/// A causal network: its output at a position depends on the inputs up to there.
+///
+/// It can run over whole sequences at once, or input by input. The state that an input leaves for later steps is a
+/// *row* of numbers. A step gets the rows of the preceding inputs, as many as it reads.
+pub(crate) trait SequenceNet: Debug + Send {
+    /// Inputs `[B, T]` (i64) to outputs `[B, T, width]`.
+    fn forward(&self, inputs: &Tensor) -> Tensor;
+
+    /// Processes one more input of each of `n` sequences, `[n]`, at `position`, and returns its rows, `[n, row_width]`.
+    /// `memory` holds the rows of the `reach(position)` inputs before it, the latest last, `[n, reach, row_width]`.
+    fn step(&self, inputs: &Tensor, position: usize, memory: &Tensor) -> Tensor;
+
+    /// The number of earlier rows that a step at a position reads.
+    fn reach(&self, position: usize) -> usize;
+
+    /// Numbers in a row.
+    fn row_width(&self) -> i64;
+
+    /// The outputs in some rows, `[n, row_width]` to `[n, width]`.
+    fn output(&self, rows: &Tensor) -> Tensor;
+}
+
+#[cfg(test)]
+mod tests {
+    use tch::{Device, Kind};
+
+    use super::*;
+    use crate::Rng;
+    use crate::nn::Parameters;
+
+    const KINDS: [SequenceKind; 3] = [SequenceKind::Lstm, SequenceKind::Gru, SequenceKind::Transformer { heads: 2 }];
+
+    fn net(kind: SequenceKind, layers: i64) -> (Box<dyn SequenceNet>, Parameters) {
+        let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
+        let config = SequenceNetConfig { kind, width: 6, layers };
+        let net = config.build(&mut parameters.scope(&mut Rng::seeded(1)), 4, 7).unwrap();
+        parameters.check().unwrap();
+        (net, parameters)
+    }
+
+    /// Running input by input and running all at once agree, in every layer.
+    #[test]
+    fn steps_add_up_to_the_whole() {
+        let inputs = Tensor::from_slice(&[3i64, 0, 1, 2, 2, 1, 0, 3, 3, 3, 0, 1]).view([2, 6]);
+        for kind in KINDS {
+            for layers in [1, 3] {
+                let (net, _parameters) = net(kind, layers);
+                let whole = net.forward(&inputs);
+                assert_eq!(whole.size(), [2, 6, 6]);
+                let mut rows: Vec<Tensor> = Vec::new();
+                for position in 0..6usize {
+                    let reach = net.reach(position);
+                    let memory = match reach {
+                        0 => Tensor::zeros([2, 0, net.row_width()], (Kind::Double, Device::Cpu)),
+                        _ => Tensor::stack(&rows[position - reach..], 1),
+                    };
+                    let row = net.step(&inputs.select(1, position as i64), position, &memory);
+                    assert_eq!(row.size(), [2, net.row_width()]);
+                    let difference = net.output(&row) - whole.select(1, position as i64);
+                    let largest = difference.abs().max().double_value(&[]);
+                    assert!(largest < 1e-12, "{kind:?} at {position}: {largest}");
+                    rows.push(row);
+                }
+            }
+        }
+    }
+
+    /// A later input changes no earlier output, and does change the output at its own position.
+    #[test]
+    fn nothing_is_seen_ahead() {
+        let inputs = Tensor::from_slice(&[3i64, 0, 1, 2, 2]).view([1, 5]);
+        let other = Tensor::from_slice(&[3i64, 0, 1, 0, 2]).view([1, 5]);
+        for kind in KINDS {
+            let (net, _parameters) = net(kind, 2);
+            let difference = (net.forward(&inputs) - net.forward(&other)).abs().amax([0i64, 2].as_slice(), false);
+            let difference = Vec::<f64>::try_from(difference).unwrap();
+            assert!(difference[..3].iter().all(|&d| d < 1e-14), "{kind:?}: {difference:?}");
+            assert!(difference[3..].iter().all(|&d| d > 1e-6), "{kind:?}: {difference:?}");
+        }
+    }
+
+    #[test]
+    fn senseless_sizes_are_refused() {
+        let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
+        let mut rng = Rng::seeded(0);
+        let mut build = |config: SequenceNetConfig| {
+            config.build(&mut parameters.scope(&mut rng), 2, 2).map(|_| ()).unwrap_err().to_string()
+        };
+        let config = SequenceNetConfig::default();
+        assert!(build(SequenceNetConfig { width: 0, ..config }).contains("0 wide"));
+        assert!(build(SequenceNetConfig { layers: 0, ..config }).contains("0 layers"));
+        for heads in [0, 5] {
+            let kind = SequenceKind::Transformer { heads };
+            assert!(build(SequenceNetConfig { kind, ..config }).starts_with(&format!("heads is {heads}")));
+        }
+    }
+}

@@ -1,0 +1,30 @@
+use std::path::Path;
+
+use tch::{CModule, Device};
+
+use crate::{Error, Result};
+
+/// Loads a TorchScript file, in evaluation mode: dropout is off and batch norm uses what it has learnt, in whichever mode it was saved.
+///
+/// ```
+/// use gfn::nn::load_torch_script;
+/// let missing = load_torch_script("no_such_file.pt".as_ref(), tch::Device::Cpu);
+/// assert!(matches!(missing, Err(gfn::Error::File { .. })));
+/// ```
+///
+/// # Errors
+/// [`Error::File`] for one that isn't there or isn't TorchScript.
+pub fn load_torch_script(path: &Path, device: Device) -> Result<CModule> {
+    let script = match path.is_file() {
+        // Behind the first line libtorch lists its own calls.
+        true => CModule::load_on_device(path, device)
+            .and_then(|mut script| script.f_set_eval().map(|()| script))
+            .map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned()),
+        false => Err("there is no such file".to_owned()),
+    };
+    script.map_err(|problem| Error::File {
+        path: path.to_owned(),
+        problem,
+        remedy: "give the path of a TorchScript file (`torch.jit.save`)",
+    })
+}

@@ -1,0 +1,109 @@
+//! Generative augmented flow networks: intrinsic rewards on edges and terminal states.
+
+use tch::Tensor;
+
+use super::transition::flow_behind;
+use crate::Result;
+use crate::objective::{Balance, IntrinsicRewards, Needs, Residuals, Scores, mean_weights, needed};
+use crate::tensor::{segment_ids, segment_sum};
+
+/// The terms that both objectives share.
+struct Augmented<'a> {
+    rewards: &'a IntrinsicRewards,
+    /// log F of the state before each transition, `[transitions]`.
+    log_flow: &'a Tensor,
+    /// log(R(x) + r(x)), `[n]`.
+    log_reward: Tensor,
+    /// log F of the state after each transition, `[transitions]`; log(R(x) + r(x)) after the last one of a trajectory.
+    next_flow: Tensor,
+}
+
+impl<'a> Augmented<'a> {
+    fn new(scores: &'a Scores, objective: &'static str) -> Result<Self> {
+        let log_flow = needed(scores.log_flow.as_ref(), objective, "state flows log F")?;
+        let rewards = scores.intrinsic.as_ref().ok_or(crate::Error::Missing {
+            objective,
+            needs: "intrinsic rewards",
+            remedy: "give the trainer some (`with_intrinsic`), or set `Scores::intrinsic` by hand",
+        })?;
+        let log_reward = scores.log_reward.logaddexp(&rewards.terminal.log());
+        let next_flow = flow_behind(scores, log_flow, &log_reward);
+        Ok(Self { rewards, log_flow, log_reward, next_flow })
+    }
+}
+
+/// Trajectory balance with intrinsic rewards (Pan et al., *Generative Augmented Flow Networks*, 2023; its edge-based
+/// form without rewards of terminal states).
+///
+/// Residual per trajectory:
+/// `log Z + sum log P_F - log(R(x) + r(x)) - sum log(P_B(s | s') + r(s -> s') / F(s'))`, over the transitions s -> s'
+/// except the exit, whose P_B is 1. Needs log Z, log F and intrinsic rewards
+/// ([`Trainer::with_intrinsic`](crate::train::Trainer::with_intrinsic)).
+///
+/// Intrinsic rewards **change the target**: while they aren't 0, the residuals vanish at another distribution than R /
+/// Z. It is that of the flows `F(s) = R(s) + r(s) [if s can end] + sum over s' of F(s') P_B(s | s') + r(s -> s')`. If
+/// all are 0 this equals [`TrajectoryBalance`](super::TrajectoryBalance) bit for bit.
+///
+/// Each of the two kinds of intrinsic reward has a coefficient. In torchgfn's example they exclude each other, except
+/// for a reward of the terminal state that comes with those of edges. Without an exit action the last transition's F is
+/// known: `R(x) + r(x)`.
+///
+/// By hand, for one trajectory of one transition and an exit:
+///
+/// ```
+/// use gfn::objective::{AugmentedTrajectoryBalance, Balance, IntrinsicRewards, Scores};
+/// use tch::Tensor;
+/// let log = |p: &[f64]| Tensor::from_slice(p).log();
+/// let mut scores = Scores::new(vec![0, 2], log(&[0.5, 0.25]), log(&[0.75, 1.0]), log(&[3.0]));
+/// scores.log_z = Some(log(&[8.0]));
+/// scores.log_flow = Some(log(&[8.0, 4.0]));
+/// scores.intrinsic = Some(IntrinsicRewards { edges: Tensor::from_slice(&[1.0, 0.0]), terminal: Tensor::from_slice(&[2.0]) });
+/// let residual = AugmentedTrajectoryBalance.residuals(&scores)?.values.double_value(&[0]);
+/// // 8 * 0.5 * 0.25 over (3 + 2) * (0.75 + 1 / 4).
+/// assert!((residual - (1f64 / 5.0).ln()).abs() < 1e-12);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AugmentedTrajectoryBalance;
+
+impl Balance for AugmentedTrajectoryBalance {
+    fn name(&self) -> &'static str {
+        "augmented trajectory balance"
+    }
+    fn needs(&self) -> Needs {
+        Needs { log_z: true, log_flow: true, intrinsic: true, ..Needs::default() }
+    }
+    fn residuals(&self, scores: &Scores) -> Result<Residuals> {
+        let log_z = needed(scores.log_z.as_ref(), self.name(), "log Z")?;
+        let Augmented { rewards, log_reward, next_flow, .. } = Augmented::new(scores, self.name())?;
+        let backward = scores.log_pb.logaddexp(&(rewards.edges.log() - next_flow));
+        let ids = segment_ids(&scores.offsets, scores.log_pf.device());
+        let values = log_z + segment_sum(&(&scores.log_pf - backward), &ids, scores.len()) - log_reward;
+        Ok(Residuals { weights: mean_weights(&values), values })
+    }
+}
+
+/// Detailed balance with intrinsic rewards (Pan et al., *Generative Augmented Flow Networks*, 2023).
+///
+/// Residual per transition: `log(F(s) P_F(s' | s)) - log(F(s') P_B(s | s') + r(s -> s'))`, with `R(x) + r(x)` for F(s')
+/// in the last one. Needs log F and intrinsic rewards; [`AugmentedTrajectoryBalance`] says how those change the target.
+/// If all are 0 this is [`DetailedBalance`](super::DetailedBalance).
+///
+/// F is unique here; the trajectory form may balance with other F, too.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AugmentedDetailedBalance;
+
+impl Balance for AugmentedDetailedBalance {
+    fn name(&self) -> &'static str {
+        "augmented detailed balance"
+    }
+    fn needs(&self) -> Needs {
+        Needs { log_flow: true, intrinsic: true, ..Needs::default() }
+    }
+    fn residuals(&self, scores: &Scores) -> Result<Residuals> {
+        let Augmented { rewards, log_flow, next_flow, .. } = Augmented::new(scores, self.name())?;
+        let backward = (next_flow + &scores.log_pb).logaddexp(&rewards.edges.log());
+        let values = log_flow + &scores.log_pf - backward;
+        Ok(Residuals { weights: mean_weights(&values), values })
+    }
+}

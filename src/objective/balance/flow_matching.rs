@@ -1,0 +1,57 @@
+use serde::Serialize;
+use serde_json::Value;
+use tch::Tensor;
+
+use crate::objective::{Balance, Needs, Residuals, Scores, as_json, mean_weights, needed};
+use crate::{Error, Result};
+
+/// Flow matching (Bengio et al., *Flow Network based Generative Models*, 2021, eq. 12): the policy's logits are log
+/// edge flows.
+///
+/// Residual per visited state except the initial one: `log (sum of edge flows in) - log (sum of edge flows out)`, and
+/// per trajectory `log F(x -> exit) - log R(x)`, weighted by `alpha` against the mean of the others. A state counts as
+/// often as it is visited. If trajectories end without an exit action, the terminal state's only residual is `log (sum
+/// of edge flows in) - log R(x)`. Needs edge flows: a discrete environment and a policy with logits. P_B isn't used.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct FlowMatching {
+    alpha: f64,
+}
+
+impl Default for FlowMatching {
+    /// The default weight: terminal residuals count as much as the others.
+    fn default() -> Self {
+        Self { alpha: 1.0 }
+    }
+}
+
+impl FlowMatching {
+    /// Sets the weight of terminal residuals.
+    ///
+    /// # Errors
+    /// [`Error::Config`] unless `alpha` is positive and finite.
+    pub fn new(alpha: f64) -> Result<Self> {
+        match alpha > 0.0 && alpha.is_finite() {
+            true => Ok(Self { alpha }),
+            false => Err(Error::Config { setting: "alpha", got: alpha.to_string(), expected: "a positive number" }),
+        }
+    }
+}
+
+impl Balance for FlowMatching {
+    fn name(&self) -> &'static str {
+        "flow matching"
+    }
+    fn needs(&self) -> Needs {
+        Needs { edge_flows: true, ..Needs::default() }
+    }
+    fn settings(&self) -> Value {
+        as_json(self)
+    }
+    fn residuals(&self, scores: &Scores) -> Result<Residuals> {
+        let flows = needed(scores.edge_flows.as_ref(), Balance::name(self), "edge flows")?;
+        let states = &flows.log_inflow - &flows.log_outflow;
+        let ends = &flows.log_terminal - &scores.log_reward;
+        let weights = Tensor::cat(&[mean_weights(&states), mean_weights(&ends) * self.alpha], 0);
+        Ok(Residuals { values: Tensor::cat(&[states, ends], 0), weights })
+    }
+}

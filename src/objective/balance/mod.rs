@@ -1,0 +1,16 @@
+//! Balance objectives: their residuals vanish if forward and backward flows agree on whole trajectories, on parts of
+//! them, on single transitions or on states.
+
+mod augmented;
+mod flow_matching;
+mod subtb;
+mod trajectory;
+mod transition;
+
+pub use augmented::{AugmentedDetailedBalance, AugmentedTrajectoryBalance};
+pub use flow_matching::FlowMatching;
+pub use subtb::{SubTrajectoryBalance, Weighting};
+pub use trajectory::{
+    LogPartitionVariance, RelativeLogPartitionVariance, RelativeTrajectoryBalance, TrajectoryBalance, TrustPcl,
+};
+pub use transition::{DetailedBalance, ModifiedDetailedBalance, NextExit, StateFlow};

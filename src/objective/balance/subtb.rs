@@ -1,0 +1,223 @@
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tch::{Device, Kind, Tensor};
+
+use super::StateFlow;
+use crate::objective::{Balance, Needs, RegressionLoss, Residuals, Scores, as_json};
+use crate::tensor::{from_host, index_tensor, to_host};
+use crate::{Error, Result};
+
+/// The weight of each sub-trajectory; `n` is its trajectory's number of transitions, `l` its own.
+///
+/// Weights sum to 1 over the batch of `N` trajectories, unless the docs of a variant say otherwise.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub enum Weighting {
+    /// Single transitions only, all equal: detailed balance.
+    Db,
+    /// Single transitions only, `1 / (n N)` each: every trajectory has the same total.
+    ModifiedDb,
+    /// Whole trajectories only, `1 / N` each: trajectory balance with log F(s0) for log Z.
+    Tb,
+    /// All sub-trajectories of the batch, all equal.
+    Equal,
+    /// `2 / (n (n + 1) N)`: equal within each trajectory, and every trajectory has the same total.
+    EqualWithin,
+    /// Proportional to `lambda^(l-1)` by length up to the longest of the batch, shared equally among all of that
+    /// length.
+    Geometric {
+        /// In `(0, 1]`; a small value favours short sub-trajectories.
+        lambda: f64,
+    },
+    /// Proportional to `lambda^(l-1)` within each trajectory, and every trajectory has the same total (Madan et al.
+    /// 2023, the default).
+    GeometricWithin {
+        /// In `(0, 1]`; a small value favours short sub-trajectories.
+        lambda: f64,
+    },
+}
+
+/// Sub-trajectory balance (Madan et al., *Learning GFlowNets from Partial Episodes*, 2023, eq. 8).
+///
+/// Residual per sub-trajectory from `s_i` to `s_j`: `log F(s_i) + sum log P_F - log F(s_j) - sum log P_B`, with R(x)
+/// for F(s_j) after the last transition. Needs log F; the forward-looking form also needs rewards of partial states.
+/// States are evaluated once, and the loss visits all pairs of states without storing them: memory grows with the
+/// length of trajectories, time with its square. Second derivatives aren't available. [`residuals`](Balance::residuals)
+/// does store all pairs.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize)]
+pub struct SubTrajectoryBalance {
+    weighting: Weighting,
+    flow: StateFlow,
+}
+
+impl SubTrajectoryBalance {
+    /// Sub-trajectory balance with a weighting.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a lambda outside `(0, 1]`.
+    pub fn new(weighting: Weighting) -> Result<Self> {
+        match weighting {
+            Weighting::Geometric { lambda } | Weighting::GeometricWithin { lambda }
+                if !(lambda > 0.0 && lambda <= 1.0) =>
+            {
+                Err(Error::Config { setting: "lambda", got: lambda.to_string(), expected: "a number in (0, 1]" })
+            }
+            _ => Ok(Self { weighting, flow: StateFlow::Whole }),
+        }
+    }
+
+    /// Sets the meaning of the state-flow estimator.
+    #[must_use]
+    pub fn with_flow(self, flow: StateFlow) -> Self {
+        Self { flow, ..self }
+    }
+
+    /// The lengths of the sub-trajectories with a weight, in a trajectory of `n` transitions.
+    fn counted(&self, n: usize) -> std::ops::RangeInclusive<usize> {
+        match self.weighting {
+            Weighting::Db | Weighting::ModifiedDb => 1..=n.min(1),
+            Weighting::Tb => n..=n,
+            _ => 1..=n,
+        }
+    }
+
+    /// The loss as a function of the [`potential`]s, and its derivative by each of them.
+    fn cost(&self, potential: &[f64], lengths: &[usize], regression: RegressionLoss) -> (f64, Vec<f64>) {
+        let weight = self.weights(lengths);
+        let (mut loss, mut slopes, mut first) = (0.0, vec![0.0; potential.len()], 0);
+        for &n in lengths {
+            let (at, slopes) = (&potential[first..=first + n], &mut slopes[first..=first + n]);
+            for l in self.counted(n) {
+                let weight = weight(n, l);
+                let mut of_length = 0.0;
+                for from in 0..n - l + 1 {
+                    let (cost, slope) = regression.cost(at[from] - at[from + l]);
+                    of_length += cost;
+                    slopes[from] += weight * slope;
+                    slopes[from + l] -= weight * slope;
+                }
+                loss += weight * of_length;
+            }
+            // A trajectory has one potential more than it has transitions.
+            first += n + 1;
+        }
+        (loss, slopes)
+    }
+
+    /// The weight of a sub-trajectory of length `l` in a trajectory of `n`, as a function of both.
+    fn weights(&self, lengths: &[usize]) -> impl Fn(usize, usize) -> f64 + use<> {
+        let n_trajectories = lengths.len().max(1) as f64;
+        let longest = lengths.iter().copied().max().unwrap_or(0);
+        let mut of_length = vec![0usize; longest + 1];
+        for &n in lengths {
+            (1..=n).for_each(|l| of_length[l] += n - l + 1);
+        }
+        let transitions: usize = lengths.iter().sum();
+        let pairs: usize = of_length.iter().sum();
+        let power = |lambda: f64, l: usize| lambda.powi(l as i32 - 1);
+        // These depend on the batch alone.
+        let total = match self.weighting {
+            Weighting::Geometric { lambda } => (1..=longest).map(|l| power(lambda, l)).sum(),
+            _ => 1.0,
+        };
+        let within: Vec<f64> = match self.weighting {
+            Weighting::GeometricWithin { lambda } => {
+                // sum over l of (n - l + 1) lambda^(l-1) = the sum over k <= n of the partial sums.
+                let mut sums = vec![0.0; longest + 1];
+                let mut partial = 0.0;
+                for l in 1..=longest {
+                    partial += power(lambda, l);
+                    sums[l] = sums[l - 1] + partial;
+                }
+                sums
+            }
+            _ => Vec::new(),
+        };
+        let weighting = self.weighting;
+        move |n, l| match weighting {
+            Weighting::Db => 1.0 / transitions as f64,
+            Weighting::ModifiedDb => 1.0 / (n as f64 * n_trajectories),
+            Weighting::Tb => 1.0 / n_trajectories,
+            Weighting::Equal => 1.0 / pairs as f64,
+            Weighting::EqualWithin => 2.0 / ((n * (n + 1)) as f64 * n_trajectories),
+            Weighting::Geometric { lambda } => power(lambda, l) / (total * of_length[l] as f64),
+            Weighting::GeometricWithin { lambda } => power(lambda, l) / (within[n] * n_trajectories),
+        }
+    }
+}
+
+impl Balance for SubTrajectoryBalance {
+    fn name(&self) -> &'static str {
+        match self.flow {
+            StateFlow::Whole => "sub-trajectory balance",
+            StateFlow::ForwardLooking => "forward-looking sub-trajectory balance",
+        }
+    }
+
+    fn needs(&self) -> Needs {
+        self.flow.needs()
+    }
+
+    fn settings(&self) -> Value {
+        as_json(self)
+    }
+
+    fn residuals(&self, scores: &Scores) -> Result<Residuals> {
+        let log_flow = self.flow.of(scores, Balance::name(self))?;
+        let (kind, device) = (log_flow.kind(), log_flow.device());
+        let lengths = lengths(scores);
+        let potential = potential(scores, &log_flow, device);
+        let weight = self.weights(&lengths);
+        let (mut from_rows, mut to_rows, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+        let mut first = 0;
+        for &n in &lengths {
+            for l in self.counted(n) {
+                from_rows.extend(first..=first + n - l);
+                to_rows.extend(first + l..=first + n);
+                weights.resize(from_rows.len(), weight(n, l));
+            }
+            first += n + 1;
+        }
+        let values = potential.index_select(0, &index_tensor(&from_rows, device))
+            - potential.index_select(0, &index_tensor(&to_rows, device));
+        let values = values.to_kind(kind);
+        Ok(Residuals { values, weights: from_host(&weights, kind, device) })
+    }
+
+    fn weighted_loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
+        let log_flow = self.flow.of(scores, Balance::name(self))?;
+        let (kind, device) = (log_flow.kind(), log_flow.device());
+        let potential = potential(scores, &log_flow, device);
+        let (loss, slopes) = self.cost(&to_host(&potential), &lengths(scores), regression);
+        // Chain rule: the derivatives by the potentials are known, so autograd only records one product with them. In
+        // the value the first two terms cancel exactly.
+        let product = (&potential * from_host(&slopes, Kind::Double, device)).sum(Kind::Double);
+        Ok((&product - product.detach() + loss).to_kind(kind))
+    }
+}
+
+fn lengths(scores: &Scores) -> Vec<usize> {
+    scores.offsets.windows(2).map(|ends| ends[1] - ends[0]).collect()
+}
+
+/// The potential `log F(s_t) - sum over k < t of (log P_F - log P_B)` at each state of each trajectory, `[transitions +
+/// n]`. The residual of a sub-trajectory is the difference of two potentials.
+fn potential(scores: &Scores, log_flow: &Tensor, device: Device) -> Tensor {
+    // In double precision: the sums of earlier trajectories are added and subtracted again, and must not leave a
+    // rounding error.
+    let ratio = (&scores.log_pf - &scores.log_pb).to_kind(Kind::Double);
+    // Cumulative sums by trajectory: the sums over all rows, minus the sum before the trajectory.
+    let zero = Tensor::zeros([1], (Kind::Double, device));
+    let sums = Tensor::cat(&[zero, ratio.cumsum(0, Kind::Double)], 0);
+    let flows = Tensor::cat(&[log_flow.shallow_clone(), scores.log_reward.shallow_clone()], 0).to_kind(Kind::Double);
+    let rows = *scores.offsets.last().unwrap_or(&0);
+    let (mut sum_at, mut start, mut flow_at) = (Vec::new(), Vec::new(), Vec::new());
+    for (i, ends) in scores.offsets.windows(2).enumerate() {
+        for place in ends[0]..=ends[1] {
+            sum_at.push(place);
+            start.push(ends[0]);
+            flow_at.push(if place == ends[1] { rows + i } else { place });
+        }
+    }
+    let at = |values: &Tensor, rows: &[usize]| values.index_select(0, &index_tensor(rows, device));
+    at(&flows, &flow_at) - (at(&sums, &sum_at) - at(&sums, &start))
+}

@@ -1,0 +1,218 @@
+use serde::Serialize;
+use serde_json::Value;
+use tch::Tensor;
+
+use crate::objective::{Balance, Needs, Residuals, Scores, as_json, mean_weights, needed};
+use crate::tensor::{segment_ids, segment_sum};
+use crate::{Error, Result};
+
+/// Sum over each trajectory of log P_F - log P_B, `[n]`.
+fn log_ratio(scores: &Scores) -> Tensor {
+    let ids = segment_ids(&scores.offsets, scores.log_pf.device());
+    segment_sum(&(&scores.log_pf - &scores.log_pb), &ids, scores.len())
+}
+
+/// Trajectory balance (Malkin et al., *Trajectory Balance*, 2022, eq. 14).
+///
+/// Residual per trajectory: `log Z + sum log P_F - log R(x) - sum log P_B`. Needs log Z.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct TrajectoryBalance;
+
+impl Balance for TrajectoryBalance {
+    fn name(&self) -> &'static str {
+        "trajectory balance"
+    }
+    fn needs(&self) -> Needs {
+        Needs { log_z: true, ..Needs::default() }
+    }
+    fn residuals(&self, scores: &Scores) -> Result<Residuals> {
+        let log_z = needed(scores.log_z.as_ref(), self.name(), "log Z")?;
+        let values = log_z + log_ratio(scores) - &scores.log_reward;
+        Ok(Residuals { weights: mean_weights(&values), values })
+    }
+}
+
+/// Log-partition variance, also called VarGrad (Richter et al. 2020; Zhang et al., *Robust Scheduling with GFlowNets*,
+/// 2023).
+///
+/// `v = log R(x) + sum log P_B - sum log P_F` estimates log Z from each trajectory. The residual is `mean(v) - v`: the
+/// batch mean takes the place of log Z, with gradient. Needs nothing else, but at least two trajectories, because the
+/// residual of a single one is always 0. Batches with different conditions are refused, because each condition has a
+/// log Z of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LogPartitionVariance;
+
+impl Balance for LogPartitionVariance {
+    fn name(&self) -> &'static str {
+        "log-partition variance"
+    }
+    fn needs(&self) -> Needs {
+        Needs { several: true, ..Needs::default() }
+    }
+    fn residuals(&self, scores: &Scores) -> Result<Residuals> {
+        one_condition(scores, self.name())?;
+        let estimate = &scores.log_reward - log_ratio(scores);
+        let values = estimate.mean(estimate.kind()) - estimate;
+        Ok(Residuals { weights: mean_weights(&values), values })
+    }
+}
+
+/// Sum over each trajectory of log P_F - log prior, `[n]`.
+fn log_posterior_ratio(scores: &Scores, objective: &'static str) -> Result<Tensor> {
+    let log_prior = needed(scores.log_prior.as_ref(), objective, "a prior policy")?;
+    let ids = segment_ids(&scores.offsets, scores.log_pf.device());
+    Ok(segment_sum(&(&scores.log_pf - log_prior), &ids, scores.len()))
+}
+
+/// Refuses a batch with different conditions: one mean can't be the log Z of each.
+fn one_condition(scores: &Scores, objective: &'static str) -> Result<()> {
+    let Some(conditions) = &scores.conditions else { return Ok(()) };
+    let first = conditions.narrow(0, 0, conditions.size()[0].min(1));
+    match conditions.eq_tensor(&first).all().double_value(&[]) == 1.0 {
+        true => Ok(()),
+        false => Err(Error::Missing {
+            objective,
+            needs: "one condition for the whole batch",
+            remedy: "use an objective that estimates log Z or log F under each condition, such as trajectory balance",
+        }),
+    }
+}
+
+fn checked_beta(beta: f64) -> Result<f64> {
+    match beta > 0.0 && beta.is_finite() {
+        true => Ok(beta),
+        false => Err(Error::Config { setting: "beta", got: beta.to_string(), expected: "a positive number" }),
+    }
+}
+
+/// Relative trajectory balance (Venkatraman et al., *Amortizing intractable inference in diffusion models*, 2024, eq.
+/// 8): turns a frozen prior into the posterior proportional to `prior(x) R(x)^beta`.
+///
+/// Residual per trajectory: `log Z + sum log P_F - sum log prior - beta log R(x)`. P_B cancels, and so does the
+/// symmetry correction of environments up to isomorphism, so R is the raw reward. Needs log Z and a prior
+/// ([`WithPrior`](crate::policy::WithPrior)).
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct RelativeTrajectoryBalance {
+    beta: f64,
+}
+
+impl RelativeTrajectoryBalance {
+    /// Relative trajectory balance with the reward raised to `beta`.
+    ///
+    /// # Errors
+    /// [`Error::Config`] unless `beta` is positive and finite.
+    pub fn new(beta: f64) -> Result<Self> {
+        Ok(Self { beta: checked_beta(beta)? })
+    }
+}
+
+impl Balance for RelativeTrajectoryBalance {
+    fn name(&self) -> &'static str {
+        "relative trajectory balance"
+    }
+    fn needs(&self) -> Needs {
+        Needs { log_z: true, log_prior: true, ..Needs::default() }
+    }
+    fn reward_exponent(&self) -> f64 {
+        self.beta
+    }
+    fn settings(&self) -> Value {
+        as_json(self)
+    }
+    fn residuals(&self, scores: &Scores) -> Result<Residuals> {
+        let log_z = needed(scores.log_z.as_ref(), self.name(), "log Z")?;
+        let values = log_z + log_posterior_ratio(scores, self.name())? - self.beta * &scores.raw_log_reward;
+        Ok(Residuals { weights: mean_weights(&values), values })
+    }
+}
+
+/// The variance form of [`RelativeTrajectoryBalance`]: the batch mean takes the place of log Z.
+///
+/// Residual per trajectory: `v - mean(v)` with `v = sum log P_F - sum log prior - beta log R(x)`. Needs a prior.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct RelativeLogPartitionVariance {
+    beta: f64,
+}
+
+impl RelativeLogPartitionVariance {
+    /// The variance form with the reward raised to `beta`.
+    ///
+    /// # Errors
+    /// [`Error::Config`] unless `beta` is positive and finite.
+    pub fn new(beta: f64) -> Result<Self> {
+        Ok(Self { beta: checked_beta(beta)? })
+    }
+}
+
+impl Balance for RelativeLogPartitionVariance {
+    fn name(&self) -> &'static str {
+        "relative log-partition variance"
+    }
+    fn needs(&self) -> Needs {
+        Needs { log_prior: true, several: true, ..Needs::default() }
+    }
+    fn reward_exponent(&self) -> f64 {
+        self.beta
+    }
+    fn settings(&self) -> Value {
+        as_json(self)
+    }
+    fn residuals(&self, scores: &Scores) -> Result<Residuals> {
+        one_condition(scores, self.name())?;
+        let score = log_posterior_ratio(scores, self.name())? - self.beta * &scores.raw_log_reward;
+        let values = &score - score.mean(score.kind());
+        Ok(Residuals { weights: mean_weights(&values), values })
+    }
+}
+
+/// Path consistency of KL-regularised reinforcement learning (Nachum et al., *Trust-PCL*, 2018) over whole
+/// trajectories.
+///
+/// With the temperature `alpha = 1 / beta`, the soft value `V(s0) = alpha log Z`, and the trust region's reference
+/// policy as prior, the residual is `V(s0) - log R(x) + alpha (sum log P_F - sum log prior)`. This is `alpha` times
+/// that of [`RelativeTrajectoryBalance`], so the two have the same solution. Needs log Z and a prior.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct TrustPcl {
+    alpha: f64,
+}
+
+impl TrustPcl {
+    /// Trust-PCL with the temperature `alpha`.
+    ///
+    /// # Errors
+    /// [`Error::Config`] unless `alpha` is positive and finite.
+    pub fn new(alpha: f64) -> Result<Self> {
+        match alpha > 0.0 && alpha.is_finite() {
+            true => Ok(Self { alpha }),
+            false => Err(Error::Config { setting: "alpha", got: alpha.to_string(), expected: "a positive number" }),
+        }
+    }
+
+    /// The soft value of the initial state, `alpha log Z`, `[n]`.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] for scores without log Z.
+    pub fn soft_value(&self, scores: &Scores) -> Result<Tensor> {
+        Ok(needed(scores.log_z.as_ref(), "Trust-PCL", "log Z")? * self.alpha)
+    }
+}
+
+impl Balance for TrustPcl {
+    fn name(&self) -> &'static str {
+        "Trust-PCL"
+    }
+    fn needs(&self) -> Needs {
+        Needs { log_z: true, log_prior: true, ..Needs::default() }
+    }
+    fn reward_exponent(&self) -> f64 {
+        1.0 / self.alpha
+    }
+    fn settings(&self) -> Value {
+        as_json(self)
+    }
+    fn residuals(&self, scores: &Scores) -> Result<Residuals> {
+        let values =
+            self.soft_value(scores)? + self.alpha * log_posterior_ratio(scores, self.name())? - &scores.raw_log_reward;
+        Ok(Residuals { weights: mean_weights(&values), values })
+    }
+}

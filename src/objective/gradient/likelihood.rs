@@ -1,0 +1,27 @@
+use tch::Tensor;
+
+use crate::Result;
+use crate::objective::{Needs, Objective, Origin, RegressionLoss, Scores};
+
+/// Maximum likelihood of given trajectories: behaviour cloning of P_F.
+///
+/// Loss `-mean over trajectories of sum log P_F`. On paths drawn backwards from data by a fixed P_B its minimum is the
+/// policy that samples the data's distribution (Zhang et al., *Generative Flow Networks for Discrete Probabilistic
+/// Modeling*, 2022, eq. 9). The policy's own trajectories are refused, because nothing can be learned from them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MaximumLikelihood;
+
+impl Objective for MaximumLikelihood {
+    fn name(&self) -> &'static str {
+        "maximum likelihood"
+    }
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+    fn origin(&self) -> Origin {
+        Origin::Given
+    }
+    fn loss(&self, scores: &Scores, _: RegressionLoss) -> Result<Tensor> {
+        Ok(-scores.log_pf.sum(scores.log_pf.kind()) / scores.len().max(1) as f64)
+    }
+}

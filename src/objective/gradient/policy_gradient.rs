@@ -1,0 +1,249 @@
+//! Policy gradients: sampling in proportion to a reward as entropy-regularised reinforcement learning.
+//!
+//! The soft reward is `log P_B - log P_F` for each transition, plus `log R(x)` for the last, so the return of a
+//! trajectory is `log R(x) + sum log P_B - sum log P_F`. Its mean is largest, and equal to log Z, if P_F samples in
+//! proportion to R (Tiapkin et al., *Generative Flow Networks as Entropy-Regularized RL*, 2024; Niu et al., *GFlowNet
+//! Training by Policy Gradients*, 2024).
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use tch::{Kind, Tensor};
+
+use crate::objective::{Needs, Objective, Origin, RegressionLoss, Scores, as_json, needed};
+use crate::tensor::{from_host, to_host};
+use crate::{Error, Result};
+
+/// The advantage of a transition.
+#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+pub enum Advantage {
+    /// The return of the whole trajectory, minus the batch mean. Batches of one are refused, because their advantage
+    /// would be 0.
+    Total,
+    /// The return from this transition on, minus the batch mean of whole trajectories.
+    RewardToGo,
+    /// The return from this transition on, minus log F(s), the soft value of the state.
+    Baseline,
+    /// Generalised advantage estimation (Schulman et al., 2016): `sum_k lambda^k delta_(t+k)` with the temporal
+    /// differences `delta_t = r_t + log F(s_(t+1)) - log F(s_t)`.
+    Gae {
+        /// Between 0 (one step) and 1 (the whole return).
+        lambda: f64,
+    },
+}
+
+impl Advantage {
+    fn checked(self) -> Result<Self> {
+        match self {
+            Self::Gae { lambda } if !(0.0..=1.0).contains(&lambda) => {
+                Err(Error::Config { setting: "lambda", got: lambda.to_string(), expected: "a number in [0, 1]" })
+            }
+            _ => Ok(self),
+        }
+    }
+
+    fn needs(self) -> Needs {
+        let log_flow = matches!(self, Self::Baseline | Self::Gae { .. });
+        Needs { log_flow, several: self == Self::Total, ..Needs::default() }
+    }
+}
+
+/// The constants of both methods, `[transitions]` each.
+struct Constants {
+    advantages: Tensor,
+    returns: Tensor,
+}
+
+/// Advantages and returns of the policy that sampled, computed on the host in one backward pass.
+fn constants_of(
+    advantage: Advantage,
+    scores: &Scores,
+    log_pf: &Tensor,
+    log_flow: Option<&Tensor>,
+) -> Result<Constants> {
+    let (log_pf_host, log_pb, log_reward) = (to_host(log_pf), to_host(&scores.log_pb), to_host(&scores.log_reward));
+    let values = match advantage.needs().log_flow {
+        true => Some(to_host(needed(log_flow, "a policy gradient with a baseline", "state flows log F")?)),
+        false => None,
+    };
+    let n = log_pf_host.len();
+    let (mut returns, mut advantages) = (vec![0.0; n], vec![0.0; n]);
+    for (ends, &log_reward) in scores.offsets.windows(2).zip(&log_reward) {
+        let (mut to_go, mut gae, mut next_value) = (0.0, 0.0, 0.0);
+        for t in (ends[0]..ends[1]).rev() {
+            let last = t + 1 == ends[1];
+            let reward = log_pb[t] - log_pf_host[t] + if last { log_reward } else { 0.0 };
+            to_go += reward;
+            returns[t] = to_go;
+            match (advantage, &values) {
+                (Advantage::Baseline, Some(values)) => advantages[t] = to_go - values[t],
+                (Advantage::Gae { lambda }, Some(values)) => {
+                    gae = reward + next_value - values[t] + lambda * gae;
+                    advantages[t] = gae;
+                    next_value = values[t];
+                }
+                _ => advantages[t] = to_go,
+            }
+        }
+    }
+    if values.is_none() {
+        let starts = &scores.offsets[..scores.len()];
+        let mean = starts.iter().map(|&start| returns[start]).sum::<f64>() / scores.len().max(1) as f64;
+        if advantage == Advantage::Total {
+            for ends in scores.offsets.windows(2) {
+                let total = returns[ends[0]];
+                advantages[ends[0]..ends[1]].fill(total);
+            }
+        }
+        advantages.iter_mut().for_each(|a| *a -= mean);
+    }
+    let (kind, device) = (log_pf.kind(), log_pf.device());
+    Ok(Constants { advantages: from_host(&advantages, kind, device), returns: from_host(&returns, kind, device) })
+}
+
+fn check_weight(setting: &'static str, weight: f64) -> Result<()> {
+    match weight >= 0.0 && weight.is_finite() {
+        true => Ok(()),
+        false => Err(Error::Config { setting, got: weight.to_string(), expected: "0 or a positive number" }),
+    }
+}
+
+/// The mean regression loss of log F against the returns; `None` without log F.
+fn value_loss(scores: &Scores, constants: &Constants, regression: RegressionLoss) -> Option<Tensor> {
+    let log_flow = scores.log_flow.as_ref()?;
+    Some(regression.apply(&(log_flow - &constants.returns)).mean(log_flow.kind()))
+}
+
+/// The policy gradient of the soft return (REINFORCE), with a critic if the advantage needs one.
+///
+/// Loss `-mean over trajectories of sum A_t log P_F`, A_t constant, plus `value_weight` times the mean regression loss
+/// of `log F(s_t) - G_t`, G_t the return from t. P_B is a part of the reward and isn't trained. On-policy only.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct PolicyGradient {
+    advantage: Advantage,
+    value_weight: f64,
+}
+
+impl PolicyGradient {
+    /// A policy gradient with this advantage; the weight of the critic's loss is 1/2.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a lambda outside `[0, 1]`.
+    pub fn new(advantage: Advantage) -> Result<Self> {
+        Ok(Self { advantage: advantage.checked()?, value_weight: 0.5 })
+    }
+
+    /// Sets the weight of the critic's loss.
+    #[must_use]
+    pub fn with_value_weight(self, value_weight: f64) -> Self {
+        Self { value_weight, ..self }
+    }
+}
+
+impl Objective for PolicyGradient {
+    fn name(&self) -> &'static str {
+        "policy gradient"
+    }
+    fn needs(&self) -> Needs {
+        self.advantage.needs()
+    }
+    fn origin(&self) -> Origin {
+        Origin::OnPolicy
+    }
+    fn settings(&self) -> Value {
+        as_json(self)
+    }
+    fn check(&self) -> Result<()> {
+        check_weight("value_weight", self.value_weight)
+    }
+    fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
+        let constants = constants_of(self.advantage, scores, &scores.log_pf, scores.log_flow.as_ref())?;
+        let n = scores.len().max(1) as f64;
+        let policy = -(&constants.advantages * &scores.log_pf).sum(scores.log_pf.kind()) / n;
+        Ok(match value_loss(scores, &constants, regression) {
+            Some(value) => policy + value * self.value_weight,
+            None => policy,
+        })
+    }
+}
+
+/// Entropy-regularised proximal policy optimisation (Schulman et al., 2017, with soft rewards): several updates on one
+/// batch, kept close to the policy that sampled it.
+///
+/// With `rho = P_F / P_F,old` and advantages of the old policy, the loss is
+/// `mean over trajectories of sum (-min(rho A, clip(rho, 1 - clip, 1 + clip) A) + kl (rho - 1 - log rho))`, plus the
+/// critic's as in [`PolicyGradient`]. `rho - 1 - log rho` estimates KL(old || new) without bias. log rho is clamped to
+/// +-20. On-policy only.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ProximalPolicy {
+    /// The advantage of a transition.
+    pub advantage: Advantage,
+    /// The clipping range: moving `rho` further from 1 than this gains nothing; infinity for no clipping.
+    pub clip: f64,
+    /// The weight of the divergence from the old policy.
+    pub kl: f64,
+    /// The weight of the critic's loss.
+    pub value_weight: f64,
+    /// Updates per batch.
+    pub epochs: usize,
+}
+
+impl Default for ProximalPolicy {
+    /// torchgfn's: GAE with lambda 0.7, clip 0.2, four epochs; no divergence term.
+    fn default() -> Self {
+        Self { advantage: Advantage::Gae { lambda: 0.7 }, clip: 0.2, kl: 0.0, value_weight: 0.5, epochs: 4 }
+    }
+}
+
+/// Bound on log rho, which keeps its exponential finite.
+const LARGEST_LOG_RATIO: f64 = 20.0;
+
+impl Objective for ProximalPolicy {
+    fn name(&self) -> &'static str {
+        "proximal policy optimisation"
+    }
+    fn needs(&self) -> Needs {
+        self.advantage.needs()
+    }
+    fn origin(&self) -> Origin {
+        Origin::OnPolicy
+    }
+    fn epochs(&self) -> usize {
+        self.epochs
+    }
+    fn settings(&self) -> Value {
+        as_json(self)
+    }
+    fn check(&self) -> Result<()> {
+        let refuse = |setting, got: String, expected| Err(Error::Config { setting, got, expected });
+        self.advantage.checked()?;
+        check_weight("value_weight", self.value_weight)?;
+        check_weight("kl", self.kl)?;
+        match self {
+            Self { clip, .. } if clip.is_nan() || *clip <= 0.0 => refuse("clip", clip.to_string(), "a positive number"),
+            Self { epochs: 0, .. } => refuse("epochs", "0".into(), "at least one update per batch"),
+            _ => Ok(()),
+        }
+    }
+    fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
+        let (old_log_pf, old_log_flow) = match &scores.old {
+            Some(old) => (old.log_pf.shallow_clone(), old.log_flow.as_ref().map(Tensor::shallow_clone)),
+            None => (scores.log_pf.detach(), scores.log_flow.as_ref().map(Tensor::detach)),
+        };
+        let constants = constants_of(self.advantage, scores, &old_log_pf, old_log_flow.as_ref())?;
+        let log_rho = (&scores.log_pf - old_log_pf).clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO);
+        let rho = log_rho.exp();
+        let clipped = match self.clip.is_finite() {
+            true => rho.clamp(1.0 - self.clip, 1.0 + self.clip),
+            false => rho.shallow_clone(),
+        };
+        let gain = (&rho * &constants.advantages).minimum(&(clipped * &constants.advantages));
+        let divergence = (rho - 1.0 - log_rho) * self.kl;
+        let n = scores.len().max(1) as f64;
+        let kind: Kind = scores.log_pf.kind();
+        let policy = (divergence - gain).sum(kind) / n;
+        Ok(match value_loss(scores, &constants, regression) {
+            Some(value) => policy + value * self.value_weight,
+            None => policy,
+        })
+    }
+}

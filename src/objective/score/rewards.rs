@@ -1,0 +1,155 @@
+//! The rewards of a batch: of finished objects, of partial states, and their changes along steps.
+
+use std::collections::HashMap;
+
+use tch::Tensor;
+
+use super::missing;
+use super::visited::Visited;
+use crate::env::{Env, Reward, Rows, check_log_rewards, log_rewards};
+use crate::rollout::Trajectories;
+use crate::{Error, Result};
+
+/// Allowed difference between log R and the sum of its changes. Rewards computed by networks are rounded, and such a
+/// difference changes no probability by more than a thousandth.
+const CHANGE_TOLERANCE: f64 = 1e-3;
+
+/// The same, relative to the largest number: the rounding of sums in single precision.
+const CHANGE_ROUNDING: f64 = 1e-6;
+
+/// log R of each finished object, and the log-reward for training, which up to isomorphism adds log |Aut|. Recorded
+/// log-rewards are reused.
+pub(in crate::objective) fn both_log_rewards<E: Env, R: Reward<E::States> + ?Sized>(
+    env: &E,
+    reward: &R,
+    trajectories: &Trajectories<E>,
+) -> Result<(Vec<f64>, Vec<f64>)> {
+    let terminal = trajectories.terminal_states();
+    let raw = match trajectories.recorded_log_rewards() {
+        Some(known) => known.to_vec(),
+        None => log_rewards(reward, terminal, trajectories.conditions())?,
+    };
+    let corrected = match env.log_symmetry(terminal)? {
+        Some(symmetry) => raw.iter().zip(symmetry).map(|(r, s)| r + s).collect(),
+        None => raw.clone(),
+    };
+    Ok((raw, corrected))
+}
+
+/// log R of the state before each transition, with the symmetry correction of terminal log-rewards.
+pub(in crate::objective) fn partial_log_rewards<E: Env, R: Reward<E::States> + ?Sized>(
+    env: &E,
+    reward: &R,
+    trajectories: &Trajectories<E>,
+    conditions: Option<&Tensor>,
+) -> Result<Vec<f64>> {
+    let states = trajectories.states();
+    let conditions = conditions.map(|c| c.narrow(0, 0, states.len() as i64));
+    let partial = reward.partial_log_reward(states, conditions.as_ref())?;
+    let mut partial = partial.ok_or_else(no_partial)?;
+    check_log_rewards(&partial, states.len())?;
+    if let Some(symmetry) = env.log_symmetry(states)? {
+        partial.iter_mut().zip(symmetry).for_each(|(r, s)| *r += s);
+    }
+    Ok(partial)
+}
+
+/// The change of log R in each step, with the symmetry correction, `[transitions]`; 0 for exits. `log_rewards` are
+/// those of the finished objects, raw and corrected.
+pub(in crate::objective) fn log_reward_changes<E: Env, R: Reward<E::States> + ?Sized>(
+    env: &E,
+    reward: &R,
+    visited: &Visited<'_, E>,
+    trajectories: &Trajectories<E>,
+    (raw, corrected): (&[f64], &[f64]),
+) -> Result<Vec<f64>> {
+    let mut change = vec![0.0; visited.n_rows];
+    let of_inner = changes_of_steps(env, reward, visited)?;
+    visited.inner().0.iter().zip(of_inner).for_each(|(&row, value)| change[row] = value);
+    match trajectories.conditions() {
+        None => check_sums(trajectories.offsets(), &change, corrected)?,
+        Some(conditions) => check_ends(reward, trajectories.terminal_states(), conditions, raw)?,
+    }
+    Ok(change)
+}
+
+/// The change of log R in each step except exits. Equal steps are evaluated once.
+fn changes_of_steps<E: Env, R: Reward<E::States> + ?Sized>(
+    env: &E,
+    reward: &R,
+    visited: &Visited<'_, E>,
+) -> Result<Vec<f64>> {
+    let (inner, after) = visited.inner();
+    let ends = visited.groups(inner).into_iter().zip(visited.groups(after));
+    let (mut known, mut first) = (HashMap::with_capacity(inner.len()), Vec::new());
+    let of: Vec<usize> = ends
+        .enumerate()
+        .map(|(k, ends)| {
+            *known.entry(ends).or_insert_with(|| {
+                first.push(k);
+                first.len() - 1
+            })
+        })
+        .collect();
+    let rows = |of: &[usize]| first.iter().map(|&k| of[k]).collect::<Vec<_>>();
+    let ((before, conditions), (after, _)) = (visited.at(&rows(inner)), visited.at(&rows(after)));
+    let change = reward.log_reward_change(&before, &after, conditions.as_ref())?;
+    let mut change = change.ok_or_else(no_partial)?;
+    check_log_rewards(&change, before.len())?;
+    if let Some((before, after)) = env.log_symmetry(&before)?.zip(env.log_symmetry(&after)?) {
+        change.iter_mut().zip(after.iter().zip(before)).for_each(|(change, (after, before))| *change += after - before);
+    }
+    Ok(of.into_iter().map(|k| change[k]).collect())
+}
+
+/// Checks that changes add up. Without conditions all trajectories start at the same state, so log R minus the sum of
+/// changes must be the same for all.
+fn check_sums(offsets: &[usize], change: &[f64], log_rewards: &[f64]) -> Result<()> {
+    let gained: Vec<f64> = offsets.windows(2).map(|ends| change[ends[0]..ends[1]].iter().sum()).collect();
+    let Some(start) = log_rewards.first().map(|whole| whole - gained[0]) else { return Ok(()) };
+    let tolerance = tolerance(log_rewards.iter().chain(change));
+    let off = |&i: &usize| (log_rewards[i] - gained[i] - start).abs() > tolerance;
+    match (0..gained.len()).find(off) {
+        None => Ok(()),
+        Some(i) => Err(mismatch(i, log_rewards[i], start + gained[i])),
+    }
+}
+
+/// Checks that changes add up under conditions, where each trajectory starts at a log R of its own. It compares the
+/// reward of finished objects as partial states, if the reward has one.
+fn check_ends<S: Rows, R: Reward<S> + ?Sized>(
+    reward: &R,
+    terminal: &S,
+    conditions: &Tensor,
+    whole: &[f64],
+) -> Result<()> {
+    let Some(partial) = reward.partial_log_reward(terminal, Some(conditions))? else { return Ok(()) };
+    check_log_rewards(&partial, terminal.len())?;
+    let tolerance = tolerance(whole.iter());
+    match (0..whole.len()).find(|&i| (whole[i] - partial[i]).abs() > tolerance) {
+        None => Ok(()),
+        Some(i) => Err(mismatch(i, whole[i], partial[i])),
+    }
+}
+
+fn tolerance<'a>(values: impl Iterator<Item = &'a f64>) -> f64 {
+    CHANGE_TOLERANCE + CHANGE_ROUNDING * values.fold(0.0, |largest: f64, value| largest.max(value.abs()))
+}
+
+fn mismatch(trajectory: usize, whole: f64, partial: f64) -> Error {
+    Error::Contract {
+        check: "changes of log R between partial states add up to log R of the finished object (let \
+                `Reward::partial_log_reward` be `Reward::log_reward` where a state can be finished, or choose an objective that \
+                doesn't take the one for the other)",
+        detail: format!(
+            "trajectory {trajectory} ends in an object of log R {whole}, by the rewards of partial states {partial}"
+        ),
+    }
+}
+
+fn no_partial() -> Error {
+    missing(
+        "rewards of partial states (`Reward::partial_log_reward`)",
+        "use a reward that gives them, or choose an objective without",
+    )
+}

@@ -1,0 +1,101 @@
+use tch::Tensor;
+
+use crate::Result;
+use crate::env::{Classes, Direction, Env, Grouping, Rows};
+use crate::rollout::Trajectories;
+use crate::tensor::index_tensor;
+
+/// The states of a batch of trajectories, with each distinct one evaluated once.
+///
+/// Rows are the states before each transition, followed by the terminal states of trajectories without an exit action:
+/// only those aren't the state before any transition.
+pub(in crate::objective) struct Visited<'a, E: Env> {
+    env: &'a E,
+    states: E::States,
+    classes: Option<Classes>,
+    pub(in crate::objective) grouping: Grouping,
+    distinct: Option<E::States>,
+    pub(in crate::objective) conditions: Option<Tensor>,
+    /// The number of transitions.
+    pub(in crate::objective) n_rows: usize,
+    /// Transitions that aren't exits, and the row of the state after each.
+    inner: (Vec<usize>, Vec<usize>),
+    /// The row of each trajectory's terminal state.
+    pub(in crate::objective) terminal: Vec<usize>,
+}
+
+impl<'a, E: Env> Visited<'a, E> {
+    pub(in crate::objective) fn new(env: &'a E, trajectories: &Trajectories<E>) -> Self {
+        let n_rows = trajectories.n_transitions();
+        let next = trajectories.next_rows();
+        let mut states = trajectories.states().clone();
+        let without_exit: Vec<usize> =
+            (0..n_rows).filter(|&t| !trajectories.is_exit()[t]).filter_map(|t| next[t].err()).collect();
+        let mut terminal: Vec<usize> = trajectories.offsets()[1..].iter().map(|end| end - 1).collect();
+        if !without_exit.is_empty() {
+            without_exit.iter().enumerate().for_each(|(k, &i)| terminal[i] = n_rows + k);
+            states.append(trajectories.terminal_states().select(&without_exit));
+        }
+        let conditions = row_conditions(trajectories, &without_exit);
+        let classes = if conditions.is_some() { None } else { env.classes(&states) };
+        let grouping = match &classes {
+            Some(classes) => classes.grouping.clone(),
+            None if conditions.is_some() => Grouping::identity(states.len()),
+            None => states.group(),
+        };
+        let distinct = grouping.merges().then(|| states.select(&grouping.first));
+        let inner: Vec<usize> = (0..n_rows).filter(|&t| !trajectories.is_exit()[t]).collect();
+        let after = inner.iter().map(|&t| next[t].unwrap_or_else(|i| terminal[i])).collect();
+        Self { env, states, classes, grouping, distinct, conditions, n_rows, inner: (inner, after), terminal }
+    }
+
+    /// The distinct states, which are evaluated.
+    pub(in crate::objective) fn distinct(&self) -> &E::States {
+        self.distinct.as_ref().unwrap_or(&self.states)
+    }
+
+    /// The states of rows, and the conditions of their trajectories.
+    pub(in crate::objective) fn at(&self, rows: &[usize]) -> (E::States, Option<Tensor>) {
+        let conditions = self.conditions.as_ref().map(|c| c.index_select(0, &index_tensor(rows, c.device())));
+        (self.states.select(rows), conditions)
+    }
+
+    /// Number of rows.
+    pub(in crate::objective) fn len(&self) -> usize {
+        self.states.len()
+    }
+
+    /// Transitions that aren't exits, and the row of the state after each.
+    pub(in crate::objective) fn inner(&self) -> (&[usize], &[usize]) {
+        (&self.inner.0, &self.inner.1)
+    }
+
+    /// The group of each row, that is, its distinct state.
+    pub(in crate::objective) fn groups(&self, rows: &[usize]) -> Vec<usize> {
+        rows.iter().map(|&row| self.grouping.of[row]).collect()
+    }
+
+    /// Actions of rows, expressed in the labels of their groups' states.
+    pub(in crate::objective) fn named(
+        &self,
+        direction: Direction,
+        rows: &[usize],
+        actions: E::Actions,
+    ) -> Result<E::Actions> {
+        match &self.classes {
+            Some(classes) => self.env.translate(direction, &self.states, (classes, rows), &actions, false),
+            None => Ok(actions),
+        }
+    }
+}
+
+/// The condition of each row: that of its trajectory.
+fn row_conditions<E: Env>(trajectories: &Trajectories<E>, extra: &[usize]) -> Option<Tensor> {
+    let conditions = trajectories.conditions()?;
+    let mut owner = Vec::with_capacity(trajectories.n_transitions() + extra.len());
+    for (i, ends) in trajectories.offsets().windows(2).enumerate() {
+        owner.resize(ends[1], i);
+    }
+    owner.extend(extra);
+    Some(conditions.index_select(0, &index_tensor(&owner, conditions.device())))
+}

@@ -1,0 +1,65 @@
+//! The optimiser's settings.
+
+use crate::{Error, Result};
+
+/// Settings of [`Adam`](super::Adam).
+#[derive(Clone, Copy, PartialEq, Debug, serde::Serialize, serde::Deserialize)]
+pub struct AdamConfig {
+    /// Learning rate of [`Group::Network`](crate::nn::Group::Network); 0 freezes the weights.
+    pub lr: f64,
+    /// Learning rate of [`Group::LogZ`](crate::nn::Group::LogZ).
+    pub log_z_lr: f64,
+    /// Decay of the first moment per step.
+    pub beta1: f64,
+    /// Decay of the second moment per step.
+    pub beta2: f64,
+    /// Added to the root of the second moment; at least `sqrt(1.2e-38 / (1 - beta2))`.
+    pub eps: f64,
+    /// Decoupled weight decay (AdamW), applied to [`Group::Network`](crate::nn::Group::Network) only: log Z is an
+    /// estimate, not a weight.
+    pub weight_decay: f64,
+    /// The largest norm of all gradients together; a longer gradient is scaled down to it.
+    pub max_norm: Option<f64>,
+}
+
+impl Default for AdamConfig {
+    /// Learning rates 1e-3 and 1e-1, betas 0.9 and 0.999, eps 1e-8, no weight decay, no clipping.
+    fn default() -> Self {
+        Self { lr: 1e-3, log_z_lr: 1e-1, beta1: 0.9, beta2: 0.999, eps: 1e-8, weight_decay: 0.0, max_norm: None }
+    }
+}
+
+impl AdamConfig {
+    /// # Errors
+    /// [`Error::Config`] for the first invalid setting.
+    pub(super) fn check(&self) -> Result<()> {
+        fn check(ok: bool, setting: &'static str, got: f64, expected: &'static str) -> Result<()> {
+            if ok {
+                return Ok(());
+            }
+            Err(Error::Config { setting, got: got.to_string(), expected })
+        }
+        let rate = |x: f64| x.is_finite() && x >= 0.0;
+        let positive = |x: f64| x.is_finite() && x > 0.0;
+        let beta = |x: f64| (0.0..1.0).contains(&x);
+        check(rate(self.lr), "lr", self.lr, RATE)?;
+        check(rate(self.log_z_lr), "log_z_lr", self.log_z_lr, RATE)?;
+        check(beta(self.beta1), "beta1", self.beta1, "0 <= beta1 < 1")?;
+        check(beta(self.beta2), "beta2", self.beta2, "0 <= beta2 < 1")?;
+        // For a smaller gradient the weighted square underflows in f32 although the gradient doesn't. The update, their
+        // quotient, could then be of any size.
+        let least = (f64::from(f32::MIN_POSITIVE) / (1.0 - self.beta2)).sqrt();
+        check(
+            self.eps.is_finite() && self.eps >= least,
+            "eps",
+            self.eps,
+            "a finite number of at least sqrt(1.2e-38 / (1 - beta2)), which is 3.5e-18 where beta2 is 0.999",
+        )?;
+        let decay = self.weight_decay;
+        check(rate(decay), "weight_decay", decay, RATE)?;
+        let norm = self.max_norm.unwrap_or(1.0);
+        check(positive(norm), "max_norm", norm, "a finite number above 0")
+    }
+}
+
+const RATE: &str = "a finite number of at least 0";

@@ -1,0 +1,17 @@
+//! Optimisation: [`Optimizer`], Adam and SGD with their settings, schedules over the steps of a run, and averages of parameters.
+
+mod adam;
+mod average;
+mod config;
+mod gradients;
+mod optimizer;
+mod schedule;
+mod sgd;
+mod update;
+
+pub use adam::Adam;
+pub use average::Average;
+pub use config::AdamConfig;
+pub use optimizer::{Optimizer, StepReport};
+pub use schedule::{Curve, Schedule};
+pub use sgd::{Sgd, SgdConfig};

@@ -1,0 +1,223 @@
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// A number that changes over training: a share of random actions, a temperature, a factor on learning rates.
+///
+/// It depends on the step alone, so a resumed run continues with the right value.
+///
+/// ```
+/// use gfn::optim::Schedule;
+/// let epsilon = Schedule::Linear { from: 0.1, to: 0.0, steps: 100 };
+/// assert_eq!((epsilon.at(0), epsilon.at(50), epsilon.at(1000)), (0.1, 0.05, 0.0));
+/// let lr_scale = Schedule::Milestones { from: 1.0, then: vec![(100, 0.5), (200, 0.1)] };
+/// assert_eq!((lr_scale.at(99), lr_scale.at(100), lr_scale.at(500)), (1.0, 0.5, 0.1));
+/// assert!(Schedule::Exponential { from: 1.0, to: 0.0, steps: 100 }.check().is_err());
+/// let decay = Schedule::Cosine { from: 1.0, to: 0.0, steps: 90 };
+/// let warm = Schedule::WarmUp { steps: 10, then: Box::new(decay) };
+/// assert_eq!((warm.at(0), warm.at(4), warm.at(9), warm.at(10), warm.at(100)), (0.1, 0.5, 1.0, 1.0, 0.0));
+/// let own = Schedule::of(|step| if step % 2 == 0 { 0.1 } else { 0.0 });
+/// assert_eq!((own.at(4), own.at(5)), (0.1, 0.0));
+/// ```
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub enum Schedule {
+    /// Always the same value.
+    Constant(f64),
+    /// Linear from one value to another over `steps` steps, then constant.
+    Linear {
+        /// At step 0.
+        from: f64,
+        /// From step `steps` on.
+        to: f64,
+        /// Number of steps.
+        steps: usize,
+    },
+    /// Exponential: linear in the logarithm, so that each step multiplies by the same factor, `(to / from)^(1 /
+    /// steps)`.
+    Exponential {
+        /// At step 0; not 0.
+        from: f64,
+        /// From step `steps` on; of the same sign as `from`, and not 0.
+        to: f64,
+        /// Number of steps.
+        steps: usize,
+    },
+    /// Half a cosine wave: slow, fast, slow (Loshchilov and Hutter, *SGDR*, 2017, without restarts).
+    Cosine {
+        /// At step 0.
+        from: f64,
+        /// From step `steps` on.
+        to: f64,
+        /// Number of steps.
+        steps: usize,
+    },
+    /// `from / sqrt(1 + step / steps)`, for the learning rate of a run of unknown length. The rates have no finite sum,
+    /// so training never stalls before the target, but they fall, so the noise does, too (Robbins and Monro, 1951).
+    InverseRoot {
+        /// At step 0.
+        from: f64,
+        /// The step at which it has fallen by a factor of the root of 2; at least 1.
+        steps: usize,
+    },
+    /// Constant between steps at which it jumps.
+    Milestones {
+        /// The value before the first of them.
+        from: f64,
+        /// Steps in increasing order, each with the value from that step on.
+        then: Vec<(usize, f64)>,
+    },
+    /// A line from next to 0 to where another schedule begins, then that schedule from its own step 0 on: the value of step `t` is
+    /// `(t + 1) / steps` times `then`'s first.
+    WarmUp {
+        /// How long it takes; at least 1.
+        steps: usize,
+        /// What follows.
+        then: Box<Self>,
+    },
+    /// A function of the step of one's own ([`of`](Self::of)). It can't be written into a file of settings; a value that can't be used
+    /// is refused at the step that it is for.
+    #[serde(skip)]
+    Own(Curve),
+}
+
+/// A function of the step. Two are equal if one is a clone of the other.
+#[derive(Clone)]
+pub struct Curve(Arc<dyn Fn(usize) -> f64 + Send + Sync>);
+
+impl PartialEq for Curve {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+}
+
+impl std::fmt::Debug for Curve {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("a closure")
+    }
+}
+
+impl Schedule {
+    /// By a function of the step, counted from 0. It should depend on nothing else, so that a run that resumes goes on with the right
+    /// value.
+    pub fn of(curve: impl Fn(usize) -> f64 + Send + Sync + 'static) -> Self {
+        Self::Own(Curve(Arc::new(curve)))
+    }
+
+    /// The value at a step; not a number where [`check`](Self::check) fails.
+    #[must_use]
+    pub fn at(&self, step: usize) -> f64 {
+        let part = |steps: usize| step as f64 / steps as f64;
+        match *self {
+            Self::WarmUp { steps, ref then } if step < steps => then.at(0) * ((step + 1) as f64 / steps as f64),
+            Self::WarmUp { steps, ref then } => then.at(step - steps),
+            Self::Own(ref curve) => (curve.0)(step),
+            Self::Constant(value) => value,
+            Self::Linear { to, steps, .. } | Self::Exponential { to, steps, .. } | Self::Cosine { to, steps, .. }
+                if step >= steps =>
+            {
+                to
+            }
+            Self::Linear { from, to, steps } => from + (to - from) * part(steps),
+            Self::Exponential { from, to, steps } => from * (to / from).powf(part(steps)),
+            Self::Cosine { from, to, steps } => {
+                to + (from - to) * 0.5 * (1.0 + (std::f64::consts::PI * part(steps)).cos())
+            }
+            Self::InverseRoot { from, steps } => from / (1.0 + part(steps)).sqrt(),
+            Self::Milestones { from, ref then } => {
+                let passed = then.partition_point(|(at, _)| *at <= step);
+                passed.checked_sub(1).map_or(from, |last| then[last].1)
+            }
+        }
+    }
+
+    /// Checks that the schedule has a value at every step.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for values that aren't finite, an exponential that would have to reach or cross 0, and
+    /// milestones out of order.
+    pub fn check(&self) -> Result<()> {
+        let refuse = |expected| Err(Error::Config { setting: "a schedule", got: format!("{self:?}"), expected });
+        match self {
+            Self::Exponential { from, to, .. } if from * to <= 0.0 => refuse(
+                "an exponential between two values of one sign, neither of them 0 (a cosine or a line reaches 0)",
+            ),
+            Self::InverseRoot { steps: 0, .. } => refuse("an inverse root over at least one step"),
+            Self::WarmUp { steps: 0, .. } => refuse("a warm-up of at least one step"),
+            Self::WarmUp { then, .. } => then.check(),
+            Self::Milestones { then, .. } if !then.is_sorted_by(|a, b| a.0 < b.0) => {
+                refuse("milestones in ascending order, each step at most once")
+            }
+            _ if self.landmarks().iter().any(|&step| !self.at(step).is_finite()) => refuse("finite values"),
+            _ => Ok(()),
+        }
+    }
+
+    /// Steps that show all values there are to judge: between two of them it only rises or only falls. Of a function of one's own they
+    /// are the first and the last, and say nothing of those between.
+    #[must_use]
+    pub fn landmarks(&self) -> Vec<usize> {
+        if let Self::WarmUp { steps, then } = self {
+            let later = then.landmarks().into_iter().map(|step| step.saturating_add(*steps));
+            return std::iter::once(0).chain(later).collect();
+        }
+        let jumps: &[(usize, f64)] = if let Self::Milestones { then, .. } = self { then } else { &[] };
+        let jumps = jumps.iter().map(|(step, _)| *step);
+        std::iter::once(0).chain(jumps).chain([usize::MAX]).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shapes_are_those_of_their_equations() {
+        let values = |schedule: &Schedule| [0, 25, 50, 75, 100, 101].map(|step| schedule.at(step));
+        let near = |got: [f64; 6], expected: [f64; 6]| {
+            assert!(got.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{got:?} for {expected:?}");
+        };
+        let half = std::f64::consts::FRAC_1_SQRT_2 / 2.0;
+        near(
+            values(&Schedule::Cosine { from: 3.0, to: 1.0, steps: 100 }),
+            [3.0, 2.0 + 2.0 * half, 2.0, 2.0 - 2.0 * half, 1.0, 1.0],
+        );
+        near(values(&Schedule::Exponential { from: 16.0, to: 1.0, steps: 100 }), [16.0, 8.0, 4.0, 2.0, 1.0, 1.0]);
+        let milestones = Schedule::Milestones { from: 1.0, then: vec![(50, 0.2), (101, 0.7)] };
+        assert_eq!(values(&milestones), [1.0, 1.0, 0.2, 0.2, 0.2, 0.7]);
+        let root = 1.0 / 2f64.sqrt();
+        let falling = Schedule::InverseRoot { from: 2.0, steps: 100 };
+        assert!((falling.at(0), falling.at(300)) == (2.0, 1.0) && (falling.at(100) - 2.0 * root).abs() < 1e-12);
+        assert!(falling.at(usize::MAX) > 0.0);
+        // A schedule over no steps has its final value.
+        assert_eq!(Schedule::Cosine { from: 1.0, to: 0.5, steps: 0 }.at(0), 0.5);
+        assert_eq!(Schedule::Milestones { from: 4.0, then: vec![] }.at(9), 4.0);
+    }
+
+    #[test]
+    fn senseless_ones_are_refused() {
+        let wrong = [
+            (Schedule::Constant(f64::NAN), "finite"),
+            (Schedule::Linear { from: f64::INFINITY, to: 0.0, steps: 5 }, "finite"),
+            (Schedule::Cosine { from: 1.0, to: f64::NAN, steps: 5 }, "finite"),
+            (Schedule::Exponential { from: 1.0, to: 0.0, steps: 5 }, "neither of them 0"),
+            (Schedule::Exponential { from: 0.0, to: 1.0, steps: 5 }, "neither of them 0"),
+            (Schedule::Exponential { from: -1.0, to: 1.0, steps: 5 }, "one sign"),
+            (Schedule::InverseRoot { from: 1.0, steps: 0 }, "at least one step"),
+            (Schedule::InverseRoot { from: f64::NAN, steps: 3 }, "finite"),
+            (Schedule::Milestones { from: 1.0, then: vec![(5, 0.1), (5, 0.2)] }, "ascending"),
+            (Schedule::Milestones { from: 1.0, then: vec![(5, f64::NAN)] }, "finite"),
+            (Schedule::WarmUp { steps: 0, then: Box::new(Schedule::Constant(1.0)) }, "at least one step"),
+            (Schedule::WarmUp { steps: 5, then: Box::new(Schedule::Constant(f64::NAN)) }, "finite"),
+            (Schedule::of(|_| f64::NAN), "finite"),
+        ];
+        for (schedule, word) in wrong {
+            let message = schedule.check().unwrap_err().to_string();
+            assert!(message.contains(word), "{message}");
+        }
+        Schedule::Exponential { from: -1.0, to: -0.1, steps: 5 }.check().unwrap();
+        Schedule::Milestones { from: 1.0, then: vec![(0, 0.5), (5, 2.0)] }.check().unwrap();
+    }
+}

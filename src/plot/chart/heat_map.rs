@@ -1,0 +1,153 @@
+//! A table of numbers as coloured cells.
+
+use super::frame::LABEL;
+use super::panel::PANEL;
+use crate::plot::canvas::{Point, Shape, fitted, text_width};
+use crate::plot::{Canvas, Colour, TextAnchor};
+use crate::report::number;
+
+/// Anchor colours of the map from low to high, perceptually uniform and readable without colour vision (after
+/// matplotlib's viridis).
+const COLOURS: [Colour; 5] =
+    [Colour(68, 1, 84), Colour(59, 82, 139), Colour(33, 145, 140), Colour(94, 201, 98), Colour(253, 231, 37)];
+/// Number of steps of the colour bar.
+const STEPS: usize = 48;
+/// Largest space for names beside and below the cells, and smallest readable font size.
+const NAMES: (f64, f64) = (90.0, 80.0);
+const SMALLEST: f64 = 6.0;
+
+/// The cells of a table, row by row from the bottom, coloured from 0 to `max`.
+#[derive(Clone, Debug)]
+pub(in crate::plot) struct HeatMap {
+    pub(in crate::plot) columns: usize,
+    pub(in crate::plot) values: Vec<f64>,
+    pub(in crate::plot) max: f64,
+    /// Names of the rows, from the bottom, and of the columns.
+    pub(in crate::plot) names: Option<(Vec<String>, Vec<String>)>,
+}
+
+/// A number without trailing zeros, for the ends of a scale, which are exact.
+fn short(value: f64) -> String {
+    let text = number(value);
+    match text.contains('.') && !text.contains('e') {
+        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
+        false => text,
+    }
+}
+
+/// The colour at a share of the scale; values outside take the nearest end.
+fn colour(share: f64) -> Colour {
+    let place = if share.is_finite() { share.clamp(0.0, 1.0) } else { 0.0 } * (COLOURS.len() - 1) as f64;
+    let k = (place as usize).min(COLOURS.len() - 2);
+    let (a, b, t) = (COLOURS[k], COLOURS[k + 1], place - k as f64);
+    let mix = |a: u8, b: u8| (f64::from(a) + (f64::from(b) - f64::from(a)) * t).round() as u8;
+    Colour(mix(a.0, b.0), mix(a.1, b.1), mix(a.2, b.2))
+}
+
+fn cell(canvas: &mut Canvas, (left, top): Point, (width, height): (f64, f64), colour: Colour) {
+    let (right, bottom) = (left + width, top + height);
+    canvas.push(Shape::Area { points: vec![(left, top), (right, top), (right, bottom), (left, bottom)], colour });
+}
+
+impl HeatMap {
+    /// Draws the cells as squares in the middle of a panel, with names around them and the colour bar to the right.
+    pub(in crate::plot) fn draw(&self, canvas: &mut Canvas, (left, top): Point, (x_label, y_label): (&str, &str)) {
+        let columns = self.columns.max(1);
+        let rows = self.values.len().div_ceil(columns).max(1);
+        let widest = |names: &[String]| names.iter().map(|name| text_width(name, LABEL)).fold(0.0, f64::max) + 8.0;
+        let names = self.names.as_ref().map_or((0.0, 0.0), |(rows, columns)| (widest(rows), widest(columns)));
+        let label = |text: &str| if text.is_empty() { 0.0 } else { 18.0 };
+        let beside = names.0.min(NAMES.0) + label(y_label);
+        let below = names.1.min(NAMES.1) + label(x_label);
+        let room = (PANEL.0 - 130.0 - beside, PANEL.1 - 60.0 - below);
+        let side = (room.0 / columns as f64).min(room.1 / rows as f64);
+        let (width, height) = (side * columns as f64, side * rows as f64);
+        let corner = (left + 30.0 + beside + (room.0 - width) / 2.0, top + 32.0 + (room.1 - height) / 2.0);
+        for (k, value) in self.values.iter().enumerate() {
+            let (row, column) = (k / columns, k % columns);
+            let at = (corner.0 + side * column as f64, corner.1 + height - side * (row + 1) as f64);
+            // Half a unit wider, so that neighbours leave no gap.
+            cell(canvas, at, (side + 0.5, side + 0.5), colour(value / self.max));
+        }
+        self.draw_names(canvas, (corner.0, corner.1 + height), side);
+        let (middle, centre) = (corner.0 + width / 2.0, corner.1 + height / 2.0);
+        canvas.text((middle, corner.1 + height + below - 6.0), x_label, LABEL, Colour::INK, TextAnchor::Middle);
+        canvas.turned_text((corner.0 - beside + 6.0, centre), y_label, LABEL, TextAnchor::Middle);
+        self.draw_bar(canvas, (corner.0 + width + 18.0, corner.1), height);
+    }
+
+    /// Draws the names of rows to the left of the cells and those of columns below, turned; `(left, bottom)` is the
+    /// corner of the cells.
+    fn draw_names(&self, canvas: &mut Canvas, (left, bottom): Point, side: f64) {
+        let size = LABEL.min(0.9 * side);
+        let Some((rows, columns)) = self.names.as_ref().filter(|_| size >= SMALLEST) else { return };
+        for (k, name) in rows.iter().enumerate() {
+            let at = (left - 6.0, bottom - side * (k as f64 + 0.5));
+            canvas.text(at, &fitted(name, size, NAMES.0 - 8.0), size, Colour::INK, TextAnchor::Right);
+        }
+        for (k, name) in columns.iter().enumerate() {
+            let at = (left + side * (k as f64 + 0.5), bottom + 6.0);
+            canvas.turned_text(at, &fitted(name, size, NAMES.1 - 8.0), size, TextAnchor::Right);
+        }
+    }
+
+    fn draw_bar(&self, canvas: &mut Canvas, (left, top): Point, height: f64) {
+        let step = height / STEPS as f64;
+        for k in 0..STEPS {
+            let at = (left, top + height - step * (k + 1) as f64);
+            cell(canvas, at, (12.0, step + 0.5), colour((k as f64 + 0.5) / STEPS as f64));
+        }
+        for (value, y) in [(self.max, top + 5.0), (0.0, top + height - 5.0)] {
+            canvas.text((left + 18.0, y), &short(value), LABEL, Colour::INK, TextAnchor::Left);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_ends_of_the_scale_have_no_idle_zeros() {
+        assert_eq!(
+            [1.0, 0.0, 0.25, 100.0, 0.012345, 1e-7].map(short),
+            ["1", "0", "0.25", "100", "0.01235", "1.000e-7"]
+        );
+    }
+
+    #[test]
+    fn cells_are_named_inside_of_the_panel() {
+        let names: Vec<String> = (0..11).map(|k| format!("a long name, number {k}")).collect();
+        let map = HeatMap { columns: 11, values: vec![0.5; 121], max: 1.0, names: Some((names.clone(), names)) };
+        let mut canvas = Canvas::new(PANEL.0, PANEL.1);
+        map.draw(&mut canvas, (0.0, 0.0), ("to", "from"));
+        let mut texts = 0;
+        for shape in &canvas.shapes {
+            let Shape::Text { at, text, size, anchor, turned, .. } = shape else { continue };
+            let length = text_width(text, *size);
+            let before = match anchor {
+                TextAnchor::Left => 0.0,
+                TextAnchor::Middle => 0.5,
+                TextAnchor::Right => 1.0,
+            };
+            // Turned texts are read upwards.
+            let (along, limit, start) = match turned {
+                true => (at.1, PANEL.1, at.1 - (1.0 - before) * length),
+                false => (at.0, PANEL.0, at.0 - before * length),
+            };
+            assert!(start >= 0.0 && start + length <= limit, "{text} at {along}");
+            texts += 1;
+        }
+        // Rows, columns, two labels, two ends of the scale.
+        assert_eq!(texts, 11 + 11 + 2 + 2);
+    }
+
+    #[test]
+    fn colours_run_from_end_to_end() {
+        assert_eq!(colour(-1.0), COLOURS[0]);
+        assert_eq!(colour(f64::NAN), COLOURS[0]);
+        assert_eq!(colour(0.5), COLOURS[2]);
+        assert_eq!(colour(7.0), COLOURS[4]);
+        assert_eq!(colour(0.125), Colour(64, 42, 112));
+    }
+}

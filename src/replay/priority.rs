@@ -1,0 +1,90 @@
+use std::sync::Arc;
+
+use super::weights::Weights;
+use super::{Draw, ReplayBuffer, ReplayConfig};
+use crate::env::Env;
+use crate::{Error, Result};
+
+/// What a [`Priority`] is told of an object in a buffer.
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct Stored {
+    /// The raw log-reward that it was added with.
+    pub log_reward: f64,
+    /// The absolute value of the loss at its last visit ([`ReplayBuffer::update_losses`]); `None` for one that was never visited.
+    pub loss: Option<f64>,
+}
+
+/// By what objects are drawn from a buffer, a rule of one's own ([`ReplayBuffer::by_priority`]). A closure `Fn(Stored) -> f64` is one.
+pub trait Priority: Send + Sync {
+    /// The log of the weight that the object is drawn in proportion to, a finite number. It must depend on nothing but what it is
+    /// given: it is asked when an object comes and when a loss is recorded.
+    fn log_weight(&self, stored: Stored) -> f64;
+}
+
+impl<F: Fn(Stored) -> f64 + Send + Sync> Priority for F {
+    fn log_weight(&self, stored: Stored) -> f64 {
+        self(stored)
+    }
+}
+
+/// What the entries of a buffer weigh, by its settings.
+#[derive(Clone)]
+pub(super) struct Weighing {
+    pub(super) draw: Draw,
+    pub(super) priority: Option<Arc<dyn Priority>>,
+}
+
+impl Weighing {
+    pub(super) fn of(&self, log_reward: f64, loss: Option<f64>) -> Weights {
+        match &self.priority {
+            Some(priority) => Weights::known(priority.log_weight(Stored { log_reward, loss })),
+            None => Weights::of(self.draw, log_reward, loss),
+        }
+    }
+
+    /// Refuses objects that the priority gives no finite weight.
+    pub(super) fn check(&self, objects: impl Iterator<Item = Stored>) -> Result<()> {
+        let Some(priority) = &self.priority else { return Ok(()) };
+        let bad = objects.map(|stored| priority.log_weight(stored)).enumerate().find(|(_, weight)| !weight.is_finite());
+        match bad {
+            Some((row, value)) => Err(Error::non_finite(
+                "the log-weight that a priority gives an object",
+                row,
+                value,
+                "give finite log-weights; a very negative one for what is hardly to be drawn",
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+impl<E: Env> ReplayBuffer<E> {
+    /// An empty buffer that is drawn from by a rule of one's own; `config.draw` must be [`Draw::Own`]. Checkpoints and files don't hold
+    /// the rule: a run resumes with the one that it is given.
+    ///
+    /// ```
+    /// use gfn::{policy::UniformPolicy, rollout::Sampler, testing::Chain, Rng};
+    /// use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig, Stored};
+    /// let (env, mut rng) = (Chain::new(4), Rng::seeded(0));
+    /// let config = ReplayConfig { capacity: 10, eviction: Eviction::Fifo, draw: Draw::Own };
+    /// // What is good and badly learned comes up most.
+    /// let rule = |stored: Stored| stored.log_reward + stored.loss.unwrap_or(1.0).max(1e-6).ln();
+    /// let mut buffer = ReplayBuffer::by_priority(config, rule)?;
+    /// buffer.add(&env, &Sampler::new(&env, &UniformPolicy).walks(4, &mut rng)?, &[0.0; 4])?;
+    /// assert_eq!(buffer.draw(8, &mut rng)?.terminal.0.len(), 8);
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Config`] for another draw, and as for [`new`](Self::new).
+    pub fn by_priority(config: ReplayConfig, priority: impl Priority + 'static) -> Result<Self> {
+        if config.draw != Draw::Own {
+            return Err(Error::config("draw", format!("{:?}", config.draw), "`Draw::Own` beside a priority"));
+        }
+        Self::with_weighing(config, Some(Arc::new(priority)))
+    }
+
+    pub(super) fn weighing(&self) -> Weighing {
+        Weighing { draw: self.config.draw, priority: self.priority.clone() }
+    }
+}

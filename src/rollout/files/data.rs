@@ -1,0 +1,164 @@
+//! Data sets: files that hold containers.
+
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use tch::Tensor;
+
+use crate::io::{FolderKind, Named, TensorKind, TensorSpec, deserialise, digest, file_error, parse, serialise};
+use crate::rollout::ReplayEnv;
+use crate::{Error, Result};
+
+/// The format version that is written, and the only one that is read.
+const FORMAT: u32 = 1;
+
+const LAYOUT: FolderKind = FolderKind {
+    tensors: "data.safetensors",
+    noun: "data set",
+    unwritable: "check that the folder can be written to and that the disk isn't full; \
+                 a data set that was there before is untouched",
+    unreadable: "give the folder of a data set (with `manifest.json` and `data.safetensors`) that you may read",
+    damaged: "the data set is damaged, incomplete or something else: use another one",
+    in_the_way: "choose a new folder: a data set only ever replaces a data set",
+};
+
+/// The kind of container in a data set.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Content {
+    Trajectories,
+    Transitions,
+    States,
+    ReplayBuffer,
+}
+
+/// The JSON part of a data set.
+#[derive(Clone, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DataManifest {
+    /// The version of this format.
+    format: u32,
+    /// The version of this library that wrote it.
+    gfn: String,
+    content: Content,
+    /// The environment's fingerprint.
+    environment: String,
+    /// Number of elements of the container.
+    len: u64,
+    /// Specifications of the tensors in `data.safetensors`.
+    tensors: Vec<TensorSpec>,
+    /// Its length in bytes.
+    bytes: u64,
+    checksum: String,
+    /// The settings of a replay buffer.
+    settings: serde_json::Value,
+}
+
+impl DataManifest {
+    fn digest(&self, data: &[u8], path: &Path) -> Result<String> {
+        digest(&Self { checksum: String::new(), ..self.clone() }, data, path)
+    }
+}
+
+/// The contents of a data set while it is written or read.
+pub(crate) struct DataFile {
+    pub(crate) tensors: Vec<(String, Tensor)>,
+    pub(crate) len: usize,
+    pub(crate) settings: serde_json::Value,
+    /// The file's path for error messages; empty for a new data set.
+    path: PathBuf,
+}
+
+impl DataFile {
+    pub(crate) fn new(tensors: Vec<(String, Tensor)>, len: usize, settings: serde_json::Value) -> Self {
+        Self { tensors, len, settings, path: PathBuf::new() }
+    }
+
+    /// Writes the folder and replaces an older data set. On an error the older one is untouched.
+    pub(crate) fn write<E: ReplayEnv>(mut self, env: &E, content: Content, path: &Path) -> Result<()> {
+        LAYOUT.check_target(path)?;
+        self.tensors.sort_by(|a, b| a.0.cmp(&b.0));
+        let data = serialise(&self.tensors, path)?;
+        let mut manifest = DataManifest {
+            format: FORMAT,
+            gfn: env!("CARGO_PKG_VERSION").to_owned(),
+            content,
+            environment: env.fingerprint()?,
+            len: self.len as u64,
+            tensors: specs(&self.tensors),
+            bytes: data.len() as u64,
+            checksum: String::new(),
+            settings: self.settings,
+        };
+        manifest.checksum = manifest.digest(&data, path)?;
+        LAYOUT.write(path, &data, &manifest)
+    }
+
+    /// Reads a data set and makes all checks that don't need its elements: format, kind, environment, length and
+    /// checksum, in this order and before a tensor is created.
+    pub(crate) fn read<E: ReplayEnv>(env: &E, content: Content, path: &Path) -> Result<Self> {
+        let folder = LAYOUT.resolve(path);
+        let (file, text) = LAYOUT.manifest(&folder)?;
+        let manifest: DataManifest = parse(&text, &file, FORMAT, &LAYOUT)?;
+        if manifest.content != content {
+            let problem = format!("it holds {:?}, not {content:?}", manifest.content);
+            return Err(file_error(&file, problem, "load it as what it was saved as"));
+        }
+        let environment = env.fingerprint()?;
+        if manifest.environment != environment {
+            let problem =
+                format!("the data set of another environment ({}, this one is {environment})", manifest.environment);
+            return Err(file_error(
+                &file,
+                problem,
+                "load it into the environment that it was made in, of the same size",
+            ));
+        }
+        let (file, data) = LAYOUT.tensors(&folder, manifest.bytes)?;
+        let found = manifest.digest(&data, &file)?;
+        if found != manifest.checksum {
+            let problem = format!("checksum {found}, the manifest says {}", manifest.checksum);
+            return Err(file_error(&file, problem, LAYOUT.damaged));
+        }
+        let tensors = deserialise(&data, &file, &LAYOUT)?;
+        if specs(&tensors) != manifest.tensors {
+            return Err(file_error(&file, "its tensors aren't those that the manifest lists".into(), LAYOUT.damaged));
+        }
+        let len = usize::try_from(manifest.len)
+            .map_err(|_| file_error(&file, format!("{} elements", manifest.len), LAYOUT.damaged))?;
+        Ok(Self { tensors, len, settings: manifest.settings, path: folder })
+    }
+
+    pub(crate) fn named(&self) -> Named<'_> {
+        Named(&self.tensors)
+    }
+
+    /// An error in the contents, as an error of the file.
+    pub(crate) fn refuse(&self, error: &Error) -> Error {
+        file_error(
+            &self.path,
+            format!("its contents can't be used here ({error})"),
+            "load it into the environment and the settings that it was made with, or use another data set",
+        )
+    }
+
+    /// Converts the contents by `read`, and checks that the result has as many elements as the manifest says.
+    pub(crate) fn into_container<C>(
+        self,
+        read: impl FnOnce(&Named<'_>) -> Result<C>,
+        len: impl FnOnce(&C) -> usize,
+    ) -> Result<C> {
+        let container = read(&self.named()).map_err(|error| self.refuse(&error))?;
+        match len(&container) {
+            n if n == self.len => Ok(container),
+            n => Err(file_error(&self.path, format!("{n} elements, the manifest says {}", self.len), LAYOUT.damaged)),
+        }
+    }
+}
+
+fn specs(tensors: &[(String, Tensor)]) -> Vec<TensorSpec> {
+    let spec = |(name, tensor): &(String, Tensor)| {
+        Some(TensorSpec { name: name.clone(), shape: tensor.size(), kind: TensorKind::of(tensor)? })
+    };
+    tensors.iter().filter_map(spec).collect()
+}

@@ -1,0 +1,38 @@
+use crate::Result;
+use crate::env::{Direction, DiscreteEnv, Slots};
+use crate::io::Hash;
+
+/// Most steps on either of the two paths.
+const MAX_STEPS: usize = 1000;
+
+/// A hash that distinguishes environments whose actions mean different things. It covers the legal slots, in both
+/// directions, of every state on two paths: one takes the first legal action each time, the other the last one except
+/// the exit.
+///
+/// Environments that agree on those may still differ, so every action of a file is checked as well.
+pub(crate) fn fingerprint<E: DiscreteEnv>(env: &E) -> Result<String> {
+    let mut hash = Hash::new();
+    for from_the_end in [false, true] {
+        let mut states = env.initial(1);
+        for _ in 0..MAX_STEPS {
+            for direction in [Direction::Forward, Direction::Backward] {
+                let masks = env.masks(direction, &states);
+                for block in &masks.blocks {
+                    hash.number(block.width);
+                    hash.number(block.rows());
+                }
+                hash.add(&masks.legal.iter().map(|&legal| u8::from(legal)).collect::<Vec<_>>());
+            }
+            let masks = env.masks(Direction::Forward, &states);
+            let mut slots: Vec<u32> = masks.legal_slots(0).collect();
+            if masks.has_exit {
+                slots.retain(|&slot| slot as usize + 1 != masks.legal.len());
+            }
+            let Some(&slot) = (if from_the_end { slots.last() } else { slots.first() }) else { break };
+            if env.step(Direction::Forward, &mut states, &Slots(vec![slot]))?.done[0] {
+                break;
+            }
+        }
+    }
+    Ok(hash.hex())
+}

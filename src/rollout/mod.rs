@@ -1,0 +1,48 @@
+//! Roll-outs: the [`Sampler`] goes forwards from the initial state, backwards from finished objects, and by
+//! [`LocalSearch`] from one object to another. Containers hold the results.
+//!
+//! Containers are ragged: flat rows of (state, action) plus offsets, without padding, dummy actions or sink rows.
+//!
+//! | container | holds | made by |
+//! |---|---|---|
+//! | [`Trajectories`] | whole trajectories, with every state | the [sampler](Sampler), [`Trajectories::replay`] |
+//! | [`Walks`] | terminal states and actions | [`Trajectories::walks`], [replay buffers](crate::replay) |
+//! | [`Transitions`] | single steps | [`Trajectories::transitions`] |
+//! | [`StatesContainer`] | states, finished or not | [`Trajectories::visited_states`] |
+//!
+//! [`Container`] selects, samples and joins elements of all of them. They may hold a condition vector per element,
+//! which is their only tensor and the only part that `to_device` moves. All but [`Walks`] can be saved and loaded, see
+//! [`Trajectories::save`].
+//!
+//! # Directions
+//!
+//! All trajectories are stored in forward order. [`Sampler::backward`](Sampler::backward) reverses the
+//! trajectories that it samples (in torchgfn this is a separate call, `reverse_backward_trajectories`, which can be
+//! forgotten). Row `t` then holds the state that the backward step led to, the forward action that leads out of it
+//! again, and the backward action that was taken. So P_F always scores [`actions`](Trajectories::actions) and P_B
+//! always scores [`reverse_actions`](Trajectories::reverse_actions), and trajectories of both origins can be joined.
+
+mod container;
+mod files;
+mod local_search;
+mod paths;
+mod replay_env;
+mod run;
+mod sampler;
+mod selection;
+mod states;
+mod trajectories;
+mod transitions;
+mod walks;
+
+pub use container::Container;
+pub(crate) use files::{Content, DataFile, conditions_of, read_walks, with_conditions, write_walks};
+pub use local_search::{Acceptance, LocalSearch};
+pub(crate) use paths::{first_walked, first_walks};
+pub use replay_env::ReplayEnv;
+pub use sampler::Sampler;
+pub use selection::Selection;
+pub use states::StatesContainer;
+pub use trajectories::Trajectories;
+pub use transitions::Transitions;
+pub use walks::Walks;

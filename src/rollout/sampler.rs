@@ -1,0 +1,193 @@
+use tch::Tensor;
+
+use super::run::{Recorded, Rollout};
+use super::{Trajectories, Walks};
+use crate::condition::Conditions;
+use crate::distribution::{Distribution, Exploration};
+use crate::env::{Direction, Env, Grouping, Rows};
+use crate::nn::Wants;
+use crate::policy::Policy;
+use crate::tensor::index_tensor;
+use crate::{Error, Result, Rng, runtime};
+
+/// Default limit on the steps of a roll-out.
+const DEFAULT_MAX_STEPS: usize = 100_000;
+
+/// Samples trajectories of an environment from a policy.
+///
+/// Finished trajectories leave the batch; equal states are evaluated once per step. The same seed gives the same
+/// trajectories, bit for bit, whatever the number of rayon threads.
+///
+/// ```
+/// use gfn::{policy::UniformPolicy, rollout::Sampler, testing::Chain, Rng};
+/// let env = Chain::new(3);
+/// let trajectories = Sampler::new(&env, &UniformPolicy).forward(8, &mut Rng::seeded(0))?;
+/// assert_eq!(trajectories.len(), 8);
+/// let back = Sampler::new(&env, &UniformPolicy).backward(trajectories.terminal_states(), &mut Rng::seeded(1))?;
+/// assert_eq!(back.terminal_states(), trajectories.terminal_states());
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct Sampler<'a, E, P> {
+    pub(super) env: &'a E,
+    pub(super) policy: &'a P,
+    exploration: Exploration,
+    pub(super) max_steps: usize,
+}
+
+impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
+    /// A sampler of the policy without exploration.
+    #[must_use]
+    pub fn new(env: &'a E, policy: &'a P) -> Self {
+        runtime::prepare();
+        Self { env, policy, exploration: Exploration::none(), max_steps: DEFAULT_MAX_STEPS }
+    }
+
+    /// Sets exploration for forward sampling. It changes which actions are taken, but not the training target.
+    #[must_use]
+    pub fn exploration(mut self, exploration: Exploration) -> Self {
+        self.exploration = exploration;
+        self
+    }
+
+    /// Sets the number of steps after which sampling stops with [`Error::StepLimit`].
+    #[must_use]
+    pub fn max_steps(mut self, max_steps: usize) -> Self {
+        self.max_steps = max_steps;
+        self
+    }
+
+    /// Samples `n` trajectories from the initial state.
+    ///
+    /// # Errors
+    /// [`Error::StepLimit`], [`Error::NoLegalAction`], [`Error::NonFinite`], and those of the policy.
+    pub fn forward(&self, n: usize, rng: &mut Rng) -> Result<Trajectories<E>> {
+        Ok(self.rollout(Direction::Forward, self.env.initial(n), None, true, rng)?.into_trajectories())
+    }
+
+    /// Samples one trajectory for each row of `conditions`, `[n, C]`.
+    ///
+    /// # Errors
+    /// As for [`forward`](Self::forward), and [`Error::Shape`] for conditions of another shape.
+    pub fn forward_conditional(&self, conditions: &Tensor, rng: &mut Rng) -> Result<Trajectories<E>> {
+        let n = conditions.size().first().copied().unwrap_or(1) as usize;
+        let checked = Conditions::checked(conditions.shallow_clone(), n)?;
+        let recorded = self.rollout(Direction::Forward, self.env.initial(n), Some(conditions), true, rng)?;
+        let mut out = recorded.into_trajectories();
+        out.conditions = Some(checked);
+        Ok(out)
+    }
+
+    /// Samples `n` walks from the initial state, without the states in between, which is cheaper.
+    ///
+    /// # Errors
+    /// As for [`forward`](Self::forward).
+    pub fn walks(&self, n: usize, rng: &mut Rng) -> Result<Walks<E>> {
+        Ok(self.rollout(Direction::Forward, self.env.initial(n), None, false, rng)?.into_walks())
+    }
+
+    /// Samples one backward trajectory from each of these finished objects by P_B; the result is in forward order.
+    ///
+    /// # Errors
+    /// As for [`forward`](Self::forward).
+    pub fn backward(&self, terminal: &E::States, rng: &mut Rng) -> Result<Trajectories<E>> {
+        Ok(self.rollout(Direction::Backward, terminal.clone(), None, true, rng)?.into_trajectories())
+    }
+
+    /// Same as [`backward`](Self::backward), under conditions: one row of `[n, C]` for each object.
+    ///
+    /// # Errors
+    /// As for [`forward`](Self::forward), and [`Error::Shape`] for conditions of another shape.
+    pub fn backward_conditional(
+        &self,
+        terminal: &E::States,
+        conditions: &Tensor,
+        rng: &mut Rng,
+    ) -> Result<Trajectories<E>> {
+        let checked = Conditions::checked(conditions.shallow_clone(), terminal.len())?;
+        let recorded = self.rollout(Direction::Backward, terminal.clone(), Some(conditions), true, rng)?;
+        let mut out = recorded.into_trajectories();
+        out.conditions = Some(checked);
+        Ok(out)
+    }
+
+    fn rollout(
+        &self,
+        direction: Direction,
+        start: E::States,
+        conditions: Option<&Tensor>,
+        keep_states: bool,
+        rng: &mut Rng,
+    ) -> Result<Recorded<E>> {
+        let rollout = Rollout { direction, max_steps: self.max_steps, keep_states };
+        // Equal states can't be merged under different conditions, and needn't be without a network.
+        let merge = conditions.is_none() && self.policy.parameters().is_some();
+        let on_host = if conditions.is_none() { self.policy.on_host(direction) } else { None };
+        // Without gradients: `score` evaluates the samples again where gradients are needed.
+        tch::no_grad(|| {
+            rollout.run(self.env, start, |states, live, _| {
+                let ask = |distinct: &E::States| match &on_host {
+                    Some(on_host) => on_host.distribution(self.env, distinct),
+                    None => self.evaluate(direction, distinct, live, conditions),
+                };
+                self.choose(direction, states, merge, ask, rng)
+            })
+        })
+    }
+
+    /// P_F or P_B of each state; `live` holds the row of each state's condition.
+    fn evaluate(
+        &self,
+        direction: Direction,
+        states: &E::States,
+        live: &[usize],
+        conditions: Option<&Tensor>,
+    ) -> Result<P::Dist> {
+        let conditions = conditions.map(|c| c.index_select(0, &index_tensor(live, c.device())));
+        let wants = match direction {
+            Direction::Forward => Wants::PF,
+            Direction::Backward => Wants::PB,
+        };
+        let evaluation = self.policy.evaluate(self.env, states, conditions.as_ref(), wants)?;
+        let dist = match direction {
+            Direction::Forward => evaluation.pf,
+            Direction::Backward => evaluation.pb,
+        };
+        dist.ok_or(Error::Missing {
+            objective: "the sampler",
+            needs: if direction == Direction::Forward { "a forward policy" } else { "a backward policy" },
+            remedy: "use a policy that has one, such as UniformPolicy",
+        })
+    }
+
+    /// Draws an action for each row, evaluating each distinct state once.
+    fn choose(
+        &self,
+        direction: Direction,
+        states: &E::States,
+        merge: bool,
+        ask: impl FnOnce(&E::States) -> Result<P::Dist>,
+        rng: &mut Rng,
+    ) -> Result<E::Actions> {
+        let classes = if merge { self.env.classes(states) } else { None };
+        let grouping = match &classes {
+            Some(classes) => classes.grouping.clone(),
+            None if !merge => Grouping::identity(states.len()),
+            None => states.group(),
+        };
+        let distinct = grouping.merges().then(|| states.select(&grouping.first));
+        let dist = ask(distinct.as_ref().unwrap_or(states))?;
+        let exploration = match direction {
+            Direction::Forward => self.exploration,
+            Direction::Backward => Exploration::none(),
+        };
+        let chosen = dist.sample(&grouping.of, &exploration, rng)?;
+        match &classes {
+            Some(classes) => {
+                let rows: Vec<usize> = (0..states.len()).collect();
+                self.env.translate(direction, states, (classes, &rows), &chosen, true)
+            }
+            None => Ok(chosen),
+        }
+    }
+}

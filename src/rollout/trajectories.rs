@@ -1,0 +1,288 @@
+use tch::{Device, Tensor};
+
+use super::container::parts::Parts;
+use super::container::{join_recorded, pick};
+use super::run::Rollout;
+use super::{ReplayEnv, Walks};
+use crate::condition::Conditions;
+use crate::env::{Direction, Env, InsertionOrder, Reward, Rows, check_log_rewards, log_rewards};
+use crate::{Error, Result};
+
+/// A batch of complete forward trajectories of different lengths.
+///
+/// The rows of trajectory `i` are `offsets[i]..offsets[i + 1]`, in order. Row `t` holds the state before its action,
+/// the forward action, and the backward action that undoes it, in the labels of the state after it. Trajectories that
+/// were sampled backwards are converted to this form.
+///
+/// Up to isomorphism, if the trajectory was sampled backwards, the state after row `t` and the state of row `t + 1` may
+/// differ in their labels. `reverse` then uses the labels of the latter.
+pub struct Trajectories<E: Env> {
+    pub(crate) states: E::States,
+    pub(crate) actions: E::Actions,
+    pub(crate) reverse: E::Actions,
+    pub(crate) exit: Vec<bool>,
+    pub(crate) offsets: Vec<usize>,
+    pub(crate) terminal: E::States,
+    pub(crate) conditions: Option<Conditions>,
+    pub(crate) log_rewards: Option<Vec<f64>>,
+}
+
+impl<E: Env> Clone for Trajectories<E> {
+    fn clone(&self) -> Self {
+        Self {
+            states: self.states.clone(),
+            actions: self.actions.clone(),
+            reverse: self.reverse.clone(),
+            exit: self.exit.clone(),
+            offsets: self.offsets.clone(),
+            terminal: self.terminal.clone(),
+            conditions: self.conditions.clone(),
+            log_rewards: self.log_rewards.clone(),
+        }
+    }
+}
+
+impl<E: Env> std::fmt::Debug for Trajectories<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Trajectories").field("offsets", &self.offsets).finish_non_exhaustive()
+    }
+}
+
+impl<E: Env> Trajectories<E> {
+    /// The number of trajectories.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Whether there is no trajectory.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The number of transitions of all trajectories, exit actions included.
+    #[must_use]
+    pub fn n_transitions(&self) -> usize {
+        self.exit.len()
+    }
+
+    /// The first row of each trajectory, and the number of rows, `[n + 1]`.
+    #[must_use]
+    pub fn offsets(&self) -> &[usize] {
+        &self.offsets
+    }
+
+    /// The states before each action, trajectory by trajectory: every visited state except terminal ones without an
+    /// exit.
+    #[must_use]
+    pub fn states(&self) -> &E::States {
+        &self.states
+    }
+
+    /// The forward actions.
+    #[must_use]
+    pub fn actions(&self) -> &E::Actions {
+        &self.actions
+    }
+
+    /// The backward action of each transition, in the labels of the state that it led to; meaningless for exits.
+    #[must_use]
+    pub fn reverse_actions(&self) -> &E::Actions {
+        &self.reverse
+    }
+
+    /// Whether each action is the exit action.
+    #[must_use]
+    pub fn is_exit(&self) -> &[bool] {
+        &self.exit
+    }
+
+    /// The finished objects, one per trajectory.
+    #[must_use]
+    pub fn terminal_states(&self) -> &E::States {
+        &self.terminal
+    }
+
+    /// The condition vectors, `[n, C]`, if there are any.
+    #[must_use]
+    pub fn conditions(&self) -> Option<&Tensor> {
+        self.conditions.as_ref().map(|c| &c.0)
+    }
+
+    /// The mean number of actions, exits included.
+    #[must_use]
+    pub fn mean_len(&self) -> f64 {
+        self.n_transitions() as f64 / self.len().max(1) as f64
+    }
+
+    /// Sets a condition vector for each trajectory, `[n, C]`, and replaces earlier ones.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for a tensor that isn't `[n, C]`.
+    pub fn with_conditions(mut self, conditions: Tensor) -> Result<Self> {
+        self.conditions = Some(Conditions::checked(conditions, self.len())?);
+        Ok(self)
+    }
+
+    /// Sets recorded log-rewards, one per trajectory. They are saved with the trajectories.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for another number of them; [`Error::NonFinite`] for one that isn't finite.
+    pub fn with_log_rewards(mut self, log_rewards: Vec<f64>) -> Result<Self> {
+        check_log_rewards(&log_rewards, self.len())?;
+        self.log_rewards = Some(log_rewards);
+        Ok(self)
+    }
+
+    /// The recorded log-rewards, from a file or from [`with_log_rewards`](Self::with_log_rewards).
+    #[must_use]
+    pub fn recorded_log_rewards(&self) -> Option<&[f64]> {
+        self.log_rewards.as_deref()
+    }
+
+    /// log R of each finished object, evaluated by a reward.
+    ///
+    /// # Errors
+    /// Those of [`log_rewards`].
+    pub fn log_rewards<R: Reward<E::States> + ?Sized>(&self, reward: &R) -> Result<Vec<f64>> {
+        log_rewards(reward, &self.terminal, self.conditions())
+    }
+
+    /// Moves the tensors (the conditions) to a device; states and actions stay on the host.
+    ///
+    /// # Errors
+    /// [`Error::Torch`] for a device that can't be used.
+    pub fn to_device(&self, device: Device) -> Result<Self> {
+        let conditions = self.conditions.as_ref().map(|c| c.to_device(device)).transpose()?;
+        Ok(Self { conditions, ..self.clone() })
+    }
+
+    /// Appends the trajectories of another batch. Recorded log-rewards are kept if both have them.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] if only one of the two has conditions, [`Error::Shape`] if their widths differ; nothing is
+    /// appended then.
+    pub fn append(&mut self, other: Self) -> Result<()> {
+        let (n, m) = (self.len(), other.len());
+        self.conditions = Conditions::join((self.conditions.as_ref(), n), (other.conditions.as_ref(), m))?;
+        self.log_rewards = join_recorded((self.log_rewards.take(), n), (other.log_rewards, m));
+        let shift = self.n_transitions();
+        self.offsets.extend(other.offsets[1..].iter().map(|o| o + shift));
+        self.states.append(other.states);
+        self.actions.append(other.actions);
+        self.reverse.append(other.reverse);
+        self.exit.extend(other.exit);
+        self.terminal.append(other.terminal);
+        Ok(())
+    }
+
+    /// Terminal states and actions: the form in a replay buffer, from which [`replay`](Self::replay) restores
+    /// trajectories.
+    ///
+    /// Up to isomorphism both use labels in the order of insertion.
+    ///
+    /// # Errors
+    /// Those of [`Env::to_insertion_order`].
+    pub fn walks(&self, env: &E) -> Result<Walks<E>> {
+        Ok(self.labelled_walks(env)?.0)
+    }
+
+    /// Same as [`walks`](Self::walks), with the labels that the replay gives to the parts of each terminal state; empty
+    /// if it changes no labels.
+    pub(crate) fn labelled_walks(&self, env: &E) -> Result<(Walks<E>, Vec<u32>)> {
+        let renamed = env.to_insertion_order(&self.states, &self.actions, &self.reverse, &self.offsets)?;
+        let InsertionOrder { actions, terminal, labels } = renamed.unwrap_or_else(|| InsertionOrder {
+            actions: self.actions.clone(),
+            terminal: self.terminal.clone(),
+            labels: Vec::new(),
+        });
+        let (offsets, conditions) = (self.offsets.clone(), self.conditions.clone());
+        Ok((Walks { actions, offsets, terminal, conditions }, labels))
+    }
+}
+
+/// The rows of these walks, and the start of each walk among them.
+pub(crate) fn rows_of(offsets: &[usize], walks: &[usize]) -> (Vec<usize>, Vec<usize>) {
+    let (mut rows, mut starts) = (Vec::new(), vec![0]);
+    for &i in walks {
+        rows.extend(offsets[i]..offsets[i + 1]);
+        starts.push(rows.len());
+    }
+    (rows, starts)
+}
+
+impl<E: Env> Parts for Trajectories<E> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+    fn pick(&self, trajectories: &[usize]) -> Self {
+        let (rows, offsets) = rows_of(&self.offsets, trajectories);
+        Self {
+            states: self.states.select(&rows),
+            actions: self.actions.select(&rows),
+            reverse: self.reverse.select(&rows),
+            exit: pick(&self.exit, &rows),
+            offsets,
+            terminal: self.terminal.select(trajectories),
+            conditions: self.conditions.as_ref().map(|c| c.pick(trajectories)),
+            log_rewards: self.log_rewards.as_ref().map(|known| pick(known, trajectories)),
+        }
+    }
+    fn join(&mut self, other: Self) -> Result<()> {
+        self.append(other)
+    }
+}
+
+impl<E: ReplayEnv> Trajectories<E> {
+    /// Replays recorded walks, or walks from outside, step by step from the initial state. Every action is checked.
+    ///
+    /// Up to isomorphism the terminal states are those of the replay, labelled in the order of insertion.
+    ///
+    /// # Errors
+    /// [`Error::IllegalAction`] (continuous: [`Error::IllegalStep`]) for an action that isn't legal in its state, with
+    /// the trajectory as its row; [`Error::Contract`] for a walk that continues after its end or stops before it, and
+    /// for offsets that don't divide the actions into walks.
+    pub fn replay(env: &E, actions: &E::Actions, offsets: &[usize]) -> Result<Self> {
+        let n = offsets.len().saturating_sub(1);
+        let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
+        if first != 0 || last != actions.len() || !offsets.is_sorted() {
+            return Err(Error::Contract {
+                check: "the offsets of walks ascend from 0 to the number of actions",
+                detail: format!("offsets {offsets:?} for {} actions", actions.len()),
+            });
+        }
+        let longest = offsets.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0);
+        let rollout = Rollout { direction: Direction::Forward, max_steps: longest + 1, keep_states: true };
+        let out = rollout.run(env, env.initial(n), |states, live, lengths| {
+            let places = live.iter().map(|&i| {
+                let place = offsets[i] + lengths[i];
+                let goes_on = place < offsets[i + 1];
+                goes_on.then_some(place).ok_or_else(|| walk_end("a walk ends in a terminal state", i, lengths[i]))
+            });
+            let taken = actions.select(&places.collect::<Result<Vec<_>>>()?);
+            env.check_actions(states, &taken).map_err(|error| in_trajectory(error, live))?;
+            Ok(taken)
+        })?;
+        if let Some(i) = (0..n).find(|&i| out.offsets[i + 1] - out.offsets[i] != offsets[i + 1] - offsets[i]) {
+            let steps = out.offsets[i + 1] - out.offsets[i];
+            return Err(walk_end("a walk stops at its terminal state", i, steps));
+        }
+        Ok(out.into_trajectories())
+    }
+}
+
+fn walk_end(check: &'static str, trajectory: usize, steps: usize) -> Error {
+    Error::Contract { check, detail: format!("trajectory {trajectory} after {steps} steps") }
+}
+
+/// Converts the error of a live row to that of its trajectory.
+fn in_trajectory(error: Error, live: &[usize]) -> Error {
+    match error {
+        Error::IllegalAction { row, direction, slot, n_slots, n_legal, detail } => {
+            Error::IllegalAction { row: live[row], direction, slot, n_slots, n_legal, detail }
+        }
+        Error::IllegalStep { row, direction, detail } => Error::IllegalStep { row: live[row], direction, detail },
+        other => other,
+    }
+}

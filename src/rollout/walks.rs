@@ -1,0 +1,139 @@
+use tch::{Device, Tensor};
+
+use super::container::parts::Parts;
+use super::trajectories::rows_of;
+use super::{ReplayEnv, Trajectories};
+use crate::condition::Conditions;
+use crate::env::{Env, Rows};
+use crate::{Error, Result};
+
+/// Trajectories in compact form: terminal states and the forward actions that lead to them, without the states in
+/// between.
+///
+/// The actions of walk `i` are `offsets[i]..offsets[i + 1]`, exits included. Up to isomorphism they use labels in the
+/// order of insertion, and the state that they lead to is isomorphic to the terminal one. A buffer of terminal states
+/// alone gives walks without actions.
+///
+/// [`Container`](super::Container) selects, samples and joins them.
+pub struct Walks<E: Env> {
+    /// The forward actions, walk by walk.
+    pub actions: E::Actions,
+    /// The first action of each walk, and the number of actions, `[n + 1]`.
+    pub offsets: Vec<usize>,
+    /// The finished objects.
+    pub terminal: E::States,
+    /// The condition vector of each walk, `[n, C]`, if there are any.
+    pub conditions: Option<Conditions>,
+}
+
+impl<E: Env> Clone for Walks<E> {
+    fn clone(&self) -> Self {
+        Self {
+            actions: self.actions.clone(),
+            offsets: self.offsets.clone(),
+            terminal: self.terminal.clone(),
+            conditions: self.conditions.clone(),
+        }
+    }
+}
+
+impl<E: Env> std::fmt::Debug for Walks<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Walks").field("offsets", &self.offsets).finish_non_exhaustive()
+    }
+}
+
+impl<E: Env> Walks<E> {
+    /// The number of walks.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.offsets.len() - 1
+    }
+
+    /// Whether there is no walk.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The condition vectors, `[n, C]`, if there are any.
+    #[must_use]
+    pub fn conditions(&self) -> Option<&Tensor> {
+        self.conditions.as_ref().map(|c| &c.0)
+    }
+
+    /// Whether every walk has its actions, not only its object.
+    #[must_use]
+    pub fn has_paths(&self) -> bool {
+        self.offsets.windows(2).all(|ends| ends[0] < ends[1])
+    }
+
+    /// Sets a condition vector for each walk, `[n, C]`, and replaces earlier ones.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for a tensor that isn't `[n, C]`.
+    pub fn with_conditions(mut self, conditions: Tensor) -> Result<Self> {
+        self.conditions = Some(Conditions::checked(conditions, self.len())?);
+        Ok(self)
+    }
+
+    /// Appends other walks.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] if only one of the two has conditions, [`Error::Shape`] if their widths differ; nothing is
+    /// appended then.
+    pub fn append(&mut self, other: Self) -> Result<()> {
+        let (mine, theirs) = (self.conditions.as_ref(), other.conditions.as_ref());
+        self.conditions = Conditions::join((mine, self.len()), (theirs, other.len()))?;
+        let shift = self.actions.len();
+        self.offsets.extend(other.offsets[1..].iter().map(|offset| offset + shift));
+        self.actions.append(other.actions);
+        self.terminal.append(other.terminal);
+        Ok(())
+    }
+
+    /// Moves the tensors (the conditions) to a device; states and actions stay on the host.
+    ///
+    /// # Errors
+    /// [`Error::Torch`] for a device that can't be used.
+    pub fn to_device(&self, device: Device) -> Result<Self> {
+        let conditions = self.conditions.as_ref().map(|c| c.to_device(device)).transpose()?;
+        Ok(Self { conditions, ..self.clone() })
+    }
+}
+
+impl<E: Env> Parts for Walks<E> {
+    fn count(&self) -> usize {
+        self.len()
+    }
+    fn pick(&self, walks: &[usize]) -> Self {
+        let (rows, offsets) = rows_of(&self.offsets, walks);
+        Self {
+            actions: self.actions.select(&rows),
+            offsets,
+            terminal: self.terminal.select(walks),
+            conditions: self.conditions.as_ref().map(|c| c.pick(walks)),
+        }
+    }
+    fn join(&mut self, other: Self) -> Result<()> {
+        self.append(other)
+    }
+}
+
+impl<E: ReplayEnv> Walks<E> {
+    /// Replays these walks to trajectories, under their conditions.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] for walks without actions, and those of [`Trajectories::replay`].
+    pub fn replay(&self, env: &E) -> Result<Trajectories<E>> {
+        if !self.has_paths() {
+            return Err(Error::Missing {
+                objective: "replaying walks as they were",
+                needs: "their actions",
+                remedy: "draw new ways back from the objects, or store paths in the buffer",
+            });
+        }
+        let conditions = self.conditions.clone();
+        Ok(Trajectories { conditions, ..Trajectories::replay(env, &self.actions, &self.offsets)? })
+    }
+}

@@ -1,0 +1,206 @@
+//! Set-up of the process: threads, memory allocator, device, and libtorch.
+//!
+//! A program that doesn't choose threads gets defaults from its first trainer or sampler. To choose them, and to choose
+//! a device by name, call [`Runtime::new`] first in `main`, before anything uses a tensor or rayon:
+//!
+//! ```
+//! use gfn::runtime::{DeviceKind, Runtime};
+//! let runtime = Runtime::new(1, DeviceKind::Cpu)?;
+//! assert_eq!(runtime.device(), tch::Device::Cpu);
+//! # Ok::<(), gfn::Error>(())
+//! ```
+//!
+//! [`Libtorch::loaded`] and [`cuda`] report what is installed without changing anything; `examples/doctor.rs` prints
+//! it.
+
+mod denormals;
+mod libtorch;
+mod threads;
+
+pub(crate) use denormals::flushing_denormals;
+pub use libtorch::{Cuda, Libtorch, cuda};
+pub use threads::Threads;
+pub(crate) use threads::prepare;
+
+use std::fmt;
+use std::str::FromStr;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Error, Result};
+
+/// Where tensors live, as a user names it: `cpu`, `cuda` (the first GPU) or `cuda:N`.
+///
+/// ```
+/// use gfn::runtime::DeviceKind;
+/// assert_eq!("cuda:1".parse::<DeviceKind>()?, DeviceKind::Cuda(1));
+/// assert_eq!("cuda".parse::<DeviceKind>()?.to_string(), "cuda:0");
+/// assert!("gpu".parse::<DeviceKind>().is_err());
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum DeviceKind {
+    /// The host.
+    #[default]
+    Cpu,
+    /// An NVIDIA GPU, by its index.
+    Cuda(usize),
+}
+
+impl DeviceKind {
+    /// The device as tch names it.
+    ///
+    /// # Errors
+    /// [`Error::Device`] with the reason and a remedy if CUDA or that GPU can't be used.
+    pub fn resolve(self) -> Result<tch::Device> {
+        let Self::Cuda(index) = self else {
+            return Ok(tch::Device::Cpu);
+        };
+        match cuda() {
+            Cuda::Visible { devices } if index < *devices => Ok(tch::Device::Cuda(index)),
+            Cuda::Visible { devices } => Err(Error::Device {
+                device: self.to_string(),
+                reason: format!("there are {devices} of them, counted from 0"),
+                remedy: "choose a lower index, or check CUDA_VISIBLE_DEVICES",
+            }),
+            Cuda::Absent { reason, remedy } => {
+                Err(Error::Device { device: self.to_string(), reason: reason.clone(), remedy })
+            }
+        }
+    }
+}
+
+impl fmt::Display for DeviceKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Cpu => f.write_str("cpu"),
+            Self::Cuda(index) => write!(f, "cuda:{index}"),
+        }
+    }
+}
+
+impl FromStr for DeviceKind {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let index = match text {
+            "cpu" => return Ok(Self::Cpu),
+            "cuda" => Some(0),
+            _ => text
+                .strip_prefix("cuda:")
+                .filter(|index| index.bytes().all(|byte| byte.is_ascii_digit()))
+                .and_then(|index| index.parse().ok()),
+        };
+        index.map(Self::Cuda).ok_or_else(|| Error::Config {
+            setting: "device",
+            got: format!("`{text}`"),
+            expected: "cpu, cuda or cuda:N",
+        })
+    }
+}
+
+impl TryFrom<String> for DeviceKind {
+    type Error = Error;
+
+    fn try_from(text: String) -> Result<Self> {
+        text.parse()
+    }
+}
+
+impl From<DeviceKind> for String {
+    fn from(device: DeviceKind) -> Self {
+        device.to_string()
+    }
+}
+
+/// A process that has been set up, with its threads and its device.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Runtime {
+    threads: Threads,
+    kind: DeviceKind,
+    device: tch::Device,
+}
+
+impl Runtime {
+    /// Sets up this process and resolves the device.
+    ///
+    /// * The thread pools of rayon and libtorch (intra-op and inter-op) get their numbers of threads: one number for
+    ///   both, or [`Threads`].
+    /// * glibc's allocator keeps large blocks instead of returning them to the system at each operation.
+    ///
+    /// Call it once, at the start of `main`. A second call with the same `threads` changes only the device. A program
+    /// that doesn't call it gets one libtorch thread and rayon's default as soon as it makes a trainer or a sampler,
+    /// unless it has chosen by `OMP_NUM_THREADS`, `MKL_NUM_THREADS`, `RAYON_NUM_THREADS`, `tch::set_num_threads` or a
+    /// global rayon pool of its own.
+    ///
+    /// # Threads and reproducibility
+    /// The same seed gives the same bits for any number of *rayon* threads. *libtorch's* products and sums round
+    /// differently for each number of threads (and each kind of processor), so runs with different numbers of libtorch
+    /// threads diverge after some steps: equally good, but not equal. For equal bits on all machines take `Threads {
+    /// rayon: n, libtorch: 1 }`.
+    ///
+    /// # Threads and speed
+    /// libtorch's threads spin while they wait for each other. That is fastest on an otherwise idle machine. If other
+    /// processes use the same cores, each wait can take a scheduler time slice, and a run can take ten times as long:
+    /// set `OMP_WAIT_POLICY=passive`, or give libtorch one thread.
+    ///
+    /// # Errors
+    /// * [`Error::Config`] if a number of threads is zero or above 4,096, or if this process already runs with other
+    ///   numbers (from an earlier call, or because rayon was used before);
+    /// * [`Error::Device`] if the device can't be used.
+    pub fn new(threads: impl Into<Threads>, device: DeviceKind) -> Result<Self> {
+        // Resolved first, so that a failed request for a GPU leaves the process unchanged.
+        let resolved = device.resolve()?;
+        let threads = threads.into();
+        threads.set()?;
+        Ok(Self { threads, kind: device, device: resolved })
+    }
+
+    /// The numbers of rayon and libtorch threads.
+    #[must_use]
+    pub fn threads(&self) -> Threads {
+        self.threads
+    }
+
+    /// The device, as the user named it.
+    #[must_use]
+    pub fn kind(&self) -> DeviceKind {
+        self.kind
+    }
+
+    /// The device, as tch names it.
+    #[must_use]
+    pub fn device(&self) -> tch::Device {
+        self.device
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn devices_are_parsed_and_printed() {
+        for (text, device) in
+            [("cpu", DeviceKind::Cpu), ("cuda:0", DeviceKind::Cuda(0)), ("cuda:12", DeviceKind::Cuda(12))]
+        {
+            assert_eq!(text.parse::<DeviceKind>().unwrap(), device);
+            assert_eq!(device.to_string(), text);
+            let json = serde_json::to_string(&device).unwrap();
+            assert_eq!(json, format!("\"{text}\""));
+            assert_eq!(serde_json::from_str::<DeviceKind>(&json).unwrap(), device);
+        }
+        for text in ["", "CPU", "cuda:", "cuda:-1", "cuda:+1", "cuda: 1", "gpu", "cuda:99999999999999999999"] {
+            let error = text.parse::<DeviceKind>().unwrap_err().to_string();
+            assert!(error.contains("cpu, cuda or cuda:N"), "{text}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_gpu_that_is_not_there_is_refused_with_the_reason() {
+        let error = DeviceKind::Cuda(4095).resolve().unwrap_err();
+        assert!(matches!(error, Error::Device { .. }), "{error}");
+        assert!(error.to_string().contains("cuda:4095"), "{error}");
+    }
+}

@@ -1,0 +1,9 @@
+//! Conversion between tensors and slices of numbers, and sums over the segments of a flat tensor.
+
+mod log_sum_exp;
+mod segments;
+pub(crate) mod slices;
+
+pub use log_sum_exp::log_sum_exp;
+pub(crate) use segments::segment_max;
+pub use segments::{from_host, index_tensor, segment_ids, segment_logsumexp, segment_sum, to_host};

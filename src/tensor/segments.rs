@@ -1,0 +1,121 @@
+//! Sums and log-sum-exps over the segments of a flat tensor. A segment is, for example, the slots of one graph or the
+//! transitions of one trajectory.
+
+use tch::{Device, Kind, Tensor};
+
+/// The segment of each entry, `[total]`, from offsets `[segments + 1]`.
+pub fn segment_ids(offsets: &[usize], device: Device) -> Tensor {
+    let mut ids = Vec::with_capacity(offsets.last().copied().unwrap_or(0));
+    for (segment, ends) in offsets.windows(2).enumerate() {
+        ids.resize(ends[1], segment as i64);
+    }
+    Tensor::from_slice(&ids).to_device(device)
+}
+
+/// The sum of each segment, `[segments]`; an empty segment gives 0.
+pub fn segment_sum(values: &Tensor, ids: &Tensor, segments: usize) -> Tensor {
+    Tensor::zeros([segments as i64], (values.kind(), values.device())).index_add(0, ids, values)
+}
+
+/// The log of the sum of exponentials of each segment, `[segments]`; an empty segment gives 0.
+///
+/// `max` is each segment's largest value, `[segments]`, taken as a constant: it cancels.
+pub fn segment_logsumexp(values: &Tensor, ids: &Tensor, max: &Tensor, empty: &Tensor) -> Tensor {
+    let scaled = (values - max.index_select(0, ids)).exp();
+    // An empty segment sums to the 1 that `empty` holds for it, so that no log of zero meets a gradient.
+    empty.index_add(0, ids, &scaled).log() + max
+}
+
+/// The largest value of each segment, `[segments]`, on the device of the values and without gradient. It is 0 for a
+/// segment that is empty or whose largest value isn't finite.
+pub(crate) fn segment_max(values: &Tensor, offsets: &[usize]) -> Tensor {
+    match values.device() {
+        Device::Cpu => segment_max_on_host(values, offsets),
+        _ => segment_max_on_device(values, offsets),
+    }
+}
+
+fn segment_max_on_host(values: &Tensor, offsets: &[usize]) -> Tensor {
+    let host = to_host(values);
+    let largest = |ends: &[usize]| host[ends[0]..ends[1]].iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let max = offsets.windows(2).map(largest).map(|max| if max.is_finite() { max } else { 0.0 });
+    from_host(&max.collect::<Vec<_>>(), values.kind(), values.device())
+}
+
+/// The values stay where they are: copying them to the host would wait for the device.
+fn segment_max_on_device(values: &Tensor, offsets: &[usize]) -> Tensor {
+    let lengths: Vec<i64> = offsets.windows(2).map(|ends| (ends[1] - ends[0]) as i64).collect();
+    let lengths = Tensor::from_slice(&lengths).to_device(values.device());
+    let (none, least) = (None::<&Tensor>, f64::NEG_INFINITY);
+    let max = Tensor::segment_reduce(&values.detach(), "max", Some(&lengths), none, none, 0, true, least);
+    max.where_scalarother(&max.isfinite(), 0.0)
+}
+
+/// The elements of a tensor of any shape, row by row, on the host in double precision and without gradient.
+///
+/// ```
+/// use gfn::tensor::to_host;
+/// assert_eq!(to_host(&tch::Tensor::from_slice(&[0.5f32, 2.0]).view([1, 2])), [0.5, 2.0]);
+/// ```
+pub fn to_host(values: &Tensor) -> Vec<f64> {
+    let values = values.detach().to_device(Device::Cpu).contiguous().view(-1);
+    let n = values.numel();
+    match values.kind() {
+        Kind::Float => {
+            let mut out = vec![0f32; n];
+            values.copy_data(&mut out, n);
+            out.into_iter().map(f64::from).collect()
+        }
+        _ => {
+            let mut out = vec![0f64; n];
+            values.to_kind(Kind::Double).copy_data(&mut out, n);
+            out
+        }
+    }
+}
+
+/// A flat tensor of the given kind on the given device, from numbers on the host.
+///
+/// ```
+/// let tensor = gfn::tensor::from_host(&[0.5, 2.0], tch::Kind::Float, tch::Device::Cpu);
+/// assert_eq!((tensor.size(), tensor.kind()), (vec![2], tch::Kind::Float));
+/// ```
+pub fn from_host(values: &[f64], kind: Kind, device: Device) -> Tensor {
+    match kind {
+        Kind::Float => {
+            let values: Vec<f32> = values.iter().map(|&v| v as f32).collect();
+            Tensor::from_slice(&values).to_device(device)
+        }
+        _ => Tensor::from_slice(values).to_kind(kind).to_device(device),
+    }
+}
+
+/// Indices as a tensor of 64-bit integers, for `index_select` and `index_add`.
+///
+/// ```
+/// let rows = gfn::tensor::index_tensor(&[2, 0], tch::Device::Cpu);
+/// let values = tch::Tensor::from_slice(&[1.0, 2.0, 3.0]).index_select(0, &rows);
+/// assert_eq!(values, tch::Tensor::from_slice(&[3.0, 1.0]));
+/// ```
+pub fn index_tensor(values: &[usize], device: Device) -> Tensor {
+    let values: Vec<i64> = values.iter().map(|&v| v as i64).collect();
+    Tensor::from_slice(&values).to_device(device)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_have_one_maximum_wherever_it_is_found() {
+        let (offsets, expected) = ([0, 2, 2, 5, 6, 7], [5.0, 0.0, -1.5, 0.0, 3.0]);
+        let values = Tensor::from_slice(&[1.0, 5.0, -2.0, -1.5, f64::NEG_INFINITY, f64::NEG_INFINITY, 3.0]);
+        for kind in [Kind::Float, Kind::Double] {
+            let values = values.to_kind(kind).set_requires_grad(true);
+            for max in [segment_max_on_host, segment_max_on_device].map(|max| max(&values, &offsets)) {
+                assert_eq!((max.kind(), max.requires_grad()), (kind, false));
+                assert_eq!(to_host(&max), expected);
+            }
+        }
+    }
+}

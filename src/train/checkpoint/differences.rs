@@ -1,0 +1,75 @@
+//! What differs between two descriptions of runs, or two lists of settings, in words.
+
+use serde_json::Value;
+
+/// Number of differences that are named; the others are counted.
+const SHOWN: usize = 5;
+
+/// Number of characters of a value that are shown.
+const LONGEST: usize = 80;
+
+/// The keys at which what a checkpoint says and one's own differ, with both values: `network.layers` is 2 there and 3 here. `whole` is
+/// what has no keys at all.
+pub(in crate::train) fn differences(whole: &str, there: &Value, here: &Value) -> String {
+    let mut found = Vec::new();
+    collect(whole, "", Some(there), Some(here), &mut found);
+    let more = found.len().saturating_sub(SHOWN);
+    found.truncate(SHOWN);
+    if more > 0 {
+        found.push(format!("and {more} more differences"));
+    }
+    found.join("; ")
+}
+
+fn collect(whole: &str, key: &str, there: Option<&Value>, here: Option<&Value>, found: &mut Vec<String>) {
+    if there == here {
+        return;
+    }
+    let (Some(Value::Object(theirs)), Some(Value::Object(ours))) = (there, here) else {
+        let say = |value: Option<&Value>| match value {
+            None | Some(Value::Null) => "not given".to_owned(),
+            Some(value) => shortened(&value.to_string()),
+        };
+        let key = if key.is_empty() { whole.to_owned() } else { format!("`{key}`") };
+        found.push(format!("{key} is {} there and {} here", say(there), say(here)));
+        return;
+    };
+    let added = ours.keys().filter(|name| !theirs.contains_key(*name));
+    for name in theirs.keys().chain(added) {
+        let inner = if key.is_empty() { name.clone() } else { format!("{key}.{name}") };
+        collect(whole, &inner, theirs.get(name), ours.get(name), found);
+    }
+}
+
+/// The first characters of a long text.
+fn shortened(text: &str) -> String {
+    match text.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}...", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn keys_that_differ_are_named_with_both_values_and_no_others() {
+        let there = json!({ "nodes": 3, "network": { "layers": 2, "bias": true, "old": 1 }, "same": [1, 2] });
+        let here = json!({ "nodes": 3, "network": { "layers": 3, "bias": true, "new": "x" }, "same": [1, 2] });
+        let differences = |there: &Value, here: &Value| differences("its description", there, here);
+        let said = differences(&there, &here);
+        assert_eq!(
+            said,
+            "`network.layers` is 2 there and 3 here; `network.old` is 1 there and not given here; \
+             `network.new` is not given there and \"x\" here"
+        );
+        assert_eq!(differences(&Value::Null, &json!(4)), "its description is not given there and 4 here");
+        assert!(differences(&Value::Null, &json!(vec![1; 1000])).len() < 160);
+        let many: Value = (0..9).map(|k| (format!("k{k}"), json!(k))).collect::<serde_json::Map<_, _>>().into();
+        let said = differences(&json!({}), &many);
+        assert!(said.contains("`k4`") && !said.contains("`k5`") && said.ends_with("and 4 more differences"), "{said}");
+    }
+}

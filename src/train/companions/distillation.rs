@@ -1,0 +1,163 @@
+//! Random network distillation: novelty as a network's prediction error.
+
+use serde::{Deserialize, Serialize};
+use tch::{Device, Kind, Tensor, no_grad};
+
+use super::Novelty;
+use crate::env::Rows;
+use crate::nn::{Activation, MlpConfig, Parameters};
+use crate::optim::{Adam, AdamConfig};
+use crate::policy::{EncodedVectors, Inputs, Network, StateFeatures};
+use crate::tensor::{from_host, to_host};
+use crate::{Error, Result, Rng};
+
+/// The sizes of [`RandomDistillation`]'s networks, and the optimiser.
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct DistillationConfig {
+    /// The hidden layers of both networks.
+    pub mlp: MlpConfig,
+    /// Number of outputs of both networks.
+    pub outputs: i64,
+    /// The optimiser of the predictor.
+    pub adam: AdamConfig,
+}
+
+impl Default for DistillationConfig {
+    /// The settings of torchgfn: two hidden layers of 256 with leaky ReLU, 128 outputs, learning rate 1e-3.
+    fn default() -> Self {
+        let mlp = MlpConfig { activation: Activation::LeakyRelu, ..MlpConfig::default() };
+        Self { mlp, outputs: 128, adam: AdamConfig::default() }
+    }
+}
+
+/// Random network distillation (Burda et al., *Exploration by Random Network Distillation*, 2019): a network learns to
+/// predict the outputs of a random one on visited states. The novelty of a state is the prediction error.
+///
+/// `r(s) = |predictor(s) - target(s)|_2`. After each batch the predictor takes one gradient step on the mean of `r^2`
+/// over the visited states. So r shrinks at visited states and, more slowly, at similar ones.
+///
+/// ```
+/// use gfn::policy::{ByKey, Enumeration};
+/// use gfn::train::{DistillationConfig, Novelty, RandomDistillation};
+/// use gfn::{env::Env, testing::Words, Rng};
+/// let env = Words::new(2, 2);
+/// let config = DistillationConfig { outputs: 8, ..DistillationConfig::default() };
+/// let (cpu, float) = (tch::Device::Cpu, tch::Kind::Float);
+/// let mut novelty = RandomDistillation::new(ByKey::new(env, 9), config, cpu, float, &mut Rng::seeded(0))?;
+/// let seen = env.initial(1);
+/// let before = novelty.rewards(&seen)?[0];
+/// for _ in 0..50 {
+///     novelty.learn(&seen)?;
+/// }
+/// assert!(novelty.rewards(&seen)?[0] < 0.1 * before);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Debug)]
+pub struct RandomDistillation<F> {
+    features: F,
+    target: Network,
+    predictor: Network,
+    parameters: Parameters,
+    adam: Adam,
+}
+
+impl<F> RandomDistillation<F> {
+    /// Two networks with weights drawn from `rng`.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for sizes below 1 and for invalid settings of the optimiser.
+    pub fn new<S>(features: F, config: DistillationConfig, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self>
+    where
+        F: StateFeatures<S>,
+    {
+        let mut parameters = Parameters::new(device, kind);
+        let mut scope = parameters.scope(rng);
+        let inputs = (features.width() as i64, 0);
+        let mut network = |name| Network::new(&mut scope.sub(name), inputs, config.outputs, (&config.mlp, None));
+        let (target, predictor) = (network("target"), network("predictor"));
+        parameters.check()?;
+        for fixed in parameters.iter().filter(|p| p.name.starts_with("target.")) {
+            // Set on the leaf itself: clones share the flag.
+            let _ = fixed.tensor.set_requires_grad(false);
+        }
+        let adam = Adam::new(&parameters, config.adam)?;
+        Ok(Self { features, target, predictor, parameters, adam })
+    }
+
+    /// The squared prediction error, `[states]`, with gradient.
+    fn squared<S: Rows>(&self, states: &S) -> Result<Tensor>
+    where
+        F: StateFeatures<S>,
+    {
+        let kind = (self.parameters.kind(), self.parameters.device());
+        let vectors = EncodedVectors::new(self.features.encode(states), states.len(), self.features.width(), kind)?;
+        let inputs = Inputs { vectors, conditions: None };
+        let off = self.predictor.forward(&inputs) - self.target.forward(&inputs);
+        Ok(off.square().sum_dim_intlist([1i64].as_slice(), false, kind.0))
+    }
+}
+
+impl<S: Rows, F: StateFeatures<S>> Novelty<S> for RandomDistillation<F> {
+    fn rewards(&self, states: &S) -> Result<Vec<f64>> {
+        no_grad(|| Ok(to_host(&self.squared(states)?.sqrt())))
+    }
+
+    fn learn(&mut self, visited: &S) -> Result<()> {
+        if visited.is_empty() {
+            return Ok(());
+        }
+        let grouping = visited.group();
+        let mut weights = vec![0.0; grouping.first.len()];
+        grouping.of.iter().for_each(|&group| weights[group] += 1.0 / visited.len() as f64);
+        let squared = self.squared(&visited.select(&grouping.first))?;
+        let weights = from_host(&weights, squared.kind(), squared.device());
+        (squared * weights).sum(self.parameters.kind()).backward();
+        self.adam.step()?;
+        Ok(())
+    }
+
+    fn state(&self) -> Result<Vec<(String, Tensor)>> {
+        network_state(&self.parameters, &self.adam)
+    }
+
+    fn load_state(&mut self, state: &[(String, Tensor)]) -> Result<()> {
+        load_network_state(&self.parameters, &mut self.adam, state)
+    }
+}
+
+/// The parameters of a network other than the policy and its optimiser's state, for a checkpoint.
+pub(in crate::train) fn network_state(parameters: &Parameters, adam: &Adam) -> Result<Vec<(String, Tensor)>> {
+    let values = parameters.iter().map(|p| (format!("network/{}", p.name), p.tensor.detach().copy()));
+    let moments = adam.state()?.into_iter().map(|(name, tensor)| (format!("adam/{name}"), tensor));
+    Ok(values.chain(moments).collect())
+}
+
+/// Loads what [`network_state`] gave; nothing is changed on an error.
+pub(in crate::train) fn load_network_state(
+    parameters: &Parameters,
+    adam: &mut Adam,
+    state: &[(String, Tensor)],
+) -> Result<()> {
+    let mut found = Vec::with_capacity(parameters.iter().len());
+    for parameter in parameters {
+        let fits = |t: &Tensor| t.size() == parameter.tensor.size() && t.kind() == parameter.tensor.kind();
+        let name = format!("network/{}", parameter.name);
+        let value = state.iter().find(|(other, tensor)| *other == name && fits(tensor));
+        let value = value.ok_or_else(|| Error::Config {
+            setting: "the saved state of a network",
+            got: format!("without a tensor that fits `{}`", parameter.name),
+            expected: "the state of the same network",
+        })?;
+        found.push(&value.1);
+    }
+    let moments =
+        state.iter().filter_map(|(name, t)| Some((name.strip_prefix("adam/")?.to_owned(), t.shallow_clone())));
+    adam.load_state(&moments.collect::<Vec<_>>())?;
+    no_grad(|| {
+        for (parameter, value) in parameters.iter().zip(found) {
+            parameter.tensor.shallow_clone().f_copy_(value)?;
+        }
+        Ok(())
+    })
+}

@@ -1,0 +1,203 @@
+//! Observers: callbacks after each step of a run.
+
+mod count_modes;
+mod early_stop;
+mod keep_best;
+mod metrics_file;
+mod sentinel;
+mod validation;
+mod warning;
+
+pub use count_modes::CountModes;
+pub use early_stop::{EarlyStop, Goal};
+pub use keep_best::KeepBest;
+pub use metrics_file::MetricsFile;
+pub(in crate::train) use sentinel::Sentinel;
+pub use validation::Validation;
+pub use warning::OnWarning;
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+
+use serde::Serialize;
+use serde_json::Value;
+use tch::Tensor;
+
+use crate::env::Env;
+use crate::error::Warning;
+use crate::train::checkpoint::to_json;
+use crate::train::{StepStats, Trainer};
+use crate::{Error, Result};
+
+/// Figures by name, such as `tv` or `modes_found`.
+pub type Metrics = BTreeMap<String, f64>;
+
+/// The figures of one step. It is passed from observer to observer, and each may add metrics.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub struct Record {
+    /// The number of steps made, this one included.
+    pub step: usize,
+    /// Number of new objects whose reward was computed so far ([`Trainer::reward_calls`]).
+    pub reward_calls: u64,
+    /// The figures of the step itself.
+    #[serde(flatten)]
+    pub stats: StepStats,
+    /// The warnings that the step raised; a metrics file doesn't contain them.
+    #[serde(skip)]
+    pub warnings: Vec<Warning>,
+    /// The metrics that observers have measured after the step.
+    #[serde(flatten)]
+    pub metrics: Metrics,
+    /// Whether a [`Validation`](crate::train::Validation) measured this step.
+    #[serde(skip)]
+    pub validated: bool,
+    /// Whether the run ends here as planned.
+    #[serde(skip)]
+    pub last: bool,
+    /// Whether some validation didn't measure at this step.
+    #[serde(skip)]
+    pub(in crate::train) partial: bool,
+    /// Metrics that are measured only because the run ends here.
+    #[serde(skip)]
+    pub(in crate::train) at_end: Vec<String>,
+}
+
+impl Record {
+    /// The record of a step before any observer has seen it.
+    pub(in crate::train) fn new(step: usize, reward_calls: u64, stats: StepStats, last: bool) -> Self {
+        let (warnings, metrics, at_end) = (Vec::new(), Metrics::new(), Vec::new());
+        Self { step, reward_calls, stats, warnings, metrics, validated: false, last, partial: false, at_end }
+    }
+
+    /// A figure by name: one of the [`metrics`](Self::metrics), or the step's own `loss`, `log_z`, `mean_len` or
+    /// `grad_norm`.
+    #[must_use]
+    pub fn figure(&self, name: &str) -> Option<f64> {
+        match name {
+            "loss" => Some(self.stats.loss),
+            "log_z" => Some(self.stats.log_z),
+            "mean_len" => Some(self.stats.mean_len),
+            "grad_norm" => Some(self.stats.grad_norm),
+            _ => self.metrics.get(name).copied(),
+        }
+    }
+
+    /// The figure that an observer uses; `None` at steps at which it isn't measured. It is an error if all validations
+    /// have measured and none of them gave the figure.
+    pub(in crate::train) fn awaited(&self, name: &str) -> Result<Option<f64>> {
+        let figure = self.figure(name);
+        if figure.is_none() && self.validated && !self.partial {
+            return Err(Error::Config {
+                setting: "the metric that an observer waits for",
+                got: format!("`{name}`, where {:?} are measured", self.metrics.keys().collect::<Vec<_>>()),
+                expected: "a metric that an observer before it measures",
+            });
+        }
+        Ok(figure)
+    }
+
+    /// The keys of a record that aren't metrics.
+    pub(in crate::train) fn own_keys() -> Result<Vec<String>> {
+        let bare = to_json(&Self::new(0, 0, StepStats::default(), false))?;
+        Ok(bare.as_object().into_iter().flat_map(|object| object.keys().cloned()).collect())
+    }
+
+    /// Refuses metrics with the name of another key of the record, because a line of metrics has each key once.
+    pub(in crate::train) fn check_metrics(&self, own_keys: &[String]) -> Result<()> {
+        match self.metrics.keys().find(|name| own_keys.contains(name)) {
+            None => Ok(()),
+            Some(name) => Err(Error::Config {
+                setting: "the name of a metric",
+                got: format!("`{name}`"),
+                expected: "a name that no figure of the step itself has (`step`, `reward_calls`, the fields of `StepStats`)",
+            }),
+        }
+    }
+}
+
+/// A callback after each step of [`Fit`](crate::train::Fit). It may add to the [`Record`] and may stop the run.
+///
+/// Closures `FnMut(&Trainer<E, P>, &mut Record) -> Result<ControlFlow<()>>` implement it. A run may have any number of
+/// observers; those with a state in checkpoints need different names.
+///
+/// A checkpoint that an observer saves by [`Trainer::save`] during a step is written after all observers have seen that
+/// step, so that it holds their states; [`KeepBest`](crate::train::KeepBest) saves the best step so far in this way.
+///
+/// ```
+/// use std::ops::ControlFlow;
+/// use gfn::{objective::LogPartitionVariance, policy::UniformPolicy, testing::{Chain, Positions}, Rng};
+/// use gfn::train::{Ended, Fit, Record, Trainer, TrainerConfig};
+/// let reward = |s: &Positions, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> { Ok(vec![0.0; s.0.len()]) };
+/// let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
+/// let mut trainer =
+///     Trainer::new(Chain::new(4), reward, UniformPolicy, LogPartitionVariance, config, Rng::seeded(0))?;
+/// let mut losses = Vec::new();
+/// let mut keep = |_: &Trainer<_, _>, record: &mut Record| {
+///     losses.push(record.stats.loss);
+///     Ok(if record.step == 3 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+/// };
+/// assert_eq!(Fit::new(10).observe(&mut keep).run(&mut trainer)?, Ended::Stopped);
+/// assert_eq!(losses.len(), 3);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+pub trait Observer<E: Env, P> {
+    /// The name of its state in checkpoints.
+    fn name(&self) -> &str;
+
+    /// Called once, before the first step of [`Fit::run`](crate::train::Fit::run). `state` is what [`save`](Self::save)
+    /// gave for the checkpoint that the run continues from, if any.
+    ///
+    /// # Errors
+    /// Any error, which ends the run before its first step.
+    fn start(&mut self, _trainer: &Trainer<E, P>, _state: Option<&Value>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Called after each step, in the order in which observers were added. All are called even if one stops the run.
+    ///
+    /// # Errors
+    /// Any error, which ends the run.
+    fn after_step(&mut self, trainer: &Trainer<E, P>, record: &mut Record) -> Result<ControlFlow<()>>;
+
+    /// Called when a run has started and before each checkpoint: what must survive in it, `null` for nothing. It stands in the
+    /// checkpoint's manifest, which has room for settings and counts; lists that grow belong into
+    /// [`save_tensors`](Self::save_tensors).
+    ///
+    /// # Errors
+    /// Any error that prevents saving.
+    fn save(&mut self) -> Result<Value> {
+        Ok(Value::Null)
+    }
+
+    /// Called after [`save`](Self::save): what must survive and is too large for JSON, as tensors of the kinds f32, f64, i64 or u8
+    /// with a name each. They get a section of the checkpoint of their own, of any size.
+    ///
+    /// # Errors
+    /// Whatever keeps it from being saved.
+    fn save_tensors(&mut self) -> Result<Vec<(String, Tensor)>> {
+        Ok(Vec::new())
+    }
+
+    /// Called before [`start`](Self::start) with what [`save_tensors`](Self::save_tensors) gave for the checkpoint that the run goes on
+    /// from, in the order of the names; not where there were none.
+    ///
+    /// # Errors
+    /// Whatever can't be made of them.
+    fn load_tensors(&mut self, _tensors: &[(String, Tensor)]) -> Result<()> {
+        Ok(())
+    }
+}
+
+impl<E, P, F> Observer<E, P> for F
+where
+    E: Env,
+    F: FnMut(&Trainer<E, P>, &mut Record) -> Result<ControlFlow<()>>,
+{
+    fn name(&self) -> &str {
+        "closure"
+    }
+
+    fn after_step(&mut self, trainer: &Trainer<E, P>, record: &mut Record) -> Result<ControlFlow<()>> {
+        self(trainer, record)
+    }
+}

@@ -1,0 +1,385 @@
+//! Watches a run's figures for signs of trouble that a person would notice. It draws no random numbers and evaluates no
+//! network.
+
+use crate::distribution::Exploration;
+use crate::env::{Env, Grouping, Rows};
+use crate::error::Warning;
+use crate::objective::Origin;
+use crate::policy::Policy;
+use crate::report::terminal;
+use crate::rollout::{ReplayEnv, Trajectories};
+use crate::train::sources::Replayed;
+use crate::train::{OnWarning, StepStats, Trainer};
+use crate::{Error, Result};
+
+/// Fewest newly sampled trajectories for a share to be meaningful.
+const LEAST_BATCH: usize = 8;
+/// The share of a batch that counts as nearly all of it.
+const NEARLY_ALL: f64 = 0.95;
+/// Number of consecutive steps before a single object counts as a collapse.
+const ONE_OBJECT_STEPS: usize = 50;
+/// The same if no other object seen is about as good. Then the target may be that peaked, or other objects were never
+/// found.
+const UNPROVEN_STEPS: usize = 200;
+/// Largest difference in log R at which another object is about as good. With 95 % of the mass on one object, all
+/// others together have exp(-2.9) of it.
+const COMPARABLE: f64 = 2.0;
+/// Number of consecutive steps with a loss near 0 before the run counts as converged.
+const STILL_STEPS: usize = 100;
+/// A loss near 0.
+const STILL_LOSS: f64 = 1e-3;
+/// Largest change of log Z over these steps at which it counts as constant.
+const STILL_LOG_Z: f64 = 0.02;
+/// Smallest difference between a log-reward and log Z below it that is an error: more than a small loss allows.
+const BELOW: f64 = 0.2;
+/// Number of consecutive steps with rewards at the floor before they count as sparse.
+const FLOOR_STEPS: usize = 200;
+/// The share of rewards at the floor for them to count as sparse.
+const AT_FLOOR: f64 = 0.99;
+
+/// The state of the checks over a run.
+pub(in crate::train) struct Sentinel<S> {
+    warnings: Vec<Warning>,
+    /// Whether any step learned from other trajectories than those of the policy itself.
+    explored: bool,
+    best: Option<Best<S>>,
+    floor: Option<f64>,
+    one_object: usize,
+    at_floor: usize,
+    /// Number of steps with a loss near 0, and log Z at the first of them.
+    still: (usize, f64),
+}
+
+impl<S> Default for Sentinel<S> {
+    fn default() -> Self {
+        Self {
+            warnings: Vec::new(),
+            explored: false,
+            best: None,
+            floor: None,
+            one_object: 0,
+            at_floor: 0,
+            still: (0, 0.0),
+        }
+    }
+}
+
+/// The best object seen.
+struct Best<S> {
+    object: S,
+    log_reward: f64,
+    /// The largest log-reward of any other object.
+    other: Option<f64>,
+}
+
+/// The figures of one step.
+struct Sight<'a> {
+    stats: &'a StepStats,
+    step: usize,
+    /// Whether this step learned from other trajectories than those of the policy itself.
+    explores: bool,
+    /// Whether there is only one target, and it is R itself.
+    one_target: bool,
+}
+
+impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
+    /// The warnings so far, each kind once. A checkpoint doesn't contain them.
+    pub fn warnings(&self) -> &[Warning] {
+        &self.sentinel.warnings
+    }
+
+    /// Checks a step after it was made.
+    pub(in crate::train) fn watch(
+        &mut self,
+        trajectories: &Trajectories<E>,
+        replayed: &Replayed,
+        stats: &StepStats,
+    ) -> Result<()> {
+        let known = self.sentinel.warnings.len();
+        let sight = Sight { stats, step: self.step, explores: self.explores()?, one_target: self.has_one_target() };
+        let new: Vec<usize> = (0..replayed.first()).collect();
+        if let (Some(log_rewards), false) = (trajectories.recorded_log_rewards(), new.len() < LEAST_BATCH) {
+            let objects = trajectories.terminal_states();
+            let conditional = trajectories.conditions().is_some();
+            self.sentinel.look(&self.env, (objects, conditional), &log_rewards[..new.len()], &sight);
+        }
+        for warning in &self.sentinel.warnings[known..] {
+            match self.config.on_warning {
+                OnWarning::Keep => {}
+                OnWarning::Print => terminal::say(&format!("warning: {warning}")),
+                OnWarning::Fail => return Err(Error::Warned(*warning)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the last step learned from other trajectories than those of the policy itself.
+    fn explores(&self) -> Result<bool> {
+        let exploration = self.config.exploration(self.step.saturating_sub(1))?;
+        let noisy = self.policy.parameters().is_some_and(crate::nn::Parameters::is_noisy);
+        let others = [
+            self.replay.is_some(),
+            self.data.is_some(),
+            self.config.local_search.is_some(),
+            self.teacher.is_some(),
+            self.thompson.is_some(),
+            self.intrinsic.is_some(),
+        ];
+        Ok(exploration != Exploration::none() || noisy || others.contains(&true))
+    }
+
+    fn has_one_target(&self) -> bool {
+        self.objective.origin() == Origin::Any
+            && !self.objective.needs().log_prior
+            && self.objective.reward_exponent() == 1.0
+            && self.intrinsic.is_none()
+            && self.conditions.is_none()
+    }
+}
+
+impl<S: Rows> Sentinel<S> {
+    fn look<E: Env<States = S>>(
+        &mut self,
+        env: &E,
+        (terminal, conditional): (&S, bool),
+        log_rewards: &[f64],
+        sight: &Sight<'_>,
+    ) {
+        self.explored |= sight.explores;
+        // Under conditions an object has several rewards.
+        if conditional {
+            return;
+        }
+        self.keep_best(env, terminal, log_rewards);
+        self.check_objects(env, terminal, log_rewards, sight);
+        self.check_floor(log_rewards, sight);
+        self.check_loss(env, terminal, sight);
+    }
+
+    /// Updates the best object and the best reward of any other.
+    fn keep_best<E: Env<States = S>>(&mut self, env: &E, terminal: &S, log_rewards: &[f64]) {
+        for (row, &log_reward) in log_rewards.iter().enumerate() {
+            let Some(best) = &mut self.best else {
+                self.best = Some(Best { object: terminal.select(&[row]), log_reward, other: None });
+                continue;
+            };
+            if log_reward > best.log_reward {
+                *best = Best { object: terminal.select(&[row]), log_reward, other: Some(best.log_reward) };
+            } else if log_reward < best.log_reward && best.other.is_none_or(|other| log_reward > other) {
+                best.other = Some(log_reward);
+            }
+        }
+        let Some(best) = &mut self.best else { return };
+        if best.other != Some(best.log_reward) {
+            let ties: Vec<usize> = (0..log_rewards.len()).filter(|&i| log_rewards[i] == best.log_reward).collect();
+            let tie = with_best(env, &best.object, terminal, &ties).is_some_and(|grouping| grouping.first.len() > 1);
+            best.other = if tie { Some(best.log_reward) } else { best.other };
+        }
+    }
+
+    fn check_objects<E: Env<States = S>>(&mut self, env: &E, terminal: &S, log_rewards: &[f64], sight: &Sight<'_>) {
+        let concentrated = self.one_object(env, terminal, log_rewards);
+        self.one_object = if concentrated.is_some() { self.one_object + 1 } else { 0 };
+        let Some((share, log_reward, other)) = concentrated else { return };
+        let other = other.filter(|other| *other > log_reward - COMPARABLE);
+        let steps = if other.is_some() { ONE_OBJECT_STEPS } else { UNPROVEN_STEPS };
+        if self.one_object >= steps {
+            self.raise(Warning::OneObject { step: sight.step, share, log_reward, other });
+        }
+    }
+
+    /// The object in which nearly all trajectories end: their share, its log-reward, and the best log-reward of any
+    /// other object seen.
+    fn one_object<E: Env<States = S>>(
+        &self,
+        env: &E,
+        terminal: &S,
+        log_rewards: &[f64],
+    ) -> Option<(f64, f64, Option<f64>)> {
+        let best = self.best.as_ref()?;
+        let mut sorted = log_rewards.to_vec();
+        sorted.sort_by(f64::total_cmp);
+        // The value of more than half of them is the median.
+        let log_reward = sorted[sorted.len() / 2];
+        let least = (NEARLY_ALL * log_rewards.len() as f64).ceil() as usize;
+        let rows: Vec<usize> = (0..log_rewards.len()).filter(|&i| log_rewards[i] == log_reward).collect();
+        if rows.len() < least {
+            return None;
+        }
+        let grouping = objects(env, &terminal.select(&rows));
+        let mut counts = vec![0; grouping.first.len()];
+        grouping.of.iter().for_each(|&group| counts[group] += 1);
+        let (group, count) = counts.into_iter().enumerate().max_by_key(|&(_, count)| count)?;
+        if count < least {
+            return None;
+        }
+        let row = rows[grouping.first[group]];
+        let is_best = log_reward == best.log_reward
+            && with_best(env, &best.object, terminal, &[row]).is_none_or(|grouping| grouping.first.len() == 1);
+        let other = if is_best { best.other } else { Some(best.log_reward) };
+        Some((count as f64 / log_rewards.len() as f64, log_reward, other))
+    }
+
+    fn check_floor(&mut self, log_rewards: &[f64], sight: &Sight<'_>) {
+        let floor = log_rewards.iter().copied().chain(self.floor).fold(f64::INFINITY, f64::min);
+        let lower = self.floor.replace(floor).is_some_and(|before| floor < before);
+        let at = log_rewards.iter().filter(|&&log_reward| log_reward == floor).count();
+        let share = at as f64 / log_rewards.len() as f64;
+        let before = if lower { 0 } else { self.at_floor };
+        self.at_floor = if share >= AT_FLOOR && !self.explored { before + 1 } else { 0 };
+        // A reward that is the same everywhere isn't sparse.
+        if self.at_floor >= FLOOR_STEPS && self.best.as_ref().is_some_and(|best| best.log_reward > floor) {
+            self.raise(Warning::NoExploration { step: sight.step, share, floor });
+        }
+    }
+
+    fn check_loss<E: Env<States = S>>(&mut self, env: &E, terminal: &S, sight: &Sight<'_>) {
+        let &StepStats { loss, log_z, .. } = sight.stats;
+        let still = sight.one_target && !sight.explores && loss < STILL_LOSS;
+        let (steps, since) = self.still;
+        self.still = match still && steps > 0 && (log_z - since).abs() < STILL_LOG_Z {
+            true => (steps + 1, since),
+            false => (usize::from(still), log_z),
+        };
+        let Some(best) = &self.best else { return };
+        if self.still.0 >= STILL_STEPS && log_z < best.log_reward - BELOW && terminal.group().merges() {
+            // If no two objects are ever equal, R may be a density, which can exceed Z. Without symmetry correction Z
+            // sums R / |Aut|.
+            let counts_whole = env.classes(terminal).is_none() || !matches!(env.log_symmetry(terminal), Ok(None));
+            if !counts_whole {
+                return;
+            }
+            self.raise(Warning::Stalled { step: sight.step, loss, log_z, best: best.log_reward });
+        }
+    }
+
+    /// Adds a warning, unless there is already one of its kind.
+    fn raise(&mut self, warning: Warning) {
+        let kind = std::mem::discriminant(&warning);
+        if self.warnings.iter().all(|known| std::mem::discriminant(known) != kind) {
+            self.warnings.push(warning);
+        }
+    }
+}
+
+/// Groups rows that are the same object.
+fn objects<E: Env>(env: &E, states: &E::States) -> Grouping {
+    env.classes(states).map_or_else(|| states.group(), |classes| classes.grouping)
+}
+
+/// Groups the best object, which comes first, with these rows; `None` if equal objects may have different labels and
+/// the environment doesn't identify them.
+fn with_best<E: Env>(env: &E, best: &E::States, states: &E::States, rows: &[usize]) -> Option<Grouping> {
+    let mut all = best.clone();
+    all.append(states.select(rows));
+    match env.classes(&all) {
+        Some(classes) => Some(classes.grouping),
+        None if !matches!(env.log_symmetry(best), Ok(None)) => None,
+        None => Some(all.group()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{Chain, Positions};
+
+    /// A run with batches of objects at these positions with these log-rewards, and with this loss and log Z, for a
+    /// number of steps.
+    struct Run(Sentinel<Positions>, usize);
+
+    impl Run {
+        fn new() -> Self {
+            Self(Sentinel::default(), 0)
+        }
+
+        fn steps(&mut self, n: usize, batch: &[(u32, f64)], (loss, log_z): (f64, f64), explores: bool) -> &mut Self {
+            let (positions, log_rewards): (Vec<u32>, Vec<f64>) = batch.iter().copied().unzip();
+            for _ in 0..n {
+                self.1 += 1;
+                let stats = StepStats { loss, log_z, ..StepStats::default() };
+                let sight = Sight { stats: &stats, step: self.1, explores, one_target: true };
+                self.0.look(&Chain::new(100), (&Positions(positions.clone()), false), &log_rewards, &sight);
+            }
+            self
+        }
+    }
+
+    fn mixed() -> Vec<(u32, f64)> {
+        (0..20).map(|x| (x, -f64::from(x))).collect()
+    }
+
+    #[test]
+    fn one_object_is_a_collapse_where_others_were_as_good() {
+        let on = |x, log_reward| [(x, log_reward); 20];
+        let loss = (1.0, 0.0);
+        // Two objects of reward 1 were seen, and only one of them is left.
+        let mut run = Run::new();
+        run.steps(1, &[(1, 0.0), (2, 0.0), (3, -9.0)].repeat(4), loss, true).steps(49, &on(1, 0.0), loss, true);
+        assert!(run.0.warnings.is_empty());
+        run.steps(100, &on(1, 0.0), loss, true);
+        let expected = Warning::OneObject { step: 51, share: 1.0, log_reward: 0.0, other: Some(0.0) };
+        assert_eq!(run.0.warnings, [expected]);
+        // The only object left is worse than others seen.
+        let mut run = Run::new();
+        run.steps(1, &mixed(), loss, true).steps(50, &on(7, -7.0), loss, true);
+        assert!(matches!(run.0.warnings[..], [Warning::OneObject { other: Some(0.0), .. }]), "{:?}", run.0.warnings);
+        // No other object seen is about as good, or no other was seen: the target may be that peaked, so it takes
+        // longer.
+        for before in [mixed(), on(50, 9.0).to_vec()] {
+            let mut run = Run::new();
+            run.steps(1, &before, loss, true).steps(198, &on(50, 9.0), (0.0, 9.0), true);
+            assert!(run.0.warnings.is_empty(), "{:?}", run.0.warnings);
+            run.steps(2, &on(50, 9.0), (0.0, 9.0), true);
+            assert!(matches!(run.0.warnings[..], [Warning::OneObject { other: None, .. }]), "{:?}", run.0.warnings);
+        }
+        // With one of twenty elsewhere it is nearly all; with two it isn't.
+        let batch = |others: usize| [vec![(9, -9.0); others], on(1, 0.0)[others..].to_vec()].concat();
+        assert_eq!(Run::new().steps(1, &mixed(), loss, true).steps(60, &batch(1), loss, true).0.warnings.len(), 1);
+        assert!(Run::new().steps(1, &mixed(), loss, true).steps(60, &batch(2), loss, true).0.warnings.is_empty());
+    }
+
+    #[test]
+    fn a_loss_of_zero_is_a_collapse_where_log_z_is_below_a_reward() {
+        let two = [(3, -3.0), (4, -4.0)].repeat(10);
+        let after = |steps, figures, explores| {
+            let mut run = Run::new();
+            run.steps(1, &mixed(), (9.0, 0.0), false).steps(steps, &two, figures, explores);
+            run.0.warnings
+        };
+        let expected = Warning::Stalled { step: 101, loss: 1e-6, log_z: -2.7, best: 0.0 };
+        assert_eq!(after(100, (1e-6, -2.7), false), [expected]);
+        // Too few steps, a loss, exploration, and a log Z that fits the best reward.
+        for (steps, figures, explores) in
+            [(99, (1e-6, -2.7), false), (300, (0.1, -2.7), false), (300, (1e-6, -2.7), true), (300, (1e-6, 0.4), false)]
+        {
+            assert_eq!(after(steps, figures, explores), [], "{steps} {figures:?} {explores}");
+        }
+        // log Z changes.
+        let mut run = Run::new();
+        run.steps(1, &mixed(), (9.0, 0.0), false);
+        for k in 0..300 {
+            run.steps(1, &two, (1e-6, -9.0 + 0.001 * f64::from(k)), false);
+        }
+        assert_eq!(run.0.warnings, []);
+        // If no object is ever sampled twice, rewards may be densities, which can exceed Z.
+        let mut run = Run::new();
+        assert_eq!(run.steps(300, &mixed(), (1e-6, -2.7), false).0.warnings, []);
+    }
+
+    #[test]
+    fn rewards_at_the_floor_call_for_exploration() {
+        let floor: Vec<(u32, f64)> = (0..20).map(|x| (x, -20.0)).collect();
+        let run = |explores| {
+            let mut run = Run::new();
+            run.steps(1, &[(30, 0.0); 8], (1.0, 0.0), false).steps(200, &floor, (1.0, 0.0), explores);
+            run.0.warnings
+        };
+        assert_eq!(run(false), [Warning::NoExploration { step: 201, share: 1.0, floor: -20.0 }]);
+        assert_eq!(run(true), []);
+        // Two of twenty found a reward.
+        let mut found = Run::new();
+        let batch = [floor[2..].to_vec(), vec![(40, 0.0); 2]].concat();
+        assert_eq!(found.steps(400, &batch, (1.0, 0.0), false).0.warnings, []);
+    }
+}

@@ -1,0 +1,174 @@
+//! How the library is laid out: rooms that import one way, files and folders that can be read in one sitting.
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// The rooms of `src`, from the ground up: each may import from those before it, and from no other.
+const ROOMS: [&str; 22] = [
+    "direction",
+    "error",
+    "rng",
+    "parallel",
+    "runtime",
+    "report",
+    "tensor",
+    "io",
+    "env",
+    "condition",
+    "graph",
+    "distribution",
+    "nn",
+    "policy",
+    "rollout",
+    "objective",
+    "replay",
+    "optim",
+    "metrics",
+    "train",
+    "testing",
+    "plot",
+];
+
+/// The lines that a file may have, and the files that a folder may have.
+const MAX_LINES: usize = 400;
+const MAX_FILES: usize = 13;
+/// What the examples beside `reproduce` stay below.
+const MAX_EXAMPLE_LINES: usize = 80;
+
+fn sources(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            found.push(path);
+        }
+    }
+    found.sort();
+    found
+}
+
+fn src() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+}
+
+/// The room that a file of `src` lies in: its folder below `src`, or its own name.
+fn room_of(path: &Path) -> String {
+    let inside = path.strip_prefix(src()).unwrap();
+    inside.iter().next().unwrap().to_str().unwrap().trim_end_matches(".rs").to_owned()
+}
+
+/// The rooms that code names by `crate::`; comments and tests don't count.
+fn imports(code: &str) -> BTreeSet<String> {
+    let code = code.split("#[cfg(test)]\nmod tests").next().unwrap();
+    let lines = code.lines().map(|line| line.split("//").next().unwrap());
+    let code: String = lines.flat_map(|line| [line, " "]).collect();
+    let mut rooms = BTreeSet::new();
+    for after in code.split("crate::").skip(1) {
+        for path in first_names(after) {
+            rooms.insert(match path.as_str() {
+                "Error" | "Result" => "error".to_owned(),
+                "Rng" => "rng".to_owned(),
+                _ => path,
+            });
+        }
+    }
+    rooms
+}
+
+/// The first names of `env::Rows`, or of each member of `{Error, env::{Env, Rows}}`.
+fn first_names(after: &str) -> Vec<String> {
+    let name = |text: &str| text.trim().chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect::<String>();
+    let Some(list) = after.strip_prefix('{') else { return vec![name(after)] };
+    let (mut depth, mut names, mut start) = (0, Vec::new(), 0);
+    for (at, c) in list.char_indices() {
+        match c {
+            '{' => depth += 1,
+            '}' if depth > 0 => depth -= 1,
+            '}' | ',' if depth == 0 => {
+                names.push(name(&list[start..at]));
+                start = at + 1;
+                if c == '}' {
+                    break;
+                }
+            }
+            _ => {}
+        }
+    }
+    names.retain(|name| !name.is_empty());
+    names
+}
+
+/// What of `code`, a file of `room`, points up; a room that isn't listed counts as the roof.
+fn upward(room: &str, code: &str) -> Vec<String> {
+    let floor = |name: &str| ROOMS.iter().position(|room| *room == name).unwrap_or(ROOMS.len());
+    imports(code).into_iter().filter(|other| other != room && floor(other) >= floor(room)).collect()
+}
+
+#[test]
+fn no_room_imports_from_one_above_it() {
+    let mut offences = Vec::new();
+    for path in sources(&src()) {
+        let room = room_of(&path);
+        if room == "lib" {
+            continue;
+        }
+        assert!(ROOMS.contains(&room.as_str()), "{room} is no listed room: say in this test what it may import");
+        let found = upward(&room, &fs::read_to_string(&path).unwrap());
+        offences.extend(found.into_iter().map(|other| format!("{}: {room} imports {other}", path.display())));
+    }
+    assert!(offences.is_empty(), "{offences:#?}");
+}
+
+#[test]
+fn an_import_from_above_is_found() {
+    assert_eq!(upward("env", "use crate::{Error, Result, policy::{Policy, Wants}};"), ["policy"]);
+    assert_eq!(upward("env", "use crate::env::Rows;\nfn f() -> crate::train::Trainer {}"), ["train"]);
+    assert_eq!(upward("graph", "use crate::attic::Thing;"), ["attic"]);
+    assert!(upward("train", "use crate::{Rng, env::{Env, Rows}, nn};").is_empty());
+    assert!(
+        upward("env", "/// [`Trainer`](crate::train::Trainer)\n#[cfg(test)]\nmod tests { use crate::train::X; }")
+            .is_empty()
+    );
+}
+
+#[test]
+fn files_and_folders_can_be_read_in_one_sitting() {
+    let mut offences = Vec::new();
+    for package in ["src", "gym", "examples"] {
+        let files = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join(package));
+        for path in files.iter().filter(|path| !path.components().any(|part| part.as_os_str() == "tests")) {
+            let lines = fs::read_to_string(path).unwrap().lines().count();
+            if lines > MAX_LINES {
+                offences.push(format!("{} has {lines} lines", path.display()));
+            }
+        }
+    }
+    let reproduce = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/reproduce");
+    let files = [src(), reproduce].into_iter().flat_map(|folder| sources(&folder));
+    let folders: BTreeSet<PathBuf> = files.filter_map(|path| path.parent().map(Path::to_owned)).collect();
+    for folder in folders.iter().filter(|folder| **folder != src()) {
+        let files = fs::read_dir(folder).unwrap().count();
+        if files > MAX_FILES {
+            offences.push(format!("{} has {files} files", folder.display()));
+        }
+    }
+    assert!(offences.is_empty(), "{offences:#?}");
+}
+
+/// An example is read from top to bottom: it is short, and hides nothing in a module of its own.
+#[test]
+fn examples_are_whole_and_short() {
+    let entries = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")).unwrap();
+    let paths = entries.map(|entry| entry.unwrap().path());
+    let examples: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|e| e == "rs")).collect();
+    assert!(!examples.is_empty());
+    for path in examples {
+        let code = fs::read_to_string(&path).unwrap();
+        let lines = code.lines().count();
+        assert!(lines < MAX_EXAMPLE_LINES, "{} has {lines} lines", path.display());
+        assert!(!code.lines().any(|line| line.starts_with("mod ")), "{} has a module", path.display());
+    }
+}

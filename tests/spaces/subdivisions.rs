@@ -1,0 +1,125 @@
+//! Growth by an action type of one's own: putting a node in the middle of an edge.
+
+use gfn::env::Direction;
+use gfn::graph::{
+    ActionSet, AddEdge, AddNode, Anchor, Edge, GraphActionType, GraphEnv, GraphKind, GraphSchema, GraphState, Head,
+    Move, Node, Semantics,
+};
+use gfn::{Error, Result};
+
+/// Replaces an edge `a - b` by `a - c - b` with a new node `c`; the way back contracts a node whose two neighbours aren't joined.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Subdivide {
+    pub(crate) max_nodes: usize,
+}
+
+/// The two neighbours of a node that could have come from subdividing an edge.
+fn ends(graph: &GraphState, c: u32) -> Option<(u32, u32)> {
+    let mut near = graph.adjacency().ones(c as usize).map(|a| a as u32);
+    match (near.next(), near.next(), near.next()) {
+        (Some(a), Some(b), None) if !graph.has_edge(a, b) => Some((a, b)),
+        _ => None,
+    }
+}
+
+impl GraphActionType for Subdivide {
+    fn name(&self) -> &str {
+        "subdivide"
+    }
+
+    fn head(&self, direction: Direction) -> Option<Head> {
+        let anchor = if direction == Direction::Forward { Anchor::Edge } else { Anchor::Node };
+        Some(Head { anchor, width: 1 })
+    }
+
+    fn mask(&self, direction: Direction, _: Semantics, graph: &GraphState, mask: &mut [bool]) {
+        match direction {
+            Direction::Forward => mask.fill(graph.n_nodes() < self.max_nodes),
+            Direction::Backward => {
+                for (c, legal) in mask.iter_mut().enumerate() {
+                    *legal = ends(graph, c as u32).is_some();
+                }
+            }
+        }
+    }
+
+    fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()> {
+        match direction {
+            Direction::Forward => {
+                let edge = graph.remove_edge(action.a, action.b)?;
+                let new = graph.add_node(Node::default());
+                graph.add_edge(action.a, new, edge)?;
+                graph.add_edge(action.b, new, edge)
+            }
+            Direction::Backward => {
+                let (a, b) = ends(graph, action.a).ok_or_else(|| Error::Contract {
+                    check: "only a node between two that aren't joined can be contracted",
+                    detail: format!("node {} of {graph:?}", action.a),
+                })?;
+                graph.add_edge(a, b, Edge::default())?;
+                graph.remove_node(action.a).map(|_| ())
+            }
+        }
+    }
+
+    fn reverse(&self, direction: Direction, before: &GraphState, action: Move) -> Move {
+        match direction {
+            Direction::Forward => Move { a: before.n_nodes() as u32, ..Move::default() },
+            Direction::Backward => {
+                let (a, b) = ends(before, action.a).unwrap_or_default();
+                // Labels above that of the removed node shift down by one.
+                let after = |node: u32| node - u32::from(node > action.a);
+                Move { a: after(a), b: after(b), class: 0 }
+            }
+        }
+    }
+
+    fn removed_nodes(&self, direction: Direction, _: &GraphState, action: Move) -> Vec<u32> {
+        if direction == Direction::Backward { vec![action.a] } else { Vec::new() }
+    }
+}
+
+/// Connected graphs, grown by leaves, edges and subdivision.
+pub(crate) struct Subdivisions {
+    actions: ActionSet,
+    schema: GraphSchema,
+    initial: GraphState,
+}
+
+impl Subdivisions {
+    pub(crate) fn new(max_nodes: usize) -> Self {
+        Self {
+            actions: ActionSet::new(Semantics::UpToIsomorphism)
+                .with(AddNode::first(1))
+                .with(AddNode::attached(1, 1, max_nodes))
+                .with(AddEdge::new(1))
+                .with(Subdivide { max_nodes }),
+            schema: GraphSchema::plain(GraphKind::Undirected, max_nodes),
+            initial: GraphState::new(GraphKind::Undirected),
+        }
+    }
+}
+
+impl GraphEnv for Subdivisions {
+    fn actions(&self) -> &ActionSet {
+        &self.actions
+    }
+    fn schema(&self) -> &GraphSchema {
+        &self.schema
+    }
+    fn initial_graph(&self) -> &GraphState {
+        &self.initial
+    }
+    fn can_exit(&self, graph: &GraphState) -> bool {
+        graph.n_nodes() > 0
+    }
+    // What can be undone is derived from this: an edge whose removal tears the graph apart wasn't added last.
+    fn is_reachable(&self, graph: &GraphState) -> bool {
+        graph.as_undirected().is_some_and(|g| petgraph::algo::connected_components(g) <= 1)
+    }
+}
+
+/// log R is the number of nodes with two neighbours: cycles are best.
+pub(crate) fn log_reward(graph: &GraphState) -> f64 {
+    (0..graph.n_nodes() as u32).filter(|&a| graph.degree(a) == 2).count() as f64
+}

@@ -6,10 +6,11 @@ use clap::Parser;
 use cli::{Common, Defaults, Exact, Outcome, SAMPLES, main_of, sampled, train};
 use gfn::graph::{GraphBatch, GraphKind};
 use gfn::metrics::modes_found;
-use gfn::nn::{GraphNetwork, GraphOutput, Wants};
+use gfn::nn::{GraphNetwork, GraphOutput};
 use gfn::nn::{Group, Parameters};
 use gfn::plot::{GraphSheet, Layout};
 use gfn::policy::GraphPolicy;
+use gfn::quantity::{Quantities, Quantity};
 use gfn::replay::ReplayBuffer;
 use gfn::train::Trainer;
 use gfn::{Result, Rng};
@@ -84,8 +85,8 @@ impl MyNetwork {
 }
 
 impl GraphNetwork for MyNetwork {
-    fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput> {
-        if !wants.pf {
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<GraphOutput> {
+        if !wants.has(Quantity::LogPf) {
             return Ok(GraphOutput::default());
         }
         let (b, n) = (batch.len() as i64, self.n_nodes);

@@ -2,9 +2,9 @@
 
 use gfn::distribution::Exploration;
 use gfn::env::{Direction, Reals, Rows};
-use gfn::nn::Wants;
 use gfn::nn::{BackwardPolicy, LogZ, Mlp, MlpConfig, Parameters};
 use gfn::policy::Evaluation;
+use gfn::quantity::{Quantities, Quantity};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 
@@ -52,21 +52,22 @@ impl Perceptrons {
         &self,
         x: &Tensor,
         is_source: impl Iterator<Item = bool>,
-        wants: Wants,
+        wants: Quantities,
         dist: impl Fn(Direction, Option<Tensor>) -> Result<D>,
     ) -> Result<Evaluation<D>> {
-        let (width, log_flow) = (self.width, wants.log_flow && self.flow);
-        let shared = (wants.pf || log_flow || (wants.pb && self.shared_pb)).then(|| self.torso.forward(x));
+        let (width, log_flow) = (self.width, wants.has(Quantity::LogFlow) && self.flow);
+        let shared = (wants.has(Quantity::LogPf) || log_flow || (wants.has(Quantity::LogPb) && self.shared_pb))
+            .then(|| self.torso.forward(x));
         let mut out = Evaluation::default();
         if let Some(shared) = &shared {
-            if wants.pf {
+            if wants.has(Quantity::LogPf) {
                 out.pf = Some(dist(Direction::Forward, Some(shared.narrow(1, 0, width)))?);
             }
             if log_flow {
-                out.log_flow = Some(with_log_z(&self.log_z, &shared.select(1, -1), is_source));
+                out = out.with(Quantity::LogFlow, with_log_z(&self.log_z, &shared.select(1, -1), is_source));
             }
         }
-        if wants.pb {
+        if wants.has(Quantity::LogPb) {
             let outputs = match (&self.separate, &shared) {
                 (Some(network), _) => Some(network.forward(x)),
                 (None, Some(shared)) if self.shared_pb => Some(shared.narrow(1, width, width)),

@@ -5,7 +5,6 @@ mod host;
 mod layers;
 mod parameters;
 mod sequence;
-mod wants;
 
 pub use graph::{
     BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, GraphNetwork, GraphOutput,
@@ -17,4 +16,3 @@ pub use parameters::{Group, Parameter, Parameters, Scope};
 pub(crate) use parameters::{Restored, WeightNoise};
 pub(crate) use sequence::SequenceNet;
 pub use sequence::{SequenceKind, SequenceNetConfig};
-pub use wants::Wants;

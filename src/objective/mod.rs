@@ -40,12 +40,13 @@ pub use balance::{
 pub use gradient::{Advantage, MaximumLikelihood, PolicyGradient, ProximalPolicy};
 pub use loss::RegressionLoss;
 pub(crate) use score::SCORING;
-pub use score::{EdgeFlows, IntrinsicRewards, LogPaths, Needs, OldScores, Scores, lagged_exits, score};
+pub use score::{Scores, score, score_target};
 
 use serde::Serialize;
 use serde_json::Value;
 use tch::Tensor;
 
+use crate::quantity::Quantities;
 use crate::{Error, Result};
 
 /// Weighted residuals: the loss is the sum of `weights * regression(values)`.
@@ -106,7 +107,17 @@ pub trait Objective: Send + std::fmt::Debug {
     fn name(&self) -> &'static str;
 
     /// What it needs besides log-probabilities and rewards.
-    fn needs(&self) -> Needs;
+    fn needs(&self) -> Quantities;
+
+    /// The trajectories that a batch must have: two, where the batch's mean stands for something that each is compared with.
+    fn smallest_batch(&self) -> usize {
+        1
+    }
+
+    /// Whether it learns from the way to an object, so that P_B would become uniform on paths drawn by uniform steps back.
+    fn needs_taken_paths(&self) -> bool {
+        false
+    }
 
     /// Which trajectories it may learn from.
     fn origin(&self) -> Origin {
@@ -150,7 +161,12 @@ pub trait Balance: Send + std::fmt::Debug {
     fn name(&self) -> &'static str;
 
     /// What it needs besides log-probabilities and rewards.
-    fn needs(&self) -> Needs;
+    fn needs(&self) -> Quantities;
+
+    /// The trajectories that a batch must have: two, where the batch's mean stands for something that each is compared with.
+    fn smallest_batch(&self) -> usize {
+        1
+    }
 
     /// The power of R in the target, where that is relative to a prior: beta.
     fn reward_exponent(&self) -> f64 {
@@ -186,8 +202,11 @@ impl<B: Balance> Objective for B {
     fn name(&self) -> &'static str {
         Balance::name(self)
     }
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> Quantities {
         Balance::needs(self)
+    }
+    fn smallest_batch(&self) -> usize {
+        Balance::smallest_batch(self)
     }
     fn reward_exponent(&self) -> f64 {
         Balance::reward_exponent(self)
@@ -204,15 +223,6 @@ impl<B: Balance> Objective for B {
 fn as_json(settings: &impl Serialize) -> Value {
     // Numbers and enums of them: nothing in them can't be written.
     serde_json::to_value(settings).unwrap_or_default()
-}
-
-/// An estimator's tensor, or the error that says that it is missing.
-pub(crate) fn needed<'a, T>(value: Option<&'a T>, objective: &'static str, needs: &'static str) -> Result<&'a T> {
-    value.ok_or(crate::Error::Missing {
-        objective,
-        needs,
-        remedy: "give the policy an estimator for it, or choose an objective that does without",
-    })
 }
 
 /// Equal weights that sum to 1.

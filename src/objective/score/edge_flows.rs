@@ -2,15 +2,18 @@
 
 use tch::Tensor;
 
-use super::EdgeFlows;
 use super::visited::Visited;
 use crate::distribution::Distribution;
 use crate::env::{Direction, Env, Rows};
-use crate::nn::Wants;
 use crate::policy::Policy;
+use crate::quantity::{Quantities, Quantity, Values};
 use crate::rollout::Trajectories;
 use crate::tensor::{index_tensor, segment_ids, segment_logsumexp, segment_max};
 use crate::{Error, Result};
+
+/// What is found together, whichever of it is asked for.
+pub(in crate::objective) const EDGE_FLOWS: [Quantity; 4] =
+    [Quantity::LogInflow, Quantity::LogOutflow, Quantity::LogInitialFlow, Quantity::LogTerminalFlow];
 
 /// The edge flows around each visited state. Parents that were visited themselves aren't evaluated again.
 pub(in crate::objective) fn edge_flows<E: Env, P: Policy<E>>(
@@ -19,7 +22,7 @@ pub(in crate::objective) fn edge_flows<E: Env, P: Policy<E>>(
     visited: &Visited<'_, E>,
     (pf, pb): (&P::Dist, &P::Dist),
     trajectories: &Trajectories<E>,
-) -> Result<EdgeFlows> {
+) -> Result<Values> {
     let (inner, after) = visited.inner();
     // Every state after a transition is one to balance: each visited one but the initial.
     let mut children = visited.groups(after);
@@ -70,7 +73,7 @@ pub(in crate::objective) fn edge_flows<E: Env, P: Policy<E>>(
         }
     }
     let log_terminal = Tensor::cat(&[out, inflow], 0).index_select(0, &index_tensor(&sources, device));
-    Ok(EdgeFlows { log_inflow, log_outflow, log_initial, log_terminal })
+    Ok(EDGE_FLOWS.into_iter().zip([log_inflow, log_outflow, log_initial, log_terminal]).collect())
 }
 
 /// The log flow of each parent's forward action, `[parents]`.
@@ -114,7 +117,7 @@ fn parent_weights<E: Env, P: Policy<E>>(
     if fresh.is_empty() {
         return Ok(weights);
     }
-    let new = policy.evaluate(env, &states.select(&fresh), conditions.as_ref(), Wants::PF)?.pf;
+    let new = policy.evaluate(env, &states.select(&fresh), conditions.as_ref(), Quantities::PF)?.pf;
     let new = new.ok_or_else(super::no_pf)?;
     let fresh_weights = new.log_weights(&at_fresh.1, &forward.select(&at_fresh.0))?;
     let order: Vec<usize> = order.iter().map(|&(fresh, k)| if fresh { at_known.0.len() + k } else { k }).collect();

@@ -1,0 +1,82 @@
+//! An objective of your own: it asks for what no objective of the library asks for, the entropy of the policy and the state flows of
+//! a target network.
+
+use std::process::ExitCode;
+
+use gfn::env::StateGraph;
+use gfn::metrics::Distances;
+use gfn::objective::{Objective, RegressionLoss, Scores};
+use gfn::optim::{AdamConfig, Schedule};
+use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig};
+use gfn::quantity::{Quantities, Quantity};
+use gfn::train::{Trainer, TrainerConfig};
+use gfn::{Result, Rng};
+use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
+use tch::{Device, Kind, Tensor};
+
+/// Detailed balance in which the flow of the next state is a target network's, with a bonus for the entropy of P_F.
+///
+/// Without the bonus its residuals `log F(s) + log P_F - log F_target(s') - log P_B` vanish where the policy samples in proportion to
+/// the reward; the bonus draws it from there towards the uniform policy, so it is small.
+#[derive(Debug)]
+struct TargetBalance {
+    bonus: f64,
+}
+
+impl Objective for TargetBalance {
+    fn name(&self) -> &'static str {
+        "detailed balance against a target network"
+    }
+
+    fn needs(&self) -> Quantities {
+        Quantity::LogFlow | Quantity::TargetLogFlow | Quantity::Entropy
+    }
+
+    fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
+        let log_flow = scores.need(Quantity::LogFlow, self.name())?;
+        let target = scores.need(Quantity::TargetLogFlow, self.name())?;
+        let entropy = scores.need(Quantity::Entropy, self.name())?;
+        let next = scores.behind(target, &scores.log_reward);
+        let residuals = log_flow + &scores.log_pf - next - &scores.log_pb;
+        Ok((regression.apply(&residuals) - entropy * self.bonus).mean(residuals.kind()))
+    }
+}
+
+const STEPS: usize = 2_000;
+/// The total variation distance to the target that training has to get below.
+const BOUND: f64 = 0.05;
+
+fn main() -> ExitCode {
+    match distance(STEPS, 1e-4) {
+        Ok(tv) => {
+            println!("total variation distance after {STEPS} steps: {tv:.4} (at most {BOUND})");
+            if tv <= BOUND { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+        }
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Trains on a grid of 8 x 8, and compares what the policy samples with R / Z: exactly, over all states.
+fn distance(steps: usize, bonus: f64) -> Result<f64> {
+    let (env, mut rng) = (HyperGrid::new(2, 8)?, Rng::seeded(0));
+    let reward = OriginalReward::standard(&env)?;
+    let config = MlpPolicyConfig { flow: true, ..MlpPolicyConfig::default() };
+    let policy = MlpPolicy::new(&env, KHot::new(2, 8), config, Device::Cpu, Kind::Float, &mut rng)?;
+    let config = TrainerConfig {
+        batch: 32,
+        adam: AdamConfig { lr: 1e-3, ..AdamConfig::default() },
+        lr_scale: Schedule::Linear { from: 1.0, to: 0.01, steps },
+        ..TrainerConfig::default()
+    };
+    let mut trainer = Trainer::new(env, reward, policy, TargetBalance { bonus }, config, rng)?.with_lagged(5)?;
+    for _ in 0..steps {
+        trainer.step()?;
+    }
+    let space = StateGraph::build(trainer.env(), 1_000)?;
+    let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None)?;
+    let target = space.target_distribution(trainer.reward(), None)?;
+    Ok(Distances::between(&learned.probs, &target.probs)?.tv)
+}

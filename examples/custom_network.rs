@@ -3,9 +3,10 @@
 use gfn::env::StateGraph;
 use gfn::graph::{GraphBatch, GraphKind};
 use gfn::metrics::Distances;
-use gfn::nn::{GraphNetwork, GraphOutput, Group, Parameters, Wants};
+use gfn::nn::{GraphNetwork, GraphOutput, Group, Parameters};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::GraphPolicy;
+use gfn::quantity::{Quantities, Quantity};
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Fit, Trainer, TrainerConfig};
 use gfn::{Result, Rng};
@@ -41,8 +42,8 @@ impl MyNetwork {
 }
 
 impl GraphNetwork for MyNetwork {
-    fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput> {
-        if !wants.pf {
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<GraphOutput> {
+        if !wants.has(Quantity::LogPf) {
             return Ok(GraphOutput::default());
         }
         let (graphs, n) = (batch.len() as i64, self.nodes);

@@ -2,9 +2,9 @@
 
 use gfn::distribution::Exploration;
 use gfn::env::{Direction, Reals, Rows};
-use gfn::nn::Wants;
 use gfn::nn::{BackwardPolicy, HostMlp, LogZ, Mlp, MlpConfig, Parameters};
 use gfn::policy::Evaluation;
+use gfn::quantity::{Quantities, Quantity};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 
@@ -72,16 +72,16 @@ impl Perceptrons {
         &self,
         x: &Tensor,
         is_source: impl Iterator<Item = bool>,
-        (wants, columns): (Wants, Option<&[i64]>),
+        (wants, columns): (Quantities, Option<&[i64]>),
         dist: impl Fn(Direction, Option<Told<'_>>) -> Result<D>,
     ) -> Result<Evaluation<D>> {
-        let (width, log_flow) = (self.width, wants.log_flow && self.flow);
-        let shared_pb = wants.pb && self.shared_pb;
-        let hidden = (wants.pf || log_flow || shared_pb).then(|| self.torso.hidden(x));
+        let (width, log_flow) = (self.width, wants.has(Quantity::LogFlow) && self.flow);
+        let shared_pb = wants.has(Quantity::LogPb) && self.shared_pb;
+        let hidden = (wants.has(Quantity::LogPf) || log_flow || shared_pb).then(|| self.torso.hidden(x));
         // Side by side in one product: P_F, P_B, log F.
         let taken = columns.map_or(width, |columns| columns.len() as i64);
         let some = columns.map(|columns| {
-            let pf = wants.pf.then_some(0);
+            let pf = wants.has(Quantity::LogPf).then_some(0);
             let starts = pf.into_iter().chain(shared_pb.then_some(width));
             let mut all: Vec<i64> = starts.flat_map(|start| columns.iter().map(move |column| start + column)).collect();
             all.extend(log_flow.then_some(width * (1 + i64::from(self.shared_pb))));
@@ -89,16 +89,16 @@ impl Perceptrons {
         });
         let index = |columns: &[i64]| Tensor::from_slice(columns).to_device(x.device());
         let shared = hidden.as_ref().map(|hidden| self.torso.outputs(hidden, some.as_deref().map(index).as_ref()));
-        let pb_start = if columns.is_none() || wants.pf { taken } else { 0 };
+        let pb_start = if columns.is_none() || wants.has(Quantity::LogPf) { taken } else { 0 };
         let mut out = Evaluation::default();
         if let Some((shared, hidden)) = shared.as_ref().zip(hidden.as_ref()) {
-            if wants.pf {
+            if wants.has(Quantity::LogPf) {
                 let outputs = shared.narrow(1, 0, taken);
                 let told = Told { outputs, network: &self.torso, hidden, all: 0..width };
                 out.pf = Some(dist(Direction::Forward, Some(told))?);
             }
             if log_flow {
-                out.log_flow = Some(with_log_z(&self.log_z, &shared.select(1, -1), is_source));
+                out = out.with(Quantity::LogFlow, with_log_z(&self.log_z, &shared.select(1, -1), is_source));
             }
             if shared_pb {
                 let outputs = shared.narrow(1, pb_start, taken);
@@ -106,7 +106,7 @@ impl Perceptrons {
                 out.pb = Some(dist(Direction::Backward, Some(told))?);
             }
         }
-        if wants.pb && !shared_pb {
+        if wants.has(Quantity::LogPb) && !shared_pb {
             let network = self.separate.as_ref();
             let own = network.map(|network| (network, network.hidden(x)));
             let told = own.as_ref().map(|(network, hidden)| {

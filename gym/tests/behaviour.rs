@@ -6,16 +6,16 @@ use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
 use gfn::env::{Reward, Rows, VectorStates};
 use gfn::metrics::Distances;
-use gfn::nn::Wants;
 use gfn::nn::{BackwardPolicy, MlpConfig, Parameters};
+use gfn::objective::score;
 use gfn::objective::{
     Advantage, ModifiedDetailedBalance, NextExit, Objective, PolicyGradient, RelativeLogPartitionVariance,
     RelativeTrajectoryBalance, TrajectoryBalance, TrustPcl,
 };
-use gfn::objective::{Needs, score};
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
 use gfn::policy::{ByKey, Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, WithPrior};
+use gfn::quantity::{Quantities, Quantity};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Sampler;
 use gfn::testing::Words;
@@ -206,10 +206,10 @@ impl Policy<HyperGrid> for Watched {
         env: &HyperGrid,
         states: &VectorStates,
         conditions: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         // Sampling forwards wants no P_B.
-        if wants.pb {
+        if wants.has(Quantity::LogPb) {
             self.most.set(self.most.get().max(states.len()));
         }
         self.policy.evaluate(env, states, conditions, wants)
@@ -252,7 +252,7 @@ fn relative_objectives_report_and_draw_by_their_own_balance() {
     let (env, beta) = (grid(), 0.5);
     let reward = OriginalReward::standard(&env).unwrap();
     let pair = || WithPrior { policy: network(1, &mut Rng::seeded(7)), prior: UniformPolicy };
-    let needs = Needs { log_prior: true, ..Needs::default() };
+    let needs = Quantities::from(Quantity::LogPrior);
     let frozen = AdamConfig { lr: 0.0, log_z_lr: 0.5, ..AdamConfig::default() };
     let variance = RelativeLogPartitionVariance::new(beta).unwrap();
     let config = TrainerConfig { batch: 16, adam: frozen, ..TrainerConfig::default() };
@@ -312,9 +312,9 @@ fn a_prior_is_scored_in_the_precision_of_the_policy() {
     let prior = MlpPolicy::new(&env, KHot::new(2, 6), config, Device::Cpu, Kind::Double, &mut rng).unwrap();
     let pair = WithPrior { policy: network(1, &mut rng), prior };
     let walks = Sampler::new(&env, &UniformPolicy).forward(4, &mut rng).unwrap();
-    let needs = Needs { log_prior: true, ..Needs::default() };
+    let needs = Quantities::from(Quantity::LogPrior);
     let scores = score(&env, &OriginalReward::standard(&env).unwrap(), &pair, &walks, needs).unwrap();
-    assert_eq!((scores.log_pf.kind(), scores.log_prior.unwrap().kind()), (Kind::Float, Kind::Float));
+    assert_eq!((scores.log_pf.kind(), scores.get(Quantity::LogPrior).unwrap().kind()), (Kind::Float, Kind::Float));
 }
 
 #[test]

@@ -379,6 +379,10 @@ impl Distribution for GraphActionCategorical {
         Ok(self.log_sum().shallow_clone())
     }
 
+    fn entropies(&self) -> Option<Tensor> {
+        Some(self.entropy())
+    }
+
     fn support(&self, rows: &[usize]) -> Result<(Vec<usize>, Slots)> {
         let mut offsets = vec![0];
         let mut slots = Vec::new();

@@ -62,6 +62,11 @@ pub trait Distribution {
         Err(no_logits())
     }
 
+    /// The entropy of each state's distribution in nats, `[states]`, with gradient; `None` (the default) where it isn't known in closed form.
+    fn entropies(&self) -> Option<Tensor> {
+        None
+    }
+
     /// All possible actions of each of `rows`: offsets `[rows.len() + 1]`, and the actions.
     ///
     /// # Errors

@@ -6,7 +6,6 @@ mod layers;
 mod parameters;
 mod sequence;
 mod torch_script;
-mod wants;
 
 pub use graph::{
     BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, GraphNetwork, GraphOutput,
@@ -19,4 +18,3 @@ pub(crate) use parameters::{Restored, WeightNoise};
 pub(crate) use sequence::SequenceNet;
 pub use sequence::{SequenceKind, SequenceNetConfig};
 pub use torch_script::load_torch_script;
-pub use wants::Wants;

@@ -7,8 +7,9 @@ use super::StateFeatures;
 use super::vectors::{EncodedVectors, HostNetwork, Inputs, Network};
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Masks, Rows, Slots};
-use crate::nn::{BackwardPolicy, LogZ, LogitScale, MlpConfig, Parameters, Scope, Wants};
+use crate::nn::{BackwardPolicy, LogZ, LogitScale, MlpConfig, Parameters, Scope};
 use crate::policy::{Evaluation, HostPolicy, Policy};
+use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
 
 /// The architecture and size of an [`MlpPolicy`].
@@ -67,7 +68,7 @@ impl Default for MlpPolicyConfig {
 /// the torso, log F, log n. There is one copy to the device per call.
 ///
 /// ```
-/// use gfn::{nn::Wants, policy::{Features, MlpPolicy, MlpPolicyConfig, Policy, StateFeatures}};
+/// use gfn::{quantity::Quantities, policy::{Features, MlpPolicy, MlpPolicyConfig, Policy, StateFeatures}};
 /// use gfn::{Rng, env::{Env, Rows}, testing::Chain};
 /// # struct Plain;
 /// # impl<S: Rows> StateFeatures<S> for Plain {
@@ -77,7 +78,7 @@ impl Default for MlpPolicyConfig {
 /// let env = Chain::new(3);
 /// let config = MlpPolicyConfig::default();
 /// let policy = MlpPolicy::new(&env, Plain, config, tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
-/// let evaluation = policy.evaluate(&env, &env.initial(2), None, Wants::PF)?;
+/// let evaluation = policy.evaluate(&env, &env.initial(2), None, Quantities::PF)?;
 /// assert_eq!(evaluation.pf.unwrap().len(), 2);
 /// # Ok::<(), gfn::Error>(())
 /// ```
@@ -124,7 +125,7 @@ impl<F> MlpPolicy<F> {
     /// [`ByKey`](super::ByKey) or [`ByIndex`](super::ByIndex). The network settings in `config` are ignored.
     ///
     /// ```
-    /// use gfn::{nn::Wants, policy::{ByKey, MlpPolicy, MlpPolicyConfig, Policy}};
+    /// use gfn::{quantity::Quantities, policy::{ByKey, MlpPolicy, MlpPolicyConfig, Policy}};
     /// use gfn::{env::Env, testing::Words};
     /// let env = Words::new(2, 2);
     /// let config = MlpPolicyConfig { flow: true, ..MlpPolicyConfig::default() };
@@ -288,21 +289,22 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
         env: &E,
         states: &E::States,
         conditions: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         let (pf_width, pb_width) = self.widths;
         let shared_pb = self.config.backward == BackwardPolicy::SharedTorso;
         let learned_pb = self.config.backward != BackwardPolicy::Uniform;
-        let log_flow = wants.log_flow && self.config.flow;
-        let log_paths = wants.log_paths && self.config.paths;
-        let needs_network = wants.pf || log_flow || log_paths || (wants.pb && learned_pb);
+        let log_flow = wants.has(Quantity::LogFlow) && self.config.flow;
+        let log_paths = wants.has(Quantity::LogPaths) && self.config.paths;
+        let needs_network =
+            wants.has(Quantity::LogPf) || log_flow || log_paths || (wants.has(Quantity::LogPb) && learned_pb);
         let x = needs_network.then(|| self.inputs(states, conditions)).transpose()?;
         let shared = match &x {
-            Some(x) if wants.pf || log_flow || log_paths || shared_pb => Some(self.torso.forward(x)),
+            Some(x) if wants.has(Quantity::LogPf) || log_flow || log_paths || shared_pb => Some(self.torso.forward(x)),
             _ => None,
         };
         let pf = match &shared {
-            Some(out) if wants.pf => {
+            Some(out) if wants.has(Quantity::LogPf) => {
                 let logits = out.narrow(1, self.head.get() as i64 * pf_width, pf_width);
                 let pf = GraphActionCategorical::new(env.masks(Direction::Forward, states), &[logits])?;
                 match self.scale.as_ref().zip(x.as_ref().and_then(|x| x.conditions.as_ref())) {
@@ -317,7 +319,7 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
             (None, _, Some(out)) if shared_pb => Some(out.narrow(1, self.config.heads as i64 * pf_width, pb_width)),
             _ => None,
         };
-        let pb = match (wants.pb, pb_logits) {
+        let pb = match (wants.has(Quantity::LogPb), pb_logits) {
             (false, _) => None,
             (true, Some(logits)) => {
                 Some(GraphActionCategorical::new(env.masks(Direction::Backward, states), &[logits])?)
@@ -328,7 +330,9 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
         let log_n = shared.as_ref().filter(|_| log_paths).map(|out| out.select(1, -1));
         let before_last = if self.config.paths { -2 } else { -1 };
         let log_flow = shared.filter(|_| log_flow).map(|out| out.select(1, before_last));
-        Ok(Evaluation { pf, pb, log_flow, log_paths: log_n, ..Evaluation::default() })
+        Ok(Evaluation { pf, pb, ..Evaluation::default() }
+            .with(Quantity::LogFlow, log_flow)
+            .with(Quantity::LogPaths, log_n))
     }
 
     fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E, GraphActionCategorical> + '_>> {

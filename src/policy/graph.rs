@@ -1,10 +1,11 @@
+use crate::quantity::{Quantities, Quantity};
 use tch::Tensor;
 
 use crate::Result;
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv};
 use crate::graph::{GraphBatch, GraphEnv, GraphStates};
-use crate::nn::{GraphNetwork, HostGraphNet, Parameters, Wants};
+use crate::nn::{GraphNetwork, HostGraphNet, Parameters};
 use crate::policy::{Evaluation, HostPolicy, Policy};
 
 /// The policy of a graph network: encodes the states once, and makes one softmax per graph across all of its blocks.
@@ -19,7 +20,7 @@ impl<E: GraphEnv, N: GraphNetwork> Policy<E> for GraphPolicy<N> {
         env: &E,
         states: &GraphStates,
         conditions: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         let batch = GraphBatch::new(env.schema(), states, conditions, self.0.parameters().device())?;
         let output = self.0.forward(&batch, wants)?;
@@ -34,14 +35,14 @@ impl<E: GraphEnv, N: GraphNetwork> Policy<E> for GraphPolicy<N> {
                 (None, Direction::Forward) => Ok(None),
             }
         };
-        let pf = dist(wants.pf, Direction::Forward, output.pf)?;
+        let pf = dist(wants.has(Quantity::LogPf), Direction::Forward, output.pf)?;
         Ok(Evaluation {
             pf: match (pf, &output.pf_scale) {
                 (Some(pf), Some(scale)) => Some(pf.scaled(scale)?),
                 (pf, _) => pf,
             },
-            pb: dist(wants.pb, Direction::Backward, output.pb)?,
-            log_flow: output.log_flow,
+            pb: dist(wants.has(Quantity::LogPb), Direction::Backward, output.pb)?,
+            values: output.values,
             ..Evaluation::default()
         })
     }

@@ -3,8 +3,8 @@ use serde::{Deserialize, Serialize};
 use super::Sampler;
 use crate::distribution::{Distribution, Exploration};
 use crate::env::{Direction, Env, Reward, Rows, check_log_rewards, log_rewards};
-use crate::nn::Wants;
 use crate::policy::Policy;
+use crate::quantity::{Quantities, Quantity};
 use crate::tensor::to_host;
 use crate::{Error, Result, Rng};
 
@@ -238,7 +238,7 @@ impl<E: Env, P: Policy<E>> Sampler<'_, E, P> {
 
     /// P_F and P_B of each state.
     fn policies(&self, states: &E::States) -> Result<(P::Dist, P::Dist)> {
-        let evaluation = self.policy.evaluate(self.env, states, None, Wants { pb: true, ..Wants::PF })?;
+        let evaluation = self.policy.evaluate(self.env, states, None, Quantities::PF | Quantity::LogPb)?;
         evaluation.pf.zip(evaluation.pb).ok_or(Error::Missing {
             objective: "local search",
             needs: "a forward and a backward policy",

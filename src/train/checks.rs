@@ -13,7 +13,7 @@ use crate::{Error, Result};
 
 /// Refuses batches of one trajectory for an objective that compares with the batch mean.
 pub(super) fn check_batch(objective: &dyn Objective, config: &TrainerConfig) -> Result<()> {
-    match objective.needs().several && config.batch < 2 {
+    match config.batch < objective.smallest_batch() {
         true => Err(Error::Missing {
             objective: objective.name(),
             needs: "at least two trajectories per batch, which it compares with their mean",
@@ -75,7 +75,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             });
         }
         let again = self.replay.is_some() || self.data.is_some();
-        if again && self.objective.needs().taken_paths && self.config.replay_path == ReplayPath::UniformBackward {
+        if again && self.objective.needs_taken_paths() && self.config.replay_path == ReplayPath::UniformBackward {
             return Err(Error::Missing {
                 objective: "an objective of P_B",
                 needs: "paths that a policy took, because uniform backward steps would teach P_B to be uniform",

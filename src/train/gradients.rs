@@ -3,8 +3,9 @@
 use std::time::Instant;
 
 use super::{StepStats, Trainer};
-use crate::objective::{OldScores, Scores, score};
+use crate::objective::{Scores, score};
 use crate::policy::Policy;
+use crate::quantity::{Quantity, Values};
 use crate::rollout::{ReplayEnv, Trajectories};
 use crate::runtime::flushing_denormals;
 use crate::tensor::to_host;
@@ -16,7 +17,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     pub(super) fn update(
         &mut self,
         trajectories: &Trajectories<E>,
-        old: Option<OldScores>,
+        old: Option<Values>,
         stats: &mut StepStats,
     ) -> Result<Scores> {
         let first = old.is_none();
@@ -29,9 +30,10 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             parameters.clear_gradients();
         }
         let (mut scores, loss) = differentiated?;
-        // A scalar log Z is a view of its parameter; copied, because the parameter is about to change and the scores
-        // are read later.
-        scores.log_z = scores.log_z.map(|log_z| log_z.detach().copy());
+        // A scalar log Z is a view of its parameter, which is about to change under all who read the scores later.
+        if let Some(log_z) = scores.remove(Quantity::LogZ) {
+            scores.set(Quantity::LogZ, log_z.detach().copy())?;
+        }
         let started = Instant::now();
         let mut grad_norm = 0.0;
         if let Some(optimizer) = &mut self.optimizer {
@@ -53,14 +55,14 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     pub(super) fn differentiate(
         &self,
         trajectories: &Trajectories<E>,
-        old: Option<OldScores>,
+        old: Option<Values>,
         weight: f64,
         stats: &mut StepStats,
     ) -> Result<(Scores, f64)> {
         let started = Instant::now();
         let needs = self.objective.needs();
-        // Before anything is recorded, because the parameters temporarily take the target network's values.
-        let lagged = self.lagged_exits(trajectories)?;
+        // Before anything is recorded: the copy's values stand in for the parameters' own meanwhile.
+        let by_target = self.ask_lagged(trajectories)?;
         let (env, reward, policy) = (&self.env, self.reward.as_ref(), &self.policy);
         let chunks = self.config.chunk.map(|limit| chunked::chunks(trajectories, limit)).transpose()?;
         let objective = self.objective.as_ref();
@@ -71,7 +73,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let mut scores = scored.map_err(|error| checks::asked_by(objective, error))?;
         scores.old = old;
         self.add_intrinsic(trajectories, &mut scores)?;
-        scores.lagged_log_p_exit = lagged;
+        scores.set_all(by_target)?;
         let loss = objective.loss(&scores, self.config.regression)?;
         checks::check_loss(objective, &loss)?;
         let value = loss.double_value(&[]);
@@ -108,17 +110,17 @@ fn log_z(scores: &Scores, beta: f64) -> f64 {
 /// The scores' estimate of log Z for each trajectory: its parameter, log F(s0), the flow out of s0, or the batch mean
 /// of log importance weights, with R to the power `beta` if they are relative to a prior.
 fn log_z_of_each(scores: &Scores, beta: f64) -> Vec<f64> {
-    if let Some(log_z) = &scores.log_z {
+    if let Some(log_z) = scores.get(Quantity::LogZ) {
         return to_host(log_z);
     }
     let starts = &scores.offsets[..scores.len()];
-    if let Some(log_flow) = &scores.log_flow {
-        let ahead = scores.state_log_reward.as_ref().map(to_host);
+    if let Some(log_flow) = scores.get(Quantity::LogFlow) {
+        let ahead = scores.get(Quantity::StateLogReward).map(to_host);
         let log_flow = to_host(log_flow);
         return starts.iter().map(|&row| log_flow[row] + ahead.as_ref().map_or(0.0, |ahead| ahead[row])).collect();
     }
-    if let Some(flows) = &scores.edge_flows {
-        return to_host(&flows.log_initial);
+    if let Some(flows) = scores.get(Quantity::LogInitialFlow) {
+        return to_host(flows);
     }
     let sum: f64 = scores.log_weights(beta).iter().sum();
     vec![sum / scores.len().max(1) as f64; scores.len()]

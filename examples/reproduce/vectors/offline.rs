@@ -8,6 +8,7 @@ use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::objective::{MaximumLikelihood, Objective};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy};
+use gfn::quantity::Quantity;
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Sampler;
 use gfn::rollout::Trajectories;
@@ -83,7 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             ..MlpConfig::default()
         },
         backward: common.backward.map_or(BackwardPolicy::SharedTorso, Into::into),
-        flow: objective.needs().log_flow,
+        flow: objective.needs().has(Quantity::LogFlow),
         ..MlpPolicyConfig::default()
     };
     let description = json!({ "example": "offline", "height": args.height, "network": network });

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
 use gfn::env::{Reals, Rows};
-use gfn::nn::Wants;
 use gfn::nn::{LogZ, Parameters};
 use gfn::policy::{Evaluation, Policy};
+use gfn::quantity::{Quantities, Quantity};
 use gfn::{Error, Result, Rng};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
@@ -275,7 +275,7 @@ impl Policy<DiffusionSampling> for DiffusionPolicy {
         env: &DiffusionSampling,
         states: &DiffusionStates,
         conditions: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> Result<Evaluation<GaussianSteps>> {
         check_no_conditions(conditions)?;
         self.check_env(env)?;
@@ -285,7 +285,7 @@ impl Policy<DiffusionSampling> for DiffusionPolicy {
         let end = env.process().steps() as u32;
         // Finished objects have no P_F, and stand behind all others where whole trajectories are scored.
         let going = states.steps.iter().rposition(|&step| step < end).map_or(0, |last| last + 1);
-        let pf = match wants.pf {
+        let pf = match wants.has(Quantity::LogPf) {
             true if going == n => Some(self.forward(env, states, &all)?),
             true => {
                 let rows: Vec<usize> = (0..going).collect();
@@ -293,13 +293,14 @@ impl Policy<DiffusionSampling> for DiffusionPolicy {
             }
             false => None,
         };
-        let log_flow = match (&self.flow, wants.log_flow) {
+        let log_flow = match (&self.flow, wants.has(Quantity::LogFlow)) {
             (Some(flow), true) => {
                 Some(flow.forward(&all, &self.times, &Times::new(&states.steps, all.device())).squeeze_dim(1))
             }
             _ => None,
         };
-        Ok(Evaluation { pf, pb: wants.pb.then(|| self.backward(env, states, &all)), log_flow, ..Evaluation::default() })
+        let pb = wants.has(Quantity::LogPb).then(|| self.backward(env, states, &all));
+        Ok(Evaluation { pf, pb, ..Evaluation::default() }.with(Quantity::LogFlow, log_flow))
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {

@@ -1,8 +1,8 @@
 //! Policies without parameters: the process itself, and the exact one of a Gaussian target.
 
 use gfn::env::{Direction, Rows};
-use gfn::nn::Wants;
 use gfn::policy::{Evaluation, Policy};
+use gfn::quantity::{Quantities, Quantity};
 use gfn::{Error, Result};
 use tch::Tensor;
 
@@ -68,12 +68,12 @@ impl Policy<DiffusionSampling> for ReferencePolicy {
         env: &DiffusionSampling,
         states: &DiffusionStates,
         _: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> Result<Evaluation<GaussianSteps>> {
         env.check_states(states)?;
         Ok(Evaluation {
-            pf: wants.pf.then(|| forward_steps(env, states)),
-            pb: wants.pb.then(|| backward_steps(env, states)),
+            pf: wants.has(Quantity::LogPf).then(|| forward_steps(env, states)),
+            pb: wants.has(Quantity::LogPb).then(|| backward_steps(env, states)),
             ..Evaluation::default()
         })
     }
@@ -140,7 +140,7 @@ impl Policy<DiffusionSampling> for OptimalGaussian {
         env: &DiffusionSampling,
         states: &DiffusionStates,
         _: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> Result<Evaluation<GaussianSteps>> {
         if *env.process() != self.process {
             return Err(Error::Config {
@@ -153,8 +153,8 @@ impl Policy<DiffusionSampling> for OptimalGaussian {
         let kernel = |step| self.kernels.get(step).copied().unwrap_or((1.0, 0.0, 0.0));
         let pf = || steps(env, (Direction::Forward, states), kernel);
         Ok(Evaluation {
-            pf: wants.pf.then(pf),
-            pb: wants.pb.then(|| backward_steps(env, states)),
+            pf: wants.has(Quantity::LogPf).then(pf),
+            pb: wants.has(Quantity::LogPb).then(|| backward_steps(env, states)),
             ..Evaluation::default()
         })
     }

@@ -4,8 +4,8 @@ use tch::Tensor;
 
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Rows};
-use crate::nn::Wants;
 use crate::policy::Policy;
+use crate::quantity::Quantities;
 use crate::{Error, Result};
 
 /// P_F of these states without gradient, all under one condition vector `[C]`.
@@ -16,7 +16,7 @@ pub(crate) fn forward_policy<E: DiscreteEnv, P: Policy<E, Dist = GraphActionCate
     conditions: Option<&Tensor>,
 ) -> Result<GraphActionCategorical> {
     let conditions = repeated(conditions, states.len());
-    let evaluation = tch::no_grad(|| policy.evaluate(env, states, conditions.as_ref(), Wants::PF))?;
+    let evaluation = tch::no_grad(|| policy.evaluate(env, states, conditions.as_ref(), Quantities::PF))?;
     evaluation.pf.ok_or(Error::Missing {
         objective: "an exact distribution",
         needs: "a forward policy",
@@ -36,7 +36,7 @@ pub(crate) fn backward_log_probs<E: DiscreteEnv, P: Policy<E, Dist = GraphAction
     let distinct = grouping.merges().then(|| states.select(&grouping.first));
     let states = distinct.as_ref().unwrap_or(states);
     let conditions = repeated(conditions, states.len());
-    let evaluation = tch::no_grad(|| policy.evaluate(env, states, conditions.as_ref(), Wants::PB))?;
+    let evaluation = tch::no_grad(|| policy.evaluate(env, states, conditions.as_ref(), Quantities::PB))?;
     let pb = evaluation.pb.ok_or(Error::Missing {
         objective: "an exact flow",
         needs: "a backward policy",

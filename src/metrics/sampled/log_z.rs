@@ -2,8 +2,9 @@
 
 use super::empirical::mean_and_sd;
 use crate::env::{Env, Reward, Rows};
-use crate::objective::{Needs, score};
+use crate::objective::score;
 use crate::policy::Policy;
+use crate::quantity::Quantities;
 use crate::rollout::{Sampler, Trajectories};
 use crate::tensor::log_sum_exp;
 use crate::{Error, Result, Rng};
@@ -135,7 +136,7 @@ pub(in crate::metrics) fn log_weights<E: Env, P: Policy<E>, R: Reward<E::States>
     reward: &R,
     trajectories: &Trajectories<E>,
 ) -> Result<Vec<f64>> {
-    let scores = tch::no_grad(|| score(env, reward, policy, trajectories, Needs::default()))?;
+    let scores = tch::no_grad(|| score(env, reward, policy, trajectories, Quantities::NONE))?;
     let ratio = crate::tensor::to_host(&(&scores.log_pb - &scores.log_pf));
     let log_reward = crate::tensor::to_host(&scores.log_reward);
     let sums = scores.offsets.windows(2).map(|ends| ratio[ends[0]..ends[1]].iter().sum::<f64>());

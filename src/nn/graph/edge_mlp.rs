@@ -7,7 +7,8 @@ use super::torso::checked_conditions;
 use super::{BackwardPolicy, GraphNetwork, GraphOutput};
 use crate::env::Direction;
 use crate::graph::{ActionSet, Anchor, GraphBatch, GraphEnv, GraphSchema, GraphState};
-use crate::nn::{LogZ, Mlp, MlpConfig, Parameters, Wants};
+use crate::nn::{LogZ, Mlp, MlpConfig, Parameters};
+use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
 
 /// The architecture and size of an [`EdgeMlp`].
@@ -46,10 +47,10 @@ impl Default for EdgeMlpConfig {
 /// equivariant and doesn't generalise to another number of nodes.
 ///
 /// ```
-/// use gfn::{env::Env, nn::{EdgeMlp, EdgeMlpConfig, Wants}, policy::{GraphPolicy, Policy}, testing::Triangles, Rng};
+/// use gfn::{env::Env, nn::{EdgeMlp, EdgeMlpConfig}, quantity::Quantities, policy::{GraphPolicy, Policy}, testing::Triangles, Rng};
 /// let env = Triangles::new();
 /// let net = EdgeMlp::new(&env, EdgeMlpConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
-/// let evaluation = GraphPolicy(net).evaluate(&env, &env.initial(2), None, Wants::PF)?;
+/// let evaluation = GraphPolicy(net).evaluate(&env, &env.initial(2), None, Quantities::PF)?;
 /// assert_eq!(evaluation.pf.unwrap().n_actions(), [4, 4]);
 /// # Ok::<(), gfn::Error>(())
 /// ```
@@ -233,11 +234,11 @@ fn encode(schema: &GraphSchema, graph: &GraphState, row: &mut [f64]) {
 }
 
 impl GraphNetwork for EdgeMlp {
-    fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput> {
-        let shared_pb = wants.pb && self.config.backward == BackwardPolicy::SharedTorso;
-        let log_flow = wants.log_flow && self.config.flow;
-        let own_pb = self.backward.as_ref().filter(|_| wants.pb);
-        let needs_torso = wants.pf || shared_pb || log_flow;
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<GraphOutput> {
+        let shared_pb = wants.has(Quantity::LogPb) && self.config.backward == BackwardPolicy::SharedTorso;
+        let log_flow = wants.has(Quantity::LogFlow) && self.config.flow;
+        let own_pb = self.backward.as_ref().filter(|_| wants.has(Quantity::LogPb));
+        let needs_torso = wants.has(Quantity::LogPf) || shared_pb || log_flow;
         if !needs_torso && own_pb.is_none() {
             return Ok(GraphOutput::default());
         }
@@ -246,9 +247,12 @@ impl GraphNetwork for EdgeMlp {
         let own = own_pb.map(|network| network.forward(&inputs));
         let of_pb = own.as_ref().or(outputs.as_ref().filter(|_| shared_pb));
         Ok(GraphOutput {
-            pf: outputs.as_ref().filter(|_| wants.pf).map(|outputs| self.blocks(batch, outputs, &self.pf)),
+            pf: outputs
+                .as_ref()
+                .filter(|_| wants.has(Quantity::LogPf))
+                .map(|outputs| self.blocks(batch, outputs, &self.pf)),
             pb: of_pb.map(|outputs| self.blocks(batch, outputs, &self.pb)),
-            log_flow: outputs.as_ref().filter(|_| log_flow).map(|outputs| outputs.select(1, -1)),
+            values: outputs.iter().filter(|_| log_flow).map(|out| (Quantity::LogFlow, out.select(1, -1))).collect(),
             pf_scale: None,
         })
     }

@@ -7,7 +7,8 @@ use super::torso::Torso;
 use super::{ConvKind, GraphNetwork, GraphOutput};
 use crate::env::Direction;
 use crate::graph::{GraphBatch, GraphEnv, GraphSchema, Semantics};
-use crate::nn::{Activation, HostGraphNet, LogZ, LogitScale, Mlp, MlpConfig, Parameters, Wants};
+use crate::nn::{Activation, HostGraphNet, LogZ, LogitScale, Mlp, MlpConfig, Parameters};
+use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
 
 /// The kind of backward policy.
@@ -133,10 +134,10 @@ impl GraphNetConfig {
 /// graphs of any size.
 ///
 /// ```
-/// use gfn::{env::Env, nn::{GraphNet, GraphNetConfig, Wants}, policy::{GraphPolicy, Policy}, testing::Triangles, Rng};
+/// use gfn::{env::Env, nn::{GraphNet, GraphNetConfig}, quantity::Quantities, policy::{GraphPolicy, Policy}, testing::Triangles, Rng};
 /// let env = Triangles::new();
 /// let net = GraphNet::new(&env, GraphNetConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
-/// let evaluation = GraphPolicy(net).evaluate(&env, &env.initial(2), None, Wants::PF)?;
+/// let evaluation = GraphPolicy(net).evaluate(&env, &env.initial(2), None, Quantities::PF)?;
 /// assert_eq!(evaluation.pf.unwrap().len(), 2);
 /// # Ok::<(), gfn::Error>(())
 /// ```
@@ -209,30 +210,33 @@ impl GraphNet {
 }
 
 impl GraphNetwork for GraphNet {
-    fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput> {
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<GraphOutput> {
         self.fits.check(batch)?;
         let pairs = self.config.pair_walks.map(|walks| pair_features(batch, walks, self.parameters.kind()));
-        let needs_forward = wants.pf || wants.log_flow || (wants.pb && self.pb.is_some() && self.backward.is_none());
+        let needs_forward = wants.has(Quantity::LogPf)
+            || wants.has(Quantity::LogFlow)
+            || (wants.has(Quantity::LogPb) && self.pb.is_some() && self.backward.is_none());
         let shared = needs_forward.then(|| self.forward.embed(batch)).transpose()?;
         let pf = match &shared {
-            Some(embedded) if wants.pf => Some(self.pf.forward(batch, embedded, pairs.as_ref())),
+            Some(embedded) if wants.has(Quantity::LogPf) => Some(self.pf.forward(batch, embedded, pairs.as_ref())),
             _ => None,
         };
-        let log_flow = match (&self.flow, &shared) {
-            (Some(flow), Some(embedded)) if wants.log_flow => Some(flow.forward(&embedded.graphs).view(-1)),
-            _ => None,
-        };
+        let flow = self.flow.as_ref().filter(|_| wants.has(Quantity::LogFlow)).zip(shared.as_ref());
+        let log_flow = flow.map(|(flow, embedded)| (Quantity::LogFlow, flow.forward(&embedded.graphs).view(-1)));
         let own = match &self.backward {
-            Some(torso) if wants.pb => Some(torso.embed(batch)?),
+            Some(torso) if wants.has(Quantity::LogPb) => Some(torso.embed(batch)?),
             _ => None,
         };
         let pb = match (&self.pb, own.as_ref().or(shared.as_ref())) {
-            (Some(heads), Some(embedded)) if wants.pb => Some(heads.forward(batch, embedded, pairs.as_ref())),
+            (Some(heads), Some(embedded)) if wants.has(Quantity::LogPb) => {
+                Some(heads.forward(batch, embedded, pairs.as_ref()))
+            }
             _ => None,
         };
         // The torso has checked the conditions whenever there are P_F logits.
         let scale = self.scale.as_ref().filter(|_| pf.is_some()).zip(batch.conditions.as_ref());
-        Ok(GraphOutput { pf, pb, log_flow, pf_scale: scale.map(|(scale, conditions)| scale.forward(conditions)) })
+        let pf_scale = scale.map(|(scale, conditions)| scale.forward(conditions));
+        Ok(GraphOutput { pf, pb, values: log_flow.into_iter().collect(), pf_scale })
     }
 
     fn on_host(&self, direction: Direction) -> Option<HostGraphNet> {

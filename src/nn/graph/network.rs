@@ -1,11 +1,12 @@
 //! The interface between a graph network and a policy.
 
+use crate::quantity::{Quantities, Values};
 use tch::Tensor;
 
 use crate::Result;
 use crate::env::Direction;
 use crate::graph::GraphBatch;
-use crate::nn::{HostGraphNet, Parameters, Wants};
+use crate::nn::{HostGraphNet, Parameters};
 
 /// The output of a network for a batch of graphs.
 #[derive(Debug, Default)]
@@ -14,9 +15,10 @@ pub struct GraphOutput {
     pub pf: Option<Vec<Tensor>>,
     /// Logits of P_B: one block per backward action type. `None` makes P_B uniform over legal backward actions.
     pub pb: Option<Vec<Tensor>>,
-    /// log F of each graph, `[B]`.
-    pub log_flow: Option<Tensor>,
-    /// A factor on each graph's P_F logits, `[B]`.
+    /// What it estimates of each graph, `[B]` each: log F ([`Quantity::LogFlow`](crate::quantity::Quantity::LogFlow)), quantities of its
+    /// [own](crate::quantity::Quantity::Own).
+    pub values: Values,
+    /// What the logits of P_F of each graph are multiplied by, `[B]`.
     pub pf_scale: Option<Tensor>,
 }
 
@@ -25,8 +27,8 @@ pub trait GraphNetwork {
     /// The blocks of logits and the flows that `wants` asks for.
     ///
     /// # Errors
-    /// Any error of the network; the caller checks the shapes of its output.
-    fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput>;
+    /// Whatever the network finds wrong; the shapes of what it gives are checked by the caller.
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<GraphOutput>;
 
     /// A copy of the network for a roll-out without conditions ([`Policy::on_host`](crate::policy::Policy::on_host)), with the same logits up to
     /// rounding. `None` (the default) if there is no such form. A [`GraphNet`](super::GraphNet) has one if its
@@ -46,7 +48,7 @@ pub trait GraphNetwork {
 }
 
 impl<N: GraphNetwork> GraphNetwork for &N {
-    fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput> {
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<GraphOutput> {
         (**self).forward(batch, wants)
     }
 

@@ -3,7 +3,8 @@ use serde_json::Value;
 use tch::{Device, Kind, Tensor};
 
 use super::StateFlow;
-use crate::objective::{Balance, Needs, RegressionLoss, Residuals, Scores, as_json};
+use crate::objective::{Balance, RegressionLoss, Residuals, Scores, as_json};
+use crate::quantity::Quantities;
 use crate::tensor::{from_host, index_tensor, to_host};
 use crate::{Error, Result};
 
@@ -153,7 +154,7 @@ impl Balance for SubTrajectoryBalance {
         }
     }
 
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> Quantities {
         self.flow.needs()
     }
 

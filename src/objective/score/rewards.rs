@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use tch::Tensor;
 
-use super::missing;
+use super::SCORING;
 use super::visited::Visited;
 use crate::env::{Env, Reward, Rows, check_log_rewards, log_rewards};
+use crate::quantity::Quantity;
 use crate::rollout::Trajectories;
 use crate::{Error, Result};
 
@@ -148,8 +149,5 @@ fn mismatch(trajectory: usize, whole: f64, partial: f64) -> Error {
 }
 
 fn no_partial() -> Error {
-    missing(
-        "rewards of partial states (`Reward::partial_log_reward`)",
-        "use a reward that gives them, or choose an objective without",
-    )
+    Quantity::StateLogReward.missing(SCORING)
 }

@@ -13,8 +13,9 @@ use tch::{Device, Kind, Tensor};
 use super::dense::n_actions;
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Slots, VectorStates};
-use crate::nn::{Linear, LogZ, Parameters, SequenceNet, SequenceNetConfig, Wants};
+use crate::nn::{Linear, LogZ, Parameters, SequenceNet, SequenceNetConfig};
 use crate::policy::{Evaluation, Policy};
+use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
 use cache::PrefixCache;
 use prefixes::Prefixes;
@@ -68,7 +69,7 @@ pub struct SequenceWork {
 /// defined.
 ///
 /// ```
-/// use gfn::{nn::Wants, policy::{Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig}};
+/// use gfn::{quantity::Quantities, policy::{Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig}};
 /// use gfn::{env::Env, rollout::Sampler, testing::Words, Rng};
 /// let env = Words::new(2, 5);
 /// let layout = SequenceLayout { values: 3, length: 5, unset: 0 };
@@ -76,7 +77,7 @@ pub struct SequenceWork {
 /// let policy = SequencePolicy::new(&env, layout, SequencePolicyConfig::default(), device, kind, &mut rng)?;
 /// let words = Sampler::new(&env, &policy).forward(8, &mut rng)?;
 /// assert!(policy.work().passes == 0 && policy.work().steps <= 6);
-/// policy.evaluate(&env, words.states(), None, Wants::PF)?;
+/// policy.evaluate(&env, words.states(), None, Quantities::PF)?;
 /// assert_eq!(policy.work().passes, 1);
 /// # Ok::<(), gfn::Error>(())
 /// ```
@@ -177,7 +178,7 @@ impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> Policy<E> for Seque
         env: &E,
         states: &VectorStates,
         conditions: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         if let Some(conditions) = conditions {
             return Err(Error::Shape {
@@ -187,21 +188,22 @@ impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> Policy<E> for Seque
                 remedy: "it takes none: use an `MlpPolicy` with `n_conditions`",
             });
         }
-        let log_flow = wants.log_flow && self.config.flow;
-        let out = match wants.pf || log_flow {
+        let log_flow = wants.has(Quantity::LogFlow) && self.config.flow;
+        let out = match wants.has(Quantity::LogPf) || log_flow {
             true => Some(self.head.forward(&self.hidden(states)?)),
             false => None,
         };
         let pf = match &out {
-            Some(out) if wants.pf => {
+            Some(out) if wants.has(Quantity::LogPf) => {
                 let logits = out.narrow(1, 0, self.n_actions);
                 Some(GraphActionCategorical::new(env.masks(Direction::Forward, states), &[logits])?)
             }
             _ => None,
         };
-        let pb = wants.pb.then(|| GraphActionCategorical::uniform(env.masks(Direction::Backward, states)));
+        let pb =
+            wants.has(Quantity::LogPb).then(|| GraphActionCategorical::uniform(env.masks(Direction::Backward, states)));
         let log_flow = out.filter(|_| log_flow).map(|out| out.select(1, self.n_actions));
-        Ok(Evaluation { pf, pb, log_flow, ..Evaluation::default() })
+        Ok(Evaluation { pf, pb, ..Evaluation::default() }.with(Quantity::LogFlow, log_flow))
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {

@@ -4,9 +4,10 @@ use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use crate::env::{Env, Rows};
-use crate::objective::{IntrinsicRewards, Scores};
+use crate::objective::Scores;
 use crate::optim::Schedule;
 use crate::policy::Policy;
+use crate::quantity::{Quantity, Values};
 use crate::rollout::{ReplayEnv, Trajectories};
 use crate::tensor::from_host;
 use crate::train::Trainer;
@@ -126,7 +127,7 @@ impl<S: Rows> Intrinsic<S> {
         trajectories: &Trajectories<E>,
         step: usize,
         (kind, device): (Kind, Device),
-    ) -> Result<IntrinsicRewards> {
+    ) -> Result<Values> {
         let (on_edges, on_terminal) = (self.config.edges.at(step), self.config.terminal.at(step));
         let (states, terminal) = visited(trajectories);
         let novelty = if on_edges == 0.0 && on_terminal == 0.0 { vec![0.0; states.len()] } else { self.each(&states)? };
@@ -134,7 +135,9 @@ impl<S: Rows> Intrinsic<S> {
         let edges = after.zip(trajectories.is_exit());
         let edges: Vec<f64> = edges.map(|(row, &exit)| if exit { 0.0 } else { on_edges * novelty[row] }).collect();
         let terminal: Vec<f64> = terminal.iter().map(|&row| on_terminal * novelty[row]).collect();
-        Ok(IntrinsicRewards { edges: from_host(&edges, kind, device), terminal: from_host(&terminal, kind, device) })
+        let edges = from_host(&edges, kind, device);
+        let terminal = from_host(&terminal, kind, device);
+        Ok(Values::default().with(Quantity::IntrinsicEdge, edges).with(Quantity::IntrinsicTerminal, terminal))
     }
 
     /// The novelty of each state; equal states are evaluated once.
@@ -189,7 +192,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         config: IntrinsicConfig,
     ) -> Result<Self> {
         config.check()?;
-        if !self.objective.needs().intrinsic {
+        if !self.needs_intrinsic() {
             return Err(Error::Config {
                 setting: "the objective with intrinsic rewards",
                 got: self.objective.name().into(),
@@ -205,11 +208,15 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         self.intrinsic.as_ref().map(|intrinsic| intrinsic.novelty.as_ref())
     }
 
-    /// Adds intrinsic rewards to scores if the objective needs them. Without any, the objective gives the error.
+    fn needs_intrinsic(&self) -> bool {
+        self.objective.needs().has_any(&[Quantity::IntrinsicEdge, Quantity::IntrinsicTerminal])
+    }
+
+    /// Adds intrinsic rewards to scores that need them; without any, the objective says so.
     pub(in crate::train) fn add_intrinsic(&self, trajectories: &Trajectories<E>, scores: &mut Scores) -> Result<()> {
-        if let (Some(intrinsic), true) = (&self.intrinsic, self.objective.needs().intrinsic) {
+        if let (Some(intrinsic), true) = (&self.intrinsic, self.needs_intrinsic()) {
             let kind = (scores.log_pf.kind(), scores.log_pf.device());
-            scores.intrinsic = Some(intrinsic.rewards(trajectories, self.step, kind)?);
+            scores.set_all(intrinsic.rewards(trajectories, self.step, kind)?)?;
         }
         Ok(())
     }

@@ -1,10 +1,9 @@
 //! Target network: a copy of the policy that is updated only every few steps.
 
-use tch::Tensor;
-
-use crate::objective::lagged_exits;
+use crate::objective::score_target;
 use crate::optim::Average;
 use crate::policy::Policy;
+use crate::quantity::{Quantity, Values};
 use crate::rollout::{ReplayEnv, Trajectories};
 use crate::train::Trainer;
 use crate::{Error, Result};
@@ -17,8 +16,8 @@ pub(in crate::train) struct Lagged {
 }
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// Keeps a target network, that is, a copy of the parameters that is updated every `every` steps, for objectives
-    /// that compare with it ([`NextExit::Lagged`](crate::objective::NextExit::Lagged)). It is saved in checkpoints.
+    /// Keeps a copy of the parameters that takes their values every `every` steps, for objectives that compare with it
+    /// ([`NextExit::Lagged`](crate::objective::NextExit::Lagged), [`Quantity::TargetLogFlow`]). It is saved in checkpoints.
     ///
     /// ```
     /// use gfn::objective::{ModifiedDetailedBalance, NextExit};
@@ -58,19 +57,18 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(self)
     }
 
-    /// log P_F of the exits by the target network, if the objective needs it.
-    pub(in crate::train) fn lagged_exits(&self, trajectories: &Trajectories<E>) -> Result<Option<Tensor>> {
-        if !self.objective.needs().lagged_log_p_exit {
-            return Ok(None);
+    /// What the objective asks of the lagging copy.
+    pub(in crate::train) fn ask_lagged(&self, trajectories: &Trajectories<E>) -> Result<Values> {
+        let needs = self.objective.needs();
+        let asked =
+            [Quantity::TargetLogFlow, Quantity::TargetLogExit].into_iter().find(|&quantity| needs.has(quantity));
+        match (asked, &self.lagged, self.policy.parameters()) {
+            (None, ..) => Ok(Values::default()),
+            (Some(_), Some(lagged), Some(parameters)) => {
+                lagged.copy.with(parameters, || score_target(&self.env, &self.policy, trajectories, needs))?
+            }
+            (Some(quantity), ..) => Err(quantity.missing(self.objective.name())),
         }
-        let (Some(lagged), Some(parameters)) = (&self.lagged, self.policy.parameters()) else {
-            return Err(Error::Missing {
-                objective: self.objective.name(),
-                needs: "a target network, that is, a copy of the policy that lags behind",
-                remedy: "give the trainer one (`with_lagged`), or compare with the policy itself (`NextExit::Own`)",
-            });
-        };
-        lagged.copy.with(parameters, || lagged_exits(&self.env, &self.policy, trajectories))?.map(Some)
     }
 
     /// Updates the target network if its interval is over.

@@ -6,6 +6,7 @@ use crate::env::{Env, Grouping, Rows};
 use crate::error::Warning;
 use crate::objective::Origin;
 use crate::policy::Policy;
+use crate::quantity::Quantity;
 use crate::report::terminal;
 use crate::rollout::{ReplayEnv, Trajectories};
 use crate::train::sources::Replayed;
@@ -130,7 +131,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
 
     fn has_one_target(&self) -> bool {
         self.objective.origin() == Origin::Any
-            && !self.objective.needs().log_prior
+            && !self.objective.needs().has(Quantity::LogPrior)
             && self.objective.reward_exponent() == 1.0
             && self.intrinsic.is_none()
             && self.conditions.is_none()

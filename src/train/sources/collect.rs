@@ -6,6 +6,7 @@ use crate::distribution::Exploration;
 use crate::env::{Env, log_rewards};
 use crate::objective::{Origin, Scores};
 use crate::policy::Policy;
+use crate::quantity::Quantity;
 use crate::replay::{Draw, RankBy, ReplayBuffer};
 use crate::rollout::{ReplayEnv, Sampler, Trajectories, Walks};
 use crate::train::companions::for_sampling;
@@ -156,7 +157,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
 
     /// Refuses trajectories that the objective can't learn from.
     fn check_origin(&self, exploration: Exploration, n_new: usize) -> Result<()> {
-        if self.teacher.is_some() && self.objective.needs().log_prior {
+        if self.teacher.is_some() && self.objective.needs().has(Quantity::LogPrior) {
             return Err(Error::Missing {
                 objective: "an adaptive teacher",
                 needs: "an objective whose balance is one with P_B, not with a prior",

@@ -15,6 +15,7 @@ use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
 use gfn::plot::{Curve, Figure, Panel, Scale};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, WithPrior};
+use gfn::quantity::Quantity;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::report::{Cell, Progress, Table};
 use gfn::rollout::ReplayEnv;
@@ -273,8 +274,8 @@ where
     let network = MlpPolicyConfig {
         mlp: MlpConfig { hidden: vec![args.embedding; args.layers], ..MlpConfig::default() },
         backward: if objective.trains_backward() { BackwardPolicy::Separate } else { BackwardPolicy::Uniform },
-        flow: needs.log_flow,
-        paths: needs.log_paths,
+        flow: needs.has(Quantity::LogFlow),
+        paths: needs.has(Quantity::LogPaths),
         ..MlpPolicyConfig::default()
     };
     let policy = MlpPolicy::new(env, features, network, runtime.device(), tch::Kind::Float, &mut rng)?;

@@ -1,14 +1,10 @@
-//! What a trainer refuses to learn from: it would learn nothing, or something else than was asked for.
+//! Objectives, losses and gradients that a trainer refuses to learn by.
 
 use tch::Tensor;
 
-use super::{ReplayPath, Trainer, TrainerConfig};
-use crate::condition::Conditions;
+use super::TrainerConfig;
 use crate::nn::Parameters;
 use crate::objective::{Objective, SCORING};
-use crate::policy::Policy;
-use crate::rollout::ReplayEnv;
-use crate::train::sources::draws_by_loss;
 use crate::{Error, Result};
 
 /// A batch of one trajectory, for an objective that compares with the batch's mean.
@@ -60,35 +56,5 @@ pub(super) fn asked_by(objective: &dyn Objective, error: Error) -> Error {
             Error::Missing { objective: objective.name(), needs, remedy }
         }
         other => other,
-    }
-}
-
-impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// Given trajectories that are to be drawn by losses which nobody tells, and ways back that nobody took for an objective that learns
-    /// from the way.
-    pub(super) fn check_draws(&self) -> Result<()> {
-        if self.data.as_ref().is_some_and(draws_by_loss) {
-            return Err(Error::Config {
-                setting: "the draw of given trajectories",
-                got: "one by their losses, which are never told: all would be drawn alike".into(),
-                expected: "a uniform draw or one by reward (`Draw`); a replay buffer (`with_replay`) is told losses",
-            });
-        }
-        let again = self.replay.is_some() || self.data.is_some();
-        if again && self.objective.needs().taken_paths && self.config.replay_path == ReplayPath::UniformBackward {
-            return Err(Error::Missing {
-                objective: "an objective of P_B",
-                needs: "paths that a policy took, as uniform steps back would teach it to be uniform",
-                remedy: "set `TrainerConfig::replay_path` to `ReplayPath::Stored`, or to `ReplayPath::PolicyBackward` where no paths are kept",
-            });
-        }
-        Ok(())
-    }
-
-    /// Conditions of `n` trajectories, if there is a source of them.
-    pub(super) fn draw_conditions(&mut self, n: usize) -> Result<Option<Tensor>> {
-        let Some(source) = &self.conditions else { return Ok(None) };
-        let Conditions(drawn) = Conditions::checked(source.draw(n, &mut self.rng)?, n)?;
-        Ok(Some(drawn))
     }
 }

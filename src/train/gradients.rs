@@ -1,134 +1,66 @@
-//! One update of a trainer: scores, loss, gradients, optimiser.
+//! The gradients of one batch: scores, loss, and the way back into the parameters.
 
 use std::time::Instant;
 
-use super::{StepStats, Trainer};
-use crate::objective::{OldScores, Scores, score};
+use super::companions::{Companions, Supplied};
+use super::{Context, StepStats, checks, chunked};
+use crate::objective::{IntrinsicRewards, OldScores, Scores, score};
 use crate::policy::Policy;
 use crate::rollout::{ReplayEnv, Trajectories};
 use crate::runtime::flushing_denormals;
-use crate::tensor::to_host;
-use crate::train::{checks, chunked};
 use crate::{Error, Result};
 
-impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// One update on a batch; what is reported is the first one's loss, and everyone's time.
-    pub(super) fn update(
-        &mut self,
-        trajectories: &Trajectories<E>,
-        old: Option<OldScores>,
-        stats: &mut StepStats,
-    ) -> Result<Scores> {
-        let first = old.is_none();
-        let differentiated = match self.thompson {
-            None => self.differentiate(trajectories, old, 1.0, stats),
-            Some(_) => self.differentiate_heads(trajectories, stats),
-        };
-        if let (Err(_), Some(parameters)) = (&differentiated, self.policy.parameters()) {
-            // What a part of the batch has left must not come into the next step.
-            parameters.clear_gradients();
-        }
-        let (mut scores, loss) = differentiated?;
-        // A scalar log Z is a view of its parameter, which is about to change under all who read the scores later.
-        scores.log_z = scores.log_z.map(|log_z| log_z.detach().copy());
-        let started = Instant::now();
-        let mut grad_norm = 0.0;
-        if let Some(optimizer) = &mut self.optimizer {
-            optimizer.scale_lr(self.config.lr_scale.at(self.step))?;
-            grad_norm = optimizer.step()?.grad_norm;
-        }
-        stats.seconds[3] += started.elapsed().as_secs_f64();
-        if first {
-            stats.loss = loss;
-            stats.log_z = log_z(&scores, self.objective.reward_exponent());
-            stats.states = scores.distinct.1;
-            stats.distinct = scores.distinct.0;
-            stats.grad_norm = grad_norm;
-        }
-        Ok(scores)
+/// Adds the gradients of `weight` times the loss of a batch; gives its scores and the loss itself.
+pub(super) fn differentiate<E: ReplayEnv, P: Policy<E>>(
+    (context, companions): (&Context<E, P>, &Companions<E, P>),
+    trajectories: &Trajectories<E>,
+    old: Option<OldScores>,
+    weight: f64,
+    stats: &mut StepStats,
+) -> Result<(Scores, f64)> {
+    let started = Instant::now();
+    let Context { env, policy, config, step, .. } = context;
+    let (objective, reward) = (context.objective.as_ref(), context.reward.as_ref());
+    let needs = objective.needs();
+    // Before anything is recorded: who lends the parameters other values meanwhile would spoil the record.
+    let mut supplied = Supplied::default();
+    companions.all().into_iter().try_for_each(|companion| companion.supply(trajectories, context, &mut supplied))?;
+    if needs.lagged_log_p_exit && supplied.lagged_log_p_exit.is_none() {
+        return Err(context.missing(
+            "a copy of the policy that lags behind",
+            "give the trainer one (`with_lagged`), or compare with the policy itself (`NextExit::Own`)",
+        ));
     }
-
-    /// Adds the gradients of `weight` times the loss of a batch; gives its scores and the loss itself.
-    pub(super) fn differentiate(
-        &self,
-        trajectories: &Trajectories<E>,
-        old: Option<OldScores>,
-        weight: f64,
-        stats: &mut StepStats,
-    ) -> Result<(Scores, f64)> {
-        let started = Instant::now();
-        let needs = self.objective.needs();
-        // Before anything is recorded: the copy's values stand in for the parameters' own meanwhile.
-        let lagged = self.lagged_exits(trajectories)?;
-        let (env, reward, policy) = (&self.env, self.reward.as_ref(), &self.policy);
-        let chunks = self.config.chunk.map(|limit| chunked::chunks(trajectories, limit)).transpose()?;
-        let objective = self.objective.as_ref();
-        let scored = match &chunks {
-            None => score(env, reward, policy, trajectories, needs),
-            Some(chunks) => chunked::leaf_scores(env, reward, policy, chunks, needs),
-        };
-        let mut scores = scored.map_err(|error| checks::asked_by(objective, error))?;
-        scores.old = old;
-        self.add_intrinsic(trajectories, &mut scores)?;
-        scores.lagged_log_p_exit = lagged;
-        let loss = objective.loss(&scores, self.config.regression)?;
-        checks::check_loss(objective, &loss)?;
-        let value = loss.double_value(&[]);
-        if !value.is_finite() {
-            return Err(Error::NonFinite {
-                what: "loss",
-                row: self.step,
-                value,
-                remedy: "lower the learning rate, clip gradients (`max_norm`), or check the reward's scale",
-            });
-        }
-        let scored = started.elapsed().as_secs_f64();
-        let mut has_gradient = loss.requires_grad();
-        if has_gradient {
-            let weighted = loss * weight;
-            flushing_denormals(|| weighted.backward());
-        }
-        if let Some(chunks) = &chunks {
-            has_gradient &= chunked::backward(env, reward, policy, chunks, needs, &scores)?;
-        }
-        checks::check_gradient(objective, policy.parameters(), has_gradient)?;
-        stats.seconds[1] += scored;
-        stats.seconds[2] += started.elapsed().as_secs_f64() - scored;
-        Ok((scores, value))
+    let chunks = config.chunk.map(|limit| chunked::chunks(trajectories, limit)).transpose()?;
+    let scored = match &chunks {
+        None => score(env, reward, policy, trajectories, needs),
+        Some(chunks) => chunked::leaf_scores(env, reward, policy, chunks, needs),
+    };
+    let mut scores = scored.map_err(|error| checks::asked_by(objective, error))?;
+    scores.old = old;
+    scores.lagged_log_p_exit = supplied.lagged_log_p_exit;
+    if let (Some(IntrinsicRewards { edges, terminal }), true) = (supplied.intrinsic, needs.intrinsic) {
+        let like = |rewards: tch::Tensor| rewards.to_kind(scores.log_pf.kind()).to_device(scores.log_pf.device());
+        scores.intrinsic = Some(IntrinsicRewards { edges: like(edges), terminal: like(terminal) });
     }
-}
-
-/// The estimate of log Z that the scores hold, averaged over the batch.
-fn log_z(scores: &Scores, beta: f64) -> f64 {
-    let each = log_z_of_each(scores, beta);
-    each.iter().sum::<f64>() / each.len().max(1) as f64
-}
-
-/// For each trajectory the estimate of log Z that the scores hold: its parameter, log F(s0), the flow out of s0, or the batch's mean
-/// log importance weight, with R to the power `beta` where that is relative to a prior.
-fn log_z_of_each(scores: &Scores, beta: f64) -> Vec<f64> {
-    if let Some(log_z) = &scores.log_z {
-        return to_host(log_z);
+    let loss = objective.loss(&scores, config.regression)?;
+    checks::check_loss(objective, &loss)?;
+    let value = loss.double_value(&[]);
+    if !value.is_finite() {
+        let remedy = "lower the learning rate, clip gradients (`max_norm`), or check the reward's scale";
+        return Err(Error::non_finite("loss", *step, value, remedy));
     }
-    let starts = &scores.offsets[..scores.len()];
-    if let Some(log_flow) = &scores.log_flow {
-        let ahead = scores.state_log_reward.as_ref().map(to_host);
-        let log_flow = to_host(log_flow);
-        return starts.iter().map(|&row| log_flow[row] + ahead.as_ref().map_or(0.0, |ahead| ahead[row])).collect();
+    let scored = started.elapsed().as_secs_f64();
+    let mut has_gradient = loss.requires_grad();
+    if has_gradient {
+        let weighted = loss * weight;
+        flushing_denormals(|| weighted.backward());
     }
-    if let Some(flows) = &scores.edge_flows {
-        return to_host(&flows.log_initial);
+    if let Some(chunks) = &chunks {
+        has_gradient &= chunked::backward(env, reward, policy, chunks, needs, &scores)?;
     }
-    let sum: f64 = scores.log_weights(beta).iter().sum();
-    vec![sum / scores.len().max(1) as f64; scores.len()]
-}
-
-/// `log Z + sum log P_F - log R - sum log P_B` of each trajectory, with the estimate of log Z that the scores hold; where they hold a
-/// prior, `log Z + sum log P_F - beta log R - sum log prior`.
-pub(super) fn imbalance_of_each(scores: &Scores, beta: f64) -> Vec<f64> {
-    log_z_of_each(scores, beta)
-        .into_iter()
-        .zip(scores.log_weights(beta))
-        .map(|(log_z, weight)| log_z - weight)
-        .collect()
+    checks::check_gradient(objective, policy.parameters(), has_gradient)?;
+    stats.seconds[1] += scored;
+    stats.seconds[2] += started.elapsed().as_secs_f64() - scored;
+    Ok((scores, value))
 }

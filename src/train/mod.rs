@@ -2,7 +2,10 @@
 //!
 //! | what | is |
 //! |---|---|
-//! | [`Trainer`] | one step: sample, replay, score, differentiate, update |
+//! | [`Trainer`] | one step: collect a batch, score, differentiate, update, watch |
+//! | [`BatchSource`] | where trajectories come from, beside the policy: replay, given data, one's own ([`Trainer::with_source`]) |
+//! | [`Companion`] | what rides along: average, lagging copy, novelty, one's own ([`Trainer::with_companion`]) |
+//! | [`Persist`] | what a checkpoint keeps of either; [`Context`] is what both see of the trainer |
 //! | [`Fit`] | the loop around it: observers, checkpoints, an end on Ctrl-C |
 //! | [`Observer`] | what looks at each step, and may ask to stop |
 //! | [`Validation`], [`CountModes`], [`EarlyStop`], [`MetricsFile`] | observers: measure, count modes, stop, write a line per step |
@@ -32,11 +35,13 @@
 //! | adaptive teacher | behaviour | [`Trainer::with_teacher`] |
 //! | intrinsic rewards | **target**, while their coefficient isn't 0 | [`Trainer::with_intrinsic`] |
 
+mod builder;
 mod checkpoint;
 mod checks;
 mod chunked;
 mod companions;
 mod config;
+mod context;
 mod equivariance;
 mod fit;
 mod gradients;
@@ -45,14 +50,17 @@ mod observers;
 mod sources;
 mod trainer;
 
-pub use checkpoint::{Checkpoint, Manifest};
-pub use companions::{AverageFor, DistillationConfig, IntrinsicConfig, Novelty, RandomDistillation};
+pub use checkpoint::{Checkpoint, Manifest, Persist};
+pub use companions::{
+    AverageFor, Companion, DistillationConfig, IntrinsicConfig, Novelty, RandomDistillation, Supplied,
+};
 pub use config::{ReplayPath, StepStats, TrainerConfig};
+pub use context::Context;
 pub use fit::{Ended, Fit};
 pub use observers::{
     CountModes, EarlyStop, Goal, KeepBest, Metrics, MetricsFile, Observer, OnWarning, Record, Validation,
 };
-pub use sources::{Found, ObjectSearch, TeacherConfig, teacher_log_rewards};
+pub use sources::{BatchSource, Found, ObjectSearch, TeacherConfig, teacher_log_rewards};
 pub use trainer::Trainer;
 
 pub use crate::io::{TensorKind, TensorSpec};

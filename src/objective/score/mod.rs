@@ -1,6 +1,7 @@
 //! The one place where environment, reward and policy meet the losses.
 
 mod edge_flows;
+mod estimates;
 mod rewards;
 mod scores;
 mod visited;

@@ -10,7 +10,7 @@ use crate::nn::{Parameter, Parameters};
 use crate::{Error, Result};
 
 /// The format that this version writes, and the only one that it reads.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The JSON half of a checkpoint (`manifest.json`).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]

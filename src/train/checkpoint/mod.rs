@@ -2,10 +2,12 @@
 
 mod differences;
 mod manifest;
+mod persist;
 mod resume;
-mod sections;
 
 pub use manifest::Manifest;
+pub use persist::Persist;
+pub(in crate::train) use persist::check_name;
 pub(in crate::train) use resume::to_json;
 
 use std::path::{Path, PathBuf};

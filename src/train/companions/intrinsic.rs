@@ -1,15 +1,14 @@
 //! Intrinsic rewards: what a trainer adds to the reward for being somewhere new.
 
 use serde::{Deserialize, Serialize};
-use tch::{Device, Kind, Tensor};
+use tch::Tensor;
 
+use super::{Companion, Supplied};
 use crate::env::{Env, Rows};
-use crate::objective::{IntrinsicRewards, Scores};
+use crate::objective::IntrinsicRewards;
 use crate::optim::Schedule;
-use crate::policy::Policy;
-use crate::rollout::{ReplayEnv, Trajectories};
-use crate::tensor::from_host;
-use crate::train::Trainer;
+use crate::rollout::Trajectories;
+use crate::train::{Context, Persist};
 use crate::{Error, Result};
 
 /// What intrinsic rewards are given for: a number per state, larger where less was seen. A closure
@@ -87,7 +86,7 @@ impl IntrinsicConfig {
         Self { edges: coefficient.clone(), terminal: coefficient }
     }
 
-    fn check(&self) -> Result<()> {
+    pub(in crate::train) fn check(&self) -> Result<()> {
         for schedule in [&self.edges, &self.terminal] {
             schedule.check()?;
             if let Some(step) = schedule.landmarks().into_iter().find(|&step| schedule.at(step) < 0.0) {
@@ -121,12 +120,7 @@ fn visited<E: Env>(trajectories: &Trajectories<E>) -> (E::States, Vec<usize>) {
 
 impl<S: Rows> Intrinsic<S> {
     /// The rewards of a batch at a step.
-    pub(in crate::train) fn rewards<E: Env<States = S>>(
-        &self,
-        trajectories: &Trajectories<E>,
-        step: usize,
-        (kind, device): (Kind, Device),
-    ) -> Result<IntrinsicRewards> {
+    fn rewards<E: Env<States = S>>(&self, trajectories: &Trajectories<E>, step: usize) -> Result<IntrinsicRewards> {
         let (on_edges, on_terminal) = (self.config.edges.at(step), self.config.terminal.at(step));
         let (states, terminal) = visited(trajectories);
         let novelty = if on_edges == 0.0 && on_terminal == 0.0 { vec![0.0; states.len()] } else { self.each(&states)? };
@@ -134,7 +128,7 @@ impl<S: Rows> Intrinsic<S> {
         let edges = after.zip(trajectories.is_exit());
         let edges: Vec<f64> = edges.map(|(row, &exit)| if exit { 0.0 } else { on_edges * novelty[row] }).collect();
         let terminal: Vec<f64> = terminal.iter().map(|&row| on_terminal * novelty[row]).collect();
-        Ok(IntrinsicRewards { edges: from_host(&edges, kind, device), terminal: from_host(&terminal, kind, device) })
+        Ok(IntrinsicRewards { edges: Tensor::from_slice(&edges), terminal: Tensor::from_slice(&terminal) })
     }
 
     /// Novelty of each state; equal ones are asked about once.
@@ -157,67 +151,28 @@ impl<S: Rows> Intrinsic<S> {
     }
 }
 
-impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// Adds intrinsic rewards, which the objective must know what to do with:
-    /// [`AugmentedTrajectoryBalance`](crate::objective::AugmentedTrajectoryBalance) or
-    /// [`AugmentedDetailedBalance`](crate::objective::AugmentedDetailedBalance). They change the target while they aren't 0.
-    ///
-    /// ```
-    /// use gfn::{env::{Rows, VectorStates}, objective::AugmentedTrajectoryBalance, optim::Schedule, testing::Words, Rng};
-    /// use gfn::policy::{ByKey, MlpPolicy, MlpPolicyConfig};
-    /// use gfn::train::{DistillationConfig, IntrinsicConfig, RandomDistillation, Trainer, TrainerConfig};
-    /// use tch::{Device, Kind};
-    /// let (env, mut rng) = (Words::new(2, 2), Rng::seeded(0));
-    /// let config = MlpPolicyConfig { flow: true, ..MlpPolicyConfig::default() };
-    /// let policy = MlpPolicy::tabular(&env, ByKey::new(env, 9), config, Device::Cpu, Kind::Float)?;
-    /// let (features, config) = (ByKey::new(env, 9), DistillationConfig::default());
-    /// let novelty = RandomDistillation::new(features, config, Device::Cpu, Kind::Float, &mut rng)?;
-    /// let reward = |states: &VectorStates, _: Option<&tch::Tensor>| Ok(vec![0.0; states.len()]);
-    /// let coefficient = Schedule::Linear { from: 0.1, to: 0.0, steps: 100 };
-    /// let mut trainer = Trainer::new(env, reward, policy, AugmentedTrajectoryBalance, TrainerConfig::default(), rng)?
-    ///     .with_intrinsic(novelty, IntrinsicConfig::joint(coefficient))?;
-    /// assert!(trainer.step()?.loss.is_finite());
-    /// # Ok::<(), gfn::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::Config`] for an objective that has no place for them, and for a coefficient that is ever negative.
-    pub fn with_intrinsic(
-        mut self,
-        novelty: impl Novelty<E::States> + 'static,
-        config: IntrinsicConfig,
-    ) -> Result<Self> {
-        config.check()?;
-        if !self.objective.needs().intrinsic {
-            return Err(Error::Config {
-                setting: "the objective with intrinsic rewards",
-                got: self.objective.name().into(),
-                expected: "augmented trajectory or detailed balance: others would take no notice of them",
-            });
-        }
-        self.intrinsic = Some(Intrinsic { novelty: Box::new(novelty), config });
-        Ok(self)
+impl<E: Env> Persist<E> for Intrinsic<E::States> {
+    fn name(&self) -> &str {
+        "novelty"
     }
-
-    /// What intrinsic rewards are given for.
-    pub fn novelty(&self) -> Option<&dyn Novelty<E::States>> {
-        self.intrinsic.as_ref().map(|intrinsic| intrinsic.novelty.as_ref())
+    fn describe(&self) -> String {
+        "a novelty that learns".into()
     }
+    fn state(&self, _env: &E) -> Result<Vec<(String, Tensor)>> {
+        self.novelty.state()
+    }
+    fn load_state(&mut self, _env: &E, state: &[(String, Tensor)]) -> Result<()> {
+        self.novelty.load_state(state)
+    }
+}
 
-    /// Adds intrinsic rewards to scores that need them; without any, the objective says so.
-    pub(in crate::train) fn add_intrinsic(&self, trajectories: &Trajectories<E>, scores: &mut Scores) -> Result<()> {
-        if let (Some(intrinsic), true) = (&self.intrinsic, self.objective.needs().intrinsic) {
-            let kind = (scores.log_pf.kind(), scores.log_pf.device());
-            scores.intrinsic = Some(intrinsic.rewards(trajectories, self.step, kind)?);
-        }
+impl<E: Env, P> Companion<E, P> for Intrinsic<E::States> {
+    fn supply(&self, batch: &Trajectories<E>, context: &Context<E, P>, supplied: &mut Supplied) -> Result<()> {
+        supplied.intrinsic = Some(self.rewards(batch, context.step)?);
         Ok(())
     }
 
-    /// Shows the states of a batch to the novelty.
-    pub(in crate::train) fn learn_novelty(&mut self, trajectories: &Trajectories<E>) -> Result<()> {
-        match &mut self.intrinsic {
-            Some(intrinsic) => intrinsic.novelty.learn(&visited(trajectories).0),
-            None => Ok(()),
-        }
+    fn after_step(&mut self, batch: &Trajectories<E>, _context: &Context<E, P>) -> Result<()> {
+        self.novelty.learn(&visited(batch).0)
     }
 }

@@ -3,12 +3,13 @@
 use crate::distribution::Exploration;
 use crate::env::{Env, Grouping, Rows};
 use crate::error::Warning;
+use crate::nn::Parameters;
 use crate::objective::Origin;
 use crate::policy::Policy;
 use crate::report::terminal;
-use crate::rollout::{ReplayEnv, Trajectories};
-use crate::train::sources::Replayed;
-use crate::train::{OnWarning, StepStats, Trainer};
+use crate::rollout::ReplayEnv;
+use crate::train::sources::{Batch, Sources};
+use crate::train::{Context, OnWarning, StepStats};
 use crate::{Error, Result};
 
 /// Fewer fresh trajectories say nothing of shares.
@@ -70,7 +71,7 @@ struct Best<S> {
 }
 
 /// What one step shows.
-struct Sight<'a> {
+pub(in crate::train) struct Sight<'a> {
     stats: &'a StepStats,
     step: usize,
     /// Whether this step learned from anything but the policy as it is.
@@ -79,29 +80,48 @@ struct Sight<'a> {
     one_target: bool,
 }
 
-impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// The signs of trouble that were seen so far, each kind once; a checkpoint doesn't keep them.
-    pub fn warnings(&self) -> &[Warning] {
-        &self.sentinel.warnings
+impl<'a> Sight<'a> {
+    /// That of the step just made.
+    pub(in crate::train) fn of<E: ReplayEnv, P: Policy<E>>(
+        context: &Context<E, P>,
+        sources: &Sources<E, P>,
+        stats: &'a StepStats,
+    ) -> Result<Self> {
+        let Context { policy, objective, config, step, .. } = context;
+        let (needs, on_policy) = (objective.needs(), &sources.on_policy);
+        let noisy = policy.parameters().is_some_and(Parameters::is_noisy);
+        let others = on_policy.teacher.is_some() || on_policy.thompson.is_some() || !sources.all().is_empty();
+        let explored = config.exploration(step.saturating_sub(1))? != Exploration::none();
+        let explores = explored || noisy || others || config.local_search.is_some() || needs.intrinsic;
+        let one_target = objective.origin() == Origin::Any
+            && !needs.log_prior
+            && objective.reward_exponent() == 1.0
+            && !needs.intrinsic
+            && on_policy.conditions.is_none();
+        Ok(Self { stats, step: *step, explores, one_target })
+    }
+}
+
+impl<S: Rows> Sentinel<S> {
+    /// The signs of trouble that were seen so far.
+    pub(in crate::train) fn warnings(&self) -> &[Warning] {
+        &self.warnings
     }
 
     /// Looks at a step that was made.
-    pub(in crate::train) fn watch(
+    pub(in crate::train) fn watch<E: Env<States = S>, P>(
         &mut self,
-        trajectories: &Trajectories<E>,
-        replayed: &Replayed,
-        stats: &StepStats,
+        context: &Context<E, P>,
+        Batch { trajectories, fresh, .. }: &Batch<E>,
+        sight: &Sight<'_>,
     ) -> Result<()> {
-        let known = self.sentinel.warnings.len();
-        let sight = Sight { stats, step: self.step, explores: self.explores()?, one_target: self.has_one_target() };
-        let fresh: Vec<usize> = (0..replayed.first()).collect();
-        if let (Some(log_rewards), false) = (trajectories.recorded_log_rewards(), fresh.len() < LEAST_BATCH) {
-            let objects = trajectories.terminal_states();
-            let conditional = trajectories.conditions().is_some();
-            self.sentinel.look(&self.env, (objects, conditional), &log_rewards[..fresh.len()], &sight);
+        let known = self.warnings.len();
+        if let (Some(log_rewards), false) = (trajectories.recorded_log_rewards(), *fresh < LEAST_BATCH) {
+            let objects = (trajectories.terminal_states(), trajectories.conditions().is_some());
+            self.look(&context.env, objects, &log_rewards[..*fresh], sight);
         }
-        for warning in &self.sentinel.warnings[known..] {
-            match self.config.on_warning {
+        for warning in &self.warnings[known..] {
+            match context.config.on_warning {
                 OnWarning::Keep => {}
                 OnWarning::Print => terminal::say(&format!("warning: {warning}")),
                 OnWarning::Fail => return Err(Error::Warned(*warning)),
@@ -110,31 +130,6 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(())
     }
 
-    /// Whether the step just made learned from more than the policy as it is.
-    fn explores(&self) -> Result<bool> {
-        let exploration = self.config.exploration(self.step.saturating_sub(1))?;
-        let noisy = self.policy.parameters().is_some_and(crate::nn::Parameters::is_noisy);
-        let others = [
-            self.replay.is_some(),
-            self.data.is_some(),
-            self.config.local_search.is_some(),
-            self.teacher.is_some(),
-            self.thompson.is_some(),
-            self.intrinsic.is_some(),
-        ];
-        Ok(exploration != Exploration::none() || noisy || others.contains(&true))
-    }
-
-    fn has_one_target(&self) -> bool {
-        self.objective.origin() == Origin::Any
-            && !self.objective.needs().log_prior
-            && self.objective.reward_exponent() == 1.0
-            && self.intrinsic.is_none()
-            && self.conditions.is_none()
-    }
-}
-
-impl<S: Rows> Sentinel<S> {
     fn look<E: Env<States = S>>(
         &mut self,
         env: &E,

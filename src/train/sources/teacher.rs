@@ -14,9 +14,8 @@ use crate::policy::Policy;
 use crate::rollout::{ReplayEnv, Sampler, Trajectories};
 use crate::runtime::flushing_denormals;
 use crate::tensor::to_host;
+use crate::train::chunked;
 use crate::train::companions::{load_network_state, network_state};
-use crate::train::gradients::imbalance_of_each;
-use crate::train::{Trainer, chunked};
 use crate::{Error, Result, Rng};
 
 /// How an adaptive teacher rewards, learns and takes part; see [`Trainer::with_teacher`].
@@ -85,7 +84,7 @@ impl TeacherConfig {
 #[must_use]
 pub fn teacher_log_rewards(student: &Scores, config: &TeacherConfig) -> Vec<f64> {
     let raw = to_host(&student.raw_log_reward);
-    let each = imbalance_of_each(student, 1.0).into_iter().zip(raw);
+    let each = student.imbalances(1.0).into_iter().zip(raw);
     let log_reward = |(imbalance, log_reward): (f64, f64)| {
         let weight = 1.0 + if imbalance < 0.0 { config.under_sampled } else { 0.0 };
         (config.epsilon + weight * imbalance.powi(2)).ln() + config.alpha * log_reward
@@ -125,10 +124,22 @@ pub(in crate::train) trait Teacher<E: Env> {
     fn load_state(&mut self, state: &[(String, Tensor)]) -> Result<()>;
 }
 
-struct Adaptive<T> {
+/// A teacher that learns by trajectory balance.
+pub(in crate::train) struct Adaptive<T> {
     policy: T,
     adam: Adam,
     config: TeacherConfig,
+}
+
+impl<T> Adaptive<T> {
+    pub(in crate::train) fn new<E: Env>(policy: T, config: TeacherConfig) -> Result<Self>
+    where
+        T: Policy<E>,
+    {
+        config.check()?;
+        let adam = Adam::new(policy.parameters().ok_or_else(no_parameters)?, config.adam)?;
+        Ok(Self { policy, adam, config })
+    }
 }
 
 fn no_parameters() -> Error {
@@ -223,53 +234,5 @@ impl<T> Adaptive<T> {
             }
         }
         Ok(())
-    }
-}
-
-impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// Adds an adaptive teacher (Kim et al., *Adaptive Teachers for Amortized Samplers*, 2025): a second policy that draws a share of
-    /// the fresh trajectories, and learns by trajectory balance to sample where the student, the trainer's own policy, is wrong. It changes the
-    /// behaviour, not the target.
-    ///
-    /// Its reward is that of [`teacher_log_rewards`], of each trajectory that the student is trained on, whoever drew it. It moves
-    /// as the student learns. As in the authors' code `delta` is that of one trajectory, not a mean over the paths to its object, so
-    /// that the teacher samples in proportion to the geometric mean of its reward over the paths; the paper trains with a fixed,
-    /// uniform P_B in both. Other than there, student, teacher and buffer share each batch instead of taking turns. An objective that
-    /// is relative to a prior is refused: its balance isn't one with P_B.
-    ///
-    /// ```
-    /// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, testing::Words, Rng};
-    /// use gfn::policy::{ByKey, MlpPolicy, MlpPolicyConfig};
-    /// use gfn::train::{TeacherConfig, Trainer, TrainerConfig};
-    /// let (env, rng) = (Words::new(2, 2), Rng::seeded(0));
-    /// let policy = || MlpPolicy::tabular(&env, ByKey::new(env, 9), MlpPolicyConfig::default(), tch::Device::Cpu, tch::Kind::Float);
-    /// let reward = |states: &VectorStates, _: Option<&tch::Tensor>| Ok(vec![0.0; states.len()]);
-    /// let mut trainer = Trainer::new(env, reward, policy()?, TrajectoryBalance, TrainerConfig::default(), rng)?
-    ///     .with_teacher(policy()?, TeacherConfig::default())?;
-    /// assert!(trainer.step()?.loss.is_finite());
-    /// # Ok::<(), gfn::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::Config`] for settings that make no sense, [`Error::Missing`] for a policy without parameters.
-    pub fn with_teacher<T: Policy<E> + 'static>(mut self, policy: T, config: TeacherConfig) -> Result<Self> {
-        config.check()?;
-        let adam = Adam::new(policy.parameters().ok_or_else(no_parameters)?, config.adam)?;
-        self.teacher = Some(Box::new(Adaptive { policy, adam, config }));
-        Ok(self)
-    }
-
-    /// The teacher's policy, if there is a teacher and its policy is a `T`.
-    #[must_use]
-    pub fn teacher<T: 'static>(&self) -> Option<&T> {
-        self.teacher.as_ref()?.policy().downcast_ref()
-    }
-
-    /// Shows a batch to the teacher.
-    pub(in crate::train) fn teach(&mut self, trajectories: &Trajectories<E>, student: &Scores) -> Result<()> {
-        match &mut self.teacher {
-            Some(teacher) => teacher.learn(&self.env, self.reward.as_ref(), trajectories, student, self.config.chunk),
-            None => Ok(()),
-        }
     }
 }

@@ -1,6 +1,7 @@
 //! Scores: all quantities that objectives need, evaluated from environment, reward and policy.
 
 mod edge_flows;
+mod estimates;
 mod rewards;
 mod scores;
 mod visited;

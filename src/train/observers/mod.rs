@@ -12,7 +12,7 @@ pub use count_modes::CountModes;
 pub use early_stop::{EarlyStop, Goal};
 pub use keep_best::KeepBest;
 pub use metrics_file::MetricsFile;
-pub(in crate::train) use sentinel::Sentinel;
+pub(in crate::train) use sentinel::{Sentinel, Sight};
 pub use validation::Validation;
 pub use warning::OnWarning;
 

@@ -1,4 +1,4 @@
-//! What the diffusion examples share: targets by name, how good samples are, and pictures.
+//! What the diffusion tasks share: targets by name, how good samples are, and pictures.
 
 use std::sync::Arc;
 

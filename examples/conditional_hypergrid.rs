@@ -4,7 +4,7 @@ mod cli;
 
 use clap::Parser;
 use cli::{Common, Defaults, Distance, Outcome, main_of, train};
-use gfn::env::StateGraph;
+use gfn::env::{StateGraph, VectorEnv};
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::plot::{Curve, Panel};
@@ -48,8 +48,8 @@ fn condition(c: f64) -> Tensor {
 
 /// The share of samples in modes, where probabilities aren't known.
 fn mode_share(
-    env: &HyperGrid,
-    trainer: &Trainer<HyperGrid, MlpPolicy<KHot>>,
+    env: &VectorEnv<HyperGrid>,
+    trainer: &Trainer<VectorEnv<HyperGrid>, MlpPolicy<KHot>>,
     reward: &OriginalReward,
     c: f64,
 ) -> Result<f64> {
@@ -109,7 +109,8 @@ fn run(args: &Args) -> Result<()> {
     let mut points = (Vec::new(), Vec::new());
     for c in CONDITIONS {
         let (distances, log_z_true) = (exact(&trainer, c)?, reward.log_z(c)?);
-        let log_z = Policy::<HyperGrid>::log_z(trainer.policy(), Some(&condition(c)), 1).map(|z| z.double_value(&[0]));
+        let log_z = Policy::<VectorEnv<HyperGrid>>::log_z(trainer.policy(), Some(&condition(c)), 1)
+            .map(|z| z.double_value(&[0]));
         points.0.push((c, log_z.unwrap_or(f64::NAN)));
         points.1.push((c, log_z_true));
         let mut row =

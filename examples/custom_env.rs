@@ -1,102 +1,63 @@
-//! An environment of your own: directed acyclic graphs, by a rule that takes away what `AddEdge` would allow.
+//! An environment of your own: what fits into a knapsack, by the moves of one vector.
 
 mod cli;
 
 use clap::Parser;
-use cli::{Common, Defaults, Exact, Outcome, main_of, train};
-use gfn::graph::{
-    ActionKind, ActionSet, AddEdge, BackwardRule, GraphEnv, GraphKind, GraphSchema, GraphState, Semantics,
-};
-use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
-use gfn::plot::{GraphSheet, Layout};
-use gfn::policy::GraphPolicy;
-use gfn::testing::check_graph_env;
-use gfn::train::Trainer;
-use gfn::{Error, Result, Rng};
-use gfn_gym::graph_building::PerGraph;
+use cli::{Common, Defaults, VectorTask, main_of};
+use gfn::env::{Direction, VectorEnv, VectorRules, VectorStates};
+use gfn::policy::KHot;
+use gfn::testing::check_env;
+use gfn::{Result, Rng};
 use serde_json::json;
 
-/// Train on an environment of your own: directed acyclic graphs
+/// Train on an environment of your own: what fits into a knapsack
 #[derive(Parser, Debug)]
 struct Args {
-    /// Nodes of each graph; there are 25, 543, 29,281 acyclic graphs of 3, 4, 5 nodes
-    #[arg(long, default_value_t = 4)]
-    nodes: usize,
+    /// What each item weighs; a set is worth more the more items are in it, and most with the first of them
+    #[arg(long, value_delimiter = ',', default_values_t = [5, 3, 8, 2, 7, 4, 6, 1])]
+    weights: Vec<u32>,
+    /// What all of them may weigh together
+    #[arg(long, default_value_t = 15)]
+    capacity: u32,
     #[command(flatten)]
     common: Common,
 }
 
-/// Acyclic directed graphs on labelled nodes, built edge by edge.
-struct Acyclic {
-    actions: ActionSet,
-    schema: GraphSchema,
-    initial: GraphState,
+/// Sets of items within a weight, packed one at a time; any of them can be the end. Entry `i` is 1 where item `i` is packed.
+#[derive(Clone, Debug)]
+struct Knapsack {
+    weights: Vec<u32>,
+    capacity: u32,
 }
 
-impl Acyclic {
-    fn new(nodes: usize) -> Result<Self> {
-        if !(2..=5).contains(&nodes) {
-            let got = nodes.to_string();
-            return Err(Error::Config {
-                setting: "nodes",
-                got,
-                expected: "2 to 5 nodes, so that all graphs are listed",
-            });
-        }
-        Ok(Self {
-            actions: ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)),
-            schema: GraphSchema::plain(GraphKind::Directed, nodes),
-            initial: GraphState::with_nodes(GraphKind::Directed, nodes),
-        })
+impl Knapsack {
+    fn load(&self, row: &[u16]) -> u32 {
+        row.iter().zip(&self.weights).filter(|(packed, _)| **packed == 1).map(|(_, weight)| weight).sum()
     }
 }
 
-impl GraphEnv for Acyclic {
-    fn actions(&self) -> &ActionSet {
-        &self.actions
-    }
-    fn schema(&self) -> &GraphSchema {
-        &self.schema
-    }
-    fn initial_graph(&self) -> &GraphState {
-        &self.initial
-    }
-    // AddEdge's block has a row per ordered pair: `a * n + b` adds the edge from a to b.
-    fn restrict(&self, kind: ActionKind, graph: &GraphState, mask: &mut [bool]) {
-        if kind != ActionKind(0) {
-            return;
-        }
-        let n = graph.n_nodes();
-        for b in 0..n {
-            for a in reached_from(graph, b) {
-                mask[a * n + b] = false;
-            }
-        }
-    }
-    // Any edge of an acyclic graph can have come last: the action type's own way back is exact, and fast.
-    fn backward_rule(&self) -> BackwardRule {
-        BackwardRule::ByType
-    }
-}
+impl VectorRules for Knapsack {
+    type Key = Vec<u16>;
 
-/// The nodes that directed paths from `start` lead to: an edge from one of them to `start` would close a cycle.
-fn reached_from(graph: &GraphState, start: usize) -> Vec<usize> {
-    let mut seen = vec![false; graph.n_nodes()];
-    let (mut open, mut found) = (vec![start], Vec::new());
-    while let Some(a) = open.pop() {
-        for b in graph.adjacency().ones(a) {
-            if !std::mem::replace(&mut seen[b], true) {
-                open.push(b);
-                found.push(b);
-            }
-        }
+    fn width(&self) -> usize {
+        self.weights.len()
     }
-    found
-}
-
-/// log R as scores of Bayesian networks have it, a sum over edges: 2 for one of the path 0 -> 1 -> 2 ..., -1 for any other.
-fn log_reward(graph: &GraphState) -> f64 {
-    graph.edges().map(|(a, b)| if b == a + 1 { 2.0 } else { -1.0 }).sum()
+    fn n_moves(&self, _: Direction) -> usize {
+        self.weights.len()
+    }
+    // Move `i` packs item `i`; backward it takes it out again, so that it is its own reverse.
+    fn apply(&self, direction: Direction, row: &mut [u16], item: usize) -> Option<usize> {
+        let fits = self.load(row) + self.weights.get(item)? <= self.capacity;
+        row[item] = match (direction, row[item]) {
+            (Direction::Forward, 0) if fits => 1,
+            (Direction::Backward, 1) => 0,
+            _ => return None,
+        };
+        Some(item)
+    }
+    fn key(&self, row: &[u16]) -> Vec<u16> {
+        row.to_vec()
+    }
 }
 
 fn main() -> std::process::ExitCode {
@@ -105,42 +66,22 @@ fn main() -> std::process::ExitCode {
 }
 
 fn run(args: &Args) -> Result<()> {
-    let common = &args.common;
-    let runtime = common.runtime()?;
-    common.refuse_replay()?;
-    let env = Acyclic::new(args.nodes)?;
-    let mut rng = Rng::seeded(common.seed);
+    let env = VectorEnv(Knapsack { weights: args.weights.clone(), capacity: args.capacity });
     // The author's part of the contract: steps, masks and the way back agree.
-    check_graph_env(&env, 50, &mut rng)?;
-    let exact = Exact::new(100_000, &env, &PerGraph(log_reward))?;
-
-    let defaults = Defaults::default();
-    let network = GraphNetConfig {
-        conv: ConvKind::Directed,
-        layers: common.layers.unwrap_or(2),
-        embedding: common.embedding.unwrap_or(64),
-        identity: true,
-        backward: common.backward.map_or(BackwardPolicy::Uniform, Into::into),
-        flow: common.objective.needs_flow(),
-        ..GraphNetConfig::default()
+    check_env(&env, 50, &mut Rng::seeded(0))?;
+    let log_reward = |row: &[u16]| (1..).zip(row).map(|(place, &packed)| f64::from(packed) / f64::from(place)).sum();
+    let task = VectorTask {
+        example: "custom_env",
+        title: "what fits into a knapsack".into(),
+        features: KHot::new(env.width(), 2),
+        env,
+        reward: move |states: &VectorStates, _: Option<&tch::Tensor>| Ok(states.rows().map(log_reward).collect()),
+        defaults: Defaults::default(),
+        exact_limit: 100_000,
+        log_z_true: None,
+        description: json!({ "weights": args.weights, "capacity": args.capacity }),
+        adjust: Box::new(|config| config),
+        is_mode: None,
     };
-    let description = json!({ "example": "custom_env", "nodes": args.nodes, "network": network });
-    let net = GraphNet::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
-    let config = common.trainer(&defaults);
-    let (steps, batch) = (common.steps(&defaults), config.batch);
-    let (reward, objective) = (Box::new(PerGraph(log_reward)), common.objective.build()?);
-    let mut trainer =
-        Trainer::boxed(env, reward, GraphPolicy(net), objective, config, rng)?.described_by(&description)?;
-    let look = |trainer: &Trainer<_, _>| Exact::look(Some(&exact), trainer);
-    let trained = train(&mut trainer, common, "custom_env", steps, 0, look)?;
-
-    let (distance, probs) = exact.learned(trainer.env(), trainer.policy())?;
-    let mut extra = vec![("states", json!(exact.graph.len()))];
-    extra.extend(exact.modes(&probs)?);
-    exact.draw(common, GraphSheet::new("most probable graphs").layout(Layout::Circle), &probs, 24)?;
-    let log_z_true = Some(exact.target.log_z);
-    trained.draw(common, "acyclic graphs", log_z_true, Some(exact.panel("graphs", &probs)))?;
-    let (params, example) = (trainer.n_parameters(), "custom_env");
-    Outcome { example, common, steps, batch, params, trained: &trained, log_z_true, distance, extra }.print();
-    Ok(())
+    task.run(&args.common, |run| Ok((run.modes()?, Vec::new())))
 }

@@ -5,6 +5,7 @@ mod cli;
 use clap::Parser;
 use cli::{Common, Defaults, VectorTask, main_of};
 use gfn::Result;
+use gfn::env::VectorEnv;
 use gfn::metrics::Correlation;
 use gfn::policy::KHot;
 use gfn_gym::qm9str::{Qm9Str, Qm9StrReward, molecule};
@@ -35,7 +36,7 @@ fn run(args: &Args) -> Result<()> {
     let task = VectorTask {
         example: "qm9str",
         title: "QM9str, five blocks".into(),
-        env: Qm9Str,
+        env: VectorEnv(Qm9Str),
         features: KHot::new(Qm9Str::ENTRIES, Qm9Str::VALUES),
         defaults: Defaults { steps: 20_000, batch: 64, epsilon: 0.05, lr: 2e-3, ..Defaults::default() },
         exact_limit: EXACT_LIMIT,

@@ -11,7 +11,7 @@ use clap::{Parser, ValueEnum};
 use cli::{Exact, main_of, try_folder};
 use contender::{Contender, OverPrior};
 use gfn::distribution::GraphActionCategorical;
-use gfn::env::{DiscreteEnv, EnumerableEnv, Reward, Slots, VectorStates};
+use gfn::env::{DiscreteEnv, EnumerableEnv, Reward, Slots, VectorEnv, VectorStates};
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
@@ -136,7 +136,7 @@ fn run(args: &Args) -> Result<()> {
             let env = HyperGrid::new(2, args.height)?;
             compare(args, (&env, &OriginalReward::standard(&env)?, KHot::new(2, args.height)))
         }
-        Environment::Dag => compare(args, (&ToyDag, &ToyReward::default(), KHot::new(1, ToyDag::N_STATES))),
+        Environment::Dag => compare(args, (&VectorEnv(ToyDag), &ToyReward::default(), KHot::new(1, ToyDag::N_STATES))),
     }
 }
 

@@ -1,6 +1,6 @@
 //! Square lattices with periodic ends.
 
-use crate::rules;
+use crate::rewards;
 
 /// The bonds of a lattice of `side * side` spins, the lower spin first; each pair of neighbours once.
 pub(super) fn bonds(side: usize) -> Vec<(usize, usize)> {
@@ -39,7 +39,7 @@ pub(super) fn log_z(side: usize, strength: f64) -> f64 {
         }
         log_sums[first]
     };
-    rules::log_sum_exp((0..n).map(from_row).collect::<Vec<_>>().into_iter())
+    rewards::log_sum_exp((0..n).map(from_row).collect::<Vec<_>>().into_iter())
 }
 
 /// Turns sums over one row's spin into sums over the next row's, which is bonded to it.
@@ -89,7 +89,7 @@ mod tests {
                 let spin = |at: usize| 2.0 * f64::from(state >> at & 1) - 1.0;
                 strength * bonds(3).iter().map(|&(a, b)| spin(a) * spin(b)).sum::<f64>()
             });
-            let expected = crate::rules::log_sum_exp(listed.collect::<Vec<_>>().into_iter());
+            let expected = crate::rewards::log_sum_exp(listed.collect::<Vec<_>>().into_iter());
             let got = log_z(3, strength);
             assert!((got - expected).abs() < 1e-12 * expected.abs(), "{strength}: {got} {expected}");
         }

@@ -2,7 +2,7 @@ use gfn::Result;
 use gfn::env::{Reward, VectorStates};
 
 use super::PerfectBinaryTree;
-use crate::rules;
+use crate::rewards;
 
 /// A reward from a function that gives log R of a node's index.
 ///
@@ -27,13 +27,13 @@ impl<F: Fn(u64) -> f64> PerNode<F> {
     /// The true log Z, by enumeration of the leaves; `None` beyond a depth of 24.
     #[must_use]
     pub fn log_z(&self, env: &PerfectBinaryTree) -> Option<f64> {
-        (env.depth() <= 24).then(|| rules::log_sum_exp(env.leaves().map(&self.0)))
+        (env.depth() <= 24).then(|| rewards::log_sum_exp(env.leaves().map(&self.0)))
     }
 }
 
 impl<F: Fn(u64) -> f64> Reward<VectorStates> for PerNode<F> {
     fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        rules::rewards(states, states.width(), |row| {
+        rewards::of_rows(states, states.width(), |row| {
             (!row.contains(&0)).then(|| (self.0)(PerfectBinaryTree::node(row)))
         })
     }

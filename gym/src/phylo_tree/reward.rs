@@ -1,9 +1,9 @@
-use gfn::env::{Reward, Rows, VectorStates};
+use gfn::env::{Reward, Rows, VectorRules, VectorStates};
 use gfn::{Error, Result};
 use rayon::prelude::*;
 
 use super::PhyloTree;
-use crate::rules;
+use crate::rewards;
 
 /// `log R = (offset - parsimony) / temperature`, the parsimony being the fewest mutations by which a tree explains its species'
 /// sequences (Fitch, *Toward Defining the Course of Evolution*, 1971).
@@ -58,7 +58,7 @@ impl ParsimonyReward {
         if !offset.is_finite() {
             return Err(Error::Config { setting: "offset", got: offset.to_string(), expected: "a finite number" });
         }
-        Ok(Self { env: *env, sets, sites, offset, temperature: rules::positive("temperature", temperature)? })
+        Ok(Self { env: *env, sets, sites, offset, temperature: rewards::positive("temperature", temperature)? })
     }
 
     /// Sequences of DNA or RNA in the letters of IUPAC: ambiguous ones are the set that they stand for; a gap (`-`), `?` and `N` may
@@ -132,7 +132,7 @@ impl ParsimonyReward {
     #[must_use]
     pub fn log_z(&self) -> Option<f64> {
         let parsimony = self.parsimony(&self.env.all_trees()?).ok()?;
-        Some(rules::log_sum_exp(parsimony.iter().map(|&mutations| self.log_of(mutations))))
+        Some(rewards::log_sum_exp(parsimony.iter().map(|&mutations| self.log_of(mutations))))
     }
 }
 
@@ -166,7 +166,7 @@ fn nucleotides(letter: char) -> Result<u8> {
 
 impl Reward<VectorStates> for ParsimonyReward {
     fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        let forest = states.rows().find(|row| !rules::Rules::can_end(&self.env, row));
+        let forest = states.rows().find(|row| !VectorRules::can_end(&self.env, row));
         match forest.filter(|_| states.width() == self.env.entries()) {
             Some(row) => Err(Error::Config {
                 setting: "a state to be rewarded",

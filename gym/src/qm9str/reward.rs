@@ -4,7 +4,7 @@ use gfn::Result;
 use gfn::env::{Reward, VectorStates};
 
 use super::{BLOCKS, Qm9Str};
-use crate::rules;
+use crate::rewards;
 
 /// The score of every finished string, least significant block last: `data/qm9str_rewards.f32`.
 const SCORES: &[u8] = include_bytes!("../../data/qm9str_rewards.f32");
@@ -31,7 +31,7 @@ impl Qm9StrReward {
     /// # Errors
     /// [`Error::Config`](gfn::Error::Config) unless it is above 0 and finite.
     pub fn with_exponent(exponent: f64) -> Result<Self> {
-        Ok(Self::of(rules::positive("the reward exponent", exponent)?))
+        Ok(Self::of(rewards::positive("the reward exponent", exponent)?))
     }
 
     fn of(exponent: f64) -> Self {
@@ -49,7 +49,7 @@ impl Qm9StrReward {
     /// The true log Z.
     #[must_use]
     pub fn log_z(&self) -> f64 {
-        rules::log_sum_exp(self.log_rewards.iter().copied())
+        rewards::log_sum_exp(self.log_rewards.iter().copied())
     }
 }
 
@@ -60,7 +60,7 @@ fn scores() -> impl Iterator<Item = f64> {
 
 impl Reward<VectorStates> for Qm9StrReward {
     fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        rules::rewards(states, Qm9Str::ENTRIES, |row| {
+        rewards::of_rows(states, Qm9Str::ENTRIES, |row| {
             let index = row.iter().try_fold(0, |index, &entry| {
                 let block = usize::from(entry).checked_sub(1).filter(|block| *block < BLOCKS.len())?;
                 Some(index * BLOCKS.len() + block)

@@ -5,7 +5,7 @@ use gfn::env::{Reward, VectorStates};
 use gfn::{Error, Result};
 
 use super::{Alphabet, TokenSequence};
-use crate::rules;
+use crate::rewards;
 
 /// A reward for each sequence, from a table.
 ///
@@ -63,7 +63,7 @@ impl TableReward {
                 expected: "a character for each token",
             });
         }
-        let log_floor = floor.map(|floor| rules::positive("the reward of unlisted sequences", floor)).transpose()?;
+        let log_floor = floor.map(|floor| rewards::positive("the reward of unlisted sequences", floor)).transpose()?;
         let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
         let refuse = |line, problem| Err(Error::Parse { line, problem, expected: "a line `sequence,reward`" });
         match lines.next() {
@@ -108,7 +108,7 @@ impl TableReward {
     /// # Errors
     /// [`Error::Config`] unless the exponent is above 0 and finite.
     pub fn with_exponent(mut self, exponent: f64) -> Result<Self> {
-        let exponent = rules::positive("the reward exponent", exponent)?;
+        let exponent = rewards::positive("the reward exponent", exponent)?;
         self.log_rewards.values_mut().chain(&mut self.log_floor).for_each(|value| *value *= exponent);
         Ok(self)
     }
@@ -128,19 +128,19 @@ impl TableReward {
         let log_others = match n_all.is_finite() {
             true => (n_all - self.log_rewards.len() as f64).max(0.0).ln(),
             // The listed ones are fewer than the last digit.
-            false => rules::log_sum_exp(self.env.lengths().map(|len| len as f64 * n_tokens.ln())),
+            false => rewards::log_sum_exp(self.env.lengths().map(|len| len as f64 * n_tokens.ln())),
         };
         let others = self.log_floor.map_or(f64::NEG_INFINITY, |floor| floor + log_others);
         // Sorted: the order of a hash map differs from run to run, and with it the last digit.
         let mut listed: Vec<f64> = self.log_rewards.values().copied().collect();
         listed.sort_by(f64::total_cmp);
-        rules::log_sum_exp(listed.into_iter().chain([others]))
+        rewards::log_sum_exp(listed.into_iter().chain([others]))
     }
 }
 
 impl Reward<VectorStates> for TableReward {
     fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        rules::rewards(states, self.env.entries(), |row| {
+        rewards::of_rows(states, self.env.entries(), |row| {
             let ended = self.env.lengths().contains(&super::env::filled(row));
             ended.then(|| self.log_rewards.get(row).copied().or(self.log_floor)).flatten()
         })

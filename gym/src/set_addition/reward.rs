@@ -2,7 +2,7 @@ use gfn::env::{Reward, VectorStates};
 use gfn::{Error, Result};
 
 use super::SetAddition;
-use crate::rules;
+use crate::rewards;
 
 /// `R = base + sum of the weights of the items in the set`; the same of partial sets
 /// ([`partial_log_reward`](Reward::partial_log_reward)).
@@ -44,7 +44,7 @@ impl WeightReward {
                 expected: "a finite number, at least 0",
             });
         }
-        Ok(Self { env: *env, base: rules::positive("base", base)?, weights: weights.to_vec() })
+        Ok(Self { env: *env, base: rewards::positive("base", base)?, weights: weights.to_vec() })
     }
 
     fn of(&self, row: &[u16]) -> f64 {
@@ -66,17 +66,17 @@ impl WeightReward {
             }
             log_count += (n - k as f64).ln() - (k as f64 + 1.0).ln();
         }
-        rules::log_sum_exp(terms.into_iter())
+        rewards::log_sum_exp(terms.into_iter())
     }
 }
 
 impl Reward<VectorStates> for WeightReward {
     fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
         let finished = |row: &[u16]| self.env.sizes().contains(&row.iter().filter(|&&x| x > 0).count());
-        rules::rewards(states, self.weights.len(), |row| finished(row).then(|| self.of(row)))
+        rewards::of_rows(states, self.weights.len(), |row| finished(row).then(|| self.of(row)))
     }
     fn partial_log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Option<Vec<f64>>> {
-        rules::rewards(states, self.weights.len(), |row| Some(self.of(row))).map(Some)
+        rewards::of_rows(states, self.weights.len(), |row| Some(self.of(row))).map(Some)
     }
 }
 

@@ -2,7 +2,7 @@ use gfn::{Error, Result};
 
 use super::{MoleculeScore, checked_logs};
 use crate::molecule::Molecule;
-use crate::rules;
+use crate::rewards;
 
 /// A score to a power: [`MoleculeScore::to_the`].
 #[derive(Clone, Copy, Debug)]
@@ -130,7 +130,7 @@ impl WeightedSum {
     /// # Errors
     /// [`Error::Config`] unless the weight is finite and above 0.
     pub fn plus(mut self, weight: f64, score: impl MoleculeScore + 'static) -> Result<Self> {
-        self.0.push((rules::positive("the weight of a score", weight)?.ln(), Box::new(score)));
+        self.0.push((rewards::positive("the weight of a score", weight)?.ln(), Box::new(score)));
         Ok(self)
     }
 }
@@ -140,7 +140,7 @@ impl MoleculeScore for WeightedSum {
         let mut out = vec![f64::NEG_INFINITY; molecules.len()];
         for (log_weight, term) in &self.0 {
             let logs = checked_logs(term, molecules)?;
-            let add = |(sum, log): (&mut f64, f64)| *sum = rules::log_sum_exp([*sum, log_weight + log].into_iter());
+            let add = |(sum, log): (&mut f64, f64)| *sum = rewards::log_sum_exp([*sum, log_weight + log].into_iter());
             out.iter_mut().zip(logs).for_each(add);
         }
         Ok(out)

@@ -3,7 +3,7 @@
 
 use crate::gallery::{Check, each_graph_env, grid, log_r};
 use gfn::distribution::GraphActionCategorical;
-use gfn::env::{Block, Direction, EnumerableEnv, Masks, Rows};
+use gfn::env::{Block, Direction, EnumerableEnv, Masks, Rows, VectorEnv};
 use gfn::env::{Child, StateGraph};
 use gfn::graph::{GraphEnv, GraphKind, GraphStates};
 use gfn::metrics::{Distances, ExactPolicy};
@@ -37,7 +37,7 @@ fn network<E: GraphEnv>(env: &E) -> GraphPolicy<GraphNet> {
     GraphPolicy(GraphNet::new(env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(5)).unwrap())
 }
 
-fn grid_network(env: &HyperGrid) -> MlpPolicy<KHot> {
+fn grid_network(env: &VectorEnv<HyperGrid>) -> MlpPolicy<KHot> {
     let mlp = MlpConfig { hidden: vec![16], ..MlpConfig::default() };
     let config = MlpPolicyConfig { mlp, flow: true, ..MlpPolicyConfig::default() };
     MlpPolicy::new(env, KHot::new(env.ndim(), env.height()), config, Device::Cpu, Kind::Double, &mut Rng::seeded(5))

@@ -1,7 +1,7 @@
 //! What a buffer draws, by rewards, losses and ranks, against distributions worked out by hand; importance weights; distances;
 //! conditions; terminal states alone.
 
-use gfn::env::{Slots, VectorStates};
+use gfn::env::{Slots, VectorEnv, VectorStates};
 use gfn::nn::BackwardPolicy;
 use gfn::objective::TrajectoryBalance;
 use gfn::objective::score;
@@ -289,7 +289,7 @@ fn distances_are_p_norms() {
     assert!(stays(Diversity::new(3.9, 1.0, KHot::new(2, 8)).unwrap()));
     assert!(!stays(Diversity::new(4.0, 1.0, KHot::new(2, 8)).unwrap()));
     for (cutoff, p) in [(-1.0, 1.0), (f64::INFINITY, 1.0), (f64::NAN, 1.0), (1.0, 0.5), (1.0, f64::NAN)] {
-        let error = Diversity::<HyperGrid>::new(cutoff, p, Point).unwrap_err();
+        let error = Diversity::<VectorEnv<HyperGrid>>::new(cutoff, p, Point).unwrap_err();
         assert!(matches!(error, Error::Config { .. }), "{cutoff} {p}: {error}");
     }
 }

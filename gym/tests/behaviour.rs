@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
-use gfn::env::{Reward, Rows, VectorStates};
+use gfn::env::{Reward, Rows, VectorEnv, VectorStates};
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, MlpConfig, Parameters};
 use gfn::objective::score;
@@ -24,9 +24,9 @@ use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::{Device, Kind, Tensor};
 
-type GridTrainer = Trainer<HyperGrid, MlpPolicy<KHot>>;
+type GridTrainer = Trainer<VectorEnv<HyperGrid>, MlpPolicy<KHot>>;
 
-fn grid() -> HyperGrid {
+fn grid() -> VectorEnv<HyperGrid> {
     tch::set_num_threads(1);
     HyperGrid::new(2, 6).unwrap()
 }
@@ -198,12 +198,12 @@ struct Watched {
     most: Cell<usize>,
 }
 
-impl Policy<HyperGrid> for Watched {
+impl Policy<VectorEnv<HyperGrid>> for Watched {
     type Dist = GraphActionCategorical;
 
     fn evaluate(
         &self,
-        env: &HyperGrid,
+        env: &VectorEnv<HyperGrid>,
         states: &VectorStates,
         conditions: Option<&Tensor>,
         wants: Quantities,
@@ -216,11 +216,11 @@ impl Policy<HyperGrid> for Watched {
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        Policy::<HyperGrid>::log_z(&self.policy, conditions, n)
+        Policy::<VectorEnv<HyperGrid>>::log_z(&self.policy, conditions, n)
     }
 
     fn parameters(&self) -> Option<&Parameters> {
-        Policy::<HyperGrid>::parameters(&self.policy)
+        Policy::<VectorEnv<HyperGrid>>::parameters(&self.policy)
     }
 }
 
@@ -341,7 +341,7 @@ fn a_head_without_a_share_learns_from_the_whole_batch() {
     let weights = |share: f64| {
         let mut trainer = trainer(1, 2, 100).with_thompson(share).unwrap();
         trainer.step().unwrap();
-        let parameters = Policy::<HyperGrid>::parameters(trainer.policy()).unwrap();
+        let parameters = Policy::<VectorEnv<HyperGrid>>::parameters(trainer.policy()).unwrap();
         parameters.iter().map(|p| p.tensor.detach().copy()).collect::<Vec<_>>()
     };
     assert_eq!(weights(1e-12), weights(1.0));

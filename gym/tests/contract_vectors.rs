@@ -3,7 +3,7 @@
 use crate::enumeration::enumerate;
 use gfn::Rng;
 use gfn::env::StateGraph;
-use gfn::env::{EnumerableEnv, Reward, VectorStates};
+use gfn::env::{EnumerableEnv, Reward, VectorEnv, VectorStates};
 use gfn::metrics::ExactPolicy;
 use gfn::objective::{Balance, DetailedBalance, FlowMatching, SubTrajectoryBalance, TrajectoryBalance, Weighting};
 use gfn::objective::{Scores, score};
@@ -223,7 +223,7 @@ fn set_additions() {
 #[test]
 fn the_toy_dag() {
     let reward = ToyReward::default();
-    check(&ToyDag, &reward, (1, 11), (11, 13 + 6, 112f64.ln()));
+    check(&VectorEnv(ToyDag), &reward, (1, 11), (11, 13 + 6, 112f64.ln()));
     assert_eq!(ToyDag::parents(9).collect::<Vec<u16>>(), [7, 8]);
     assert!(ToyReward::new([1.0, 1.0, 1.0, 0.0, 1.0, 1.0]).is_err());
     assert!(reward.log_reward(&VectorStates::from_rows([[5]]), None).is_err());

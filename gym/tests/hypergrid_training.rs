@@ -2,7 +2,7 @@
 
 use gfn::Rng;
 use gfn::env::StateGraph;
-use gfn::env::{Direction, DiscreteEnv, Env, VectorStates};
+use gfn::env::{Direction, DiscreteEnv, Env, VectorEnv, VectorStates};
 use gfn::graph::GraphKind;
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, MlpConfig};
@@ -14,7 +14,11 @@ use gfn::train::{Trainer, TrainerConfig};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::{Device, Kind, Tensor};
 
-fn policy<F: StateFeatures<VectorStates>>(env: &HyperGrid, features: F, config: MlpPolicyConfig) -> MlpPolicy<F> {
+fn policy<F: StateFeatures<VectorStates>>(
+    env: &VectorEnv<HyperGrid>,
+    features: F,
+    config: MlpPolicyConfig,
+) -> MlpPolicy<F> {
     MlpPolicy::new(env, features, config, Device::Cpu, Kind::Float, &mut Rng::seeded(1)).unwrap()
 }
 
@@ -37,7 +41,7 @@ fn train(objective: impl Objective + 'static, config: MlpPolicyConfig, steps: us
     let graph = StateGraph::build(&env, 100).unwrap();
     let sampled = graph.terminating_distribution(&env, trainer.policy(), None).unwrap();
     let target = graph.target_distribution(&reward, None).unwrap();
-    let log_z = Policy::<HyperGrid>::log_z(trainer.policy(), None, 1).unwrap().double_value(&[0]);
+    let log_z = Policy::<VectorEnv<HyperGrid>>::log_z(trainer.policy(), None, 1).unwrap().double_value(&[0]);
     (Distances::between(&sampled.probs, &target.probs).unwrap().l1, (log_z - reward.log_z()).abs())
 }
 
@@ -73,7 +77,7 @@ fn a_state_is_judged_on_its_own() {
             assert_eq!(all.pf.as_ref().unwrap().masks(), &env.masks(Direction::Forward, &states));
             let flows = all.values.get(Quantity::LogFlow).unwrap();
             assert_eq!(flows.size(), [4]);
-            assert!(Policy::<HyperGrid>::log_z(&policy, conditions.as_ref(), 4).unwrap().size() == [4]);
+            assert!(Policy::<VectorEnv<HyperGrid>>::log_z(&policy, conditions.as_ref(), 4).unwrap().size() == [4]);
             let (pf, pb) = (all.pf.unwrap(), all.pb.unwrap());
             for (row, key) in [0, 7, 215, 100].into_iter().enumerate() {
                 let alone = env.states_of([key]).unwrap();

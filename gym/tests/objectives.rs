@@ -2,7 +2,7 @@
 //! whatever the order and the grouping of trajectories.
 
 use gfn::env::StateGraph;
-use gfn::env::{EnumerableEnv, Reward, VectorStates};
+use gfn::env::{EnumerableEnv, Reward, VectorEnv, VectorStates};
 use gfn::metrics::ExactPolicy;
 use gfn::nn::BackwardPolicy;
 use gfn::objective::{
@@ -37,7 +37,7 @@ fn on_every_environment(check: impl Check) {
     let sets = SetAddition::new(5, 3, false).unwrap();
     check.run(&sets, &WeightReward::new(&sets, 0.3, &[0.5, 1.4, 2.0, 0.1, 0.7]).unwrap(), whole);
     let none = Defined { every_state_terminates: false, partial_rewards: false };
-    check.run(&ToyDag, &ToyReward::default(), none);
+    check.run(&VectorEnv(ToyDag), &ToyReward::default(), none);
     let bits = NonAutoregressiveBitSequence::new(1, 4).unwrap();
     let modes = [vec![true, false, true, true], vec![false; 4]];
     check.run(&bits, &HammingReward::with_temperature(bits.words(), &modes, 0.7).unwrap(), none);

@@ -1,7 +1,7 @@
 //! The hyper-grid: a tensor-state environment under the same sampler, losses and trainer as the graphs.
 
 use clap::Parser;
-use gfn::env::{EnumerableEnv, Rows};
+use gfn::env::{EnumerableEnv, Rows, VectorEnv};
 use gfn::metrics::modes_covered;
 use gfn::nn::BackwardPolicy;
 use gfn::plot::Panel;
@@ -119,7 +119,7 @@ fn reward(args: &Args, env: &HyperGrid) -> Result<Box<dyn GridReward>> {
 }
 
 /// The target and what is learned, on one scale.
-fn heat_maps(env: &HyperGrid, exact: &Exact<HyperGrid>, probs: &[f64]) -> [Panel; 2] {
+fn heat_maps(env: &VectorEnv<HyperGrid>, exact: &Exact<VectorEnv<HyperGrid>>, probs: &[f64]) -> [Panel; 2] {
     let target = &exact.target.probs;
     let max = target.iter().chain(probs).copied().fold(0.0, f64::max);
     // States are listed as they are reached; cells are drawn by key.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use gfn::env::log_rewards;
+use gfn::env::{VectorEnv, log_rewards};
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::objective::{MaximumLikelihood, Objective};
@@ -142,7 +142,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 /// Uniform random walks with their rewards: what a policy that knows nothing leaves behind.
-fn make_data(args: &Args, env: &HyperGrid, reward: &OriginalReward, rng: &mut Rng) -> Result<()> {
+fn make_data(args: &Args, env: &VectorEnv<HyperGrid>, reward: &OriginalReward, rng: &mut Rng) -> Result<()> {
     if let Some(folder) = args.data.parent() {
         std::fs::create_dir_all(folder).map_err(|source| Error::Io { path: folder.to_owned(), source })?;
     }

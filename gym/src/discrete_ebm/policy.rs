@@ -1,5 +1,5 @@
 use gfn::distribution::GraphActionCategorical;
-use gfn::env::{Direction, DiscreteEnv, Rows, VectorStates};
+use gfn::env::{Direction, DiscreteEnv, Rows, VectorEnv, VectorStates};
 use gfn::nn::{LogZ, Mlp, MlpConfig, Parameters};
 use gfn::policy::{Evaluation, Policy};
 use gfn::quantity::{Quantities, Quantity};
@@ -82,12 +82,12 @@ impl EbmPolicy {
     }
 }
 
-impl Policy<DiscreteEbm> for EbmPolicy {
+impl Policy<VectorEnv<DiscreteEbm>> for EbmPolicy {
     type Dist = GraphActionCategorical;
 
     fn evaluate(
         &self,
-        env: &DiscreteEbm,
+        env: &VectorEnv<DiscreteEbm>,
         states: &VectorStates,
         conditions: Option<&Tensor>,
         wants: Quantities,

@@ -2,7 +2,7 @@ use gfn::env::{Reward, VectorStates};
 use gfn::{Error, Result};
 
 use super::lattice;
-use crate::rules;
+use crate::rewards;
 
 /// The Ising model: `log R = alpha * sum over i, j of J_ij s_i s_j` with spins `s = 2 x - 1`, the energy being `-s^T J s`.
 ///
@@ -111,7 +111,7 @@ impl IsingReward {
     /// # Errors
     /// [`Error::Shape`] for states of another width.
     pub fn energy(&self, states: &VectorStates) -> Result<Vec<f64>> {
-        rules::rewards(states, self.n, |row| Some(self.energy_of(row)))
+        rewards::of_rows(states, self.n, |row| Some(self.energy_of(row)))
     }
 
     fn energy_of(&self, row: &[u16]) -> f64 {
@@ -170,10 +170,10 @@ impl IsingReward {
 
 impl Reward<VectorStates> for IsingReward {
     fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        rules::rewards(states, self.n, |row| (!row.contains(&0)).then(|| -self.alpha * self.energy_of(row)))
+        rewards::of_rows(states, self.n, |row| (!row.contains(&0)).then(|| -self.alpha * self.energy_of(row)))
     }
     fn partial_log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Option<Vec<f64>>> {
-        rules::rewards(states, self.n, |row| Some(-self.alpha * self.energy_of(row))).map(Some)
+        rewards::of_rows(states, self.n, |row| Some(-self.alpha * self.energy_of(row))).map(Some)
     }
 }
 

@@ -1,10 +1,10 @@
-use gfn::env::{Reward, Rows, VectorStates};
+use gfn::env::{Reward, Rows, VectorRules, VectorStates};
 use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
 use rayon::prelude::*;
 
 use super::PhyloTree;
-use crate::rules;
+use crate::rewards;
 
 /// `log R = (offset - parsimony) / temperature`, the parsimony being the fewest mutations by which a tree explains its species'
 /// sequences (Fitch, *Toward Defining the Course of Evolution*, 1971).
@@ -59,7 +59,7 @@ impl ParsimonyReward {
         if !offset.is_finite() {
             return Err(Error::Config { setting: "offset", got: offset.to_string(), expected: "a finite number" });
         }
-        Ok(Self { env: *env, sets, sites, offset, temperature: rules::positive("temperature", temperature)? })
+        Ok(Self { env: *env, sets, sites, offset, temperature: rewards::positive("temperature", temperature)? })
     }
 
     /// Sequences of DNA or RNA in the letters of IUPAC: ambiguous ones are the set that they stand for; a gap (`-`), `?` and `N` may
@@ -167,7 +167,7 @@ fn nucleotides(letter: char) -> Result<u8> {
 
 impl Reward<VectorStates> for ParsimonyReward {
     fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        let forest = states.rows().find(|row| !rules::Rules::can_end(&self.env, row));
+        let forest = states.rows().find(|row| !VectorRules::can_end(&self.env, row));
         match forest.filter(|_| states.width() == self.env.entries()) {
             Some(row) => Err(Error::Config {
                 setting: "a state to be rewarded",

@@ -6,7 +6,7 @@ use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
 
 use super::{Alphabet, TokenSequence};
-use crate::rules;
+use crate::rewards;
 
 /// A reward for each sequence, from a table.
 ///
@@ -64,7 +64,7 @@ impl TableReward {
                 expected: "a character for each token",
             });
         }
-        let log_floor = floor.map(|floor| rules::positive("the reward of unlisted sequences", floor)).transpose()?;
+        let log_floor = floor.map(|floor| rewards::positive("the reward of unlisted sequences", floor)).transpose()?;
         let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
         let refuse = |line, problem| Err(Error::Parse { line, problem, expected: "a line `sequence,reward`" });
         match lines.next() {
@@ -109,7 +109,7 @@ impl TableReward {
     /// # Errors
     /// [`Error::Config`] unless the exponent is above 0 and finite.
     pub fn with_exponent(mut self, exponent: f64) -> Result<Self> {
-        let exponent = rules::positive("the reward exponent", exponent)?;
+        let exponent = rewards::positive("the reward exponent", exponent)?;
         self.log_rewards.values_mut().chain(&mut self.log_floor).for_each(|value| *value *= exponent);
         Ok(self)
     }
@@ -141,7 +141,7 @@ impl TableReward {
 
 impl Reward<VectorStates> for TableReward {
     fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        rules::rewards(states, self.env.entries(), |row| {
+        rewards::of_rows(states, self.env.entries(), |row| {
             let ended = self.env.lengths().contains(&super::env::filled(row));
             ended.then(|| self.log_rewards.get(row).copied().or(self.log_floor)).flatten()
         })

@@ -3,7 +3,7 @@ use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
 
 use super::SetAddition;
-use crate::rules;
+use crate::rewards;
 
 /// `R = base + sum of the weights of the items in the set`; the same of partial sets
 /// ([`partial_log_reward`](Reward::partial_log_reward)).
@@ -45,7 +45,7 @@ impl WeightReward {
                 expected: "a finite number, at least 0",
             });
         }
-        Ok(Self { env: *env, base: rules::positive("base", base)?, weights: weights.to_vec() })
+        Ok(Self { env: *env, base: rewards::positive("base", base)?, weights: weights.to_vec() })
     }
 
     fn of(&self, row: &[u16]) -> f64 {
@@ -74,10 +74,10 @@ impl WeightReward {
 impl Reward<VectorStates> for WeightReward {
     fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
         let finished = |row: &[u16]| self.env.sizes().contains(&row.iter().filter(|&&x| x > 0).count());
-        rules::rewards(states, self.weights.len(), |row| finished(row).then(|| self.of(row)))
+        rewards::of_rows(states, self.weights.len(), |row| finished(row).then(|| self.of(row)))
     }
     fn partial_log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Option<Vec<f64>>> {
-        rules::rewards(states, self.weights.len(), |row| Some(self.of(row))).map(Some)
+        rewards::of_rows(states, self.weights.len(), |row| Some(self.of(row))).map(Some)
     }
 }
 

@@ -9,7 +9,7 @@ use std::time::Instant;
 use clap::{Parser, ValueEnum};
 use contender::{Contender, OverPrior};
 use gfn::distribution::GraphActionCategorical;
-use gfn::env::{DiscreteEnv, EnumerableEnv, Reward, Slots, VectorStates};
+use gfn::env::{DiscreteEnv, EnumerableEnv, Reward, Slots, VectorEnv, VectorStates};
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
@@ -161,7 +161,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             let env = HyperGrid::new(2, args.height)?;
             compare(args, (&env, &OriginalReward::standard(&env)?, KHot::new(2, args.height)))
         }
-        Environment::Dag => compare(args, (&ToyDag, &ToyReward::default(), KHot::new(1, ToyDag::N_STATES))),
+        Environment::Dag => compare(args, (&VectorEnv(ToyDag), &ToyReward::default(), KHot::new(1, ToyDag::N_STATES))),
     }
 }
 

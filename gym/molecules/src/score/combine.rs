@@ -1,6 +1,6 @@
 use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
-use gfn_gym::rules;
+use gfn_gym::rewards;
 
 use super::{MoleculeScore, checked_logs};
 use crate::Molecule;
@@ -131,7 +131,7 @@ impl WeightedSum {
     /// # Errors
     /// [`Error::Config`] unless the weight is finite and above 0.
     pub fn plus(mut self, weight: f64, score: impl MoleculeScore + 'static) -> Result<Self> {
-        self.0.push((rules::positive("the weight of a score", weight)?.ln(), Box::new(score)));
+        self.0.push((rewards::positive("the weight of a score", weight)?.ln(), Box::new(score)));
         Ok(self)
     }
 }

@@ -6,7 +6,7 @@ use clap::Parser;
 use cli::{Common, Defaults, Exact, Outcome, SAMPLES, main_of, sampled, train};
 use gfn::graph::{GraphBatch, GraphKind};
 use gfn::metrics::modes_found;
-use gfn::nn::{GraphNetwork, GraphOutput};
+use gfn::nn::{GraphNetwork, NetworkOutput};
 use gfn::nn::{Group, Parameters};
 use gfn::plot::{GraphSheet, Layout};
 use gfn::policy::GraphPolicy;
@@ -85,9 +85,9 @@ impl MyNetwork {
 }
 
 impl GraphNetwork for MyNetwork {
-    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<GraphOutput> {
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
         if !wants.has(Quantity::LogPf) {
-            return Ok(GraphOutput::default());
+            return Ok(NetworkOutput::default());
         }
         let (b, n) = (batch.len() as i64, self.n_nodes);
         let edges = self.adjacency(batch);
@@ -106,7 +106,7 @@ impl GraphNetwork for MyNetwork {
         let pairs = Tensor::cat(&[&from, &to, &(&from * &to), &back], 3);
         let add_edge = self.pair.forward(&pairs).view([b * n * n, 1]);
         let exit = self.exit.forward(&h.mean_dim(1, false, Kind::Float));
-        Ok(GraphOutput { pf: Some(vec![add_edge, exit]), ..GraphOutput::default() })
+        Ok(NetworkOutput { pf: Some(vec![add_edge, exit]), ..NetworkOutput::default() })
     }
 
     fn log_z(&self, _: Option<&Tensor>, n: usize) -> Option<Tensor> {

@@ -1,14 +1,14 @@
 //! Networks: the parameters that are trained, the layers that estimators are built from, and the graph networks.
 
+mod estimators;
 mod graph;
 mod host;
 mod layers;
 mod parameters;
 mod sequence;
 
-pub use graph::{
-    BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, GraphNetwork, GraphOutput,
-};
+pub use estimators::{Estimators, NetworkOutput};
+pub use graph::{BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, GraphNetwork};
 pub(crate) use host::floats;
 pub use host::{HostGraphNet, HostMlp};
 pub use layers::{Activation, Embedding, LayerNorm, Linear, LogZ, LogitScale, Mlp, MlpConfig};

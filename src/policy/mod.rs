@@ -13,6 +13,7 @@
 //! [`Enumeration`] (its number).
 
 mod dense;
+mod estimators;
 mod features;
 mod graph;
 mod heads;

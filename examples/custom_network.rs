@@ -3,7 +3,7 @@
 use gfn::env::StateGraph;
 use gfn::graph::{GraphBatch, GraphKind};
 use gfn::metrics::Distances;
-use gfn::nn::{GraphNetwork, GraphOutput, Group, Parameters};
+use gfn::nn::{GraphNetwork, Group, NetworkOutput, Parameters};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::GraphPolicy;
 use gfn::quantity::{Quantities, Quantity};
@@ -42,9 +42,9 @@ impl MyNetwork {
 }
 
 impl GraphNetwork for MyNetwork {
-    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<GraphOutput> {
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
         if !wants.has(Quantity::LogPf) {
-            return Ok(GraphOutput::default());
+            return Ok(NetworkOutput::default());
         }
         let (graphs, n) = (batch.len() as i64, self.nodes);
         // Nodes are numbered through the batch, and each graph has n of them: the flat place of an edge in `[graphs, n, n]`.
@@ -53,7 +53,7 @@ impl GraphNetwork for MyNetwork {
         let empty = Tensor::zeros([graphs * n * n], (Kind::Float, batch.device()));
         let logits = self.body.forward(&empty.index_add(0, &places, &ones).view([graphs, n * n]));
         let (add_edge, exit) = (logits.narrow(1, 0, n * n).reshape([-1, 1]), logits.narrow(1, n * n, 1));
-        Ok(GraphOutput { pf: Some(vec![add_edge, exit]), ..GraphOutput::default() })
+        Ok(NetworkOutput { pf: Some(vec![add_edge, exit]), ..NetworkOutput::default() })
     }
     fn log_z(&self, _: Option<&Tensor>, n: usize) -> Option<Tensor> {
         Some(self.log_z.expand([n as i64], false))

@@ -5,7 +5,7 @@ use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv};
 use gfn::graph::{GraphBatch, GraphKind, GraphStates};
 use gfn::nn::{ConvKind, GraphNet, GraphNetConfig, Parameters};
-use gfn::nn::{GraphNetwork, GraphOutput};
+use gfn::nn::{GraphNetwork, NetworkOutput};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::{Evaluation, GraphPolicy, Policy};
 use gfn::quantity::Quantities;
@@ -47,9 +47,9 @@ fn networks_that_see_labels_are_refused_and_others_are_not() {
 struct LabelsBack(SeesLabels<GraphNet>);
 
 impl GraphNetwork for LabelsBack {
-    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<GraphOutput> {
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
         let (clean, seeing) = (self.0.0.forward(batch, wants)?, self.0.forward(batch, wants)?);
-        Ok(GraphOutput { pb: seeing.pb, ..clean })
+        Ok(NetworkOutput { pb: seeing.pb, ..clean })
     }
     fn parameters(&self) -> &Parameters {
         self.0.parameters()

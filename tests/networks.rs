@@ -8,7 +8,7 @@ use gfn::env::Direction;
 use gfn::env::StateGraph;
 use gfn::graph::{Anchor, Edge, GraphBatch, GraphEnv, GraphKind, GraphState, GraphStates, Move, Node, Semantics};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, Parameters};
-use gfn::nn::{GraphNetwork, GraphOutput};
+use gfn::nn::{GraphNetwork, NetworkOutput};
 use gfn::policy::{Evaluation, GraphPolicy, Policy};
 use gfn::quantity::{Quantities, Quantity};
 use gfn::{Error, Result, Rng};
@@ -171,10 +171,10 @@ fn graphs_without_nodes_or_edges_have_finite_logits_of_the_right_shape() {
 }
 
 /// A network whose answer has been tampered with.
-struct Tampered(GraphNet, fn(&mut GraphOutput));
+struct Tampered(GraphNet, fn(&mut NetworkOutput));
 
 impl GraphNetwork for Tampered {
-    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<GraphOutput> {
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
         let mut output = self.0.forward(batch, wants)?;
         (self.1)(&mut output);
         Ok(output)
@@ -187,7 +187,7 @@ impl GraphNetwork for Tampered {
 #[test]
 fn wrong_shapes_are_refused_with_the_action_types_name() {
     let env = everything(GraphKind::Undirected, 4);
-    type Tamper = fn(&mut GraphOutput);
+    type Tamper = fn(&mut NetworkOutput);
     let cases: [(Tamper, &str); 4] = [
         (|out| out.pf.as_mut().unwrap().truncate(2), "list of logit blocks"),
         (|out| out.pf.as_mut().unwrap()[1] = out.pf.as_ref().unwrap()[1].narrow(0, 0, 8), "add_edge (forward)"),

@@ -1,5 +1,6 @@
 //! Networks: trained parameters, layers to build estimators from, and graph networks.
 
+mod estimators;
 mod graph;
 mod host;
 mod layers;
@@ -7,9 +8,8 @@ mod parameters;
 mod sequence;
 mod torch_script;
 
-pub use graph::{
-    BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, GraphNetwork, GraphOutput,
-};
+pub use estimators::{Estimators, NetworkOutput};
+pub use graph::{BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, GraphNetwork};
 pub(crate) use host::floats;
 pub use host::{HostGraphNet, HostMlp};
 pub use layers::{Activation, Embedding, LayerNorm, Linear, LogZ, LogitScale, Mlp, MlpConfig};

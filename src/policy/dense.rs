@@ -7,7 +7,7 @@ use super::StateFeatures;
 use super::vectors::{EncodedVectors, HostNetwork, Inputs, Network};
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Masks, Rows, Slots};
-use crate::nn::{BackwardPolicy, LogZ, LogitScale, MlpConfig, Parameters, Scope};
+use crate::nn::{BackwardPolicy, Estimators, MlpConfig, NetworkOutput, Parameters, Scope};
 use crate::policy::{Evaluation, HostPolicy, Policy};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
@@ -29,7 +29,7 @@ pub struct MlpPolicyConfig {
     /// conditions. Its output has the width of the first layer.
     #[serde(default)]
     pub condition_mlp: Option<MlpConfig>,
-    /// A network of the conditions whose output also multiplies the logits of P_F ([`LogitScale`]).
+    /// A network of the conditions whose output also multiplies the logits of P_F ([`LogitScale`](crate::nn::LogitScale)).
     #[serde(default)]
     pub logit_scale: Option<MlpConfig>,
     /// Heads of P_F on the one torso; one is in use at a time ([`MlpPolicy::choose_head`]).
@@ -92,8 +92,7 @@ pub struct MlpPolicy<F> {
     head: Cell<usize>,
     torso: Network,
     backward: Option<Network>,
-    scale: Option<LogitScale>,
-    log_z: LogZ,
+    estimators: Estimators,
     parameters: Parameters,
 }
 
@@ -177,14 +176,11 @@ impl<F> MlpPolicy<F> {
         let mut scope = parameters.scope(rng);
         let torso = network(&mut scope.sub("torso"), outputs);
         let backward = (config.backward == BackwardPolicy::Separate).then(|| network(&mut scope.sub("pb"), pb));
-        let log_z = match config.n_conditions {
-            0 => LogZ::scalar(&mut scope, config.initial_log_z),
-            n => LogZ::conditional(&mut scope, n, &config.mlp),
-        };
-        let scale = config.logit_scale.as_ref().map(|mlp| LogitScale::new(&mut scope, config.n_conditions, mlp));
+        let (n_conditions, scale) = (config.n_conditions, config.logit_scale.as_ref());
+        let estimators = Estimators::new(&mut scope, n_conditions, config.initial_log_z, &config.mlp, scale);
         parameters.check()?;
         let (widths, head) = ((pf, pb), Cell::new(0));
-        Ok(Self { features, config, widths, head, torso, backward, scale, log_z, parameters })
+        Ok(Self { features, config, widths, head, torso, backward, estimators, parameters })
     }
 
     /// The index of the P_F head in use, from 0.
@@ -303,36 +299,23 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
             Some(x) if wants.has(Quantity::LogPf) || log_flow || log_paths || shared_pb => Some(self.torso.forward(x)),
             _ => None,
         };
-        let pf = match &shared {
-            Some(out) if wants.has(Quantity::LogPf) => {
-                let logits = out.narrow(1, self.head.get() as i64 * pf_width, pf_width);
-                let pf = GraphActionCategorical::new(env.masks(Direction::Forward, states), &[logits])?;
-                match self.scale.as_ref().zip(x.as_ref().and_then(|x| x.conditions.as_ref())) {
-                    Some((scale, conditions)) => Some(pf.scaled(&scale.forward(conditions))?),
-                    None => Some(pf),
-                }
-            }
+        let start = |block: i64| block * pf_width;
+        let pf = shared.as_ref().filter(|_| wants.has(Quantity::LogPf));
+        let pf = pf.map(|out| vec![out.narrow(1, start(self.head.get() as i64), pf_width)]);
+        let pb = match (&self.backward, &x, &shared) {
+            _ if !wants.has(Quantity::LogPb) => None,
+            (Some(network), Some(x), _) => Some(vec![network.forward(x)]),
+            (None, _, Some(out)) if shared_pb => Some(vec![out.narrow(1, start(self.config.heads as i64), pb_width)]),
             _ => None,
-        };
-        let pb_logits = match (&self.backward, &x, &shared) {
-            (Some(network), Some(x), _) => Some(network.forward(x)),
-            (None, _, Some(out)) if shared_pb => Some(out.narrow(1, self.config.heads as i64 * pf_width, pb_width)),
-            _ => None,
-        };
-        let pb = match (wants.has(Quantity::LogPb), pb_logits) {
-            (false, _) => None,
-            (true, Some(logits)) => {
-                Some(GraphActionCategorical::new(env.masks(Direction::Backward, states), &[logits])?)
-            }
-            (true, None) => Some(GraphActionCategorical::uniform(env.masks(Direction::Backward, states))),
         };
         // The last columns are log F and log n.
-        let log_n = shared.as_ref().filter(|_| log_paths).map(|out| out.select(1, -1));
         let before_last = if self.config.paths { -2 } else { -1 };
-        let log_flow = shared.filter(|_| log_flow).map(|out| out.select(1, before_last));
-        Ok(Evaluation { pf, pb, ..Evaluation::default() }
-            .with(Quantity::LogFlow, log_flow)
-            .with(Quantity::LogPaths, log_n))
+        let columns = [(Quantity::LogPaths, log_paths, -1), (Quantity::LogFlow, log_flow, before_last)];
+        let wanted = columns.into_iter().filter(|(_, wanted, _)| *wanted);
+        let values = wanted.flat_map(|(quantity, _, at)| shared.iter().map(move |out| (quantity, out.select(1, at))));
+        let values = values.collect();
+        let pf_scale = pf.as_ref().zip(x.as_ref()).and_then(|(_, x)| self.estimators.pf_scale(x.conditions.as_ref()));
+        Evaluation::of_network(env, states, wants, NetworkOutput { pf, pb, values, pf_scale })
     }
 
     fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E, GraphActionCategorical> + '_>> {
@@ -353,7 +336,7 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        self.log_z.forward(conditions, n)
+        self.estimators.log_z(conditions, n)
     }
 
     fn parameters(&self) -> Option<&Parameters> {

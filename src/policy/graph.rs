@@ -1,4 +1,4 @@
-use crate::quantity::{Quantities, Quantity};
+use crate::quantity::Quantities;
 use tch::Tensor;
 
 use crate::Result;
@@ -23,28 +23,7 @@ impl<E: GraphEnv, N: GraphNetwork> Policy<E> for GraphPolicy<N> {
         wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         let batch = GraphBatch::new(env.schema(), states, conditions, self.0.parameters().device())?;
-        let output = self.0.forward(&batch, wants)?;
-        let dist = |wanted: bool, direction: Direction, blocks: Option<Vec<Tensor>>| {
-            if !wanted {
-                return Ok(None);
-            }
-            let masks = env.masks(direction, states);
-            match (blocks, direction) {
-                (Some(blocks), _) => GraphActionCategorical::new(masks, &blocks).map(Some),
-                (None, Direction::Backward) => Ok(Some(GraphActionCategorical::uniform(masks))),
-                (None, Direction::Forward) => Ok(None),
-            }
-        };
-        let pf = dist(wants.has(Quantity::LogPf), Direction::Forward, output.pf)?;
-        Ok(Evaluation {
-            pf: match (pf, &output.pf_scale) {
-                (Some(pf), Some(scale)) => Some(pf.scaled(scale)?),
-                (pf, _) => pf,
-            },
-            pb: dist(wants.has(Quantity::LogPb), Direction::Backward, output.pb)?,
-            values: output.values,
-            ..Evaluation::default()
-        })
+        Evaluation::of_network(env, states, wants, self.0.forward(&batch, wants)?)
     }
 
     fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E, GraphActionCategorical> + '_>> {

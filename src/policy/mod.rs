@@ -13,6 +13,7 @@
 //! the state), [`Enumeration`] (the number of the state).
 
 mod dense;
+mod estimators;
 mod features;
 mod graph;
 mod heads;

@@ -2,7 +2,7 @@
 
 use gfn::graph::{Attributes, Edge, GraphBatch, GraphEnv, GraphKind, GraphState, GraphStates, Node, Semantics};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, Parameters};
-use gfn::nn::{GraphNetwork, GraphOutput};
+use gfn::nn::{GraphNetwork, NetworkOutput};
 use gfn::quantity::{Quantities, Quantity};
 use gfn::{Result, Rng};
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig};
@@ -62,7 +62,7 @@ pub(crate) fn config(conv: ConvKind) -> GraphNetConfig {
 pub(crate) struct SeesLabels<N>(pub(crate) N);
 
 impl<N: GraphNetwork> GraphNetwork for SeesLabels<N> {
-    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<GraphOutput> {
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
         let mut output = self.0.forward(batch, wants)?;
         for blocks in output.pf.iter_mut().chain(&mut output.pb) {
             for block in blocks.iter_mut().filter(|block| block.size()[0] == batch.total_nodes() as i64) {
@@ -86,7 +86,7 @@ pub(crate) fn blocks<E: GraphEnv>(
     net: &impl GraphNetwork,
     graphs: &[GraphState],
     conditions: Option<&Tensor>,
-) -> GraphOutput {
+) -> NetworkOutput {
     let states = GraphStates::from(graphs.to_vec());
     let batch = GraphBatch::new(env.schema(), &states, conditions, Device::Cpu).unwrap();
     tch::no_grad(|| net.forward(&batch, all())).unwrap()

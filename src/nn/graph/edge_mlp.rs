@@ -4,10 +4,10 @@ use tch::{Device, Kind, Tensor};
 use super::fits::Fits;
 use super::heads::edge_pairs;
 use super::torso::checked_conditions;
-use super::{BackwardPolicy, GraphNetwork, GraphOutput};
+use super::{BackwardPolicy, GraphNetwork};
 use crate::env::Direction;
 use crate::graph::{ActionSet, Anchor, GraphBatch, GraphEnv, GraphSchema, GraphState};
-use crate::nn::{LogZ, Mlp, MlpConfig, Parameters};
+use crate::nn::{Estimators, Mlp, MlpConfig, NetworkOutput, Parameters};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
 
@@ -63,7 +63,7 @@ pub struct EdgeMlp {
     /// Outputs: logits of P_F, then of P_B if it shares the torso, then log F.
     torso: Mlp,
     backward: Option<Mlp>,
-    log_z: LogZ,
+    estimators: Estimators,
     parameters: Parameters,
 }
 
@@ -115,14 +115,11 @@ impl EdgeMlp {
         let torso = Mlp::new(&mut scope.sub("torso"), inputs, outputs, &config.mlp);
         let backward = (config.backward == BackwardPolicy::Separate)
             .then(|| Mlp::new(&mut scope.sub("pb"), inputs, of_backward, &config.mlp));
-        let log_z = match config.n_conditions {
-            0 => LogZ::scalar(&mut scope, config.initial_log_z),
-            n => LogZ::conditional(&mut scope, n, &config.mlp),
-        };
+        let estimators = Estimators::new(&mut scope, config.n_conditions, config.initial_log_z, &config.mlp, None);
         parameters.check()?;
         // Labels are positions in the input, so the number of nodes is checked when a batch is encoded.
         let fits = Fits { schema, n_labels: None };
-        Ok(Self { config, fits, pf, pb, torso, backward, log_z, parameters })
+        Ok(Self { config, fits, pf, pb, torso, backward, estimators, parameters })
     }
 
     /// The network's configuration.
@@ -234,19 +231,19 @@ fn encode(schema: &GraphSchema, graph: &GraphState, row: &mut [f64]) {
 }
 
 impl GraphNetwork for EdgeMlp {
-    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<GraphOutput> {
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
         let shared_pb = wants.has(Quantity::LogPb) && self.config.backward == BackwardPolicy::SharedTorso;
         let log_flow = wants.has(Quantity::LogFlow) && self.config.flow;
         let own_pb = self.backward.as_ref().filter(|_| wants.has(Quantity::LogPb));
         let needs_torso = wants.has(Quantity::LogPf) || shared_pb || log_flow;
         if !needs_torso && own_pb.is_none() {
-            return Ok(GraphOutput::default());
+            return Ok(NetworkOutput::default());
         }
         let inputs = self.inputs(batch)?;
         let outputs = needs_torso.then(|| self.torso.forward(&inputs));
         let own = own_pb.map(|network| network.forward(&inputs));
         let of_pb = own.as_ref().or(outputs.as_ref().filter(|_| shared_pb));
-        Ok(GraphOutput {
+        Ok(NetworkOutput {
             pf: outputs
                 .as_ref()
                 .filter(|_| wants.has(Quantity::LogPf))
@@ -258,7 +255,7 @@ impl GraphNetwork for EdgeMlp {
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        self.log_z.forward(conditions, n)
+        self.estimators.log_z(conditions, n)
     }
 
     fn parameters(&self) -> &Parameters {

@@ -4,10 +4,10 @@ use tch::{Device, Kind, Tensor};
 use super::fits::Fits;
 use super::heads::{Heads, pair_features, start_scale};
 use super::torso::Torso;
-use super::{ConvKind, GraphNetwork, GraphOutput};
+use super::{ConvKind, GraphNetwork};
 use crate::env::Direction;
 use crate::graph::{GraphBatch, GraphEnv, GraphSchema, Semantics};
-use crate::nn::{Activation, HostGraphNet, LogZ, LogitScale, Mlp, MlpConfig, Parameters};
+use crate::nn::{Activation, Estimators, HostGraphNet, Mlp, MlpConfig, NetworkOutput, Parameters};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
 
@@ -52,7 +52,7 @@ pub struct GraphNetConfig {
     pub flow: bool,
     /// Width of the condition vectors; 0 for none.
     pub n_conditions: i64,
-    /// Whether the logits of P_F are also multiplied by a function of the conditions ([`LogitScale`]).
+    /// Whether the logits of P_F are also multiplied by a function of the conditions ([`LogitScale`](crate::nn::LogitScale)).
     #[serde(default)]
     pub logit_scale: bool,
     /// Initial value of log Z.
@@ -150,8 +150,7 @@ pub struct GraphNet {
     backward: Option<Torso>,
     pb: Option<Heads>,
     flow: Option<Mlp>,
-    scale: Option<LogitScale>,
-    log_z: LogZ,
+    estimators: Estimators,
     parameters: Parameters,
 }
 
@@ -191,15 +190,12 @@ impl GraphNet {
         if let Some(flow) = &flow {
             flow.scale_output(start_scale(schema));
         }
-        let log_z = match config.n_conditions {
-            0 => LogZ::scalar(&mut scope, config.initial_log_z),
-            n => LogZ::conditional(&mut scope, n, &hidden),
-        };
-        let scale = config.logit_scale.then(|| LogitScale::new(&mut scope, config.n_conditions, &hidden));
+        let scale = config.logit_scale.then_some(&hidden);
+        let estimators = Estimators::new(&mut scope, config.n_conditions, config.initial_log_z, &hidden, scale);
         parameters.check()?;
         let labelled = env.actions().semantics() == Semantics::Labelled;
         let fits = Fits { schema: schema.clone(), n_labels: (labelled && n_labels > 0).then_some(n_labels) };
-        Ok(Self { config, fits, forward, pf, backward, pb, flow, scale, log_z, parameters })
+        Ok(Self { config, fits, forward, pf, backward, pb, flow, estimators, parameters })
     }
 
     /// The network's configuration, with the convolution that was chosen.
@@ -210,7 +206,7 @@ impl GraphNet {
 }
 
 impl GraphNetwork for GraphNet {
-    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<GraphOutput> {
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
         self.fits.check(batch)?;
         let pairs = self.config.pair_walks.map(|walks| pair_features(batch, walks, self.parameters.kind()));
         let needs_forward = wants.has(Quantity::LogPf)
@@ -233,10 +229,9 @@ impl GraphNetwork for GraphNet {
             }
             _ => None,
         };
-        // The torso has checked the conditions whenever there are P_F logits.
-        let scale = self.scale.as_ref().filter(|_| pf.is_some()).zip(batch.conditions.as_ref());
-        let pf_scale = scale.map(|(scale, conditions)| scale.forward(conditions));
-        Ok(GraphOutput { pf, pb, values: log_flow.into_iter().collect(), pf_scale })
+        // The torso has checked the conditions wherever there are logits of P_F.
+        let pf_scale = pf.as_ref().and_then(|_| self.estimators.pf_scale(batch.conditions.as_ref()));
+        Ok(NetworkOutput { pf, pb, values: log_flow.into_iter().collect(), pf_scale })
     }
 
     fn on_host(&self, direction: Direction) -> Option<HostGraphNet> {
@@ -248,7 +243,7 @@ impl GraphNetwork for GraphNet {
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        self.log_z.forward(conditions, n)
+        self.estimators.log_z(conditions, n)
     }
 
     fn parameters(&self) -> &Parameters {

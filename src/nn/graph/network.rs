@@ -1,26 +1,12 @@
 //! The interface between a graph network and a policy.
 
-use crate::quantity::{Quantities, Values};
+use crate::quantity::Quantities;
 use tch::Tensor;
 
 use crate::Result;
 use crate::env::Direction;
 use crate::graph::GraphBatch;
-use crate::nn::{HostGraphNet, Parameters};
-
-/// The output of a network for a batch of graphs.
-#[derive(Debug, Default)]
-pub struct GraphOutput {
-    /// Logits of P_F: one block `[anchor rows, width]` per forward action type, in the action set's order, exit last.
-    pub pf: Option<Vec<Tensor>>,
-    /// Logits of P_B: one block per backward action type. `None` makes P_B uniform over legal backward actions.
-    pub pb: Option<Vec<Tensor>>,
-    /// What it estimates of each graph, `[B]` each: log F ([`Quantity::LogFlow`](crate::quantity::Quantity::LogFlow)), quantities of its
-    /// [own](crate::quantity::Quantity::Own).
-    pub values: Values,
-    /// What the logits of P_F of each graph are multiplied by, `[B]`.
-    pub pf_scale: Option<Tensor>,
-}
+use crate::nn::{HostGraphNet, NetworkOutput, Parameters};
 
 /// A network on batches of graphs: implement it to bring your own GNN.
 pub trait GraphNetwork {
@@ -28,7 +14,7 @@ pub trait GraphNetwork {
     ///
     /// # Errors
     /// Whatever the network finds wrong; the shapes of what it gives are checked by the caller.
-    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<GraphOutput>;
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput>;
 
     /// A copy of the network for a roll-out without conditions ([`Policy::on_host`](crate::policy::Policy::on_host)), with the same logits up to
     /// rounding. `None` (the default) if there is no such form. A [`GraphNet`](super::GraphNet) has one if its
@@ -48,7 +34,7 @@ pub trait GraphNetwork {
 }
 
 impl<N: GraphNetwork> GraphNetwork for &N {
-    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<GraphOutput> {
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
         (**self).forward(batch, wants)
     }
 

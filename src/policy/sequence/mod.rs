@@ -13,7 +13,7 @@ use tch::{Device, Kind, Tensor};
 use super::dense::n_actions;
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Slots, VectorStates};
-use crate::nn::{Linear, LogZ, Parameters, SequenceNet, SequenceNetConfig};
+use crate::nn::{Estimators, Linear, MlpConfig, NetworkOutput, Parameters, SequenceNet, SequenceNetConfig};
 use crate::policy::{Evaluation, Policy};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
@@ -88,7 +88,7 @@ pub struct SequencePolicy {
     n_actions: i64,
     net: Box<dyn SequenceNet>,
     head: Linear,
-    log_z: LogZ,
+    estimators: Estimators,
     parameters: Parameters,
     cache: RefCell<PrefixCache>,
     /// Number of passes over whole sequences, and number of these sequences.
@@ -122,12 +122,12 @@ impl SequencePolicy {
         let mut scope = parameters.scope(rng);
         let net = config.net.build(&mut scope.sub("net"), layout.n_inputs(), layout.n_positions())?;
         let head = Linear::new(&mut scope.sub("head"), config.net.width, n_actions + i64::from(config.flow));
-        let log_z = LogZ::scalar(&mut scope, config.initial_log_z);
+        let estimators = Estimators::new(&mut scope, 0, config.initial_log_z, &MlpConfig::default(), None);
         parameters.check()?;
         let row_bytes = net.row_width() as usize * kind.elt_size_in_bytes();
         let cache = RefCell::new(PrefixCache::new(config.cache_bytes / row_bytes, (kind, device)));
         let passes = Cell::new((0, 0));
-        Ok(Self { layout, config, n_actions, net, head, log_z, parameters, cache, passes })
+        Ok(Self { layout, config, n_actions, net, head, estimators, parameters, cache, passes })
     }
 
     /// The network's configuration.
@@ -193,21 +193,14 @@ impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> Policy<E> for Seque
             true => Some(self.head.forward(&self.hidden(states)?)),
             false => None,
         };
-        let pf = match &out {
-            Some(out) if wants.has(Quantity::LogPf) => {
-                let logits = out.narrow(1, 0, self.n_actions);
-                Some(GraphActionCategorical::new(env.masks(Direction::Forward, states), &[logits])?)
-            }
-            _ => None,
-        };
-        let pb =
-            wants.has(Quantity::LogPb).then(|| GraphActionCategorical::uniform(env.masks(Direction::Backward, states)));
-        let log_flow = out.filter(|_| log_flow).map(|out| out.select(1, self.n_actions));
-        Ok(Evaluation { pf, pb, ..Evaluation::default() }.with(Quantity::LogFlow, log_flow))
+        let pf = out.as_ref().map(|out| vec![out.narrow(1, 0, self.n_actions)]);
+        let values = out.iter().filter(|_| log_flow).map(|out| (Quantity::LogFlow, out.select(1, self.n_actions)));
+        let output = NetworkOutput { pf, values: values.collect(), ..NetworkOutput::default() };
+        Evaluation::of_network(env, states, wants, output)
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        self.log_z.forward(conditions, n)
+        self.estimators.log_z(conditions, n)
     }
 
     fn parameters(&self) -> Option<&Parameters> {

@@ -158,12 +158,12 @@ fn with_log_z(log_z: &LogZ, flow: &Tensor, is_source: impl Iterator<Item = bool>
 pub(crate) fn check_width(states: &Reals, width: usize) -> Result<()> {
     match states.width() == width {
         true => Ok(()),
-        false => Err(Error::Shape {
-            what: "states of a continuous environment".into(),
-            expected: vec![states.len() as i64, width as i64],
-            got: vec![states.len() as i64, states.width() as i64],
-            remedy: "give states of the environment, with as many numbers each as it has",
-        }),
+        false => Err(Error::shape(
+            "states of a continuous environment",
+            [states.len() as i64, width as i64],
+            [states.len() as i64, states.width() as i64],
+            "give states of the environment, with as many numbers each as it has",
+        )),
     }
 }
 
@@ -172,15 +172,15 @@ pub(crate) fn check_asked(n: usize, rows: &[usize], actions: Option<(&Reals, usi
     if let Some((actions, width)) =
         actions.filter(|(actions, width)| (actions.len(), actions.width()) != (rows.len(), *width))
     {
-        return Err(Error::Shape {
-            what: "actions to be scored".into(),
-            expected: vec![rows.len() as i64, width as i64],
-            got: vec![actions.len() as i64, actions.width() as i64],
-            remedy: "give one action of the environment for each row",
-        });
+        return Err(Error::shape(
+            "actions to be scored",
+            [rows.len() as i64, width as i64],
+            [actions.len() as i64, actions.width() as i64],
+            "give one action of the environment for each row",
+        ));
     }
     match rows.iter().find(|&&row| row >= n) {
-        Some(&index) => Err(Error::OutOfRange { index, len: n }),
+        Some(&index) => Err(Error::out_of_range(index, n)),
         None => Ok(()),
     }
 }
@@ -189,7 +189,7 @@ pub(crate) fn check_asked(n: usize, rows: &[usize], actions: Option<(&Reals, usi
 pub(crate) fn check_no_exit_bias(exploration: &Exploration, expected: &'static str) -> Result<()> {
     match exploration.exit_bias() {
         0.0 => Ok(()),
-        bias => Err(Error::Config { setting: "exit_bias", got: bias.to_string(), expected }),
+        bias => Err(Error::config("exit_bias", bias, expected)),
     }
 }
 
@@ -197,11 +197,11 @@ pub(crate) fn check_no_exit_bias(exploration: &Exploration, expected: &'static s
 pub(crate) fn check_no_conditions(conditions: Option<&Tensor>) -> Result<()> {
     match conditions {
         None => Ok(()),
-        Some(_) => Err(Error::Missing {
-            objective: "sampling under conditions",
-            needs: "a network that takes conditions",
-            remedy: "train and sample this one without conditions",
-        }),
+        Some(_) => Err(Error::missing(
+            "sampling under conditions",
+            "a network that takes conditions",
+            "train and sample this one without conditions",
+        )),
     }
 }
 
@@ -209,12 +209,12 @@ pub(crate) fn check_no_conditions(conditions: Option<&Tensor>) -> Result<()> {
 pub(crate) fn finite(row: usize, value: f64) -> Result<f64> {
     match value.is_finite() {
         true => Ok(value),
-        false => Err(Error::NonFinite {
-            what: "an output of the policy's network",
+        false => Err(Error::non_finite(
+            "an output of the policy's network",
             row,
             value,
-            remedy: "lower the learning rate, clip gradients (`max_norm`), or check what the network is given",
-        }),
+            "lower the learning rate, clip gradients (`max_norm`), or check what the network is given",
+        )),
     }
 }
 

@@ -9,18 +9,20 @@ use gfn::{Error, Result};
 /// [`Error::Shape`] for states of another width, [`Error::Config`] for a vector without a reward.
 pub fn of_rows(states: &VectorStates, width: usize, log_reward: impl Fn(&[u16]) -> Option<f64>) -> Result<Vec<f64>> {
     if states.width() != width {
-        return Err(Error::Shape {
-            what: "states".into(),
-            expected: vec![states.len() as i64, width as i64],
-            got: vec![states.len() as i64, states.width() as i64],
-            remedy: "give the reward states of the environment that it was made for",
-        });
+        return Err(Error::shape(
+            "states",
+            [states.len() as i64, width as i64],
+            [states.len() as i64, states.width() as i64],
+            "give the reward states of the environment that it was made for",
+        ));
     }
     let of_row = |row: &[u16]| {
-        log_reward(row).ok_or_else(|| Error::Config {
-            setting: "a state to be rewarded",
-            got: format!("{row:?}"),
-            expected: "a state that a trajectory of the reward's environment can end in",
+        log_reward(row).ok_or_else(|| {
+            Error::config(
+                "a state to be rewarded",
+                format!("{row:?}"),
+                "a state that a trajectory of the reward's environment can end in",
+            )
         })
     };
     states.rows().map(of_row).collect()
@@ -34,5 +36,5 @@ pub fn positive(setting: &'static str, x: f64) -> Result<f64> {
     if x > 0.0 && x.is_finite() {
         return Ok(x);
     }
-    Err(Error::Config { setting, got: x.to_string(), expected: "a finite number above 0" })
+    Err(Error::config(setting, x, "a finite number above 0"))
 }

@@ -358,7 +358,7 @@ fn what_makes_no_sense_is_refused() {
     assert!(refused(teacher(TeacherConfig { epsilon: 0.0, ..TeacherConfig::default() })).contains("above 0"));
     let both = trainer(0, 2, 9).with_thompson(0.5).unwrap();
     let both = both.with_teacher(network(1, &mut Rng::seeded(0)), TeacherConfig::default()).unwrap();
-    assert!(matches!({ both }.step(), Err(Error::Missing { objective: "Thompson sampling", .. })));
+    assert!(matches!({ both }.step(), Err(Error::Missing { needed_by: "Thompson sampling", .. })));
     let on_policy = PolicyGradient::new(Advantage::Total).unwrap();
     let mut rng = Rng::seeded(0);
     let policy = network(2, &mut rng);

@@ -77,9 +77,9 @@ pub trait Distribution {
 }
 
 fn no_logits() -> crate::Error {
-    crate::Error::Missing {
-        objective: "flow matching",
-        needs: "a finite number of actions, each with a logit",
-        remedy: "use it with a discrete environment, or choose another objective",
-    }
+    crate::Error::missing(
+        "flow matching",
+        "a finite number of actions, each with a logit",
+        "use it with a discrete environment, or choose another objective",
+    )
 }

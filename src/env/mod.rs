@@ -147,10 +147,10 @@ pub trait Env: Send + Sync {
     /// [`Error::Contract`](crate::Error::Contract) for labels that aren't those of these states; always, in an environment that
     /// renames nothing.
     fn with_labels(&self, _states: &Self::States, labels: &[u32]) -> Result<Self::States> {
-        Err(crate::Error::Contract {
-            check: "states that a replay gives back as they were have no labels beside them",
-            detail: format!("{} labels were given", labels.len()),
-        })
+        Err(crate::Error::contract(
+            "states that a replay gives back as they were have no labels beside them",
+            format!("{} labels were given", labels.len()),
+        ))
     }
 
     /// Looks for what is wrong with the environment while nothing fails, on a few random states of its own choice: a trainer asks

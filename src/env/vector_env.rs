@@ -132,12 +132,12 @@ impl<R: VectorRules> Env for VectorEnv<R> {
     fn step(&self, direction: Direction, states: &mut VectorStates, actions: &Slots) -> Result<Step<Slots>> {
         let (rules, n) = (&self.0, actions.len());
         if (states.len(), states.width()) != (n, rules.width()) {
-            return Err(Error::Shape {
-                what: "states".into(),
-                expected: vec![n as i64, rules.width() as i64],
-                got: vec![states.len() as i64, states.width() as i64],
-                remedy: "give one action per state, and states of this environment",
-            });
+            return Err(Error::shape(
+                "states",
+                [n as i64, rules.width() as i64],
+                [states.len() as i64, states.width() as i64],
+                "give one action per state, and states of this environment",
+            ));
         }
         let forward = direction == Direction::Forward;
         let exit_slot = (forward && rules.has_exit()).then(|| rules.n_moves(direction));

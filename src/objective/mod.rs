@@ -66,12 +66,12 @@ impl Residuals {
     fn check(&self, objective: &str) -> Result<()> {
         let (values, weights) = (self.values.size(), self.weights.size());
         let refuse = |what: String, expected, got| {
-            Err(Error::Shape {
+            Err(Error::shape(
                 what,
                 expected,
                 got,
-                remedy: "give residuals and weights as flat lists `[k]` of one length; a column `[k, 1]` is made one by `squeeze_dim(-1)`",
-            })
+                "give residuals and weights as flat lists `[k]` of one length; a column `[k, 1]` is made one by `squeeze_dim(-1)`",
+            ))
         };
         if values.len() != 1 {
             return refuse(format!("the list of residuals of {objective}"), vec![self.values.numel() as i64], values);

@@ -147,11 +147,11 @@ impl<F> MlpPolicy<F> {
         F: StateFeatures<E::States>,
     {
         if config.n_conditions != 0 {
-            return Err(Error::Config {
-                setting: "n_conditions",
-                got: config.n_conditions.to_string(),
-                expected: "0 for a tabular policy: use `MlpPolicy::new` with conditions",
-            });
+            return Err(Error::config(
+                "n_conditions",
+                config.n_conditions,
+                "0 for a tabular policy: use `MlpPolicy::new` with conditions",
+            ));
         }
         let inputs = features.width() as i64;
         let network = |scope: &mut Scope<'_>, outputs| Network::table(scope, inputs, outputs);
@@ -195,11 +195,11 @@ impl<F> MlpPolicy<F> {
     /// [`Error::Config`] for a head that doesn't exist.
     pub fn use_head(&self, head: usize) -> Result<()> {
         if head >= self.config.heads {
-            return Err(Error::Config {
-                setting: "the head of P_F",
-                got: format!("{head} of {}", self.config.heads),
-                expected: "a head from 0 to below `MlpPolicyConfig::heads`",
-            });
+            return Err(Error::config(
+                "the head of P_F",
+                format!("{head} of {}", self.config.heads),
+                "a head from 0 to below `MlpPolicyConfig::heads`",
+            ));
         }
         self.head.set(head);
         Ok(())
@@ -235,12 +235,12 @@ impl<F> MlpPolicy<F> {
             None if self.config.n_conditions == 0 => None,
             Some(c) if c.size() == expected => Some(c.to_device(device).to_kind(kind)),
             given => {
-                return Err(Error::Shape {
-                    what: "the conditions".into(),
-                    expected: expected.to_vec(),
-                    got: given.map_or_else(Vec::new, Tensor::size),
-                    remedy: "give one row of `n_conditions` numbers per state",
-                });
+                return Err(Error::shape(
+                    "the conditions",
+                    expected.to_vec(),
+                    given.map_or_else(Vec::new, Tensor::size),
+                    "give one row of `n_conditions` numbers per state",
+                ));
             }
         };
         Ok(Inputs { vectors, conditions })
@@ -249,7 +249,7 @@ impl<F> MlpPolicy<F> {
 
 impl MlpPolicyConfig {
     fn check(&self) -> Result<()> {
-        let refuse = |setting, got: String, expected| Err(Error::Config { setting, got, expected });
+        let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
         if self.n_conditions < 0 {
             let expected = "0 for none, or the width of the condition vectors";
             return refuse("n_conditions", self.n_conditions.to_string(), expected);
@@ -269,11 +269,11 @@ impl MlpPolicyConfig {
 pub(super) fn n_actions(masks: &Masks) -> Result<i64> {
     match masks.blocks.as_slice() {
         [block] if block.rows() == masks.len() => Ok(block.width as i64),
-        blocks => Err(Error::Config {
-            setting: "the environment of a policy on vectors",
-            got: format!("one with {} blocks of actions", blocks.len()),
-            expected: "one block of actions with one row per state; for graphs use a `GraphPolicy`",
-        }),
+        blocks => Err(Error::config(
+            "the environment of a policy on vectors",
+            format!("one with {} blocks of actions", blocks.len()),
+            "one block of actions with one row per state; for graphs use a `GraphPolicy`",
+        )),
     }
 }
 

@@ -46,7 +46,7 @@ impl LocalSearch {
     /// # Errors
     /// [`Error::Config`] for a search without backward steps or without proposals.
     pub fn check(self) -> Result<()> {
-        let refuse = |setting, expected| Err(Error::Config { setting, got: "0".into(), expected });
+        let refuse = |setting, expected| Err(Error::config(setting, "0", expected));
         match self {
             Self { max_back: 0, .. } => refuse("max_back", "at least one step back"),
             Self { rounds: 0, .. } => refuse("rounds", "at least one proposal per object"),
@@ -239,11 +239,11 @@ impl<E: Env, P: Policy<E>> Sampler<'_, E, P> {
     /// P_F and P_B of each state.
     fn policies(&self, states: &E::States) -> Result<(P::Dist, P::Dist)> {
         let evaluation = self.policy.evaluate(self.env, states, None, Quantities::PF | Quantity::LogPb)?;
-        evaluation.pf.zip(evaluation.pb).ok_or(Error::Missing {
-            objective: "local search",
-            needs: "a forward and a backward policy",
-            remedy: "use a policy that has both, such as UniformPolicy",
-        })
+        evaluation.pf.zip(evaluation.pb).ok_or(Error::missing(
+            "local search",
+            "a forward and a backward policy",
+            "use a policy that has both, such as UniformPolicy",
+        ))
     }
 }
 

@@ -153,11 +153,11 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
             Direction::Forward => evaluation.pf,
             Direction::Backward => evaluation.pb,
         };
-        dist.ok_or(Error::Missing {
-            objective: "the sampler",
-            needs: if direction == Direction::Forward { "a forward policy" } else { "a backward policy" },
-            remedy: "use a policy that has one, such as UniformPolicy",
-        })
+        dist.ok_or(Error::missing(
+            "the sampler",
+            if direction == Direction::Forward { "a forward policy" } else { "a backward policy" },
+            "use a policy that has one, such as UniformPolicy",
+        ))
     }
 
     /// Draws an action for each row, evaluating each distinct state once.

@@ -28,5 +28,5 @@ pub use words::{WordRules, Words};
 use crate::Error;
 
 fn broken(check: &'static str, detail: String) -> Error {
-    Error::Contract { check, detail }
+    Error::contract(check, detail)
 }

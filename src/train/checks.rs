@@ -10,11 +10,11 @@ use crate::{Error, Result};
 /// A batch of one trajectory, for an objective that compares with the batch's mean.
 pub(super) fn check_batch(objective: &dyn Objective, config: &TrainerConfig) -> Result<()> {
     match config.batch < objective.smallest_batch() {
-        true => Err(Error::Missing {
-            objective: objective.name(),
-            needs: "at least two trajectories per batch, which it compares with their mean",
-            remedy: "raise `TrainerConfig::batch`, or choose an objective that learns from one",
-        }),
+        true => Err(Error::missing(
+            objective.name(),
+            "at least two trajectories per batch, which it compares with their mean",
+            "raise `TrainerConfig::batch`, or choose an objective that learns from one",
+        )),
         false => Ok(()),
     }
 }
@@ -23,12 +23,12 @@ pub(super) fn check_batch(objective: &dyn Objective, config: &TrainerConfig) -> 
 pub(super) fn check_loss(objective: &dyn Objective, loss: &Tensor) -> Result<()> {
     match loss.numel() {
         1 => Ok(()),
-        _ => Err(Error::Shape {
-            what: format!("the loss of {}", objective.name()),
-            expected: vec![],
-            got: loss.size(),
-            remedy: "an objective gives one number for the whole batch: take the mean of its losses",
-        }),
+        _ => Err(Error::shape(
+            format!("the loss of {}", objective.name()),
+            vec![],
+            loss.size(),
+            "an objective gives one number for the whole batch: take the mean of its losses",
+        )),
     }
 }
 
@@ -41,20 +41,18 @@ pub(super) fn check_gradient(
     let trained = || parameters.is_some_and(|p| p.iter().any(|parameter| parameter.tensor.requires_grad()));
     match has_gradient || !trained() {
         true => Ok(()),
-        false => Err(Error::Missing {
-            objective: objective.name(),
-            needs: "a loss with a gradient",
-            remedy: "train outside of `tch::no_grad`, and let policy and objective neither detach nor copy what they compute",
-        }),
+        false => Err(Error::missing(
+            objective.name(),
+            "a loss with a gradient",
+            "train outside of `tch::no_grad`, and let policy and objective neither detach nor copy what they compute",
+        )),
     }
 }
 
 /// What scoring misses is what the objective asked for.
 pub(super) fn asked_by(objective: &dyn Objective, error: Error) -> Error {
     match error {
-        Error::Missing { objective: SCORING, needs, remedy } => {
-            Error::Missing { objective: objective.name(), needs, remedy }
-        }
+        Error::Missing { needed_by: SCORING, missing, remedy } => Error::missing(objective.name(), missing, remedy),
         other => other,
     }
 }

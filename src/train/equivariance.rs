@@ -118,14 +118,14 @@ impl<E: ReplayEnv> Twins<E> {
                 continue;
             }
             let (state, twin) = (self.words(rows[k]), self.words(firsts[k]));
-            return Err(Error::Contract {
-                check: "up to isomorphism a policy is equivariant: relabelling a graph changes no probability \
+            return Err(Error::contract(
+                "up to isomorphism a policy is equivariant: relabelling a graph changes no probability \
                         (leave node identity, the order of nodes and chance out of the network)",
-                detail: format!(
+                format!(
                     "the log-probability ({direction}) of one action is {mine} in {state}, and {other} in the same under other \
                      labels, {twin}"
                 ),
-            });
+            ));
         }
         Ok(())
     }

@@ -241,11 +241,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     pub fn prefill(&mut self, n: usize) -> Result<usize> {
         const CHUNK: usize = 8192;
         let Some(replay) = &mut self.sources.replay else {
-            return Err(Error::Missing {
-                objective: "prefilling",
-                needs: "a replay buffer",
-                remedy: "give the trainer one (`with_replay`)",
-            });
+            return Err(Error::missing("prefilling", "a replay buffer", "give the trainer one (`with_replay`)"));
         };
         let Context { env, reward, config, .. } = &self.context;
         let uniform = env.uniform();

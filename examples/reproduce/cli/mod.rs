@@ -324,7 +324,7 @@ impl Common {
 /// Refuses a flag that was given, where it would do nothing.
 pub(crate) fn refuse(flag: &'static str, given: bool, expected: &'static str) -> Result<()> {
     match given {
-        true => Err(Error::Config { setting: flag, got: "given".into(), expected }),
+        true => Err(Error::config(flag, "given", expected)),
         false => Ok(()),
     }
 }

@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         other => {
             let got = other.to_possible_value().map_or_else(String::new, |name| name.get_name().to_owned());
             let expected = "tb or vargrad: both are taken relative to the prior";
-            return Err(Error::Config { setting: "--objective", got, expected });
+            return Err(Error::config("--objective", got, expected));
         }
     };
     let process = Process::new(ProcessKind::PinnedBrownian, args.sigma, args.horizon)?;

@@ -110,11 +110,11 @@ fn reward(args: &Args, env: &HyperGrid) -> Result<Box<dyn GridReward>> {
         (Some(preset), _) => args.reward.preset(env, preset),
         (None, None) => args.reward.standard(env),
         (None, Some(r0)) if args.reward == RewardKind::Original => Ok(OriginalReward::new(env, r0, 0.5, 2.0)?.boxed()),
-        (None, Some(r0)) => Err(Error::Config {
-            setting: "--r0",
-            got: format!("{r0} with --reward {}", args.reward),
-            expected: "--reward original; other rewards take --preset",
-        }),
+        (None, Some(r0)) => Err(Error::config(
+            "--r0",
+            format!("{r0} with --reward {}", args.reward),
+            "--reward original; other rewards take --preset",
+        )),
     }
 }
 

@@ -144,7 +144,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 /// Uniform random walks with their rewards: what a policy that knows nothing leaves behind.
 fn make_data(args: &Args, env: &VectorEnv<HyperGrid>, reward: &OriginalReward, rng: &mut Rng) -> Result<()> {
     if let Some(folder) = args.data.parent() {
-        std::fs::create_dir_all(folder).map_err(|source| Error::Io { path: folder.to_owned(), source })?;
+        std::fs::create_dir_all(folder).map_err(|source| Error::io(folder, source))?;
     }
     let walks = Sampler::new(env, &UniformPolicy).forward(args.size, rng)?;
     let log_r = log_rewards(reward, walks.terminal_states(), None)?;

@@ -53,7 +53,7 @@ impl HammingReward {
 
     fn scaled<B: AsRef<[bool]>>(words: &Words, modes: &[B], scale: f64) -> Result<Self> {
         if modes.is_empty() {
-            return Err(Error::Config { setting: "the modes", got: "none".into(), expected: "at least one mode" });
+            return Err(Error::config("the modes", "none", "at least one mode"));
         }
         Ok(Self { words: *words, modes: words.states_of(modes)?, scale })
     }

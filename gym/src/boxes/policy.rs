@@ -137,17 +137,17 @@ impl BoxPolicy {
 
     fn check(&self, env: &BoxEnv, states: &Reals) -> Result<()> {
         if (env.ndim(), env.geometry()) != (self.ndim, self.geometry) {
-            return Err(Error::Config {
-                setting: "the box",
-                got: format!(
+            return Err(Error::config(
+                "the box",
+                format!(
                     "{:?}, {} axes, for a network of {:?}, {}",
                     env.geometry(),
                     env.ndim(),
                     self.geometry,
                     self.ndim
                 ),
-                expected: "the geometry and the number of axes that the network was built for",
-            });
+                "the geometry and the number of axes that the network was built for",
+            ));
         }
         check_width(states, self.ndim)
     }

@@ -139,7 +139,7 @@ impl DiffusionPolicy {
             ("the range of the backward kernel", range),
         ] {
             if let Some(value) = value.filter(|value| !(*value > 0.0 && value.is_finite())) {
-                return Err(Error::Config { setting, got: value.to_string(), expected: "a positive number" });
+                return Err(Error::config(setting, value, "a positive number"));
             }
         }
         let dim = env.dim() as i64;
@@ -153,11 +153,11 @@ impl DiffusionPolicy {
         let langevin = match (config.langevin_clip, target) {
             (None, _) => None,
             (Some(_), None) => {
-                return Err(Error::Missing {
-                    objective: "the Langevin parametrisation",
-                    needs: "the target's gradient",
-                    remedy: "give `DiffusionPolicy::new` the target, or no `langevin_clip`",
-                });
+                return Err(Error::missing(
+                    "the Langevin parametrisation",
+                    "the target's gradient",
+                    "give `DiffusionPolicy::new` the target, or no `langevin_clip`",
+                ));
             }
             (Some(clip), Some(target)) => {
                 super::target::check_dim(env, target.as_ref())?;
@@ -186,7 +186,7 @@ impl DiffusionPolicy {
         }
         let got = format!("{} and {}, for a policy made for {dim} and {steps}", env.dim(), env.process().steps());
         let expected = "those of the environment that the policy was made for";
-        Err(Error::Config { setting: "the environment's dimension and number of steps", got, expected })
+        Err(Error::config("the environment's dimension and number of steps", got, expected))
     }
 
     fn tensor(&self, points: &Reals) -> Tensor {

@@ -111,7 +111,7 @@ impl OptimalGaussian {
         if !(mean.is_finite() && sd > 0.0 && sd.is_finite()) {
             let got = format!("{mean} and {sd}");
             let expected = "a finite mean and a positive standard deviation";
-            return Err(Error::Config { setting: "the Gaussian's mean and standard deviation", got, expected });
+            return Err(Error::config("the Gaussian's mean and standard deviation", got, expected));
         }
         let steps = env.process().steps();
         let (mut m, mut s2) = (mean, sd * sd);
@@ -143,11 +143,11 @@ impl Policy<DiffusionSampling> for OptimalGaussian {
         wants: Quantities,
     ) -> Result<Evaluation<GaussianSteps>> {
         if *env.process() != self.process {
-            return Err(Error::Config {
-                setting: "the environment's process",
-                got: format!("{:?} in {} steps", env.process().kind(), env.process().steps()),
-                expected: "the process, sigma and number of steps included, that the policy was made for",
-            });
+            return Err(Error::config(
+                "the environment's process",
+                format!("{:?} in {} steps", env.process().kind(), env.process().steps()),
+                "the process, sigma and number of steps included, that the policy was made for",
+            ));
         }
         env.check_states(states)?;
         let kernel = |step| self.kernels.get(step).copied().unwrap_or((1.0, 0.0, 0.0));

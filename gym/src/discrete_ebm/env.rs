@@ -33,7 +33,7 @@ impl DiscreteEbm {
     /// [`Error::Config`] for none.
     pub fn new(n: usize) -> Result<VectorEnv<Self>> {
         if n == 0 {
-            return Err(Error::Config { setting: "n", got: "0".into(), expected: "at least 1 coordinate" });
+            return Err(Error::config("n", "0", "at least 1 coordinate"));
         }
         Ok(VectorEnv(Self { n }))
     }
@@ -64,12 +64,12 @@ impl DiscreteEbm {
         let mut entries = Vec::with_capacity(vectors.len() * self.n);
         for bits in vectors.iter().map(AsRef::as_ref) {
             if bits.len() != self.n {
-                return Err(Error::Shape {
-                    what: "a vector of bits".into(),
-                    expected: vec![self.n as i64],
-                    got: vec![bits.len() as i64],
-                    remedy: "give one bit per coordinate",
-                });
+                return Err(Error::shape(
+                    "a vector of bits",
+                    [self.n as i64],
+                    [bits.len() as i64],
+                    "give one bit per coordinate",
+                ));
             }
             entries.extend(bits.iter().map(|&bit| 1 + u16::from(bit)));
         }

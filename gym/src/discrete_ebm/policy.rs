@@ -92,9 +92,7 @@ impl Policy<VectorEnv<DiscreteEbm>> for EbmPolicy {
         conditions: Option<&Tensor>,
         wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
-        let shape = |what: &str, expected: Vec<i64>, got, remedy| {
-            Err(Error::Shape { what: what.into(), expected, got, remedy })
-        };
+        let shape = |what: &str, expected: Vec<i64>, got, remedy| Err(Error::shape(what, expected, got, remedy));
         if let Some(conditions) = conditions {
             return shape(
                 "the conditions",

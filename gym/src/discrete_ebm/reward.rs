@@ -39,22 +39,22 @@ impl IsingReward {
     /// [`Error::Shape`] unless there are `n * n` couplings, [`Error::Config`] for no spin, and unless they and `alpha` are finite.
     pub fn new(n: usize, j: &[f64], alpha: f64) -> Result<Self> {
         if n == 0 {
-            return Err(Error::Config { setting: "n", got: "0".into(), expected: "at least 1 spin" });
+            return Err(Error::config("n", "0", "at least 1 spin"));
         }
         if n.checked_mul(n) != Some(j.len()) {
-            return Err(Error::Shape {
-                what: "the coupling matrix".into(),
-                expected: vec![n as i64, n as i64],
-                got: vec![j.len() as i64],
-                remedy: "give `n * n` couplings, row by row",
-            });
+            return Err(Error::shape(
+                "the coupling matrix",
+                [n as i64, n as i64],
+                [j.len() as i64],
+                "give `n * n` couplings, row by row",
+            ));
         }
         if let Some(place) = j.iter().position(|coupling| !coupling.is_finite()) {
             let (row, value) = (place / n, j[place]);
-            return Err(Error::NonFinite { what: "coupling", row, value, remedy: "give finite couplings" });
+            return Err(Error::non_finite("coupling", row, value, "give finite couplings"));
         }
         if !alpha.is_finite() {
-            return Err(Error::Config { setting: "alpha", got: alpha.to_string(), expected: "a finite number" });
+            return Err(Error::config("alpha", alpha, "a finite number"));
         }
         let coupling = |a: usize, b: usize| if a == b { j[a * n + a] } else { j[a * n + b] + j[b * n + a] };
         let of_spin = |a| (a..n).map(|b| (b, coupling(a, b))).filter(|(_, coupling)| *coupling != 0.0).collect();
@@ -78,18 +78,10 @@ impl IsingReward {
     /// [`Error::Config`] for a side outside `2..=1000`, those of [`new`](Self::new).
     pub fn lattice(side: usize, coupling: f64, alpha: f64) -> Result<Self> {
         if !(2..=1000).contains(&side) {
-            return Err(Error::Config {
-                setting: "side",
-                got: side.to_string(),
-                expected: "2 to 1,000 spins along a side",
-            });
+            return Err(Error::config("side", side, "2 to 1,000 spins along a side"));
         }
         if !(coupling.is_finite() && alpha.is_finite()) {
-            return Err(Error::Config {
-                setting: "coupling and alpha",
-                got: format!("{coupling}, {alpha}"),
-                expected: "finite numbers",
-            });
+            return Err(Error::config("coupling and alpha", format!("{coupling}, {alpha}"), "finite numbers"));
         }
         let mut couplings = vec![Vec::new(); side * side];
         if coupling != 0.0 {

@@ -30,7 +30,7 @@ impl HyperGrid {
     /// # Errors
     /// [`Error::Config`] for no dimension, a height outside `2..=65536`, or so many points that `height^ndim` passes `u64`.
     pub fn new(ndim: usize, height: usize) -> Result<VectorEnv<Self>> {
-        let refuse = |setting, got: String, expected| Err(Error::Config { setting, got, expected });
+        let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
         if ndim == 0 {
             return refuse("ndim", "0".into(), "at least 1 dimension");
         }
@@ -72,11 +72,7 @@ impl HyperGrid {
         let mut coordinates = Vec::new();
         for key in keys {
             if key >= self.n_states {
-                return Err(Error::Config {
-                    setting: "a grid point's key",
-                    got: key.to_string(),
-                    expected: "a number below `n_states()`",
-                });
+                return Err(Error::config("a grid point's key", key, "a number below `n_states()`"));
             }
             let start = coordinates.len();
             coordinates.resize(start + self.ndim, 0);

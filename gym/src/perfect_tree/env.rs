@@ -35,11 +35,7 @@ impl PerfectBinaryTree {
     /// [`Error::Config`] for a depth outside `1..=62`: a node's index is a `u64`.
     pub fn new(depth: usize) -> Result<VectorEnv<Self>> {
         if !(1..=62).contains(&depth) {
-            return Err(Error::Config {
-                setting: "depth",
-                got: depth.to_string(),
-                expected: "1 to 62 levels of edges",
-            });
+            return Err(Error::config("depth", depth, "1 to 62 levels of edges"));
         }
         Ok(VectorEnv(Self { path: TokenSequence::fixed(2, depth)?.0 }))
     }
@@ -76,11 +72,7 @@ impl PerfectBinaryTree {
         let mut paths = Vec::new();
         for mut node in nodes {
             if node >= self.n_states() {
-                return Err(Error::Config {
-                    setting: "a node of the tree",
-                    got: node.to_string(),
-                    expected: "an index below `n_states()`",
-                });
+                return Err(Error::config("a node of the tree", node, "an index below `n_states()`"));
             }
             let mut path = Vec::new();
             while node > 0 {

@@ -41,7 +41,7 @@ impl PhyloTree {
     /// [`Error::Config`] for a number outside `2..=1000`.
     pub fn new(n: usize) -> Result<VectorEnv<Self>> {
         if !(2..=1000).contains(&n) {
-            return Err(Error::Config { setting: "n", got: n.to_string(), expected: "2 to 1,000 species" });
+            return Err(Error::config("n", n, "2 to 1,000 species"));
         }
         Ok(VectorEnv(Self { n }))
     }

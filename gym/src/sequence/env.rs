@@ -57,18 +57,14 @@ impl TokenSequence {
 
     fn checked(n_tokens: usize, min_len: Option<usize>, max_len: usize) -> Result<VectorEnv<Self>> {
         if !(1..=usize::from(u16::MAX)).contains(&n_tokens) {
-            return Err(Error::Config {
-                setting: "n_tokens",
-                got: n_tokens.to_string(),
-                expected: "1 to 65,535 tokens",
-            });
+            return Err(Error::config("n_tokens", n_tokens, "1 to 65,535 tokens"));
         }
         if max_len == 0 || min_len > Some(max_len) {
-            return Err(Error::Config {
-                setting: "the length of sequences",
-                got: min_len.map_or(max_len.to_string(), |min| format!("{min} to {max_len}")),
-                expected: "at least 1 token, and no larger minimum than maximum",
-            });
+            return Err(Error::config(
+                "the length of sequences",
+                min_len.map_or(max_len.to_string(), |min| format!("{min} to {max_len}")),
+                "at least 1 token, and no larger minimum than maximum",
+            ));
         }
         Ok(VectorEnv(Self { n_tokens, min_len, max_len }))
     }
@@ -134,11 +130,11 @@ impl TokenSequence {
         let mut entries = Vec::with_capacity(sequences.len() * self.max_len);
         for (i, tokens) in sequences.iter().map(AsRef::as_ref).enumerate() {
             if tokens.len() > self.max_len || tokens.iter().any(|&token| usize::from(token) >= self.n_tokens) {
-                return Err(Error::Config {
-                    setting: "a sequence of tokens",
-                    got: format!("{tokens:?}"),
-                    expected: "at most `entries()` tokens, each below `n_tokens()`",
-                });
+                return Err(Error::config(
+                    "a sequence of tokens",
+                    format!("{tokens:?}"),
+                    "at most `entries()` tokens, each below `n_tokens()`",
+                ));
             }
             entries.extend(tokens.iter().map(|token| token + 1));
             entries.resize((i + 1) * self.max_len, 0);

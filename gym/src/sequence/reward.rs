@@ -42,11 +42,13 @@ impl TableReward {
     /// # Errors
     /// [`Error::Io`]; [`Error::File`] for what [`parse`](Self::parse) refuses.
     pub fn read(env: &TokenSequence, alphabet: &Alphabet, path: &Path, floor: Option<f64>) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|source| Error::Io { path: path.into(), source })?;
-        Self::parse(env, alphabet, &text, floor).map_err(|error| Error::File {
-            path: path.into(),
-            problem: error.to_string(),
-            remedy: "write `sequence,reward` on the first line, and a sequence with its reward on each other line",
+        let text = std::fs::read_to_string(path).map_err(|source| Error::io(path, source))?;
+        Self::parse(env, alphabet, &text, floor).map_err(|error| {
+            Error::file(
+                path,
+                error,
+                "write `sequence,reward` on the first line, and a sequence with its reward on each other line",
+            )
         })
     }
 
@@ -58,15 +60,15 @@ impl TableReward {
     /// floor, and a table that lists only some sequences without a floor for the others.
     pub fn parse(env: &TokenSequence, alphabet: &Alphabet, text: &str, floor: Option<f64>) -> Result<Self> {
         if alphabet.n_tokens() != env.n_tokens() {
-            return Err(Error::Config {
-                setting: "the alphabet of a table",
-                got: format!("{} characters for {} tokens", alphabet.n_tokens(), env.n_tokens()),
-                expected: "a character for each token",
-            });
+            return Err(Error::config(
+                "the alphabet of a table",
+                format!("{} characters for {} tokens", alphabet.n_tokens(), env.n_tokens()),
+                "a character for each token",
+            ));
         }
         let log_floor = floor.map(|floor| rewards::positive("the reward of unlisted sequences", floor)).transpose()?;
         let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
-        let refuse = |line, problem| Err(Error::Parse { line, problem, expected: "a line `sequence,reward`" });
+        let refuse = |line, problem| Err(Error::parse(line, problem, "a line `sequence,reward`"));
         match lines.next() {
             Some((_, header)) if header.trim_start_matches('\u{feff}').trim() == HEADER => {}
             Some((line, other)) => return refuse(line, format!("the header is {other:?}")),
@@ -95,11 +97,11 @@ impl TableReward {
         }
         if log_floor.is_none() && env.n_terminal() != Some(log_rewards.len() as u64) {
             let all = env.n_terminal().map_or("more than 2^64".into(), |n| n.to_string());
-            return Err(Error::Config {
-                setting: "the table",
-                got: format!("{} of {all} sequences", log_rewards.len()),
-                expected: "every sequence that the environment can end in, or a floor for the others",
-            });
+            return Err(Error::config(
+                "the table",
+                format!("{} of {all} sequences", log_rewards.len()),
+                "every sequence that the environment can end in, or a floor for the others",
+            ));
         }
         Ok(Self { env: *env, log_rewards, log_floor: log_floor.map(f64::ln) })
     }

@@ -33,11 +33,11 @@ impl SetAddition {
     /// [`Error::Config`] unless `1 <= max_items <= n_items`.
     pub fn new(n_items: usize, max_items: usize, fixed_length: bool) -> Result<VectorEnv<Self>> {
         if max_items == 0 || max_items > n_items {
-            return Err(Error::Config {
-                setting: "max_items",
-                got: format!("{max_items} of {n_items} items"),
-                expected: "at least 1, and no more than there are items",
-            });
+            return Err(Error::config(
+                "max_items",
+                format!("{max_items} of {n_items} items"),
+                "at least 1, and no more than there are items",
+            ));
         }
         Ok(VectorEnv(Self { n_items, max_items, fixed_length }))
     }

@@ -31,19 +31,15 @@ impl WeightReward {
     /// log-reward without it), no weight is below 0, and all are finite.
     pub fn new(env: &SetAddition, base: f64, weights: &[f64]) -> Result<Self> {
         if weights.len() != env.n_items() {
-            return Err(Error::Shape {
-                what: "the items' weights".into(),
-                expected: vec![env.n_items() as i64],
-                got: vec![weights.len() as i64],
-                remedy: "give one weight per item",
-            });
+            return Err(Error::shape(
+                "the items' weights",
+                [env.n_items() as i64],
+                [weights.len() as i64],
+                "give one weight per item",
+            ));
         }
         if let Some(weight) = weights.iter().find(|weight| !(weight.is_finite() && **weight >= 0.0)) {
-            return Err(Error::Config {
-                setting: "an item's weight",
-                got: weight.to_string(),
-                expected: "a finite number, at least 0",
-            });
+            return Err(Error::config("an item's weight", weight, "a finite number, at least 0"));
         }
         Ok(Self { env: *env, base: rewards::positive("base", base)?, weights: weights.to_vec() })
     }

@@ -17,11 +17,11 @@ pub(crate) fn forward_policy<E: DiscreteEnv, P: Policy<E, Dist = GraphActionCate
 ) -> Result<GraphActionCategorical> {
     let conditions = repeated(conditions, states.len());
     let evaluation = tch::no_grad(|| policy.evaluate(env, states, conditions.as_ref(), Quantities::PF))?;
-    evaluation.pf.ok_or(Error::Missing {
-        objective: "an exact distribution",
-        needs: "a forward policy",
-        remedy: "use a policy that has one, such as UniformPolicy",
-    })
+    evaluation.pf.ok_or(Error::missing(
+        "an exact distribution",
+        "a forward policy",
+        "use a policy that has one, such as UniformPolicy",
+    ))
 }
 
 /// log P_B of one backward action of each of these states, without gradient. Equal states are evaluated once.
@@ -37,11 +37,11 @@ pub(crate) fn backward_log_probs<E: DiscreteEnv, P: Policy<E, Dist = GraphAction
     let states = distinct.as_ref().unwrap_or(states);
     let conditions = repeated(conditions, states.len());
     let evaluation = tch::no_grad(|| policy.evaluate(env, states, conditions.as_ref(), Quantities::PB))?;
-    let pb = evaluation.pb.ok_or(Error::Missing {
-        objective: "an exact flow",
-        needs: "a backward policy",
-        remedy: "use a policy that has one, such as UniformPolicy",
-    })?;
+    let pb = evaluation.pb.ok_or(Error::missing(
+        "an exact flow",
+        "a backward policy",
+        "use a policy that has one, such as UniformPolicy",
+    ))?;
     let (log_probs, offsets) = (pb.host_log_probs()?, pb.legal_offsets());
     let of_action = grouping.of.iter().zip(actions).map(|(&row, &slot)| {
         let range = offsets[row]..offsets[row + 1];

@@ -61,9 +61,11 @@ impl<'a, E: EnumerableEnv, B: Policy<E, Dist = GraphActionCategorical>> ExactPol
     /// The index of each state; `words` describes a state that has none, for the error message.
     fn indices(&self, keys: &[E::Key], words: impl Fn(usize) -> String) -> Result<Vec<usize>> {
         let index = |(row, key)| {
-            self.graph.index_of_key(key).ok_or_else(|| Error::Contract {
-                check: "an exact policy is asked about states of the graph that it was made for",
-                detail: format!("{}, which no forward move reached", words(row)),
+            self.graph.index_of_key(key).ok_or_else(|| {
+                Error::contract(
+                    "an exact policy is asked about states of the graph that it was made for",
+                    format!("{}, which no forward move reached", words(row)),
+                )
             })
         };
         keys.iter().enumerate().map(index).collect()

@@ -73,11 +73,11 @@ pub fn importance_log_z(log_weights: &[f64]) -> Result<LogZEstimate> {
     let n = log_weights.len();
     if n == 0 {
         let expected = "at least one";
-        return Err(Error::Config { setting: "weights to estimate from", got: "none".into(), expected });
+        return Err(Error::config("weights to estimate from", "none", expected));
     }
     if let Some(row) = log_weights.iter().position(|weight| !weight.is_finite()) {
         let remedy = "leave out trajectories that can't be weighted, or give them a finite log-reward";
-        return Err(Error::NonFinite { what: "log importance weight", row, value: log_weights[row], remedy });
+        return Err(Error::non_finite("log importance weight", row, log_weights[row], remedy));
     }
     let log_sum = log_sum_exp(log_weights.iter().copied());
     let log_z = log_sum - (n as f64).ln();
@@ -116,11 +116,7 @@ pub(in crate::metrics) fn in_batches(
     mut batch: impl FnMut(std::ops::Range<usize>) -> Result<Vec<f64>>,
 ) -> Result<Vec<f64>> {
     if n == 0 {
-        return Err(Error::Config {
-            setting: "trajectories to estimate from",
-            got: "none".into(),
-            expected: "at least one",
-        });
+        return Err(Error::config("trajectories to estimate from", "none", "at least one"));
     }
     let mut out = Vec::with_capacity(n);
     for start in (0..n).step_by(BATCH) {

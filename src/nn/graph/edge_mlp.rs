@@ -88,18 +88,18 @@ impl EdgeMlp {
         schema.check_graphs(std::slice::from_ref(env.initial_graph()))?;
         let start = env.initial_graph().n_nodes();
         if start != schema.max_nodes || start == 0 {
-            return Err(Error::Config {
-                setting: "the environment of an `EdgeMlp`",
-                got: format!("one whose graphs have {start} nodes at first and {} at most", schema.max_nodes),
-                expected: "a fixed set of nodes, at least one; where nodes are added use a `GraphNet`",
-            });
+            return Err(Error::config(
+                "the environment of an `EdgeMlp`",
+                format!("one whose graphs have {start} nodes at first and {} at most", schema.max_nodes),
+                "a fixed set of nodes, at least one; where nodes are added use a `GraphNet`",
+            ));
         }
         if config.n_conditions < 0 {
-            return Err(Error::Config {
-                setting: "n_conditions",
-                got: config.n_conditions.to_string(),
-                expected: "0 for none, or the width of the condition vectors",
-            });
+            return Err(Error::config(
+                "n_conditions",
+                config.n_conditions,
+                "0 for none, or the width of the condition vectors",
+            ));
         }
         let shared = config.backward == BackwardPolicy::SharedTorso;
         let mut outputs = 0;
@@ -134,12 +134,12 @@ impl EdgeMlp {
         let schema = &self.fits.schema;
         let (n, width, kind) = (schema.max_nodes, n_inputs(schema), self.parameters.kind());
         if let Some(graph) = batch.graphs().iter().find(|graph| graph.n_nodes() != n) {
-            return Err(Error::Shape {
-                what: "a graph's list of nodes".into(),
-                expected: vec![n as i64],
-                got: vec![graph.n_nodes() as i64],
-                remedy: "an `EdgeMlp` is for graphs on a fixed set of nodes; where nodes come and go use a `GraphNet`",
-            });
+            return Err(Error::shape(
+                "a graph's list of nodes",
+                [n as i64],
+                [graph.n_nodes() as i64],
+                "an `EdgeMlp` is for graphs on a fixed set of nodes; where nodes come and go use a `GraphNet`",
+            ));
         }
         let mut values = vec![0.0; batch.len() * width];
         for (graph, row) in batch.graphs().iter().zip(values.chunks_exact_mut(width)) {

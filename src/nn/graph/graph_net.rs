@@ -85,7 +85,7 @@ impl Default for GraphNetConfig {
 
 impl GraphNetConfig {
     fn check(&self) -> Result<()> {
-        let refuse = |setting, got: i64, expected| Err(Error::Config { setting, got: got.to_string(), expected });
+        let refuse = |setting, got: i64, expected| Err(Error::config(setting, got, expected));
         match self.conv {
             _ if self.embedding < 1 => refuse("embedding", self.embedding, "at least 1"),
             _ if self.n_conditions < 0 => {
@@ -105,11 +105,11 @@ impl GraphNetConfig {
     /// asked for.
     fn check_sight(&self, schema: &GraphSchema) -> Result<()> {
         match self.conv.misses(schema) {
-            Some(what) if !self.ablation => Err(Error::Config {
-                setting: "conv",
-                got: format!("{:?}, which can't see {what} that this environment has", self.conv),
-                expected: "a convolution that can: `Auto`, `Gine` or `Transformer`; or `ablation: true`, to leave it out on purpose",
-            }),
+            Some(what) if !self.ablation => Err(Error::config(
+                "conv",
+                format!("{:?}, which can't see {what} that this environment has", self.conv),
+                "a convolution that can: `Auto`, `Gine` or `Transformer`; or `ablation: true`, to leave it out on purpose",
+            )),
             _ => Ok(()),
         }
     }

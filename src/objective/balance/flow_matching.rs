@@ -33,7 +33,7 @@ impl FlowMatching {
     pub fn new(alpha: f64) -> Result<Self> {
         match alpha > 0.0 && alpha.is_finite() {
             true => Ok(Self { alpha }),
-            false => Err(Error::Config { setting: "alpha", got: alpha.to_string(), expected: "a positive number" }),
+            false => Err(Error::config("alpha", alpha, "a positive number")),
         }
     }
 }

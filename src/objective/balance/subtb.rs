@@ -60,7 +60,7 @@ impl SubTrajectoryBalance {
             Weighting::Geometric { lambda } | Weighting::GeometricWithin { lambda }
                 if !(lambda > 0.0 && lambda <= 1.0) =>
             {
-                Err(Error::Config { setting: "lambda", got: lambda.to_string(), expected: "a number in (0, 1]" })
+                Err(Error::config("lambda", lambda, "a number in (0, 1]"))
             }
             _ => Ok(Self { weighting, flow: StateFlow::Whole }),
         }

@@ -70,18 +70,18 @@ fn one_condition(scores: &Scores, objective: &'static str) -> Result<()> {
     let first = conditions.narrow(0, 0, conditions.size()[0].min(1));
     match conditions.eq_tensor(&first).all().double_value(&[]) == 1.0 {
         true => Ok(()),
-        false => Err(Error::Missing {
+        false => Err(Error::missing(
             objective,
-            needs: "one condition for the whole batch",
-            remedy: "use an objective that estimates log Z or log F under each condition, such as trajectory balance",
-        }),
+            "one condition for the whole batch",
+            "use an objective that estimates log Z or log F under each condition, such as trajectory balance",
+        )),
     }
 }
 
 fn checked_beta(beta: f64) -> Result<f64> {
     match beta > 0.0 && beta.is_finite() {
         true => Ok(beta),
-        false => Err(Error::Config { setting: "beta", got: beta.to_string(), expected: "a positive number" }),
+        false => Err(Error::config("beta", beta, "a positive number")),
     }
 }
 
@@ -187,7 +187,7 @@ impl TrustPcl {
     pub fn new(alpha: f64) -> Result<Self> {
         match alpha > 0.0 && alpha.is_finite() {
             true => Ok(Self { alpha }),
-            false => Err(Error::Config { setting: "alpha", got: alpha.to_string(), expected: "a positive number" }),
+            false => Err(Error::config("alpha", alpha, "a positive number")),
         }
     }
 

@@ -36,7 +36,7 @@ impl Advantage {
     fn checked(self) -> Result<Self> {
         match self {
             Self::Gae { lambda } if !(0.0..=1.0).contains(&lambda) => {
-                Err(Error::Config { setting: "lambda", got: lambda.to_string(), expected: "a number in [0, 1]" })
+                Err(Error::config("lambda", lambda, "a number in [0, 1]"))
             }
             _ => Ok(self),
         }
@@ -112,7 +112,7 @@ fn constants_of(
 fn check_weight(setting: &'static str, weight: f64) -> Result<()> {
     match weight >= 0.0 && weight.is_finite() {
         true => Ok(()),
-        false => Err(Error::Config { setting, got: weight.to_string(), expected: "0 or a positive number" }),
+        false => Err(Error::config(setting, weight, "0 or a positive number")),
     }
 }
 
@@ -229,7 +229,7 @@ impl Objective for ProximalPolicy {
         as_json(self)
     }
     fn check(&self) -> Result<()> {
-        let refuse = |setting, got: String, expected| Err(Error::Config { setting, got, expected });
+        let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
         self.advantage.checked()?;
         check_weight("value_weight", self.value_weight)?;
         check_weight("kl", self.kl)?;

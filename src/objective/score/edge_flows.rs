@@ -42,9 +42,11 @@ pub(in crate::objective) fn edge_flows<E: Env, P: Policy<E>>(
     let device = inflow.device();
     let place = |group: usize| {
         let place = children.binary_search(&group);
-        place.map_err(|_| Error::Contract {
-            check: "a terminal state is reached by a transition",
-            detail: "a trajectory ends in its initial state without an exit".into(),
+        place.map_err(|_| {
+            Error::contract(
+                "a terminal state is reached by a transition",
+                "a trajectory ends in its initial state without an exit",
+            )
         })
     };
     let balanced: Vec<usize> =

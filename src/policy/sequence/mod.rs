@@ -111,11 +111,11 @@ impl SequencePolicy {
     ) -> Result<Self> {
         let start = env.initial(1);
         if Prefixes::new(&layout, &start)?.position(0) > 0 {
-            return Err(Error::Config {
-                setting: "the environment of a `SequencePolicy`",
-                got: format!("one that starts with {:?}", start.row(0)),
-                expected: "one that starts with all entries unset",
-            });
+            return Err(Error::config(
+                "the environment of a `SequencePolicy`",
+                format!("one that starts with {:?}", start.row(0)),
+                "one that starts with all entries unset",
+            ));
         }
         let n_actions = n_actions(&env.masks(Direction::Forward, &start))?;
         let mut parameters = Parameters::new(device, kind);
@@ -181,12 +181,12 @@ impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> Policy<E> for Seque
         wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         if let Some(conditions) = conditions {
-            return Err(Error::Shape {
-                what: "the conditions of a `SequencePolicy`".into(),
-                expected: Vec::new(),
-                got: conditions.size(),
-                remedy: "it takes none: use an `MlpPolicy` with `n_conditions`",
-            });
+            return Err(Error::shape(
+                "the conditions of a `SequencePolicy`",
+                Vec::new(),
+                conditions.size(),
+                "it takes none: use an `MlpPolicy` with `n_conditions`",
+            ));
         }
         let log_flow = wants.has(Quantity::LogFlow) && self.config.flow;
         let out = match wants.has(Quantity::LogPf) || log_flow {

@@ -116,10 +116,8 @@ fn specs(parameters: &Parameters) -> Result<Vec<TensorSpec>> {
     parameters.check()?;
     let spec = |parameter: &Parameter| {
         let Parameter { name, tensor, .. } = parameter;
-        let kind = TensorKind::of(tensor).ok_or_else(|| Error::Config {
-            setting: "a parameter's kind",
-            got: format!("{:?} for `{name}`", tensor.kind()),
-            expected: "Float or Double",
+        let kind = TensorKind::of(tensor).ok_or_else(|| {
+            Error::config("a parameter's kind", format!("{:?} for `{name}`", tensor.kind()), "Float or Double")
         })?;
         Ok(TensorSpec { name: name.clone(), shape: tensor.size(), kind })
     };

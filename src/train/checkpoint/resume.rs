@@ -90,10 +90,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     pub fn resume(&mut self, path: impl AsRef<Path>) -> Result<()> {
         let checkpoint = Checkpoint::load(path.as_ref())?;
         let parameters = self.context.policy.parameters().ok_or_else(no_parameters)?;
-        let other = |problem: String| Error::File {
-            path: path.as_ref().to_owned(),
-            problem,
-            remedy: "resume with the settings that the checkpoint was made with",
+        let other = |problem: String| {
+            Error::file(path.as_ref().to_owned(), problem, "resume with the settings that the checkpoint was made with")
         };
         let state: State = serde_json::from_value(checkpoint.manifest().state.clone())
             .map_err(|error| other(format!("its state isn't a trainer's ({error})")))?;
@@ -130,12 +128,10 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
 }
 
 pub(in crate::train) fn to_json(value: &impl Serialize) -> Result<serde_json::Value> {
-    serde_json::to_value(value).map_err(|error| Error::Contract {
-        check: "what a checkpoint keeps can be written as JSON",
-        detail: error.to_string(),
-    })
+    serde_json::to_value(value)
+        .map_err(|error| Error::contract("what a checkpoint keeps can be written as JSON", error))
 }
 
 fn no_parameters() -> Error {
-    Error::Missing { objective: "a checkpoint", needs: "a policy with parameters", remedy: "there is nothing to save" }
+    Error::missing("a checkpoint", "a policy with parameters", "there is nothing to save")
 }

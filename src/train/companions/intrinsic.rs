@@ -90,11 +90,11 @@ impl IntrinsicConfig {
         for schedule in [&self.edges, &self.terminal] {
             schedule.check()?;
             if let Some(step) = schedule.landmarks().into_iter().find(|&step| schedule.at(step) < 0.0) {
-                return Err(Error::Config {
-                    setting: "the coefficient of intrinsic rewards",
-                    got: schedule.at(step).to_string(),
-                    expected: "a number of at least 0 at every step",
-                });
+                return Err(Error::config(
+                    "the coefficient of intrinsic rewards",
+                    schedule.at(step),
+                    "a number of at least 0 at every step",
+                ));
             }
         }
         Ok(())
@@ -136,16 +136,16 @@ impl<S: Rows> Intrinsic<S> {
         let grouping = states.group();
         let values = self.novelty.rewards(&states.select(&grouping.first))?;
         if values.len() != grouping.first.len() {
-            return Err(Error::Shape {
-                what: "intrinsic rewards".into(),
-                expected: vec![grouping.first.len() as i64],
-                got: vec![values.len() as i64],
-                remedy: "give one number per state",
-            });
+            return Err(Error::shape(
+                "intrinsic rewards",
+                [grouping.first.len() as i64],
+                [values.len() as i64],
+                "give one number per state",
+            ));
         }
         if let Some((row, &value)) = values.iter().enumerate().find(|(_, r)| !(r.is_finite() && **r >= 0.0)) {
             let remedy = "give finite rewards for novelty, none of them negative";
-            return Err(Error::NonFinite { what: "intrinsic reward", row, value, remedy });
+            return Err(Error::non_finite("intrinsic reward", row, value, remedy));
         }
         Ok(grouping.of.iter().map(|&group| values[group]).collect())
     }

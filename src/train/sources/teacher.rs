@@ -43,7 +43,7 @@ impl Default for TeacherConfig {
 
 impl TeacherConfig {
     fn check(&self) -> Result<()> {
-        let refuse = |setting, got: f64, expected| Err(Error::Config { setting, got: got.to_string(), expected });
+        let refuse = |setting, got: f64, expected| Err(Error::config(setting, got, expected));
         let size = |x: f64| x.is_finite() && x >= 0.0;
         if !(self.share > 0.0 && self.share <= 1.0) {
             return refuse("the teacher's share", self.share, "0 < share <= 1");
@@ -143,11 +143,11 @@ impl<T> Adaptive<T> {
 }
 
 fn no_parameters() -> Error {
-    Error::Missing {
-        objective: "an adaptive teacher",
-        needs: "a policy with parameters",
-        remedy: "give it a network: it has to learn where the student is wrong",
-    }
+    Error::missing(
+        "an adaptive teacher",
+        "a policy with parameters",
+        "give it a network: it has to learn where the student is wrong",
+    )
 }
 
 impl<E: ReplayEnv, T: Policy<E> + 'static> Teacher<E> for Adaptive<T> {

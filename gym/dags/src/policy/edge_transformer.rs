@@ -48,11 +48,11 @@ impl EdgeTransformerConfig {
         let fits = self.heads > 0 && self.embedding > 0 && self.embedding % self.heads == 0 && self.embedding % 2 == 0;
         match fits {
             true => Ok(()),
-            false => Err(Error::Config {
-                setting: "embedding and heads",
-                got: format!("{} and {}", self.embedding, self.heads),
-                expected: "an even embedding above 0 that is a multiple of the heads",
-            }),
+            false => Err(Error::config(
+                "embedding and heads",
+                format!("{} and {}", self.embedding, self.heads),
+                "an even embedding above 0 that is a multiple of the heads",
+            )),
         }
     }
 }

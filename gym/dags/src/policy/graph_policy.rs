@@ -114,13 +114,13 @@ fn sized<'a, T, const K: usize>(
 ) -> Result<[&'a T; K]> {
     let got: Vec<usize> = blocks.iter().map(len).collect();
     if got != rows {
-        let lengths = |values: &[usize]| values.iter().map(|&n| n as i64).collect();
-        return Err(Error::Shape {
-            what: what.into(),
-            expected: lengths(&rows),
-            got: lengths(&got),
-            remedy: "give a block for pairs of nodes and one for the exit, or one for edges, as for `DagGraphs`",
-        });
+        let lengths = |values: &[usize]| values.iter().map(|&n| n as i64).collect::<Vec<_>>();
+        return Err(Error::shape(
+            what,
+            lengths(&rows),
+            lengths(&got),
+            "give a block for pairs of nodes and one for the exit, or one for edges, as for `DagGraphs`",
+        ));
     }
     Ok(std::array::from_fn(|k| &blocks[k]))
 }

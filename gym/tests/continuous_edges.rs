@@ -137,7 +137,10 @@ fn shapes_are_checked() {
     let good = BoxDist::uniform(env, Direction::Forward, env.initial(2));
     shape(good.log_prob(&[0, 1], &Reals::from_rows([[0.5, 0.5, 0.0]])));
     shape(good.log_prob(&[0], &Reals::from_rows([[0.5, 0.5]])));
-    assert!(matches!(good.sample(&[2], &Exploration::none(), &mut Rng::seeded(0)), Err(Error::OutOfRange { index: 2, len: 2 })));
+    assert!(matches!(
+        good.sample(&[2], &Exploration::none(), &mut Rng::seeded(0)),
+        Err(Error::OutOfRange { index: 2, len: 2 })
+    ));
 
     let normal = LinePolicyConfig::default();
     let outputs = Tensor::zeros([1, 6], options);

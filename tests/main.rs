@@ -45,6 +45,7 @@ mod networks;
 mod node_pairs;
 mod observers;
 mod optimizers;
+mod own_parts;
 mod replay;
 mod replay_large;
 mod replay_priorities;

@@ -16,8 +16,7 @@ use tch::{Device, Kind, Tensor};
 
 /// Edges into a perceptron, a logit per pair of nodes and one for the exit out of it.
 ///
-/// What it owes is a block of logits per action type, in the action set's order: `AddEdge` has a row per ordered pair of nodes,
-/// the exit a row per graph. It gives no logits of P_B, which makes P_B uniform.
+/// `AddEdge` has a row of logits per ordered pair of nodes, the exit one per graph. Without logits of P_B, P_B is uniform.
 #[derive(Debug)]
 struct MyNetwork {
     nodes: i64,

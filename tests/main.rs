@@ -46,6 +46,7 @@ mod networks;
 mod node_pairs;
 mod observers;
 mod optimizers;
+mod own_parts;
 mod quantities;
 mod replay;
 mod replay_large;

@@ -38,7 +38,7 @@ impl<E: Env, P> Context<E, P> {
         trajectories.with_log_rewards(rewards)
     }
 
-    /// An error of scoring is one of the objective, which asked for the scores.
+    /// What the objective lacks.
     pub(super) fn missing(&self, needs: &'static str, remedy: &'static str) -> Error {
         Error::missing(self.objective.name(), needs, remedy)
     }

@@ -99,11 +99,12 @@ pub(super) fn load<E: Env>(
     if let Some(noun) = only(there, &here).or_else(|| only(&here, there)) {
         return Err(refuse(format!("one of the two runs has {noun}, the other has none")));
     }
-    for i in 0..parts.len() {
+    for i in (0..parts.len()).filter(|&i| !before[i].is_empty()) {
         let part = &mut parts[i];
         let Err(error) = part.load_state(env, &checkpoint.section(part.name())) else { continue };
         let problem = format!("{} can't be used here ({error})", part.describe());
-        parts[..i].iter_mut().zip(&before).try_for_each(|(part, own)| part.load_state(env, own))?;
+        let mut loaded = parts[..i].iter_mut().zip(&before).filter(|(_, own)| !own.is_empty());
+        loaded.try_for_each(|(part, own)| part.load_state(env, own))?;
         return Err(refuse(problem));
     }
     Ok(())

@@ -23,7 +23,7 @@ impl<E: Env> Persist<E> for Lagged {
         "lagged"
     }
     fn describe(&self) -> String {
-        "a copy of its parameters that lags behind".into()
+        "a companion that keeps a lagging copy of its parameters".into()
     }
     fn state(&self, _env: &E) -> Result<Vec<(String, Tensor)>> {
         Ok(self.copy.state())

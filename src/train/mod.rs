@@ -37,8 +37,6 @@
 
 mod builder;
 mod checkpoint;
-mod checks;
-mod chunked;
 mod companions;
 mod config;
 mod context;

@@ -3,10 +3,9 @@ use std::sync::{Mutex, Weak};
 use std::time::Instant;
 
 use super::checkpoint::Observed;
-use super::checks::check_batch;
 use super::companions::{Averaged, Companions, Novelty};
 use super::equivariance::check_equivariance;
-use super::gradients::differentiate;
+use super::gradients::{check_batch, differentiate};
 use super::observers::{Sentinel, Sight};
 use super::sources::{Batch, Sources};
 use super::{Context, StepStats, TrainerConfig};

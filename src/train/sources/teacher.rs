@@ -14,8 +14,8 @@ use crate::policy::Policy;
 use crate::rollout::{ReplayEnv, Sampler, Trajectories};
 use crate::runtime::flushing_denormals;
 use crate::tensor::to_host;
-use crate::train::chunked;
 use crate::train::companions::{load_network_state, network_state};
+use crate::train::gradients::chunked;
 use crate::{Error, Result, Rng};
 
 /// How an adaptive teacher rewards, learns and takes part; see [`Trainer::with_teacher`].

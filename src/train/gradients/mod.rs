@@ -2,8 +2,13 @@
 
 use std::time::Instant;
 
+mod checks;
+pub(in crate::train) mod chunked;
+
+pub(in crate::train) use checks::check_batch;
+
 use super::companions::Companions;
-use super::{Context, StepStats, checks, chunked};
+use super::{Context, StepStats};
 use crate::objective::{Scores, score};
 use crate::policy::Policy;
 use crate::quantity::{Quantity, Values};

@@ -2,13 +2,13 @@
 
 use tch::Tensor;
 
-use super::TrainerConfig;
 use crate::nn::Parameters;
 use crate::objective::{Objective, SCORING};
+use crate::train::TrainerConfig;
 use crate::{Error, Result};
 
 /// A batch of one trajectory, for an objective that compares with the batch's mean.
-pub(super) fn check_batch(objective: &dyn Objective, config: &TrainerConfig) -> Result<()> {
+pub(in crate::train) fn check_batch(objective: &dyn Objective, config: &TrainerConfig) -> Result<()> {
     match config.batch < objective.smallest_batch() {
         true => Err(Error::missing(
             objective.name(),

@@ -17,7 +17,7 @@ use crate::rollout::{Container, Trajectories};
 use crate::runtime::flushing_denormals;
 
 /// Splits trajectories into chunks of at most `limit` transitions, or of one trajectory that has more.
-pub(super) fn chunks<E: Env>(trajectories: &Trajectories<E>, limit: usize) -> Result<Vec<Trajectories<E>>> {
+pub(in crate::train) fn chunks<E: Env>(trajectories: &Trajectories<E>, limit: usize) -> Result<Vec<Trajectories<E>>> {
     let offsets = trajectories.offsets();
     let (mut out, mut start) = (Vec::new(), 0);
     for end in 1..=trajectories.len() {
@@ -31,7 +31,7 @@ pub(super) fn chunks<E: Env>(trajectories: &Trajectories<E>, limit: usize) -> Re
 
 /// The scores of all chunks together, detached from the parameters. They are leaf tensors, which collect the loss's
 /// gradient.
-pub(super) fn leaf_scores<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
+pub(in crate::train) fn leaf_scores<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
     env: &E,
     reward: &R,
     policy: &P,
@@ -48,7 +48,7 @@ pub(super) fn leaf_scores<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
 
 /// Propagates the gradients of the leaves into the parameters, chunk by chunk; returns whether any score depends on
 /// them.
-pub(super) fn backward<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
+pub(in crate::train) fn backward<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
     env: &E,
     reward: &R,
     policy: &P,

@@ -59,7 +59,7 @@ pub struct Evaluation<D> {
     pub pb: Option<D>,
     /// A frozen forward policy that this one is relative to ([`WithPrior`]).
     pub prior: Option<D>,
-    /// What it estimates of each state, `[states]` each: log F ([`Quantity::LogFlow`](crate::quantity::Quantity::LogFlow)), log n
+    /// What it estimates of each state, `[states]` each: log F ([`Quantity::LogFlow`]), log n
     /// ([`LogPaths`](crate::quantity::Quantity::LogPaths)), quantities of its [own](crate::quantity::Quantity::Own).
     pub values: Values,
 }

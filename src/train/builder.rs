@@ -29,7 +29,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         self
     }
 
-    /// Learns from given trajectories, too, as much as [`TrainerConfig::source`] says; nothing is added to them, and the log-rewards that
+    /// Learns from given trajectories, too, as much as [`TrainerConfig::source`](super::TrainerConfig::source) says; nothing is added to them, and the log-rewards that
     /// they came with are taken. The first step refuses a share of 0, and draws by loss: nobody tells given trajectories their losses.
     #[must_use]
     pub fn with_data(mut self, data: ReplayBuffer<E>) -> Self {
@@ -92,7 +92,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     }
 
     /// Takes `share` of each batch from a source of one's own, rounded to whole trajectories; what is left of the batch is shared as
-    /// [`TrainerConfig::source`] says. [`BatchSource`] has an example.
+    /// [`TrainerConfig::source`](super::TrainerConfig::source) says. [`BatchSource`] has an example.
     ///
     /// # Errors
     /// [`Error::Config`] unless `0 < share <= 1`, and for a name that another part has; by the first step, for a share of no trajectory and
@@ -120,7 +120,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// the fresh trajectories, and learns by trajectory balance to sample where the student, the trainer's own policy, is wrong. It changes the
     /// behaviour, not the target.
     ///
-    /// Its reward is that of [`teacher_log_rewards`], of each trajectory that the student is trained on, whoever drew it. It moves
+    /// Its reward is that of [`teacher_log_rewards`](super::teacher_log_rewards), of each trajectory that the student is trained on, whoever drew it. It moves
     /// as the student learns. As in the authors' code `delta` is that of one trajectory, not a mean over the paths to its object, so
     /// that the teacher samples in proportion to the geometric mean of its reward over the paths; the paper trains with a fixed,
     /// uniform P_B in both. Other than there, student, teacher and buffer share each batch instead of taking turns. An objective that
@@ -256,8 +256,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(self)
     }
 
-    /// Trains by another optimizer than the Adam of [`TrainerConfig::adam`], made for the policy's parameters; the schedule
-    /// [`TrainerConfig::lr_scale`] acts on its learning rates. A policy without parameters has none.
+    /// Trains by another optimizer than the Adam of [`TrainerConfig::adam`](super::TrainerConfig::adam), made for the policy's parameters; the schedule
+    /// [`TrainerConfig::lr_scale`](super::TrainerConfig::lr_scale) acts on its learning rates. A policy without parameters has none.
     ///
     /// # Errors
     /// Those of `make`.

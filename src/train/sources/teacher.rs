@@ -18,7 +18,7 @@ use crate::train::companions::{load_network_state, network_state};
 use crate::train::gradients::chunked;
 use crate::{Error, Result, Rng};
 
-/// How an adaptive teacher rewards, learns and takes part; see [`Trainer::with_teacher`].
+/// How an adaptive teacher rewards, learns and takes part; see [`Trainer::with_teacher`](crate::train::Trainer::with_teacher).
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct TeacherConfig {

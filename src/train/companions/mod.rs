@@ -25,7 +25,7 @@ use crate::rollout::{ReplayEnv, Trajectories};
 /// takes others.
 ///
 /// ```
-/// use gfn::{env::{Env, VectorStates}, objective::TrajectoryBalance, rollout::Trajectories, testing::Words, Result, Rng};
+/// use gfn::{env::{Env, Rows, VectorStates}, objective::TrajectoryBalance, rollout::Trajectories, testing::Words, Result, Rng};
 /// use gfn::policy::{ByKey, MlpPolicy, MlpPolicyConfig};
 /// use gfn::train::{Companion, Context, Persist, Trainer, TrainerConfig};
 /// use tch::{Device, Kind, Tensor};

@@ -31,7 +31,7 @@ use crate::{Result, Rng};
 /// [`Trainer::with_source`](super::Trainer::with_source) takes others, each with its share of the batch.
 ///
 /// ```
-/// use gfn::{env::{Env, Slots, VectorStates}, objective::TrajectoryBalance, rollout::Trajectories, testing::Words, Result, Rng};
+/// use gfn::{env::{Rows, Slots, VectorStates}, objective::TrajectoryBalance, rollout::Trajectories, testing::Words, Result, Rng};
 /// use gfn::policy::{ByKey, MlpPolicy, MlpPolicyConfig};
 /// use gfn::train::{BatchSource, Context, Persist, Trainer, TrainerConfig};
 /// use tch::{Device, Kind, Tensor};

@@ -71,15 +71,16 @@ impl TeacherConfig {
 /// `delta = log R + sum log P_B - log Z - sum log P_F` of the student. Where `delta > 0` the student samples too rarely.
 ///
 /// ```
-/// use gfn::{objective::Scores, train::{TeacherConfig, teacher_log_rewards}};
+/// use gfn::{objective::Scores, quantity::Quantity, train::{TeacherConfig, teacher_log_rewards}};
 /// use tch::Tensor;
 /// let zeros = Tensor::from_slice(&[0f64, 0.0]);
 /// let log_reward = Tensor::from_slice(&[2f64, -2.0]);
 /// let mut scores = Scores::new(vec![0, 1, 2], zeros.shallow_clone(), zeros.shallow_clone(), log_reward);
-/// scores.log_z = Some(zeros);
+/// scores.set(Quantity::LogZ, zeros)?;
 /// let config = TeacherConfig { under_sampled: 9.0, alpha: 0.5, epsilon: 1.0, ..TeacherConfig::default() };
 /// let log_rewards = teacher_log_rewards(&scores, &config);
 /// assert!((log_rewards[0] - (41f64.ln() + 1.0)).abs() < 1e-12 && (log_rewards[1] - (5f64.ln() - 1.0)).abs() < 1e-12);
+/// # Ok::<(), gfn::Error>(())
 /// ```
 #[must_use]
 pub fn teacher_log_rewards(student: &Scores, config: &TeacherConfig) -> Vec<f64> {

@@ -64,10 +64,10 @@ impl GraphNetwork for MyNetwork {
 
 fn main() -> Result<()> {
     let runtime = Runtime::new(1, DeviceKind::Cpu)?;
-    let (env, reward) = (Ring::new(4, GraphKind::Directed)?, RingReward::new(100.0, 1.0)?);
-    let space = StateGraph::build(&env, 4_096)?;
+    let (env, reward) = (Ring::new(3, GraphKind::Directed)?, RingReward::new(100.0, 1.0)?);
+    let space = StateGraph::build(&env, 64)?;
     let target = space.target_distribution(&reward, None)?;
-    let policy = GraphPolicy(MyNetwork::new(4, 256, runtime.device(), 0)?);
+    let policy = GraphPolicy(MyNetwork::new(3, 256, runtime.device(), 0)?);
     let config = TrainerConfig::default();
     let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, config, Rng::seeded(0))?;
     for steps in [0, 500, 1_000, 1_500] {

@@ -3,9 +3,10 @@
 use gfn::env::StateGraph;
 use gfn::graph::{GraphBatch, GraphKind};
 use gfn::metrics::Distances;
-use gfn::nn::{GraphNetwork, GraphOutput, Group, Parameters, Wants};
+use gfn::nn::{GraphNetwork, Group, NetworkOutput, Parameters};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::GraphPolicy;
+use gfn::quantity::{Quantities, Quantity};
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Fit, Trainer, TrainerConfig};
 use gfn::{Result, Rng};
@@ -15,8 +16,7 @@ use tch::{Device, Kind, Tensor};
 
 /// Edges into a perceptron, a logit per pair of nodes and one for the exit out of it.
 ///
-/// What it owes is a block of logits per action type, in the action set's order: `AddEdge` has a row per ordered pair of nodes,
-/// the exit a row per graph. It gives no logits of P_B, which makes P_B uniform.
+/// `AddEdge` has a row of logits per ordered pair of nodes, the exit one per graph. Without logits of P_B, P_B is uniform.
 #[derive(Debug)]
 struct MyNetwork {
     nodes: i64,
@@ -41,9 +41,9 @@ impl MyNetwork {
 }
 
 impl GraphNetwork for MyNetwork {
-    fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput> {
-        if !wants.pf {
-            return Ok(GraphOutput::default());
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
+        if !wants.has(Quantity::LogPf) {
+            return Ok(NetworkOutput::default());
         }
         let (graphs, n) = (batch.len() as i64, self.nodes);
         // Nodes are numbered through the batch, and each graph has n of them: the flat place of an edge in `[graphs, n, n]`.
@@ -52,7 +52,7 @@ impl GraphNetwork for MyNetwork {
         let empty = Tensor::zeros([graphs * n * n], (Kind::Float, batch.device()));
         let logits = self.body.forward(&empty.index_add(0, &places, &ones).view([graphs, n * n]));
         let (add_edge, exit) = (logits.narrow(1, 0, n * n).reshape([-1, 1]), logits.narrow(1, n * n, 1));
-        Ok(GraphOutput { pf: Some(vec![add_edge, exit]), ..GraphOutput::default() })
+        Ok(NetworkOutput { pf: Some(vec![add_edge, exit]), ..NetworkOutput::default() })
     }
     fn log_z(&self, _: Option<&Tensor>, n: usize) -> Option<Tensor> {
         Some(self.log_z.expand([n as i64], false))
@@ -64,10 +64,10 @@ impl GraphNetwork for MyNetwork {
 
 fn main() -> Result<()> {
     let runtime = Runtime::new(1, DeviceKind::Cpu)?;
-    let (env, reward) = (Ring::new(4, GraphKind::Directed)?, RingReward::new(100.0, 1.0)?);
-    let space = StateGraph::build(&env, 4_096)?;
+    let (env, reward) = (Ring::new(3, GraphKind::Directed)?, RingReward::new(100.0, 1.0)?);
+    let space = StateGraph::build(&env, 64)?;
     let target = space.target_distribution(&reward, None)?;
-    let policy = GraphPolicy(MyNetwork::new(4, 256, runtime.device(), 0)?);
+    let policy = GraphPolicy(MyNetwork::new(3, 256, runtime.device(), 0)?);
     let config = TrainerConfig::default();
     let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, config, Rng::seeded(0))?;
     for steps in [0, 500, 1_000, 1_500] {

@@ -26,7 +26,7 @@ const LEAST: f64 = 0.2;
 
 fn main() -> Result<()> {
     let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
-    let path = std::env::args().nth(1).unwrap_or_else(|| "examples/data/sachs_observational.csv".into());
+    let path = std::env::args().nth(1).unwrap_or_else(|| "examples/data/sachs_five.csv".into());
     let data = ContinuousData::read(path)?;
     let (names, n) = (data.names().to_vec(), data.n_variables());
 

@@ -68,8 +68,5 @@ fn compute(device: Device) -> Result<()> {
         return Ok(());
     }
     let remedy = "this libtorch does not fit the binary; run `make setup` and build again";
-    Err(Error::Contract {
-        check: "a small computation",
-        detail: format!("the gradient is {gradient:?}, not [2, 4]: {remedy}"),
-    })
+    Err(Error::contract("a small computation", format!("the gradient is {gradient:?}, not [2, 4]: {remedy}")))
 }

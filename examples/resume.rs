@@ -71,7 +71,7 @@ fn main() -> Result<()> {
         true => println!("Equal bit for bit, in all {} tensors of parameters.", parameters.len()),
         false => {
             let detail = format!("total variations {tv} and {tv_again}");
-            return Err(Error::Contract { check: "a resumed run equals an uninterrupted one", detail });
+            return Err(Error::contract("a resumed run equals an uninterrupted one", detail));
         }
     }
     Ok(())

@@ -18,6 +18,7 @@
 //! | [`condition`] | one policy for a family of rewards: temperatures, preferences, focus, hindsight |
 //! | [`graph`] | graph states, batches, action types, graph environments, symmetry, files |
 //! | [`distribution`] | the categorical over actions, exploration |
+//! | [`quantity`] | what can be asked of a policy and of scores: sets of quantities, tensors by quantity |
 //! | [`nn`] | parameters, layers, networks over graphs and sequences, their snapshots on the host |
 //! | [`policy`] | estimators of P_F, P_B and flows |
 //! | [`rollout`] | walking forwards and backwards; what is left of a walk; data files |
@@ -84,6 +85,7 @@ mod parallel;
 #[cfg(feature = "plot")]
 pub mod plot;
 pub mod policy;
+pub mod quantity;
 pub mod replay;
 pub mod report;
 pub mod rng;

@@ -1,6 +1,7 @@
 //! A trainer's moving average: it is the recursion, it is what is sampled by where asked for, and it survives a checkpoint.
 
 use crate::trainers::{Folder, GridTrainer, Setting, bytes, hypergrid, state, steps};
+use gfn::env::VectorEnv;
 use gfn::nn::Parameters;
 use gfn::objective::{Advantage, PolicyGradient};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
@@ -17,7 +18,7 @@ fn trainer(seed: u64, purpose: AverageFor) -> GridTrainer {
     hypergrid(Setting::new(seed, ReplayPath::UniformBackward)).with_average(DECAY, purpose).unwrap()
 }
 
-fn values(policy: &impl Policy<HyperGrid>) -> Vec<Tensor> {
+fn values(policy: &impl Policy<VectorEnv<HyperGrid>>) -> Vec<Tensor> {
     let values = policy.parameters().map(Parameters::iter).into_iter().flatten();
     values.map(|parameter| parameter.tensor.detach().copy()).collect()
 }

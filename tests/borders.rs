@@ -4,14 +4,14 @@
 use crate::words::{fresh, policy, says, trainer, words};
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::VectorStates;
-use gfn::nn::Wants;
 use gfn::nn::{BackwardPolicy, Parameters};
+use gfn::objective::Scores;
 use gfn::objective::{
     Advantage, Balance, DetailedBalance, LogPartitionVariance, MaximumEntropyBackward, Objective, PolicyGradient,
     ProximalPolicy, RegressionLoss, Residuals, SubTrajectoryBalance, TrajectoryBalance, Weighting,
 };
-use gfn::objective::{Needs, Scores};
 use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy};
+use gfn::quantity::Quantities;
 use gfn::rollout::Sampler;
 use gfn::testing::Words;
 use gfn::{Error, Result, Rng};
@@ -32,12 +32,11 @@ impl Policy<Words> for Column {
         env: &Words,
         states: &VectorStates,
         conditions: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         let mut out = self.inner.evaluate(env, states, conditions, wants)?;
         let column = |tensor: Tensor| if self.flow { tensor.unsqueeze(-1) } else { tensor };
-        out.log_flow = out.log_flow.map(column);
-        out.log_paths = out.log_paths.map(column);
+        out.values = out.values.into_iter().map(|(quantity, tensor)| (quantity, column(tensor))).collect();
         Ok(out)
     }
 
@@ -94,7 +93,7 @@ impl Balance for Misshapen {
     fn name(&self) -> &'static str {
         "misshapen balance"
     }
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> Quantities {
         Balance::needs(&TrajectoryBalance)
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
@@ -114,7 +113,7 @@ impl Objective for Each {
     fn name(&self) -> &'static str {
         "a loss for each"
     }
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> Quantities {
         Balance::needs(&TrajectoryBalance)
     }
     fn loss(&self, scores: &Scores, _: RegressionLoss) -> Result<Tensor> {

@@ -196,8 +196,12 @@ fn damage_is_refused() {
         Checkpoint::load(&path)
     };
     refused(changed("\"step\": 1", "\"step\": 2"), "checksum");
-    refused(changed("\"format\": 1", "\"format\": 2"), "checkpoint format 2");
-    refused(changed("\"format\": 1", "\"other\": 1"), "format");
+    // An older one and a newer one.
+    for other in [1, 3] {
+        let named = format!("checkpoint format {other}, this version reads format 2");
+        refused(changed("\"format\": 2", &format!("\"format\": {other}")), &named);
+    }
+    refused(changed("\"format\": 2", "\"other\": 2"), "format");
     refused(changed("}", ""), "not the manifest");
     fs::remove_file(&manifest).unwrap();
     refused(Checkpoint::load(&path), "manifest.json");
@@ -274,7 +278,7 @@ fn a_manifest_of_empty_objects_is_refused_by_its_size() {
     let path = run_of(&folder);
     checkpoint(1).save(&path).unwrap();
     let objects = r#"{"":0},"#.repeat(1 << 20);
-    fs::write(path.join("manifest.json"), format!(r#"{{"format":1,"state":[{objects}0]}}"#)).unwrap();
+    fs::write(path.join("manifest.json"), format!(r#"{{"format":2,"state":[{objects}0]}}"#)).unwrap();
     refused(Checkpoint::load(&path), "MiB of memory");
     // What would be refused when it is read isn't written either.
     let state: Value = (0..1 << 20).map(|_| json!({ "": 0 })).collect();

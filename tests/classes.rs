@@ -2,10 +2,10 @@
 use gfn::Rng;
 use gfn::distribution::Distribution;
 use gfn::env::{Direction, DiscreteEnv, Env};
-use gfn::nn::Wants;
 use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig};
-use gfn::objective::{Needs, score};
+use gfn::objective::score;
 use gfn::policy::{GraphPolicy, Policy};
+use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::Sampler;
 use gfn::rollout::Trajectories;
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
@@ -30,10 +30,10 @@ fn scores_are_those_of_each_row(
     policy: &GraphPolicy<GraphNet>,
     walked: &Trajectories<ColoredGraphs>,
 ) {
-    let needs = Needs { log_z: true, ..Needs::default() };
+    let needs = Quantities::from(Quantity::LogZ);
     let scores = score(env, &ColoredGraphReward::Count, policy, walked, needs).unwrap();
     assert!(scores.distinct.0 * 3 < scores.distinct.1, "classes merge: {:?}", scores.distinct);
-    let wants = Wants { pf: true, pb: true, ..Wants::default() };
+    let wants = Quantity::LogPf | Quantity::LogPb;
     let by_row = policy.evaluate(env, walked.states(), None, wants).unwrap();
     let rows: Vec<usize> = (0..walked.n_transitions()).collect();
     let log_pf = by_row.pf.unwrap().log_prob(&rows, walked.actions()).unwrap();

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 
 use crate::trainers::Folder;
-use gfn::env::{DiscreteEnv, EnumerableEnv, Rows};
+use gfn::env::{DiscreteEnv, EnumerableEnv, Rows, VectorEnv};
 use gfn::policy::UniformPolicy;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Sampler;
@@ -155,7 +155,7 @@ fn buffers_come_back_with_losses_conditions_and_what_leaves_next() {
         first.save(&env, &path).unwrap();
         let mut second = make();
         second.load(&env, &path).unwrap();
-        let tensors = |buffer: &ReplayBuffer<HyperGrid>| buffer.state(&env).unwrap();
+        let tensors = |buffer: &ReplayBuffer<VectorEnv<HyperGrid>>| buffer.state(&env).unwrap();
         assert_eq!(tensors(&first), tensors(&second));
         let more = sampled(&env, 30, 8);
         let mut walks = more.walks(&env).unwrap();

@@ -6,9 +6,9 @@ use gfn::graph::{
     ActionSet, AddEdge, AddNode, Edge, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Node, Semantics,
     SetEdgeAttr, canonical_key,
 };
-use gfn::nn::Wants;
 use gfn::nn::{ConvKind, GraphNetConfig};
 use gfn::policy::{GraphPolicy, Policy};
+use gfn::quantity::Quantities;
 use gfn_molecules::{MoleculeConfig, MoleculeEnv};
 use tch::Kind;
 
@@ -95,7 +95,7 @@ fn bonds_of_prismane_part_by_their_pair_features() {
     for conv in [ConvKind::Gine, ConvKind::Transformer { heads: 4 }] {
         let config = GraphNetConfig { layers: 4, pair_walks: Some(4), ..config(conv) };
         let policy = GraphPolicy(net(&env, config, Kind::Double));
-        let pf = tch::no_grad(|| policy.evaluate(&env, &states, None, Wants::PF)).unwrap().pf.unwrap();
+        let pf = tch::no_grad(|| policy.evaluate(&env, &states, None, Quantities::PF)).unwrap().pf.unwrap();
         let masks = pf.masks();
         let block = masks.blocks.iter().position(|block| block.name == "set_edge_attr").unwrap();
         let first: usize = masks.blocks[..block].iter().map(|block| block.rows() * block.width).sum();

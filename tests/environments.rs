@@ -3,17 +3,17 @@
 
 use crate::gallery::{Check, each_graph_env, grid, log_r};
 use gfn::distribution::GraphActionCategorical;
-use gfn::env::{Block, Direction, EnumerableEnv, Masks, Rows};
+use gfn::env::{Block, Direction, EnumerableEnv, Masks, Rows, VectorEnv};
 use gfn::env::{Child, StateGraph};
 use gfn::graph::{GraphEnv, GraphKind, GraphStates};
 use gfn::metrics::{Distances, ExactPolicy};
-use gfn::nn::Wants;
 use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig, MlpConfig};
+use gfn::objective::score;
 use gfn::objective::{
     Balance, DetailedBalance, LogPartitionVariance, SubTrajectoryBalance, TrajectoryBalance, Weighting,
 };
-use gfn::objective::{Needs, score};
 use gfn::policy::{Evaluation, GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
+use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::Sampler;
 use gfn::rollout::Trajectories;
 use gfn::testing::{check_env, check_graph_env};
@@ -37,7 +37,7 @@ fn network<E: GraphEnv>(env: &E) -> GraphPolicy<GraphNet> {
     GraphPolicy(GraphNet::new(env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(5)).unwrap())
 }
 
-fn grid_network(env: &HyperGrid) -> MlpPolicy<KHot> {
+fn grid_network(env: &VectorEnv<HyperGrid>) -> MlpPolicy<KHot> {
     let mlp = MlpConfig { hidden: vec![16], ..MlpConfig::default() };
     let config = MlpPolicyConfig { mlp, flow: true, ..MlpPolicyConfig::default() };
     MlpPolicy::new(env, KHot::new(env.ndim(), env.height()), config, Device::Cpu, Kind::Double, &mut Rng::seeded(5))
@@ -67,7 +67,7 @@ fn check_backward<E: EnumerableEnv>(
     graph: &StateGraph<E>,
     policy: &impl Policy<E, Dist = GraphActionCategorical>,
 ) {
-    let evaluation = tch::no_grad(|| policy.evaluate(env, graph.states(), None, Wants::PB)).unwrap();
+    let evaluation = tch::no_grad(|| policy.evaluate(env, graph.states(), None, Quantities::PB)).unwrap();
     let pb = evaluation.pb.unwrap();
     let masks = env.masks(Direction::Backward, graph.states());
     assert_eq!(pb.masks().legal, masks.legal, "{name}");
@@ -117,7 +117,7 @@ fn check_exact<E: EnumerableEnv>(
     let forward = Sampler::new(env, &UniformPolicy).forward(48, &mut rng).unwrap();
     let back = Sampler::new(env, &exact).backward(forward.terminal_states(), &mut rng).unwrap();
     for trajectories in [&forward, &back] {
-        let needs = Needs { log_flow: true, log_z: true, ..Needs::default() };
+        let needs = Quantity::LogFlow | Quantity::LogZ;
         let scores = tch::no_grad(|| score(env, reward, &exact, trajectories, needs)).unwrap();
         for objective in objectives() {
             let residuals = objective.residuals(&scores).unwrap();
@@ -150,7 +150,7 @@ fn check_conversion<E: EnumerableEnv>(
         assert_eq!(env.keys(&walks.terminal), env.keys(&objects), "{name}");
         assert_eq!(env.keys(replayed.states()), env.keys(trajectories.states()), "{name}");
         let scores = [trajectories, &replayed].map(|trajectories| {
-            let needs = Needs { log_flow: true, log_z: true, ..Needs::default() };
+            let needs = Quantity::LogFlow | Quantity::LogZ;
             tch::no_grad(|| score(env, reward, policy, trajectories, needs)).unwrap()
         });
         let apart = |a: &Tensor, b: &Tensor| (a - b).abs().max().double_value(&[]);
@@ -158,7 +158,10 @@ fn check_conversion<E: EnumerableEnv>(
         assert!(apart(&walked.log_pf, &again.log_pf) < 1e-5, "{name}: log P_F");
         assert!(apart(&walked.log_pb, &again.log_pb) < 1e-5, "{name}: log P_B");
         assert!(apart(&walked.log_reward, &again.log_reward) < 1e-9, "{name}: log R");
-        assert!(apart(walked.log_flow.as_ref().unwrap(), again.log_flow.as_ref().unwrap()) < 1e-5, "{name}: log F");
+        assert!(
+            apart(walked.get(Quantity::LogFlow).unwrap(), again.get(Quantity::LogFlow).unwrap()) < 1e-5,
+            "{name}: log F"
+        );
     }
 }
 
@@ -274,7 +277,7 @@ impl<E: EnumerableEnv> Policy<E> for Certain<'_, E> {
         env: &E,
         states: &E::States,
         _: Option<&Tensor>,
-        _: Wants,
+        _: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         let masks = env.masks(Direction::Forward, states);
         let rows = self.graph.indices(env, states).into_iter().map(Option::unwrap).enumerate();
@@ -316,8 +319,7 @@ fn check_control<E: EnumerableEnv>(
     // On the exact policy's own scores no objective is left satisfied either.
     let exact = ExactPolicy::new(&graph, env, UniformPolicy, reward).unwrap();
     let trajectories = Sampler::new(env, &UniformPolicy).forward(64, &mut Rng::seeded(1)).unwrap();
-    let mut scores =
-        score(env, reward, &exact, &trajectories, Needs { log_flow: true, log_z: true, ..Needs::default() }).unwrap();
+    let mut scores = score(env, reward, &exact, &trajectories, Quantity::LogFlow | Quantity::LogZ).unwrap();
     scores.log_pb = scores.log_pb.zeros_like();
     for objective in objectives() {
         let largest = objective.residuals(&scores).unwrap().values.abs().max().double_value(&[]);

@@ -5,9 +5,10 @@ use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv};
 use gfn::graph::{GraphBatch, GraphKind, GraphStates};
 use gfn::nn::{ConvKind, GraphNet, GraphNetConfig, Parameters};
-use gfn::nn::{GraphNetwork, GraphOutput, Wants};
+use gfn::nn::{GraphNetwork, NetworkOutput};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::{Evaluation, GraphPolicy, Policy};
+use gfn::quantity::Quantities;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;
@@ -46,9 +47,9 @@ fn networks_that_see_labels_are_refused_and_others_are_not() {
 struct LabelsBack(SeesLabels<GraphNet>);
 
 impl GraphNetwork for LabelsBack {
-    fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput> {
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
         let (clean, seeing) = (self.0.0.forward(batch, wants)?, self.0.forward(batch, wants)?);
-        Ok(GraphOutput { pb: seeing.pb, ..clean })
+        Ok(NetworkOutput { pb: seeing.pb, ..clean })
     }
     fn parameters(&self) -> &Parameters {
         self.0.parameters()
@@ -93,7 +94,7 @@ impl Policy<ColoredGraphs> for Vanishing {
         env: &ColoredGraphs,
         states: &GraphStates,
         _: Option<&Tensor>,
-        _: Wants,
+        _: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         let masks = env.masks(Direction::Forward, states);
         // The exit is all but certain.

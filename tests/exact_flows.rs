@@ -6,13 +6,13 @@ use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step};
 use gfn::graph::{GraphState, GraphStates};
 use gfn::metrics::{Distances, ExactPolicy, NoiseFloor, estimate_log_z, eubo, pruned_distribution};
-use gfn::nn::Wants;
 use gfn::objective::{
     Balance, DetailedBalance, FlowMatching, LogPartitionVariance, RelativeTrajectoryBalance, SubTrajectoryBalance,
     TrajectoryBalance, Weighting,
 };
-use gfn::objective::{Needs, Scores, score};
+use gfn::objective::{Scores, score};
 use gfn::policy::{Evaluation, Policy, UniformPolicy, WithPrior};
+use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::Sampler;
 use gfn::testing::{Chain, Positions, Triangles, check_env};
 use gfn::{Result, Rng};
@@ -78,7 +78,7 @@ fn check<E: EnumerableEnv + DiscreteEnv<Actions = Slots>>(
 
     // On trajectories of another policy, and on its own turned round.
     let mut rng = Rng::seeded(1);
-    let needs = Needs { log_flow: true, log_z: true, edge_flows: true, ..Needs::default() };
+    let needs = Quantity::LogFlow | Quantity::LogZ | Quantity::LogInflow;
     let forward = Sampler::new(env, &UniformPolicy).forward(64, &mut rng).unwrap();
     let backward = Sampler::new(env, &exact).backward(forward.terminal_states(), &mut rng).unwrap();
     for trajectories in [&forward, &backward] {
@@ -103,9 +103,9 @@ fn check<E: EnumerableEnv + DiscreteEnv<Actions = Slots>>(
     let posterior = ExactPolicy::new(&graph, env, UniformPolicy, &squared).unwrap();
     let log_z = posterior.flows().log_z - exact.flows().log_z;
     let pair = WithPrior { policy: &posterior, prior: &exact };
-    let needs = Needs { log_prior: true, ..Needs::default() };
+    let needs = Quantities::from(Quantity::LogPrior);
     let mut scores = score(env, &reward, &pair, &forward, needs).unwrap();
-    scores.log_z = Some(Tensor::full_like(&scores.log_reward, log_z));
+    scores.set(Quantity::LogZ, Tensor::full_like(&scores.log_reward, log_z)).unwrap();
     let relative = RelativeTrajectoryBalance::new(1.0).unwrap();
     let largest = relative.residuals(&scores).unwrap().values.abs().max().double_value(&[]);
     assert!(largest < 1e-9, "{largest}");
@@ -254,7 +254,7 @@ impl Policy<Chain> for OneForEach<'_> {
         env: &Chain,
         states: &Positions,
         _: Option<&Tensor>,
-        _: Wants,
+        _: Quantities,
     ) -> Result<Evaluation<Self::Dist>> {
         let n = self.graph.len();
         // The chain's positions are the indices of its states.
@@ -303,7 +303,7 @@ fn a_policy_that_looks_at_labels_is_refused_up_to_isomorphism() {
             env: &ColouredGraphs,
             states: &GraphStates,
             _: Option<&Tensor>,
-            _: Wants,
+            _: Quantities,
         ) -> Result<Evaluation<GraphActionCategorical>> {
             let masks = env.masks(Direction::Forward, states);
             // Each block's logits grow with the row within the batch's block modulo the graph: nodes with high labels win.

@@ -4,11 +4,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::trainers::Folder;
 use gfn::env::VectorStates;
-use gfn::nn::Wants;
 use gfn::nn::{MlpConfig, Parameters};
-use gfn::objective::{Needs, Scores};
+use gfn::objective::Scores;
 use gfn::objective::{Objective, RegressionLoss, TrajectoryBalance};
 use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy};
+use gfn::quantity::Quantities;
 use gfn::replay::DataSource;
 use gfn::testing::Words;
 use gfn::train::{Checkpoint, StepStats, TeacherConfig, Trainer, TrainerConfig};
@@ -61,7 +61,7 @@ impl Objective for Once {
         "once"
     }
 
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> Quantities {
         Objective::needs(&TrajectoryBalance)
     }
 
@@ -123,7 +123,7 @@ impl Policy<Words> for FailsOnce {
         env: &Words,
         states: &VectorStates,
         conditions: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> Result<Evaluation<Self::Dist>> {
         let recording = parameters(&self.inner).iter().any(|parameter| parameter.tensor.neg().requires_grad());
         if recording && self.differentiated.fetch_add(1, Ordering::SeqCst) == 1 {

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use crate::trainers::{Folder, GridTrainer, Setting, bytes, hypergrid};
-use gfn::env::{Rows, VectorStates};
+use gfn::env::{Rows, VectorEnv, VectorStates};
 use gfn::policy::{KHot, MlpPolicy};
 use gfn::train::{
     Checkpoint, CountModes, EarlyStop, Ended, Fit, Goal, Metrics, MetricsFile, Record, ReplayPath, Trainer, Validation,
@@ -151,7 +151,7 @@ fn an_error_leaves_the_last_checkpoint() {
     let fit = Fit::new(9).observe(&mut fail).checkpoint(&path, Some(3)).unwrap();
     assert!(fit.run(&mut trainer).is_err());
     assert_eq!(Checkpoint::load(&path).unwrap().manifest().step, 6);
-    let never = Fit::<HyperGrid, MlpPolicy<KHot>>::new(9).checkpoint(&path, Some(0));
+    let never = Fit::<VectorEnv<HyperGrid>, MlpPolicy<KHot>>::new(9).checkpoint(&path, Some(0));
     assert!(matches!(never, Err(Error::Config { .. })));
     assert!(Validation::every(0, |_: &GridTrainer| Ok(Metrics::new())).is_err());
 }

@@ -5,8 +5,8 @@ use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step};
 use gfn::metrics::{Distances, ExactPolicy};
-use gfn::nn::Wants;
 use gfn::policy::{Evaluation, Policy};
+use gfn::quantity::Quantities;
 use gfn::testing::check_env;
 use serde::Deserialize;
 use tch::{Kind, Tensor};
@@ -110,7 +110,13 @@ impl EnumerableEnv for Grid {
 impl Policy<Grid> for Case {
     type Dist = GraphActionCategorical;
 
-    fn evaluate(&self, env: &Grid, states: &Slots, _: Option<&Tensor>, _: Wants) -> Result<Evaluation<Self::Dist>> {
+    fn evaluate(
+        &self,
+        env: &Grid,
+        states: &Slots,
+        _: Option<&Tensor>,
+        _: Quantities,
+    ) -> Result<Evaluation<Self::Dist>> {
         let block = |direction, table: &[Vec<f64>], temperature: f64, epsilon: f64| {
             let masks = env.masks(direction, states);
             let width = masks.blocks[0].width;
@@ -174,7 +180,7 @@ fn grids_agree_with_dynamic_programming() {
         by_cell(&flows.log_flow).iter().zip(&case.optimal_log_flow).for_each(|(a, b)| close(*a, *b));
         close(flows.log_z, case.log_Z);
         let exact = ExactPolicy::new(&graph, &env, &case, &reward).unwrap();
-        let pf = exact.evaluate(&env, &cells, None, Wants::PF).unwrap().pf.unwrap();
+        let pf = exact.evaluate(&env, &cells, None, Quantities::PF).unwrap().pf.unwrap();
         for (cell, expected) in case.optimal_forward_policy.iter().enumerate() {
             let range = pf.legal_offsets()[cell]..pf.legal_offsets()[cell + 1];
             for k in range {

@@ -1,12 +1,13 @@
 //! The balance objectives and regression losses against `tests/golden/objectives.json`, and their gradients against finite
 //! differences.
 
+use gfn::objective::Scores;
 use gfn::objective::{
     Balance, DetailedBalance, FlowMatching, LogPartitionVariance, ModifiedDetailedBalance, Objective, RegressionLoss,
     RelativeLogPartitionVariance, RelativeTrajectoryBalance, StateFlow, SubTrajectoryBalance, TrajectoryBalance,
     TrustPcl, Weighting,
 };
-use gfn::objective::{EdgeFlows, Scores};
+use gfn::quantity::Quantity;
 use serde_json::Value;
 use tch::{Kind, Tensor};
 
@@ -61,19 +62,20 @@ impl Inputs {
         let n = self.log_reward.len() as i64;
         let of = |k: usize| leaves[k].shallow_clone();
         let mut scores = Scores::new(self.offsets.clone(), of(0), of(1), Tensor::from_slice(&self.log_reward));
-        scores.log_flow = Some(of(2));
-        scores.log_p_exit = Some(of(3));
-        scores.edge_flows =
-            Some(EdgeFlows { log_inflow: of(4), log_outflow: of(5), log_initial: of(7), log_terminal: of(6) });
-        scores.log_z = Some(leaves[7].expand([n], false));
-        scores.log_prior = Some(Tensor::from_slice(&self.log_prior));
-        scores.state_log_reward = Some(Tensor::from_slice(&self.state_log_reward));
+        scores.set(Quantity::LogFlow, of(2)).unwrap();
+        scores.set(Quantity::LogExit, of(3)).unwrap();
+        scores.set(Quantity::LogInflow, of(4)).unwrap();
+        scores.set(Quantity::LogOutflow, of(5)).unwrap();
+        scores.set(Quantity::LogTerminalFlow, of(6)).unwrap();
+        scores.set(Quantity::LogZ, leaves[7].expand([n], false)).unwrap();
+        scores.set(Quantity::LogPrior, Tensor::from_slice(&self.log_prior)).unwrap();
+        scores.set(Quantity::StateLogReward, Tensor::from_slice(&self.state_log_reward)).unwrap();
         let mut change = vec![0.0; self.state_log_reward.len()];
         for ends in self.offsets.windows(2) {
             // The last row of a trajectory is its exit.
             (ends[0]..ends[1] - 1).for_each(|t| change[t] = self.state_log_reward[t + 1] - self.state_log_reward[t]);
         }
-        scores.log_reward_change = Some(Tensor::from_slice(&change));
+        scores.set(Quantity::LogRewardChange, Tensor::from_slice(&change)).unwrap();
         (scores, leaves)
     }
 
@@ -223,7 +225,7 @@ fn trust_pcl_is_relative_trajectory_balance_in_other_units() {
         let relative = RelativeTrajectoryBalance::new(1.0 / alpha).unwrap().residuals(&scores).unwrap().values;
         let difference = pcl.residuals(&scores).unwrap().values - relative * alpha;
         assert!(difference.abs().max().double_value(&[]) < 1e-12);
-        assert_eq!(pcl.soft_value(&scores).unwrap(), scores.log_z.unwrap() * alpha);
+        assert_eq!(pcl.soft_value(&scores).unwrap(), scores.get(Quantity::LogZ).unwrap() * alpha);
     }
 }
 
@@ -237,8 +239,8 @@ fn huber_is_quadratic_inside_and_linear_outside() {
 #[test]
 fn missing_estimators_and_bad_lambdas_are_errors() {
     let (mut scores, _) = Inputs::new(&cases()[1]).scores();
-    scores.log_z = None;
-    scores.log_flow = None;
+    scores.remove(Quantity::LogZ);
+    scores.remove(Quantity::LogFlow);
     let error = TrajectoryBalance.loss(&scores, RegressionLoss::Squared).unwrap_err().to_string();
     assert!(error.contains("trajectory balance") && error.contains("log Z"), "{error}");
     assert!(DetailedBalance::default().loss(&scores, RegressionLoss::Squared).is_err());

@@ -1,5 +1,6 @@
 //! Grown coloured graphs against exact rational arithmetic (`golden/symmetry.json`).
 
+use gfn::quantity::Quantities;
 use std::collections::BTreeSet;
 
 use crate::spaces::ColouredGraphs;
@@ -7,7 +8,6 @@ use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Child, StateGraph};
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Rows, Slots};
 use gfn::graph::{Edge, GraphKind, GraphState, GraphStates, Node, with_canonizer};
-use gfn::nn::Wants;
 use gfn::policy::{Evaluation, Policy};
 use serde::Deserialize;
 use tch::{Kind, Tensor};
@@ -69,7 +69,7 @@ impl Policy<ColouredGraphs> for Weighted<'_> {
         env: &ColouredGraphs,
         states: &GraphStates,
         _: Option<&Tensor>,
-        _: Wants,
+        _: Quantities,
     ) -> gfn::Result<Evaluation<GraphActionCategorical>> {
         let masks = env.masks(Direction::Forward, states);
         let weights = [self.0.add_node, self.0.add_node, self.0.add_edge, self.0.stop];

@@ -46,6 +46,8 @@ mod networks;
 mod node_pairs;
 mod observers;
 mod optimizers;
+mod own_parts;
+mod quantities;
 mod replay;
 mod replay_large;
 mod replay_priorities;

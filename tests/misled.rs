@@ -5,16 +5,16 @@ use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
 use gfn::env::{Reward, Rows, VectorStates};
 use gfn::metrics::Distances;
-use gfn::nn::Wants;
 use gfn::nn::{BackwardPolicy, Parameters};
+use gfn::objective::score;
 use gfn::objective::{
     Advantage, Balance, DetailedBalance, LogPartitionVariance, MaximumEntropyBackward, ModifiedDetailedBalance,
     Objective, PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance, StateFlow,
     TrajectoryBalance, TrajectoryLikelihood, WithBackward,
 };
-use gfn::objective::{Needs, score};
 use gfn::optim::AdamConfig;
 use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
+use gfn::quantity::{Quantities, Quantity};
 use gfn::replay::{DataSource, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Sampler;
 use gfn::testing::Words;
@@ -98,7 +98,7 @@ fn steps_between_equal_states_are_asked_about_once() {
     let scores = score(&words(), &Counted(&asked), &UniformPolicy, &trajectories, needs).unwrap();
     // 14 words have a word before them.
     assert_eq!(asked.into_inner(), 2 * 14);
-    let change = scores.log_reward_change.unwrap();
+    let change = scores.get(Quantity::LogRewardChange).unwrap();
     let steps = trajectories.states().rows().zip(trajectories.states().rows().skip(1));
     for (row, states) in steps.enumerate() {
         if !trajectories.is_exit()[row] {
@@ -157,7 +157,7 @@ impl Policy<Words> for Cut {
         env: &Words,
         states: &VectorStates,
         conditions: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         tch::no_grad(|| self.0.evaluate(env, states, conditions, wants))
     }
@@ -259,7 +259,7 @@ fn large_log_rewards_are_not_rounded() {
         let reward = move |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
             Ok(count(states, None)?.into_iter().map(|log_r| shift + 0.1 * log_r).collect())
         };
-        let scores = score(&words(), &reward, &policy, &trajectories, Needs::default()).unwrap();
+        let scores = score(&words(), &reward, &policy, &trajectories, Quantities::NONE).unwrap();
         let loss = LogPartitionVariance.loss(&scores, RegressionLoss::Squared).unwrap();
         loss.backward();
         let parameters = Policy::<Words>::parameters(&policy).unwrap();

@@ -1,6 +1,6 @@
 //! What training needs of networks: gradients for every parameter, conditions that matter, distributions that are learned.
 
-use crate::nets::{ALL, CONVS, KINDS, blocks, config, difference, everything, everything_under, net, random_graph};
+use crate::nets::{CONVS, KINDS, all, blocks, config, difference, everything, everything_under, net, random_graph};
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::Reward;
 use gfn::env::StateGraph;
@@ -13,6 +13,7 @@ use gfn::objective::{DetailedBalance, Objective, RegressionLoss, TrajectoryBalan
 use gfn::optim::Schedule;
 use gfn::optim::{Adam, AdamConfig};
 use gfn::policy::{Evaluation, GraphPolicy, Policy, UniformPolicy};
+use gfn::quantity::Quantity;
 use gfn::rollout::Sampler;
 use gfn::testing::Triangles;
 use gfn::train::{Trainer, TrainerConfig};
@@ -79,7 +80,7 @@ fn evaluate<E: GraphEnv>(
     graph: &GraphState,
     conditions: Option<&Tensor>,
 ) -> Result<Evaluation<GraphActionCategorical>> {
-    GraphPolicy(net).evaluate(env, &GraphStates::from(vec![graph.clone()]), conditions, ALL)
+    GraphPolicy(net).evaluate(env, &GraphStates::from(vec![graph.clone()]), conditions, all())
 }
 
 fn check_conditions<E: GraphEnv>(env: &E, net: &impl GraphNetwork, graph: &GraphState) {
@@ -89,7 +90,9 @@ fn check_conditions<E: GraphEnv>(env: &E, net: &impl GraphNetwork, graph: &Graph
     let log_probs = |dist: Option<GraphActionCategorical>| dist.unwrap().log_probs();
     assert!(difference(&log_probs(one.pf), &log_probs(other.pf)) > 1e-3);
     assert!(difference(&log_probs(one.pb), &log_probs(other.pb)) > 1e-5);
-    assert!(difference(&one.log_flow.unwrap(), &other.log_flow.unwrap()) > 1e-3);
+    assert!(
+        difference(one.values.get(Quantity::LogFlow).unwrap(), other.values.get(Quantity::LogFlow).unwrap()) > 1e-3
+    );
     let [one, other] = conditions.each_ref().map(|c| net.log_z(Some(c), 1).unwrap());
     assert!(difference(&one, &other) > 1e-3);
     // Blocks of nodes and pairs hear of them, not only the exit.

@@ -1,15 +1,16 @@
 //! What every network must keep: equivariance, no influence of batch mates, odd shapes, inputs that matter.
 
 use crate::nets::{
-    ALL, CONVS, KINDS, SeesLabels, blocks, config, difference, everything, everything_under, net, random_graph,
+    CONVS, KINDS, SeesLabels, all, blocks, config, difference, everything, everything_under, net, random_graph,
 };
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::Direction;
 use gfn::env::StateGraph;
 use gfn::graph::{Anchor, Edge, GraphBatch, GraphEnv, GraphKind, GraphState, GraphStates, Move, Node, Semantics};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, Parameters};
-use gfn::nn::{GraphNetwork, GraphOutput, Wants};
+use gfn::nn::{GraphNetwork, NetworkOutput};
 use gfn::policy::{Evaluation, GraphPolicy, Policy};
+use gfn::quantity::{Quantities, Quantity};
 use gfn::{Error, Result, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;
 use gfn_gym::graph_building::GraphBuilding;
@@ -32,7 +33,7 @@ fn permutation(n: usize, rng: &mut Rng) -> Vec<u32> {
 }
 
 fn evaluate(env: &GraphBuilding, net: &GraphNet, graphs: &[GraphState]) -> Evaluation<GraphActionCategorical> {
-    tch::no_grad(|| GraphPolicy(net).evaluate(env, &GraphStates::from(graphs.to_vec()), None, ALL)).unwrap()
+    tch::no_grad(|| GraphPolicy(net).evaluate(env, &GraphStates::from(graphs.to_vec()), None, all())).unwrap()
 }
 
 /// The slot of the relabelled graph that does what `slot` does in `graph`.
@@ -64,7 +65,10 @@ fn change_by_relabelling(env: &GraphBuilding, net: &GraphNet, rng: &mut Rng) -> 
         let other = relabel(&graph, &names);
         let (mine, theirs) =
             (evaluate(env, net, std::slice::from_ref(&graph)), evaluate(env, net, std::slice::from_ref(&other)));
-        largest = largest.max(difference(&mine.log_flow.unwrap(), &theirs.log_flow.unwrap()));
+        largest = largest.max(difference(
+            mine.values.get(Quantity::LogFlow).unwrap(),
+            theirs.values.get(Quantity::LogFlow).unwrap(),
+        ));
         for (direction, mine, theirs) in
             [(Direction::Forward, mine.pf, theirs.pf), (Direction::Backward, mine.pb, theirs.pb)]
         {
@@ -122,7 +126,8 @@ fn batch_mates_change_nothing() {
             let together = evaluate(&env, &net, &graphs);
             for (g, graph) in graphs.iter().enumerate() {
                 let alone = evaluate(&env, &net, std::slice::from_ref(graph));
-                let flows = (together.log_flow.as_ref().unwrap(), alone.log_flow.as_ref().unwrap());
+                let flows =
+                    (together.values.get(Quantity::LogFlow).unwrap(), alone.values.get(Quantity::LogFlow).unwrap());
                 let change = (flows.0.double_value(&[g as i64]) - flows.1.double_value(&[0])).abs();
                 assert!(change < 1e-5, "{kind:?} {conv:?} {g}: log F by {change}");
                 for (alone, together) in [(alone.pf, &together.pf), (alone.pb, &together.pb)] {
@@ -152,7 +157,7 @@ fn graphs_without_nodes_or_edges_have_finite_logits_of_the_right_shape() {
             for graphs in &batches {
                 // The distributions' constructor checks every block's shape.
                 let found = evaluate(&env, &net, graphs);
-                let flow = found.log_flow.unwrap();
+                let flow = found.values.get(Quantity::LogFlow).unwrap();
                 assert_eq!((flow.size(), flow.kind()), (vec![graphs.len() as i64], floats));
                 let dists = [found.pf.unwrap(), found.pb.unwrap()];
                 for dist in dists {
@@ -166,10 +171,10 @@ fn graphs_without_nodes_or_edges_have_finite_logits_of_the_right_shape() {
 }
 
 /// A network whose answer has been tampered with.
-struct Tampered(GraphNet, fn(&mut GraphOutput));
+struct Tampered(GraphNet, fn(&mut NetworkOutput));
 
 impl GraphNetwork for Tampered {
-    fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput> {
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
         let mut output = self.0.forward(batch, wants)?;
         (self.1)(&mut output);
         Ok(output)
@@ -182,7 +187,7 @@ impl GraphNetwork for Tampered {
 #[test]
 fn wrong_shapes_are_refused_with_the_action_types_name() {
     let env = everything(GraphKind::Undirected, 4);
-    type Tamper = fn(&mut GraphOutput);
+    type Tamper = fn(&mut NetworkOutput);
     let cases: [(Tamper, &str); 4] = [
         (|out| out.pf.as_mut().unwrap().truncate(2), "list of logit blocks"),
         (|out| out.pf.as_mut().unwrap()[1] = out.pf.as_ref().unwrap()[1].narrow(0, 0, 8), "add_edge (forward)"),
@@ -192,11 +197,11 @@ fn wrong_shapes_are_refused_with_the_action_types_name() {
     let states = GraphStates::from(vec![random_graph(GraphKind::Undirected, 3, 1.0, &mut Rng::seeded(0)); 2]);
     for (tamper, named) in cases {
         let policy = GraphPolicy(Tampered(net(&env, config(ConvKind::Gin), Kind::Float), tamper));
-        let error = policy.evaluate(&env, &states, None, ALL).unwrap_err();
+        let error = policy.evaluate(&env, &states, None, all()).unwrap_err();
         assert!(matches!(error, Error::Shape { .. }) && error.to_string().contains(named), "{error}");
     }
     let policy = GraphPolicy(Tampered(net(&env, config(ConvKind::Gin), Kind::Float), |_| {}));
-    policy.evaluate(&env, &states, None, ALL).unwrap();
+    policy.evaluate(&env, &states, None, all()).unwrap();
 }
 
 /// A network on the host is the network, whatever it is asked of; what has no form there says so.
@@ -239,7 +244,7 @@ fn frozen_networks_give_what_networks_give() {
                 assert_eq!(frozen.is_some(), on_host, "{conv:?}");
                 let Some(frozen) = frozen else { continue };
                 let got = frozen.distribution(&env, &states).unwrap();
-                let wants = if direction == Direction::Forward { Wants::PF } else { Wants::PB };
+                let wants = if direction == Direction::Forward { Quantities::PF } else { Quantities::PB };
                 let evaluation = tch::no_grad(|| policy.evaluate(&env, &states, None, wants)).unwrap();
                 let expected = evaluation.pf.or(evaluation.pb).unwrap();
                 assert_eq!(got.legal_slots(), expected.legal_slots());

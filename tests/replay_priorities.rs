@@ -1,12 +1,13 @@
 //! What a buffer draws, by rewards, losses and ranks, against distributions worked out by hand; importance weights; distances;
 //! conditions; terminal states alone.
 
-use gfn::env::{Slots, VectorStates};
+use gfn::env::{Slots, VectorEnv, VectorStates};
 use gfn::nn::BackwardPolicy;
 use gfn::objective::TrajectoryBalance;
-use gfn::objective::{Needs, score};
+use gfn::objective::score;
 use gfn::optim::AdamConfig;
 use gfn::policy::{Features, KHot, MlpPolicy, MlpPolicyConfig, StateFeatures, UniformPolicy};
+use gfn::quantity::Quantities;
 use gfn::replay::{DataSource, Diversity, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig, Stored};
 use gfn::rollout::Sampler;
 use gfn::rollout::{Trajectories, Walks};
@@ -150,7 +151,7 @@ fn a_trainer_tells_losses_by_the_log_z_of_the_step() {
     // One object, drawn again and again: its loss is that of its one path.
     let walks = Sampler::new(&env, &UniformPolicy).walks(1, &mut rng).unwrap();
     let path = walks.replay(&env).unwrap();
-    let scores = score(&env, &reward, &policy(), &path, Needs::default()).unwrap();
+    let scores = score(&env, &reward, &policy(), &path, Quantities::NONE).unwrap();
     let [log_pf, log_pb, log_reward] =
         [&scores.log_pf, &scores.log_pb, &scores.log_reward].map(|values| values.sum(Kind::Double).double_value(&[]));
     let draw = Draw::LossPrioritised { exponent: 1.0 };
@@ -288,7 +289,7 @@ fn distances_are_p_norms() {
     assert!(stays(Diversity::new(3.9, 1.0, KHot::new(2, 8)).unwrap()));
     assert!(!stays(Diversity::new(4.0, 1.0, KHot::new(2, 8)).unwrap()));
     for (cutoff, p) in [(-1.0, 1.0), (f64::INFINITY, 1.0), (f64::NAN, 1.0), (1.0, 0.5), (1.0, f64::NAN)] {
-        let error = Diversity::<HyperGrid>::new(cutoff, p, Point).unwrap_err();
+        let error = Diversity::<VectorEnv<HyperGrid>>::new(cutoff, p, Point).unwrap_err();
         assert!(matches!(error, Error::Config { .. }), "{cutoff} {p}: {error}");
     }
 }

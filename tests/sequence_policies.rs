@@ -3,12 +3,12 @@ use gfn::Rng;
 use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, Env, Rows, VectorStates};
 use gfn::metrics::Distances;
-use gfn::nn::Wants;
 use gfn::nn::{Parameters, SequenceKind, SequenceNetConfig};
+use gfn::objective::score;
 use gfn::objective::{DetailedBalance, TrajectoryBalance};
-use gfn::objective::{Needs, score};
 use gfn::optim::{Adam, AdamConfig};
 use gfn::policy::{Evaluation, Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig, SequenceWork};
+use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::Sampler;
 use gfn::testing::{Words, check_env};
 use gfn::train::{Checkpoint, Trainer, TrainerConfig};
@@ -17,7 +17,9 @@ use tch::{Device, Kind, Tensor};
 
 const LENGTH: usize = 6;
 const KINDS: [SequenceKind; 3] = [SequenceKind::Lstm, SequenceKind::Gru, SequenceKind::Transformer { heads: 2 }];
-const WANTS: Wants = Wants { pf: true, pb: true, log_flow: true, prior: false, log_paths: false };
+fn wanted() -> Quantities {
+    Quantity::LogPf | Quantity::LogPb | Quantity::LogFlow
+}
 
 fn env() -> Words {
     Words::new(3, LENGTH)
@@ -62,12 +64,12 @@ fn by_length(states: &VectorStates) -> Vec<VectorStates> {
 }
 
 fn outputs(evaluation: &Evaluation<gfn::distribution::GraphActionCategorical>) -> Tensor {
-    let flow = evaluation.log_flow.as_ref().unwrap();
+    let flow = evaluation.values.get(Quantity::LogFlow).unwrap();
     Tensor::cat(&[&evaluation.pf.as_ref().unwrap().log_probs(), flow], 0).detach().to_kind(Kind::Double)
 }
 
 fn whole(policy: &SequencePolicy, states: &VectorStates) -> Tensor {
-    outputs(&policy.evaluate(&env(), states, None, WANTS).unwrap())
+    outputs(&policy.evaluate(&env(), states, None, wanted()).unwrap())
 }
 
 fn stepwise(policy: &SequencePolicy, states: &VectorStates) -> Tensor {
@@ -202,7 +204,7 @@ fn an_update_empties_the_cache() {
             let checkpoint = Checkpoint::new(parameters(&policy), 0, serde_json::Value::Null).unwrap();
             warm();
             let before = stepwise(&policy, &states);
-            let loss = policy.evaluate(&env(), &states, None, WANTS).unwrap().pf.unwrap().log_probs();
+            let loss = policy.evaluate(&env(), &states, None, wanted()).unwrap().pf.unwrap().log_probs();
             loss.square().sum(kind).backward();
             adam.step().unwrap();
             let after = stepwise(&policy, &states);
@@ -237,7 +239,7 @@ fn work_is_done_once() {
         assert!(sampled.steps <= LENGTH as u64 + 1);
 
         let reward = |states: &VectorStates, _: Option<&Tensor>| Ok(vec![0.0; states.len()]);
-        let scores = score(&env(), &reward, &policy, &trajectories, Needs { log_flow: true, ..Needs::default() });
+        let scores = score(&env(), &reward, &policy, &trajectories, Quantities::from(Quantity::LogFlow));
         let work = policy.work();
         assert_eq!((work.passes, work.steps), (1, sampled.steps));
         assert!(work.sequences <= 64 && work.sequences < distinct);
@@ -260,13 +262,13 @@ fn a_fixed_length_needs_no_exit() {
         let policy = SequencePolicy::new(&env, layout, config(net), Device::Cpu, Kind::Double, &mut rng).unwrap();
         let trajectories = Sampler::new(&env, &policy).forward(20, &mut rng).unwrap();
         assert_eq!((policy.work().steps, policy.work().passes), (5, 0));
-        let needs = Needs { log_flow: true, ..Needs::default() };
+        let needs = Quantities::from(Quantity::LogFlow);
         let scored = || score(&env, &reward, &policy, &trajectories, needs).unwrap();
         let (whole, again) = (scored(), tch::no_grad(scored));
         // Without gradients all but the finished sequences are remembered from sampling.
         assert_eq!((policy.work().steps, policy.work().passes), (6, 1));
         assert!(apart(&whole.log_pf, &again.log_pf) < 1e-10);
-        assert!(apart(&whole.log_flow.unwrap(), &again.log_flow.unwrap()) < 1e-10);
+        assert!(apart(whole.get(Quantity::LogFlow).unwrap(), again.get(Quantity::LogFlow).unwrap()) < 1e-10);
     }
 }
 
@@ -276,11 +278,11 @@ fn gradients_reach_every_parameter() {
     for net in KINDS {
         let policy = build(config(net), Kind::Double);
         let loss = || {
-            let evaluation = policy.evaluate(&env(), &words(), None, WANTS).unwrap();
+            let evaluation = policy.evaluate(&env(), &words(), None, wanted()).unwrap();
             let log_z = Policy::<Words>::log_z(&policy, None, 1).unwrap();
             let log_probs = evaluation.pf.unwrap().log_probs();
             log_probs.square().sum(Kind::Double)
-                + evaluation.log_flow.unwrap().square().sum(Kind::Double)
+                + evaluation.values.get(Quantity::LogFlow).unwrap().square().sum(Kind::Double)
                 + (log_z - 1.0).square().sum(Kind::Double)
         };
         loss().backward();
@@ -313,7 +315,7 @@ fn gradients_reach_every_parameter() {
 #[test]
 fn going_back_is_certain() {
     let policy = build(config(KINDS[0]), Kind::Float);
-    let evaluation = policy.evaluate(&env(), &words(), None, Wants::PB).unwrap();
+    let evaluation = policy.evaluate(&env(), &words(), None, Quantities::PB).unwrap();
     let pb = evaluation.pb.unwrap();
     assert_eq!(pb.masks(), &env().masks(Direction::Backward, &words()));
     assert!(pb.host_log_probs().unwrap().iter().all(|&p| p == 0.0));
@@ -338,11 +340,11 @@ fn what_does_not_fit_is_refused() {
 
     let policy = build(config(KINDS[0]), Kind::Float);
     let gap = VectorStates::from_rows([[1u16, 0, 1, 0, 0, 0]]);
-    assert!(policy.evaluate(&env(), &gap, None, Wants::PF).unwrap_err().to_string().contains("[1, 0, 1"));
+    assert!(policy.evaluate(&env(), &gap, None, Quantities::PF).unwrap_err().to_string().contains("[1, 0, 1"));
     let conditions = Tensor::zeros([7, 2], (Kind::Float, Device::Cpu));
-    assert!(policy.evaluate(&env(), &words(), Some(&conditions), Wants::PF).is_err());
-    let none = policy.evaluate(&env(), &env().initial(0), None, WANTS).unwrap();
-    assert_eq!((none.pf.unwrap().len(), none.log_flow.unwrap().size()), (0, vec![0]));
+    assert!(policy.evaluate(&env(), &words(), Some(&conditions), Quantities::PF).is_err());
+    let none = policy.evaluate(&env(), &env().initial(0), None, wanted()).unwrap();
+    assert_eq!((none.pf.unwrap().len(), none.values.get(Quantity::LogFlow).unwrap().size()), (0, vec![0]));
 }
 
 /// All three learn a reward that depends on the order of letters, to a bound on the exact distance, by TB or by DB.

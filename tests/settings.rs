@@ -9,12 +9,13 @@ use gfn::graph::{
     Semantics,
 };
 use gfn::metrics::Distances;
+use gfn::nn::GraphNetwork;
 use gfn::nn::{ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig};
-use gfn::nn::{GraphNetwork, Wants};
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
 use gfn::policy::{GraphPolicy, MlpPolicy, MlpPolicyConfig, Policy, Scaled};
+use gfn::quantity::Quantities;
 use gfn::testing::Words;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
@@ -177,7 +178,7 @@ fn labels_enter_where_they_mean_something_and_nowhere_else() {
 /// What a network says of a graph of another environment than the one that it was built for.
 fn asked<E: GraphEnv>(env: &E, net: &impl GraphNetwork, graph: GraphState) -> Result<()> {
     let states = GraphStates::from(vec![graph]);
-    GraphPolicy(net).evaluate(env, &states, None, Wants::PF).map(|_| ())
+    GraphPolicy(net).evaluate(env, &states, None, Quantities::PF).map(|_| ())
 }
 
 fn misfit(result: Result<()>, words: &str) {

@@ -3,6 +3,7 @@
 use gfn::Rng;
 use gfn::objective::Scores;
 use gfn::objective::{Balance, Objective, RegressionLoss, StateFlow, SubTrajectoryBalance, Weighting};
+use gfn::quantity::Quantity;
 use tch::{Kind, Tensor};
 
 const WEIGHTINGS: [Weighting; 7] = [
@@ -38,9 +39,9 @@ fn scores(lengths: &[usize], kind: Kind) -> (Scores, [Tensor; 3]) {
     let rewards: Vec<f64> = lengths.iter().map(|&n| (n as f64).sin()).collect();
     let [log_pf, log_pb, log_flow] = leaves.each_ref().map(Tensor::shallow_clone);
     let mut scores = Scores::new(offsets, log_pf, log_pb, Tensor::from_slice(&rewards).to_kind(kind));
-    scores.log_flow = Some(log_flow);
+    scores.set(Quantity::LogFlow, log_flow).unwrap();
     let ahead: Vec<f64> = (0..rows).map(|k| (k as f64).cos()).collect();
-    scores.state_log_reward = Some(Tensor::from_slice(&ahead).to_kind(kind));
+    scores.set(Quantity::StateLogReward, Tensor::from_slice(&ahead).to_kind(kind)).unwrap();
     (scores, leaves)
 }
 

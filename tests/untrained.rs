@@ -8,7 +8,6 @@ use gfn::graph::{
     ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates,
     Semantics,
 };
-use gfn::nn::Wants;
 use gfn::nn::{
     BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, MlpConfig, SequenceKind,
     SequenceNetConfig,
@@ -16,6 +15,7 @@ use gfn::nn::{
 use gfn::policy::{
     GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig,
 };
+use gfn::quantity::{Quantities, Quantity};
 use gfn::testing::Words;
 use gfn_dags::{BayesianStructure, NodeAttention, NodeAttentionConfig, StructureConfig};
 use tch::{Device, Kind};
@@ -76,7 +76,7 @@ where
     E: DiscreteEnv<Actions = Slots>,
     P: Policy<E, Dist = GraphActionCategorical>,
 {
-    let wants = Wants { pb: true, ..Wants::PF };
+    let wants = Quantities::PF | Quantity::LogPb;
     let evaluation = tch::no_grad(|| policy.evaluate(env, states, None, wants)).unwrap();
     let mut largest: f64 = 0.0;
     for dist in [evaluation.pf.unwrap(), evaluation.pb.unwrap()] {

@@ -4,7 +4,6 @@ use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
 use gfn::env::{Direction, Env, Rows, VectorStates};
 use gfn::metrics::Distances;
-use gfn::nn::Wants;
 use gfn::nn::{BackwardPolicy, MlpConfig, Parameters, SequenceKind, SequenceNetConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::Average;
@@ -13,12 +12,15 @@ use gfn::policy::{
     ByIndex, ByKey, Enumeration, Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, SequenceLayout, SequencePolicy,
     SequencePolicyConfig, StateFeatures,
 };
+use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::Sampler;
 use gfn::testing::Words;
 use gfn::train::{Checkpoint, Trainer, TrainerConfig};
 use tch::{Device, Kind, Tensor};
 
-const WANTS: Wants = Wants { pf: true, pb: true, log_flow: true, prior: false, log_paths: false };
+fn wanted() -> Quantities {
+    Quantity::LogPf | Quantity::LogPb | Quantity::LogFlow
+}
 
 /// Words of up to 3 of 2 letters: 15 states, keys in base 3 below 27.
 fn env() -> Words {
@@ -47,8 +49,9 @@ fn small() -> MlpConfig {
 
 /// log P_F of all states, and their flows.
 fn outputs(policy: &impl Policy<Words, Dist = GraphActionCategorical>, c: Option<&Tensor>) -> (Tensor, Tensor) {
-    let evaluation = policy.evaluate(&env(), space().states(), c, WANTS).unwrap();
-    (evaluation.pf.unwrap().log_probs(), evaluation.log_flow.unwrap())
+    let evaluation = policy.evaluate(&env(), space().states(), c, wanted()).unwrap();
+    let flow = evaluation.values.get(Quantity::LogFlow).unwrap().shallow_clone();
+    (evaluation.pf.unwrap().log_probs(), flow)
 }
 
 fn apart(a: &Tensor, b: &Tensor) -> f64 {
@@ -71,7 +74,7 @@ impl<E: Env, P: Policy<E>> Policy<E> for Thawed<P> {
         env: &E,
         states: &E::States,
         c: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> gfn::Result<Evaluation<P::Dist>> {
         self.0.evaluate(env, states, c, wants)
     }
@@ -104,7 +107,7 @@ fn the_frozen_form_is_the_policy() {
                 assert_eq!(frozen.is_some(), learned);
                 let Some(frozen) = frozen else { continue };
                 let dist = frozen.distribution(&env, &states).unwrap();
-                let expected = policy.evaluate(&env, &states, None, WANTS).unwrap();
+                let expected = policy.evaluate(&env, &states, None, wanted()).unwrap();
                 let expected = if direction == Direction::Forward { expected.pf } else { expected.pb }.unwrap();
                 assert!(apart(&dist.log_probs(), &expected.log_probs()) < 1e-5, "{backward:?} {direction}");
                 assert_eq!(dist.masks(), expected.masks());
@@ -151,9 +154,9 @@ fn a_state_has_a_row_of_its_own() {
     // Three logits and a flow, and one logit backwards.
     assert_eq!(parameters(&policy).count(), 27 * (4 + 1) + 1);
     let space = space();
-    let evaluation = policy.evaluate(&env(), &space.states().select(&[4]), None, WANTS).unwrap();
+    let evaluation = policy.evaluate(&env(), &space.states().select(&[4]), None, wanted()).unwrap();
     let mut adam = Adam::new(parameters(&policy), AdamConfig { lr: 0.1, ..AdamConfig::default() }).unwrap();
-    let loss = evaluation.pf.unwrap().log_probs().get(0) + evaluation.log_flow.unwrap().get(0);
+    let loss = evaluation.pf.unwrap().log_probs().get(0) + evaluation.values.get(Quantity::LogFlow).unwrap().get(0);
     loss.backward();
     adam.step().unwrap();
     let (_, flows) = outputs(&policy, None);
@@ -166,7 +169,7 @@ fn states_without_a_number_are_refused() {
     fn message<F: StateFeatures<VectorStates>>(env: &Words, features: F, states: &VectorStates) -> String {
         let config = MlpPolicyConfig::default();
         let policy = MlpPolicy::tabular(env, features, config, Device::Cpu, Kind::Float).unwrap();
-        policy.evaluate(env, states, None, Wants::PF).unwrap_err().to_string()
+        policy.evaluate(env, states, None, Quantities::PF).unwrap_err().to_string()
     }
     // The last word is [2, 2, 2], key 26.
     let last = VectorStates::from_rows([[2u16, 2, 2]]);
@@ -268,8 +271,9 @@ fn heads_share_a_torso() {
     let mut seen = Vec::new();
     for head in 0..3 {
         policy.use_head(head).unwrap();
-        let evaluation = policy.evaluate(&env(), space().states(), None, WANTS).unwrap();
-        seen.push((evaluation.pf.unwrap().logsumexp(), evaluation.log_flow.unwrap()));
+        let evaluation = policy.evaluate(&env(), space().states(), None, wanted()).unwrap();
+        let flow = evaluation.values.get(Quantity::LogFlow).unwrap().shallow_clone();
+        seen.push((evaluation.pf.unwrap().logsumexp(), flow));
     }
     for head in 1..3 {
         assert!(apart(&seen[head].0, &seen[0].0) > 1e-3);
@@ -301,7 +305,8 @@ fn an_average_is_sampled_from() {
     let policy = SequencePolicy::new(&env(), layout, config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
     let parameters = Policy::<Words>::parameters(&policy).unwrap();
     let start = env().initial(1);
-    let stepwise = || tch::no_grad(|| policy.evaluate(&env(), &start, None, WANTS).unwrap().log_flow.unwrap());
+    let evaluate = || policy.evaluate(&env(), &start, None, wanted()).unwrap();
+    let stepwise = || tch::no_grad(|| evaluate().values.remove(Quantity::LogFlow).unwrap());
     let old = stepwise();
     let mut average = Average::new(parameters, 0.5).unwrap();
     tch::no_grad(|| {

@@ -2,9 +2,9 @@
 
 use gfn::distribution::Exploration;
 use gfn::env::{Direction, Reals, Rows};
-use gfn::nn::Wants;
 use gfn::nn::{BackwardPolicy, HostMlp, LogZ, Mlp, MlpConfig, Parameters};
 use gfn::policy::Evaluation;
+use gfn::quantity::{Quantities, Quantity};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 
@@ -72,16 +72,16 @@ impl Perceptrons {
         &self,
         x: &Tensor,
         is_source: impl Iterator<Item = bool>,
-        (wants, columns): (Wants, Option<&[i64]>),
+        (wants, columns): (Quantities, Option<&[i64]>),
         dist: impl Fn(Direction, Option<Told<'_>>) -> Result<D>,
     ) -> Result<Evaluation<D>> {
-        let (width, log_flow) = (self.width, wants.log_flow && self.flow);
-        let shared_pb = wants.pb && self.shared_pb;
-        let hidden = (wants.pf || log_flow || shared_pb).then(|| self.torso.hidden(x));
+        let (width, log_flow) = (self.width, wants.has(Quantity::LogFlow) && self.flow);
+        let shared_pb = wants.has(Quantity::LogPb) && self.shared_pb;
+        let hidden = (wants.has(Quantity::LogPf) || log_flow || shared_pb).then(|| self.torso.hidden(x));
         // Side by side in one product: P_F, P_B, log F.
         let taken = columns.map_or(width, |columns| columns.len() as i64);
         let some = columns.map(|columns| {
-            let pf = wants.pf.then_some(0);
+            let pf = wants.has(Quantity::LogPf).then_some(0);
             let starts = pf.into_iter().chain(shared_pb.then_some(width));
             let mut all: Vec<i64> = starts.flat_map(|start| columns.iter().map(move |column| start + column)).collect();
             all.extend(log_flow.then_some(width * (1 + i64::from(self.shared_pb))));
@@ -89,16 +89,16 @@ impl Perceptrons {
         });
         let index = |columns: &[i64]| Tensor::from_slice(columns).to_device(x.device());
         let shared = hidden.as_ref().map(|hidden| self.torso.outputs(hidden, some.as_deref().map(index).as_ref()));
-        let pb_start = if columns.is_none() || wants.pf { taken } else { 0 };
+        let pb_start = if columns.is_none() || wants.has(Quantity::LogPf) { taken } else { 0 };
         let mut out = Evaluation::default();
         if let Some((shared, hidden)) = shared.as_ref().zip(hidden.as_ref()) {
-            if wants.pf {
+            if wants.has(Quantity::LogPf) {
                 let outputs = shared.narrow(1, 0, taken);
                 let told = Told { outputs, network: &self.torso, hidden, all: 0..width };
                 out.pf = Some(dist(Direction::Forward, Some(told))?);
             }
             if log_flow {
-                out.log_flow = Some(with_log_z(&self.log_z, &shared.select(1, -1), is_source));
+                out = out.with(Quantity::LogFlow, with_log_z(&self.log_z, &shared.select(1, -1), is_source));
             }
             if shared_pb {
                 let outputs = shared.narrow(1, pb_start, taken);
@@ -106,7 +106,7 @@ impl Perceptrons {
                 out.pb = Some(dist(Direction::Backward, Some(told))?);
             }
         }
-        if wants.pb && !shared_pb {
+        if wants.has(Quantity::LogPb) && !shared_pb {
             let network = self.separate.as_ref();
             let own = network.map(|network| (network, network.hidden(x)));
             let told = own.as_ref().map(|(network, hidden)| {
@@ -158,12 +158,12 @@ fn with_log_z(log_z: &LogZ, flow: &Tensor, is_source: impl Iterator<Item = bool>
 pub(crate) fn check_width(states: &Reals, width: usize) -> Result<()> {
     match states.width() == width {
         true => Ok(()),
-        false => Err(Error::Shape {
-            what: "states of a continuous environment".into(),
-            expected: vec![states.len() as i64, width as i64],
-            got: vec![states.len() as i64, states.width() as i64],
-            remedy: "give states of the environment, with as many numbers each as it has",
-        }),
+        false => Err(Error::shape(
+            "states of a continuous environment",
+            [states.len() as i64, width as i64],
+            [states.len() as i64, states.width() as i64],
+            "give states of the environment, with as many numbers each as it has",
+        )),
     }
 }
 
@@ -172,15 +172,15 @@ pub(crate) fn check_asked(n: usize, rows: &[usize], actions: Option<(&Reals, usi
     if let Some((actions, width)) =
         actions.filter(|(actions, width)| (actions.len(), actions.width()) != (rows.len(), *width))
     {
-        return Err(Error::Shape {
-            what: "actions to be scored".into(),
-            expected: vec![rows.len() as i64, width as i64],
-            got: vec![actions.len() as i64, actions.width() as i64],
-            remedy: "give one action of the environment for each row",
-        });
+        return Err(Error::shape(
+            "actions to be scored",
+            [rows.len() as i64, width as i64],
+            [actions.len() as i64, actions.width() as i64],
+            "give one action of the environment for each row",
+        ));
     }
     match rows.iter().find(|&&row| row >= n) {
-        Some(&index) => Err(Error::OutOfRange { index, len: n }),
+        Some(&index) => Err(Error::out_of_range(index, n)),
         None => Ok(()),
     }
 }
@@ -189,7 +189,7 @@ pub(crate) fn check_asked(n: usize, rows: &[usize], actions: Option<(&Reals, usi
 pub(crate) fn check_no_exit_bias(exploration: &Exploration, expected: &'static str) -> Result<()> {
     match exploration.exit_bias() {
         0.0 => Ok(()),
-        bias => Err(Error::Config { setting: "exit_bias", got: bias.to_string(), expected }),
+        bias => Err(Error::config("exit_bias", bias, expected)),
     }
 }
 
@@ -197,11 +197,11 @@ pub(crate) fn check_no_exit_bias(exploration: &Exploration, expected: &'static s
 pub(crate) fn check_no_conditions(conditions: Option<&Tensor>) -> Result<()> {
     match conditions {
         None => Ok(()),
-        Some(_) => Err(Error::Missing {
-            objective: "sampling under conditions",
-            needs: "a network that takes conditions",
-            remedy: "train and sample this one without conditions",
-        }),
+        Some(_) => Err(Error::missing(
+            "sampling under conditions",
+            "a network that takes conditions",
+            "train and sample this one without conditions",
+        )),
     }
 }
 
@@ -209,12 +209,12 @@ pub(crate) fn check_no_conditions(conditions: Option<&Tensor>) -> Result<()> {
 pub(crate) fn finite(row: usize, value: f64) -> Result<f64> {
     match value.is_finite() {
         true => Ok(value),
-        false => Err(Error::NonFinite {
-            what: "an output of the policy's network",
+        false => Err(Error::non_finite(
+            "an output of the policy's network",
             row,
             value,
-            remedy: "lower the learning rate, clip gradients (`max_norm`), or check what the network is given",
-        }),
+            "lower the learning rate, clip gradients (`max_norm`), or check what the network is given",
+        )),
     }
 }
 

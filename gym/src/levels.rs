@@ -16,11 +16,11 @@ impl Levels {
         if floor > 0.0 && high > floor && high.is_finite() {
             return Ok(Self { high, floor });
         }
-        Err(Error::Config {
-            setting: "the reward's two values",
-            got: format!("{high} for what is sought, {floor} for the rest"),
-            expected: "finite values with 0 < the rest < what is sought",
-        })
+        Err(Error::config(
+            "the reward's two values",
+            format!("{high} for what is sought, {floor} for the rest"),
+            "finite values with 0 < the rest < what is sought",
+        ))
     }
 
     pub(crate) fn log_of(&self, sought: bool) -> f64 {

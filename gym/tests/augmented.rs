@@ -1,7 +1,7 @@
 //! Intrinsic rewards: the augmented flows by enumeration are where both objectives vanish, coefficient 0 is plain trajectory balance, and
 //! what training ends at is what the coefficients say.
 
-use gfn::env::{Child, StateGraph};
+use gfn::env::{Child, StateGraph, VectorEnv};
 use gfn::env::{Direction, EnumerableEnv, Reward, Rows, VectorStates};
 use gfn::metrics::{Distances, ExactPolicy};
 use gfn::nn::BackwardPolicy;
@@ -131,7 +131,7 @@ where
 
 #[test]
 fn both_objectives_vanish_at_the_augmented_flows() {
-    check(&ToyDag, &ToyReward::default());
+    check(&VectorEnv(ToyDag), &ToyReward::default());
     let grid = HyperGrid::new(2, 4).unwrap();
     check(&grid, &OriginalReward::standard(&grid).unwrap());
     let bits = NonAutoregressiveBitSequence::new(1, 4).unwrap();
@@ -139,7 +139,7 @@ fn both_objectives_vanish_at_the_augmented_flows() {
     check(&bits, &HammingReward::with_temperature(bits.words(), &modes, 0.7).unwrap());
 }
 
-fn grid_trainer(objective: impl Objective + 'static, seed: u64) -> Trainer<HyperGrid, MlpPolicy<KHot>> {
+fn grid_trainer(objective: impl Objective + 'static, seed: u64) -> Trainer<VectorEnv<HyperGrid>, MlpPolicy<KHot>> {
     tch::set_num_threads(1);
     let env = HyperGrid::new(2, 4).unwrap();
     let mut rng = Rng::seeded(seed);
@@ -179,8 +179,9 @@ fn novelty_shrinks_with_visits_and_survives_a_checkpoint() {
     let folder = std::env::temp_dir().join(format!("gfn-augmented-{}", std::process::id()));
     let mut whole = make(1);
     let all = StateGraph::build(whole.env(), 100).unwrap();
-    let novelty =
-        |trainer: &Trainer<HyperGrid, MlpPolicy<KHot>>| trainer.novelty().unwrap().rewards(all.states()).unwrap();
+    let novelty = |trainer: &Trainer<VectorEnv<HyperGrid>, MlpPolicy<KHot>>| {
+        trainer.novelty().unwrap().rewards(all.states()).unwrap()
+    };
     let before = novelty(&whole);
     for _ in 0..10 {
         whole.step().unwrap();
@@ -223,7 +224,8 @@ fn training_ends_at_the_augmented_target_or_without_rewards_at_the_own_one() {
     let env = HyperGrid::new(2, 4).unwrap();
     let reward = OriginalReward::standard(&env).unwrap();
     let graph = StateGraph::build(&env, 100).unwrap();
-    let sampled = |policy: &MlpPolicy<ByIndex<HyperGrid>>| graph.terminating_distribution(&env, policy, None).unwrap();
+    let sampled =
+        |policy: &MlpPolicy<ByIndex<VectorEnv<HyperGrid>>>| graph.terminating_distribution(&env, policy, None).unwrap();
     let exact = table(&env);
     fill(&env, &exact, &reward, (0.1, 0.1));
     let augmented = sampled(&exact).probs;

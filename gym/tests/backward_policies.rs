@@ -1,12 +1,12 @@
 //! Backward policies that are trained by objectives of their own: the one of most entropy is known in closed form on a grid.
 
 use gfn::Rng;
-use gfn::nn::Wants;
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::objective::{MaximumEntropyBackward, Objective, TrajectoryBalance, TrajectoryLikelihood, WithBackward};
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
+use gfn::quantity::Quantities;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::{Device, Kind};
@@ -37,7 +37,7 @@ fn trained(backward: impl Objective + 'static) -> Vec<(f64, f64, f64)> {
         trainer.step().unwrap();
     }
     let states = env.states_of(1..16).unwrap();
-    let pb = trainer.policy().evaluate(&env, &states, None, Wants::PB).unwrap().pb.unwrap();
+    let pb = trainer.policy().evaluate(&env, &states, None, Quantities::PB).unwrap().pb.unwrap();
     let log_probs = pb.host_log_probs().unwrap();
     let both = states.rows().enumerate().filter(|(_, row)| row[0] > 0 && row[1] > 0);
     both.map(|(k, row)| (f64::from(row[0]), f64::from(row[1]), log_probs[pb.legal_offsets()[k]].exp())).collect()

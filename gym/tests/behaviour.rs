@@ -4,18 +4,18 @@ use std::cell::Cell;
 
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
-use gfn::env::{Reward, Rows, VectorStates};
+use gfn::env::{Reward, Rows, VectorEnv, VectorStates};
 use gfn::metrics::Distances;
-use gfn::nn::Wants;
 use gfn::nn::{BackwardPolicy, MlpConfig, Parameters};
+use gfn::objective::score;
 use gfn::objective::{
     Advantage, ModifiedDetailedBalance, NextExit, Objective, PolicyGradient, RelativeLogPartitionVariance,
     RelativeTrajectoryBalance, TrajectoryBalance, TrustPcl,
 };
-use gfn::objective::{Needs, score};
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
 use gfn::policy::{ByKey, Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, WithPrior};
+use gfn::quantity::{Quantities, Quantity};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Sampler;
 use gfn::testing::Words;
@@ -24,9 +24,9 @@ use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::{Device, Kind, Tensor};
 
-type GridTrainer = Trainer<HyperGrid, MlpPolicy<KHot>>;
+type GridTrainer = Trainer<VectorEnv<HyperGrid>, MlpPolicy<KHot>>;
 
-fn grid() -> HyperGrid {
+fn grid() -> VectorEnv<HyperGrid> {
     tch::set_num_threads(1);
     HyperGrid::new(2, 6).unwrap()
 }
@@ -198,29 +198,29 @@ struct Watched {
     most: Cell<usize>,
 }
 
-impl Policy<HyperGrid> for Watched {
+impl Policy<VectorEnv<HyperGrid>> for Watched {
     type Dist = GraphActionCategorical;
 
     fn evaluate(
         &self,
-        env: &HyperGrid,
+        env: &VectorEnv<HyperGrid>,
         states: &VectorStates,
         conditions: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         // Sampling forwards wants no P_B.
-        if wants.pb {
+        if wants.has(Quantity::LogPb) {
             self.most.set(self.most.get().max(states.len()));
         }
         self.policy.evaluate(env, states, conditions, wants)
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        Policy::<HyperGrid>::log_z(&self.policy, conditions, n)
+        Policy::<VectorEnv<HyperGrid>>::log_z(&self.policy, conditions, n)
     }
 
     fn parameters(&self) -> Option<&Parameters> {
-        Policy::<HyperGrid>::parameters(&self.policy)
+        Policy::<VectorEnv<HyperGrid>>::parameters(&self.policy)
     }
 }
 
@@ -252,7 +252,7 @@ fn relative_objectives_report_and_draw_by_their_own_balance() {
     let (env, beta) = (grid(), 0.5);
     let reward = OriginalReward::standard(&env).unwrap();
     let pair = || WithPrior { policy: network(1, &mut Rng::seeded(7)), prior: UniformPolicy };
-    let needs = Needs { log_prior: true, ..Needs::default() };
+    let needs = Quantities::from(Quantity::LogPrior);
     let frozen = AdamConfig { lr: 0.0, log_z_lr: 0.5, ..AdamConfig::default() };
     let variance = RelativeLogPartitionVariance::new(beta).unwrap();
     let config = TrainerConfig { batch: 16, adam: frozen, ..TrainerConfig::default() };
@@ -312,9 +312,9 @@ fn a_prior_is_scored_in_the_precision_of_the_policy() {
     let prior = MlpPolicy::new(&env, KHot::new(2, 6), config, Device::Cpu, Kind::Double, &mut rng).unwrap();
     let pair = WithPrior { policy: network(1, &mut rng), prior };
     let walks = Sampler::new(&env, &UniformPolicy).forward(4, &mut rng).unwrap();
-    let needs = Needs { log_prior: true, ..Needs::default() };
+    let needs = Quantities::from(Quantity::LogPrior);
     let scores = score(&env, &OriginalReward::standard(&env).unwrap(), &pair, &walks, needs).unwrap();
-    assert_eq!((scores.log_pf.kind(), scores.log_prior.unwrap().kind()), (Kind::Float, Kind::Float));
+    assert_eq!((scores.log_pf.kind(), scores.get(Quantity::LogPrior).unwrap().kind()), (Kind::Float, Kind::Float));
 }
 
 #[test]
@@ -341,7 +341,7 @@ fn a_head_without_a_share_learns_from_the_whole_batch() {
     let weights = |share: f64| {
         let mut trainer = trainer(1, 2, 100).with_thompson(share).unwrap();
         trainer.step().unwrap();
-        let parameters = Policy::<HyperGrid>::parameters(trainer.policy()).unwrap();
+        let parameters = Policy::<VectorEnv<HyperGrid>>::parameters(trainer.policy()).unwrap();
         parameters.iter().map(|p| p.tensor.detach().copy()).collect::<Vec<_>>()
     };
     assert_eq!(weights(1e-12), weights(1.0));
@@ -358,7 +358,7 @@ fn what_makes_no_sense_is_refused() {
     assert!(refused(teacher(TeacherConfig { epsilon: 0.0, ..TeacherConfig::default() })).contains("above 0"));
     let both = trainer(0, 2, 9).with_thompson(0.5).unwrap();
     let both = both.with_teacher(network(1, &mut Rng::seeded(0)), TeacherConfig::default()).unwrap();
-    assert!(matches!({ both }.step(), Err(Error::Missing { objective: "Thompson sampling", .. })));
+    assert!(matches!({ both }.step(), Err(Error::Missing { needed_by: "Thompson sampling", .. })));
     let on_policy = PolicyGradient::new(Advantage::Total).unwrap();
     let mut rng = Rng::seeded(0);
     let policy = network(2, &mut rng);

@@ -2,9 +2,9 @@
 
 use gfn::distribution::{Distribution, Exploration};
 use gfn::env::{Direction, Env, Reals, Rows};
-use gfn::nn::Wants;
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::policy::Policy;
+use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::Sampler;
 use gfn::{Error, Rng};
 use gfn_gym::boxes::{BetaMixtures, BoxDist, BoxEnv, BoxPolicy, BoxPolicyConfig, BoxUniform, Coupling};
@@ -93,12 +93,12 @@ fn roll_outs_ask_the_same_policy() {
             (BackwardPolicy::Separate, Coupling::Joint),
         ] {
             let policy = policy(&env, (backward, coupling), Kind::Float);
-            for (direction, wants) in DIRECTIONS.into_iter().zip([Wants::PF, Wants::PB]) {
+            for (direction, wants) in DIRECTIONS.into_iter().zip([Quantities::PF, Quantities::PB]) {
                 let (states, actions) = steps(&env, direction);
                 let rows: Vec<usize> = (0..states.len()).collect();
                 let frozen = policy.on_host(direction).unwrap().distribution(&env, &states).unwrap();
                 // Alone, and beside the other direction.
-                for wants in [wants, Wants { pf: true, pb: true, log_flow: true, ..Wants::default() }] {
+                for wants in [wants, Quantities::PF | Quantity::LogPb | Quantity::LogFlow] {
                     let evaluation = policy.evaluate(&env, &states, None, wants).unwrap();
                     let dist = if direction == Direction::Forward { evaluation.pf } else { evaluation.pb };
                     let expected = dist.unwrap().log_prob(&rows, &actions).unwrap();
@@ -118,7 +118,7 @@ fn roll_outs_ask_the_same_policy() {
 fn every_part_of_the_network_learns() {
     for env in boxes() {
         let policy = policy(&env, (BackwardPolicy::SharedTorso, Coupling::Joint), Kind::Double);
-        let evaluation = policy.evaluate(&env, &steps(&env, Direction::Forward).0, None, Wants::PF).unwrap();
+        let evaluation = policy.evaluate(&env, &steps(&env, Direction::Forward).0, None, Quantities::PF).unwrap();
         let (states, actions) = steps(&env, Direction::Forward);
         let rows: Vec<usize> = (0..states.len()).collect();
         evaluation.pf.unwrap().log_prob(&rows, &actions).unwrap().sum(Kind::Double).backward();
@@ -135,9 +135,12 @@ fn a_policy_is_for_one_box() {
     let [_, _, polar, other] = boxes();
     let policy = policy(&polar, (BackwardPolicy::Uniform, Coupling::Joint), Kind::Float);
     assert!(policy.on_host(Direction::Backward).is_none(), "a uniform P_B needs no network");
-    assert!(policy.evaluate(&other, &other.initial(1), None, Wants::PF).is_ok(), "delta isn't the network's business");
+    assert!(
+        policy.evaluate(&other, &other.initial(1), None, Quantities::PF).is_ok(),
+        "delta isn't the network's business"
+    );
     for env in [BoxEnv::cartesian(2, 0.1).unwrap(), BoxEnv::cartesian(3, 0.1).unwrap()] {
-        let error = policy.evaluate(&env, &env.initial(1), None, Wants::PF).unwrap_err();
+        let error = policy.evaluate(&env, &env.initial(1), None, Quantities::PF).unwrap_err();
         assert!(matches!(error, Error::Config { setting: "the box", .. }), "{error}");
         let frozen = policy.on_host(Direction::Forward).unwrap();
         assert!(matches!(frozen.distribution(&env, &env.initial(1)), Err(Error::Config { setting: "the box", .. })));

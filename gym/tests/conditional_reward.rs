@@ -2,11 +2,11 @@
 
 use gfn::Rng;
 use gfn::env::StateGraph;
-use gfn::env::{Reward, VectorStates};
+use gfn::env::{Reward, VectorEnv, VectorStates};
 use gfn_gym::hypergrid::{ConditionalReward, HyperGrid, OriginalReward};
 use tch::{Kind, Tensor};
 
-fn grid(ndim: usize, height: usize) -> HyperGrid {
+fn grid(ndim: usize, height: usize) -> VectorEnv<HyperGrid> {
     HyperGrid::new(ndim, height).unwrap()
 }
 

@@ -3,13 +3,13 @@
 
 use gfn::distribution::{Distribution, Exploration};
 use gfn::env::{Direction, Env, Reals, Reward, Rows};
-use gfn::nn::Wants;
 use gfn::nn::{BackwardPolicy, MlpConfig};
+use gfn::objective::score;
 use gfn::objective::{
     DetailedBalance, LogPartitionVariance, Objective, StateFlow, SubTrajectoryBalance, TrajectoryBalance, Weighting,
 };
-use gfn::objective::{Needs, score};
 use gfn::policy::Policy;
+use gfn::quantity::Quantities;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::ReplayEnv;
 use gfn::rollout::Sampler;
@@ -170,7 +170,7 @@ fn importance_weights_average_to_z() {
     fn mean_weight<E: ReplayEnv<States = Reals>>(env: &E, reward: &impl Reward<Reals>, n: usize) -> f64 {
         let policy = env.uniform();
         let walks = Sampler::new(env, &policy).forward(n, &mut Rng::seeded(4)).unwrap();
-        let scores = score(env, reward, &policy, &walks, Needs::default()).unwrap();
+        let scores = score(env, reward, &policy, &walks, Quantities::NONE).unwrap();
         let ids = gfn::tensor::segment_ids(&scores.offsets, Device::Cpu);
         let sums = gfn::tensor::segment_sum(&(&scores.log_pb - &scores.log_pf), &ids, n);
         (sums + &scores.log_reward).exp().mean(Kind::Double).double_value(&[])
@@ -235,7 +235,7 @@ fn what_makes_no_sense_is_refused_by_name() {
 
     let nan = |points: &Reals, _: Option<&Tensor>| -> gfn::Result<Vec<f64>> { Ok(vec![f64::NAN; points.len()]) };
     let walks = Sampler::new(&env, &env.uniform()).forward(3, &mut Rng::seeded(0)).unwrap();
-    let error = score(&env, &nan, &env.uniform(), &walks, Needs::default()).unwrap_err();
+    let error = score(&env, &nan, &env.uniform(), &walks, Quantities::NONE).unwrap_err();
     assert!(matches!(error, Error::NonFinite { what: "log-reward", .. }));
 }
 
@@ -249,7 +249,7 @@ fn narrow_mixtures_start_within_their_range() {
             let config = BoxPolicyConfig { mixtures, ..BoxPolicyConfig::default() };
             let policy = BoxPolicy::new(&env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
             let walks = Sampler::new(&env, &policy).forward(20, &mut Rng::seeded(1)).unwrap();
-            let scores = score(&env, &BoxReward::default(), &policy, &walks, Needs::default()).unwrap();
+            let scores = score(&env, &BoxReward::default(), &policy, &walks, Quantities::NONE).unwrap();
             assert_eq!(scores.log_pf.isfinite().all().int64_value(&[]), 1);
         }
     }
@@ -336,7 +336,7 @@ fn states_are_independent() {
     ] {
         let policy = box_policy(&env, BackwardPolicy::SharedTorso, coupling, 2);
         let states = Reals::from_rows([[0.0, 0.0], [0.5, 0.5], [0.9, 0.3], [0.4, 0.1]]);
-        let pf = |states: &Reals| policy.evaluate(&env, states, None, Wants::PF).unwrap().pf.unwrap();
+        let pf = |states: &Reals| policy.evaluate(&env, states, None, Quantities::PF).unwrap().pf.unwrap();
         let dist = pf(&states);
         let rows = [3, 1, 1, 0, 2, 3, 1, 0, 1];
         let mut actions = dist.sample(&rows, &Exploration::none(), &mut Rng::seeded(3)).unwrap();

@@ -2,9 +2,9 @@
 
 use gfn::distribution::{Distribution, Exploration};
 use gfn::env::{Direction, Env, Reals, Rows};
-use gfn::nn::Wants;
-use gfn::objective::{Needs, score};
+use gfn::objective::score;
 use gfn::policy::Policy;
+use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::ReplayEnv;
 use gfn::rollout::Sampler;
 use gfn::rollout::Trajectories;
@@ -28,7 +28,7 @@ fn ways_back_beside_a_side_can_be_scored() {
         }
         let ends = Reals::from_rows(ends);
         let walks = Sampler::new(&env, &env.uniform()).backward(&ends, &mut Rng::seeded(0)).unwrap();
-        let scores = score(&env, &BoxReward::default(), &env.uniform(), &walks, Needs::default()).unwrap();
+        let scores = score(&env, &BoxReward::default(), &env.uniform(), &walks, Quantities::NONE).unwrap();
         assert_eq!(scores.log_pf.isfinite().all().int64_value(&[]), 1, "delta {delta}");
         assert_eq!(scores.log_pb.isfinite().all().int64_value(&[]), 1, "delta {delta}");
         let mut states = ends.clone();
@@ -152,7 +152,7 @@ fn shapes_are_checked() {
     shape(good.log_prob(&[0, 1], &narrow));
     shape(good.log_prob(&[0], &Reals::from_rows([[0.5, 0.5]])));
     let policy = LinePolicy::new(&line, normal, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
-    assert!(matches!(policy.evaluate(&line, &narrow, None, Wants::PF), Err(Error::Shape { .. })));
+    assert!(matches!(policy.evaluate(&line, &narrow, None, Quantities::PF), Err(Error::Shape { .. })));
 }
 
 /// A step that can't be taken names its trajectory, not the row among those that still go on.
@@ -184,10 +184,10 @@ fn a_replay_names_the_trajectory() {
 fn exits_of_the_source_are_missing() {
     let env = BoxEnv::cartesian(2, 0.25).unwrap();
     let walks = Sampler::new(&env, &env.uniform()).forward(3, &mut Rng::seeded(0)).unwrap();
-    let needs = Needs { log_p_exit: true, ..Needs::default() };
+    let needs = Quantities::from(Quantity::LogExit);
     let error = score(&env, &BoxReward::default(), &env.uniform(), &walks, needs).unwrap_err();
     assert!(
-        matches!(error, Error::Missing { needs: "every state to be terminating, by an exit action", .. }),
+        matches!(error, Error::Missing { missing: "every state to be terminating, by an exit action", .. }),
         "{error}"
     );
 }

@@ -3,11 +3,12 @@
 use crate::enumeration::enumerate;
 use gfn::Rng;
 use gfn::env::StateGraph;
-use gfn::env::{EnumerableEnv, Reward, VectorStates};
+use gfn::env::{EnumerableEnv, Reward, VectorEnv, VectorStates};
 use gfn::metrics::ExactPolicy;
 use gfn::objective::{Balance, DetailedBalance, FlowMatching, SubTrajectoryBalance, TrajectoryBalance, Weighting};
-use gfn::objective::{Needs, Scores, score};
+use gfn::objective::{Scores, score};
 use gfn::policy::{Features, KHot, StateFeatures, UniformPolicy};
+use gfn::quantity::Quantity;
 use gfn::rollout::Sampler;
 use gfn::testing::check_env;
 use gfn_gym::bit_sequence::{
@@ -56,7 +57,7 @@ fn check_objectives<E: EnumerableEnv>(env: &E, reward: &impl Reward<E::States>) 
     let rng = &mut Rng::seeded(7);
     let forward = Sampler::new(env, &UniformPolicy).forward(32, rng).unwrap();
     let backward = Sampler::new(env, &exact).backward(forward.terminal_states(), rng).unwrap();
-    let needs = Needs { log_flow: true, log_z: true, edge_flows: true, ..Needs::default() };
+    let needs = Quantity::LogFlow | Quantity::LogZ | Quantity::LogInflow;
     for trajectories in [&forward, &backward] {
         let mut scores = score(env, reward, &exact, trajectories, needs).unwrap();
         let objectives: [Box<dyn Balance>; 4] = [
@@ -222,7 +223,7 @@ fn set_additions() {
 #[test]
 fn the_toy_dag() {
     let reward = ToyReward::default();
-    check(&ToyDag, &reward, (1, 11), (11, 13 + 6, 112f64.ln()));
+    check(&VectorEnv(ToyDag), &reward, (1, 11), (11, 13 + 6, 112f64.ln()));
     assert_eq!(ToyDag::parents(9).collect::<Vec<u16>>(), [7, 8]);
     assert!(ToyReward::new([1.0, 1.0, 1.0, 0.0, 1.0, 1.0]).is_err());
     assert!(reward.log_reward(&VectorStates::from_rows([[5]]), None).is_err());

@@ -4,9 +4,9 @@ use std::sync::Arc;
 use gfn::distribution::{Distribution, Exploration};
 use gfn::env::{Direction, Env, Reals, Reward, Rows};
 use gfn::metrics::{estimate_log_z, eubo};
-use gfn::nn::Wants;
-use gfn::objective::{Needs, score};
+use gfn::objective::score;
 use gfn::policy::Policy;
+use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::ReplayEnv;
 use gfn::rollout::Sampler;
 use gfn::rollout::Trajectories;
@@ -40,7 +40,7 @@ fn log_weights<P: Policy<DiffusionSampling>>(
     target: &Energy,
     trajectories: &Trajectories<DiffusionSampling>,
 ) -> Vec<f64> {
-    let scores = tch::no_grad(|| score(env, target, policy, trajectories, Needs::default())).unwrap();
+    let scores = tch::no_grad(|| score(env, target, policy, trajectories, Quantities::NONE)).unwrap();
     let ratio = Vec::<f64>::try_from((&scores.log_pb - &scores.log_pf).to_kind(Kind::Double)).unwrap();
     let log_reward = Vec::<f64>::try_from(scores.log_reward.to_kind(Kind::Double)).unwrap();
     let sums = scores.offsets.windows(2).map(|ends| ratio[ends[0]..ends[1]].iter().sum::<f64>());
@@ -58,7 +58,7 @@ fn the_golden_path_telescopes() {
     let actions = Reals::from_flat(2, path[1..].concat()).unwrap();
     let trajectories = Trajectories::replay(&env, &actions, &[0, 8]).unwrap();
     let target = Energy::new(Arc::new(Mixture::gaussian(vec![0.0; 2], 1.5).unwrap()));
-    let scores = score(&env, &target, &ReferencePolicy::new(&env), &trajectories, Needs::default()).unwrap();
+    let scores = score(&env, &target, &ReferencePolicy::new(&env), &trajectories, Quantities::NONE).unwrap();
     let near = |got: &Tensor, expected: &[f64]| {
         let got = Vec::<f64>::try_from(got).unwrap();
         assert!(got.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{got:?} for {expected:?}");
@@ -152,10 +152,10 @@ fn steps_that_make_no_sense_are_refused() {
     refused(Direction::Forward, 0, [0.0, f64::NAN], "finite");
     refused(Direction::Backward, 1, [0.0, 1e-9], "origin");
     assert!(env.step(Direction::Forward, &mut states(0), &Reals::from_rows([[1.0]])).is_err());
-    let first = ReferencePolicy::new(&env).evaluate(&env, &states(1), None, Wants::PB).unwrap().pb.unwrap();
+    let first = ReferencePolicy::new(&env).evaluate(&env, &states(1), None, Quantities::PB).unwrap().pb.unwrap();
     let error = first.log_prob(&[0], &Reals::from_rows([[0.0, 1e-9]])).unwrap_err();
     assert!(matches!(error, Error::IllegalStep { row: 0, direction: Direction::Backward, .. }), "{error}");
-    let steps = ReferencePolicy::new(&env).evaluate(&env, &states(1), None, Wants::PF).unwrap().pf.unwrap();
+    let steps = ReferencePolicy::new(&env).evaluate(&env, &states(1), None, Quantities::PF).unwrap().pf.unwrap();
     let mut rng = Rng::seeded(0);
     let epsilon = Exploration::epsilon(0.1).unwrap();
     assert!(steps.sample(&[0], &epsilon, &mut rng).unwrap_err().to_string().contains("epsilon"));
@@ -183,7 +183,7 @@ fn what_belongs_to_another_environment_is_refused() {
         let target = langevin.then(|| Arc::new(Mixture::two_modes()) as _);
         DiffusionPolicy::new(&env, config, target, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap()
     };
-    let wants = Wants { log_flow: true, pb: true, ..Wants::PF };
+    let wants = Quantities::PF | Quantity::LogFlow | Quantity::LogPb;
     for policy in [policy(false), policy(true)] {
         for other in [&wide, &long, &short] {
             let error = policy.evaluate(other, &other.initial(1), None, wants).unwrap_err();
@@ -201,7 +201,7 @@ fn what_belongs_to_another_environment_is_refused() {
         assert!(matches!(error, Error::Config { .. }) && error.to_string().contains("policy"), "{error}");
     }
     let reference = ReferencePolicy::new(&env);
-    for wants in [Wants::PF, Wants::PB] {
+    for wants in [Quantities::PF, Quantities::PB] {
         assert!(matches!(exact.evaluate(&env, &two(5), None, wants), Err(Error::Contract { .. })));
         assert!(matches!(reference.evaluate(&env, &two(5), None, wants), Err(Error::Contract { .. })));
         assert!(matches!(reference.evaluate(&env, &wide.initial(1), None, wants), Err(Error::Shape { .. })));
@@ -224,7 +224,7 @@ fn what_belongs_to_another_environment_is_refused() {
 fn exploration_widens_steps() {
     let env = environment(1, ProcessKind::PinnedBrownian, 0.8, 4);
     let states = DiffusionStates::at(Reals::from_rows([[0.3]]), 2);
-    let steps = ReferencePolicy::new(&env).evaluate(&env, &states, None, Wants::PF).unwrap().pf.unwrap();
+    let steps = ReferencePolicy::new(&env).evaluate(&env, &states, None, Quantities::PF).unwrap().pf.unwrap();
     let n = 20_000;
     let spread = |exploration: Exploration| {
         let drawn = steps.sample(&vec![0; n], &exploration, &mut Rng::seeded(4)).unwrap();
@@ -254,15 +254,15 @@ fn scores_do_not_depend_on_batch_mates() {
             DiffusionPolicy::new(&env, config, Some(target.clone()), Device::Cpu, Kind::Float, &mut rng).unwrap();
         let energy = Energy::new(target);
         let trajectories = Sampler::new(&env, &policy).forward(7, &mut rng).unwrap();
-        let all = score(&env, &energy, &policy, &trajectories, Needs { log_flow: true, ..Needs::default() }).unwrap();
+        let all = score(&env, &energy, &policy, &trajectories, Quantities::from(Quantity::LogFlow)).unwrap();
         let (log_pf, log_pb) = (Vec::<f64>::try_from(&all.log_pf).unwrap(), Vec::<f64>::try_from(&all.log_pb).unwrap());
         for row in 0..trajectories.n_transitions() {
             let states = trajectories.states().select(&[row]);
-            let pf = policy.evaluate(&env, &states, None, Wants::PF).unwrap().pf.unwrap();
+            let pf = policy.evaluate(&env, &states, None, Quantities::PF).unwrap().pf.unwrap();
             let alone = pf.log_prob(&[0], &trajectories.actions().select(&[row])).unwrap().double_value(&[0]);
             assert!((alone - log_pf[row]).abs() < 1e-4, "{alone} for {}", log_pf[row]);
             let after = DiffusionStates::at(trajectories.actions().select(&[row]), states.steps[0] as usize + 1);
-            let pb = policy.evaluate(&env, &after, None, Wants::PB).unwrap().pb.unwrap();
+            let pb = policy.evaluate(&env, &after, None, Quantities::PB).unwrap().pb.unwrap();
             let alone = pb.log_prob(&[0], &states.points).unwrap().double_value(&[0]);
             assert!((alone - log_pb[row]).abs() < 1e-4, "{alone} for {}", log_pb[row]);
             assert!(states.steps[0] != 0 || alone == 0.0);

@@ -9,6 +9,7 @@ use gfn::objective::{
 };
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
+use gfn::quantity::Quantity;
 use gfn::replay::{DataSource, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
 use gfn::rollout::ReplayEnv;
 use gfn::rollout::Sampler;
@@ -73,7 +74,7 @@ fn objectives_train() {
     let two: Arc<dyn Target> = Arc::new(Mixture::two_modes());
     let make = |objective: Box<dyn Objective>, backward| {
         let env = environment(2, ProcessKind::PinnedBrownian, 4.0, 8);
-        let config = small(objective.needs().log_flow, backward);
+        let config = small(objective.needs().has(Quantity::LogFlow), backward);
         let mut rng = Rng::seeded(0);
         let policy = DiffusionPolicy::new(&env, config, None, Device::Cpu, Kind::Float, &mut rng).unwrap();
         let reward = Energy::new(two.clone()).along(env.process());
@@ -269,7 +270,7 @@ fn chunks_give_the_same_gradient() {
     let two: Arc<dyn Target> = Arc::new(Mixture::two_modes());
     let run = |objective: Box<dyn Objective>, chunk| {
         let mut rng = Rng::seeded(0);
-        let config = small(objective.needs().log_flow, BackwardSteps::Learned { range: 0.5 });
+        let config = small(objective.needs().has(Quantity::LogFlow), BackwardSteps::Learned { range: 0.5 });
         let policy = DiffusionPolicy::new(&env, config, None, Device::Cpu, Kind::Double, &mut rng).unwrap();
         let settings = TrainerConfig { chunk, ..training(10) };
         let reward = Box::new(Energy::new(two.clone()));

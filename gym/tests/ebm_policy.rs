@@ -6,11 +6,11 @@ use gfn::env::StateGraph;
 use gfn::env::{Slots, VectorStates};
 use gfn::metrics::Distances;
 use gfn::nn::MlpConfig;
-use gfn::nn::Wants;
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
 use gfn::policy::Policy;
+use gfn::quantity::{Quantities, Quantity};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn_gym::discrete_ebm::{DiscreteEbm, EbmBackward, EbmPolicy, IsingReward};
 use tch::{Device, Kind};
@@ -35,7 +35,7 @@ fn coordinates_are_drawn_alike_and_values_by_their_logits() {
     });
     // Coordinate 1 is set to 1.
     let states = VectorStates::from_rows([[0u16, 2, 0]; 4]);
-    let both = Wants { pf: true, pb: true, ..Wants::default() };
+    let both = Quantity::LogPf | Quantity::LogPb;
     let evaluation = policy.evaluate(&env, &states, None, both).unwrap();
     let log_p = evaluation.pf.unwrap().log_prob(&[0, 1, 2, 3], &Slots(vec![0, 2, 3, 5])).unwrap();
     for (k, (own, other)) in [(0.3f64, 0.8f64), (0.0, 2.0), (0.8, 0.3), (2.0, 0.0)].into_iter().enumerate() {
@@ -44,7 +44,7 @@ fn coordinates_are_drawn_alike_and_values_by_their_logits() {
     }
     // Backwards a softmax over what is set: coordinates 0 and 2.
     let states = VectorStates::from_rows([[1u16, 0, 2]]);
-    let pb = policy.evaluate(&env, &states, None, Wants::PB).unwrap().pb.unwrap();
+    let pb = policy.evaluate(&env, &states, None, Quantities::PB).unwrap().pb.unwrap();
     let expected = 0.1f64.exp() / (0.1f64.exp() + 0.7f64.exp());
     let p = pb.log_prob(&[0], &Slots(vec![0])).unwrap().double_value(&[0]).exp();
     assert!((p - expected).abs() < 1e-12);

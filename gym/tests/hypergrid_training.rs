@@ -2,19 +2,23 @@
 
 use gfn::Rng;
 use gfn::env::StateGraph;
-use gfn::env::{Direction, DiscreteEnv, Env, VectorStates};
+use gfn::env::{Direction, DiscreteEnv, Env, VectorEnv, VectorStates};
 use gfn::graph::GraphKind;
 use gfn::metrics::Distances;
-use gfn::nn::Wants;
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::objective::{DetailedBalance, Objective, TrajectoryBalance};
 use gfn::optim::AdamConfig;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, Scaled, StateFeatures};
+use gfn::quantity::{Quantities, Quantity};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::{Device, Kind, Tensor};
 
-fn policy<F: StateFeatures<VectorStates>>(env: &HyperGrid, features: F, config: MlpPolicyConfig) -> MlpPolicy<F> {
+fn policy<F: StateFeatures<VectorStates>>(
+    env: &VectorEnv<HyperGrid>,
+    features: F,
+    config: MlpPolicyConfig,
+) -> MlpPolicy<F> {
     MlpPolicy::new(env, features, config, Device::Cpu, Kind::Float, &mut Rng::seeded(1)).unwrap()
 }
 
@@ -37,7 +41,7 @@ fn train(objective: impl Objective + 'static, config: MlpPolicyConfig, steps: us
     let graph = StateGraph::build(&env, 100).unwrap();
     let sampled = graph.terminating_distribution(&env, trainer.policy(), None).unwrap();
     let target = graph.target_distribution(&reward, None).unwrap();
-    let log_z = Policy::<HyperGrid>::log_z(trainer.policy(), None, 1).unwrap().double_value(&[0]);
+    let log_z = Policy::<VectorEnv<HyperGrid>>::log_z(trainer.policy(), None, 1).unwrap().double_value(&[0]);
     (Distances::between(&sampled.probs, &target.probs).unwrap().l1, (log_z - reward.log_z()).abs())
 }
 
@@ -68,12 +72,12 @@ fn a_state_is_judged_on_its_own() {
             let config = MlpPolicyConfig { mlp, backward, flow: true, n_conditions, initial_log_z: 1.0, ..defaults };
             let policy = policy(&env, Scaled::new(env.ndim(), env.height()), config);
             let conditions = (n_conditions > 0).then(|| conditions.shallow_clone());
-            let wants = Wants { pf: true, pb: true, log_flow: true, ..Wants::default() };
+            let wants = Quantity::LogPf | Quantity::LogPb | Quantity::LogFlow;
             let all = policy.evaluate(&env, &states, conditions.as_ref(), wants).unwrap();
             assert_eq!(all.pf.as_ref().unwrap().masks(), &env.masks(Direction::Forward, &states));
-            let flows = all.log_flow.unwrap();
+            let flows = all.values.get(Quantity::LogFlow).unwrap();
             assert_eq!(flows.size(), [4]);
-            assert!(Policy::<HyperGrid>::log_z(&policy, conditions.as_ref(), 4).unwrap().size() == [4]);
+            assert!(Policy::<VectorEnv<HyperGrid>>::log_z(&policy, conditions.as_ref(), 4).unwrap().size() == [4]);
             let (pf, pb) = (all.pf.unwrap(), all.pb.unwrap());
             for (row, key) in [0, 7, 215, 100].into_iter().enumerate() {
                 let alone = env.states_of([key]).unwrap();
@@ -86,7 +90,7 @@ fn a_state_is_judged_on_its_own() {
                     let total: f64 = a.iter().map(|x| x.exp()).sum();
                     assert!(a.is_empty() || (total - 1.0).abs() < 1e-5);
                 }
-                let flow = one.log_flow.unwrap().double_value(&[0]);
+                let flow = one.values.get(Quantity::LogFlow).unwrap().double_value(&[0]);
                 assert!((flow - flows.double_value(&[row as i64])).abs() < 1e-5);
             }
         }
@@ -101,7 +105,7 @@ fn what_does_not_fit_is_refused() {
     let states = grid.initial(3);
     let wrong = Tensor::zeros([3, 1], (Kind::Float, Device::Cpu));
     for given in [None, Some(&wrong)] {
-        let error = conditional.evaluate(&grid, &states, given, Wants::PF).unwrap_err().to_string();
+        let error = conditional.evaluate(&grid, &states, given, Quantities::PF).unwrap_err().to_string();
         assert!(error.contains("expected [3, 2]"), "{error}");
     }
     let new = |config| {

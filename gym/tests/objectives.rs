@@ -2,7 +2,7 @@
 //! whatever the order and the grouping of trajectories.
 
 use gfn::env::StateGraph;
-use gfn::env::{EnumerableEnv, Reward, VectorStates};
+use gfn::env::{EnumerableEnv, Reward, VectorEnv, VectorStates};
 use gfn::metrics::ExactPolicy;
 use gfn::nn::BackwardPolicy;
 use gfn::objective::{
@@ -10,8 +10,9 @@ use gfn::objective::{
     Objective, PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance, RelativeTrajectoryBalance,
     StateFlow, SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood, TrustPcl, Weighting,
 };
-use gfn::objective::{Needs, Scores, lagged_exits, score};
+use gfn::objective::{Scores, score, score_target};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy, WithPrior};
+use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::Sampler;
 use gfn::rollout::{Container, Trajectories};
 use gfn::{Error, Result, Rng};
@@ -36,7 +37,7 @@ fn on_every_environment(check: impl Check) {
     let sets = SetAddition::new(5, 3, false).unwrap();
     check.run(&sets, &WeightReward::new(&sets, 0.3, &[0.5, 1.4, 2.0, 0.1, 0.7]).unwrap(), whole);
     let none = Defined { every_state_terminates: false, partial_rewards: false };
-    check.run(&ToyDag, &ToyReward::default(), none);
+    check.run(&VectorEnv(ToyDag), &ToyReward::default(), none);
     let bits = NonAutoregressiveBitSequence::new(1, 4).unwrap();
     let modes = [vec![true, false, true, true], vec![false; 4]];
     check.run(&bits, &HammingReward::with_temperature(bits.words(), &modes, 0.7).unwrap(), none);
@@ -83,12 +84,13 @@ impl Check for PartialStates {
             let mut scores = scores.unwrap();
             assert!(largest(objective, &scores) > 0.1, "log F itself isn't what is ahead");
             // The exact estimator is what is left of log F beyond the state's own reward.
-            let ahead = scores.log_flow.as_ref().unwrap() - scores.state_log_reward.as_ref().unwrap();
-            scores.log_flow = Some(ahead);
+            let ahead = scores.get(Quantity::LogFlow).unwrap() - scores.get(Quantity::StateLogReward).unwrap();
+            scores.set(Quantity::LogFlow, ahead).unwrap();
             assert!(largest(objective, &scores) < 1e-5);
         }
         let modified = ModifiedDetailedBalance::default();
         let lagging = ModifiedDetailedBalance { next_exit: NextExit::Lagged };
+        let target = Quantities::from(Quantity::TargetLogExit);
         let scores = score(env, reward, &exact, &trajectories, Balance::needs(&modified));
         match defined.every_state_terminates {
             true => {
@@ -96,9 +98,9 @@ impl Check for PartialStates {
                 assert!(largest(&modified, &scores) < 1e-5);
                 let message = Balance::residuals(&lagging, &scores).unwrap_err().to_string();
                 assert!(message.contains("lags behind"), "{message}");
-                scores.lagged_log_p_exit = Some(lagged_exits(env, &exact, &trajectories).unwrap());
+                scores.set_all(score_target(env, &exact, &trajectories, target).unwrap()).unwrap();
                 assert!(largest(&lagging, &scores) < 1e-5);
-                scores.lagged_log_p_exit = Some(lagged_exits(env, &UniformPolicy, &trajectories).unwrap());
+                scores.set_all(score_target(env, &UniformPolicy, &trajectories, target).unwrap()).unwrap();
                 assert!(largest(&lagging, &scores) > 0.1, "another policy's exit");
                 scores.log_pb = scores.log_pb.zeros_like();
                 assert!(largest(&modified, &scores) > 0.1, "a wrong P_B");
@@ -133,9 +135,9 @@ impl Check for Relative {
         let policy = ExactPolicy::new(&graph, env, UniformPolicy, &squared).unwrap();
         let log_z = policy.flows().log_z - prior.flows().log_z;
         let pair = WithPrior { policy: &policy, prior: &prior };
-        let needs = Needs { log_prior: true, ..Needs::default() };
+        let needs = Quantities::from(Quantity::LogPrior);
         let mut scores = score(env, reward, &pair, &walks(env, 64), needs).unwrap();
-        scores.log_z = Some(Tensor::full_like(&scores.log_reward, log_z));
+        scores.set(Quantity::LogZ, Tensor::full_like(&scores.log_reward, log_z)).unwrap();
         let relative: [&dyn Balance; 3] = [
             &RelativeTrajectoryBalance::new(1.0).unwrap(),
             &RelativeLogPartitionVariance::new(1.0).unwrap(),
@@ -166,7 +168,7 @@ impl Check for Gradients {
     {
         let graph = StateGraph::build(env, 1_000).unwrap();
         let exact = ExactPolicy::new(&graph, env, UniformPolicy, reward).unwrap();
-        let needs = Needs { log_flow: true, ..Needs::default() };
+        let needs = Quantities::from(Quantity::LogFlow);
         let scores = score(env, reward, &exact, &walks(env, 64), needs).unwrap();
         let gae = Advantage::Gae { lambda: 0.7 };
         for advantage in [Advantage::Total, Advantage::Baseline, gae] {
@@ -181,7 +183,7 @@ impl Check for Gradients {
                         scores.log_pb.shallow_clone(),
                         scores.log_reward.shallow_clone(),
                     );
-                    leaf.log_flow = scores.log_flow.as_ref().map(Tensor::shallow_clone);
+                    leaf.set(Quantity::LogFlow, scores.get(Quantity::LogFlow).unwrap().shallow_clone()).unwrap();
                     objective.loss(&leaf, RegressionLoss::HalfSquared).unwrap().backward();
                     log_pf.grad().abs().max().double_value(&[])
                 };
@@ -268,9 +270,9 @@ fn an_estimator_that_is_missing_is_named() {
     let reward = OriginalReward::standard(&grid).unwrap();
     let trajectories = walks(&grid, 4);
     for (needs, name) in [
-        (Needs { log_flow: true, ..Needs::default() }, "state-flow"),
-        (Needs { log_z: true, ..Needs::default() }, "log Z"),
-        (Needs { log_paths: true, ..Needs::default() }, "log n(s)"),
+        (Quantities::from(Quantity::LogFlow), "state-flow"),
+        (Quantities::from(Quantity::LogZ), "log Z"),
+        (Quantities::from(Quantity::LogPaths), "log n(s)"),
     ] {
         let error = score(&grid, &reward, &UniformPolicy, &trajectories, needs).unwrap_err();
         assert!(matches!(error, Error::Missing { .. }) && error.to_string().contains(name), "{error}");
@@ -292,7 +294,7 @@ fn pairs_that_would_teach_something_else_are_refused() {
     let loss = |conditions: &[f32]| {
         let conditions = Tensor::from_slice(conditions).view([-1, 1]);
         let trajectories = sampler.forward_conditional(&conditions, &mut Rng::seeded(1)).unwrap();
-        let scores = score(&grid, &reward, &policy, &trajectories, Needs::default()).unwrap();
+        let scores = score(&grid, &reward, &policy, &trajectories, Quantities::NONE).unwrap();
         Objective::loss(&LogPartitionVariance, &scores, RegressionLoss::Squared)
     };
     assert!(loss(&[0.5, 0.5, 0.5]).is_ok());

@@ -45,7 +45,7 @@ impl Focus {
 
     fn check(&self, n: usize) -> Result<()> {
         self.directions.check(n)?;
-        let refuse = |setting, got: f64, expected| Err(Error::Config { setting, got: got.to_string(), expected });
+        let refuse = |setting, got: f64, expected| Err(Error::config(setting, got, expected));
         match () {
             () if !(self.cosine > 0.0 && self.cosine < 1.0) => {
                 refuse("the cosine of a focus", self.cosine, "a number above 0 and below 1")
@@ -87,11 +87,7 @@ impl Conditioning {
     /// [`Error::Config`] for no rewards.
     pub fn new(n_rewards: usize) -> Result<Self> {
         if n_rewards == 0 {
-            return Err(Error::Config {
-                setting: "rewards to be conditioned",
-                got: "0".into(),
-                expected: "at least 1",
-            });
+            return Err(Error::config("rewards to be conditioned", "0", "at least 1"));
         }
         let plain = Writing::new(Encoding::Number, 0.0, 1.0)?;
         Ok(Self {
@@ -184,8 +180,7 @@ impl Conditioning {
         let mut values = Vec::with_capacity(conditions.len() * self.width());
         let (least, most) = self.temperature.0.range()?;
         for condition in conditions {
-            let refuse =
-                |expected| Err(Error::Config { setting: "a condition", got: format!("{condition:?}"), expected });
+            let refuse = |expected| Err(Error::config("a condition", format!("{condition:?}"), expected));
             let [beta, preferences, focus] = self.widths().map(|width| width > 0);
             if beta {
                 if !(least..=most).contains(&condition.beta) {
@@ -216,12 +211,12 @@ impl Conditioning {
         let n = match size[..] {
             [n, w] if w == width as i64 => n as usize,
             _ => {
-                return Err(Error::Shape {
-                    what: "condition vectors".into(),
-                    expected: vec![size.first().copied().unwrap_or(0), width as i64],
-                    got: size,
-                    remedy: "give one row per object, of the width of the conditioning",
-                });
+                return Err(Error::shape(
+                    "condition vectors",
+                    [size.first().copied().unwrap_or(0), width as i64],
+                    size,
+                    "give one row per object, of the width of the conditioning",
+                ));
             }
         };
         let values = to_host(conditions);

@@ -19,12 +19,12 @@ impl Conditions {
         let size = tensor.size();
         match size[..] {
             [rows, _] if rows == n as i64 => Ok(Self(tensor)),
-            _ => Err(Error::Shape {
-                what: "conditions".into(),
-                expected: vec![n as i64, size.get(1).copied().unwrap_or(1)],
-                got: size,
-                remedy: "give one condition vector per element, `[n, C]`",
-            }),
+            _ => Err(Error::shape(
+                "conditions",
+                [n as i64, size.get(1).copied().unwrap_or(1)],
+                size,
+                "give one condition vector per element, `[n, C]`",
+            )),
         }
     }
 
@@ -45,21 +45,21 @@ impl Conditions {
             ((Some(mine), _), (Some(theirs), m)) => {
                 let width = mine.0.size()[1];
                 if theirs.0.size()[1] != width {
-                    return Err(Error::Shape {
-                        what: "conditions of appended elements".into(),
-                        expected: vec![m as i64, width],
-                        got: theirs.0.size(),
-                        remedy: "give conditions of one width",
-                    });
+                    return Err(Error::shape(
+                        "conditions of appended elements",
+                        [m as i64, width],
+                        theirs.0.size(),
+                        "give conditions of one width",
+                    ));
                 }
                 let theirs = theirs.0.f_to_device(mine.0.device())?;
                 Ok(Some(Self(Tensor::f_cat(&[&mine.0, &theirs], 0)?)))
             }
-            _ => Err(Error::Missing {
-                objective: "appending",
-                needs: "conditions on both batches or on neither",
-                remedy: "sample both with conditions",
-            }),
+            _ => Err(Error::missing(
+                "appending",
+                "conditions on both batches or on neither",
+                "sample both with conditions",
+            )),
         }
     }
 }

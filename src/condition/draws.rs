@@ -47,11 +47,11 @@ impl Temperature {
         };
         match valid && least >= 0.0 && most.is_finite() {
             true => Ok((least, most)),
-            false => Err(Error::Config {
-                setting: "the distribution of the temperature",
-                got: format!("{self:?}"),
-                expected: "finite numbers of 0 or more, `least` below `most`; for `LogUniform` and `Gamma` above 0",
-            }),
+            false => Err(Error::config(
+                "the distribution of the temperature",
+                format!("{self:?}"),
+                "finite numbers of 0 or more, `least` below `most`; for `LogUniform` and `Gamma` above 0",
+            )),
         }
     }
 
@@ -97,11 +97,11 @@ impl Directions {
         };
         match valid {
             true => Ok(()),
-            false => Err(Error::Config {
-                setting: "the distribution of preferences or directions",
-                got: format!("{self:?} for {n} rewards"),
-                expected: "vectors of a finite number of 0 or more for each reward, not all 0; a concentration above 0",
-            }),
+            false => Err(Error::config(
+                "the distribution of preferences or directions",
+                format!("{self:?} for {n} rewards"),
+                "vectors of a finite number of 0 or more for each reward, not all 0; a concentration above 0",
+            )),
         }
     }
 

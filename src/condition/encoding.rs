@@ -29,19 +29,15 @@ impl Thermometer {
     /// [`Error::Config`] for fewer than 2 marks, and unless `least < most`, both finite.
     pub fn new(bins: usize, least: f64, most: f64) -> Result<Self> {
         if bins < 2 {
-            return Err(Error::Config {
-                setting: "a thermometer's marks",
-                got: bins.to_string(),
-                expected: "at least 2",
-            });
+            return Err(Error::config("a thermometer's marks", bins, "at least 2"));
         }
         match least < most && (most - least).is_finite() {
             true => Ok(Self { bins, least, most }),
-            false => Err(Error::Config {
-                setting: "a thermometer's range",
-                got: format!("{least} to {most}"),
-                expected: "two finite numbers, the smaller one first",
-            }),
+            false => Err(Error::config(
+                "a thermometer's range",
+                format!("{least} to {most}"),
+                "two finite numbers, the smaller one first",
+            )),
         }
     }
 

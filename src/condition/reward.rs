@@ -45,11 +45,11 @@ impl<S: Rows> ConditionedReward<S> {
     /// [`Error::Config`] unless there are as many rewards as the conditioning is for.
     pub fn new(conditioning: Conditioning, rewards: Vec<Shared<S>>) -> Result<Self> {
         if rewards.len() != conditioning.n_rewards() {
-            return Err(Error::Config {
-                setting: "rewards to be conditioned",
-                got: rewards.len().to_string(),
-                expected: "as many as the conditioning was made for",
-            });
+            return Err(Error::config(
+                "rewards to be conditioned",
+                rewards.len(),
+                "as many as the conditioning was made for",
+            ));
         }
         Ok(Self { conditioning, rewards, measure: None })
     }
@@ -94,20 +94,20 @@ impl<S: Rows> ConditionedReward<S> {
         let n = logs.len();
         let measure = measure.map_or_else(|| Ok(vec![0.0; n]), |measure| checked(measure, n))?;
         let Some(conditions) = conditions else {
-            return Err(Error::Missing {
-                objective: "a conditioned reward",
-                needs: "condition vectors",
-                remedy: "sample with conditions (`Trainer::with_conditions`), or give a vector for each object",
-            });
+            return Err(Error::missing(
+                "a conditioned reward",
+                "condition vectors",
+                "sample with conditions (`Trainer::with_conditions`), or give a vector for each object",
+            ));
         };
         let conditions = self.conditioning.decode(conditions)?;
         if conditions.len() != n {
-            return Err(Error::Shape {
-                what: "condition vectors".into(),
-                expected: vec![n as i64, self.conditioning.width() as i64],
-                got: vec![conditions.len() as i64, self.conditioning.width() as i64],
-                remedy: "give one row per object",
-            });
+            return Err(Error::shape(
+                "condition vectors",
+                [n as i64, self.conditioning.width() as i64],
+                [conditions.len() as i64, self.conditioning.width() as i64],
+                "give one row per object",
+            ));
         }
         let rows = logs.iter().zip(&conditions).zip(measure);
         Ok(rows.map(|((logs, condition), log_measure)| log_measure + self.one(logs, condition)).collect())
@@ -168,12 +168,12 @@ fn log_weighted_sum(logs: &[f64], weights: &[f64]) -> f64 {
 fn checked(logs: Vec<f64>, n: usize) -> Result<Vec<f64>> {
     match logs.len() == n {
         true => Ok(logs),
-        false => Err(Error::Shape {
-            what: "the log-rewards of a reward under conditions".into(),
-            expected: vec![n as i64],
-            got: vec![logs.len() as i64],
-            remedy: "a reward gives one log-reward per state",
-        }),
+        false => Err(Error::shape(
+            "the log-rewards of a reward under conditions",
+            [n as i64],
+            [logs.len() as i64],
+            "a reward gives one log-reward per state",
+        )),
     }
 }
 

@@ -20,22 +20,22 @@ pub(super) fn check_blocks(masks: &Masks, blocks: &[Tensor]) -> Result<()> {
 fn check_count(masks: &Masks, n: usize) -> Result<()> {
     match n == masks.blocks.len() {
         true => Ok(()),
-        false => Err(Error::Shape {
-            what: "the list of logit blocks".into(),
-            expected: vec![masks.blocks.len() as i64],
-            got: vec![n as i64],
-            remedy: "a network gives one block per action type of the direction, in the action set's order",
-        }),
+        false => Err(Error::shape(
+            "the list of logit blocks",
+            [masks.blocks.len() as i64],
+            [n as i64],
+            "a network gives one block per action type of the direction, in the action set's order",
+        )),
     }
 }
 
 fn misshapen(masks: &Masks, block: &Block, expected: Vec<i64>, got: Vec<i64>) -> Error {
-    Error::Shape {
-        what: format!("the logit block of {} ({})", block.name, masks.direction),
+    Error::shape(
+        format!("the logit block of {} ({})", block.name, masks.direction),
         expected,
         got,
-        remedy: "a network gives one row per anchor (graph, node, edge or node pair) of the whole batch",
-    }
+        "a network gives one row per anchor (graph, node, edge or node pair) of the whole batch",
+    )
 }
 
 /// Reorders logits from block by block to state by state.
@@ -60,12 +60,9 @@ pub(super) fn state_by_state(masks: &Masks, blocks: &[Vec<f32>]) -> Result<Vec<f
 pub(super) fn check_scale(masks: &Masks, scale: &Tensor) -> Result<()> {
     match scale.size() == [masks.len() as i64] {
         true => Ok(()),
-        false => Err(Error::Shape {
-            what: "the scale of logits".into(),
-            expected: vec![masks.len() as i64],
-            got: scale.size(),
-            remedy: "give one number per state",
-        }),
+        false => {
+            Err(Error::shape("the scale of logits", [masks.len() as i64], scale.size(), "give one number per state"))
+        }
     }
 }
 

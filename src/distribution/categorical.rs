@@ -69,12 +69,12 @@ impl GraphActionCategorical {
     /// [`Error::Shape`] unless there is one logit per slot.
     pub fn on_host(masks: Masks, logits: Vec<f32>) -> Result<Self> {
         if logits.len() != masks.legal.len() {
-            return Err(Error::Shape {
-                what: "the logits".into(),
-                expected: vec![masks.legal.len() as i64],
-                got: vec![logits.len() as i64],
-                remedy: "give one number for each slot of each state, legal or not",
-            });
+            return Err(Error::shape(
+                "the logits",
+                [masks.legal.len() as i64],
+                [logits.len() as i64],
+                "give one number for each slot of each state, legal or not",
+            ));
         }
         let mut out = Self::uniform(masks);
         out.logits = Logits::on_host(logits);
@@ -210,12 +210,12 @@ impl GraphActionCategorical {
         let Some(bad) = host.iter().position(|logit| !logit.is_finite()) else {
             return Ok(());
         };
-        Err(Error::NonFinite {
-            what: "logit",
-            row: self.legal_ptr.partition_point(|&start| start <= bad) - 1,
-            value: host[bad],
-            remedy: "the network gives NaN or infinity: lower the learning rate, clip gradients, or check its inputs",
-        })
+        Err(Error::non_finite(
+            "logit",
+            self.legal_ptr.partition_point(|&start| start <= bad) - 1,
+            host[bad],
+            "the network gives NaN or infinity: lower the learning rate, clip gradients, or check its inputs",
+        ))
     }
 
     /// The most probable slot of each state; of several, the first.
@@ -245,12 +245,12 @@ impl GraphActionCategorical {
     /// [`Error::Shape`] if the two don't have the same legal slots.
     pub fn kl(&self, other: &Self) -> Result<Tensor> {
         if self.legal_ptr != other.legal_ptr || self.legal_slot != other.legal_slot {
-            return Err(Error::Shape {
-                what: "the other distribution's legal slots".into(),
-                expected: vec![self.len() as i64, self.legal_slot.len() as i64],
-                got: vec![other.len() as i64, other.legal_slot.len() as i64],
-                remedy: "compare two distributions over the same states and masks",
-            });
+            return Err(Error::shape(
+                "the other distribution's legal slots",
+                [self.len() as i64, self.legal_slot.len() as i64],
+                [other.len() as i64, other.legal_slot.len() as i64],
+                "compare two distributions over the same states and masks",
+            ));
         }
         // A uniform distribution is on the host, so it takes the device of the other one.
         let device = if self.logits.is_uniform() { other.logits.device() } else { self.logits.device() };
@@ -263,7 +263,7 @@ impl GraphActionCategorical {
     fn range(&self, row: usize) -> Result<std::ops::Range<usize>> {
         match row < self.len() {
             true => Ok(self.legal_ptr[row]..self.legal_ptr[row + 1]),
-            false => Err(Error::OutOfRange { index: row, len: self.len() }),
+            false => Err(Error::out_of_range(row, self.len())),
         }
     }
 
@@ -279,12 +279,12 @@ impl GraphActionCategorical {
     /// The position of each row's action among all legal entries.
     fn entries(&self, rows: &[usize], actions: &Slots) -> Result<Vec<usize>> {
         if rows.len() != actions.len() {
-            return Err(Error::Shape {
-                what: "actions".into(),
-                expected: vec![rows.len() as i64],
-                got: vec![actions.len() as i64],
-                remedy: "give one action for each row",
-            });
+            return Err(Error::shape(
+                "actions",
+                [rows.len() as i64],
+                [actions.len() as i64],
+                "give one action for each row",
+            ));
         }
         rows.iter().zip(&actions.0).map(|(&row, &slot)| self.entry(row, slot)).collect()
     }
@@ -311,11 +311,11 @@ impl Distribution for GraphActionCategorical {
 
     fn sample(&self, rows: &[usize], exploration: &Exploration, rng: &mut Rng) -> Result<Slots> {
         if exploration.noise() != 0.0 {
-            return Err(Error::Config {
-                setting: "noise",
-                got: exploration.noise().to_string(),
-                expected: "0: discrete actions explore by epsilon and temperature",
-            });
+            return Err(Error::config(
+                "noise",
+                exploration.noise(),
+                "0: discrete actions explore by epsilon and temperature",
+            ));
         }
         // One uniform number per row, drawn in order, so that the result doesn't depend on the number of threads.
         let draws: Vec<f64> = rows.iter().map(|_| rng.uniform()).collect();
@@ -330,7 +330,7 @@ impl Distribution for GraphActionCategorical {
         self.check_finite()?;
         let mut used = vec![false; self.len()];
         for &row in rows {
-            *used.get_mut(row).ok_or(Error::OutOfRange { index: row, len: self.len() })? = true;
+            *used.get_mut(row).ok_or(Error::out_of_range(row, self.len()))? = true;
         }
         let behaviour = Behaviour {
             masks: &self.masks,
@@ -377,6 +377,10 @@ impl Distribution for GraphActionCategorical {
 
     fn log_total(&self) -> Result<Tensor> {
         Ok(self.log_sum().shallow_clone())
+    }
+
+    fn entropies(&self) -> Option<Tensor> {
+        Some(self.entropy())
     }
 
     fn support(&self, rows: &[usize]) -> Result<(Vec<usize>, Slots)> {

@@ -56,11 +56,7 @@ impl Exploration {
     /// [`Error::Config`] outside `[0, 1]`.
     pub fn with_epsilon(self, epsilon: f64) -> Result<Self> {
         if !(0.0..=1.0).contains(&epsilon) {
-            return Err(Error::Config {
-                setting: "epsilon",
-                got: epsilon.to_string(),
-                expected: "a probability between 0 and 1",
-            });
+            return Err(Error::config("epsilon", epsilon, "a probability between 0 and 1"));
         }
         Ok(Self { epsilon, ..self })
     }
@@ -71,11 +67,7 @@ impl Exploration {
     /// [`Error::Config`] unless it is positive and finite.
     pub fn with_temperature(self, temperature: f64) -> Result<Self> {
         if !(temperature > 0.0 && temperature.is_finite()) {
-            return Err(Error::Config {
-                setting: "temperature",
-                got: temperature.to_string(),
-                expected: "a positive number",
-            });
+            return Err(Error::config("temperature", temperature, "a positive number"));
         }
         Ok(Self { temperature, ..self })
     }
@@ -86,11 +78,7 @@ impl Exploration {
     /// [`Error::Config`] unless it is finite.
     pub fn with_exit_bias(self, exit_bias: f64) -> Result<Self> {
         if !exit_bias.is_finite() {
-            return Err(Error::Config {
-                setting: "exit_bias",
-                got: exit_bias.to_string(),
-                expected: "a finite number",
-            });
+            return Err(Error::config("exit_bias", exit_bias, "a finite number"));
         }
         Ok(Self { exit_bias, ..self })
     }
@@ -101,11 +89,7 @@ impl Exploration {
     /// [`Error::Config`] unless it is finite and not negative.
     pub fn with_noise(self, noise: f64) -> Result<Self> {
         if !(noise >= 0.0 && noise.is_finite()) {
-            return Err(Error::Config {
-                setting: "noise",
-                got: noise.to_string(),
-                expected: "a standard deviation of at least 0",
-            });
+            return Err(Error::config("noise", noise, "a standard deviation of at least 0"));
         }
         Ok(Self { noise, ..self })
     }

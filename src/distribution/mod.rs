@@ -62,6 +62,11 @@ pub trait Distribution {
         Err(no_logits())
     }
 
+    /// The entropy of each state's distribution in nats, `[states]`, with gradient; `None` (the default) where it isn't known in closed form.
+    fn entropies(&self) -> Option<Tensor> {
+        None
+    }
+
     /// All possible actions of each of `rows`: offsets `[rows.len() + 1]`, and the actions.
     ///
     /// # Errors
@@ -72,9 +77,9 @@ pub trait Distribution {
 }
 
 fn no_logits() -> crate::Error {
-    crate::Error::Missing {
-        objective: "flow matching",
-        needs: "a finite number of actions, each with a logit",
-        remedy: "use it with a discrete environment, or choose another objective",
-    }
+    crate::Error::missing(
+        "flow matching",
+        "a finite number of actions, each with a logit",
+        "use it with a discrete environment, or choose another objective",
+    )
 }

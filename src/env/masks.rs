@@ -48,12 +48,12 @@ impl Masks {
     pub fn dense(direction: Direction, width: usize, legal: Vec<bool>, has_exit: bool) -> Result<Self> {
         let n = legal.len().checked_div(width).unwrap_or(0);
         if n * width != legal.len() {
-            return Err(Error::Shape {
-                what: "mask".into(),
-                expected: vec![(n * width) as i64],
-                got: vec![legal.len() as i64],
-                remedy: "give one entry per action of each state",
-            });
+            return Err(Error::shape(
+                "mask",
+                [(n * width) as i64],
+                [legal.len() as i64],
+                "give one entry per action of each state",
+            ));
         }
         Ok(Self::of_rows(direction, n, width, legal, has_exit))
     }

@@ -7,6 +7,7 @@
 //! | [`DiscreteEnv`] | the legal actions of each state, as [`Masks`] | graphs (by blanket impl), grids |
 //! | [`ReplayEnv`](crate::rollout::ReplayEnv) | how walks are kept and taken again: what buffers, files and trainer need | every discrete environment (by blanket impl), continuous ones |
 //! | [`EnumerableEnv`] | a key per state, so that all states can be listed | what exact metrics need |
+//! | [`VectorRules`] | the moves of one vector, from which [`VectorEnv`] is made | environments over vectors of small integers |
 //! | [`Reward`] | log R of a batch of states; closures implement it | apart from the environment |
 //!
 //! An environment holds no mutable state and no tensor, and works on whole batches. A graph environment implements
@@ -18,6 +19,7 @@ mod reward;
 mod rows;
 mod state_graph;
 mod topological;
+mod vector_env;
 mod vectors;
 mod walk;
 
@@ -28,6 +30,7 @@ pub use reward::{Clipped, Reward, log_rewards};
 pub use rows::{Classes, Grouping, Rows, Slots};
 pub(crate) use state_graph::EXIT;
 pub use state_graph::{Child, StateGraph};
+pub use vector_env::{VectorEnv, VectorRules};
 pub use vectors::{Entry, Reals, VectorStates, Vectors};
 pub(crate) use walk::{KEEP_BACK, describe_move, describe_state, random_moves, walk_back};
 // What only `testing` takes from here.
@@ -144,10 +147,10 @@ pub trait Env: Send + Sync {
     /// [`Error::Contract`](crate::Error::Contract) for labels that aren't those of these states; always, in an environment that
     /// renames nothing.
     fn with_labels(&self, _states: &Self::States, labels: &[u32]) -> Result<Self::States> {
-        Err(crate::Error::Contract {
-            check: "states that a replay gives back as they were have no labels beside them",
-            detail: format!("{} labels were given", labels.len()),
-        })
+        Err(crate::Error::contract(
+            "states that a replay gives back as they were have no labels beside them",
+            format!("{} labels were given", labels.len()),
+        ))
     }
 
     /// Looks for what is wrong with the environment while nothing fails, on a few random states of its own choice: a trainer asks

@@ -79,9 +79,7 @@ impl<R> Clipped<R> {
     pub fn new(reward: R, log_min: f64) -> Result<Self> {
         match log_min.is_finite() {
             true => Ok(Self { reward, log_min }),
-            false => {
-                Err(Error::Config { setting: "log_min", got: log_min.to_string(), expected: "a finite log-reward" })
-            }
+            false => Err(Error::config("log_min", log_min, "a finite log-reward")),
         }
     }
 
@@ -118,20 +116,20 @@ pub fn log_rewards<S: Rows, R: Reward<S> + ?Sized>(
 /// Checks what a reward said of `n` states.
 pub(crate) fn check_log_rewards(values: &[f64], n: usize) -> Result<()> {
     if values.len() != n {
-        return Err(Error::Shape {
-            what: "the reward's answer".into(),
-            expected: vec![n as i64],
-            got: vec![values.len() as i64],
-            remedy: "a reward gives one log-reward per state",
-        });
+        return Err(Error::shape(
+            "the reward's answer",
+            [n as i64],
+            [values.len() as i64],
+            "a reward gives one log-reward per state",
+        ));
     }
     match values.iter().position(|value| !value.is_finite()) {
         None => Ok(()),
-        Some(row) => Err(Error::NonFinite {
-            what: "log-reward",
+        Some(row) => Err(Error::non_finite(
+            "log-reward",
             row,
-            value: values[row],
-            remedy: "give every finished object a finite log-reward, or raise it to a floor (`Clipped`)",
-        }),
+            values[row],
+            "give every finished object a finite log-reward, or raise it to a floor (`Clipped`)",
+        )),
     }
 }

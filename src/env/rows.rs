@@ -64,10 +64,12 @@ impl Slots {
     /// [`Error::Config`](crate::Error::Config) for a place that 32 bits can't hold.
     pub fn slot(place: usize) -> Result<u32> {
         let slot = u32::try_from(place).ok().filter(|&slot| slot != Self::NONE);
-        slot.ok_or_else(|| Error::Config {
-            setting: "the number of slots of a state",
-            got: format!("at least {place}"),
-            expected: "fewer than 4294967295, as slots have 32 bits: fewer nodes (pairs grow with their square) or classes",
+        slot.ok_or_else(|| {
+            Error::config(
+                "the number of slots of a state",
+                format!("at least {place}"),
+                "fewer than 4294967295, as slots have 32 bits: fewer nodes (pairs grow with their square) or classes",
+            )
         })
     }
 }

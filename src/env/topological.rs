@@ -31,10 +31,10 @@ pub(super) fn topological(move_ptr: &[usize], children: &[u32]) -> Result<Vec<us
         }
     }
     if order.len() < n {
-        return Err(Error::Contract {
-            check: "no sequence of forward moves leads back to where it started",
-            detail: format!("{} of {n} states lie on or behind a cycle", n - order.len()),
-        });
+        return Err(Error::contract(
+            "no sequence of forward moves leads back to where it started",
+            format!("{} of {n} states lie on or behind a cycle", n - order.len()),
+        ));
     }
     Ok(order)
 }

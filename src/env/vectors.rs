@@ -74,12 +74,12 @@ impl<T: Entry> Vectors<T> {
     /// [`Error::Shape`] unless `values` is a whole number of rows, and the width at least 1.
     pub fn from_flat(width: usize, values: Vec<T>) -> Result<Self> {
         if width == 0 || !values.len().is_multiple_of(width) {
-            return Err(Error::Shape {
-                what: "the vectors' entries".into(),
-                expected: vec![values.len().checked_div(width).unwrap_or(0) as i64, width as i64],
-                got: vec![values.len() as i64],
-                remedy: "give `width` entries for each vector, row by row, and a width of at least 1",
-            });
+            return Err(Error::shape(
+                "the vectors' entries",
+                [values.len().checked_div(width).unwrap_or(0) as i64, width as i64],
+                [values.len() as i64],
+                "give `width` entries for each vector, row by row, and a width of at least 1",
+            ));
         }
         Ok(Self { width, values })
     }
@@ -124,12 +124,12 @@ impl Reals {
     pub fn from_tensor(tensor: &Tensor) -> Result<Self> {
         match tensor.size()[..] {
             [_, width] if width > 0 => Self::from_flat(width as usize, crate::tensor::to_host(tensor)),
-            _ => Err(Error::Shape {
-                what: "a batch of points".into(),
-                expected: vec![-1, -1],
-                got: tensor.size(),
-                remedy: "give a row for each point, of at least one coordinate",
-            }),
+            _ => Err(Error::shape(
+                "a batch of points",
+                [-1, -1],
+                tensor.size(),
+                "give a row for each point, of at least one coordinate",
+            )),
         }
     }
 

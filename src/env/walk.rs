@@ -67,10 +67,10 @@ pub(crate) fn no_way_back<E: EnumerableEnv>(
         }
         None => format!("forward moves lead to {parent}"),
     };
-    Error::Contract {
-        check: "every state that a legal backward move leads to has itself a way back to the initial state",
-        detail: format!("{to}, {why}; {KEEP_BACK}"),
-    }
+    Error::contract(
+        "every state that a legal backward move leads to has itself a way back to the initial state",
+        format!("{to}, {why}; {KEEP_BACK}"),
+    )
 }
 
 /// What to do about a backward move that leads to where no forward move does.

@@ -13,7 +13,7 @@ impl Error {
     /// [`Error::Missing`]: what is missing, who needs it, and what gives it.
     #[must_use]
     pub fn missing(needed_by: &'static str, missing: &'static str, remedy: &'static str) -> Self {
-        Self::Missing { objective: needed_by, needs: missing, remedy }
+        Self::Missing { needed_by, missing, remedy }
     }
 
     /// [`Error::Device`]: the device, why it can't be used, what to do.
@@ -47,20 +47,20 @@ impl Error {
 
     /// [`Error::Contract`]: the contract, and where it broke.
     #[must_use]
-    pub fn contract(check: &'static str, detail: impl Into<String>) -> Self {
-        Self::Contract { check, detail: detail.into() }
+    pub fn contract(check: &'static str, detail: impl ToString) -> Self {
+        Self::Contract { check, detail: detail.to_string() }
     }
 
     /// [`Error::File`]: a file, what is wrong with it, what to do.
     #[must_use]
-    pub fn file(path: impl Into<PathBuf>, problem: impl Into<String>, remedy: &'static str) -> Self {
-        Self::File { path: path.into(), problem: problem.into(), remedy }
+    pub fn file(path: impl Into<PathBuf>, problem: impl ToString, remedy: &'static str) -> Self {
+        Self::File { path: path.into(), problem: problem.to_string(), remedy }
     }
 
     /// [`Error::Parse`]: a line, counted from 1, what is wrong with it, what the format asks for.
     #[must_use]
-    pub fn parse(line: usize, problem: impl Into<String>, expected: &'static str) -> Self {
-        Self::Parse { line, problem: problem.into(), expected }
+    pub fn parse(line: usize, problem: impl ToString, expected: &'static str) -> Self {
+        Self::Parse { line, problem: problem.to_string(), expected }
     }
 
     /// [`Error::Io`]: a file or folder, and what the system said.
@@ -71,7 +71,7 @@ impl Error {
 
     /// [`Error::Draw`]: a picture, and what went wrong.
     #[must_use]
-    pub fn draw(path: impl Into<PathBuf>, problem: impl Into<String>) -> Self {
-        Self::Draw { path: path.into(), problem: problem.into() }
+    pub fn draw(path: impl Into<PathBuf>, problem: impl ToString) -> Self {
+        Self::Draw { path: path.into(), problem: problem.to_string() }
     }
 }

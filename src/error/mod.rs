@@ -136,12 +136,12 @@ pub enum Error {
         n: usize,
     },
     /// Something was asked for without what it takes: an objective without an estimator, a draw from an empty buffer.
-    #[error("{objective} needs {needs}: {remedy}")]
+    #[error("{needed_by} needs {missing}: {remedy}")]
     Missing {
         /// Who needs it: an objective, or whatever else was asked for.
-        objective: &'static str,
+        needed_by: &'static str,
         /// What is missing.
-        needs: &'static str,
+        missing: &'static str,
         /// The setting or the call that gives it.
         remedy: &'static str,
     },

@@ -146,7 +146,7 @@ fn parsed_size(text: &[u8]) -> u64 {
 
 /// The error for a file or folder of tensors.
 pub(crate) fn file_error(path: &Path, problem: String, remedy: &'static str) -> Error {
-    Error::File { path: path.to_owned(), problem, remedy }
+    Error::file(path, problem, remedy)
 }
 
 /// The path of a hidden folder beside `path`.

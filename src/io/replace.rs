@@ -13,7 +13,7 @@ use crate::{Error, Result};
 /// it.
 pub(crate) fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> Result<()> {
     let temporary = beside(path)?;
-    let io = |source| Error::Io { path: path.to_owned(), source };
+    let io = |source| Error::io(path, source);
     // Created here, so that a folder that is missing or read-only gives the same error for every writer.
     File::create(&temporary).map_err(io)?;
     let done = write(&temporary).and_then(|()| {
@@ -31,19 +31,13 @@ pub(crate) fn replace(path: &Path, write: impl FnOnce(&Path) -> Result<()>) -> R
 /// Replaces a file in one step by these bytes.
 pub(crate) fn replace_bytes(path: &Path, bytes: &[u8]) -> Result<()> {
     replace(path, |temporary| {
-        File::create(temporary)
-            .and_then(|mut file| file.write_all(bytes))
-            .map_err(|source| Error::Io { path: path.to_owned(), source })
+        File::create(temporary).and_then(|mut file| file.write_all(bytes)).map_err(|source| Error::io(path, source))
     })
 }
 
 fn beside(path: &Path) -> Result<PathBuf> {
     let Some(name) = path.file_name() else {
-        return Err(Error::File {
-            path: path.to_owned(),
-            problem: "the path has no file name".to_owned(),
-            remedy: "give the path of a file, not of a folder",
-        });
+        return Err(Error::file(path, "the path has no file name", "give the path of a file, not of a folder"));
     };
     // Two processes that write the same file must not share a temporary file.
     let mut temporary = std::ffi::OsString::from(format!(".{}.", std::process::id()));
@@ -74,7 +68,7 @@ pub(crate) mod tests {
         replace_bytes(&path, b"old").unwrap();
         let failed = replace(&path, |temporary| {
             fs::write(temporary, b"half").unwrap();
-            Err(Error::Parse { line: 1, problem: String::new(), expected: "" })
+            Err(Error::parse(1, String::new(), ""))
         });
         assert!(failed.is_err());
         assert_eq!(fs::read(&path).unwrap(), b"old");

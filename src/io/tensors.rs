@@ -156,8 +156,8 @@ impl Named<'_> {
 }
 
 pub(crate) fn malformed(name: &str) -> Error {
-    Error::Contract {
-        check: "the tensors of a container are those that it was saved as",
-        detail: format!("`{name}` is missing or malformed"),
-    }
+    Error::contract(
+        "the tensors of a container are those that it was saved as",
+        format!("`{name}` is missing or malformed"),
+    )
 }

@@ -55,7 +55,7 @@ impl Distances {
 
 /// Refuses numbers that aren't a distribution.
 pub(super) fn check_distribution(what: &'static str, probs: &[f64]) -> Result<()> {
-    let refuse = |got| Err(Error::Config { setting: what, got, expected: "probabilities of 0 or more that sum to 1" });
+    let refuse = |got| Err(Error::config(what, got, "probabilities of 0 or more that sum to 1"));
     if let Some(state) = probs.iter().position(|p| !(p.is_finite() && *p >= 0.0)) {
         return refuse(format!("a list with {} for state {state}", probs[state]));
     }
@@ -69,12 +69,9 @@ pub(super) fn check_distribution(what: &'static str, probs: &[f64]) -> Result<()
 fn check_length(what: &str, got: usize, expected: usize) -> Result<()> {
     match got == expected {
         true => Ok(()),
-        false => Err(Error::Shape {
-            what: what.into(),
-            expected: vec![expected as i64],
-            got: vec![got as i64],
-            remedy: "compare lists over the states of one state graph",
-        }),
+        false => {
+            Err(Error::shape(what, [expected as i64], [got as i64], "compare lists over the states of one state graph"))
+        }
     }
 }
 

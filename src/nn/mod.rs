@@ -1,16 +1,15 @@
 //! Networks: trained parameters, layers to build estimators from, and graph networks.
 
+mod estimators;
 mod graph;
 mod host;
 mod layers;
 mod parameters;
 mod sequence;
 mod torch_script;
-mod wants;
 
-pub use graph::{
-    BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, GraphNetwork, GraphOutput,
-};
+pub use estimators::{Estimators, NetworkOutput};
+pub use graph::{BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, GraphNetwork};
 pub(crate) use host::floats;
 pub use host::{HostGraphNet, HostMlp};
 pub use layers::{Activation, Embedding, LayerNorm, Linear, LogZ, LogitScale, Mlp, MlpConfig};
@@ -19,4 +18,3 @@ pub(crate) use parameters::{Restored, WeightNoise};
 pub(crate) use sequence::SequenceNet;
 pub use sequence::{SequenceKind, SequenceNetConfig};
 pub use torch_script::load_torch_script;
-pub use wants::Wants;

@@ -22,9 +22,5 @@ pub fn load_torch_script(path: &Path, device: Device) -> Result<CModule> {
             .map_err(|error| error.to_string().lines().next().unwrap_or_default().to_owned()),
         false => Err("there is no such file".to_owned()),
     };
-    script.map_err(|problem| Error::File {
-        path: path.to_owned(),
-        problem,
-        remedy: "give the path of a TorchScript file (`torch.jit.save`)",
-    })
+    script.map_err(|problem| Error::file(path, problem, "give the path of a TorchScript file (`torch.jit.save`)"))
 }

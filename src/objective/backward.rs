@@ -5,7 +5,9 @@ use tch::Tensor;
 
 use super::RegressionLoss;
 use crate::Result;
-use crate::objective::{Balance, Needs, Objective, Origin, Residuals, Scores, mean_weights, needed};
+use crate::objective::{Balance, Objective, Origin, Residuals, Scores, mean_weights};
+use crate::quantity::{Quantities, Quantity};
+use crate::tensor::index_tensor;
 
 /// Trajectory-likelihood maximisation (Gritsaev et al., *Optimizing Backward Policies in GFlowNets via Trajectory
 /// Likelihood Maximization*, 2025): P_B learns the paths that P_F takes.
@@ -22,8 +24,11 @@ impl Objective for TrajectoryLikelihood {
     fn name(&self) -> &'static str {
         "trajectory likelihood"
     }
-    fn needs(&self) -> Needs {
-        Needs { learned_pb: true, taken_paths: true, ..Needs::default() }
+    fn needs(&self) -> Quantities {
+        Quantity::LearnedLogPb.into()
+    }
+    fn needs_taken_paths(&self) -> bool {
+        true
     }
     fn loss(&self, scores: &Scores, _: RegressionLoss) -> Result<Tensor> {
         Ok(-scores.log_pb.sum(scores.log_pb.kind()) / scores.len().max(1) as f64)
@@ -34,8 +39,8 @@ impl Objective for TrajectoryLikelihood {
 /// all paths to an object are equally likely, `P_B(s | s') = n(s) / n(s')` with `n` the number of paths from the
 /// initial state.
 ///
-/// Residual per transition except exits: `log n(s') + log P_B(s | s') - log n(s)`, with `log n(s0) = 0`. Needs a policy
-/// with an estimator of log n ([`Evaluation::log_paths`](crate::policy::Evaluation::log_paths)).
+/// Residual per transition but exits: `log n(s') + log P_B(s | s') - log n(s)`, with `log n(s0) = 0`. Needs a policy with an
+/// estimator of log n ([`Quantity::LogPaths`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MaximumEntropyBackward;
 
@@ -43,13 +48,14 @@ impl Balance for MaximumEntropyBackward {
     fn name(&self) -> &'static str {
         "maximum-entropy backward policy"
     }
-    fn needs(&self) -> Needs {
-        Needs { log_paths: true, learned_pb: true, ..Needs::default() }
+    fn needs(&self) -> Quantities {
+        Quantity::LogPaths | Quantity::NextLogPaths | Quantity::LearnedLogPb
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
-        let paths = needed(scores.log_paths.as_ref(), Balance::name(self), "an estimator of log n(s)")?;
-        let step = scores.log_pb.index_select(0, &paths.rows);
-        let values = &paths.after + step - &paths.before;
+        let before = scores.need(Quantity::LogPaths, Balance::name(self))?;
+        let after = scores.need(Quantity::NextLogPaths, Balance::name(self))?;
+        let step = scores.log_pb.index_select(0, &index_tensor(&scores.inner, scores.log_pb.device()));
+        let values = after + step - before;
         Ok(Residuals { weights: mean_weights(&values), values })
     }
 }
@@ -58,8 +64,9 @@ impl Balance for MaximumEntropyBackward {
 ///
 /// ```
 /// use gfn::objective::{Objective, TrajectoryBalance, TrajectoryLikelihood, WithBackward};
+/// use gfn::quantity::Quantity;
 /// let objective = WithBackward::new(TrajectoryBalance, TrajectoryLikelihood);
-/// assert!(objective.needs().log_z);
+/// assert!(objective.needs().has(Quantity::LogZ));
 /// ```
 #[derive(Debug)]
 pub struct WithBackward {
@@ -85,8 +92,14 @@ impl Objective for WithBackward {
     fn name(&self) -> &'static str {
         self.forward.name()
     }
-    fn needs(&self) -> Needs {
-        self.forward.needs().and(self.backward.needs())
+    fn needs(&self) -> Quantities {
+        self.forward.needs() | self.backward.needs()
+    }
+    fn smallest_batch(&self) -> usize {
+        self.forward.smallest_batch().max(self.backward.smallest_batch())
+    }
+    fn needs_taken_paths(&self) -> bool {
+        self.forward.needs_taken_paths() || self.backward.needs_taken_paths()
     }
     fn origin(&self) -> Origin {
         self.forward.origin().and(self.backward.origin())

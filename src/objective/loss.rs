@@ -35,7 +35,7 @@ impl RegressionLoss {
     /// # Errors
     /// [`Error::Config`] for a linex with `alpha` 0 and a Huber loss whose `delta` isn't positive.
     pub fn check(self) -> Result<()> {
-        let refuse = |setting, got: f64, expected| Err(Error::Config { setting, got: got.to_string(), expected });
+        let refuse = |setting, got: f64, expected| Err(Error::config(setting, got, expected));
         match self {
             Self::Linex { alpha } if alpha == 0.0 || !alpha.is_finite() => {
                 refuse("alpha", alpha, "a number other than 0")

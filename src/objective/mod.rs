@@ -42,12 +42,13 @@ pub use balance::{
 pub use gradient::{Advantage, MaximumLikelihood, PolicyGradient, ProximalPolicy};
 pub use loss::RegressionLoss;
 pub(crate) use score::SCORING;
-pub use score::{EdgeFlows, IntrinsicRewards, LogPaths, Needs, OldScores, Scores, lagged_exits, score};
+pub use score::{Scores, score, score_target};
 
 use serde::Serialize;
 use serde_json::Value;
 use tch::Tensor;
 
+use crate::quantity::Quantities;
 use crate::{Error, Result};
 
 /// Residuals with weights: the loss is the sum of `weights * regression(values)`.
@@ -65,12 +66,12 @@ impl Residuals {
     fn check(&self, objective: &str) -> Result<()> {
         let (values, weights) = (self.values.size(), self.weights.size());
         let refuse = |what: String, expected, got| {
-            Err(Error::Shape {
+            Err(Error::shape(
                 what,
                 expected,
                 got,
-                remedy: "give residuals and weights as flat lists `[k]` of one length; a column `[k, 1]` is made one by `squeeze_dim(-1)`",
-            })
+                "give residuals and weights as flat lists `[k]` of one length; a column `[k, 1]` is made one by `squeeze_dim(-1)`",
+            ))
         };
         if values.len() != 1 {
             return refuse(format!("the list of residuals of {objective}"), vec![self.values.numel() as i64], values);
@@ -108,8 +109,18 @@ pub trait Objective: Send + std::fmt::Debug {
     /// The name in messages and reports.
     fn name(&self) -> &'static str;
 
-    /// The quantities that it needs besides log-probabilities and rewards.
-    fn needs(&self) -> Needs;
+    /// What it needs besides log-probabilities and rewards.
+    fn needs(&self) -> Quantities;
+
+    /// The trajectories that a batch must have: two, where the batch's mean stands for something that each is compared with.
+    fn smallest_batch(&self) -> usize {
+        1
+    }
+
+    /// Whether it learns from the way to an object, so that P_B would become uniform on paths drawn by uniform steps back.
+    fn needs_taken_paths(&self) -> bool {
+        false
+    }
 
     /// The origin of the trajectories that it may learn from.
     fn origin(&self) -> Origin {
@@ -153,8 +164,13 @@ pub trait Balance: Send + std::fmt::Debug {
     /// The name in messages and reports.
     fn name(&self) -> &'static str;
 
-    /// The quantities that it needs besides log-probabilities and rewards.
-    fn needs(&self) -> Needs;
+    /// What it needs besides log-probabilities and rewards.
+    fn needs(&self) -> Quantities;
+
+    /// The trajectories that a batch must have: two, where the batch's mean stands for something that each is compared with.
+    fn smallest_batch(&self) -> usize {
+        1
+    }
 
     /// The exponent beta of R in the target, for an objective that is relative to a prior.
     fn reward_exponent(&self) -> f64 {
@@ -190,8 +206,11 @@ impl<B: Balance> Objective for B {
     fn name(&self) -> &'static str {
         Balance::name(self)
     }
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> Quantities {
         Balance::needs(self)
+    }
+    fn smallest_batch(&self) -> usize {
+        Balance::smallest_batch(self)
     }
     fn reward_exponent(&self) -> f64 {
         Balance::reward_exponent(self)
@@ -208,15 +227,6 @@ impl<B: Balance> Objective for B {
 fn as_json(settings: &impl Serialize) -> Value {
     // Settings are numbers and enums of numbers, which JSON can always represent.
     serde_json::to_value(settings).unwrap_or_default()
-}
-
-/// A quantity of the scores, or the error that it is missing.
-pub(crate) fn needed<'a, T>(value: Option<&'a T>, objective: &'static str, needs: &'static str) -> Result<&'a T> {
-    value.ok_or(crate::Error::Missing {
-        objective,
-        needs,
-        remedy: "give the policy an estimator for it, or choose an objective that does without",
-    })
 }
 
 /// Equal weights that sum to 1.

@@ -185,22 +185,20 @@ impl Adam {
     /// [`Error::Config`] if a tensor is missing, left over, of another kind or not finite; [`Error::Shape`] if one has
     /// another shape. Nothing is changed then.
     pub fn load_state(&mut self, state: &[(String, Tensor)]) -> Result<()> {
-        let wrong = |got: String| Error::Config {
-            setting: "the optimiser's state",
-            got,
-            expected: "what `Adam::state` gave for the same parameters",
+        let wrong = |got: String| {
+            Error::config("the optimiser's state", got, "what `Adam::state` gave for the same parameters")
         };
         let get = |name: &str, size: &[i64], kind: Kind| -> Result<&Tensor> {
             let Some((_, tensor)) = state.iter().find(|(n, _)| n == name) else {
                 return Err(wrong(format!("without `{name}`")));
             };
             if tensor.size() != size {
-                return Err(Error::Shape {
-                    what: format!("`{name}` of the optimiser's state"),
-                    expected: size.to_vec(),
-                    got: tensor.size(),
-                    remedy: "load a state that was saved for the same model",
-                });
+                return Err(Error::shape(
+                    format!("`{name}` of the optimiser's state"),
+                    size.to_vec(),
+                    tensor.size(),
+                    "load a state that was saved for the same model",
+                ));
             }
             if tensor.kind() != kind {
                 return Err(wrong(format!("`{name}` of kind {:?}", tensor.kind())));
@@ -316,10 +314,12 @@ impl Slot {
                     let _ = grad.f_zero_().ok()?;
                     slices::write(parameter, &mut copy, |p, g| rule.apply(p, g, m, v))
                 });
-                done.ok_or_else(|| Error::Config {
-                    setting: "a parameter of the optimiser",
-                    got: format!("`{}` ({parameter:?})", self.parameter.name),
-                    expected: "the kind and device that it had when the optimiser was made",
+                done.ok_or_else(|| {
+                    Error::config(
+                        "a parameter of the optimiser",
+                        format!("`{}` ({parameter:?})", self.parameter.name),
+                        "the kind and device that it had when the optimiser was made",
+                    )
                 })?;
                 slices::mark_modified(parameter)?;
             }

@@ -38,11 +38,7 @@ impl Average {
     /// [`Error::Config`] unless `0 <= decay < 1`.
     pub fn new(parameters: &Parameters, decay: f64) -> Result<Self> {
         if !(0.0..1.0).contains(&decay) {
-            return Err(Error::Config {
-                setting: "the decay of the average",
-                got: decay.to_string(),
-                expected: "0 <= decay < 1",
-            });
+            return Err(Error::config("the decay of the average", decay, "0 <= decay < 1"));
         }
         let values = no_grad(|| trained(parameters).map(|(name, t)| (name.to_owned(), t.copy())).collect());
         Ok(Self { decay, values })
@@ -132,11 +128,11 @@ fn trained(parameters: &Parameters) -> impl Iterator<Item = (&str, &Tensor)> {
 }
 
 fn other_model(name: &str) -> Error {
-    Error::Config {
-        setting: "the model of an average",
-        got: format!("one that differs at parameter `{name}`"),
-        expected: "the model that the average was made for",
-    }
+    Error::config(
+        "the model of an average",
+        format!("one that differs at parameter `{name}`"),
+        "the model that the average was made for",
+    )
 }
 
 #[cfg(test)]

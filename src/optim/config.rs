@@ -37,7 +37,7 @@ impl AdamConfig {
             if ok {
                 return Ok(());
             }
-            Err(Error::Config { setting, got: got.to_string(), expected })
+            Err(Error::config(setting, got, expected))
         }
         let rate = |x: f64| x.is_finite() && x >= 0.0;
         let positive = |x: f64| x.is_finite() && x > 0.0;

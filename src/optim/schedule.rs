@@ -139,7 +139,7 @@ impl Schedule {
     /// [`Error::Config`] for values that aren't finite, an exponential that would have to reach or cross 0, and
     /// milestones out of order.
     pub fn check(&self) -> Result<()> {
-        let refuse = |expected| Err(Error::Config { setting: "a schedule", got: format!("{self:?}"), expected });
+        let refuse = |expected| Err(Error::config("a schedule", format!("{self:?}"), expected));
         match self {
             Self::Exponential { from, to, .. } if from * to <= 0.0 => refuse(
                 "an exponential between two values of one sign, neither of them 0 (a cosine or a line reaches 0)",

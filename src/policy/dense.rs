@@ -7,8 +7,9 @@ use super::StateFeatures;
 use super::vectors::{EncodedVectors, HostNetwork, Inputs, Network};
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Masks, Rows, Slots};
-use crate::nn::{BackwardPolicy, LogZ, LogitScale, MlpConfig, Parameters, Scope, Wants};
+use crate::nn::{BackwardPolicy, Estimators, MlpConfig, NetworkOutput, Parameters, Scope};
 use crate::policy::{Evaluation, HostPolicy, Policy};
+use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
 
 /// The architecture and size of an [`MlpPolicy`].
@@ -28,7 +29,7 @@ pub struct MlpPolicyConfig {
     /// conditions. Its output has the width of the first layer.
     #[serde(default)]
     pub condition_mlp: Option<MlpConfig>,
-    /// A network of the conditions whose output also multiplies the logits of P_F ([`LogitScale`]).
+    /// A network of the conditions whose output also multiplies the logits of P_F ([`LogitScale`](crate::nn::LogitScale)).
     #[serde(default)]
     pub logit_scale: Option<MlpConfig>,
     /// Heads of P_F on the one torso; one is in use at a time ([`MlpPolicy::choose_head`]).
@@ -67,7 +68,7 @@ impl Default for MlpPolicyConfig {
 /// the torso, log F, log n. There is one copy to the device per call.
 ///
 /// ```
-/// use gfn::{nn::Wants, policy::{Features, MlpPolicy, MlpPolicyConfig, Policy, StateFeatures}};
+/// use gfn::{quantity::Quantities, policy::{Features, MlpPolicy, MlpPolicyConfig, Policy, StateFeatures}};
 /// use gfn::{Rng, env::{Env, Rows}, testing::Chain};
 /// # struct Plain;
 /// # impl<S: Rows> StateFeatures<S> for Plain {
@@ -77,7 +78,7 @@ impl Default for MlpPolicyConfig {
 /// let env = Chain::new(3);
 /// let config = MlpPolicyConfig::default();
 /// let policy = MlpPolicy::new(&env, Plain, config, tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
-/// let evaluation = policy.evaluate(&env, &env.initial(2), None, Wants::PF)?;
+/// let evaluation = policy.evaluate(&env, &env.initial(2), None, Quantities::PF)?;
 /// assert_eq!(evaluation.pf.unwrap().len(), 2);
 /// # Ok::<(), gfn::Error>(())
 /// ```
@@ -91,8 +92,7 @@ pub struct MlpPolicy<F> {
     head: Cell<usize>,
     torso: Network,
     backward: Option<Network>,
-    scale: Option<LogitScale>,
-    log_z: LogZ,
+    estimators: Estimators,
     parameters: Parameters,
 }
 
@@ -124,7 +124,7 @@ impl<F> MlpPolicy<F> {
     /// [`ByKey`](super::ByKey) or [`ByIndex`](super::ByIndex). The network settings in `config` are ignored.
     ///
     /// ```
-    /// use gfn::{nn::Wants, policy::{ByKey, MlpPolicy, MlpPolicyConfig, Policy}};
+    /// use gfn::{quantity::Quantities, policy::{ByKey, MlpPolicy, MlpPolicyConfig, Policy}};
     /// use gfn::{env::Env, testing::Words};
     /// let env = Words::new(2, 2);
     /// let config = MlpPolicyConfig { flow: true, ..MlpPolicyConfig::default() };
@@ -147,11 +147,11 @@ impl<F> MlpPolicy<F> {
         F: StateFeatures<E::States>,
     {
         if config.n_conditions != 0 {
-            return Err(Error::Config {
-                setting: "n_conditions",
-                got: config.n_conditions.to_string(),
-                expected: "0 for a tabular policy: use `MlpPolicy::new` with conditions",
-            });
+            return Err(Error::config(
+                "n_conditions",
+                config.n_conditions,
+                "0 for a tabular policy: use `MlpPolicy::new` with conditions",
+            ));
         }
         let inputs = features.width() as i64;
         let network = |scope: &mut Scope<'_>, outputs| Network::table(scope, inputs, outputs);
@@ -176,14 +176,11 @@ impl<F> MlpPolicy<F> {
         let mut scope = parameters.scope(rng);
         let torso = network(&mut scope.sub("torso"), outputs);
         let backward = (config.backward == BackwardPolicy::Separate).then(|| network(&mut scope.sub("pb"), pb));
-        let log_z = match config.n_conditions {
-            0 => LogZ::scalar(&mut scope, config.initial_log_z),
-            n => LogZ::conditional(&mut scope, n, &config.mlp),
-        };
-        let scale = config.logit_scale.as_ref().map(|mlp| LogitScale::new(&mut scope, config.n_conditions, mlp));
+        let (n_conditions, scale) = (config.n_conditions, config.logit_scale.as_ref());
+        let estimators = Estimators::new(&mut scope, n_conditions, config.initial_log_z, &config.mlp, scale);
         parameters.check()?;
         let (widths, head) = ((pf, pb), Cell::new(0));
-        Ok(Self { features, config, widths, head, torso, backward, scale, log_z, parameters })
+        Ok(Self { features, config, widths, head, torso, backward, estimators, parameters })
     }
 
     /// The index of the P_F head in use, from 0.
@@ -198,11 +195,11 @@ impl<F> MlpPolicy<F> {
     /// [`Error::Config`] for a head that doesn't exist.
     pub fn use_head(&self, head: usize) -> Result<()> {
         if head >= self.config.heads {
-            return Err(Error::Config {
-                setting: "the head of P_F",
-                got: format!("{head} of {}", self.config.heads),
-                expected: "a head from 0 to below `MlpPolicyConfig::heads`",
-            });
+            return Err(Error::config(
+                "the head of P_F",
+                format!("{head} of {}", self.config.heads),
+                "a head from 0 to below `MlpPolicyConfig::heads`",
+            ));
         }
         self.head.set(head);
         Ok(())
@@ -238,12 +235,12 @@ impl<F> MlpPolicy<F> {
             None if self.config.n_conditions == 0 => None,
             Some(c) if c.size() == expected => Some(c.to_device(device).to_kind(kind)),
             given => {
-                return Err(Error::Shape {
-                    what: "the conditions".into(),
-                    expected: expected.to_vec(),
-                    got: given.map_or_else(Vec::new, Tensor::size),
-                    remedy: "give one row of `n_conditions` numbers per state",
-                });
+                return Err(Error::shape(
+                    "the conditions",
+                    expected.to_vec(),
+                    given.map_or_else(Vec::new, Tensor::size),
+                    "give one row of `n_conditions` numbers per state",
+                ));
             }
         };
         Ok(Inputs { vectors, conditions })
@@ -252,7 +249,7 @@ impl<F> MlpPolicy<F> {
 
 impl MlpPolicyConfig {
     fn check(&self) -> Result<()> {
-        let refuse = |setting, got: String, expected| Err(Error::Config { setting, got, expected });
+        let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
         if self.n_conditions < 0 {
             let expected = "0 for none, or the width of the condition vectors";
             return refuse("n_conditions", self.n_conditions.to_string(), expected);
@@ -272,11 +269,11 @@ impl MlpPolicyConfig {
 pub(super) fn n_actions(masks: &Masks) -> Result<i64> {
     match masks.blocks.as_slice() {
         [block] if block.rows() == masks.len() => Ok(block.width as i64),
-        blocks => Err(Error::Config {
-            setting: "the environment of a policy on vectors",
-            got: format!("one with {} blocks of actions", blocks.len()),
-            expected: "one block of actions with one row per state; for graphs use a `GraphPolicy`",
-        }),
+        blocks => Err(Error::config(
+            "the environment of a policy on vectors",
+            format!("one with {} blocks of actions", blocks.len()),
+            "one block of actions with one row per state; for graphs use a `GraphPolicy`",
+        )),
     }
 }
 
@@ -288,47 +285,37 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
         env: &E,
         states: &E::States,
         conditions: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         let (pf_width, pb_width) = self.widths;
         let shared_pb = self.config.backward == BackwardPolicy::SharedTorso;
         let learned_pb = self.config.backward != BackwardPolicy::Uniform;
-        let log_flow = wants.log_flow && self.config.flow;
-        let log_paths = wants.log_paths && self.config.paths;
-        let needs_network = wants.pf || log_flow || log_paths || (wants.pb && learned_pb);
+        let log_flow = wants.has(Quantity::LogFlow) && self.config.flow;
+        let log_paths = wants.has(Quantity::LogPaths) && self.config.paths;
+        let needs_network =
+            wants.has(Quantity::LogPf) || log_flow || log_paths || (wants.has(Quantity::LogPb) && learned_pb);
         let x = needs_network.then(|| self.inputs(states, conditions)).transpose()?;
         let shared = match &x {
-            Some(x) if wants.pf || log_flow || log_paths || shared_pb => Some(self.torso.forward(x)),
+            Some(x) if wants.has(Quantity::LogPf) || log_flow || log_paths || shared_pb => Some(self.torso.forward(x)),
             _ => None,
         };
-        let pf = match &shared {
-            Some(out) if wants.pf => {
-                let logits = out.narrow(1, self.head.get() as i64 * pf_width, pf_width);
-                let pf = GraphActionCategorical::new(env.masks(Direction::Forward, states), &[logits])?;
-                match self.scale.as_ref().zip(x.as_ref().and_then(|x| x.conditions.as_ref())) {
-                    Some((scale, conditions)) => Some(pf.scaled(&scale.forward(conditions))?),
-                    None => Some(pf),
-                }
-            }
+        let start = |block: i64| block * pf_width;
+        let pf = shared.as_ref().filter(|_| wants.has(Quantity::LogPf));
+        let pf = pf.map(|out| vec![out.narrow(1, start(self.head.get() as i64), pf_width)]);
+        let pb = match (&self.backward, &x, &shared) {
+            _ if !wants.has(Quantity::LogPb) => None,
+            (Some(network), Some(x), _) => Some(vec![network.forward(x)]),
+            (None, _, Some(out)) if shared_pb => Some(vec![out.narrow(1, start(self.config.heads as i64), pb_width)]),
             _ => None,
-        };
-        let pb_logits = match (&self.backward, &x, &shared) {
-            (Some(network), Some(x), _) => Some(network.forward(x)),
-            (None, _, Some(out)) if shared_pb => Some(out.narrow(1, self.config.heads as i64 * pf_width, pb_width)),
-            _ => None,
-        };
-        let pb = match (wants.pb, pb_logits) {
-            (false, _) => None,
-            (true, Some(logits)) => {
-                Some(GraphActionCategorical::new(env.masks(Direction::Backward, states), &[logits])?)
-            }
-            (true, None) => Some(GraphActionCategorical::uniform(env.masks(Direction::Backward, states))),
         };
         // The last columns are log F and log n.
-        let log_n = shared.as_ref().filter(|_| log_paths).map(|out| out.select(1, -1));
         let before_last = if self.config.paths { -2 } else { -1 };
-        let log_flow = shared.filter(|_| log_flow).map(|out| out.select(1, before_last));
-        Ok(Evaluation { pf, pb, log_flow, log_paths: log_n, ..Evaluation::default() })
+        let columns = [(Quantity::LogPaths, log_paths, -1), (Quantity::LogFlow, log_flow, before_last)];
+        let wanted = columns.into_iter().filter(|(_, wanted, _)| *wanted);
+        let values = wanted.flat_map(|(quantity, _, at)| shared.iter().map(move |out| (quantity, out.select(1, at))));
+        let values = values.collect();
+        let pf_scale = pf.as_ref().zip(x.as_ref()).and_then(|(_, x)| self.estimators.pf_scale(x.conditions.as_ref()));
+        Evaluation::of_network(env, states, wants, NetworkOutput { pf, pb, values, pf_scale })
     }
 
     fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E, GraphActionCategorical> + '_>> {
@@ -349,7 +336,7 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        self.log_z.forward(conditions, n)
+        self.estimators.log_z(conditions, n)
     }
 
     fn parameters(&self) -> Option<&Parameters> {

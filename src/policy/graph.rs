@@ -1,10 +1,11 @@
+use crate::quantity::Quantities;
 use tch::Tensor;
 
 use crate::Result;
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv};
 use crate::graph::{GraphBatch, GraphEnv, GraphStates};
-use crate::nn::{GraphNetwork, HostGraphNet, Parameters, Wants};
+use crate::nn::{GraphNetwork, HostGraphNet, Parameters};
 use crate::policy::{Evaluation, HostPolicy, Policy};
 
 /// The policy of a graph network: encodes the states once, and makes one softmax per graph across all of its blocks.
@@ -19,31 +20,10 @@ impl<E: GraphEnv, N: GraphNetwork> Policy<E> for GraphPolicy<N> {
         env: &E,
         states: &GraphStates,
         conditions: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         let batch = GraphBatch::new(env.schema(), states, conditions, self.0.parameters().device())?;
-        let output = self.0.forward(&batch, wants)?;
-        let dist = |wanted: bool, direction: Direction, blocks: Option<Vec<Tensor>>| {
-            if !wanted {
-                return Ok(None);
-            }
-            let masks = env.masks(direction, states);
-            match (blocks, direction) {
-                (Some(blocks), _) => GraphActionCategorical::new(masks, &blocks).map(Some),
-                (None, Direction::Backward) => Ok(Some(GraphActionCategorical::uniform(masks))),
-                (None, Direction::Forward) => Ok(None),
-            }
-        };
-        let pf = dist(wants.pf, Direction::Forward, output.pf)?;
-        Ok(Evaluation {
-            pf: match (pf, &output.pf_scale) {
-                (Some(pf), Some(scale)) => Some(pf.scaled(scale)?),
-                (pf, _) => pf,
-            },
-            pb: dist(wants.pb, Direction::Backward, output.pb)?,
-            log_flow: output.log_flow,
-            ..Evaluation::default()
-        })
+        Evaluation::of_network(env, states, wants, self.0.forward(&batch, wants)?)
     }
 
     fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E, GraphActionCategorical> + '_>> {

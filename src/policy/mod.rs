@@ -13,6 +13,7 @@
 //! the state), [`Enumeration`] (the number of the state).
 
 mod dense;
+mod estimators;
 mod features;
 mod graph;
 mod heads;
@@ -37,27 +38,46 @@ use tch::Tensor;
 use crate::Result;
 use crate::distribution::Distribution;
 use crate::env::{Direction, Env};
-use crate::nn::{Parameters, Wants};
+use crate::nn::Parameters;
+use crate::quantity::{Quantities, Quantity, Values};
 
-/// The outputs of a policy for a batch of states. An output is `None` if it wasn't asked for or if the policy doesn't
-/// have it.
+/// What a policy says of a batch of states: what was wanted is there, or the policy has no such thing.
+///
+/// ```
+/// use gfn::policy::Evaluation;
+/// use gfn::quantity::Quantity;
+/// // Two states: what any objective may ask for by this name.
+/// let surprise = tch::Tensor::from_slice(&[0.5, 2.0]);
+/// let evaluation = Evaluation::<()>::default().with(Quantity::Own("the surprise of each state"), surprise);
+/// assert!(evaluation.pf.is_none() && evaluation.values.get(Quantity::LogFlow).is_none());
+/// ```
 #[derive(Debug)]
 pub struct Evaluation<D> {
     /// P_F of each state.
     pub pf: Option<D>,
     /// P_B of each state; the initial state has none.
     pub pb: Option<D>,
-    /// log F of each state, `[states]`.
-    pub log_flow: Option<Tensor>,
-    /// A frozen forward policy as a reference ([`WithPrior`]).
+    /// A frozen forward policy that this one is relative to ([`WithPrior`]).
     pub prior: Option<D>,
-    /// An estimate of log n of each state, `[states]`, where n is the number of paths from the initial state.
-    pub log_paths: Option<Tensor>,
+    /// What it estimates of each state, `[states]` each: log F ([`Quantity::LogFlow`]), log n
+    /// ([`LogPaths`](crate::quantity::Quantity::LogPaths)), quantities of its [own](crate::quantity::Quantity::Own).
+    pub values: Values,
 }
 
 impl<D> Default for Evaluation<D> {
     fn default() -> Self {
-        Self { pf: None, pb: None, log_flow: None, prior: None, log_paths: None }
+        Self { pf: None, pb: None, prior: None, values: Values::default() }
+    }
+}
+
+impl<D> Evaluation<D> {
+    /// The same with a quantity of each state, `[states]`, if there is a tensor for it.
+    #[must_use]
+    pub fn with(mut self, quantity: Quantity, of_states: impl Into<Option<Tensor>>) -> Self {
+        if let Some(of_states) = of_states.into() {
+            self.values.insert(quantity, of_states);
+        }
+        self
     }
 }
 
@@ -78,7 +98,7 @@ pub trait Policy<E: Env> {
         env: &E,
         states: &E::States,
         conditions: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> Result<Evaluation<Self::Dist>>;
 
     /// A copy of the policy for a roll-out without conditions, which is faster than [`evaluate`](Self::evaluate) for
@@ -116,7 +136,7 @@ impl<E: Env, P: Policy<E>> Policy<E> for &P {
         env: &E,
         states: &E::States,
         conditions: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> Result<Evaluation<Self::Dist>> {
         (**self).evaluate(env, states, conditions, wants)
     }

@@ -1,8 +1,9 @@
+use crate::quantity::{Quantities, Quantity};
 use tch::Tensor;
 
 use crate::Result;
 use crate::env::{Direction, Env};
-use crate::nn::{Parameters, Wants};
+use crate::nn::Parameters;
 use crate::policy::{Evaluation, HostPolicy, Policy};
 
 /// A policy together with a frozen prior, for relative trajectory balance and Trust-PCL.
@@ -31,11 +32,11 @@ impl<E: Env, P: Policy<E>, Q: Policy<E, Dist = P::Dist>> Policy<E> for WithPrior
         env: &E,
         states: &E::States,
         conditions: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> Result<Evaluation<P::Dist>> {
         let mut evaluation = self.policy.evaluate(env, states, conditions, wants)?;
-        if wants.prior {
-            evaluation.prior = tch::no_grad(|| self.prior.evaluate(env, states, conditions, Wants::PF))?.pf;
+        if wants.has(Quantity::LogPrior) {
+            evaluation.prior = tch::no_grad(|| self.prior.evaluate(env, states, conditions, Quantities::PF))?.pf;
         }
         Ok(evaluation)
     }

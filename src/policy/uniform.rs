@@ -1,9 +1,9 @@
+use crate::quantity::{Quantities, Quantity};
 use tch::Tensor;
 
 use crate::Result;
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Slots};
-use crate::nn::Wants;
 use crate::policy::{Evaluation, Policy};
 
 /// Every legal action with equal probability, forwards and backwards; no network, no parameters.
@@ -18,12 +18,12 @@ impl<E: DiscreteEnv<Actions = Slots>> Policy<E> for UniformPolicy {
         env: &E,
         states: &E::States,
         _: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         let uniform = |direction| GraphActionCategorical::uniform(env.masks(direction, states));
         Ok(Evaluation {
-            pf: wants.pf.then(|| uniform(Direction::Forward)),
-            pb: wants.pb.then(|| uniform(Direction::Backward)),
+            pf: wants.has(Quantity::LogPf).then(|| uniform(Direction::Forward)),
+            pb: wants.has(Quantity::LogPb).then(|| uniform(Direction::Backward)),
             ..Evaluation::default()
         })
     }

@@ -39,11 +39,8 @@ impl EncodedVectors {
 impl Features {
     /// Checks that these are the vectors of `n` states; returns the numbers (or active columns) per state.
     fn check(&self, n: usize, width: usize) -> Result<usize> {
-        let wrong = |expected: usize, got: usize, remedy| Error::Shape {
-            what: "the states' features".into(),
-            expected: vec![n as i64, expected as i64],
-            got: vec![got as i64],
-            remedy,
+        let wrong = |expected: usize, got: usize, remedy| {
+            Error::shape("the states' features", [n as i64, expected as i64], [got as i64], remedy)
         };
         match self {
             Self::Dense(values) if values.len() == n * width => Ok(width),
@@ -57,11 +54,11 @@ impl Features {
                     return Err(wrong(k, columns.len(), remedy));
                 }
                 if let Some(column) = columns.iter().find(|column| !(0..width as i64).contains(*column)) {
-                    return Err(Error::Config {
-                        setting: "an active column of the states' features",
-                        got: format!("{column} of {width} columns"),
-                        expected: "columns from 0 to below `StateFeatures::width()`",
-                    });
+                    return Err(Error::config(
+                        "an active column of the states' features",
+                        format!("{column} of {width} columns"),
+                        "columns from 0 to below `StateFeatures::width()`",
+                    ));
                 }
                 Ok(k)
             }

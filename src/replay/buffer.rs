@@ -179,27 +179,27 @@ impl<E: Env> ReplayBuffer<E> {
     /// actions if paths are stored, and if only some walks have conditions. Nothing is added then.
     pub fn add(&mut self, env: &E, walks: &Walks<E>, log_rewards: &[f64]) -> Result<usize> {
         if walks.len() != log_rewards.len() {
-            return Err(Error::Shape {
-                what: "log-rewards of walks".into(),
-                expected: vec![walks.len() as i64],
-                got: vec![log_rewards.len() as i64],
-                remedy: "give one log-reward per walk",
-            });
+            return Err(Error::shape(
+                "log-rewards of walks",
+                [walks.len() as i64],
+                [log_rewards.len() as i64],
+                "give one log-reward per walk",
+            ));
         }
         if let Some(row) = log_rewards.iter().position(|value| !value.is_finite()) {
-            return Err(Error::NonFinite {
-                what: "log-reward",
+            return Err(Error::non_finite(
+                "log-reward",
                 row,
-                value: log_rewards[row],
-                remedy: "keep only objects whose log-reward is finite; or raise it to a floor (`Clipped`)",
-            });
+                log_rewards[row],
+                "keep only objects whose log-reward is finite; or raise it to a floor (`Clipped`)",
+            ));
         }
         if self.keeps_paths && !walks.has_paths() {
-            return Err(Error::Missing {
-                objective: "a replay buffer that keeps paths",
-                needs: "walks with actions",
-                remedy: "add whole walks, or let the buffer store terminal states only (`terminal_only`)",
-            });
+            return Err(Error::missing(
+                "a replay buffer that keeps paths",
+                "walks with actions",
+                "add whole walks, or let the buffer store terminal states only (`terminal_only`)",
+            ));
         }
         self.weighing().check(log_rewards.iter().map(|&log_reward| Stored { log_reward, loss: None }))?;
         let mut conditions = self.take_conditions(walks)?;
@@ -234,23 +234,23 @@ impl<E: Env> ReplayBuffer<E> {
             _ if self.is_empty() => {}
             None => return Err(mixed_conditions()),
             Some((width, _)) if width != form.0 => {
-                return Err(Error::Shape {
-                    what: "conditions of walks".into(),
-                    expected: vec![n as i64, width as i64],
-                    got: tensor.size(),
-                    remedy: "give conditions of the same width as those in the buffer",
-                });
+                return Err(Error::shape(
+                    "conditions of walks",
+                    [n as i64, width as i64],
+                    tensor.size(),
+                    "give conditions of the same width as those in the buffer",
+                ));
             }
             Some(_) => {}
         }
         let values = to_host(&tensor);
         if let Some(place) = values.iter().position(|value| !value.is_finite()) {
-            return Err(Error::NonFinite {
-                what: "condition",
-                row: place / form.0.max(1),
-                value: values[place],
-                remedy: "give conditions that are finite numbers",
-            });
+            return Err(Error::non_finite(
+                "condition",
+                place / form.0.max(1),
+                values[place],
+                "give conditions that are finite numbers",
+            ));
         }
         self.form = Some(form);
         Ok((0..n).map(|i| values[i * form.0..(i + 1) * form.0].to_vec()).collect())
@@ -332,11 +332,11 @@ impl<E: Env> ReplayBuffer<E> {
 
     /// The walks of these entries, joined.
     pub(super) fn gather<'a>(&'a self, entries: impl Iterator<Item = &'a Entry<E>>) -> Result<Walks<E>> {
-        let (_, any) = self.entries.nth(0).ok_or(Error::Missing {
-            objective: "taking walks from a replay buffer",
-            needs: "at least one object in it",
-            remedy: "add trajectories or prefill the buffer first",
-        })?;
+        let (_, any) = self.entries.nth(0).ok_or(Error::missing(
+            "taking walks from a replay buffer",
+            "at least one object in it",
+            "add trajectories or prefill the buffer first",
+        ))?;
         let (mut actions, mut terminal) = (any.actions.select(&[]), any.terminal.select(&[]));
         let (mut offsets, mut values) = (vec![0], Vec::new());
         for entry in entries {
@@ -357,9 +357,9 @@ impl<E: Env> ReplayBuffer<E> {
 }
 
 fn mixed_conditions() -> Error {
-    Error::Missing {
-        objective: "adding to a replay buffer",
-        needs: "conditions on all of its walks or on none",
-        remedy: "use separate buffers for conditional and unconditional walks",
-    }
+    Error::missing(
+        "adding to a replay buffer",
+        "conditions on all of its walks or on none",
+        "use separate buffers for conditional and unconditional walks",
+    )
 }

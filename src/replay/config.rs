@@ -78,7 +78,7 @@ impl Draw {
             return Ok(Self::RewardPrioritised { exponent });
         }
         let got = temperature.to_string();
-        Err(Error::Config { setting: "replay temperature", got, expected: "a positive number" })
+        Err(Error::config("replay temperature", got, "a positive number"))
     }
 
     /// Whether each entry has a weight that doesn't depend on the others.
@@ -120,16 +120,12 @@ pub struct ReplayConfig {
 impl ReplayConfig {
     pub(super) fn check(&self) -> Result<()> {
         if self.capacity == 0 {
-            return Err(Error::Config { setting: "replay capacity", got: "0".into(), expected: "at least 1" });
+            return Err(Error::config("replay capacity", "0", "at least 1"));
         }
         let exponent = self.draw.exponent();
         if !exponent.is_finite() {
             let got = exponent.to_string();
-            return Err(Error::Config {
-                setting: "replay exponent",
-                got,
-                expected: "a finite number, for weighted ranks of at least 0",
-            });
+            return Err(Error::config("replay exponent", got, "a finite number, for weighted ranks of at least 0"));
         }
         Ok(())
     }

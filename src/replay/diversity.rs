@@ -57,7 +57,7 @@ impl<E: Env> Diversity<E> {
     /// # Errors
     /// [`Error::Config`] unless the cutoff is finite and not negative, and p at least 1.
     pub fn new(cutoff: f64, p: f64, features: impl StateFeatures<E::States> + 'static) -> Result<Self> {
-        let refuse = |setting, got: f64, expected| Err(Error::Config { setting, got: got.to_string(), expected });
+        let refuse = |setting, got: f64, expected| Err(Error::config(setting, got, expected));
         if !(cutoff.is_finite() && cutoff >= 0.0) {
             return refuse("replay cutoff", cutoff, "a finite distance of at least 0");
         }

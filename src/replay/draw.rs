@@ -34,7 +34,7 @@ impl<E: Env> Drawn<E> {
     pub fn importance_weights(&self, beta: f64) -> Result<Vec<f64>> {
         if !(0.0..=1.0).contains(&beta) {
             let got = beta.to_string();
-            return Err(Error::Config { setting: "importance exponent", got, expected: "a number between 0 and 1" });
+            return Err(Error::config("importance exponent", got, "a number between 0 and 1"));
         }
         // log held is the same for all entries and cancels.
         let least = self.log_probs.iter().copied().fold(f64::INFINITY, f64::min);
@@ -76,11 +76,11 @@ impl<E: Env> ReplayBuffer<E> {
 
     fn picks(&self, n: usize, rng: &mut Rng) -> Result<Vec<Pick<'_, E>>> {
         if self.is_empty() {
-            return Err(Error::Missing {
-                objective: "drawing from a replay buffer",
-                needs: "at least one object in it",
-                remedy: "add trajectories or prefill the buffer first",
-            });
+            return Err(Error::missing(
+                "drawing from a replay buffer",
+                "at least one object in it",
+                "add trajectories or prefill the buffer first",
+            ));
         }
         let held = self.len();
         let picks: Vec<_> = match self.config.draw {
@@ -154,17 +154,17 @@ impl<E: Env> ReplayBuffer<E> {
     /// recorded then.
     pub fn update_losses(&mut self, serials: &[u64], losses: &[f64]) -> Result<usize> {
         if serials.len() != losses.len() {
-            return Err(Error::Shape {
-                what: "losses of drawn entries".into(),
-                expected: vec![serials.len() as i64],
-                got: vec![losses.len() as i64],
-                remedy: "give one loss per serial",
-            });
+            return Err(Error::shape(
+                "losses of drawn entries",
+                [serials.len() as i64],
+                [losses.len() as i64],
+                "give one loss per serial",
+            ));
         }
         if let Some(row) = losses.iter().position(|loss| !loss.is_finite()) {
             let value = losses[row];
             let remedy = "stop at a loss that isn't finite: nothing can be learned from it";
-            return Err(Error::NonFinite { what: "loss of a drawn entry", row, value, remedy });
+            return Err(Error::non_finite("loss of a drawn entry", row, value, remedy));
         }
         let (weighing, ranks_losses) = (self.weighing(), self.ranks_losses());
         weighing.check(serials.iter().zip(losses).filter_map(|(&serial, loss)| {

@@ -82,10 +82,8 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
     /// [`state`](Self::state).
     pub fn save(&self, env: &E, path: impl AsRef<Path>) -> Result<()> {
         let settings = Settings { config: self.config, paths: self.keeps_paths };
-        let settings = serde_json::to_value(settings).map_err(|error| Error::Contract {
-            check: "a buffer's settings can be written as JSON",
-            detail: error.to_string(),
-        })?;
+        let settings = serde_json::to_value(settings)
+            .map_err(|error| Error::contract("a buffer's settings can be written as JSON", error))?;
         DataFile::new(self.state(env)?, self.len(), settings).write(env, Content::ReplayBuffer, path.as_ref())
     }
 
@@ -100,11 +98,11 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
         let settings: Settings =
             serde_json::from_value(file.settings.clone()).map_err(|_| file.refuse(&malformed("settings")))?;
         if self.keeps_paths && !settings.paths {
-            return Err(file.refuse(&Error::Missing {
-                objective: "a buffer that keeps paths",
-                needs: "the paths to its objects",
-                remedy: "load it into a buffer of terminal states only (`terminal_only`)",
-            }));
+            return Err(file.refuse(&Error::missing(
+                "a buffer that keeps paths",
+                "the paths to its objects",
+                "load it into a buffer of terminal states only (`terminal_only`)",
+            )));
         }
         let filled = file.into_container(|named| self.filled(env, named), Self::len)?;
         *self = filled;
@@ -163,5 +161,5 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
 }
 
 fn no_room(detail: String) -> Error {
-    Error::Contract { check: "the buffer holds all that was saved", detail }
+    Error::contract("the buffer holds all that was saved", detail)
 }

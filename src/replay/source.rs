@@ -75,11 +75,11 @@ impl DataSource {
         if [on_policy, replay, offline].iter().all(|&share| share >= 0.0) && (sum - 1.0).abs() <= Self::TOLERANCE {
             return Ok(Self(Shares { on_policy, replay, offline }));
         }
-        Err(Error::Config {
-            setting: "shares of a data source",
-            got: format!("on-policy {on_policy}, replay {replay}, offline {offline} (sum {sum})"),
-            expected: "three numbers of at least 0 that sum to 1",
-        })
+        Err(Error::config(
+            "shares of a data source",
+            format!("on-policy {on_policy}, replay {replay}, offline {offline} (sum {sum})"),
+            "three numbers of at least 0 that sum to 1",
+        ))
     }
 
     /// The share that is newly sampled.

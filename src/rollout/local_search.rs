@@ -3,8 +3,8 @@ use serde::{Deserialize, Serialize};
 use super::Sampler;
 use crate::distribution::{Distribution, Exploration};
 use crate::env::{Direction, Env, Reward, Rows, check_log_rewards, log_rewards};
-use crate::nn::Wants;
 use crate::policy::Policy;
+use crate::quantity::{Quantities, Quantity};
 use crate::tensor::to_host;
 use crate::{Error, Result, Rng};
 
@@ -46,7 +46,7 @@ impl LocalSearch {
     /// # Errors
     /// [`Error::Config`] for a search without backward steps or without proposals.
     pub fn check(self) -> Result<()> {
-        let refuse = |setting, expected| Err(Error::Config { setting, got: "0".into(), expected });
+        let refuse = |setting, expected| Err(Error::config(setting, "0", expected));
         match self {
             Self { max_back: 0, .. } => refuse("max_back", "at least one step back"),
             Self { rounds: 0, .. } => refuse("rounds", "at least one proposal per object"),
@@ -238,12 +238,12 @@ impl<E: Env, P: Policy<E>> Sampler<'_, E, P> {
 
     /// P_F and P_B of each state.
     fn policies(&self, states: &E::States) -> Result<(P::Dist, P::Dist)> {
-        let evaluation = self.policy.evaluate(self.env, states, None, Wants { pb: true, ..Wants::PF })?;
-        evaluation.pf.zip(evaluation.pb).ok_or(Error::Missing {
-            objective: "local search",
-            needs: "a forward and a backward policy",
-            remedy: "use a policy that has both, such as UniformPolicy",
-        })
+        let evaluation = self.policy.evaluate(self.env, states, None, Quantities::PF | Quantity::LogPb)?;
+        evaluation.pf.zip(evaluation.pb).ok_or(Error::missing(
+            "local search",
+            "a forward and a backward policy",
+            "use a policy that has both, such as UniformPolicy",
+        ))
     }
 }
 

@@ -30,10 +30,10 @@ pub(crate) fn first_walked<E: ReplayEnv>(env: &E, replayed: &Walks<E>, labels: &
     let terminal = env.with_labels(&replayed.terminal, labels)?;
     let (again, _) = first_walks(env, &terminal)?;
     if again.offsets != replayed.offsets || env.write_actions(&again.actions) != env.write_actions(&replayed.actions) {
-        return Err(Error::Contract {
-            check: "an object is saved with the first way to it and its labels",
-            detail: "the first path to some object with these labels isn't the given one".into(),
-        });
+        return Err(Error::contract(
+            "an object is saved with the first way to it and its labels",
+            "the first path to some object with these labels isn't the given one",
+        ));
     }
     Ok(terminal)
 }
@@ -97,10 +97,10 @@ pub(super) fn states_at<E: ReplayEnv>(env: &E, actions: &E::Actions, offsets: &[
         let places: Vec<usize> = live.iter().map(|&i| offsets[i] + step).collect();
         let taken = checked_step(env, &mut states, &actions.select(&places))?;
         if let Some(k) = taken.exit.iter().position(|exit| *exit) {
-            return Err(Error::Contract {
-                check: "no exit lies on the way to a state",
-                detail: format!("path {} has one after {step} steps", live[k]),
-            });
+            return Err(Error::contract(
+                "no exit lies on the way to a state",
+                format!("path {} has one after {step} steps", live[k]),
+            ));
         }
     }
     let mut places = vec![0; n];

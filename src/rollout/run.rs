@@ -147,11 +147,11 @@ impl Rollout {
         let (Some(terminal), Some((actions, reverse)), None) =
             (terminal, levels.actions, levels.lengths.iter().position(|&l| l == 0).or((n == 0).then_some(0)))
         else {
-            return Err(Error::Config {
-                setting: "the batch of trajectories",
-                got: format!("{n} trajectories"),
-                expected: "at least one trajectory, each with at least one step",
-            });
+            return Err(Error::config(
+                "the batch of trajectories",
+                format!("{n} trajectories"),
+                "at least one trajectory, each with at least one step",
+            ));
         };
         let mut offsets = vec![0];
         offsets.extend(levels.lengths.iter().scan(0, |sum, length| {

@@ -5,8 +5,8 @@ use super::{Trajectories, Walks};
 use crate::condition::Conditions;
 use crate::distribution::{Distribution, Exploration};
 use crate::env::{Direction, Env, Grouping, Rows};
-use crate::nn::Wants;
 use crate::policy::Policy;
+use crate::quantity::Quantities;
 use crate::tensor::index_tensor;
 use crate::{Error, Result, Rng, runtime};
 
@@ -145,19 +145,19 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
     ) -> Result<P::Dist> {
         let conditions = conditions.map(|c| c.index_select(0, &index_tensor(live, c.device())));
         let wants = match direction {
-            Direction::Forward => Wants::PF,
-            Direction::Backward => Wants::PB,
+            Direction::Forward => Quantities::PF,
+            Direction::Backward => Quantities::PB,
         };
         let evaluation = self.policy.evaluate(self.env, states, conditions.as_ref(), wants)?;
         let dist = match direction {
             Direction::Forward => evaluation.pf,
             Direction::Backward => evaluation.pb,
         };
-        dist.ok_or(Error::Missing {
-            objective: "the sampler",
-            needs: if direction == Direction::Forward { "a forward policy" } else { "a backward policy" },
-            remedy: "use a policy that has one, such as UniformPolicy",
-        })
+        dist.ok_or(Error::missing(
+            "the sampler",
+            if direction == Direction::Forward { "a forward policy" } else { "a backward policy" },
+            "use a policy that has one, such as UniformPolicy",
+        ))
     }
 
     /// Draws an action for each row, evaluating each distinct state once.

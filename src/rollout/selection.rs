@@ -44,7 +44,7 @@ impl Selection<'_> {
     pub fn indices(&self, len: usize) -> Result<Vec<usize>> {
         let below = |index: usize, limit: usize| match index < limit {
             true => Ok(()),
-            false => Err(Error::OutOfRange { index, len }),
+            false => Err(Error::out_of_range(index, len)),
         };
         match *self {
             Self::One(index) => below(index, len).map(|()| vec![index]),
@@ -59,12 +59,12 @@ impl Selection<'_> {
                 Ok(list.to_vec())
             }
             Self::Mask(mask) if mask.len() == len => Ok((0..len).filter(|&i| mask[i]).collect()),
-            Self::Mask(mask) => Err(Error::Shape {
-                what: "the mask of a container".into(),
-                expected: vec![len as i64],
-                got: vec![mask.len() as i64],
-                remedy: "give one entry per element",
-            }),
+            Self::Mask(mask) => Err(Error::shape(
+                "the mask of a container",
+                [len as i64],
+                [mask.len() as i64],
+                "give one entry per element",
+            )),
         }
     }
 }
@@ -138,11 +138,11 @@ impl<'a, const N: usize> From<&'a [bool; N]> for Selection<'a> {
 /// `n` different indices below `len`, in the order drawn; every ordered choice is equally likely.
 pub(super) fn without_replacement(n: usize, len: usize, rng: &mut Rng) -> Result<Vec<usize>> {
     if n > len {
-        return Err(Error::Config {
-            setting: "the number of elements drawn without replacement",
-            got: format!("{n} of {len}"),
-            expected: "at most as many as there are; draw with replacement for more",
-        });
+        return Err(Error::config(
+            "the number of elements drawn without replacement",
+            format!("{n} of {len}"),
+            "at most as many as there are; draw with replacement for more",
+        ));
     }
     // The first n steps of the Fisher-Yates shuffle.
     let mut indices: Vec<usize> = (0..len).collect();
@@ -156,11 +156,11 @@ pub(super) fn without_replacement(n: usize, len: usize, rng: &mut Rng) -> Result
 /// `n` indices below `len`, each uniform and independent of the others.
 pub(super) fn with_replacement(n: usize, len: usize, rng: &mut Rng) -> Result<Vec<usize>> {
     if len == 0 && n > 0 {
-        return Err(Error::Config {
-            setting: "the number of elements drawn",
-            got: format!("{n} of an empty container"),
-            expected: "0, or a container that isn't empty",
-        });
+        return Err(Error::config(
+            "the number of elements drawn",
+            format!("{n} of an empty container"),
+            "0, or a container that isn't empty",
+        ));
     }
     Ok((0..n).map(|_| rng.below(len)).collect())
 }

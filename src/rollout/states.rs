@@ -57,12 +57,12 @@ impl<E: Env> StatesContainer<E> {
     /// [`Error::Shape`] unless there is one flag per state.
     pub fn new(states: E::States, finished: Vec<bool>) -> Result<Self> {
         if states.len() != finished.len() {
-            return Err(Error::Shape {
-                what: "flags of states".into(),
-                expected: vec![states.len() as i64],
-                got: vec![finished.len() as i64],
-                remedy: "say of each state whether it is finished",
-            });
+            return Err(Error::shape(
+                "flags of states",
+                [states.len() as i64],
+                [finished.len() as i64],
+                "say of each state whether it is finished",
+            ));
         }
         Ok(Self { states, finished, conditions: None, log_rewards: None })
     }
@@ -85,12 +85,12 @@ impl<E: Env> StatesContainer<E> {
     pub fn with_log_rewards(mut self, log_rewards: Vec<Option<f64>>) -> Result<Self> {
         let known: Vec<f64> = log_rewards.iter().copied().flatten().collect();
         if !log_rewards.iter().map(Option::is_some).eq(self.finished.iter().copied()) {
-            return Err(Error::Shape {
-                what: "log-rewards of states".into(),
-                expected: vec![self.len() as i64, self.finished.iter().filter(|&&finished| finished).count() as i64],
-                got: vec![log_rewards.len() as i64, known.len() as i64],
-                remedy: "give one log-reward for each finished state and `None` for every other",
-            });
+            return Err(Error::shape(
+                "log-rewards of states",
+                [self.len() as i64, self.finished.iter().filter(|&&finished| finished).count() as i64],
+                [log_rewards.len() as i64, known.len() as i64],
+                "give one log-reward for each finished state and `None` for every other",
+            ));
         }
         check_log_rewards(&known, known.len())?;
         self.log_rewards = Some(log_rewards);

@@ -247,10 +247,10 @@ impl<E: ReplayEnv> Trajectories<E> {
         let n = offsets.len().saturating_sub(1);
         let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
         if first != 0 || last != actions.len() || !offsets.is_sorted() {
-            return Err(Error::Contract {
-                check: "the offsets of walks ascend from 0 to the number of actions",
-                detail: format!("offsets {offsets:?} for {} actions", actions.len()),
-            });
+            return Err(Error::contract(
+                "the offsets of walks ascend from 0 to the number of actions",
+                format!("offsets {offsets:?} for {} actions", actions.len()),
+            ));
         }
         let longest = offsets.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0);
         let rollout = Rollout { direction: Direction::Forward, max_steps: longest + 1, keep_states: true };
@@ -273,7 +273,7 @@ impl<E: ReplayEnv> Trajectories<E> {
 }
 
 fn walk_end(check: &'static str, trajectory: usize, steps: usize) -> Error {
-    Error::Contract { check, detail: format!("trajectory {trajectory} after {steps} steps") }
+    Error::contract(check, format!("trajectory {trajectory} after {steps} steps"))
 }
 
 /// Converts the error of a live row to that of its trajectory.

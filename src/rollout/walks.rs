@@ -127,11 +127,11 @@ impl<E: ReplayEnv> Walks<E> {
     /// [`Error::Missing`] for walks without actions, and those of [`Trajectories::replay`].
     pub fn replay(&self, env: &E) -> Result<Trajectories<E>> {
         if !self.has_paths() {
-            return Err(Error::Missing {
-                objective: "replaying walks as they were",
-                needs: "their actions",
-                remedy: "draw new ways back from the objects, or store paths in the buffer",
-            });
+            return Err(Error::missing(
+                "replaying walks as they were",
+                "their actions",
+                "draw new ways back from the objects, or store paths in the buffer",
+            ));
         }
         let conditions = self.conditions.clone();
         Ok(Trajectories { conditions, ..Trajectories::replay(env, &self.actions, &self.offsets)? })

@@ -37,11 +37,11 @@ impl Libtorch {
         let built_with = BUILT_WITH.map(PathBuf::from);
         let folder = mapped("libtorch_cpu.so").or_else(|| built_with.clone().filter(|lib| lib.is_dir()));
         let Some(folder) = folder else {
-            return Err(Error::File {
-                path: built_with.unwrap_or_else(|| PathBuf::from("libtorch_cpu.so")),
-                problem: "no libtorch is loaded, and there is none where it was at build time".into(),
-                remedy: REINSTALL,
-            });
+            return Err(Error::file(
+                built_with.unwrap_or_else(|| PathBuf::from("libtorch_cpu.so")),
+                "no libtorch is loaded, and there is none where it was at build time",
+                REINSTALL,
+            ));
         };
         let version = version_beside(&folder);
         Ok(Self { folder, built_with, version })
@@ -52,7 +52,7 @@ impl Libtorch {
     /// # Errors
     /// [`Error::File`] with the difference. A binary and a libtorch of different versions crash or compute nonsense.
     pub fn check(&self) -> Result<()> {
-        let refuse = |problem| Err(Error::File { path: self.folder.clone(), problem, remedy: REINSTALL });
+        let refuse = |problem| Err(Error::file(self.folder.clone(), problem, REINSTALL));
         let Some(version) = &self.version else {
             return refuse("no file states the version of this libtorch".into());
         };

@@ -59,14 +59,12 @@ impl DeviceKind {
         };
         match cuda() {
             Cuda::Visible { devices } if index < *devices => Ok(tch::Device::Cuda(index)),
-            Cuda::Visible { devices } => Err(Error::Device {
-                device: self.to_string(),
-                reason: format!("there are {devices} of them, counted from 0"),
-                remedy: "choose a lower index, or check CUDA_VISIBLE_DEVICES",
-            }),
-            Cuda::Absent { reason, remedy } => {
-                Err(Error::Device { device: self.to_string(), reason: reason.clone(), remedy })
-            }
+            Cuda::Visible { devices } => Err(Error::device(
+                self,
+                format!("there are {devices} of them, counted from 0"),
+                "choose a lower index, or check CUDA_VISIBLE_DEVICES",
+            )),
+            Cuda::Absent { reason, remedy } => Err(Error::device(self, reason.clone(), remedy)),
         }
     }
 }
@@ -92,11 +90,7 @@ impl FromStr for DeviceKind {
                 .filter(|index| index.bytes().all(|byte| byte.is_ascii_digit()))
                 .and_then(|index| index.parse().ok()),
         };
-        index.map(Self::Cuda).ok_or_else(|| Error::Config {
-            setting: "device",
-            got: format!("`{text}`"),
-            expected: "cpu, cuda or cuda:N",
-        })
+        index.map(Self::Cuda).ok_or_else(|| Error::config("device", format!("`{text}`"), "cpu, cuda or cuda:N"))
     }
 }
 

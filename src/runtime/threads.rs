@@ -42,7 +42,7 @@ impl Threads {
         let libtorch = i32::try_from(self.libtorch).ok().filter(|n| (1..=4096).contains(n));
         let (Some(libtorch), 1..=4096) = (libtorch, self.rayon) else {
             let got = self.to_string();
-            return Err(Error::Config { setting: "threads", got, expected: "numbers from 1 to 4096" });
+            return Err(Error::config("threads", got, "numbers from 1 to 4096"));
         };
         keep_memory();
         self.set_rayon()?;
@@ -81,12 +81,12 @@ impl std::fmt::Display for Threads {
 }
 
 fn other_threads(threads: Threads) -> Error {
-    Error::Config {
-        setting: "threads",
-        got: threads.to_string(),
-        expected: "the numbers that this process already runs with: thread pools are built once, so call \
+    Error::config(
+        "threads",
+        threads,
+        "the numbers that this process already runs with: thread pools are built once, so call \
                    `Runtime::new` once, before anything uses rayon or libtorch",
-    }
+    )
 }
 
 /// Sets the defaults that the program hasn't chosen, before the first trainer or sampler runs.

@@ -23,10 +23,10 @@ pub use check_env::check_env;
 pub use check_graph_env::check_graph_env;
 pub use triangles::Triangles;
 pub use ways_back::{Coverage, WaysBack};
-pub use words::Words;
+pub use words::{WordRules, Words};
 
 use crate::Error;
 
 fn broken(check: &'static str, detail: String) -> Error {
-    Error::Contract { check, detail }
+    Error::contract(check, detail)
 }

@@ -102,10 +102,10 @@ impl TrainerConfig {
 
     pub(super) fn check(&self) -> Result<()> {
         if self.batch == 0 {
-            return Err(Error::Config { setting: "batch", got: "0".into(), expected: "at least one trajectory" });
+            return Err(Error::config("batch", "0", "at least one trajectory"));
         }
         if self.chunk == Some(0) {
-            return Err(Error::Config { setting: "chunk", got: "0".into(), expected: "at least one transition" });
+            return Err(Error::config("chunk", "0", "at least one transition"));
         }
         self.regression.check()?;
         self.local_search.map_or(Ok(()), LocalSearch::check)?;
@@ -118,9 +118,7 @@ impl TrainerConfig {
         }
         let scales = self.lr_scale.landmarks().into_iter().map(|step| self.lr_scale.at(step));
         match scales.into_iter().find(|scale| *scale < 0.0) {
-            Some(scale) => {
-                Err(Error::Config { setting: "lr_scale", got: scale.to_string(), expected: "a factor of at least 0" })
-            }
+            Some(scale) => Err(Error::config("lr_scale", scale, "a factor of at least 0")),
             None => Ok(()),
         }
     }

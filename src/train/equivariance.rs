@@ -5,8 +5,8 @@ use tch::Tensor;
 use crate::condition::{ConditionSource, Conditions};
 use crate::distribution::{Distribution, Exploration};
 use crate::env::{Classes, Direction, Env, Rows};
-use crate::nn::Wants;
 use crate::policy::Policy;
+use crate::quantity::Quantities;
 use crate::rollout::{ReplayEnv, Sampler, Trajectories};
 use crate::tensor::to_host;
 use crate::{Error, Result, Rng};
@@ -100,8 +100,8 @@ impl<E: ReplayEnv> Twins<E> {
             tch::no_grad(|| {
                 let asked = |wants| policy.evaluate(env, &states, conditions.as_ref(), wants);
                 let dist = match direction {
-                    Direction::Forward => asked(Wants::PF)?.pf,
-                    Direction::Backward => asked(Wants::PB)?.pb,
+                    Direction::Forward => asked(Quantities::PF)?.pf,
+                    Direction::Backward => asked(Quantities::PB)?.pb,
                 };
                 let all: Vec<usize> = (0..rows.len()).collect();
                 match dist {
@@ -118,14 +118,14 @@ impl<E: ReplayEnv> Twins<E> {
                 continue;
             }
             let (state, twin) = (self.words(rows[k]), self.words(firsts[k]));
-            return Err(Error::Contract {
-                check: "up to isomorphism a policy is equivariant: relabelling a graph changes no probability \
+            return Err(Error::contract(
+                "up to isomorphism a policy is equivariant: relabelling a graph changes no probability \
                         (leave node identity, the order of nodes and chance out of the network)",
-                detail: format!(
+                format!(
                     "the log-probability ({direction}) of one action is {mine} in {state}, and {other} in the same under other \
                      labels, {twin}"
                 ),
-            });
+            ));
         }
         Ok(())
     }
@@ -150,7 +150,7 @@ pub(super) fn check_equivariance<E: ReplayEnv, P: Policy<E>>(
     let conditions = drawn.map(|drawn| Conditions::checked(drawn, COMPARED)).transpose()?;
     let conditions = conditions.as_ref().map(|Conditions(tensor)| tensor);
     if conditions.is_none() {
-        let asked = tch::no_grad(|| policy.evaluate(env, &env.initial(1), None, Wants::PF));
+        let asked = tch::no_grad(|| policy.evaluate(env, &env.initial(1), None, Quantities::PF));
         if let Err(Error::Missing { .. } | Error::Shape { .. }) = asked {
             return Ok(false);
         }

@@ -196,11 +196,11 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
                 .as_ref()
                 .is_some_and(|own| std::path::absolute(own).ok() == std::path::absolute(&path).ok())
             {
-                return Err(Error::Config {
-                    setting: "the folder that an observer saves to",
-                    got: format!("`{}`, where the run's own checkpoint is", path.display()),
-                    expected: "a folder of its own: one would replace the other",
-                });
+                return Err(Error::config(
+                    "the folder that an observer saves to",
+                    format!("`{}`, where the run's own checkpoint is", path.display()),
+                    "a folder of its own: one would replace the other",
+                ));
             }
             trainer.save(path)?;
         }
@@ -227,7 +227,7 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
 /// Refuses an interval of no steps.
 pub(super) fn check_interval(setting: &'static str, every: Option<usize>) -> Result<()> {
     match every {
-        Some(0) => Err(Error::Config { setting, got: "0".into(), expected: "at least 1" }),
+        Some(0) => Err(Error::config(setting, "0", "at least 1")),
         _ => Ok(()),
     }
 }

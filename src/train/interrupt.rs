@@ -65,10 +65,12 @@ impl Interrupt {
         let mut handlers = HANDLERS.lock().unwrap_or_else(PoisonError::into_inner);
         let handlers = match &mut *handlers {
             Some(handlers) => handlers,
-            none => none.insert(Handlers::new().map_err(|error| Error::Config {
-                setting: "stopping on an interrupt",
-                got: error.to_string(),
-                expected: "a system that lets a process handle SIGINT and SIGTERM",
+            none => none.insert(Handlers::new().map_err(|error| {
+                Error::config(
+                    "stopping on an interrupt",
+                    error,
+                    "a system that lets a process handle SIGINT and SIGTERM",
+                )
             })?),
         };
         if handlers.listening == 0 {

@@ -2,25 +2,23 @@ use std::path::PathBuf;
 use std::sync::{Mutex, Weak};
 use std::time::Instant;
 
-use serde::Serialize;
-
-use super::checks::check_batch;
+use super::checkpoint::Observed;
+use super::companions::{Averaged, Companions, Novelty};
 use super::equivariance::check_equivariance;
-use super::{StepStats, TrainerConfig};
-use crate::condition::ConditionSource;
+use super::gradients::{check_batch, differentiate};
+use super::observers::{Sentinel, Sight};
+use super::sources::{Batch, Sources};
+use super::{Context, StepStats, TrainerConfig};
 use crate::distribution::Distribution;
 use crate::env::{Env, Reward, log_rewards};
+use crate::error::Warning;
 use crate::nn::Parameters;
-use crate::objective::{Objective, Origin};
-use crate::optim::{Adam, Average, Optimizer, Schedule};
+use crate::objective::{Objective, Origin, Scores};
+use crate::optim::{Adam, Optimizer, Schedule};
 use crate::policy::Policy;
+use crate::quantity::{Quantity, Values};
 use crate::replay::ReplayBuffer;
-use crate::rollout::{ReplayEnv, Sampler, Trajectories};
-use crate::train::AverageFor;
-use crate::train::checkpoint::{Observed, to_json};
-use crate::train::companions::{Intrinsic, Lagged};
-use crate::train::observers::Sentinel;
-use crate::train::sources::{Batch, Relabelling, Searching, Teacher, Thompson};
+use crate::rollout::{Container, ReplayEnv, Sampler, Trajectories};
 use crate::{Error, Result, Rng, runtime};
 
 /// Trains a policy: samples, replays, scores, differentiates, updates.
@@ -40,31 +38,15 @@ use crate::{Error, Result, Rng, runtime};
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub struct Trainer<E: Env, P> {
-    pub(super) env: E,
-    pub(super) reward: Box<dyn Reward<E::States>>,
-    pub(super) policy: P,
-    pub(super) objective: Box<dyn Objective>,
-    pub(super) config: TrainerConfig,
+    pub(super) context: Context<E, P>,
     pub(super) optimizer: Option<Box<dyn Optimizer>>,
-    pub(super) replay: Option<ReplayBuffer<E>>,
-    pub(super) data: Option<ReplayBuffer<E>>,
-    pub(super) conditions: Option<Box<dyn ConditionSource>>,
-    pub(super) hindsight: Option<Relabelling<E::States>>,
-    pub(super) search: Option<Searching<E>>,
+    pub(super) sources: Sources<E, P>,
+    pub(super) companions: Companions<E, P>,
+    sentinel: Sentinel<E::States>,
     pub(super) rng: Rng,
-    pub(super) step: usize,
-    pub(super) average: Option<(Average, AverageFor)>,
-    pub(super) lagged: Option<Lagged>,
-    /// Whether the policy has passed the equivariance check.
+    /// Whether it is known that the policy sees no labels where they mean nothing.
     equivariant: bool,
-    pub(super) intrinsic: Option<Intrinsic<E::States>>,
-    pub(super) teacher: Option<Box<dyn Teacher<E>>>,
-    pub(super) thompson: Option<Thompson<P>>,
-    pub(super) reward_calls: u64,
-    pub(super) sentinel: Sentinel<E::States>,
-    pub(super) latest: Option<Trajectories<E>>,
-    /// The number of the latest trajectories that were sampled in their step.
-    pub(super) fresh: usize,
+    pub(super) latest: Option<Batch<E>>,
     pub(super) description: serde_json::Value,
     /// What the training loop and its observers keep; the loop's business alone.
     pub(super) observed: Observed,
@@ -74,9 +56,9 @@ pub struct Trainer<E: Env, P> {
 
 impl<E: Env, P> std::fmt::Debug for Trainer<E, P> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Context { objective, step, config, .. } = &self.context;
         let mut out = f.debug_struct("Trainer");
-        out.field("objective", &self.objective).field("step", &self.step).field("config", &self.config);
-        out.finish_non_exhaustive()
+        out.field("objective", objective).field("step", step).field("config", config).finish_non_exhaustive()
     }
 }
 
@@ -84,11 +66,10 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// A trainer at step 0, without replay.
     ///
     /// # Errors
-    /// [`Error::Config`] for invalid settings; [`Error::Missing`] for batches of one trajectory if the objective
-    /// compares with the batch mean; those of [`Env::check_contract`] and [`Adam::new`]. [`Error::Contract`] for a
-    /// policy that depends on labels if the environment treats states that differ only in labels as one
-    /// ([`Env::classes`]). This is checked on some states of random walks, which have a random stream of their own; for
-    /// a policy with conditions the first step checks it.
+    /// [`Error::Config`] for settings that make no sense, [`Error::Missing`] for batches of one trajectory where the objective compares
+    /// with the batch's mean, and those of [`Env::check_contract`] and [`Adam::new`]. [`Error::Contract`] for a policy that sees labels
+    /// where states that differ in labels alone are merged ([`Env::classes`]): it is asked about some states of random walks, which are
+    /// drawn by a stream of their own. A policy that takes conditions is asked by the first step.
     pub fn new(
         env: E,
         reward: impl Reward<E::States> + 'static,
@@ -100,7 +81,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Self::boxed(env, Box::new(reward), policy, Box::new(objective), config, rng)
     }
 
-    /// Same as [`new`](Self::new), with reward and objective chosen at run time.
+    /// The same, with reward and objective chosen at run time.
     ///
     /// # Errors
     /// As for [`new`](Self::new).
@@ -126,212 +107,256 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         };
         let equivariant = check_equivariance(&env, &policy, None)?;
         Ok(Self {
-            env,
-            reward,
-            policy,
-            objective,
-            config,
+            context: Context { env, reward, policy, objective, config, step: 0 },
             optimizer,
-            replay: None,
-            data: None,
-            conditions: None,
-            hindsight: None,
-            search: None,
-            rng,
-            step: 0,
-            average: None,
-            lagged: None,
-            equivariant,
-            intrinsic: None,
-            teacher: None,
-            thompson: None,
-            reward_calls: 0,
+            sources: Sources::default(),
+            companions: Companions::default(),
             sentinel: Sentinel::default(),
+            rng,
+            equivariant,
             latest: None,
-            fresh: 0,
             description: serde_json::Value::Null,
             observed: Observed::default(),
             asked: Weak::new(),
         })
     }
 
-    /// Also learns from given trajectories, with the share in [`TrainerConfig::source`]. Nothing is added to them, and
-    /// their recorded log-rewards are used. The first step refuses a share of 0, and draws by loss, because the losses
-    /// of given trajectories aren't updated.
-    #[must_use]
-    pub fn with_data(mut self, data: ReplayBuffer<E>) -> Self {
-        self.data = Some(data);
-        self
-    }
-
-    /// Draws a condition vector for each trajectory; policy, log Z and reward depend on it.
-    #[must_use]
-    pub fn with_conditions(mut self, conditions: impl ConditionSource + 'static) -> Self {
-        self.conditions = Some(Box::new(conditions));
-        self
-    }
-
-    /// Also learns from a replay buffer.
-    #[must_use]
-    pub fn with_replay(mut self, replay: ReplayBuffer<E>) -> Self {
-        self.replay = Some(replay);
-        self
-    }
-
-    /// Trains by another optimizer than the Adam of [`TrainerConfig::adam`], made for the policy's parameters; the schedule
-    /// [`TrainerConfig::lr_scale`] acts on its learning rates. A policy without parameters has none.
+    /// One training step.
     ///
     /// # Errors
-    /// Those of `make`.
-    pub fn with_optimizer<O: Optimizer + 'static>(
-        mut self,
-        make: impl FnOnce(&Parameters) -> Result<O>,
-    ) -> Result<Self> {
-        if let Some(parameters) = self.policy.parameters() {
-            self.optimizer = Some(Box::new(make(parameters)?));
+    /// [`Error::NonFinite`] for a loss that isn't finite, [`Error::Shape`] for one that isn't one number, [`Error::Missing`] for one without
+    /// a gradient (inside of `tch::no_grad`, say) while something is to be trained, all before anything is updated; those of
+    /// [`Optimizer::step`], sampler, reward, policy, [`score`](crate::objective::score), sources and companions; [`Error::Warned`] where
+    /// [`TrainerConfig::on_warning`] says so. No gradient is left then: the next step is an ordinary one.
+    pub fn step(&mut self) -> Result<StepStats> {
+        let started = Instant::now();
+        self.prepare()?;
+        let average = self.companions.average.as_ref().and_then(Averaged::for_sampling);
+        let batch = self.sources.collect(&self.context, average, &mut self.rng)?;
+        let (sampled, mean_len) = (started.elapsed().as_secs_f64(), batch.trajectories.mean_len());
+        let mut stats = StepStats { mean_len, seconds: [sampled, 0.0, 0.0, 0.0], ..StepStats::default() };
+        let mut old = None;
+        for _ in 0..self.context.objective.epochs() {
+            let mut scores = self.update(&batch.trajectories, old.take(), &mut stats)?;
+            if scores.old.is_none() {
+                self.sources.learn(&batch, &scores, &self.context)?;
+            }
+            old = scores.old.take().or_else(|| Some(scores.to_old()));
         }
-        Ok(self)
+        for companion in self.companions.all_mut() {
+            companion.after_step(&batch.trajectories, &self.context)?;
+        }
+        self.context.step += 1;
+        let sight = Sight::of(&self.context, &self.sources, &stats);
+        let warned = sight.and_then(|sight| self.sentinel.watch(&self.context, &batch, &sight));
+        self.latest = Some(batch);
+        warned.map(|()| stats)
     }
 
-    /// Says in every checkpoint what this run is: the environment's and the network's settings, whatever a program needs that
-    /// finds the checkpoint and nothing else ([`Checkpoint::description`](super::Checkpoint::description)).
-    ///
-    /// A run only resumes from a checkpoint with an equal description.
-    ///
-    /// # Errors
-    /// [`Error::Contract`] for a description that can't be written as JSON.
-    pub fn described_by(mut self, description: &impl Serialize) -> Result<Self> {
-        self.description = to_json(description)?;
-        Ok(self)
+    /// What must be known and drawn before a batch is.
+    fn prepare(&mut self) -> Result<()> {
+        let Context { env, policy, .. } = &self.context;
+        if !self.equivariant {
+            // Once: without a source of conditions a policy that needs them can't be asked at all.
+            self.equivariant = true;
+            check_equivariance(env, policy, self.sources.on_policy.conditions.as_deref())?;
+        }
+        // Both draw nothing without noisy layers.
+        if let Some(parameters) = policy.parameters() {
+            parameters.reset_noise(&mut self.rng);
+        }
+        if let Some(teacher) = &self.sources.on_policy.teacher {
+            teacher.reset_noise(&mut self.rng);
+        }
+        Ok(())
     }
 
-    /// The environment.
-    pub fn env(&self) -> &E {
-        &self.env
+    /// One update on a batch; what is reported is the first one's loss, and everyone's time.
+    fn update(&mut self, trajectories: &Trajectories<E>, old: Option<Values>, stats: &mut StepStats) -> Result<Scores> {
+        let first = old.is_none();
+        let differentiated = self.differentiate(trajectories, old, stats);
+        if let (Err(_), Some(parameters)) = (&differentiated, self.context.policy.parameters()) {
+            // What a part of the batch has left must not come into the next step.
+            parameters.clear_gradients();
+        }
+        let (mut scores, loss) = differentiated?;
+        // A scalar log Z is a view of its parameter, which is about to change under all who read the scores later.
+        if let Some(log_z) = scores.remove(Quantity::LogZ) {
+            scores.set(Quantity::LogZ, log_z.detach().copy())?;
+        }
+        let started = Instant::now();
+        let mut grad_norm = 0.0;
+        if let Some(optimizer) = &mut self.optimizer {
+            optimizer.scale_lr(self.context.config.lr_scale.at(self.context.step))?;
+            grad_norm = optimizer.step()?.grad_norm;
+        }
+        stats.seconds[3] += started.elapsed().as_secs_f64();
+        if first {
+            let log_z = scores.log_z_estimates(self.context.objective.reward_exponent());
+            stats.loss = loss;
+            stats.log_z = log_z.iter().sum::<f64>() / log_z.len().max(1) as f64;
+            (stats.distinct, stats.states) = scores.distinct;
+            stats.grad_norm = grad_norm;
+        }
+        Ok(scores)
     }
 
-    /// The reward.
-    pub fn reward(&self) -> &dyn Reward<E::States> {
-        self.reward.as_ref()
+    /// The gradients of a batch; of several heads, each on its share of it: the scores are the last one's then, the loss is the mean.
+    fn differentiate(
+        &mut self,
+        trajectories: &Trajectories<E>,
+        old: Option<Values>,
+        stats: &mut StepStats,
+    ) -> Result<(Scores, f64)> {
+        let parts = (&self.context, &self.companions);
+        let done = match &self.sources.on_policy.thompson {
+            None => differentiate(parts, trajectories, old, 1.0, stats)?,
+            Some(thompson) => {
+                let shares = thompson.draw_shares(trajectories.len(), &mut self.rng);
+                let weight = 1.0 / shares.len() as f64;
+                let (mut last, mut total) = (None, 0.0);
+                thompson.each(&self.context.policy, 0..shares.len(), |head| {
+                    let some = shares[head].contains(&true);
+                    let mine = if some { trajectories.select(&shares[head])? } else { trajectories.clone() };
+                    let (scores, loss) = differentiate(parts, &mine, None, weight, stats)?;
+                    total += weight * loss;
+                    last = Some(scores);
+                    Ok(())
+                })?;
+                let none = || Error::contract("a policy of several heads has heads", "there is none");
+                (last.ok_or_else(none)?, total)
+            }
+        };
+        for companion in self.companions.all_mut() {
+            companion.before_update(&self.context)?;
+        }
+        Ok(done)
     }
 
-    /// The policy.
-    pub fn policy(&self) -> &P {
-        &self.policy
-    }
-
-    /// The replay buffer.
-    pub fn replay(&self) -> Option<&ReplayBuffer<E>> {
-        self.replay.as_ref()
-    }
-
-    /// The number of steps made.
-    pub fn steps_done(&self) -> usize {
-        self.step
-    }
-
-    /// The number of new objects whose reward was computed: those of newly sampled trajectories, of local search's
-    /// proposals and of prefilling the buffer, but not replayed ones.
-    pub fn reward_calls(&self) -> u64 {
-        self.reward_calls
-    }
-
-    /// The trajectories of the last step, newly sampled and replayed; `None` before the first step.
-    pub fn latest(&self) -> Option<&Trajectories<E>> {
-        self.latest.as_ref()
-    }
-
-    /// The number of the [`latest`](Self::latest) trajectories that were sampled in their step, by the policy, a
-    /// teacher or local search. They come first, followed by replayed and given ones.
-    pub fn n_fresh(&self) -> usize {
-        self.fresh
-    }
-
-    /// The number of trained scalars.
-    pub fn n_parameters(&self) -> i64 {
-        self.policy.parameters().map_or(0, Parameters::count)
-    }
-
-    /// A separate random stream for evaluation, so that evaluating doesn't change the training.
-    pub fn evaluation_rng(&self) -> Rng {
-        self.rng.clone().split()
-    }
-
-    /// Fills the replay buffer with `n` uniform random walks, without a network; with conditions if trajectories have
-    /// them.
+    /// Fills the replay buffer with `n` uniform random walks, without a network; under conditions, if trajectories have them.
     ///
     /// # Errors
     /// [`Error::Missing`] without a buffer, and those of sampler and reward.
     pub fn prefill(&mut self, n: usize) -> Result<usize> {
         const CHUNK: usize = 8192;
-        let Some(replay) = &mut self.replay else {
-            return Err(Error::Missing {
-                objective: "prefilling",
-                needs: "a replay buffer",
-                remedy: "give the trainer one (`with_replay`)",
-            });
+        let Some(replay) = &mut self.sources.replay else {
+            return Err(Error::missing("prefilling", "a replay buffer", "give the trainer one (`with_replay`)"));
         };
-        let uniform = self.env.uniform();
+        let Context { env, reward, config, .. } = &self.context;
+        let uniform = env.uniform();
         let mut stayed = 0;
         let mut left = n;
         while left > 0 {
             let chunk = left.min(CHUNK);
-            let sampler = Sampler::new(&self.env, &uniform).max_steps(self.config.max_steps);
-            let mut walks = sampler.walks(chunk, &mut self.rng)?;
-            if let Some(source) = &self.conditions {
+            let mut walks = Sampler::new(env, &uniform).max_steps(config.max_steps).walks(chunk, &mut self.rng)?;
+            if let Some(source) = &self.sources.on_policy.conditions {
                 walks = walks.with_conditions(source.draw(chunk, &mut self.rng)?)?;
             }
-            let rewards = log_rewards(self.reward.as_ref(), &walks.terminal, walks.conditions())?;
-            stayed += replay.add(&self.env, &walks, &rewards)?;
-            self.reward_calls += chunk as u64;
+            let rewards = log_rewards(reward.as_ref(), &walks.terminal, walks.conditions())?;
+            stayed += replay.buffer.add(env, &walks, &rewards)?;
+            self.sources.reward_calls += chunk as u64;
             left -= chunk;
         }
         Ok(stayed)
     }
 
-    /// One training step.
+    /// Gives the policy the averaged parameters for good, once training is over: what it then evaluates, samples and saves is the average.
     ///
     /// # Errors
-    /// [`Error::NonFinite`] for a loss that isn't finite, [`Error::Shape`] for a loss that isn't a single number,
-    /// [`Error::Missing`] for a loss without a gradient (inside of `tch::no_grad`, for example) while there is
-    /// something to train, all before anything is updated; those of [`Adam::step`], sampler, reward, policy and
-    /// [`score`](crate::objective::score); [`Error::Warned`] if [`TrainerConfig::on_warning`] says so. Gradients are
-    /// cleared then, so that the next step isn't affected.
-    pub fn step(&mut self) -> Result<StepStats> {
-        let started = Instant::now();
-        if !self.equivariant {
-            // Checked once, and only here: before there is a source of conditions, a policy that needs them can't be
-            // evaluated.
-            self.equivariant = true;
-            check_equivariance(&self.env, &self.policy, self.conditions.as_deref())?;
+    /// [`Error::Missing`] where no average is kept.
+    pub fn take_average(&mut self) -> Result<()> {
+        match (&self.companions.average, self.context.policy.parameters()) {
+            (Some(kept), Some(parameters)) => kept.average.give(parameters),
+            _ => Err(Error::missing(
+                "taking the average",
+                "an average of the parameters",
+                "keep one while training (`with_average`)",
+            )),
         }
-        if let Some(parameters) = self.policy.parameters() {
-            // Without noisy layers this draws nothing.
-            parameters.reset_noise(&mut self.rng);
+    }
+
+    /// Runs `f` on the policy with averaged parameters; on the policy as it is where no average is kept.
+    ///
+    /// # Errors
+    /// Those of `f`.
+    pub fn averaged<T>(&self, f: impl FnOnce(&P) -> Result<T>) -> Result<T> {
+        let policy = &self.context.policy;
+        match (&self.companions.average, policy.parameters()) {
+            (Some(kept), Some(parameters)) => kept.average.with(parameters, || f(policy))?,
+            _ => f(policy),
         }
-        if let Some(teacher) = &self.teacher {
-            teacher.reset_noise(&mut self.rng);
-        }
-        let Batch { trajectories, replayed } = self.collect()?;
-        let sampled = started.elapsed().as_secs_f64();
-        let mut stats =
-            StepStats { mean_len: trajectories.mean_len(), seconds: [sampled, 0.0, 0.0, 0.0], ..StepStats::default() };
-        let mut old = None;
-        for _ in 0..self.objective.epochs() {
-            let mut scores = self.update(&trajectories, old.take(), &mut stats)?;
-            if scores.old.is_none() {
-                self.update_replay_losses(&replayed, &scores)?;
-                self.teach(&trajectories, &scores)?;
-            }
-            old = scores.old.take().or_else(|| Some(scores.to_old()));
-        }
-        self.learn_novelty(&trajectories)?;
-        self.update_average()?;
-        self.update_lagged()?;
-        self.step += 1;
-        self.fresh = replayed.first();
-        let warned = self.watch(&trajectories, &replayed, &stats);
-        self.latest = Some(trajectories);
-        warned.map(|()| stats)
+    }
+
+    /// What is trained, by what and how, as sources and companions see it.
+    pub fn context(&self) -> &Context<E, P> {
+        &self.context
+    }
+
+    /// The environment.
+    pub fn env(&self) -> &E {
+        &self.context.env
+    }
+
+    /// The reward.
+    pub fn reward(&self) -> &dyn Reward<E::States> {
+        self.context.reward.as_ref()
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &P {
+        &self.context.policy
+    }
+
+    /// The replay buffer.
+    pub fn replay(&self) -> Option<&ReplayBuffer<E>> {
+        self.sources.replay.as_ref().map(|replay| &replay.buffer)
+    }
+
+    /// The teacher's policy, if there is a teacher and its policy is a `T`.
+    #[must_use]
+    pub fn teacher<T: 'static>(&self) -> Option<&T> {
+        self.sources.on_policy.teacher.as_ref()?.policy().downcast_ref()
+    }
+
+    /// What intrinsic rewards are given for.
+    pub fn novelty(&self) -> Option<&dyn Novelty<E::States>> {
+        self.companions.intrinsic.as_ref().map(|intrinsic| intrinsic.novelty.as_ref())
+    }
+
+    /// The number of steps made.
+    pub fn steps_done(&self) -> usize {
+        self.context.step
+    }
+
+    /// The number of new objects that a reward was computed for: fresh trajectories', local search's proposals and those that
+    /// filled the buffer, not replayed ones.
+    pub fn reward_calls(&self) -> u64 {
+        self.sources.reward_calls
+    }
+
+    /// The trajectories of the last step, fresh and replayed; `None` before the first.
+    pub fn latest(&self) -> Option<&Trajectories<E>> {
+        self.latest.as_ref().map(|batch| &batch.trajectories)
+    }
+
+    /// How many of the [`latest`](Self::latest) were drawn in their step, by the policy, a teacher or local search: they come first.
+    /// Those behind them were replayed, given, or drawn by further sources.
+    pub fn n_fresh(&self) -> usize {
+        self.latest.as_ref().map_or(0, |batch| batch.fresh)
+    }
+
+    /// The signs of trouble that were seen so far, each kind once; a checkpoint doesn't keep them.
+    pub fn warnings(&self) -> &[Warning] {
+        self.sentinel.warnings()
+    }
+
+    /// The number of scalars that are trained.
+    pub fn n_parameters(&self) -> i64 {
+        self.context.policy.parameters().map_or(0, Parameters::count)
+    }
+
+    /// A stream of its own for evaluation, so that looking doesn't change what is trained next.
+    pub fn evaluation_rng(&self) -> Rng {
+        self.rng.clone().split()
     }
 }

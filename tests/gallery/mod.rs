@@ -1,7 +1,7 @@
 //! The environments that every general check goes through.
 
 use gfn::Result;
-use gfn::env::{Reward, VectorStates, log_rewards};
+use gfn::env::{Reward, VectorEnv, VectorStates, log_rewards};
 use gfn::graph::{
     ActionSet, AddEdge, BackwardRule, Edge, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Node,
     RemoveEdge, Semantics,
@@ -137,11 +137,10 @@ pub(crate) fn log_r(states: &GraphStates) -> Vec<f64> {
     states.graphs().iter().map(of_graph).collect()
 }
 
+type Grid = VectorEnv<HyperGrid>;
+
 /// A grid and its reward.
-pub(crate) fn grid(
-    ndim: usize,
-    height: usize,
-) -> (HyperGrid, impl Fn(&VectorStates, Option<&Tensor>) -> Result<Vec<f64>>) {
+pub(crate) fn grid(ndim: usize, height: usize) -> (Grid, impl Fn(&VectorStates, Option<&Tensor>) -> Result<Vec<f64>>) {
     let env = HyperGrid::new(ndim, height).unwrap();
     let reward = OriginalReward::standard(&env).unwrap();
     (env, move |states: &VectorStates, conditions: Option<&Tensor>| {

@@ -2,7 +2,8 @@
 
 use gfn::graph::{Attributes, Edge, GraphBatch, GraphEnv, GraphKind, GraphState, GraphStates, Node, Semantics};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, Parameters};
-use gfn::nn::{GraphNetwork, GraphOutput, Wants};
+use gfn::nn::{GraphNetwork, NetworkOutput};
+use gfn::quantity::{Quantities, Quantity};
 use gfn::{Result, Rng};
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig};
 use tch::{Device, Kind, Tensor};
@@ -10,7 +11,9 @@ use tch::{Device, Kind, Tensor};
 pub(crate) const CONVS: [ConvKind; 4] =
     [ConvKind::Gin, ConvKind::Gine, ConvKind::Directed, ConvKind::Transformer { heads: 4 }];
 pub(crate) const KINDS: [GraphKind; 2] = [GraphKind::Directed, GraphKind::Undirected];
-pub(crate) const ALL: Wants = Wants { pb: true, log_flow: true, ..Wants::PF };
+pub(crate) fn all() -> Quantities {
+    Quantities::PF | Quantity::LogPb | Quantity::LogFlow
+}
 
 /// Every built-in action type, up to isomorphism: two classes and an attribute on nodes and edges.
 pub(crate) fn everything(kind: GraphKind, max_nodes: usize) -> GraphBuilding {
@@ -59,7 +62,7 @@ pub(crate) fn config(conv: ConvKind) -> GraphNetConfig {
 pub(crate) struct SeesLabels<N>(pub(crate) N);
 
 impl<N: GraphNetwork> GraphNetwork for SeesLabels<N> {
-    fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput> {
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
         let mut output = self.0.forward(batch, wants)?;
         for blocks in output.pf.iter_mut().chain(&mut output.pb) {
             for block in blocks.iter_mut().filter(|block| block.size()[0] == batch.total_nodes() as i64) {
@@ -83,10 +86,10 @@ pub(crate) fn blocks<E: GraphEnv>(
     net: &impl GraphNetwork,
     graphs: &[GraphState],
     conditions: Option<&Tensor>,
-) -> GraphOutput {
+) -> NetworkOutput {
     let states = GraphStates::from(graphs.to_vec());
     let batch = GraphBatch::new(env.schema(), &states, conditions, Device::Cpu).unwrap();
-    tch::no_grad(|| net.forward(&batch, ALL)).unwrap()
+    tch::no_grad(|| net.forward(&batch, all())).unwrap()
 }
 
 /// The largest difference of two tensors of one shape.

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use gfn::Rng;
-use gfn::env::{DiscreteEnv, Slots};
+use gfn::env::{DiscreteEnv, Slots, VectorEnv};
 use gfn::graph::{GraphKind, GraphState};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{DetailedBalance, SubTrajectoryBalance, TrajectoryBalance, Weighting};
@@ -20,7 +20,7 @@ use tch::{Device, Kind};
 
 pub(crate) type RingTrainer = Trainer<Ring, GraphPolicy<GraphNet>>;
 pub(crate) type ColoredTrainer = Trainer<ColoredGraphs, GraphPolicy<GraphNet>>;
-pub(crate) type GridTrainer = Trainer<HyperGrid, MlpPolicy<KHot>>;
+pub(crate) type GridTrainer = Trainer<VectorEnv<HyperGrid>, MlpPolicy<KHot>>;
 
 /// A folder of the system's temporary one, empty at first and gone with its owner.
 pub(crate) struct Folder(pub(crate) PathBuf);

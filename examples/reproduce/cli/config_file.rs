@@ -1,4 +1,4 @@
-//! Flags from a TOML file: every flag of an example by its name, checked as on the command line, which wins.
+//! Flags from a TOML file: every flag of a task by its name, checked as on the command line, which wins.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;

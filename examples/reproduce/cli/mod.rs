@@ -34,7 +34,7 @@ pub(crate) use training::{Trained, train, train_observed};
 pub(crate) use vectors::{Extra, VectorRun, VectorTask};
 pub(crate) use words::{cell, value_words, words};
 
-/// The flags that every training example takes; what isn't given is the example's own default.
+/// The flags that every training task takes; what isn't given is the task's own default.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Common {
     /// TOML file of flags by name, such as `steps = 500`; flags that are given win
@@ -205,7 +205,7 @@ impl BufferName {
     }
 }
 
-/// An example's own defaults.
+/// A task's own defaults.
 pub(crate) struct Defaults {
     pub(crate) steps: usize,
     pub(crate) batch: usize,
@@ -295,9 +295,9 @@ impl Common {
         refuse("--validate-every", self.validate_every.is_some(), expected)
     }
 
-    /// Refuses --replay, --buffer and --prefill, for examples that have no replay buffer.
+    /// Refuses --replay, --buffer and --prefill, for tasks that have no replay buffer.
     pub(crate) fn refuse_replay(&self) -> Result<()> {
-        const EXPECTED: &str = "no such flag: this example has no replay buffer";
+        const EXPECTED: &str = "no such flag: this task has no replay buffer";
         refuse("--replay", self.replay.is_some_and(|capacity| capacity > 0), EXPECTED)?;
         self.refuse_buffer(EXPECTED)
     }
@@ -324,7 +324,7 @@ impl Common {
 /// Refuses a flag that was given, where it would do nothing.
 pub(crate) fn refuse(flag: &'static str, given: bool, expected: &'static str) -> Result<()> {
     match given {
-        true => Err(Error::Config { setting: flag, got: "given".into(), expected }),
+        true => Err(Error::config(flag, "given", expected)),
         false => Ok(()),
     }
 }

@@ -7,6 +7,7 @@ use gfn::objective::{
     Objective, Origin, PolicyGradient, ProximalPolicy, StateFlow, SubTrajectoryBalance, TrajectoryBalance,
     TrajectoryLikelihood, Weighting, WithBackward,
 };
+use gfn::quantity::Quantity;
 use gfn::train::ReplayPath;
 
 /// What is minimised.
@@ -77,12 +78,12 @@ impl ObjectiveName {
 
     /// Whether the network must estimate log F.
     pub(crate) fn needs_flow(self) -> bool {
-        self.build().is_ok_and(|objective| objective.needs().log_flow)
+        self.build().is_ok_and(|objective| objective.needs().has(Quantity::LogFlow))
     }
 
     /// Whether the network must estimate log n.
     pub(crate) fn needs_paths(self) -> bool {
-        self.build().is_ok_and(|objective| objective.needs().log_paths)
+        self.build().is_ok_and(|objective| objective.needs().has(Quantity::LogPaths))
     }
 
     /// Whether it learns from the policy's own trajectories alone.

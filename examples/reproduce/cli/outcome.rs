@@ -1,4 +1,4 @@
-//! The result of an example: a table for people, one line of JSON for programs.
+//! The result of a task: a table for people, one line of JSON for programs.
 
 use gfn::metrics::Distances;
 use gfn::report::{Cell, Table};
@@ -43,7 +43,7 @@ impl From<Distances> for Distance {
     }
 }
 
-/// Everything that an example reports.
+/// Everything that a task reports.
 pub(crate) struct Outcome<'a> {
     pub(crate) example: &'static str,
     pub(crate) common: &'a Common,
@@ -53,7 +53,7 @@ pub(crate) struct Outcome<'a> {
     pub(crate) trained: &'a Trained,
     pub(crate) log_z_true: Option<f64>,
     pub(crate) distance: Distance,
-    /// The example's own keys.
+    /// The task's own keys.
     pub(crate) extra: Vec<(&'static str, Value)>,
 }
 

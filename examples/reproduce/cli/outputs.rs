@@ -8,14 +8,14 @@ use gfn::{Error, Result};
 
 /// Makes a folder if there is none, and tries whether files can be written there.
 pub(crate) fn try_folder(folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder).map_err(|source| Error::Io { path: folder.to_owned(), source })?;
+    fs::create_dir_all(folder).map_err(|source| Error::io(folder, source))?;
     try_file(&folder.join(format!(".{}.tried", std::process::id())))
 }
 
 /// Tries whether a file can be written: makes its folder, and the file, which is removed again if it wasn't there. What is there stays as
 /// it is; what is neither a file nor a folder isn't tried, as opening a pipe waits for its reader.
 pub(crate) fn try_file(path: &Path) -> Result<()> {
-    let io = |source| Error::Io { path: path.to_owned(), source };
+    let io = |source| Error::io(path, source);
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder).map_err(io)?;
     }

@@ -9,7 +9,7 @@ use gfn::rollout::Sampler;
 use gfn::train::Trainer;
 use serde_json::{Value, json};
 
-/// Samples of the examples that have no number of their own.
+/// Samples of the tasks that have no number of their own.
 pub(crate) const SAMPLES: usize = 2_000;
 
 /// log Z by importance with its interval, and of as many samples how different they are and how large their rewards.

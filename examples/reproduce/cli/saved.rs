@@ -1,4 +1,4 @@
-//! What the examples' checkpoints say of themselves, so that `sample` needs no flags to rebuild a network.
+//! What checkpoints of `ring` and `colored-graphs` say of themselves, so that `sample` needs no flags to rebuild a network.
 
 use gfn::graph::GraphKind;
 use gfn::nn::GraphNetConfig;

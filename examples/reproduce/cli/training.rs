@@ -1,4 +1,4 @@
-//! The training loop of the examples: progress, curves, and what the JSON line says of speed.
+//! The training loop of the tasks: progress, curves, and what the JSON line says of speed.
 
 use std::ops::ControlFlow;
 use std::time::Instant;
@@ -62,7 +62,7 @@ where
     train_observed(trainer, common, label, (steps, prefill), look, Vec::new())
 }
 
-/// The same with the example's own observers.
+/// The same with the task's own observers.
 pub(crate) fn train_observed<E, P>(
     trainer: &mut Trainer<E, P>,
     common: &Common,

@@ -50,7 +50,7 @@ struct Built<P> {
     perceptron: Option<MlpPolicyConfig>,
 }
 
-/// A trained task: what the example adds to the report is read off it.
+/// A trained task: what the task adds to the report is read off it.
 pub(crate) struct VectorRun<E: EnumerableEnv + DiscreteEnv<Actions = Slots>, P> {
     pub(crate) trainer: Trainer<E, P>,
     /// All states and the probability of ending in each, where they are known.
@@ -152,7 +152,7 @@ where
         let log_z_true = self.log_z_true.or_else(|| exact.as_ref().map(|(exact, _)| exact.target.log_z));
         let run = VectorRun { trainer, exact };
         let (mut extra, more) = extra(&run)?;
-        // The example may have said the same of samples of its own.
+        // The task may have said the same of samples of its own.
         let said = extra.iter().any(|(name, _)| *name == "log_z_importance");
         if run.exact.is_none() && !common.is_frozen() && !said {
             extra.extend(sampled(&run.trainer, SAMPLES)?);

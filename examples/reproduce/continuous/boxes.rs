@@ -148,7 +148,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 fn share_of_points(args: &Args) -> Result<f64> {
     let on_policy = args.common.objective.on_policy();
     let share = args.points.unwrap_or(if args.polar && !on_policy { 0.25 } else { 0.0 });
-    let refuse = |expected| Err(Error::Config { setting: "--points", got: share.to_string(), expected });
+    let refuse = |expected| Err(Error::config("--points", share, expected));
     match share {
         _ if !(0.0..1.0).contains(&share) => refuse("a share of at least 0 and below 1"),
         _ if share > 0.0 && on_policy => refuse("0 for an objective that learns from the policy's own trajectories"),
@@ -163,7 +163,7 @@ fn source(share: f64, replayed: bool, batch: usize) -> Result<DataSource> {
     match source.counts(batch).offline {
         0 => {
             let got = format!("{share} of {batch} trajectories");
-            Err(Error::Config { setting: "--points", got, expected: "0, or a share that is at least one trajectory" })
+            Err(Error::config("--points", got, "0, or a share that is at least one trajectory"))
         }
         _ => Ok(source),
     }

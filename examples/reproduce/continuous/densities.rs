@@ -1,4 +1,4 @@
-//! What the diffusion examples share: targets by name, how good samples are, and pictures.
+//! What the diffusion tasks share: targets by name, how good samples are, and pictures.
 
 use std::sync::Arc;
 
@@ -44,7 +44,7 @@ impl TargetName {
         let fixed = matches!(self, Self::TwoModes | Self::TwentyFiveModes | Self::NineModes | Self::FortyModes);
         refuse("--dim", dim.is_some() && fixed, "no such flag: this target lies in the plane")?;
         if dim == Some(0) {
-            return Err(Error::Config { setting: "--dim", got: "0".into(), expected: "at least one coordinate" });
+            return Err(Error::config("--dim", "0", "at least one coordinate"));
         }
         let given = |default: usize| dim.unwrap_or(default);
         Ok(match self {
@@ -80,11 +80,7 @@ fn side(cells: usize) -> Result<usize> {
     let side = cells.isqrt();
     match side * side == cells {
         true => Ok(side),
-        false => Err(Error::Config {
-            setting: "--dim",
-            got: cells.to_string(),
-            expected: "the number of cells of a square grid, such as 64, 100 or 1600",
-        }),
+        false => Err(Error::config("--dim", cells, "the number of cells of a square grid, such as 64, 100 or 1600")),
     }
 }
 

@@ -180,11 +180,9 @@ fn capacity(args: &Args) -> Result<Option<usize>> {
     let capacity = common.replay.unwrap_or(if args.local_search { 60_000 } else { 0 });
     let prefilled = common.prefill.is_some_and(|n| n > 0);
     match capacity {
-        0 if args.local_search => Err(Error::Config {
-            setting: "--replay",
-            got: "0 with --local-search".into(),
-            expected: "a replay buffer that the search can start from",
-        }),
+        0 if args.local_search => {
+            Err(Error::config("--replay", "0 with --local-search", "a replay buffer that the search can start from"))
+        }
         0 => refuse("--prefill", prefilled, "no such flag without a replay buffer: give --replay, too").map(|()| None),
         capacity => Ok(Some(capacity)),
     }

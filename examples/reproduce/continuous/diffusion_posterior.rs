@@ -6,9 +6,10 @@ use std::sync::Arc;
 use clap::{Parser, ValueEnum};
 use gfn::env::Reals;
 use gfn::metrics::importance_log_z;
+use gfn::objective::score;
 use gfn::objective::{MaximumLikelihood, Objective, RelativeLogPartitionVariance, RelativeTrajectoryBalance};
-use gfn::objective::{Needs, score};
 use gfn::policy::{Policy, WithPrior};
+use gfn::quantity::{Quantities, Quantity};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::ReplayEnv;
 use gfn::rollout::Sampler;
@@ -83,7 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         other => {
             let got = other.to_possible_value().map_or_else(String::new, |name| name.get_name().to_owned());
             let expected = "tb or vargrad: both are taken relative to the prior";
-            return Err(Error::Config { setting: "--objective", got, expected });
+            return Err(Error::config("--objective", got, expected));
         }
     };
     let process = Process::new(ProcessKind::PinnedBrownian, args.sigma, args.horizon)?;
@@ -140,7 +141,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
     let rng = &mut trainer.evaluation_rng();
     let trajectories = Sampler::new(&env, trainer.policy()).forward(EVALUATED, rng)?;
-    let needs = Needs { log_prior: true, ..Needs::default() };
+    let needs = Quantities::from(Quantity::LogPrior);
     let scores = tch::no_grad(|| score(&env, trainer.reward(), trainer.policy(), &trajectories, needs))?;
     let estimate = importance_log_z(&scores.relative_log_weights(args.beta)?)?;
     let log_z_true = truth.log_z();

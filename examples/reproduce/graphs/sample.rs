@@ -79,11 +79,11 @@ fn draw<E: GraphEnv>(
     }
     write_graphs(&args.out, &graphs)?;
     if read_graphs(&args.out)? != graphs {
-        return Err(Error::File {
-            path: args.out.clone(),
-            problem: "what was written isn't what is read back".into(),
-            remedy: "check the disk, and that no other program writes to the file",
-        });
+        return Err(Error::file(
+            args.out.clone(),
+            "what was written isn't what is read back",
+            "check the disk, and that no other program writes to the file",
+        ));
     }
     let states = GraphStates::from(graphs);
     let distinct: std::collections::HashSet<_> = env.keys(&states).into_iter().collect();

@@ -1,4 +1,4 @@
-//! What examples that build atom by atom share.
+//! What tasks that build atom by atom share.
 
 use std::sync::Arc;
 
@@ -60,7 +60,7 @@ impl From<ConvName> for ConvKind {
 }
 
 impl AtomArgs {
-    /// A run of an example; `rewarded` says in a word what is.
+    /// A run of a task; `rewarded` says in a word what is.
     pub(crate) fn run<'a>(
         &self,
         example: &'static str,

@@ -21,16 +21,12 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(Args { file, folder }: &Args) -> Result<()> {
-    let text = std::fs::read_to_string(file).map_err(|source| Error::Io { path: file.clone(), source })?;
+    let text = std::fs::read_to_string(file).map_err(|source| Error::io(file.clone(), source))?;
     let mut read = Vec::new();
     for (k, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
         let (smiles, name) = line.trim().split_once([' ', '\t']).unwrap_or((line.trim(), ""));
         let expected = "a SMILES, and a name behind it if you like";
-        let molecule = Molecule::from_smiles(smiles).map_err(|error| Error::Parse {
-            line: k + 1,
-            problem: error.to_string(),
-            expected,
-        })?;
+        let molecule = Molecule::from_smiles(smiles).map_err(|error| Error::parse(k + 1, error, expected))?;
         read.push((molecule, smiles, name));
     }
     let entries: Vec<_> = read

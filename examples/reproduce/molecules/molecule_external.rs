@@ -36,11 +36,8 @@ pub(crate) struct Args {
 }
 
 fn scorer(args: &Args) -> Result<ExternalScorer> {
-    let timeout = Duration::try_from_secs_f64(args.timeout).map_err(|_| Error::Config {
-        setting: "--timeout",
-        got: args.timeout.to_string(),
-        expected: "a number of seconds above 0",
-    })?;
+    let timeout = Duration::try_from_secs_f64(args.timeout)
+        .map_err(|_| Error::config("--timeout", args.timeout, "a number of seconds above 0"))?;
     let config = ExternalScorerConfig::new(args.command.split_whitespace());
     ExternalScorer::new(ExternalScorerConfig { workers: args.workers, timeout, ..config })
 }

@@ -154,7 +154,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let common = &args.common;
     if args.samples < 2 {
         let setting = "--samples";
-        return Err(Error::Config { setting, got: args.samples.to_string(), expected: "at least 2" });
+        return Err(Error::config(setting, args.samples, "at least 2"));
     }
     common.refuse_validation()?;
     let asked = asked(args)?;

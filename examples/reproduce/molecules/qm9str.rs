@@ -2,6 +2,7 @@
 
 use clap::Parser;
 use gfn::Result;
+use gfn::env::VectorEnv;
 use gfn::metrics::Correlation;
 use gfn::policy::KHot;
 use gfn_molecules::qm9str::{Qm9Str, Qm9StrReward, molecule};
@@ -29,7 +30,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let task = VectorTask {
         example: "qm9str",
         title: "QM9str, five blocks".into(),
-        env: Qm9Str,
+        env: VectorEnv(Qm9Str),
         features: KHot::new(Qm9Str::ENTRIES, Qm9Str::VALUES),
         defaults: Defaults { steps: 20_000, batch: 64, epsilon: 0.05, lr: 2e-3, ..Defaults::default() },
         exact_limit: EXACT_LIMIT,

@@ -46,11 +46,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 fn io(path: &Path) -> impl Fn(std::io::Error) -> Error {
-    move |source| Error::Io { path: path.to_owned(), source }
+    move |source| Error::io(path, source)
 }
 
 fn wrong(setting: &'static str, got: impl ToString, expected: &'static str) -> Error {
-    Error::Config { setting, got: got.to_string(), expected }
+    Error::config(setting, got, expected)
 }
 
 /// Distinct molecules by random walks.

@@ -1,7 +1,7 @@
 //! One policy for a family of rewards: the grid's reward under a condition between 0 (flat) and 1 (the original).
 
 use clap::Parser;
-use gfn::env::StateGraph;
+use gfn::env::{StateGraph, VectorEnv};
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::plot::{Curve, Panel};
@@ -42,8 +42,8 @@ fn condition(c: f64) -> Tensor {
 
 /// The share of samples in modes, where probabilities aren't known.
 fn mode_share(
-    env: &HyperGrid,
-    trainer: &Trainer<HyperGrid, MlpPolicy<KHot>>,
+    env: &VectorEnv<HyperGrid>,
+    trainer: &Trainer<VectorEnv<HyperGrid>, MlpPolicy<KHot>>,
     reward: &OriginalReward,
     c: f64,
 ) -> Result<f64> {
@@ -103,7 +103,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut points = (Vec::new(), Vec::new());
     for c in CONDITIONS {
         let (distances, log_z_true) = (exact(&trainer, c)?, reward.log_z(c)?);
-        let log_z = Policy::<HyperGrid>::log_z(trainer.policy(), Some(&condition(c)), 1).map(|z| z.double_value(&[0]));
+        let log_z = Policy::<VectorEnv<HyperGrid>>::log_z(trainer.policy(), Some(&condition(c)), 1)
+            .map(|z| z.double_value(&[0]));
         points.0.push((c, log_z.unwrap_or(f64::NAN)));
         points.1.push((c, log_z_true));
         let mut row =

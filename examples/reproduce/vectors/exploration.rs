@@ -146,10 +146,6 @@ fn objective(name: ObjectiveName, intrinsic: bool) -> Result<Box<dyn Objective>>
         (name, false) => name.build(),
         (ObjectiveName::Tb, true) => Ok(Box::new(AugmentedTrajectoryBalance)),
         (ObjectiveName::Db, true) => Ok(Box::new(AugmentedDetailedBalance)),
-        (other, true) => Err(Error::Config {
-            setting: "--objective with intrinsic rewards",
-            got: format!("{other:?}"),
-            expected: "tb or db",
-        }),
+        (other, true) => Err(Error::config("--objective with intrinsic rewards", format!("{other:?}"), "tb or db")),
     }
 }

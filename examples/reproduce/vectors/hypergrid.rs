@@ -1,7 +1,7 @@
 //! The hyper-grid: a tensor-state environment under the same sampler, losses and trainer as the graphs.
 
 use clap::Parser;
-use gfn::env::{EnumerableEnv, Rows};
+use gfn::env::{EnumerableEnv, Rows, VectorEnv};
 use gfn::metrics::modes_covered;
 use gfn::nn::BackwardPolicy;
 use gfn::plot::Panel;
@@ -110,16 +110,16 @@ fn reward(args: &Args, env: &HyperGrid) -> Result<Box<dyn GridReward>> {
         (Some(preset), _) => args.reward.preset(env, preset),
         (None, None) => args.reward.standard(env),
         (None, Some(r0)) if args.reward == RewardKind::Original => Ok(OriginalReward::new(env, r0, 0.5, 2.0)?.boxed()),
-        (None, Some(r0)) => Err(Error::Config {
-            setting: "--r0",
-            got: format!("{r0} with --reward {}", args.reward),
-            expected: "--reward original; other rewards take --preset",
-        }),
+        (None, Some(r0)) => Err(Error::config(
+            "--r0",
+            format!("{r0} with --reward {}", args.reward),
+            "--reward original; other rewards take --preset",
+        )),
     }
 }
 
 /// The target and what is learned, on one scale.
-fn heat_maps(env: &HyperGrid, exact: &Exact<HyperGrid>, probs: &[f64]) -> [Panel; 2] {
+fn heat_maps(env: &VectorEnv<HyperGrid>, exact: &Exact<VectorEnv<HyperGrid>>, probs: &[f64]) -> [Panel; 2] {
     let target = &exact.target.probs;
     let max = target.iter().chain(probs).copied().fold(0.0, f64::max);
     // States are listed as they are reached; cells are drawn by key.

@@ -3,11 +3,12 @@
 use std::path::PathBuf;
 
 use clap::{Parser, ValueEnum};
-use gfn::env::log_rewards;
+use gfn::env::{VectorEnv, log_rewards};
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::objective::{MaximumLikelihood, Objective};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy};
+use gfn::quantity::Quantity;
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Sampler;
 use gfn::rollout::Trajectories;
@@ -83,7 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             ..MlpConfig::default()
         },
         backward: common.backward.map_or(BackwardPolicy::SharedTorso, Into::into),
-        flow: objective.needs().log_flow,
+        flow: objective.needs().has(Quantity::LogFlow),
         ..MlpPolicyConfig::default()
     };
     let description = json!({ "example": "offline", "height": args.height, "network": network });
@@ -141,9 +142,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 /// Uniform random walks with their rewards: what a policy that knows nothing leaves behind.
-fn make_data(args: &Args, env: &HyperGrid, reward: &OriginalReward, rng: &mut Rng) -> Result<()> {
+fn make_data(args: &Args, env: &VectorEnv<HyperGrid>, reward: &OriginalReward, rng: &mut Rng) -> Result<()> {
     if let Some(folder) = args.data.parent() {
-        std::fs::create_dir_all(folder).map_err(|source| Error::Io { path: folder.to_owned(), source })?;
+        std::fs::create_dir_all(folder).map_err(|source| Error::io(folder, source))?;
     }
     let walks = Sampler::new(env, &UniformPolicy).forward(args.size, rng)?;
     let log_r = log_rewards(reward, walks.terminal_states(), None)?;

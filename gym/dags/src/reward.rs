@@ -81,12 +81,12 @@ impl<S: LocalScore> DagReward<S> {
     pub fn deltas(&self, states: &DagStates, actions: &Slots) -> Result<Vec<f64>> {
         self.check(states)?;
         if states.len() != actions.len() {
-            return Err(Error::Shape {
-                what: "actions".into(),
-                expected: vec![states.len() as i64],
-                got: vec![actions.len() as i64],
-                remedy: "give one action per state",
-            });
+            return Err(Error::shape(
+                "actions",
+                [states.len() as i64],
+                [actions.len() as i64],
+                "give one action per state",
+            ));
         }
         let n = states.n_nodes();
         let delta = |(dag, &slot): (Dag<'_>, &u32)| {
@@ -104,12 +104,12 @@ impl<S: LocalScore> DagReward<S> {
         if states.n_nodes() == self.score.n_nodes() {
             return Ok(());
         }
-        Err(Error::Shape {
-            what: "graphs to score".into(),
-            expected: vec![states.len() as i64, self.score.n_nodes() as i64],
-            got: vec![states.len() as i64, states.n_nodes() as i64],
-            remedy: "give graphs with one node for each variable of the data",
-        })
+        Err(Error::shape(
+            "graphs to score",
+            [states.len() as i64, self.score.n_nodes() as i64],
+            [states.len() as i64, states.n_nodes() as i64],
+            "give graphs with one node for each variable of the data",
+        ))
     }
 }
 

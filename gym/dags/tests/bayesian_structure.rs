@@ -5,9 +5,9 @@ use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, Env, Rows, Slots};
 use gfn::graph::GraphState;
-use gfn::nn::Wants;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
 use gfn::policy::{GraphPolicy, Policy, UniformPolicy};
+use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::Sampler;
 use gfn::testing::{check_env, check_graph_env};
 use gfn_dags::{BayesianStructure, DagGraphs, DagPolicy, DagStates, MAX_NODES, StructureConfig};
@@ -192,7 +192,7 @@ fn a_graph_network_reads_either_kind_of_state() {
     let walks = Sampler::new(&env, &UniformPolicy).forward(20, &mut Rng::seeded(1)).unwrap();
     let states = walks.terminal_states().clone();
     let petgraphs = states.to_graphs().unwrap();
-    let wants = Wants { pb: true, log_flow: true, ..Wants::PF };
+    let wants = Quantities::PF | Quantity::LogPb | Quantity::LogFlow;
     let bits = DagPolicy(&net).evaluate(&env, &states, None, wants).unwrap();
     let other = GraphPolicy(&net).evaluate(&graphs, &petgraphs, None, wants).unwrap();
     let close = |a: &[f64], b: &[f64]| a.len() == b.len() && a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12);
@@ -203,14 +203,14 @@ fn a_graph_network_reads_either_kind_of_state() {
     let pb = log_probs(&bits.pb);
     assert!(close(&pb, &log_probs(&other.pb)) && pb.len() > 20);
     assert!(pb.iter().any(|p| (p - pb[0]).abs() > 1e-3), "P_B is learned");
-    assert_eq!(bits.log_flow.unwrap().size(), [20]);
+    assert_eq!(bits.values.get(Quantity::LogFlow).unwrap().size(), [20]);
 
     let config = GraphNetConfig { conv: ConvKind::Directed, identity: true, ..GraphNetConfig::default() };
     let net = GraphNet::new(&graphs, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
     let policy = DagPolicy(&net);
     let frozen = Policy::<BayesianStructure>::on_host(&policy, Direction::Forward).unwrap();
     let got = frozen.distribution(&env, &states).unwrap().host_log_probs().unwrap().to_vec();
-    let expected = log_probs(&policy.evaluate(&env, &states, None, Wants::PF).unwrap().pf);
+    let expected = log_probs(&policy.evaluate(&env, &states, None, Quantities::PF).unwrap().pf);
     let off = got.iter().zip(&expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
     assert!(got.len() == expected.len() && off < 1e-4, "{off}");
 }

@@ -4,11 +4,11 @@ use gfn::distribution::{Distribution, GraphActionCategorical};
 use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, Env, Reward, Rows, Slots};
 use gfn::metrics::Distances;
-use gfn::nn::Wants;
 use gfn::objective::{ModifiedDetailedBalance, NextExit};
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
 use gfn::policy::Policy;
+use gfn::quantity::{Quantities, Quantity};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Rng};
 use gfn_dags::*;
@@ -35,7 +35,7 @@ fn legal_slots_alone_have_mass_and_gradients_are_finite() {
     // The last one is complete: the exit is all that is left.
     let complete = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
     let states = DagStates::from_edges(4, [[].as_slice(), &[(0, 1), (2, 1)], &complete]).unwrap();
-    let evaluation = policy.evaluate(&env, &states, None, Wants { log_flow: true, ..Wants::PF }).unwrap();
+    let evaluation = policy.evaluate(&env, &states, None, Quantities::PF | Quantity::LogFlow).unwrap();
     let pf = evaluation.pf.unwrap();
     let masks = env.masks(Direction::Forward, &states);
     assert_eq!(pf.masks(), &masks);
@@ -47,7 +47,7 @@ fn legal_slots_alone_have_mass_and_gradients_are_finite() {
     }
     let exits = pf.log_prob(&[0, 1, 2], &Slots(vec![16; 3])).unwrap();
     assert!(exits.double_value(&[2]).abs() < 1e-6);
-    (exits.sum(Kind::Float) + evaluation.log_flow.unwrap().sum(Kind::Float)).backward();
+    (exits.sum(Kind::Float) + evaluation.values.get(Quantity::LogFlow).unwrap().sum(Kind::Float)).backward();
     let gradients: Vec<_> = policy.parameters().unwrap().iter().map(|p| p.tensor.grad()).collect();
     let finite = gradients.iter().filter(|g| g.defined()).all(|g| f64::try_from(g.abs().max()).unwrap().is_finite());
     assert!(finite && gradients.iter().filter(|g| g.defined()).count() > 20);
@@ -60,7 +60,7 @@ fn a_pair_is_seen_wherever_it_stands() {
     let policy = small(&env, false);
     let of = |edges: &[(u32, u32)]| {
         let states = DagStates::from_edges(4, [edges]).unwrap();
-        let pf = policy.evaluate(&env, &states, None, Wants::PF).unwrap().pf.unwrap();
+        let pf = policy.evaluate(&env, &states, None, Quantities::PF).unwrap().pf.unwrap();
         pf.log_prob(&[0], &Slots(vec![16])).unwrap().double_value(&[0])
     };
     let values = [of(&[]), of(&[(0, 1)]), of(&[(1, 0)]), of(&[(0, 1), (2, 3)])];
@@ -78,7 +78,7 @@ fn wrong_sizes_are_refused() {
         assert!(matches!(made, Err(Error::Config { .. })), "{embedding} {heads}");
     }
     let others = BayesianStructure::new(StructureConfig::new(4)).unwrap();
-    let result = small(&env, false).evaluate(&others, &others.initial(2), None, Wants::PF);
+    let result = small(&env, false).evaluate(&others, &others.initial(2), None, Quantities::PF);
     assert!(matches!(result, Err(Error::Shape { .. })));
 }
 

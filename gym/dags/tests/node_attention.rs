@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use gfn::distribution::Distribution;
 use gfn::env::{Direction, DiscreteEnv, Env, Slots};
-use gfn::nn::Wants;
 use gfn::policy::Policy;
+use gfn::quantity::{Quantities, Quantity};
 use gfn::{Error, Rng};
 use gfn_dags::*;
 use tch::{Device, Kind, Tensor};
@@ -110,8 +110,8 @@ fn it_is_message_passing_edge_by_edge() {
     let complete = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
     let graphs = [[].as_slice(), &[(0, 1)], &[(1, 0)], &[(0, 1), (2, 1), (3, 0)], &complete];
     let states = DagStates::from_edges(4, graphs).unwrap();
-    let evaluation = policy.evaluate(&env, &states, None, Wants { log_flow: true, ..Wants::PF }).unwrap();
-    let (pf, log_flow) = (evaluation.pf.unwrap(), evaluation.log_flow.unwrap());
+    let evaluation = policy.evaluate(&env, &states, None, Quantities::PF | Quantity::LogFlow).unwrap();
+    let (pf, log_flow) = (evaluation.pf.unwrap(), evaluation.values.get(Quantity::LogFlow).unwrap());
     let masks = env.masks(Direction::Forward, &states);
     let mut exits = Vec::new();
     for (row, edges) in graphs.iter().enumerate() {
@@ -138,9 +138,9 @@ fn gradients_are_finite_and_reach_all_parameters() {
     let env = BayesianStructure::new(StructureConfig::new(4)).unwrap();
     let policy = small(&env, true, Kind::Float);
     let states = DagStates::from_edges(4, [[].as_slice(), &[(0, 1), (2, 1)]]).unwrap();
-    let evaluation = policy.evaluate(&env, &states, None, Wants { log_flow: true, ..Wants::PF }).unwrap();
+    let evaluation = policy.evaluate(&env, &states, None, Quantities::PF | Quantity::LogFlow).unwrap();
     let chosen = evaluation.pf.unwrap().log_prob(&[0, 1], &Slots(vec![1, 16])).unwrap();
-    (chosen.sum(Kind::Float) + evaluation.log_flow.unwrap().sum(Kind::Float)).backward();
+    (chosen.sum(Kind::Float) + evaluation.values.get(Quantity::LogFlow).unwrap().sum(Kind::Float)).backward();
     for p in policy.parameters().unwrap().iter().filter(|p| p.name != "log_z") {
         let size = f64::try_from(p.tensor.grad().abs().max()).unwrap();
         assert!(size.is_finite() && size > 0.0, "{}: {size}", p.name);
@@ -156,7 +156,7 @@ fn wrong_sizes_are_refused() {
         assert!(matches!(made, Err(Error::Config { .. })), "{embedding} {heads}");
     }
     let others = BayesianStructure::new(StructureConfig::new(4)).unwrap();
-    let result = small(&env, false, Kind::Float).evaluate(&others, &others.initial(2), None, Wants::PF);
+    let result = small(&env, false, Kind::Float).evaluate(&others, &others.initial(2), None, Quantities::PF);
     assert!(matches!(result, Err(Error::Shape { .. })));
 }
 

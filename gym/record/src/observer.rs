@@ -86,12 +86,12 @@ impl<E: ReplayEnv, P: Policy<E>> Observer<E, P> for TrainingRecord<E> {
         let described = (self.describe)(trainer.env(), &latest.terminal_states().select(&fresh))?;
         let rewards = latest.recorded_log_rewards().unwrap_or_default();
         if described.len() != fresh.len() || rewards.len() < fresh.len() {
-            return Err(Error::Shape {
-                what: "what is recorded of a step".into(),
-                expected: vec![fresh.len() as i64],
-                got: vec![described.len().min(rewards.len()) as i64],
-                remedy: "let `describe` say something of each object",
-            });
+            return Err(Error::shape(
+                "what is recorded of a step",
+                [fresh.len() as i64],
+                [described.len().min(rewards.len()) as i64],
+                "let `describe` say something of each object",
+            ));
         }
         let samples = described.into_iter().zip(rewards).map(|(Described { text, key, scores }, &log_reward)| Sample {
             text,

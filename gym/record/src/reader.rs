@@ -186,11 +186,11 @@ impl RecordReader {
             self.connection.query_row("PRAGMA integrity_check(1)", [], |row| row.get(0)).map_err(failed(&self.path))?;
         match word.as_str() {
             "ok" => Ok(()),
-            _ => Err(Error::File {
-                path: self.path.clone(),
-                problem: word,
-                remedy: "restore it from a copy, or save what `sqlite3 FILE .recover` finds",
-            }),
+            _ => Err(Error::file(
+                self.path.clone(),
+                word,
+                "restore it from a copy, or save what `sqlite3 FILE .recover` finds",
+            )),
         }
     }
 

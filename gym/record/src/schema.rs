@@ -14,21 +14,27 @@ const COLUMNS: [&str; 6] = ["run", "step", "place", "text", "key", "log_reward"]
 
 /// SQLite's word on a file, with what to do.
 pub(super) fn failed(path: &Path) -> impl Fn(rusqlite::Error) -> Error {
-    move |error| Error::File {
-        path: path.to_owned(),
-        problem: error.to_string(),
-        remedy: match error.sqlite_error_code() {
-            Some(ErrorCode::NotADatabase) => "give a new file, or one that a run was recorded in",
-            Some(ErrorCode::CannotOpen) => "check that its folder exists, and that it may be written to",
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => "let the other program that writes to it end",
-            Some(ErrorCode::DatabaseCorrupt) => "restore it from a copy, or save what `sqlite3 FILE .recover` finds",
-            _ => "check the space on its disk, and that it may be read and written",
-        },
+    move |error| {
+        Error::file(
+            path,
+            &error,
+            match error.sqlite_error_code() {
+                Some(ErrorCode::NotADatabase) => "give a new file, or one that a run was recorded in",
+                Some(ErrorCode::CannotOpen) => "check that its folder exists, and that it may be written to",
+                Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => {
+                    "let the other program that writes to it end"
+                }
+                Some(ErrorCode::DatabaseCorrupt) => {
+                    "restore it from a copy, or save what `sqlite3 FILE .recover` finds"
+                }
+                _ => "check the space on its disk, and that it may be read and written",
+            },
+        )
     }
 }
 
 fn foreign(path: &Path, problem: String, remedy: &'static str) -> Error {
-    Error::File { path: path.to_owned(), problem, remedy }
+    Error::file(path, problem, remedy)
 }
 
 /// Whether nothing was ever written to it.
@@ -89,11 +95,11 @@ pub(super) fn check_names(names: &[String]) -> Result<()> {
         let plain = name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
         let fine = plain && name.starts_with(|c: char| c.is_ascii_lowercase());
         if !fine || COLUMNS.contains(&name.as_str()) || names[..k].contains(name) {
-            return Err(Error::Config {
-                setting: "the name of a recorded score",
-                got: format!("`{name}`"),
-                expected: "lower-case letters, digits and _, a letter first; each once, none of run, step, place, text, key, log_reward",
-            });
+            return Err(Error::config(
+                "the name of a recorded score",
+                format!("`{name}`"),
+                "lower-case letters, digits and _, a letter first; each once, none of run, step, place, text, key, log_reward",
+            ));
         }
     }
     Ok(())

@@ -135,20 +135,20 @@ impl RecordWriter {
     pub fn append(&mut self, step: usize, samples: &[Sample]) -> Result<()> {
         for (row, sample) in samples.iter().enumerate() {
             if sample.scores.len() != self.columns.len() {
-                return Err(Error::Shape {
-                    what: format!("the recorded scores of {}", sample.text),
-                    expected: vec![self.columns.len() as i64],
-                    got: vec![sample.scores.len() as i64],
-                    remedy: "give a number for each named score, NaN where there is none",
-                });
+                return Err(Error::shape(
+                    format!("the recorded scores of {}", sample.text),
+                    [self.columns.len() as i64],
+                    [sample.scores.len() as i64],
+                    "give a number for each named score, NaN where there is none",
+                ));
             }
             if sample.log_reward.is_nan() || sample.log_reward == f64::INFINITY {
-                return Err(Error::NonFinite {
-                    what: "the log-reward of an object to be recorded",
+                return Err(Error::non_finite(
+                    "the log-reward of an object to be recorded",
                     row,
-                    value: sample.log_reward,
-                    remedy: "record what has a reward",
-                });
+                    sample.log_reward,
+                    "record what has a reward",
+                ));
             }
         }
         let (run, step) = (self.run, step as i64);
@@ -172,10 +172,10 @@ impl RecordWriter {
             transaction.commit()
         };
         write(&mut self.connection).map_err(|error| match error.sqlite_error_code() {
-            Some(ErrorCode::ConstraintViolation) => Error::Contract {
-                check: "each step of a run is recorded once",
-                detail: format!("step {step} is in {} already: resume with `RecordWriter::go_on`", self.path.display()),
-            },
+            Some(ErrorCode::ConstraintViolation) => Error::contract(
+                "each step of a run is recorded once",
+                format!("step {step} is in {} already: resume with `RecordWriter::go_on`", self.path.display()),
+            ),
             _ => failed(&self.path)(error),
         })
     }

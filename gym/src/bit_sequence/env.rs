@@ -1,5 +1,5 @@
 use gfn::Result;
-use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Slots, Step, VectorStates};
+use gfn::env::{Direction, VectorEnv, VectorRules};
 
 use super::Words;
 use crate::sequence::TokenSequence;
@@ -32,9 +32,10 @@ impl BitSequence {
     ///
     /// # Errors
     /// Those of [`Words::new`].
-    pub fn new(word_size: usize, seq_size: usize) -> Result<Self> {
+    pub fn new(word_size: usize, seq_size: usize) -> Result<VectorEnv<Self>> {
         let words = Words::new(word_size, seq_size)?;
-        Ok(Self { words, sequence: TokenSequence::fixed(words.vocabulary(), words.n_words())? })
+        let sequence = TokenSequence::fixed(words.vocabulary(), words.n_words())?.0;
+        Ok(VectorEnv(Self { words, sequence }))
     }
 
     /// How sequences are cut into words.
@@ -50,37 +51,31 @@ impl BitSequence {
     }
 }
 
-impl Env for BitSequence {
-    type States = VectorStates;
-    type Actions = Slots;
-
-    fn initial(&self, n: usize) -> VectorStates {
-        self.sequence.initial(n)
-    }
-    fn step(&self, direction: Direction, states: &mut VectorStates, actions: &Slots) -> Result<Step<Slots>> {
-        self.sequence.step(direction, states, actions)
-    }
-    fn is_initial(&self, states: &VectorStates) -> Vec<bool> {
-        self.sequence.is_initial(states)
-    }
-    fn exit_actions(&self, states: &VectorStates) -> Option<Slots> {
-        self.sequence.exit_actions(states)
-    }
-}
-
-impl DiscreteEnv for BitSequence {
-    fn masks(&self, direction: Direction, states: &VectorStates) -> Masks {
-        self.sequence.masks(direction, states)
-    }
-    fn describe(&self, direction: Direction, states: &VectorStates, row: usize, slot: u32) -> String {
-        self.sequence.describe(direction, states, row, slot)
-    }
-}
-
-impl EnumerableEnv for BitSequence {
+impl VectorRules for BitSequence {
     type Key = Vec<u16>;
 
-    fn keys(&self, states: &VectorStates) -> Vec<Vec<u16>> {
-        self.sequence.keys(states)
+    fn width(&self) -> usize {
+        self.sequence.width()
+    }
+    fn n_moves(&self, direction: Direction) -> usize {
+        self.sequence.n_moves(direction)
+    }
+    fn has_exit(&self) -> bool {
+        self.sequence.has_exit()
+    }
+    fn can_end(&self, row: &[u16]) -> bool {
+        self.sequence.can_end(row)
+    }
+    fn mark(&self, direction: Direction, row: &[u16], legal: &mut [bool]) {
+        self.sequence.mark(direction, row, legal);
+    }
+    fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize> {
+        self.sequence.apply(direction, row, slot)
+    }
+    fn key(&self, row: &[u16]) -> Vec<u16> {
+        self.sequence.key(row)
+    }
+    fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
+        self.sequence.describe(direction, row, slot)
     }
 }

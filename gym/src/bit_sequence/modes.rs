@@ -29,27 +29,27 @@ pub fn motif_tilings(seq_size: usize, n_modes: usize, motifs: &[Vec<bool>], rng:
     let width = motifs.first().map_or(0, Vec::len);
     let distinct: HashSet<&Vec<bool>> = motifs.iter().collect();
     if width == 0 || distinct.len() < motifs.len() || motifs.iter().any(|motif| motif.len() != width) {
-        return Err(Error::Config {
-            setting: "the motifs",
-            got: format!("{} motifs, the first of {width} bits", motifs.len()),
-            expected: "distinct motifs of one width, at least 1 bit",
-        });
+        return Err(Error::config(
+            "the motifs",
+            format!("{} motifs, the first of {width} bits", motifs.len()),
+            "distinct motifs of one width, at least 1 bit",
+        ));
     }
     if seq_size == 0 || !seq_size.is_multiple_of(width) {
-        return Err(Error::Config {
-            setting: "seq_size",
-            got: format!("{seq_size} bits for motifs of {width}"),
-            expected: "a multiple of the motifs' width, at least one motif",
-        });
+        return Err(Error::config(
+            "seq_size",
+            format!("{seq_size} bits for motifs of {width}"),
+            "a multiple of the motifs' width, at least one motif",
+        ));
     }
     let n_tiles = seq_size / width;
     let possible = u32::try_from(n_tiles).ok().and_then(|n| motifs.len().checked_pow(n));
     if n_modes == 0 || possible.is_some_and(|possible| n_modes > possible) {
-        return Err(Error::Config {
-            setting: "n_modes",
-            got: format!("{n_modes} modes of {n_tiles} out of {} motifs", motifs.len()),
-            expected: "at least 1 and at most as many modes as there are rows of motifs",
-        });
+        return Err(Error::config(
+            "n_modes",
+            format!("{n_modes} modes of {n_tiles} out of {} motifs", motifs.len()),
+            "at least 1 and at most as many modes as there are rows of motifs",
+        ));
     }
     let mut known = HashSet::new();
     let mut modes = Vec::with_capacity(n_modes);

@@ -1,8 +1,7 @@
 use gfn::Result;
-use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Slots, Step, VectorStates};
+use gfn::env::{Direction, VectorEnv, VectorRules};
 
 use super::Words;
-use crate::rules::{self, Rules};
 
 /// Sequences of bits whose words are set in any order.
 ///
@@ -29,8 +28,8 @@ impl NonAutoregressiveBitSequence {
     ///
     /// # Errors
     /// Those of [`Words::new`].
-    pub fn new(word_size: usize, seq_size: usize) -> Result<Self> {
-        Ok(Self { words: Words::new(word_size, seq_size)? })
+    pub fn new(word_size: usize, seq_size: usize) -> Result<VectorEnv<Self>> {
+        Ok(VectorEnv(Self { words: Words::new(word_size, seq_size)? }))
     }
 
     /// How sequences are cut into words.
@@ -46,7 +45,9 @@ impl NonAutoregressiveBitSequence {
     }
 }
 
-impl Rules for NonAutoregressiveBitSequence {
+impl VectorRules for NonAutoregressiveBitSequence {
+    type Key = Vec<u16>;
+
     fn width(&self) -> usize {
         self.words.n_words()
     }
@@ -87,6 +88,9 @@ impl Rules for NonAutoregressiveBitSequence {
             }
         }
     }
+    fn key(&self, row: &[u16]) -> Vec<u16> {
+        row.to_vec()
+    }
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
         match direction {
             Direction::Forward => {
@@ -95,40 +99,5 @@ impl Rules for NonAutoregressiveBitSequence {
             }
             Direction::Backward => format!("empty position {slot} of {row:?} (words + 1, 0 empty)"),
         }
-    }
-}
-
-impl Env for NonAutoregressiveBitSequence {
-    type States = VectorStates;
-    type Actions = Slots;
-
-    fn initial(&self, n: usize) -> VectorStates {
-        rules::initial(self, n)
-    }
-    fn step(&self, direction: Direction, states: &mut VectorStates, actions: &Slots) -> Result<Step<Slots>> {
-        rules::step(self, direction, states, actions)
-    }
-    fn is_initial(&self, states: &VectorStates) -> Vec<bool> {
-        rules::is_initial(states)
-    }
-    fn exit_actions(&self, states: &VectorStates) -> Option<Slots> {
-        rules::exit_actions(self, states)
-    }
-}
-
-impl DiscreteEnv for NonAutoregressiveBitSequence {
-    fn masks(&self, direction: Direction, states: &VectorStates) -> Masks {
-        rules::masks(self, direction, states)
-    }
-    fn describe(&self, direction: Direction, states: &VectorStates, row: usize, slot: u32) -> String {
-        rules::describe(self, direction, states, row, slot)
-    }
-}
-
-impl EnumerableEnv for NonAutoregressiveBitSequence {
-    type Key = Vec<u16>;
-
-    fn keys(&self, states: &VectorStates) -> Vec<Vec<u16>> {
-        rules::keys(states)
     }
 }

@@ -1,8 +1,7 @@
 use gfn::Result;
-use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Slots, Step, VectorStates};
+use gfn::env::{Direction, VectorEnv, VectorRules};
 
 use super::Words;
-use crate::rules::{self, Rules};
 use crate::sequence::filled;
 
 /// Sequences of bits that grow at both ends, word by word.
@@ -33,8 +32,8 @@ impl PrependAppendBitSequence {
     ///
     /// # Errors
     /// Those of [`Words::new`].
-    pub fn new(word_size: usize, seq_size: usize) -> Result<Self> {
-        Ok(Self { words: Words::new(word_size, seq_size)? })
+    pub fn new(word_size: usize, seq_size: usize) -> Result<VectorEnv<Self>> {
+        Ok(VectorEnv(Self { words: Words::new(word_size, seq_size)? }))
     }
 
     /// How sequences are cut into words.
@@ -48,7 +47,9 @@ impl PrependAppendBitSequence {
 const REMOVE_LAST: usize = 0;
 const REMOVE_FIRST: usize = 1;
 
-impl Rules for PrependAppendBitSequence {
+impl VectorRules for PrependAppendBitSequence {
+    type Key = Vec<u16>;
+
     fn width(&self) -> usize {
         self.words.n_words()
     }
@@ -91,6 +92,9 @@ impl Rules for PrependAppendBitSequence {
             _ => None,
         }
     }
+    fn key(&self, row: &[u16]) -> Vec<u16> {
+        row.to_vec()
+    }
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
         let (words, vocabulary) = (&row[..filled(row)], self.words.vocabulary());
         match direction {
@@ -99,40 +103,5 @@ impl Rules for PrependAppendBitSequence {
             Direction::Backward if slot == REMOVE_LAST => format!("remove the last word of {words:?} (words + 1)"),
             Direction::Backward => format!("remove the first word of {words:?} (words + 1)"),
         }
-    }
-}
-
-impl Env for PrependAppendBitSequence {
-    type States = VectorStates;
-    type Actions = Slots;
-
-    fn initial(&self, n: usize) -> VectorStates {
-        rules::initial(self, n)
-    }
-    fn step(&self, direction: Direction, states: &mut VectorStates, actions: &Slots) -> Result<Step<Slots>> {
-        rules::step(self, direction, states, actions)
-    }
-    fn is_initial(&self, states: &VectorStates) -> Vec<bool> {
-        rules::is_initial(states)
-    }
-    fn exit_actions(&self, states: &VectorStates) -> Option<Slots> {
-        rules::exit_actions(self, states)
-    }
-}
-
-impl DiscreteEnv for PrependAppendBitSequence {
-    fn masks(&self, direction: Direction, states: &VectorStates) -> Masks {
-        rules::masks(self, direction, states)
-    }
-    fn describe(&self, direction: Direction, states: &VectorStates, row: usize, slot: u32) -> String {
-        rules::describe(self, direction, states, row, slot)
-    }
-}
-
-impl EnumerableEnv for PrependAppendBitSequence {
-    type Key = Vec<u16>;
-
-    fn keys(&self, states: &VectorStates) -> Vec<Vec<u16>> {
-        rules::keys(states)
     }
 }

@@ -5,7 +5,7 @@ use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
 
 use super::Words;
-use crate::rules;
+use crate::rewards;
 
 /// A reward for being near a mode: `log R = -scale * min over modes of the Hamming distance`, over the bits of complete sequences.
 ///
@@ -39,7 +39,7 @@ impl HammingReward {
     /// [`Error::Config`] for no mode and unless the temperature is above 0 and finite; [`Error::Shape`] for a mode of another
     /// length.
     pub fn with_temperature<B: AsRef<[bool]>>(words: &Words, modes: &[B], temperature: f64) -> Result<Self> {
-        Self::scaled(words, modes, 1.0 / rules::positive("the temperature", temperature)?)
+        Self::scaled(words, modes, 1.0 / rewards::positive("the temperature", temperature)?)
     }
 
     /// `log R = -exponent * distance / seq_size` (torchgfn's `NonAutoregressiveBitSequence`, which computes it in single
@@ -48,12 +48,12 @@ impl HammingReward {
     /// # Errors
     /// [`Error::Config`] for no mode and unless the exponent is above 0 and finite; [`Error::Shape`] for a mode of another length.
     pub fn with_exponent<B: AsRef<[bool]>>(words: &Words, modes: &[B], exponent: f64) -> Result<Self> {
-        Self::scaled(words, modes, rules::positive("the reward exponent", exponent)? / words.seq_size() as f64)
+        Self::scaled(words, modes, rewards::positive("the reward exponent", exponent)? / words.seq_size() as f64)
     }
 
     fn scaled<B: AsRef<[bool]>>(words: &Words, modes: &[B], scale: f64) -> Result<Self> {
         if modes.is_empty() {
-            return Err(Error::Config { setting: "the modes", got: "none".into(), expected: "at least one mode" });
+            return Err(Error::config("the modes", "none", "at least one mode"));
         }
         Ok(Self { words: *words, modes: words.states_of(modes)?, scale })
     }
@@ -69,7 +69,7 @@ impl HammingReward {
     /// # Errors
     /// [`Error::Config`] for a sequence that isn't complete, [`Error::Shape`] for states of another length.
     pub fn distances(&self, states: &VectorStates) -> Result<Vec<u32>> {
-        let distances = rules::rewards(states, self.words.n_words(), |row| self.distance(row).map(f64::from))?;
+        let distances = rewards::of_rows(states, self.words.n_words(), |row| self.distance(row).map(f64::from))?;
         Ok(distances.into_iter().map(|distance| distance as u32).collect())
     }
 
@@ -134,7 +134,7 @@ fn count(classes: &[(Vec<bool>, usize)], distances: &mut [usize], weight: f64, c
 
 impl Reward<VectorStates> for HammingReward {
     fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        rules::rewards(states, self.words.n_words(), |row| {
+        rewards::of_rows(states, self.words.n_words(), |row| {
             self.distance(row).map(|distance| -self.scale * f64::from(distance))
         })
     }

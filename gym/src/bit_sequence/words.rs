@@ -25,14 +25,14 @@ impl Words {
     /// [`Error::Config`] for a word of no bit or more than 15, and unless `seq_size` is a multiple of `word_size`, at least one.
     pub fn new(word_size: usize, seq_size: usize) -> Result<Self> {
         if !(1..=15).contains(&word_size) {
-            return Err(Error::Config { setting: "word_size", got: word_size.to_string(), expected: "1 to 15 bits" });
+            return Err(Error::config("word_size", word_size, "1 to 15 bits"));
         }
         if seq_size == 0 || !seq_size.is_multiple_of(word_size) {
-            return Err(Error::Config {
-                setting: "seq_size",
-                got: format!("{seq_size} bits in words of {word_size}"),
-                expected: "a multiple of the size of a word, at least one word",
-            });
+            return Err(Error::config(
+                "seq_size",
+                format!("{seq_size} bits in words of {word_size}"),
+                "a multiple of the size of a word, at least one word",
+            ));
         }
         Ok(Self { word_size, n_words: seq_size / word_size })
     }
@@ -87,12 +87,12 @@ impl Words {
         let mut entries = Vec::with_capacity(sequences.len() * self.n_words);
         for bits in sequences.iter().map(AsRef::as_ref) {
             if bits.len() != self.seq_size() {
-                return Err(Error::Shape {
-                    what: "a sequence of bits".into(),
-                    expected: vec![self.seq_size() as i64],
-                    got: vec![bits.len() as i64],
-                    remedy: "give `seq_size()` bits",
-                });
+                return Err(Error::shape(
+                    "a sequence of bits",
+                    [self.seq_size() as i64],
+                    [bits.len() as i64],
+                    "give `seq_size()` bits",
+                ));
             }
             let word = |bits: &[bool]| bits.iter().fold(0, |word, &bit| word << 1 | u16::from(bit));
             entries.extend(bits.chunks_exact(self.word_size).map(|bits| word(bits) + 1));

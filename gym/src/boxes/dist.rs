@@ -43,7 +43,7 @@ pub struct BetaMixtures {
 
 impl BetaMixtures {
     pub(super) fn check(&self) -> Result<()> {
-        let refuse = |setting, got: String, expected| Err(Error::Config { setting, got, expected });
+        let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
         let Self { components, min_concentration: min, max_concentration: max, .. } = *self;
         if components == 0 {
             return refuse("components", "0".into(), "at least 1 component");
@@ -133,12 +133,12 @@ impl BoxDist {
                 let each = Head { axes: 0..env.ndim(), numbers: Numbers::Device(outputs) };
                 Ok(Self::of_heads(env, direction, states, Heads { mixtures, each, source: None }))
             }
-            false => Err(Error::Shape {
-                what: "the outputs of the box's network".into(),
-                expected: expected.to_vec(),
-                got: outputs.size(),
-                remedy: "a logit, the components' logits, then raw alphas, then raw betas: see `BetaMixtures`",
-            }),
+            false => Err(Error::shape(
+                "the outputs of the box's network",
+                expected.to_vec(),
+                outputs.size(),
+                "a logit, the components' logits, then raw alphas, then raw betas: see `BetaMixtures`",
+            )),
         }
     }
 
@@ -211,11 +211,11 @@ impl Distribution for BoxDist {
         check_width(&self.states, n)?;
         check_asked(self.states.len(), rows, None)?;
         if exploration.noise() != 0.0 {
-            return Err(Error::Config {
-                setting: "noise",
-                got: exploration.noise().to_string(),
-                expected: "0: points of a box are explored by epsilon, temperature and exit bias",
-            });
+            return Err(Error::config(
+                "noise",
+                exploration.noise(),
+                "0: points of a box are explored by epsilon, temperature and exit bias",
+            ));
         }
         let host = self.heads.as_ref().map(Heads::on_host);
         let mut actions = Reals::filled(n + 1, rows.len(), 0.0);
@@ -322,5 +322,5 @@ fn draw(
 
 fn not_positive(row: usize, alpha: f64, beta: f64) -> Error {
     let detail = format!("row {row}: alpha {alpha}, beta {beta}");
-    Error::Contract { check: "concentrations are positive and finite", detail }
+    Error::contract("concentrations are positive and finite", detail)
 }

@@ -64,8 +64,7 @@ impl BoxEnv {
     /// [`Error::Config`] without an axis, and for a `delta` that isn't in `(0, 1)`.
     pub fn cartesian(ndim: usize, delta: f64) -> Result<Self> {
         if ndim == 0 {
-            let (setting, got) = ("the number of axes", "0".into());
-            return Err(Error::Config { setting, got, expected: "at least 1" });
+            return Err(Error::config("the number of axes", 0, "at least 1"));
         }
         checked_delta(delta)?;
         Ok(Self { ndim, delta, geometry: Geometry::Cartesian })
@@ -134,10 +133,10 @@ impl BoxEnv {
     pub(super) fn check_state(&self, row: usize, state: &[f64]) -> Result<()> {
         match state.iter().all(|x| (0.0..=1.0).contains(x)) {
             true => Ok(()),
-            false => Err(Error::Contract {
-                check: "states lie in the box",
-                detail: format!("row {row} is {state:?}, with a coordinate outside [0, 1]"),
-            }),
+            false => Err(Error::contract(
+                "states lie in the box",
+                format!("row {row} is {state:?}, with a coordinate outside [0, 1]"),
+            )),
         }
     }
 
@@ -151,12 +150,12 @@ impl BoxEnv {
         let expected = [self.ndim, self.ndim + 1, states.len()];
         match got == expected {
             true => Ok(()),
-            false => Err(Error::Shape {
-                what: "states and actions of the box (width, width, number of actions)".into(),
-                expected: expected.map(|n| n as i64).to_vec(),
-                got: got.map(|n| n as i64).to_vec(),
-                remedy: "a state has a number per axis, its action one more: the exit flag",
-            }),
+            false => Err(Error::shape(
+                "states and actions of the box (width, width, number of actions)",
+                expected.map(|n| n as i64).to_vec(),
+                got.map(|n| n as i64).to_vec(),
+                "a state has a number per axis, its action one more: the exit flag",
+            )),
         }
     }
 
@@ -181,11 +180,7 @@ pub(super) fn illegal(row: usize, direction: Direction, state: &[f64], action: &
 fn checked_delta(delta: f64) -> Result<()> {
     match delta > 0.0 && delta < 1.0 {
         true => Ok(()),
-        false => Err(Error::Config {
-            setting: "delta",
-            got: delta.to_string(),
-            expected: "the length of a step, above 0 and below 1",
-        }),
+        false => Err(Error::config("delta", delta, "the length of a step, above 0 and below 1")),
     }
 }
 
@@ -268,10 +263,10 @@ impl ReplayEnv for BoxEnv {
         let width = self.ndim as i64 + 1;
         match (tensor.kind(), tensor.size().as_slice()) {
             (Kind::Double, [_, w]) if *w == width => Reals::from_tensor(tensor),
-            (kind, size) => Err(Error::Contract {
-                check: "actions of the box are rows of f64, one number more than axes",
-                detail: format!("{kind:?} {size:?} where {width} columns are needed"),
-            }),
+            (kind, size) => Err(Error::contract(
+                "actions of the box are rows of f64, one number more than axes",
+                format!("{kind:?} {size:?} where {width} columns are needed"),
+            )),
         }
     }
 

@@ -27,12 +27,12 @@ impl GridHistogram {
     /// [`Error::Shape`] for another number of cells.
     pub fn new(bins: usize, target: Vec<f64>) -> Result<Self> {
         if bins == 0 || target.len() != bins * bins {
-            return Err(Error::Shape {
-                what: "the probabilities of the cells".into(),
-                expected: vec![(bins * bins) as i64],
-                got: vec![target.len() as i64],
-                remedy: "give one probability for each of bins * bins cells, and at least one bin",
-            });
+            return Err(Error::shape(
+                "the probabilities of the cells",
+                [(bins * bins) as i64],
+                [target.len() as i64],
+                "give one probability for each of bins * bins cells, and at least one bin",
+            ));
         }
         let cumulative = target.iter().scan(0.0, |sum, p| {
             *sum += p;
@@ -56,7 +56,7 @@ impl GridHistogram {
         for (row, point) in points.rows().enumerate() {
             let (2, true) = (point.len(), point.iter().all(|x| (0.0..=1.0).contains(x))) else {
                 let detail = format!("point {row} is {point:?}");
-                return Err(Error::Contract { check: "points of a histogram lie in the square", detail });
+                return Err(Error::contract("points of a histogram lie in the square", detail));
             };
             let bin = |x: f64| ((x * self.bins as f64) as usize).min(self.bins - 1);
             counts[bin(point[1]) * self.bins + bin(point[0])] += 1.0;
@@ -70,8 +70,7 @@ impl GridHistogram {
     /// Those of [`counts`](Self::counts); [`Error::Config`] without a point.
     pub fn jsd(&self, points: &Reals) -> Result<f64> {
         if points.is_empty() {
-            let (setting, got) = ("the points of a histogram", "none".into());
-            return Err(Error::Config { setting, got, expected: "at least one point" });
+            return Err(Error::config("the points of a histogram", "none", "at least one point"));
         }
         self.jsd_of(&self.counts(points)?)
     }
@@ -83,7 +82,7 @@ impl GridHistogram {
     pub fn floor(&self, n: usize, repeats: usize, rng: &mut Rng) -> Result<f64> {
         if n == 0 || repeats == 0 {
             let got = format!("{n} samples, {repeats} times");
-            return Err(Error::Config { setting: "the noise floor", got, expected: "at least one of each" });
+            return Err(Error::config("the noise floor", got, "at least one of each"));
         }
         let total = self.cumulative.last().copied().unwrap_or(1.0);
         let mut sum = 0.0;

@@ -1,7 +1,7 @@
 use gfn::env::{Direction, Reals, Rows};
-use gfn::nn::Wants;
 use gfn::nn::{Activation, BackwardPolicy, HostMlp, MlpConfig, Parameters};
 use gfn::policy::{Evaluation, HostPolicy, Policy};
+use gfn::quantity::{Quantities, Quantity};
 use gfn::tensor::{from_host, to_host};
 use gfn::{Error, Result, Rng};
 use serde::{Deserialize, Serialize};
@@ -30,11 +30,17 @@ pub struct BoxUniform;
 impl Policy<BoxEnv> for BoxUniform {
     type Dist = BoxDist;
 
-    fn evaluate(&self, env: &BoxEnv, states: &Reals, _: Option<&Tensor>, wants: Wants) -> Result<Evaluation<BoxDist>> {
+    fn evaluate(
+        &self,
+        env: &BoxEnv,
+        states: &Reals,
+        _: Option<&Tensor>,
+        wants: Quantities,
+    ) -> Result<Evaluation<BoxDist>> {
         let uniform = |direction| BoxDist::uniform(*env, direction, states.clone());
         Ok(Evaluation {
-            pf: wants.pf.then(|| uniform(Direction::Forward)),
-            pb: wants.pb.then(|| uniform(Direction::Backward)),
+            pf: wants.has(Quantity::LogPf).then(|| uniform(Direction::Forward)),
+            pb: wants.has(Quantity::LogPb).then(|| uniform(Direction::Backward)),
             ..Evaluation::default()
         })
     }
@@ -131,17 +137,17 @@ impl BoxPolicy {
 
     fn check(&self, env: &BoxEnv, states: &Reals) -> Result<()> {
         if (env.ndim(), env.geometry()) != (self.ndim, self.geometry) {
-            return Err(Error::Config {
-                setting: "the box",
-                got: format!(
+            return Err(Error::config(
+                "the box",
+                format!(
                     "{:?}, {} axes, for a network of {:?}, {}",
                     env.geometry(),
                     env.ndim(),
                     self.geometry,
                     self.ndim
                 ),
-                expected: "the geometry and the number of axes that the network was built for",
-            });
+                "the geometry and the number of axes that the network was built for",
+            ));
         }
         check_width(states, self.ndim)
     }
@@ -208,7 +214,7 @@ impl Policy<BoxEnv> for BoxPolicy {
         env: &BoxEnv,
         states: &Reals,
         conditions: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> Result<Evaluation<BoxDist>> {
         check_no_conditions(conditions)?;
         self.check(env, states)?;

@@ -38,7 +38,7 @@ impl ColoredGraphs {
     /// [`Error::Config`] for no node, or more than 64.
     pub fn new(max_nodes: usize) -> Result<Self> {
         if !(1..=MAX_NODES).contains(&max_nodes) {
-            return Err(Error::Config { setting: "max_nodes", got: max_nodes.to_string(), expected: "1 to 64 nodes" });
+            return Err(Error::config("max_nodes", max_nodes, "1 to 64 nodes"));
         }
         let kind = GraphKind::Undirected;
         Ok(Self {

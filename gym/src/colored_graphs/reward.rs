@@ -39,11 +39,11 @@ impl ColoredGraphReward {
     pub fn of(self, graph: &GraphState) -> Result<f64> {
         let n = graph.n_nodes();
         if n > MAX_NODES || graph.is_directed() {
-            return Err(Error::Config {
-                setting: "a graph that `ColoredGraphReward` was asked about",
-                got: format!("{:?}, with {n} nodes", graph.kind()),
-                expected: "an undirected graph of at most 64 nodes",
-            });
+            return Err(Error::config(
+                "a graph that `ColoredGraphReward` was asked about",
+                format!("{:?}, with {n} nodes", graph.kind()),
+                "an undirected graph of at most 64 nodes",
+            ));
         }
         Ok(match self {
             Self::Count => count(graph),

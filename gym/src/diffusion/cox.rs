@@ -36,7 +36,7 @@ impl CoxProcess {
     /// [`Error::Config`] for a side of less than 2 or more than 64; [`Error::Torch`] where the covariance can't be inverted.
     pub fn generated(side: usize, rng: &mut Rng) -> Result<Self> {
         if !(2..=64).contains(&side) {
-            return Err(Error::Config { setting: "the grid's side", got: side.to_string(), expected: "2 to 64 cells" });
+            return Err(Error::config("the grid's side", side, "2 to 64 cells"));
         }
         let n = side * side;
         let at = |cell: usize| ((cell % side) as f64, (cell / side) as f64);

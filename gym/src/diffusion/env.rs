@@ -35,7 +35,7 @@ impl DiffusionSampling {
     /// [`Error::Config`] for no coordinate.
     pub fn new(dim: usize, process: Process) -> Result<Self> {
         match dim {
-            0 => Err(Error::Config { setting: "the dimension", got: "0".into(), expected: "at least one coordinate" }),
+            0 => Err(Error::config("the dimension", "0", "at least one coordinate")),
             dim => Ok(Self { dim, process }),
         }
     }
@@ -65,12 +65,12 @@ impl DiffusionSampling {
     fn check(&self, direction: Direction, states: &DiffusionStates, actions: &Reals) -> Result<()> {
         self.check_states(states)?;
         if actions.width() != self.dim || actions.len() != states.len() {
-            return Err(Error::Shape {
-                what: "a step's next points".into(),
-                expected: vec![states.len() as i64, self.dim as i64],
-                got: vec![actions.len() as i64, actions.width() as i64],
-                remedy: "give one point for each state, of the environment's dimension",
-            });
+            return Err(Error::shape(
+                "a step's next points",
+                [states.len() as i64, self.dim as i64],
+                [actions.len() as i64, actions.width() as i64],
+                "give one point for each state, of the environment's dimension",
+            ));
         }
         let end = match direction {
             Direction::Forward => self.process.steps() as u32,
@@ -169,10 +169,10 @@ impl ReplayEnv for DiffusionSampling {
     fn read_actions(&self, tensor: &Tensor) -> Result<Reals> {
         match (tensor.kind(), &tensor.size()[..]) {
             (Kind::Double, [_, width]) if *width == self.dim as i64 => Reals::from_tensor(tensor),
-            (kind, size) => Err(Error::Contract {
-                check: "recorded points are f64 rows of the environment's dimension",
-                detail: format!("{size:?} of kind {kind:?} for points of {} coordinates", self.dim),
-            }),
+            (kind, size) => Err(Error::contract(
+                "recorded points are f64 rows of the environment's dimension",
+                format!("{size:?} of kind {kind:?} for points of {} coordinates", self.dim),
+            )),
         }
     }
 

@@ -22,7 +22,7 @@ impl Funnel {
         if dim < 2 || !(sd > 0.0 && sd.is_finite()) {
             let got = format!("{dim} and {sd}");
             let expected = "at least two coordinates and a positive number";
-            return Err(Error::Config { setting: "a funnel's dimension and standard deviation", got, expected });
+            return Err(Error::config("a funnel's dimension and standard deviation", got, expected));
         }
         Ok(Self { dim, sd })
     }

@@ -81,7 +81,7 @@ impl GaussianSteps {
         for (what, values) in [("a step's mean", &mean), ("a step's standard deviation", &sd)] {
             if let Some(k) = values.iter().position(|x| !x.is_finite()) {
                 let remedy = "lower the learning rate, clip gradients (`max_norm`), or clip the drift";
-                return Err(Error::NonFinite { what, row: k / self.dim, value: values[k], remedy });
+                return Err(Error::non_finite(what, k / self.dim, values[k], remedy));
             }
         }
         Ok((Reals::from_flat(self.dim, mean)?, Reals::from_flat(self.dim, sd)?))
@@ -128,7 +128,7 @@ impl Distribution for GaussianSteps {
         check_no_exit_bias(exploration, EXPECTED)?;
         if exploration.epsilon_value() != 0.0 {
             let got = exploration.epsilon_value().to_string();
-            return Err(Error::Config { setting: "epsilon", got, expected: EXPECTED });
+            return Err(Error::config("epsilon", got, EXPECTED));
         }
         check_asked(self.len(), rows, None)?;
         let (mean, sd) = self.moments()?;

@@ -71,7 +71,7 @@ impl Mala {
     pub fn new(env: &DiffusionSampling, target: Arc<dyn Target>, config: MalaConfig) -> Result<Self> {
         check_dim(env, target.as_ref())?;
         let MalaConfig { steps, burn_in, thin, step_size, acceptance } = config;
-        let refuse = |setting, got: String, expected| Err(Error::Config { setting, got, expected });
+        let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
         if thin == 0 || steps < burn_in + thin {
             let expected = "a thinning of at least 1, and steps for at least one point behind the burn-in";
             return refuse(

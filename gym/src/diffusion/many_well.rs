@@ -45,11 +45,7 @@ impl ManyWell {
     pub fn new(dim: usize) -> Result<Self> {
         if dim == 0 || dim % 2 == 1 {
             let got = dim.to_string();
-            return Err(Error::Config {
-                setting: "the dimension of many wells",
-                got,
-                expected: "an even number, at least 2",
-            });
+            return Err(Error::config("the dimension of many wells", got, "an even number, at least 2"));
         }
         let densities: Vec<f64> = (0..=INTERVALS).map(|k| well(place(k)).exp()).collect();
         let mut cumulative = vec![0.0];

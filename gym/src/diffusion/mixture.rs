@@ -32,24 +32,24 @@ impl Mixture {
     /// [`Error::Shape`] unless there is one of each.
     pub fn new(weights: &[f64], means: Reals, sds: Reals) -> Result<Self> {
         if means.len() != weights.len() || sds.len() != weights.len() || means.width() != sds.width() {
-            return Err(Error::Shape {
-                what: "means and standard deviations of a mixture".into(),
-                expected: vec![weights.len() as i64, means.width() as i64],
-                got: vec![means.len() as i64, sds.len() as i64, sds.width() as i64],
-                remedy: "give one mean and one row of standard deviations for each weight",
-            });
+            return Err(Error::shape(
+                "means and standard deviations of a mixture",
+                [weights.len() as i64, means.width() as i64],
+                [means.len() as i64, sds.len() as i64, sds.width() as i64],
+                "give one mean and one row of standard deviations for each weight",
+            ));
         }
         let positive = |values: &[f64]| values.iter().all(|x| *x > 0.0 && x.is_finite());
         if weights.is_empty() || !positive(weights) || !positive(sds.values()) {
-            return Err(Error::Config {
-                setting: "a mixture's weights and standard deviations",
-                got: format!("{weights:?} and {:?}", sds.values()),
-                expected: "positive numbers, and at least one component",
-            });
+            return Err(Error::config(
+                "a mixture's weights and standard deviations",
+                format!("{weights:?} and {:?}", sds.values()),
+                "positive numbers, and at least one component",
+            ));
         }
         if !means.values().iter().all(|x| x.is_finite()) {
             let got = format!("{:?}", means.values());
-            return Err(Error::Config { setting: "a mixture's means", got, expected: "finite numbers" });
+            return Err(Error::config("a mixture's means", got, "finite numbers"));
         }
         Ok(Self::normalised(weights, means, sds))
     }
@@ -217,12 +217,12 @@ impl Posterior {
         if posterior.dim() == prior.dim() {
             return Ok(Self { posterior, prior });
         }
-        Err(Error::Shape {
-            what: "the prior's dimension".into(),
-            expected: vec![posterior.dim() as i64],
-            got: vec![prior.dim() as i64],
-            remedy: "give a prior of the posterior's dimension",
-        })
+        Err(Error::shape(
+            "the prior's dimension",
+            [posterior.dim() as i64],
+            [prior.dim() as i64],
+            "give a prior of the posterior's dimension",
+        ))
     }
 
     /// Nine weighted modes of the 25.

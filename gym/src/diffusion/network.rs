@@ -29,7 +29,7 @@ impl GradNetConfig {
     pub(super) fn check(&self) -> Result<()> {
         for (setting, value) in [("harmonics", self.harmonics), ("the hidden width", self.hidden)] {
             if value < 1 {
-                return Err(Error::Config { setting, got: value.to_string(), expected: "at least 1" });
+                return Err(Error::config(setting, value, "at least 1"));
             }
         }
         Ok(())

@@ -1,9 +1,9 @@
 use std::sync::Arc;
 
 use gfn::env::{Reals, Rows};
-use gfn::nn::Wants;
 use gfn::nn::{LogZ, Parameters};
 use gfn::policy::{Evaluation, Policy};
+use gfn::quantity::{Quantities, Quantity};
 use gfn::{Error, Result, Rng};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
@@ -139,7 +139,7 @@ impl DiffusionPolicy {
             ("the range of the backward kernel", range),
         ] {
             if let Some(value) = value.filter(|value| !(*value > 0.0 && value.is_finite())) {
-                return Err(Error::Config { setting, got: value.to_string(), expected: "a positive number" });
+                return Err(Error::config(setting, value, "a positive number"));
             }
         }
         let dim = env.dim() as i64;
@@ -153,11 +153,11 @@ impl DiffusionPolicy {
         let langevin = match (config.langevin_clip, target) {
             (None, _) => None,
             (Some(_), None) => {
-                return Err(Error::Missing {
-                    objective: "the Langevin parametrisation",
-                    needs: "the target's gradient",
-                    remedy: "give `DiffusionPolicy::new` the target, or no `langevin_clip`",
-                });
+                return Err(Error::missing(
+                    "the Langevin parametrisation",
+                    "the target's gradient",
+                    "give `DiffusionPolicy::new` the target, or no `langevin_clip`",
+                ));
             }
             (Some(clip), Some(target)) => {
                 super::target::check_dim(env, target.as_ref())?;
@@ -186,7 +186,7 @@ impl DiffusionPolicy {
         }
         let got = format!("{} and {}, for a policy made for {dim} and {steps}", env.dim(), env.process().steps());
         let expected = "those of the environment that the policy was made for";
-        Err(Error::Config { setting: "the environment's dimension and number of steps", got, expected })
+        Err(Error::config("the environment's dimension and number of steps", got, expected))
     }
 
     fn tensor(&self, points: &Reals) -> Tensor {
@@ -275,7 +275,7 @@ impl Policy<DiffusionSampling> for DiffusionPolicy {
         env: &DiffusionSampling,
         states: &DiffusionStates,
         conditions: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> Result<Evaluation<GaussianSteps>> {
         check_no_conditions(conditions)?;
         self.check_env(env)?;
@@ -285,7 +285,7 @@ impl Policy<DiffusionSampling> for DiffusionPolicy {
         let end = env.process().steps() as u32;
         // Finished objects have no P_F, and stand behind all others where whole trajectories are scored.
         let going = states.steps.iter().rposition(|&step| step < end).map_or(0, |last| last + 1);
-        let pf = match wants.pf {
+        let pf = match wants.has(Quantity::LogPf) {
             true if going == n => Some(self.forward(env, states, &all)?),
             true => {
                 let rows: Vec<usize> = (0..going).collect();
@@ -293,13 +293,14 @@ impl Policy<DiffusionSampling> for DiffusionPolicy {
             }
             false => None,
         };
-        let log_flow = match (&self.flow, wants.log_flow) {
+        let log_flow = match (&self.flow, wants.has(Quantity::LogFlow)) {
             (Some(flow), true) => {
                 Some(flow.forward(&all, &self.times, &Times::new(&states.steps, all.device())).squeeze_dim(1))
             }
             _ => None,
         };
-        Ok(Evaluation { pf, pb: wants.pb.then(|| self.backward(env, states, &all)), log_flow, ..Evaluation::default() })
+        let pb = wants.has(Quantity::LogPb).then(|| self.backward(env, states, &all));
+        Ok(Evaluation { pf, pb, ..Evaluation::default() }.with(Quantity::LogFlow, log_flow))
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {

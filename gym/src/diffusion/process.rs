@@ -80,11 +80,11 @@ impl Process {
     pub fn new(kind: ProcessKind, sigma: f64, steps: usize) -> Result<Self> {
         let positive = |setting, value: f64| match value > 0.0 && value.is_finite() {
             true => Ok(()),
-            false => Err(Error::Config { setting, got: value.to_string(), expected: "a positive number" }),
+            false => Err(Error::config(setting, value, "a positive number")),
         };
         if steps == 0 || u32::try_from(steps).is_err() {
             let expected = "at least one, and fewer than 2^32";
-            return Err(Error::Config { setting: "the process's number of steps", got: steps.to_string(), expected });
+            return Err(Error::config("the process's number of steps", steps, expected));
         }
         positive("the process's sigma", sigma)?;
         let dt = 1.0 / steps as f64;
@@ -99,11 +99,11 @@ impl Process {
             }
             ProcessKind::VariancePreserving { beta_min, beta_max } => {
                 if !(beta_min > 0.0 && beta_min <= beta_max && beta_max < 1.0) {
-                    return Err(Error::Config {
-                        setting: "the process's betas",
-                        got: format!("{beta_min} and {beta_max}"),
-                        expected: "0 < beta_min <= beta_max < 1",
-                    });
+                    return Err(Error::config(
+                        "the process's betas",
+                        format!("{beta_min} and {beta_max}"),
+                        "0 < beta_min <= beta_max < 1",
+                    ));
                 }
                 let last = steps.saturating_sub(2).max(1) as f64;
                 let beta = move |step: usize| beta_max + (beta_min - beta_max) * (step - 1) as f64 / last;

@@ -1,8 +1,8 @@
 //! Policies without parameters: the process itself, and the exact one of a Gaussian target.
 
 use gfn::env::{Direction, Rows};
-use gfn::nn::Wants;
 use gfn::policy::{Evaluation, Policy};
+use gfn::quantity::{Quantities, Quantity};
 use gfn::{Error, Result};
 use tch::Tensor;
 
@@ -68,12 +68,12 @@ impl Policy<DiffusionSampling> for ReferencePolicy {
         env: &DiffusionSampling,
         states: &DiffusionStates,
         _: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> Result<Evaluation<GaussianSteps>> {
         env.check_states(states)?;
         Ok(Evaluation {
-            pf: wants.pf.then(|| forward_steps(env, states)),
-            pb: wants.pb.then(|| backward_steps(env, states)),
+            pf: wants.has(Quantity::LogPf).then(|| forward_steps(env, states)),
+            pb: wants.has(Quantity::LogPb).then(|| backward_steps(env, states)),
             ..Evaluation::default()
         })
     }
@@ -111,7 +111,7 @@ impl OptimalGaussian {
         if !(mean.is_finite() && sd > 0.0 && sd.is_finite()) {
             let got = format!("{mean} and {sd}");
             let expected = "a finite mean and a positive standard deviation";
-            return Err(Error::Config { setting: "the Gaussian's mean and standard deviation", got, expected });
+            return Err(Error::config("the Gaussian's mean and standard deviation", got, expected));
         }
         let steps = env.process().steps();
         let (mut m, mut s2) = (mean, sd * sd);
@@ -140,21 +140,21 @@ impl Policy<DiffusionSampling> for OptimalGaussian {
         env: &DiffusionSampling,
         states: &DiffusionStates,
         _: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> Result<Evaluation<GaussianSteps>> {
         if *env.process() != self.process {
-            return Err(Error::Config {
-                setting: "the environment's process",
-                got: format!("{:?} in {} steps", env.process().kind(), env.process().steps()),
-                expected: "the process, sigma and number of steps included, that the policy was made for",
-            });
+            return Err(Error::config(
+                "the environment's process",
+                format!("{:?} in {} steps", env.process().kind(), env.process().steps()),
+                "the process, sigma and number of steps included, that the policy was made for",
+            ));
         }
         env.check_states(states)?;
         let kernel = |step| self.kernels.get(step).copied().unwrap_or((1.0, 0.0, 0.0));
         let pf = || steps(env, (Direction::Forward, states), kernel);
         Ok(Evaluation {
-            pf: wants.pf.then(pf),
-            pb: wants.pb.then(|| backward_steps(env, states)),
+            pf: wants.has(Quantity::LogPf).then(pf),
+            pb: wants.has(Quantity::LogPb).then(|| backward_steps(env, states)),
             ..Evaluation::default()
         })
     }

@@ -22,19 +22,19 @@ impl DiffusionStates {
     pub(super) fn check(&self, dim: usize, steps: usize) -> Result<()> {
         let (got, expected) = ([self.points.len(), self.points.width()], [self.steps.len(), dim]);
         if got != expected {
-            return Err(Error::Shape {
-                what: "the points of a diffusion's states".into(),
-                expected: expected.map(|n| n as i64).to_vec(),
-                got: got.map(|n| n as i64).to_vec(),
-                remedy: "give one point of the environment's dimension for each state",
-            });
+            return Err(Error::shape(
+                "the points of a diffusion's states",
+                expected.map(|n| n as i64).to_vec(),
+                got.map(|n| n as i64).to_vec(),
+                "give one point of the environment's dimension for each state",
+            ));
         }
         match self.steps.iter().position(|&step| step as usize > steps) {
             None => Ok(()),
-            Some(row) => Err(Error::Contract {
-                check: "a state has made at most as many steps as the process has",
-                detail: format!("row {row} has made {} of {steps}", self.steps[row]),
-            }),
+            Some(row) => Err(Error::contract(
+                "a state has made at most as many steps as the process has",
+                format!("row {row} has made {} of {steps}", self.steps[row]),
+            )),
         }
     }
 }

@@ -114,11 +114,11 @@ impl Reward<DiffusionStates> for Energy {
 pub(super) fn check_dim(env: &DiffusionSampling, target: &dyn Target) -> Result<()> {
     match env.dim() == target.dim() {
         true => Ok(()),
-        false => Err(Error::Config {
-            setting: "the target's dimension",
-            got: format!("{} for points of {} coordinates", target.dim(), env.dim()),
-            expected: "the environment's dimension",
-        }),
+        false => Err(Error::config(
+            "the target's dimension",
+            format!("{} for points of {} coordinates", target.dim(), env.dim()),
+            "the environment's dimension",
+        )),
     }
 }
 
@@ -126,12 +126,12 @@ fn check_width(target: &dyn Target, points: &Reals) -> Result<()> {
     if points.width() == target.dim() {
         return Ok(());
     }
-    Err(Error::Shape {
-        what: "points under a target".into(),
-        expected: vec![points.len() as i64, target.dim() as i64],
-        got: vec![points.len() as i64, points.width() as i64],
-        remedy: "give the environment the target's dimension",
-    })
+    Err(Error::shape(
+        "points under a target",
+        [points.len() as i64, target.dim() as i64],
+        [points.len() as i64, points.width() as i64],
+        "give the environment the target's dimension",
+    ))
 }
 
 /// The log-density at each point, every one finite.
@@ -149,12 +149,12 @@ pub(super) fn log_density(target: &dyn Target, points: &Reals) -> Result<Vec<f64
     let values = target.log_density(points)?;
     match values.len() == points.len() {
         true => Ok(values),
-        false => Err(Error::Shape {
-            what: "a target's log-densities".into(),
-            expected: vec![points.len() as i64],
-            got: vec![values.len() as i64],
-            remedy: "give one number for each point",
-        }),
+        false => Err(Error::shape(
+            "a target's log-densities",
+            [points.len() as i64],
+            [values.len() as i64],
+            "give one number for each point",
+        )),
     }
 }
 
@@ -164,12 +164,12 @@ pub(super) fn gradient(target: &dyn Target, points: &Reals) -> Result<Reals> {
     let gradient = target.gradient(points)?;
     match (gradient.len(), gradient.width()) == (points.len(), points.width()) {
         true => Ok(gradient),
-        false => Err(Error::Shape {
-            what: "a target's gradients".into(),
-            expected: vec![points.len() as i64, points.width() as i64],
-            got: vec![gradient.len() as i64, gradient.width() as i64],
-            remedy: "give one row for each point, of its dimension",
-        }),
+        false => Err(Error::shape(
+            "a target's gradients",
+            [points.len() as i64, points.width() as i64],
+            [gradient.len() as i64, gradient.width() as i64],
+            "give one row for each point, of its dimension",
+        )),
     }
 }
 
@@ -190,5 +190,5 @@ fn not_finite(check: &'static str, value: f64, points: &Reals, row: usize) -> Er
     const SHOWN: usize = 8;
     let point = points.row(row);
     let (shown, more) = (&point[..point.len().min(SHOWN)], if point.len() > SHOWN { ", ..." } else { "" });
-    Error::Contract { check, detail: format!("{value} at row {row}, point {shown:?}{more}") }
+    Error::contract(check, format!("{value} at row {row}, point {shown:?}{more}"))
 }

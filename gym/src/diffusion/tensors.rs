@@ -50,7 +50,7 @@ impl FromTensors {
     ) -> Result<Self> {
         if dim == 0 {
             let expected = "at least one coordinate";
-            return Err(Error::Config { setting: "the target's dimension", got: "0".into(), expected });
+            return Err(Error::config("the target's dimension", "0", expected));
         }
         let target = Self { dim, kind, device, density: Mutex::new(Box::new(density)), log_z: None };
         let _ = target.call(&Tensor::zeros([2, dim as i64], (kind, device)))?;
@@ -80,12 +80,12 @@ impl FromTensors {
         if values.size() == [n] {
             return Ok(values);
         }
-        Err(Error::Shape {
-            what: format!("the log-densities of a target for points {:?}", points.size()),
-            expected: vec![n],
-            got: values.size(),
-            remedy: "let the closure or script give one number per point; check the target's dimension",
-        })
+        Err(Error::shape(
+            format!("the log-densities of a target for points {:?}", points.size()),
+            [n],
+            values.size(),
+            "let the closure or script give one number per point; check the target's dimension",
+        ))
     }
 }
 

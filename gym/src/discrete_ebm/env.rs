@@ -1,7 +1,5 @@
-use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Slots, Step, VectorStates};
+use gfn::env::{Direction, VectorEnv, VectorRules, VectorStates};
 use gfn::{Error, Result};
-
-use crate::rules::{self, Rules};
 
 /// `n` binary coordinates, set in any order.
 ///
@@ -33,11 +31,11 @@ impl DiscreteEbm {
     ///
     /// # Errors
     /// [`Error::Config`] for none.
-    pub fn new(n: usize) -> Result<Self> {
+    pub fn new(n: usize) -> Result<VectorEnv<Self>> {
         if n == 0 {
-            return Err(Error::Config { setting: "n", got: "0".into(), expected: "at least 1 coordinate" });
+            return Err(Error::config("n", "0", "at least 1 coordinate"));
         }
-        Ok(Self { n })
+        Ok(VectorEnv(Self { n }))
     }
 
     /// The number of coordinates.
@@ -66,12 +64,12 @@ impl DiscreteEbm {
         let mut entries = Vec::with_capacity(vectors.len() * self.n);
         for bits in vectors.iter().map(AsRef::as_ref) {
             if bits.len() != self.n {
-                return Err(Error::Shape {
-                    what: "a vector of bits".into(),
-                    expected: vec![self.n as i64],
-                    got: vec![bits.len() as i64],
-                    remedy: "give one bit per coordinate",
-                });
+                return Err(Error::shape(
+                    "a vector of bits",
+                    [self.n as i64],
+                    [bits.len() as i64],
+                    "give one bit per coordinate",
+                ));
             }
             entries.extend(bits.iter().map(|&bit| 1 + u16::from(bit)));
         }
@@ -79,7 +77,9 @@ impl DiscreteEbm {
     }
 }
 
-impl Rules for DiscreteEbm {
+impl VectorRules for DiscreteEbm {
+    type Key = Vec<u16>;
+
     fn width(&self) -> usize {
         self.n
     }
@@ -113,45 +113,13 @@ impl Rules for DiscreteEbm {
             Direction::Forward => None,
         }
     }
+    fn key(&self, row: &[u16]) -> Vec<u16> {
+        row.to_vec()
+    }
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
         match direction {
             Direction::Forward => format!("set coordinate {} of {row:?} to {}", slot % self.n, slot / self.n),
             Direction::Backward => format!("unset coordinate {slot} of {row:?}"),
         }
-    }
-}
-
-impl Env for DiscreteEbm {
-    type States = VectorStates;
-    type Actions = Slots;
-
-    fn initial(&self, n: usize) -> VectorStates {
-        rules::initial(self, n)
-    }
-    fn step(&self, direction: Direction, states: &mut VectorStates, actions: &Slots) -> Result<Step<Slots>> {
-        rules::step(self, direction, states, actions)
-    }
-    fn is_initial(&self, states: &VectorStates) -> Vec<bool> {
-        rules::is_initial(states)
-    }
-    fn exit_actions(&self, states: &VectorStates) -> Option<Slots> {
-        rules::exit_actions(self, states)
-    }
-}
-
-impl DiscreteEnv for DiscreteEbm {
-    fn masks(&self, direction: Direction, states: &VectorStates) -> Masks {
-        rules::masks(self, direction, states)
-    }
-    fn describe(&self, direction: Direction, states: &VectorStates, row: usize, slot: u32) -> String {
-        rules::describe(self, direction, states, row, slot)
-    }
-}
-
-impl EnumerableEnv for DiscreteEbm {
-    type Key = Vec<u16>;
-
-    fn keys(&self, states: &VectorStates) -> Vec<Vec<u16>> {
-        rules::keys(states)
     }
 }

@@ -1,8 +1,8 @@
 use gfn::distribution::GraphActionCategorical;
-use gfn::env::{Direction, DiscreteEnv, Rows, VectorStates};
-use gfn::nn::Wants;
+use gfn::env::{Direction, DiscreteEnv, Rows, VectorEnv, VectorStates};
 use gfn::nn::{LogZ, Mlp, MlpConfig, Parameters};
 use gfn::policy::{Evaluation, Policy};
+use gfn::quantity::{Quantities, Quantity};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 
@@ -27,12 +27,12 @@ pub enum EbmBackward {
 /// softmax over all `2 n` actions.
 ///
 /// ```
-/// use gfn::{env::Env, nn::{MlpConfig, Wants}, policy::Policy, Rng};
+/// use gfn::{env::Env, nn::MlpConfig, quantity::Quantities, policy::Policy, Rng};
 /// use gfn_gym::discrete_ebm::{DiscreteEbm, EbmBackward, EbmPolicy};
 /// let env = DiscreteEbm::new(3)?;
 /// let (device, kind) = (tch::Device::Cpu, tch::Kind::Float);
 /// let policy = EbmPolicy::new(&env, &MlpConfig::default(), EbmBackward::Uniform, device, kind, &mut Rng::seeded(0))?;
-/// let pf = policy.evaluate(&env, &env.initial(1), None, Wants::PF)?.pf.unwrap();
+/// let pf = policy.evaluate(&env, &env.initial(1), None, Quantities::PF)?.pf.unwrap();
 /// let p: Vec<f64> = pf.host_log_probs()?.iter().map(|log_p| log_p.exp()).collect();
 /// // Coordinate 0, set to 0 or to 1.
 /// assert!((p[0] + p[3] - 1.0 / 3.0).abs() < 1e-6);
@@ -82,19 +82,17 @@ impl EbmPolicy {
     }
 }
 
-impl Policy<DiscreteEbm> for EbmPolicy {
+impl Policy<VectorEnv<DiscreteEbm>> for EbmPolicy {
     type Dist = GraphActionCategorical;
 
     fn evaluate(
         &self,
-        env: &DiscreteEbm,
+        env: &VectorEnv<DiscreteEbm>,
         states: &VectorStates,
         conditions: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
-        let shape = |what: &str, expected: Vec<i64>, got, remedy| {
-            Err(Error::Shape { what: what.into(), expected, got, remedy })
-        };
+        let shape = |what: &str, expected: Vec<i64>, got, remedy| Err(Error::shape(what, expected, got, remedy));
         if let Some(conditions) = conditions {
             return shape(
                 "the conditions",
@@ -112,16 +110,16 @@ impl Policy<DiscreteEbm> for EbmPolicy {
                 "give states of the environment that the policy was made for",
             );
         }
-        let learned = wants.pb && self.backward == EbmBackward::Learned;
-        let logits = (wants.pf || learned).then(|| self.logits(states));
+        let learned = wants.has(Quantity::LogPb) && self.backward == EbmBackward::Learned;
+        let logits = (wants.has(Quantity::LogPf) || learned).then(|| self.logits(states));
         let mut out = Evaluation::default();
-        if let (true, Some(logits)) = (wants.pf, &logits) {
+        if let (true, Some(logits)) = (wants.has(Quantity::LogPf), &logits) {
             // Normalised within each pair: the softmax over all unset pairs then divides by their number.
             let values = logits.narrow(1, 0, 2 * self.n).view([-1, 2, self.n]).log_softmax(1, logits.kind());
             let values = values.view([-1, 2 * self.n]);
             out.pf = Some(GraphActionCategorical::new(env.masks(Direction::Forward, states), &[values])?);
         }
-        if wants.pb {
+        if wants.has(Quantity::LogPb) {
             let masks = env.masks(Direction::Backward, states);
             out.pb = Some(match logits.filter(|_| learned) {
                 Some(logits) => GraphActionCategorical::new(masks, &[logits.narrow(1, 2 * self.n, self.n)])?,

@@ -2,7 +2,7 @@ use gfn::env::{Reward, VectorStates};
 use gfn::{Error, Result};
 
 use super::lattice;
-use crate::rules;
+use crate::rewards;
 
 /// The Ising model: `log R = alpha * sum over i, j of J_ij s_i s_j` with spins `s = 2 x - 1`, the energy being `-s^T J s`.
 ///
@@ -39,22 +39,22 @@ impl IsingReward {
     /// [`Error::Shape`] unless there are `n * n` couplings, [`Error::Config`] for no spin, and unless they and `alpha` are finite.
     pub fn new(n: usize, j: &[f64], alpha: f64) -> Result<Self> {
         if n == 0 {
-            return Err(Error::Config { setting: "n", got: "0".into(), expected: "at least 1 spin" });
+            return Err(Error::config("n", "0", "at least 1 spin"));
         }
         if n.checked_mul(n) != Some(j.len()) {
-            return Err(Error::Shape {
-                what: "the coupling matrix".into(),
-                expected: vec![n as i64, n as i64],
-                got: vec![j.len() as i64],
-                remedy: "give `n * n` couplings, row by row",
-            });
+            return Err(Error::shape(
+                "the coupling matrix",
+                [n as i64, n as i64],
+                [j.len() as i64],
+                "give `n * n` couplings, row by row",
+            ));
         }
         if let Some(place) = j.iter().position(|coupling| !coupling.is_finite()) {
             let (row, value) = (place / n, j[place]);
-            return Err(Error::NonFinite { what: "coupling", row, value, remedy: "give finite couplings" });
+            return Err(Error::non_finite("coupling", row, value, "give finite couplings"));
         }
         if !alpha.is_finite() {
-            return Err(Error::Config { setting: "alpha", got: alpha.to_string(), expected: "a finite number" });
+            return Err(Error::config("alpha", alpha, "a finite number"));
         }
         let coupling = |a: usize, b: usize| if a == b { j[a * n + a] } else { j[a * n + b] + j[b * n + a] };
         let of_spin = |a| (a..n).map(|b| (b, coupling(a, b))).filter(|(_, coupling)| *coupling != 0.0).collect();
@@ -78,18 +78,10 @@ impl IsingReward {
     /// [`Error::Config`] for a side outside `2..=1000`, those of [`new`](Self::new).
     pub fn lattice(side: usize, coupling: f64, alpha: f64) -> Result<Self> {
         if !(2..=1000).contains(&side) {
-            return Err(Error::Config {
-                setting: "side",
-                got: side.to_string(),
-                expected: "2 to 1,000 spins along a side",
-            });
+            return Err(Error::config("side", side, "2 to 1,000 spins along a side"));
         }
         if !(coupling.is_finite() && alpha.is_finite()) {
-            return Err(Error::Config {
-                setting: "coupling and alpha",
-                got: format!("{coupling}, {alpha}"),
-                expected: "finite numbers",
-            });
+            return Err(Error::config("coupling and alpha", format!("{coupling}, {alpha}"), "finite numbers"));
         }
         let mut couplings = vec![Vec::new(); side * side];
         if coupling != 0.0 {
@@ -111,7 +103,7 @@ impl IsingReward {
     /// # Errors
     /// [`Error::Shape`] for states of another width.
     pub fn energy(&self, states: &VectorStates) -> Result<Vec<f64>> {
-        rules::rewards(states, self.n, |row| Some(self.energy_of(row)))
+        rewards::of_rows(states, self.n, |row| Some(self.energy_of(row)))
     }
 
     fn energy_of(&self, row: &[u16]) -> f64 {
@@ -170,10 +162,10 @@ impl IsingReward {
 
 impl Reward<VectorStates> for IsingReward {
     fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        rules::rewards(states, self.n, |row| (!row.contains(&0)).then(|| -self.alpha * self.energy_of(row)))
+        rewards::of_rows(states, self.n, |row| (!row.contains(&0)).then(|| -self.alpha * self.energy_of(row)))
     }
     fn partial_log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Option<Vec<f64>>> {
-        rules::rewards(states, self.n, |row| Some(-self.alpha * self.energy_of(row))).map(Some)
+        rewards::of_rows(states, self.n, |row| Some(-self.alpha * self.energy_of(row))).map(Some)
     }
 }
 

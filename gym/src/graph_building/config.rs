@@ -85,7 +85,7 @@ impl GraphBuildingConfig {
     /// The first setting that makes no sense. Attribute values are checked where their action types are made.
     pub(super) fn check(&self) -> Result<()> {
         let start = self.start();
-        let refuse = |setting, got: String, expected| Err(Error::Config { setting, got, expected });
+        let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
         if self.max_nodes == 0 || start.n_nodes() > self.max_nodes {
             let got = format!("{} with an initial graph of {} nodes", self.max_nodes, start.n_nodes());
             return refuse("max_nodes", got, "at least 1, and no fewer than the initial graph has");
@@ -122,11 +122,11 @@ impl GraphBuildingConfig {
             values.iter().enumerate().all(|(k, &value)| value <= limits.get(k).copied().unwrap_or(0))
         };
         let refuse = |what: String| {
-            Err(Error::Config {
-                setting: "the initial graph",
-                got: what,
-                expected: "classes below node_classes and edge_classes, attribute values within their limits",
-            })
+            Err(Error::config(
+                "the initial graph",
+                what,
+                "classes below node_classes and edge_classes, attribute values within their limits",
+            ))
         };
         for (a, node) in start.nodes().enumerate() {
             if node.class >= self.node_classes || !within(node.attributes.values(), &self.node_attributes) {

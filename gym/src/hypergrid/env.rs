@@ -1,4 +1,4 @@
-use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, VectorStates};
+use gfn::env::{Direction, VectorEnv, VectorRules, VectorStates};
 use gfn::{Error, Result};
 
 /// The integer points `0..height` in `ndim` dimensions, reached from the origin one step along one axis at a time; any point can
@@ -29,8 +29,8 @@ impl HyperGrid {
     ///
     /// # Errors
     /// [`Error::Config`] for no dimension, a height outside `2..=65536`, or so many points that `height^ndim` passes `u64`.
-    pub fn new(ndim: usize, height: usize) -> Result<Self> {
-        let refuse = |setting, got: String, expected| Err(Error::Config { setting, got, expected });
+    pub fn new(ndim: usize, height: usize) -> Result<VectorEnv<Self>> {
+        let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
         if ndim == 0 {
             return refuse("ndim", "0".into(), "at least 1 dimension");
         }
@@ -43,7 +43,7 @@ impl HyperGrid {
             let got = format!("{height} points along each of {ndim} dimensions");
             return refuse("the size of the grid", got, "height^ndim below 2^64, so that every point has an index");
         };
-        Ok(Self { ndim, height, n_states })
+        Ok(VectorEnv(Self { ndim, height, n_states }))
     }
 
     /// The number of dimensions.
@@ -72,11 +72,7 @@ impl HyperGrid {
         let mut coordinates = Vec::new();
         for key in keys {
             if key >= self.n_states {
-                return Err(Error::Config {
-                    setting: "a grid point's key",
-                    got: key.to_string(),
-                    expected: "a number below `n_states()`",
-                });
+                return Err(Error::config("a grid point's key", key, "a number below `n_states()`"));
             }
             let start = coordinates.len();
             coordinates.resize(start + self.ndim, 0);
@@ -95,137 +91,52 @@ impl HyperGrid {
         point.len() == self.ndim && point.iter().all(|&x| u32::from(x) < self.height)
     }
 
-    /// The key of one point of the grid.
-    pub(super) fn key_of(&self, point: &[u16]) -> u64 {
-        point.iter().fold(0, |key, &x| key * u64::from(self.height) + u64::from(x))
-    }
-
     /// The largest coordinate.
     fn top(&self) -> u16 {
         (self.height - 1) as u16
     }
-
-    fn illegal(&self, row: usize, direction: Direction, states: &VectorStates, slot: u32) -> Error {
-        let masks = self.masks(direction, &states.select(&[row]));
-        Error::IllegalAction {
-            row,
-            direction,
-            slot: slot as usize,
-            n_slots: masks.row(0).len(),
-            n_legal: masks.n_legal(0),
-            detail: self.describe(direction, states, row, slot),
-        }
-    }
 }
 
-impl Env for HyperGrid {
-    type States = VectorStates;
-    type Actions = Slots;
-
-    fn initial(&self, n: usize) -> VectorStates {
-        VectorStates::filled(self.ndim, n, 0)
-    }
-
-    fn step(&self, direction: Direction, states: &mut VectorStates, actions: &Slots) -> Result<Step<Slots>> {
-        if states.len() != actions.len() {
-            return Err(Error::Shape {
-                what: "actions".into(),
-                expected: vec![states.len() as i64],
-                got: vec![actions.len() as i64],
-                remedy: "give one action per state",
-            });
-        }
-        let (ndim, top) = (self.ndim, self.top());
-        let n = actions.len();
-        let mut step = Step { reverse: Slots(vec![0; n]), exit: vec![false; n], done: vec![false; n] };
-        let mut illegal = None;
-        for (i, (row, &slot)) in states.values_mut().chunks_exact_mut(ndim).zip(&actions.0).enumerate() {
-            let d = slot as usize;
-            step.reverse.0[i] = slot;
-            match direction {
-                Direction::Forward if d == ndim => {
-                    (step.reverse.0[i], step.exit[i], step.done[i]) = (0, true, true);
-                }
-                Direction::Forward if d < ndim && row[d] < top => row[d] += 1,
-                Direction::Backward if d < ndim && row[d] > 0 => {
-                    row[d] -= 1;
-                    step.done[i] = row.iter().all(|&x| x == 0);
-                }
-                _ => {
-                    illegal = Some((i, slot));
-                    break;
-                }
-            }
-        }
-        match illegal {
-            None => Ok(step),
-            Some((row, slot)) => Err(self.illegal(row, direction, states, slot)),
-        }
-    }
-
-    fn is_initial(&self, states: &VectorStates) -> Vec<bool> {
-        states.rows().map(|row| row.iter().all(|&x| x == 0)).collect()
-    }
-
-    fn exit_actions(&self, states: &VectorStates) -> Option<Slots> {
-        Some(Slots(vec![self.ndim as u32; states.len()]))
-    }
-}
-
-impl DiscreteEnv for HyperGrid {
-    fn masks(&self, direction: Direction, states: &VectorStates) -> Masks {
-        let top = self.top();
-        let (width, legal) = match direction {
-            Direction::Forward => {
-                let mut legal = vec![true; states.len() * (self.ndim + 1)];
-                for (mask, row) in legal.chunks_exact_mut(self.ndim + 1).zip(states.rows()) {
-                    mask.iter_mut().zip(row).for_each(|(legal, &x)| *legal = x < top);
-                }
-                (self.ndim + 1, legal)
-            }
-            Direction::Backward => (self.ndim, states.values().iter().map(|&x| x > 0).collect()),
-        };
-        Masks::of_rows(direction, states.len(), width, legal, direction == Direction::Forward)
-    }
-
-    fn describe(&self, direction: Direction, states: &VectorStates, row: usize, slot: u32) -> String {
-        if row >= states.len() {
-            return format!("there is no state {row}");
-        }
-        let at = states.row(row);
-        match direction {
-            Direction::Forward if slot as usize == self.ndim => format!("exit at {at:?}"),
-            _ if slot as usize >= self.ndim => format!("there is no dimension {slot} at {at:?}"),
-            Direction::Forward => format!("raise coordinate {slot} of {at:?}, at most {}", self.top()),
-            Direction::Backward => format!("lower coordinate {slot} of {at:?}"),
-        }
-    }
-}
-
-impl EnumerableEnv for HyperGrid {
+impl VectorRules for HyperGrid {
     type Key = u64;
 
-    fn keys(&self, states: &VectorStates) -> Vec<u64> {
-        states.rows().map(|row| self.key_of(row)).collect()
+    fn width(&self) -> usize {
+        self.ndim
     }
-
-    fn child_keys(&self, states: &VectorStates, rows: &[usize], slots: &Slots) -> Result<Vec<u64>> {
-        let keys = self.keys(states);
-        let mut stride = vec![1u64; self.ndim];
-        for d in (1..self.ndim).rev() {
-            stride[d - 1] = stride[d] * u64::from(self.height);
+    fn n_moves(&self, _: Direction) -> usize {
+        self.ndim
+    }
+    fn mark(&self, direction: Direction, row: &[u16], legal: &mut [bool]) {
+        let top = self.top();
+        match direction {
+            Direction::Forward => legal.iter_mut().zip(row).for_each(|(legal, &x)| *legal = x < top),
+            Direction::Backward => legal.iter_mut().zip(row).for_each(|(legal, &x)| *legal = x > 0),
         }
-        let child = |(&row, &slot): (&usize, &u32)| match stride.get(slot as usize) {
-            Some(stride) if states.row(row)[slot as usize] < self.top() => Ok(keys[row] + stride),
-            _ => Err(self.illegal(row, Direction::Forward, states, slot)),
+    }
+    fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize> {
+        let x = row.get_mut(slot)?;
+        *x = match direction {
+            Direction::Forward if *x < self.top() => *x + 1,
+            Direction::Backward if *x > 0 => *x - 1,
+            _ => return None,
         };
-        rows.iter().zip(&slots.0).map(child).collect()
+        Some(slot)
+    }
+    fn key(&self, row: &[u16]) -> u64 {
+        row.iter().fold(0, |key, &x| key * u64::from(self.height) + u64::from(x))
+    }
+    fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
+        match direction {
+            Direction::Forward => format!("raise coordinate {slot} of {row:?}, at most {}", self.top()),
+            Direction::Backward => format!("lower coordinate {slot} of {row:?}"),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use gfn::Rng;
+    use gfn::env::{DiscreteEnv, EnumerableEnv, Env, Rows, Slots};
     use gfn::policy::UniformPolicy;
     use gfn::rollout::Sampler;
 

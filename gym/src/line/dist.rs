@@ -30,7 +30,7 @@ pub struct NormalMixtures {
 
 impl NormalMixtures {
     pub(super) fn check(&self) -> Result<()> {
-        let refuse = |setting, got: String, expected| Err(Error::Config { setting, got, expected });
+        let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
         let Self { components, min_std, max_std } = *self;
         if components == 0 {
             return refuse("components", "0".into(), "at least 1 component");
@@ -74,12 +74,12 @@ impl LineDist {
         let expected = [states.len() as i64, 3 * mixtures.components as i64];
         match outputs.size() == expected {
             true => Ok(Self { env, direction, states, heads: Some((mixtures, outputs)) }),
-            false => Err(Error::Shape {
-                what: "the outputs of the line's network".into(),
-                expected: expected.to_vec(),
-                got: outputs.size(),
-                remedy: "K logits, K means and K raw deviations: see `NormalMixtures`",
-            }),
+            false => Err(Error::shape(
+                "the outputs of the line's network",
+                expected.to_vec(),
+                outputs.size(),
+                "K logits, K means and K raw deviations: see `NormalMixtures`",
+            )),
         }
     }
 

@@ -35,11 +35,7 @@ impl Line {
     pub fn new(n_steps: usize) -> Result<Self> {
         match (1..=1_000_000).contains(&n_steps) {
             true => Ok(Self { n_steps }),
-            false => Err(Error::Config {
-                setting: "the number of steps",
-                got: n_steps.to_string(),
-                expected: "from 1 to a million",
-            }),
+            false => Err(Error::config("the number of steps", n_steps, "from 1 to a million")),
         }
     }
 
@@ -62,12 +58,12 @@ impl Line {
         let got = [states.width(), actions.width(), actions.len()];
         let expected = [2, 1, states.len()];
         if got != expected {
-            return Err(Error::Shape {
-                what: "states and actions of the line (width, width, number of actions)".into(),
-                expected: expected.map(|n| n as i64).to_vec(),
-                got: got.map(|n| n as i64).to_vec(),
-                remedy: "a state is a position and a number of steps, an action a position",
-            });
+            return Err(Error::shape(
+                "states and actions of the line (width, width, number of actions)",
+                expected.map(|n| n as i64).to_vec(),
+                got.map(|n| n as i64).to_vec(),
+                "a state is a position and a number of steps, an action a position",
+            ));
         }
         for (row, (state, action)) in states.rows().zip(actions.rows()).enumerate() {
             let (x, t, to) = (state[0], state[1], action[0]);
@@ -168,10 +164,7 @@ impl ReplayEnv for Line {
     fn read_actions(&self, tensor: &Tensor) -> Result<Reals> {
         match (tensor.kind(), tensor.size().as_slice()) {
             (Kind::Double, [_, 1]) => Reals::from_tensor(tensor),
-            (kind, size) => Err(Error::Contract {
-                check: "actions of the line are one f64 each",
-                detail: format!("{kind:?} {size:?}"),
-            }),
+            (kind, size) => Err(Error::contract("actions of the line are one f64 each", format!("{kind:?} {size:?}"))),
         }
     }
 

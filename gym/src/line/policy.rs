@@ -1,7 +1,7 @@
 use gfn::env::{Direction, Reals};
-use gfn::nn::Wants;
 use gfn::nn::{Activation, BackwardPolicy, MlpConfig, Parameters};
 use gfn::policy::{Evaluation, Policy};
+use gfn::quantity::{Quantities, Quantity};
 use gfn::tensor::from_host;
 use gfn::{Result, Rng};
 use serde::{Deserialize, Serialize};
@@ -17,11 +17,17 @@ pub struct LineUniform;
 impl Policy<Line> for LineUniform {
     type Dist = LineDist;
 
-    fn evaluate(&self, env: &Line, states: &Reals, _: Option<&Tensor>, wants: Wants) -> Result<Evaluation<LineDist>> {
+    fn evaluate(
+        &self,
+        env: &Line,
+        states: &Reals,
+        _: Option<&Tensor>,
+        wants: Quantities,
+    ) -> Result<Evaluation<LineDist>> {
         let uniform = |direction| LineDist::uniform(*env, direction, states.clone());
         Ok(Evaluation {
-            pf: wants.pf.then(|| uniform(Direction::Forward)),
-            pb: wants.pb.then(|| uniform(Direction::Backward)),
+            pf: wants.has(Quantity::LogPf).then(|| uniform(Direction::Forward)),
+            pb: wants.has(Quantity::LogPb).then(|| uniform(Direction::Backward)),
             ..Evaluation::default()
         })
     }
@@ -115,7 +121,7 @@ impl Policy<Line> for LinePolicy {
         env: &Line,
         states: &Reals,
         conditions: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> Result<Evaluation<LineDist>> {
         check_no_conditions(conditions)?;
         check_width(states, 2)?;

@@ -29,7 +29,7 @@ impl LineReward {
             None => return Ok(Self { modes }),
         };
         let expected = "at least one, with a finite mean and a positive, finite deviation";
-        Err(Error::Config { setting: "the modes of the line's reward", got, expected })
+        Err(Error::config("the modes of the line's reward", got, expected))
     }
 
     /// The true log Z.

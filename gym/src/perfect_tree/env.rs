@@ -1,4 +1,4 @@
-use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, VectorStates};
+use gfn::env::{Direction, VectorEnv, VectorRules, VectorStates};
 use gfn::{Error, Result};
 
 use crate::sequence::TokenSequence;
@@ -33,15 +33,11 @@ impl PerfectBinaryTree {
     ///
     /// # Errors
     /// [`Error::Config`] for a depth outside `1..=62`: a node's index is a `u64`.
-    pub fn new(depth: usize) -> Result<Self> {
+    pub fn new(depth: usize) -> Result<VectorEnv<Self>> {
         if !(1..=62).contains(&depth) {
-            return Err(Error::Config {
-                setting: "depth",
-                got: depth.to_string(),
-                expected: "1 to 62 levels of edges",
-            });
+            return Err(Error::config("depth", depth, "1 to 62 levels of edges"));
         }
-        Ok(Self { path: TokenSequence::fixed(2, depth)? })
+        Ok(VectorEnv(Self { path: TokenSequence::fixed(2, depth)?.0 }))
     }
 
     /// Edges from the root to a leaf.
@@ -76,11 +72,7 @@ impl PerfectBinaryTree {
         let mut paths = Vec::new();
         for mut node in nodes {
             if node >= self.n_states() {
-                return Err(Error::Config {
-                    setting: "a node of the tree",
-                    got: node.to_string(),
-                    expected: "an index below `n_states()`",
-                });
+                return Err(Error::config("a node of the tree", node, "an index below `n_states()`"));
             }
             let mut path = Vec::new();
             while node > 0 {
@@ -94,47 +86,37 @@ impl PerfectBinaryTree {
     }
 }
 
-impl Env for PerfectBinaryTree {
-    type States = VectorStates;
-    type Actions = Slots;
-
-    fn initial(&self, n: usize) -> VectorStates {
-        self.path.initial(n)
-    }
-    fn step(&self, direction: Direction, states: &mut VectorStates, actions: &Slots) -> Result<Step<Slots>> {
-        self.path.step(direction, states, actions)
-    }
-    fn is_initial(&self, states: &VectorStates) -> Vec<bool> {
-        self.path.is_initial(states)
-    }
-    fn exit_actions(&self, states: &VectorStates) -> Option<Slots> {
-        self.path.exit_actions(states)
-    }
-}
-
-impl DiscreteEnv for PerfectBinaryTree {
-    fn masks(&self, direction: Direction, states: &VectorStates) -> Masks {
-        self.path.masks(direction, states)
-    }
-    fn describe(&self, direction: Direction, states: &VectorStates, row: usize, slot: u32) -> String {
-        if row >= states.len() {
-            return format!("there is no state {row}");
-        }
-        let node = Self::node(states.row(row));
-        match (direction, slot) {
-            (Direction::Forward, 0) => format!("go left from node {node}, of a tree of depth {}", self.depth()),
-            (Direction::Forward, 1) => format!("go right from node {node}, of a tree of depth {}", self.depth()),
-            (Direction::Backward, 0) => format!("go up from node {node}"),
-            _ => format!("there is no {direction} slot {slot} at node {node}"),
-        }
-    }
-}
-
-impl EnumerableEnv for PerfectBinaryTree {
+impl VectorRules for PerfectBinaryTree {
     type Key = Vec<u16>;
 
-    fn keys(&self, states: &VectorStates) -> Vec<Vec<u16>> {
-        self.path.keys(states)
+    fn width(&self) -> usize {
+        self.path.width()
+    }
+    fn n_moves(&self, direction: Direction) -> usize {
+        self.path.n_moves(direction)
+    }
+    fn has_exit(&self) -> bool {
+        self.path.has_exit()
+    }
+    fn can_end(&self, row: &[u16]) -> bool {
+        self.path.can_end(row)
+    }
+    fn mark(&self, direction: Direction, row: &[u16], legal: &mut [bool]) {
+        self.path.mark(direction, row, legal);
+    }
+    fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize> {
+        self.path.apply(direction, row, slot)
+    }
+    fn key(&self, row: &[u16]) -> Vec<u16> {
+        self.path.key(row)
+    }
+    fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
+        let node = Self::node(row);
+        match (direction, slot) {
+            (Direction::Forward, 0) => format!("go left from node {node}, of a tree of depth {}", self.depth()),
+            (Direction::Forward, _) => format!("go right from node {node}, of a tree of depth {}", self.depth()),
+            (Direction::Backward, _) => format!("go up from node {node}"),
+        }
     }
 }
 

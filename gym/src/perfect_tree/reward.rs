@@ -3,7 +3,7 @@ use gfn::env::{Reward, VectorStates};
 use gfn::tensor::log_sum_exp;
 
 use super::PerfectBinaryTree;
-use crate::rules;
+use crate::rewards;
 
 /// A reward from a function that gives log R of a node's index.
 ///
@@ -34,7 +34,7 @@ impl<F: Fn(u64) -> f64> PerNode<F> {
 
 impl<F: Fn(u64) -> f64> Reward<VectorStates> for PerNode<F> {
     fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        rules::rewards(states, states.width(), |row| {
+        rewards::of_rows(states, states.width(), |row| {
             (!row.contains(&0)).then(|| (self.0)(PerfectBinaryTree::node(row)))
         })
     }

@@ -1,7 +1,5 @@
-use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Slots, Step, VectorStates};
+use gfn::env::{Direction, VectorEnv, VectorRules, VectorStates};
 use gfn::{Error, Result};
-
-use crate::rules::{self, Rules};
 
 /// Forests of rooted binary trees over `n` species: a move joins two trees under a new root, until one is left.
 ///
@@ -41,11 +39,11 @@ impl PhyloTree {
     ///
     /// # Errors
     /// [`Error::Config`] for a number outside `2..=1000`.
-    pub fn new(n: usize) -> Result<Self> {
+    pub fn new(n: usize) -> Result<VectorEnv<Self>> {
         if !(2..=1000).contains(&n) {
-            return Err(Error::Config { setting: "n", got: n.to_string(), expected: "2 to 1,000 species" });
+            return Err(Error::config("n", n, "2 to 1,000 species"));
         }
-        Ok(Self { n })
+        Ok(VectorEnv(Self { n }))
     }
 
     /// The number of species.
@@ -196,7 +194,9 @@ pub(super) fn is_smallest(row: &[u16], species: usize) -> bool {
     species == 0 || !row.contains(&(species as u16))
 }
 
-impl Rules for PhyloTree {
+impl VectorRules for PhyloTree {
+    type Key = Vec<u16>;
+
     fn width(&self) -> usize {
         self.entries()
     }
@@ -248,6 +248,9 @@ impl Rules for PhyloTree {
             }
         }
     }
+    fn key(&self, row: &[u16]) -> Vec<u16> {
+        row.to_vec()
+    }
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
         match (direction, self.pair(slot)) {
             (Direction::Forward, Some((a, b))) => format!("join the trees of {a} and {b} of {}", self.newick(row)),
@@ -265,44 +268,11 @@ impl PhyloTree {
     }
 }
 
-impl Env for PhyloTree {
-    type States = VectorStates;
-    type Actions = Slots;
-
-    fn initial(&self, n: usize) -> VectorStates {
-        rules::initial(self, n)
-    }
-    fn step(&self, direction: Direction, states: &mut VectorStates, actions: &Slots) -> Result<Step<Slots>> {
-        rules::step(self, direction, states, actions)
-    }
-    fn is_initial(&self, states: &VectorStates) -> Vec<bool> {
-        rules::is_initial(states)
-    }
-    fn exit_actions(&self, states: &VectorStates) -> Option<Slots> {
-        rules::exit_actions(self, states)
-    }
-}
-
-impl DiscreteEnv for PhyloTree {
-    fn masks(&self, direction: Direction, states: &VectorStates) -> Masks {
-        rules::masks(self, direction, states)
-    }
-    fn describe(&self, direction: Direction, states: &VectorStates, row: usize, slot: u32) -> String {
-        rules::describe(self, direction, states, row, slot)
-    }
-}
-
-impl EnumerableEnv for PhyloTree {
-    type Key = Vec<u16>;
-
-    fn keys(&self, states: &VectorStates) -> Vec<Vec<u16>> {
-        rules::keys(states)
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
+
+    use gfn::env::{Env, Slots};
 
     use super::*;
 

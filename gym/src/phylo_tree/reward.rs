@@ -1,10 +1,10 @@
-use gfn::env::{Reward, Rows, VectorStates};
+use gfn::env::{Reward, Rows, VectorRules, VectorStates};
 use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
 use rayon::prelude::*;
 
 use super::PhyloTree;
-use crate::rules;
+use crate::rewards;
 
 /// `log R = (offset - parsimony) / temperature`, the parsimony being the fewest mutations by which a tree explains its species'
 /// sequences (Fitch, *Toward Defining the Course of Evolution*, 1971).
@@ -41,25 +41,25 @@ impl ParsimonyReward {
         let sites = sequences.first().map_or(0, |sequence| sequence.as_ref().len());
         let other = sequences.iter().map(|sequence| sequence.as_ref().len()).find(|&len| len != sites);
         if sequences.len() != env.n() || other.is_some() {
-            return Err(Error::Shape {
-                what: "the sequences".into(),
-                expected: vec![env.n() as i64, sites as i64],
-                got: vec![sequences.len() as i64, other.unwrap_or(sites) as i64],
-                remedy: "give one sequence per species, all of one length",
-            });
+            return Err(Error::shape(
+                "the sequences",
+                [env.n() as i64, sites as i64],
+                [sequences.len() as i64, other.unwrap_or(sites) as i64],
+                "give one sequence per species, all of one length",
+            ));
         }
         let sets: Vec<u8> = sequences.iter().flat_map(|sequence| sequence.as_ref().iter().copied()).collect();
         if let Some(place) = sets.iter().position(|&set| set == 0) {
-            return Err(Error::Config {
-                setting: "a site of a sequence",
-                got: format!("no state, of species {} at site {}", place / sites, place % sites),
-                expected: "at least one state; where nothing is known, all of them",
-            });
+            return Err(Error::config(
+                "a site of a sequence",
+                format!("no state, of species {} at site {}", place / sites, place % sites),
+                "at least one state; where nothing is known, all of them",
+            ));
         }
         if !offset.is_finite() {
-            return Err(Error::Config { setting: "offset", got: offset.to_string(), expected: "a finite number" });
+            return Err(Error::config("offset", offset, "a finite number"));
         }
-        Ok(Self { env: *env, sets, sites, offset, temperature: rules::positive("temperature", temperature)? })
+        Ok(Self { env: *env, sets, sites, offset, temperature: rewards::positive("temperature", temperature)? })
     }
 
     /// Sequences of DNA or RNA in the letters of IUPAC: ambiguous ones are the set that they stand for; a gap (`-`), `?` and `N` may
@@ -79,20 +79,20 @@ impl ParsimonyReward {
     /// [`Error::Shape`] for states of another number of species; [`Error::Contract`] for a row that is no forest of theirs.
     pub fn parsimony(&self, states: &VectorStates) -> Result<Vec<u64>> {
         if states.width() != self.env.entries() {
-            return Err(Error::Shape {
-                what: "states".into(),
-                expected: vec![states.len() as i64, self.env.entries() as i64],
-                got: vec![states.len() as i64, states.width() as i64],
-                remedy: "give the reward states of the environment that it was made for",
-            });
+            return Err(Error::shape(
+                "states",
+                [states.len() as i64, self.env.entries() as i64],
+                [states.len() as i64, states.width() as i64],
+                "give the reward states of the environment that it was made for",
+            ));
         }
         let rows = states.values().par_chunks_exact(states.width()).with_min_len(64);
         rows.map(|row| match self.env.is_forest(row) {
             true => Ok(self.mutations(row)),
-            false => Err(Error::Contract {
-                check: "states are forests that the environment builds: take them from it, or from a file of it",
-                detail: format!("{row:?} is none"),
-            }),
+            false => Err(Error::contract(
+                "states are forests that the environment builds: take them from it, or from a file of it",
+                format!("{row:?} is none"),
+            )),
         })
         .collect()
     }
@@ -156,24 +156,24 @@ fn nucleotides(letter: char) -> Result<u8> {
         'B' => 0b1110,
         'N' | '-' | '?' => 0b1111,
         _ => {
-            return Err(Error::Config {
-                setting: "a letter of a sequence",
-                got: format!("{letter:?}"),
-                expected: "a base (A, C, G, T, U), another letter of IUPAC for several of them, a gap (-) or ?",
-            });
+            return Err(Error::config(
+                "a letter of a sequence",
+                format!("{letter:?}"),
+                "a base (A, C, G, T, U), another letter of IUPAC for several of them, a gap (-) or ?",
+            ));
         }
     })
 }
 
 impl Reward<VectorStates> for ParsimonyReward {
     fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        let forest = states.rows().find(|row| !rules::Rules::can_end(&self.env, row));
+        let forest = states.rows().find(|row| !VectorRules::can_end(&self.env, row));
         match forest.filter(|_| states.width() == self.env.entries()) {
-            Some(row) => Err(Error::Config {
-                setting: "a state to be rewarded",
-                got: self.env.newick(row),
-                expected: "one tree; of forests, ask for the partial reward",
-            }),
+            Some(row) => Err(Error::config(
+                "a state to be rewarded",
+                self.env.newick(row),
+                "one tree; of forests, ask for the partial reward",
+            )),
             None => Ok(self.parsimony(states)?.into_iter().map(|mutations| self.log_of(mutations)).collect()),
         }
     }

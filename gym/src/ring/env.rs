@@ -42,7 +42,7 @@ impl Ring {
             GraphKind::Undirected => (3, "3 to 20 nodes for an undirected ring"),
         };
         if !(least..=MAX_NODES).contains(&n) {
-            return Err(Error::Config { setting: "nodes", got: n.to_string(), expected });
+            return Err(Error::config("nodes", n, expected));
         }
         Ok(Self {
             n,
@@ -128,11 +128,11 @@ impl Ring {
     /// [`Error::Config`] for more than 8 nodes.
     pub fn rings(&self) -> Result<GraphStates> {
         if self.n > MAX_NODES_LISTED {
-            return Err(Error::Config {
-                setting: "nodes of listed rings",
-                got: self.n.to_string(),
-                expected: "at most 8 (5,040 directed rings); test single graphs with `is_ring` or `ring_index`",
-            });
+            return Err(Error::config(
+                "nodes of listed rings",
+                self.n,
+                "at most 8 (5,040 directed rings); test single graphs with `is_ring` or `ring_index`",
+            ));
         }
         let mut out = Vec::new();
         let mut order = vec![0];

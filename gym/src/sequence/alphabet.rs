@@ -23,11 +23,11 @@ impl Alphabet {
         let repeated = tokens.iter().enumerate().any(|(i, c)| tokens[..i].contains(c));
         let reserved = tokens.iter().any(|c| matches!(c, ',' | '"') || c.is_whitespace());
         if !(1..=usize::from(u16::MAX)).contains(&tokens.len()) || repeated || reserved {
-            return Err(Error::Config {
-                setting: "the alphabet",
-                got: format!("{characters:?}"),
-                expected: "1 to 65,535 distinct characters without commas, quotation marks and white space",
-            });
+            return Err(Error::config(
+                "the alphabet",
+                format!("{characters:?}"),
+                "1 to 65,535 distinct characters without commas, quotation marks and white space",
+            ));
         }
         Ok(Self(tokens))
     }
@@ -51,10 +51,8 @@ impl Alphabet {
     pub fn encode(&self, text: &str) -> Result<Vec<u16>> {
         let token = |c: char| {
             let known = self.0.iter().position(|&known| known == c);
-            known.map(|token| token as u16).ok_or_else(|| Error::Config {
-                setting: "a character of a sequence",
-                got: format!("{c:?} in {text:?}"),
-                expected: "a character of the alphabet",
+            known.map(|token| token as u16).ok_or_else(|| {
+                Error::config("a character of a sequence", format!("{c:?} in {text:?}"), "a character of the alphabet")
             })
         };
         text.chars().map(token).collect()
@@ -66,10 +64,12 @@ impl Alphabet {
     /// [`Error::Config`] for a token that the alphabet lacks.
     pub fn decode(&self, tokens: &[u16]) -> Result<String> {
         let character = |&token: &u16| {
-            self.0.get(usize::from(token)).ok_or_else(|| Error::Config {
-                setting: "a token",
-                got: format!("{token} with {} characters", self.0.len()),
-                expected: "a number below the size of the alphabet",
+            self.0.get(usize::from(token)).ok_or_else(|| {
+                Error::config(
+                    "a token",
+                    format!("{token} with {} characters", self.0.len()),
+                    "a number below the size of the alphabet",
+                )
             })
         };
         tokens.iter().map(character).collect()

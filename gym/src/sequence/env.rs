@@ -1,7 +1,5 @@
-use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Slots, Step, VectorStates};
+use gfn::env::{Direction, VectorEnv, VectorRules, VectorStates};
 use gfn::{Error, Result};
-
-use crate::rules::{self, Rules};
 
 /// Sequences of tokens, written from left to right; a tree, so that P_B is 1.
 ///
@@ -39,7 +37,7 @@ impl TokenSequence {
     ///
     /// # Errors
     /// [`Error::Config`] unless there are 1 to 65,535 tokens and a length of at least 1.
-    pub fn fixed(n_tokens: usize, len: usize) -> Result<Self> {
+    pub fn fixed(n_tokens: usize, len: usize) -> Result<VectorEnv<Self>> {
         Self::checked(n_tokens, None, len)
     }
 
@@ -47,32 +45,28 @@ impl TokenSequence {
     ///
     /// # Errors
     /// [`Error::Config`] unless there are 1 to 65,535 tokens and `min_len <= max_len`, `max_len` at least 1.
-    pub fn variable(n_tokens: usize, min_len: usize, max_len: usize) -> Result<Self> {
+    pub fn variable(n_tokens: usize, min_len: usize, max_len: usize) -> Result<VectorEnv<Self>> {
         Self::checked(n_tokens, Some(min_len), max_len)
     }
 
     /// The 65,536 DNA sequences of length 8 of TFBind8.
     #[must_use]
-    pub fn tf_bind_8() -> Self {
-        Self { n_tokens: 4, min_len: None, max_len: 8 }
+    pub fn tf_bind_8() -> VectorEnv<Self> {
+        VectorEnv(Self { n_tokens: 4, min_len: None, max_len: 8 })
     }
 
-    fn checked(n_tokens: usize, min_len: Option<usize>, max_len: usize) -> Result<Self> {
+    fn checked(n_tokens: usize, min_len: Option<usize>, max_len: usize) -> Result<VectorEnv<Self>> {
         if !(1..=usize::from(u16::MAX)).contains(&n_tokens) {
-            return Err(Error::Config {
-                setting: "n_tokens",
-                got: n_tokens.to_string(),
-                expected: "1 to 65,535 tokens",
-            });
+            return Err(Error::config("n_tokens", n_tokens, "1 to 65,535 tokens"));
         }
         if max_len == 0 || min_len > Some(max_len) {
-            return Err(Error::Config {
-                setting: "the length of sequences",
-                got: min_len.map_or(max_len.to_string(), |min| format!("{min} to {max_len}")),
-                expected: "at least 1 token, and no larger minimum than maximum",
-            });
+            return Err(Error::config(
+                "the length of sequences",
+                min_len.map_or(max_len.to_string(), |min| format!("{min} to {max_len}")),
+                "at least 1 token, and no larger minimum than maximum",
+            ));
         }
-        Ok(Self { n_tokens, min_len, max_len })
+        Ok(VectorEnv(Self { n_tokens, min_len, max_len }))
     }
 
     /// The number of tokens.
@@ -136,11 +130,11 @@ impl TokenSequence {
         let mut entries = Vec::with_capacity(sequences.len() * self.max_len);
         for (i, tokens) in sequences.iter().map(AsRef::as_ref).enumerate() {
             if tokens.len() > self.max_len || tokens.iter().any(|&token| usize::from(token) >= self.n_tokens) {
-                return Err(Error::Config {
-                    setting: "a sequence of tokens",
-                    got: format!("{tokens:?}"),
-                    expected: "at most `entries()` tokens, each below `n_tokens()`",
-                });
+                return Err(Error::config(
+                    "a sequence of tokens",
+                    format!("{tokens:?}"),
+                    "at most `entries()` tokens, each below `n_tokens()`",
+                ));
             }
             entries.extend(tokens.iter().map(|token| token + 1));
             entries.resize((i + 1) * self.max_len, 0);
@@ -149,12 +143,15 @@ impl TokenSequence {
     }
 }
 
-/// The number of entries that are set, which come first.
-pub(crate) fn filled(row: &[u16]) -> usize {
+/// The length of a sequence: the number of its entries that are set (not 0), which come first.
+#[must_use]
+pub fn filled(row: &[u16]) -> usize {
     row.partition_point(|&x| x > 0)
 }
 
-impl Rules for TokenSequence {
+impl VectorRules for TokenSequence {
+    type Key = Vec<u16>;
+
     fn width(&self) -> usize {
         self.max_len
     }
@@ -186,6 +183,9 @@ impl Rules for TokenSequence {
             _ => None,
         }
     }
+    fn key(&self, row: &[u16]) -> Vec<u16> {
+        row.to_vec()
+    }
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
         let tokens = Self::tokens(row);
         match direction {
@@ -195,48 +195,15 @@ impl Rules for TokenSequence {
     }
 }
 
-impl Env for TokenSequence {
-    type States = VectorStates;
-    type Actions = Slots;
-
-    fn initial(&self, n: usize) -> VectorStates {
-        rules::initial(self, n)
-    }
-    fn step(&self, direction: Direction, states: &mut VectorStates, actions: &Slots) -> Result<Step<Slots>> {
-        rules::step(self, direction, states, actions)
-    }
-    fn is_initial(&self, states: &VectorStates) -> Vec<bool> {
-        rules::is_initial(states)
-    }
-    fn exit_actions(&self, states: &VectorStates) -> Option<Slots> {
-        rules::exit_actions(self, states)
-    }
-}
-
-impl DiscreteEnv for TokenSequence {
-    fn masks(&self, direction: Direction, states: &VectorStates) -> Masks {
-        rules::masks(self, direction, states)
-    }
-    fn describe(&self, direction: Direction, states: &VectorStates, row: usize, slot: u32) -> String {
-        rules::describe(self, direction, states, row, slot)
-    }
-}
-
-impl EnumerableEnv for TokenSequence {
-    type Key = Vec<u16>;
-
-    fn keys(&self, states: &VectorStates) -> Vec<Vec<u16>> {
-        rules::keys(states)
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use gfn::env::{Env, Slots};
+
     use super::*;
 
     #[test]
     fn senseless_sizes_are_refused() {
-        let message = |env: Result<TokenSequence>| env.unwrap_err().to_string();
+        let message = |env: Result<VectorEnv<TokenSequence>>| env.unwrap_err().to_string();
         assert!(message(TokenSequence::fixed(0, 3)).contains("n_tokens is 0"));
         assert!(message(TokenSequence::fixed(65_536, 3)).contains("65536"));
         assert!(message(TokenSequence::fixed(4, 0)).contains("length"));

@@ -8,6 +8,5 @@ mod env;
 mod reward;
 
 pub use alphabet::Alphabet;
-pub use env::TokenSequence;
-pub(crate) use env::filled;
+pub use env::{TokenSequence, filled};
 pub use reward::TableReward;

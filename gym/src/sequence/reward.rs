@@ -6,7 +6,7 @@ use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
 
 use super::{Alphabet, TokenSequence};
-use crate::rules;
+use crate::rewards;
 
 /// A reward for each sequence, from a table.
 ///
@@ -42,11 +42,13 @@ impl TableReward {
     /// # Errors
     /// [`Error::Io`]; [`Error::File`] for what [`parse`](Self::parse) refuses.
     pub fn read(env: &TokenSequence, alphabet: &Alphabet, path: &Path, floor: Option<f64>) -> Result<Self> {
-        let text = std::fs::read_to_string(path).map_err(|source| Error::Io { path: path.into(), source })?;
-        Self::parse(env, alphabet, &text, floor).map_err(|error| Error::File {
-            path: path.into(),
-            problem: error.to_string(),
-            remedy: "write `sequence,reward` on the first line, and a sequence with its reward on each other line",
+        let text = std::fs::read_to_string(path).map_err(|source| Error::io(path, source))?;
+        Self::parse(env, alphabet, &text, floor).map_err(|error| {
+            Error::file(
+                path,
+                error,
+                "write `sequence,reward` on the first line, and a sequence with its reward on each other line",
+            )
         })
     }
 
@@ -58,15 +60,15 @@ impl TableReward {
     /// floor, and a table that lists only some sequences without a floor for the others.
     pub fn parse(env: &TokenSequence, alphabet: &Alphabet, text: &str, floor: Option<f64>) -> Result<Self> {
         if alphabet.n_tokens() != env.n_tokens() {
-            return Err(Error::Config {
-                setting: "the alphabet of a table",
-                got: format!("{} characters for {} tokens", alphabet.n_tokens(), env.n_tokens()),
-                expected: "a character for each token",
-            });
+            return Err(Error::config(
+                "the alphabet of a table",
+                format!("{} characters for {} tokens", alphabet.n_tokens(), env.n_tokens()),
+                "a character for each token",
+            ));
         }
-        let log_floor = floor.map(|floor| rules::positive("the reward of unlisted sequences", floor)).transpose()?;
+        let log_floor = floor.map(|floor| rewards::positive("the reward of unlisted sequences", floor)).transpose()?;
         let mut lines = (1..).zip(text.lines()).filter(|(_, line)| !line.trim().is_empty());
-        let refuse = |line, problem| Err(Error::Parse { line, problem, expected: "a line `sequence,reward`" });
+        let refuse = |line, problem| Err(Error::parse(line, problem, "a line `sequence,reward`"));
         match lines.next() {
             Some((_, header)) if header.trim_start_matches('\u{feff}').trim() == HEADER => {}
             Some((line, other)) => return refuse(line, format!("the header is {other:?}")),
@@ -95,11 +97,11 @@ impl TableReward {
         }
         if log_floor.is_none() && env.n_terminal() != Some(log_rewards.len() as u64) {
             let all = env.n_terminal().map_or("more than 2^64".into(), |n| n.to_string());
-            return Err(Error::Config {
-                setting: "the table",
-                got: format!("{} of {all} sequences", log_rewards.len()),
-                expected: "every sequence that the environment can end in, or a floor for the others",
-            });
+            return Err(Error::config(
+                "the table",
+                format!("{} of {all} sequences", log_rewards.len()),
+                "every sequence that the environment can end in, or a floor for the others",
+            ));
         }
         Ok(Self { env: *env, log_rewards, log_floor: log_floor.map(f64::ln) })
     }
@@ -109,7 +111,7 @@ impl TableReward {
     /// # Errors
     /// [`Error::Config`] unless the exponent is above 0 and finite.
     pub fn with_exponent(mut self, exponent: f64) -> Result<Self> {
-        let exponent = rules::positive("the reward exponent", exponent)?;
+        let exponent = rewards::positive("the reward exponent", exponent)?;
         self.log_rewards.values_mut().chain(&mut self.log_floor).for_each(|value| *value *= exponent);
         Ok(self)
     }
@@ -141,7 +143,7 @@ impl TableReward {
 
 impl Reward<VectorStates> for TableReward {
     fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        rules::rewards(states, self.env.entries(), |row| {
+        rewards::of_rows(states, self.env.entries(), |row| {
             let ended = self.env.lengths().contains(&super::env::filled(row));
             ended.then(|| self.log_rewards.get(row).copied().or(self.log_floor)).flatten()
         })

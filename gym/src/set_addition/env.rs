@@ -1,7 +1,5 @@
-use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Slots, Step, VectorStates};
+use gfn::env::{Direction, VectorEnv, VectorRules};
 use gfn::{Error, Result};
-
-use crate::rules::{self, Rules};
 
 /// Subsets of `n_items` items, at most `max_items` large (or exactly so large), added one at a time.
 ///
@@ -33,15 +31,15 @@ impl SetAddition {
     ///
     /// # Errors
     /// [`Error::Config`] unless `1 <= max_items <= n_items`.
-    pub fn new(n_items: usize, max_items: usize, fixed_length: bool) -> Result<Self> {
+    pub fn new(n_items: usize, max_items: usize, fixed_length: bool) -> Result<VectorEnv<Self>> {
         if max_items == 0 || max_items > n_items {
-            return Err(Error::Config {
-                setting: "max_items",
-                got: format!("{max_items} of {n_items} items"),
-                expected: "at least 1, and no more than there are items",
-            });
+            return Err(Error::config(
+                "max_items",
+                format!("{max_items} of {n_items} items"),
+                "at least 1, and no more than there are items",
+            ));
         }
-        Ok(Self { n_items, max_items, fixed_length })
+        Ok(VectorEnv(Self { n_items, max_items, fixed_length }))
     }
 
     /// The number of items.
@@ -92,7 +90,9 @@ fn size(row: &[u16]) -> usize {
     row.iter().filter(|&&x| x > 0).count()
 }
 
-impl Rules for SetAddition {
+impl VectorRules for SetAddition {
+    type Key = Vec<u16>;
+
     fn width(&self) -> usize {
         self.n_items
     }
@@ -119,46 +119,14 @@ impl Rules for SetAddition {
         row[slot] = after;
         Some(slot)
     }
+    fn key(&self, row: &[u16]) -> Vec<u16> {
+        row.to_vec()
+    }
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
         match direction {
             Direction::Forward => format!("add item {slot} to {row:?}, at most {} items", self.max_items),
             Direction::Backward => format!("take item {slot} out of {row:?}"),
         }
-    }
-}
-
-impl Env for SetAddition {
-    type States = VectorStates;
-    type Actions = Slots;
-
-    fn initial(&self, n: usize) -> VectorStates {
-        rules::initial(self, n)
-    }
-    fn step(&self, direction: Direction, states: &mut VectorStates, actions: &Slots) -> Result<Step<Slots>> {
-        rules::step(self, direction, states, actions)
-    }
-    fn is_initial(&self, states: &VectorStates) -> Vec<bool> {
-        rules::is_initial(states)
-    }
-    fn exit_actions(&self, states: &VectorStates) -> Option<Slots> {
-        rules::exit_actions(self, states)
-    }
-}
-
-impl DiscreteEnv for SetAddition {
-    fn masks(&self, direction: Direction, states: &VectorStates) -> Masks {
-        rules::masks(self, direction, states)
-    }
-    fn describe(&self, direction: Direction, states: &VectorStates, row: usize, slot: u32) -> String {
-        rules::describe(self, direction, states, row, slot)
-    }
-}
-
-impl EnumerableEnv for SetAddition {
-    type Key = Vec<u16>;
-
-    fn keys(&self, states: &VectorStates) -> Vec<Vec<u16>> {
-        rules::keys(states)
     }
 }
 

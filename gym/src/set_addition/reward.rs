@@ -3,7 +3,7 @@ use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
 
 use super::SetAddition;
-use crate::rules;
+use crate::rewards;
 
 /// `R = base + sum of the weights of the items in the set`; the same of partial sets
 /// ([`partial_log_reward`](Reward::partial_log_reward)).
@@ -31,21 +31,17 @@ impl WeightReward {
     /// log-reward without it), no weight is below 0, and all are finite.
     pub fn new(env: &SetAddition, base: f64, weights: &[f64]) -> Result<Self> {
         if weights.len() != env.n_items() {
-            return Err(Error::Shape {
-                what: "the items' weights".into(),
-                expected: vec![env.n_items() as i64],
-                got: vec![weights.len() as i64],
-                remedy: "give one weight per item",
-            });
+            return Err(Error::shape(
+                "the items' weights",
+                [env.n_items() as i64],
+                [weights.len() as i64],
+                "give one weight per item",
+            ));
         }
         if let Some(weight) = weights.iter().find(|weight| !(weight.is_finite() && **weight >= 0.0)) {
-            return Err(Error::Config {
-                setting: "an item's weight",
-                got: weight.to_string(),
-                expected: "a finite number, at least 0",
-            });
+            return Err(Error::config("an item's weight", weight, "a finite number, at least 0"));
         }
-        Ok(Self { env: *env, base: rules::positive("base", base)?, weights: weights.to_vec() })
+        Ok(Self { env: *env, base: rewards::positive("base", base)?, weights: weights.to_vec() })
     }
 
     fn of(&self, row: &[u16]) -> f64 {
@@ -74,10 +70,10 @@ impl WeightReward {
 impl Reward<VectorStates> for WeightReward {
     fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
         let finished = |row: &[u16]| self.env.sizes().contains(&row.iter().filter(|&&x| x > 0).count());
-        rules::rewards(states, self.weights.len(), |row| finished(row).then(|| self.of(row)))
+        rewards::of_rows(states, self.weights.len(), |row| finished(row).then(|| self.of(row)))
     }
     fn partial_log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Option<Vec<f64>>> {
-        rules::rewards(states, self.weights.len(), |row| Some(self.of(row))).map(Some)
+        rewards::of_rows(states, self.weights.len(), |row| Some(self.of(row))).map(Some)
     }
 }
 

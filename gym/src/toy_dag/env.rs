@@ -1,7 +1,4 @@
-use gfn::Result;
-use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Slots, Step, VectorStates};
-
-use crate::rules::{self, Rules};
+use gfn::env::{Direction, VectorRules};
 
 /// The 11 states of figure 2 of Bengio et al. (JMLR 2023), with the edges as alexhernandezgarcia/gflownet's `Toy` has them.
 ///
@@ -10,20 +7,21 @@ use crate::rules::{self, Rules};
 /// s6 -> s8 s10   s7 -> s9    s8 -> s9       trajectories can end in s3, s4, s6, s8, s9, s10
 /// ```
 ///
-/// Several paths lead to s3, s8 and s9; s0, s1, s2, s5 and s7 can't be the end.
+/// `VectorEnv(ToyDag)` is the environment. Several paths lead to s3, s8 and s9; s0, s1, s2, s5 and s7 can't be the end.
 ///
 /// *States.* One entry, the state's number: `KHot::new(1, 11)`. *Forward slots.* 0 to the first of the children above, 1 to the
 /// second, 2 exits. *Backward slots.* 0 to the parent with the lowest number, 1 to the other.
 ///
 /// ```
-/// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
+/// use gfn::env::{Direction, DiscreteEnv, Env, Slots, VectorEnv};
 /// use gfn_gym::toy_dag::ToyDag;
-/// let mut states = ToyDag.initial(1);
-/// ToyDag.step(Direction::Forward, &mut states, &Slots(vec![1]))?;
+/// let env = VectorEnv(ToyDag);
+/// let mut states = env.initial(1);
+/// env.step(Direction::Forward, &mut states, &Slots(vec![1]))?;
 /// assert_eq!(states.row(0), [2]);
-/// let step = ToyDag.step(Direction::Forward, &mut states, &Slots(vec![0]))?;
+/// let step = env.step(Direction::Forward, &mut states, &Slots(vec![0]))?;
 /// assert_eq!((states.row(0), step.reverse.0[0]), ([3u16].as_slice(), 1));
-/// assert_eq!(ToyDag.masks(Direction::Forward, &states).row(0), [true, false, true]);
+/// assert_eq!(env.masks(Direction::Forward, &states).row(0), [true, false, true]);
 /// # Ok::<(), gfn::Error>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -51,7 +49,9 @@ impl ToyDag {
     }
 }
 
-impl Rules for ToyDag {
+impl VectorRules for ToyDag {
+    type Key = Vec<u16>;
+
     fn width(&self) -> usize {
         1
     }
@@ -86,6 +86,9 @@ impl Rules for ToyDag {
         row[0] = there;
         Some(reverse)
     }
+    fn key(&self, row: &[u16]) -> Vec<u16> {
+        row.to_vec()
+    }
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
         match direction {
             Direction::Forward => format!("go to child {slot} of s{}, which are {:?}", row[0], Self::children(row[0])),
@@ -94,40 +97,5 @@ impl Rules for ToyDag {
                 format!("go back to parent {slot} of s{}, which are {parents:?}", row[0])
             }
         }
-    }
-}
-
-impl Env for ToyDag {
-    type States = VectorStates;
-    type Actions = Slots;
-
-    fn initial(&self, n: usize) -> VectorStates {
-        rules::initial(self, n)
-    }
-    fn step(&self, direction: Direction, states: &mut VectorStates, actions: &Slots) -> Result<Step<Slots>> {
-        rules::step(self, direction, states, actions)
-    }
-    fn is_initial(&self, states: &VectorStates) -> Vec<bool> {
-        rules::is_initial(states)
-    }
-    fn exit_actions(&self, states: &VectorStates) -> Option<Slots> {
-        rules::exit_actions(self, states)
-    }
-}
-
-impl DiscreteEnv for ToyDag {
-    fn masks(&self, direction: Direction, states: &VectorStates) -> Masks {
-        rules::masks(self, direction, states)
-    }
-    fn describe(&self, direction: Direction, states: &VectorStates, row: usize, slot: u32) -> String {
-        rules::describe(self, direction, states, row, slot)
-    }
-}
-
-impl EnumerableEnv for ToyDag {
-    type Key = Vec<u16>;
-
-    fn keys(&self, states: &VectorStates) -> Vec<Vec<u16>> {
-        rules::keys(states)
     }
 }

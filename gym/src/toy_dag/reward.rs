@@ -2,7 +2,7 @@ use gfn::Result;
 use gfn::env::{Reward, VectorStates};
 
 use super::ToyDag;
-use crate::rules;
+use crate::rewards;
 
 /// A reward for each terminating state, s3, s4, s6, s8, s9 and s10.
 ///
@@ -20,7 +20,7 @@ impl ToyReward {
     /// [`Error::Config`](gfn::Error::Config) unless all are above 0 and finite.
     pub fn new(rewards: [f64; 6]) -> Result<Self> {
         for reward in rewards {
-            rules::positive("the reward of a state", reward)?;
+            rewards::positive("the reward of a state", reward)?;
         }
         Ok(Self(rewards))
     }
@@ -41,7 +41,7 @@ impl Default for ToyReward {
 
 impl Reward<VectorStates> for ToyReward {
     fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        rules::rewards(states, 1, |row| {
+        rewards::of_rows(states, 1, |row| {
             let place = ToyDag::TERMINATING.iter().position(|&state| state == row[0])?;
             Some(self.0[place].ln())
         })

@@ -33,11 +33,7 @@ impl Triangle {
     /// [`Error::Config`] for no class, or more than 1,000.
     pub fn new(kind: GraphKind, classes: u16) -> Result<Self> {
         if !(1..=MAX_CLASSES).contains(&classes) {
-            return Err(Error::Config {
-                setting: "node classes",
-                got: classes.to_string(),
-                expected: "1 to 1,000 classes",
-            });
+            return Err(Error::config("node classes", classes, "1 to 1,000 classes"));
         }
         Ok(Self {
             kind,

@@ -125,8 +125,8 @@ fn check_column(action_type: &dyn GraphActionType, head: Head, action: Move) -> 
     if (action.class as usize) < head.width {
         return Ok(());
     }
-    Err(Error::Contract {
-        check: "a move and its reverse name a column of their type's block",
-        detail: format!("{} gives column {} of {}", action_type.name(), action.class, head.width),
-    })
+    Err(Error::contract(
+        "a move and its reverse name a column of their type's block",
+        format!("{} gives column {} of {}", action_type.name(), action.class, head.width),
+    ))
 }

@@ -13,11 +13,11 @@ struct Values {
 impl Values {
     fn new(values: &[u8]) -> Result<Self> {
         if values.is_empty() || values.len() > MAX_ATTRIBUTES || values.contains(&0) {
-            return Err(Error::Config {
-                setting: "attribute values",
-                got: format!("{values:?}"),
-                expected: "one to seven attributes, each with at least one value to be set to",
-            });
+            return Err(Error::config(
+                "attribute values",
+                format!("{values:?}"),
+                "one to seven attributes, each with at least one value to be set to",
+            ));
         }
         Ok(Self { values: values.to_vec() })
     }

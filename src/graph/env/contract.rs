@@ -30,10 +30,7 @@ pub(crate) fn check_fits(schema: &GraphSchema, graph: &GraphState) -> Result<()>
     let Some(what) = schema.misfit(graph).or_else(|| (graph.n_nodes() > schema.max_nodes).then(too_many)) else {
         return Ok(());
     };
-    Err(Error::Contract {
-        check: "graphs keep to the environment's schema",
-        detail: format!("a graph {what}: {graph}; {schema:?}"),
-    })
+    Err(Error::contract("graphs keep to the environment's schema", format!("a graph {what}: {graph}; {schema:?}")))
 }
 
 /// Checks that backward masks that are given by type are those that derivation finds.
@@ -49,13 +46,13 @@ pub(crate) fn check_by_type<G: GraphEnv>(env: &G, states: &GraphStates) -> Resul
         };
         let words = env.describe(Direction::Backward, states, row, slot as u32);
         let (by_type, derived) = if derived[slot] { ("illegal", "legal") } else { ("legal", "illegal") };
-        return Err(Error::Contract {
-            check: "backward masks by type are those that undoing each move finds",
-            detail: format!(
+        return Err(Error::contract(
+            "backward masks by type are those that undoing each move finds",
+            format!(
                 "backward slot {slot} ({words}) of {graph} is {by_type} by type, {derived} by undoing it; correct the backward \
                  mask of the action type, or let the masks be derived (`BackwardRule::Derived`)"
             ),
-        });
+        ));
     }
     Ok(())
 }

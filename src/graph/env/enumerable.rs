@@ -42,12 +42,12 @@ impl<G: GraphEnv> EnumerableEnv for G {
 
     fn child_keys(&self, states: &GraphStates, rows: &[usize], slots: &Slots) -> Result<Vec<CanonicalKey>> {
         if rows.len() != slots.0.len() {
-            return Err(Error::Shape {
-                what: "slots".into(),
-                expected: vec![rows.len() as i64],
-                got: vec![slots.0.len() as i64],
-                remedy: "give one slot for each row",
-            });
+            return Err(Error::shape(
+                "slots",
+                [rows.len() as i64],
+                [slots.0.len() as i64],
+                "give one slot for each row",
+            ));
         }
         // Moves of one state that follow each other share one copy of it.
         let mut runs = Vec::new();

@@ -67,11 +67,11 @@ fn beyond((class, attributes): (u16, Attributes), classes: usize, most: &[u8]) -
 
 /// Graphs that aren't what they should be.
 pub(crate) fn misfit(detail: String) -> Error {
-    Error::Contract {
-        check: "graphs fit the schema that they are encoded by, and the network the environment that it was built for \
+    Error::contract(
+        "graphs fit the schema that they are encoded by, and the network the environment that it was built for \
                 (correct the schema, or build the network for this environment)",
         detail,
-    }
+    )
 }
 
 #[cfg(test)]

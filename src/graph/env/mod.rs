@@ -233,12 +233,12 @@ impl<G: GraphEnv> Env for G {
 
     fn step(&self, direction: Direction, states: &mut GraphStates, actions: &Slots) -> Result<Step<Slots>> {
         if states.len() != actions.len() {
-            return Err(Error::Shape {
-                what: "actions".into(),
-                expected: vec![states.len() as i64],
-                got: vec![actions.len() as i64],
-                remedy: "give one action per state",
-            });
+            return Err(Error::shape(
+                "actions",
+                [states.len() as i64],
+                [actions.len() as i64],
+                "give one action per state",
+            ));
         }
         let graphs = states.graphs_mut();
         let stepped = parallel::try_map_mut(graphs, &actions.0, MIN_GRAPHS_PER_THREAD, |graph, &slot| {

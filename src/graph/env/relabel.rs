@@ -60,7 +60,7 @@ pub(crate) fn to_insertion_order<G: GraphEnv>(
 
 /// The graphs whose nodes the replay renamed: node `a` was called the place of `a` among its graph's labels.
 pub(crate) fn with_labels(replayed: &[GraphState], mut labels: &[u32]) -> Result<GraphStates> {
-    let wrong = |detail: String| Error::Contract { check: "labels name each node of each graph once", detail };
+    let wrong = |detail: String| Error::contract("labels name each node of each graph once", detail);
     let mut out = Vec::with_capacity(replayed.len());
     for (row, graph) in replayed.iter().enumerate() {
         let own = labels.split_off(..graph.n_nodes()).ok_or_else(|| wrong(format!("none is left for graph {row}")))?;
@@ -96,8 +96,8 @@ fn with(names: &[u32], added: &[u32], n: usize) -> Option<Vec<u32>> {
 }
 
 fn unnamed(name: &str, action: Move, before: &GraphState) -> Error {
-    Error::Contract {
-        check: "`removed_nodes` names each node that undoing a move removes, in the order in which the move adds them",
-        detail: format!("undoing {name} {action:?} of {before}; `testing::check_action_type` says more"),
-    }
+    Error::contract(
+        "`removed_nodes` names each node that undoing a move removes, in the order in which the move adds them",
+        format!("undoing {name} {action:?} of {before}; `testing::check_action_type` says more"),
+    )
 }

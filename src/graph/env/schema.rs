@@ -39,7 +39,7 @@ impl GraphSchema {
     /// # Errors
     /// [`Error::Config`] for more than [`MAX_ATTRIBUTES`] attributes of nodes or of edges, and for more than 65536 classes.
     pub fn check(&self) -> Result<()> {
-        let refuse = |setting, got: usize, expected| Err(Error::Config { setting, got: got.to_string(), expected });
+        let refuse = |setting, got: usize, expected| Err(Error::config(setting, got, expected));
         let most = MAX_ATTRIBUTES.max(self.node_attributes.len()).max(self.edge_attributes.len());
         if most > MAX_ATTRIBUTES {
             return refuse(

@@ -16,10 +16,10 @@ pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
     let mut text = String::new();
     for (row, graph) in graphs.iter().enumerate() {
         if graph.n_nodes() > MAX_EDGE_LIST_NODES {
-            return Err(Error::Contract {
-                check: "a graph of an edge list has at most 16,384 nodes",
-                detail: format!("graph {row} has {}: write it as graph6", graph.n_nodes()),
-            });
+            return Err(Error::contract(
+                "a graph of an edge list has at most 16,384 nodes",
+                format!("graph {row} has {}: write it as graph6", graph.n_nodes()),
+            ));
         }
         let kind = match graph.kind() {
             GraphKind::Directed => "directed",
@@ -67,11 +67,7 @@ pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
     for (number, bytes) in super::lines(text) {
         let content = bytes.split(|&byte| byte == b'#').next().unwrap_or(bytes);
         let Ok(content) = std::str::from_utf8(content) else {
-            return Err(Error::Parse {
-                line: number,
-                problem: "bytes that are not UTF-8 text".to_owned(),
-                expected: "text outside of comments",
-            });
+            return Err(Error::parse(number, "bytes that are not UTF-8 text", "text outside of comments"));
         };
         let mut line = Line {
             number,
@@ -199,8 +195,8 @@ impl Line<'_> {
         }
     }
 
-    fn error(&self, problem: impl Into<String>) -> Error {
-        Error::Parse { line: self.number, problem: problem.into(), expected: self.expected }
+    fn error(&self, problem: impl ToString) -> Error {
+        Error::parse(self.number, problem, self.expected)
     }
 }
 

@@ -18,18 +18,13 @@ pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
     for (row, graph) in graphs.iter().enumerate() {
         let n = graph.n_nodes();
         if n > MAX_NODES {
-            return Err(Error::Contract {
-                check: "a graph6 graph has at most 258,047 nodes",
-                detail: format!("graph {row} has {n}"),
-            });
+            return Err(Error::contract("a graph6 graph has at most 258,047 nodes", format!("graph {row} has {n}")));
         }
         if graph.has_edge_weights() || graph.nodes().any(|node| node != Node::default()) {
-            return Err(Error::Contract {
-                check: "graph6 has no room for classes and attributes",
-                detail: format!(
-                    "graph {row} has some: write it with GraphFormat::EdgeList (any extension but g6 and d6)"
-                ),
-            });
+            return Err(Error::contract(
+                "graph6 has no room for classes and attributes",
+                format!("graph {row} has some: write it with GraphFormat::EdgeList (any extension but g6 and d6)"),
+            ));
         }
         if graph.is_directed() {
             text.push('&');
@@ -90,7 +85,7 @@ pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
 }
 
 fn read_line(line: usize, bytes: &[u8]) -> Result<GraphState> {
-    let error = |problem: String| Error::Parse { line, problem, expected: EXPECTED };
+    let error = |problem: String| Error::parse(line, problem, EXPECTED);
     let (kind, packed) = match bytes {
         [b'&', rest @ ..] => (GraphKind::Directed, rest),
         [b':' | b';', ..] => return Err(error("a graph in sparse6, which isn't read".to_owned())),

@@ -96,7 +96,7 @@ impl GraphFormat {
 /// [`Error::Io`] if it can't be read; those of [`GraphFormat::read`].
 pub fn read_graphs(path: impl AsRef<Path>) -> Result<Vec<GraphState>> {
     let path = path.as_ref();
-    let text = std::fs::read(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+    let text = std::fs::read(path).map_err(|source| Error::io(path, source))?;
     GraphFormat::of_path(path).read(&text)
 }
 

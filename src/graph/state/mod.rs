@@ -302,10 +302,10 @@ impl GraphState {
     pub fn add_edge(&mut self, a: u32, b: u32, edge: Edge) -> Result<()> {
         let n = self.n_nodes();
         if a == b || a.max(b) as usize >= n || self.has_edge(a, b) {
-            return Err(Error::Contract {
-                check: "an edge joins two different nodes that no edge joins yet",
-                detail: format!("edge ({a}, {b}) in a graph of {n} nodes"),
-            });
+            return Err(Error::contract(
+                "an edge joins two different nodes that no edge joins yet",
+                format!("edge ({a}, {b}) in a graph of {n} nodes"),
+            ));
         }
         self.insert_edge(a, b, edge);
         Ok(())
@@ -376,8 +376,5 @@ impl GraphState {
 }
 
 fn no_such(what: &'static str, which: &str) -> Error {
-    Error::Contract {
-        check: "an edit names a node or an edge of the graph",
-        detail: format!("there is no {what} {which}"),
-    }
+    Error::contract("an edit names a node or an edge of the graph", format!("there is no {what} {which}"))
 }

@@ -45,9 +45,11 @@ impl<E: EnumerableEnv> StateGraph<E> {
         let indices = self.indices(env, &states).into_iter().enumerate();
         let indices: Vec<usize> = indices
             .map(|(row, index)| {
-                index.ok_or_else(|| Error::Contract {
-                    check: "every state that a walk visits was listed: the environment is the one that was enumerated",
-                    detail: format!("{}, which isn't in the state graph", describe_state(env, &states, row)),
+                index.ok_or_else(|| {
+                    Error::contract(
+                        "every state that a walk visits was listed: the environment is the one that was enumerated",
+                        format!("{}, which isn't in the state graph", describe_state(env, &states, row)),
+                    )
                 })
             })
             .collect::<Result<_>>()?;
@@ -64,15 +66,15 @@ impl<E: EnumerableEnv> StateGraph<E> {
                     EXIT => "the exit".into(),
                     child => describe_state(env, self.states(), child as usize),
                 };
-                return Err(Error::Contract {
-                    check: "up to isomorphism a policy is equivariant: relabelling a graph changes no probability \
+                return Err(Error::contract(
+                    "up to isomorphism a policy is equivariant: relabelling a graph changes no probability \
                             (leave node identity and the order of nodes out of the network)",
-                    detail: format!(
+                    format!(
                         "from {} to {child}: {other}, but {p} where the same is labelled as {}",
                         describe_state(env, &states, row),
                         describe_state(env, self.states(), *state)
                     ),
-                });
+                ));
             }
         }
         Ok(())

@@ -4,8 +4,8 @@ use tch::Tensor;
 
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Rows};
-use crate::nn::Wants;
 use crate::policy::Policy;
+use crate::quantity::Quantities;
 use crate::{Error, Result};
 
 /// P_F of these states without gradient, all under one condition vector `[C]`.
@@ -16,12 +16,12 @@ pub(crate) fn forward_policy<E: DiscreteEnv, P: Policy<E, Dist = GraphActionCate
     conditions: Option<&Tensor>,
 ) -> Result<GraphActionCategorical> {
     let conditions = repeated(conditions, states.len());
-    let evaluation = tch::no_grad(|| policy.evaluate(env, states, conditions.as_ref(), Wants::PF))?;
-    evaluation.pf.ok_or(Error::Missing {
-        objective: "an exact distribution",
-        needs: "a forward policy",
-        remedy: "use a policy that has one, such as UniformPolicy",
-    })
+    let evaluation = tch::no_grad(|| policy.evaluate(env, states, conditions.as_ref(), Quantities::PF))?;
+    evaluation.pf.ok_or(Error::missing(
+        "an exact distribution",
+        "a forward policy",
+        "use a policy that has one, such as UniformPolicy",
+    ))
 }
 
 /// log P_B of one backward action of each of these states, without gradient. Equal states are evaluated once.
@@ -36,12 +36,12 @@ pub(crate) fn backward_log_probs<E: DiscreteEnv, P: Policy<E, Dist = GraphAction
     let distinct = grouping.merges().then(|| states.select(&grouping.first));
     let states = distinct.as_ref().unwrap_or(states);
     let conditions = repeated(conditions, states.len());
-    let evaluation = tch::no_grad(|| policy.evaluate(env, states, conditions.as_ref(), Wants::PB))?;
-    let pb = evaluation.pb.ok_or(Error::Missing {
-        objective: "an exact flow",
-        needs: "a backward policy",
-        remedy: "use a policy that has one, such as UniformPolicy",
-    })?;
+    let evaluation = tch::no_grad(|| policy.evaluate(env, states, conditions.as_ref(), Quantities::PB))?;
+    let pb = evaluation.pb.ok_or(Error::missing(
+        "an exact flow",
+        "a backward policy",
+        "use a policy that has one, such as UniformPolicy",
+    ))?;
     let (log_probs, offsets) = (pb.host_log_probs()?, pb.legal_offsets());
     let of_action = grouping.of.iter().zip(actions).map(|(&row, &slot)| {
         let range = offsets[row]..offsets[row + 1];

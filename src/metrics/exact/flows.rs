@@ -60,10 +60,10 @@ impl<E: EnumerableEnv> StateGraph<E> {
         for (range, states) in self.chunks().rev() {
             let moves = Moves::of(&env.masks(Direction::Forward, &states));
             if moves.rows.len() != self.first_move(range.end) - self.first_move(range.start) {
-                return Err(Error::Contract {
-                    check: "the environment is the one that was enumerated",
-                    detail: format!("states {range:?} have other legal moves now"),
-                });
+                return Err(Error::contract(
+                    "the environment is the one that was enumerated",
+                    format!("states {range:?} have other legal moves now"),
+                ));
             }
             let log_pb = log_pb_of_moves(env, backward, &states, &moves, conditions)?;
             for state in range.clone().rev() {
@@ -119,11 +119,11 @@ const NO_LEAK: &str = "every backward move leads to a state that forward moves r
      to isomorphism, depends on labels, or `log_automorphisms` is wrong";
 
 fn leaks(detail: String) -> Error {
-    Error::Contract {
-        check: "P_B leaks no mass: all that backward moves lead to is reached by forward moves (`testing::check_env`, of graphs \
+    Error::contract(
+        "P_B leaks no mass: all that backward moves lead to is reached by forward moves (`testing::check_env`, of graphs \
                 `testing::check_graph_env`, walks every way back and finds what isn't)",
         detail,
-    }
+    )
 }
 
 /// log P_B of undoing each of these moves, at the very state that the move leads to; 0 for exits.

@@ -6,8 +6,8 @@ use super::ExactFlows;
 use super::flows::log_pb_of_moves;
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, EnumerableEnv, Masks, Moves, Reward, Slots, StateGraph, describe_move, describe_state};
-use crate::nn::Wants;
 use crate::policy::{Evaluation, Policy};
+use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result};
 
 /// The policy under which every balance objective's residual is zero: exact P_F, log F and log Z for a reward and a
@@ -61,9 +61,11 @@ impl<'a, E: EnumerableEnv, B: Policy<E, Dist = GraphActionCategorical>> ExactPol
     /// The index of each state; `words` describes a state that has none, for the error message.
     fn indices(&self, keys: &[E::Key], words: impl Fn(usize) -> String) -> Result<Vec<usize>> {
         let index = |(row, key)| {
-            self.graph.index_of_key(key).ok_or_else(|| Error::Contract {
-                check: "an exact policy is asked about states of the graph that it was made for",
-                detail: format!("{}, which no forward move reached", words(row)),
+            self.graph.index_of_key(key).ok_or_else(|| {
+                Error::contract(
+                    "an exact policy is asked about states of the graph that it was made for",
+                    format!("{}, which no forward move reached", words(row)),
+                )
             })
         };
         keys.iter().enumerate().map(index).collect()
@@ -119,14 +121,18 @@ impl<E: EnumerableEnv, B: Policy<E, Dist = GraphActionCategorical>> Policy<E> fo
         env: &E,
         states: &E::States,
         conditions: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         let indices = self.indices(&env.keys(states), |row| describe_state(env, states, row))?;
-        let pf = if wants.pf { Some(self.forward(env, states, &indices)?) } else { None };
-        let pb = if wants.pb { self.backward.evaluate(env, states, conditions, Wants::PB)?.pb } else { None };
+        let pf = if wants.has(Quantity::LogPf) { Some(self.forward(env, states, &indices)?) } else { None };
+        let pb = if wants.has(Quantity::LogPb) {
+            self.backward.evaluate(env, states, conditions, Quantities::PB)?.pb
+        } else {
+            None
+        };
         let log_flow = || indices.iter().map(|&state| self.flows.log_flow[state]).collect::<Vec<_>>();
-        let log_flow = wants.log_flow.then(|| Tensor::from_slice(&log_flow()));
-        Ok(Evaluation { pf, pb, log_flow, ..Evaluation::default() })
+        let log_flow = wants.has(Quantity::LogFlow).then(|| Tensor::from_slice(&log_flow()));
+        Ok(Evaluation { pf, pb, ..Evaluation::default() }.with(Quantity::LogFlow, log_flow))
     }
 
     fn log_z(&self, _: Option<&Tensor>, n: usize) -> Option<Tensor> {

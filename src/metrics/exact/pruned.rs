@@ -36,12 +36,12 @@ impl<E: EnumerableEnv> PrunedDistribution<E> {
     /// [`Error::Shape`] unless there is one probability per found object.
     pub fn jsd_bound(&self, target: &[f64]) -> Result<f64> {
         if target.len() != self.probs.len() {
-            return Err(Error::Shape {
-                what: "the target's probabilities".into(),
-                expected: vec![self.probs.len() as i64],
-                got: vec![target.len() as i64],
-                remedy: "give R(x) / Z of each of the found `states`",
-            });
+            return Err(Error::shape(
+                "the target's probabilities",
+                [self.probs.len() as i64],
+                [target.len() as i64],
+                "give R(x) / Z of each of the found `states`",
+            ));
         }
         let found: f64 = self.probs.iter().zip(target).map(|(&p, &t)| jsd_term(p, t)).sum();
         let elsewhere = (1.0 - target.iter().sum::<f64>()).max(0.0);

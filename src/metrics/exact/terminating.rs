@@ -75,8 +75,8 @@ pub(in crate::metrics) fn check_legal(state: usize, listed: usize, seen: usize) 
     if listed == seen {
         return Ok(());
     }
-    Err(Error::Contract {
-        check: "a policy gives a probability to each action that the environment's masks allow, and to no other",
-        detail: format!("state {state} has {listed} legal forward actions, the policy knows {seen}"),
-    })
+    Err(Error::contract(
+        "a policy gives a probability to each action that the environment's masks allow, and to no other",
+        format!("state {state} has {listed} legal forward actions, the policy knows {seen}"),
+    ))
 }

@@ -60,7 +60,7 @@ pub fn r2_indicator(objectives: &Reals, weights: &Reals, utopia: &[f64]) -> Resu
 /// [`Error::Config`] for 0 objectives or 0 steps, and for more than a million vectors or ten million numbers.
 pub fn simplex_grid(n: usize, steps: usize) -> Result<Reals> {
     const MOST: usize = 1_000_000;
-    let refuse = |expected| Err(Error::Config { setting: "a grid of weights", got: format!("{n}, {steps}"), expected });
+    let refuse = |expected| Err(Error::config("a grid of weights", format!("{n}, {steps}"), expected));
     if n == 0 || steps == 0 {
         return refuse("at least one objective and one step");
     }
@@ -106,14 +106,10 @@ pub fn focus_accuracy(objectives: &Reals, direction: &[f64], cosine: f64) -> Res
     check_finite("an objective", objectives)?;
     check_vector("the direction of focus", objectives, direction)?;
     if !(-1.0..=1.0).contains(&cosine) {
-        return Err(Error::Config { setting: "the cosine of a focus", got: cosine.to_string(), expected: "-1 to 1" });
+        return Err(Error::config("the cosine of a focus", cosine, "-1 to 1"));
     }
     if direction.iter().all(|x| *x == 0.0) {
-        return Err(Error::Config {
-            setting: "the direction of focus",
-            got: "zeros".into(),
-            expected: "a vector that isn't zero",
-        });
+        return Err(Error::config("the direction of focus", "zeros", "a vector that isn't zero"));
     }
     let inside = objectives.rows().filter(|row| cosine_of(row, direction).is_some_and(|c| c >= cosine));
     Ok(inside.count() as f64 / objectives.len() as f64)
@@ -132,7 +128,7 @@ fn check_sets(what: &'static str, objectives: &Reals, other: &Reals) -> Result<(
 fn check_not_negative(setting: &'static str, values: &[f64]) -> Result<()> {
     match values.iter().find(|value| **value < 0.0) {
         None => Ok(()),
-        Some(bad) => Err(Error::Config { setting, got: bad.to_string(), expected: "0 or more each" }),
+        Some(bad) => Err(Error::config(setting, bad, "0 or more each")),
     }
 }
 

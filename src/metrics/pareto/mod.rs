@@ -17,12 +17,12 @@ use crate::{Error, Result};
 fn check_finite(what: &'static str, points: &Reals) -> Result<()> {
     match points.values().iter().position(|value| !value.is_finite()) {
         None => Ok(()),
-        Some(place) => Err(Error::NonFinite {
+        Some(place) => Err(Error::non_finite(
             what,
-            row: place / points.width(),
-            value: points.values()[place],
-            remedy: "give finite objectives: leave out objects that have none",
-        }),
+            place / points.width(),
+            points.values()[place],
+            "give finite objectives: leave out objects that have none",
+        )),
     }
 }
 
@@ -33,25 +33,18 @@ fn check_vector(what: &'static str, points: &Reals, vector: &[f64]) -> Result<()
     }
     match vector.iter().position(|value| !value.is_finite()) {
         None => Ok(()),
-        Some(row) => {
-            Err(Error::NonFinite { what, row, value: vector[row], remedy: "give a finite number for each objective" })
-        }
+        Some(row) => Err(Error::non_finite(what, row, vector[row], "give a finite number for each objective")),
     }
 }
 
 fn wrong_width(what: &str, expected: usize, got: usize) -> Error {
-    Error::Shape {
-        what: what.into(),
-        expected: vec![expected as i64],
-        got: vec![got as i64],
-        remedy: "give as many numbers as the objects have objectives",
-    }
+    Error::shape(what, [expected as i64], [got as i64], "give as many numbers as the objects have objectives")
 }
 
 /// Refuses an empty set, which has no mean.
 fn check_not_empty(what: &'static str, points: &Reals) -> Result<()> {
     match points.is_empty() {
         false => Ok(()),
-        true => Err(Error::Config { setting: what, got: "none".into(), expected: "at least one" }),
+        true => Err(Error::config(what, "none", "at least one")),
     }
 }

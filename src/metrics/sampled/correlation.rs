@@ -30,24 +30,24 @@ impl Correlation {
     /// a value that isn't finite: leave objects without reward out of the test set.
     pub fn between(x: &[f64], y: &[f64]) -> Result<Self> {
         if x.len() != y.len() {
-            return Err(Error::Shape {
-                what: "the second of two figures to correlate".into(),
-                expected: vec![x.len() as i64],
-                got: vec![y.len() as i64],
-                remedy: "give both figures of each object",
-            });
+            return Err(Error::shape(
+                "the second of two figures to correlate",
+                [x.len() as i64],
+                [y.len() as i64],
+                "give both figures of each object",
+            ));
         }
         if x.len() < 2 {
             let got = x.len().to_string();
-            return Err(Error::Config { setting: "objects to correlate figures of", got, expected: "at least two" });
+            return Err(Error::config("objects to correlate figures of", got, "at least two"));
         }
         if let Some(row) = (0..x.len()).find(|&row| !(x[row].is_finite() && y[row].is_finite())) {
-            return Err(Error::NonFinite {
-                what: "a figure to correlate",
+            return Err(Error::non_finite(
+                "a figure to correlate",
                 row,
-                value: if x[row].is_finite() { y[row] } else { x[row] },
-                remedy: "leave objects out that have no reward or no probability",
-            });
+                if x[row].is_finite() { y[row] } else { x[row] },
+                "leave objects out that have no reward or no probability",
+            ));
         }
         Ok(Self { pearson: pearson(x, y), spearman: pearson(&ranks(x), &ranks(y)) })
     }

@@ -12,13 +12,15 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// [`Error::Contract`] for an object in which no trajectory can end; [`Error::Config`] for no samples.
     pub fn empirical(&self, env: &E, samples: &E::States) -> Result<Vec<f64>> {
         if samples.is_empty() {
-            return Err(Error::Config { setting: "samples", got: "none".into(), expected: "at least one sample" });
+            return Err(Error::config("samples", "none", "at least one sample"));
         }
         let mut out = vec![0.0; self.len()];
         for (row, index) in self.indices(env, samples).into_iter().enumerate() {
-            let state = index.filter(|&state| self.can_end(state)).ok_or_else(|| Error::Contract {
-                check: "every sample is a finished object of the environment that was enumerated",
-                detail: format!("sample {row} isn't one of its {} finished objects", self.ends().len()),
+            let state = index.filter(|&state| self.can_end(state)).ok_or_else(|| {
+                Error::contract(
+                    "every sample is a finished object of the environment that was enumerated",
+                    format!("sample {row} isn't one of its {} finished objects", self.ends().len()),
+                )
             })?;
             out[state] += 1.0 / samples.len() as f64;
         }
@@ -54,11 +56,11 @@ impl NoiseFloor {
     /// [`Error::Config`] for no samples or rounds, and for a target that isn't a distribution.
     pub fn simulate(target: &[f64], n_samples: usize, rounds: usize, rng: &mut Rng) -> Result<Self> {
         if n_samples == 0 || rounds == 0 {
-            return Err(Error::Config {
-                setting: "the noise floor's samples and rounds",
-                got: format!("{n_samples} and {rounds}"),
-                expected: "at least one of each",
-            });
+            return Err(Error::config(
+                "the noise floor's samples and rounds",
+                format!("{n_samples} and {rounds}"),
+                "at least one of each",
+            ));
         }
         check_distribution("the target distribution", target)?;
         let mut total = 0.0;

@@ -35,7 +35,7 @@ pub fn estimate_log_probs<E: Env, P: Policy<E>>(
     rng: &mut Rng,
 ) -> Result<Vec<f64>> {
     if paths == 0 {
-        return Err(Error::Config { setting: "paths per object", got: "0".into(), expected: "at least one" });
+        return Err(Error::config("paths per object", "0", "at least one"));
     }
     let sampler = Sampler::new(env, policy);
     // With R = 1 the log importance weight is log P_B - log P_F, plus log |Aut(x)| if states are classes.

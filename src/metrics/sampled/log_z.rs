@@ -2,8 +2,9 @@
 
 use super::empirical::mean_and_sd;
 use crate::env::{Env, Reward, Rows};
-use crate::objective::{Needs, score};
+use crate::objective::score;
 use crate::policy::Policy;
+use crate::quantity::Quantities;
 use crate::rollout::{Sampler, Trajectories};
 use crate::tensor::log_sum_exp;
 use crate::{Error, Result, Rng};
@@ -72,11 +73,11 @@ pub fn importance_log_z(log_weights: &[f64]) -> Result<LogZEstimate> {
     let n = log_weights.len();
     if n == 0 {
         let expected = "at least one";
-        return Err(Error::Config { setting: "weights to estimate from", got: "none".into(), expected });
+        return Err(Error::config("weights to estimate from", "none", expected));
     }
     if let Some(row) = log_weights.iter().position(|weight| !weight.is_finite()) {
         let remedy = "leave out trajectories that can't be weighted, or give them a finite log-reward";
-        return Err(Error::NonFinite { what: "log importance weight", row, value: log_weights[row], remedy });
+        return Err(Error::non_finite("log importance weight", row, log_weights[row], remedy));
     }
     let log_sum = log_sum_exp(log_weights.iter().copied());
     let log_z = log_sum - (n as f64).ln();
@@ -115,11 +116,7 @@ pub(in crate::metrics) fn in_batches(
     mut batch: impl FnMut(std::ops::Range<usize>) -> Result<Vec<f64>>,
 ) -> Result<Vec<f64>> {
     if n == 0 {
-        return Err(Error::Config {
-            setting: "trajectories to estimate from",
-            got: "none".into(),
-            expected: "at least one",
-        });
+        return Err(Error::config("trajectories to estimate from", "none", "at least one"));
     }
     let mut out = Vec::with_capacity(n);
     for start in (0..n).step_by(BATCH) {
@@ -135,7 +132,7 @@ pub(in crate::metrics) fn log_weights<E: Env, P: Policy<E>, R: Reward<E::States>
     reward: &R,
     trajectories: &Trajectories<E>,
 ) -> Result<Vec<f64>> {
-    let scores = tch::no_grad(|| score(env, reward, policy, trajectories, Needs::default()))?;
+    let scores = tch::no_grad(|| score(env, reward, policy, trajectories, Quantities::NONE))?;
     let ratio = crate::tensor::to_host(&(&scores.log_pb - &scores.log_pf));
     let log_reward = crate::tensor::to_host(&scores.log_reward);
     let sums = scores.offsets.windows(2).map(|ends| ratio[ends[0]..ends[1]].iter().sum::<f64>());

@@ -36,19 +36,19 @@ impl TopK {
     /// [`Error::Config`] for `k` 0 or more than there are samples; [`Error::NonFinite`] for a log-reward that is NaN.
     pub fn of(log_rewards: &[f64], k: usize, distance: impl Fn(usize, usize) -> f64) -> Result<Self> {
         if k == 0 || k > log_rewards.len() {
-            return Err(Error::Config {
-                setting: "the number of best samples",
-                got: format!("{k} of {}", log_rewards.len()),
-                expected: "at least one, and no more than there are samples",
-            });
+            return Err(Error::config(
+                "the number of best samples",
+                format!("{k} of {}", log_rewards.len()),
+                "at least one, and no more than there are samples",
+            ));
         }
         if let Some(row) = log_rewards.iter().position(|value| value.is_nan()) {
-            return Err(Error::NonFinite {
-                what: "a log-reward",
+            return Err(Error::non_finite(
+                "a log-reward",
                 row,
-                value: log_rewards[row],
-                remedy: "check the reward: samples can't be ranked by it",
-            });
+                log_rewards[row],
+                "check the reward: samples can't be ranked by it",
+            ));
         }
         let mut rows: Vec<usize> = (0..log_rewards.len()).collect();
         rows.sort_by(|&i, &j| log_rewards[j].total_cmp(&log_rewards[i]));

@@ -22,12 +22,12 @@ use crate::{Error, Result};
 pub fn wasserstein2(a: &Reals, b: &Reals) -> Result<f64> {
     let n = a.len();
     if n == 0 || (n, a.width()) != (b.len(), b.width()) {
-        return Err(Error::Shape {
-            what: "two sets of points to be paired".into(),
-            expected: vec![n.max(1) as i64, a.width() as i64],
-            got: vec![b.len() as i64, b.width() as i64],
-            remedy: "give two sets of one size and dimension",
-        });
+        return Err(Error::shape(
+            "two sets of points to be paired",
+            [n.max(1) as i64, a.width() as i64],
+            [b.len() as i64, b.width() as i64],
+            "give two sets of one size and dimension",
+        ));
     }
     let (a, b, unit) = in_units(a, b)?;
     let cost: Vec<f64> = a.rows().flat_map(|x| b.rows().map(|y| squared(x, y))).collect();
@@ -101,12 +101,12 @@ fn assignment(cost: &[f64], n: usize) -> Vec<usize> {
 /// coordinate that isn't finite.
 pub fn maximum_mean_discrepancy(a: &Reals, b: &Reals) -> Result<f64> {
     if a.len() < 2 || b.len() < 2 || a.width() != b.width() {
-        return Err(Error::Shape {
-            what: "two sets of points to be compared".into(),
-            expected: vec![a.len().max(2) as i64, a.width() as i64],
-            got: vec![b.len() as i64, b.width() as i64],
-            remedy: "give two sets of one dimension, of at least two points each",
-        });
+        return Err(Error::shape(
+            "two sets of points to be compared",
+            [a.len().max(2) as i64, a.width() as i64],
+            [b.len() as i64, b.width() as i64],
+            "give two sets of one dimension, of at least two points each",
+        ));
     }
     // The kernel doesn't depend on the unit.
     let (a, b, _) = in_units(a, b)?;
@@ -148,12 +148,12 @@ fn in_units(a: &Reals, b: &Reals) -> Result<(Reals, Reals, f64)> {
 fn check_finite(points: &Reals) -> Result<()> {
     match points.values().iter().position(|x| !x.is_finite()) {
         None => Ok(()),
-        Some(k) => Err(Error::NonFinite {
-            what: "coordinate of a point",
-            row: k / points.width(),
-            value: points.values()[k],
-            remedy: "compare points whose coordinates are finite",
-        }),
+        Some(k) => Err(Error::non_finite(
+            "coordinate of a point",
+            k / points.width(),
+            points.values()[k],
+            "compare points whose coordinates are finite",
+        )),
     }
 }
 

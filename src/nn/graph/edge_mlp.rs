@@ -4,10 +4,11 @@ use tch::{Device, Kind, Tensor};
 use super::fits::Fits;
 use super::heads::edge_pairs;
 use super::torso::checked_conditions;
-use super::{BackwardPolicy, GraphNetwork, GraphOutput};
+use super::{BackwardPolicy, GraphNetwork};
 use crate::env::Direction;
 use crate::graph::{ActionSet, Anchor, GraphBatch, GraphEnv, GraphSchema, GraphState};
-use crate::nn::{LogZ, Mlp, MlpConfig, Parameters, Wants};
+use crate::nn::{Estimators, Mlp, MlpConfig, NetworkOutput, Parameters};
+use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
 
 /// The architecture and size of an [`EdgeMlp`].
@@ -46,10 +47,10 @@ impl Default for EdgeMlpConfig {
 /// equivariant and doesn't generalise to another number of nodes.
 ///
 /// ```
-/// use gfn::{env::Env, nn::{EdgeMlp, EdgeMlpConfig, Wants}, policy::{GraphPolicy, Policy}, testing::Triangles, Rng};
+/// use gfn::{env::Env, nn::{EdgeMlp, EdgeMlpConfig}, quantity::Quantities, policy::{GraphPolicy, Policy}, testing::Triangles, Rng};
 /// let env = Triangles::new();
 /// let net = EdgeMlp::new(&env, EdgeMlpConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
-/// let evaluation = GraphPolicy(net).evaluate(&env, &env.initial(2), None, Wants::PF)?;
+/// let evaluation = GraphPolicy(net).evaluate(&env, &env.initial(2), None, Quantities::PF)?;
 /// assert_eq!(evaluation.pf.unwrap().n_actions(), [4, 4]);
 /// # Ok::<(), gfn::Error>(())
 /// ```
@@ -62,7 +63,7 @@ pub struct EdgeMlp {
     /// Outputs: logits of P_F, then of P_B if it shares the torso, then log F.
     torso: Mlp,
     backward: Option<Mlp>,
-    log_z: LogZ,
+    estimators: Estimators,
     parameters: Parameters,
 }
 
@@ -87,18 +88,18 @@ impl EdgeMlp {
         schema.check_graphs(std::slice::from_ref(env.initial_graph()))?;
         let start = env.initial_graph().n_nodes();
         if start != schema.max_nodes || start == 0 {
-            return Err(Error::Config {
-                setting: "the environment of an `EdgeMlp`",
-                got: format!("one whose graphs have {start} nodes at first and {} at most", schema.max_nodes),
-                expected: "a fixed set of nodes, at least one; where nodes are added use a `GraphNet`",
-            });
+            return Err(Error::config(
+                "the environment of an `EdgeMlp`",
+                format!("one whose graphs have {start} nodes at first and {} at most", schema.max_nodes),
+                "a fixed set of nodes, at least one; where nodes are added use a `GraphNet`",
+            ));
         }
         if config.n_conditions < 0 {
-            return Err(Error::Config {
-                setting: "n_conditions",
-                got: config.n_conditions.to_string(),
-                expected: "0 for none, or the width of the condition vectors",
-            });
+            return Err(Error::config(
+                "n_conditions",
+                config.n_conditions,
+                "0 for none, or the width of the condition vectors",
+            ));
         }
         let shared = config.backward == BackwardPolicy::SharedTorso;
         let mut outputs = 0;
@@ -114,14 +115,11 @@ impl EdgeMlp {
         let torso = Mlp::new(&mut scope.sub("torso"), inputs, outputs, &config.mlp);
         let backward = (config.backward == BackwardPolicy::Separate)
             .then(|| Mlp::new(&mut scope.sub("pb"), inputs, of_backward, &config.mlp));
-        let log_z = match config.n_conditions {
-            0 => LogZ::scalar(&mut scope, config.initial_log_z),
-            n => LogZ::conditional(&mut scope, n, &config.mlp),
-        };
+        let estimators = Estimators::new(&mut scope, config.n_conditions, config.initial_log_z, &config.mlp, None);
         parameters.check()?;
         // Labels are positions in the input, so the number of nodes is checked when a batch is encoded.
         let fits = Fits { schema, n_labels: None };
-        Ok(Self { config, fits, pf, pb, torso, backward, log_z, parameters })
+        Ok(Self { config, fits, pf, pb, torso, backward, estimators, parameters })
     }
 
     /// The network's configuration.
@@ -136,12 +134,12 @@ impl EdgeMlp {
         let schema = &self.fits.schema;
         let (n, width, kind) = (schema.max_nodes, n_inputs(schema), self.parameters.kind());
         if let Some(graph) = batch.graphs().iter().find(|graph| graph.n_nodes() != n) {
-            return Err(Error::Shape {
-                what: "a graph's list of nodes".into(),
-                expected: vec![n as i64],
-                got: vec![graph.n_nodes() as i64],
-                remedy: "an `EdgeMlp` is for graphs on a fixed set of nodes; where nodes come and go use a `GraphNet`",
-            });
+            return Err(Error::shape(
+                "a graph's list of nodes",
+                [n as i64],
+                [graph.n_nodes() as i64],
+                "an `EdgeMlp` is for graphs on a fixed set of nodes; where nodes come and go use a `GraphNet`",
+            ));
         }
         let mut values = vec![0.0; batch.len() * width];
         for (graph, row) in batch.graphs().iter().zip(values.chunks_exact_mut(width)) {
@@ -233,28 +231,31 @@ fn encode(schema: &GraphSchema, graph: &GraphState, row: &mut [f64]) {
 }
 
 impl GraphNetwork for EdgeMlp {
-    fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput> {
-        let shared_pb = wants.pb && self.config.backward == BackwardPolicy::SharedTorso;
-        let log_flow = wants.log_flow && self.config.flow;
-        let own_pb = self.backward.as_ref().filter(|_| wants.pb);
-        let needs_torso = wants.pf || shared_pb || log_flow;
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
+        let shared_pb = wants.has(Quantity::LogPb) && self.config.backward == BackwardPolicy::SharedTorso;
+        let log_flow = wants.has(Quantity::LogFlow) && self.config.flow;
+        let own_pb = self.backward.as_ref().filter(|_| wants.has(Quantity::LogPb));
+        let needs_torso = wants.has(Quantity::LogPf) || shared_pb || log_flow;
         if !needs_torso && own_pb.is_none() {
-            return Ok(GraphOutput::default());
+            return Ok(NetworkOutput::default());
         }
         let inputs = self.inputs(batch)?;
         let outputs = needs_torso.then(|| self.torso.forward(&inputs));
         let own = own_pb.map(|network| network.forward(&inputs));
         let of_pb = own.as_ref().or(outputs.as_ref().filter(|_| shared_pb));
-        Ok(GraphOutput {
-            pf: outputs.as_ref().filter(|_| wants.pf).map(|outputs| self.blocks(batch, outputs, &self.pf)),
+        Ok(NetworkOutput {
+            pf: outputs
+                .as_ref()
+                .filter(|_| wants.has(Quantity::LogPf))
+                .map(|outputs| self.blocks(batch, outputs, &self.pf)),
             pb: of_pb.map(|outputs| self.blocks(batch, outputs, &self.pb)),
-            log_flow: outputs.as_ref().filter(|_| log_flow).map(|outputs| outputs.select(1, -1)),
+            values: outputs.iter().filter(|_| log_flow).map(|out| (Quantity::LogFlow, out.select(1, -1))).collect(),
             pf_scale: None,
         })
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        self.log_z.forward(conditions, n)
+        self.estimators.log_z(conditions, n)
     }
 
     fn parameters(&self) -> &Parameters {

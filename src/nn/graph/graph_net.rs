@@ -4,10 +4,11 @@ use tch::{Device, Kind, Tensor};
 use super::fits::Fits;
 use super::heads::{Heads, pair_features, start_scale};
 use super::torso::Torso;
-use super::{ConvKind, GraphNetwork, GraphOutput};
+use super::{ConvKind, GraphNetwork};
 use crate::env::Direction;
 use crate::graph::{GraphBatch, GraphEnv, GraphSchema, Semantics};
-use crate::nn::{Activation, HostGraphNet, LogZ, LogitScale, Mlp, MlpConfig, Parameters, Wants};
+use crate::nn::{Activation, Estimators, HostGraphNet, Mlp, MlpConfig, NetworkOutput, Parameters};
+use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
 
 /// The kind of backward policy.
@@ -51,7 +52,7 @@ pub struct GraphNetConfig {
     pub flow: bool,
     /// Width of the condition vectors; 0 for none.
     pub n_conditions: i64,
-    /// Whether the logits of P_F are also multiplied by a function of the conditions ([`LogitScale`]).
+    /// Whether the logits of P_F are also multiplied by a function of the conditions ([`LogitScale`](crate::nn::LogitScale)).
     #[serde(default)]
     pub logit_scale: bool,
     /// Initial value of log Z.
@@ -84,7 +85,7 @@ impl Default for GraphNetConfig {
 
 impl GraphNetConfig {
     fn check(&self) -> Result<()> {
-        let refuse = |setting, got: i64, expected| Err(Error::Config { setting, got: got.to_string(), expected });
+        let refuse = |setting, got: i64, expected| Err(Error::config(setting, got, expected));
         match self.conv {
             _ if self.embedding < 1 => refuse("embedding", self.embedding, "at least 1"),
             _ if self.n_conditions < 0 => {
@@ -104,11 +105,11 @@ impl GraphNetConfig {
     /// asked for.
     fn check_sight(&self, schema: &GraphSchema) -> Result<()> {
         match self.conv.misses(schema) {
-            Some(what) if !self.ablation => Err(Error::Config {
-                setting: "conv",
-                got: format!("{:?}, which can't see {what} that this environment has", self.conv),
-                expected: "a convolution that can: `Auto`, `Gine` or `Transformer`; or `ablation: true`, to leave it out on purpose",
-            }),
+            Some(what) if !self.ablation => Err(Error::config(
+                "conv",
+                format!("{:?}, which can't see {what} that this environment has", self.conv),
+                "a convolution that can: `Auto`, `Gine` or `Transformer`; or `ablation: true`, to leave it out on purpose",
+            )),
             _ => Ok(()),
         }
     }
@@ -133,10 +134,10 @@ impl GraphNetConfig {
 /// graphs of any size.
 ///
 /// ```
-/// use gfn::{env::Env, nn::{GraphNet, GraphNetConfig, Wants}, policy::{GraphPolicy, Policy}, testing::Triangles, Rng};
+/// use gfn::{env::Env, nn::{GraphNet, GraphNetConfig}, quantity::Quantities, policy::{GraphPolicy, Policy}, testing::Triangles, Rng};
 /// let env = Triangles::new();
 /// let net = GraphNet::new(&env, GraphNetConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
-/// let evaluation = GraphPolicy(net).evaluate(&env, &env.initial(2), None, Wants::PF)?;
+/// let evaluation = GraphPolicy(net).evaluate(&env, &env.initial(2), None, Quantities::PF)?;
 /// assert_eq!(evaluation.pf.unwrap().len(), 2);
 /// # Ok::<(), gfn::Error>(())
 /// ```
@@ -149,8 +150,7 @@ pub struct GraphNet {
     backward: Option<Torso>,
     pb: Option<Heads>,
     flow: Option<Mlp>,
-    scale: Option<LogitScale>,
-    log_z: LogZ,
+    estimators: Estimators,
     parameters: Parameters,
 }
 
@@ -190,15 +190,12 @@ impl GraphNet {
         if let Some(flow) = &flow {
             flow.scale_output(start_scale(schema));
         }
-        let log_z = match config.n_conditions {
-            0 => LogZ::scalar(&mut scope, config.initial_log_z),
-            n => LogZ::conditional(&mut scope, n, &hidden),
-        };
-        let scale = config.logit_scale.then(|| LogitScale::new(&mut scope, config.n_conditions, &hidden));
+        let scale = config.logit_scale.then_some(&hidden);
+        let estimators = Estimators::new(&mut scope, config.n_conditions, config.initial_log_z, &hidden, scale);
         parameters.check()?;
         let labelled = env.actions().semantics() == Semantics::Labelled;
         let fits = Fits { schema: schema.clone(), n_labels: (labelled && n_labels > 0).then_some(n_labels) };
-        Ok(Self { config, fits, forward, pf, backward, pb, flow, scale, log_z, parameters })
+        Ok(Self { config, fits, forward, pf, backward, pb, flow, estimators, parameters })
     }
 
     /// The network's configuration, with the convolution that was chosen.
@@ -209,30 +206,32 @@ impl GraphNet {
 }
 
 impl GraphNetwork for GraphNet {
-    fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput> {
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
         self.fits.check(batch)?;
         let pairs = self.config.pair_walks.map(|walks| pair_features(batch, walks, self.parameters.kind()));
-        let needs_forward = wants.pf || wants.log_flow || (wants.pb && self.pb.is_some() && self.backward.is_none());
+        let needs_forward = wants.has(Quantity::LogPf)
+            || wants.has(Quantity::LogFlow)
+            || (wants.has(Quantity::LogPb) && self.pb.is_some() && self.backward.is_none());
         let shared = needs_forward.then(|| self.forward.embed(batch)).transpose()?;
         let pf = match &shared {
-            Some(embedded) if wants.pf => Some(self.pf.forward(batch, embedded, pairs.as_ref())),
+            Some(embedded) if wants.has(Quantity::LogPf) => Some(self.pf.forward(batch, embedded, pairs.as_ref())),
             _ => None,
         };
-        let log_flow = match (&self.flow, &shared) {
-            (Some(flow), Some(embedded)) if wants.log_flow => Some(flow.forward(&embedded.graphs).view(-1)),
-            _ => None,
-        };
+        let flow = self.flow.as_ref().filter(|_| wants.has(Quantity::LogFlow)).zip(shared.as_ref());
+        let log_flow = flow.map(|(flow, embedded)| (Quantity::LogFlow, flow.forward(&embedded.graphs).view(-1)));
         let own = match &self.backward {
-            Some(torso) if wants.pb => Some(torso.embed(batch)?),
+            Some(torso) if wants.has(Quantity::LogPb) => Some(torso.embed(batch)?),
             _ => None,
         };
         let pb = match (&self.pb, own.as_ref().or(shared.as_ref())) {
-            (Some(heads), Some(embedded)) if wants.pb => Some(heads.forward(batch, embedded, pairs.as_ref())),
+            (Some(heads), Some(embedded)) if wants.has(Quantity::LogPb) => {
+                Some(heads.forward(batch, embedded, pairs.as_ref()))
+            }
             _ => None,
         };
-        // The torso has checked the conditions whenever there are P_F logits.
-        let scale = self.scale.as_ref().filter(|_| pf.is_some()).zip(batch.conditions.as_ref());
-        Ok(GraphOutput { pf, pb, log_flow, pf_scale: scale.map(|(scale, conditions)| scale.forward(conditions)) })
+        // The torso has checked the conditions wherever there are logits of P_F.
+        let pf_scale = pf.as_ref().and_then(|_| self.estimators.pf_scale(batch.conditions.as_ref()));
+        Ok(NetworkOutput { pf, pb, values: log_flow.into_iter().collect(), pf_scale })
     }
 
     fn on_host(&self, direction: Direction) -> Option<HostGraphNet> {
@@ -244,7 +243,7 @@ impl GraphNetwork for GraphNet {
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        self.log_z.forward(conditions, n)
+        self.estimators.log_z(conditions, n)
     }
 
     fn parameters(&self) -> &Parameters {

@@ -21,5 +21,5 @@ pub(in crate::nn) use fits::Fits;
 pub use graph_net::{BackwardPolicy, GraphNet, GraphNetConfig};
 pub(in crate::nn) use heads::{Heads, HostHead};
 pub(in crate::nn) use heads::{PairHead, host_pair_features};
-pub use network::{GraphNetwork, GraphOutput};
+pub use network::GraphNetwork;
 pub(in crate::nn) use node_features::{HostFeatures, NodeFeatures};

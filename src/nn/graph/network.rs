@@ -1,32 +1,20 @@
 //! The interface between a graph network and a policy.
 
+use crate::quantity::Quantities;
 use tch::Tensor;
 
 use crate::Result;
 use crate::env::Direction;
 use crate::graph::GraphBatch;
-use crate::nn::{HostGraphNet, Parameters, Wants};
-
-/// The output of a network for a batch of graphs.
-#[derive(Debug, Default)]
-pub struct GraphOutput {
-    /// Logits of P_F: one block `[anchor rows, width]` per forward action type, in the action set's order, exit last.
-    pub pf: Option<Vec<Tensor>>,
-    /// Logits of P_B: one block per backward action type. `None` makes P_B uniform over legal backward actions.
-    pub pb: Option<Vec<Tensor>>,
-    /// log F of each graph, `[B]`.
-    pub log_flow: Option<Tensor>,
-    /// A factor on each graph's P_F logits, `[B]`.
-    pub pf_scale: Option<Tensor>,
-}
+use crate::nn::{HostGraphNet, NetworkOutput, Parameters};
 
 /// A network on batches of graphs: implement it to bring your own GNN.
 pub trait GraphNetwork {
     /// The blocks of logits and the flows that `wants` asks for.
     ///
     /// # Errors
-    /// Any error of the network; the caller checks the shapes of its output.
-    fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput>;
+    /// Whatever the network finds wrong; the shapes of what it gives are checked by the caller.
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput>;
 
     /// A copy of the network for a roll-out without conditions ([`Policy::on_host`](crate::policy::Policy::on_host)), with the same logits up to
     /// rounding. `None` (the default) if there is no such form. A [`GraphNet`](super::GraphNet) has one if its
@@ -46,7 +34,7 @@ pub trait GraphNetwork {
 }
 
 impl<N: GraphNetwork> GraphNetwork for &N {
-    fn forward(&self, batch: &GraphBatch<'_>, wants: Wants) -> Result<GraphOutput> {
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
         (**self).forward(batch, wants)
     }
 

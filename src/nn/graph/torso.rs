@@ -132,19 +132,19 @@ pub(in crate::nn) fn checked_conditions(
             let expected = vec![batch.len() as i64, n];
             match conditions.size() == expected {
                 true => Ok(Some(conditions.to_kind(kind))),
-                false => Err(Error::Shape {
-                    what: "the tensor of conditions".into(),
+                false => Err(Error::shape(
+                    "the tensor of conditions",
                     expected,
-                    got: conditions.size(),
-                    remedy: "give one row of `n_conditions` numbers per graph",
-                }),
+                    conditions.size(),
+                    "give one row of `n_conditions` numbers per graph",
+                )),
             }
         }
-        (given, _) => Err(Error::Missing {
-            objective: "the graph network",
-            needs: if given.is_none() { "condition vectors" } else { "a network built for conditions" },
-            remedy: "set n_conditions to the width of the condition vectors, and sample with conditions",
-        }),
+        (given, _) => Err(Error::missing(
+            "the graph network",
+            if given.is_none() { "condition vectors" } else { "a network built for conditions" },
+            "set n_conditions to the width of the condition vectors, and sample with conditions",
+        )),
     }
 }
 

@@ -205,24 +205,24 @@ impl Parameters {
                 return Err(Mistake::Duplicate(name.clone()).into());
             }
             if let Some(other) = self.list.iter().find(|p| same_storage(&p.tensor, tensor)) {
-                return Err(Error::Config {
-                    setting: "a variable of the `VarStore`",
-                    got: format!("`{name}`, whose tensor is registered as `{}`", other.name),
-                    expected: "tensors that are registered once (they would be updated twice per step)",
-                });
+                return Err(Error::config(
+                    "a variable of the `VarStore`",
+                    format!("`{name}`, whose tensor is registered as `{}`", other.name),
+                    "tensors that are registered once (they would be updated twice per step)",
+                ));
             }
             if (tensor.kind(), tensor.device()) != (self.kind, self.device) {
-                return Err(Error::Config {
-                    setting: "a variable of the `VarStore`",
-                    got: format!(
+                return Err(Error::config(
+                    "a variable of the `VarStore`",
+                    format!(
                         "`{name}` ({:?} on {:?}) among parameters that are {:?} on {:?}",
                         tensor.kind(),
                         tensor.device(),
                         self.kind,
                         self.device
                     ),
-                    expected: "the same kind and device for all (`VarStore::new(device)`, `to_kind`)",
-                });
+                    "the same kind and device for all (`VarStore::new(device)`, `to_kind`)",
+                ));
             }
         }
         for (name, tensor) in variables {
@@ -277,11 +277,7 @@ fn is_there(device: Device) -> bool {
 
 /// The error for such a device.
 fn unusable(device: Device) -> Error {
-    let absent = Error::Device {
-        device: format!("{device:?}"),
-        reason: "this libtorch has no such device".into(),
-        remedy: "use `Device::Cpu`",
-    };
+    let absent = Error::device(format!("{device:?}"), "this libtorch has no such device", "use `Device::Cpu`");
     match device {
         Device::Cuda(index) => DeviceKind::Cuda(index).resolve().err().unwrap_or(absent),
         _ => absent,

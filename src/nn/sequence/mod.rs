@@ -51,7 +51,7 @@ impl SequenceNetConfig {
     /// The network for `n_inputs` different inputs in up to `n_positions` positions.
     pub(crate) fn build(&self, scope: &mut Scope<'_>, n_inputs: i64, n_positions: i64) -> Result<Box<dyn SequenceNet>> {
         let (width, layers) = (self.width, self.layers);
-        let refuse = |setting, got: String, expected| Err(Error::Config { setting, got, expected });
+        let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
         if width < 1 || layers < 1 {
             let got = format!("{width} wide with {layers} layers");
             return refuse("the size of the sequence network", got, "a width and a number of layers of at least 1");

@@ -2,14 +2,14 @@
 
 use tch::Tensor;
 
-use super::transition::flow_behind;
 use crate::Result;
-use crate::objective::{Balance, IntrinsicRewards, Needs, Residuals, Scores, mean_weights, needed};
-use crate::tensor::{segment_ids, segment_sum};
+use crate::objective::{Balance, Residuals, Scores, mean_weights};
+use crate::quantity::{Quantities, Quantity};
 
 /// The terms that both objectives share.
 struct Augmented<'a> {
-    rewards: &'a IntrinsicRewards,
+    /// r of each transition, `[transitions]`.
+    edges: &'a Tensor,
     /// log F of the state before each transition, `[transitions]`.
     log_flow: &'a Tensor,
     /// log(R(x) + r(x)), `[n]`.
@@ -20,15 +20,12 @@ struct Augmented<'a> {
 
 impl<'a> Augmented<'a> {
     fn new(scores: &'a Scores, objective: &'static str) -> Result<Self> {
-        let log_flow = needed(scores.log_flow.as_ref(), objective, "state flows log F")?;
-        let rewards = scores.intrinsic.as_ref().ok_or(crate::Error::Missing {
-            objective,
-            needs: "intrinsic rewards",
-            remedy: "give the trainer some (`with_intrinsic`), or set `Scores::intrinsic` by hand",
-        })?;
-        let log_reward = scores.log_reward.logaddexp(&rewards.terminal.log());
-        let next_flow = flow_behind(scores, log_flow, &log_reward);
-        Ok(Self { rewards, log_flow, log_reward, next_flow })
+        let log_flow = scores.need(Quantity::LogFlow, objective)?;
+        let edges = scores.need(Quantity::IntrinsicEdge, objective)?;
+        let terminal = scores.need(Quantity::IntrinsicTerminal, objective)?;
+        let log_reward = scores.log_reward.logaddexp(&terminal.log());
+        let next_flow = scores.behind(log_flow, &log_reward);
+        Ok(Self { edges, log_flow, log_reward, next_flow })
     }
 }
 
@@ -51,13 +48,15 @@ impl<'a> Augmented<'a> {
 /// By hand, for one trajectory of one transition and an exit:
 ///
 /// ```
-/// use gfn::objective::{AugmentedTrajectoryBalance, Balance, IntrinsicRewards, Scores};
+/// use gfn::objective::{AugmentedTrajectoryBalance, Balance, Scores};
+/// use gfn::quantity::Quantity;
 /// use tch::Tensor;
 /// let log = |p: &[f64]| Tensor::from_slice(p).log();
 /// let mut scores = Scores::new(vec![0, 2], log(&[0.5, 0.25]), log(&[0.75, 1.0]), log(&[3.0]));
-/// scores.log_z = Some(log(&[8.0]));
-/// scores.log_flow = Some(log(&[8.0, 4.0]));
-/// scores.intrinsic = Some(IntrinsicRewards { edges: Tensor::from_slice(&[1.0, 0.0]), terminal: Tensor::from_slice(&[2.0]) });
+/// scores.set(Quantity::LogZ, log(&[8.0]))?;
+/// scores.set(Quantity::LogFlow, log(&[8.0, 4.0]))?;
+/// scores.set(Quantity::IntrinsicEdge, Tensor::from_slice(&[1.0, 0.0]))?;
+/// scores.set(Quantity::IntrinsicTerminal, Tensor::from_slice(&[2.0]))?;
 /// let residual = AugmentedTrajectoryBalance.residuals(&scores)?.values.double_value(&[0]);
 /// // 8 * 0.5 * 0.25 over (3 + 2) * (0.75 + 1 / 4).
 /// assert!((residual - (1f64 / 5.0).ln()).abs() < 1e-12);
@@ -70,15 +69,14 @@ impl Balance for AugmentedTrajectoryBalance {
     fn name(&self) -> &'static str {
         "augmented trajectory balance"
     }
-    fn needs(&self) -> Needs {
-        Needs { log_z: true, log_flow: true, intrinsic: true, ..Needs::default() }
+    fn needs(&self) -> Quantities {
+        Quantity::LogZ | Quantity::LogFlow | Quantity::IntrinsicEdge | Quantity::IntrinsicTerminal
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
-        let log_z = needed(scores.log_z.as_ref(), self.name(), "log Z")?;
-        let Augmented { rewards, log_reward, next_flow, .. } = Augmented::new(scores, self.name())?;
-        let backward = scores.log_pb.logaddexp(&(rewards.edges.log() - next_flow));
-        let ids = segment_ids(&scores.offsets, scores.log_pf.device());
-        let values = log_z + segment_sum(&(&scores.log_pf - backward), &ids, scores.len()) - log_reward;
+        let log_z = scores.need(Quantity::LogZ, self.name())?;
+        let Augmented { edges, log_reward, next_flow, .. } = Augmented::new(scores, self.name())?;
+        let backward = scores.log_pb.logaddexp(&(edges.log() - next_flow));
+        let values = log_z + scores.sums(&(&scores.log_pf - backward)) - log_reward;
         Ok(Residuals { weights: mean_weights(&values), values })
     }
 }
@@ -97,12 +95,12 @@ impl Balance for AugmentedDetailedBalance {
     fn name(&self) -> &'static str {
         "augmented detailed balance"
     }
-    fn needs(&self) -> Needs {
-        Needs { log_flow: true, intrinsic: true, ..Needs::default() }
+    fn needs(&self) -> Quantities {
+        Quantity::LogFlow | Quantity::IntrinsicEdge | Quantity::IntrinsicTerminal
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
-        let Augmented { rewards, log_flow, next_flow, .. } = Augmented::new(scores, self.name())?;
-        let backward = (next_flow + &scores.log_pb).logaddexp(&rewards.edges.log());
+        let Augmented { edges, log_flow, next_flow, .. } = Augmented::new(scores, self.name())?;
+        let backward = (next_flow + &scores.log_pb).logaddexp(&edges.log());
         let values = log_flow + &scores.log_pf - backward;
         Ok(Residuals { weights: mean_weights(&values), values })
     }

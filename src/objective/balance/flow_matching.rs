@@ -2,7 +2,8 @@ use serde::Serialize;
 use serde_json::Value;
 use tch::Tensor;
 
-use crate::objective::{Balance, Needs, Residuals, Scores, as_json, mean_weights, needed};
+use crate::objective::{Balance, Residuals, Scores, as_json, mean_weights};
+use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result};
 
 /// Flow matching (Bengio et al., *Flow Network based Generative Models*, 2021, eq. 12): the policy's logits are log
@@ -32,7 +33,7 @@ impl FlowMatching {
     pub fn new(alpha: f64) -> Result<Self> {
         match alpha > 0.0 && alpha.is_finite() {
             true => Ok(Self { alpha }),
-            false => Err(Error::Config { setting: "alpha", got: alpha.to_string(), expected: "a positive number" }),
+            false => Err(Error::config("alpha", alpha, "a positive number")),
         }
     }
 }
@@ -41,16 +42,16 @@ impl Balance for FlowMatching {
     fn name(&self) -> &'static str {
         "flow matching"
     }
-    fn needs(&self) -> Needs {
-        Needs { edge_flows: true, ..Needs::default() }
+    fn needs(&self) -> Quantities {
+        Quantity::LogInflow | Quantity::LogOutflow | Quantity::LogTerminalFlow
     }
     fn settings(&self) -> Value {
         as_json(self)
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
-        let flows = needed(scores.edge_flows.as_ref(), Balance::name(self), "edge flows")?;
-        let states = &flows.log_inflow - &flows.log_outflow;
-        let ends = &flows.log_terminal - &scores.log_reward;
+        let flow = |of| scores.need(of, Balance::name(self));
+        let states = flow(Quantity::LogInflow)? - flow(Quantity::LogOutflow)?;
+        let ends = flow(Quantity::LogTerminalFlow)? - &scores.log_reward;
         let weights = Tensor::cat(&[mean_weights(&states), mean_weights(&ends) * self.alpha], 0);
         Ok(Residuals { values: Tensor::cat(&[states, ends], 0), weights })
     }

@@ -3,7 +3,8 @@ use serde_json::Value;
 use tch::{Device, Kind, Tensor};
 
 use super::StateFlow;
-use crate::objective::{Balance, Needs, RegressionLoss, Residuals, Scores, as_json};
+use crate::objective::{Balance, RegressionLoss, Residuals, Scores, as_json};
+use crate::quantity::Quantities;
 use crate::tensor::{from_host, index_tensor, to_host};
 use crate::{Error, Result};
 
@@ -59,7 +60,7 @@ impl SubTrajectoryBalance {
             Weighting::Geometric { lambda } | Weighting::GeometricWithin { lambda }
                 if !(lambda > 0.0 && lambda <= 1.0) =>
             {
-                Err(Error::Config { setting: "lambda", got: lambda.to_string(), expected: "a number in (0, 1]" })
+                Err(Error::config("lambda", lambda, "a number in (0, 1]"))
             }
             _ => Ok(Self { weighting, flow: StateFlow::Whole }),
         }
@@ -153,7 +154,7 @@ impl Balance for SubTrajectoryBalance {
         }
     }
 
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> Quantities {
         self.flow.needs()
     }
 

@@ -2,14 +2,13 @@ use serde::Serialize;
 use serde_json::Value;
 use tch::Tensor;
 
-use crate::objective::{Balance, Needs, Residuals, Scores, as_json, mean_weights, needed};
-use crate::tensor::{segment_ids, segment_sum};
+use crate::objective::{Balance, Residuals, Scores, as_json, mean_weights};
+use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result};
 
 /// Sum over each trajectory of log P_F - log P_B, `[n]`.
 fn log_ratio(scores: &Scores) -> Tensor {
-    let ids = segment_ids(&scores.offsets, scores.log_pf.device());
-    segment_sum(&(&scores.log_pf - &scores.log_pb), &ids, scores.len())
+    scores.sums(&(&scores.log_pf - &scores.log_pb))
 }
 
 /// Trajectory balance (Malkin et al., *Trajectory Balance*, 2022, eq. 14).
@@ -22,11 +21,11 @@ impl Balance for TrajectoryBalance {
     fn name(&self) -> &'static str {
         "trajectory balance"
     }
-    fn needs(&self) -> Needs {
-        Needs { log_z: true, ..Needs::default() }
+    fn needs(&self) -> Quantities {
+        Quantity::LogZ.into()
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
-        let log_z = needed(scores.log_z.as_ref(), self.name(), "log Z")?;
+        let log_z = scores.need(Quantity::LogZ, self.name())?;
         let values = log_z + log_ratio(scores) - &scores.log_reward;
         Ok(Residuals { weights: mean_weights(&values), values })
     }
@@ -46,8 +45,11 @@ impl Balance for LogPartitionVariance {
     fn name(&self) -> &'static str {
         "log-partition variance"
     }
-    fn needs(&self) -> Needs {
-        Needs { several: true, ..Needs::default() }
+    fn needs(&self) -> Quantities {
+        Quantities::NONE
+    }
+    fn smallest_batch(&self) -> usize {
+        2
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         one_condition(scores, self.name())?;
@@ -59,9 +61,7 @@ impl Balance for LogPartitionVariance {
 
 /// Sum over each trajectory of log P_F - log prior, `[n]`.
 fn log_posterior_ratio(scores: &Scores, objective: &'static str) -> Result<Tensor> {
-    let log_prior = needed(scores.log_prior.as_ref(), objective, "a prior policy")?;
-    let ids = segment_ids(&scores.offsets, scores.log_pf.device());
-    Ok(segment_sum(&(&scores.log_pf - log_prior), &ids, scores.len()))
+    Ok(scores.sums(&(&scores.log_pf - scores.need(Quantity::LogPrior, objective)?)))
 }
 
 /// Refuses a batch with different conditions: one mean can't be the log Z of each.
@@ -70,18 +70,18 @@ fn one_condition(scores: &Scores, objective: &'static str) -> Result<()> {
     let first = conditions.narrow(0, 0, conditions.size()[0].min(1));
     match conditions.eq_tensor(&first).all().double_value(&[]) == 1.0 {
         true => Ok(()),
-        false => Err(Error::Missing {
+        false => Err(Error::missing(
             objective,
-            needs: "one condition for the whole batch",
-            remedy: "use an objective that estimates log Z or log F under each condition, such as trajectory balance",
-        }),
+            "one condition for the whole batch",
+            "use an objective that estimates log Z or log F under each condition, such as trajectory balance",
+        )),
     }
 }
 
 fn checked_beta(beta: f64) -> Result<f64> {
     match beta > 0.0 && beta.is_finite() {
         true => Ok(beta),
-        false => Err(Error::Config { setting: "beta", got: beta.to_string(), expected: "a positive number" }),
+        false => Err(Error::config("beta", beta, "a positive number")),
     }
 }
 
@@ -110,8 +110,8 @@ impl Balance for RelativeTrajectoryBalance {
     fn name(&self) -> &'static str {
         "relative trajectory balance"
     }
-    fn needs(&self) -> Needs {
-        Needs { log_z: true, log_prior: true, ..Needs::default() }
+    fn needs(&self) -> Quantities {
+        Quantity::LogZ | Quantity::LogPrior
     }
     fn reward_exponent(&self) -> f64 {
         self.beta
@@ -120,7 +120,7 @@ impl Balance for RelativeTrajectoryBalance {
         as_json(self)
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
-        let log_z = needed(scores.log_z.as_ref(), self.name(), "log Z")?;
+        let log_z = scores.need(Quantity::LogZ, self.name())?;
         let values = log_z + log_posterior_ratio(scores, self.name())? - self.beta * &scores.raw_log_reward;
         Ok(Residuals { weights: mean_weights(&values), values })
     }
@@ -148,8 +148,11 @@ impl Balance for RelativeLogPartitionVariance {
     fn name(&self) -> &'static str {
         "relative log-partition variance"
     }
-    fn needs(&self) -> Needs {
-        Needs { log_prior: true, several: true, ..Needs::default() }
+    fn needs(&self) -> Quantities {
+        Quantity::LogPrior.into()
+    }
+    fn smallest_batch(&self) -> usize {
+        2
     }
     fn reward_exponent(&self) -> f64 {
         self.beta
@@ -184,7 +187,7 @@ impl TrustPcl {
     pub fn new(alpha: f64) -> Result<Self> {
         match alpha > 0.0 && alpha.is_finite() {
             true => Ok(Self { alpha }),
-            false => Err(Error::Config { setting: "alpha", got: alpha.to_string(), expected: "a positive number" }),
+            false => Err(Error::config("alpha", alpha, "a positive number")),
         }
     }
 
@@ -193,7 +196,7 @@ impl TrustPcl {
     /// # Errors
     /// [`Error::Missing`] for scores without log Z.
     pub fn soft_value(&self, scores: &Scores) -> Result<Tensor> {
-        Ok(needed(scores.log_z.as_ref(), "Trust-PCL", "log Z")? * self.alpha)
+        Ok(scores.need(Quantity::LogZ, "Trust-PCL")? * self.alpha)
     }
 }
 
@@ -201,8 +204,8 @@ impl Balance for TrustPcl {
     fn name(&self) -> &'static str {
         "Trust-PCL"
     }
-    fn needs(&self) -> Needs {
-        Needs { log_z: true, log_prior: true, ..Needs::default() }
+    fn needs(&self) -> Quantities {
+        Quantity::LogZ | Quantity::LogPrior
     }
     fn reward_exponent(&self) -> f64 {
         1.0 / self.alpha

@@ -2,7 +2,8 @@ use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
 use crate::Result;
-use crate::objective::{Balance, Needs, Residuals, Scores, mean_weights, needed};
+use crate::objective::{Balance, Residuals, Scores, mean_weights};
+use crate::quantity::{Quantities, Quantity};
 use crate::tensor::index_tensor;
 
 /// The quantity that the state-flow estimator estimates.
@@ -18,39 +19,22 @@ pub enum StateFlow {
 }
 
 impl StateFlow {
-    /// The quantities that an objective with this parametrisation needs.
-    pub(in crate::objective) fn needs(self) -> Needs {
-        Needs { log_flow: true, state_log_reward: self == Self::ForwardLooking, ..Needs::default() }
+    /// What an objective with this parametrisation needs.
+    pub(in crate::objective) fn needs(self) -> Quantities {
+        match self {
+            Self::Whole => Quantity::LogFlow.into(),
+            Self::ForwardLooking => Quantity::LogFlow | Quantity::StateLogReward,
+        }
     }
 
     /// log F of the state before each transition, `[transitions]`.
     pub(in crate::objective) fn of(self, scores: &Scores, objective: &'static str) -> Result<Tensor> {
-        let estimate = needed(scores.log_flow.as_ref(), objective, "state flows log F")?;
+        let estimate = scores.need(Quantity::LogFlow, objective)?;
         match self {
             Self::Whole => Ok(estimate.shallow_clone()),
-            Self::ForwardLooking => {
-                Ok(estimate + needed(scores.state_log_reward.as_ref(), objective, "rewards of partial states")?)
-            }
+            Self::ForwardLooking => Ok(estimate + scores.need(Quantity::StateLogReward, objective)?),
         }
     }
-}
-
-/// log F of the state after each transition: the next row's, or the reward after the last transition of a trajectory.
-pub(in crate::objective) fn next_flow(scores: &Scores, log_flow: &Tensor) -> Tensor {
-    flow_behind(scores, log_flow, &scores.log_reward)
-}
-
-/// Same as [`next_flow`], with these rewards, `[n]`.
-pub(in crate::objective) fn flow_behind(scores: &Scores, log_flow: &Tensor, log_reward: &Tensor) -> Tensor {
-    let rows = log_flow.size()[0];
-    let n = scores.len() as i64;
-    // The rewards are appended to the flows, and each last transition points to its reward.
-    let all = Tensor::cat(&[log_flow.shallow_clone(), log_reward.shallow_clone()], 0);
-    let mut next: Vec<i64> = (1..=rows).collect();
-    for (i, end) in (0..n).zip(&scores.offsets[1..]) {
-        next[end - 1] = rows + i;
-    }
-    all.index_select(0, &Tensor::from_slice(&next).to_device(log_flow.device()))
 }
 
 /// Detailed balance (Bengio et al., *GFlowNet Foundations*, 2023, eq. 12).
@@ -70,12 +54,12 @@ impl Balance for DetailedBalance {
             StateFlow::ForwardLooking => "forward-looking detailed balance",
         }
     }
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> Quantities {
         self.flow.needs()
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         let log_flow = self.flow.of(scores, Balance::name(self))?;
-        let values = &log_flow + &scores.log_pf - next_flow(scores, &log_flow) - &scores.log_pb;
+        let values = &log_flow + &scores.log_pf - scores.behind(&log_flow, &scores.log_reward) - &scores.log_pb;
         Ok(Residuals { weights: mean_weights(&values), values })
     }
 }
@@ -99,8 +83,8 @@ pub enum NextExit {
     /// The trained policy, with gradient.
     #[default]
     Own,
-    /// A target network ([`lagged_exits`](crate::objective::lagged_exits)), without gradient, as in Deleu et al. Both
-    /// choices have the same solution.
+    /// That of a copy that lags behind ([`Quantity::TargetLogExit`]), without gradient: the target
+    /// network of Deleu et al. Both have the same solution.
     Lagged,
 }
 
@@ -111,19 +95,20 @@ impl Balance for ModifiedDetailedBalance {
             NextExit::Lagged => "modified detailed balance with a lagged copy",
         }
     }
-    fn needs(&self) -> Needs {
-        let lagged_log_p_exit = self.next_exit == NextExit::Lagged;
-        Needs { log_p_exit: true, log_reward_change: true, lagged_log_p_exit, ..Needs::default() }
+    fn needs(&self) -> Quantities {
+        let needs = Quantity::LogExit | Quantity::LogRewardChange;
+        match self.next_exit {
+            NextExit::Own => needs,
+            NextExit::Lagged => needs | Quantity::TargetLogExit,
+        }
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
         let name = Balance::name(self);
-        let exit = needed(scores.log_p_exit.as_ref(), name, "the exit's log-probability in every state")?;
-        let change = needed(scores.log_reward_change.as_ref(), name, "the change of the reward in every step")?;
+        let exit = scores.need(Quantity::LogExit, name)?;
+        let change = scores.need(Quantity::LogRewardChange, name)?;
         let next_exit = match self.next_exit {
             NextExit::Own => exit,
-            NextExit::Lagged => {
-                needed(scores.lagged_log_p_exit.as_ref(), name, "a copy of the policy that lags behind")?
-            }
+            NextExit::Lagged => scores.need(Quantity::TargetLogExit, name)?,
         };
         let inner = scores.offsets.windows(2).flat_map(|ends| ends[0]..ends[1].saturating_sub(1));
         let before: Vec<usize> = inner.collect();

@@ -1,7 +1,8 @@
 use tch::Tensor;
 
 use crate::Result;
-use crate::objective::{Needs, Objective, Origin, RegressionLoss, Scores};
+use crate::objective::{Objective, Origin, RegressionLoss, Scores};
+use crate::quantity::Quantities;
 
 /// Maximum likelihood of given trajectories: behaviour cloning of P_F.
 ///
@@ -15,8 +16,8 @@ impl Objective for MaximumLikelihood {
     fn name(&self) -> &'static str {
         "maximum likelihood"
     }
-    fn needs(&self) -> Needs {
-        Needs::default()
+    fn needs(&self) -> Quantities {
+        Quantities::NONE
     }
     fn origin(&self) -> Origin {
         Origin::Given

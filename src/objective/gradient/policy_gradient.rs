@@ -9,7 +9,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tch::{Kind, Tensor};
 
-use crate::objective::{Needs, Objective, Origin, RegressionLoss, Scores, as_json, needed};
+use crate::objective::{Objective, Origin, RegressionLoss, Scores, as_json};
+use crate::quantity::{Quantities, Quantity};
 use crate::tensor::{from_host, to_host};
 use crate::{Error, Result};
 
@@ -35,15 +36,22 @@ impl Advantage {
     fn checked(self) -> Result<Self> {
         match self {
             Self::Gae { lambda } if !(0.0..=1.0).contains(&lambda) => {
-                Err(Error::Config { setting: "lambda", got: lambda.to_string(), expected: "a number in [0, 1]" })
+                Err(Error::config("lambda", lambda, "a number in [0, 1]"))
             }
             _ => Ok(self),
         }
     }
 
-    fn needs(self) -> Needs {
-        let log_flow = matches!(self, Self::Baseline | Self::Gae { .. });
-        Needs { log_flow, several: self == Self::Total, ..Needs::default() }
+    fn needs(self) -> Quantities {
+        match self {
+            Self::Baseline | Self::Gae { .. } => Quantity::LogFlow.into(),
+            Self::Total | Self::RewardToGo => Quantities::NONE,
+        }
+    }
+
+    /// The mean of a batch of one is its own return.
+    fn smallest_batch(self) -> usize {
+        if self == Self::Total { 2 } else { 1 }
     }
 }
 
@@ -61,8 +69,9 @@ fn constants_of(
     log_flow: Option<&Tensor>,
 ) -> Result<Constants> {
     let (log_pf_host, log_pb, log_reward) = (to_host(log_pf), to_host(&scores.log_pb), to_host(&scores.log_reward));
-    let values = match advantage.needs().log_flow {
-        true => Some(to_host(needed(log_flow, "a policy gradient with a baseline", "state flows log F")?)),
+    let missing = || Quantity::LogFlow.missing("a policy gradient with a baseline");
+    let values = match advantage.needs().has(Quantity::LogFlow) {
+        true => Some(to_host(log_flow.ok_or_else(missing)?)),
         false => None,
     };
     let n = log_pf_host.len();
@@ -103,13 +112,13 @@ fn constants_of(
 fn check_weight(setting: &'static str, weight: f64) -> Result<()> {
     match weight >= 0.0 && weight.is_finite() {
         true => Ok(()),
-        false => Err(Error::Config { setting, got: weight.to_string(), expected: "0 or a positive number" }),
+        false => Err(Error::config(setting, weight, "0 or a positive number")),
     }
 }
 
 /// The mean regression loss of log F against the returns; `None` without log F.
 fn value_loss(scores: &Scores, constants: &Constants, regression: RegressionLoss) -> Option<Tensor> {
-    let log_flow = scores.log_flow.as_ref()?;
+    let log_flow = scores.get(Quantity::LogFlow)?;
     Some(regression.apply(&(log_flow - &constants.returns)).mean(log_flow.kind()))
 }
 
@@ -143,8 +152,11 @@ impl Objective for PolicyGradient {
     fn name(&self) -> &'static str {
         "policy gradient"
     }
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> Quantities {
         self.advantage.needs()
+    }
+    fn smallest_batch(&self) -> usize {
+        self.advantage.smallest_batch()
     }
     fn origin(&self) -> Origin {
         Origin::OnPolicy
@@ -156,7 +168,7 @@ impl Objective for PolicyGradient {
         check_weight("value_weight", self.value_weight)
     }
     fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
-        let constants = constants_of(self.advantage, scores, &scores.log_pf, scores.log_flow.as_ref())?;
+        let constants = constants_of(self.advantage, scores, &scores.log_pf, scores.get(Quantity::LogFlow))?;
         let n = scores.len().max(1) as f64;
         let policy = -(&constants.advantages * &scores.log_pf).sum(scores.log_pf.kind()) / n;
         Ok(match value_loss(scores, &constants, regression) {
@@ -201,8 +213,11 @@ impl Objective for ProximalPolicy {
     fn name(&self) -> &'static str {
         "proximal policy optimisation"
     }
-    fn needs(&self) -> Needs {
+    fn needs(&self) -> Quantities {
         self.advantage.needs()
+    }
+    fn smallest_batch(&self) -> usize {
+        self.advantage.smallest_batch()
     }
     fn origin(&self) -> Origin {
         Origin::OnPolicy
@@ -214,7 +229,7 @@ impl Objective for ProximalPolicy {
         as_json(self)
     }
     fn check(&self) -> Result<()> {
-        let refuse = |setting, got: String, expected| Err(Error::Config { setting, got, expected });
+        let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
         self.advantage.checked()?;
         check_weight("value_weight", self.value_weight)?;
         check_weight("kl", self.kl)?;
@@ -226,8 +241,11 @@ impl Objective for ProximalPolicy {
     }
     fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
         let (old_log_pf, old_log_flow) = match &scores.old {
-            Some(old) => (old.log_pf.shallow_clone(), old.log_flow.as_ref().map(Tensor::shallow_clone)),
-            None => (scores.log_pf.detach(), scores.log_flow.as_ref().map(Tensor::detach)),
+            Some(old) => {
+                let log_pf = old.need(Quantity::LogPf, self.name())?;
+                (log_pf.shallow_clone(), old.get(Quantity::LogFlow).map(Tensor::shallow_clone))
+            }
+            None => (scores.log_pf.detach(), scores.get(Quantity::LogFlow).map(Tensor::detach)),
         };
         let constants = constants_of(self.advantage, scores, &old_log_pf, old_log_flow.as_ref())?;
         let log_rho = (&scores.log_pf - old_log_pf).clamp(-LARGEST_LOG_RATIO, LARGEST_LOG_RATIO);

@@ -2,24 +2,27 @@
 
 use tch::Tensor;
 
-use super::EdgeFlows;
 use super::visited::Visited;
 use crate::distribution::Distribution;
 use crate::env::{Direction, Env, Rows};
-use crate::nn::Wants;
 use crate::policy::Policy;
+use crate::quantity::{Quantities, Quantity, Values};
 use crate::rollout::Trajectories;
 use crate::tensor::{index_tensor, segment_ids, segment_logsumexp, segment_max};
 use crate::{Error, Result};
 
-/// The edge flows of each visited state. Parents that were visited themselves aren't evaluated again.
+/// What is found together, whichever of it is asked for.
+pub(in crate::objective) const EDGE_FLOWS: [Quantity; 4] =
+    [Quantity::LogInflow, Quantity::LogOutflow, Quantity::LogInitialFlow, Quantity::LogTerminalFlow];
+
+/// The edge flows around each visited state. Parents that were visited themselves aren't evaluated again.
 pub(in crate::objective) fn edge_flows<E: Env, P: Policy<E>>(
     env: &E,
     policy: &P,
     visited: &Visited<'_, E>,
     (pf, pb): (&P::Dist, &P::Dist),
     trajectories: &Trajectories<E>,
-) -> Result<EdgeFlows> {
+) -> Result<Values> {
     let (inner, after) = visited.inner();
     // The states to balance are those after a transition: all visited ones except the initial one.
     let mut children = visited.groups(after);
@@ -39,9 +42,11 @@ pub(in crate::objective) fn edge_flows<E: Env, P: Policy<E>>(
     let device = inflow.device();
     let place = |group: usize| {
         let place = children.binary_search(&group);
-        place.map_err(|_| Error::Contract {
-            check: "a terminal state is reached by a transition",
-            detail: "a trajectory ends in its initial state without an exit".into(),
+        place.map_err(|_| {
+            Error::contract(
+                "a terminal state is reached by a transition",
+                "a trajectory ends in its initial state without an exit",
+            )
         })
     };
     let balanced: Vec<usize> =
@@ -70,7 +75,7 @@ pub(in crate::objective) fn edge_flows<E: Env, P: Policy<E>>(
         }
     }
     let log_terminal = Tensor::cat(&[out, inflow], 0).index_select(0, &index_tensor(&sources, device));
-    Ok(EdgeFlows { log_inflow, log_outflow, log_initial, log_terminal })
+    Ok(EDGE_FLOWS.into_iter().zip([log_inflow, log_outflow, log_initial, log_terminal]).collect())
 }
 
 /// The log flow of each parent's forward action, `[parents]`.
@@ -114,7 +119,7 @@ fn parent_weights<E: Env, P: Policy<E>>(
     if unvisited.is_empty() {
         return Ok(weights);
     }
-    let new = policy.evaluate(env, &states.select(&unvisited), conditions.as_ref(), Wants::PF)?.pf;
+    let new = policy.evaluate(env, &states.select(&unvisited), conditions.as_ref(), Quantities::PF)?.pf;
     let new = new.ok_or_else(super::no_pf)?;
     let unvisited_weights = new.log_weights(&at_unvisited.1, &forward.select(&at_unvisited.0))?;
     let order: Vec<usize> =

@@ -1,21 +1,23 @@
 //! Scores: all quantities that objectives need, evaluated from environment, reward and policy.
 
 mod edge_flows;
+mod estimates;
 mod rewards;
 mod scores;
 mod visited;
 
-pub use scores::{EdgeFlows, IntrinsicRewards, LogPaths, Needs, OldScores, Scores};
+pub use scores::Scores;
 
 use tch::{Kind, Tensor};
 
 use crate::distribution::Distribution;
 use crate::env::{Direction, Env, Reward, Rows};
-use crate::nn::Wants;
 use crate::policy::Policy;
+use crate::quantity::{Quantities, Quantity, Values, flat};
 use crate::rollout::Trajectories;
 use crate::tensor::{from_host, index_tensor};
 use crate::{Error, Result};
+use edge_flows::{EDGE_FLOWS, edge_flows};
 use rewards::{both_log_rewards, log_reward_changes, partial_log_rewards};
 use visited::Visited;
 
@@ -25,7 +27,8 @@ pub(crate) const SCORING: &str = "scoring";
 /// From this size on, log-rewards in single precision have gaps of 2^-9 or more.
 const WIDE_FROM: f64 = 16_384.0;
 
-/// Evaluates the quantities in `needs` on a batch of trajectories, each distinct state once, with gradients.
+/// Evaluates everything that `needs` asks for on a batch of trajectories, each distinct state once, with gradients. Intrinsic rewards and
+/// what target networks say ([`score_target`]) are a trainer's to add.
 ///
 /// Scores have the precision of the policy's log-probabilities. If a log-reward of the batch is larger than 16,384,
 /// those of trajectories and transitions are in double precision, because single precision would round by more than the
@@ -40,154 +43,142 @@ pub fn score<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
     reward: &R,
     policy: &P,
     trajectories: &Trajectories<E>,
-    needs: Needs,
+    needs: Quantities,
 ) -> Result<Scores> {
+    needs.check()?;
     let (raw_log_reward, log_reward) = both_log_rewards(env, reward, trajectories)?;
     let visited = Visited::new(env, trajectories);
-    let wants =
-        Wants { pf: true, pb: true, log_flow: needs.log_flow, prior: needs.log_prior, log_paths: needs.log_paths };
-    let evaluation = policy.evaluate(env, visited.distinct(), visited.conditions.as_ref(), wants)?;
-    let pf = evaluation.pf.ok_or_else(no_pf)?;
+    let wants = needs | Quantities::PF | Quantities::PB;
+    let mut evaluation = policy.evaluate(env, visited.distinct(), visited.conditions.as_ref(), wants)?;
+    let pf = evaluation.pf.take().ok_or_else(no_pf)?;
     let all: Vec<usize> = (0..visited.n_rows).collect();
     let rows = &visited.grouping.of[..visited.n_rows];
     let actions = visited.named(Direction::Forward, &all, trajectories.actions().clone())?;
-    let log_pf = flat("log P_F of actions", pf.log_prob(rows, &actions)?, rows.len())?;
+    let log_pf = flat(Quantity::LogPf, pf.log_prob(rows, &actions)?, rows.len())?;
     let wide = log_reward.iter().any(|value| value.abs() >= WIDE_FROM);
     let widened = |tensor: Tensor| if wide { tensor.to_kind(Kind::Double) } else { tensor };
     let log_pf = widened(log_pf);
     let (kind, device) = (log_pf.kind(), log_pf.device());
 
-    let pb = evaluation.pb.ok_or_else(|| missing("a backward policy", "use a policy that gives P_B"))?;
+    let pb = evaluation.pb.take().ok_or_else(|| Quantity::LogPb.missing(SCORING))?;
     let (inner, after) = visited.inner();
     let undo = visited.named(Direction::Backward, after, trajectories.reverse_actions().select(inner))?;
-    let log_pb_inner = flat("log P_B of actions", pb.log_prob(&visited.groups(after), &undo)?, inner.len())?;
+    let log_pb_inner = flat(Quantity::LogPb, pb.log_prob(&visited.groups(after), &undo)?, inner.len())?;
     let log_pb_inner = log_pb_inner.to_kind(kind).to_device(device);
-    let inner_index = index_tensor(inner, device);
-    let log_pb = Tensor::zeros([visited.n_rows as i64], (kind, device)).index_add(0, &inner_index, &log_pb_inner);
+    let log_pb = Tensor::zeros([visited.n_rows as i64], (kind, device));
+    let log_pb = log_pb.index_add(0, &index_tensor(inner, device), &log_pb_inner);
 
     let mut scores = Scores::new(trajectories.offsets().to_vec(), log_pf, log_pb, from_host(&log_reward, kind, device));
+    scores.inner = inner.to_vec();
     scores.raw_log_reward = from_host(&raw_log_reward, kind, device);
     scores.conditions = trajectories.conditions().map(Tensor::shallow_clone);
-    if needs.learned_pb && scores.log_pf.requires_grad() && !scores.log_pb.requires_grad() {
-        return Err(missing(
-            "a backward policy that is learned",
-            "build the policy with one (`backward` in its configuration), or choose an objective that doesn't train P_B",
-        ));
+    if needs.has(Quantity::LearnedLogPb) && scores.log_pf.requires_grad() && !scores.log_pb.requires_grad() {
+        return Err(Quantity::LearnedLogPb.missing(SCORING));
     }
     let n_distinct = visited.grouping.first.len();
     scores.distinct = (n_distinct, visited.len());
-    if needs.log_flow {
-        let flow = flat("log F of states", evaluation.log_flow.ok_or_else(no_flow)?, n_distinct)?;
-        scores.log_flow = Some(widened(flow.index_select(0, &index_tensor(rows, flow.device()))));
+    if needs.has(Quantity::Entropy) {
+        let entropies = pf.entropies().ok_or_else(|| Quantity::Entropy.missing(SCORING))?;
+        evaluation.values.insert(Quantity::Entropy, entropies);
     }
-    if needs.log_z {
-        let log_z = policy.log_z(trajectories.conditions(), trajectories.len()).ok_or_else(no_log_z)?;
-        scores.log_z = Some(widened(flat("log Z of trajectories", log_z, trajectories.len())?));
+    // One number per distinct state, for each transition from it.
+    let of_states = [Quantity::LogFlow, Quantity::Entropy].into_iter().filter(|&quantity| needs.has(quantity));
+    for quantity in of_states.chain(needs.own()) {
+        let values = evaluation.values.take_flat(quantity, n_distinct, SCORING)?;
+        scores.set(quantity, widened(values.index_select(0, &index_tensor(rows, values.device()))))?;
     }
-    if needs.log_prior {
-        let prior = evaluation.prior.ok_or_else(|| missing("a prior policy", "wrap the policy in `WithPrior`"))?;
-        let log_prior = flat("log-probabilities of the prior", prior.log_prob(rows, &actions)?, rows.len())?;
-        scores.log_prior = Some(log_prior.detach().to_kind(kind).to_device(device));
+    if needs.has(Quantity::LogZ) {
+        let log_z = policy.log_z(trajectories.conditions(), trajectories.len());
+        let log_z = log_z.ok_or_else(|| Quantity::LogZ.missing(SCORING))?;
+        scores.set(Quantity::LogZ, widened(flat(Quantity::LogZ, log_z, trajectories.len())?))?;
     }
-    if needs.log_p_exit {
-        scores.log_p_exit = Some(widened(log_p_exit(env, &pf, &visited, trajectories)?));
+    if needs.has(Quantity::LogPrior) {
+        let prior = evaluation.prior.ok_or_else(|| Quantity::LogPrior.missing(SCORING))?;
+        let log_prior = flat(Quantity::LogPrior, prior.log_prob(rows, &actions)?, rows.len())?;
+        scores.set(Quantity::LogPrior, log_prior.detach().to_kind(kind).to_device(device))?;
     }
-    if needs.log_reward_change {
+    if needs.has(Quantity::LogExit) {
+        scores.set(Quantity::LogExit, widened(log_exit(env, &pf, &visited, trajectories)?))?;
+    }
+    if needs.has(Quantity::LogRewardChange) {
         let change = log_reward_changes(env, reward, &visited, trajectories, (&raw_log_reward, &log_reward))?;
-        scores.log_reward_change = Some(from_host(&change, kind, device));
+        scores.set(Quantity::LogRewardChange, from_host(&change, kind, device))?;
     }
-    if needs.state_log_reward {
+    if needs.has(Quantity::StateLogReward) {
         let partial = partial_log_rewards(env, reward, trajectories, visited.conditions.as_ref())?;
-        scores.state_log_reward = Some(from_host(&partial, kind, device));
+        scores.set(Quantity::StateLogReward, from_host(&partial, kind, device))?;
     }
-    if needs.log_paths {
-        let paths = flat("log n of states", evaluation.log_paths.ok_or_else(no_log_paths)?, n_distinct)?;
+    if needs.has_any(&[Quantity::LogPaths, Quantity::NextLogPaths]) {
+        let paths = evaluation.values.take_flat(Quantity::LogPaths, n_distinct, SCORING)?;
         let mut started = vec![1.0; visited.n_rows];
         trajectories.offsets()[..trajectories.len()].iter().for_each(|&start| started[start] = 0.0);
         let started: Vec<f64> = inner.iter().map(|&row| started[row]).collect();
         let at = |rows: &[usize]| paths.index_select(0, &index_tensor(&visited.groups(rows), paths.device()));
-        // There is one path to the initial state.
-        let before = at(inner) * from_host(&started, paths.kind(), paths.device());
-        scores.log_paths = Some(LogPaths { rows: inner_index, before, after: at(after) });
+        // The initial state has one path to it.
+        scores.set(Quantity::LogPaths, at(inner) * from_host(&started, paths.kind(), paths.device()))?;
+        scores.set(Quantity::NextLogPaths, at(after))?;
     }
-    if needs.edge_flows {
-        scores.edge_flows = Some(edge_flows::edge_flows(env, policy, &visited, (&pf, &pb), trajectories)?);
+    if needs.has_any(&EDGE_FLOWS) {
+        scores.set_all(edge_flows(env, policy, &visited, (&pf, &pb), trajectories)?)?;
     }
     Ok(scores)
 }
 
-/// log P_F of the exit in the state before each transition, `[transitions]`, without gradient, by the policy's current
-/// parameters. For an objective with a target network, it is called while the policy has that network's parameters.
+/// What `needs` asks of a target network, without gradient, by the policy as it is now: [`Quantity::TargetLogFlow`] and
+/// [`Quantity::TargetLogExit`]. To be called while the parameters are the target network's
+/// ([`Average::with`](crate::optim::Average::with)); a trainer does so.
 ///
 /// # Errors
-/// [`Error::Missing`] if some state has no exit; those of the policy.
-pub fn lagged_exits<E: Env, P: Policy<E>>(env: &E, policy: &P, trajectories: &Trajectories<E>) -> Result<Tensor> {
+/// [`Error::Missing`] for a policy without state flows and where some state has no exit; [`Error::Shape`] for state flows that aren't a
+/// flat list; those of the policy.
+pub fn score_target<E: Env, P: Policy<E>>(
+    env: &E,
+    policy: &P,
+    trajectories: &Trajectories<E>,
+    needs: Quantities,
+) -> Result<Values> {
+    let mut found = Values::default();
+    let (flow, exit) = (needs.has(Quantity::TargetLogFlow), needs.has(Quantity::TargetLogExit));
+    if !flow && !exit {
+        return Ok(found);
+    }
     tch::no_grad(|| {
         let visited = Visited::new(env, trajectories);
-        let evaluation = policy.evaluate(env, visited.distinct(), visited.conditions.as_ref(), Wants::PF)?;
-        log_p_exit(env, &evaluation.pf.ok_or_else(no_pf)?, &visited, trajectories)
+        let mut wants = if exit { Quantities::PF } else { Quantities::NONE };
+        if flow {
+            wants |= Quantity::LogFlow;
+        }
+        let mut evaluation = policy.evaluate(env, visited.distinct(), visited.conditions.as_ref(), wants)?;
+        if flow {
+            let flows = evaluation.values.take_flat(Quantity::LogFlow, visited.grouping.first.len(), SCORING)?;
+            let rows = index_tensor(&visited.grouping.of[..visited.n_rows], flows.device());
+            found.insert(Quantity::TargetLogFlow, flows.index_select(0, &rows));
+        }
+        if exit {
+            let pf = evaluation.pf.ok_or_else(no_pf)?;
+            found.insert(Quantity::TargetLogExit, log_exit(env, &pf, &visited, trajectories)?);
+        }
+        Ok(found)
     })
 }
 
-fn log_p_exit<E: Env, D: Distribution<Actions = E::Actions>>(
+fn log_exit<E: Env, D: Distribution<Actions = E::Actions>>(
     env: &E,
     pf: &D,
     visited: &Visited<'_, E>,
     trajectories: &Trajectories<E>,
 ) -> Result<Tensor> {
-    let every = || {
-        let remedy = "use an environment in which every state can be finished, or another objective";
-        missing("every state to be terminating, by an exit action", remedy)
-    };
+    let every = || Quantity::LogExit.missing(SCORING);
     let all: Vec<usize> = (0..visited.n_rows).collect();
     let exits = env.exit_actions(trajectories.states()).ok_or_else(every)?;
     let exits = visited.named(Direction::Forward, &all, exits)?;
-    let log_p_exit = pf.log_prob(&visited.groups(&all), &exits).map_err(|error| match error {
+    let log_exit = pf.log_prob(&visited.groups(&all), &exits).map_err(|error| match error {
         Error::IllegalAction { .. } | Error::IllegalStep { .. } => every(),
         other => other,
     })?;
-    flat("log P_F of exits", log_p_exit, all.len())
-}
-
-/// Checks that a policy's output is a flat list: a column would be broadcast silently.
-fn flat(what: &str, tensor: Tensor, n: usize) -> Result<Tensor> {
-    match tensor.size()[..] == [n as i64] {
-        true => Ok(tensor),
-        false => Err(Error::Shape {
-            what: format!("{what}, as the policy gives it,"),
-            expected: vec![n as i64],
-            got: tensor.size(),
-            remedy: "give one number for each in a flat list `[n]`; a column `[n, 1]` is made one by `squeeze_dim(-1)`",
-        }),
-    }
-}
-
-fn missing(needs: &'static str, remedy: &'static str) -> Error {
-    Error::Missing { objective: SCORING, needs, remedy }
+    flat(Quantity::LogExit, log_exit, all.len())
 }
 
 fn no_pf() -> Error {
-    missing("a forward policy", "use a policy that gives P_F")
-}
-
-fn no_flow() -> Error {
-    missing(
-        "a state-flow estimator (log F)",
-        "build the policy with one (`flow: true` in its configuration), or choose an objective without state flows, such as \
-         trajectory balance",
-    )
-}
-
-fn no_log_z() -> Error {
-    missing(
-        "a log Z estimator",
-        "give the policy one (`Policy::log_z`), or choose an objective without log Z, such as log-partition variance",
-    )
-}
-
-fn no_log_paths() -> Error {
-    missing(
-        "an estimator of log n(s)",
-        "build the policy with one (`paths: true` in its configuration), or choose another objective of P_B",
-    )
+    Quantity::LogPf.missing(SCORING)
 }

@@ -4,9 +4,10 @@ use std::collections::HashMap;
 
 use tch::Tensor;
 
-use super::missing;
+use super::SCORING;
 use super::visited::Visited;
 use crate::env::{Env, Reward, Rows, check_log_rewards, log_rewards};
+use crate::quantity::Quantity;
 use crate::rollout::Trajectories;
 use crate::{Error, Result};
 
@@ -137,19 +138,16 @@ fn tolerance<'a>(values: impl Iterator<Item = &'a f64>) -> f64 {
 }
 
 fn mismatch(trajectory: usize, whole: f64, partial: f64) -> Error {
-    Error::Contract {
-        check: "changes of log R between partial states add up to log R of the finished object (let \
+    Error::contract(
+        "changes of log R between partial states add up to log R of the finished object (let \
                 `Reward::partial_log_reward` be `Reward::log_reward` where a state can be finished, or choose an objective that \
                 doesn't take the one for the other)",
-        detail: format!(
+        format!(
             "trajectory {trajectory} ends in an object of log R {whole}, by the rewards of partial states {partial}"
         ),
-    }
+    )
 }
 
 fn no_partial() -> Error {
-    missing(
-        "rewards of partial states (`Reward::partial_log_reward`)",
-        "use a reward that gives them, or choose an objective without",
-    )
+    Quantity::StateLogReward.missing(SCORING)
 }

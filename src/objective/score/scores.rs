@@ -1,111 +1,37 @@
 use tch::Tensor;
 
-/// The quantities that an objective needs from [`score`](crate::objective::score), besides log-probabilities and
-/// rewards.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub struct Needs {
-    /// log F of every visited state.
-    pub log_flow: bool,
-    /// log Z of every trajectory.
-    pub log_z: bool,
-    /// log P_F of the exit in every visited state.
-    pub log_p_exit: bool,
-    /// log R of every visited state, finished or not.
-    pub state_log_reward: bool,
-    /// The change of log R in each step.
-    pub log_reward_change: bool,
-    /// log P_F of the exit in every visited state under a target network.
-    pub lagged_log_p_exit: bool,
-    /// log-probabilities under a prior policy.
-    pub log_prior: bool,
-    /// Edge flows into and out of every visited state.
-    pub edge_flows: bool,
-    /// The log of the number of paths to every visited state.
-    pub log_paths: bool,
-    /// A P_B that is trained; with a fixed one the objective would learn nothing.
-    pub learned_pb: bool,
-    /// Paths that a policy took. The objective trains P_B on the path, and paths drawn by uniform backward steps would
-    /// make it uniform. Checked by the trainer.
-    pub taken_paths: bool,
-    /// At least two trajectories, because each is compared with the batch mean. Checked by the trainer.
-    pub several: bool,
-    /// Intrinsic rewards. [`score`](crate::objective::score) can't compute them; the trainer adds them
-    /// ([`Trainer::with_intrinsic`](crate::train::Trainer::with_intrinsic)).
-    pub intrinsic: bool,
-}
-
-impl Needs {
-    /// The union of two sets of needs.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self {
-            log_flow: self.log_flow || other.log_flow,
-            log_z: self.log_z || other.log_z,
-            log_p_exit: self.log_p_exit || other.log_p_exit,
-            state_log_reward: self.state_log_reward || other.state_log_reward,
-            log_reward_change: self.log_reward_change || other.log_reward_change,
-            lagged_log_p_exit: self.lagged_log_p_exit || other.lagged_log_p_exit,
-            log_prior: self.log_prior || other.log_prior,
-            edge_flows: self.edge_flows || other.edge_flows,
-            log_paths: self.log_paths || other.log_paths,
-            learned_pb: self.learned_pb || other.learned_pb,
-            taken_paths: self.taken_paths || other.taken_paths,
-            several: self.several || other.several,
-            intrinsic: self.intrinsic || other.intrinsic,
-        }
-    }
-}
-
-/// The edge flows of visited states; the policy's logits are their logarithms.
-#[derive(Debug)]
-pub struct EdgeFlows {
-    /// log of the sum of flows into each visited state except the initial one, trajectory by trajectory, `[k]`.
-    pub log_inflow: Tensor,
-    /// log of the sum of flows out of the same states, `[k]`.
-    pub log_outflow: Tensor,
-    /// log of the flow out of each trajectory's initial state, `[n]`: log Z.
-    pub log_initial: Tensor,
-    /// log of the last flow of each trajectory, `[n]`: along the exit, or into a terminal state that has none.
-    pub log_terminal: Tensor,
-}
-
-/// The log of the number of paths to the states before and after each transition that isn't an exit.
-#[derive(Debug)]
-pub struct LogPaths {
-    /// The rows of these transitions, `[k]`.
-    pub rows: Tensor,
-    /// log n(s) before, `[k]`; 0 for the initial state.
-    pub before: Tensor,
-    /// log n(s') after, `[k]`.
-    pub after: Tensor,
-}
-
-/// Rewards for novelty, all non-negative, without gradient.
-#[derive(Debug)]
-pub struct IntrinsicRewards {
-    /// r of each transition, `[transitions]`; 0 for exits, because they lead to no new state.
-    pub edges: Tensor,
-    /// r of each trajectory's terminal state, `[n]`.
-    pub terminal: Tensor,
-}
-
-/// The quantities of the first of several updates on one batch, without gradient.
-#[derive(Debug)]
-pub struct OldScores {
-    /// log P_F of each transition, `[transitions]`.
-    pub log_pf: Tensor,
-    /// log F of the state before each transition, `[transitions]`.
-    pub log_flow: Option<Tensor>,
-}
+use crate::quantity::{Per, Quantity, Values, flat};
+use crate::tensor::{index_tensor, segment_ids, segment_sum, to_host};
+use crate::{Error, Result};
 
 /// The quantities from which objectives compute their loss. Rows are transitions, trajectory by trajectory.
 ///
-/// A trajectory visits `s_0 .. s_{n-1}` and leaves the last by the exit action, whose P_B is 1. Without an exit action
-/// its last transition leads to the terminal state. In both cases the flow after the last transition is the reward.
+/// A trajectory visits `s_0 .. s_{n-1}` and leaves the last by the exit action, whose P_B is 1; without an exit action its last
+/// transition leads to the terminal state. Either way the flow behind the last transition is the reward.
+///
+/// What every objective may read are fields; what only some ask for ([`Objective::needs`](crate::objective::Objective::needs)) is read
+/// by [`need`](Self::need):
+///
+/// ```
+/// use gfn::objective::Scores;
+/// use gfn::quantity::Quantity;
+/// use tch::Tensor;
+/// // One trajectory of one transition and an exit.
+/// let log = |p: &[f64]| Tensor::from_slice(p).log();
+/// let mut scores = Scores::new(vec![0, 2], log(&[0.5, 0.25]), log(&[1.0, 1.0]), log(&[1.0]));
+/// scores.set(Quantity::LogFlow, log(&[8.0, 4.0]))?;
+/// let next = scores.behind(scores.need(Quantity::LogFlow, "this example")?, &scores.log_reward);
+/// assert_eq!(next.exp().double_value(&[0]).round(), 4.0);
+/// assert_eq!(next.exp().double_value(&[1]).round(), 1.0);
+/// assert!(scores.set(Quantity::LogZ, log(&[1.0, 1.0])).is_err(), "one number per trajectory");
+/// # Ok::<(), gfn::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct Scores {
     /// The first row of each trajectory, and the number of rows, `[n + 1]`.
     pub offsets: Vec<usize>,
+    /// Transitions that aren't exits, in ascending order.
+    pub inner: Vec<usize>,
     /// log P_F of each transition, `[transitions]`.
     pub log_pf: Tensor,
     /// log P_B of each transition, `[transitions]`; 0 for exits.
@@ -116,32 +42,12 @@ pub struct Scores {
     pub raw_log_reward: Tensor,
     /// The trajectories' conditions, `[n, C]`.
     pub conditions: Option<Tensor>,
-    /// log F of the state before each transition, `[transitions]`.
-    pub log_flow: Option<Tensor>,
-    /// log Z of each trajectory, `[n]`.
-    pub log_z: Option<Tensor>,
-    /// log P_F of the exit in the state before each transition, `[transitions]`.
-    pub log_p_exit: Option<Tensor>,
-    /// log R of the state before each transition, `[transitions]`, with the correction of `log_reward`.
-    pub state_log_reward: Option<Tensor>,
-    /// log R(s') - log R(s) of each transition that isn't an exit, with the correction of `log_reward`,
-    /// `[transitions]`; 0 for exits. The difference is computed in f64, so that large log-rewards lose no precision.
-    pub log_reward_change: Option<Tensor>,
-    /// Like `log_p_exit`, but under a target network and without gradient
-    /// ([`lagged_exits`](crate::objective::lagged_exits)).
-    pub lagged_log_p_exit: Option<Tensor>,
-    /// log-probability of each transition under the prior, `[transitions]`, without gradient.
-    pub log_prior: Option<Tensor>,
-    /// Flows along the edges around visited states.
-    pub edge_flows: Option<EdgeFlows>,
-    /// Numbers of paths.
-    pub log_paths: Option<LogPaths>,
-    /// Rewards for novelty. The trainer sets them; [`score`](crate::objective::score) leaves them out.
-    pub intrinsic: Option<IntrinsicRewards>,
-    /// The quantities of the first update on this batch; `None` in the first.
-    pub old: Option<OldScores>,
-    /// Number of states evaluated, and number visited.
+    /// What the first of several updates on this batch saw, without gradient; `None` at the first.
+    pub old: Option<Values>,
+    /// How many states were evaluated, of how many visited.
     pub distinct: (usize, usize),
+    /// All other quantities.
+    values: Values,
 }
 
 impl Scores {
@@ -157,100 +63,180 @@ impl Scores {
         self.len() == 0
     }
 
-    /// Scores with log-probabilities and rewards alone: all `[transitions]`, except `log_reward`, which is `[n]`.
+    /// Scores with log-probabilities and rewards alone, all `[transitions]` but `log_reward`, which is `[n]`. The last transition of each
+    /// trajectory is taken for its exit.
     #[must_use]
     pub fn new(offsets: Vec<usize>, log_pf: Tensor, log_pb: Tensor, log_reward: Tensor) -> Self {
         let n = offsets.last().copied().unwrap_or(0);
         Self {
+            inner: offsets.windows(2).flat_map(|ends| ends[0]..ends[1].saturating_sub(1)).collect(),
             offsets,
             log_pf,
             log_pb,
             raw_log_reward: log_reward.shallow_clone(),
             log_reward,
             conditions: None,
-            log_flow: None,
-            log_z: None,
-            log_p_exit: None,
-            state_log_reward: None,
-            log_reward_change: None,
-            lagged_log_p_exit: None,
-            log_prior: None,
-            edge_flows: None,
-            log_paths: None,
-            intrinsic: None,
             old: None,
             distinct: (n, n),
+            values: Values::default(),
         }
     }
 
-    /// `beta log R + sum log prior - sum log P_F` of each trajectory. These are log importance weights for the
-    /// posterior proportional to prior times R^beta; [`importance_log_z`](crate::metrics::importance_log_z) estimates
-    /// its log Z from them.
+    /// What was found for a quantity, if it was asked for.
+    #[must_use]
+    pub fn get(&self, quantity: Quantity) -> Option<&Tensor> {
+        match quantity {
+            Quantity::LogPf => Some(&self.log_pf),
+            Quantity::LogPb | Quantity::LearnedLogPb => Some(&self.log_pb),
+            Quantity::LogReward => Some(&self.log_reward),
+            Quantity::RawLogReward => Some(&self.raw_log_reward),
+            _ => self.values.get(quantity),
+        }
+    }
+
+    /// The same for an objective that can't do without.
     ///
     /// # Errors
-    /// [`Error::Missing`](crate::Error::Missing) for scores without a prior.
-    pub fn relative_log_weights(&self, beta: f64) -> crate::Result<Vec<f64>> {
-        let prior = self.log_prior.as_ref().ok_or(crate::Error::Missing {
-            objective: "an importance weight relative to a prior",
-            needs: "a prior policy",
-            remedy: "score with `Needs::log_prior` and a policy `WithPrior`",
-        })?;
+    /// [`Error::Missing`], which names objective, quantity and what gives it.
+    pub fn need(&self, quantity: Quantity, needed_by: &'static str) -> Result<&Tensor> {
+        self.get(quantity).ok_or_else(|| quantity.missing(needed_by))
+    }
+
+    /// Sets a quantity, in place of any before it.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for anything but a flat list of as many numbers as it is [of](Quantity::per).
+    pub fn set(&mut self, quantity: Quantity, tensor: Tensor) -> Result<()> {
+        let n = match quantity.per() {
+            Per::Transition => self.offsets.last().copied().unwrap_or(0),
+            Per::InnerTransition => self.inner.len(),
+            Per::Trajectory => self.len(),
+            Per::BalancedState => tensor.numel(),
+        };
+        let tensor = flat(quantity, tensor, n)?;
+        match quantity {
+            Quantity::LogPf => self.log_pf = tensor,
+            Quantity::LogPb | Quantity::LearnedLogPb => self.log_pb = tensor,
+            Quantity::LogReward => self.log_reward = tensor,
+            Quantity::RawLogReward => self.raw_log_reward = tensor,
+            _ => self.values.insert(quantity, tensor),
+        }
+        Ok(())
+    }
+
+    /// Sets all quantities of a map.
+    ///
+    /// # Errors
+    /// As for [`set`](Self::set).
+    pub fn set_all(&mut self, values: Values) -> Result<()> {
+        values.into_iter().try_for_each(|(quantity, tensor)| self.set(quantity, tensor))
+    }
+
+    /// Takes a quantity out; log-probabilities and rewards, which every objective may read, stay.
+    pub fn remove(&mut self, quantity: Quantity) -> Option<Tensor> {
+        self.values.remove(quantity)
+    }
+
+    /// All quantities that there are, each once.
+    pub(crate) fn all(&self) -> impl Iterator<Item = (Quantity, &Tensor)> {
+        let always = [
+            (Quantity::LogPf, &self.log_pf),
+            (Quantity::LogPb, &self.log_pb),
+            (Quantity::LogReward, &self.log_reward),
+            (Quantity::RawLogReward, &self.raw_log_reward),
+        ];
+        always.into_iter().chain(self.values.iter())
+    }
+
+    /// The scores of several batches as those of one; `make` turns each whole tensor into what is kept.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] for no batch at all.
+    pub(crate) fn joined(parts: &[Self], make: impl Fn(Quantity, Tensor) -> Tensor) -> Result<Self> {
+        let Some(first) = parts.first() else {
+            return Err(Error::missing("scores of a whole batch", "a trajectory", "give a batch of at least one"));
+        };
+        let (mut offsets, mut inner) = (vec![0], Vec::new());
+        for part in parts {
+            let start = offsets[offsets.len() - 1];
+            inner.extend(part.inner.iter().map(|row| start + row));
+            offsets.extend(part.offsets[1..].iter().map(|offset| start + offset));
+        }
+        let [log_pf, log_pb, log_reward] = [&first.log_pf, &first.log_pb, &first.log_reward].map(Tensor::shallow_clone);
+        let mut joined = Self { inner, ..Self::new(offsets, log_pf, log_pb, log_reward) };
+        for (quantity, _) in first.all() {
+            let tensors: Vec<&Tensor> = parts.iter().filter_map(|part| part.get(quantity)).collect();
+            joined.set(quantity, make(quantity, Tensor::cat(&tensors, 0)))?;
+        }
+        let conditions: Option<Vec<&Tensor>> = parts.iter().map(|part| part.conditions.as_ref()).collect();
+        joined.conditions = conditions.map(|conditions| Tensor::cat(&conditions, 0));
+        joined.distinct = parts.iter().fold((0, 0), |sum, s| (sum.0 + s.distinct.0, sum.1 + s.distinct.1));
+        Ok(joined)
+    }
+
+    /// The sum of a quantity over the transitions of each trajectory, `[n]`.
+    pub fn sums(&self, of_transitions: &Tensor) -> Tensor {
+        segment_sum(of_transitions, &segment_ids(&self.offsets, self.log_pf.device()), self.len())
+    }
+
+    /// What stands behind each transition, `[transitions]`: the next row's value, and `last`, `[n]`, behind a trajectory's last one. Of
+    /// state flows it is the flow of the state after each transition, with R behind the last.
+    pub fn behind(&self, of_transitions: &Tensor, last: &Tensor) -> Tensor {
+        let rows = of_transitions.size()[0] as usize;
+        let all = Tensor::cat(&[of_transitions.shallow_clone(), last.shallow_clone()], 0);
+        let mut next: Vec<usize> = (1..=rows).collect();
+        for (i, end) in self.offsets[1..].iter().enumerate() {
+            next[end - 1] = rows + i;
+        }
+        all.index_select(0, &index_tensor(&next, of_transitions.device()))
+    }
+
+    /// `beta log R + sum log prior - sum log P_F` of each trajectory: log importance weights for the posterior that is proportional to
+    /// prior times R^beta, of which [`importance_log_z`](crate::metrics::importance_log_z) estimates log Z.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] for scores without [`Quantity::LogPrior`].
+    pub fn relative_log_weights(&self, beta: f64) -> Result<Vec<f64>> {
+        let prior = self.need(Quantity::LogPrior, "an importance weight relative to a prior")?;
         Ok(self.weights(prior, &self.raw_log_reward, beta))
     }
 
     /// The log importance weight of each trajectory: `log R + sum log P_B - sum log P_F`; for scores with a prior those
     /// [relative](Self::relative_log_weights) to it.
     pub(crate) fn log_weights(&self, beta: f64) -> Vec<f64> {
-        match &self.log_prior {
+        match self.get(Quantity::LogPrior) {
             Some(prior) => self.weights(prior, &self.raw_log_reward, beta),
             None => self.weights(&self.log_pb, &self.log_reward, 1.0),
         }
     }
 
     fn weights(&self, reference: &Tensor, log_reward: &Tensor, beta: f64) -> Vec<f64> {
-        let [reference, log_pf, log_reward] = [reference, &self.log_pf, log_reward].map(crate::tensor::to_host);
+        let [reference, log_pf, log_reward] = [reference, &self.log_pf, log_reward].map(to_host);
         let ratio = |ends: &[usize]| (ends[0]..ends[1]).map(|row| reference[row] - log_pf[row]).sum::<f64>();
         self.offsets.windows(2).zip(log_reward).map(|(ends, r)| beta * r + ratio(ends)).collect()
     }
 
-    /// The quantities of this update that later updates on the same batch need.
-    pub(crate) fn to_old(&self) -> OldScores {
-        OldScores { log_pf: self.log_pf.detach(), log_flow: self.log_flow.as_ref().map(Tensor::detach) }
+    /// What a later update on the same batch may want to know of this one.
+    pub(crate) fn to_old(&self) -> Values {
+        let differentiated = self.all().filter(|(quantity, _)| quantity.is_differentiated());
+        differentiated.map(|(quantity, tensor)| (quantity, tensor.detach())).collect()
     }
 
     /// A copy of the scores with a P_B without gradient.
     pub(crate) fn with_constant_log_pb(&self) -> Self {
-        let share = |tensor: &Option<Tensor>| tensor.as_ref().map(Tensor::shallow_clone);
+        let share =
+            |values: &Values| values.iter().map(|(quantity, tensor)| (quantity, tensor.shallow_clone())).collect();
         Self {
             offsets: self.offsets.clone(),
+            inner: self.inner.clone(),
             log_pf: self.log_pf.shallow_clone(),
             log_pb: self.log_pb.detach(),
             log_reward: self.log_reward.shallow_clone(),
             raw_log_reward: self.raw_log_reward.shallow_clone(),
-            conditions: share(&self.conditions),
-            log_flow: share(&self.log_flow),
-            log_z: share(&self.log_z),
-            log_p_exit: share(&self.log_p_exit),
-            state_log_reward: share(&self.state_log_reward),
-            log_reward_change: share(&self.log_reward_change),
-            lagged_log_p_exit: share(&self.lagged_log_p_exit),
-            log_prior: share(&self.log_prior),
-            edge_flows: self.edge_flows.as_ref().map(|flows| EdgeFlows {
-                log_inflow: flows.log_inflow.shallow_clone(),
-                log_outflow: flows.log_outflow.shallow_clone(),
-                log_initial: flows.log_initial.shallow_clone(),
-                log_terminal: flows.log_terminal.shallow_clone(),
-            }),
-            log_paths: None,
-            intrinsic: self.intrinsic.as_ref().map(|rewards| IntrinsicRewards {
-                edges: rewards.edges.shallow_clone(),
-                terminal: rewards.terminal.shallow_clone(),
-            }),
-            old: self
-                .old
-                .as_ref()
-                .map(|old| OldScores { log_pf: old.log_pf.shallow_clone(), log_flow: share(&old.log_flow) }),
+            conditions: self.conditions.as_ref().map(Tensor::shallow_clone),
+            old: self.old.as_ref().map(share),
             distinct: self.distinct,
+            values: share(&self.values),
         }
     }
 }

@@ -30,7 +30,7 @@ impl Canvas {
     /// finite, or a failure of the drawing library; [`Error::Io`] if the file can't be written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
-        let fail = |problem: String| Error::Draw { path: path.to_owned(), problem };
+        let fail = |problem: String| Error::draw(path, problem);
         if !(self.width.is_finite() && self.height.is_finite()) {
             let size = format!("{} x {} units", self.width, self.height);
             return Err(fail(format!("the picture is {size}, expected a finite width and height")));

@@ -13,8 +13,9 @@ use tch::{Device, Kind, Tensor};
 use super::dense::n_actions;
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Slots, VectorStates};
-use crate::nn::{Linear, LogZ, Parameters, SequenceNet, SequenceNetConfig, Wants};
+use crate::nn::{Estimators, Linear, MlpConfig, NetworkOutput, Parameters, SequenceNet, SequenceNetConfig};
 use crate::policy::{Evaluation, Policy};
+use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
 use cache::PrefixCache;
 use prefixes::Prefixes;
@@ -68,7 +69,7 @@ pub struct SequenceWork {
 /// defined.
 ///
 /// ```
-/// use gfn::{nn::Wants, policy::{Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig}};
+/// use gfn::{quantity::Quantities, policy::{Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig}};
 /// use gfn::{env::Env, rollout::Sampler, testing::Words, Rng};
 /// let env = Words::new(2, 5);
 /// let layout = SequenceLayout { values: 3, length: 5, unset: 0 };
@@ -76,7 +77,7 @@ pub struct SequenceWork {
 /// let policy = SequencePolicy::new(&env, layout, SequencePolicyConfig::default(), device, kind, &mut rng)?;
 /// let words = Sampler::new(&env, &policy).forward(8, &mut rng)?;
 /// assert!(policy.work().passes == 0 && policy.work().steps <= 6);
-/// policy.evaluate(&env, words.states(), None, Wants::PF)?;
+/// policy.evaluate(&env, words.states(), None, Quantities::PF)?;
 /// assert_eq!(policy.work().passes, 1);
 /// # Ok::<(), gfn::Error>(())
 /// ```
@@ -87,7 +88,7 @@ pub struct SequencePolicy {
     n_actions: i64,
     net: Box<dyn SequenceNet>,
     head: Linear,
-    log_z: LogZ,
+    estimators: Estimators,
     parameters: Parameters,
     cache: RefCell<PrefixCache>,
     /// Number of passes over whole sequences, and number of these sequences.
@@ -110,23 +111,23 @@ impl SequencePolicy {
     ) -> Result<Self> {
         let start = env.initial(1);
         if Prefixes::new(&layout, &start)?.position(0) > 0 {
-            return Err(Error::Config {
-                setting: "the environment of a `SequencePolicy`",
-                got: format!("one that starts with {:?}", start.row(0)),
-                expected: "one that starts with all entries unset",
-            });
+            return Err(Error::config(
+                "the environment of a `SequencePolicy`",
+                format!("one that starts with {:?}", start.row(0)),
+                "one that starts with all entries unset",
+            ));
         }
         let n_actions = n_actions(&env.masks(Direction::Forward, &start))?;
         let mut parameters = Parameters::new(device, kind);
         let mut scope = parameters.scope(rng);
         let net = config.net.build(&mut scope.sub("net"), layout.n_inputs(), layout.n_positions())?;
         let head = Linear::new(&mut scope.sub("head"), config.net.width, n_actions + i64::from(config.flow));
-        let log_z = LogZ::scalar(&mut scope, config.initial_log_z);
+        let estimators = Estimators::new(&mut scope, 0, config.initial_log_z, &MlpConfig::default(), None);
         parameters.check()?;
         let row_bytes = net.row_width() as usize * kind.elt_size_in_bytes();
         let cache = RefCell::new(PrefixCache::new(config.cache_bytes / row_bytes, (kind, device)));
         let passes = Cell::new((0, 0));
-        Ok(Self { layout, config, n_actions, net, head, log_z, parameters, cache, passes })
+        Ok(Self { layout, config, n_actions, net, head, estimators, parameters, cache, passes })
     }
 
     /// The network's configuration.
@@ -177,35 +178,29 @@ impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> Policy<E> for Seque
         env: &E,
         states: &VectorStates,
         conditions: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         if let Some(conditions) = conditions {
-            return Err(Error::Shape {
-                what: "the conditions of a `SequencePolicy`".into(),
-                expected: Vec::new(),
-                got: conditions.size(),
-                remedy: "it takes none: use an `MlpPolicy` with `n_conditions`",
-            });
+            return Err(Error::shape(
+                "the conditions of a `SequencePolicy`",
+                Vec::new(),
+                conditions.size(),
+                "it takes none: use an `MlpPolicy` with `n_conditions`",
+            ));
         }
-        let log_flow = wants.log_flow && self.config.flow;
-        let out = match wants.pf || log_flow {
+        let log_flow = wants.has(Quantity::LogFlow) && self.config.flow;
+        let out = match wants.has(Quantity::LogPf) || log_flow {
             true => Some(self.head.forward(&self.hidden(states)?)),
             false => None,
         };
-        let pf = match &out {
-            Some(out) if wants.pf => {
-                let logits = out.narrow(1, 0, self.n_actions);
-                Some(GraphActionCategorical::new(env.masks(Direction::Forward, states), &[logits])?)
-            }
-            _ => None,
-        };
-        let pb = wants.pb.then(|| GraphActionCategorical::uniform(env.masks(Direction::Backward, states)));
-        let log_flow = out.filter(|_| log_flow).map(|out| out.select(1, self.n_actions));
-        Ok(Evaluation { pf, pb, log_flow, ..Evaluation::default() })
+        let pf = out.as_ref().map(|out| vec![out.narrow(1, 0, self.n_actions)]);
+        let values = out.iter().filter(|_| log_flow).map(|out| (Quantity::LogFlow, out.select(1, self.n_actions)));
+        let output = NetworkOutput { pf, values: values.collect(), ..NetworkOutput::default() };
+        Evaluation::of_network(env, states, wants, output)
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        self.log_z.forward(conditions, n)
+        self.estimators.log_z(conditions, n)
     }
 
     fn parameters(&self) -> Option<&Parameters> {

@@ -50,23 +50,23 @@ impl<'a> Prefixes<'a> {
     /// value.
     pub(super) fn new(layout: &SequenceLayout, states: &'a VectorStates) -> Result<Self> {
         if states.width() != layout.length {
-            return Err(Error::Shape {
-                what: "the states of a `SequencePolicy`".into(),
-                expected: vec![states.len() as i64, layout.length as i64],
-                got: vec![states.len() as i64, states.width() as i64],
-                remedy: "give the layout the number of entries of the environment's states",
-            });
+            return Err(Error::shape(
+                "the states of a `SequencePolicy`",
+                [states.len() as i64, layout.length as i64],
+                [states.len() as i64, states.width() as i64],
+                "give the layout the number of entries of the environment's states",
+            ));
         }
         let mut lengths = Vec::with_capacity(states.len());
         for row in states.rows() {
             let length = row.iter().position(|&x| x == layout.unset).unwrap_or(row.len());
             let (set, rest) = row.split_at(length);
             if set.iter().any(|&x| usize::from(x) >= layout.values) || rest.iter().any(|&x| x != layout.unset) {
-                return Err(Error::Config {
-                    setting: "a state of a `SequencePolicy`",
-                    got: format!("{row:?}"),
-                    expected: "entries below the layout's `values`, then entries that are `unset`",
-                });
+                return Err(Error::config(
+                    "a state of a `SequencePolicy`",
+                    format!("{row:?}"),
+                    "entries below the layout's `values`, then entries that are `unset`",
+                ));
             }
             lengths.push(length);
         }

@@ -186,10 +186,7 @@ impl<E: ReplayEnv> StatesContainer<E> {
             let states = states_at(env, &actions, &offsets)?;
             let finished = named.flags(FINISHED, n)?;
             if let Some(row) = env.can_finish(&states).iter().zip(&finished).position(|(can, is)| *is && !can) {
-                return Err(Error::Contract {
-                    check: "a finished state can end a trajectory",
-                    detail: format!("state {row} can't"),
-                });
+                return Err(Error::contract("a finished state can end a trajectory", format!("state {row} can't")));
             }
             let mut out = Self { states, finished, conditions: conditions_of(named, n)?, log_rewards: None };
             if named.get(LOG_REWARDS).is_some() {

@@ -1,4 +1,4 @@
-//! The manifest of a checkpoint, and the checks that need only it and the bytes of tensors.
+//! What a checkpoint says about itself: the manifest, and the checks that need nothing but it and the bytes.
 
 use std::path::Path;
 
@@ -9,26 +9,26 @@ use crate::io::{TensorKind, TensorSpec, digest, file_error, parse};
 use crate::nn::{Parameter, Parameters};
 use crate::{Error, Result};
 
-/// The format version that is written, and the only one that is read.
-const FORMAT: u32 = 1;
+/// The format that this version writes, and the only one that it reads.
+const FORMAT: u32 = 2;
 
-/// The JSON part of a checkpoint (`manifest.json`).
+/// The JSON half of a checkpoint (`manifest.json`).
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct Manifest {
     /// The version of this format.
     pub format: u32,
     /// The version of this library that wrote the checkpoint.
     pub gfn: String,
-    /// The number of training steps done.
+    /// How many training steps were done.
     pub step: u64,
-    /// The model's parameters, in its order.
+    /// The parameters that the model has, in its order.
     pub model: Vec<TensorSpec>,
     /// The length of `model.safetensors` in bytes.
     pub bytes: u64,
     /// The 64-bit FNV-1a hash of this manifest (written compactly, with this field empty) followed by
-    /// `model.safetensors`, in 16 hexadecimal digits. It guards against damage, not against malice.
+    /// `model.safetensors`, in 16 hexadecimal digits: against damage, not against malice.
     pub checksum: String,
-    /// Everything else that a trainer needs to continue: the random stream, settings, counters.
+    /// Whatever else a trainer needs to go on: the random stream, its settings, counters.
     pub state: serde_json::Value,
 }
 
@@ -46,7 +46,7 @@ impl Manifest {
         })
     }
 
-    /// A copy of the manifest with length and checksum for these bytes of tensors.
+    /// The same manifest with length and checksum for these bytes of tensors.
     pub(in crate::train) fn sealed(&self, data: &[u8], path: &Path) -> Result<Self> {
         let mut sealed = self.clone();
         sealed.bytes = data.len() as u64;
@@ -63,7 +63,7 @@ impl Manifest {
         parse(text, path, FORMAT, &LAYOUT)
     }
 
-    /// Compares the checksum with that of the bytes that were read.
+    /// Compares the checksum with that of the bytes of tensors that were found.
     pub(in crate::train) fn check_bytes(&self, data: &[u8], path: &Path) -> Result<()> {
         let found = self.digest(data, path)?;
         if found == self.checksum {
@@ -76,7 +76,7 @@ impl Manifest {
         ))
     }
 
-    /// Compares the saved model with the one to be restored.
+    /// Compares the model that was saved with the one that is to be restored.
     pub(in crate::train) fn check_model(&self, parameters: &Parameters, path: &Path) -> Result<()> {
         const SHOWN: usize = 3;
         let model = specs(parameters)?;
@@ -111,15 +111,13 @@ impl Manifest {
     }
 }
 
-/// The specifications of a model's parameters.
+/// The model's parameters as the manifest lists them.
 fn specs(parameters: &Parameters) -> Result<Vec<TensorSpec>> {
     parameters.check()?;
     let spec = |parameter: &Parameter| {
         let Parameter { name, tensor, .. } = parameter;
-        let kind = TensorKind::of(tensor).ok_or_else(|| Error::Config {
-            setting: "a parameter's kind",
-            got: format!("{:?} for `{name}`", tensor.kind()),
-            expected: "Float or Double",
+        let kind = TensorKind::of(tensor).ok_or_else(|| {
+            Error::config("a parameter's kind", format!("{:?} for `{name}`", tensor.kind()), "Float or Double")
         })?;
         Ok(TensorSpec { name: name.clone(), shape: tensor.size(), kind })
     };

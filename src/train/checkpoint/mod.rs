@@ -3,11 +3,13 @@
 mod differences;
 mod manifest;
 mod observed;
+mod persist;
 mod resume;
-mod sections;
 
 pub use manifest::Manifest;
 pub(in crate::train) use observed::Observed;
+pub use persist::Persist;
+pub(in crate::train) use persist::check_name;
 pub(in crate::train) use resume::to_json;
 
 use std::path::{Path, PathBuf};
@@ -28,13 +30,13 @@ pub(in crate::train) const LAYOUT: FolderKind = FolderKind {
     in_the_way: "choose a new folder: a checkpoint only ever replaces a checkpoint",
 };
 
-/// Everything that a run needs to continue: the model's parameters, further tensors by section (the optimiser's
-/// moments, a replay buffer's arrays), and a JSON state (random stream, settings, counters).
+/// Everything that a run needs to go on: the model's parameters, further tensors by section (the optimiser's moments,
+/// a replay buffer's arrays), and a JSON state (random stream, settings, counters).
 ///
-/// Tensors may be f32, f64, i64 or u8, and are restored bit for bit. On disk a checkpoint is a folder with two files.
-/// [`Checkpoint::save`] writes a new folder beside it and then swaps the two, so that an interruption leaves either the
-/// old checkpoint or the new one, whole. [`Checkpoint::load`] and [`Checkpoint::restore`] check everything before they
-/// change anything.
+/// Tensors may be f32, f64, i64 or u8, and come back bit for bit. On disk a checkpoint is a folder with two files.
+/// [`Checkpoint::save`] writes a new folder beside it and then swaps the two, so that an interruption leaves the old
+/// checkpoint or the new one, whole. [`Checkpoint::load`] and [`Checkpoint::restore`] check everything before they change
+/// anything.
 ///
 /// ```
 /// use gfn::{nn::Parameters, optim::{Adam, AdamConfig}, train::Checkpoint, Rng};
@@ -59,21 +61,19 @@ pub(in crate::train) const LAYOUT: FolderKind = FolderKind {
 #[derive(Debug)]
 pub struct Checkpoint {
     manifest: Manifest,
-    /// Names are `section/name`; the section of the model is `model`.
+    /// Names are `section/name`; the model's section is `model`.
     tensors: Vec<(String, Tensor)>,
-    /// The path it was loaded from, for error messages; empty for a new one.
+    /// Where it was loaded from, for messages; empty for a new one.
     path: PathBuf,
 }
 
 impl Checkpoint {
-    /// A checkpoint of a model after `step` training steps, with the trainer's further state as JSON. Values are
-    /// copied.
+    /// A checkpoint of a model after `step` training steps, with what else a trainer keeps as JSON. Values are copied.
     ///
-    /// Floating-point numbers in `state` are restored exactly, but JSON has no NaN or infinity: they would become
-    /// `null`.
+    /// Floating-point numbers in `state` come back exactly, but JSON has no NaN or infinity: they would become `null`.
     ///
     /// # Errors
-    /// The errors of [`Parameters::check`].
+    /// [`crate::Error::Config`] for what [`Parameters::check`] finds.
     pub fn new(parameters: &Parameters, step: u64, state: serde_json::Value) -> Result<Self> {
         let manifest = Manifest::new(parameters, step, state)?;
         let values = no_grad(|| {
@@ -84,8 +84,8 @@ impl Checkpoint {
         Ok(new.with("model", values))
     }
 
-    /// Adds named tensors as a section. All their numbers must be finite. Tensors are shared, not copied, until they
-    /// are saved.
+    /// Adds named tensors as a section of their own, all their numbers finite. Tensors are shared, not copied, until they are
+    /// saved.
     #[must_use]
     pub fn with(mut self, section: &str, tensors: Vec<(String, Tensor)>) -> Self {
         let named = tensors.into_iter().map(|(name, t)| (format!("{section}/{name}"), t));
@@ -98,7 +98,7 @@ impl Checkpoint {
         &self.manifest
     }
 
-    /// The description of the run that saved it ([`Trainer::described_by`](crate::train::Trainer::described_by)).
+    /// What the run that saved it said of itself ([`Trainer::described_by`](crate::train::Trainer::described_by)).
     ///
     /// # Errors
     /// [`crate::Error::File`] for a checkpoint without a description, or with one of another form.
@@ -123,8 +123,8 @@ impl Checkpoint {
     /// Copies the parameters' values into a model that has the same names, shapes and kinds.
     ///
     /// # Errors
-    /// [`crate::Error::File`] for another model (with the first differences) and for values that aren't finite. The
-    /// model is unchanged then.
+    /// [`crate::Error::File`] for another model (with the first differences) and for values that aren't finite. The model is
+    /// unchanged then.
     pub fn restore(&self, parameters: &Parameters) -> Result<()> {
         let found = self.fitting(parameters)?;
         no_grad(|| {
@@ -135,7 +135,7 @@ impl Checkpoint {
         })
     }
 
-    /// The saved values of a model's parameters, in its order. It fails if [`restore`](Self::restore) would.
+    /// The saved values of a model's parameters, in its order; fails where [`restore`](Self::restore) would.
     pub(in crate::train) fn fitting(&self, parameters: &Parameters) -> Result<Vec<Tensor>> {
         self.manifest.check_model(parameters, &self.path)?;
         let saved = self.section("model");
@@ -158,12 +158,11 @@ impl Checkpoint {
         Ok(found)
     }
 
-    /// Writes the checkpoint to a folder, and replaces an older checkpoint there.
+    /// Writes the checkpoint to a folder, replacing the checkpoint that is there, if any.
     ///
     /// # Errors
-    /// [`crate::Error::File`] if a parameter or a number of any section isn't finite, if something that isn't a
-    /// checkpoint (or holds other files too) has the same path, or if writing fails. An older checkpoint is untouched
-    /// then.
+    /// [`crate::Error::File`] if a parameter or a number of any section isn't finite, if something that isn't a checkpoint (or
+    /// holds other files too) is in the way, or if writing fails. What was there before is untouched then.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         self.check_finite(&self.tensors)?;
@@ -172,24 +171,21 @@ impl Checkpoint {
         LAYOUT.write(path, &data, &self.manifest.sealed(&data, path)?)
     }
 
-    /// Checks that a checkpoint could be saved at a path, so that a long run doesn't fail at its end: creates a folder
-    /// beside it, and removes it again.
+    /// Tries whether a checkpoint could be saved there, before hours are spent on what is to be saved: makes a folder beside it, and
+    /// removes that again.
     ///
     /// # Errors
-    /// [`crate::Error::File`] if something that isn't a checkpoint has the same path, or if no folder can be created
-    /// there.
+    /// [`crate::Error::File`] if something that isn't a checkpoint is in the way, and if no folder can be made there.
     pub fn try_path(path: impl AsRef<Path>) -> Result<()> {
         LAYOUT.try_target(path.as_ref())
     }
 
-    /// Reads a checkpoint onto the host and checks that it is whole: format, length and checksum before any tensor is
-    /// created.
+    /// Reads a checkpoint onto the host and checks that it is whole: format, length and checksum before any tensor is made.
     ///
-    /// If a save was interrupted after the old checkpoint was moved away and before the new one took its place, the old
-    /// one is read.
+    /// If a save was cut off in the moment between moving the old checkpoint away and the new one in, the old one is read.
     ///
     /// # Errors
-    /// [`crate::Error::File`] with the problem and a remedy.
+    /// [`crate::Error::File`], with what is wrong and what to do.
     pub fn load(path: impl AsRef<Path>) -> Result<Self> {
         let path = LAYOUT.resolve(path.as_ref());
         let (file, text) = LAYOUT.manifest(&path)?;

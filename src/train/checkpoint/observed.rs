@@ -25,19 +25,19 @@ impl Observed {
             let (state, kept) = (observer.save()?, observer.save_tensors()?);
             let name = observer.name().to_owned();
             if !kept.is_empty() && name.contains('/') {
-                return Err(Error::Config {
-                    setting: "the name of an observer that keeps tensors",
-                    got: format!("`{name}`"),
-                    expected: "a name without `/`, which divides the names of a checkpoint's sections",
-                });
+                return Err(Error::config(
+                    "the name of an observer that keeps tensors",
+                    format!("`{name}`"),
+                    "a name without `/`, which divides the names of a checkpoint's sections",
+                ));
             }
             let keeps = state != Value::Null || !kept.is_empty();
             if keeps && (states.contains_key(&name) || tensors.contains_key(&name)) {
-                return Err(Error::Config {
-                    setting: "the observers of a run",
-                    got: format!("two of the name `{name}` that keep something"),
-                    expected: "a name of its own for each (`named`), by which a checkpoint tells them apart",
-                });
+                return Err(Error::config(
+                    "the observers of a run",
+                    format!("two of the name `{name}` that keep something"),
+                    "a name of its own for each (`named`), by which a checkpoint tells them apart",
+                ));
             }
             if state != Value::Null {
                 states.insert(name.clone(), state);

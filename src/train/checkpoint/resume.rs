@@ -1,5 +1,6 @@
-//! Saving and resuming a trainer.
+//! A trainer's checkpoint: what it keeps, and how a run goes on from it.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::PoisonError;
 
@@ -8,39 +9,44 @@ use serde::{Deserialize, Serialize};
 use super::LAYOUT;
 use super::differences::differences;
 use super::observed::Observed;
+use super::persist::{kept, load};
 use crate::policy::Policy;
 use crate::rollout::ReplayEnv;
-use crate::train::{Checkpoint, Trainer};
+use crate::train::{Checkpoint, Persist, Trainer};
 use crate::{Error, Result, Rng};
 
-/// A trainer's state in a checkpoint, except tensors.
+/// What a checkpoint keeps of a trainer besides tensors.
 #[derive(Serialize, Deserialize)]
 struct State {
     rng: Rng,
-    replay: bool,
-    #[serde(default)]
-    objective: Option<String>,
-    /// `None` in checkpoints of versions that compared only the names of objectives.
-    #[serde(default)]
-    objective_settings: Option<serde_json::Value>,
-    #[serde(default)]
+    /// The parts that keep something, by the names of their sections, and what they are.
+    parts: BTreeMap<String, String>,
+    objective: String,
+    objective_settings: serde_json::Value,
     reward_calls: u64,
-    #[serde(default)]
     description: serde_json::Value,
-    #[serde(default)]
     observed: serde_json::Value,
 }
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// Saves everything that the run needs to continue: weights, moments, random stream, replay buffer, step, and the
-    /// observers' states.
+    /// All that has a section of its own, the buffer last: it takes longest to put back.
+    pub(in crate::train) fn parts(&self) -> Vec<&dyn Persist<E>> {
+        let mut parts: Vec<&dyn Persist<E>> = Vec::new();
+        self.optimizer.iter().for_each(|optimizer| parts.push(optimizer));
+        self.companions.all().into_iter().for_each(|companion| parts.push(companion));
+        parts.push(&self.sources.on_policy);
+        self.sources.all().into_iter().rev().for_each(|source| parts.push(source));
+        parts
+    }
+
+    /// Saves everything that the run needs to go on: weights, moments, random stream, replay buffer, step, what observers keep.
     ///
-    /// If it is called by an observer of [`Fit`](crate::train::Fit) during a step, the checkpoint is written later:
-    /// after all observers have seen the step, so that it holds their states after it. An error then ends the run.
+    /// While an observer of [`Fit`](crate::train::Fit) looks at a step, the checkpoint is only noted. The loop writes it once all observers
+    /// have seen the step, so that it holds what they keep of it; an error then ends the run.
     ///
     /// # Errors
-    /// [`Error::Missing`] for a policy without parameters; [`Error::File`] or [`Error::Io`] if it can't be written, and
-    /// for numbers that aren't finite.
+    /// [`Error::Missing`] for a policy without parameters; [`Error::File`] or [`Error::Io`] where it can't be written, and for
+    /// numbers that aren't finite.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         if self.optimizer.is_none() {
             return Err(no_parameters());
@@ -53,47 +59,39 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(())
     }
 
-    /// A checkpoint of the trainer's current state.
+    /// The trainer as it is.
     fn checkpoint(&self) -> Result<Checkpoint> {
-        let (Some(parameters), Some(optimizer)) = (self.policy.parameters(), &self.optimizer) else {
-            return Err(no_parameters());
-        };
+        let parameters = self.context.policy.parameters().ok_or_else(no_parameters)?;
+        let kept = kept(&self.context.env, self.parts())?;
+        let objective = &self.context.objective;
         let state = to_json(&State {
             rng: self.rng.clone(),
-            replay: self.replay.is_some(),
-            objective: Some(self.objective.name().to_owned()),
-            objective_settings: Some(self.objective.settings()),
-            reward_calls: self.reward_calls,
+            parts: kept.iter().map(|(part, _)| (part.name().to_owned(), part.describe())).collect(),
+            objective: objective.name().to_owned(),
+            objective_settings: objective.settings(),
+            reward_calls: self.sources.reward_calls,
             description: self.description.clone(),
             observed: self.observed.states.clone(),
         })?;
-        let mut checkpoint =
-            Checkpoint::new(parameters, self.step as u64, state)?.with(optimizer.name(), optimizer.state()?);
-        if let Some(replay) = &self.replay {
-            checkpoint = checkpoint.with("replay", replay.state(&self.env)?);
-        }
-        Ok(self.observed.add_to(self.sections()?.add_to(checkpoint)))
+        let model = Checkpoint::new(parameters, self.context.step as u64, state)?;
+        let whole = kept.into_iter().fold(model, |checkpoint, (part, tensors)| checkpoint.with(part.name(), tensors));
+        Ok(self.observed.add_to(whole))
     }
 
-    /// Continues from a checkpoint, bit for bit like the run that wrote it.
+    /// Goes on from a checkpoint, bit for bit as the run that wrote it would have.
     ///
-    /// The trainer must be built in the same way: with the same environment, network, objective, data and settings.
-    /// Network, objective (with its settings, [`Objective::settings`](crate::objective::Objective::settings)), buffer
-    /// and description are compared. Other settings may be changed on purpose, such as the learning rate for the
-    /// remaining steps; to have them compared, put them in the description.
+    /// That takes a trainer made as that one was: same environment, network, objective, data and settings. Network, objective (with its
+    /// settings, [`Objective::settings`](crate::objective::Objective::settings)), buffer and description are compared; other settings may be changed on purpose, such as the learning rate of what is left, and
+    /// whoever wants them compared puts them in the description.
     ///
     /// # Errors
-    /// [`Error::File`] for a file that is damaged, incomplete, or of another model, objective or description; the
-    /// trainer is unchanged then.
+    /// [`Error::File`] for a file that is damaged, incomplete, or of another model, objective or description; the trainer is
+    /// unchanged then.
     pub fn resume(&mut self, path: impl AsRef<Path>) -> Result<()> {
         let checkpoint = Checkpoint::load(path.as_ref())?;
-        let Some(parameters) = self.policy.parameters() else {
-            return Err(no_parameters());
-        };
-        let other = |problem: String| Error::File {
-            path: path.as_ref().to_owned(),
-            problem,
-            remedy: "resume with the settings that the checkpoint was made with",
+        let parameters = self.context.policy.parameters().ok_or_else(no_parameters)?;
+        let other = |problem: String| {
+            Error::file(path.as_ref().to_owned(), problem, "resume with the settings that the checkpoint was made with")
         };
         let state: State = serde_json::from_value(checkpoint.manifest().state.clone())
             .map_err(|error| other(format!("its state isn't a trainer's ({error})")))?;
@@ -101,54 +99,39 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             let differences = differences("its description", &state.description, &self.description);
             return Err(other(format!("the checkpoint of another run: {differences}")));
         }
-        let ours = self.objective.name();
-        if let Some(theirs) = state.objective.filter(|theirs| theirs != ours) {
+        let (theirs, ours) = (&state.objective, self.context.objective.name());
+        if theirs != ours {
             return Err(other(format!("the checkpoint of a run by {theirs}, this one is by {ours}")));
         }
-        let settings = self.objective.settings();
-        if let Some(theirs) = state.objective_settings.filter(|theirs| *theirs != settings) {
-            let differences = differences("it", &theirs, &settings);
+        let settings = self.context.objective.settings();
+        if state.objective_settings != settings {
+            let differences = differences("it", &state.objective_settings, &settings);
             return Err(other(format!("the checkpoint of a run by another {ours}: {differences}")));
         }
+        // All that can be wrong is found before anything changes for good.
         checkpoint.fitting(parameters)?;
-        let replay = match &self.replay {
-            Some(buffer) if state.replay => {
-                let mut filled = buffer.emptied();
-                let loaded = filled.load_state(&self.env, &checkpoint.section("replay"));
-                loaded.map_err(|error| other(format!("its replay buffer can't be used here ({error})")))?;
-                Some(filled)
-            }
-            None if !state.replay => None,
-            _ => return Err(other("one of the two runs has a replay buffer, the other has none".into())),
-        };
-        // All errors occur before anything changes: the parameters were checked above, and moments are loaded last.
-        let before = self.load_sections(&checkpoint)?.map_err(other)?;
-        let (Some(parameters), Some(optimizer)) = (self.policy.parameters(), &mut self.optimizer) else {
-            return Err(no_parameters());
-        };
-        if let Err(error) = optimizer.load_state(&checkpoint.section(optimizer.name())) {
-            self.restore_sections(&before)?;
-            return Err(other(format!("its optimiser's state can't be used here ({error})")));
-        }
+        let mut parts: Vec<&mut dyn Persist<E>> = Vec::new();
+        self.optimizer.iter_mut().for_each(|optimizer| parts.push(optimizer));
+        self.companions.all_mut().into_iter().for_each(|companion| parts.push(companion));
+        let (on_policy, sources) = self.sources.all_mut();
+        parts.push(on_policy);
+        sources.into_iter().rev().for_each(|source| parts.push(source));
+        load(&self.context.env, &mut parts, (&checkpoint, &state.parts), other)?;
         checkpoint.restore(parameters)?;
-        self.replay = replay;
         self.rng = state.rng;
-        self.reward_calls = state.reward_calls;
+        self.sources.reward_calls = state.reward_calls;
         self.observed = Observed::read(state.observed, &checkpoint);
         self.latest = None;
-        self.fresh = 0;
-        self.step = checkpoint.manifest().step as usize;
+        self.context.step = checkpoint.manifest().step as usize;
         Ok(())
     }
 }
 
 pub(in crate::train) fn to_json(value: &impl Serialize) -> Result<serde_json::Value> {
-    serde_json::to_value(value).map_err(|error| Error::Contract {
-        check: "what a checkpoint keeps can be written as JSON",
-        detail: error.to_string(),
-    })
+    serde_json::to_value(value)
+        .map_err(|error| Error::contract("what a checkpoint keeps can be written as JSON", error))
 }
 
 fn no_parameters() -> Error {
-    Error::Missing { objective: "a checkpoint", needs: "a policy with parameters", remedy: "there is nothing to save" }
+    Error::missing("a checkpoint", "a policy with parameters", "there is nothing to save")
 }

@@ -144,10 +144,12 @@ pub(in crate::train) fn load_network_state(
         let fits = |t: &Tensor| t.size() == parameter.tensor.size() && t.kind() == parameter.tensor.kind();
         let name = format!("network/{}", parameter.name);
         let value = state.iter().find(|(other, tensor)| *other == name && fits(tensor));
-        let value = value.ok_or_else(|| Error::Config {
-            setting: "the saved state of a network",
-            got: format!("without a tensor that fits `{}`", parameter.name),
-            expected: "the state of the same network",
+        let value = value.ok_or_else(|| {
+            Error::config(
+                "the saved state of a network",
+                format!("without a tensor that fits `{}`", parameter.name),
+                "the state of the same network",
+            )
         })?;
         found.push(&value.1);
     }

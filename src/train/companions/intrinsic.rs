@@ -1,48 +1,47 @@
-//! Intrinsic rewards: a trainer's bonus for novel states.
+//! Intrinsic rewards: what a trainer adds to the reward for being somewhere new.
 
 use serde::{Deserialize, Serialize};
-use tch::{Device, Kind, Tensor};
+use tch::Tensor;
 
+use super::Companion;
 use crate::env::{Env, Rows};
-use crate::objective::{IntrinsicRewards, Scores};
 use crate::optim::Schedule;
-use crate::policy::Policy;
-use crate::rollout::{ReplayEnv, Trajectories};
-use crate::tensor::from_host;
-use crate::train::Trainer;
+use crate::quantity::{Quantity, Values};
+use crate::rollout::Trajectories;
+use crate::train::{Context, Persist};
 use crate::{Error, Result};
 
-/// The novelty of states: a number per state, larger for states seen less often. Closures `Fn(&States) ->
-/// Result<Vec<f64>>` implement it without learning.
+/// What intrinsic rewards are given for: a number per state, larger where less was seen. A closure
+/// `Fn(&States) -> Result<Vec<f64>>` is one that never changes.
 ///
 /// [`RandomDistillation`](super::RandomDistillation) learns, so that the reward of a state shrinks with visits.
 pub trait Novelty<S> {
     /// r of each state, `[states]`, not negative.
     ///
     /// # Errors
-    /// Any error of the implementation.
+    /// Whatever keeps it from telling.
     fn rewards(&self, states: &S) -> Result<Vec<f64>>;
 
-    /// Learns from visited states; one that was visited twice occurs twice.
+    /// Takes visited states in; one that was visited twice comes twice.
     ///
     /// # Errors
-    /// Any error of the implementation.
+    /// Whatever keeps it from learning.
     fn learn(&mut self, _visited: &S) -> Result<()> {
         Ok(())
     }
 
-    /// Its state for a checkpoint.
+    /// What a checkpoint keeps of it.
     ///
     /// # Errors
-    /// [`Error::Torch`] if data can't be copied from a device.
+    /// [`Error::Torch`] if a device can't give up its data.
     fn state(&self) -> Result<Vec<(String, Tensor)>> {
         Ok(Vec::new())
     }
 
-    /// Continues from a state that [`state`](Self::state) gave.
+    /// Goes on from what [`state`](Self::state) gave.
     ///
     /// # Errors
-    /// [`Error::Config`] or [`Error::Shape`] for the state of another one; nothing is changed then.
+    /// [`Error::Config`] or [`Error::Shape`] for the state of another one, and nothing is changed then.
     fn load_state(&mut self, _state: &[(String, Tensor)]) -> Result<()> {
         Ok(())
     }
@@ -54,48 +53,48 @@ impl<S, F: Fn(&S) -> Result<Vec<f64>>> Novelty<S> for F {
     }
 }
 
-/// The coefficients of novelty at each step of training.
+/// What novelty is multiplied by, at each step of training.
 ///
-/// Pan et al. (2023) call them edge-based, state-based and joint intrinsic rewards. The reward of an edge is that of
-/// the state it leads to, as in their code. Intrinsic rewards change the target while their coefficient isn't 0; with a
-/// schedule that ends at 0 training ends at the original target.
+/// Pan et al. (2023) call them edge-based, state-based and joint intrinsic rewards. The reward of an edge is that of the state
+/// it leads to, as in their code. Intrinsic rewards change the target while their coefficient isn't 0; a schedule that ends at 0 ends with
+/// the target that was asked for.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct IntrinsicConfig {
-    /// Coefficient on edges, except exits.
+    /// On edges, exits left out.
     pub edges: Schedule,
-    /// Coefficient on terminal states.
+    /// On terminal states.
     pub terminal: Schedule,
 }
 
 impl IntrinsicConfig {
-    /// Rewards on edges only.
+    /// Rewards on edges alone.
     #[must_use]
     pub fn edge_based(coefficient: Schedule) -> Self {
         Self { edges: coefficient, terminal: Schedule::Constant(0.0) }
     }
 
-    /// Rewards on terminal states only.
+    /// Rewards on terminal states alone.
     #[must_use]
     pub fn state_based(coefficient: Schedule) -> Self {
         Self { edges: Schedule::Constant(0.0), terminal: coefficient }
     }
 
-    /// The same coefficient for both.
+    /// The same coefficient on both.
     #[must_use]
     pub fn joint(coefficient: Schedule) -> Self {
         Self { edges: coefficient.clone(), terminal: coefficient }
     }
 
-    fn check(&self) -> Result<()> {
+    pub(in crate::train) fn check(&self) -> Result<()> {
         for schedule in [&self.edges, &self.terminal] {
             schedule.check()?;
             if let Some(step) = schedule.landmarks().into_iter().find(|&step| schedule.at(step) < 0.0) {
-                return Err(Error::Config {
-                    setting: "the coefficient of intrinsic rewards",
-                    got: schedule.at(step).to_string(),
-                    expected: "a number of at least 0 at every step",
-                });
+                return Err(Error::config(
+                    "the coefficient of intrinsic rewards",
+                    schedule.at(step),
+                    "a number of at least 0 at every step",
+                ));
             }
         }
         Ok(())
@@ -108,7 +107,7 @@ pub(in crate::train) struct Intrinsic<S> {
     pub(in crate::train) config: IntrinsicConfig,
 }
 
-/// All visited states, once per visit, and the row of each trajectory's terminal state.
+/// Each visited state once per visit, and the row of each trajectory's terminal state.
 fn visited<E: Env>(trajectories: &Trajectories<E>) -> (E::States, Vec<usize>) {
     let mut states = trajectories.states().clone();
     let mut terminal: Vec<usize> = trajectories.offsets()[1..].iter().map(|end| end - 1).collect();
@@ -120,13 +119,8 @@ fn visited<E: Env>(trajectories: &Trajectories<E>) -> (E::States, Vec<usize>) {
 }
 
 impl<S: Rows> Intrinsic<S> {
-    /// The rewards of a batch at a step.
-    pub(in crate::train) fn rewards<E: Env<States = S>>(
-        &self,
-        trajectories: &Trajectories<E>,
-        step: usize,
-        (kind, device): (Kind, Device),
-    ) -> Result<IntrinsicRewards> {
+    /// The rewards of a batch at a step: on edges and on terminal states.
+    fn rewards<E: Env<States = S>>(&self, trajectories: &Trajectories<E>, step: usize) -> Result<[Tensor; 2]> {
         let (on_edges, on_terminal) = (self.config.edges.at(step), self.config.terminal.at(step));
         let (states, terminal) = visited(trajectories);
         let novelty = if on_edges == 0.0 && on_terminal == 0.0 { vec![0.0; states.len()] } else { self.each(&states)? };
@@ -134,91 +128,53 @@ impl<S: Rows> Intrinsic<S> {
         let edges = after.zip(trajectories.is_exit());
         let edges: Vec<f64> = edges.map(|(row, &exit)| if exit { 0.0 } else { on_edges * novelty[row] }).collect();
         let terminal: Vec<f64> = terminal.iter().map(|&row| on_terminal * novelty[row]).collect();
-        Ok(IntrinsicRewards { edges: from_host(&edges, kind, device), terminal: from_host(&terminal, kind, device) })
+        Ok([Tensor::from_slice(&edges), Tensor::from_slice(&terminal)])
     }
 
-    /// The novelty of each state; equal states are evaluated once.
+    /// Novelty of each state; equal ones are asked about once.
     fn each(&self, states: &S) -> Result<Vec<f64>> {
         let grouping = states.group();
         let values = self.novelty.rewards(&states.select(&grouping.first))?;
         if values.len() != grouping.first.len() {
-            return Err(Error::Shape {
-                what: "intrinsic rewards".into(),
-                expected: vec![grouping.first.len() as i64],
-                got: vec![values.len() as i64],
-                remedy: "give one number per state",
-            });
+            return Err(Error::shape(
+                "intrinsic rewards",
+                [grouping.first.len() as i64],
+                [values.len() as i64],
+                "give one number per state",
+            ));
         }
         if let Some((row, &value)) = values.iter().enumerate().find(|(_, r)| !(r.is_finite() && **r >= 0.0)) {
             let remedy = "give finite rewards for novelty, none of them negative";
-            return Err(Error::NonFinite { what: "intrinsic reward", row, value, remedy });
+            return Err(Error::non_finite("intrinsic reward", row, value, remedy));
         }
         Ok(grouping.of.iter().map(|&group| values[group]).collect())
     }
 }
 
-impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// Adds intrinsic rewards. The objective must support them:
-    /// [`AugmentedTrajectoryBalance`](crate::objective::AugmentedTrajectoryBalance) or
-    /// [`AugmentedDetailedBalance`](crate::objective::AugmentedDetailedBalance). They change the target while they
-    /// aren't 0.
-    ///
-    /// ```
-    /// use gfn::{env::{Rows, VectorStates}, objective::AugmentedTrajectoryBalance, optim::Schedule, testing::Words, Rng};
-    /// use gfn::policy::{ByKey, MlpPolicy, MlpPolicyConfig};
-    /// use gfn::train::{DistillationConfig, IntrinsicConfig, RandomDistillation, Trainer, TrainerConfig};
-    /// use tch::{Device, Kind};
-    /// let (env, mut rng) = (Words::new(2, 2), Rng::seeded(0));
-    /// let config = MlpPolicyConfig { flow: true, ..MlpPolicyConfig::default() };
-    /// let policy = MlpPolicy::tabular(&env, ByKey::new(env, 9), config, Device::Cpu, Kind::Float)?;
-    /// let (features, config) = (ByKey::new(env, 9), DistillationConfig::default());
-    /// let novelty = RandomDistillation::new(features, config, Device::Cpu, Kind::Float, &mut rng)?;
-    /// let reward = |states: &VectorStates, _: Option<&tch::Tensor>| Ok(vec![0.0; states.len()]);
-    /// let coefficient = Schedule::Linear { from: 0.1, to: 0.0, steps: 100 };
-    /// let mut trainer = Trainer::new(env, reward, policy, AugmentedTrajectoryBalance, TrainerConfig::default(), rng)?
-    ///     .with_intrinsic(novelty, IntrinsicConfig::joint(coefficient))?;
-    /// assert!(trainer.step()?.loss.is_finite());
-    /// # Ok::<(), gfn::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::Config`] for an objective that doesn't use them, and for a coefficient that is ever negative.
-    pub fn with_intrinsic(
-        mut self,
-        novelty: impl Novelty<E::States> + 'static,
-        config: IntrinsicConfig,
-    ) -> Result<Self> {
-        config.check()?;
-        if !self.objective.needs().intrinsic {
-            return Err(Error::Config {
-                setting: "the objective with intrinsic rewards",
-                got: self.objective.name().into(),
-                expected: "augmented trajectory or detailed balance: other objectives take no notice of them",
-            });
-        }
-        self.intrinsic = Some(Intrinsic { novelty: Box::new(novelty), config });
-        Ok(self)
+impl<E: Env> Persist<E> for Intrinsic<E::States> {
+    fn name(&self) -> &str {
+        "novelty"
     }
-
-    /// The novelty that gives intrinsic rewards.
-    pub fn novelty(&self) -> Option<&dyn Novelty<E::States>> {
-        self.intrinsic.as_ref().map(|intrinsic| intrinsic.novelty.as_ref())
+    fn describe(&self) -> String {
+        "a novelty that learns".into()
     }
+    fn state(&self, _env: &E) -> Result<Vec<(String, Tensor)>> {
+        self.novelty.state()
+    }
+    fn load_state(&mut self, _env: &E, state: &[(String, Tensor)]) -> Result<()> {
+        self.novelty.load_state(state)
+    }
+}
 
-    /// Adds intrinsic rewards to scores if the objective needs them. Without any, the objective gives the error.
-    pub(in crate::train) fn add_intrinsic(&self, trajectories: &Trajectories<E>, scores: &mut Scores) -> Result<()> {
-        if let (Some(intrinsic), true) = (&self.intrinsic, self.objective.needs().intrinsic) {
-            let kind = (scores.log_pf.kind(), scores.log_pf.device());
-            scores.intrinsic = Some(intrinsic.rewards(trajectories, self.step, kind)?);
-        }
+impl<E: Env, P> Companion<E, P> for Intrinsic<E::States> {
+    fn supply(&self, batch: &Trajectories<E>, context: &Context<E, P>, supplied: &mut Values) -> Result<()> {
+        let [edges, terminal] = self.rewards(batch, context.step)?;
+        supplied.insert(Quantity::IntrinsicEdge, edges);
+        supplied.insert(Quantity::IntrinsicTerminal, terminal);
         Ok(())
     }
 
-    /// Lets the novelty learn from the states of a batch.
-    pub(in crate::train) fn learn_novelty(&mut self, trajectories: &Trajectories<E>) -> Result<()> {
-        match &mut self.intrinsic {
-            Some(intrinsic) => intrinsic.novelty.learn(&visited(trajectories).0),
-            None => Ok(()),
-        }
+    fn after_step(&mut self, batch: &Trajectories<E>, _context: &Context<E, P>) -> Result<()> {
+        self.novelty.learn(&visited(batch).0)
     }
 }

@@ -1,4 +1,4 @@
-//! Companions that are updated along with training: the moving average, the target network, novelty.
+//! What rides along with training: the moving average, the target network, novelty, and companions of one's own.
 
 mod averaged;
 mod distillation;
@@ -6,9 +6,113 @@ mod intrinsic;
 mod target_network;
 
 pub use averaged::AverageFor;
-pub(in crate::train) use averaged::for_sampling;
+pub(in crate::train) use averaged::Averaged;
 pub use distillation::{DistillationConfig, RandomDistillation};
 pub(in crate::train) use distillation::{load_network_state, network_state};
 pub(in crate::train) use intrinsic::Intrinsic;
 pub use intrinsic::{IntrinsicConfig, Novelty};
 pub(in crate::train) use target_network::Lagged;
+
+use super::{Context, Persist};
+use crate::Result;
+use crate::env::Env;
+use crate::policy::Policy;
+use crate::quantity::Values;
+use crate::rollout::{ReplayEnv, Trajectories};
+
+/// Rides along with training: sees each batch, may supply what the objective asks for, and keeps what it needs in checkpoints. The
+/// moving average, the lagging copy and intrinsic rewards are companions; [`Trainer::with_companion`](super::Trainer::with_companion)
+/// takes others.
+///
+/// ```
+/// use gfn::{env::{Env, Rows, VectorStates}, objective::TrajectoryBalance, rollout::Trajectories, testing::Words, Result, Rng};
+/// use gfn::policy::{ByKey, MlpPolicy, MlpPolicyConfig};
+/// use gfn::train::{Companion, Context, Persist, Trainer, TrainerConfig};
+/// use tch::{Device, Kind, Tensor};
+///
+/// /// Counts the objects that a run has seen, before and after a resume.
+/// struct Seen(i64);
+/// impl<E: Env> Persist<E> for Seen {
+///     fn name(&self) -> &str { "seen" }
+///     fn state(&self, _: &E) -> Result<Vec<(String, Tensor)>> {
+///         Ok(vec![("n".into(), Tensor::from_slice(&[self.0]))])
+///     }
+///     fn load_state(&mut self, _: &E, state: &[(String, Tensor)]) -> Result<()> {
+///         self.0 = state.iter().find(|(name, _)| name == "n").map_or(0, |(_, n)| n.int64_value(&[0]));
+///         Ok(())
+///     }
+/// }
+/// impl<E: Env, P> Companion<E, P> for Seen {
+///     fn after_step(&mut self, batch: &Trajectories<E>, _: &Context<E, P>) -> Result<()> {
+///         self.0 += batch.len() as i64;
+///         Ok(())
+///     }
+/// }
+/// let env = Words::new(2, 2);
+/// let policy = MlpPolicy::tabular(&env, ByKey::new(env, 9), MlpPolicyConfig::default(), Device::Cpu, Kind::Float)?;
+/// let reward = |states: &VectorStates, _: Option<&Tensor>| Ok(vec![0.0; states.len()]);
+/// let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))?
+///     .with_companion(Seen(0))?;
+/// assert!(trainer.step()?.loss.is_finite());
+/// # Ok::<(), gfn::Error>(())
+/// ```
+pub trait Companion<E: Env, P>: Persist<E> {
+    /// Supplies quantities that the objective asks for and [`score`](crate::objective::score) can't know, before a batch (or a part of it)
+    /// is scored.
+    ///
+    /// # Errors
+    /// Whatever must end the step, before anything is updated.
+    fn supply(&self, _batch: &Trajectories<E>, _context: &Context<E, P>, _supplied: &mut Values) -> Result<()> {
+        Ok(())
+    }
+
+    /// Called before each update, when the parameters have their gradients: the place to average them with those of other processes.
+    ///
+    /// # Errors
+    /// Whatever must end the step, before anything is updated.
+    fn before_update(&mut self, _context: &Context<E, P>) -> Result<()> {
+        Ok(())
+    }
+
+    /// Called once at the end of each step.
+    ///
+    /// # Errors
+    /// Whatever must end the step.
+    fn after_step(&mut self, _batch: &Trajectories<E>, _context: &Context<E, P>) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// All companions of a trainer.
+pub(in crate::train) struct Companions<E: Env, P> {
+    pub(in crate::train) average: Option<Averaged>,
+    pub(in crate::train) lagged: Option<Lagged>,
+    pub(in crate::train) intrinsic: Option<Intrinsic<E::States>>,
+    pub(in crate::train) others: Vec<Box<dyn Companion<E, P>>>,
+}
+
+impl<E: Env, P> Default for Companions<E, P> {
+    fn default() -> Self {
+        Self { average: None, lagged: None, intrinsic: None, others: Vec::new() }
+    }
+}
+
+impl<E: ReplayEnv, P: Policy<E>> Companions<E, P> {
+    pub(in crate::train) fn all(&self) -> Vec<&dyn Companion<E, P>> {
+        let mut all: Vec<&dyn Companion<E, P>> = Vec::new();
+        self.intrinsic.iter().for_each(|one| all.push(one));
+        self.average.iter().for_each(|one| all.push(one));
+        self.lagged.iter().for_each(|one| all.push(one));
+        self.others.iter().for_each(|one| all.push(one.as_ref()));
+        all
+    }
+
+    pub(in crate::train) fn all_mut(&mut self) -> Vec<&mut dyn Companion<E, P>> {
+        let mut all: Vec<&mut dyn Companion<E, P>> = Vec::new();
+        self.intrinsic.iter_mut().for_each(|one| all.push(one));
+        self.average.iter_mut().for_each(|one| all.push(one));
+        self.lagged.iter_mut().for_each(|one| all.push(one));
+        self.others.iter_mut().for_each(|one| all.push(one.as_mut()));
+        all
+    }
+}

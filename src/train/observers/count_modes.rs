@@ -85,10 +85,8 @@ where
 
     /// The keys as JSON in bytes, which needs no more memory than they do; a manifest has no room for a million.
     fn save_tensors(&mut self) -> Result<Vec<(String, Tensor)>> {
-        let keys = serde_json::to_vec(self.tracker.set()).map_err(|error| Error::Contract {
-            check: "keys of modes can be written as JSON",
-            detail: error.to_string(),
-        })?;
+        let keys = serde_json::to_vec(self.tracker.set())
+            .map_err(|error| Error::contract("keys of modes can be written as JSON", error))?;
         let column = |of: &dyn Fn(&ModeCount) -> i64| {
             Tensor::from_slice(&self.tracker.curve().iter().map(of).collect::<Vec<_>>())
         };

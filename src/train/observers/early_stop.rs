@@ -60,11 +60,11 @@ impl EarlyStop {
     /// [`Error::Config`] for a patience of 0.
     pub fn new(metric: &str, goal: Goal, patience: usize) -> Result<Self> {
         if patience == 0 {
-            return Err(Error::Config {
-                setting: "patience",
-                got: "0".into(),
-                expected: "at least one measurement without improvement before a run is stopped",
-            });
+            return Err(Error::config(
+                "patience",
+                "0",
+                "at least one measurement without improvement before a run is stopped",
+            ));
         }
         let (name, metric) = ("early_stop".to_owned(), metric.to_owned());
         Ok(Self { name, metric, goal, patience, min_change: 0.0, seen: Seen::default() })
@@ -84,7 +84,7 @@ impl EarlyStop {
     pub fn min_change(mut self, min_change: f64) -> Result<Self> {
         if !(min_change.is_finite() && min_change >= 0.0) {
             let got = min_change.to_string();
-            return Err(Error::Config { setting: "min_change", got, expected: "a finite number of at least 0" });
+            return Err(Error::config("min_change", got, "a finite number of at least 0"));
         }
         self.min_change = min_change;
         Ok(self)
@@ -114,10 +114,8 @@ impl<E: Env, P> Observer<E, P> for EarlyStop {
 
     fn start(&mut self, _trainer: &Trainer<E, P>, state: Option<&Value>) -> Result<()> {
         if let Some(state) = state {
-            self.seen = Seen::deserialize(state).map_err(|error| Error::Contract {
-                check: "a checkpoint keeps an early stop's best value and count",
-                detail: error.to_string(),
-            })?;
+            self.seen = Seen::deserialize(state)
+                .map_err(|error| Error::contract("a checkpoint keeps an early stop's best value and count", error))?;
         }
         Ok(())
     }

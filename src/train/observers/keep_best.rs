@@ -82,9 +82,8 @@ impl<E: ReplayEnv, P: Policy<E>> Observer<E, P> for KeepBest {
     fn start(&mut self, _trainer: &Trainer<E, P>, state: Option<&Value>) -> Result<()> {
         LAYOUT.check_target(&self.path)?;
         if let Some(state) = state {
-            self.best = Option::deserialize(state).map_err(|error| Error::Contract {
-                check: "a checkpoint keeps the best value of a figure and its step",
-                detail: error.to_string(),
+            self.best = Option::deserialize(state).map_err(|error| {
+                Error::contract("a checkpoint keeps the best value of a figure and its step", error)
             })?;
         }
         if !LAYOUT.resolve(&self.path).exists() {

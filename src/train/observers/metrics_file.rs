@@ -36,7 +36,7 @@ impl MetricsFile {
 
     fn io(&self) -> impl Fn(std::io::Error) -> Error + use<> {
         let path = self.path.clone();
-        move |source| Error::Io { path: path.clone(), source }
+        move |source| Error::io(path.clone(), source)
     }
 }
 
@@ -46,11 +46,13 @@ fn open(path: &Path, done: usize) -> Result<File> {
     struct Line {
         step: usize,
     }
-    let io = |source| Error::Io { path: path.to_owned(), source };
-    let foreign = |line: usize| Error::File {
-        path: path.to_owned(),
-        problem: format!("line {line} isn't a line of metrics"),
-        remedy: "give a new file, or one that a run wrote its metrics to",
+    let io = |source| Error::io(path, source);
+    let foreign = |line: usize| {
+        Error::file(
+            path,
+            format!("line {line} isn't a line of metrics"),
+            "give a new file, or one that a run wrote its metrics to",
+        )
     };
     let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).open(path).map_err(io)?;
     let mut reader = BufReader::new(&file);

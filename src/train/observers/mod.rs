@@ -12,7 +12,7 @@ pub use count_modes::CountModes;
 pub use early_stop::{EarlyStop, Goal};
 pub use keep_best::KeepBest;
 pub use metrics_file::MetricsFile;
-pub(in crate::train) use sentinel::Sentinel;
+pub(in crate::train) use sentinel::{Sentinel, Sight};
 pub use validation::Validation;
 pub use warning::OnWarning;
 
@@ -87,11 +87,11 @@ impl Record {
     pub(in crate::train) fn awaited(&self, name: &str) -> Result<Option<f64>> {
         let figure = self.figure(name);
         if figure.is_none() && self.validated && !self.partial {
-            return Err(Error::Config {
-                setting: "the metric that an observer waits for",
-                got: format!("`{name}`, where {:?} are measured", self.metrics.keys().collect::<Vec<_>>()),
-                expected: "a metric that an observer before it measures",
-            });
+            return Err(Error::config(
+                "the metric that an observer waits for",
+                format!("`{name}`, where {:?} are measured", self.metrics.keys().collect::<Vec<_>>()),
+                "a metric that an observer before it measures",
+            ));
         }
         Ok(figure)
     }
@@ -106,11 +106,11 @@ impl Record {
     pub(in crate::train) fn check_metrics(&self, own_keys: &[String]) -> Result<()> {
         match self.metrics.keys().find(|name| own_keys.contains(name)) {
             None => Ok(()),
-            Some(name) => Err(Error::Config {
-                setting: "the name of a metric",
-                got: format!("`{name}`"),
-                expected: "a name that no figure of the step itself has (`step`, `reward_calls`, the fields of `StepStats`)",
-            }),
+            Some(name) => Err(Error::config(
+                "the name of a metric",
+                format!("`{name}`"),
+                "a name that no figure of the step itself has (`step`, `reward_calls`, the fields of `StepStats`)",
+            )),
         }
     }
 }

@@ -1,52 +1,51 @@
-//! Watches a run's figures for signs of trouble that a person would notice. It draws no random numbers and evaluates no
-//! network.
+//! Watches the figures of a run for what a person would stop at. It draws no random number and asks no network.
 
 use crate::distribution::Exploration;
 use crate::env::{Env, Grouping, Rows};
 use crate::error::Warning;
+use crate::nn::Parameters;
 use crate::objective::Origin;
 use crate::policy::Policy;
+use crate::quantity::Quantity;
 use crate::report::terminal;
-use crate::rollout::{ReplayEnv, Trajectories};
-use crate::train::sources::Replayed;
-use crate::train::{OnWarning, StepStats, Trainer};
+use crate::rollout::ReplayEnv;
+use crate::train::sources::{Batch, Sources};
+use crate::train::{Context, OnWarning, StepStats};
 use crate::{Error, Result};
 
-/// Fewest newly sampled trajectories for a share to be meaningful.
+/// Fewer fresh trajectories say nothing of shares.
 const LEAST_BATCH: usize = 8;
-/// The share of a batch that counts as nearly all of it.
+/// The share of a batch that is nearly all of it.
 const NEARLY_ALL: f64 = 0.95;
-/// Number of consecutive steps before a single object counts as a collapse.
+/// Steps in a row before one object counts as a collapse.
 const ONE_OBJECT_STEPS: usize = 50;
-/// The same if no other object seen is about as good. Then the target may be that peaked, or other objects were never
-/// found.
+/// The same where nothing seen is as good: the target may be that peaked, or the others were never found.
 const UNPROVEN_STEPS: usize = 200;
-/// Largest difference in log R at which another object is about as good. With 95 % of the mass on one object, all
-/// others together have exp(-2.9) of it.
+/// By how much log R of another object may be lower at most: at 95 % of the mass on one, all others together have exp(-2.9) of it.
 const COMPARABLE: f64 = 2.0;
-/// Number of consecutive steps with a loss near 0 before the run counts as converged.
+/// Steps in a row before a loss next to 0 counts as an end.
 const STILL_STEPS: usize = 100;
-/// A loss near 0.
+/// A loss next to 0.
 const STILL_LOSS: f64 = 1e-3;
-/// Largest change of log Z over these steps at which it counts as constant.
+/// By how much log Z moves within these steps where it stands still.
 const STILL_LOG_Z: f64 = 0.02;
-/// Smallest difference between a log-reward and log Z below it that is an error: more than a small loss allows.
+/// By how much log Z must be below a log-reward: more than a small loss allows.
 const BELOW: f64 = 0.2;
-/// Number of consecutive steps with rewards at the floor before they count as sparse.
+/// Steps in a row before rewards at the floor count as sparse.
 const FLOOR_STEPS: usize = 200;
-/// The share of rewards at the floor for them to count as sparse.
+/// The share at the floor where rewards are sparse.
 const AT_FLOOR: f64 = 0.99;
 
-/// The state of the checks over a run.
+/// What is remembered of a run.
 pub(in crate::train) struct Sentinel<S> {
     warnings: Vec<Warning>,
-    /// Whether any step learned from other trajectories than those of the policy itself.
+    /// Whether anything but the policy as it is was ever learned from.
     explored: bool,
     best: Option<Best<S>>,
     floor: Option<f64>,
     one_object: usize,
     at_floor: usize,
-    /// Number of steps with a loss near 0, and log Z at the first of them.
+    /// Steps with a loss next to 0, and log Z at the first of them.
     still: (usize, f64),
 }
 
@@ -68,43 +67,63 @@ impl<S> Default for Sentinel<S> {
 struct Best<S> {
     object: S,
     log_reward: f64,
-    /// The largest log-reward of any other object.
+    /// The greatest log-reward of any other.
     other: Option<f64>,
 }
 
-/// The figures of one step.
-struct Sight<'a> {
+/// What one step shows.
+pub(in crate::train) struct Sight<'a> {
     stats: &'a StepStats,
     step: usize,
-    /// Whether this step learned from other trajectories than those of the policy itself.
+    /// Whether this step learned from anything but the policy as it is.
     explores: bool,
-    /// Whether there is only one target, and it is R itself.
+    /// Whether loss and log Z are those of one target that is R itself.
     one_target: bool,
 }
 
-impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// The warnings so far, each kind once. A checkpoint doesn't contain them.
-    pub fn warnings(&self) -> &[Warning] {
-        &self.sentinel.warnings
+impl<'a> Sight<'a> {
+    /// That of the step just made.
+    pub(in crate::train) fn of<E: ReplayEnv, P: Policy<E>>(
+        context: &Context<E, P>,
+        sources: &Sources<E, P>,
+        stats: &'a StepStats,
+    ) -> Result<Self> {
+        let Context { policy, objective, config, step, .. } = context;
+        let (needs, on_policy) = (objective.needs(), &sources.on_policy);
+        let intrinsic = needs.has_any(&[Quantity::IntrinsicEdge, Quantity::IntrinsicTerminal]);
+        let noisy = policy.parameters().is_some_and(Parameters::is_noisy);
+        let others = on_policy.teacher.is_some() || on_policy.thompson.is_some() || !sources.all().is_empty();
+        let explored = config.exploration(step.saturating_sub(1))? != Exploration::none();
+        let explores = explored || noisy || others || config.local_search.is_some() || intrinsic;
+        let one_target = objective.origin() == Origin::Any
+            && !needs.has(Quantity::LogPrior)
+            && objective.reward_exponent() == 1.0
+            && !intrinsic
+            && on_policy.conditions.is_none();
+        Ok(Self { stats, step: *step, explores, one_target })
+    }
+}
+
+impl<S: Rows> Sentinel<S> {
+    /// The signs of trouble that were seen so far.
+    pub(in crate::train) fn warnings(&self) -> &[Warning] {
+        &self.warnings
     }
 
-    /// Checks a step after it was made.
-    pub(in crate::train) fn watch(
+    /// Looks at a step that was made.
+    pub(in crate::train) fn watch<E: Env<States = S>, P>(
         &mut self,
-        trajectories: &Trajectories<E>,
-        replayed: &Replayed,
-        stats: &StepStats,
+        context: &Context<E, P>,
+        Batch { trajectories, fresh, .. }: &Batch<E>,
+        sight: &Sight<'_>,
     ) -> Result<()> {
-        let known = self.sentinel.warnings.len();
-        let sight = Sight { stats, step: self.step, explores: self.explores()?, one_target: self.has_one_target() };
-        let new: Vec<usize> = (0..replayed.first()).collect();
-        if let (Some(log_rewards), false) = (trajectories.recorded_log_rewards(), new.len() < LEAST_BATCH) {
-            let objects = trajectories.terminal_states();
-            let conditional = trajectories.conditions().is_some();
-            self.sentinel.look(&self.env, (objects, conditional), &log_rewards[..new.len()], &sight);
+        let known = self.warnings.len();
+        if let (Some(log_rewards), false) = (trajectories.recorded_log_rewards(), *fresh < LEAST_BATCH) {
+            let objects = (trajectories.terminal_states(), trajectories.conditions().is_some());
+            self.look(&context.env, objects, &log_rewards[..*fresh], sight);
         }
-        for warning in &self.sentinel.warnings[known..] {
-            match self.config.on_warning {
+        for warning in &self.warnings[known..] {
+            match context.config.on_warning {
                 OnWarning::Keep => {}
                 OnWarning::Print => terminal::say(&format!("warning: {warning}")),
                 OnWarning::Fail => return Err(Error::Warned(*warning)),
@@ -113,31 +132,6 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(())
     }
 
-    /// Whether the last step learned from other trajectories than those of the policy itself.
-    fn explores(&self) -> Result<bool> {
-        let exploration = self.config.exploration(self.step.saturating_sub(1))?;
-        let noisy = self.policy.parameters().is_some_and(crate::nn::Parameters::is_noisy);
-        let others = [
-            self.replay.is_some(),
-            self.data.is_some(),
-            self.config.local_search.is_some(),
-            self.teacher.is_some(),
-            self.thompson.is_some(),
-            self.intrinsic.is_some(),
-        ];
-        Ok(exploration != Exploration::none() || noisy || others.contains(&true))
-    }
-
-    fn has_one_target(&self) -> bool {
-        self.objective.origin() == Origin::Any
-            && !self.objective.needs().log_prior
-            && self.objective.reward_exponent() == 1.0
-            && self.intrinsic.is_none()
-            && self.conditions.is_none()
-    }
-}
-
-impl<S: Rows> Sentinel<S> {
     fn look<E: Env<States = S>>(
         &mut self,
         env: &E,
@@ -146,17 +140,17 @@ impl<S: Rows> Sentinel<S> {
         sight: &Sight<'_>,
     ) {
         self.explored |= sight.explores;
-        // Under conditions an object has several rewards.
+        // Under conditions each object has as many rewards.
         if conditional {
             return;
         }
         self.keep_best(env, terminal, log_rewards);
-        self.check_objects(env, terminal, log_rewards, sight);
-        self.check_floor(log_rewards, sight);
-        self.check_loss(env, terminal, sight);
+        self.look_at_objects(env, terminal, log_rewards, sight);
+        self.look_at_floor(log_rewards, sight);
+        self.look_at_loss(env, terminal, sight);
     }
 
-    /// Updates the best object and the best reward of any other.
+    /// Keeps the best object and the reward of the best other one.
     fn keep_best<E: Env<States = S>>(&mut self, env: &E, terminal: &S, log_rewards: &[f64]) {
         for (row, &log_reward) in log_rewards.iter().enumerate() {
             let Some(best) = &mut self.best else {
@@ -177,7 +171,7 @@ impl<S: Rows> Sentinel<S> {
         }
     }
 
-    fn check_objects<E: Env<States = S>>(&mut self, env: &E, terminal: &S, log_rewards: &[f64], sight: &Sight<'_>) {
+    fn look_at_objects<E: Env<States = S>>(&mut self, env: &E, terminal: &S, log_rewards: &[f64], sight: &Sight<'_>) {
         let concentrated = self.one_object(env, terminal, log_rewards);
         self.one_object = if concentrated.is_some() { self.one_object + 1 } else { 0 };
         let Some((share, log_reward, other)) = concentrated else { return };
@@ -188,8 +182,7 @@ impl<S: Rows> Sentinel<S> {
         }
     }
 
-    /// The object in which nearly all trajectories end: their share, its log-reward, and the best log-reward of any
-    /// other object seen.
+    /// The object that nearly all trajectories end in: their share, its log-reward, and the best one of another that was ever seen.
     fn one_object<E: Env<States = S>>(
         &self,
         env: &E,
@@ -199,7 +192,7 @@ impl<S: Rows> Sentinel<S> {
         let best = self.best.as_ref()?;
         let mut sorted = log_rewards.to_vec();
         sorted.sort_by(f64::total_cmp);
-        // The value of more than half of them is the median.
+        // What more than half of them have is the middle one.
         let log_reward = sorted[sorted.len() / 2];
         let least = (NEARLY_ALL * log_rewards.len() as f64).ceil() as usize;
         let rows: Vec<usize> = (0..log_rewards.len()).filter(|&i| log_rewards[i] == log_reward).collect();
@@ -220,20 +213,20 @@ impl<S: Rows> Sentinel<S> {
         Some((count as f64 / log_rewards.len() as f64, log_reward, other))
     }
 
-    fn check_floor(&mut self, log_rewards: &[f64], sight: &Sight<'_>) {
+    fn look_at_floor(&mut self, log_rewards: &[f64], sight: &Sight<'_>) {
         let floor = log_rewards.iter().copied().chain(self.floor).fold(f64::INFINITY, f64::min);
         let lower = self.floor.replace(floor).is_some_and(|before| floor < before);
         let at = log_rewards.iter().filter(|&&log_reward| log_reward == floor).count();
         let share = at as f64 / log_rewards.len() as f64;
         let before = if lower { 0 } else { self.at_floor };
         self.at_floor = if share >= AT_FLOOR && !self.explored { before + 1 } else { 0 };
-        // A reward that is the same everywhere isn't sparse.
+        // A reward that is the same everywhere isn't rare.
         if self.at_floor >= FLOOR_STEPS && self.best.as_ref().is_some_and(|best| best.log_reward > floor) {
             self.raise(Warning::NoExploration { step: sight.step, share, floor });
         }
     }
 
-    fn check_loss<E: Env<States = S>>(&mut self, env: &E, terminal: &S, sight: &Sight<'_>) {
+    fn look_at_loss<E: Env<States = S>>(&mut self, env: &E, terminal: &S, sight: &Sight<'_>) {
         let &StepStats { loss, log_z, .. } = sight.stats;
         let still = sight.one_target && !sight.explores && loss < STILL_LOSS;
         let (steps, since) = self.still;
@@ -243,8 +236,7 @@ impl<S: Rows> Sentinel<S> {
         };
         let Some(best) = &self.best else { return };
         if self.still.0 >= STILL_STEPS && log_z < best.log_reward - BELOW && terminal.group().merges() {
-            // If no two objects are ever equal, R may be a density, which can exceed Z. Without symmetry correction Z
-            // sums R / |Aut|.
+            // Where no two objects are ever equal, R may be a density, and above Z; where symmetry isn't corrected for, Z sums R / |Aut|.
             let counts_whole = env.classes(terminal).is_none() || !matches!(env.log_symmetry(terminal), Ok(None));
             if !counts_whole {
                 return;
@@ -253,7 +245,7 @@ impl<S: Rows> Sentinel<S> {
         }
     }
 
-    /// Adds a warning, unless there is already one of its kind.
+    /// Adds a warning unless there is one of its kind.
     fn raise(&mut self, warning: Warning) {
         let kind = std::mem::discriminant(&warning);
         if self.warnings.iter().all(|known| std::mem::discriminant(known) != kind) {
@@ -262,13 +254,13 @@ impl<S: Rows> Sentinel<S> {
     }
 }
 
-/// Groups rows that are the same object.
+/// Which rows are one object.
 fn objects<E: Env>(env: &E, states: &E::States) -> Grouping {
     env.classes(states).map_or_else(|| states.group(), |classes| classes.grouping)
 }
 
-/// Groups the best object, which comes first, with these rows; `None` if equal objects may have different labels and
-/// the environment doesn't identify them.
+/// Which of these rows and the best object, which comes first, are one; `None` where equal objects may be labelled differently and
+/// nobody looks.
 fn with_best<E: Env>(env: &E, best: &E::States, states: &E::States, rows: &[usize]) -> Option<Grouping> {
     let mut all = best.clone();
     all.append(states.select(rows));
@@ -284,8 +276,7 @@ mod tests {
     use super::*;
     use crate::testing::{Chain, Positions};
 
-    /// A run with batches of objects at these positions with these log-rewards, and with this loss and log Z, for a
-    /// number of steps.
+    /// A run whose batches end at these positions, each of which has this log-reward, loss 0 and log Z, for so many steps.
     struct Run(Sentinel<Positions>, usize);
 
     impl Run {
@@ -313,19 +304,18 @@ mod tests {
     fn one_object_is_a_collapse_where_others_were_as_good() {
         let on = |x, log_reward| [(x, log_reward); 20];
         let loss = (1.0, 0.0);
-        // Two objects of reward 1 were seen, and only one of them is left.
+        // Two objects of reward 1 were seen; one of them is all that is left.
         let mut run = Run::new();
         run.steps(1, &[(1, 0.0), (2, 0.0), (3, -9.0)].repeat(4), loss, true).steps(49, &on(1, 0.0), loss, true);
         assert!(run.0.warnings.is_empty());
         run.steps(100, &on(1, 0.0), loss, true);
         let expected = Warning::OneObject { step: 51, share: 1.0, log_reward: 0.0, other: Some(0.0) };
         assert_eq!(run.0.warnings, [expected]);
-        // The only object left is worse than others seen.
+        // All that is left is worse than what was seen.
         let mut run = Run::new();
         run.steps(1, &mixed(), loss, true).steps(50, &on(7, -7.0), loss, true);
         assert!(matches!(run.0.warnings[..], [Warning::OneObject { other: Some(0.0), .. }]), "{:?}", run.0.warnings);
-        // No other object seen is about as good, or no other was seen: the target may be that peaked, so it takes
-        // longer.
+        // Nothing seen comes near it, or nothing else was seen: the target may be that peaked, and it takes longer.
         for before in [mixed(), on(50, 9.0).to_vec()] {
             let mut run = Run::new();
             run.steps(1, &before, loss, true).steps(198, &on(50, 9.0), (0.0, 9.0), true);
@@ -333,7 +323,7 @@ mod tests {
             run.steps(2, &on(50, 9.0), (0.0, 9.0), true);
             assert!(matches!(run.0.warnings[..], [Warning::OneObject { other: None, .. }]), "{:?}", run.0.warnings);
         }
-        // With one of twenty elsewhere it is nearly all; with two it isn't.
+        // One of twenty elsewhere is nearly all, two aren't.
         let batch = |others: usize| [vec![(9, -9.0); others], on(1, 0.0)[others..].to_vec()].concat();
         assert_eq!(Run::new().steps(1, &mixed(), loss, true).steps(60, &batch(1), loss, true).0.warnings.len(), 1);
         assert!(Run::new().steps(1, &mixed(), loss, true).steps(60, &batch(2), loss, true).0.warnings.is_empty());
@@ -349,20 +339,20 @@ mod tests {
         };
         let expected = Warning::Stalled { step: 101, loss: 1e-6, log_z: -2.7, best: 0.0 };
         assert_eq!(after(100, (1e-6, -2.7), false), [expected]);
-        // Too few steps, a loss, exploration, and a log Z that fits the best reward.
+        // Too early, a loss, exploration, a log Z that goes with the best reward.
         for (steps, figures, explores) in
             [(99, (1e-6, -2.7), false), (300, (0.1, -2.7), false), (300, (1e-6, -2.7), true), (300, (1e-6, 0.4), false)]
         {
             assert_eq!(after(steps, figures, explores), [], "{steps} {figures:?} {explores}");
         }
-        // log Z changes.
+        // log Z moves.
         let mut run = Run::new();
         run.steps(1, &mixed(), (9.0, 0.0), false);
         for k in 0..300 {
             run.steps(1, &two, (1e-6, -9.0 + 0.001 * f64::from(k)), false);
         }
         assert_eq!(run.0.warnings, []);
-        // If no object is ever sampled twice, rewards may be densities, which can exceed Z.
+        // Where no object is ever met twice, rewards may be densities, which exceed Z.
         let mut run = Run::new();
         assert_eq!(run.steps(300, &mixed(), (1e-6, -2.7), false).0.warnings, []);
     }
@@ -377,7 +367,7 @@ mod tests {
         };
         assert_eq!(run(false), [Warning::NoExploration { step: 201, share: 1.0, floor: -20.0 }]);
         assert_eq!(run(true), []);
-        // Two of twenty found a reward.
+        // Two of twenty found something.
         let mut found = Run::new();
         let batch = [floor[2..].to_vec(), vec![(40, 0.0); 2]].concat();
         assert_eq!(found.steps(400, &batch, (1.0, 0.0), false).0.warnings, []);

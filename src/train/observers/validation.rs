@@ -47,11 +47,11 @@ impl<E: Env, P, F: FnMut(&Trainer<E, P>) -> Result<Metrics>> Observer<E, P> for 
         }
         let mut measured = (self.measure)(trainer)?;
         if let Some(name) = measured.keys().find(|name| record.metrics.contains_key(*name)) {
-            return Err(Error::Config {
-                setting: "the metrics of a validation",
-                got: format!("`{name}`, which an observer before it has measured"),
-                expected: "metrics of different names",
-            });
+            return Err(Error::config(
+                "the metrics of a validation",
+                format!("`{name}`, which an observer before it has measured"),
+                "metrics of different names",
+            ));
         }
         if !due {
             record.at_end.extend(measured.keys().cloned());

@@ -1,211 +1,163 @@
-//! Collects the trajectories of a training batch: newly sampled ones, those of local search, replayed ones and given
-//! data.
+//! One batch: fresh trajectories first, then replayed ones, given ones, and those of further sources.
 
-use super::on_policy::joined;
+use std::ops::Range;
+
+use super::on_policy::{OnPolicy, joined};
+use super::{BatchSource, Given, Replay, local_search};
 use crate::distribution::Exploration;
-use crate::env::{Env, log_rewards};
-use crate::objective::{Origin, Scores};
+use crate::env::Env;
+use crate::objective::Scores;
+use crate::optim::Average;
 use crate::policy::Policy;
-use crate::replay::{Draw, RankBy, ReplayBuffer};
-use crate::rollout::{ReplayEnv, Sampler, Trajectories, Walks};
-use crate::train::companions::for_sampling;
-use crate::train::gradients::imbalance_of_each;
-use crate::train::{ReplayPath, Trainer};
-use crate::{Error, Result};
+use crate::replay::SourceCounts;
+use crate::rollout::{ReplayEnv, Trajectories};
+use crate::train::Context;
+use crate::{Error, Result, Rng};
 
-/// A training batch: new trajectories first, then replayed ones, then data.
+/// Where a trainer's trajectories come from.
+pub(in crate::train) struct Sources<E: Env, P> {
+    pub(in crate::train) on_policy: OnPolicy<E, P>,
+    pub(in crate::train) replay: Option<Replay<E>>,
+    pub(in crate::train) data: Option<Given<E>>,
+    /// Further ones, each with its share of a batch.
+    pub(in crate::train) others: Vec<(f64, Box<dyn BatchSource<E, P>>)>,
+    /// New objects that the reward was asked for.
+    pub(in crate::train) reward_calls: u64,
+}
+
+/// A training batch.
 pub(in crate::train) struct Batch<E: Env> {
     pub(in crate::train) trajectories: Trajectories<E>,
-    pub(in crate::train) replayed: Replayed,
+    /// How many were drawn in this step, by the policy, a teacher or local search: they come first.
+    pub(in crate::train) fresh: usize,
+    /// What each other source drew.
+    rows: Vec<Range<usize>>,
 }
 
-/// The trajectories of a batch that came from the replay buffer.
-#[derive(Default)]
-pub(in crate::train) struct Replayed {
-    first: usize,
-    serials: Vec<u64>,
-}
-
-impl Replayed {
-    /// The index of the first one in the batch, which is the number of new ones.
-    pub(in crate::train) fn first(&self) -> usize {
-        self.first
+impl<E: Env, P> Default for Sources<E, P> {
+    fn default() -> Self {
+        Self { on_policy: OnPolicy::default(), replay: None, data: None, others: Vec::new(), reward_calls: 0 }
     }
 }
 
-impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// Collects the trajectories of one step. New ones are added to the buffer.
-    pub(in crate::train) fn collect(&mut self) -> Result<Batch<E>> {
-        self.check_source()?;
-        self.check_draws()?;
-        self.search_objects()?;
-        let exploration = self.config.exploration(self.step)?;
-        let ready = self.step >= self.config.replay_after && self.replay.as_ref().is_some_and(|b| !b.is_empty());
-        let source = if ready { self.config.source } else { self.config.source.without_replay() };
-        let counts = source.counts(self.config.batch);
-        self.check_origin(exploration, counts.on_policy)?;
-        let mut parts = Vec::new();
-        if counts.on_policy > 0 {
-            self.sample(counts.on_policy, exploration, &mut parts)?;
-        }
-        let mut replayed = Replayed { first: parts.iter().map(Trajectories::len).sum(), serials: Vec::new() };
-        if let (Some(buffer), true) = (&self.replay, counts.replay > 0) {
-            let drawn = buffer.draw_entries(counts.replay, &mut self.rng)?;
-            let drawn = self.in_hindsight(drawn)?;
-            replayed.serials = drawn.serials;
-            parts.push(self.walk_again(&drawn.walks)?.with_log_rewards(drawn.log_rewards)?);
-        }
-        if counts.offline > 0 {
-            let data = self.data.as_ref().ok_or(Error::Missing {
-                objective: "the offline share of a batch",
-                needs: "given trajectories",
-                remedy: "give the trainer some (`with_data`), or an offline share of 0",
-            })?;
-            let drawn = data.draw_entries(counts.offline, &mut self.rng)?;
-            parts.push(self.walk_again(&drawn.walks)?.with_log_rewards(drawn.log_rewards)?);
-        }
-        let trajectories = joined(parts)?;
-        Ok(Batch { trajectories, replayed })
+impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
+    /// All that isn't fresh.
+    pub(in crate::train) fn all(&self) -> Vec<&dyn BatchSource<E, P>> {
+        let mut all: Vec<&dyn BatchSource<E, P>> = Vec::new();
+        self.replay.iter().for_each(|one| all.push(one));
+        self.data.iter().for_each(|one| all.push(one));
+        self.others.iter().for_each(|(_, one)| all.push(one.as_ref()));
+        all
     }
 
-    /// Samples new trajectories, runs local search from their objects, and adds all of them to the buffer.
-    fn sample(&mut self, n: usize, exploration: Exploration, parts: &mut Vec<Trajectories<E>>) -> Result<()> {
-        self.reward_calls += (n * (1 + self.config.local_search.map_or(0, |search| search.rounds))) as u64;
-        let new = self.sample_new(n, exploration)?;
-        let sampler = Sampler::new(&self.env, &self.policy).exploration(exploration).max_steps(self.config.max_steps);
-        let rewards = log_rewards(self.reward.as_ref(), new.terminal_states(), new.conditions())?;
-        if let Some(buffer) = &mut self.replay {
-            buffer.add(&self.env, &new.walks(&self.env)?, &rewards)?;
-        }
-        let new = new.with_log_rewards(rewards)?;
-        if let Some(search) = self.config.local_search {
-            if new.conditions().is_some() {
-                return Err(Error::Missing {
-                    objective: "local search",
-                    needs: "objects without conditions",
-                    remedy: "train a conditional policy without local search",
-                });
-            }
-            let known = new.recorded_log_rewards().unwrap_or_default();
-            let start = (new.terminal_states(), known);
-            let (found, rewards) = sampler.local_search_from(search, start, self.reward.as_ref(), &mut self.rng)?;
-            let paths = sampler.backward(&found, &mut self.rng)?;
-            if let Some(buffer) = &mut self.replay {
-                buffer.add(&self.env, &paths.walks(&self.env)?, &rewards)?;
-            }
-            parts.push(paths.with_log_rewards(rewards)?);
-        }
-        parts.push(new);
-        Ok(())
+    /// The same, and what fresh ones are drawn by.
+    pub(in crate::train) fn all_mut(&mut self) -> (&mut OnPolicy<E, P>, Vec<&mut dyn BatchSource<E, P>>) {
+        let mut all: Vec<&mut dyn BatchSource<E, P>> = Vec::new();
+        self.replay.iter_mut().for_each(|one| all.push(one));
+        self.data.iter_mut().for_each(|one| all.push(one));
+        self.others.iter_mut().for_each(|(_, one)| all.push(one.as_mut()));
+        (&mut self.on_policy, all)
     }
 
-    /// Stored walks as trajectories, on the path that the settings ask for.
-    fn walk_again(&mut self, walks: &Walks<E>) -> Result<Trajectories<E>> {
-        let at_random = self.env.uniform();
-        let uniform = Sampler::new(&self.env, &at_random).max_steps(self.config.max_steps);
-        let learned = Sampler::new(&self.env, &self.policy).max_steps(self.config.max_steps);
-        let terminal = &walks.terminal;
-        match (self.config.replay_path, walks.conditions()) {
-            (ReplayPath::Stored, _) => walks.replay(&self.env),
-            (ReplayPath::UniformBackward, None) => uniform.backward(terminal, &mut self.rng),
-            (ReplayPath::UniformBackward, Some(conditions)) => {
-                uniform.backward(terminal, &mut self.rng)?.with_conditions(conditions.shallow_clone())
-            }
-            (ReplayPath::PolicyBackward, None) => learned.backward(terminal, &mut self.rng),
-            (ReplayPath::PolicyBackward, Some(conditions)) => {
-                learned.backward_conditional(terminal, conditions, &mut self.rng)
+    /// The trajectories of one step; new ones go into the buffer. `average` draws them in the policy's place.
+    pub(in crate::train) fn collect(
+        &mut self,
+        context: &Context<E, P>,
+        average: Option<&Average>,
+        rng: &mut Rng,
+    ) -> Result<Batch<E>> {
+        self.check_shares(context)?;
+        if let Some(Replay { buffer, search: Some(search), .. }) = &mut self.replay {
+            self.reward_calls += search.fill(buffer, context, rng)? as u64;
+        }
+        let exploration = context.exploration()?;
+        let (counts, others) = self.counts(context)?;
+        self.check_origin(context, exploration, average.is_some(), counts.on_policy)?;
+        let mut parts = match counts.on_policy {
+            0 => Vec::new(),
+            n => self.sample(n, exploration, (context, average), rng)?,
+        };
+        let (fresh, n_fresh) = (parts.len(), parts.iter().map(Trajectories::len).sum());
+        let own = [self.replay.as_ref().map(|_| counts.replay), self.data.as_ref().map(|_| counts.offline)];
+        let counts: Vec<usize> = own.into_iter().flatten().chain(others).collect();
+        let (mut rows, mut end) = (Vec::new(), n_fresh);
+        for (source, n) in self.all_mut().1.into_iter().zip(counts) {
+            rows.push(end..end + n);
+            end += n;
+            if n > 0 {
+                parts.push(checked(n, source.draw(n, context, rng)?)?);
             }
         }
+        for part in parts[fresh..].iter_mut().filter(|part| part.recorded_log_rewards().is_none()) {
+            *part = context.rewarded(part.clone())?;
+            self.reward_calls += part.len() as u64;
+            self.replay.as_mut().map_or(Ok(()), |replay| replay.add(&context.env, part))?;
+        }
+        Ok(Batch { trajectories: joined(parts)?, fresh: n_fresh, rows })
     }
 
-    /// Updates the losses in a buffer that draws by loss. The loss of a trajectory is `(log Z + sum log P_F - log R -
-    /// sum log P_B)^2` with the scores' estimate of log Z, whatever the objective. Relative to a prior, `beta log R`
-    /// and log prior replace the last two terms.
-    pub(in crate::train) fn update_replay_losses(&mut self, replayed: &Replayed, scores: &Scores) -> Result<()> {
-        let Some(buffer) = &mut self.replay else { return Ok(()) };
-        if !draws_by_loss(buffer) || replayed.serials.is_empty() {
+    /// How many trajectories are fresh, replayed and given, and how many come from each further source, whose shares are taken first.
+    fn counts(&self, context: &Context<E, P>) -> Result<(SourceCounts, Vec<usize>)> {
+        let (config, batch) = (&context.config, context.config.batch);
+        let others = self.others.iter().map(|(share, _)| (share * batch as f64).round() as usize);
+        let others: Vec<usize> = others.collect();
+        let left = batch.checked_sub(others.iter().sum());
+        let (Some(left), false) = (left, others.contains(&0)) else {
+            return Err(Error::config(
+                "the shares of sources",
+                format!("{others:?} trajectories of a batch of {batch}"),
+                "at least one trajectory for each, and no more than a batch for all of them",
+            ));
+        };
+        let holds = self.replay.as_ref().is_some_and(|replay| !replay.buffer.is_empty());
+        let ready = context.step >= config.replay_after && holds;
+        let source = if ready { config.source } else { config.source.without_replay() };
+        Ok((source.counts(left), others))
+    }
+
+    /// Samples afresh, searches around what was found, and fills the buffer.
+    fn sample(
+        &mut self,
+        n: usize,
+        exploration: Exploration,
+        (context, average): (&Context<E, P>, Option<&Average>),
+        rng: &mut Rng,
+    ) -> Result<Vec<Trajectories<E>>> {
+        let search = context.config.local_search;
+        self.reward_calls += (n * (1 + search.map_or(0, |search| search.rounds))) as u64;
+        let fresh = context.rewarded(self.on_policy.draw(n, exploration, (context, average), rng)?)?;
+        let mut keep = |new: &_| self.replay.as_mut().map_or(Ok(()), |replay| replay.add(&context.env, new));
+        keep(&fresh)?;
+        let Some(search) = search else { return Ok(vec![fresh]) };
+        let found = local_search::around(&fresh, search, exploration, context, rng)?;
+        keep(&found)?;
+        Ok(vec![found, fresh])
+    }
+
+    /// Shows all what the first update on a batch made of it.
+    pub(in crate::train) fn learn(&mut self, batch: &Batch<E>, scores: &Scores, context: &Context<E, P>) -> Result<()> {
+        let (on_policy, others) = self.all_mut();
+        if on_policy.thompson.is_some() {
             return Ok(());
         }
-        let range = replayed.first..replayed.first + replayed.serials.len();
-        let imbalances = imbalance_of_each(scores, self.objective.reward_exponent());
-        let losses: Vec<f64> = imbalances[range].iter().map(|residual| residual.powi(2)).collect();
-        buffer.update_losses(&replayed.serials, &losses)?;
-        Ok(())
-    }
-
-    /// Refuses data and searches whose share of a batch is 0, because they would have no effect.
-    fn check_source(&self) -> Result<()> {
-        let source = self.config.source;
-        let idle = [
-            (
-                self.data.is_some() && source.offline() == 0.0,
-                "the offline share of a batch",
-                "0 with given trajectories",
-            ),
-            (self.search.is_some() && source.replay() == 0.0, "the replay share of a batch", "0 with a search"),
-        ];
-        match idle.into_iter().find(|(idle, ..)| *idle) {
-            None => Ok(()),
-            Some((_, setting, got)) => Err(Error::Config {
-                setting,
-                got: got.into(),
-                expected: "a share above 0 (`TrainerConfig::source`) for what the trainer was given",
-            }),
-        }
-    }
-
-    /// Refuses trajectories that the objective can't learn from.
-    fn check_origin(&self, exploration: Exploration, n_new: usize) -> Result<()> {
-        if self.teacher.is_some() && self.objective.needs().log_prior {
-            return Err(Error::Missing {
-                objective: "an adaptive teacher",
-                needs: "an objective whose balance is one with P_B, not with a prior",
-                remedy: "train the student without a teacher, or by an objective that isn't relative to a prior",
-            });
-        }
-        if self.thompson.is_some() && (self.teacher.is_some() || self.replay.as_ref().is_some_and(draws_by_loss)) {
-            return Err(Error::Missing {
-                objective: "Thompson sampling",
-                needs: "nobody who asks for the loss of the whole batch",
-                remedy: "train it without an adaptive teacher and without a buffer that draws by loss",
-            });
-        }
-        let refuse = |needs, remedy| Err(Error::Missing { objective: self.objective.name(), needs, remedy });
-        match self.objective.origin() {
-            Origin::OnPolicy if exploration != Exploration::none() => refuse(
-                "trajectories of the policy itself",
-                "train without exploration (epsilon 0, temperature 1, exit bias 0, noise 0), or by an off-policy objective",
-            ),
-            Origin::OnPolicy if for_sampling(self.average.as_ref()).is_some() => refuse(
-                "trajectories of the policy itself",
-                "keep the average for evaluation, or train by an off-policy objective",
-            ),
-            Origin::OnPolicy if self.teacher.is_some() || self.thompson.is_some() => refuse(
-                "trajectories of the policy itself",
-                "train without a teacher and without Thompson sampling, or by an off-policy objective",
-            ),
-            Origin::OnPolicy if self.config.local_search.is_some() => {
-                refuse("trajectories of the policy itself", "train without local search, or by an off-policy objective")
-            }
-            // Refused from the first step on, not only when something is drawn from the buffer.
-            Origin::OnPolicy if n_new < self.config.batch || self.replay.is_some() => refuse(
-                "trajectories of the policy itself",
-                "train without replay and without given trajectories, or by an off-policy objective",
-            ),
-            Origin::Given if n_new > 0 => refuse(
-                "trajectories that aren't the policy's own",
-                "give the trainer data (`with_data`) and an offline share of 1",
-            ),
-            _ => Ok(()),
-        }
+        others
+            .into_iter()
+            .zip(&batch.rows)
+            .try_for_each(|(source, rows)| source.learn(rows.clone(), scores, context))?;
+        let Some(teacher) = &mut on_policy.teacher else { return Ok(()) };
+        teacher.learn(&context.env, context.reward.as_ref(), &batch.trajectories, scores, context.config.chunk)
     }
 }
 
-/// Whether a buffer draws by loss.
-pub(in crate::train) fn draws_by_loss<E: Env>(buffer: &ReplayBuffer<E>) -> bool {
-    match buffer.config().draw {
-        Draw::LossPrioritised { .. } | Draw::Own => true,
-        Draw::RankPrioritised { by, .. } | Draw::WeightedRanks { by, .. } => by == RankBy::Loss,
-        Draw::Uniform | Draw::RewardPrioritised { .. } => false,
+/// What a source drew, once it is known to be what it was asked for.
+fn checked<E: Env>(n: usize, drawn: Trajectories<E>) -> Result<Trajectories<E>> {
+    match drawn.len() == n {
+        true => Ok(drawn),
+        false => Err(Error::shape(
+            "the trajectories of a source",
+            [n as i64],
+            [drawn.len() as i64],
+            "draw as many as are asked for (`BatchSource::draw`)",
+        )),
     }
 }

@@ -1,74 +1,106 @@
-//! New trajectories, sampled by the policy, its average, one of its heads, or a teacher.
+//! Who draws fresh trajectories: the policy, its average, one of its heads, a teacher.
 
 use tch::Tensor;
 
-use crate::Result;
+use super::teacher::Teacher;
+use super::thompson::Thompson;
+use crate::condition::{ConditionSource, Conditions};
 use crate::distribution::Exploration;
+use crate::env::Env;
+use crate::optim::Average;
 use crate::policy::Policy;
 use crate::rollout::{ReplayEnv, Sampler, Trajectories};
 use crate::tensor::index_tensor;
-use crate::train::Trainer;
-use crate::train::companions::for_sampling;
+use crate::train::{Context, Persist};
+use crate::{Error, Result, Rng};
 
-impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// Samples `n` new trajectories: the policy's first, a teacher's last.
-    pub(in crate::train) fn sample_new(&mut self, n: usize, exploration: Exploration) -> Result<Trajectories<E>> {
-        let conditions = self.draw_conditions(n)?;
+/// What fresh trajectories are drawn by, beside the policy.
+pub(in crate::train) struct OnPolicy<E: Env, P> {
+    pub(in crate::train) conditions: Option<Box<dyn ConditionSource>>,
+    pub(in crate::train) teacher: Option<Box<dyn Teacher<E>>>,
+    pub(in crate::train) thompson: Option<Thompson<P>>,
+}
+
+impl<E: Env, P> Default for OnPolicy<E, P> {
+    fn default() -> Self {
+        Self { conditions: None, teacher: None, thompson: None }
+    }
+}
+
+impl<E: ReplayEnv, P: Policy<E>> OnPolicy<E, P> {
+    /// `n` fresh trajectories: the policy's (or its average's) first, a teacher's last.
+    pub(super) fn draw(
+        &self,
+        n: usize,
+        exploration: Exploration,
+        (context, average): (&Context<E, P>, Option<&Average>),
+        rng: &mut Rng,
+    ) -> Result<Trajectories<E>> {
+        let drawn = self.conditions.as_ref().map(|source| source.draw(n, rng)).transpose()?;
+        let conditions = drawn.map(|drawn| Conditions::checked(drawn, n)).transpose()?.map(|Conditions(drawn)| drawn);
         let of = |rows: std::ops::Range<usize>| {
             conditions.as_ref().map(|c| c.narrow(0, rows.start as i64, rows.len() as i64))
         };
-        let taught = self.teacher.as_ref().map_or(0, |teacher| teacher.count(n, &mut self.rng));
+        let taught = self.teacher.as_ref().map_or(0, |teacher| teacher.count(n, rng));
         let mut parts = Vec::new();
         if taught < n {
-            parts.push(self.sample_own(n - taught, of(0..n - taught).as_ref(), exploration)?);
+            let sampler = Sampler::new(&context.env, &context.policy).exploration(exploration);
+            let sampler = sampler.max_steps(context.config.max_steps);
+            let (conditions, policy) = (of(0..n - taught), &context.policy);
+            let mut draw = || self.own(&sampler, policy, n - taught, conditions.as_ref(), rng);
+            parts.push(match (average, context.policy.parameters()) {
+                (Some(average), Some(parameters)) => average.with(parameters, draw)??,
+                _ => draw()?,
+            });
         }
         if let (Some(teacher), true) = (&self.teacher, taught > 0) {
-            let (conditions, max_steps) = (of(n - taught..n), self.config.max_steps);
-            let drawn =
-                teacher.sample(&self.env, taught, conditions.as_ref(), (exploration, max_steps), &mut self.rng)?;
-            parts.push(drawn);
+            let (conditions, how) = (of(n - taught..n), (exploration, context.config.max_steps));
+            parts.push(teacher.sample(&context.env, taught, conditions.as_ref(), how, rng)?);
         }
         joined(parts)
     }
 
-    /// Samples from the policy, its average or its heads.
-    fn sample_own(
-        &mut self,
+    /// Trajectories of the policy or of its heads.
+    fn own(
+        &self,
+        sampler: &Sampler<'_, E, P>,
+        policy: &P,
         n: usize,
         conditions: Option<&Tensor>,
-        exploration: Exploration,
+        rng: &mut Rng,
     ) -> Result<Trajectories<E>> {
-        let sampler = Sampler::new(&self.env, &self.policy).exploration(exploration).max_steps(self.config.max_steps);
-        let rng = &mut self.rng;
-        let mut draw = || match &self.thompson {
-            None => forward(&sampler, n, conditions, rng),
-            Some(thompson) => {
-                let mut rows = vec![Vec::new(); thompson.n_heads()];
-                (0..n).for_each(|i| rows[rng.below(thompson.n_heads())].push(i));
-                let home = thompson.head(&self.policy);
-                let mut parts = Vec::new();
-                for (head, rows) in rows.iter().enumerate().filter(|(_, rows)| !rows.is_empty()) {
-                    thompson.use_head(&self.policy, head)?;
-                    let conditions = conditions.map(|c| c.index_select(0, &index_tensor(rows, c.device())));
-                    parts.push(forward(&sampler, rows.len(), conditions.as_ref(), rng));
-                }
-                thompson.use_head(&self.policy, home)?;
-                joined(parts.into_iter().collect::<Result<_>>()?)
-            }
-        };
-        match (for_sampling(self.average.as_ref()), self.policy.parameters()) {
-            (Some(average), Some(parameters)) => average.with(parameters, draw)?,
-            _ => draw(),
-        }
+        let Some(thompson) = &self.thompson else { return forward(sampler, n, conditions, rng) };
+        let mut rows = vec![Vec::new(); thompson.n_heads()];
+        (0..n).for_each(|i| rows[rng.below(thompson.n_heads())].push(i));
+        let heads = (0..rows.len()).filter(|&head| !rows[head].is_empty());
+        joined(thompson.each(policy, heads, |head| {
+            let conditions = conditions.map(|c| c.index_select(0, &index_tensor(&rows[head], c.device())));
+            forward(sampler, rows[head].len(), conditions.as_ref(), rng)
+        })?)
     }
 }
 
-/// Samples forward trajectories, under conditions if there are any.
-pub(in crate::train) fn forward<E: ReplayEnv, P: Policy<E>>(
+impl<E: Env, P> Persist<E> for OnPolicy<E, P> {
+    fn name(&self) -> &str {
+        "teacher"
+    }
+    fn describe(&self) -> String {
+        "a teacher".into()
+    }
+    fn state(&self, _env: &E) -> Result<Vec<(String, Tensor)>> {
+        self.teacher.as_ref().map_or(Ok(Vec::new()), |teacher| teacher.state())
+    }
+    fn load_state(&mut self, _env: &E, state: &[(String, Tensor)]) -> Result<()> {
+        self.teacher.as_mut().map_or(Ok(()), |teacher| teacher.load_state(state))
+    }
+}
+
+/// Forward trajectories, under conditions if there are any.
+pub(super) fn forward<E: ReplayEnv, P: Policy<E>>(
     sampler: &Sampler<'_, E, P>,
     n: usize,
     conditions: Option<&Tensor>,
-    rng: &mut crate::Rng,
+    rng: &mut Rng,
 ) -> Result<Trajectories<E>> {
     match conditions {
         Some(conditions) => sampler.forward_conditional(conditions, rng),
@@ -76,14 +108,10 @@ pub(in crate::train) fn forward<E: ReplayEnv, P: Policy<E>>(
     }
 }
 
-/// Joins the parts of a batch.
-pub(in crate::train) fn joined<E: ReplayEnv>(parts: Vec<Trajectories<E>>) -> Result<Trajectories<E>> {
+/// The parts of a batch as one.
+pub(super) fn joined<E: ReplayEnv>(parts: Vec<Trajectories<E>>) -> Result<Trajectories<E>> {
     let mut parts = parts.into_iter();
-    let mut whole = parts.next().ok_or(crate::Error::Config {
-        setting: "batch",
-        got: "no trajectory".into(),
-        expected: "at least one trajectory",
-    })?;
+    let mut whole = parts.next().ok_or(Error::config("batch", "no trajectory", "at least one trajectory"))?;
     parts.try_for_each(|part| whole.append(part))?;
     Ok(whole)
 }

@@ -35,7 +35,7 @@ impl Entry<'_> {
 
 /// Writes `molecules.sdf` with all that it can hold, and says how many it can't; writes `molecules.svg` and `molecules.png` with the first `shown`.
 pub(crate) fn write_molecules(folder: &Path, title: &str, entries: &[Entry<'_>], shown: usize) -> Result<()> {
-    let io = |path: &Path, source| Error::Io { path: path.to_owned(), source };
+    let io = |path: &Path, source| Error::io(path, source);
     std::fs::create_dir_all(folder).map_err(|source| io(folder, source))?;
     let (mut sheet, mut sdf, mut left_out) = (PictureSheet::new(title, SIDE), String::new(), Vec::new());
     for (k, entry) in entries.iter().enumerate() {

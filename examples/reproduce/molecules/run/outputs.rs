@@ -25,7 +25,7 @@ pub(crate) fn write(common: &Common, molecules: &[Molecule], log_scores: &[f64])
         // Writing to a string can't fail.
         let _ = writeln!(text, "{},{log_score}", molecule.smiles());
     }
-    std::fs::write(&path, text).map_err(|source| Error::Io { path: path.clone(), source })?;
+    std::fs::write(&path, text).map_err(|source| Error::io(path.clone(), source))?;
     let mut best: BTreeMap<CanonicalKey, (f64, &Molecule)> = BTreeMap::new();
     for (molecule, &log_score) in molecules.iter().zip(log_scores) {
         best.entry(molecule.key()).or_insert((log_score, molecule));

@@ -55,7 +55,7 @@ impl MoleculeScore for Shared {
 /// What molecule a state is.
 type Reader = Arc<dyn Fn(&GraphState) -> Result<Molecule>>;
 
-/// One run of an example.
+/// One run of a task.
 pub(crate) struct Run<'a> {
     pub(crate) example: &'static str,
     pub(crate) title: String,

@@ -77,7 +77,7 @@ impl<'a> Findings<'a> {
         })
     }
 
-    /// The example's own keys: those that can't be known are null.
+    /// The task's own keys: those that can't be known are null.
     pub(crate) fn figures(&self) -> Result<Vec<(&'static str, Value)>> {
         let compare = |learned: &PairMatrix, exact: Option<&PairMatrix>| -> Result<(Option<f64>, Option<f64>)> {
             let Some(exact) = exact else { return Ok((None, None)) };

@@ -97,7 +97,7 @@ const EXACT_LIMIT: usize = 30_000;
 /// Refuses flags that would have no effect beside the others.
 fn check(args: &Args) -> Result<()> {
     let common = &args.common;
-    let refuse = |setting, got: String, expected| Err(Error::Config { setting, got, expected });
+    let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
     if args.lag > 0 && common.objective != ObjectiveName::ModifiedDb {
         return refuse("--lag", args.lag.to_string(), "0, or --objective modified-db");
     }
@@ -193,7 +193,7 @@ where
     if args.epsilon_end > from {
         let got = format!("{} after {from}", args.epsilon_end);
         let expected = "at most --epsilon, which is 0 for an objective that learns from the policy's own trajectories";
-        return Err(Error::Config { setting: "--epsilon-end", got, expected });
+        return Err(Error::config("--epsilon-end", got, expected));
     }
     let epsilon = Schedule::Linear { from, to: args.epsilon_end, steps: steps.div_ceil(2) };
     let config = TrainerConfig { epsilon: Some(epsilon), ..config };

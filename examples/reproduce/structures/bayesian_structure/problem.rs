@@ -143,6 +143,6 @@ fn simulated(args: &Args, rng: &mut Rng) -> Result<Known> {
 
 fn known_edges(args: &Args, names: &[String]) -> Result<Option<Vec<(u32, u32)>>> {
     let Some(path) = &args.truth else { return Ok(None) };
-    let file = std::fs::File::open(path).map_err(|source| Error::Io { path: path.clone(), source })?;
+    let file = std::fs::File::open(path).map_err(|source| Error::io(path.clone(), source))?;
     named_edges(file, names).map(Some)
 }

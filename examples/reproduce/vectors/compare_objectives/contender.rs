@@ -1,4 +1,4 @@
-//! What is compared: the objectives of the other examples, the weightings of sub-trajectory balance, and objectives that are relative
+//! What is compared: the objectives of the other tasks, the weightings of sub-trajectory balance, and objectives that are relative
 //! to a prior.
 
 use std::collections::HashMap;

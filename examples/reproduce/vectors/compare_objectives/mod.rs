@@ -9,12 +9,13 @@ use std::time::Instant;
 use clap::{Parser, ValueEnum};
 use contender::{Contender, OverPrior};
 use gfn::distribution::GraphActionCategorical;
-use gfn::env::{DiscreteEnv, EnumerableEnv, Reward, Slots, VectorStates};
+use gfn::env::{DiscreteEnv, EnumerableEnv, Reward, Slots, VectorEnv, VectorStates};
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
 use gfn::plot::{Curve, Figure, Panel, Scale};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, WithPrior};
+use gfn::quantity::Quantity;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::report::{Cell, Progress, Table};
 use gfn::rollout::ReplayEnv;
@@ -160,7 +161,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             let env = HyperGrid::new(2, args.height)?;
             compare(args, (&env, &OriginalReward::standard(&env)?, KHot::new(2, args.height)))
         }
-        Environment::Dag => compare(args, (&ToyDag, &ToyReward::default(), KHot::new(1, ToyDag::N_STATES))),
+        Environment::Dag => compare(args, (&VectorEnv(ToyDag), &ToyReward::default(), KHot::new(1, ToyDag::N_STATES))),
     }
 }
 
@@ -273,8 +274,8 @@ where
     let network = MlpPolicyConfig {
         mlp: MlpConfig { hidden: vec![args.embedding; args.layers], ..MlpConfig::default() },
         backward: if objective.trains_backward() { BackwardPolicy::Separate } else { BackwardPolicy::Uniform },
-        flow: needs.log_flow,
-        paths: needs.log_paths,
+        flow: needs.has(Quantity::LogFlow),
+        paths: needs.has(Quantity::LogPaths),
         ..MlpPolicyConfig::default()
     };
     let policy = MlpPolicy::new(env, features, network, runtime.device(), tch::Kind::Float, &mut rng)?;

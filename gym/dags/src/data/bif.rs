@@ -55,8 +55,8 @@ struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    fn error(&self, problem: impl Into<String>) -> Error {
-        Error::Parse { line: self.line, problem: problem.into(), expected: EXPECTED }
+    fn error(&self, problem: impl ToString) -> Error {
+        Error::parse(self.line, problem, EXPECTED)
     }
 
     fn peek(&self) -> Option<&str> {
@@ -336,7 +336,7 @@ impl DiscreteNetwork {
     /// [`Error::Io`] if it can't be read; those of [`from_bif`](Self::from_bif).
     pub fn read_bif(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let text = std::fs::read_to_string(path).map_err(|source| Error::Io { path: path.to_owned(), source })?;
+        let text = std::fs::read_to_string(path).map_err(|source| Error::io(path, source))?;
         Self::from_bif(&text)
     }
 }

@@ -29,12 +29,12 @@ impl ContinuousData {
     pub fn new(names: Vec<String>, values: Vec<f64>) -> Result<Self> {
         check_table(&names, values.len())?;
         if let Some(k) = values.iter().position(|value| !value.is_finite()) {
-            return Err(Error::NonFinite {
-                what: "an observation",
-                row: k / names.len(),
-                value: values[k],
-                remedy: "leave out rows with missing values, or fill them in",
-            });
+            return Err(Error::non_finite(
+                "an observation",
+                k / names.len(),
+                values[k],
+                "leave out rows with missing values, or fill them in",
+            ));
         }
         Ok(Self { names, values, interventions: None })
     }
@@ -106,7 +106,7 @@ impl ContinuousData {
     /// [`Error::OutOfRange`] for a row that isn't there, [`Error::Shape`] for no row.
     pub fn select(&self, rows: &[usize]) -> Result<Self> {
         if let Some(&index) = rows.iter().find(|&&row| row >= self.n_rows()) {
-            return Err(Error::OutOfRange { index, len: self.n_rows() });
+            return Err(Error::out_of_range(index, self.n_rows()));
         }
         let values = rows.iter().flat_map(|&row| self.row(row)).copied().collect();
         let out = Self::new(self.names.clone(), values)?;
@@ -133,7 +133,7 @@ impl ContinuousData {
         let (n, rows) = (self.n_variables(), self.n_rows());
         if rows < 2 {
             let got = rows.to_string();
-            return Err(Error::Config { setting: "the number of observations", got, expected: "at least two" });
+            return Err(Error::config("the number of observations", got, "at least two"));
         }
         let mut out = self.clone();
         for variable in 0..n {
@@ -144,11 +144,11 @@ impl ContinuousData {
             let mean = column.iter().sum::<f64>() / rows as f64;
             let variance = column.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / (rows as f64 - 1.0);
             if column.iter().all(|x| *x == column[0]) || variance <= 0.0 {
-                return Err(Error::Config {
-                    setting: "a variable",
-                    got: format!("`{}`, {first} in every row", self.names[variable]),
-                    expected: "variables that vary: leave it out",
-                });
+                return Err(Error::config(
+                    "a variable",
+                    format!("`{}`, {first} in every row", self.names[variable]),
+                    "variables that vary: leave it out",
+                ));
             }
             for (row, x) in column.iter().enumerate() {
                 out.values[row * n + variable] = (x - mean) / variance.sqrt();
@@ -167,11 +167,11 @@ impl ContinuousData {
     pub fn discretised(&self, levels: usize) -> Result<DiscreteData> {
         let (n, rows) = (self.n_variables(), self.n_rows());
         if !(2..=rows.min(usize::from(u16::MAX))).contains(&levels) {
-            return Err(Error::Config {
-                setting: "levels",
-                got: format!("{levels} of {rows} observations"),
-                expected: "at least 2 levels, and no more than there are observations",
-            });
+            return Err(Error::config(
+                "levels",
+                format!("{levels} of {rows} observations"),
+                "at least 2 levels, and no more than there are observations",
+            ));
         }
         let mut cells = vec![0u16; rows * n];
         let mut labels: Vec<Vec<String>> = Vec::with_capacity(n);
@@ -188,11 +188,11 @@ impl ContinuousData {
                 distinct.dedup_by_key(|x| level(x));
             }
             if distinct.len() < 2 {
-                return Err(Error::Config {
-                    setting: "a variable",
-                    got: format!("`{}`, all in one of {levels} levels", self.names[variable]),
-                    expected: "variables of which no value fills all levels: leave it out, or say which values go together",
-                });
+                return Err(Error::config(
+                    "a variable",
+                    format!("`{}`, all in one of {levels} levels", self.names[variable]),
+                    "variables of which no value fills all levels: leave it out, or say which values go together",
+                ));
             }
             for (row, x) in column.iter().enumerate() {
                 cells[row * n + variable] = (distinct.partition_point(|first| first <= x) - 1) as u16;

@@ -120,15 +120,11 @@ fn line_of(text: &[u8], position: &csv::Position) -> usize {
 }
 
 fn constant_column(name: &str, value: &str) -> Error {
-    Error::Config {
-        setting: "a variable",
-        got: format!("`{name}`, {value} in every row"),
-        expected: "variables that vary: leave the column out",
-    }
+    Error::config("a variable", format!("`{name}`, {value} in every row"), "variables that vary: leave the column out")
 }
 
 fn parse(line: usize, problem: String) -> Error {
-    Error::Parse { line, problem, expected: EXPECTED }
+    Error::parse(line, problem, EXPECTED)
 }
 
 fn broken(error: &csv::Error) -> Error {
@@ -136,7 +132,7 @@ fn broken(error: &csv::Error) -> Error {
 }
 
 fn open(path: &Path) -> Result<std::fs::File> {
-    std::fs::File::open(path).map_err(|source| Error::Io { path: path.to_owned(), source })
+    std::fs::File::open(path).map_err(|source| Error::io(path, source))
 }
 
 impl ContinuousData {
@@ -273,7 +269,7 @@ impl DiscreteData {
 /// [`Error::Parse`] with the line of a name that isn't one of `names`, and of what isn't a pair; for a header that is an edge.
 pub fn named_edges(mut input: impl Read, names: &[String]) -> Result<Vec<(u32, u32)>> {
     const EXPECTED: &str = "a header, then lines with the names of two variables of the data: cause, effect";
-    let error = |line: usize, problem: String| Error::Parse { line, problem, expected: EXPECTED };
+    let error = |line: usize, problem: String| Error::parse(line, problem, EXPECTED);
     let mut text = Vec::new();
     input.read_to_end(&mut text).map_err(|broken| error(1, broken.to_string()))?;
     let mut reader = csv::ReaderBuilder::new().flexible(true).trim(csv::Trim::All).from_reader(text.as_slice());

@@ -40,25 +40,25 @@ impl DiscreteData {
         check_table(&names, cells.len())?;
         let n = names.len();
         if labels.len() != n {
-            return Err(Error::Shape {
-                what: "the values of variables".into(),
-                expected: vec![n as i64],
-                got: vec![labels.len() as i64],
-                remedy: "say for each variable which values it has",
-            });
+            return Err(Error::shape(
+                "the values of variables",
+                [n as i64],
+                [labels.len() as i64],
+                "say for each variable which values it has",
+            ));
         }
         let n_values: Vec<usize> = labels.iter().map(Vec::len).collect();
         if let Some(i) = n_values.iter().position(|values| !(2..usize::from(u16::MAX)).contains(values)) {
-            return Err(Error::Config {
-                setting: "a variable",
-                got: format!("`{}`, of {} values", names[i], n_values[i]),
-                expected: "variables of at least 2 values (and at most 65,534): leave it out",
-            });
+            return Err(Error::config(
+                "a variable",
+                format!("`{}`, of {} values", names[i], n_values[i]),
+                "variables of at least 2 values (and at most 65,534): leave it out",
+            ));
         }
         let outside = (0..cells.len()).find(|&k| usize::from(cells[k]) >= n_values[k % n]);
         match outside {
             None => Ok(Self { names, n_values, labels, cells, interventions: None }),
-            Some(k) => Err(Error::OutOfRange { index: usize::from(cells[k]), len: n_values[k % n] }),
+            Some(k) => Err(Error::out_of_range(usize::from(cells[k]), n_values[k % n])),
         }
     }
 
@@ -135,7 +135,7 @@ impl DiscreteData {
     /// [`Error::OutOfRange`] for a row that isn't there, [`Error::Shape`] for no row.
     pub fn select(&self, rows: &[usize]) -> Result<Self> {
         if let Some(&index) = rows.iter().find(|&&row| row >= self.n_rows()) {
-            return Err(Error::OutOfRange { index, len: self.n_rows() });
+            return Err(Error::out_of_range(index, self.n_rows()));
         }
         let cells = rows.iter().flat_map(|&row| self.row(row)).copied().collect();
         let out = Self::labelled(self.names.clone(), self.labels.clone(), cells)?;

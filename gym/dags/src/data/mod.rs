@@ -23,37 +23,37 @@ use crate::env::check_size;
 fn check_table(names: &[String], cells: usize) -> Result<usize> {
     let n = check_size(names.len())?;
     if cells == 0 || !cells.is_multiple_of(n) {
-        return Err(Error::Shape {
-            what: "the observations".into(),
-            expected: vec![(cells / n).max(1) as i64, n as i64],
-            got: vec![cells as i64],
-            remedy: "give at least one row, and one cell for each variable in each row",
-        });
+        return Err(Error::shape(
+            "the observations",
+            [(cells / n).max(1) as i64, n as i64],
+            [cells as i64],
+            "give at least one row, and one cell for each variable in each row",
+        ));
     }
     let twice = (0..n).find(|&i| names[..i].contains(&names[i]));
     match twice {
         None => Ok(cells / n),
-        Some(i) => Err(Error::Config {
-            setting: "the name of a variable",
-            got: format!("`{}`, twice", names[i]),
-            expected: "a name of its own for each variable",
-        }),
+        Some(i) => Err(Error::config(
+            "the name of a variable",
+            format!("`{}`, twice", names[i]),
+            "a name of its own for each variable",
+        )),
     }
 }
 
 /// Checks which nodes were intervened on in each row.
 fn check_interventions(targets: &[NodeSet], rows: usize, n: usize) -> Result<()> {
     if targets.len() != rows {
-        return Err(Error::Shape {
-            what: "intervention targets".into(),
-            expected: vec![rows as i64],
-            got: vec![targets.len() as i64],
-            remedy: "give one set of nodes for each row, empty where nothing was intervened on",
-        });
+        return Err(Error::shape(
+            "intervention targets",
+            [rows as i64],
+            [targets.len() as i64],
+            "give one set of nodes for each row, empty where nothing was intervened on",
+        ));
     }
     match targets.iter().flat_map(NodeSet::iter).find(|&node| node >= n) {
         None => Ok(()),
-        Some(node) => Err(Error::OutOfRange { index: node, len: n }),
+        Some(node) => Err(Error::out_of_range(node, n)),
     }
 }
 

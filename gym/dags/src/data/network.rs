@@ -40,35 +40,35 @@ impl DiscreteNetwork {
     pub fn new(names: Vec<String>, labels: Vec<Vec<String>>, dag: DagStates, tables: Vec<Vec<f64>>) -> Result<Self> {
         let n = dag.n_nodes();
         if dag.is_empty() || [names.len(), labels.len(), tables.len()] != [n; 3] {
-            return Err(Error::Shape {
-                what: "graph, names, values and tables of a network".into(),
-                expected: vec![1, n as i64, n as i64, n as i64],
-                got: vec![dag.len() as i64, names.len() as i64, labels.len() as i64, tables.len() as i64],
-                remedy: "give one graph, and for each node a name, its values and a table",
-            });
+            return Err(Error::shape(
+                "graph, names, values and tables of a network",
+                [1, n as i64, n as i64, n as i64],
+                [dag.len() as i64, names.len() as i64, labels.len() as i64, tables.len() as i64],
+                "give one graph, and for each node a name, its values and a table",
+            ));
         }
         for ((node, table), n_rows) in tables.iter().enumerate().zip(n_configurations(&dag, &labels)?) {
             let values = labels[node].len();
             if values < 2 {
                 let got = format!("`{}`, of {values} values", names[node]);
-                return Err(Error::Config { setting: "a variable", got, expected: "at least 2 values" });
+                return Err(Error::config("a variable", got, "at least 2 values"));
             }
             if table.len() != n_rows * values {
-                return Err(Error::Shape {
-                    what: format!("the table of `{}`", names[node]),
-                    expected: vec![n_rows as i64, values as i64],
-                    got: vec![table.len() as i64],
-                    remedy: "give a row for each configuration of the parents, and a probability for each value",
-                });
+                return Err(Error::shape(
+                    format!("the table of `{}`", names[node]),
+                    [n_rows as i64, values as i64],
+                    [table.len() as i64],
+                    "give a row for each configuration of the parents, and a probability for each value",
+                ));
             }
             let is_distribution =
                 |row: &[f64]| row.iter().all(|p| *p >= 0.0) && (row.iter().sum::<f64>() - 1.0).abs() < 1e-3;
             if let Some(row) = table.chunks_exact(values).position(|row| !is_distribution(row)) {
-                return Err(Error::Config {
-                    setting: "a row of a table",
-                    got: format!("{:?}, row {row} of `{}`", &table[row * values..(row + 1) * values], names[node]),
-                    expected: "probabilities of at least 0 that sum to 1 (to within 0.001)",
-                });
+                return Err(Error::config(
+                    "a row of a table",
+                    format!("{:?}, row {row} of `{}`", &table[row * values..(row + 1) * values], names[node]),
+                    "probabilities of at least 0 that sum to 1 (to within 0.001)",
+                ));
             }
         }
         Ok(Self { names, labels, dag, tables })
@@ -152,7 +152,7 @@ impl DiscreteNetwork {
         for &(node, value) in set {
             let (index, len) = (usize::from(value), self.labels[node].len());
             if index >= len {
-                return Err(Error::OutOfRange { index, len });
+                return Err(Error::out_of_range(index, len));
             }
         }
         self.draw_rows(rows, set, rng)?.with_interventions(vec![targets; rows])
@@ -181,11 +181,11 @@ fn n_configurations(dag: &DagStates, labels: &[Vec<String>]) -> Result<Vec<usize
         let rows = parents.iter().try_fold(1usize, |rows, parent| rows.checked_mul(labels[parent].len()));
         let entries = rows.and_then(|rows| rows.checked_mul(own.len())).filter(|entries| *entries <= left);
         let (Some(rows), Some(entries)) = (rows, entries) else {
-            return Err(Error::Config {
-                setting: "tables of probabilities",
-                got: format!("more than {MAX_ENTRIES} entries with that of node {node}, of {} parents", parents.len()),
-                expected: "at most 16,777,216 entries in all: fewer parents or values",
-            });
+            return Err(Error::config(
+                "tables of probabilities",
+                format!("more than {MAX_ENTRIES} entries with that of node {node}, of {} parents", parents.len()),
+                "at most 16,777,216 entries in all: fewer parents or values",
+            ));
         };
         left -= entries;
         out.push(rows);

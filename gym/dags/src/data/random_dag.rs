@@ -40,7 +40,7 @@ impl GraphLaw {
                 let pairs = (n * (n - 1)) as f64 / 2.0;
                 if !(0.0..=pairs).contains(&expected) {
                     let got = format!("{expected} between {n} nodes");
-                    return Err(Error::Config { setting: "edges", got, expected: "from 0 to n (n - 1) / 2 edges" });
+                    return Err(Error::config("edges", got, "from 0 to n (n - 1) / 2 edges"));
                 }
                 for (i, j) in (0..n).flat_map(|j| (0..j).map(move |i| (i, j))) {
                     if rng.uniform() * pairs < expected {

@@ -94,21 +94,17 @@ impl Sem {
     /// [`Error::Config`] for a noise below 0 or not finite.
     pub fn new(dag: DagStates, mechanisms: Vec<Mechanism>, noise_std: f64) -> Result<Self> {
         if !(noise_std >= 0.0 && noise_std.is_finite()) {
-            return Err(Error::Config {
-                setting: "noise_std",
-                got: noise_std.to_string(),
-                expected: "a number of at least 0",
-            });
+            return Err(Error::config("noise_std", noise_std, "a number of at least 0"));
         }
         let n = dag.n_nodes();
         let fits = |node: usize| mechanisms[node].n_parents() == Some(dag.dag(0).parents(node).len());
         if dag.is_empty() || mechanisms.len() != n || !(0..n).all(fits) {
-            return Err(Error::Shape {
-                what: "mechanisms of a structural equation model".into(),
-                expected: vec![1, n as i64],
-                got: vec![dag.len() as i64, mechanisms.len() as i64],
-                remedy: "give one graph, and for each node a mechanism with a weight for each of its parents",
-            });
+            return Err(Error::shape(
+                "mechanisms of a structural equation model",
+                [1, n as i64],
+                [dag.len() as i64, mechanisms.len() as i64],
+                "give one graph, and for each node a mechanism with a weight for each of its parents",
+            ));
         }
         Ok(Self { dag, mechanisms, noise_std })
     }
@@ -121,14 +117,10 @@ impl Sem {
         match config {
             SemConfig::LinearAwayFromZero { low, high } if !(0.0 <= low && low <= high && high.is_finite()) => {
                 let got = format!("{low} to {high}");
-                return Err(Error::Config {
-                    setting: "weights",
-                    got,
-                    expected: "sizes of at least 0, the lower first",
-                });
+                return Err(Error::config("weights", got, "sizes of at least 0, the lower first"));
             }
             SemConfig::Mlp { hidden: 0 } => {
-                return Err(Error::Config { setting: "hidden", got: "0".into(), expected: "at least one hidden unit" });
+                return Err(Error::config("hidden", "0", "at least one hidden unit"));
             }
             _ => {}
         }
@@ -208,6 +200,6 @@ impl Sem {
 
 /// Nodes as a set, if they are nodes.
 pub(super) fn check_nodes(nodes: impl Iterator<Item = usize>, n: usize) -> Result<NodeSet> {
-    let checked = nodes.map(|node| if node < n { Ok(node) } else { Err(Error::OutOfRange { index: node, len: n }) });
+    let checked = nodes.map(|node| if node < n { Ok(node) } else { Err(Error::out_of_range(node, n)) });
     checked.collect()
 }

@@ -148,12 +148,12 @@ impl BayesianStructure {
         if (states.layout, states.len()) == (self.layout, actions) {
             return Ok(());
         }
-        Err(Error::Shape {
-            what: "states".into(),
-            expected: vec![actions as i64, self.layout.n as i64],
-            got: vec![states.len() as i64, states.n_nodes() as i64],
-            remedy: "give one action per state, and states of this environment",
-        })
+        Err(Error::shape(
+            "states",
+            [actions as i64, self.layout.n as i64],
+            [states.len() as i64, states.n_nodes() as i64],
+            "give one action per state, and states of this environment",
+        ))
     }
 
     fn illegal(&self, direction: Direction, states: &DagStates, row: usize, slot: u32) -> Error {

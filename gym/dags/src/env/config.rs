@@ -61,9 +61,9 @@ impl StructureConfig {
 }
 
 fn knowledge(got: String) -> Error {
-    Error::Config {
-        setting: "expert knowledge",
+    Error::config(
+        "expert knowledge",
         got,
-        expected: "required edges without a directed cycle, none of them forbidden, and no more into a node than max_parents",
-    }
+        "required edges without a directed cycle, none of them forbidden, and no more into a node than max_parents",
+    )
 }

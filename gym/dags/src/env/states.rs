@@ -50,10 +50,10 @@ impl DagStates {
             for &(source, target) in edges {
                 let (a, b) = (source as usize, target as usize);
                 if a >= n || b >= n || !out.layout.can_add(&words, a, b) {
-                    return Err(Error::Contract {
-                        check: "a graph has each edge once, between its nodes, and no directed cycle",
-                        detail: format!("edge ({source}, {target}) of graph {row}, which has {n} nodes"),
-                    });
+                    return Err(Error::contract(
+                        "a graph has each edge once, between its nodes, and no directed cycle",
+                        format!("edge ({source}, {target}) of graph {row}, which has {n} nodes"),
+                    ));
                 }
                 out.layout.add(&mut words, a, b);
             }
@@ -70,10 +70,10 @@ impl DagStates {
         let mut out = Self::empty(n, 0)?;
         for (row, graph) in graphs.graphs().iter().enumerate() {
             if graph.n_nodes() != n || !graph.is_directed() {
-                return Err(Error::Contract {
-                    check: "graphs of Bayesian networks are directed, and all have the same nodes",
-                    detail: format!("graph {row} is {:?} with {} nodes, not {n}", graph.kind(), graph.n_nodes()),
-                });
+                return Err(Error::contract(
+                    "graphs of Bayesian networks are directed, and all have the same nodes",
+                    format!("graph {row} is {:?} with {} nodes, not {n}", graph.kind(), graph.n_nodes()),
+                ));
             }
             let edges: Vec<(u32, u32)> = graph.edges().collect();
             out.append(Self::from_edges(n, [edges.as_slice()])?);
@@ -126,11 +126,7 @@ impl DagStates {
 pub(crate) fn check_size(n: usize) -> Result<usize> {
     match n {
         1..=MAX_NODES => Ok(n),
-        _ => Err(Error::Config {
-            setting: "nodes",
-            got: n.to_string(),
-            expected: "1 to 200 nodes of a Bayesian network",
-        }),
+        _ => Err(Error::config("nodes", n, "1 to 200 nodes of a Bayesian network")),
     }
 }
 

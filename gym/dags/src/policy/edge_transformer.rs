@@ -2,9 +2,9 @@
 
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Masks, Rows};
-use gfn::nn::Wants;
 use gfn::nn::{Activation, LayerNorm, Linear, LogZ, Mlp, MlpConfig, Parameters, Scope};
 use gfn::policy::{Evaluation, Policy};
+use gfn::quantity::Quantities;
 use gfn::{Error, Result, Rng};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
@@ -48,11 +48,11 @@ impl EdgeTransformerConfig {
         let fits = self.heads > 0 && self.embedding > 0 && self.embedding % self.heads == 0 && self.embedding % 2 == 0;
         match fits {
             true => Ok(()),
-            false => Err(Error::Config {
-                setting: "embedding and heads",
-                got: format!("{} and {}", self.embedding, self.heads),
-                expected: "an even embedding above 0 that is a multiple of the heads",
-            }),
+            false => Err(Error::config(
+                "embedding and heads",
+                format!("{} and {}", self.embedding, self.heads),
+                "an even embedding above 0 that is a multiple of the heads",
+            )),
         }
     }
 }
@@ -66,12 +66,12 @@ impl EdgeTransformerConfig {
 ///
 /// ```
 /// use gfn::env::Env;
-/// use gfn::{nn::Wants, policy::Policy};
+/// use gfn::{quantity::Quantities, policy::Policy};
 /// use gfn_dags::{BayesianStructure, EdgeTransformer, EdgeTransformerConfig, StructureConfig};
 /// let env = BayesianStructure::new(StructureConfig::new(4))?;
 /// let config = EdgeTransformerConfig { embedding: 16, ..EdgeTransformerConfig::default() };
 /// let policy = EdgeTransformer::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut gfn::Rng::seeded(0))?;
-/// let evaluation = policy.evaluate(&env, &env.initial(2), None, Wants::PF)?;
+/// let evaluation = policy.evaluate(&env, &env.initial(2), None, Quantities::PF)?;
 /// assert_eq!(evaluation.pf.map(|pf| pf.masks().n_legal(0)), Some(12 + 1));
 /// # Ok::<(), gfn::Error>(())
 /// ```
@@ -250,7 +250,7 @@ impl Policy<BayesianStructure> for EdgeTransformer {
         env: &BayesianStructure,
         states: &DagStates,
         _: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         let outputs = PairOutputs { n_nodes: self.n_nodes, flow: self.config.flow };
         outputs.evaluate(env, states, wants, || self.forward(states), slots)

@@ -1,9 +1,10 @@
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, Rows};
 use gfn::graph::GraphBatch;
-use gfn::nn::{GraphNetwork, Wants};
+use gfn::nn::GraphNetwork;
 use gfn::nn::{HostGraphNet, Parameters};
 use gfn::policy::{Evaluation, HostPolicy, Policy};
+use gfn::quantity::{Quantities, Quantity};
 use gfn::{Error, Result};
 use tch::Tensor;
 
@@ -18,12 +19,12 @@ use crate::{BayesianStructure, DagStates};
 /// ```
 /// use gfn::env::Env;
 /// use gfn::nn::{GraphNet, GraphNetConfig};
-/// use gfn::{nn::Wants, policy::Policy};
+/// use gfn::{quantity::Quantities, policy::Policy};
 /// use gfn_dags::{BayesianStructure, DagGraphs, DagPolicy, StructureConfig};
 /// let env = BayesianStructure::new(StructureConfig::new(4))?;
 /// let config = GraphNetConfig { embedding: 16, ..GraphNetConfig::default() };
 /// let net = GraphNet::new(&DagGraphs::new(&env)?, config, tch::Device::Cpu, tch::Kind::Float, &mut gfn::Rng::seeded(0))?;
-/// let evaluation = DagPolicy(net).evaluate(&env, &env.initial(2), None, Wants::PF)?;
+/// let evaluation = DagPolicy(net).evaluate(&env, &env.initial(2), None, Quantities::PF)?;
 /// assert_eq!(evaluation.pf.map(|pf| pf.masks().n_legal(0)), Some(12 + 1));
 /// # Ok::<(), gfn::Error>(())
 /// ```
@@ -38,21 +39,21 @@ impl<N: GraphNetwork> Policy<BayesianStructure> for DagPolicy<N> {
         env: &BayesianStructure,
         states: &DagStates,
         conditions: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         let graphs = states.to_graphs()?;
         let batch = GraphBatch::new(env.schema(), &graphs, conditions, self.0.parameters().device())?;
         let output = self.0.forward(&batch, wants)?;
         let (rows, pairs) = (states.len() as i64, (env.n_nodes() * env.n_nodes()) as i64);
-        let mut evaluation = Evaluation { log_flow: output.log_flow, ..Evaluation::default() };
-        if let (true, Some(blocks)) = (wants.pf, output.pf) {
+        let mut evaluation = Evaluation { values: output.values, ..Evaluation::default() };
+        if let (true, Some(blocks)) = (wants.has(Quantity::LogPf), output.pf) {
             let [add, exit] =
                 sized(&blocks, [states.len() * env.n_nodes().pow(2), states.len()], "forward logits", Tensor::numel)?;
             let logits = Tensor::cat(&[add.view([rows, pairs]), exit.view([rows, 1])], 1);
             let masks = env.masks(Direction::Forward, states);
             evaluation.pf = Some(GraphActionCategorical::new(masks, &[logits])?);
         }
-        if wants.pb {
+        if wants.has(Quantity::LogPb) {
             let masks = env.masks(Direction::Backward, states);
             evaluation.pb = Some(match output.pb {
                 None => GraphActionCategorical::uniform(masks),
@@ -113,13 +114,13 @@ fn sized<'a, T, const K: usize>(
 ) -> Result<[&'a T; K]> {
     let got: Vec<usize> = blocks.iter().map(len).collect();
     if got != rows {
-        let lengths = |values: &[usize]| values.iter().map(|&n| n as i64).collect();
-        return Err(Error::Shape {
-            what: what.into(),
-            expected: lengths(&rows),
-            got: lengths(&got),
-            remedy: "give a block for pairs of nodes and one for the exit, or one for edges, as for `DagGraphs`",
-        });
+        let lengths = |values: &[usize]| values.iter().map(|&n| n as i64).collect::<Vec<_>>();
+        return Err(Error::shape(
+            what,
+            lengths(&rows),
+            lengths(&got),
+            "give a block for pairs of nodes and one for the exit, or one for edges, as for `DagGraphs`",
+        ));
     }
     Ok(std::array::from_fn(|k| &blocks[k]))
 }

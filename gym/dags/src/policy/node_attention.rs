@@ -2,9 +2,9 @@
 
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Masks, Rows};
-use gfn::nn::Wants;
 use gfn::nn::{Activation, Embedding, LayerNorm, Linear, LogZ, Mlp, MlpConfig, Parameters, Scope};
 use gfn::policy::{Evaluation, Policy};
+use gfn::quantity::Quantities;
 use gfn::{Error, Result, Rng};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
@@ -37,11 +37,11 @@ impl NodeAttentionConfig {
     fn check(&self) -> Result<()> {
         match self.heads > 0 && self.embedding > 0 && self.embedding % self.heads == 0 {
             true => Ok(()),
-            false => Err(Error::Config {
-                setting: "embedding and heads",
-                got: format!("{} and {}", self.embedding, self.heads),
-                expected: "an embedding above 0 that is a multiple of the heads",
-            }),
+            false => Err(Error::config(
+                "embedding and heads",
+                format!("{} and {}", self.embedding, self.heads),
+                "an embedding above 0 that is a multiple of the heads",
+            )),
         }
     }
 }
@@ -61,12 +61,12 @@ impl NodeAttentionConfig {
 ///
 /// ```
 /// use gfn::env::Env;
-/// use gfn::{nn::Wants, policy::Policy};
+/// use gfn::{quantity::Quantities, policy::Policy};
 /// use gfn_dags::{BayesianStructure, NodeAttention, NodeAttentionConfig, StructureConfig};
 /// let env = BayesianStructure::new(StructureConfig::new(4))?;
 /// let config = NodeAttentionConfig { embedding: 16, ..NodeAttentionConfig::default() };
 /// let policy = NodeAttention::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut gfn::Rng::seeded(0))?;
-/// let evaluation = policy.evaluate(&env, &env.initial(2), None, Wants::PF)?;
+/// let evaluation = policy.evaluate(&env, &env.initial(2), None, Quantities::PF)?;
 /// assert_eq!(evaluation.pf.map(|pf| pf.masks().n_legal(0)), Some(12 + 1));
 /// # Ok::<(), gfn::Error>(())
 /// ```
@@ -259,7 +259,7 @@ impl Policy<BayesianStructure> for NodeAttention {
         env: &BayesianStructure,
         states: &DagStates,
         _: Option<&Tensor>,
-        wants: Wants,
+        wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         let outputs = PairOutputs { n_nodes: self.n_nodes, flow: self.config.flow };
         let slots = |pairs: &Tensor, exit: &Tensor, _: &Masks| Tensor::cat(&[pairs, exit], 1);

@@ -2,8 +2,8 @@
 
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, Masks, Rows};
-use gfn::nn::Wants;
 use gfn::policy::Evaluation;
+use gfn::quantity::{Quantities, Quantity};
 use gfn::{Error, Result};
 use tch::Tensor;
 
@@ -24,30 +24,30 @@ impl PairOutputs {
         self,
         env: &BayesianStructure,
         states: &DagStates,
-        wants: Wants,
+        wants: Quantities,
         forward: impl FnOnce() -> (Tensor, Tensor),
         slots: impl FnOnce(&Tensor, &Tensor, &Masks) -> Tensor,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         if states.n_nodes() != self.n_nodes {
-            return Err(Error::Shape {
-                what: "graphs of a network on pairs of nodes".into(),
-                expected: vec![states.len() as i64, self.n_nodes as i64],
-                got: vec![states.len() as i64, states.n_nodes() as i64],
-                remedy: "give graphs of the environment that it was made for",
-            });
+            return Err(Error::shape(
+                "graphs of a network on pairs of nodes",
+                [states.len() as i64, self.n_nodes as i64],
+                [states.len() as i64, states.n_nodes() as i64],
+                "give graphs of the environment that it was made for",
+            ));
         }
         let mut evaluation = Evaluation::default();
-        let log_flow = wants.log_flow && self.flow;
-        if wants.pf || log_flow {
+        let log_flow = wants.has(Quantity::LogFlow) && self.flow;
+        if wants.has(Quantity::LogPf) || log_flow {
             let (pairs, graph) = forward();
-            if wants.pf {
+            if wants.has(Quantity::LogPf) {
                 let masks = env.masks(Direction::Forward, states);
                 let logits = slots(&pairs, &graph.narrow(1, 0, 1), &masks);
                 evaluation.pf = Some(GraphActionCategorical::new(masks, &[logits])?);
             }
-            evaluation.log_flow = log_flow.then(|| graph.select(1, 1));
+            evaluation = evaluation.with(Quantity::LogFlow, log_flow.then(|| graph.select(1, 1)));
         }
-        if wants.pb {
+        if wants.has(Quantity::LogPb) {
             evaluation.pb = Some(GraphActionCategorical::uniform(env.masks(Direction::Backward, states)));
         }
         Ok(evaluation)

@@ -69,12 +69,12 @@ pub fn held_out_log_likelihoods(
     let n = states.n_nodes();
     for score in [of_training, of_all] {
         if score.n_nodes() != n {
-            return Err(Error::Shape {
-                what: "a score of held-out data".into(),
-                expected: vec![n as i64],
-                got: vec![score.n_nodes() as i64],
-                remedy: "give graphs with one node for each variable of the data",
-            });
+            return Err(Error::shape(
+                "a score of held-out data",
+                [n as i64],
+                [score.n_nodes() as i64],
+                "give graphs with one node for each variable of the data",
+            ));
         }
     }
     Ok(states.dags().map(|dag| of_all.graph_score(&dag) - of_training.graph_score(&dag)).collect())
@@ -88,16 +88,16 @@ pub fn held_out_log_likelihoods(
 pub fn log_model_average(states: &DagStates, weights: Option<&[f64]>, log_likelihoods: &[f64]) -> Result<f64> {
     let shares = shares(states, weights)?;
     if log_likelihoods.len() != shares.len() {
-        return Err(Error::Shape {
-            what: "log-likelihoods".into(),
-            expected: vec![shares.len() as i64],
-            got: vec![log_likelihoods.len() as i64],
-            remedy: "give one log-likelihood for each graph",
-        });
+        return Err(Error::shape(
+            "log-likelihoods",
+            [shares.len() as i64],
+            [log_likelihoods.len() as i64],
+            "give one log-likelihood for each graph",
+        ));
     }
     if let Some(row) = log_likelihoods.iter().position(|l| l.is_nan()) {
         let remedy = "give the log-likelihood of each graph";
-        return Err(Error::NonFinite { what: "log-likelihood", row, value: f64::NAN, remedy });
+        return Err(Error::non_finite("log-likelihood", row, f64::NAN, remedy));
     }
     // A graph without weight has no say, not even in what the others are scaled by.
     let terms = shares.iter().zip(log_likelihoods).filter(|(share, _)| **share > 0.0);

@@ -60,19 +60,19 @@ impl EdgeMarginals {
     pub fn sum<S: LocalScore>(env: &BayesianStructure, reward: &DagReward<S>) -> Result<Self> {
         let n = env.n_nodes();
         if n > MAX_SUMMED_NODES {
-            return Err(Error::Config {
-                setting: "nodes of exact edge marginals",
-                got: n.to_string(),
-                expected: "at most 14 (time grows as 3^n); take marginals of samples beyond",
-            });
+            return Err(Error::config(
+                "nodes of exact edge marginals",
+                n,
+                "at most 14 (time grows as 3^n); take marginals of samples beyond",
+            ));
         }
         if reward.score().n_nodes() != n {
-            return Err(Error::Shape {
-                what: "local scores".into(),
-                expected: vec![n as i64],
-                got: vec![reward.score().n_nodes() as i64],
-                remedy: "give scores of one variable for each node",
-            });
+            return Err(Error::shape(
+                "local scores",
+                [n as i64],
+                [reward.score().n_nodes() as i64],
+                "give scores of one variable for each node",
+            ));
         }
         Self::of_families(n, &families(env, reward)?, reward.offset())
     }
@@ -96,10 +96,10 @@ impl EdgeMarginals {
             deviation = if sum.is_nan() { f64::INFINITY } else { deviation.max((sum - 1.0).abs()) };
         }
         if deviation > TOLERANCE {
-            return Err(Error::Contract {
-                check: "the posterior of each node's parent sets sums to 1",
-                detail: format!("it is off by {deviation:e}: too much was lost to cancellation"),
-            });
+            return Err(Error::contract(
+                "the posterior of each node's parent sets sums to 1",
+                format!("it is off by {deviation:e}: too much was lost to cancellation"),
+            ));
         }
         Ok(Self { edge, log_z: all.ln() - offset, deviation })
     }
@@ -120,19 +120,19 @@ fn families<S: LocalScore>(env: &BayesianStructure, reward: &DagReward<S>) -> Re
             if parents & forbidden == 0 && parents & required == required && few {
                 let term = reward.term(node, &NodeSet::of_bits(parents));
                 if !term.is_finite() {
-                    return Err(Error::NonFinite {
-                        what: "a local score",
-                        row: node,
-                        value: term,
-                        remedy: "give a finite score of each node under each permitted set of parents",
-                    });
+                    return Err(Error::non_finite(
+                        "a local score",
+                        node,
+                        term,
+                        "give a finite score of each node under each permitted set of parents",
+                    ));
                 }
                 if term.abs() > MAX_TERM {
-                    return Err(Error::Config {
-                        setting: "a local score",
-                        got: format!("{term:e}"),
-                        expected: "a logarithm between -1e15 and 1e15",
-                    });
+                    return Err(Error::config(
+                        "a local score",
+                        format!("{term:e}"),
+                        "a logarithm between -1e15 and 1e15",
+                    ));
                 }
                 out[node << n | parents as usize] = Wide::exp(term);
             }

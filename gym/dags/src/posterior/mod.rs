@@ -23,20 +23,20 @@ fn shares(states: &DagStates, weights: Option<&[f64]>) -> Result<Vec<f64>> {
     let n = states.len();
     let weights = weights.map_or_else(|| vec![1.0; n], <[f64]>::to_vec);
     if weights.len() != n {
-        return Err(Error::Shape {
-            what: "weights of graphs".into(),
-            expected: vec![n as i64],
-            got: vec![weights.len() as i64],
-            remedy: "give one weight for each graph",
-        });
+        return Err(Error::shape(
+            "weights of graphs",
+            [n as i64],
+            [weights.len() as i64],
+            "give one weight for each graph",
+        ));
     }
     let sum: f64 = weights.iter().sum();
     if !(sum > 0.0 && sum.is_finite()) || weights.iter().any(|weight| *weight < 0.0) {
-        return Err(Error::Config {
-            setting: "weights of graphs",
-            got: format!("{n} weights that sum to {sum}"),
-            expected: "at least one graph, and weights of at least 0 of which one isn't",
-        });
+        return Err(Error::config(
+            "weights of graphs",
+            format!("{n} weights that sum to {sum}"),
+            "at least one graph, and weights of at least 0 of which one isn't",
+        ));
     }
     Ok(weights.into_iter().map(|weight| weight / sum).collect())
 }

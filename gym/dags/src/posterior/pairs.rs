@@ -85,12 +85,12 @@ impl PairMatrix {
         if self.n == n {
             return Ok(());
         }
-        Err(Error::Shape {
-            what: "pairs of nodes to compare".into(),
-            expected: vec![self.n as i64; 2],
-            got: vec![n as i64; 2],
-            remedy: "compare numbers of the same nodes",
-        })
+        Err(Error::shape(
+            "pairs of nodes to compare",
+            vec![self.n as i64; 2],
+            vec![n as i64; 2],
+            "compare numbers of the same nodes",
+        ))
     }
 
     /// The root of the mean squared difference over pairs of different nodes.
@@ -125,20 +125,15 @@ impl PairMatrix {
             (0..self.n * self.n).filter(|k| k / self.n != k % self.n).map(|k| (self.values[k], known[k])).collect();
         if let Some(row) = pairs.iter().position(|(value, _)| !value.is_finite()) {
             let value = pairs[row].0;
-            return Err(Error::NonFinite {
-                what: "the number of a pair",
-                row,
-                value,
-                remedy: "give a number for each pair",
-            });
+            return Err(Error::non_finite("the number of a pair", row, value, "give a number for each pair"));
         }
         let positives = pairs.iter().filter(|(_, edge)| *edge).count();
         if positives == 0 || positives == pairs.len() {
-            return Err(Error::Config {
-                setting: "the known edges",
-                got: format!("{positives} of {} pairs", pairs.len()),
-                expected: "at least one edge to be found, and one pair without",
-            });
+            return Err(Error::config(
+                "the known edges",
+                format!("{positives} of {} pairs", pairs.len()),
+                "at least one edge to be found, and one pair without",
+            ));
         }
         let negatives = (pairs.len() - positives) as f64;
         let positives = positives as f64;
@@ -185,7 +180,7 @@ impl PairMatrix {
     /// Those of [`to_csv`](Self::to_csv); [`Error::Io`] if the file can't be written.
     pub fn write_csv(&self, path: impl AsRef<Path>, names: &[String]) -> Result<()> {
         let path = path.as_ref();
-        std::fs::write(path, self.to_csv(names)?).map_err(|source| Error::Io { path: path.to_owned(), source })
+        std::fs::write(path, self.to_csv(names)?).map_err(|source| Error::io(path, source))
     }
 }
 
@@ -195,7 +190,7 @@ pub(super) fn edge_set(n: usize, edges: &[(u32, u32)]) -> Result<Vec<bool>> {
     for &(a, b) in edges {
         let (a, b) = (a as usize, b as usize);
         if a.max(b) >= n {
-            return Err(Error::OutOfRange { index: a.max(b), len: n });
+            return Err(Error::out_of_range(a.max(b), n));
         }
         out[a * n + b] = true;
     }

@@ -82,7 +82,7 @@ impl Bde {
         let sample_size = config.equivalent_sample_size;
         if !(sample_size > 0.0 && sample_size.is_finite()) {
             let got = sample_size.to_string();
-            return Err(Error::Config { setting: "equivalent_sample_size", got, expected: "a number above 0" });
+            return Err(Error::config("equivalent_sample_size", got, "a number above 0"));
         }
         if let CellPrior::Marginals(marginals) = &config.cells {
             let fits = |(probs, &values): (&Vec<f64>, &usize)| {
@@ -91,11 +91,11 @@ impl Bde {
                     && (probs.iter().sum::<f64>() - 1.0).abs() < 1e-9
             };
             if marginals.len() != n || !marginals.iter().zip(data.n_values()).all(fits) {
-                return Err(Error::Config {
-                    setting: "the marginals of a BDe prior",
-                    got: format!("{marginals:?} for variables of {:?} values", data.n_values()),
-                    expected: "for each variable a probability above 0 of each of its values, which sum to 1",
-                });
+                return Err(Error::config(
+                    "the marginals of a BDe prior",
+                    format!("{marginals:?} for variables of {:?} values", data.n_values()),
+                    "for each variable a probability above 0 of each of its values, which sum to 1",
+                ));
             }
         }
         Ok(Self { data, sample_size, cells: config.cells, sets, set_of })

@@ -79,24 +79,20 @@ impl Bge {
         let (alpha_mu, alpha_w) = (config.alpha_mu, config.alpha_w.unwrap_or(n as f64 + 2.0));
         if !(alpha_mu > 0.0 && alpha_mu.is_finite()) {
             let got = alpha_mu.to_string();
-            return Err(Error::Config { setting: "alpha_mu", got, expected: "a number above 0" });
+            return Err(Error::config("alpha_mu", got, "a number above 0"));
         }
         if !(alpha_w > n as f64 + 1.0 && alpha_w.is_finite()) {
             let got = format!("{alpha_w} of {n} variables");
-            return Err(Error::Config {
-                setting: "alpha_w",
-                got,
-                expected: "more than the number of variables and one",
-            });
+            return Err(Error::config("alpha_w", got, "more than the number of variables and one"));
         }
         let nu = config.nu.unwrap_or_else(|| vec![0.0; n]);
         if nu.len() != n {
-            return Err(Error::Shape {
-                what: "the prior mean nu".into(),
-                expected: vec![n as i64],
-                got: vec![nu.len() as i64],
-                remedy: "give one prior mean for each variable",
-            });
+            return Err(Error::shape(
+                "the prior mean nu",
+                [n as i64],
+                [nu.len() as i64],
+                "give one prior mean for each variable",
+            ));
         }
         let groups = sets.iter().map(|rows| {
             let (mut r, mean) = Scatter::of_rows(n, rows.iter().map(|&row| data.row(row)))?;

@@ -58,14 +58,14 @@ impl<S: LocalScore> CachedScores<S> {
         match sets.and_then(|sets| sets.checked_mul(n)) {
             Some(sets) if sets <= MAX_AHEAD => {}
             sets => {
-                return Err(Error::Config {
-                    setting: "scores to compute ahead",
-                    got: format!(
+                return Err(Error::config(
+                    "scores to compute ahead",
+                    format!(
                         "{} of {n} nodes with at most {most} parents",
                         sets.map_or("more than can be counted".into(), |sets| sets.to_string())
                     ),
-                    expected: "at most 4,194,304: limit the parents, or let scores be computed as they are asked for",
-                });
+                    "at most 4,194,304: limit the parents, or let scores be computed as they are asked for",
+                ));
             }
         }
         let mut out = Self::new(score);

@@ -39,12 +39,12 @@ impl LinearGaussianBic {
         let mut groups = Vec::with_capacity(sets.len());
         for rows in &sets {
             if rows.len() <= n {
-                return Err(Error::Config {
-                    setting: "the number of observations",
-                    got: format!("{} of {n} variables", rows.len()),
-                    expected: "more observations than variables, without those in which a node was intervened on \
+                return Err(Error::config(
+                    "the number of observations",
+                    format!("{} of {n} variables", rows.len()),
+                    "more observations than variables, without those in which a node was intervened on \
                                (a regression on all others would fit them exactly; BGe has a prior)",
-                });
+                ));
             }
             groups.push((Scatter::of_rows(n, rows.iter().map(|&row| data.row(row)))?.0, rows.len() as f64));
         }
@@ -56,12 +56,12 @@ impl LinearGaussianBic {
                 !(rest > COLLINEAR * own && own > 0.0)
             };
             if let Some(node) = (0..n).find(collinear) {
-                return Err(Error::Config {
-                    setting: "a variable",
-                    got: format!("`{}`, constant or a linear function of others before it", data.names()[node]),
-                    expected: "variables of which none is constant or a linear function of others, not even in the rows without \
+                return Err(Error::config(
+                    "a variable",
+                    format!("`{}`, constant or a linear function of others before it", data.names()[node]),
+                    "variables of which none is constant or a linear function of others, not even in the rows without \
                                interventions on one of them: leave it out",
-                });
+                ));
             }
         }
         Ok(Self { n, groups, group_of })

@@ -85,12 +85,12 @@ fn rows_of_nodes(n_nodes: usize, n_rows: usize, targets: Option<&[NodeSet]>) -> 
 /// Refuses fewer observations than variables, for any node, unless told that this is meant.
 fn check_observations(sets: &[Vec<usize>], n_nodes: usize, allow_few: bool) -> Result<()> {
     match sets.iter().map(Vec::len).min() {
-        Some(fewest) if fewest < n_nodes && !allow_few => Err(Error::Config {
-            setting: "the number of observations",
-            got: format!("{fewest} of {n_nodes} variables"),
-            expected: "at least as many observations as variables, for each without those in which it was intervened on \
+        Some(fewest) if fewest < n_nodes && !allow_few => Err(Error::config(
+            "the number of observations",
+            format!("{fewest} of {n_nodes} variables"),
+            "at least as many observations as variables, for each without those in which it was intervened on \
                        (`allow_few_observations` lets the prior decide instead)",
-        }),
+        )),
         _ => Ok(()),
     }
 }

@@ -46,17 +46,17 @@ impl StructurePrior {
             Self::ErdosRenyi { edges_per_node } => {
                 let p = edges_per_node * n as f64 / (n as f64 * (n as f64 - 1.0) / 2.0);
                 if !(p > 0.0 && p < 1.0) {
-                    return Err(Error::Config {
-                        setting: "edges_per_node",
-                        got: format!("{edges_per_node}, an edge probability of {p} between {n} nodes"),
-                        expected: "a number of edges for each node that makes edges possible and not certain",
-                    });
+                    return Err(Error::config(
+                        "edges_per_node",
+                        format!("{edges_per_node}, an edge probability of {p} between {n} nodes"),
+                        "a number of edges for each node that makes edges possible and not certain",
+                    ));
                 }
                 Box::new(move |l| l * p.ln() + (n as f64 - 1.0 - l) * (-p).ln_1p())
             }
             Self::EdgePenalty { beta } => {
                 if !(beta > 0.0 && beta.is_finite()) {
-                    return Err(Error::Config { setting: "beta", got: beta.to_string(), expected: "a number above 0" });
+                    return Err(Error::config("beta", beta, "a number above 0"));
                 }
                 Box::new(move |l| l * beta.ln())
             }

@@ -40,11 +40,11 @@ impl Scatter {
             }
         }
         if values.iter().chain(&mean).any(|value| !value.is_finite()) {
-            return Err(Error::Config {
-                setting: "observations",
-                got: "values whose squares are beyond the largest number".into(),
-                expected: "values of ordinary size: standardise the data",
-            });
+            return Err(Error::config(
+                "observations",
+                "values whose squares are beyond the largest number",
+                "values of ordinary size: standardise the data",
+            ));
         }
         let mut out = Self { n, values };
         out.mirror();

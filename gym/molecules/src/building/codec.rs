@@ -69,10 +69,8 @@ impl MoleculeCodec {
     /// [`Error::Config`] for a graph that isn't a molecule: the empty one, or one of another environment.
     pub fn molecule(&self, graph: &GraphState) -> Result<Molecule> {
         let rules = self.rules();
-        let foreign = |what: String| Error::Config {
-            setting: "a graph to be read as a molecule",
-            got: what,
-            expected: "a state of the environment that the codec is of",
+        let foreign = |what: String| {
+            Error::config("a graph to be read as a molecule", what, "a state of the environment that the codec is of")
         };
         let mut atoms = Vec::with_capacity(graph.n_nodes());
         for (node, state) in graph.nodes().zip(rules.atoms(graph)) {
@@ -92,10 +90,12 @@ impl MoleculeCodec {
     /// [`Error::Config`] for a molecule that the environment doesn't build.
     pub fn graph(&self, molecule: &Molecule) -> Result<GraphState> {
         let rules = self.rules();
-        let refuse = |what: String| Error::Config {
-            setting: "a molecule to be written as a state",
-            got: what,
-            expected: "one within the environment's elements, charges, valences and limits",
+        let refuse = |what: String| {
+            Error::config(
+                "a molecule to be written as a state",
+                what,
+                "one within the environment's elements, charges, valences and limits",
+            )
         };
         let mut nodes = Vec::with_capacity(molecule.atoms().len());
         for (a, atom) in molecule.atoms().iter().enumerate() {

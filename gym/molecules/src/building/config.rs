@@ -61,7 +61,7 @@ impl MoleculeConfig {
     }
 
     pub(super) fn check(&self) -> Result<()> {
-        let refuse = |setting, got: String, expected| Err(Error::Config { setting, got, expected });
+        let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
         if self.max_atoms == 0 {
             return refuse("max_atoms", "0".into(), "at least 1 atom");
         }

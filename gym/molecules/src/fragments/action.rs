@@ -71,7 +71,7 @@ impl GraphActionType for Attach {
     }
 
     fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()> {
-        let refuse = |check, detail| Err(Error::Contract { check, detail });
+        let refuse = |check, detail| Err(Error::contract(check, detail));
         let a = action.a;
         match direction {
             Direction::Backward => {

@@ -59,7 +59,7 @@ impl Fragments {
     pub fn new(library: &FragmentLibrary, max_fragments: usize) -> Result<Self> {
         if !(1..=MAX_FRAGMENTS).contains(&max_fragments) {
             let (setting, got) = ("max_fragments", max_fragments.to_string());
-            return Err(Error::Config { setting, got, expected: "1 to 1,000 fragments" });
+            return Err(Error::config(setting, got, "1 to 1,000 fragments"));
         }
         let classes = library.fragments().len();
         let mut actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::first(classes as u16));
@@ -112,7 +112,7 @@ impl Fragments {
         if n > most {
             let (setting, got) =
                 ("a graph to be read as fragments", format!("one of {n} nodes, of which there may be {most}"));
-            return Err(Error::Config { setting, got, expected: "at most `max_fragments` fragments" });
+            return Err(Error::config(setting, got, "at most `max_fragments` fragments"));
         }
         normalise(&self.library, &mut out)?;
         Ok(out)

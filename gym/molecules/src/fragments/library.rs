@@ -11,7 +11,7 @@ const STANDARD: &str = include_str!("standard.txt");
 const MAX_COLUMNS: usize = 4_096;
 
 fn refused(got: String, expected: &'static str) -> Error {
-    Error::Config { setting: "a library of fragments", got, expected }
+    Error::config("a library of fragments", got, expected)
 }
 
 /// The fragments that trees are made of; cheap to clone.
@@ -98,7 +98,7 @@ impl FragmentLibrary {
             if content.is_empty() || content.starts_with('#') {
                 continue;
             }
-            let refuse = |problem| Error::Parse { line, problem, expected: "SMILES stem,stem,..." };
+            let refuse = |problem| Error::parse(line, problem, "SMILES stem,stem,...");
             let fragment = parse_line(content).map_err(refuse)?;
             if let Some(k) = fragments.iter().position(|other| other.is_same(&fragment)) {
                 return Err(refuse(format!("{} with these stems is that of line {}", fragment.smiles(), lines[k])));
@@ -115,7 +115,7 @@ impl FragmentLibrary {
     /// [`Error::Io`], and those of [`parse`](Self::parse).
     pub fn read(path: impl AsRef<Path>) -> Result<Self> {
         let path = path.as_ref();
-        let text = std::fs::read_to_string(path).map_err(|source| Error::Io { path: path.into(), source })?;
+        let text = std::fs::read_to_string(path).map_err(|source| Error::io(path, source))?;
         Self::parse(&text)
     }
 

@@ -101,7 +101,7 @@ impl Tree {
         let expected = "a tree of fragments that the library has, bonded at stems with room";
         match self.problem(library, graph) {
             None => Ok(()),
-            Some(got) => Err(Error::Config { setting: "a graph to be read as fragments", got, expected }),
+            Some(got) => Err(Error::config("a graph to be read as fragments", got, expected)),
         }
     }
 }

@@ -45,11 +45,9 @@ pub const BLOCKS: [Block; 11] = [
 /// [`Error::Config`] for no block, more than five, or one that there isn't.
 pub fn molecule(blocks: &[u16]) -> Result<Molecule> {
     let known: Option<Vec<Block>> = blocks.iter().map(|&id| BLOCKS.get(usize::from(id)).copied()).collect();
-    let known = known.filter(|known| (1..=LENGTH).contains(&known.len())).ok_or_else(|| Error::Config {
-        setting: "blocks",
-        got: format!("{blocks:?}"),
-        expected: "one to five numbers below 11",
-    })?;
+    let known = known
+        .filter(|known| (1..=LENGTH).contains(&known.len()))
+        .ok_or_else(|| Error::config("blocks", format!("{blocks:?}"), "one to five numbers below 11"))?;
     let (mut atoms, mut bonds) = (Vec::new(), Vec::new());
     let mut stem = None;
     for Block { smiles, left, right } in known {

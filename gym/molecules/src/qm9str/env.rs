@@ -1,6 +1,6 @@
-use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Slots, Step, VectorStates};
+use gfn::env::{Direction, VectorRules, VectorStates};
 use gfn::{Error, Result};
-use gfn_gym::rules::{self, Rules};
+use gfn_gym::sequence::filled;
 
 use super::BLOCKS;
 
@@ -8,7 +8,7 @@ use super::BLOCKS;
 pub(super) const LENGTH: usize = 5;
 const N: usize = BLOCKS.len();
 
-/// Strings of up to five blocks that grow at both ends.
+/// Strings of up to five blocks that grow at both ends; the environment is `VectorEnv(Qm9Str)`.
 ///
 /// *States.* The blocks so far stand first: an entry is a block's number plus 1, and 0 behind the last; `KHot::new(5, 12)`.
 /// *Forward slots.* `0..11` append that block, `11..22` prepend it. *Backward slots.* 0 removes the last block, 1 the first. Of a string
@@ -35,11 +35,11 @@ impl Qm9Str {
         let mut entries = Vec::with_capacity(strings.len() * LENGTH);
         for (i, blocks) in strings.iter().map(AsRef::as_ref).enumerate() {
             if blocks.len() > LENGTH || blocks.iter().any(|&block| usize::from(block) >= N) {
-                return Err(Error::Config {
-                    setting: "a string of blocks",
-                    got: format!("{blocks:?}"),
-                    expected: "at most five numbers below 11",
-                });
+                return Err(Error::config(
+                    "a string of blocks",
+                    format!("{blocks:?}"),
+                    "at most five numbers below 11",
+                ));
             }
             entries.extend(blocks.iter().map(|block| block + 1));
             entries.resize((i + 1) * LENGTH, 0);
@@ -54,16 +54,13 @@ impl Qm9Str {
     }
 }
 
-/// The number of blocks, which come first.
-fn filled(row: &[u16]) -> usize {
-    row.partition_point(|&x| x > 0)
-}
-
 /// The backward slots.
 const REMOVE_LAST: usize = 0;
 const REMOVE_FIRST: usize = 1;
 
-impl Rules for Qm9Str {
+impl VectorRules for Qm9Str {
+    type Key = Vec<u16>;
+
     fn width(&self) -> usize {
         LENGTH
     }
@@ -106,6 +103,9 @@ impl Rules for Qm9Str {
             _ => None,
         }
     }
+    fn key(&self, row: &[u16]) -> Vec<u16> {
+        row.to_vec()
+    }
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
         let blocks = Self::blocks(row);
         let name = |block: usize| BLOCKS.get(block).map_or("?", |block| block.smiles);
@@ -115,40 +115,5 @@ impl Rules for Qm9Str {
             Direction::Backward if slot == REMOVE_LAST => format!("remove the last of the blocks {blocks:?}"),
             Direction::Backward => format!("remove the first of the blocks {blocks:?}"),
         }
-    }
-}
-
-impl Env for Qm9Str {
-    type States = VectorStates;
-    type Actions = Slots;
-
-    fn initial(&self, n: usize) -> VectorStates {
-        rules::initial(self, n)
-    }
-    fn step(&self, direction: Direction, states: &mut VectorStates, actions: &Slots) -> Result<Step<Slots>> {
-        rules::step(self, direction, states, actions)
-    }
-    fn is_initial(&self, states: &VectorStates) -> Vec<bool> {
-        rules::is_initial(states)
-    }
-    fn exit_actions(&self, states: &VectorStates) -> Option<Slots> {
-        rules::exit_actions(self, states)
-    }
-}
-
-impl DiscreteEnv for Qm9Str {
-    fn masks(&self, direction: Direction, states: &VectorStates) -> Masks {
-        rules::masks(self, direction, states)
-    }
-    fn describe(&self, direction: Direction, states: &VectorStates, row: usize, slot: u32) -> String {
-        rules::describe(self, direction, states, row, slot)
-    }
-}
-
-impl EnumerableEnv for Qm9Str {
-    type Key = Vec<u16>;
-
-    fn keys(&self, states: &VectorStates) -> Vec<Vec<u16>> {
-        rules::keys(states)
     }
 }

@@ -3,7 +3,7 @@ use std::sync::Arc;
 use gfn::Result;
 use gfn::env::{Reward, VectorStates};
 use gfn::tensor::log_sum_exp;
-use gfn_gym::rules;
+use gfn_gym::rewards;
 
 use super::{BLOCKS, Qm9Str};
 
@@ -32,7 +32,7 @@ impl Qm9StrReward {
     /// # Errors
     /// [`Error::Config`](gfn::Error::Config) unless it is above 0 and finite.
     pub fn with_exponent(exponent: f64) -> Result<Self> {
-        Ok(Self::of(rules::positive("the reward exponent", exponent)?))
+        Ok(Self::of(rewards::positive("the reward exponent", exponent)?))
     }
 
     fn of(exponent: f64) -> Self {
@@ -61,7 +61,7 @@ fn scores() -> impl Iterator<Item = f64> {
 
 impl Reward<VectorStates> for Qm9StrReward {
     fn log_reward(&self, states: &VectorStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
-        rules::rewards(states, Qm9Str::ENTRIES, |row| {
+        rewards::of_rows(states, Qm9Str::ENTRIES, |row| {
             let index = row.iter().try_fold(0, |index, &entry| {
                 let block = usize::from(entry).checked_sub(1).filter(|block| *block < BLOCKS.len())?;
                 Some(index * BLOCKS.len() + block)

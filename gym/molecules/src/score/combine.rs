@@ -1,6 +1,6 @@
 use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result};
-use gfn_gym::rules;
+use gfn_gym::rewards;
 
 use super::{MoleculeScore, checked_logs};
 use crate::Molecule;
@@ -16,9 +16,7 @@ impl<S> Power<S> {
     pub(super) fn new(score: S, exponent: f64) -> Result<Self> {
         match exponent.is_finite() {
             true => Ok(Self { score, exponent }),
-            false => {
-                Err(Error::Config { setting: "the exponent", got: exponent.to_string(), expected: "a finite number" })
-            }
+            false => Err(Error::config("the exponent", exponent, "a finite number")),
         }
     }
 }
@@ -43,11 +41,11 @@ impl<S> Clamped<S> {
     pub(super) fn new(score: S, least: f64, most: f64) -> Result<Self> {
         match least >= 0.0 && least <= most && most > 0.0 && most.is_finite() {
             true => Ok(Self { score, log_least: least.ln(), log_most: most.ln() }),
-            false => Err(Error::Config {
-                setting: "the bounds of a score",
-                got: format!("{least} to {most}"),
-                expected: "0 or more to a finite number above 0",
-            }),
+            false => Err(Error::config(
+                "the bounds of a score",
+                format!("{least} to {most}"),
+                "0 or more to a finite number above 0",
+            )),
         }
     }
 }
@@ -131,7 +129,7 @@ impl WeightedSum {
     /// # Errors
     /// [`Error::Config`] unless the weight is finite and above 0.
     pub fn plus(mut self, weight: f64, score: impl MoleculeScore + 'static) -> Result<Self> {
-        self.0.push((rules::positive("the weight of a score", weight)?.ln(), Box::new(score)));
+        self.0.push((rewards::positive("the weight of a score", weight)?.ln(), Box::new(score)));
         Ok(self)
     }
 }

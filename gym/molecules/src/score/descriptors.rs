@@ -1,7 +1,7 @@
 //! What can be read off a molecule: polar surface, hydrogen bonds, heteroatoms, rings.
 
 use gfn::{Error, Result};
-use gfn_gym::rules;
+use gfn_gym::rewards;
 
 use super::MoleculeScore;
 use crate::molecule::in_three_ring;
@@ -205,14 +205,14 @@ impl<F: Fn(&Molecule) -> f64> LogWindow<F> {
     /// # Errors
     /// [`Error::Config`] unless `least <= most`, both finite, and the width is finite and above 0.
     pub fn new(property: F, least: f64, most: f64, width: f64) -> Result<Self> {
-        let width = rules::positive("the width of a window's flanks", width)?;
+        let width = rewards::positive("the width of a window's flanks", width)?;
         match least <= most && least.is_finite() && most.is_finite() {
             true => Ok(Self { property, least, most, width }),
-            false => Err(Error::Config {
-                setting: "the window of a property",
-                got: format!("{least} to {most}"),
-                expected: "two finite numbers, the smaller one first",
-            }),
+            false => Err(Error::config(
+                "the window of a property",
+                format!("{least} to {most}"),
+                "two finite numbers, the smaller one first",
+            )),
         }
     }
 }

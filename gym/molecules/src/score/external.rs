@@ -117,7 +117,7 @@ impl ExternalScorer {
     /// # Errors
     /// [`Error::Config`] without a command, a worker, a batch or patience, and for a score on failure that isn't finite.
     pub fn new(config: ExternalScorerConfig) -> Result<Self> {
-        let refuse = |setting, got: String, expected| Err(Error::Config { setting, got, expected });
+        let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
         if config.command.is_empty() {
             return refuse("the command of a scorer", "empty".into(), "a program and its arguments");
         }

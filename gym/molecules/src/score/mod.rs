@@ -79,12 +79,12 @@ pub(crate) fn checked_logs(score: &impl MoleculeScore, molecules: &[Molecule]) -
     let logs = score.log_scores(molecules)?;
     match logs.len() == molecules.len() {
         true => Ok(logs),
-        false => Err(Error::Shape {
-            what: "the answer of a score".into(),
-            expected: vec![molecules.len() as i64],
-            got: vec![logs.len() as i64],
-            remedy: "a score gives one log per molecule",
-        }),
+        false => Err(Error::shape(
+            "the answer of a score",
+            [molecules.len() as i64],
+            [logs.len() as i64],
+            "a score gives one log per molecule",
+        )),
     }
 }
 
@@ -92,11 +92,11 @@ pub(crate) fn checked_logs(score: &impl MoleculeScore, molecules: &[Molecule]) -
 fn logs(scores: &[f64]) -> Result<Vec<f64>> {
     match scores.iter().position(|score| !(*score >= 0.0 && score.is_finite())) {
         None => Ok(scores.iter().map(|score| score.ln()).collect()),
-        Some(row) => Err(Error::NonFinite {
-            what: "the score of a molecule",
+        Some(row) => Err(Error::non_finite(
+            "the score of a molecule",
             row,
-            value: scores[row],
-            remedy: "give a finite score of 0 or more: shift it, or take its exponential",
-        }),
+            scores[row],
+            "give a finite score of 0 or more: shift it, or take its exponential",
+        )),
     }
 }

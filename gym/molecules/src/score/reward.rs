@@ -66,12 +66,12 @@ impl<S: MoleculeScore> Reward<GraphStates> for MoleculeReward<S> {
 fn log_forms(molecule: &Molecule) -> Result<f64> {
     match molecule.n_kekule_forms() {
         Some(forms) => Ok((forms as f64).ln()),
-        None => Err(Error::Config {
-            setting: "a molecule to be rewarded",
-            got: molecule.smiles(),
-            expected: "one whose Kekule forms can be counted: ring systems with at most 65,536 placements of double bonds \
+        None => Err(Error::config(
+            "a molecule to be rewarded",
+            molecule.smiles(),
+            "one whose Kekule forms can be counted: ring systems with at most 65,536 placements of double bonds \
                        each, not so large that the search for them is given up, and a number of forms that fits into \
                        64 bits; `per_kekule_form` doesn't count them",
-        }),
+        )),
     }
 }

@@ -21,7 +21,7 @@ pub fn internal_diversity(fingerprints: &[Fingerprint]) -> Result<f64> {
     let n = fingerprints.len();
     if n < 2 {
         let setting = "fingerprints to compare with each other";
-        return Err(Error::Config { setting, got: n.to_string(), expected: "at least two" });
+        return Err(Error::config(setting, n, "at least two"));
     }
     let of = |(i, a): (usize, &Fingerprint)| fingerprints[i + 1..].iter().map(|b| a.tanimoto(b)).sum::<f64>();
     let total: f64 = fingerprints.iter().enumerate().map(of).sum();
@@ -45,23 +45,23 @@ pub fn internal_diversity(fingerprints: &[Fingerprint]) -> Result<f64> {
 /// the similarity is above 0 and at most 1.
 pub fn diverse_top_k(scores: &[f64], fingerprints: &[Fingerprint], k: usize, similarity: f64) -> Result<Vec<usize>> {
     if scores.len() != fingerprints.len() {
-        return Err(Error::Shape {
-            what: "fingerprints of scored molecules".into(),
-            expected: vec![scores.len() as i64],
-            got: vec![fingerprints.len() as i64],
-            remedy: "give one fingerprint for each score",
-        });
+        return Err(Error::shape(
+            "fingerprints of scored molecules",
+            [scores.len() as i64],
+            [fingerprints.len() as i64],
+            "give one fingerprint for each score",
+        ));
     }
     if let Some(row) = scores.iter().position(|score| score.is_nan()) {
         let remedy = "check the score: molecules can't be ranked by it";
-        return Err(Error::NonFinite { what: "the score of a molecule", row, value: scores[row], remedy });
+        return Err(Error::non_finite("the score of a molecule", row, scores[row], remedy));
     }
     if !(similarity > 0.0 && similarity <= 1.0) {
-        return Err(Error::Config {
-            setting: "the similarity from which on two molecules count as one",
-            got: similarity.to_string(),
-            expected: "above 0, and at most 1",
-        });
+        return Err(Error::config(
+            "the similarity from which on two molecules count as one",
+            similarity,
+            "above 0, and at most 1",
+        ));
     }
     let mut order: Vec<usize> = (0..scores.len()).collect();
     order.sort_by(|&i, &j| scores[j].total_cmp(&scores[i]));

@@ -138,7 +138,7 @@ pub(super) struct SmilesFile(String);
 
 impl SmilesFile {
     pub(super) fn open(path: &Path) -> Result<Self> {
-        std::fs::read_to_string(path).map(Self).map_err(|source| Error::Io { path: path.into(), source })
+        std::fs::read_to_string(path).map(Self).map_err(|source| Error::io(path, source))
     }
 
     /// The lines that aren't empty: their numbers from 1, their SMILES, and what these are read as.

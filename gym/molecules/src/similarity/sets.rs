@@ -27,9 +27,7 @@ pub fn uniqueness(molecules: &[Molecule]) -> Result<f64> {
 fn check_some(molecules: &[Molecule]) -> Result<()> {
     match molecules.is_empty() {
         false => Ok(()),
-        true => {
-            Err(Error::Config { setting: "molecules to be measured", got: "none".into(), expected: "at least one" })
-        }
+        true => Err(Error::config("molecules to be measured", "none", "at least one")),
     }
 }
 
@@ -62,15 +60,11 @@ impl KnownMolecules {
         let path = path.as_ref();
         let mut known = BTreeSet::new();
         for (line, smiles, read) in SmilesFile::open(path)?.lines() {
-            let (molecule, _) = read.map_err(|error| Error::File {
-                path: path.into(),
-                problem: match &error {
+            let (molecule, _) = read.map_err(|error| Error::file(path, match &error {
                     // These say the text themselves.
                     MoleculeError::Syntax { .. } | MoleculeError::NotRead { .. } => format!("line {line}: {error}"),
                     _ => format!("line {line}: {smiles}: {error}"),
-                },
-                remedy: "give one SMILES per line, without salts, metals, isotopes and radicals, or skip these with `read_some`",
-            })?;
+                }, "give one SMILES per line, without salts, metals, isotopes and radicals, or skip these with `read_some`"))?;
             known.insert(molecule.key());
         }
         Ok(Self(known))

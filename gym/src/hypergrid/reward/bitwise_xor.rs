@@ -120,11 +120,11 @@ impl BitwiseXor {
             let mut system = LinearSystem::new();
             for check in &tier.checks {
                 if check.of & !all(n_dims) != 0 {
-                    return Err(Error::Config {
-                        setting: "a parity check",
-                        got: format!("{:#b} on {n_dims} constrained dimensions", check.of),
-                        expected: "one bit for each constrained dimension",
-                    });
+                    return Err(Error::config(
+                        "a parity check",
+                        format!("{:#b} on {n_dims} constrained dimensions", check.of),
+                        "one bit for each constrained dimension",
+                    ));
                 }
                 for plane in tier.bits.0..=tier.bits.1.min(n_bits - 1) {
                     system.add(on_plane(u128::from(check.of), n_dims, n_bits, plane), check.odd);

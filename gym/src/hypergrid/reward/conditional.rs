@@ -93,31 +93,31 @@ fn check_condition(condition: f64, row: Option<usize>) -> Result<()> {
     if (0.0..=1.0).contains(&condition) {
         return Ok(());
     }
-    Err(Error::Config {
-        setting: "a condition",
-        got: condition.to_string() + &row.map(|row| format!(" in row {row}")).unwrap_or_default(),
-        expected: "a number from 0, a flat reward, to 1, the original reward",
-    })
+    Err(Error::config(
+        "a condition",
+        condition.to_string() + &row.map(|row| format!(" in row {row}")).unwrap_or_default(),
+        "a number from 0, a flat reward, to 1, the original reward",
+    ))
 }
 
 impl Reward<VectorStates> for ConditionalReward {
     fn log_reward(&self, states: &VectorStates, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
         check_points(self.grid(), states)?;
         let Some(conditions) = conditions else {
-            return Err(Error::Config {
-                setting: "the conditions",
-                got: "none".into(),
-                expected: "a tensor [n, 1] of numbers from 0 to 1: sample with conditions, or take the original reward",
-            });
+            return Err(Error::config(
+                "the conditions",
+                "none",
+                "a tensor [n, 1] of numbers from 0 to 1: sample with conditions, or take the original reward",
+            ));
         };
         let expected = vec![states.len() as i64, Self::CONDITION_DIM];
         if conditions.size() != expected {
-            return Err(Error::Shape {
-                what: "the conditions".into(),
+            return Err(Error::shape(
+                "the conditions",
                 expected,
-                got: conditions.size(),
-                remedy: "give one row of one number for each state",
-            });
+                conditions.size(),
+                "give one row of one number for each state",
+            ));
         }
         let conditions = Vec::<f64>::try_from(conditions.to_kind(Kind::Double).reshape(-1))?;
         for (row, &condition) in conditions.iter().enumerate() {

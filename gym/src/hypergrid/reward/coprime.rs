@@ -95,12 +95,12 @@ impl MultiplicativeCoprime {
         let n_products = u64::from(cap).saturating_pow(primes.len() as u32);
         let largest = primes.iter().try_fold(1u64, |product, &p| product.checked_mul(u64::from(p).checked_pow(cap)?));
         if n_rules as u64 > n_products.min(1024) || largest.is_none() {
-            return Err(Error::Config {
-                setting: "the number of rules",
-                got: format!("{n_rules}, with exponents of 1 to {cap} for the primes {primes:?}"),
-                expected: "at most 1,024, at most one for each product of all primes, and products below 2^64: \
+            return Err(Error::config(
+                "the number of rules",
+                format!("{n_rules}, with exponents of 1 to {cap} for the primes {primes:?}"),
+                "at most 1,024, at most one for each product of all primes, and products below 2^64: \
                     take fewer rules or primes, or a greater height",
-            });
+            ));
         }
         let mut rng = Rng::seeded(seed);
         self.rules.clear();
@@ -124,19 +124,19 @@ impl MultiplicativeCoprime {
         let primes = self.primes_within(grid)?;
         let n = self.dims.len();
         if let Some(&(a, b)) = self.pairs.iter().find(|&&(a, b)| a == b || a >= n || b >= n) {
-            return Err(Error::Config {
-                setting: "the coprime pairs",
-                got: format!("({a}, {b}) among {n} constrained dimensions"),
-                expected: "two different places in the list of constrained dimensions",
-            });
+            return Err(Error::config(
+                "the coprime pairs",
+                format!("({a}, {b}) among {n} constrained dimensions"),
+                "two different places in the list of constrained dimensions",
+            ));
         }
         let factored = |target: u64| match Factors::of(target, &primes) {
             Some(factors) => Ok(factors.exponents),
-            None => Err(Error::Config {
-                setting: "a least common multiple",
-                got: format!("{target} for the primes {primes:?}"),
-                expected: "a product of allowed primes that the height reaches",
-            }),
+            None => Err(Error::config(
+                "a least common multiple",
+                format!("{target} for the primes {primes:?}"),
+                "a product of allowed primes that the height reaches",
+            )),
         };
         let mut tiers = Vec::new();
         for tier in &self.tiers {
@@ -172,11 +172,11 @@ impl MultiplicativeCoprime {
         let is_prime = |&p: &u32| p >= 2 && (2..).take_while(|d| d * d <= p).all(|d| p % d != 0);
         let twice = within.iter().enumerate().any(|(i, p)| within[..i].contains(p));
         if within.is_empty() || within.len() > 32 || twice || !within.iter().all(is_prime) {
-            return Err(Error::Config {
-                setting: "the primes",
-                got: format!("{:?}, of which {} are within a height of {}", self.primes, within.len(), grid.height()),
-                expected: "different primes, 1 to 32 of them no greater than the height",
-            });
+            return Err(Error::config(
+                "the primes",
+                format!("{:?}, of which {} are within a height of {}", self.primes, within.len(), grid.height()),
+                "different primes, 1 to 32 of them no greater than the height",
+            ));
         }
         Ok(within)
     }

@@ -54,11 +54,7 @@ impl CorruptedReward {
     /// [`Error::Config`] for a rate outside `[0, 1)`.
     pub fn new(base: Box<dyn GridReward>, rate: f64, seed: u64) -> Result<Self> {
         if !(0.0..1.0).contains(&rate) {
-            return Err(Error::Config {
-                setting: "the rate of corruption",
-                got: rate.to_string(),
-                expected: "a share of at least 0 and below 1",
-            });
+            return Err(Error::config("the rate of corruption", rate, "a share of at least 0 and below 1"));
         }
         let mut rng = Rng::seeded(seed);
         let mut sample = rng.split();

@@ -42,11 +42,11 @@ impl CosineReward {
     /// [`Error::Config`] unless `r0` and `r1` are finite and not negative and `gamma` lies in `(0, 1]`.
     pub fn new(grid: &HyperGrid, r0: f64, r1: f64, gamma: f64) -> Result<Self> {
         if !(r1.is_finite() && r1 >= 0.0 && gamma > 0.0 && gamma <= 1.0) {
-            return Err(Error::Config {
-                setting: "r1, gamma",
-                got: format!("{r1}, {gamma}"),
-                expected: "a finite r1 of at least 0, and gamma in (0, 1]",
-            });
+            return Err(Error::config(
+                "r1, gamma",
+                format!("{r1}, {gamma}"),
+                "a finite r1 of at least 0, and gamma in (0, 1]",
+            ));
         }
         let top = (grid.height() - 1) as f64;
         let factor = |x: usize| {

@@ -76,11 +76,13 @@ impl FromStr for RewardKind {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| Error::Config {
-            setting: "the reward's name",
-            got: format!("`{name}`"),
-            expected: "one of original, cosine, sparse, deceptive, bitwise_xor, multiplicative_coprime, \
+        Self::ALL.into_iter().find(|kind| kind.name() == name).ok_or_else(|| {
+            Error::config(
+                "the reward's name",
+                format!("`{name}`"),
+                "one of original, cosine, sparse, deceptive, bitwise_xor, multiplicative_coprime, \
                 conditional_multiscale, uniform_random, corrupted",
+            )
         })
     }
 }
@@ -167,11 +169,13 @@ impl FromStr for Preset {
     type Err = Error;
 
     fn from_str(name: &str) -> Result<Self> {
-        Self::ALL.into_iter().find(|preset| preset.name() == name).ok_or_else(|| Error::Config {
-            setting: "the preset's name",
-            got: format!("`{name}`"),
-            expected: "one of easy, medium, hard, challenging, impossible, k1, k16, k64, k1_matched, k16_matched, \
+        Self::ALL.into_iter().find(|preset| preset.name() == name).ok_or_else(|| {
+            Error::config(
+                "the preset's name",
+                format!("`{name}`"),
+                "one of easy, medium, hard, challenging, impossible, k1, k16, k64, k1_matched, k16_matched, \
                 k64_matched",
+            )
         })
     }
 }

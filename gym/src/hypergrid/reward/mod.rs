@@ -162,11 +162,11 @@ pub trait GridReward: Reward<VectorStates> + Debug + Send + Sync {
             return Ok(());
         }
         let (kind, height, ndim) = (self.kind(), self.grid().height(), self.grid().ndim());
-        Err(Error::Config {
-            setting: "the reward's modes",
-            got: format!("none among {looked_at} points of the {kind} reward at height {height} in {ndim} dimensions"),
-            expected: "at least one point that earns all of the reward: change the height or the reward's parameters",
-        })
+        Err(Error::config(
+            "the reward's modes",
+            format!("none among {looked_at} points of the {kind} reward at height {height} in {ndim} dimensions"),
+            "at least one point that earns all of the reward: change the height or the reward's parameters",
+        ))
     }
 }
 
@@ -197,20 +197,20 @@ impl Reward<VectorStates> for Box<dyn GridReward> {
 /// Refuses states that aren't points of the grid.
 fn check_points(grid: &HyperGrid, states: &VectorStates) -> Result<()> {
     if states.width() != grid.ndim() {
-        return Err(Error::Shape {
-            what: "the points".into(),
-            expected: vec![states.len() as i64, grid.ndim() as i64],
-            got: vec![states.len() as i64, states.width() as i64],
-            remedy: "give points of the grid that the reward was made for",
-        });
+        return Err(Error::shape(
+            "the points",
+            [states.len() as i64, grid.ndim() as i64],
+            [states.len() as i64, states.width() as i64],
+            "give points of the grid that the reward was made for",
+        ));
     }
     match states.rows().find(|point| !grid.contains(point)) {
         None => Ok(()),
-        Some(point) => Err(Error::Config {
-            setting: "a grid point",
-            got: format!("{point:?}, on a grid of height {}", grid.height()),
-            expected: "coordinates below the height of the grid that the reward was made for",
-        }),
+        Some(point) => Err(Error::config(
+            "a grid point",
+            format!("{point:?}, on a grid of height {}", grid.height()),
+            "coordinates below the height of the grid that the reward was made for",
+        )),
     }
 }
 
@@ -219,22 +219,18 @@ fn floored(r0: f64) -> Result<f64> {
     if r0.is_finite() && r0 >= 0.0 {
         return Ok(r0.max(REWARD_FLOOR));
     }
-    Err(Error::Config {
-        setting: "r0",
-        got: r0.to_string(),
-        expected: "a finite number of at least 0 (below 1e-12 it stands for 1e-12)",
-    })
+    Err(Error::config("r0", r0, "a finite number of at least 0 (below 1e-12 it stands for 1e-12)"))
 }
 
 /// Refuses dimensions that the grid hasn't, or that are named twice.
 fn check_dims(grid: &HyperGrid, dims: &[usize]) -> Result<()> {
     let twice = dims.iter().enumerate().any(|(i, dim)| dims[..i].contains(dim));
     if dims.is_empty() || twice || dims.iter().any(|&dim| dim >= grid.ndim()) {
-        return Err(Error::Config {
-            setting: "the constrained dimensions",
-            got: format!("{dims:?} on a grid of {} dimensions", grid.ndim()),
-            expected: "at least one, each below the number of dimensions and named once",
-        });
+        return Err(Error::config(
+            "the constrained dimensions",
+            format!("{dims:?} on a grid of {} dimensions", grid.ndim()),
+            "at least one, each below the number of dimensions and named once",
+        ));
     }
     Ok(())
 }

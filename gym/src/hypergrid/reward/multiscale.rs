@@ -108,7 +108,7 @@ impl ConditionalMultiscale {
     /// whatever [`TieredReward::new`] refuses.
     pub fn build(&self, grid: &HyperGrid) -> Result<TieredReward> {
         check_dims(grid, &self.dims)?;
-        let refuse = |setting, got: String, expected| Err(Error::Config { setting, got, expected });
+        let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
         let (height, base) = (grid.height() as u64, u64::from(self.base));
         let n_digits = (1..=16).find(|&n| base.checked_pow(n) == Some(height)).unwrap_or(0);
         if self.base < 2 || n_digits == 0 {

@@ -38,11 +38,7 @@ impl OriginalReward {
     /// [`Error::Config`] unless all three are finite and not negative.
     pub fn new(grid: &HyperGrid, r0: f64, r1: f64, r2: f64) -> Result<Self> {
         if !(r0 >= 0.0 && r1 >= 0.0 && r2 >= 0.0 && (r0 + r1 + r2).is_finite()) {
-            return Err(Error::Config {
-                setting: "r0, r1, r2",
-                got: format!("{r0}, {r1}, {r2}"),
-                expected: "finite numbers of at least 0",
-            });
+            return Err(Error::config("r0, r1, r2", format!("{r0}, {r1}, {r2}"), "finite numbers of at least 0"));
         }
         let r0 = floored(r0)?;
         Ok(Self { grid: *grid, values: [r0, r0 + r1, r0 + r1 + r2], zones: Zones::new(grid, 5) })

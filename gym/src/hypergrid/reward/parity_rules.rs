@@ -59,16 +59,16 @@ impl ParityRules {
         let fits = (1..=1 << 16).contains(&n_rules) && (1..=n_dims).contains(&n_checks);
         let planes = bits.0 <= bits.1 && bits.1 < n_bits;
         if !fits || !planes || !system.is_consistent() || (system.rank() + n_select) as usize > width {
-            return Err(Error::Config {
-                setting: "the parity rules",
-                got: format!(
+            return Err(Error::config(
+                "the parity rules",
+                format!(
                     "{n_rules} of {n_checks} checks on the planes {bits:?}, of {n_bits}, over tiers of rank {} in {width} bits{}",
                     system.rank(),
                     if system.is_consistent() { "" } else { " that contradict each other" }
                 ),
-                expected: "1 to 65,536 rules, 1 check to one per constrained dimension, planes in ascending order that the height \
+                "1 to 65,536 rules, 1 check to one per constrained dimension, planes in ascending order that the height \
                     has, and tiers that leave bits free to select by",
-            });
+            ));
         }
         let mut rng = Rng::seeded(seed);
         let trunk = system.clone();
@@ -102,11 +102,11 @@ impl ParityRules {
         let beyond = self.selector.iter().chain(self.heads.iter().flatten().map(|equation| &equation.of)).any(outside);
         let n_rules = self.heads.len();
         if beyond || n_rules == 0 || self.selector.len() > 16 || n_rules > 1 << self.selector.len() {
-            return Err(Error::Config {
-                setting: "the parity rules",
-                got: format!("{n_rules} rules and {} selecting parities on {width} bits", self.selector.len()),
-                expected: "at least one rule, at most 16 parities that can select every rule, and only bits that there are",
-            });
+            return Err(Error::config(
+                "the parity rules",
+                format!("{n_rules} rules and {} selecting parities on {width} bits", self.selector.len()),
+                "at least one rule, at most 16 parities that can select every rule, and only bits that there are",
+            ));
         }
         let system = |equations: &Vec<BitEquation>| {
             let mut system = LinearSystem::new();

@@ -1,4 +1,5 @@
 use gfn::Rng;
+use gfn::env::VectorRules;
 
 use crate::hypergrid::HyperGrid;
 
@@ -16,7 +17,7 @@ impl PointHash {
     }
 
     pub(super) fn uniform(&self, grid: &HyperGrid, point: &[u16]) -> f64 {
-        let bits = mix(mix(grid.key_of(point) ^ self.keys[0]).wrapping_add(self.keys[1]));
+        let bits = mix(mix(grid.key(point) ^ self.keys[0]).wrapping_add(self.keys[1]));
         (bits >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
 }

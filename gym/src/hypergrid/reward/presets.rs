@@ -214,21 +214,21 @@ fn level(kind: RewardKind, preset: Preset) -> Result<usize> {
 }
 
 fn refuse<T>(kind: RewardKind, preset: Preset) -> Result<T> {
-    Err(Error::Config {
-        setting: "the preset",
-        got: format!("{preset} for the {kind} reward"),
-        expected: "easy, medium, hard, challenging or impossible; a k preset for bitwise_xor, conditional_multiscale and, \
+    Err(Error::config(
+        "the preset",
+        format!("{preset} for the {kind} reward"),
+        "easy, medium, hard, challenging or impossible; a k preset for bitwise_xor, conditional_multiscale and, \
             but for k64, multiplicative_coprime",
-    })
+    ))
 }
 
 fn needs(kind: RewardKind, preset: Preset, grid: &HyperGrid, n_dims: usize) -> Result<()> {
     if grid.ndim() >= n_dims {
         return Ok(());
     }
-    Err(Error::Config {
-        setting: "the preset",
-        got: format!("{preset} of the {kind} reward, which needs {n_dims} dimensions, on a grid of {}", grid.ndim()),
-        expected: "a grid of as many dimensions as the preset needs",
-    })
+    Err(Error::config(
+        "the preset",
+        format!("{preset} of the {kind} reward, which needs {n_dims} dimensions, on a grid of {}", grid.ndim()),
+        "a grid of as many dimensions as the preset needs",
+    ))
 }

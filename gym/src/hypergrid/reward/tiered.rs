@@ -75,11 +75,11 @@ impl TieredReward {
         let (n, given) = (tiers.n_tiers(), weights.len());
         let weighty = weights.iter().all(|weight| weight.is_finite() && *weight > 0.0);
         if !(1..=32).contains(&n) || given != n || !weighty || !(1..=n).contains(&mode_tiers) {
-            return Err(Error::Config {
-                setting: "the tiers",
-                got: format!("{n} with the weights {weights:?}, {mode_tiers} of them for a mode"),
-                expected: "1 to 32 tiers, each with a finite and positive weight, of which at least 1 makes a mode",
-            });
+            return Err(Error::config(
+                "the tiers",
+                format!("{n} with the weights {weights:?}, {mode_tiers} of them for a mode"),
+                "1 to 32 tiers, each with a finite and positive weight, of which at least 1 makes a mode",
+            ));
         }
         let mut values = vec![floored(r0)?];
         for weight in &weights {

@@ -36,11 +36,11 @@ impl UniformRandomReward {
     /// [`Error::Config`] unless `r0` is finite and not negative, the bonus finite and positive, and the probability in `(0, 1)`.
     pub fn new(grid: &HyperGrid, r0: f64, bonus: f64, mode_prob: f64, seed: u64) -> Result<Self> {
         if !(bonus > 0.0 && bonus.is_finite() && mode_prob > 0.0 && mode_prob < 1.0) {
-            return Err(Error::Config {
-                setting: "bonus, mode_prob",
-                got: format!("{bonus}, {mode_prob}"),
-                expected: "a finite, positive bonus, and a probability above 0 and below 1",
-            });
+            return Err(Error::config(
+                "bonus, mode_prob",
+                format!("{bonus}, {mode_prob}"),
+                "a finite, positive bonus, and a probability above 0 and below 1",
+            ));
         }
         let hash = PointHash::drawn(&mut Rng::seeded(seed));
         Ok(Self { grid: *grid, r0: floored(r0)?, bonus, mode_prob, hash })

@@ -1,0 +1,45 @@
+use super::TrainerConfig;
+use crate::distribution::Exploration;
+use crate::env::{Env, Reward, log_rewards};
+use crate::objective::Objective;
+use crate::rollout::Trajectories;
+use crate::{Error, Result};
+
+/// What a trainer trains, by what and how: all that its sources ([`BatchSource`](super::BatchSource)) and companions
+/// ([`Companion`](super::Companion)) see of it.
+#[non_exhaustive]
+pub struct Context<E: Env, P> {
+    /// The environment.
+    pub env: E,
+    /// log R.
+    pub reward: Box<dyn Reward<E::States>>,
+    /// What is trained.
+    pub policy: P,
+    /// The loss.
+    pub objective: Box<dyn Objective>,
+    /// The settings.
+    pub config: TrainerConfig,
+    /// The number of steps made; during a step, of those before it.
+    pub step: usize,
+}
+
+impl<E: Env, P> Context<E, P> {
+    /// How fresh trajectories are explored at this step.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a schedule that leaves its bounds.
+    pub fn exploration(&self) -> Result<Exploration> {
+        self.config.exploration(self.step)
+    }
+
+    /// The trajectories with the log-rewards that the reward gives their objects.
+    pub(super) fn rewarded(&self, trajectories: Trajectories<E>) -> Result<Trajectories<E>> {
+        let rewards = log_rewards(self.reward.as_ref(), trajectories.terminal_states(), trajectories.conditions())?;
+        trajectories.with_log_rewards(rewards)
+    }
+
+    /// What the objective lacks.
+    pub(super) fn missing(&self, needs: &'static str, remedy: &'static str) -> Error {
+        Error::missing(self.objective.name(), needs, remedy)
+    }
+}

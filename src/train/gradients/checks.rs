@@ -1,0 +1,58 @@
+//! Objectives, losses and gradients that a trainer refuses to learn by.
+
+use tch::Tensor;
+
+use crate::nn::Parameters;
+use crate::objective::{Objective, SCORING};
+use crate::train::TrainerConfig;
+use crate::{Error, Result};
+
+/// A batch of one trajectory, for an objective that compares with the batch's mean.
+pub(in crate::train) fn check_batch(objective: &dyn Objective, config: &TrainerConfig) -> Result<()> {
+    match config.batch < objective.smallest_batch() {
+        true => Err(Error::missing(
+            objective.name(),
+            "at least two trajectories per batch, which it compares with their mean",
+            "raise `TrainerConfig::batch`, or choose an objective that learns from one",
+        )),
+        false => Ok(()),
+    }
+}
+
+/// A loss that isn't one number.
+pub(super) fn check_loss(objective: &dyn Objective, loss: &Tensor) -> Result<()> {
+    match loss.numel() {
+        1 => Ok(()),
+        _ => Err(Error::shape(
+            format!("the loss of {}", objective.name()),
+            vec![],
+            loss.size(),
+            "an objective gives one number for the whole batch: take the mean of its losses",
+        )),
+    }
+}
+
+/// Parameters that are to be trained, and a loss that no gradient leads away from.
+pub(super) fn check_gradient(
+    objective: &dyn Objective,
+    parameters: Option<&Parameters>,
+    has_gradient: bool,
+) -> Result<()> {
+    let trained = || parameters.is_some_and(|p| p.iter().any(|parameter| parameter.tensor.requires_grad()));
+    match has_gradient || !trained() {
+        true => Ok(()),
+        false => Err(Error::missing(
+            objective.name(),
+            "a loss with a gradient",
+            "train outside of `tch::no_grad`, and let policy and objective neither detach nor copy what they compute",
+        )),
+    }
+}
+
+/// What scoring misses is what the objective asked for.
+pub(super) fn asked_by(objective: &dyn Objective, error: Error) -> Error {
+    match error {
+        Error::Missing { needed_by: SCORING, missing, remedy } => Error::missing(objective.name(), missing, remedy),
+        other => other,
+    }
+}

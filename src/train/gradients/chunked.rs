@@ -1,0 +1,79 @@
+//! Gradients in chunks: memory for gradients is that of one chunk, at the cost of another pass without gradients.
+//!
+//! A loss is a function of scores alone. So the scores are first computed chunk by chunk without gradients, then the
+//! loss and its gradient with respect to each score, and a second pass over the chunks propagates that gradient into
+//! the parameters. This is the exact chain rule, with the scores computed twice.
+
+use std::collections::BTreeMap;
+
+use tch::Tensor;
+
+use crate::Result;
+use crate::env::{Env, Reward};
+use crate::objective::{Scores, score};
+use crate::policy::Policy;
+use crate::quantity::{Quantities, Quantity};
+use crate::rollout::{Container, Trajectories};
+use crate::runtime::flushing_denormals;
+
+/// Splits trajectories into chunks of at most `limit` transitions, or of one trajectory that has more.
+pub(in crate::train) fn chunks<E: Env>(trajectories: &Trajectories<E>, limit: usize) -> Result<Vec<Trajectories<E>>> {
+    let offsets = trajectories.offsets();
+    let (mut out, mut start) = (Vec::new(), 0);
+    for end in 1..=trajectories.len() {
+        if end == trajectories.len() || offsets[end + 1] - offsets[start] > limit {
+            out.push(trajectories.select(start..end)?);
+            start = end;
+        }
+    }
+    Ok(out)
+}
+
+/// The scores of all chunks together, detached from the parameters. They are leaf tensors, which collect the loss's
+/// gradient.
+pub(in crate::train) fn leaf_scores<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
+    env: &E,
+    reward: &R,
+    policy: &P,
+    chunks: &[Trajectories<E>],
+    needs: Quantities,
+) -> Result<Scores> {
+    let parts: Vec<Scores> =
+        tch::no_grad(|| chunks.iter().map(|chunk| score(env, reward, policy, chunk, needs)).collect::<Result<_>>())?;
+    Scores::joined(&parts, |quantity, tensor| match quantity.is_differentiated() {
+        true => tensor.detach().set_requires_grad(true),
+        false => tensor,
+    })
+}
+
+/// Propagates the gradients of the leaves into the parameters, chunk by chunk; returns whether any score depends on
+/// them.
+pub(in crate::train) fn backward<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
+    env: &E,
+    reward: &R,
+    policy: &P,
+    chunks: &[Trajectories<E>],
+    needs: Quantities,
+    leaves: &Scores,
+) -> Result<bool> {
+    // Where the chunk's numbers start among all of a quantity.
+    let mut starts: BTreeMap<Quantity, i64> = BTreeMap::new();
+    let mut arrived = false;
+    for chunk in chunks {
+        let scores = score(env, reward, policy, chunk, needs)?;
+        let mut terms = Vec::new();
+        for (quantity, values) in scores.all() {
+            let (start, len) = (starts.entry(quantity).or_default(), values.numel() as i64);
+            let gradient = leaves.get(quantity).filter(|_| values.requires_grad()).map(Tensor::grad);
+            if let Some(gradient) = gradient.filter(Tensor::defined) {
+                terms.push((values * gradient.narrow(0, *start, len)).sum(values.kind()));
+            }
+            *start += len;
+        }
+        if let Some(sum) = terms.into_iter().reduce(|sum, term| sum + term) {
+            flushing_denormals(|| sum.backward());
+            arrived = true;
+        }
+    }
+    Ok(arrived)
+}

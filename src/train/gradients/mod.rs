@@ -1,0 +1,69 @@
+//! The gradients of one batch: scores, loss, and the way back into the parameters.
+
+use std::time::Instant;
+
+mod checks;
+pub(in crate::train) mod chunked;
+
+pub(in crate::train) use checks::check_batch;
+
+use super::companions::Companions;
+use super::{Context, StepStats};
+use crate::objective::{Scores, score};
+use crate::policy::Policy;
+use crate::quantity::{Quantity, Values};
+use crate::rollout::{ReplayEnv, Trajectories};
+use crate::runtime::flushing_denormals;
+use crate::{Error, Result};
+
+/// Adds the gradients of `weight` times the loss of a batch; gives its scores and the loss itself.
+pub(super) fn differentiate<E: ReplayEnv, P: Policy<E>>(
+    (context, companions): (&Context<E, P>, &Companions<E, P>),
+    trajectories: &Trajectories<E>,
+    old: Option<Values>,
+    weight: f64,
+    stats: &mut StepStats,
+) -> Result<(Scores, f64)> {
+    let started = Instant::now();
+    let Context { env, policy, config, step, .. } = context;
+    let (objective, reward) = (context.objective.as_ref(), context.reward.as_ref());
+    let needs = objective.needs();
+    // Before anything is recorded: who lends the parameters other values meanwhile would spoil the record.
+    let mut supplied = Values::default();
+    companions.all().into_iter().try_for_each(|companion| companion.supply(trajectories, context, &mut supplied))?;
+    let of_target = [Quantity::TargetLogFlow, Quantity::TargetLogExit];
+    if let Some(lacking) = of_target.into_iter().find(|&one| needs.has(one) && supplied.get(one).is_none()) {
+        return Err(lacking.missing(objective.name()));
+    }
+    let chunks = config.chunk.map(|limit| chunked::chunks(trajectories, limit)).transpose()?;
+    let scored = match &chunks {
+        None => score(env, reward, policy, trajectories, needs),
+        Some(chunks) => chunked::leaf_scores(env, reward, policy, chunks, needs),
+    };
+    let mut scores = scored.map_err(|error| checks::asked_by(objective, error))?;
+    scores.old = old;
+    for (quantity, tensor) in supplied.into_iter().filter(|(quantity, _)| needs.has(*quantity)) {
+        let like = tensor.to_kind(scores.log_pf.kind()).to_device(scores.log_pf.device());
+        scores.set(quantity, like)?;
+    }
+    let loss = objective.loss(&scores, config.regression)?;
+    checks::check_loss(objective, &loss)?;
+    let value = loss.double_value(&[]);
+    if !value.is_finite() {
+        let remedy = "lower the learning rate, clip gradients (`max_norm`), or check the reward's scale";
+        return Err(Error::non_finite("loss", *step, value, remedy));
+    }
+    let scored = started.elapsed().as_secs_f64();
+    let mut has_gradient = loss.requires_grad();
+    if has_gradient {
+        let weighted = loss * weight;
+        flushing_denormals(|| weighted.backward());
+    }
+    if let Some(chunks) = &chunks {
+        has_gradient &= chunked::backward(env, reward, policy, chunks, needs, &scores)?;
+    }
+    checks::check_gradient(objective, policy.parameters(), has_gradient)?;
+    stats.seconds[1] += scored;
+    stats.seconds[2] += started.elapsed().as_secs_f64() - scored;
+    Ok((scores, value))
+}

@@ -1,0 +1,211 @@
+//! Sources and companions from outside of the library: drawn from, shown what was made of it, kept in checkpoints, told apart by name.
+
+use std::cell::RefCell;
+use std::path::PathBuf;
+use std::rc::Rc;
+
+use gfn::env::{Env, Rows, Slots, VectorStates};
+use gfn::nn::MlpConfig;
+use gfn::objective::{AugmentedTrajectoryBalance, Objective, PolicyGradient, Scores, TrajectoryBalance};
+use gfn::optim::Schedule;
+use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
+use gfn::quantity::{Quantity, Values};
+use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
+use gfn::rollout::Trajectories;
+use gfn::testing::Words;
+use gfn::train::{BatchSource, Companion, Context, IntrinsicConfig, Persist, StepStats, Trainer, TrainerConfig};
+use gfn::{Error, Result, Rng};
+use tch::{Device, Kind, Tensor};
+
+type WordTrainer = Trainer<Words, MlpPolicy<KHot>>;
+
+fn trainer(objective: impl Objective + 'static, seed: u64) -> WordTrainer {
+    tch::set_num_threads(1);
+    let (env, mut rng) = (Words::new(2, 3), Rng::seeded(seed));
+    let mlp = MlpConfig { hidden: vec![16], ..MlpConfig::default() };
+    let config = MlpPolicyConfig { mlp, flow: true, ..MlpPolicyConfig::default() };
+    let policy = MlpPolicy::new(&env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut rng).unwrap();
+    let reward = |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
+        Ok(states.rows().map(|row| row.iter().filter(|&&x| x == 1).count() as f64).collect())
+    };
+    let config = TrainerConfig { batch: 12, source: DataSource::default(), ..TrainerConfig::default() };
+    Trainer::new(env, reward, policy, objective, config, rng).unwrap()
+}
+
+/// Where each batch had the source's trajectories, and how many it had in all.
+type Shown = Rc<RefCell<Vec<(std::ops::Range<usize>, usize)>>>;
+
+/// The word `1 1`, drawn n + `surplus` times; log-rewards come with it where they are known.
+struct Same {
+    log_reward: Option<f64>,
+    surplus: usize,
+    shown: Shown,
+}
+
+impl Same {
+    fn new(log_reward: Option<f64>) -> Self {
+        Self { log_reward, surplus: 0, shown: Rc::default() }
+    }
+}
+
+impl<E: Env> Persist<E> for Same {
+    fn name(&self) -> &str {
+        "same"
+    }
+}
+
+impl<P> BatchSource<Words, P> for Same {
+    fn draw(&mut self, n: usize, context: &Context<Words, P>, _: &mut Rng) -> Result<Trajectories<Words>> {
+        let n = n + self.surplus;
+        let offsets: Vec<usize> = (0..=n).map(|i| 3 * i).collect();
+        let drawn = Trajectories::replay(&context.env, &Slots([0, 0, 2].repeat(n)), &offsets)?;
+        self.log_reward.map_or(Ok(drawn.clone()), |log_reward| drawn.with_log_rewards(vec![log_reward; n]))
+    }
+
+    fn learn(&mut self, rows: std::ops::Range<usize>, scores: &Scores, _: &Context<Words, P>) -> Result<()> {
+        self.shown.borrow_mut().push((rows, scores.len()));
+        Ok(())
+    }
+}
+
+/// Counts steps and updates, supplies a reward for each edge where it has one, and fails where it is told to.
+#[derive(Default)]
+struct Counts {
+    steps: Rc<RefCell<i64>>,
+    updates: i64,
+    edges: Option<f64>,
+    fails_at: Option<usize>,
+}
+
+impl<E: Env> Persist<E> for Counts {
+    fn name(&self) -> &str {
+        "counts"
+    }
+    fn state(&self, _: &E) -> Result<Vec<(String, Tensor)>> {
+        Ok(vec![("counts".into(), Tensor::from_slice(&[*self.steps.borrow(), self.updates]))])
+    }
+    fn load_state(&mut self, _: &E, state: &[(String, Tensor)]) -> Result<()> {
+        let [(_, counts)] = state else { return Err(Error::contract("counts are saved", "they aren't")) };
+        (*self.steps.borrow_mut(), self.updates) = (counts.int64_value(&[0]), counts.int64_value(&[1]));
+        Ok(())
+    }
+}
+
+impl<E: Env, P> Companion<E, P> for Counts {
+    fn supply(&self, batch: &Trajectories<E>, _: &Context<E, P>, supplied: &mut Values) -> Result<()> {
+        if let Some(reward) = self.edges {
+            let edges: Vec<f64> = batch.is_exit().iter().map(|&exit| if exit { 0.0 } else { reward }).collect();
+            let terminal = Tensor::zeros([batch.len() as i64], (Kind::Double, Device::Cpu));
+            supplied.insert(Quantity::IntrinsicEdge, Tensor::from_slice(&edges));
+            supplied.insert(Quantity::IntrinsicTerminal, terminal);
+        }
+        Ok(())
+    }
+    fn before_update(&mut self, context: &Context<E, P>) -> Result<()> {
+        self.updates += 1;
+        match self.fails_at == Some(context.step) {
+            true => Err(Error::contract("all processes have gradients", "one has none")),
+            false => Ok(()),
+        }
+    }
+    fn after_step(&mut self, _: &Trajectories<E>, _: &Context<E, P>) -> Result<()> {
+        *self.steps.borrow_mut() += 1;
+        Ok(())
+    }
+}
+
+fn losses(trainer: &mut WordTrainer, n: usize) -> Vec<u64> {
+    (0..n).map(|_| trainer.step().map(|StepStats { loss, .. }| loss.to_bits()).unwrap()).collect()
+}
+
+fn message<T>(result: Result<T>) -> String {
+    result.err().map(|error| error.to_string()).unwrap_or_default()
+}
+
+#[test]
+fn a_source_gives_its_share_and_is_shown_what_was_made_of_it() {
+    let buffer = ReplayConfig { capacity: 100, eviction: Eviction::Fifo, draw: Draw::Uniform };
+    let source = Same::new(None);
+    let shown = source.shown.clone();
+    let mut new = trainer(TrajectoryBalance, 1)
+        .with_replay(ReplayBuffer::new(buffer).unwrap())
+        .with_source(0.25, source)
+        .unwrap();
+    losses(&mut new, 2);
+    assert_eq!((new.n_fresh(), new.reward_calls(), new.replay().unwrap().len()), (9, 24, 24));
+    let latest = new.latest().unwrap();
+    assert!(latest.terminal_states().rows().skip(9).all(|row| *row == [1, 1, 0]));
+    assert!(latest.recorded_log_rewards().unwrap()[9..].iter().all(|&log_reward| log_reward == 2.0), "asked for");
+    assert_eq!(*shown.borrow(), [(9..12, 12), (9..12, 12)]);
+
+    let mut known = trainer(TrajectoryBalance, 1).with_source(0.25, Same::new(Some(-3.0))).unwrap();
+    losses(&mut known, 2);
+    assert_eq!(known.reward_calls(), 18);
+    assert!(known.latest().unwrap().recorded_log_rewards().unwrap()[9..].iter().all(|&x| x == -3.0), "taken");
+}
+
+#[test]
+fn sources_that_make_no_sense_are_refused() {
+    let with = |share| trainer(TrajectoryBalance, 1).with_source(share, Same::new(None));
+    for share in [0.0, 1.5, f64::NAN] {
+        assert!(message(with(share)).contains("the share of a source"));
+    }
+    assert!(message(with(0.01).unwrap().step()).contains("the shares of sources"), "no trajectory");
+    assert!(message(with(0.5).unwrap().with_source(0.5, Same::new(None))).contains("`same`"), "one name twice");
+    let mut surplus = trainer(TrajectoryBalance, 1).with_source(0.5, Same { surplus: 1, ..Same::new(None) }).unwrap();
+    assert!(matches!(surplus.step(), Err(Error::Shape { .. })));
+    let on_policy = PolicyGradient::new(gfn::objective::Advantage::Total).unwrap();
+    let mut on_policy = trainer(on_policy, 1).with_source(0.5, Same::new(None)).unwrap();
+    assert!(matches!(on_policy.step(), Err(Error::Missing { .. })));
+}
+
+#[test]
+fn a_companion_changes_nothing_and_goes_on_from_a_checkpoint() {
+    let folder: PathBuf = std::env::temp_dir().join(format!("gfn-companion-{}", std::process::id()));
+    let mut plain = trainer(TrajectoryBalance, 1);
+    let expected = losses(&mut plain, 6);
+    let mut whole = trainer(TrajectoryBalance, 1).with_companion(Counts::default()).unwrap();
+    assert_eq!(losses(&mut whole, 3), expected[..3]);
+    whole.save(&folder).unwrap();
+    assert!(message(plain.resume(&folder)).contains("one of the two runs has a part named `counts`"));
+    let counts = Counts::default();
+    let steps = counts.steps.clone();
+    let mut resumed = trainer(TrajectoryBalance, 2).with_companion(counts).unwrap();
+    resumed.resume(&folder).unwrap();
+    assert_eq!(losses(&mut resumed, 3), expected[3..]);
+    assert_eq!(*steps.borrow(), 6);
+    plain.save(&folder).unwrap();
+    assert!(message(resumed.resume(&folder)).contains("the other has none"));
+    assert_eq!((*steps.borrow(), resumed.steps_done()), (6, 6));
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_companion_supplies_what_the_objective_asks_for() {
+    let mut own = trainer(AugmentedTrajectoryBalance, 1)
+        .with_companion(Counts { edges: Some(0.5), ..Counts::default() })
+        .unwrap();
+    let novelty = |states: &VectorStates| -> Result<Vec<f64>> { Ok(vec![1.0; states.len()]) };
+    let config = IntrinsicConfig::edge_based(Schedule::Constant(0.5));
+    let mut built_in = trainer(AugmentedTrajectoryBalance, 1).with_intrinsic(novelty, config).unwrap();
+    assert_eq!(losses(&mut own, 4), losses(&mut built_in, 4));
+    assert!(message(trainer(AugmentedTrajectoryBalance, 1).step()).contains("intrinsic"));
+}
+
+#[test]
+fn an_update_that_a_companion_stops_leaves_the_parameters_and_no_gradient() {
+    let mut trainer =
+        trainer(TrajectoryBalance, 1).with_companion(Counts { fails_at: Some(1), ..Counts::default() }).unwrap();
+    losses(&mut trainer, 1);
+    let values = |trainer: &WordTrainer| -> Vec<Tensor> {
+        let parameters = Policy::<Words>::parameters(trainer.policy()).unwrap();
+        parameters.iter().map(|parameter| parameter.tensor.detach().copy()).collect()
+    };
+    let before = values(&trainer);
+    assert!(message(trainer.step()).contains("one has none"));
+    assert_eq!(values(&trainer), before);
+    let parameters = Policy::<Words>::parameters(trainer.policy()).unwrap();
+    let cleared = |gradient: Tensor| !gradient.defined() || gradient.abs().sum(Kind::Float).double_value(&[]) == 0.0;
+    assert!(parameters.iter().all(|parameter| cleared(parameter.tensor.grad())));
+    assert_eq!(trainer.steps_done(), 1);
+}

@@ -1,0 +1,161 @@
+//! Quantities that an objective asks for: those of the library, a policy's own, a target network's, and all of them in chunks.
+
+use std::sync::{Arc, Mutex};
+
+use crate::words::{count, fresh, policy, says, trainer, with_flow, words};
+use gfn::distribution::GraphActionCategorical;
+use gfn::env::VectorStates;
+use gfn::nn::{BackwardPolicy, Parameters};
+use gfn::objective::{
+    FlowMatching, MaximumEntropyBackward, Objective, RegressionLoss, Scores, TrajectoryBalance, score,
+};
+use gfn::optim::{Sgd, SgdConfig};
+use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
+use gfn::quantity::{Quantities, Quantity};
+use gfn::rollout::Sampler;
+use gfn::testing::Words;
+use gfn::train::TrainerConfig;
+use gfn::{Result, Rng};
+use tch::{Kind, Tensor};
+
+const LETTERS: Quantity = Quantity::Own("the number of letters of each word");
+
+/// A policy with a quantity of its own.
+struct Counting(MlpPolicy<KHot>);
+
+fn letters(states: &VectorStates) -> Tensor {
+    let each: Vec<f32> = states.rows().map(|row| row.iter().filter(|&&letter| letter > 0).count() as f32).collect();
+    Tensor::from_slice(&each)
+}
+
+impl Policy<Words> for Counting {
+    type Dist = GraphActionCategorical;
+
+    fn evaluate(
+        &self,
+        env: &Words,
+        states: &VectorStates,
+        conditions: Option<&Tensor>,
+        wants: Quantities,
+    ) -> Result<Evaluation<GraphActionCategorical>> {
+        let evaluation = self.0.evaluate(env, states, conditions, wants)?;
+        Ok(evaluation.with(LETTERS, wants.has(LETTERS).then(|| letters(states))))
+    }
+
+    fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
+        Policy::<Words>::log_z(&self.0, conditions, n)
+    }
+
+    fn parameters(&self) -> Option<&Parameters> {
+        Policy::<Words>::parameters(&self.0)
+    }
+}
+
+fn apart(a: &Tensor, b: &Tensor) -> f64 {
+    assert_eq!(a.size(), b.size());
+    (a - b).abs().max().double_value(&[])
+}
+
+#[test]
+fn each_transition_has_the_entropy_and_the_own_quantity_of_its_state() {
+    let trajectories = Sampler::new(&words(), &UniformPolicy).forward(40, &mut Rng::seeded(0)).unwrap();
+    let policy = Counting(with_flow());
+    let scores = score(&words(), &count, &policy, &trajectories, LETTERS | Quantity::Entropy).unwrap();
+    assert!(scores.distinct.0 < scores.distinct.1, "equal states are evaluated once");
+    assert_eq!(apart(scores.get(LETTERS).unwrap(), &letters(trajectories.states())), 0.0);
+    let pf = policy.evaluate(&words(), trajectories.states(), None, Quantities::PF).unwrap().pf.unwrap();
+    let entropy = scores.get(Quantity::Entropy).unwrap();
+    assert!(entropy.requires_grad() && apart(entropy, &pf.entropy()) < 1e-6);
+    assert!(scores.get(Quantity::LogFlow).is_none(), "what isn't asked for isn't there");
+}
+
+#[test]
+fn a_quantity_that_the_policy_does_not_give_is_named() {
+    let trajectories = Sampler::new(&words(), &UniformPolicy).forward(4, &mut Rng::seeded(0)).unwrap();
+    let scored = |needs| score(&words(), &count, &with_flow(), &trajectories, needs);
+    says(
+        &scored(LETTERS.into()).unwrap_err(),
+        &["scoring needs the number of letters of each word", "`Quantity::Own`"],
+    );
+    let five = ["a", "b", "c", "d", "e"].map(Quantity::Own).into_iter().fold(Quantities::NONE, |set, own| set | own);
+    says(&scored(five).unwrap_err(), &["more than 4", "at most 4"]);
+}
+
+/// Trajectory balance with a bonus for entropy and a malus for letters.
+#[derive(Debug)]
+struct Curious;
+
+impl Objective for Curious {
+    fn name(&self) -> &'static str {
+        "curious balance"
+    }
+    fn needs(&self) -> Quantities {
+        Quantity::LogZ | Quantity::Entropy | LETTERS
+    }
+    fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
+        let bonus = scores.need(Quantity::Entropy, self.name())? * scores.need(LETTERS, self.name())?;
+        Ok(TrajectoryBalance.loss(scores, regression)? - bonus.mean(Kind::Float) * 0.1)
+    }
+}
+
+/// Whatever is asked for, chunks give the gradient of the whole batch.
+#[test]
+fn chunks_carry_every_quantity() {
+    let objectives: [fn() -> Box<dyn Objective>; 3] =
+        [|| Box::new(Curious), || Box::new(FlowMatching::default()), || Box::new(MaximumEntropyBackward)];
+    for make in objectives {
+        let step = |chunk| {
+            let config = MlpPolicyConfig {
+                paths: true,
+                flow: true,
+                backward: BackwardPolicy::SharedTorso,
+                ..MlpPolicyConfig::default()
+            };
+            let config_of_trainer = TrainerConfig { chunk, ..fresh(16) };
+            let trainer = trainer(Counting(policy(config)), make(), config_of_trainer).unwrap();
+            let sgd = SgdConfig { lr: 1.0, ..SgdConfig::default() };
+            let mut trainer = trainer.with_optimizer(|parameters| Sgd::new(parameters, sgd)).unwrap();
+            let stats = trainer.step().unwrap();
+            let parameters = Policy::<Words>::parameters(trainer.policy()).unwrap();
+            let values: Vec<Tensor> = parameters.iter().map(|p| p.tensor.detach().copy().view(-1)).collect();
+            (stats.loss, stats.grad_norm, Tensor::cat(&values, 0))
+        };
+        let (whole, chunked) = (step(None), step(Some(7)));
+        let name = make().name();
+        assert!((whole.0 - chunked.0).abs() < 1e-5 * whole.0.abs().max(1.0), "{name}: {} {}", whole.0, chunked.0);
+        assert!(whole.1 > 1e-3 && (whole.1 - chunked.1).abs() < 1e-4 * whole.1, "{name}: {} {}", whole.1, chunked.1);
+        assert!(apart(&whole.2, &chunked.2) < 1e-4 * whole.1, "{name}");
+    }
+}
+
+/// Trajectory balance that writes down how far log F is from the target network's.
+#[derive(Debug)]
+struct Watching(Arc<Mutex<Vec<f64>>>);
+
+impl Objective for Watching {
+    fn name(&self) -> &'static str {
+        "watching balance"
+    }
+    fn needs(&self) -> Quantities {
+        Quantity::LogZ | Quantity::LogFlow | Quantity::TargetLogFlow
+    }
+    fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor> {
+        let target = scores.need(Quantity::TargetLogFlow, self.name())?;
+        assert!(!target.requires_grad());
+        self.0.lock().unwrap().push(apart(scores.need(Quantity::LogFlow, self.name())?, target));
+        TrajectoryBalance.loss(scores, regression)
+    }
+}
+
+#[test]
+fn a_target_network_s_flow_lags_behind_and_catches_up() {
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let watching = || Box::new(Watching(seen.clone()));
+    let error = trainer(with_flow(), watching(), fresh(8)).unwrap().step().unwrap_err();
+    says(&error, &["watching balance needs a copy of the policy that lags behind", "`with_lagged`"]);
+    let mut trainer = trainer(with_flow(), watching(), fresh(8)).unwrap().with_lagged(2).unwrap();
+    (0..5).for_each(|_| assert!(trainer.step().unwrap().loss.is_finite()));
+    let apart = seen.lock().unwrap();
+    let lags: Vec<bool> = apart.iter().map(|&difference| difference > 0.0).collect();
+    assert_eq!(lags, [false, true, false, true, false], "{apart:?}");
+}

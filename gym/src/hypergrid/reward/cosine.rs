@@ -16,10 +16,12 @@ use crate::hypergrid::HyperGrid;
 ///
 /// ```
 /// use gfn_gym::hypergrid::{CosineReward, GridReward, HyperGrid};
-/// let coarse = CosineReward::standard(&HyperGrid::new(2, 8)?)?;
+/// let grid = HyperGrid::new(2, 8)?;
+/// let coarse = CosineReward::standard(&grid)?;
 /// assert_eq!(coarse.n_modes(), Some(0));
 /// assert!((coarse.log_z().unwrap() - 1.8952597013).abs() < 1e-9);
-/// let fine = CosineReward::standard(&HyperGrid::new(2, 65)?)?;
+/// let grid = HyperGrid::new(2, 65)?;
+/// let fine = CosineReward::standard(&grid)?;
 /// assert_eq!(fine.totals(65 * 65)?.n_modes, 33);
 /// # Ok::<(), gfn::Error>(())
 /// ```

@@ -15,7 +15,8 @@ use crate::hypergrid::HyperGrid;
 /// ```
 /// use gfn::env::VectorStates;
 /// use gfn_gym::hypergrid::{DeceptiveReward, GridReward, HyperGrid};
-/// let reward = DeceptiveReward::standard(&HyperGrid::new(2, 16)?)?;
+/// let grid = HyperGrid::new(2, 16)?;
+/// let reward = DeceptiveReward::standard(&grid)?;
 /// let rewards = reward.reward(&VectorStates::from_rows([[2, 13], [7, 8], [0, 0]]));
 /// assert_eq!(rewards, [2.00001, 0.10001, 1e-5]);
 /// # Ok::<(), gfn::Error>(())

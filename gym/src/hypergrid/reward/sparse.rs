@@ -13,7 +13,8 @@ use crate::hypergrid::HyperGrid;
 ///
 /// ```
 /// use gfn_gym::hypergrid::{GridReward, HyperGrid, SparseReward};
-/// let reward = SparseReward::new(&HyperGrid::new(10, 8)?);
+/// let grid = HyperGrid::new(10, 8)?;
+/// let reward = SparseReward::new(&grid);
 /// assert_eq!(reward.n_modes(), Some(1023));
 /// assert!(reward.is_mode_at(&[6, 1, 1, 1, 1, 1, 1, 1, 1, 6]) && !reward.is_mode_at(&[1; 10]));
 /// # Ok::<(), gfn::Error>(())

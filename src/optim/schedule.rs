@@ -156,9 +156,13 @@ impl Schedule {
     }
 
     /// Steps that show all values there are to judge: between two of them it only rises or only falls. Of a function of one's own they
-    /// are the first and the last, and say nothing of those between.
+    /// are the first alone.
     #[must_use]
     pub fn landmarks(&self) -> Vec<usize> {
+        if matches!(self, Self::Own(_)) {
+            // A line of one's own may be senseless long after the run: it is judged at each step that it is used for.
+            return vec![0];
+        }
         if let Self::WarmUp { steps, then } = self {
             let later = then.landmarks().into_iter().map(|step| step.saturating_add(*steps));
             return std::iter::once(0).chain(later).collect();

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use gfn::env::Env;
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, Canonizer, Edge, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Node,
-    Semantics, canonical_key, log_automorphisms,
+    ActionSet, AddEdge, AddNode, Canonizer, Edge, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates,
+    Node, Semantics, canonical_key, log_automorphisms,
 };
 use gfn::{Error, Rng};
 
@@ -271,27 +271,9 @@ fn a_search_too_deep_for_the_stack_of_a_thread_is_refused() {
 
 #[test]
 fn an_environment_hands_the_error_on() {
-    struct Growing {
-        actions: ActionSet,
-        schema: GraphSchema,
-        initial: GraphState,
-    }
-    impl GraphEnv for Growing {
-        fn actions(&self) -> &ActionSet {
-            &self.actions
-        }
-        fn schema(&self) -> &GraphSchema {
-            &self.schema
-        }
-        fn initial_graph(&self) -> &GraphState {
-            &self.initial
-        }
-    }
-    let env = Growing {
-        actions: ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 3000)).with(AddEdge::new(1)),
-        schema: GraphSchema::plain(GraphKind::Undirected, 3000),
-        initial: GraphState::new(GraphKind::Undirected),
-    };
+    let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 3000)).with(AddEdge::new(1));
+    let kind = GraphKind::Undirected;
+    let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, 3000), GraphState::new(kind)).unwrap();
     let known = GraphStates::from(vec![flower(2), graph(100, [])]);
     let found = env.log_symmetry(&known).unwrap().unwrap();
     assert_close(found[0], 8_f64.ln(), "a flower of two petals");

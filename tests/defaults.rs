@@ -16,6 +16,7 @@ use std::ops::ControlFlow;
 use example::{Subdivisions, log_reward};
 use gfn::env::StateGraph;
 use gfn::error::Warning;
+use gfn::graph::GraphEnv;
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig};
 use gfn::objective::{Advantage, Objective, PolicyGradient, TrajectoryBalance};
@@ -26,11 +27,11 @@ use gfn::{Error, Rng};
 use gfn_gym::graph_building::PerGraph;
 use tch::{Device, Kind};
 
-type Grown = Trainer<Subdivisions, GraphPolicy<GraphNet>>;
+type Grown = Trainer<GraphEnv<Subdivisions>, GraphPolicy<GraphNet>>;
 
 /// Connected graphs of up to four nodes, grown by leaves, edges and subdivision: 11 up to isomorphism, log Z 4.640.
 fn trainer(objective: impl Objective + 'static, config: TrainerConfig, seed: u64) -> Grown {
-    let (env, mut rng) = (Subdivisions::new(4), Rng::seeded(seed));
+    let (env, mut rng) = (Subdivisions::env(4).unwrap(), Rng::seeded(seed));
     let network =
         GraphNetConfig { pair_walks: Some(3), backward: BackwardPolicy::SharedTorso, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, network, Device::Cpu, Kind::Float, &mut rng).unwrap();

@@ -2,8 +2,8 @@
 
 use gfn::env::{Direction, EnumerableEnv};
 use gfn::graph::{
-    ActionSet, Anchor, Edge, GraphActionType, GraphEnv, GraphKind, GraphSchema, GraphState, Head, Move, Node, Reversed,
-    Semantics, SetNodeAttr,
+    ActionSet, Anchor, Edge, GraphActionType, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, Head, Move,
+    Node, Reversed, Semantics, SetNodeAttr,
 };
 use gfn::policy::UniformPolicy;
 use gfn::rollout::Container;
@@ -82,22 +82,10 @@ impl GraphActionType for AddPair {
     }
 }
 
-struct Pairs {
-    actions: ActionSet,
-    schema: GraphSchema,
-    initial: GraphState,
-}
+#[derive(Debug)]
+struct Pairs;
 
-impl GraphEnv for Pairs {
-    fn actions(&self) -> &ActionSet {
-        &self.actions
-    }
-    fn schema(&self) -> &GraphSchema {
-        &self.schema
-    }
-    fn initial_graph(&self) -> &GraphState {
-        &self.initial
-    }
+impl GraphRules for Pairs {
     // An edge within a pair is never removed alone: all graphs have a perfect matching.
     fn is_reachable(&self, graph: &GraphState) -> bool {
         (0..graph.n_nodes() as u32).all(|a| graph.degree(a) > 0)
@@ -109,17 +97,14 @@ fn schema(max_nodes: usize) -> GraphSchema {
 }
 
 /// Pairs whose nodes get attributes.
-fn growing(says: Says) -> Pairs {
+fn growing(says: Says) -> GraphEnv<Pairs> {
     let marks = SetNodeAttr::new(&[2]).unwrap();
-    Pairs {
-        actions: ActionSet::new(Semantics::UpToIsomorphism).with(AddPair { max_nodes: 8, says }).with(marks),
-        schema: schema(8),
-        initial: GraphState::new(GraphKind::Undirected),
-    }
+    let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddPair { max_nodes: 8, says }).with(marks);
+    GraphEnv::new(Pairs, actions, schema(8), GraphState::new(GraphKind::Undirected)).unwrap()
 }
 
 /// Three pairs that get fewer, while what is left gets attributes.
-fn shrinking() -> Pairs {
+fn shrinking() -> GraphEnv<Pairs> {
     let mut initial = GraphState::new(GraphKind::Undirected);
     for class in [0, 1, 1, 0, 0, 1] {
         initial.add_node(Node::of_class(class));
@@ -129,11 +114,11 @@ fn shrinking() -> Pairs {
     }
     let pairs = Reversed(AddPair { max_nodes: 6, says: Says::Both });
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(pairs).with(SetNodeAttr::new(&[2]).unwrap());
-    Pairs { actions, schema: schema(6), initial }
+    GraphEnv::new(Pairs, actions, schema(6), initial).unwrap()
 }
 
 /// Graphs of walks of an environment.
-fn graphs(env: &Pairs) -> Vec<GraphState> {
+fn graphs(env: &GraphEnv<Pairs>) -> Vec<GraphState> {
     let walks = Sampler::new(env, &UniformPolicy).forward(60, &mut Rng::seeded(2)).unwrap();
     walks.states().graphs().to_vec()
 }

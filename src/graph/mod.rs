@@ -13,7 +13,7 @@ pub use action::{
 };
 pub use batch::GraphBatch;
 pub(crate) use batch::sum_rows;
-pub use env::{BackwardRule, GraphEnv, GraphSchema};
+pub use env::{BackwardRule, Free, GraphEnv, GraphRules, GraphSchema, MoveMask};
 pub(crate) use env::{check_by_type, check_fits, check_settings, misfit};
 pub use io::{GraphFormat, MAX_EDGE_LIST_NODES, read_graphs, write_graphs};
 pub use state::{Attributes, BitRows, Edge, GraphKind, GraphState, GraphStates, MAX_ATTRIBUTES, Node};

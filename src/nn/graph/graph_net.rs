@@ -6,7 +6,7 @@ use super::heads::{Heads, pair_features, start_scale};
 use super::torso::Torso;
 use super::{ConvKind, GraphNetwork, GraphOutput};
 use crate::env::Direction;
-use crate::graph::{GraphBatch, GraphEnv, GraphSchema, Semantics};
+use crate::graph::{GraphBatch, GraphEnv, GraphRules, GraphSchema, Semantics};
 use crate::nn::{Activation, HostGraphNet, LogZ, LogitScale, Mlp, MlpConfig, Parameters, Wants};
 use crate::{Error, Result, Rng};
 
@@ -111,7 +111,7 @@ impl GraphNetConfig {
     }
 
     /// How many labels are told apart: all of labelled graphs; up to isomorphism those of the initial graph, and one for all other nodes.
-    fn n_labels<E: GraphEnv>(&self, env: &E) -> usize {
+    fn n_labels<R: GraphRules>(&self, env: &GraphEnv<R>) -> usize {
         let most = env.schema().max_nodes;
         match (env.actions().semantics(), env.initial_graph().n_nodes()) {
             _ if !self.identity => 0,
@@ -157,8 +157,8 @@ impl GraphNet {
     /// convolution that can't see what edges of the environment say, and an environment whose schema no graph can keep to
     /// ([`GraphSchema::check`]) or whose slots are too many; [`Error::Contract`] for an initial graph that isn't what the schema says;
     /// [`Error::Device`] for a device that isn't there.
-    pub fn new<E: GraphEnv>(
-        env: &E,
+    pub fn new<R: GraphRules>(
+        env: &GraphEnv<R>,
         config: GraphNetConfig,
         device: Device,
         kind: Kind,

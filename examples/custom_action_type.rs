@@ -2,7 +2,7 @@
 
 use gfn::env::{Direction, StateGraph};
 use gfn::graph::{
-    ActionSet, Anchor, Edge, GraphActionType, GraphEnv, GraphKind, GraphSchema, GraphState, Head, Move, Semantics,
+    ActionSet, Anchor, Edge, Free, GraphActionType, GraphEnv, GraphKind, GraphSchema, GraphState, Head, Move, Semantics,
 };
 use gfn::metrics::Distances;
 use gfn::nn::{ConvKind, GraphNet, GraphNetConfig};
@@ -44,26 +44,12 @@ fn matched(graph: &GraphState) -> Vec<(u32, u32)> {
     graph.edges().filter(|&(a, b)| graph.edge(a, b).is_some_and(|edge| edge.class == 1)).collect()
 }
 
-struct Matchings(ActionSet, GraphSchema, GraphState);
-
-impl GraphEnv for Matchings {
-    fn actions(&self) -> &ActionSet {
-        &self.0
-    }
-    fn schema(&self) -> &GraphSchema {
-        &self.1
-    }
-    fn initial_graph(&self) -> &GraphState {
-        &self.2
-    }
-}
-
 fn main() -> Result<()> {
     let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
     let mut cycle = GraphState::with_nodes(GraphKind::Undirected, 8);
     (0..8).try_for_each(|a| cycle.add_edge(a, (a + 1) % 8, Edge::default()))?;
     let schema = GraphSchema { edge_classes: 2, ..GraphSchema::plain(GraphKind::Undirected, 8) };
-    let env = Matchings(ActionSet::new(Semantics::Labelled).with(Match), schema, cycle);
+    let env = GraphEnv::new(Free, ActionSet::new(Semantics::Labelled).with(Match), schema, cycle)?;
     let space = StateGraph::build(&env, 1_000)?;
     check_action_type(&Match, Semantics::Labelled, space.states().graphs())?;
     let reward = PerGraph(|graph: &GraphState| matched(graph).len() as f64 * 2f64.ln());

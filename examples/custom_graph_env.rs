@@ -2,7 +2,7 @@
 
 use gfn::env::StateGraph;
 use gfn::graph::{
-    ActionKind, ActionSet, AddEdge, BackwardRule, GraphEnv, GraphKind, GraphSchema, GraphState, Semantics,
+    ActionSet, AddEdge, BackwardRule, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, MoveMask, Semantics,
 };
 use gfn::metrics::Distances;
 use gfn::nn::{ConvKind, GraphNet, GraphNetConfig};
@@ -14,30 +14,12 @@ use gfn::train::{Fit, Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_gym::graph_building::PerGraph;
 
-/// Acyclic directed graphs on labelled nodes, built edge by edge.
-struct Acyclic(ActionSet, GraphSchema, GraphState);
+/// Acyclic directed graphs on labelled nodes, built edge by edge: none that would close a cycle.
+struct Acyclic;
 
-impl GraphEnv for Acyclic {
-    fn actions(&self) -> &ActionSet {
-        &self.0
-    }
-    fn schema(&self) -> &GraphSchema {
-        &self.1
-    }
-    fn initial_graph(&self) -> &GraphState {
-        &self.2
-    }
-    // AddEdge's block has a row per ordered pair, `a * n + b` for the edge from a to b: none that would close a cycle.
-    fn restrict(&self, kind: ActionKind, graph: &GraphState, mask: &mut [bool]) {
-        let n = graph.n_nodes();
-        let pairs = (0..n).flat_map(|a| (0..n).map(move |b| (a, b)));
-        if kind == ActionKind(0) {
-            mask.iter_mut().zip(pairs).for_each(|(legal, (a, b))| *legal &= !leads(graph, b, a));
-        }
-    }
-    // Any edge of an acyclic graph can have come last: the action type's own way back is exact, and fast.
-    fn backward_rule(&self) -> BackwardRule {
-        BackwardRule::ByType
+impl GraphRules for Acyclic {
+    fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
+        moves.retain(|add| !leads(graph, add.b as usize, add.a as usize));
     }
 }
 
@@ -50,7 +32,9 @@ fn main() -> Result<()> {
     let (runtime, mut rng) = (Runtime::new(1, DeviceKind::Cpu)?, Rng::seeded(0));
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
     let (kind, nodes) = (GraphKind::Directed, 4);
-    let env = Acyclic(actions, GraphSchema::plain(kind, nodes), GraphState::with_nodes(kind, nodes));
+    let env = GraphEnv::new(Acyclic, actions, GraphSchema::plain(kind, nodes), GraphState::with_nodes(kind, nodes))?
+        // Any edge of an acyclic graph can have come last: the action type's own way back is exact, and fast.
+        .with_backward(BackwardRule::ByType);
     // The author's part of the contract: steps, masks and the way back agree.
     check_graph_env(&env, 50, &mut rng)?;
     // 2 for each edge of the path 0 -> 1 -> 2 -> 3, -1 for any other.

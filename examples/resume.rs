@@ -1,7 +1,7 @@
 //! Stop and go on: a run that is saved halfway and taken up again ends as one that was never interrupted, bit for bit.
 
 use gfn::env::StateGraph;
-use gfn::graph::GraphKind;
+use gfn::graph::{GraphEnv, GraphKind};
 use gfn::metrics::Distances;
 use gfn::nn::{GraphNet, GraphNetConfig, GraphNetwork};
 use gfn::objective::TrajectoryBalance;
@@ -13,7 +13,7 @@ use gfn::train::{Fit, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::ring::{Ring, RingReward};
 
-type RingTrainer = Trainer<Ring, GraphPolicy<GraphNet>>;
+type RingTrainer = Trainer<GraphEnv<Ring>, GraphPolicy<GraphNet>>;
 
 /// A trainer at its first step: what a program makes whether it starts or goes on.
 fn trainer(runtime: &Runtime) -> Result<RingTrainer> {

@@ -3,11 +3,10 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use crate::graph_envs::Given;
 use gfn::env::Env;
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, Canonizer, Edge, GraphKind, GraphSchema, GraphState, GraphStates, Node, Semantics,
-    canonical_key, log_automorphisms,
+    ActionSet, AddEdge, AddNode, Canonizer, Edge, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates,
+    Node, Semantics, canonical_key, log_automorphisms,
 };
 use gfn::{Error, Rng};
 
@@ -272,11 +271,9 @@ fn a_search_too_deep_for_the_stack_of_a_thread_is_refused() {
 
 #[test]
 fn an_environment_hands_the_error_on() {
-    let env = Given::new(
-        ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 3000)).with(AddEdge::new(1)),
-        GraphSchema::plain(GraphKind::Undirected, 3000),
-        GraphState::new(GraphKind::Undirected),
-    );
+    let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 3000)).with(AddEdge::new(1));
+    let kind = GraphKind::Undirected;
+    let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, 3000), GraphState::new(kind)).unwrap();
     let known = GraphStates::from(vec![flower(2), graph(100, [])]);
     let found = env.log_symmetry(&known).unwrap().unwrap();
     assert_close(found[0], 8_f64.ln(), "a flower of two petals");

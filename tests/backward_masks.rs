@@ -2,32 +2,46 @@
 
 use std::time::{Duration, Instant};
 
-use crate::graph_envs::Given;
 use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv};
 use gfn::graph::{
-    ActionKind, ActionSet, AddEdge, AddNode, Attributes, Edge, GraphActionType, GraphEnv, GraphKind, GraphSchema,
-    GraphState, GraphStates, Node, Reversed, Semantics, SetEdgeAttr, SetNodeAttr,
+    ActionKind, ActionSet, AddEdge, AddNode, Attributes, Edge, GraphActionType, GraphEnv, GraphKind, GraphRules,
+    GraphSchema, GraphState, GraphStates, MoveMask, Node, Reversed, Semantics, SetEdgeAttr, SetNodeAttr,
 };
 
 /// What an environment takes away from the forward masks of its action types.
-type Restriction = fn(&GraphState, &mut [bool]);
-
-fn nothing(_: &GraphState, _: &mut [bool]) {}
-
-/// Edges that would close a directed cycle (nodes keep an order here: from lower to higher).
-fn acyclic(graph: &GraphState, mask: &mut [bool]) {
-    let n = graph.n_nodes();
-    let allowed = |slot: usize| slot / 2 / n.max(1) < slot / 2 % n.max(1);
-    mask.iter_mut().enumerate().filter(|(slot, _)| !allowed(*slot)).for_each(|(_, legal)| *legal = false);
+#[derive(Clone, Copy, Debug)]
+enum Restriction {
+    Nothing,
+    /// Edges that would close a directed cycle (nodes keep an order here: from lower to higher).
+    Acyclic,
+    /// All but the first legal slot of each type: what one slot means depends on the others.
+    AllButTheFirst,
 }
 
-/// All but the first legal slot of each type: what one slot means depends on the others.
-fn all_but_the_first(_: &GraphState, mask: &mut [bool]) {
-    mask.iter_mut().filter(|legal| **legal).skip(1).for_each(|legal| *legal = false);
+struct Parts {
+    restriction: Restriction,
+    /// Graphs with an odd number of edges can't be.
+    even_edges: bool,
 }
 
-fn parts(actions: ActionSet, initial: GraphState, restriction: Restriction) -> Given {
+impl GraphRules for Parts {
+    fn restrict(&self, _: &GraphState, moves: &mut MoveMask<'_>) {
+        match self.restriction {
+            Restriction::Nothing => {}
+            Restriction::Acyclic => moves.retain(|action| action.a < action.b),
+            Restriction::AllButTheFirst => {
+                let mut first = true;
+                moves.retain(|_| std::mem::take(&mut first));
+            }
+        }
+    }
+    fn is_reachable(&self, graph: &GraphState) -> bool {
+        !self.even_edges || graph.n_edges().is_multiple_of(2)
+    }
+}
+
+fn parts(actions: ActionSet, initial: GraphState, (restriction, even_edges): (Restriction, bool)) -> GraphEnv<Parts> {
     let schema = GraphSchema {
         node_classes: 2,
         edge_classes: 2,
@@ -35,7 +49,7 @@ fn parts(actions: ActionSet, initial: GraphState, restriction: Restriction) -> G
         edge_attributes: vec![1],
         ..GraphSchema::plain(initial.kind(), 8)
     };
-    Given::new(actions, schema, initial).restricted(move |_, graph, mask| restriction(graph, mask))
+    GraphEnv::new(Parts { restriction, even_edges }, actions, schema, initial).unwrap()
 }
 
 /// A scaffold of two nodes that differ and an edge.
@@ -44,7 +58,7 @@ fn scaffold(kind: GraphKind) -> GraphState {
     GraphState::from_parts(kind, &[Node::default(), marked], &[(0, 1, Edge::of_class(1))]).unwrap()
 }
 
-fn environments() -> Vec<Given> {
+fn environments() -> Vec<GraphEnv<Parts>> {
     let mut out = Vec::new();
     for kind in [GraphKind::Directed, GraphKind::Undirected] {
         for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
@@ -57,15 +71,14 @@ fn environments() -> Vec<Given> {
                 nodes.with(AddEdge::new(2).at_most(9)).with(SetEdgeAttr::new(&[1]).unwrap())
             };
             let edges = || set().with(AddEdge::new(2));
-            for restriction in [nothing as Restriction, all_but_the_first] {
-                out.push(parts(grown(), GraphState::new(kind), restriction));
-                out.push(parts(free(), scaffold(kind), restriction));
-                let even = |graph: &GraphState| graph.n_edges().is_multiple_of(2);
-                out.push(parts(free(), GraphState::new(kind), restriction).reaching(even));
+            for restriction in [Restriction::Nothing, Restriction::AllButTheFirst] {
+                out.push(parts(grown(), GraphState::new(kind), (restriction, false)));
+                out.push(parts(free(), scaffold(kind), (restriction, false)));
+                out.push(parts(free(), GraphState::new(kind), (restriction, true)));
                 let removed = set().with(Reversed(AddEdge::new(1))).with(Reversed(AddNode::free(1, 8)));
-                out.push(parts(removed, GraphState::with_nodes(kind, 4), restriction));
+                out.push(parts(removed, GraphState::with_nodes(kind, 4), (restriction, false)));
             }
-            out.push(parts(edges(), GraphState::with_nodes(kind, 5), acyclic));
+            out.push(parts(edges(), GraphState::with_nodes(kind, 5), (Restriction::Acyclic, false)));
         }
     }
     out
@@ -104,7 +117,7 @@ fn contains(graph: &GraphState, initial: &GraphState) -> bool {
 
 /// Whether the graph without what a candidate undoes is a parent of it.
 fn is_parent(
-    env: &Given,
+    env: &GraphEnv<Parts>,
     kind: ActionKind,
     action_type: &dyn GraphActionType,
     graph: &GraphState,
@@ -112,7 +125,7 @@ fn is_parent(
 ) -> bool {
     let (back, on) = (Direction::Backward, Direction::Forward);
     let undo = action_type.head(back).unwrap().decode(graph, slot);
-    if action_type.removed_nodes(back, graph, undo).iter().any(|&a| (a as usize) < env.initial.n_nodes()) {
+    if action_type.removed_nodes(back, graph, undo).iter().any(|&a| (a as usize) < env.initial_graph().n_nodes()) {
         return false;
     }
     let redo = action_type.reverse(back, graph, undo);
@@ -120,14 +133,13 @@ fn is_parent(
     if action_type.apply(back, &mut parent, undo).is_err() || !env.is_reachable(&parent) {
         return false;
     }
-    if contains(graph, &env.initial) && !contains(&parent, &env.initial) {
+    if contains(graph, env.initial_graph()) && !contains(&parent, env.initial_graph()) {
         return false;
     }
-    let head = action_type.head(on).unwrap();
-    let mut mask = vec![false; head.anchor.rows(&parent) * head.width];
-    action_type.mask(on, env.actions.semantics(), &parent, &mut mask);
-    env.restrict(kind, &parent, &mut mask);
-    mask[head.encode(&parent, redo)]
+    let Ok(slot) = env.actions().encode(on, &parent, kind, redo) else {
+        return false;
+    };
+    env.masks(on, &GraphStates::from(vec![parent])).row(0)[slot as usize]
 }
 
 #[test]
@@ -135,13 +147,13 @@ fn a_derived_mask_holds_the_moves_that_some_parent_permits() {
     let mut rng = Rng::seeded(1);
     let (mut n_kept, mut n_dropped) = (0, 0);
     for (place, env) in environments().iter().enumerate() {
-        let graphs: Vec<_> = (0..60).map(|_| random_graph(&env.initial, &mut rng)).collect();
+        let graphs: Vec<_> = (0..60).map(|_| random_graph(env.initial_graph(), &mut rng)).collect();
         let masks = env.masks(Direction::Backward, &GraphStates::from(graphs.clone()));
         for (row, graph) in graphs.iter().enumerate() {
             let mut expected = Vec::new();
-            for (kind, action_type, head) in env.actions.heads(Direction::Backward) {
+            for (kind, action_type, head) in env.actions().heads(Direction::Backward) {
                 let mut mask = vec![false; head.anchor.rows(graph) * head.width];
-                action_type.mask(Direction::Backward, env.actions.semantics(), graph, &mut mask);
+                action_type.mask(Direction::Backward, env.actions().semantics(), graph, &mut mask);
                 for (slot, candidate) in mask.into_iter().enumerate() {
                     let kept = candidate && is_parent(env, kind, action_type, graph, slot);
                     n_dropped += usize::from(candidate && !kept);

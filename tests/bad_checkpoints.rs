@@ -5,7 +5,7 @@ use std::path::Path;
 
 use crate::trainers::{Folder, Setting, bytes, colored_graphs, ring, state, steps};
 use gfn::env::{DiscreteEnv, Rows, Slots, VectorStates};
-use gfn::graph::GraphKind;
+use gfn::graph::{GraphEnv, GraphKind};
 use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{
     FlowMatching, Objective, ProximalPolicy, SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood, Weighting,
@@ -79,7 +79,7 @@ fn forged(
     edit: impl Fn(&str, &str, Tensor) -> Option<Tensor>,
 ) -> Result<(), Error> {
     let old = Checkpoint::load(from).unwrap();
-    let parameters = Policy::<Ring>::parameters(trainer.policy()).unwrap();
+    let parameters = Policy::<GraphEnv<Ring>>::parameters(trainer.policy()).unwrap();
     let manifest = old.manifest();
     let mut new = Checkpoint::new(parameters, manifest.step, manifest.state.clone()).unwrap();
     for section in ["adam", "replay"] {

@@ -4,7 +4,7 @@
 use crate::trainers::{Folder, state};
 use gfn::distribution::Exploration;
 use gfn::env::{Direction, DiscreteEnv, Env, Slots};
-use gfn::graph::{GraphKind, GraphStates};
+use gfn::graph::{GraphEnv, GraphKind, GraphStates};
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::Schedule;
@@ -34,7 +34,7 @@ macro_rules! refused {
     }};
 }
 
-fn replay(slots: &[u32], offsets: &[usize]) -> Result<Trajectories<Triangles>> {
+fn replay(slots: &[u32], offsets: &[usize]) -> Result<Trajectories<GraphEnv<Triangles>>> {
     // Pairs (0, 1), (0, 2) and (1, 2) are slots 1, 2 and 5 of 9; slot 9 exits.
     Trajectories::replay(&Triangles::new(), &Slots(slots.to_vec()), offsets)
 }
@@ -86,7 +86,7 @@ fn steps_that_a_state_cannot_take_are_refused() {
 }
 
 /// A trainer whose reward gives these values, the last of them over and over.
-fn rewarded(values: &'static [f64], count: fn(usize) -> usize) -> Trainer<Triangles, GraphPolicy<GraphNet>> {
+fn rewarded(values: &'static [f64], count: fn(usize) -> usize) -> Trainer<GraphEnv<Triangles>, GraphPolicy<GraphNet>> {
     let env = Triangles::new();
     let mut rng = Rng::seeded(0);
     let config = GraphNetConfig { embedding: 8, ..GraphNetConfig::default() };
@@ -171,7 +171,7 @@ fn settings_out_of_range_name_the_setting() {
     }
     let replay = |capacity, exponent| {
         let draw = Draw::RewardPrioritised { exponent };
-        ReplayBuffer::<Triangles>::new(ReplayConfig { capacity, eviction: Eviction::Fifo, draw })
+        ReplayBuffer::<GraphEnv<Triangles>>::new(ReplayConfig { capacity, eviction: Eviction::Fifo, draw })
     };
     refused!(replay(0, 1.0), Error::Config { .. }, "capacity is 0", "at least 1");
     refused!(replay(1, f64::NAN), Error::Config { .. }, "exponent is NaN", "finite");
@@ -222,7 +222,7 @@ fn trainers_refuse_settings_that_make_no_sense() {
     );
 }
 
-fn rewarded_with(config: TrainerConfig) -> Trainer<Triangles, UniformPolicy> {
+fn rewarded_with(config: TrainerConfig) -> Trainer<GraphEnv<Triangles>, UniformPolicy> {
     let reward =
         |graphs: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; graphs.graphs().len()]) };
     let objective = gfn::objective::LogPartitionVariance;
@@ -257,6 +257,6 @@ fn samplers_refuse_no_trajectory_and_stop_at_the_limit() {
     assert_eq!(env.masks(Direction::Backward, &other).n_legal(0), 0);
 }
 
-fn sampler_of(env: &Triangles) -> Sampler<'_, Triangles, UniformPolicy> {
+fn sampler_of(env: &GraphEnv<Triangles>) -> Sampler<'_, GraphEnv<Triangles>, UniformPolicy> {
     Sampler::new(env, &UniformPolicy)
 }

@@ -3,51 +3,39 @@
 use crate::spaces::ColouredGraphs;
 use gfn::env::Direction;
 use gfn::graph::{
-    ActionKind, ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphActionType, GraphEnv, GraphKind, GraphSchema,
-    GraphState, Head, Move, Node, RemoveEdge, Reversed, Semantics, SetEdgeAttr, SetNodeAttr,
+    ActionSet, AddEdge, AddNode, BackwardRule, Edge, Free, GraphActionType, GraphEnv, GraphKind, GraphRules,
+    GraphSchema, GraphState, Head, Move, MoveMask, Node, RemoveEdge, Reversed, Semantics, SetEdgeAttr, SetNodeAttr,
 };
 use gfn::testing::{Chain, Triangles, check_action_type, check_env, check_graph_env};
 use gfn::{Result, Rng};
 
-/// A graph environment made of parts.
-struct Parts {
-    actions: ActionSet,
-    schema: GraphSchema,
-    initial: GraphState,
-    rule: BackwardRule,
-    /// No graph has more edges: a restriction of the forward moves.
+/// No graph has more edges: a restriction of the forward moves.
+#[derive(Clone, Debug)]
+struct Capped {
     max_edges: usize,
 }
 
-impl Parts {
-    fn new(actions: ActionSet, initial: GraphState, max_nodes: usize) -> Self {
-        let mut schema = GraphSchema::plain(initial.kind(), max_nodes);
-        schema.node_classes = 2;
-        schema.edge_classes = 2;
-        schema.node_attributes = vec![2, 1];
-        schema.edge_attributes = vec![2];
-        Self { actions, schema, initial, rule: BackwardRule::Derived, max_edges: usize::MAX }
+impl GraphRules for Capped {
+    fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
+        if graph.n_edges() >= self.max_edges {
+            moves.forbid_all();
+        }
     }
 }
 
-impl GraphEnv for Parts {
-    fn actions(&self) -> &ActionSet {
-        &self.actions
+fn schema(kind: GraphKind, max_nodes: usize) -> GraphSchema {
+    GraphSchema {
+        node_classes: 2,
+        edge_classes: 2,
+        node_attributes: vec![2, 1],
+        edge_attributes: vec![2],
+        ..GraphSchema::plain(kind, max_nodes)
     }
-    fn schema(&self) -> &GraphSchema {
-        &self.schema
-    }
-    fn initial_graph(&self) -> &GraphState {
-        &self.initial
-    }
-    fn backward_rule(&self) -> BackwardRule {
-        self.rule
-    }
-    fn restrict(&self, _: ActionKind, graph: &GraphState, mask: &mut [bool]) {
-        if graph.n_edges() >= self.max_edges {
-            mask.fill(false);
-        }
-    }
+}
+
+/// A graph environment made of parts.
+fn parts(actions: ActionSet, initial: GraphState, max_nodes: usize) -> GraphEnv<Free> {
+    GraphEnv::new(Free, actions, schema(initial.kind(), max_nodes), initial).unwrap()
 }
 
 fn rng() -> Rng {
@@ -58,7 +46,7 @@ fn rng() -> Rng {
 fn right_environments_pass() {
     check_env(&Chain::new(12), 30, &mut rng()).unwrap();
     check_graph_env(&Triangles::new(), 30, &mut rng()).unwrap();
-    check_graph_env(&ColouredGraphs::new(5), 40, &mut rng()).unwrap();
+    check_graph_env(&ColouredGraphs::of(5), 40, &mut rng()).unwrap();
     for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
         for kind in [GraphKind::Directed, GraphKind::Undirected] {
             let grown = ActionSet::new(semantics)
@@ -69,7 +57,7 @@ fn right_environments_pass() {
             // A scaffold of one edge, which stays.
             let mut initial = GraphState::with_nodes(kind, 2);
             initial.add_edge(0, 1, Edge::default()).unwrap();
-            check_graph_env(&Parts::new(grown, initial, 4), 6, &mut rng()).unwrap();
+            check_graph_env(&parts(grown, initial, 4), 6, &mut rng()).unwrap();
         }
         // Dismantling: the full graph loses its edges.
         let mut full = GraphState::with_nodes(GraphKind::Undirected, 4);
@@ -79,8 +67,7 @@ fn right_environments_pass() {
         let fewer: RemoveEdge = Reversed(AddEdge::new(1));
         let shrinking = ActionSet::new(semantics).with(fewer);
         // `contains` holds the initial graph whole going back, so by type.
-        let mut env = Parts::new(shrinking, full, 4);
-        env.rule = BackwardRule::ByType;
+        let env = parts(shrinking, full, 4).with_backward(BackwardRule::ByType);
         check_env(&env, 20, &mut rng()).unwrap();
     }
 }
@@ -95,15 +82,16 @@ fn message<T: std::fmt::Debug>(result: Result<T>) -> String {
 fn masks_by_type_that_forget_the_environment_are_caught() {
     // Nodes and edges come in any order, but by type a node may go only when it is isolated and an edge always: right.
     let set = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(2, 4)).with(AddEdge::new(1));
-    let mut env = Parts::new(set(), GraphState::new(GraphKind::Undirected), 4);
-    env.rule = BackwardRule::ByType;
-    check_graph_env(&env, 30, &mut rng()).unwrap();
+    let kind = GraphKind::Undirected;
+    let capped = |max_edges, rule| {
+        let env = GraphEnv::new(Capped { max_edges }, set(), schema(kind, 4), GraphState::new(kind)).unwrap();
+        env.with_backward(rule)
+    };
+    check_graph_env(&capped(usize::MAX, BackwardRule::ByType), 30, &mut rng()).unwrap();
     // Nothing follows the second edge, so an isolated node can't have come last: by type it could.
-    env.max_edges = 2;
-    let found = message(check_env(&env, 30, &mut rng()));
+    let found = message(check_env(&capped(2, BackwardRule::ByType), 30, &mut rng()));
     assert!(found.contains("the reverse of a legal backward move is a legal forward move of the parent"), "{found}");
-    env.rule = BackwardRule::Derived;
-    check_graph_env(&env, 30, &mut rng()).unwrap();
+    check_graph_env(&capped(2, BackwardRule::Derived), 30, &mut rng()).unwrap();
 }
 
 /// Each type takes back only what it could have made: a node, an edge or a value of another type's classes is left alone.
@@ -118,7 +106,7 @@ fn types_that_know_fewer_classes_than_others_leave_these_alone() {
             true => set.with(AddNode::attached(2, 2, 4)),
             false => set.with(few.clone()).with(SetNodeAttr::new(&[2]).unwrap()),
         };
-        Parts { rule, ..Parts::new(set, GraphState::new(GraphKind::Undirected), 4) }
+        parts(set, GraphState::new(GraphKind::Undirected), 4).with_backward(rule)
     };
     for attached in [true, false] {
         for rule in [BackwardRule::Derived, BackwardRule::ByType] {
@@ -147,26 +135,15 @@ fn types_that_know_fewer_classes_than_others_leave_these_alone() {
 
 #[test]
 fn an_environment_that_leaves_no_way_back_is_caught() {
-    struct Lying(Parts);
-    impl GraphEnv for Lying {
-        fn actions(&self) -> &ActionSet {
-            &self.0.actions
-        }
-        fn schema(&self) -> &GraphSchema {
-            &self.0.schema
-        }
-        fn initial_graph(&self) -> &GraphState {
-            &self.0.initial
-        }
+    struct Lying;
+    impl GraphRules for Lying {
         fn is_reachable(&self, graph: &GraphState) -> bool {
             graph.n_edges() != 1
         }
     }
-    let env = Lying(Parts::new(
-        ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)),
-        GraphState::with_nodes(GraphKind::Undirected, 3),
-        3,
-    ));
+    let kind = GraphKind::Undirected;
+    let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
+    let env = GraphEnv::new(Lying, actions, schema(kind, 3), GraphState::with_nodes(kind, 3)).unwrap();
     let found = message(check_graph_env(&env, 30, &mut rng()));
     assert!(found.contains("every state but the initial one has a legal backward move"), "{found}");
 }
@@ -174,13 +151,14 @@ fn an_environment_that_leaves_no_way_back_is_caught() {
 #[test]
 fn a_schema_that_is_too_small_is_caught() {
     let actions = ActionSet::new(Semantics::Labelled).with(AddNode::free(2, 3));
-    let mut env = Parts::new(actions, GraphState::new(GraphKind::Directed), 3);
-    check_graph_env(&env, 30, &mut rng()).unwrap();
-    env.schema.node_classes = 1;
-    assert!(message(check_graph_env(&env, 30, &mut rng())).contains("schema"));
-    env.schema.node_classes = 2;
-    env.schema.max_nodes = 2;
-    assert!(message(check_graph_env(&env, 30, &mut rng())).contains("schema"));
+    let kind = GraphKind::Directed;
+    let check = |schema| {
+        let env = GraphEnv::new(Free, actions.clone(), schema, GraphState::new(kind)).unwrap();
+        check_graph_env(&env, 30, &mut rng())
+    };
+    check(schema(kind, 3)).unwrap();
+    assert!(message(check(GraphSchema { node_classes: 1, ..schema(kind, 3) })).contains("schema"));
+    assert!(message(check(schema(kind, 2))).contains("schema"));
 }
 
 /// Adds an edge, with one thing broken.
@@ -242,7 +220,7 @@ fn broken_action_types_are_caught_and_right_ones_pass() {
         assert!(found.contains(expected), "{found}");
         // And inside of an environment.
         let actions = ActionSet::new(Semantics::Labelled).with(broken);
-        let env = Parts::new(actions, GraphState::with_nodes(GraphKind::Undirected, 3), 3);
+        let env = parts(actions, GraphState::with_nodes(GraphKind::Undirected, 3), 3);
         assert!(check_env(&env, 10, &mut rng()).is_err(), "{broken:?}");
     }
     for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {

@@ -2,6 +2,7 @@
 use gfn::Rng;
 use gfn::distribution::Distribution;
 use gfn::env::{Direction, DiscreteEnv, Env};
+use gfn::graph::GraphEnv;
 use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig};
 use gfn::objective::score;
 use gfn::policy::{GraphPolicy, Policy};
@@ -11,7 +12,7 @@ use gfn::rollout::Trajectories;
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
 use tch::{Device, Kind, Tensor};
 
-fn policy(env: &ColoredGraphs) -> GraphPolicy<GraphNet> {
+fn policy(env: &GraphEnv<ColoredGraphs>) -> GraphPolicy<GraphNet> {
     let config = GraphNetConfig {
         embedding: 16,
         pair_walks: Some(2),
@@ -26,9 +27,9 @@ fn largest_difference(a: &Tensor, b: &Tensor) -> f64 {
 }
 
 fn scores_are_those_of_each_row(
-    env: &ColoredGraphs,
+    env: &GraphEnv<ColoredGraphs>,
     policy: &GraphPolicy<GraphNet>,
-    walked: &Trajectories<ColoredGraphs>,
+    walked: &Trajectories<GraphEnv<ColoredGraphs>>,
 ) {
     let needs = Quantities::from(Quantity::LogZ);
     let scores = score(env, &ColoredGraphReward::Count, policy, walked, needs).unwrap();

@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 
 use gfn::env::StateGraph;
 use gfn::error::Warning;
-use gfn::graph::Semantics;
+use gfn::graph::{GraphEnv, Semantics};
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig};
 use gfn::objective::{Advantage, Objective, PolicyGradient, TrajectoryBalance};
@@ -19,11 +19,11 @@ use tch::{Device, Kind};
 
 use crate::spaces::subdivisions::{Subdivide, Subdivisions, log_reward};
 
-type Grown = Trainer<Subdivisions, GraphPolicy<GraphNet>>;
+type Grown = Trainer<GraphEnv<Subdivisions>, GraphPolicy<GraphNet>>;
 
 /// Connected graphs of up to four nodes, grown by leaves, edges and subdivision: 11 up to isomorphism, log Z 4.640.
 fn trainer(objective: impl Objective + 'static, config: TrainerConfig, seed: u64) -> Grown {
-    let (env, mut rng) = (Subdivisions::new(4), Rng::seeded(seed));
+    let (env, mut rng) = (Subdivisions::env(4).unwrap(), Rng::seeded(seed));
     let network =
         GraphNetConfig { pair_walks: Some(3), backward: BackwardPolicy::SharedTorso, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, network, Device::Cpu, Kind::Float, &mut rng).unwrap();
@@ -46,7 +46,7 @@ fn bare(on_warning: OnWarning) -> TrainerConfig {
 /// The author's part of the contract: on every graph, and along random walks.
 #[test]
 fn the_action_type_and_its_environment_are_sound() {
-    let env = Subdivisions::new(5);
+    let env = Subdivisions::env(5).unwrap();
     let space = StateGraph::build(&env, 1_000).unwrap();
     check_action_type(&Subdivide { max_nodes: 5 }, Semantics::UpToIsomorphism, space.states().graphs()).unwrap();
     check_graph_env(&env, 50, &mut Rng::seeded(0)).unwrap();

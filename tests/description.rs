@@ -1,4 +1,5 @@
 //! A checkpoint says what it is of, and a run resumes from none but its own kind.
+use gfn::graph::GraphEnv;
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::GraphPolicy;
@@ -13,7 +14,7 @@ struct Described {
     network: GraphNetConfig,
 }
 
-fn trainer() -> Trainer<Triangles, GraphPolicy<GraphNet>> {
+fn trainer() -> Trainer<GraphEnv<Triangles>, GraphPolicy<GraphNet>> {
     let (env, mut rng) = (Triangles::new(), Rng::seeded(0));
     let config = GraphNetConfig { embedding: 8, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut rng).unwrap();

@@ -3,8 +3,8 @@
 use crate::nets::{CONVS, KINDS, blocks, config, net};
 use gfn::env::Env;
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, Edge, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Node, Semantics,
-    SetEdgeAttr, canonical_key,
+    ActionSet, AddEdge, AddNode, Edge, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Node,
+    Semantics, SetEdgeAttr, canonical_key,
 };
 use gfn::nn::{ConvKind, GraphNetConfig};
 use gfn::policy::{GraphPolicy, Policy};
@@ -12,34 +12,14 @@ use gfn::quantity::Quantities;
 use gfn_molecules::{MoleculeConfig, MoleculeEnv};
 use tch::Kind;
 
-struct Marking {
-    actions: ActionSet,
-    schema: GraphSchema,
-    initial: GraphState,
-}
-
-impl Marking {
-    /// Edges of two classes that can be marked, up to isomorphism.
-    fn new(kind: GraphKind) -> Self {
-        let actions = ActionSet::new(Semantics::UpToIsomorphism)
-            .with(AddNode::free(1, 6))
-            .with(AddEdge::new(2))
-            .with(SetEdgeAttr::new(&[1]).unwrap());
-        let schema = GraphSchema { edge_classes: 2, edge_attributes: vec![1], ..GraphSchema::plain(kind, 6) };
-        Self { actions, schema, initial: GraphState::new(kind) }
-    }
-}
-
-impl GraphEnv for Marking {
-    fn actions(&self) -> &ActionSet {
-        &self.actions
-    }
-    fn schema(&self) -> &GraphSchema {
-        &self.schema
-    }
-    fn initial_graph(&self) -> &GraphState {
-        &self.initial
-    }
+/// Edges of two classes that can be marked, up to isomorphism.
+fn marking(kind: GraphKind) -> GraphEnv<Free> {
+    let actions = ActionSet::new(Semantics::UpToIsomorphism)
+        .with(AddNode::free(1, 6))
+        .with(AddEdge::new(2))
+        .with(SetEdgeAttr::new(&[1]).unwrap());
+    let schema = GraphSchema { edge_classes: 2, edge_attributes: vec![1], ..GraphSchema::plain(kind, 6) };
+    GraphEnv::new(Free, actions, schema, GraphState::new(kind)).unwrap()
 }
 
 /// Six nodes in a ring, whose edges alternate between two classes: all nodes are alike.
@@ -51,7 +31,7 @@ fn alternating(kind: GraphKind) -> GraphState {
 #[test]
 fn edges_of_a_ring_of_alternating_classes_part() {
     for (kind, conv) in KINDS.iter().flat_map(|&kind| CONVS.map(|conv| (kind, conv))) {
-        let (env, ring) = (Marking::new(kind), alternating(kind));
+        let (env, ring) = (marking(kind), alternating(kind));
         let net = net(&env, config(conv), Kind::Double);
         let output = blocks(&env, &net, std::slice::from_ref(&ring), None);
         // Setting the attribute going forward; removing the edge, or its attribute, going back.
@@ -76,7 +56,7 @@ fn classes_alone_part_edges_too() {
     let kind = GraphKind::Undirected;
     let schema = GraphSchema { edge_classes: 2, ..GraphSchema::plain(kind, 6) };
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 6)).with(AddEdge::new(2));
-    let env = Marking { actions, schema, initial: GraphState::new(kind) };
+    let env = GraphEnv::new(Free, actions, schema, GraphState::new(kind)).unwrap();
     let net = net(&env, GraphNetConfig { pair_walks: Some(1), ..config(ConvKind::Gine) }, Kind::Double);
     let removal = |graph: GraphState| blocks(&env, &net, &[graph], None).pb.unwrap().remove(1);
     let ring = removal(alternating(kind));

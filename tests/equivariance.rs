@@ -3,7 +3,7 @@
 use crate::nets::{SeesLabels, config, net};
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv};
-use gfn::graph::{GraphBatch, GraphKind, GraphStates};
+use gfn::graph::{GraphBatch, GraphEnv, GraphKind, GraphStates};
 use gfn::nn::{ConvKind, GraphNet, GraphNetConfig, Parameters};
 use gfn::nn::{GraphNetwork, NetworkOutput};
 use gfn::objective::TrajectoryBalance;
@@ -19,7 +19,9 @@ fn reward(graphs: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
     Ok(vec![0.0; graphs.graphs().len()])
 }
 
-fn trainer<P: Policy<ColoredGraphs, Dist = GraphActionCategorical>>(policy: P) -> Result<Trainer<ColoredGraphs, P>> {
+fn trainer<P: Policy<GraphEnv<ColoredGraphs>, Dist = GraphActionCategorical>>(
+    policy: P,
+) -> Result<Trainer<GraphEnv<ColoredGraphs>, P>> {
     let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
     Trainer::new(ColoredGraphs::new(5)?, reward, policy, TrajectoryBalance, config, Rng::seeded(7))
 }
@@ -86,12 +88,12 @@ fn looking_draws_nothing_from_the_trainers_stream() {
 /// A policy with a prior of its own, whose probabilities vanish for all labellings alike.
 struct Vanishing;
 
-impl Policy<ColoredGraphs> for Vanishing {
+impl Policy<GraphEnv<ColoredGraphs>> for Vanishing {
     type Dist = GraphActionCategorical;
 
     fn evaluate(
         &self,
-        env: &ColoredGraphs,
+        env: &GraphEnv<ColoredGraphs>,
         states: &GraphStates,
         _: Option<&Tensor>,
         _: Quantities,

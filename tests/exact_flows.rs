@@ -4,7 +4,7 @@ use crate::spaces::ColouredGraphs;
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step};
-use gfn::graph::{GraphState, GraphStates};
+use gfn::graph::{GraphEnv, GraphState, GraphStates};
 use gfn::metrics::{Distances, ExactPolicy, NoiseFloor, estimate_log_z, eubo, pruned_distribution};
 use gfn::objective::{
     Balance, DetailedBalance, FlowMatching, LogPartitionVariance, RelativeTrajectoryBalance, SubTrajectoryBalance,
@@ -236,7 +236,7 @@ fn triangles() {
 #[test]
 fn coloured_graphs_up_to_isomorphism() {
     for n in [2, 3, 4] {
-        check(&ColouredGraphs::new(n), graph_reward);
+        check(&ColouredGraphs::of(n), graph_reward);
     }
 }
 
@@ -296,11 +296,11 @@ fn a_backward_policy_taken_for_one_samples_by_number_of_paths() {
 #[test]
 fn a_policy_that_looks_at_labels_is_refused_up_to_isomorphism() {
     struct Labels;
-    impl Policy<ColouredGraphs> for Labels {
+    impl Policy<GraphEnv<ColouredGraphs>> for Labels {
         type Dist = GraphActionCategorical;
         fn evaluate(
             &self,
-            env: &ColouredGraphs,
+            env: &GraphEnv<ColouredGraphs>,
             states: &GraphStates,
             _: Option<&Tensor>,
             _: Quantities,
@@ -319,7 +319,7 @@ fn a_policy_that_looks_at_labels_is_refused_up_to_isomorphism() {
             Ok(Evaluation { pf: Some(GraphActionCategorical::new(masks, &blocks)?), ..Evaluation::default() })
         }
     }
-    let env = ColouredGraphs::new(4);
+    let env = ColouredGraphs::of(4);
     let graph = StateGraph::build(&env, 100).unwrap();
     let error = graph.terminating_distribution(&env, &Labels, None).unwrap_err();
     assert!(matches!(error, gfn::Error::Contract { .. }) && error.to_string().contains("equivariant"), "{error}");

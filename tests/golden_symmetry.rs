@@ -7,7 +7,7 @@ use crate::spaces::ColouredGraphs;
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Child, StateGraph};
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Rows, Slots};
-use gfn::graph::{Edge, GraphKind, GraphState, GraphStates, Node, with_canonizer};
+use gfn::graph::{Edge, GraphEnv, GraphKind, GraphState, GraphStates, Node, with_canonizer};
 use gfn::policy::{Evaluation, Policy};
 use serde::Deserialize;
 use tch::{Kind, Tensor};
@@ -61,12 +61,12 @@ fn golden() -> Vec<Case> {
 /// A policy that weighs the kinds of actions: the probability of a raw action is proportional to its weight.
 struct Weighted<'a>(&'a Weights);
 
-impl Policy<ColouredGraphs> for Weighted<'_> {
+impl Policy<GraphEnv<ColouredGraphs>> for Weighted<'_> {
     type Dist = GraphActionCategorical;
 
     fn evaluate(
         &self,
-        env: &ColouredGraphs,
+        env: &GraphEnv<ColouredGraphs>,
         states: &GraphStates,
         _: Option<&Tensor>,
         _: Quantities,
@@ -93,7 +93,7 @@ fn graph_of(state: &State) -> GraphState {
 }
 
 /// Moves forward that aren't exits, distinct transitions, moves backward, distinct parents.
-fn counts(env: &ColouredGraphs, graph: &StateGraph<ColouredGraphs>) -> [usize; 4] {
+fn counts(env: &GraphEnv<ColouredGraphs>, graph: &StateGraph<GraphEnv<ColouredGraphs>>) -> [usize; 4] {
     let mut out = [0; 4];
     for state in 0..graph.len() {
         let children: Vec<Child> = graph.children(state).filter(|child| *child != Child::Exit).collect();
@@ -111,7 +111,10 @@ fn counts(env: &ColouredGraphs, graph: &StateGraph<ColouredGraphs>) -> [usize; 4
 }
 
 /// The key of the parent that each backward move of one state leads to.
-fn parents(env: &ColouredGraphs, state: &GraphStates) -> Vec<<ColouredGraphs as EnumerableEnv>::Key> {
+fn parents(
+    env: &GraphEnv<ColouredGraphs>,
+    state: &GraphStates,
+) -> Vec<<GraphEnv<ColouredGraphs> as EnumerableEnv>::Key> {
     let slots: Vec<u32> = env.masks(Direction::Backward, state).legal_slots(0).collect();
     let mut parents = state.select(&vec![0; slots.len()]);
     env.step(Direction::Backward, &mut parents, &Slots(slots)).unwrap();
@@ -121,7 +124,7 @@ fn parents(env: &ColouredGraphs, state: &GraphStates) -> Vec<<ColouredGraphs as 
 #[test]
 fn terminal_probabilities_and_transitions_are_those_of_exact_arithmetic() {
     for case in golden() {
-        let env = ColouredGraphs::new(case.max_nodes);
+        let env = ColouredGraphs::of(case.max_nodes);
         let graph = StateGraph::build(&env, 1000).unwrap();
         assert_eq!(graph.len(), case.counts.states);
         let expected = &case.counts;
@@ -167,7 +170,7 @@ fn terminal_probabilities_and_transitions_are_those_of_exact_arithmetic() {
 
 #[test]
 fn five_nodes_have_the_published_counts() {
-    let env = ColouredGraphs::new(5);
+    let env = ColouredGraphs::of(5);
     let graph = StateGraph::build(&env, 1000).unwrap();
     assert_eq!(graph.len(), 420);
     assert_eq!(counts(&env, &graph), [2015, 1448, 2243, 1448]);

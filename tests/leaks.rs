@@ -3,8 +3,8 @@
 use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Slots, Step};
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Node,
-    Semantics,
+    ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState,
+    GraphStates, Node, Semantics,
 };
 use gfn::metrics::{Distances, ExactPolicy};
 use gfn::objective::TrajectoryBalance;
@@ -18,49 +18,25 @@ use tch::Tensor;
 
 /// Growth by attachment and edges up to isomorphism: an edge whose removal tears the graph apart can be undone, too.
 struct Grown {
-    actions: ActionSet,
-    schema: GraphSchema,
-    initial: GraphState,
-    rule: BackwardRule,
     /// Whether `is_reachable` tells the truth.
     truthful: bool,
-    corrects_symmetry: bool,
 }
 
 impl Grown {
-    fn new(max_nodes: usize, rule: BackwardRule, truthful: bool) -> Self {
-        Self {
-            actions: ActionSet::new(Semantics::UpToIsomorphism)
-                .with(AddNode::first(1))
-                .with(AddNode::attached(1, 1, max_nodes))
-                .with(AddEdge::new(1)),
-            schema: GraphSchema::plain(GraphKind::Undirected, max_nodes),
-            initial: GraphState::new(GraphKind::Undirected),
-            rule,
-            truthful,
-            corrects_symmetry: true,
-        }
+    fn of(max_nodes: usize, rule: BackwardRule, truthful: bool) -> GraphEnv<Self> {
+        let actions = ActionSet::new(Semantics::UpToIsomorphism)
+            .with(AddNode::first(1))
+            .with(AddNode::attached(1, 1, max_nodes))
+            .with(AddEdge::new(1));
+        let kind = GraphKind::Undirected;
+        let env = GraphEnv::new(Self { truthful }, actions, GraphSchema::plain(kind, max_nodes), GraphState::new(kind));
+        env.unwrap().with_backward(rule)
     }
 }
 
-impl GraphEnv for Grown {
-    fn actions(&self) -> &ActionSet {
-        &self.actions
-    }
-    fn schema(&self) -> &GraphSchema {
-        &self.schema
-    }
-    fn initial_graph(&self) -> &GraphState {
-        &self.initial
-    }
-    fn backward_rule(&self) -> BackwardRule {
-        self.rule
-    }
+impl GraphRules for Grown {
     fn is_reachable(&self, graph: &GraphState) -> bool {
         !self.truthful || graph.as_undirected().is_none_or(|g| petgraph::algo::connected_components(g) <= 1)
-    }
-    fn corrects_symmetry(&self) -> bool {
-        self.corrects_symmetry
     }
 }
 
@@ -86,7 +62,7 @@ fn check_words(found: &str) {
 #[test]
 fn the_checkers_follow_every_way_back() {
     for rule in [BackwardRule::Derived, BackwardRule::ByType] {
-        let env = Grown::new(5, rule, false);
+        let env = Grown::of(5, rule, false);
         for found in [
             message(check_env(&env, 100, &mut Rng::seeded(0))),
             message(check_graph_env(&env, 100, &mut Rng::seeded(0))),
@@ -95,7 +71,7 @@ fn the_checkers_follow_every_way_back() {
             assert!(found.contains("has itself a way back to the initial state"), "{found}");
         }
     }
-    let env = Grown::new(5, BackwardRule::Derived, true);
+    let env = Grown::of(5, BackwardRule::Derived, true);
     let coverage = check_graph_env(&env, 100, &mut Rng::seeded(0)).unwrap();
     let WaysBack::All { states } = coverage.ways_back else { panic!("{coverage:?}") };
     assert!(states >= coverage.visited && states <= StateGraph::build(&env, 1000).unwrap().len());
@@ -114,7 +90,7 @@ fn where_there_are_too_many_states_ways_back_are_drawn() {
 fn exact_flows_lose_no_mass() {
     for rule in [BackwardRule::Derived, BackwardRule::ByType] {
         for corrects_symmetry in [true, false] {
-            let env = Grown { corrects_symmetry, ..Grown::new(5, rule, false) };
+            let env = Grown::of(5, rule, false).with_symmetry_correction(corrects_symmetry);
             let space = StateGraph::build(&env, 1000).unwrap();
             let found = message(ExactPolicy::new(&space, &env, UniformPolicy, &reward));
             check_words(&found);
@@ -122,7 +98,7 @@ fn exact_flows_lose_no_mass() {
             assert_eq!(found.contains("log F(s0) is"), corrects_symmetry, "{found}");
         }
     }
-    let env = Grown::new(5, BackwardRule::Derived, true);
+    let env = Grown::of(5, BackwardRule::Derived, true);
     let space = StateGraph::build(&env, 1000).unwrap();
     let exact = ExactPolicy::new(&space, &env, UniformPolicy, &reward).unwrap();
     let target = space.target_distribution(&reward, None).unwrap();
@@ -138,15 +114,15 @@ fn a_trainer_refuses_a_leak_before_its_first_step() {
             .map(|_| ())
     };
     for rule in [BackwardRule::Derived, BackwardRule::ByType] {
-        let found = message(trainer(Grown::new(5, rule, false)));
+        let found = message(trainer(Grown::of(5, rule, false)));
         assert!(found.contains("way back to the initial state") && found.contains("is_reachable"), "{found}");
     }
-    trainer(Grown::new(5, BackwardRule::Derived, true)).unwrap();
+    trainer(Grown::of(5, BackwardRule::Derived, true)).unwrap();
 }
 
 #[test]
 fn a_roll_out_that_meets_a_leak_names_the_checker() {
-    let env = Grown::new(3, BackwardRule::Derived, false);
+    let env = Grown::of(3, BackwardRule::Derived, false);
     let nodes = [Node::default(); 2];
     let edge = GraphState::from_parts(GraphKind::Undirected, &nodes, &[(0, 1, Edge::default())]).unwrap();
     let edges = GraphStates::from(vec![edge; 50]);

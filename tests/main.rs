@@ -35,7 +35,6 @@ mod golden_exact_distributions;
 mod golden_isomorphism;
 mod golden_objectives;
 mod golden_symmetry;
-mod graph_envs;
 mod interrupted;
 mod leaks;
 mod local_search;

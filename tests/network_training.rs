@@ -4,7 +4,7 @@ use crate::nets::{CONVS, KINDS, all, blocks, config, difference, everything, eve
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::Reward;
 use gfn::env::StateGraph;
-use gfn::graph::{GraphEnv, GraphKind, GraphState, GraphStates, Semantics};
+use gfn::graph::{GraphEnv, GraphKind, GraphRules, GraphState, GraphStates, Semantics};
 use gfn::metrics::Distances;
 use gfn::nn::GraphNetwork;
 use gfn::nn::{BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, MlpConfig};
@@ -28,7 +28,12 @@ fn on_one_thread() {
 }
 
 /// Parameters without a gradient, or with one that is zero throughout, after the loss of random trajectories.
-fn dead<E: GraphEnv>(env: &E, net: &impl GraphNetwork, n_conditions: i64, objective: &dyn Objective) -> Vec<String> {
+fn dead<R: GraphRules>(
+    env: &GraphEnv<R>,
+    net: &impl GraphNetwork,
+    n_conditions: i64,
+    objective: &dyn Objective,
+) -> Vec<String> {
     let mut rng = Rng::seeded(2);
     let sampler = Sampler::new(env, &UniformPolicy);
     let trajectories = match n_conditions {
@@ -74,8 +79,8 @@ fn a_gradient_reaches_every_parameter() {
     }
 }
 
-fn evaluate<E: GraphEnv>(
-    env: &E,
+fn evaluate<R: GraphRules>(
+    env: &GraphEnv<R>,
     net: &impl GraphNetwork,
     graph: &GraphState,
     conditions: Option<&Tensor>,
@@ -83,7 +88,7 @@ fn evaluate<E: GraphEnv>(
     GraphPolicy(net).evaluate(env, &GraphStates::from(vec![graph.clone()]), conditions, all())
 }
 
-fn check_conditions<E: GraphEnv>(env: &E, net: &impl GraphNetwork, graph: &GraphState) {
+fn check_conditions<R: GraphRules>(env: &GraphEnv<R>, net: &impl GraphNetwork, graph: &GraphState) {
     // Single precision on purpose: the network takes conditions of any kind.
     let conditions = [[0.3f32, -1.0], [0.9, 2.0]].map(|c| Tensor::from_slice(&c).view([1, 2]));
     let [one, other] = conditions.each_ref().map(|c| evaluate(env, net, graph, Some(c)).unwrap());
@@ -189,8 +194,8 @@ fn conditional_policies_learn_the_distribution_of_each_condition() {
 }
 
 /// The exact total variation between the target and what a trained network samples.
-fn train<E: GraphEnv, N: GraphNetwork>(
-    envs: [E; 2],
+fn train<G: GraphRules, N: GraphNetwork>(
+    envs: [GraphEnv<G>; 2],
     net: N,
     reward: impl Reward<GraphStates> + Copy + 'static,
     steps: usize,

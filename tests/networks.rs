@@ -32,13 +32,17 @@ fn permutation(n: usize, rng: &mut Rng) -> Vec<u32> {
     out
 }
 
-fn evaluate(env: &GraphBuilding, net: &GraphNet, graphs: &[GraphState]) -> Evaluation<GraphActionCategorical> {
+fn evaluate(
+    env: &GraphEnv<GraphBuilding>,
+    net: &GraphNet,
+    graphs: &[GraphState],
+) -> Evaluation<GraphActionCategorical> {
     tch::no_grad(|| GraphPolicy(net).evaluate(env, &GraphStates::from(graphs.to_vec()), None, all())).unwrap()
 }
 
 /// The slot of the relabelled graph that does what `slot` does in `graph`.
 fn renamed_slot(
-    env: &GraphBuilding,
+    env: &GraphEnv<GraphBuilding>,
     direction: Direction,
     pair: (&GraphState, &GraphState),
     names: &[u32],
@@ -57,7 +61,7 @@ fn renamed_slot(
 }
 
 /// By how much relabelling changes the log-probability of any action, and log F.
-fn change_by_relabelling(env: &GraphBuilding, net: &GraphNet, rng: &mut Rng) -> f64 {
+fn change_by_relabelling(env: &GraphEnv<GraphBuilding>, net: &GraphNet, rng: &mut Rng) -> f64 {
     let mut largest: f64 = 0.0;
     for n in [1, 2, 3, 5, 7] {
         let graph = random_graph(env.schema().kind, n, 0.4, rng);
@@ -234,7 +238,7 @@ fn frozen_networks_give_what_networks_give() {
             });
             let policy = GraphPolicy(&net);
             for direction in [Direction::Forward, Direction::Backward] {
-                let frozen = Policy::<GraphBuilding>::on_host(&policy, direction);
+                let frozen = Policy::<GraphEnv<GraphBuilding>>::on_host(&policy, direction);
                 // Without a round there is none that could have no form.
                 let on_host = match conv {
                     ConvKind::Auto | ConvKind::Gin | ConvKind::Directed => true,
@@ -267,7 +271,7 @@ fn frozen_networks_give_what_networks_give() {
             let _ = tch::no_grad(|| parameter.tensor.shallow_clone().fill_(f64::NAN));
         }
         let policy = GraphPolicy(&broken);
-        let frozen = Policy::<GraphBuilding>::on_host(&policy, Direction::Forward).unwrap();
+        let frozen = Policy::<GraphEnv<GraphBuilding>>::on_host(&policy, Direction::Forward).unwrap();
         assert!(frozen.distribution(&env, &states).unwrap().host_log_probs().is_err());
         let double = net(&env, config(ConvKind::Gin), Kind::Double);
         assert!(double.on_host(Direction::Forward).is_none());
@@ -277,7 +281,7 @@ fn frozen_networks_give_what_networks_give() {
 }
 
 /// The exit's logit, which only the embedded graph enters.
-fn exit_logit(env: &GraphBuilding, net: &GraphNet, graph: &GraphState) -> f64 {
+fn exit_logit(env: &GraphEnv<GraphBuilding>, net: &GraphNet, graph: &GraphState) -> f64 {
     let pf = blocks(env, net, std::slice::from_ref(graph), None).pf.unwrap();
     pf.last().unwrap().double_value(&[0, 0])
 }

@@ -1,10 +1,9 @@
 //! Moves that add or remove two nodes at once: checkers pass, walks taken backwards are replayed, a wrong account of the nodes is refused.
 
-use crate::graph_envs::Given;
 use gfn::env::{Direction, EnumerableEnv};
 use gfn::graph::{
-    ActionSet, Anchor, Edge, GraphActionType, GraphKind, GraphSchema, GraphState, Head, Move, Node, Reversed,
-    Semantics, SetNodeAttr,
+    ActionSet, Anchor, Edge, GraphActionType, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, Head, Move,
+    Node, Reversed, Semantics, SetNodeAttr,
 };
 use gfn::policy::UniformPolicy;
 use gfn::rollout::Container;
@@ -83,24 +82,29 @@ impl GraphActionType for AddPair {
     }
 }
 
+#[derive(Debug)]
+struct Pairs;
+
+impl GraphRules for Pairs {
+    // An edge within a pair is never removed alone: all graphs have a perfect matching.
+    fn is_reachable(&self, graph: &GraphState) -> bool {
+        (0..graph.n_nodes() as u32).all(|a| graph.degree(a) > 0)
+    }
+}
+
 fn schema(max_nodes: usize) -> GraphSchema {
     GraphSchema { node_classes: 2, node_attributes: vec![2], ..GraphSchema::plain(GraphKind::Undirected, max_nodes) }
 }
 
-/// An edge within a pair is never removed alone: all graphs have a perfect matching.
-fn is_matched(graph: &GraphState) -> bool {
-    (0..graph.n_nodes() as u32).all(|a| graph.degree(a) > 0)
-}
-
 /// Pairs whose nodes get attributes.
-fn growing(says: Says) -> Given {
+fn growing(says: Says) -> GraphEnv<Pairs> {
     let marks = SetNodeAttr::new(&[2]).unwrap();
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddPair { max_nodes: 8, says }).with(marks);
-    Given::new(actions, schema(8), GraphState::new(GraphKind::Undirected)).reaching(is_matched)
+    GraphEnv::new(Pairs, actions, schema(8), GraphState::new(GraphKind::Undirected)).unwrap()
 }
 
 /// Three pairs that get fewer, while what is left gets attributes.
-fn shrinking() -> Given {
+fn shrinking() -> GraphEnv<Pairs> {
     let mut initial = GraphState::new(GraphKind::Undirected);
     for class in [0, 1, 1, 0, 0, 1] {
         initial.add_node(Node::of_class(class));
@@ -110,11 +114,11 @@ fn shrinking() -> Given {
     }
     let pairs = Reversed(AddPair { max_nodes: 6, says: Says::Both });
     let actions = ActionSet::new(Semantics::UpToIsomorphism).with(pairs).with(SetNodeAttr::new(&[2]).unwrap());
-    Given::new(actions, schema(6), initial).reaching(is_matched)
+    GraphEnv::new(Pairs, actions, schema(6), initial).unwrap()
 }
 
 /// Graphs of walks of an environment.
-fn graphs(env: &Given) -> Vec<GraphState> {
+fn graphs(env: &GraphEnv<Pairs>) -> Vec<GraphState> {
     let walks = Sampler::new(env, &UniformPolicy).forward(60, &mut Rng::seeded(2)).unwrap();
     walks.states().graphs().to_vec()
 }

@@ -2,7 +2,7 @@
 
 use gfn::Rng;
 use gfn::env::StateGraph;
-use gfn::graph::GraphStates;
+use gfn::graph::{GraphEnv, GraphStates};
 use gfn::metrics::Distances;
 use gfn::nn::{GraphNet, GraphNetConfig, Group, Parameters};
 use gfn::objective::TrajectoryBalance;
@@ -79,7 +79,7 @@ fn reward(graphs: &GraphStates, _: Option<&Tensor>) -> gfn::Result<Vec<f64>> {
     Ok(graphs.graphs().iter().map(|graph| graph.n_edges() as f64).collect())
 }
 
-fn trainer(seed: u64) -> Trainer<Triangles, GraphPolicy<GraphNet>> {
+fn trainer(seed: u64) -> Trainer<GraphEnv<Triangles>, GraphPolicy<GraphNet>> {
     let (env, mut rng) = (Triangles::new(), Rng::seeded(seed));
     let config = GraphNetConfig { embedding: 32, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
@@ -89,7 +89,7 @@ fn trainer(seed: u64) -> Trainer<Triangles, GraphPolicy<GraphNet>> {
     Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap()
 }
 
-fn by_sgd(seed: u64) -> Trainer<Triangles, GraphPolicy<GraphNet>> {
+fn by_sgd(seed: u64) -> Trainer<GraphEnv<Triangles>, GraphPolicy<GraphNet>> {
     trainer(seed).with_optimizer(|parameters| Sgd::new(parameters, SgdConfig::default())).unwrap()
 }
 

@@ -1,6 +1,7 @@
 //! The replay buffer: what it keeps, what leaves, how it draws, and that a checkpoint brings it back.
 
 use gfn::env::{EnumerableEnv, Rows, Slots};
+use gfn::graph::GraphEnv;
 use gfn::policy::UniformPolicy;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Sampler;
@@ -167,7 +168,7 @@ fn the_state_brings_back_what_was_held_and_what_comes_next() {
         second.load_state(&env, &first.state(&env).unwrap()).unwrap();
         assert!(second.is_empty(), "an empty buffer comes back, too");
         let mut rng = Rng::seeded(1);
-        let mut fill = |buffers: &mut [&mut ReplayBuffer<ColoredGraphs>], n| {
+        let mut fill = |buffers: &mut [&mut ReplayBuffer<GraphEnv<ColoredGraphs>>], n| {
             let walks = Sampler::new(&env, &UniformPolicy).walks(n, &mut rng).unwrap();
             let log_rewards: Vec<f64> =
                 walks.terminal.graphs().iter().map(|g| f64::from((g.n_nodes() * g.n_edges()) as u32 % 5)).collect();
@@ -178,7 +179,7 @@ fn the_state_brings_back_what_was_held_and_what_comes_next() {
         fill(&mut [&mut first], 400);
         assert_eq!(first.len(), 50);
         second.load_state(&env, &first.state(&env).unwrap()).unwrap();
-        let tensors = |buffer: &ReplayBuffer<ColoredGraphs>| {
+        let tensors = |buffer: &ReplayBuffer<GraphEnv<ColoredGraphs>>| {
             buffer.state(&env).unwrap().into_iter().map(|(_, t)| t).collect::<Vec<_>>()
         };
         assert_eq!(tensors(&first), tensors(&second), "{eviction:?}");

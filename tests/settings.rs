@@ -1,12 +1,11 @@
 //! By default a network sees what tells graphs of its environment apart; settings that hide it, and graphs that don't fit, are refused.
 
-use crate::graph_envs::Given;
 use crate::nets::{CONVS, KINDS, blocks, config, everything, everything_under, net, random_graph};
 use gfn::env::Direction;
 use gfn::env::StateGraph;
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Node,
-    Semantics,
+    ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState,
+    GraphStates, Node, Semantics,
 };
 use gfn::metrics::Distances;
 use gfn::nn::GraphNetwork;
@@ -23,27 +22,46 @@ use gfn_gym::graph_building::PerGraph;
 use gfn_gym::ring::Ring;
 use tch::{Device, Kind};
 
+/// What is grown from nothing is connected.
+#[derive(Debug)]
+struct Small {
+    grown: bool,
+}
+
+impl GraphRules for Small {
+    fn is_reachable(&self, graph: &GraphState) -> bool {
+        !self.grown || graph.as_undirected().is_some_and(|g| petgraph::algo::connected_components(g) <= 1)
+    }
+}
+
+fn small(actions: ActionSet, schema: GraphSchema, initial: GraphState) -> Result<GraphEnv<Small>> {
+    let rules = Small { grown: initial.n_nodes() == 0 };
+    Ok(GraphEnv::new(rules, actions, schema, initial)?.with_backward(BackwardRule::ByType))
+}
+
+fn labelled_edges() -> ActionSet {
+    ActionSet::new(Semantics::Labelled).with(AddEdge::new(1))
+}
+
 /// All graphs on three nodes whose labels and whose edges' directions mean something.
-fn digraphs() -> Given {
+fn digraphs() -> GraphEnv<Small> {
     let kind = GraphKind::Directed;
-    let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
-    Given::new(actions, GraphSchema::plain(kind, 3), GraphState::with_nodes(kind, 3)).with_rule(BackwardRule::ByType)
+    small(labelled_edges(), GraphSchema::plain(kind, 3), GraphState::with_nodes(kind, 3)).unwrap()
 }
 
 /// Connected graphs of up to four nodes with two classes of edges, up to isomorphism.
-fn bonded() -> Given {
+fn bonded() -> GraphEnv<Small> {
     let kind = GraphKind::Undirected;
     let actions = ActionSet::new(Semantics::UpToIsomorphism)
         .with(AddNode::first(1))
         .with(AddNode::attached(1, 2, 4))
         .with(AddEdge::new(2).keeping_connected());
     let schema = GraphSchema { edge_classes: 2, ..GraphSchema::plain(kind, 4) };
-    let env = Given::new(actions, schema, GraphState::new(kind)).with_rule(BackwardRule::ByType);
-    env.reaching(|graph| graph.as_undirected().is_some_and(|g| petgraph::algo::connected_components(g) <= 1))
+    small(actions, schema, GraphState::new(kind)).unwrap()
 }
 
 /// The exact distance from the target after a short training of a network with these settings.
-fn trained(make: fn() -> Given, log_r: fn(&GraphState) -> f64, config: GraphNetConfig, steps: usize) -> f64 {
+fn trained(make: fn() -> GraphEnv<Small>, log_r: fn(&GraphState) -> f64, config: GraphNetConfig, steps: usize) -> f64 {
     tch::set_num_threads(1);
     let mut rng = Rng::seeded(5);
     let net = GraphNet::new(&make(), config, Device::Cpu, Kind::Float, &mut rng).unwrap();
@@ -95,17 +113,17 @@ fn by_default_networks_learn_what_depends_on_edge_classes() {
     assert!(tv > 0.2, "an ablation is what it says: {tv}");
 }
 
-fn build<E: GraphEnv>(env: &E, config: GraphNetConfig) -> Result<GraphNet> {
+fn build<R: GraphRules>(env: &GraphEnv<R>, config: GraphNetConfig) -> Result<GraphNet> {
     GraphNet::new(env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0))
 }
 
 #[test]
 fn the_convolution_is_chosen_by_what_edges_say() {
-    let chosen = |env: &Given| build(env, GraphNetConfig::default()).unwrap().config().conv;
-    let with = |kind, edge_classes, edge_attributes: &[u8]| Given {
-        schema: GraphSchema { edge_classes, edge_attributes: edge_attributes.to_vec(), ..GraphSchema::plain(kind, 3) },
-        initial: GraphState::with_nodes(kind, 3),
-        ..digraphs()
+    let chosen = |env: &GraphEnv<Small>| build(env, GraphNetConfig::default()).unwrap().config().conv;
+    let with = |kind, edge_classes, edge_attributes: &[u8]| {
+        let edge_attributes = edge_attributes.to_vec();
+        let schema = GraphSchema { edge_classes, edge_attributes, ..GraphSchema::plain(kind, 3) };
+        small(labelled_edges(), schema, GraphState::with_nodes(kind, 3)).unwrap()
     };
     assert_eq!(chosen(&with(GraphKind::Undirected, 1, &[])), ConvKind::Gin);
     assert_eq!(chosen(&with(GraphKind::Undirected, 1, &[0])), ConvKind::Gin);
@@ -138,7 +156,7 @@ fn a_convolution_that_is_blind_to_edges_is_refused() {
 }
 
 /// Logits of the exit of graphs that differ in their labels alone.
-fn exits<E: GraphEnv>(env: &E, graphs: &[GraphState], config: GraphNetConfig) -> Vec<f64> {
+fn exits<R: GraphRules>(env: &GraphEnv<R>, graphs: &[GraphState], config: GraphNetConfig) -> Vec<f64> {
     let pf = blocks(env, &net(env, config, Kind::Double), graphs, None).pf.unwrap();
     (0..graphs.len() as i64).map(|g| pf.last().unwrap().double_value(&[g, 0])).collect()
 }
@@ -168,15 +186,14 @@ fn labels_enter_where_they_mean_something_and_nowhere_else() {
         // The nodes of an initial graph are told apart: here the first one, from all others.
         let kind = GraphKind::Undirected;
         let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(2, 4)).with(AddEdge::new(2));
-        let rooted = Given::new(actions, free.schema().clone(), GraphState::with_nodes(kind, 1));
-        let rooted = rooted.with_rule(BackwardRule::ByType);
+        let rooted = small(actions, free.schema().clone(), GraphState::with_nodes(kind, 1)).unwrap();
         let rooted = exits(&rooted, &graphs, config(conv));
         assert!(!near(rooted[0], rooted[1]) && near(rooted[0], rooted[2]), "{conv:?}: {rooted:?}");
     }
 }
 
 /// What a network says of a graph of another environment than the one that it was built for.
-fn asked<E: GraphEnv>(env: &E, net: &impl GraphNetwork, graph: GraphState) -> Result<()> {
+fn asked<R: GraphRules>(env: &GraphEnv<R>, net: &impl GraphNetwork, graph: GraphState) -> Result<()> {
     let states = GraphStates::from(vec![graph]);
     GraphPolicy(net).evaluate(env, &states, None, Quantities::PF).map(|_| ())
 }
@@ -230,10 +247,9 @@ fn graphs_that_do_not_fit_a_network_are_refused() {
 
 #[test]
 fn environments_whose_initial_graph_does_not_fit_are_refused() {
-    let env = Given { initial: GraphState::with_nodes(GraphKind::Undirected, 3), ..digraphs() };
-    misfit(build(&env, GraphNetConfig::default()).map(|_| ()), "is Undirected, not Directed");
-    let mlp = EdgeMlp::new(&env, EdgeMlpConfig::default(), Device::Cpu, Kind::Float, &mut Rng::seeded(0));
-    misfit(mlp.map(|_| ()), "is Undirected, not Directed");
+    let initial = GraphState::with_nodes(GraphKind::Undirected, 3);
+    let env = small(labelled_edges(), GraphSchema::plain(GraphKind::Directed, 3), initial);
+    misfit(env.map(|_| ()), "is Undirected, not Directed");
 }
 
 #[test]

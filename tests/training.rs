@@ -4,7 +4,7 @@ use gfn::Rng;
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
 use gfn::env::{EnumerableEnv, Reward};
-use gfn::graph::{GraphEnv, GraphKind, GraphState};
+use gfn::graph::{GraphEnv, GraphKind, GraphRules, GraphState};
 use gfn::metrics::{Distances, modes_found};
 use gfn::nn::{ConvKind, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{
@@ -82,7 +82,12 @@ fn check((before, after): (Distances, Distances), what: &str, objective: &str) {
     assert!(after.tv <= 0.05, "{what}, {objective}: {before:?}, then {after:?}");
 }
 
-fn check_graphs<E: GraphEnv>(what: &str, make: impl Fn() -> E, log_r: fn(&GraphState) -> f64, steps: usize) {
+fn check_graphs<R: GraphRules>(
+    what: &str,
+    make: impl Fn() -> GraphEnv<R>,
+    log_r: fn(&GraphState) -> f64,
+    steps: usize,
+) {
     for (k, objective) in objectives().into_iter().enumerate() {
         let (env, again) = (make(), make());
         let net = GraphNetConfig {

@@ -5,7 +5,7 @@ use gfn::Rng;
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, Env, Slots, VectorStates};
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates,
+    ActionSet, AddEdge, AddNode, BackwardRule, Edge, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates,
     Semantics,
 };
 use gfn::nn::{
@@ -26,33 +26,10 @@ const SIZES: [usize; 3] = [5, 50, 400];
 const SEEDS: std::ops::Range<u64> = 0..3;
 
 /// Graphs with room for one more node, that grow by nodes and edges.
-struct Growth {
-    actions: ActionSet,
-    schema: GraphSchema,
-    initial: GraphState,
-}
-
-impl Growth {
-    fn new(kind: GraphKind, n: usize) -> Self {
-        let actions =
-            ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::attached(1, 1, n + 1)).with(AddEdge::new(1));
-        Self { actions, schema: GraphSchema::plain(kind, n + 1), initial: GraphState::with_nodes(kind, 1) }
-    }
-}
-
-impl GraphEnv for Growth {
-    fn actions(&self) -> &ActionSet {
-        &self.actions
-    }
-    fn schema(&self) -> &GraphSchema {
-        &self.schema
-    }
-    fn initial_graph(&self) -> &GraphState {
-        &self.initial
-    }
-    fn backward_rule(&self) -> BackwardRule {
-        BackwardRule::ByType
-    }
+fn growth(kind: GraphKind, n: usize) -> GraphEnv<Free> {
+    let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::attached(1, 1, n + 1)).with(AddEdge::new(1));
+    let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, n + 1), GraphState::with_nodes(kind, 1)).unwrap();
+    env.with_backward(BackwardRule::ByType)
 }
 
 /// A random tree, and further edges between a share of the pairs.
@@ -91,7 +68,7 @@ where
 
 fn check_graph_nets(config: &GraphNetConfig, sizes: &[usize]) {
     for (kind, &n) in KINDS.iter().flat_map(|&kind| sizes.iter().map(move |n| (kind, n))) {
-        let env = Growth::new(kind, n);
+        let env = growth(kind, n);
         for share in [0.0, 0.5] {
             let states = GraphStates::from(vec![graph(kind, n, share)]);
             for seed in SEEDS {
@@ -126,13 +103,11 @@ fn pair_features_do_not_change_that() {
 }
 
 /// Edges on a fixed set of labelled nodes.
-fn labelled(n: usize) -> Growth {
+fn labelled(n: usize) -> GraphEnv<Free> {
     let kind = GraphKind::Directed;
-    Growth {
-        actions: ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)),
-        schema: GraphSchema::plain(kind, n),
-        initial: GraphState::with_nodes(kind, n),
-    }
+    let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
+    let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, n), GraphState::with_nodes(kind, n)).unwrap();
+    env.with_backward(BackwardRule::ByType)
 }
 
 #[test]

@@ -8,7 +8,7 @@ use gfn::env::{Direction, DiscreteEnv, Masks};
 use gfn::graph::{GraphKind, GraphStates};
 use tch::{Kind, Tensor};
 
-use super::{BATCHES, FixedNodes, NODES, elements, group, random_graph, random_graphs};
+use super::{BATCHES, NODES, elements, fixed_nodes, group, random_graph, random_graphs};
 
 /// Standard normal logits for the blocks of these masks, as leaves that ask for a gradient.
 fn logits(masks: &Masks) -> Vec<Tensor> {
@@ -55,12 +55,12 @@ pub(crate) fn bench(criterion: &mut Criterion) {
     bench_states(
         &mut group,
         "10_to_30_nodes",
-        &FixedNodes::new(GraphKind::Directed, 30),
+        &fixed_nodes(GraphKind::Directed, 30),
         &mixed.collect::<Vec<_>>().into(),
     );
     for n in NODES {
         for batch in BATCHES {
-            let env = FixedNodes::new(GraphKind::Directed, n);
+            let env = fixed_nodes(GraphKind::Directed, n);
             let states = random_graphs(GraphKind::Directed, batch, n, 0.5);
             bench_states(&mut group, &format!("directed_{n}_nodes"), &env, &states);
         }

@@ -18,7 +18,9 @@ use criterion::measurement::WallTime;
 use criterion::{BenchmarkGroup, Criterion, SamplingMode, Throughput};
 use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv, Slots};
-use gfn::graph::{ActionSet, AddEdge, BackwardRule, Edge, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates};
+use gfn::graph::{
+    ActionSet, AddEdge, BackwardRule, Edge, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates,
+};
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::policy::GraphPolicy;
 use gfn::runtime::{DeviceKind, Runtime};
@@ -49,35 +51,10 @@ pub(crate) fn elements(group: &mut BenchmarkGroup<'_, WallTime>, n: usize) {
 }
 
 /// Edges between so many labelled nodes, any of them, in any order.
-pub(crate) struct FixedNodes {
-    actions: ActionSet,
-    schema: GraphSchema,
-    initial: GraphState,
-}
-
-impl FixedNodes {
-    pub(crate) fn new(kind: GraphKind, n: usize) -> Self {
-        Self {
-            actions: ActionSet::new(gfn::graph::Semantics::Labelled).with(AddEdge::new(1)),
-            schema: GraphSchema::plain(kind, n),
-            initial: GraphState::with_nodes(kind, n),
-        }
-    }
-}
-
-impl GraphEnv for FixedNodes {
-    fn actions(&self) -> &ActionSet {
-        &self.actions
-    }
-    fn schema(&self) -> &GraphSchema {
-        &self.schema
-    }
-    fn initial_graph(&self) -> &GraphState {
-        &self.initial
-    }
-    fn backward_rule(&self) -> BackwardRule {
-        BackwardRule::ByType
-    }
+pub(crate) fn fixed_nodes(kind: GraphKind, n: usize) -> GraphEnv<Free> {
+    let actions = ActionSet::new(gfn::graph::Semantics::Labelled).with(AddEdge::new(1));
+    let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, n), GraphState::with_nodes(kind, n));
+    env.expect("parts that fit").with_backward(BackwardRule::ByType)
 }
 
 /// `batch` graphs of `n` nodes in which each possible edge is there with probability `density`.
@@ -113,7 +90,7 @@ pub(crate) fn random_moves<E: DiscreteEnv>(env: &E, direction: Direction, states
 }
 
 /// Undirected growth by attachment to at most `n` nodes and half as many edges again, up to isomorphism.
-pub(crate) fn growth(n: usize) -> GraphBuilding {
+pub(crate) fn growth(n: usize) -> GraphEnv<GraphBuilding> {
     let config = GraphBuildingConfig {
         growth: Growth::Attached,
         max_edges: Some(n + n / 2),
@@ -124,7 +101,7 @@ pub(crate) fn growth(n: usize) -> GraphBuilding {
 }
 
 /// A network for growing graphs: two convolutions, embeddings of 64.
-pub(crate) fn network(env: &GraphBuilding) -> GraphPolicy<GraphNet> {
+pub(crate) fn network(env: &GraphEnv<GraphBuilding>) -> GraphPolicy<GraphNet> {
     let config = GraphNetConfig { embedding: 64, ..GraphNetConfig::default() };
     let net = GraphNet::new(env, config, tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0));
     GraphPolicy(net.expect("a network"))

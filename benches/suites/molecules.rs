@@ -3,7 +3,7 @@
 use criterion::{BenchmarkId, Criterion};
 use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv};
-use gfn::graph::{GraphBatch, GraphEnv, GraphStates};
+use gfn::graph::{GraphBatch, GraphStates};
 use gfn::policy::UniformPolicy;
 use gfn::rollout::Sampler;
 use gfn_molecules::{Molecule, MoleculeConfig, MoleculeEnv};

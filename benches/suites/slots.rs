@@ -8,14 +8,14 @@ use gfn::graph::GraphKind;
 use gfn::policy::UniformPolicy;
 use gfn::rollout::Sampler;
 
-use super::{BATCHES, EXIT_BIAS, FixedNodes, NODES, elements, group, growth, random_graphs};
+use super::{BATCHES, EXIT_BIAS, NODES, elements, fixed_nodes, group, growth, random_graphs};
 
 pub(crate) fn bench(criterion: &mut Criterion) {
     let mut group = group(criterion, "slots");
     for n in NODES {
         for batch in BATCHES {
             elements(&mut group, batch);
-            let fixed = FixedNodes::new(GraphKind::Directed, n);
+            let fixed = fixed_nodes(GraphKind::Directed, n);
             let dense = random_graphs(GraphKind::Directed, batch, n, 0.5);
             let growing = growth(n);
             let exploration = Exploration::none().with_exit_bias(EXIT_BIAS).expect("a finite bias");

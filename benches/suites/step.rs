@@ -4,13 +4,13 @@ use criterion::{BatchSize, BenchmarkId, Criterion};
 use gfn::env::{Direction, Env};
 use gfn::graph::GraphKind;
 
-use super::{BATCHES, FixedNodes, NODES, elements, group, random_graphs, random_moves};
+use super::{BATCHES, NODES, elements, fixed_nodes, group, random_graphs, random_moves};
 
 pub(crate) fn bench(criterion: &mut Criterion) {
     let mut group = group(criterion, "step");
     for n in NODES {
         for batch in BATCHES {
-            let env = FixedNodes::new(GraphKind::Directed, n);
+            let env = fixed_nodes(GraphKind::Directed, n);
             let states = random_graphs(GraphKind::Directed, batch, n, 0.5);
             let add = random_moves(&env, Direction::Forward, &states);
             elements(&mut group, batch);

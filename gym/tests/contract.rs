@@ -55,14 +55,14 @@ fn colored_graphs() {
             assert_eq!(env.n_states(), Some(n_states as u64));
         }
     }
-    let with_exit = ColoredGraphs::new(3).unwrap().with_empty_exit(true);
+    let with_exit = ColoredGraphs::with_empty(3).unwrap();
     check_graph_env(&with_exit, 20, &mut Rng::seeded(3)).unwrap();
 }
 
 /// Terminal probabilities of a uniform policy for N = 3 as hand-derived: all 16 states.
 #[test]
 fn a_uniform_policy_on_colored_graphs() {
-    let env = ColoredGraphs::new(3).unwrap().with_empty_exit(true);
+    let env = ColoredGraphs::with_empty(3).unwrap();
     let graph = StateGraph::build(&env, 100).unwrap();
     let mut probs = graph.terminating_distribution(&env, &UniformPolicy, None).unwrap().probs;
     probs.sort_by(f64::total_cmp);

@@ -4,14 +4,15 @@
 //! |---|---|---|
 //! | [`Rows`] | a batch of rows: `len`, `select`, `append` | states ([`VectorStates`], graphs) and actions ([`Slots`]) |
 //! | [`Env`] | `initial`, `step` both ways, `is_initial` | every environment |
-//! | [`DiscreteEnv`] | the legal actions of each state, as [`Masks`] | graphs (by blanket impl), grids |
+//! | [`DiscreteEnv`] | the legal actions of each state, as [`Masks`] | [`VectorEnv`], [`GraphEnv`](crate::graph::GraphEnv) |
 //! | [`ReplayEnv`](crate::rollout::ReplayEnv) | how walks are kept and taken again: what buffers, files and trainer need | every discrete environment (by blanket impl), continuous ones |
 //! | [`EnumerableEnv`] | a key per state, so that all states can be listed | what exact metrics need |
 //! | [`VectorRules`] | the moves of one vector, from which [`VectorEnv`] is made | environments over vectors of small integers |
 //! | [`Reward`] | log R of a batch of states; closures implement it | apart from the environment |
 //!
-//! An environment holds no mutable state and no tensor, and works on whole batches. A graph environment implements
-//! [`GraphEnv`](crate::graph::GraphEnv) instead, and gets the three environment traits from it.
+//! An environment holds no mutable state and no tensor, and works on whole batches. Two structs implement the three environment
+//! traits for what an author says of one state: [`VectorEnv`] of [`VectorRules`], [`GraphEnv`](crate::graph::GraphEnv) of
+//! [`GraphRules`](crate::graph::GraphRules).
 
 mod masks;
 mod moves;

@@ -215,7 +215,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
 mod tests {
     use super::*;
     use crate::graph::{
-        ActionSet, AddEdge, AddNode, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Semantics,
+        ActionSet, AddEdge, AddNode, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Semantics,
     };
     use crate::policy::UniformPolicy;
     use crate::testing::{Chain, Positions, Triangles};
@@ -239,35 +239,14 @@ mod tests {
     }
 
     /// Attaching a node takes one step, adding it free and joining it two: breadth first isn't an order of the states.
-    #[derive(Debug)]
-    struct TwoWays {
-        actions: ActionSet,
-        schema: GraphSchema,
-        initial: GraphState,
-    }
-
-    impl GraphEnv for TwoWays {
-        fn actions(&self) -> &ActionSet {
-            &self.actions
-        }
-        fn schema(&self) -> &GraphSchema {
-            &self.schema
-        }
-        fn initial_graph(&self) -> &GraphState {
-            &self.initial
-        }
-    }
-
     #[test]
     fn parents_come_first_where_paths_to_a_state_differ_in_length() {
-        let env = TwoWays {
-            actions: ActionSet::new(Semantics::UpToIsomorphism)
-                .with(AddNode::attached(1, 1, 3))
-                .with(AddNode::free(1, 3))
-                .with(AddEdge::new(1)),
-            schema: GraphSchema::plain(GraphKind::Undirected, 3),
-            initial: GraphState::new(GraphKind::Undirected),
-        };
+        let actions = ActionSet::new(Semantics::UpToIsomorphism)
+            .with(AddNode::attached(1, 1, 3))
+            .with(AddNode::free(1, 3))
+            .with(AddEdge::new(1));
+        let kind = GraphKind::Undirected;
+        let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, 3), GraphState::new(kind)).unwrap();
         let graph = StateGraph::build(&env, 100).unwrap();
         // All graphs of at most three nodes.
         assert_eq!(graph.len(), 1 + 1 + 2 + 4);

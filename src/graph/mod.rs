@@ -13,11 +13,11 @@ pub use action::{
 };
 pub use batch::GraphBatch;
 pub(crate) use batch::sum_rows;
-pub use env::{BackwardRule, GraphEnv, GraphSchema};
-pub(crate) use env::{check_settings, misfit};
+pub(crate) use env::misfit;
+pub use env::{BackwardRule, Free, GraphEnv, GraphRules, GraphSchema, MoveMask};
 // What only `testing` takes from here.
 #[cfg(any(test, feature = "testing"))]
-pub(crate) use env::{check_by_type, check_fits};
+pub(crate) use env::{check_by_type, check_fits, check_settings};
 pub use io::{GraphFormat, MAX_EDGE_LIST_NODES, read_graphs, write_graphs};
 pub use state::{Attributes, BitRows, Edge, GraphKind, GraphState, GraphStates, MAX_ATTRIBUTES, Node};
 pub use symmetry::{

@@ -4,7 +4,7 @@ use tch::Tensor;
 use crate::Result;
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv};
-use crate::graph::{GraphBatch, GraphEnv, GraphStates};
+use crate::graph::{GraphBatch, GraphEnv, GraphRules, GraphStates};
 use crate::nn::{GraphNetwork, HostGraphNet, Parameters};
 use crate::policy::{Evaluation, HostPolicy, Policy};
 
@@ -12,12 +12,12 @@ use crate::policy::{Evaluation, HostPolicy, Policy};
 #[derive(Debug)]
 pub struct GraphPolicy<N>(pub N);
 
-impl<E: GraphEnv, N: GraphNetwork> Policy<E> for GraphPolicy<N> {
+impl<R: GraphRules, N: GraphNetwork> Policy<GraphEnv<R>> for GraphPolicy<N> {
     type Dist = GraphActionCategorical;
 
     fn evaluate(
         &self,
-        env: &E,
+        env: &GraphEnv<R>,
         states: &GraphStates,
         conditions: Option<&Tensor>,
         wants: Quantities,
@@ -26,7 +26,7 @@ impl<E: GraphEnv, N: GraphNetwork> Policy<E> for GraphPolicy<N> {
         Evaluation::of_network(env, states, wants, self.0.forward(&batch, wants)?)
     }
 
-    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E, GraphActionCategorical> + '_>> {
+    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<GraphEnv<R>, GraphActionCategorical> + '_>> {
         Some(Box::new(HostGraphPolicy { network: self.0.on_host(direction)?, direction }))
     }
 
@@ -45,8 +45,8 @@ struct HostGraphPolicy {
     direction: Direction,
 }
 
-impl<E: GraphEnv> HostPolicy<E, GraphActionCategorical> for HostGraphPolicy {
-    fn distribution(&self, env: &E, states: &GraphStates) -> Result<GraphActionCategorical> {
+impl<R: GraphRules> HostPolicy<GraphEnv<R>, GraphActionCategorical> for HostGraphPolicy {
+    fn distribution(&self, env: &GraphEnv<R>, states: &GraphStates) -> Result<GraphActionCategorical> {
         let blocks = self.network.forward(states.graphs())?;
         GraphActionCategorical::of_host_blocks(env.masks(self.direction, states), &blocks)
     }

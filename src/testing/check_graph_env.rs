@@ -1,6 +1,6 @@
 use super::check_env::visited_states;
 use super::{Coverage, check_env};
-use crate::graph::{GraphEnv, check_by_type, check_fits, check_settings};
+use crate::graph::{GraphEnv, GraphRules, check_by_type, check_fits, check_settings};
 use crate::testing::broken;
 use crate::{Result, Rng};
 
@@ -21,7 +21,7 @@ use crate::{Result, Rng};
 /// # Errors
 /// [`Error::Contract`](crate::Error::Contract) naming the check and the state; [`Error::Config`](crate::Error::Config) for a schema
 /// that no graph can keep to.
-pub fn check_graph_env<G: GraphEnv>(env: &G, n: usize, rng: &mut Rng) -> Result<Coverage> {
+pub fn check_graph_env<R: GraphRules>(env: &GraphEnv<R>, n: usize, rng: &mut Rng) -> Result<Coverage> {
     check_settings(env)?;
     let mut walks = rng.clone();
     let coverage = check_env(env, n, rng)?;

@@ -3,8 +3,8 @@
 use gfn::Result;
 use gfn::env::{Reward, VectorEnv, VectorStates, log_rewards};
 use gfn::graph::{
-    ActionSet, AddEdge, BackwardRule, Edge, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Node,
-    RemoveEdge, Semantics,
+    ActionSet, AddEdge, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, GraphStates,
+    Node, RemoveEdge, Semantics,
 };
 use gfn_gym::colored_graphs::ColoredGraphs;
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig, Growth};
@@ -15,7 +15,7 @@ use tch::Tensor;
 
 /// A check that any graph environment must pass.
 pub(crate) trait Check {
-    fn check<E: GraphEnv + 'static>(&self, name: &str, env: &E);
+    fn check<R: GraphRules + 'static>(&self, name: &str, env: &GraphEnv<R>);
 }
 
 const KINDS: [GraphKind; 2] = [GraphKind::Directed, GraphKind::Undirected];
@@ -29,7 +29,7 @@ pub(crate) fn each_graph_env(check: &impl Check) {
     }
     for n in [1, 3, 4] {
         check.check(&format!("coloured graphs of {n}"), &ColoredGraphs::new(n).unwrap());
-        let uncorrected = ColoredGraphs::new(n).unwrap().with_empty_exit(true);
+        let uncorrected = ColoredGraphs::with_empty(n).unwrap();
         check.check(&format!("coloured graphs of {n}, with the empty one"), &uncorrected);
     }
     for config in buildings() {
@@ -39,7 +39,7 @@ pub(crate) fn each_graph_env(check: &impl Check) {
     for kind in KINDS {
         for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
             for rule in [BackwardRule::ByType, BackwardRule::Derived] {
-                let env = Pruning::new(kind, semantics, rule);
+                let env = Pruning::of(kind, semantics, rule);
                 check.check(&format!("removing edges, {kind:?}, {semantics:?}, {rule:?}"), &env);
             }
         }
@@ -85,15 +85,10 @@ fn scaffold(kind: GraphKind) -> GraphState {
 
 /// Edges taken away, one by one, from the complete graph on three nodes.
 #[derive(Debug)]
-pub(crate) struct Pruning {
-    actions: ActionSet,
-    schema: GraphSchema,
-    initial: GraphState,
-    rule: BackwardRule,
-}
+pub(crate) struct Pruning;
 
 impl Pruning {
-    fn new(kind: GraphKind, semantics: Semantics, rule: BackwardRule) -> Self {
+    fn of(kind: GraphKind, semantics: Semantics, rule: BackwardRule) -> GraphEnv<Self> {
         let mut initial = GraphState::with_nodes(kind, 3);
         for (a, b) in [(0, 1), (0, 2), (1, 2)] {
             initial.add_edge(a, b, Edge::default()).unwrap();
@@ -102,24 +97,12 @@ impl Pruning {
             }
         }
         let remove: RemoveEdge = gfn::graph::Reversed(AddEdge::new(1));
-        Self { actions: ActionSet::new(semantics).with(remove), schema: GraphSchema::plain(kind, 3), initial, rule }
+        let actions = ActionSet::new(semantics).with(remove);
+        GraphEnv::new(Self, actions, GraphSchema::plain(kind, 3), initial).unwrap().with_backward(rule)
     }
 }
 
-impl GraphEnv for Pruning {
-    fn actions(&self) -> &ActionSet {
-        &self.actions
-    }
-    fn schema(&self) -> &GraphSchema {
-        &self.schema
-    }
-    fn initial_graph(&self) -> &GraphState {
-        &self.initial
-    }
-    fn backward_rule(&self) -> BackwardRule {
-        self.rule
-    }
-}
+impl GraphRules for Pruning {}
 
 /// A log-reward that tells graphs apart, and isomorphic ones not.
 pub(crate) fn log_r(states: &GraphStates) -> Vec<f64> {

@@ -1,6 +1,8 @@
 //! Environments, graphs and networks that the tests of networks share.
 
-use gfn::graph::{Attributes, Edge, GraphBatch, GraphEnv, GraphKind, GraphState, GraphStates, Node, Semantics};
+use gfn::graph::{
+    Attributes, Edge, GraphBatch, GraphEnv, GraphKind, GraphRules, GraphState, GraphStates, Node, Semantics,
+};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, Parameters};
 use gfn::nn::{GraphNetwork, NetworkOutput};
 use gfn::quantity::{Quantities, Quantity};
@@ -16,12 +18,12 @@ pub(crate) fn all() -> Quantities {
 }
 
 /// Every built-in action type, up to isomorphism: two classes and an attribute on nodes and edges.
-pub(crate) fn everything(kind: GraphKind, max_nodes: usize) -> GraphBuilding {
+pub(crate) fn everything(kind: GraphKind, max_nodes: usize) -> GraphEnv<GraphBuilding> {
     everything_under(Semantics::UpToIsomorphism, kind, max_nodes)
 }
 
 /// The same with labels that mean something, or don't.
-pub(crate) fn everything_under(semantics: Semantics, kind: GraphKind, max_nodes: usize) -> GraphBuilding {
+pub(crate) fn everything_under(semantics: Semantics, kind: GraphKind, max_nodes: usize) -> GraphEnv<GraphBuilding> {
     let config = GraphBuildingConfig {
         semantics,
         node_classes: 2,
@@ -76,13 +78,13 @@ impl<N: GraphNetwork> GraphNetwork for SeesLabels<N> {
     }
 }
 
-pub(crate) fn net<E: GraphEnv>(env: &E, config: GraphNetConfig, kind: Kind) -> GraphNet {
+pub(crate) fn net<R: GraphRules>(env: &GraphEnv<R>, config: GraphNetConfig, kind: Kind) -> GraphNet {
     GraphNet::new(env, config, Device::Cpu, kind, &mut Rng::seeded(3)).unwrap()
 }
 
 /// The blocks of logits of a network, before any mask.
-pub(crate) fn blocks<E: GraphEnv>(
-    env: &E,
+pub(crate) fn blocks<R: GraphRules>(
+    env: &GraphEnv<R>,
     net: &impl GraphNetwork,
     graphs: &[GraphState],
     conditions: Option<&Tensor>,

@@ -2,39 +2,22 @@
 
 pub(crate) mod subdivisions;
 
-use gfn::graph::{ActionSet, AddEdge, AddNode, GraphEnv, GraphKind, GraphSchema, GraphState, Semantics};
+use gfn::graph::{ActionSet, AddEdge, AddNode, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, Semantics};
 
 /// Connected graphs of at most `n` nodes in two colours, grown node by node, up to isomorphism.
 #[derive(Debug)]
-pub(crate) struct ColouredGraphs {
-    actions: ActionSet,
-    schema: GraphSchema,
-    initial: GraphState,
-}
+pub(crate) struct ColouredGraphs;
 
 impl ColouredGraphs {
-    pub(crate) fn new(n: usize) -> Self {
+    pub(crate) fn of(n: usize) -> GraphEnv<Self> {
         let mut schema = GraphSchema::plain(GraphKind::Undirected, n);
         schema.node_classes = 2;
-        Self {
-            actions: ActionSet::new(Semantics::UpToIsomorphism)
-                .with(AddNode::first(2))
-                .with(AddNode::attached(2, 1, n))
-                .with(AddEdge::new(1).keeping_connected()),
-            schema,
-            initial: GraphState::new(GraphKind::Undirected),
-        }
+        let actions = ActionSet::new(Semantics::UpToIsomorphism)
+            .with(AddNode::first(2))
+            .with(AddNode::attached(2, 1, n))
+            .with(AddEdge::new(1).keeping_connected());
+        GraphEnv::new(Self, actions, schema, GraphState::new(GraphKind::Undirected)).unwrap()
     }
 }
 
-impl GraphEnv for ColouredGraphs {
-    fn actions(&self) -> &ActionSet {
-        &self.actions
-    }
-    fn schema(&self) -> &GraphSchema {
-        &self.schema
-    }
-    fn initial_graph(&self) -> &GraphState {
-        &self.initial
-    }
-}
+impl GraphRules for ColouredGraphs {}

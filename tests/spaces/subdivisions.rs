@@ -2,8 +2,8 @@
 
 use gfn::env::Direction;
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, Anchor, Edge, GraphActionType, GraphEnv, GraphKind, GraphSchema, GraphState, Head,
-    Move, Node, Semantics,
+    ActionSet, AddEdge, AddNode, Anchor, Edge, GraphActionType, GraphEnv, GraphKind, GraphRules, GraphSchema,
+    GraphState, Head, Move, Node, Semantics,
 };
 use gfn::{Error, Result};
 
@@ -80,36 +80,21 @@ impl GraphActionType for Subdivide {
 }
 
 /// Connected graphs, grown by leaves, edges and subdivision.
-pub(crate) struct Subdivisions {
-    actions: ActionSet,
-    schema: GraphSchema,
-    initial: GraphState,
-}
+pub(crate) struct Subdivisions;
 
 impl Subdivisions {
-    pub(crate) fn new(max_nodes: usize) -> Self {
-        Self {
-            actions: ActionSet::new(Semantics::UpToIsomorphism)
-                .with(AddNode::first(1))
-                .with(AddNode::attached(1, 1, max_nodes))
-                .with(AddEdge::new(1))
-                .with(Subdivide { max_nodes }),
-            schema: GraphSchema::plain(GraphKind::Undirected, max_nodes),
-            initial: GraphState::new(GraphKind::Undirected),
-        }
+    pub(crate) fn env(max_nodes: usize) -> Result<GraphEnv<Self>> {
+        let actions = ActionSet::new(Semantics::UpToIsomorphism)
+            .with(AddNode::first(1))
+            .with(AddNode::attached(1, 1, max_nodes))
+            .with(AddEdge::new(1))
+            .with(Subdivide { max_nodes });
+        let schema = GraphSchema::plain(GraphKind::Undirected, max_nodes);
+        GraphEnv::new(Self, actions, schema, GraphState::new(GraphKind::Undirected))
     }
 }
 
-impl GraphEnv for Subdivisions {
-    fn actions(&self) -> &ActionSet {
-        &self.actions
-    }
-    fn schema(&self) -> &GraphSchema {
-        &self.schema
-    }
-    fn initial_graph(&self) -> &GraphState {
-        &self.initial
-    }
+impl GraphRules for Subdivisions {
     fn can_exit(&self, graph: &GraphState) -> bool {
         graph.n_nodes() > 0
     }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use gfn::Rng;
 use gfn::env::{DiscreteEnv, Slots, VectorEnv};
-use gfn::graph::{GraphKind, GraphState};
+use gfn::graph::{GraphEnv, GraphKind, GraphState};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{DetailedBalance, SubTrajectoryBalance, TrajectoryBalance, Weighting};
 use gfn::optim::Schedule;
@@ -18,8 +18,8 @@ use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::ring::Ring;
 use tch::{Device, Kind};
 
-pub(crate) type RingTrainer = Trainer<Ring, GraphPolicy<GraphNet>>;
-pub(crate) type ColoredTrainer = Trainer<ColoredGraphs, GraphPolicy<GraphNet>>;
+pub(crate) type RingTrainer = Trainer<GraphEnv<Ring>, GraphPolicy<GraphNet>>;
+pub(crate) type ColoredTrainer = Trainer<GraphEnv<ColoredGraphs>, GraphPolicy<GraphNet>>;
 pub(crate) type GridTrainer = Trainer<VectorEnv<HyperGrid>, MlpPolicy<KHot>>;
 
 /// A folder of the system's temporary one, empty at first and gone with its owner.

@@ -3,7 +3,7 @@
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
 use gfn::env::{EnumerableEnv, Reward};
-use gfn::graph::GraphEnv;
+use gfn::graph::{GraphEnv, GraphRules};
 use gfn::metrics::{Distances, Target, modes_covered};
 use gfn::plot::{GraphSheet, Panel};
 use gfn::policy::Policy;
@@ -89,7 +89,7 @@ impl<E: EnumerableEnv> Exact<E> {
     }
 }
 
-impl<E: GraphEnv> Exact<E> {
+impl<R: GraphRules> Exact<GraphEnv<R>> {
     /// Draws the most probable graphs with their probability and reward.
     pub(crate) fn draw(&self, common: &Common, mut sheet: GraphSheet, probs: &[f64], shown: usize) -> Result<()> {
         let mut order = self.graph.ends();

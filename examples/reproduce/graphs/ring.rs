@@ -2,7 +2,7 @@
 
 use clap::{Parser, ValueEnum};
 use gfn::env::StateGraph;
-use gfn::graph::{GraphKind, GraphState};
+use gfn::graph::{GraphEnv, GraphKind, GraphState};
 use gfn::metrics::{Distances, Target, modes_found, pruned_distribution};
 use gfn::nn::{BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, GraphNetwork, MlpConfig};
 use gfn::plot::{GraphSheet, Layout, Panel};
@@ -55,10 +55,10 @@ const EXACT_LIMIT: f64 = (1 << 20) as f64;
 /// Mass below which the pruned evaluation drops a state, and how many it may look at.
 const PRUNE: (f64, usize) = (1e-7, 2_000_000);
 
-type RingTrainer<N> = Trainer<Ring, GraphPolicy<N>>;
+type RingTrainer<N> = Trainer<GraphEnv<Ring>, GraphPolicy<N>>;
 
 /// Recipes by size: rings are rare among random graphs, so from five directed nodes on the buffer starts with random walks.
-fn defaults(env: &Ring) -> Defaults {
+fn defaults(env: &GraphEnv<Ring>) -> Defaults {
     let (steps, prefill) = match (env.kind(), env.n_nodes()) {
         (_, ..=4) => (1_000, 0),
         (GraphKind::Undirected, 5) => (1_000, 20_000),
@@ -111,7 +111,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 fn run_with<N: GraphNetwork + 'static>(
     args: &Args,
-    env: Ring,
+    env: GraphEnv<Ring>,
     (net, saved): (N, &impl Serialize),
     rng: Rng,
 ) -> Result<()> {
@@ -193,13 +193,13 @@ fn run_with<N: GraphNetwork + 'static>(
 
 /// The whole state space, and what the reward asks of it.
 struct Exact {
-    graph: StateGraph<Ring>,
+    graph: StateGraph<GraphEnv<Ring>>,
     target: Target,
     is_ring: Vec<bool>,
 }
 
 impl Exact {
-    fn new(env: &Ring, reward: RingReward) -> Result<Self> {
+    fn new(env: &GraphEnv<Ring>, reward: RingReward) -> Result<Self> {
         let graph = StateGraph::build(env, EXACT_LIMIT as usize)?;
         let target = graph.target_distribution(&reward, None)?;
         let is_ring = graph.states().graphs().iter().map(|g| env.is_ring(g)).collect();
@@ -213,7 +213,11 @@ impl Exact {
 }
 
 /// An upper bound on the JSD and the mass that it takes as lost; `None` where the policy doesn't concentrate enough for that.
-fn bound<N: GraphNetwork>(env: &Ring, trainer: &RingTrainer<N>, reward: RingReward) -> Result<Option<(f64, f64)>> {
+fn bound<N: GraphNetwork>(
+    env: &GraphEnv<Ring>,
+    trainer: &RingTrainer<N>,
+    reward: RingReward,
+) -> Result<Option<(f64, f64)>> {
     let pruned = match pruned_distribution(env, trainer.policy(), PRUNE.0, PRUNE.1) {
         Err(Error::TooManyStates { .. }) => return Ok(None),
         pruned => pruned?,
@@ -225,7 +229,7 @@ fn bound<N: GraphNetwork>(env: &Ring, trainer: &RingTrainer<N>, reward: RingRewa
 }
 
 /// The most probable graphs with their probability and reward.
-fn draw_rings(common: &Common, env: &Ring, exact: &Exact, probs: &[f64], log_z: f64) -> Result<()> {
+fn draw_rings(common: &Common, env: &GraphEnv<Ring>, exact: &Exact, probs: &[f64], log_z: f64) -> Result<()> {
     let mut order: Vec<usize> = (0..probs.len()).collect();
     order.sort_by(|&a, &b| probs[b].total_cmp(&probs[a]));
     let shown = (env.n_rings() as usize + 2).clamp(8, 24);

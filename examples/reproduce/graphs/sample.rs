@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::Parser;
 use gfn::env::{EnumerableEnv, Rows};
-use gfn::graph::{GraphEnv, GraphState, GraphStates, read_graphs, write_graphs};
+use gfn::graph::{GraphEnv, GraphRules, GraphState, GraphStates, read_graphs, write_graphs};
 use gfn::nn::GraphNetwork;
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::policy::GraphPolicy;
@@ -60,11 +60,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
 }
 
-fn draw<E: GraphEnv>(
+fn draw<R: GraphRules>(
     args: &Args,
     runtime: &Runtime,
     checkpoint: &Checkpoint,
-    env: &E,
+    env: &GraphEnv<R>,
     network: GraphNetConfig,
 ) -> Result<()> {
     let mut rng = Rng::seeded(args.seed);

@@ -3,7 +3,8 @@
 use clap::Parser;
 use gfn::env::Rows;
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Semantics,
+    ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, GraphStates,
+    Semantics,
 };
 use gfn::nn::{ConvKind, GraphNet, GraphNetConfig};
 use gfn::policy::GraphPolicy;
@@ -28,37 +29,24 @@ pub(crate) struct Args {
 
 /// Two-coloured graphs that grow by attachment, with some further edges, until they have all of their nodes.
 struct Growth {
-    actions: ActionSet,
-    schema: GraphSchema,
-    empty: GraphState,
+    nodes: usize,
 }
 
 impl Growth {
-    fn new(nodes: usize) -> Self {
+    fn env(nodes: usize) -> Result<GraphEnv<Self>> {
         let actions = ActionSet::new(Semantics::UpToIsomorphism)
             .with(AddNode::first(2))
             .with(AddNode::attached(2, 1, nodes))
             .with(AddEdge::new(1).at_most(4 * nodes / 3).keeping_connected());
         let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(GraphKind::Undirected, nodes) };
-        Self { actions, schema, empty: GraphState::new(GraphKind::Undirected) }
+        let env = GraphEnv::new(Self { nodes }, actions, schema, GraphState::new(GraphKind::Undirected))?;
+        Ok(env.with_backward(BackwardRule::ByType))
     }
 }
 
-impl GraphEnv for Growth {
-    fn actions(&self) -> &ActionSet {
-        &self.actions
-    }
-    fn schema(&self) -> &GraphSchema {
-        &self.schema
-    }
-    fn initial_graph(&self) -> &GraphState {
-        &self.empty
-    }
+impl GraphRules for Growth {
     fn can_exit(&self, graph: &GraphState) -> bool {
-        graph.n_nodes() == self.schema.max_nodes
-    }
-    fn backward_rule(&self) -> BackwardRule {
-        BackwardRule::ByType
+        graph.n_nodes() == self.nodes
     }
 }
 
@@ -77,12 +65,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         ..GraphNetConfig::default()
     };
     let mut rng = Rng::seeded(common.seed);
-    let net = GraphNet::new(&Growth::new(args.nodes), config.clone(), runtime.device(), Kind::Float, &mut rng)?;
+    let net = GraphNet::new(&Growth::env(args.nodes)?, config.clone(), runtime.device(), Kind::Float, &mut rng)?;
     let trainer_config = common.trainer(&defaults);
     let batch = trainer_config.batch;
     let reward = |graphs: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; graphs.len()]) };
     let objective = common.objective.build()?;
-    let env = Growth::new(args.nodes);
+    let env = Growth::env(args.nodes)?;
     let mut trainer = Trainer::boxed(env, Box::new(reward), GraphPolicy(net), objective, trainer_config, rng)?;
     let steps = common.steps(&defaults);
     let trained = train(&mut trainer, common, "speed", steps, 0, |_| Ok(None))?;
@@ -106,7 +94,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 /// alike once, and roll-outs on the host, so it may take less than that): forward at each level of a roll-out, forward and backward on
 /// all visited states at once.
 fn floor(
-    trainer: &Trainer<Growth, GraphPolicy<GraphNet>>,
+    trainer: &Trainer<GraphEnv<Growth>, GraphPolicy<GraphNet>>,
     batch: usize,
     config: &GraphNetConfig,
     device: Device,

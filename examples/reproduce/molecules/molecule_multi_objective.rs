@@ -9,7 +9,7 @@ use gfn::condition::{
 };
 use gfn::env::StateGraph;
 use gfn::env::{Reals, Rows};
-use gfn::graph::{CanonicalKey, GraphStates};
+use gfn::graph::{CanonicalKey, GraphEnv, GraphStates};
 use gfn::metrics::{
     Distances, focus_accuracy, hypervolume, inverted_generational_distance, pareto_front, r2_indicator, simplex_grid,
 };
@@ -74,7 +74,7 @@ const LEAST: f64 = 0.01;
 const REFERENCE: [f64; 2] = [0.0, 0.0];
 const UTOPIA: [f64; 2] = [1.0, 1.0];
 
-type Trained = Trainer<MoleculeEnv, GraphPolicy<GraphNet>>;
+type Trained = Trainer<GraphEnv<MoleculeEnv>, GraphPolicy<GraphNet>>;
 
 /// Donors and acceptors of hydrogen bonds, as a share of 4.
 fn bonding(molecule: &Molecule) -> f64 {
@@ -223,7 +223,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             let target = graph.target_distribution(&reward, Some(&vector))?;
             let learned = graph.terminating_distribution(trainer.env(), trainer.policy(), Some(&vector))?;
             let d = Distances::between(&learned.probs, &target.probs)?;
-            let log_z = Policy::<MoleculeEnv>::log_z(trainer.policy(), Some(&vector), 1).map(|z| z.double_value(&[0]));
+            let log_z = Policy::<GraphEnv<MoleculeEnv>>::log_z(trainer.policy(), Some(&vector), 1)
+                .map(|z| z.double_value(&[0]));
             for (sum, value) in mean.iter_mut().zip([d.l1, d.tv, d.jsd]) {
                 *sum += value / asked.len() as f64;
             }

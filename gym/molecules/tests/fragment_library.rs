@@ -2,7 +2,7 @@
 
 use gfn::Error;
 use gfn::env::{Direction, DiscreteEnv, Env, Slots};
-use gfn::graph::{Attributes, Edge, GraphEnv, GraphKind, GraphState, GraphStates, Node, canonical_key};
+use gfn::graph::{Attributes, Edge, GraphKind, GraphRules, GraphState, GraphStates, Node, canonical_key};
 use gfn_molecules::fragments::{Fragment, FragmentError, FragmentLibrary, Fragments};
 
 fn library(text: &str) -> FragmentLibrary {

@@ -263,7 +263,7 @@ fn reward(library: &FragmentLibrary) -> FragmentReward<impl Fn(&Molecule) -> f64
 }
 
 /// What is sampled without the correction, among all trees: R prod |Aut(F)| / |Aut(G)|.
-fn biased(graph: &StateGraph<Fragments>, env: &Fragments, target: &[f64]) -> Vec<f64> {
+fn biased(graph: &StateGraph<GraphEnv<Fragments>>, env: &GraphEnv<Fragments>, target: &[f64]) -> Vec<f64> {
     let symmetry = graph.states().graphs().iter().map(|state| env.log_automorphisms(state).unwrap().exp());
     let weights: Vec<f64> = target.iter().zip(symmetry).map(|(p, symmetry)| p / symmetry).collect();
     let sum: f64 = weights.iter().sum();

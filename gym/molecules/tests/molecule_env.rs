@@ -8,7 +8,7 @@ use gfn::Rng;
 use gfn::condition::{Condition, ConditionedReward, Conditioning, Encoding, Temperature};
 use gfn::env::StateGraph;
 use gfn::env::{Reward, Rows};
-use gfn::graph::{CanonicalKey, GraphStates};
+use gfn::graph::{CanonicalKey, GraphEnv, GraphStates};
 use gfn::policy::UniformPolicy;
 use gfn::rollout::Sampler;
 use gfn::testing::check_graph_env;
@@ -77,7 +77,7 @@ fn every_roll_out_gives_a_molecule() {
 }
 
 /// The molecules among the states, by key.
-fn reached(env: &MoleculeEnv) -> (BTreeSet<CanonicalKey>, usize) {
+fn reached(env: &GraphEnv<MoleculeEnv>) -> (BTreeSet<CanonicalKey>, usize) {
     let graph = StateGraph::build(env, 1 << 17).unwrap();
     let states: &GraphStates = graph.states();
     let molecules =

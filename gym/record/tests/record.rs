@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
-use gfn::graph::GraphStates;
+use gfn::graph::{GraphEnv, GraphStates};
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::GraphPolicy;
@@ -318,7 +318,7 @@ fn what_was_committed_survives_twelve_kills() {
     assert!(from > 12, "there was something to lose");
 }
 
-type MoleculeTrainer = Trainer<MoleculeEnv, GraphPolicy<GraphNet>>;
+type MoleculeTrainer = Trainer<GraphEnv<MoleculeEnv>, GraphPolicy<GraphNet>>;
 
 const BATCH: usize = 8;
 
@@ -334,8 +334,8 @@ fn trainer(seed: u64) -> MoleculeTrainer {
     trainer.with_replay(ReplayBuffer::distinct(buffer).unwrap())
 }
 
-fn recorded(path: PathBuf) -> TrainingRecord<MoleculeEnv> {
-    TrainingRecord::new(path, &["atoms"], |env: &MoleculeEnv, states: &GraphStates| {
+fn recorded(path: PathBuf) -> TrainingRecord<GraphEnv<MoleculeEnv>> {
+    TrainingRecord::new(path, &["atoms"], |env: &GraphEnv<MoleculeEnv>, states: &GraphStates| {
         let described = |graph| {
             let molecule = env.codec().molecule(graph)?;
             let (text, scores) = (molecule.smiles(), vec![molecule.atoms().len() as f64]);

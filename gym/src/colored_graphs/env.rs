@@ -1,4 +1,6 @@
-use gfn::graph::{ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphSchema, GraphState, Semantics};
+use gfn::graph::{
+    ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, Semantics,
+};
 use gfn::{Error, Result};
 
 /// Connected graphs with so many two-coloured nodes, up to isomorphism (Burnside and inverse Euler transform).
@@ -21,14 +23,10 @@ pub(super) const MAX_NODES: usize = 64;
 /// assert_eq!(env.masks(Direction::Forward, &env.initial(1)).n_legal(0), 2);
 /// # Ok::<(), gfn::Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct ColoredGraphs {
     max_nodes: usize,
     empty_can_exit: bool,
-    corrects_symmetry: bool,
-    actions: ActionSet,
-    schema: GraphSchema,
-    initial: GraphState,
 }
 
 impl ColoredGraphs {
@@ -36,36 +34,30 @@ impl ColoredGraphs {
     ///
     /// # Errors
     /// [`Error::Config`] for no node, or more than 64.
-    pub fn new(max_nodes: usize) -> Result<Self> {
+    pub fn new(max_nodes: usize) -> Result<GraphEnv<Self>> {
+        Self::of(max_nodes, false)
+    }
+
+    /// The same, where the empty graph may be a finished object, too.
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new).
+    pub fn with_empty(max_nodes: usize) -> Result<GraphEnv<Self>> {
+        Self::of(max_nodes, true)
+    }
+
+    fn of(max_nodes: usize, empty_can_exit: bool) -> Result<GraphEnv<Self>> {
         if !(1..=MAX_NODES).contains(&max_nodes) {
             return Err(Error::config("max_nodes", max_nodes, "1 to 64 nodes"));
         }
         let kind = GraphKind::Undirected;
-        Ok(Self {
-            max_nodes,
-            empty_can_exit: false,
-            corrects_symmetry: true,
-            actions: ActionSet::new(Semantics::UpToIsomorphism)
-                .with(AddNode::first(2))
-                .with(AddNode::attached(2, 1, max_nodes))
-                .with(AddEdge::new(1).keeping_connected()),
-            schema: GraphSchema { node_classes: 2, ..GraphSchema::plain(kind, max_nodes) },
-            initial: GraphState::new(kind),
-        })
-    }
-
-    /// The same, but the empty graph may be a finished object too (or not, the default).
-    #[must_use]
-    pub fn with_empty_exit(mut self, empty_can_exit: bool) -> Self {
-        self.empty_can_exit = empty_can_exit;
-        self
-    }
-
-    /// The same, with the symmetry correction on (the default) or off: off, training samples R(G) / |Aut(G)|.
-    #[must_use]
-    pub fn with_symmetry_correction(mut self, corrects_symmetry: bool) -> Self {
-        self.corrects_symmetry = corrects_symmetry;
-        self
+        let actions = ActionSet::new(Semantics::UpToIsomorphism)
+            .with(AddNode::first(2))
+            .with(AddNode::attached(2, 1, max_nodes))
+            .with(AddEdge::new(1).keeping_connected());
+        let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(kind, max_nodes) };
+        let env = GraphEnv::new(Self { max_nodes, empty_can_exit }, actions, schema, GraphState::new(kind))?;
+        Ok(env.with_backward(BackwardRule::ByType))
     }
 
     /// The most nodes.
@@ -82,27 +74,12 @@ impl ColoredGraphs {
     }
 }
 
-impl GraphEnv for ColoredGraphs {
-    fn actions(&self) -> &ActionSet {
-        &self.actions
-    }
-    fn schema(&self) -> &GraphSchema {
-        &self.schema
-    }
-    fn initial_graph(&self) -> &GraphState {
-        &self.initial
-    }
+impl GraphRules for ColoredGraphs {
     fn can_exit(&self, graph: &GraphState) -> bool {
         self.empty_can_exit || graph.n_nodes() > 0
     }
     fn is_reachable(&self, graph: &GraphState) -> bool {
         graph.as_undirected().is_some_and(|g| petgraph::algo::connected_components(g) <= 1)
-    }
-    fn backward_rule(&self) -> BackwardRule {
-        BackwardRule::ByType
-    }
-    fn corrects_symmetry(&self) -> bool {
-        self.corrects_symmetry
     }
 }
 
@@ -116,9 +93,9 @@ mod tests {
     fn the_empty_graph_exits_only_when_asked() {
         let env = ColoredGraphs::new(3).unwrap();
         let start = env.initial(1);
-        let exits = |env: &ColoredGraphs| env.masks(Direction::Forward, &start).legal_slots(0).count();
+        let exits = |env: &GraphEnv<ColoredGraphs>| env.masks(Direction::Forward, &start).legal_slots(0).count();
         assert_eq!(exits(&env), 2);
-        assert_eq!(exits(&env.with_empty_exit(true)), 3);
+        assert_eq!(exits(&ColoredGraphs::with_empty(3).unwrap()), 3);
     }
 
     #[test]

@@ -1,7 +1,7 @@
 use gfn::Result;
 use gfn::graph::{
-    ActionKind, ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphSchema, GraphState, Semantics,
-    SetEdgeAttr, SetNodeAttr,
+    ActionKind, ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState,
+    MoveMask, Semantics, SetEdgeAttr, SetNodeAttr,
 };
 
 use super::{GraphBuildingConfig, Growth};
@@ -10,15 +10,13 @@ use super::{GraphBuildingConfig, Growth};
 ///
 /// The action types, in the order of their blocks of logits: a first node (attached growth from the empty graph), a node
 /// (where there may be more), an edge, a node attribute and an edge attribute (where there are any), the exit.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct GraphBuilding {
     config: GraphBuildingConfig,
     /// The attached node, which brings an edge.
     attached: Option<ActionKind>,
-    actions: ActionSet,
-    schema: GraphSchema,
-    initial: GraphState,
-    rule: BackwardRule,
+    /// Nodes of the initial graph.
+    start: usize,
 }
 
 impl GraphBuilding {
@@ -27,7 +25,7 @@ impl GraphBuilding {
     /// # Errors
     /// [`Error::Config`](gfn::Error::Config) for settings that make no sense: no node, no class, limits below the initial
     /// graph, more than seven attributes, attributes without values, ...
-    pub fn new(config: GraphBuildingConfig) -> Result<Self> {
+    pub fn new(config: GraphBuildingConfig) -> Result<GraphEnv<Self>> {
         config.check()?;
         let initial = config.start();
         let mut attached = None;
@@ -68,7 +66,10 @@ impl GraphBuilding {
             ..GraphSchema::plain(config.kind, config.max_nodes)
         };
         let rule = if by_type { BackwardRule::ByType } else { BackwardRule::Derived };
-        Ok(Self { config, attached, actions, schema, initial, rule })
+        let corrects_symmetry = config.corrects_symmetry;
+        let rules = Self { config, attached, start: initial.n_nodes() };
+        let env = GraphEnv::new(rules, actions, schema, initial)?;
+        Ok(env.with_backward(rule).with_symmetry_correction(corrects_symmetry))
     }
 
     /// What it was made from.
@@ -96,19 +97,11 @@ fn is_bare(graph: &GraphState) -> bool {
     graph.n_edges() == 0 && graph.nodes().all(|node| node.attributes.is_unset())
 }
 
-impl GraphEnv for GraphBuilding {
-    fn actions(&self) -> &ActionSet {
-        &self.actions
-    }
-    fn schema(&self) -> &GraphSchema {
-        &self.schema
-    }
-    fn initial_graph(&self) -> &GraphState {
-        &self.initial
-    }
-    fn restrict(&self, kind: ActionKind, graph: &GraphState, mask: &mut [bool]) {
-        if Some(kind) == self.attached && self.config.max_edges.is_some_and(|limit| graph.n_edges() >= limit) {
-            mask.fill(false);
+impl GraphRules for GraphBuilding {
+    fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
+        let attached = Some(moves.kind()) == self.attached;
+        if attached && self.config.max_edges.is_some_and(|limit| graph.n_edges() >= limit) {
+            moves.forbid_all();
         }
     }
     fn can_exit(&self, graph: &GraphState) -> bool {
@@ -117,18 +110,12 @@ impl GraphEnv for GraphBuilding {
     fn is_reachable(&self, graph: &GraphState) -> bool {
         match (self.config.growth, self.config.semantics) {
             (Growth::Free, _) => true,
-            (Growth::Attached, Semantics::Labelled) => grown_in_order(graph, self.initial.n_nodes().max(1)),
-            (Growth::Attached, Semantics::UpToIsomorphism) => match self.initial.n_nodes() {
+            (Growth::Attached, Semantics::Labelled) => grown_in_order(graph, self.start.max(1)),
+            (Growth::Attached, Semantics::UpToIsomorphism) => match self.start {
                 0 => (0..graph.n_nodes()).any(|root| reaches_all(graph, [root])) || graph.n_nodes() == 0,
                 n => reaches_all(graph, 0..n),
             },
         }
-    }
-    fn backward_rule(&self) -> BackwardRule {
-        self.rule
-    }
-    fn corrects_symmetry(&self) -> bool {
-        self.config.corrects_symmetry
     }
 }
 

@@ -1,5 +1,6 @@
 use gfn::graph::{
-    ActionSet, AddEdge, BackwardRule, Edge, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Semantics,
+    ActionSet, AddEdge, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, GraphStates,
+    Semantics,
 };
 use gfn::{Error, Result};
 
@@ -22,13 +23,10 @@ const MAX_NODES_LISTED: usize = 8;
 /// assert!(Ring::new(2, GraphKind::Undirected).is_err());
 /// # Ok::<(), gfn::Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Ring {
     n: usize,
     kind: GraphKind,
-    actions: ActionSet,
-    schema: GraphSchema,
-    initial: GraphState,
 }
 
 impl Ring {
@@ -36,7 +34,7 @@ impl Ring {
     ///
     /// # Errors
     /// [`Error::Config`] for fewer nodes than a ring needs (2 directed, 3 undirected), and for more than 20.
-    pub fn new(n: usize, kind: GraphKind) -> Result<Self> {
+    pub fn new(n: usize, kind: GraphKind) -> Result<GraphEnv<Self>> {
         let (least, expected) = match kind {
             GraphKind::Directed => (2, "2 to 20 nodes for a directed ring"),
             GraphKind::Undirected => (3, "3 to 20 nodes for an undirected ring"),
@@ -44,13 +42,9 @@ impl Ring {
         if !(least..=MAX_NODES).contains(&n) {
             return Err(Error::config("nodes", n, expected));
         }
-        Ok(Self {
-            n,
-            kind,
-            actions: ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)),
-            schema: GraphSchema::plain(kind, n),
-            initial: GraphState::with_nodes(kind, n),
-        })
+        let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
+        let (schema, initial) = (GraphSchema::plain(kind, n), GraphState::with_nodes(kind, n));
+        Ok(GraphEnv::new(Self { n, kind }, actions, schema, initial)?.with_backward(BackwardRule::ByType))
     }
 
     /// The number of nodes.
@@ -161,20 +155,7 @@ impl Ring {
     }
 }
 
-impl GraphEnv for Ring {
-    fn actions(&self) -> &ActionSet {
-        &self.actions
-    }
-    fn schema(&self) -> &GraphSchema {
-        &self.schema
-    }
-    fn initial_graph(&self) -> &GraphState {
-        &self.initial
-    }
-    fn backward_rule(&self) -> BackwardRule {
-        BackwardRule::ByType
-    }
-}
+impl GraphRules for Ring {}
 
 fn factorial(n: usize) -> u64 {
     (1..=n as u64).product()

@@ -1,4 +1,6 @@
-use gfn::graph::{ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphSchema, GraphState, Semantics};
+use gfn::graph::{
+    ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, Semantics,
+};
 use gfn::{Error, Result};
 
 /// The most colours: beyond, the exact counts are no whole numbers in f64.
@@ -17,13 +19,10 @@ const MAX_CLASSES: u16 = 1000;
 /// assert_eq!((env.n_triangles(), env.n_states()), (35.0, 256.0));
 /// # Ok::<(), gfn::Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Triangle {
     kind: GraphKind,
     classes: u16,
-    actions: ActionSet,
-    schema: GraphSchema,
-    initial: GraphState,
 }
 
 impl Triangle {
@@ -31,17 +30,15 @@ impl Triangle {
     ///
     /// # Errors
     /// [`Error::Config`] for no class, or more than 1,000.
-    pub fn new(kind: GraphKind, classes: u16) -> Result<Self> {
+    pub fn new(kind: GraphKind, classes: u16) -> Result<GraphEnv<Self>> {
         if !(1..=MAX_CLASSES).contains(&classes) {
             return Err(Error::config("node classes", classes, "1 to 1,000 classes"));
         }
-        Ok(Self {
-            kind,
-            classes,
-            actions: ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(classes, 3)).with(AddEdge::new(1)),
-            schema: GraphSchema { node_classes: usize::from(classes), ..GraphSchema::plain(kind, 3) },
-            initial: GraphState::new(kind),
-        })
+        let set = ActionSet::new(Semantics::UpToIsomorphism);
+        let actions = set.with(AddNode::free(classes, 3)).with(AddEdge::new(1));
+        let schema = GraphSchema { node_classes: usize::from(classes), ..GraphSchema::plain(kind, 3) };
+        let env = GraphEnv::new(Self { kind, classes }, actions, schema, GraphState::new(kind))?;
+        Ok(env.with_backward(BackwardRule::ByType))
     }
 
     /// The number of states up to isomorphism, the empty graph among them (Burnside's lemma).
@@ -70,20 +67,7 @@ impl Triangle {
     }
 }
 
-impl GraphEnv for Triangle {
-    fn actions(&self) -> &ActionSet {
-        &self.actions
-    }
-    fn schema(&self) -> &GraphSchema {
-        &self.schema
-    }
-    fn initial_graph(&self) -> &GraphState {
-        &self.initial
-    }
-    fn backward_rule(&self) -> BackwardRule {
-        BackwardRule::ByType
-    }
-}
+impl GraphRules for Triangle {}
 
 #[cfg(test)]
 mod tests {

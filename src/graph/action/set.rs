@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use super::Exit;
 use crate::env::{Direction, Slots};
 use crate::graph::{GraphActionType, GraphKind, GraphState, Head, Move};
@@ -16,7 +18,7 @@ pub enum Semantics {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct ActionKind(pub usize);
 
-/// The action types of an environment, in the order of their blocks of logits; [`Exit`] is always the last.
+/// The action types of an environment, in the order of their blocks of logits; [`Exit`] is always the last. Copies share them.
 ///
 /// ```
 /// use gfn::graph::{ActionSet, AddEdge, AddNode, Semantics};
@@ -26,23 +28,23 @@ pub struct ActionKind(pub usize);
 ///     .with(AddEdge::new(1).keeping_connected());
 /// assert_eq!(set.types().count(), 4);
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct ActionSet {
     semantics: Semantics,
-    types: Vec<Box<dyn GraphActionType>>,
+    types: Vec<Arc<dyn GraphActionType>>,
 }
 
 impl ActionSet {
     /// A set with nothing but the exit action.
     #[must_use]
     pub fn new(semantics: Semantics) -> Self {
-        Self { semantics, types: vec![Box::new(Exit)] }
+        Self { semantics, types: vec![Arc::new(Exit)] }
     }
 
     /// Adds a type, before the exit action.
     #[must_use]
     pub fn with(mut self, action_type: impl GraphActionType + 'static) -> Self {
-        self.types.insert(self.types.len() - 1, Box::new(action_type));
+        self.types.insert(self.types.len() - 1, Arc::new(action_type));
         self
     }
 

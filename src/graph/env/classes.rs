@@ -4,18 +4,18 @@ use smallvec::SmallVec;
 
 use crate::env::{Classes, Direction, Grouping, Slots};
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
-use crate::graph::{GraphEnv, GraphState, GraphStates, with_canonizer};
+use crate::graph::{GraphEnv, GraphRules, GraphState, GraphStates, with_canonizer};
 use crate::{Result, parallel};
 
 /// Larger graphs hardly meet in a batch, and finding their canonical order would be for nothing.
 const MAX_NODES: usize = 8;
 
 /// Groups isomorphic rows; `None` where that wouldn't pay.
-pub(in crate::graph) fn classes<G: GraphEnv>(env: &G, states: &GraphStates) -> Option<Classes> {
+pub(in crate::graph) fn classes<R: GraphRules>(env: &GraphEnv<R>, states: &GraphStates) -> Option<Classes> {
     if env.schema().max_nodes > MAX_NODES {
         return None;
     }
-    let fixed = env.initial_graph().n_nodes();
+    let fixed = env.n_fixed();
     let canonical = parallel::map(states.graphs(), MIN_GRAPHS_PER_THREAD, |graph| {
         with_canonizer(|canonizer| canonizer.canonical(graph, fixed))
     });
@@ -26,8 +26,8 @@ pub(in crate::graph) fn classes<G: GraphEnv>(env: &G, states: &GraphStates) -> O
 }
 
 /// Renames actions of rows as the first rows of their classes name them, or (`back`) the other way round.
-pub(in crate::graph) fn translate<G: GraphEnv>(
-    env: &G,
+pub(in crate::graph) fn translate<R: GraphRules>(
+    env: &GraphEnv<R>,
     direction: Direction,
     states: &GraphStates,
     (classes, rows): (&Classes, &[usize]),
@@ -43,8 +43,8 @@ pub(in crate::graph) fn translate<G: GraphEnv>(
     renamed.into_iter().collect::<Result<_>>().map(Slots)
 }
 
-fn one<G: GraphEnv>(
-    env: &G,
+fn one<R: GraphRules>(
+    env: &GraphEnv<R>,
     direction: Direction,
     graphs: &[GraphState],
     orders: &[SmallVec<[u32; 16]>],

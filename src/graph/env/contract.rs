@@ -1,8 +1,8 @@
 //! What can be wrong with a graph environment while nothing fails: its settings, its backward masks, its ways back.
 
-use super::derived_backward;
+use super::backward::derived_backward;
 use crate::env::{Direction, DiscreteEnv, Env, Rows, Slots, random_moves, walk_back};
-use crate::graph::{BackwardRule, GraphEnv, GraphSchema, GraphState, GraphStates};
+use crate::graph::{BackwardRule, GraphEnv, GraphRules, GraphSchema, GraphState, GraphStates};
 use crate::{Error, Result, Rng};
 
 /// Random walks of [`check_sampled`].
@@ -15,7 +15,7 @@ const WALKED_BACK: usize = 8;
 const MAX_STEPS: usize = 10_000;
 
 /// Checks what can be known without a state: that graphs can hold what the schema says, and slots can be numbered.
-pub(crate) fn check_settings<G: GraphEnv>(env: &G) -> Result<()> {
+pub(crate) fn check_settings<R: GraphRules>(env: &GraphEnv<R>) -> Result<()> {
     let schema = env.schema();
     schema.check()?;
     for direction in [Direction::Forward, Direction::Backward] {
@@ -34,7 +34,7 @@ pub(crate) fn check_fits(schema: &GraphSchema, graph: &GraphState) -> Result<()>
 }
 
 /// Checks that backward masks that are given by type are those that derivation finds.
-pub(crate) fn check_by_type<G: GraphEnv>(env: &G, states: &GraphStates) -> Result<()> {
+pub(crate) fn check_by_type<R: GraphRules>(env: &GraphEnv<R>, states: &GraphStates) -> Result<()> {
     if env.backward_rule() != BackwardRule::ByType {
         return Ok(());
     }
@@ -60,7 +60,7 @@ pub(crate) fn check_by_type<G: GraphEnv>(env: &G, states: &GraphStates) -> Resul
 /// Checks settings, and on some states of a few short random walks schema, backward masks and ways back.
 ///
 /// It is for once per run, so it is cheap: large graphs, whose masks cost more, take fewer steps.
-pub(in crate::graph) fn check_sampled<G: GraphEnv>(env: &G) -> Result<()> {
+pub(in crate::graph) fn check_sampled<R: GraphRules>(env: &GraphEnv<R>) -> Result<()> {
     check_settings(env)?;
     let rng = &mut Rng::seeded(0);
     let steps = (4096 / env.schema().max_nodes.max(1)).clamp(2, 16);

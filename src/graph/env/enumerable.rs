@@ -2,22 +2,21 @@
 
 use crate::env::{Direction, EnumerableEnv, Slots};
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
-use crate::graph::{CanonicalKey, GraphEnv, GraphState, GraphStates, Semantics, labelled_key, with_canonizer};
+use crate::graph::{
+    CanonicalKey, GraphEnv, GraphRules, GraphState, GraphStates, Semantics, labelled_key, with_canonizer,
+};
 use crate::{Error, Result, parallel};
 
 /// The key of one graph; up to isomorphism, the initial graph's nodes are told apart.
-fn key<G: GraphEnv>(env: &G, graph: &GraphState) -> CanonicalKey {
+fn key<R: GraphRules>(env: &GraphEnv<R>, graph: &GraphState) -> CanonicalKey {
     match env.actions().semantics() {
         Semantics::Labelled => labelled_key(graph),
-        Semantics::UpToIsomorphism => {
-            let fixed = env.initial_graph().n_nodes();
-            with_canonizer(|canonizer| canonizer.canonical(graph, fixed).key)
-        }
+        Semantics::UpToIsomorphism => with_canonizer(|canonizer| canonizer.canonical(graph, env.n_fixed()).key),
     }
 }
 
 /// The keys of the children of one graph: each move is made and undone in place, which costs less than a copy.
-fn keys_after<G: GraphEnv>(env: &G, graph: &GraphState, slots: &[u32]) -> Result<Vec<CanonicalKey>> {
+fn keys_after<R: GraphRules>(env: &GraphEnv<R>, graph: &GraphState, slots: &[u32]) -> Result<Vec<CanonicalKey>> {
     let mut edited = graph.clone();
     let mut out = Vec::with_capacity(slots.len());
     for &slot in slots {
@@ -33,7 +32,7 @@ fn keys_after<G: GraphEnv>(env: &G, graph: &GraphState, slots: &[u32]) -> Result
     Ok(out)
 }
 
-impl<G: GraphEnv> EnumerableEnv for G {
+impl<R: GraphRules> EnumerableEnv for GraphEnv<R> {
     type Key = CanonicalKey;
 
     fn keys(&self, states: &GraphStates) -> Vec<CanonicalKey> {
@@ -72,37 +71,15 @@ impl<G: GraphEnv> EnumerableEnv for G {
 mod tests {
     use super::*;
     use crate::env::{DiscreteEnv, Env, Rows};
-    use crate::graph::{ActionSet, AddEdge, AddNode, Edge, GraphKind, GraphSchema, Node, Reversed};
+    use crate::graph::{ActionSet, AddEdge, AddNode, Edge, Free, GraphKind, GraphSchema, Node, Reversed};
 
-    struct Graphs {
-        actions: ActionSet,
-        schema: GraphSchema,
-        initial: GraphState,
-    }
-
-    impl GraphEnv for Graphs {
-        fn actions(&self) -> &ActionSet {
-            &self.actions
-        }
-        fn schema(&self) -> &GraphSchema {
-            &self.schema
-        }
-        fn initial_graph(&self) -> &GraphState {
-            &self.initial
-        }
-    }
-
-    fn env(semantics: Semantics, n_initial: usize) -> Graphs {
-        let mut schema = GraphSchema::plain(GraphKind::Undirected, 5);
-        schema.node_classes = 2;
-        Graphs {
-            actions: ActionSet::new(semantics)
-                .with(AddNode::free(2, 5))
-                .with(AddEdge::new(1))
-                .with(Reversed(AddNode::free(2, 5))),
-            schema,
-            initial: GraphState::with_nodes(GraphKind::Undirected, n_initial),
-        }
+    fn env(semantics: Semantics, n_initial: usize) -> GraphEnv<Free> {
+        let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(GraphKind::Undirected, 5) };
+        let actions = ActionSet::new(semantics)
+            .with(AddNode::free(2, 5))
+            .with(AddEdge::new(1))
+            .with(Reversed(AddNode::free(2, 5)));
+        GraphEnv::new(Free, actions, schema, GraphState::with_nodes(GraphKind::Undirected, n_initial)).unwrap()
     }
 
     /// A path a - b - c with nodes of classes 0, 1, 0, and its two other labellings.

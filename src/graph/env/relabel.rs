@@ -5,12 +5,12 @@
 //! insertion instead.
 
 use crate::env::{Direction, InsertionOrder, Rows, Slots};
-use crate::graph::{GraphEnv, GraphState, GraphStates, Move};
+use crate::graph::{GraphEnv, GraphRules, GraphState, GraphStates, Move};
 use crate::{Error, Result};
 
 /// The forward actions of backward walks, renamed to insertion order; the replayed graphs are isomorphic to the walked ones.
-pub(crate) fn to_insertion_order<G: GraphEnv>(
-    env: &G,
+pub(crate) fn to_insertion_order<R: GraphRules>(
+    env: &GraphEnv<R>,
     states: &GraphStates,
     actions: &Slots,
     reverse: &Slots,

@@ -6,7 +6,7 @@ use super::heads::edge_pairs;
 use super::torso::checked_conditions;
 use super::{BackwardPolicy, GraphNetwork};
 use crate::env::Direction;
-use crate::graph::{ActionSet, Anchor, GraphBatch, GraphEnv, GraphSchema, GraphState};
+use crate::graph::{ActionSet, Anchor, GraphBatch, GraphEnv, GraphRules, GraphSchema, GraphState};
 use crate::nn::{Estimators, Mlp, MlpConfig, NetworkOutput, Parameters};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
@@ -83,7 +83,13 @@ impl EdgeMlp {
     /// [`Error::Config`] for an environment whose graphs start with no nodes or with fewer than they can have, and for
     /// sizes below 1; [`Error::Contract`] for an initial graph that violates the schema; [`Error::Device`] for a device
     /// that isn't there.
-    pub fn new<E: GraphEnv>(env: &E, config: EdgeMlpConfig, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self> {
+    pub fn new<R: GraphRules>(
+        env: &GraphEnv<R>,
+        config: EdgeMlpConfig,
+        device: Device,
+        kind: Kind,
+        rng: &mut Rng,
+    ) -> Result<Self> {
         let schema = env.schema().clone();
         schema.check_graphs(std::slice::from_ref(env.initial_graph()))?;
         let start = env.initial_graph().n_nodes();

@@ -6,7 +6,7 @@ use super::heads::{Heads, pair_features, start_scale};
 use super::torso::Torso;
 use super::{ConvKind, GraphNetwork};
 use crate::env::Direction;
-use crate::graph::{GraphBatch, GraphEnv, GraphSchema, Semantics};
+use crate::graph::{GraphBatch, GraphEnv, GraphRules, GraphSchema, Semantics};
 use crate::nn::{Activation, Estimators, HostGraphNet, Mlp, MlpConfig, NetworkOutput, Parameters};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
@@ -116,7 +116,7 @@ impl GraphNetConfig {
 
     /// Number of labels that are told apart: all of them in labelled graphs; up to isomorphism those of the initial
     /// graph, and one for all other nodes.
-    fn n_labels<E: GraphEnv>(&self, env: &E) -> usize {
+    fn n_labels<R: GraphRules>(&self, env: &GraphEnv<R>) -> usize {
         let most = env.schema().max_nodes;
         match (env.actions().semantics(), env.initial_graph().n_nodes()) {
             _ if !self.identity => 0,
@@ -162,8 +162,8 @@ impl GraphNet {
     /// conditions, a convolution that can't see all edge features of the environment, a schema that no graph can
     /// satisfy ([`GraphSchema::check`]), and too many slots; [`Error::Contract`] for an initial graph that violates the
     /// schema; [`Error::Device`] for a device that isn't there.
-    pub fn new<E: GraphEnv>(
-        env: &E,
+    pub fn new<R: GraphRules>(
+        env: &GraphEnv<R>,
         config: GraphNetConfig,
         device: Device,
         kind: Kind,
@@ -171,9 +171,7 @@ impl GraphNet {
     ) -> Result<Self> {
         let schema = env.schema();
         config.check()?;
-        crate::graph::check_settings(env)?;
         config.check_sight(schema)?;
-        schema.check_graphs(std::slice::from_ref(env.initial_graph()))?;
         let config = GraphNetConfig { conv: config.conv.chosen(schema), ..config };
         let n_labels = config.n_labels(env);
         let mut parameters = Parameters::new(device, kind);

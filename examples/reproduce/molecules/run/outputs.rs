@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::path::Path;
 
-use gfn::graph::{CanonicalKey, GraphEnv, GraphState};
+use gfn::graph::{CanonicalKey, GraphEnv, GraphRules, GraphState};
 use gfn::metrics::{Distances, TopK};
 use gfn::{Error, Result};
 use gfn_molecules::{Fingerprint, Molecule};
@@ -55,8 +55,8 @@ fn draw(table: &Path, best: &[(f64, &Molecule)]) -> Result<()> {
 
 /// The total variation between molecules, the states that are one molecule taken together, and how many of each there are:
 /// finished states, and molecules.
-pub(crate) fn tv_of_molecules<E: GraphEnv>(
-    exact: &Exact<E>,
+pub(crate) fn tv_of_molecules<R: GraphRules>(
+    exact: &Exact<GraphEnv<R>>,
     probs: &[f64],
     molecule: impl Fn(&GraphState) -> Result<Molecule>,
 ) -> Result<(f64, usize, usize)> {
@@ -92,7 +92,11 @@ pub(super) fn of_best(k: usize, molecules: &[Molecule], log_scores: &[f64]) -> R
 }
 
 /// What is sampled without the correction for symmetry, and how far from that, and from the target, the policy is.
-pub(crate) fn of_symmetry<E: GraphEnv>(exact: &Exact<E>, env: &E, probs: &[f64]) -> Result<Vec<(&'static str, Value)>> {
+pub(crate) fn of_symmetry<R: GraphRules>(
+    exact: &Exact<GraphEnv<R>>,
+    env: &GraphEnv<R>,
+    probs: &[f64],
+) -> Result<Vec<(&'static str, Value)>> {
     let states = exact.graph.states().graphs();
     let mut biased = exact.target.probs.clone();
     for &end in &exact.graph.ends() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use clap::Args;
 use gfn::env::Reward;
-use gfn::graph::{GraphEnv, GraphState, GraphStates};
+use gfn::graph::{GraphEnv, GraphRules, GraphState, GraphStates};
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::policy::{GraphPolicy, UniformPolicy};
 use gfn::replay::ReplayBuffer;
@@ -76,9 +76,9 @@ const CHUNK: usize = 1_000;
 impl Run<'_> {
     /// Trains on a score to the power of `--beta`, of at least e^-20 so that every molecule has a finite log-reward, and reports,
     /// with what is known in the end besides.
-    pub(crate) fn train<E: GraphEnv + 'static, R: Reward<GraphStates> + 'static>(
+    pub(crate) fn train<G: GraphRules + 'static, R: Reward<GraphStates> + 'static>(
         &self,
-        env: E,
+        env: GraphEnv<G>,
         score: impl MoleculeScore + 'static,
         (reward, read): (impl Fn(Shared) -> R, Reader),
         also: impl FnOnce() -> Vec<(&'static str, Value)>,
@@ -141,10 +141,10 @@ impl Run<'_> {
     }
 
     /// What is recorded of a molecule: its canonical SMILES, which is its key, too, and three descriptors.
-    fn record<E: GraphEnv>(&self, read: &Reader) -> Option<TrainingRecord<E>> {
+    fn record<R: GraphRules>(&self, read: &Reader) -> Option<TrainingRecord<GraphEnv<R>>> {
         let path = self.args.record.as_ref()?;
         let read = read.clone();
-        let describe = move |_: &E, states: &GraphStates| {
+        let describe = move |_: &GraphEnv<R>, states: &GraphStates| {
             let described = |graph| {
                 let molecule = read(graph)?;
                 let scores = vec![molecule.weight(), molecule.n_rings() as f64, molecule.polar_surface()];
@@ -157,7 +157,11 @@ impl Run<'_> {
     }
 
     /// Molecules by the trained policy, or by the masks alone.
-    fn sample<E: GraphEnv>(&self, trainer: &Trainer<E, GraphPolicy<GraphNet>>, read: &Reader) -> Result<Vec<Molecule>> {
+    fn sample<R: GraphRules>(
+        &self,
+        trainer: &Trainer<GraphEnv<R>, GraphPolicy<GraphNet>>,
+        read: &Reader,
+    ) -> Result<Vec<Molecule>> {
         let (env, mut rng, n) = (trainer.env(), trainer.evaluation_rng(), self.args.samples);
         let mut out = Vec::with_capacity(n);
         while out.len() < n {

@@ -1,6 +1,7 @@
 use gfn::Result;
+use gfn::env::{Direction, DiscreteEnv, Env};
 use gfn::graph::{
-    ActionKind, ActionSet, AddEdge, BackwardRule, GraphEnv, GraphSchema, GraphState, GraphStates, Semantics,
+    ActionSet, AddEdge, BackwardRule, GraphEnv, GraphRules, GraphState, GraphStates, MoveMask, Semantics,
 };
 
 use super::{BayesianStructure, DagStates};
@@ -19,11 +20,9 @@ use super::{BayesianStructure, DagStates};
 /// assert_eq!(graphs.masks(Direction::Forward, &graphs.initial(1)).legal, masks.legal);
 /// # Ok::<(), gfn::Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct DagGraphs {
     env: BayesianStructure,
-    actions: ActionSet,
-    initial: GraphState,
 }
 
 impl DagGraphs {
@@ -31,39 +30,29 @@ impl DagGraphs {
     ///
     /// # Errors
     /// Those of [`DagStates::to_graphs`].
-    pub fn new(env: &BayesianStructure) -> Result<Self> {
-        use gfn::env::Env;
+    pub fn new(env: &BayesianStructure) -> Result<GraphEnv<Self>> {
         let initial = env.initial(1).to_graphs()?.into_graphs().swap_remove(0);
         let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
-        Ok(Self { env: env.clone(), actions, initial })
+        let rule = match env.config().required.is_empty() {
+            true => BackwardRule::ByType,
+            false => BackwardRule::Derived,
+        };
+        let rules = Self { env: env.clone() };
+        Ok(GraphEnv::new(rules, actions, env.schema().clone(), initial)?.with_backward(rule))
     }
 }
 
-impl GraphEnv for DagGraphs {
-    fn actions(&self) -> &ActionSet {
-        &self.actions
-    }
-    fn schema(&self) -> &GraphSchema {
-        self.env.schema()
-    }
-    fn initial_graph(&self) -> &GraphState {
-        &self.initial
-    }
-    fn restrict(&self, _: ActionKind, graph: &GraphState, mask: &mut [bool]) {
-        use gfn::env::{Direction, DiscreteEnv};
+impl GraphRules for DagGraphs {
+    fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
+        let n = graph.n_nodes();
         match DagStates::from_graphs(self.env.n_nodes(), &GraphStates::from(vec![graph.clone()])) {
             Ok(states) => {
-                let legal = self.env.masks(Direction::Forward, &states);
-                mask.copy_from_slice(&legal.row(0)[..mask.len()]);
+                let masks = self.env.masks(Direction::Forward, &states);
+                let legal = masks.row(0);
+                moves.retain(|action| legal[action.a as usize * n + action.b as usize]);
             }
             // No graph of this environment: nothing leads on.
-            Err(_) => mask.fill(false),
-        }
-    }
-    fn backward_rule(&self) -> BackwardRule {
-        match self.env.config().required.is_empty() {
-            true => BackwardRule::ByType,
-            false => BackwardRule::Derived,
+            Err(_) => moves.forbid_all(),
         }
     }
 }

@@ -2,11 +2,11 @@ use std::collections::VecDeque;
 
 use gfn::Result;
 use gfn::graph::{
-    ActionKind, ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphSchema, GraphState, Semantics,
-    SetEdgeAttr, SetNodeAttr,
+    ActionKind, ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState,
+    MoveMask, Semantics, SetEdgeAttr, SetNodeAttr,
 };
 
-use super::action::Guarded;
+use super::small_rings::small_rings_span;
 use super::{MoleculeCodec, MoleculeConfig};
 
 /// Molecules that grow atom by atom, up to isomorphism.
@@ -39,9 +39,6 @@ use super::{MoleculeCodec, MoleculeConfig};
 #[derive(Debug)]
 pub struct MoleculeEnv {
     codec: MoleculeCodec,
-    actions: ActionSet,
-    schema: GraphSchema,
-    initial: GraphState,
     kinds: Kinds,
 }
 
@@ -60,7 +57,7 @@ impl MoleculeEnv {
     /// # Errors
     /// [`Error::Config`](gfn::Error::Config) for settings that make no sense: no atom, no element, an element or a charge without
     /// a valence, rings of fewer than three atoms.
-    pub fn new(config: MoleculeConfig) -> Result<Self> {
+    pub fn new(config: MoleculeConfig) -> Result<GraphEnv<Self>> {
         config.check()?;
         let codec = MoleculeCodec::new(config);
         let rules = codec.rules();
@@ -76,17 +73,12 @@ impl MoleculeEnv {
         }
         if config.max_atoms > 2 && config.max_rings != Some(0) {
             kinds.close = next(&actions);
-            let inner = AddEdge::new(1).keeping_connected();
-            actions = match config.max_ring_size {
-                None => actions.with(inner),
-                Some(_) => actions.with(Guarded { inner, codec: codec.clone(), keeps: keeps_small_rings }),
-            };
+            actions = actions.with(AddEdge::new(1).keeping_connected());
         }
         let node_attributes = rules.node_attributes();
         if !node_attributes.is_empty() {
             kinds.node_attr = next(&actions);
-            let inner = SetNodeAttr::new(&node_attributes)?;
-            actions = actions.with(Guarded { inner, codec: codec.clone(), keeps: keeps_valence });
+            actions = actions.with(SetNodeAttr::new(&node_attributes)?);
         }
         let orders = config.max_order.value() - 1;
         let edge_attributes = if config.max_atoms > 1 && orders > 0 { vec![orders] } else { Vec::new() };
@@ -100,7 +92,9 @@ impl MoleculeEnv {
             edge_attributes,
             ..GraphSchema::plain(GraphKind::Undirected, config.max_atoms)
         };
-        Ok(Self { actions, schema, initial: GraphState::new(GraphKind::Undirected), kinds, codec })
+        let corrects_symmetry = config.corrects_symmetry;
+        let env = GraphEnv::new(Self { kinds, codec }, actions, schema, GraphState::new(GraphKind::Undirected))?;
+        Ok(env.with_backward(BackwardRule::ByType).with_symmetry_correction(corrects_symmetry))
     }
 
     /// Reads states as molecules and writes molecules as states.
@@ -115,28 +109,26 @@ impl MoleculeEnv {
         self.codec.config()
     }
 
-    /// Takes away bonds that an atom has no room for, or that close one ring too many or too large a one.
-    fn restrict_closing(&self, graph: &GraphState, mask: &mut [bool]) {
+    /// Forbids bonds that an atom has no room for, or that close one ring too many or too large a one.
+    fn restrict_closing(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         let (rules, n) = (self.codec.rules(), graph.n_nodes());
         if rules.config.max_rings.is_some_and(|most| graph.n_edges() + 1 >= n + most) {
-            mask.fill(false);
+            moves.forbid_all();
             return;
         }
         let room: Vec<bool> = rules.atoms(graph).into_iter().map(|atom| rules.has_room(atom, 1)).collect();
-        for a in 0..n {
-            let row = &mut mask[a * n..(a + 1) * n];
-            if !room[a] {
-                row.fill(false);
-                continue;
-            }
-            let near = match rules.config.max_ring_size {
-                Some(size) if row.contains(&true) => Some(within(graph, a, size - 1)),
-                _ => None,
+        // What is near the first atom of the move, found once for all moves of that atom.
+        let mut near: Option<(u32, Vec<bool>)> = None;
+        moves.retain(|action| {
+            let (a, b) = (action.a as usize, action.b as usize);
+            let Some(size) = rules.config.max_ring_size.filter(|_| room[a] && room[b]) else {
+                return room[a] && room[b];
             };
-            for (b, legal) in row.iter_mut().enumerate() {
-                *legal &= room[b] && near.as_ref().is_none_or(|near| near[b]);
+            if near.as_ref().is_none_or(|(of, _)| *of != action.a) {
+                near = Some((action.a, within(graph, a, size - 1)));
             }
-        }
+            near.as_ref().is_some_and(|(_, near)| near[b])
+        });
     }
 }
 
@@ -155,57 +147,45 @@ fn within(graph: &GraphState, from: usize, steps: usize) -> Vec<bool> {
     near
 }
 
-/// Without the bond, the rings are small still.
-fn keeps_small_rings(codec: &MoleculeCodec, graph: &GraphState, action: gfn::graph::Move) -> bool {
-    let size = codec.config().max_ring_size;
-    size.is_none_or(|size| super::small_rings::small_rings_span(graph, size, Some((action.a, action.b))))
-}
-
-/// Without the charge, the atom has no more bonds than it can have.
-fn keeps_valence(codec: &MoleculeCodec, graph: &GraphState, action: gfn::graph::Move) -> bool {
-    let rules = codec.rules();
-    rules.atoms(graph).get(action.a as usize).is_some_and(|atom| rules.permits(*atom, action.class as usize, 0))
-}
-
-impl GraphEnv for MoleculeEnv {
-    fn actions(&self) -> &ActionSet {
-        &self.actions
-    }
-    fn schema(&self) -> &GraphSchema {
-        &self.schema
-    }
-    fn initial_graph(&self) -> &GraphState {
-        &self.initial
-    }
-    fn restrict(&self, kind: ActionKind, graph: &GraphState, mask: &mut [bool]) {
+impl GraphRules for MoleculeEnv {
+    fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         let rules = self.codec.rules();
-        if Some(kind) == self.kinds.attach {
-            let classes = rules.config.elements.len();
-            for (row, atom) in mask.chunks_exact_mut(classes).zip(rules.atoms(graph)) {
-                let room = rules.has_room(atom, 1);
-                row.iter_mut().enumerate().for_each(|(class, legal)| *legal &= room && rules.attaches(class));
-            }
-        } else if Some(kind) == self.kinds.close {
-            self.restrict_closing(graph, mask);
-        } else if Some(kind) == self.kinds.node_attr {
-            let values = &self.schema.node_attributes;
-            let columns: Vec<(usize, usize)> = values
-                .iter()
+        let kind = Some(moves.kind());
+        if kind == self.kinds.attach {
+            let room: Vec<bool> = rules.atoms(graph).into_iter().map(|atom| rules.has_room(atom, 1)).collect();
+            moves.retain(|action| room[action.a as usize] && rules.attaches(action.class as usize));
+        } else if kind == self.kinds.close {
+            self.restrict_closing(graph, moves);
+        } else if kind == self.kinds.node_attr {
+            let columns: Vec<(usize, usize)> = rules
+                .node_attributes()
+                .into_iter()
                 .enumerate()
-                .flat_map(|(place, &most)| (1..=usize::from(most)).map(move |value| (place, value)))
+                .flat_map(|(place, most)| (1..=usize::from(most)).map(move |value| (place, value)))
                 .collect();
-            for (row, atom) in mask.chunks_exact_mut(columns.len()).zip(rules.atoms(graph)) {
-                let permitted = columns.iter().map(|&(place, value)| rules.permits(atom, place, value));
-                row.iter_mut().zip(permitted).for_each(|(legal, permitted)| *legal &= permitted);
-            }
-        } else if Some(kind) == self.kinds.edge_attr {
             let atoms = rules.atoms(graph);
-            let width = usize::from(rules.config.max_order.value()) - 1;
-            for (row, (a, b)) in mask.chunks_exact_mut(width).zip(graph.edges()) {
-                for (more, legal) in (1..).zip(row) {
-                    *legal &= [a, b].into_iter().all(|end| rules.has_room(atoms[end as usize], more));
-                }
+            moves.retain(|action| {
+                let (place, value) = columns[action.class as usize];
+                rules.permits(atoms[action.a as usize], place, value)
+            });
+        } else if kind == self.kinds.edge_attr {
+            let atoms = rules.atoms(graph);
+            let has_room = |end: u32, more: u32| rules.has_room(atoms[end as usize], more as u8);
+            moves.retain(|action| [action.a, action.b].into_iter().all(|end| has_room(end, action.class + 1)));
+        }
+    }
+    fn restrict_backward(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
+        let rules = self.codec.rules();
+        let kind = Some(moves.kind());
+        if kind == self.kinds.close {
+            // Without the bond, the rings are small still.
+            if let Some(size) = rules.config.max_ring_size {
+                moves.retain(|action| small_rings_span(graph, size, Some((action.a, action.b))));
             }
+        } else if kind == self.kinds.node_attr && moves.any() {
+            // Without the charge, the atom has no more bonds than it can have.
+            let atoms = rules.atoms(graph);
+            moves.retain(|action| rules.permits(atoms[action.a as usize], action.class as usize, 0));
         }
     }
     fn can_exit(&self, graph: &GraphState) -> bool {
@@ -217,11 +197,5 @@ impl GraphEnv for MoleculeEnv {
         connected
             && rules.atoms(graph).into_iter().all(|atom| rules.valence(atom).is_some())
             && rules.rings_within(graph)
-    }
-    fn backward_rule(&self) -> BackwardRule {
-        BackwardRule::ByType
-    }
-    fn corrects_symmetry(&self) -> bool {
-        self.config().corrects_symmetry
     }
 }

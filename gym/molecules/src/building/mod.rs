@@ -1,6 +1,5 @@
 //! Building molecules atom by atom.
 
-mod action;
 mod codec;
 mod config;
 mod env;

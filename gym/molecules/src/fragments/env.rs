@@ -1,4 +1,6 @@
-use gfn::graph::{ActionSet, AddNode, BackwardRule, GraphEnv, GraphKind, GraphSchema, GraphState, Semantics};
+use gfn::graph::{
+    ActionSet, AddNode, BackwardRule, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, Semantics,
+};
 use gfn::{Error, Result};
 
 use super::FragmentLibrary;
@@ -23,7 +25,8 @@ const MAX_FRAGMENTS: usize = 1_000;
 ///
 /// # Symmetry
 /// All stems are listed, equivalent or not. Then a tree is sampled in proportion to R(G) prod |Aut(F)| / |Aut(G)|, with
-/// the automorphisms of each of its fragments and of the whole; training corrects for that with R(G) |Aut(G)| / prod |Aut(F)|
+/// the automorphisms of each of its fragments and of the whole; training corrects for that, unless
+/// [`GraphEnv::with_symmetry_correction`] says otherwise, with R(G) |Aut(G)| / prod |Aut(F)|
 /// (Kim et al., *Symmetry-Aware GFlowNets*, 2025, theorem for fragments). |Aut(G)| counts permutations of the fragments, with how
 /// each is turned.
 ///
@@ -42,13 +45,10 @@ const MAX_FRAGMENTS: usize = 1_000;
 /// assert_eq!(env.masks(Direction::Forward, &states).n_legal(0), 6 * 7 + 1);
 /// # Ok::<(), gfn::Error>(())
 /// ```
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Fragments {
     library: FragmentLibrary,
-    corrects_symmetry: bool,
-    actions: ActionSet,
-    schema: GraphSchema,
-    initial: GraphState,
+    max_fragments: usize,
 }
 
 impl Fragments {
@@ -56,7 +56,7 @@ impl Fragments {
     ///
     /// # Errors
     /// [`Error::Config`] for no fragment, or more than 1,000.
-    pub fn new(library: &FragmentLibrary, max_fragments: usize) -> Result<Self> {
+    pub fn new(library: &FragmentLibrary, max_fragments: usize) -> Result<GraphEnv<Self>> {
         if !(1..=MAX_FRAGMENTS).contains(&max_fragments) {
             let (setting, got) = ("max_fragments", max_fragments.to_string());
             return Err(Error::config(setting, got, "1 to 1,000 fragments"));
@@ -69,26 +69,15 @@ impl Fragments {
             edge_attributes = vec![library.max_stems() as u8; 2];
         }
         let kind = GraphKind::Directed;
-        Ok(Self {
-            library: library.clone(),
-            corrects_symmetry: true,
-            actions,
-            schema: GraphSchema { node_classes: classes, edge_attributes, ..GraphSchema::plain(kind, max_fragments) },
-            initial: GraphState::new(kind),
-        })
-    }
-
-    /// The same, with the symmetry correction on (the default) or off: off, training samples R(G) prod |Aut(F)| / |Aut(G)|.
-    #[must_use]
-    pub fn with_symmetry_correction(mut self, corrects_symmetry: bool) -> Self {
-        self.corrects_symmetry = corrects_symmetry;
-        self
+        let schema = GraphSchema { node_classes: classes, edge_attributes, ..GraphSchema::plain(kind, max_fragments) };
+        let rules = Self { library: library.clone(), max_fragments };
+        Ok(GraphEnv::new(rules, actions, schema, GraphState::new(kind))?.with_backward(BackwardRule::ByType))
     }
 
     /// The state that a tree of fragments is: the tree in its normal form, with its nodes in the same order.
     ///
     /// ```
-    /// use gfn::graph::{Attributes, Edge, GraphEnv, GraphKind, GraphState, Node};
+    /// use gfn::graph::{Attributes, Edge, GraphKind, GraphRules, GraphState, Node};
     /// use gfn_molecules::fragments::{FragmentLibrary, Fragments};
     /// let env = Fragments::new(&FragmentLibrary::parse("c1ccccc1 0,1,2,3,4,5\nC 0")?, 4)?;
     /// // Toluene, by the last atom of the ring.
@@ -105,10 +94,10 @@ impl Fragments {
     /// may have.
     pub fn state(&self, graph: &GraphState) -> Result<GraphState> {
         let mut out = graph.clone();
-        if out == self.initial {
+        if is_empty(&out) {
             return Ok(out);
         }
-        let (n, most) = (out.n_nodes(), self.schema.max_nodes);
+        let (n, most) = (out.n_nodes(), self.max_fragments);
         if n > most {
             let (setting, got) =
                 ("a graph to be read as fragments", format!("one of {n} nodes, of which there may be {most}"));
@@ -125,16 +114,12 @@ impl Fragments {
     }
 }
 
-impl GraphEnv for Fragments {
-    fn actions(&self) -> &ActionSet {
-        &self.actions
-    }
-    fn schema(&self) -> &GraphSchema {
-        &self.schema
-    }
-    fn initial_graph(&self) -> &GraphState {
-        &self.initial
-    }
+/// Whether a graph is where trees start from.
+fn is_empty(graph: &GraphState) -> bool {
+    graph.is_directed() && graph.n_nodes() == 0
+}
+
+impl GraphRules for Fragments {
     fn can_exit(&self, graph: &GraphState) -> bool {
         graph.n_nodes() > 0
     }
@@ -142,15 +127,9 @@ impl GraphEnv for Fragments {
     fn is_reachable(&self, graph: &GraphState) -> bool {
         self.state(graph).is_ok_and(|state| state == *graph)
     }
-    fn backward_rule(&self) -> BackwardRule {
-        BackwardRule::ByType
-    }
-    fn corrects_symmetry(&self) -> bool {
-        self.corrects_symmetry
-    }
     /// ln of |Aut(G)| / prod |Aut(F)|; [`Error::Config`] for a graph that is no tree of fragments.
-    fn log_automorphisms(&self, graph: &GraphState) -> Result<f64> {
-        if *graph == self.initial {
+    fn log_automorphisms(&self, graph: &GraphState, _: usize) -> Result<f64> {
+        if is_empty(graph) {
             return Ok(0.0);
         }
         let tree = Tree::of(graph);

@@ -8,7 +8,7 @@ pub(in crate::nn) use pairs::{PairHead, SIZE_STEP, edge_pairs, host_pair_feature
 use tch::Tensor;
 
 use crate::env::Direction;
-use crate::graph::{Anchor, GraphBatch, GraphEnv, GraphSchema};
+use crate::graph::{Anchor, GraphBatch, GraphEnv, GraphRules, GraphSchema};
 use crate::nn::graph::GraphNetConfig;
 use crate::nn::graph::torso::Embedded;
 use crate::nn::host::{HostEmbedded, HostPairHead};
@@ -38,9 +38,9 @@ enum AnchorHead {
 }
 
 impl Heads {
-    pub(crate) fn new<E: GraphEnv>(
+    pub(crate) fn new<R: GraphRules>(
         scope: &mut Scope<'_>,
-        env: &E,
+        env: &GraphEnv<R>,
         direction: Direction,
         config: &GraphNetConfig,
     ) -> Self {

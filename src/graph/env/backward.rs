@@ -1,0 +1,111 @@
+//! The legal moves of one graph, block by block, and how backward ones are derived.
+
+use super::{BackwardRule, GraphEnv, GraphRules, MoveMask};
+use crate::env::Direction;
+use crate::graph::{ActionKind, GraphActionType, GraphState, Head, Move};
+
+/// Fills one block of one graph, as the environment permits.
+pub(super) fn fill<R: GraphRules>(
+    env: &GraphEnv<R>,
+    direction: Direction,
+    graph: &GraphState,
+    (kind, action_type, head): (ActionKind, &dyn GraphActionType, Head),
+    mask: &mut [bool],
+) {
+    if direction == Direction::Forward && action_type.is_exit() {
+        mask.fill(env.rules.can_exit(graph));
+        return;
+    }
+    action_type.mask(direction, env.actions.semantics(), graph, mask);
+    let mut moves = MoveMask::new(graph, (kind, action_type, head), mask);
+    match direction {
+        Direction::Forward => env.rules.restrict(graph, &mut moves),
+        Direction::Backward => {
+            env.rules.restrict_backward(graph, &mut moves);
+            if env.backward == BackwardRule::Derived {
+                derive_backward(env, graph, (kind, action_type), mask);
+            }
+        }
+    }
+}
+
+/// The legal backward slots of a graph, derived: what the masks of [`BackwardRule::ByType`] must agree with.
+pub(super) fn derived_backward<R: GraphRules>(env: &GraphEnv<R>, graph: &GraphState) -> Vec<bool> {
+    let mut out = Vec::new();
+    for (kind, action_type, head) in env.actions().heads(Direction::Backward) {
+        let mut mask = vec![false; head.anchor.rows(graph) * head.width];
+        action_type.mask(Direction::Backward, env.actions().semantics(), graph, &mut mask);
+        derive_backward(env, graph, (kind, action_type), &mut mask);
+        out.append(&mut mask);
+    }
+    out
+}
+
+/// Keeps of the candidates in `mask` those whose undoing leads to a reachable parent that permits the move back here.
+fn derive_backward<R: GraphRules>(
+    env: &GraphEnv<R>,
+    graph: &GraphState,
+    (kind, action_type): (ActionKind, &dyn GraphActionType),
+    mask: &mut [bool],
+) {
+    let Some(head) = action_type.head(Direction::Backward) else {
+        return;
+    };
+    let mut forward_mask = Vec::new();
+    for (slot, legal) in mask.iter_mut().enumerate().filter(|(_, legal)| **legal) {
+        let undo = head.decode(graph, slot);
+        *legal = parent_permits(env, graph, (kind, action_type), undo, &mut forward_mask);
+    }
+}
+
+fn parent_permits<R: GraphRules>(
+    env: &GraphEnv<R>,
+    graph: &GraphState,
+    (kind, action_type): (ActionKind, &dyn GraphActionType),
+    undo: Move,
+    forward_mask: &mut Vec<bool>,
+) -> bool {
+    let initial = &env.initial;
+    let removed = action_type.removed_nodes(Direction::Backward, graph, undo);
+    if removed.iter().any(|&a| (a as usize) < initial.n_nodes()) {
+        return false;
+    }
+    let redo = action_type.reverse(Direction::Backward, graph, undo);
+    let mut parent = graph.clone();
+    let undone = action_type.apply(Direction::Backward, &mut parent, undo);
+    if undone.is_err() || !env.rules.is_reachable(&parent) {
+        return false;
+    }
+    // What is built keeps the initial graph; what takes away from it needn't give all of it back at once.
+    if !contains(&parent, initial) && contains(graph, initial) {
+        return false;
+    }
+    let Some(head) = action_type.head(Direction::Forward) else {
+        return false;
+    };
+    // The column of a class that the type doesn't know would be another slot's.
+    if redo.class as usize >= head.width {
+        return false;
+    }
+    forward_mask.clear();
+    forward_mask.resize(head.anchor.rows(&parent) * head.width, false);
+    action_type.mask(Direction::Forward, env.actions().semantics(), &parent, forward_mask);
+    env.rules.restrict(&parent, &mut MoveMask::new(&parent, (kind, action_type, head), forward_mask));
+    forward_mask.get(head.encode(&parent, redo)).copied() == Some(true)
+}
+
+/// Whether `graph` still has everything that `initial` has.
+fn contains(graph: &GraphState, initial: &GraphState) -> bool {
+    let keeps = |now: &[u8], then: &[u8]| then.iter().zip(now).all(|(t, n)| *t == 0 || t == n);
+    graph.n_nodes() >= initial.n_nodes()
+        && initial
+            .nodes()
+            .zip(graph.nodes())
+            .all(|(then, now)| then.class == now.class && keeps(now.attributes.values(), then.attributes.values()))
+        && initial.edges().all(|(a, b)| match (initial.edge(a, b), graph.edge(a, b)) {
+            (Some(then), Some(now)) => {
+                then.class == now.class && keeps(now.attributes.values(), then.attributes.values())
+            }
+            _ => false,
+        })
+}

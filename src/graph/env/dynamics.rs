@@ -1,0 +1,181 @@
+//! Batches of graphs as an environment: steps, masks, symmetry.
+
+use super::backward::fill;
+use super::{GraphEnv, GraphRules, classes, contract, relabel};
+use crate::env::{Block, Classes, Direction, DiscreteEnv, Env, InsertionOrder, Masks, Rows, Slots, Step};
+use crate::graph::state::MIN_GRAPHS_PER_THREAD;
+use crate::graph::symmetry::MIN_PER_THREAD;
+use crate::graph::{GraphState, GraphStates, Move, Semantics};
+use crate::{Error, Result, parallel};
+
+/// Steps one graph: the reverse slot, and whether it was the exit.
+fn step_one<R: GraphRules>(
+    env: &GraphEnv<R>,
+    direction: Direction,
+    graph: &mut GraphState,
+    slot: u32,
+) -> Result<(u32, bool)> {
+    let actions = env.actions();
+    let (kind, action_type, action) = actions.decode(direction, graph, slot)?;
+    if action_type.is_exit() {
+        return Ok((0, true));
+    }
+    let reverse = action_type.reverse(direction, graph, action);
+    action_type.apply(direction, graph, action)?;
+    Ok((actions.encode(direction.opposite(), graph, kind, reverse)?, false))
+}
+
+impl<R: GraphRules> Env for GraphEnv<R> {
+    type States = GraphStates;
+    type Actions = Slots;
+
+    fn initial(&self, n: usize) -> GraphStates {
+        vec![self.initial.clone(); n].into()
+    }
+
+    fn step(&self, direction: Direction, states: &mut GraphStates, actions: &Slots) -> Result<Step<Slots>> {
+        if states.len() != actions.len() {
+            return Err(Error::shape(
+                "actions",
+                [states.len() as i64],
+                [actions.len() as i64],
+                "give one action per state",
+            ));
+        }
+        let graphs = states.graphs_mut();
+        let stepped = parallel::try_map_mut(graphs, &actions.0, MIN_GRAPHS_PER_THREAD, |graph, &slot| {
+            let (reverse, exit) = step_one(self, direction, graph, slot)?;
+            let done = match direction {
+                Direction::Forward => exit,
+                Direction::Backward => graph == self.initial_graph(),
+            };
+            Ok((reverse, exit, done))
+        })?;
+        Ok(Step {
+            reverse: Slots(stepped.iter().map(|row| row.0).collect()),
+            exit: stepped.iter().map(|row| row.1).collect(),
+            done: stepped.iter().map(|row| row.2).collect(),
+        })
+    }
+
+    fn is_initial(&self, states: &GraphStates) -> Vec<bool> {
+        let graphs = states.graphs().iter();
+        graphs.map(|graph| graph == self.initial_graph()).collect()
+    }
+
+    fn exit_actions(&self, states: &GraphStates) -> Option<Slots> {
+        // A graph with more slots than can be numbered has no exit that could be taken; `step` refuses it.
+        let last = |graph: &GraphState| {
+            Slots::slot(self.actions().n_slots(Direction::Forward, graph) - 1).unwrap_or(Slots::NONE)
+        };
+        Some(Slots(states.graphs().iter().map(last).collect()))
+    }
+
+    fn log_symmetry(&self, states: &GraphStates) -> Result<Option<Vec<f64>>> {
+        if self.actions().semantics() == Semantics::Labelled || !self.corrects_symmetry() {
+            return Ok(None);
+        }
+        let of_graph = |row: usize| self.log_automorphisms(&states.graphs()[row]);
+        parallel::try_map_range(states.graphs().len(), MIN_PER_THREAD, of_graph).map(Some)
+    }
+
+    fn classes(&self, states: &GraphStates) -> Option<Classes> {
+        match self.actions().semantics() {
+            Semantics::Labelled => None,
+            Semantics::UpToIsomorphism => classes::classes(self, states),
+        }
+    }
+
+    fn translate(
+        &self,
+        direction: Direction,
+        states: &GraphStates,
+        classes: (&Classes, &[usize]),
+        actions: &Slots,
+        back: bool,
+    ) -> Result<Slots> {
+        classes::translate(self, direction, states, classes, actions, back)
+    }
+
+    fn to_insertion_order(
+        &self,
+        states: &GraphStates,
+        actions: &Slots,
+        reverse: &Slots,
+        offsets: &[usize],
+    ) -> Result<Option<InsertionOrder<Slots, GraphStates>>> {
+        match self.actions().semantics() {
+            Semantics::Labelled => Ok(None),
+            Semantics::UpToIsomorphism => {
+                relabel::to_insertion_order(self, states, actions, reverse, offsets).map(Some)
+            }
+        }
+    }
+
+    fn with_labels(&self, states: &GraphStates, labels: &[u32]) -> Result<GraphStates> {
+        relabel::with_labels(states.graphs(), labels)
+    }
+
+    fn check_contract(&self) -> Result<()> {
+        contract::check_sampled(self)
+    }
+}
+
+impl<R: GraphRules> DiscreteEnv for GraphEnv<R> {
+    fn masks(&self, direction: Direction, states: &GraphStates) -> Masks {
+        let heads: Vec<_> = self.actions().heads(direction).collect();
+        let mut blocks: Vec<Block> = heads
+            .iter()
+            .map(|(_, action_type, head)| Block {
+                name: action_type.name().to_owned(),
+                width: head.width,
+                row_ptr: Vec::with_capacity(states.len() + 1),
+            })
+            .collect();
+        let mut slot_ptr = Vec::with_capacity(states.len() + 1);
+        let mut n_slots = 0;
+        slot_ptr.push(0);
+        for block in &mut blocks {
+            block.row_ptr.push(0);
+        }
+        for graph in states.graphs() {
+            for (block, (_, _, head)) in blocks.iter_mut().zip(&heads) {
+                let rows = head.anchor.rows(graph);
+                block.row_ptr.push(block.rows() + rows);
+                n_slots += rows * head.width;
+            }
+            slot_ptr.push(n_slots);
+        }
+        let mut legal = vec![false; n_slots];
+        let fill_graph = |graph: &GraphState, mut mask: &mut [bool]| {
+            for &(kind, action_type, head) in &heads {
+                let (block, rest) = mask.split_at_mut(head.anchor.rows(graph) * head.width);
+                fill(self, direction, graph, (kind, action_type, head), block);
+                mask = rest;
+            }
+        };
+        let mut rest = legal.as_mut_slice();
+        let mut rows = Vec::with_capacity(states.len());
+        for (graph, slots) in states.graphs().iter().zip(slot_ptr.windows(2)) {
+            let (mask, tail) = rest.split_at_mut(slots[1] - slots[0]);
+            rows.push((graph, mask));
+            rest = tail;
+        }
+        parallel::for_each(rows, MIN_GRAPHS_PER_THREAD, |(graph, mask)| fill_graph(graph, mask));
+        Masks { direction, blocks, slot_ptr, legal, has_exit: direction == Direction::Forward }
+    }
+
+    fn describe(&self, direction: Direction, states: &GraphStates, row: usize, slot: u32) -> String {
+        let Some(graph) = states.graphs().get(row) else {
+            return format!("there is no state {row}");
+        };
+        match self.actions().decode(direction, graph, slot) {
+            Ok((_, action_type, action)) => {
+                let Move { a, b, class } = action;
+                let (name, undo) = (action_type.name(), if direction == Direction::Backward { "undo " } else { "" });
+                format!("{undo}{name} (node {a}, node {b}, column {class}) in a graph of {} nodes", graph.n_nodes())
+            }
+            Err(error) => error.to_string(),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+use crate::graph::{ActionKind, Anchor, GraphActionType, GraphState, Head, Move};
+
+/// Which moves of one action type a graph allows: what [`GraphRules`](super::GraphRules) restrict.
+///
+/// Moves are named by their nodes and their column, as [`Move`] has it; undirected pairs and edges may be named either way round.
+/// Moves are gone through row by row, in the order of the type's anchor.
+#[derive(Debug)]
+pub struct MoveMask<'a> {
+    graph: &'a GraphState,
+    kind: ActionKind,
+    action_type: &'a dyn GraphActionType,
+    head: Head,
+    legal: &'a mut [bool],
+}
+
+impl<'a> MoveMask<'a> {
+    pub(super) fn new(
+        graph: &'a GraphState,
+        (kind, action_type, head): (ActionKind, &'a dyn GraphActionType, Head),
+        legal: &'a mut [bool],
+    ) -> Self {
+        Self { graph, kind, action_type, head, legal }
+    }
+
+    /// The place of the action type in its set.
+    #[must_use]
+    pub fn kind(&self) -> ActionKind {
+        self.kind
+    }
+
+    /// The name of the action type.
+    #[must_use]
+    pub fn type_name(&self) -> &str {
+        self.action_type.name()
+    }
+
+    /// What a row of moves belongs to.
+    #[must_use]
+    pub fn anchor(&self) -> Anchor {
+        self.head.anchor
+    }
+
+    /// Columns: moves per node, edge or pair.
+    #[must_use]
+    pub fn width(&self) -> usize {
+        self.head.width
+    }
+
+    /// The slot of a move; `None` for one that the graph doesn't have.
+    fn slot(&self, action: Move) -> Option<usize> {
+        let n = self.graph.n_nodes() as u32;
+        let (a, b) = match self.graph.is_directed() {
+            true => (action.a, action.b),
+            false => (action.a.min(action.b), action.a.max(action.b)),
+        };
+        let action = match self.head.anchor {
+            Anchor::Graph => action,
+            Anchor::Node => Some(action).filter(|action| action.a < n)?,
+            Anchor::Edge => Some(Move { a, b, ..action }).filter(|_| self.graph.has_edge(a, b))?,
+            Anchor::NodePair => Some(Move { a, b, ..action }).filter(|_| a < n && b < n)?,
+        };
+        ((action.class as usize) < self.head.width).then(|| self.head.encode(self.graph, action))
+    }
+
+    /// Forbids a move; nothing happens where there is no such move, or it is forbidden already.
+    pub fn forbid(&mut self, action: Move) {
+        if let Some(legal) = self.slot(action).and_then(|slot| self.legal.get_mut(slot)) {
+            *legal = false;
+        }
+    }
+
+    /// Forbids all moves of this type.
+    pub fn forbid_all(&mut self) {
+        self.legal.fill(false);
+    }
+
+    /// Whether a move is allowed as yet.
+    #[must_use]
+    pub fn allows(&self, action: Move) -> bool {
+        self.slot(action).is_some_and(|slot| self.legal[slot])
+    }
+
+    /// Whether any move is.
+    #[must_use]
+    pub fn any(&self) -> bool {
+        self.legal.contains(&true)
+    }
+
+    /// The moves that are allowed as yet.
+    pub fn allowed(&self) -> impl Iterator<Item = Move> + '_ {
+        let legal = self.legal.iter().enumerate().filter(|(_, legal)| **legal);
+        legal.map(|(slot, _)| self.head.decode(self.graph, slot))
+    }
+
+    /// Forbids those of the allowed moves of which `keep` is false.
+    pub fn retain(&mut self, mut keep: impl FnMut(Move) -> bool) {
+        let (width, n) = (self.head.width.max(1), self.graph.n_nodes().max(1));
+        let mut of_row = |row: &mut [bool], a: u32, b: u32| {
+            for (class, legal) in (0..).zip(row).filter(|(_, legal)| **legal) {
+                *legal = keep(Move { a, b, class });
+            }
+        };
+        match self.head.anchor {
+            Anchor::Graph => of_row(self.legal, 0, 0),
+            Anchor::Node => (0..).zip(self.legal.chunks_mut(width)).for_each(|(a, row)| of_row(row, a, 0)),
+            Anchor::Edge => {
+                let rows = self.graph.edges().zip(self.legal.chunks_mut(width));
+                rows.for_each(|((a, b), row)| of_row(row, a, b));
+            }
+            Anchor::NodePair => {
+                for (a, rows) in (0..).zip(self.legal.chunks_mut(n * width)) {
+                    (0..).zip(rows.chunks_mut(width)).for_each(|(b, row)| of_row(row, a, b));
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::Direction;
+    use crate::graph::{AddEdge, AddNode, Edge, GraphKind, Semantics, SetEdgeAttr};
+
+    /// A triangle with a tail: 0 - 1 - 2 - 0, 2 - 3.
+    fn tailed(kind: GraphKind) -> GraphState {
+        let mut graph = GraphState::with_nodes(kind, 4);
+        for (a, b) in [(0, 1), (1, 2), (0, 2), (2, 3)] {
+            graph.add_edge(a, b, Edge::default()).unwrap();
+        }
+        graph
+    }
+
+    /// The moves of each anchor, by both ways of taking away, are those that the slots of the block stand for.
+    #[test]
+    fn moves_are_the_slots_that_they_stand_for() {
+        let types: [&dyn GraphActionType; 4] =
+            [&AddNode::free(3, 9), &AddNode::attached(2, 2, 9), &AddEdge::new(2), &SetEdgeAttr::new(&[2, 1]).unwrap()];
+        for kind in [GraphKind::Directed, GraphKind::Undirected] {
+            let graph = tailed(kind);
+            for action_type in types {
+                let head = action_type.head(Direction::Forward).unwrap();
+                let mut all = vec![false; head.anchor.rows(&graph) * head.width];
+                action_type.mask(Direction::Forward, Semantics::Labelled, &graph, &mut all);
+                let legal: Vec<usize> = (0..all.len()).filter(|&slot| all[slot]).collect();
+                let key = (ActionKind(0), action_type, head);
+                let moves: Vec<Move> = MoveMask::new(&graph, key, &mut all.clone()).allowed().collect();
+                assert_eq!(moves, legal.iter().map(|&slot| head.decode(&graph, slot)).collect::<Vec<_>>());
+                assert!(legal.len() > 2);
+                for (&slot, &gone) in legal.iter().zip(&moves) {
+                    let mut expected = all.clone();
+                    expected[slot] = false;
+                    let (mut forbidden, mut retained) = (all.clone(), all.clone());
+                    let mut mask = MoveMask::new(&graph, key, &mut forbidden);
+                    assert!(mask.allows(gone));
+                    mask.forbid(gone);
+                    assert!(!mask.allows(gone));
+                    MoveMask::new(&graph, key, &mut retained).retain(|action| action != gone);
+                    assert_eq!((&forbidden, &retained), (&expected, &expected));
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_move_forbids_nothing() {
+        let graph = tailed(GraphKind::Undirected);
+        let edge = AddEdge::new(2);
+        let head = edge.head(Direction::Forward).unwrap();
+        let mut legal = vec![false; 32];
+        edge.mask(Direction::Forward, Semantics::Labelled, &graph, &mut legal);
+        let all = legal.clone();
+        let mut mask = MoveMask::new(&graph, (ActionKind(0), &edge, head), &mut legal);
+        for none in [(0, 4, 0), (4, 0, 0), (0, 3, 2), (0, 1, 0)] {
+            mask.forbid(Move { a: none.0, b: none.1, class: none.2 });
+        }
+        assert!(mask.any() && mask.allowed().count() == all.iter().filter(|legal| **legal).count());
+        // Either way round is the same pair.
+        mask.forbid(Move { a: 3, b: 0, class: 1 });
+        assert!(!mask.allows(Move { a: 0, b: 3, class: 1 }));
+        mask.forbid_all();
+        assert!(!mask.any());
+        // An edge that isn't there has no row that could be another's.
+        let set = SetEdgeAttr::new(&[1]).unwrap();
+        let head = set.head(Direction::Forward).unwrap();
+        let mut legal = vec![true; 4];
+        MoveMask::new(&graph, (ActionKind(0), &set, head), &mut legal).forbid(Move { a: 0, b: 3, class: 0 });
+        assert_eq!(legal, [true; 4]);
+    }
+}

@@ -1,0 +1,46 @@
+use super::MoveMask;
+use crate::Result;
+use crate::graph::{GraphState, with_canonizer};
+
+/// What the author of a graph environment has to say beyond its parts: every method has a default that forbids nothing.
+///
+/// Forward and backward must agree: a move is legal exactly where its reverse is legal in the graph that it leads to. While backward
+/// moves are derived ([`BackwardRule::Derived`](super::BackwardRule::Derived)) they do by construction, given that
+/// [`is_reachable`](Self::is_reachable) tells the truth; [`testing::check_graph_env`](crate::testing::check_graph_env) looks.
+pub trait GraphRules: Send + Sync {
+    /// Forbids forward moves of one action type that the type itself would allow; called once per type, the exit excepted.
+    fn restrict(&self, _graph: &GraphState, _moves: &mut MoveMask<'_>) {}
+
+    /// The same for backward moves, which remove, unset, or undo: for environments whose moves back are found by type, where the
+    /// types know less than the environment.
+    fn restrict_backward(&self, _graph: &GraphState, _moves: &mut MoveMask<'_>) {}
+
+    /// Whether the graph may be a finished object.
+    fn can_exit(&self, _graph: &GraphState) -> bool {
+        true
+    }
+
+    /// False for graphs that no sequence of forward moves builds (a disconnected one, where growth is by attachment).
+    fn is_reachable(&self, _graph: &GraphState) -> bool {
+        true
+    }
+
+    /// What training corrects for, up to isomorphism: ln |Aut| of a graph, its first `n_fixed` nodes (those of the initial graph) held
+    /// in place.
+    ///
+    /// An environment whose nodes stand for what has symmetries of its own (a fragment of a molecule) gives another number.
+    /// `N_forward |Aut(child)| = N_backward |Aut(parent)|` must hold for it between any two states, as
+    /// [`testing::check_env`](crate::testing::check_env) tests.
+    ///
+    /// # Errors
+    /// Those of [`Canonizer::log_automorphisms`](crate::graph::Canonizer::log_automorphisms).
+    fn log_automorphisms(&self, graph: &GraphState, n_fixed: usize) -> Result<f64> {
+        with_canonizer(|canonizer| canonizer.log_automorphisms(graph, n_fixed))
+    }
+}
+
+/// The rules that forbid nothing: any move that an action type allows, an exit anywhere.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Free;
+
+impl GraphRules for Free {}

@@ -33,7 +33,7 @@ fn main() -> Result<()> {
     // Each acyclic graph is rewarded by its posterior probability, relative to that of the graph without edges.
     let env = BayesianStructure::new(StructureConfig::new(n))?;
     let scores = CachedScores::new(Bge::new(&data.standardised()?, BgeConfig::default())?);
-    let reward = DagReward::new(scores, StructurePrior::Uniform)?.relative_to(&env.initial(1).dag(0));
+    let reward = DagReward::new(scores, StructurePrior::Uniform)?.relative_to(&env.initial(&[0]).dag(0));
     // The probabilities themselves, where they can be summed over all graphs.
     let exact = if n <= MAX_SUMMED_NODES { EdgeMarginals::sum(&env, &reward).ok() } else { None };
 

@@ -74,14 +74,14 @@ fn walks_from_outside_are_checked_move_by_move() {
 #[test]
 fn steps_that_a_state_cannot_take_are_refused() {
     let env = Ring::new(3, GraphKind::Directed).unwrap();
-    let mut states = env.initial(2);
+    let mut states = env.initial(&[0; 2]);
     let step = |states: &mut GraphStates, direction, slots: &[u32]| env.step(direction, states, &Slots(slots.to_vec()));
     refused!(step(&mut states, Direction::Forward, &[1]), Error::Shape { .. }, "[2]", "[1]", "one action per state");
     refused!(step(&mut states, Direction::Forward, &[1, 99]), Error::IllegalAction { .. }, "99", "10 slots");
-    refused!(step(&mut env.initial(1), Direction::Backward, &[0]), Error::IllegalAction { .. }, "backward");
-    refused!(step(&mut env.initial(1), Direction::Forward, &[0]), Error::Contract { .. }, "edge (0, 0)");
+    refused!(step(&mut env.initial(&[0]), Direction::Backward, &[0]), Error::IllegalAction { .. }, "backward");
+    refused!(step(&mut env.initial(&[0]), Direction::Forward, &[0]), Error::Contract { .. }, "edge (0, 0)");
     let grid = HyperGrid::new(2, 3).unwrap();
-    let back = grid.step(Direction::Backward, &mut grid.initial(1), &Slots(vec![1]));
+    let back = grid.step(Direction::Backward, &mut grid.initial(&[0]), &Slots(vec![1]));
     refused!(back, Error::IllegalAction { .. }, "action 1", "backward");
 }
 

@@ -57,8 +57,8 @@ impl Env for Grid {
     type States = Slots;
     type Actions = Slots;
 
-    fn initial(&self, n: usize) -> Slots {
-        Slots(vec![0; n])
+    fn initial(&self, instances: &[u32]) -> Slots {
+        Slots(vec![0; instances.len()])
     }
     fn step(&self, direction: Direction, states: &mut Slots, actions: &Slots) -> Result<Step<Slots>> {
         let exit: Vec<bool> = actions.0.iter().map(|&a| a as usize == self.ndim).collect();

@@ -141,8 +141,8 @@ impl Env for Round {
     type States = Positions;
     type Actions = Slots;
 
-    fn initial(&self, n: usize) -> Positions {
-        Positions(vec![0; n])
+    fn initial(&self, instances: &[u32]) -> Positions {
+        Positions(vec![0; instances.len()])
     }
     fn step(&self, direction: Direction, states: &mut Positions, actions: &Slots) -> Result<Step<Slots>> {
         let done = |x: u32| if direction == Direction::Forward { x == 3 } else { x == 0 };

@@ -35,6 +35,7 @@ mod golden_exact_distributions;
 mod golden_isomorphism;
 mod golden_objectives;
 mod golden_symmetry;
+mod instances;
 mod interrupted;
 mod leaks;
 mod local_search;

@@ -343,7 +343,7 @@ fn what_does_not_fit_is_refused() {
     assert!(policy.evaluate(&env(), &gap, None, Quantities::PF).unwrap_err().to_string().contains("[1, 0, 1"));
     let conditions = Tensor::zeros([7, 2], (Kind::Float, Device::Cpu));
     assert!(policy.evaluate(&env(), &words(), Some(&conditions), Quantities::PF).is_err());
-    let none = policy.evaluate(&env(), &env().initial(0), None, wanted()).unwrap();
+    let none = policy.evaluate(&env(), &env().initial(&[]), None, wanted()).unwrap();
     assert_eq!((none.pf.unwrap().len(), none.values.get(Quantity::LogFlow).unwrap().size()), (0, vec![0]));
 }
 

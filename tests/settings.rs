@@ -207,10 +207,10 @@ fn misfit(result: Result<()>, words: &str) {
 fn graphs_that_do_not_fit_a_network_are_refused() {
     let (four, five) = (Ring::new(4, GraphKind::Directed).unwrap(), Ring::new(5, GraphKind::Directed).unwrap());
     let net = build(&four, GraphNetConfig::default()).unwrap();
-    asked(&four, &net, four.initial_graph().clone()).unwrap();
-    misfit(asked(&five, &net, five.initial_graph().clone()), "5 nodes, and the network knows 4 labels");
+    asked(&four, &net, four.initial_graphs()[0].clone()).unwrap();
+    misfit(asked(&five, &net, five.initial_graphs()[0].clone()), "5 nodes, and the network knows 4 labels");
     let frozen = net.on_host(Direction::Forward).unwrap();
-    misfit(frozen.forward(&[five.initial_graph().clone()]).map(|_| ()), "5 nodes");
+    misfit(frozen.forward(&[five.initial_graphs()[0].clone()]).map(|_| ()), "5 nodes");
     misfit(frozen.forward(&[GraphState::with_nodes(GraphKind::Undirected, 4)]).map(|_| ()), "is Undirected");
     // Where labels mean nothing, size is no matter.
     let free = |n| everything(GraphKind::Undirected, n);
@@ -219,11 +219,11 @@ fn graphs_that_do_not_fit_a_network_are_refused() {
 
     let undirected = Ring::new(4, GraphKind::Undirected).unwrap();
     misfit(
-        asked(&undirected, &build(&four, GraphNetConfig::default()).unwrap(), undirected.initial_graph().clone()),
+        asked(&undirected, &build(&four, GraphNetConfig::default()).unwrap(), undirected.initial_graphs()[0].clone()),
         "Undirected",
     );
     misfit(
-        asked(&four, &build(&four, GraphNetConfig::default()).unwrap(), undirected.initial_graph().clone()),
+        asked(&four, &build(&four, GraphNetConfig::default()).unwrap(), undirected.initial_graphs()[0].clone()),
         "is Undirected",
     );
     misfit(
@@ -242,7 +242,7 @@ fn graphs_that_do_not_fit_a_network_are_refused() {
     let edge = Edge::of_class(1);
     let marked = GraphState::from_parts(GraphKind::Directed, &[Node::default(); 4], &[(0, 1, edge)]).unwrap();
     misfit(asked(&four, &mlp, marked), "class 1 of 1");
-    misfit(asked(&undirected, &mlp, undirected.initial_graph().clone()), "of the network");
+    misfit(asked(&undirected, &mlp, undirected.initial_graphs()[0].clone()), "of the network");
 }
 
 #[test]

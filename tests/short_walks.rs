@@ -17,9 +17,9 @@ struct Asked(Chain, AtomicUsize);
 impl Env for Asked {
     type States = Positions;
     type Actions = Slots;
-    fn initial(&self, n: usize) -> Positions {
-        self.1.fetch_max(n, Ordering::Relaxed);
-        self.0.initial(n)
+    fn initial(&self, instances: &[u32]) -> Positions {
+        self.1.fetch_max(instances.len(), Ordering::Relaxed);
+        self.0.initial(&vec![0; instances.len()])
     }
     fn step(&self, direction: Direction, states: &mut Positions, actions: &Slots) -> gfn::Result<Step<Slots>> {
         self.0.step(direction, states, actions)

@@ -130,9 +130,9 @@ fn attention_among_nodes_starts_near_uniform_at_any_size() {
     // Networks on structures go up to 200 nodes.
     for n in SIZES.map(|n| n.min(200)) {
         let env = BayesianStructure::new(StructureConfig::new(n)).unwrap();
-        let mut states = env.initial(2);
+        let mut states = env.initial(&[0; 2]);
         // One of the two gets a few edges.
-        let mut one = env.initial(1);
+        let mut one = env.initial(&[0]);
         for _ in 0..n {
             let masks = env.masks(Direction::Forward, &one);
             let slot = masks.legal_slots(0).next().unwrap();
@@ -177,7 +177,7 @@ fn sequence_networks_start_near_uniform_at_any_length() {
 fn perceptrons_start_near_uniform_at_any_length() {
     for length in SIZES {
         let env = Words::new(4, length);
-        let mut states = env.initial(2);
+        let mut states = env.initial(&[0; 2]);
         states.values_mut()[length..][..length / 2].fill(3);
         for seed in SEEDS {
             let (features, rng) = (KHot::new(length, 5), &mut Rng::seeded(seed));

@@ -304,7 +304,7 @@ fn an_average_is_sampled_from() {
     let config = SequencePolicyConfig { net, flow: true, ..SequencePolicyConfig::default() };
     let policy = SequencePolicy::new(&env(), layout, config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
     let parameters = Policy::<Words>::parameters(&policy).unwrap();
-    let start = env().initial(1);
+    let start = env().initial(&[0]);
     let evaluate = || policy.evaluate(&env(), &start, None, wanted()).unwrap();
     let stepwise = || tch::no_grad(|| evaluate().values.remove(Quantity::LogFlow).unwrap());
     let old = stepwise();

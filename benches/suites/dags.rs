@@ -34,7 +34,7 @@ pub(crate) fn bench(criterion: &mut Criterion) {
 /// The slots of one random move in each state, of a walk that begins anew after as many edges as nodes.
 fn recorded<E: DiscreteEnv>(env: &E, length: usize) -> Vec<Slots> {
     let mut rng = Rng::seeded(0);
-    let mut states = env.initial(BATCH);
+    let mut states = env.initial(&vec![0; BATCH]);
     let mut out = Vec::new();
     for _ in 0..length {
         let masks = env.masks(Direction::Forward, &states);
@@ -51,10 +51,10 @@ fn recorded<E: DiscreteEnv>(env: &E, length: usize) -> Vec<Slots> {
 
 fn walk<E: DiscreteEnv>(bencher: &mut criterion::Bencher<'_>, env: &E, length: usize) {
     let moves = recorded(env, length);
-    let (mut states, mut k) = (env.initial(BATCH), 0);
+    let (mut states, mut k) = (env.initial(&vec![0; BATCH]), 0);
     bencher.iter(|| {
         if k == length {
-            (states, k) = (env.initial(BATCH), 0);
+            (states, k) = (env.initial(&vec![0; BATCH]), 0);
         }
         env.step(Direction::Forward, &mut states, &moves[k]).expect("a legal step");
         k += 1;
@@ -64,7 +64,7 @@ fn walk<E: DiscreteEnv>(bencher: &mut criterion::Bencher<'_>, env: &E, length: u
 
 fn walk_back<E: DiscreteEnv>(bencher: &mut criterion::Bencher<'_>, env: &E, length: usize) {
     let moves = recorded(env, length);
-    let mut built = env.initial(BATCH);
+    let mut built = env.initial(&vec![0; BATCH]);
     for slots in &moves {
         env.step(Direction::Forward, &mut built, slots).expect("a legal step");
     }

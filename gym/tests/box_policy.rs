@@ -136,13 +136,13 @@ fn a_policy_is_for_one_box() {
     let policy = policy(&polar, (BackwardPolicy::Uniform, Coupling::Joint), Kind::Float);
     assert!(policy.on_host(Direction::Backward).is_none(), "a uniform P_B needs no network");
     assert!(
-        policy.evaluate(&other, &other.initial(1), None, Quantities::PF).is_ok(),
+        policy.evaluate(&other, &other.initial(&[0]), None, Quantities::PF).is_ok(),
         "delta isn't the network's business"
     );
     for env in [BoxEnv::cartesian(2, 0.1).unwrap(), BoxEnv::cartesian(3, 0.1).unwrap()] {
-        let error = policy.evaluate(&env, &env.initial(1), None, Quantities::PF).unwrap_err();
+        let error = policy.evaluate(&env, &env.initial(&[0]), None, Quantities::PF).unwrap_err();
         assert!(matches!(error, Error::Config { setting: "the box", .. }), "{error}");
         let frozen = policy.on_host(Direction::Forward).unwrap();
-        assert!(matches!(frozen.distribution(&env, &env.initial(1)), Err(Error::Config { setting: "the box", .. })));
+        assert!(matches!(frozen.distribution(&env, &env.initial(&[0])), Err(Error::Config { setting: "the box", .. })));
     }
 }

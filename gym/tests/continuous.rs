@@ -90,7 +90,7 @@ fn check_steps<E: ReplayEnv<States = Reals, Actions = Reals>>(env: &E, trajector
         assert_eq!(actions, env.way_back(&states).unwrap());
         env.step(Direction::Backward, &mut states, &actions).unwrap();
     }
-    assert!(env.way_back(&env.initial(1)).is_err());
+    assert!(env.way_back(&env.initial(&[0])).is_err());
 }
 
 /// Walks both ways keep the contract; all that is scored is finite, and so is every loss with its gradient.
@@ -100,7 +100,7 @@ where
     P: Policy<E>,
 {
     let rng = &mut Rng::seeded(5);
-    let bias = if env.exit_actions(&env.initial(1)).is_some() { -1.0 } else { 0.0 };
+    let bias = if env.exit_actions(&env.initial(&[0])).is_some() { -1.0 } else { 0.0 };
     let explored = Exploration::epsilon(0.3).unwrap().with_temperature(2.0).unwrap().with_exit_bias(bias).unwrap();
     let forward = Sampler::new(env, policy).exploration(explored).forward(200, rng).unwrap();
     check_steps(env, &forward);
@@ -223,14 +223,15 @@ fn what_makes_no_sense_is_refused_by_name() {
 
     let mixtures = BoxPolicyConfig::default().mixtures;
     let outputs = Tensor::full([1, mixtures.width(2) as i64], f64::NAN, (Kind::Double, Device::Cpu));
-    let dist = BoxDist::new(env, Forward, env.initial(1), mixtures, outputs).unwrap();
+    let dist = BoxDist::new(env, Forward, env.initial(&[0]), mixtures, outputs).unwrap();
     let error = dist.sample(&[0], &Exploration::none(), &mut Rng::seeded(0)).unwrap_err();
     assert!(matches!(error, Error::NonFinite { value, .. } if value.is_nan()));
     // Nothing is drawn from the network where all is explored.
     assert!(dist.sample(&[0], &Exploration::epsilon(1.0).unwrap(), &mut Rng::seeded(0)).is_ok());
     let wide = BetaMixtures { min_concentration: 5.0, max_concentration: 5.0, ..mixtures };
     assert!(
-        BoxDist::new(env, Forward, env.initial(1), wide, Tensor::zeros([1, 1], (Kind::Double, Device::Cpu))).is_err()
+        BoxDist::new(env, Forward, env.initial(&[0]), wide, Tensor::zeros([1, 1], (Kind::Double, Device::Cpu)))
+            .is_err()
     );
 
     let nan = |points: &Reals, _: Option<&Tensor>| -> gfn::Result<Vec<f64>> { Ok(vec![f64::NAN; points.len()]) };

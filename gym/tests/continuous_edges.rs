@@ -103,7 +103,7 @@ fn no_room_is_no_step() {
 fn noise_widens_gaussian_steps_and_is_refused_by_betas() {
     let noise = Exploration::none().with_noise(2.0).unwrap();
     let env = BoxEnv::cartesian(2, 0.25).unwrap();
-    let boxed = BoxDist::uniform(env, Direction::Forward, env.initial(1));
+    let boxed = BoxDist::uniform(env, Direction::Forward, env.initial(&[0]));
     let refused = boxed.sample(&[0], &noise, &mut Rng::seeded(0));
     assert!(matches!(refused, Err(Error::Config { setting: "noise", .. })));
 
@@ -111,7 +111,7 @@ fn noise_widens_gaussian_steps_and_is_refused_by_betas() {
     let mixtures = LinePolicyConfig::default().mixtures;
     // Both components have mean 0 and the least deviation, 0.1.
     let outputs = Tensor::from_slice(&[0.0, 0.0, 0.0, 0.0, -40.0, -40.0]).unsqueeze(0);
-    let dist = LineDist::new(line, Direction::Forward, line.initial(1), mixtures, outputs).unwrap();
+    let dist = LineDist::new(line, Direction::Forward, line.initial(&[0]), mixtures, outputs).unwrap();
     let deviation = |exploration: &Exploration| {
         let steps = dist.sample(&[0; 20_000], exploration, &mut Rng::seeded(0)).unwrap();
         (steps.values().iter().map(|x| x * x).sum::<f64>() / 20_000.0).sqrt()
@@ -134,7 +134,7 @@ fn shapes_are_checked() {
         Err(Error::Shape { .. })
     ));
     shape(BoxDist::uniform(env, Direction::Forward, narrow.clone()).log_prob(&[0], &Reals::from_rows([[0.5; 3]])));
-    let good = BoxDist::uniform(env, Direction::Forward, env.initial(2));
+    let good = BoxDist::uniform(env, Direction::Forward, env.initial(&[0; 2]));
     shape(good.log_prob(&[0, 1], &Reals::from_rows([[0.5, 0.5, 0.0]])));
     shape(good.log_prob(&[0], &Reals::from_rows([[0.5, 0.5]])));
     assert!(matches!(
@@ -148,7 +148,7 @@ fn shapes_are_checked() {
         LineDist::new(line, Direction::Forward, narrow.clone(), normal.mixtures, outputs),
         Err(Error::Shape { .. })
     ));
-    let good = LineDist::uniform(line, Direction::Forward, line.initial(2));
+    let good = LineDist::uniform(line, Direction::Forward, line.initial(&[0; 2]));
     shape(good.log_prob(&[0, 1], &narrow));
     shape(good.log_prob(&[0], &Reals::from_rows([[0.5, 0.5]])));
     let policy = LinePolicy::new(&line, normal, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();

@@ -186,30 +186,30 @@ fn what_belongs_to_another_environment_is_refused() {
     let wants = Quantities::PF | Quantity::LogFlow | Quantity::LogPb;
     for policy in [policy(false), policy(true)] {
         for other in [&wide, &long, &short] {
-            let error = policy.evaluate(other, &other.initial(1), None, wants).unwrap_err();
+            let error = policy.evaluate(other, &other.initial(&[0]), None, wants).unwrap_err();
             assert!(matches!(error, Error::Config { .. }) && error.to_string().contains("policy"), "{error}");
         }
         let conditions = Tensor::zeros([1, 1], (Kind::Double, Device::Cpu));
         let error = policy.evaluate(&env, &two(1), Some(&conditions), wants).unwrap_err();
         assert!(matches!(error, Error::Missing { .. }) && error.to_string().contains("conditions"), "{error}");
         assert!(matches!(policy.evaluate(&env, &two(5), None, wants), Err(Error::Contract { .. })));
-        assert!(matches!(policy.evaluate(&env, &wide.initial(1), None, wants), Err(Error::Shape { .. })));
+        assert!(matches!(policy.evaluate(&env, &wide.initial(&[0]), None, wants), Err(Error::Shape { .. })));
     }
     let exact = OptimalGaussian::new(&env, 0.0, 1.0).unwrap();
     for other in [&long, &short, &loud] {
-        let error = exact.evaluate(other, &other.initial(1), None, wants).unwrap_err();
+        let error = exact.evaluate(other, &other.initial(&[0]), None, wants).unwrap_err();
         assert!(matches!(error, Error::Config { .. }) && error.to_string().contains("policy"), "{error}");
     }
     let reference = ReferencePolicy::new(&env);
     for wants in [Quantities::PF, Quantities::PB] {
         assert!(matches!(exact.evaluate(&env, &two(5), None, wants), Err(Error::Contract { .. })));
         assert!(matches!(reference.evaluate(&env, &two(5), None, wants), Err(Error::Contract { .. })));
-        assert!(matches!(reference.evaluate(&env, &wide.initial(1), None, wants), Err(Error::Shape { .. })));
+        assert!(matches!(reference.evaluate(&env, &wide.initial(&[0]), None, wants), Err(Error::Shape { .. })));
     }
     let point = Reals::from_rows([[0.0, 0.0]]);
     for direction in [Direction::Forward, Direction::Backward] {
         assert!(matches!(env.step(direction, &mut two(5), &point), Err(Error::Contract { .. })));
-        assert!(matches!(env.step(direction, &mut wide.initial(1), &point), Err(Error::Shape { .. })));
+        assert!(matches!(env.step(direction, &mut wide.initial(&[0]), &point), Err(Error::Shape { .. })));
     }
     assert!(matches!(env.way_back(&two(5)), Err(Error::Contract { .. })));
     assert!(matches!(env.way_back(&wide.terminal(Reals::filled(3, 1, 0.0))), Err(Error::Shape { .. })));

@@ -102,7 +102,7 @@ fn what_does_not_fit_is_refused() {
     let grid = HyperGrid::new(2, 4).unwrap();
     let config = MlpPolicyConfig { n_conditions: 2, ..MlpPolicyConfig::default() };
     let conditional = policy(&grid, KHot::new(grid.ndim(), grid.height()), config.clone());
-    let states = grid.initial(3);
+    let states = grid.initial(&[0; 3]);
     let wrong = Tensor::zeros([3, 1], (Kind::Float, Device::Cpu));
     for given in [None, Some(&wrong)] {
         let error = conditional.evaluate(&grid, &states, given, Quantities::PF).unwrap_err().to_string();

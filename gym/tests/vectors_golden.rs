@@ -54,7 +54,7 @@ fn assert_close(got: &[f64], expected: &[f64]) {
 
 /// The number of forward slots.
 fn n_slots<E: DiscreteEnv>(env: &E) -> usize {
-    env.masks(Direction::Forward, &env.initial(1)).row(0).len()
+    env.masks(Direction::Forward, &env.initial(&[0])).row(0).len()
 }
 
 fn words(case: &Value) -> Words {

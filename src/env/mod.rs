@@ -14,6 +14,7 @@
 //! traits for what an author says of one state: [`VectorEnv`] of [`VectorRules`], [`GraphEnv`](crate::graph::GraphEnv) of
 //! [`GraphRules`](crate::graph::GraphRules).
 
+mod instances;
 mod masks;
 mod moves;
 mod reward;
@@ -24,6 +25,7 @@ mod vector_env;
 mod vectors;
 mod walk;
 
+pub(crate) use instances::{check_instances, check_one_instance, draw_instances, instances_in_turn};
 pub use masks::{Block, Masks};
 pub(crate) use moves::{CHUNK, Moves};
 pub(crate) use reward::check_log_rewards;
@@ -65,8 +67,23 @@ pub trait Env: Send + Sync {
     /// A batch of actions.
     type Actions: Rows;
 
-    /// `n` copies of the initial state s0.
-    fn initial(&self, n: usize) -> Self::States;
+    /// The number of instances: initial states, each with trajectories, a log Z and a distribution of its own (an input
+    /// graph, a scaffold). They are numbered from 0. By default there is one.
+    fn n_instances(&self) -> u32 {
+        1
+    }
+
+    /// The initial state of each of these instances; `&[0; n]` are `n` copies of the only one.
+    ///
+    /// # Panics
+    /// May panic for a number of [`n_instances`](Self::n_instances) or more; the library checks those that come from
+    /// outside (samplers, files).
+    fn initial(&self, instances: &[u32]) -> Self::States;
+
+    /// The instance that each of these states was built from.
+    fn instances(&self, states: &Self::States) -> Vec<u32> {
+        vec![0; states.len()]
+    }
 
     /// Applies one legal action to each row in place.
     ///

@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use super::moves::{CHUNK, Moves};
 use super::topological::{is_topological, topological};
 use super::{Rows, Slots};
-use crate::env::{Direction, EnumerableEnv};
+use crate::env::{Direction, EnumerableEnv, check_instances, check_one_instance};
 use crate::{Error, Result};
 
 /// The child index of the exit action.
@@ -61,10 +61,21 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// seconds and about a gigabyte.
     ///
     /// # Errors
-    /// [`Error::TooManyStates`] beyond `limit` states; [`Error::Contract`] if the moves form a cycle.
+    /// [`Error::TooManyStates`] beyond `limit` states; [`Error::Contract`] if the moves form a cycle; [`Error::Config`]
+    /// for an environment of several instances, each of which has states of its own.
     pub fn build(env: &E, limit: usize) -> Result<Self> {
+        check_one_instance(env, "one; `StateGraph::build_of` lists the states of each")?;
+        Self::build_of(env, 0, limit)
+    }
+
+    /// Same as [`build`](Self::build), for the states of one [instance](crate::env::Env::n_instances).
+    ///
+    /// # Errors
+    /// As for [`build`](Self::build); [`Error::OutOfRange`] for an instance that the environment doesn't have.
+    pub fn build_of(env: &E, instance: u32, limit: usize) -> Result<Self> {
+        check_instances(env, &[instance])?;
         let limit = limit.min(EXIT as usize - 1);
-        let states = env.initial(1);
+        let states = env.initial(&[instance]);
         let mut index: HashMap<E::Key, u32> = env.keys(&states).into_iter().zip([0]).collect();
         let mut out = Self { states, index: HashMap::new(), move_ptr: vec![0], children: Vec::new() };
         let mut expanded = 0;

@@ -125,8 +125,8 @@ impl<R: VectorRules> Env for VectorEnv<R> {
     type States = VectorStates;
     type Actions = Slots;
 
-    fn initial(&self, n: usize) -> VectorStates {
-        VectorStates::filled(self.0.width(), n, 0)
+    fn initial(&self, instances: &[u32]) -> VectorStates {
+        VectorStates::filled(self.0.width(), instances.len(), 0)
     }
 
     fn step(&self, direction: Direction, states: &mut VectorStates, actions: &Slots) -> Result<Step<Slots>> {

@@ -7,6 +7,7 @@ mod io;
 mod state;
 mod symmetry;
 
+pub(crate) use action::reverse_move;
 pub use action::{
     ActionKind, ActionSet, AddEdge, AddNode, Anchor, Connectivity, Exit, GraphActionType, Head, Move, Placement,
     RemoveEdge, RemoveEdgeAttr, RemoveNode, RemoveNodeAttr, Reversed, Semantics, SetEdgeAttr, SetNodeAttr,

@@ -78,7 +78,7 @@ impl Default for MlpPolicyConfig {
 /// let env = Chain::new(3);
 /// let config = MlpPolicyConfig::default();
 /// let policy = MlpPolicy::new(&env, Plain, config, tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
-/// let evaluation = policy.evaluate(&env, &env.initial(2), None, Quantities::PF)?;
+/// let evaluation = policy.evaluate(&env, &env.initial(&[0; 2]), None, Quantities::PF)?;
 /// assert_eq!(evaluation.pf.unwrap().len(), 2);
 /// # Ok::<(), gfn::Error>(())
 /// ```
@@ -167,7 +167,7 @@ impl<F> MlpPolicy<F> {
         rng: &mut Rng,
         network: impl Fn(&mut Scope<'_>, i64) -> Network,
     ) -> Result<Self> {
-        let start = env.initial(1);
+        let start = env.initial(&[0]);
         let pf = n_actions(&env.masks(Direction::Forward, &start))?;
         let pb = n_actions(&env.masks(Direction::Backward, &start))?;
         config.check()?;

@@ -10,8 +10,8 @@ use super::{ReplayBuffer, ReplayConfig};
 use crate::env::check_log_rewards;
 use crate::io::{Named, malformed};
 use crate::rollout::{
-    Container, Content, DataFile, ReplayEnv, Trajectories, Walks, conditions_of, first_walked, first_walks, read_walks,
-    with_conditions, write_walks,
+    Container, Content, DataFile, ReadWalks, ReplayEnv, Trajectories, Walks, conditions_of, first_walked, first_walks,
+    read_walks, with_conditions, write_walks,
 };
 use crate::{Error, Result};
 
@@ -39,7 +39,7 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
     /// [`Error::NoLegalAction`] for a state without a backward path to the initial one.
     pub fn state(&self, env: &E) -> Result<Vec<(String, Tensor)>> {
         let held = match self.is_empty() {
-            true => first_walks(env, &env.initial(0))?.0,
+            true => first_walks(env, &env.initial(&[]))?.0,
             false => self.gather(self.entries.iter().map(|(_, entry)| entry))?,
         };
         let (found, labels) = match self.keeps_paths {
@@ -47,7 +47,7 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
             false => first_walks(env, &held.terminal).map(|(walks, labels)| (Some(walks), labels))?,
         };
         let Walks { actions, offsets, .. } = found.as_ref().unwrap_or(&held);
-        let mut tensors = with_conditions(write_walks(env, actions, offsets), held.conditions());
+        let mut tensors = with_conditions(write_walks(env, &held.terminal, actions, offsets), held.conditions());
         if !labels.is_empty() {
             let labels: Vec<i64> = labels.into_iter().map(i64::from).collect();
             tensors.push((LABELS.into(), Tensor::from_slice(&labels)));
@@ -113,7 +113,7 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
     fn filled(&self, env: &E, named: &Named<'_>) -> Result<Self> {
         let log_rewards = named.floats("log_rewards")?;
         let n = log_rewards.len();
-        let (actions, offsets) = read_walks(named, env)?;
+        let ReadWalks { actions, offsets, instances } = read_walks(named, env)?;
         if offsets.len() != n + 1 {
             return Err(malformed("offsets"));
         }
@@ -135,7 +135,7 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
             return Err(no_room(format!("{n} objects, and room for {}", out.config.capacity)));
         }
         if n > 0 {
-            let mut held = Trajectories::replay(env, &actions, &offsets)?.walks(env)?;
+            let mut held = Trajectories::replay_of(env, &instances, &actions, &offsets)?.walks(env)?;
             if !self.keeps_paths && named.get(LABELS).is_some() {
                 let labels =
                     named.ints(LABELS)?.into_iter().map(u32::try_from).collect::<std::result::Result<Vec<_>, _>>();

@@ -2,7 +2,7 @@
 
 use super::run::Rollout;
 use super::{ReplayEnv, Trajectories, Walks};
-use crate::env::{Direction, Env, Rows};
+use crate::env::{Direction, Rows};
 use crate::{Error, Result};
 
 /// Number of steps after which the search for a backward path stops.
@@ -76,11 +76,16 @@ pub(super) fn paths_to<E: ReplayEnv>(
     Ok((renamed.map_or(actions, |renamed| renamed.actions), offsets))
 }
 
-/// The states that these actions lead to. Every action is checked.
-pub(super) fn states_at<E: ReplayEnv>(env: &E, actions: &E::Actions, offsets: &[usize]) -> Result<E::States> {
-    let n = offsets.len().saturating_sub(1);
+/// The states that these actions lead to from these instances. Every action is checked.
+pub(super) fn states_at<E: ReplayEnv>(
+    env: &E,
+    instances: &[u32],
+    actions: &E::Actions,
+    offsets: &[usize],
+) -> Result<E::States> {
+    let n = instances.len();
     let mut live: Vec<usize> = (0..n).collect();
-    let mut states = env.initial(n);
+    let mut states = env.initial(instances);
     let (mut reached, mut order) = (states.select(&[]), Vec::with_capacity(n));
     for step in 0.. {
         let (going, ended): (Vec<usize>, Vec<usize>) =
@@ -122,12 +127,12 @@ impl<E: ReplayEnv> Trajectories<E> {
     /// An empty batch.
     pub(super) fn none(env: &E) -> Self {
         Self {
-            states: env.initial(0),
+            states: env.initial(&[]),
             actions: env.no_actions(),
             reverse: env.no_actions(),
             exit: Vec::new(),
             offsets: vec![0],
-            terminal: Env::initial(env, 0),
+            terminal: env.initial(&[]),
             conditions: None,
             log_rewards: None,
         }

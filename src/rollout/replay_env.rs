@@ -14,7 +14,7 @@ use crate::{Error, Result};
 /// ```
 /// use gfn::{env::{Env, Slots}, rollout::ReplayEnv, testing::Chain};
 /// let env = Chain::new(3);
-/// let states = env.initial(1);
+/// let states = env.initial(&[0]);
 /// assert!(env.check_actions(&states, &Slots(vec![0])).is_ok());
 /// assert!(env.check_actions(&states, &Slots(vec![9])).is_err());
 /// # Ok::<(), gfn::Error>(())

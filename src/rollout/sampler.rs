@@ -4,7 +4,7 @@ use super::run::{Recorded, Rollout};
 use super::{Trajectories, Walks};
 use crate::condition::Conditions;
 use crate::distribution::{Distribution, Exploration};
-use crate::env::{Direction, Env, Grouping, Rows};
+use crate::env::{Direction, Env, Grouping, Rows, check_instances, draw_instances};
 use crate::policy::Policy;
 use crate::quantity::Quantities;
 use crate::tensor::index_tensor;
@@ -57,12 +57,23 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
         self
     }
 
-    /// Samples `n` trajectories from the initial state.
+    /// Samples `n` trajectories from the initial state; where the environment has several
+    /// [instances](Env::n_instances), each from one that is drawn uniformly.
     ///
     /// # Errors
     /// [`Error::StepLimit`], [`Error::NoLegalAction`], [`Error::NonFinite`], and those of the policy.
     pub fn forward(&self, n: usize, rng: &mut Rng) -> Result<Trajectories<E>> {
-        Ok(self.rollout(Direction::Forward, self.env.initial(n), None, true, rng)?.into_trajectories())
+        let start = self.env.initial(&draw_instances(self.env, n, rng));
+        Ok(self.rollout(Direction::Forward, start, None, true, rng)?.into_trajectories())
+    }
+
+    /// Samples one trajectory of each of these instances.
+    ///
+    /// # Errors
+    /// As for [`forward`](Self::forward), and [`Error::OutOfRange`] for an instance that the environment doesn't have.
+    pub fn forward_of(&self, instances: &[u32], rng: &mut Rng) -> Result<Trajectories<E>> {
+        check_instances(self.env, instances)?;
+        Ok(self.rollout(Direction::Forward, self.env.initial(instances), None, true, rng)?.into_trajectories())
     }
 
     /// Samples one trajectory for each row of `conditions`, `[n, C]`.
@@ -72,7 +83,8 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
     pub fn forward_conditional(&self, conditions: &Tensor, rng: &mut Rng) -> Result<Trajectories<E>> {
         let n = conditions.size().first().copied().unwrap_or(1) as usize;
         let checked = Conditions::checked(conditions.shallow_clone(), n)?;
-        let recorded = self.rollout(Direction::Forward, self.env.initial(n), Some(conditions), true, rng)?;
+        let start = self.env.initial(&draw_instances(self.env, n, rng));
+        let recorded = self.rollout(Direction::Forward, start, Some(conditions), true, rng)?;
         let mut out = recorded.into_trajectories();
         out.conditions = Some(checked);
         Ok(out)
@@ -83,7 +95,8 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
     /// # Errors
     /// As for [`forward`](Self::forward).
     pub fn walks(&self, n: usize, rng: &mut Rng) -> Result<Walks<E>> {
-        Ok(self.rollout(Direction::Forward, self.env.initial(n), None, false, rng)?.into_walks())
+        let start = self.env.initial(&draw_instances(self.env, n, rng));
+        Ok(self.rollout(Direction::Forward, start, None, false, rng)?.into_walks())
     }
 
     /// Samples one backward trajectory from each of these finished objects by P_B; the result is in forward order.

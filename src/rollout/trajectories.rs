@@ -5,7 +5,7 @@ use super::container::{join_recorded, pick};
 use super::run::Rollout;
 use super::{ReplayEnv, Walks};
 use crate::condition::Conditions;
-use crate::env::{Direction, Env, InsertionOrder, Reward, Rows, check_log_rewards, log_rewards};
+use crate::env::{Direction, Env, InsertionOrder, Reward, Rows, check_instances, check_log_rewards, log_rewards};
 use crate::{Error, Result};
 
 /// A batch of complete forward trajectories of different lengths.
@@ -244,7 +244,21 @@ impl<E: ReplayEnv> Trajectories<E> {
     /// the trajectory as its row; [`Error::Contract`] for a walk that continues after its end or stops before it, and
     /// for offsets that don't divide the actions into walks.
     pub fn replay(env: &E, actions: &E::Actions, offsets: &[usize]) -> Result<Self> {
+        Self::replay_of(env, &vec![0; offsets.len().saturating_sub(1)], actions, offsets)
+    }
+
+    /// Same as [`replay`](Self::replay), for walks of these instances of the environment.
+    ///
+    /// # Errors
+    /// As for [`replay`](Self::replay); [`Error::OutOfRange`] for an instance that the environment doesn't have,
+    /// [`Error::Shape`] unless there is one for each walk.
+    pub fn replay_of(env: &E, instances: &[u32], actions: &E::Actions, offsets: &[usize]) -> Result<Self> {
         let n = offsets.len().saturating_sub(1);
+        if instances.len() != n {
+            let remedy = "give the instance of each walk";
+            return Err(Error::shape("instances", [n as i64], [instances.len() as i64], remedy));
+        }
+        check_instances(env, instances)?;
         let (first, last) = (offsets.first().copied().unwrap_or(0), offsets.last().copied().unwrap_or(0));
         if first != 0 || last != actions.len() || !offsets.is_sorted() {
             return Err(Error::contract(
@@ -254,7 +268,7 @@ impl<E: ReplayEnv> Trajectories<E> {
         }
         let longest = offsets.windows(2).map(|w| w[1] - w[0]).max().unwrap_or(0);
         let rollout = Rollout { direction: Direction::Forward, max_steps: longest + 1, keep_states: true };
-        let out = rollout.run(env, env.initial(n), |states, live, lengths| {
+        let out = rollout.run(env, env.initial(instances), |states, live, lengths| {
             let places = live.iter().map(|&i| {
                 let place = offsets[i] + lengths[i];
                 let goes_on = place < offsets[i + 1];

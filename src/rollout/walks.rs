@@ -133,7 +133,7 @@ impl<E: ReplayEnv> Walks<E> {
                 "draw new ways back from the objects, or store paths in the buffer",
             ));
         }
-        let conditions = self.conditions.clone();
-        Ok(Trajectories { conditions, ..Trajectories::replay(env, &self.actions, &self.offsets)? })
+        let (conditions, instances) = (self.conditions.clone(), env.instances(&self.terminal));
+        Ok(Trajectories { conditions, ..Trajectories::replay_of(env, &instances, &self.actions, &self.offsets)? })
     }
 }

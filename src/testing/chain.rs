@@ -57,8 +57,8 @@ impl Env for Chain {
     type States = Positions;
     type Actions = Slots;
 
-    fn initial(&self, n: usize) -> Positions {
-        Positions(vec![0; n])
+    fn initial(&self, instances: &[u32]) -> Positions {
+        Positions(vec![0; instances.len()])
     }
 
     fn step(&self, direction: Direction, states: &mut Positions, actions: &Slots) -> Result<Step<Slots>> {

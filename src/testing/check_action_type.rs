@@ -1,6 +1,6 @@
 use crate::Result;
 use crate::env::Direction;
-use crate::graph::{GraphActionType, GraphState, Head, Move, Semantics, canonical_key};
+use crate::graph::{GraphActionType, GraphState, Head, Move, Semantics, canonical_key, reverse_move};
 use crate::testing::broken;
 
 /// Checks the contract of an action type on graphs of your choice: those that it will meet.
@@ -116,12 +116,12 @@ impl Check<'_> {
         if self.same(&child, graph) {
             return Err(self.broken("a move changes the graph"));
         }
-        let undo = self.action_type.reverse(Direction::Forward, graph, action);
+        let undo = reverse_move(self.action_type, Direction::Forward, graph, action);
         let legal = mask_of(self.action_type, Direction::Backward, self.semantics, &child, self.backward);
         if legal.get(self.backward.encode(&child, undo)) != Some(&true) {
             return Err(self.broken("the reverse of a move is among the backward moves of the child"));
         }
-        let redo = self.action_type.reverse(Direction::Backward, &child, undo);
+        let redo = reverse_move(self.action_type, Direction::Backward, &child, undo);
         let back = self.apply(Direction::Backward, &child, undo)?;
         if !self.same(&back, graph) {
             return Err(self.broken("the reverse of a move restores the graph"));

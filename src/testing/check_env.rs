@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, HashSet};
 
 use super::Coverage;
 use super::ways_back::Followed;
-use crate::env::{Direction, EnumerableEnv, Masks, Rows, Slots, Step, describe_move, describe_state, random_moves};
+use crate::env::{
+    Direction, EnumerableEnv, Masks, Rows, Slots, Step, describe_move, describe_state, instances_in_turn, random_moves,
+};
 use crate::testing::broken;
 use crate::{Result, Rng};
 
@@ -58,9 +60,9 @@ pub fn check_env<E: EnumerableEnv>(env: &E, n: usize, rng: &mut Rng) -> Result<C
 
 /// Distinct states that random walks visit, the initial one first.
 pub(super) fn visited_states<E: EnumerableEnv>(env: &E, n: usize, rng: &mut Rng) -> Result<E::States> {
-    let mut visited = env.initial(1);
+    let mut visited = env.initial(&[0]);
     let mut known: HashSet<E::Key> = env.keys(&visited).into_iter().collect();
-    let mut states = env.initial(n);
+    let mut states = env.initial(&instances_in_turn(env, n));
     loop {
         let masks = env.masks(Direction::Forward, &states);
         check_shape(&masks, states.len(), Direction::Forward)?;
@@ -154,7 +156,7 @@ fn check_masks<E: EnumerableEnv>(
     backward: &Expansion<E>,
 ) -> Result<()> {
     let keys = env.keys(states);
-    let initial_key = env.keys(&env.initial(1));
+    let initial_key = env.keys(&env.initial(&[0]));
     let is_initial = env.is_initial(states);
     let exits = env.exit_actions(states);
     for (row, key) in keys.iter().enumerate() {

@@ -6,7 +6,7 @@ use crate::graph::{ActionSet, AddEdge, GraphEnv, GraphKind, GraphRules, GraphSch
 /// use gfn::env::{Direction, DiscreteEnv, Env};
 /// let env = gfn::testing::Triangles::new();
 /// // Three edges, and the exit.
-/// assert_eq!(env.masks(Direction::Forward, &env.initial(1)).n_legal(0), 4);
+/// assert_eq!(env.masks(Direction::Forward, &env.initial(&[0])).n_legal(0), 4);
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Triangles;

@@ -34,7 +34,7 @@ impl<E: ReplayEnv> Twins<E> {
     /// Draws walks from a random stream of its own; `None` if the environment doesn't identify labellings, or has no
     /// short walks.
     fn draw(env: &E) -> Result<Option<Self>> {
-        if env.classes(&env.initial(1)).is_none() {
+        if env.classes(&env.initial(&[0])).is_none() {
             return Ok(None);
         }
         let uniform = env.uniform();
@@ -150,7 +150,7 @@ pub(super) fn check_equivariance<E: ReplayEnv, P: Policy<E>>(
     let conditions = drawn.map(|drawn| Conditions::checked(drawn, COMPARED)).transpose()?;
     let conditions = conditions.as_ref().map(|Conditions(tensor)| tensor);
     if conditions.is_none() {
-        let asked = tch::no_grad(|| policy.evaluate(env, &env.initial(1), None, Quantities::PF));
+        let asked = tch::no_grad(|| policy.evaluate(env, &env.initial(&[0]), None, Quantities::PF));
         if let Err(Error::Missing { .. } | Error::Shape { .. }) = asked {
             return Ok(false);
         }

@@ -67,9 +67,7 @@ impl GraphActionType for Subdivide {
             Direction::Forward => Move { a: before.n_nodes() as u32, ..Move::default() },
             Direction::Backward => {
                 let (a, b) = ends(before, action.a).unwrap_or_default();
-                // Labels above that of the removed node shift down by one.
-                let after = |node: u32| node - u32::from(node > action.a);
-                Move { a: after(a), b: after(b), class: 0 }
+                Move { a, b, class: 0 }
             }
         }
     }

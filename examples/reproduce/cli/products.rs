@@ -48,7 +48,7 @@ pub(crate) fn of_iteration<E: DiscreteEnv<States = VectorStates>>(
     network: &MlpPolicyConfig,
     device: Device,
 ) -> f64 {
-    let width = |direction| env.masks(direction, &env.initial(1)).row(0).len() as i64;
+    let width = |direction| env.masks(direction, &env.initial(&[0])).row(0).len() as i64;
     let (pf, pb) = (width(Direction::Forward), width(Direction::Backward));
     let shared = network.backward == BackwardPolicy::SharedTorso;
     let outputs = pf + if shared { pb } else { 0 } + i64::from(network.flow) + i64::from(network.paths);

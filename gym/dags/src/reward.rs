@@ -19,9 +19,9 @@ const MIN_DAGS_PER_THREAD: usize = 64;
 /// let bge = Bge::new(&ContinuousData::from_rows(&rows)?, BgeConfig::default())?;
 /// let reward = DagReward::new(CachedScores::ahead(bge, None)?, StructurePrior::Uniform)?;
 /// let env = BayesianStructure::new(StructureConfig::new(3))?;
-/// let empty = reward.log_reward(&env.initial(1), None)?[0];
+/// let empty = reward.log_reward(&env.initial(&[0]), None)?[0];
 /// assert!((empty + 20.576018533636898).abs() < 1e-9);
-/// let delta = reward.deltas(&env.initial(1), &Slots(vec![1]))?[0];
+/// let delta = reward.deltas(&env.initial(&[0]), &Slots(vec![1]))?[0];
 /// assert!((empty + delta + 21.403017182745014).abs() < 1e-9);
 /// # Ok::<(), gfn::Error>(())
 /// ```

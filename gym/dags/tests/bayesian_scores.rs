@@ -280,9 +280,9 @@ fn deltas_are_differences_of_rewards() {
     let env = BayesianStructure::new(StructureConfig::new(9)).unwrap();
     let bge = Bge::new(&data, BgeConfig::default()).unwrap();
     let prior = StructurePrior::ErdosRenyi { edges_per_node: 1.0 };
-    let reward = DagReward::new(CachedScores::new(bge), prior).unwrap().relative_to(&env.initial(1).dag(0));
-    assert_eq!(reward.log_reward(&env.initial(1), None).unwrap(), [0.0]);
-    let mut states = env.initial(200);
+    let reward = DagReward::new(CachedScores::new(bge), prior).unwrap().relative_to(&env.initial(&[0]).dag(0));
+    assert_eq!(reward.log_reward(&env.initial(&[0]), None).unwrap(), [0.0]);
+    let mut states = env.initial(&[0; 200]);
     let mut total = vec![0.0; 200];
     for _ in 0..8 {
         let masks = env.masks(Direction::Forward, &states);
@@ -299,7 +299,7 @@ fn deltas_are_differences_of_rewards() {
     assert!(rewards.iter().zip(&total).all(|(a, b)| (a - b).abs() < 1e-9));
     assert_eq!(reward.partial_log_reward(&states, None).unwrap(), Some(rewards));
     let other = BayesianStructure::new(StructureConfig::new(5)).unwrap();
-    assert!(reward.log_reward(&other.initial(1), None).is_err());
+    assert!(reward.log_reward(&other.initial(&[0]), None).is_err());
     assert!(reward.deltas(&states, &Slots(vec![0])).is_err());
 }
 

@@ -71,7 +71,7 @@ proptest! {
         let config = StructureConfig { nodes, max_parents, forbidden, required };
         let env = BayesianStructure::new(config.clone()).unwrap();
         let mut rng = Rng::seeded(seed);
-        let mut states = env.initial(1);
+        let mut states = env.initial(&[0]);
         for k in 0..80 {
             let direction = if rng.uniform() < 0.7 { Direction::Forward } else { Direction::Backward };
             let masks = env.masks(direction, &states);
@@ -105,7 +105,7 @@ fn petgraph_states_have_the_same_moves() {
         let env = BayesianStructure::new(config).unwrap();
         let graphs = DagGraphs::new(&env).unwrap();
         let mut rng = Rng::seeded(5);
-        let (mut states, mut petgraphs) = (env.initial(8), graphs.initial(8));
+        let (mut states, mut petgraphs) = (env.initial(&[0; 8]), graphs.initial(&[0; 8]));
         for _ in 0..12 {
             let masks = env.masks(Direction::Forward, &states);
             assert_eq!(masks.legal, graphs.masks(Direction::Forward, &petgraphs).legal);
@@ -157,7 +157,7 @@ fn knowledge_that_contradicts_itself_is_refused() {
 fn illegal_moves_are_refused_in_words() {
     let env = BayesianStructure::new(with_knowledge()).unwrap();
     let refused = |direction, slot, words: &str| {
-        let message = env.step(direction, &mut env.initial(1), &Slots(vec![slot])).unwrap_err().to_string();
+        let message = env.step(direction, &mut env.initial(&[0]), &Slots(vec![slot])).unwrap_err().to_string();
         assert!(message.contains(words), "{message}");
     };
     refused(Direction::Forward, 7, "edge 1 -> 2, which would close a cycle");
@@ -170,10 +170,10 @@ fn illegal_moves_are_refused_in_words() {
     // Of as many parents as a node may have, 2 and 0 of node 1 are required.
     refused(Direction::Forward, 16, "add edge 3 -> 1, into a node that has all the parents that it may have");
     let other = BayesianStructure::new(StructureConfig::new(4)).unwrap();
-    let message = env.step(Direction::Forward, &mut other.initial(1), &Slots(vec![0])).unwrap_err().to_string();
+    let message = env.step(Direction::Forward, &mut other.initial(&[0]), &Slots(vec![0])).unwrap_err().to_string();
     assert!(message.contains("states of this environment"), "{message}");
     assert!(DagStates::from_edges(3, [[(0, 1), (0, 1)].as_slice()]).is_err());
-    assert_eq!(other.initial(3).select(&[0, 2]).len(), 2);
+    assert_eq!(other.initial(&[0; 3]).select(&[0, 2]).len(), 2);
 }
 
 /// A graph network says the same of rows of bits as of petgraph states: P_F slot by slot, P_B edge by edge, and flows.

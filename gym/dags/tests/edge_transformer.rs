@@ -78,7 +78,7 @@ fn wrong_sizes_are_refused() {
         assert!(matches!(made, Err(Error::Config { .. })), "{embedding} {heads}");
     }
     let others = BayesianStructure::new(StructureConfig::new(4)).unwrap();
-    let result = small(&env, false).evaluate(&others, &others.initial(2), None, Quantities::PF);
+    let result = small(&env, false).evaluate(&others, &others.initial(&[0; 2]), None, Quantities::PF);
     assert!(matches!(result, Err(Error::Shape { .. })));
 }
 
@@ -125,7 +125,7 @@ fn it_learns_a_posterior() {
 fn changes_of_the_reward_are_differences_of_rewards() {
     let env = BayesianStructure::new(StructureConfig::new(4)).unwrap();
     let (reward, mut rng) = (reward(4), Rng::seeded(3));
-    let mut states = env.initial(20);
+    let mut states = env.initial(&[0; 20]);
     for _ in 0..4 {
         let masks = env.masks(Direction::Forward, &states);
         let slot = |row: usize| {

@@ -156,7 +156,7 @@ fn wrong_sizes_are_refused() {
         assert!(matches!(made, Err(Error::Config { .. })), "{embedding} {heads}");
     }
     let others = BayesianStructure::new(StructureConfig::new(4)).unwrap();
-    let result = small(&env, false, Kind::Float).evaluate(&others, &others.initial(2), None, Quantities::PF);
+    let result = small(&env, false, Kind::Float).evaluate(&others, &others.initial(&[0; 2]), None, Quantities::PF);
     assert!(matches!(result, Err(Error::Shape { .. })));
 }
 

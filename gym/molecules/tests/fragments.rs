@@ -234,7 +234,7 @@ fn trees_are_those_that_differ_atom_by_atom() {
 fn benzene_has_thirteen_methyl_derivatives() {
     let library = library("c1ccccc1 0,1,2,3,4,5\nC 0");
     let env = Fragments::new(&library, 7).unwrap();
-    let mut states = env.initial(1);
+    let mut states = env.initial(&[0]);
     env.step(Direction::Forward, &mut states, &Slots(vec![0])).unwrap();
     let mut counts = vec![states.len()];
     for _ in 0..6 {

@@ -14,7 +14,7 @@ use crate::sequence::TokenSequence;
 /// use gfn::env::{Direction, Env, Slots};
 /// use gfn_gym::bit_sequence::BitSequence;
 /// let env = BitSequence::new(4, 8)?;
-/// let mut states = env.initial(1);
+/// let mut states = env.initial(&[0]);
 /// env.step(Direction::Forward, &mut states, &Slots(vec![0b0110]))?;
 /// let last = env.step(Direction::Forward, &mut states, &Slots(vec![0b1111]))?;
 /// assert!(last.done[0]);

@@ -13,7 +13,7 @@ use super::Words;
 /// use gfn::env::{Direction, Env, Slots};
 /// use gfn_gym::bit_sequence::NonAutoregressiveBitSequence;
 /// let env = NonAutoregressiveBitSequence::new(2, 6)?;
-/// let mut states = env.initial(1);
+/// let mut states = env.initial(&[0]);
 /// let step = env.step(Direction::Forward, &mut states, &Slots(vec![1 * 4 + 3]))?;
 /// assert_eq!((states.row(0), step.reverse.0[0]), ([0u16, 3 + 1, 0].as_slice(), 1));
 /// # Ok::<(), gfn::Error>(())

@@ -16,7 +16,7 @@ use crate::sequence::filled;
 /// use gfn::env::{Direction, Env, Slots};
 /// use gfn_gym::bit_sequence::PrependAppendBitSequence;
 /// let env = PrependAppendBitSequence::new(2, 6)?;
-/// let mut states = env.initial(1);
+/// let mut states = env.initial(&[0]);
 /// env.step(Direction::Forward, &mut states, &Slots(vec![3]))?;
 /// env.step(Direction::Forward, &mut states, &Slots(vec![4 + 2]))?;
 /// assert_eq!(states.row(0), [2 + 1, 3 + 1, 0]);

@@ -43,7 +43,7 @@ pub enum Geometry {
 /// use gfn::env::{Direction, Env, Reals};
 /// use gfn_gym::boxes::BoxEnv;
 /// let env = BoxEnv::cartesian(2, 0.25)?;
-/// let mut states = env.initial(1);
+/// let mut states = env.initial(&[0]);
 /// let step = env.step(Direction::Forward, &mut states, &Reals::from_rows([[0.3, 0.5, 0.0]]))?;
 /// assert_eq!(states, Reals::from_rows([[0.3, 0.5]]));
 /// env.step(Direction::Backward, &mut states, &step.reverse)?;
@@ -188,8 +188,8 @@ impl Env for BoxEnv {
     type States = Reals;
     type Actions = Reals;
 
-    fn initial(&self, n: usize) -> Reals {
-        Reals::filled(self.ndim, n, 0.0)
+    fn initial(&self, instances: &[u32]) -> Reals {
+        Reals::filled(self.ndim, instances.len(), 0.0)
     }
 
     /// Every action is checked: see [`check`](Self::check).

@@ -20,7 +20,7 @@ pub(super) const MAX_NODES: usize = 64;
 /// let env = ColoredGraphs::new(7)?;
 /// assert_eq!(env.n_states(), Some(72_297));
 /// // A first node of either colour, and no way out of the empty graph.
-/// assert_eq!(env.masks(Direction::Forward, &env.initial(1)).n_legal(0), 2);
+/// assert_eq!(env.masks(Direction::Forward, &env.initial(&[0])).n_legal(0), 2);
 /// # Ok::<(), gfn::Error>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn the_empty_graph_exits_only_when_asked() {
         let env = ColoredGraphs::new(3).unwrap();
-        let start = env.initial(1);
+        let start = env.initial(&[0]);
         let exits = |env: &GraphEnv<ColoredGraphs>| env.masks(Direction::Forward, &start).legal_slots(0).count();
         assert_eq!(exits(&env), 2);
         assert_eq!(exits(&ColoredGraphs::with_empty(3).unwrap()), 3);
@@ -110,8 +110,8 @@ mod tests {
     #[test]
     fn the_correction_can_be_switched_off() {
         let env = ColoredGraphs::new(3).unwrap();
-        assert!(env.log_symmetry(&env.initial(1)).unwrap().is_some());
+        assert!(env.log_symmetry(&env.initial(&[0])).unwrap().is_some());
         let env = env.with_symmetry_correction(false);
-        assert!(env.log_symmetry(&env.initial(1)).unwrap().is_none());
+        assert!(env.log_symmetry(&env.initial(&[0])).unwrap().is_none());
     }
 }

@@ -97,8 +97,8 @@ impl Env for DiffusionSampling {
     type States = DiffusionStates;
     type Actions = Reals;
 
-    fn initial(&self, n: usize) -> DiffusionStates {
-        DiffusionStates::at(Reals::filled(self.dim, n, 0.0), 0)
+    fn initial(&self, instances: &[u32]) -> DiffusionStates {
+        DiffusionStates::at(Reals::filled(self.dim, instances.len(), 0.0), 0)
     }
 
     fn step(&self, direction: Direction, states: &mut DiffusionStates, actions: &Reals) -> Result<Step<Reals>> {

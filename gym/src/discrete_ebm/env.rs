@@ -13,7 +13,7 @@ use gfn::{Error, Result};
 /// use gfn::env::{Direction, Env, Slots};
 /// use gfn_gym::discrete_ebm::DiscreteEbm;
 /// let env = DiscreteEbm::new(2)?;
-/// let mut states = env.initial(1);
+/// let mut states = env.initial(&[0]);
 /// env.step(Direction::Forward, &mut states, &Slots(vec![1]))?;
 /// assert_eq!(states.row(0), [0, 1]);
 /// let last = env.step(Direction::Forward, &mut states, &Slots(vec![2]))?;

@@ -11,7 +11,7 @@ use gfn::{Error, Result};
 /// use gfn::env::{Direction, DiscreteEnv, Env, EnumerableEnv, Slots};
 /// use gfn_gym::hypergrid::HyperGrid;
 /// let env = HyperGrid::new(2, 8)?;
-/// let mut states = env.initial(1);
+/// let mut states = env.initial(&[0]);
 /// env.step(Direction::Forward, &mut states, &Slots(vec![1]))?;
 /// assert_eq!((states.row(0), env.keys(&states)), ([0u16, 1].as_slice(), vec![1]));
 /// assert_eq!(env.masks(Direction::Backward, &states).row(0), [false, true]);
@@ -199,7 +199,7 @@ mod tests {
                 }
             }
         }
-        assert_eq!(env.masks(Direction::Backward, &env.initial(1)).n_legal(0), 0);
+        assert_eq!(env.masks(Direction::Backward, &env.initial(&[0])).n_legal(0), 0);
     }
 
     #[test]
@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn a_wrong_number_of_actions_is_refused() {
         let env = HyperGrid::new(2, 4).unwrap();
-        let error = env.step(Direction::Forward, &mut env.initial(2), &Slots(vec![0])).unwrap_err();
+        let error = env.step(Direction::Forward, &mut env.initial(&[0; 2]), &Slots(vec![0])).unwrap_err();
         assert!(error.to_string().contains("one action per state"));
     }
 }

@@ -15,7 +15,7 @@ use super::LineUniform;
 /// use gfn::env::{Direction, Env, Reals};
 /// use gfn_gym::line::Line;
 /// let env = Line::new(2)?;
-/// let mut states = env.initial(1);
+/// let mut states = env.initial(&[0]);
 /// assert_eq!(env.step(Direction::Forward, &mut states, &Reals::from_rows([[1.5]]))?.done, [false]);
 /// assert_eq!(env.step(Direction::Forward, &mut states, &Reals::from_rows([[-0.5]]))?.done, [true]);
 /// assert_eq!(states, Reals::from_rows([[-0.5, 2.0]]));
@@ -94,8 +94,8 @@ impl Env for Line {
     type States = Reals;
     type Actions = Reals;
 
-    fn initial(&self, n: usize) -> Reals {
-        Reals::filled(2, n, 0.0)
+    fn initial(&self, instances: &[u32]) -> Reals {
+        Reals::filled(2, instances.len(), 0.0)
     }
 
     /// Every action is checked: see [`check`](Self::check).

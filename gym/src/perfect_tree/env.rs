@@ -15,7 +15,7 @@ use crate::sequence::TokenSequence;
 /// use gfn::env::{Direction, Env, Slots};
 /// use gfn_gym::perfect_tree::PerfectBinaryTree;
 /// let env = PerfectBinaryTree::new(3)?;
-/// let mut states = env.initial(1);
+/// let mut states = env.initial(&[0]);
 /// for slot in [0, 1, 0] {
 ///     env.step(Direction::Forward, &mut states, &Slots(vec![slot]))?;
 /// }

@@ -18,7 +18,7 @@ use gfn::{Error, Result};
 /// use gfn::env::{Direction, Env, Slots};
 /// use gfn_gym::phylo_tree::PhyloTree;
 /// let env = PhyloTree::new(4)?;
-/// let mut states = env.initial(1);
+/// let mut states = env.initial(&[0]);
 /// for (a, b) in [(1, 3), (0, 2), (0, 1)] {
 ///     env.step(Direction::Forward, &mut states, &Slots(vec![PhyloTree::join_slot(a, b)]))?;
 /// }
@@ -308,7 +308,7 @@ mod tests {
                     && PhyloTree::join_slot(b as u32, a as u32) == slot
             );
         }
-        let mut states = env.initial(1);
+        let mut states = env.initial(&[0]);
         env.step(Direction::Forward, &mut states, &Slots(vec![0])).unwrap();
         let message = env.step(Direction::Forward, &mut states, &Slots(vec![2])).unwrap_err().to_string();
         assert!(message.contains("join the trees of 1 and 2 of (0,1); 2;"), "{message}");

@@ -263,7 +263,7 @@ mod tests {
     #[test]
     fn a_bare_start_has_every_edge_and_the_exit() {
         let env = Ring::new(5, GraphKind::Undirected).unwrap();
-        let start = env.initial(1);
+        let start = env.initial(&[0]);
         assert_eq!(env.masks(Direction::Forward, &start).n_legal(0), 10 + 1);
         assert_eq!(env.masks(Direction::Backward, &start).n_legal(0), 0);
         assert_eq!(env.is_initial(&start), [true]);

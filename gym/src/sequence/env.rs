@@ -17,7 +17,7 @@ use gfn::{Error, Result};
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
 /// use gfn_gym::sequence::TokenSequence;
 /// let env = TokenSequence::variable(4, 1, 2)?;
-/// let mut states = env.initial(1);
+/// let mut states = env.initial(&[0]);
 /// assert_eq!(env.masks(Direction::Forward, &states).row(0), [true, true, true, true, false]);
 /// env.step(Direction::Forward, &mut states, &Slots(vec![2]))?;
 /// assert_eq!(states.row(0), [3, 0]);
@@ -225,7 +225,7 @@ mod tests {
     #[test]
     fn illegal_actions_are_refused() {
         let env = TokenSequence::variable(2, 1, 1).unwrap();
-        let mut empty = env.initial(1);
+        let mut empty = env.initial(&[0]);
         // The exit of a sequence that is too short, a slot that there isn't, and a step back from the start.
         for (direction, slot, detail) in [
             (Direction::Forward, 2, "exit"),

@@ -13,7 +13,7 @@ use gfn::{Error, Result};
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
 /// use gfn_gym::set_addition::SetAddition;
 /// let env = SetAddition::new(3, 1, false)?;
-/// let mut states = env.initial(1);
+/// let mut states = env.initial(&[0]);
 /// env.step(Direction::Forward, &mut states, &Slots(vec![1]))?;
 /// assert_eq!(states.row(0), [0, 1, 0]);
 /// assert_eq!(env.masks(Direction::Forward, &states).row(0), [false, false, false, true]);

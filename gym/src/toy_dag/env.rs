@@ -16,7 +16,7 @@ use gfn::env::{Direction, VectorRules};
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots, VectorEnv};
 /// use gfn_gym::toy_dag::ToyDag;
 /// let env = VectorEnv(ToyDag);
-/// let mut states = env.initial(1);
+/// let mut states = env.initial(&[0]);
 /// env.step(Direction::Forward, &mut states, &Slots(vec![1]))?;
 /// assert_eq!(states.row(0), [2]);
 /// let step = env.step(Direction::Forward, &mut states, &Slots(vec![0]))?;

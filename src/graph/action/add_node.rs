@@ -143,12 +143,7 @@ impl GraphActionType for AddNode {
             Placement::Free | Placement::First => Move { class: node_class, ..Move::default() },
             Placement::Attached { .. } => {
                 let (from, edge) = edge_into(before, action.a);
-                Move {
-                    // The label that the anchor has once the node is gone.
-                    a: from - u32::from(from > action.a),
-                    b: 0,
-                    class: node_class * self.edge_classes() + u32::from(edge.class),
-                }
+                Move { a: from, b: 0, class: node_class * self.edge_classes() + u32::from(edge.class) }
             }
         }
     }

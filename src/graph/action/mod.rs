@@ -134,6 +134,25 @@ pub struct Move {
     pub class: u32,
 }
 
+/// The move that undoes `action`, named in the graph that `action` leads to.
+pub(crate) fn reverse_move(
+    action_type: &dyn GraphActionType,
+    direction: Direction,
+    before: &GraphState,
+    action: Move,
+) -> Move {
+    let undo = action_type.reverse(direction, before, action);
+    let removed = action_type.removed_nodes(direction, before, action);
+    let (false, Some(head)) = (removed.is_empty(), action_type.head(direction.opposite())) else { return undo };
+    // Labels keep their order, so the ends of an undirected pair do, too.
+    let shifted = |a: u32| a.saturating_sub(removed.iter().filter(|&&gone| gone < a).count() as u32);
+    match head.anchor {
+        Anchor::Graph => undo,
+        Anchor::Node => Move { a: shifted(undo.a), ..undo },
+        Anchor::Edge | Anchor::NodePair => Move { a: shifted(undo.a), b: shifted(undo.b), ..undo },
+    }
+}
+
 /// One way to edit a graph, and the way back.
 ///
 /// # Contract
@@ -159,7 +178,9 @@ pub trait GraphActionType: Send + Sync + std::fmt::Debug {
     /// [`Error::Contract`](crate::Error::Contract) if the graph doesn't permit it.
     fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()>;
 
-    /// The move of the other direction that undoes `action`, named in the graph that `action` leads to.
+    /// The move of the other direction that undoes `action`. Nodes have their labels in `before`, and those that the
+    /// action adds the next ones, from `before.n_nodes()` on. Where nodes are [removed](Self::removed_nodes), the
+    /// library shifts the labels behind them.
     fn reverse(&self, direction: Direction, before: &GraphState, action: Move) -> Move;
 
     /// The nodes of `before` that the move removes, in the order in which its reverse adds them; none by default.

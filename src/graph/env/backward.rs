@@ -2,7 +2,7 @@
 
 use super::{BackwardRule, GraphEnv, GraphRules, MoveMask};
 use crate::env::Direction;
-use crate::graph::{ActionKind, GraphActionType, GraphState, Head, Move};
+use crate::graph::{ActionKind, GraphActionType, GraphState, Head, Move, reverse_move};
 
 /// Fills one block of one graph, as the environment permits.
 pub(super) fn fill<R: GraphRules>(
@@ -65,12 +65,12 @@ fn parent_permits<R: GraphRules>(
     undo: Move,
     forward_mask: &mut Vec<bool>,
 ) -> bool {
-    let initial = &env.initial;
+    let initial = env.initial_of(graph);
     let removed = action_type.removed_nodes(Direction::Backward, graph, undo);
     if removed.iter().any(|&a| (a as usize) < initial.n_nodes()) {
         return false;
     }
-    let redo = action_type.reverse(Direction::Backward, graph, undo);
+    let redo = reverse_move(action_type, Direction::Backward, graph, undo);
     let mut parent = graph.clone();
     let undone = action_type.apply(Direction::Backward, &mut parent, undo);
     if undone.is_err() || !env.rules.is_reachable(&parent) {

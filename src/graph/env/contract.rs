@@ -1,7 +1,7 @@
 //! What can be wrong with a graph environment while nothing fails: its settings, its backward masks, its ways back.
 
 use super::backward::derived_backward;
-use crate::env::{Direction, DiscreteEnv, Env, Rows, Slots, random_moves, walk_back};
+use crate::env::{Direction, DiscreteEnv, Env, Rows, Slots, instances_in_turn, random_moves, walk_back};
 use crate::graph::{BackwardRule, GraphEnv, GraphRules, GraphSchema, GraphState, GraphStates};
 use crate::{Error, Result, Rng};
 
@@ -64,7 +64,7 @@ pub(in crate::graph) fn check_sampled<R: GraphRules>(env: &GraphEnv<R>) -> Resul
     check_settings(env)?;
     let rng = &mut Rng::seeded(0);
     let steps = (4096 / env.schema().max_nodes.max(1)).clamp(2, 16);
-    let mut walks = env.initial(WALKS);
+    let mut walks = env.initial(&instances_in_turn(env, WALKS));
     let mut visited = Vec::new();
     for _ in 0..steps {
         let (going, slots) = random_moves(&env.masks(Direction::Forward, &walks), rng);

@@ -5,7 +5,7 @@ use super::{GraphEnv, GraphRules, classes, contract, relabel};
 use crate::env::{Block, Classes, Direction, DiscreteEnv, Env, InsertionOrder, Masks, Rows, Slots, Step};
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
 use crate::graph::symmetry::MIN_PER_THREAD;
-use crate::graph::{GraphState, GraphStates, Move, Semantics};
+use crate::graph::{GraphState, GraphStates, Move, Semantics, reverse_move};
 use crate::{Error, Result, parallel};
 
 /// Steps one graph: the reverse slot, and whether it was the exit.
@@ -20,7 +20,7 @@ fn step_one<R: GraphRules>(
     if action_type.is_exit() {
         return Ok((0, true));
     }
-    let reverse = action_type.reverse(direction, graph, action);
+    let reverse = reverse_move(action_type, direction, graph, action);
     action_type.apply(direction, graph, action)?;
     Ok((actions.encode(direction.opposite(), graph, kind, reverse)?, false))
 }
@@ -29,8 +29,16 @@ impl<R: GraphRules> Env for GraphEnv<R> {
     type States = GraphStates;
     type Actions = Slots;
 
-    fn initial(&self, n: usize) -> GraphStates {
-        vec![self.initial.clone(); n].into()
+    fn n_instances(&self) -> u32 {
+        self.initial.len() as u32
+    }
+
+    fn initial(&self, instances: &[u32]) -> GraphStates {
+        instances.iter().map(|&instance| self.initial[instance as usize].clone()).collect::<Vec<_>>().into()
+    }
+
+    fn instances(&self, states: &GraphStates) -> Vec<u32> {
+        states.graphs().iter().map(GraphState::instance).collect()
     }
 
     fn step(&self, direction: Direction, states: &mut GraphStates, actions: &Slots) -> Result<Step<Slots>> {
@@ -47,7 +55,7 @@ impl<R: GraphRules> Env for GraphEnv<R> {
             let (reverse, exit) = step_one(self, direction, graph, slot)?;
             let done = match direction {
                 Direction::Forward => exit,
-                Direction::Backward => graph == self.initial_graph(),
+                Direction::Backward => self.initial.get(graph.instance() as usize) == Some(&*graph),
             };
             Ok((reverse, exit, done))
         })?;
@@ -60,7 +68,7 @@ impl<R: GraphRules> Env for GraphEnv<R> {
 
     fn is_initial(&self, states: &GraphStates) -> Vec<bool> {
         let graphs = states.graphs().iter();
-        graphs.map(|graph| graph == self.initial_graph()).collect()
+        graphs.map(|graph| self.initial.get(graph.instance() as usize) == Some(graph)).collect()
     }
 
     fn exit_actions(&self, states: &GraphStates) -> Option<Slots> {

@@ -3,7 +3,7 @@
 use crate::env::{Direction, EnumerableEnv, Slots};
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
 use crate::graph::{
-    CanonicalKey, GraphEnv, GraphRules, GraphState, GraphStates, Semantics, labelled_key, with_canonizer,
+    CanonicalKey, GraphEnv, GraphRules, GraphState, GraphStates, Semantics, labelled_key, reverse_move, with_canonizer,
 };
 use crate::{Error, Result, parallel};
 
@@ -21,7 +21,7 @@ fn keys_after<R: GraphRules>(env: &GraphEnv<R>, graph: &GraphState, slots: &[u32
     let mut out = Vec::with_capacity(slots.len());
     for &slot in slots {
         let (_, action_type, action) = env.actions().decode(Direction::Forward, graph, slot)?;
-        let undo = action_type.reverse(Direction::Forward, graph, action);
+        let undo = reverse_move(action_type, Direction::Forward, graph, action);
         action_type.apply(Direction::Forward, &mut edited, action)?;
         out.push(key(env, &edited));
         // Going back may relabel nodes (a removed node comes back as the last one), and a broken type goes elsewhere.

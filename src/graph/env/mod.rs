@@ -21,8 +21,8 @@ pub use move_mask::MoveMask;
 pub use rules::{Free, GraphRules};
 pub use schema::GraphSchema;
 
-use crate::Result;
-use crate::graph::{ActionSet, GraphState};
+use crate::graph::{ActionSet, GraphState, Semantics};
+use crate::{Error, Result};
 
 /// How the legal backward actions of an environment are found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -63,7 +63,7 @@ pub enum BackwardRule {
 ///     GraphSchema::plain(GraphKind::Directed, 3),
 ///     GraphState::with_nodes(GraphKind::Directed, 3),
 /// )?;
-/// let masks = env.masks(Direction::Forward, &env.initial(1));
+/// let masks = env.masks(Direction::Forward, &env.initial(&[0]));
 /// assert_eq!(masks.n_legal(0), 6 + 1);
 /// # Ok::<(), gfn::Error>(())
 /// ```
@@ -72,7 +72,8 @@ pub struct GraphEnv<R> {
     rules: R,
     actions: ActionSet,
     schema: GraphSchema,
-    initial: GraphState,
+    /// That of each instance, in order of their numbers.
+    initial: Vec<GraphState>,
     backward: BackwardRule,
     corrects_symmetry: bool,
 }
@@ -89,13 +90,53 @@ impl<R: GraphRules> GraphEnv<R> {
     pub fn new(rules: R, actions: ActionSet, schema: GraphSchema, initial: GraphState) -> Result<Self> {
         let env = Self::assembled(rules, actions, schema, initial);
         check_settings(&env)?;
-        check_fits(&env.schema, &env.initial)?;
+        env.check_initial()?;
         Ok(env)
     }
 
     /// The same of parts that are known to fit.
     pub(crate) fn assembled(rules: R, actions: ActionSet, schema: GraphSchema, initial: GraphState) -> Self {
+        let initial = vec![initial];
         Self { rules, actions, schema, initial, backward: BackwardRule::Derived, corrects_symmetry: true }
+    }
+
+    /// The same, with an instance for each of these initial graphs, numbered in this order. Each has trajectories, a log Z
+    /// and a distribution of its own.
+    ///
+    /// ```
+    /// use gfn::env::Env;
+    /// use gfn::graph::*;
+    /// let start = |n| GraphState::with_nodes(GraphKind::Undirected, n);
+    /// let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
+    /// let env = GraphEnv::new(Free, actions, GraphSchema::plain(GraphKind::Undirected, 5), start(3))?;
+    /// let env = env.with_instances([3, 4, 5].map(start).into())?;
+    /// let states = env.initial(&[2, 0]);
+    /// assert_eq!(states.graphs()[0].n_nodes(), 5);
+    /// assert_eq!(env.instances(&states), [2, 0]);
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Config`](crate::Error::Config) for no graph, and up to isomorphism for graphs of different numbers of
+    /// nodes; [`Error::Contract`](crate::Error::Contract) for one that doesn't keep to the schema.
+    pub fn with_instances(mut self, initial: Vec<GraphState>) -> Result<Self> {
+        self.initial = initial.into_iter().zip(0..).map(|(graph, instance)| graph.with_instance(instance)).collect();
+        self.check_initial()?;
+        Ok(self)
+    }
+
+    fn check_initial(&self) -> Result<()> {
+        let n_nodes: Vec<usize> = self.initial.iter().map(GraphState::n_nodes).collect();
+        if n_nodes.is_empty() {
+            return Err(Error::config("initial graphs", "none", "one for each instance"));
+        }
+        // Nodes of the initial graph are told from later ones by their label.
+        if self.actions.semantics() == Semantics::UpToIsomorphism && n_nodes.iter().any(|&n| n != n_nodes[0]) {
+            let expected = "up to isomorphism, as many nodes in each: nodes of the initial graph come first, and are told \
+                            from later ones by their label";
+            return Err(Error::config("nodes of the initial graphs", format!("{n_nodes:?}"), expected));
+        }
+        self.initial.iter().try_for_each(|graph| check_fits(&self.schema, graph))
     }
 
     /// The same, with its legal backward moves found in this way.
@@ -130,10 +171,15 @@ impl<R: GraphRules> GraphEnv<R> {
         &self.schema
     }
 
-    /// Where every trajectory starts.
+    /// Where the trajectories of each instance start.
     #[must_use]
-    pub fn initial_graph(&self) -> &GraphState {
+    pub fn initial_graphs(&self) -> &[GraphState] {
         &self.initial
+    }
+
+    /// Where the trajectory of this graph started; the graph itself if it is of no instance of this environment.
+    pub(crate) fn initial_of<'a>(&'a self, graph: &'a GraphState) -> &'a GraphState {
+        self.initial.get(graph.instance() as usize).unwrap_or(graph)
     }
 
     /// How legal backward moves are found.
@@ -158,7 +204,7 @@ impl<R: GraphRules> GraphEnv<R> {
 
     /// Nodes that symmetries leave where they are: those of the initial graph, which come first.
     pub(crate) fn n_fixed(&self) -> usize {
-        self.initial.n_nodes()
+        self.initial[0].n_nodes()
     }
 }
 

@@ -21,9 +21,10 @@ pub(crate) fn to_insertion_order<R: GraphRules>(
     let mut terminal = Vec::with_capacity(offsets.len());
     let mut labels = Vec::new();
     for walk in offsets.windows(2) {
+        let first = states.graphs().get(walk[0]).filter(|_| walk[0] < walk[1]);
+        let mut replayed = first.map_or(&env.initial_graphs()[0], |first| env.initial_of(first)).clone();
         // label in the walked state -> label in the replayed one
-        let mut names: Vec<u32> = (0..env.initial_graph().n_nodes() as u32).collect();
-        let mut replayed = env.initial_graph().clone();
+        let mut names: Vec<u32> = (0..replayed.n_nodes() as u32).collect();
         for row in walk[0]..walk[1] {
             let before = &states.graphs()[row];
             let (kind, action_type, action) = set.decode(Direction::Forward, before, actions.0[row])?;

@@ -1,4 +1,4 @@
-//! Two states are equal when they are the same labelled graph.
+//! Two states are equal when they are the same labelled graph of the same instance.
 
 use std::hash::{Hash, Hasher};
 
@@ -7,6 +7,7 @@ use super::GraphState;
 impl PartialEq for GraphState {
     fn eq(&self, other: &Self) -> bool {
         self.kind() == other.kind()
+            && self.instance == other.instance
             && self.marked_edges == other.marked_edges
             && self.adjacency == other.adjacency
             && self.nodes().eq(other.nodes())
@@ -18,6 +19,7 @@ impl Eq for GraphState {}
 
 impl Hash for GraphState {
     fn hash<H: Hasher>(&self, state: &mut H) {
+        self.instance.hash(state);
         self.adjacency.hash(state);
         for node in self.nodes() {
             node.hash(state);

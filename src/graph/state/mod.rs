@@ -56,6 +56,7 @@ pub struct GraphState {
     adjacency: BitRows,
     /// Edges with a class or an attribute: where there is none, equality and hashing need not look at weights.
     marked_edges: u32,
+    instance: u32,
 }
 
 impl GraphState {
@@ -81,7 +82,7 @@ impl GraphState {
         for node in nodes {
             on!(&mut storage, graph => graph.add_node(node));
         }
-        Self { storage, adjacency: BitRows::new(n), marked_edges: 0 }
+        Self { storage, adjacency: BitRows::new(n), marked_edges: 0, instance: 0 }
     }
 
     /// Builds a graph from its parts.
@@ -94,6 +95,19 @@ impl GraphState {
             out.add_edge(a, b, edge)?;
         }
         Ok(out)
+    }
+
+    /// The same graph as a state of another instance of its environment
+    /// ([`Env::initial`](crate::env::Env::initial)). States of different instances are never equal.
+    #[must_use]
+    pub fn with_instance(self, instance: u32) -> Self {
+        Self { instance, ..self }
+    }
+
+    /// The instance that the graph was built from; 0 where there is but one.
+    #[must_use]
+    pub fn instance(&self) -> u32 {
+        self.instance
     }
 
     /// Directed or undirected.
@@ -270,7 +284,7 @@ impl GraphState {
         // petgraph would move the last node into the gap, which changes the order of the labels: build anew.
         let mut nodes: Vec<Node> = self.nodes().collect();
         nodes.remove(a as usize);
-        let mut out = Self::of_nodes(self.kind(), nodes.into_iter());
+        let mut out = Self::of_nodes(self.kind(), nodes.into_iter()).with_instance(self.instance);
         let name = |b: u32| b - u32::from(b > a);
         for (b, c) in self.edges().filter(|&(b, c)| b != a && c != a) {
             out.insert_edge(name(b), name(c), self.edge(b, c).unwrap_or_default());
@@ -283,7 +297,8 @@ impl GraphState {
     /// doesn't exist gives a node of class 0 without edges.
     #[must_use]
     pub fn induced(&self, nodes: &[u32]) -> Self {
-        let mut out = Self::of_nodes(self.kind(), nodes.iter().map(|&a| self.node(a).unwrap_or_default()));
+        let weights = nodes.iter().map(|&a| self.node(a).unwrap_or_default());
+        let mut out = Self::of_nodes(self.kind(), weights).with_instance(self.instance);
         for (i, &a) in nodes.iter().enumerate() {
             for (j, &b) in nodes.iter().enumerate() {
                 if (self.is_directed() || i < j) && self.has_edge(a, b) {

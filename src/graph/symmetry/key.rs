@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use crate::graph::{Attributes, Edge, GraphState, MAX_ATTRIBUTES, Node};
 
-/// An exact encoding of a labelled graph: two keys are equal exactly where the graphs are.
+/// An exact encoding of a labelled graph and its instance: two keys are equal exactly where the graphs are.
 ///
 /// Made of a graph in canonical order ([`canonical_key`](crate::graph::canonical_key)), equal keys mean isomorphic graphs: the
 /// same kind, and a relabelling that keeps classes, attributes and edges. It isn't a hash and can't collide. The order of
@@ -32,9 +32,12 @@ impl CanonicalKey {
         let edges =
             if marked { Widths::of(raw_edges(graph).iter().map(|edge| edge.weight.into())) } else { Widths::default() };
         let mut out = Writer { words: SmallVec::new(), free: 0 };
-        // 32 + 1 + 12 + 12 bits: what follows can be read back without ambiguity, so the encoding is exact.
-        let header = n as u64 | u64::from(directed) << 32;
+        // 32 + 1 + 12 + 12 + 1 bits: what follows can be read back without ambiguity, so the encoding is exact.
+        let header = n as u64 | u64::from(directed) << 32 | u64::from(graph.instance() > 0) << 57;
         out.push(header | nodes.packed() << 33 | edges.packed() << 45, 64);
+        if graph.instance() > 0 {
+            out.push(graph.instance().into(), 32);
+        }
         if !nodes.is_zero() {
             for k in 0..n {
                 nodes.write(graph.node(order(k)).unwrap_or_default().into(), &mut out);

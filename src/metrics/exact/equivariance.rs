@@ -7,7 +7,9 @@ use tch::Tensor;
 use super::evaluate::forward_policy;
 use super::terminating::check_legal;
 use crate::distribution::GraphActionCategorical;
-use crate::env::{Direction, EXIT, EnumerableEnv, Moves, Rows, Slots, StateGraph, describe_state, random_moves};
+use crate::env::{
+    Direction, EXIT, EnumerableEnv, Moves, Rows, Slots, StateGraph, describe_state, instances_in_turn, random_moves,
+};
 use crate::policy::Policy;
 use crate::{Error, Result, Rng};
 
@@ -113,7 +115,7 @@ fn log(p: f64) -> f64 {
 /// One state of each of `n` random walks, at a uniformly drawn step. The walks take the exit only if there is no other
 /// action.
 fn walked_states<E: EnumerableEnv>(env: &E, n: usize, rng: &mut Rng) -> Result<E::States> {
-    let mut states = env.initial(n);
+    let mut states = env.initial(&instances_in_turn(env, n));
     let mut live: Vec<usize> = (0..n).collect();
     let mut kept = states.clone();
     for step in 2.. {

@@ -7,7 +7,7 @@ use std::f64::consts::LN_2;
 
 use super::evaluate::forward_policy;
 use crate::distribution::GraphActionCategorical;
-use crate::env::{CHUNK, Direction, EnumerableEnv, Moves, Rows, Slots};
+use crate::env::{CHUNK, Direction, EnumerableEnv, Moves, Rows, Slots, check_one_instance};
 use crate::metrics::distances::jsd_term;
 use crate::policy::Policy;
 use crate::{Error, Result};
@@ -89,14 +89,15 @@ impl<E: EnumerableEnv> Ended<E> {
 /// ```
 ///
 /// # Errors
-/// [`Error::TooManyStates`] if more than `max_states` states would be expanded: raise `tau`. Those of the policy.
+/// [`Error::Config`] for an environment of several instances. [`Error::TooManyStates`] if more than `max_states` states would be expanded: raise `tau`. Those of the policy.
 pub fn pruned_distribution<E: EnumerableEnv, P: Policy<E, Dist = GraphActionCategorical>>(
     env: &E,
     policy: &P,
     tau: f64,
     max_states: usize,
 ) -> Result<PrunedDistribution<E>> {
-    let mut states = env.initial(1);
+    check_one_instance(env, "one, whose distribution can be told")?;
+    let mut states = env.initial(&[0]);
     let mut mass = vec![1.0];
     let mut ended: Ended<E> = Ended { places: HashMap::new(), states: states.select(&[]), probs: Vec::new() };
     let (mut dropped, mut n_expanded) = (0.0, 0);

@@ -1,7 +1,7 @@
 //! Bounds and an importance-sampled estimate of log Z from trajectories, if states can't be listed.
 
 use super::empirical::mean_and_sd;
-use crate::env::{Env, Reward, Rows};
+use crate::env::{Env, Reward, Rows, check_one_instance};
 use crate::objective::score;
 use crate::policy::Policy;
 use crate::quantity::Quantities;
@@ -55,6 +55,7 @@ where
     P: Policy<E>,
     R: Reward<E::States> + ?Sized,
 {
+    check_one_instance(env, "one, whose log Z can be estimated")?;
     let sampler = Sampler::new(env, policy);
     let log_weights = in_batches(n, |range| {
         let trajectories = sampler.forward(range.len(), rng)?;

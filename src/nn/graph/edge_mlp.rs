@@ -50,7 +50,7 @@ impl Default for EdgeMlpConfig {
 /// use gfn::{env::Env, nn::{EdgeMlp, EdgeMlpConfig}, quantity::Quantities, policy::{GraphPolicy, Policy}, testing::Triangles, Rng};
 /// let env = Triangles::new();
 /// let net = EdgeMlp::new(&env, EdgeMlpConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
-/// let evaluation = GraphPolicy(net).evaluate(&env, &env.initial(2), None, Quantities::PF)?;
+/// let evaluation = GraphPolicy(net).evaluate(&env, &env.initial(&[0; 2]), None, Quantities::PF)?;
 /// assert_eq!(evaluation.pf.unwrap().n_actions(), [4, 4]);
 /// # Ok::<(), gfn::Error>(())
 /// ```
@@ -91,8 +91,7 @@ impl EdgeMlp {
         rng: &mut Rng,
     ) -> Result<Self> {
         let schema = env.schema().clone();
-        schema.check_graphs(std::slice::from_ref(env.initial_graph()))?;
-        let start = env.initial_graph().n_nodes();
+        let start = env.initial_graphs().iter().map(GraphState::n_nodes).min().unwrap_or(0);
         if start != schema.max_nodes || start == 0 {
             return Err(Error::config(
                 "the environment of an `EdgeMlp`",

@@ -118,7 +118,7 @@ impl GraphNetConfig {
     /// graph, and one for all other nodes.
     fn n_labels<R: GraphRules>(&self, env: &GraphEnv<R>) -> usize {
         let most = env.schema().max_nodes;
-        match (env.actions().semantics(), env.initial_graph().n_nodes()) {
+        match (env.actions().semantics(), env.initial_graphs()[0].n_nodes()) {
             _ if !self.identity => 0,
             (Semantics::Labelled, _) => most,
             (Semantics::UpToIsomorphism, 0) => 0,
@@ -137,7 +137,7 @@ impl GraphNetConfig {
 /// use gfn::{env::Env, nn::{GraphNet, GraphNetConfig}, quantity::Quantities, policy::{GraphPolicy, Policy}, testing::Triangles, Rng};
 /// let env = Triangles::new();
 /// let net = GraphNet::new(&env, GraphNetConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
-/// let evaluation = GraphPolicy(net).evaluate(&env, &env.initial(2), None, Quantities::PF)?;
+/// let evaluation = GraphPolicy(net).evaluate(&env, &env.initial(&[0; 2]), None, Quantities::PF)?;
 /// assert_eq!(evaluation.pf.unwrap().len(), 2);
 /// # Ok::<(), gfn::Error>(())
 /// ```

@@ -19,7 +19,7 @@ use crate::nn::graph::{
 /// let net = GraphNet::new(&env, GraphNetConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
 /// let frozen = net.on_host(Direction::Forward).ok_or("not for this network")?;
 /// // The logits of pairs of nodes, then those of the exit.
-/// let blocks = frozen.forward(env.initial(2).graphs())?;
+/// let blocks = frozen.forward(env.initial(&[0; 2]).graphs())?;
 /// assert_eq!(blocks.iter().map(Vec::len).collect::<Vec<_>>(), [2 * 9, 2]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -64,8 +64,12 @@ fn log_posterior_ratio(scores: &Scores, objective: &'static str) -> Result<Tenso
     Ok(scores.sums(&(&scores.log_pf - scores.need(Quantity::LogPrior, objective)?)))
 }
 
-/// Refuses a batch with different conditions: one mean can't be the log Z of each.
+/// Refuses a batch of different instances or conditions: one mean can't be the log Z of each.
 fn one_condition(scores: &Scores, objective: &'static str) -> Result<()> {
+    if scores.instance.is_none() {
+        let remedy = "sample a batch from one (`Sampler::forward_of`), or use an objective of state flows";
+        return Err(Error::missing(objective, "one instance for the whole batch", remedy));
+    }
     let Some(conditions) = &scores.conditions else { return Ok(()) };
     let first = conditions.narrow(0, 0, conditions.size()[0].min(1));
     match conditions.eq_tensor(&first).all().double_value(&[]) == 1.0 {

@@ -71,6 +71,9 @@ pub fn score<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
     let mut scores = Scores::new(trajectories.offsets().to_vec(), log_pf, log_pb, from_host(&log_reward, kind, device));
     scores.inner = inner.to_vec();
     scores.raw_log_reward = from_host(&raw_log_reward, kind, device);
+    let mut instances = env.instances(trajectories.terminal_states());
+    instances.dedup();
+    scores.instance = instances.first().copied().filter(|_| instances.len() == 1);
     scores.conditions = trajectories.conditions().map(Tensor::shallow_clone);
     if needs.has(Quantity::LearnedLogPb) && scores.log_pf.requires_grad() && !scores.log_pb.requires_grad() {
         return Err(Quantity::LearnedLogPb.missing(SCORING));
@@ -88,6 +91,14 @@ pub fn score<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
         scores.set(quantity, widened(values.index_select(0, &index_tensor(rows, values.device()))))?;
     }
     if needs.has(Quantity::LogZ) {
+        if env.n_instances() > 1 && trajectories.conditions().is_none() {
+            return Err(Error::missing(
+                "an objective with one log Z",
+                "the log Z of each instance of the environment",
+                "use an objective of state flows, whose flow at the initial state is the instance's log Z (detailed or \
+                 subtrajectory balance), or conditions that tell instances apart",
+            ));
+        }
         let log_z = policy.log_z(trajectories.conditions(), trajectories.len());
         let log_z = log_z.ok_or_else(|| Quantity::LogZ.missing(SCORING))?;
         scores.set(Quantity::LogZ, widened(flat(Quantity::LogZ, log_z, trajectories.len())?))?;

@@ -42,6 +42,8 @@ pub struct Scores {
     pub raw_log_reward: Tensor,
     /// The trajectories' conditions, `[n, C]`.
     pub conditions: Option<Tensor>,
+    /// The instance of the environment that all trajectories are of; `None` if they are of several.
+    pub instance: Option<u32>,
     /// What the first of several updates on this batch saw, without gradient; `None` at the first.
     pub old: Option<Values>,
     /// How many states were evaluated, of how many visited.
@@ -76,6 +78,7 @@ impl Scores {
             raw_log_reward: log_reward.shallow_clone(),
             log_reward,
             conditions: None,
+            instance: Some(0),
             old: None,
             distinct: (n, n),
             values: Values::default(),
@@ -170,6 +173,7 @@ impl Scores {
         }
         let conditions: Option<Vec<&Tensor>> = parts.iter().map(|part| part.conditions.as_ref()).collect();
         joined.conditions = conditions.map(|conditions| Tensor::cat(&conditions, 0));
+        joined.instance = first.instance.filter(|_| parts.iter().all(|part| part.instance == first.instance));
         joined.distinct = parts.iter().fold((0, 0), |sum, s| (sum.0 + s.distinct.0, sum.1 + s.distinct.1));
         Ok(joined)
     }
@@ -234,6 +238,7 @@ impl Scores {
             log_reward: self.log_reward.shallow_clone(),
             raw_log_reward: self.raw_log_reward.shallow_clone(),
             conditions: self.conditions.as_ref().map(Tensor::shallow_clone),
+            instance: self.instance,
             old: self.old.as_ref().map(share),
             distinct: self.distinct,
             values: share(&self.values),

@@ -109,7 +109,7 @@ impl SequencePolicy {
         kind: Kind,
         rng: &mut Rng,
     ) -> Result<Self> {
-        let start = env.initial(1);
+        let start = env.initial(&[0]);
         if Prefixes::new(&layout, &start)?.position(0) > 0 {
             return Err(Error::config(
                 "the environment of a `SequencePolicy`",

@@ -4,16 +4,19 @@ use crate::io::Hash;
 
 /// Most steps on either of the two paths.
 const MAX_STEPS: usize = 1000;
+/// Instances that are looked at.
+const MAX_INSTANCES: u32 = 16;
 
 /// A hash that distinguishes environments whose actions mean different things. It covers the legal slots, in both
-/// directions, of every state on two paths: one takes the first legal action each time, the other the last one except
+/// directions, of every state on two paths of the first instances: one takes the first legal action each time, the other the last one except
 /// the exit.
 ///
 /// Environments that agree on those may still differ, so every action of a file is checked as well.
 pub(crate) fn fingerprint<E: DiscreteEnv>(env: &E) -> Result<String> {
     let mut hash = Hash::new();
-    for from_the_end in [false, true] {
-        let mut states = env.initial(1);
+    let first = 0..env.n_instances().clamp(1, MAX_INSTANCES);
+    for (instance, from_the_end) in first.flat_map(|instance| [(instance, false), (instance, true)]) {
+        let mut states = env.initial(&[instance]);
         for _ in 0..MAX_STEPS {
             for direction in [Direction::Forward, Direction::Backward] {
                 let masks = env.masks(direction, &states);

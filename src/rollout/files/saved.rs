@@ -6,7 +6,7 @@ use serde_json::Value;
 use tch::Tensor;
 
 use super::data::{Content, DataFile};
-use super::walk_tensors::{read_walks, write_walks};
+use super::walk_tensors::{ReadWalks, read_walks, write_walks};
 use crate::condition::Conditions;
 use crate::env::Rows;
 use crate::io::{Named, TensorKind, malformed};
@@ -65,7 +65,8 @@ impl<E: ReplayEnv> Trajectories<E> {
     /// [`walks`](Self::walks).
     pub fn save(&self, env: &E, path: impl AsRef<Path>) -> Result<()> {
         let walked = self.walks(env)?;
-        let mut tensors = with_conditions(write_walks(env, &walked.actions, &walked.offsets), self.conditions());
+        let mut tensors =
+            with_conditions(write_walks(env, &walked.terminal, &walked.actions, &walked.offsets), self.conditions());
         tensors.extend(self.log_rewards.as_deref().map(|known| (LOG_REWARDS.to_owned(), Tensor::from_slice(known))));
         DataFile::new(tensors, self.len(), Value::Null).write(env, Content::Trajectories, path.as_ref())
     }
@@ -85,9 +86,9 @@ impl<E: ReplayEnv> Trajectories<E> {
     pub fn load(env: &E, path: impl AsRef<Path>) -> Result<Self> {
         let file = DataFile::read(env, Content::Trajectories, path.as_ref())?;
         let read = |named: &Named<'_>| {
-            let (actions, offsets) = read_walks(named, env)?;
+            let ReadWalks { actions, offsets, instances } = read_walks(named, env)?;
             let n = offsets.len() - 1;
-            let mut out = if n == 0 { Self::none(env) } else { Self::replay(env, &actions, &offsets)? };
+            let mut out = if n == 0 { Self::none(env) } else { Self::replay_of(env, &instances, &actions, &offsets)? };
             out.conditions = conditions_of(named, n)?;
             match named.get(LOG_REWARDS) {
                 Some(_) => out.with_log_rewards(named.floats(LOG_REWARDS)?),
@@ -109,7 +110,7 @@ impl<E: ReplayEnv> Transitions<E> {
     /// As for [`Trajectories::save`]; [`Error::NoLegalAction`] for a state without a backward path to the initial one.
     pub fn save(&self, env: &E, path: impl AsRef<Path>) -> Result<()> {
         let (actions, offsets) = paths_to(env, &self.states, Some((&self.actions, &self.reverse_actions)))?;
-        let tensors = with_conditions(write_walks(env, &actions, &offsets), self.conditions());
+        let tensors = with_conditions(write_walks(env, &self.states, &actions, &offsets), self.conditions());
         DataFile::new(tensors, self.len(), Value::Null).write(env, Content::Transitions, path.as_ref())
     }
 
@@ -122,7 +123,7 @@ impl<E: ReplayEnv> Transitions<E> {
     pub fn load(env: &E, path: impl AsRef<Path>) -> Result<Self> {
         let file = DataFile::read(env, Content::Transitions, path.as_ref())?;
         let read = |named: &Named<'_>| {
-            let (actions, offsets) = read_walks(named, env)?;
+            let ReadWalks { actions, offsets, instances } = read_walks(named, env)?;
             let n = offsets.len() - 1;
             if offsets.windows(2).any(|ends| ends[0] == ends[1]) {
                 return Err(malformed("offsets"));
@@ -133,7 +134,7 @@ impl<E: ReplayEnv> Transitions<E> {
             own.iter().for_each(|&place| is_own[place] = true);
             let to: Vec<usize> = (0..actions.len()).filter(|&place| !is_own[place]).collect();
             let starts: Vec<usize> = offsets.iter().enumerate().map(|(i, offset)| offset - i).collect();
-            let states = states_at(env, &actions.select(&to), &starts)?;
+            let states = states_at(env, &instances, &actions.select(&to), &starts)?;
             let actions = actions.select(&own);
             let mut next_states = states.clone();
             let step = checked_step(env, &mut next_states, &actions)?;
@@ -161,7 +162,7 @@ impl<E: ReplayEnv> StatesContainer<E> {
     /// As for [`Trajectories::save`]; [`Error::NoLegalAction`] for a state without a backward path to the initial one.
     pub fn save(&self, env: &E, path: impl AsRef<Path>) -> Result<()> {
         let (actions, offsets) = paths_to(env, &self.states, None)?;
-        let mut tensors = with_conditions(write_walks(env, &actions, &offsets), self.conditions());
+        let mut tensors = with_conditions(write_walks(env, &self.states, &actions, &offsets), self.conditions());
         let finished: Vec<u8> = self.finished.iter().map(|&finished| u8::from(finished)).collect();
         tensors.push((FINISHED.to_owned(), Tensor::from_slice(&finished)));
         if let Some(known) = &self.log_rewards {
@@ -181,9 +182,9 @@ impl<E: ReplayEnv> StatesContainer<E> {
     pub fn load(env: &E, path: impl AsRef<Path>) -> Result<Self> {
         let file = DataFile::read(env, Content::States, path.as_ref())?;
         let read = |named: &Named<'_>| {
-            let (actions, offsets) = read_walks(named, env)?;
+            let ReadWalks { actions, offsets, instances } = read_walks(named, env)?;
             let n = offsets.len() - 1;
-            let states = states_at(env, &actions, &offsets)?;
+            let states = states_at(env, &instances, &actions, &offsets)?;
             let finished = named.flags(FINISHED, n)?;
             if let Some(row) = env.can_finish(&states).iter().zip(&finished).position(|(can, is)| *is && !can) {
                 return Err(Error::contract("a finished state can end a trajectory", format!("state {row} can't")));

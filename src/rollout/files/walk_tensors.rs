@@ -3,23 +3,55 @@
 use tch::Tensor;
 
 use crate::Result;
-use crate::env::Rows;
+use crate::env::{Rows, check_instances};
 use crate::io::{Named, malformed};
 use crate::rollout::ReplayEnv;
 
-/// Reads `actions` and the `offsets` that divide them into walks.
-pub(crate) fn read_walks<E: ReplayEnv>(named: &Named<'_>, env: &E) -> Result<(E::Actions, Vec<usize>)> {
+/// The instance of each walk; only written where there are several.
+const INSTANCES: &str = "instances";
+
+/// What [`read_walks`] reads.
+pub(crate) struct ReadWalks<A> {
+    pub(crate) actions: A,
+    /// Where each walk starts among the actions, and their number.
+    pub(crate) offsets: Vec<usize>,
+    /// The instance of each walk.
+    pub(crate) instances: Vec<u32>,
+}
+
+/// Reads `actions`, the `offsets` that divide them into walks, and the instances of these.
+pub(crate) fn read_walks<E: ReplayEnv>(named: &Named<'_>, env: &E) -> Result<ReadWalks<E::Actions>> {
     let actions = env.read_actions(named.get("actions").ok_or_else(|| malformed("actions"))?)?;
     let offsets = named.ints("offsets")?.into_iter().map(usize::try_from);
     let offsets: Vec<usize> = offsets.collect::<std::result::Result<_, _>>().map_err(|_| malformed("offsets"))?;
     if offsets.first() != Some(&0) || !offsets.is_sorted() || offsets.last() != Some(&actions.len()) {
         return Err(malformed("offsets"));
     }
-    Ok((actions, offsets))
+    let n = offsets.len() - 1;
+    let instances = match (env.n_instances(), named.get(INSTANCES)) {
+        (0 | 1, None) => vec![0; n],
+        _ => {
+            let read = named.column(named.ints(INSTANCES)?, INSTANCES, n)?.into_iter().map(u32::try_from);
+            read.collect::<std::result::Result<_, _>>().map_err(|_| malformed(INSTANCES))?
+        }
+    };
+    check_instances(env, &instances)?;
+    Ok(ReadWalks { actions, offsets, instances })
 }
 
-/// Walks as tensors, in the form that [`read_walks`] reads.
-pub(crate) fn write_walks<E: ReplayEnv>(env: &E, actions: &E::Actions, offsets: &[usize]) -> Vec<(String, Tensor)> {
+/// Walks to (or through) these states as tensors, in the form that [`read_walks`] reads.
+pub(crate) fn write_walks<E: ReplayEnv>(
+    env: &E,
+    states: &E::States,
+    actions: &E::Actions,
+    offsets: &[usize],
+) -> Vec<(String, Tensor)> {
     let offsets: Vec<i64> = offsets.iter().map(|&offset| offset as i64).collect();
-    vec![("actions".into(), env.write_actions(actions)), ("offsets".into(), Tensor::from_slice(&offsets))]
+    let mut out =
+        vec![("actions".into(), env.write_actions(actions)), ("offsets".into(), Tensor::from_slice(&offsets))];
+    if env.n_instances() > 1 {
+        let instances: Vec<i64> = env.instances(states).into_iter().map(i64::from).collect();
+        out.push((INSTANCES.into(), Tensor::from_slice(&instances)));
+    }
+    out
 }

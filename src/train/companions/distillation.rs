@@ -45,7 +45,7 @@ impl Default for DistillationConfig {
 /// let config = DistillationConfig { outputs: 8, ..DistillationConfig::default() };
 /// let (cpu, float) = (tch::Device::Cpu, tch::Kind::Float);
 /// let mut novelty = RandomDistillation::new(ByKey::new(env, 9), config, cpu, float, &mut Rng::seeded(0))?;
-/// let seen = env.initial(1);
+/// let seen = env.initial(&[0]);
 /// let before = novelty.rewards(&seen)?[0];
 /// for _ in 0..50 {
 ///     novelty.learn(&seen)?;

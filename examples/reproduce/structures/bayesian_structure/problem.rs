@@ -115,7 +115,7 @@ impl Problem {
 
     /// The posterior over the graphs of an environment, relative to its initial one.
     pub(crate) fn reward(&self, env: &BayesianStructure) -> Result<DagReward<Scores>> {
-        Ok(DagReward::new(self.scores.clone(), StructurePrior::Uniform)?.relative_to(&env.initial(1).dag(0)))
+        Ok(DagReward::new(self.scores.clone(), StructurePrior::Uniform)?.relative_to(&env.initial(&[0]).dag(0)))
     }
 }
 

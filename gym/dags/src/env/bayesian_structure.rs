@@ -17,7 +17,7 @@ use super::{Dag, DagStates, StructureConfig};
 /// use gfn::env::{Direction, DiscreteEnv, Env, Slots};
 /// use gfn_dags::{BayesianStructure, StructureConfig};
 /// let env = BayesianStructure::new(StructureConfig { forbidden: vec![(0, 2)], ..StructureConfig::new(3) })?;
-/// let mut states = env.initial(1);
+/// let mut states = env.initial(&[0]);
 /// env.step(Direction::Forward, &mut states, &Slots(vec![1]))?;
 /// // Left: 1 -> 2, 2 -> 0, 2 -> 1 and the exit; 1 -> 0 would close a cycle.
 /// let masks = env.masks(Direction::Forward, &states);
@@ -173,8 +173,8 @@ impl Env for BayesianStructure {
     type States = DagStates;
     type Actions = Slots;
 
-    fn initial(&self, n: usize) -> DagStates {
-        DagStates { layout: self.layout, words: self.initial.words.repeat(n) }
+    fn initial(&self, instances: &[u32]) -> DagStates {
+        DagStates { layout: self.layout, words: self.initial.words.repeat(instances.len()) }
     }
 
     fn step(&self, direction: Direction, states: &mut DagStates, actions: &Slots) -> Result<Step<Slots>> {

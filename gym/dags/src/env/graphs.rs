@@ -16,8 +16,8 @@ use super::{BayesianStructure, DagStates};
 /// use gfn_dags::{BayesianStructure, DagGraphs, StructureConfig};
 /// let env = BayesianStructure::new(StructureConfig::new(4))?;
 /// let graphs = DagGraphs::new(&env)?;
-/// let masks = env.masks(Direction::Forward, &env.initial(1));
-/// assert_eq!(graphs.masks(Direction::Forward, &graphs.initial(1)).legal, masks.legal);
+/// let masks = env.masks(Direction::Forward, &env.initial(&[0]));
+/// assert_eq!(graphs.masks(Direction::Forward, &graphs.initial(&[0])).legal, masks.legal);
 /// # Ok::<(), gfn::Error>(())
 /// ```
 #[derive(Clone, Debug)]
@@ -31,7 +31,7 @@ impl DagGraphs {
     /// # Errors
     /// Those of [`DagStates::to_graphs`].
     pub fn new(env: &BayesianStructure) -> Result<GraphEnv<Self>> {
-        let initial = env.initial(1).to_graphs()?.into_graphs().swap_remove(0);
+        let initial = env.initial(&[0]).to_graphs()?.into_graphs().swap_remove(0);
         let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
         let rule = match env.config().required.is_empty() {
             true => BackwardRule::ByType,

@@ -24,7 +24,7 @@ use crate::{BayesianStructure, DagStates};
 /// let env = BayesianStructure::new(StructureConfig::new(4))?;
 /// let config = GraphNetConfig { embedding: 16, ..GraphNetConfig::default() };
 /// let net = GraphNet::new(&DagGraphs::new(&env)?, config, tch::Device::Cpu, tch::Kind::Float, &mut gfn::Rng::seeded(0))?;
-/// let evaluation = DagPolicy(net).evaluate(&env, &env.initial(2), None, Quantities::PF)?;
+/// let evaluation = DagPolicy(net).evaluate(&env, &env.initial(&[0; 2]), None, Quantities::PF)?;
 /// assert_eq!(evaluation.pf.map(|pf| pf.masks().n_legal(0)), Some(12 + 1));
 /// # Ok::<(), gfn::Error>(())
 /// ```

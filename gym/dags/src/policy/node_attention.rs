@@ -66,7 +66,7 @@ impl NodeAttentionConfig {
 /// let env = BayesianStructure::new(StructureConfig::new(4))?;
 /// let config = NodeAttentionConfig { embedding: 16, ..NodeAttentionConfig::default() };
 /// let policy = NodeAttention::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut gfn::Rng::seeded(0))?;
-/// let evaluation = policy.evaluate(&env, &env.initial(2), None, Quantities::PF)?;
+/// let evaluation = policy.evaluate(&env, &env.initial(&[0; 2]), None, Quantities::PF)?;
 /// assert_eq!(evaluation.pf.map(|pf| pf.masks().n_legal(0)), Some(12 + 1));
 /// # Ok::<(), gfn::Error>(())
 /// ```

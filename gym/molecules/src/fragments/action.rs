@@ -104,15 +104,15 @@ impl GraphActionType for Attach {
         let fragment = before.node(action.a).unwrap_or_default().class;
         // The stem as it is called once the leaf is gone and what is left has been turned.
         let left: Vec<u32> = (0..before.n_nodes() as u32).filter(|&a| a != action.a).collect();
-        let a = node - u32::from(node > action.a);
         let mut parent = before.induced(&left);
         // No leaf has no name: nor can it be taken off.
         let turned = normalise(&self.library, &mut parent).ok().and_then(|turns| {
             let on = self.library.fragments().get(usize::from(before.node(node)?.class))?;
-            on.symmetries().get(*turns.get(a as usize)?)?.get(usize::from(stem)).copied()
+            let place = left.iter().position(|&a| a == node)?;
+            on.symmetries().get(*turns.get(place)?)?.get(usize::from(stem)).copied()
         });
         let turned = turned.unwrap_or(stem);
-        Move { a, b: 0, class: self.class(turned, Port { fragment, stem: own }) }
+        Move { a: node, b: 0, class: self.class(turned, Port { fragment, stem: own }) }
     }
 
     fn removed_nodes(&self, direction: Direction, _: &GraphState, action: Move) -> Vec<u32> {

@@ -39,7 +39,7 @@ const MAX_FRAGMENTS: usize = 1_000;
 /// use gfn_molecules::fragments::{FragmentLibrary, Fragments};
 /// let library = FragmentLibrary::parse("c1ccccc1 0,1,2,3,4,5\nC 0")?;
 /// let env = Fragments::new(&library, 4)?;
-/// let mut states = env.initial(1);
+/// let mut states = env.initial(&[0]);
 /// // Benzene, then a methyl group on one of its six atoms.
 /// env.step(Direction::Forward, &mut states, &gfn::env::Slots(vec![0]))?;
 /// assert_eq!(env.masks(Direction::Forward, &states).n_legal(0), 6 * 7 + 1);

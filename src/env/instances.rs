@@ -1,0 +1,34 @@
+//! Which instances trajectories start from ([`Env::n_instances`]).
+
+use crate::env::Env;
+use crate::{Error, Result, Rng};
+
+/// All instances in turn, for `n` trajectories.
+pub(crate) fn instances_in_turn<E: Env>(env: &E, n: usize) -> Vec<u32> {
+    (0..env.n_instances().max(1)).cycle().take(n).collect()
+}
+
+/// An instance drawn for each of `n` trajectories; nothing is drawn where there is but one.
+pub(crate) fn draw_instances<E: Env>(env: &E, n: usize, rng: &mut Rng) -> Vec<u32> {
+    match env.n_instances() {
+        0 | 1 => vec![0; n],
+        several => (0..n).map(|_| rng.below(several as usize) as u32).collect(),
+    }
+}
+
+/// Checks numbers from outside.
+pub(crate) fn check_instances<E: Env>(env: &E, instances: &[u32]) -> Result<()> {
+    let known = env.n_instances();
+    match instances.iter().find(|&&instance| instance >= known) {
+        Some(&instance) => Err(Error::out_of_range(instance as usize, known as usize)),
+        None => Ok(()),
+    }
+}
+
+/// Refuses an environment of several instances where one distribution or one log Z is asked for.
+pub(crate) fn check_one_instance<E: Env>(env: &E, expected: &'static str) -> Result<()> {
+    match env.n_instances() {
+        0 | 1 => Ok(()),
+        several => Err(Error::config("instances of the environment", several, expected)),
+    }
+}

@@ -1,0 +1,137 @@
+//! Environments of several initial graphs: each instance has trajectories, states and a distribution of its own.
+
+use gfn::env::{Env, StateGraph};
+use gfn::graph::{
+    ActionSet, AddEdge, AddNode, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Semantics,
+    canonical_key, labelled_key,
+};
+use gfn::metrics::{Distances, estimate_log_z, pruned_distribution};
+use gfn::nn::{GraphNet, GraphNetConfig};
+use gfn::objective::{DetailedBalance, LogPartitionVariance, Objective, TrajectoryBalance};
+use gfn::policy::{GraphPolicy, UniformPolicy};
+use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
+use gfn::rollout::{Sampler, Trajectories};
+use gfn::testing::check_graph_env;
+use gfn::train::{Trainer, TrainerConfig};
+use gfn::{Error, Result, Rng};
+use tch::{Device, Kind, Tensor};
+
+type Edges = GraphEnv<Free>;
+
+/// Edges on two, three and four nodes.
+fn env() -> Edges {
+    let kind = GraphKind::Undirected;
+    let start = |n| GraphState::with_nodes(kind, n);
+    let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
+    let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, 4), start(4)).unwrap();
+    env.with_instances([2, 3, 4].map(start).into()).unwrap()
+}
+
+/// One half per edge, and another for those at the first node.
+fn reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
+    let of = |graph: &GraphState| graph.edges().map(|(a, _)| if a == 0 { 1.0 } else { 0.5 }).sum();
+    Ok(states.graphs().iter().map(of).collect())
+}
+
+fn trainer(objective: impl Objective + 'static) -> Trainer<Edges, GraphPolicy<GraphNet>> {
+    let (env, mut rng) = (env(), Rng::seeded(3));
+    let network = GraphNetConfig { embedding: 32, flow: true, ..GraphNetConfig::default() };
+    let net = GraphNet::new(&env, network, Device::Cpu, Kind::Float, &mut rng).unwrap();
+    let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
+    Trainer::new(env, reward, GraphPolicy(net), objective, config, rng).unwrap()
+}
+
+#[test]
+fn instances_keep_their_numbers_all_the_way() {
+    let env = env();
+    check_graph_env(&env, 60, &mut Rng::seeded(0)).unwrap();
+    let sampler = Sampler::new(&env, &UniformPolicy);
+    let sampled = sampler.forward(64, &mut Rng::seeded(1)).unwrap();
+    let instances = env.instances(sampled.terminal_states());
+    assert!((0..3).all(|instance| instances.contains(&instance)), "all are drawn: {instances:?}");
+    for (graph, &instance) in sampled.terminal_states().graphs().iter().zip(&instances) {
+        assert_eq!(graph.n_nodes(), 2 + instance as usize);
+    }
+    let again = sampled.walks(&env).unwrap().replay(&env).unwrap();
+    assert_eq!((again.states(), again.actions()), (sampled.states(), sampled.actions()));
+    let back = sampler.backward(sampled.terminal_states(), &mut Rng::seeded(2)).unwrap();
+    assert_eq!(env.instances(back.terminal_states()), instances);
+
+    let wanted = [2, 0, 2, 1];
+    let given = sampler.forward_of(&wanted, &mut Rng::seeded(4)).unwrap();
+    assert_eq!(env.instances(given.terminal_states()), wanted);
+    let unknown = sampler.forward_of(&[0, 3], &mut Rng::seeded(4)).unwrap_err();
+    assert!(matches!(unknown, Error::OutOfRange { index: 3, len: 3 }), "{unknown}");
+
+    let path = std::env::temp_dir().join(format!("gfn-instances-{}", std::process::id()));
+    sampled.save(&env, &path).unwrap();
+    let loaded = Trajectories::load(&env, &path).unwrap();
+    assert_eq!((loaded.states(), loaded.terminal_states()), (sampled.states(), sampled.terminal_states()));
+    let other = env.clone().with_instances(vec![GraphState::with_nodes(GraphKind::Undirected, 4)]).unwrap();
+    assert!(Trajectories::load(&other, &path).is_err(), "of another environment");
+    std::fs::remove_dir_all(&path).unwrap();
+
+    let walks = sampled.walks(&env).unwrap();
+    for buffer in [ReplayBuffer::distinct, ReplayBuffer::new] {
+        for paths in [true, false] {
+            let make = || {
+                let buffer =
+                    buffer(ReplayConfig { capacity: 100, eviction: Eviction::Fifo, draw: Draw::Uniform }).unwrap();
+                if paths { buffer } else { buffer.terminal_only() }
+            };
+            let (mut buffer, mut restored) = (make(), make());
+            buffer.add(&env, &walks, &sampled.log_rewards(&reward).unwrap()).unwrap();
+            restored.load_state(&env, &buffer.state(&env).unwrap()).unwrap();
+            let ends = |buffer: &ReplayBuffer<Edges>| buffer.draw(40, &mut Rng::seeded(5)).unwrap().terminal;
+            assert_eq!(ends(&buffer), ends(&restored));
+            assert!(env.instances(&ends(&restored)).iter().any(|&instance| instance > 0));
+        }
+    }
+}
+
+#[test]
+fn states_of_instances_are_different_states() {
+    let plain = GraphState::with_nodes(GraphKind::Directed, 3);
+    let second = plain.clone().with_instance(1);
+    assert_ne!(plain, second);
+    assert_ne!(labelled_key(&plain), labelled_key(&second));
+    assert_ne!(canonical_key(&plain), canonical_key(&second));
+    assert_eq!(second.induced(&[2, 0]).instance(), 1);
+    let mut smaller = second.clone();
+    smaller.remove_node(0).unwrap();
+    assert_eq!(smaller.instance(), 1);
+}
+
+#[test]
+fn one_policy_learns_the_distribution_of_each_instance() {
+    let mut trainer = trainer(DetailedBalance::default());
+    for _ in 0..400 {
+        trainer.step().unwrap();
+    }
+    for (instance, states) in [(0, 2), (1, 8), (2, 64)] {
+        let space = StateGraph::build_of(trainer.env(), instance, 100).unwrap();
+        assert_eq!(space.len(), states);
+        let target = space.target_distribution(&reward, None).unwrap();
+        let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None).unwrap();
+        let tv = Distances::between(&learned.probs, &target.probs).unwrap().tv;
+        assert!(tv < 0.05, "instance {instance}: {tv}");
+    }
+}
+
+#[test]
+fn what_knows_one_log_z_or_one_distribution_refuses_several_instances() {
+    let refused = |error: Error, words: &str| assert!(error.to_string().contains(words), "{error}");
+    refused(trainer(TrajectoryBalance).step().unwrap_err(), "log Z of each instance");
+    refused(trainer(LogPartitionVariance).step().unwrap_err(), "one instance for the whole batch");
+    let env = env();
+    refused(StateGraph::build(&env, 100).unwrap_err(), "build_of");
+    refused(StateGraph::build_of(&env, 7, 100).unwrap_err(), "7");
+    refused(pruned_distribution(&env, &UniformPolicy, 1e-3, 100).map(|_| ()).unwrap_err(), "instances");
+    refused(estimate_log_z(&env, &UniformPolicy, &reward, 10, &mut Rng::seeded(0)).unwrap_err(), "instances");
+    let edges = |n| GraphState::with_nodes(GraphKind::Undirected, n);
+    refused(env.clone().with_instances(Vec::new()).unwrap_err(), "one for each instance");
+    refused(env.with_instances(vec![edges(5)]).unwrap_err(), "has 5 nodes, of at most 4");
+    let grown = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
+    let grown = GraphEnv::new(Free, grown, GraphSchema::plain(GraphKind::Undirected, 4), edges(0)).unwrap();
+    refused(grown.with_instances(vec![edges(1), edges(2)]).unwrap_err(), "[1, 2]");
+}

@@ -54,6 +54,7 @@ mod replay_priorities;
 mod reproducibility;
 mod rooms;
 mod sampled_metrics;
+mod scaffolds;
 mod sequence_policies;
 mod settings;
 mod short_walks;

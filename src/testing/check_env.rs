@@ -58,9 +58,14 @@ pub fn check_env<E: EnumerableEnv>(env: &E, n: usize, rng: &mut Rng) -> Result<C
     Ok(Coverage { visited: visited.len(), ways_back })
 }
 
-/// Distinct states that random walks visit, the initial one first.
+/// The initial states of the first `n` instances.
+fn starts<E: EnumerableEnv>(env: &E, n: usize) -> E::States {
+    env.initial(&instances_in_turn(env, (env.n_instances() as usize).clamp(1, n.max(1))))
+}
+
+/// Distinct states that random walks visit, the initial ones first.
 pub(super) fn visited_states<E: EnumerableEnv>(env: &E, n: usize, rng: &mut Rng) -> Result<E::States> {
-    let mut visited = env.initial(&[0]);
+    let mut visited = starts(env, n);
     let mut known: HashSet<E::Key> = env.keys(&visited).into_iter().collect();
     let mut states = env.initial(&instances_in_turn(env, n));
     loop {
@@ -156,12 +161,12 @@ fn check_masks<E: EnumerableEnv>(
     backward: &Expansion<E>,
 ) -> Result<()> {
     let keys = env.keys(states);
-    let initial_key = env.keys(&env.initial(&[0]));
+    let initial_keys = env.keys(&starts(env, states.len()));
     let is_initial = env.is_initial(states);
     let exits = env.exit_actions(states);
     for (row, key) in keys.iter().enumerate() {
         let at = || describe_state(env, states, row);
-        if is_initial[row] != (initial_key[0] == *key) {
+        if is_initial[row] != initial_keys.contains(key) {
             return Err(broken("`is_initial` says which states are the initial one", at()));
         }
         if is_initial[row] != (backward.masks.n_legal(row) == 0) {

@@ -91,19 +91,18 @@ impl<E: EnumerableEnv> Followed<E> {
             check_backward(env, &states, &backward)?;
             self.add(&states, &backward);
         }
-        match self.leads_nowhere() {
+        match self.leads_nowhere(env) {
             Some(state) => Err(self.broken(env, state, "from which backward moves lead round and round")),
             None => Ok(WaysBack::All { states: self.states.len() }),
         }
     }
 
     /// The first state from which no way back comes to the initial one.
-    fn leads_nowhere(&self) -> Option<usize> {
+    fn leads_nowhere(&self, env: &E) -> Option<usize> {
         let mut children = vec![Vec::new(); self.states.len()];
         self.moves.iter().for_each(|&(child, parent)| children[parent as usize].push(child));
-        let mut leads_back = vec![false; self.states.len()];
-        leads_back[0] = true;
-        let mut open = vec![0u32];
+        let mut leads_back = env.is_initial(&self.states);
+        let mut open: Vec<u32> = (0..).zip(&leads_back).filter(|(_, initial)| **initial).map(|(row, _)| row).collect();
         while let Some(parent) = open.pop() {
             for &child in &children[parent as usize] {
                 if !std::mem::replace(&mut leads_back[child as usize], true) {

@@ -4,7 +4,7 @@ use smallvec::SmallVec;
 
 use crate::env::{Classes, Direction, Grouping, Slots};
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
-use crate::graph::{GraphEnv, GraphRules, GraphState, GraphStates, with_canonizer};
+use crate::graph::{GraphEnv, GraphRules, GraphState, GraphStates};
 use crate::{Result, parallel};
 
 /// Larger graphs hardly meet in a batch, and finding their canonical order would be for nothing.
@@ -15,10 +15,7 @@ pub(in crate::graph) fn classes<R: GraphRules>(env: &GraphEnv<R>, states: &Graph
     if env.schema().max_nodes > MAX_NODES {
         return None;
     }
-    let fixed = env.n_fixed();
-    let canonical = parallel::map(states.graphs(), MIN_GRAPHS_PER_THREAD, |graph| {
-        with_canonizer(|canonizer| canonizer.canonical(graph, fixed))
-    });
+    let canonical = parallel::map(states.graphs(), MIN_GRAPHS_PER_THREAD, |graph| env.canonical(graph));
     let mix = |hash: u64, &word: &u64| (hash.rotate_left(5) ^ word).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let hashes: Vec<u64> = canonical.iter().map(|c| c.key.words().iter().fold(0, mix)).collect();
     let grouping = Grouping::by(&hashes, |i, j| canonical[i].key == canonical[j].key);

@@ -3,15 +3,15 @@
 use crate::env::{Direction, EnumerableEnv, Slots};
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
 use crate::graph::{
-    CanonicalKey, GraphEnv, GraphRules, GraphState, GraphStates, Semantics, labelled_key, reverse_move, with_canonizer,
+    CanonicalKey, GraphEnv, GraphRules, GraphState, GraphStates, Semantics, labelled_key, reverse_move,
 };
 use crate::{Error, Result, parallel};
 
-/// The key of one graph; up to isomorphism, the initial graph's nodes are told apart.
+/// The key of one graph; up to isomorphism, that of its class.
 fn key<R: GraphRules>(env: &GraphEnv<R>, graph: &GraphState) -> CanonicalKey {
     match env.actions().semantics() {
         Semantics::Labelled => labelled_key(graph),
-        Semantics::UpToIsomorphism => with_canonizer(|canonizer| canonizer.canonical(graph, env.n_fixed()).key),
+        Semantics::UpToIsomorphism => env.canonical(graph).key,
     }
 }
 

@@ -9,6 +9,7 @@ mod fits;
 mod move_mask;
 mod relabel;
 mod rules;
+mod scaffold;
 mod schema;
 
 use std::ops::Deref;
@@ -19,6 +20,8 @@ pub(crate) use contract::{check_fits, check_settings};
 pub(crate) use fits::misfit;
 pub use move_mask::MoveMask;
 pub use rules::{Free, GraphRules};
+pub use scaffold::Scaffold;
+use scaffold::symmetries;
 pub use schema::GraphSchema;
 
 use crate::graph::{ActionSet, GraphState, Semantics};
@@ -74,6 +77,9 @@ pub struct GraphEnv<R> {
     schema: GraphSchema,
     /// That of each instance, in order of their numbers.
     initial: Vec<GraphState>,
+    scaffold: Scaffold,
+    /// Of each initial graph, where its nodes are alike.
+    symmetries: Vec<Vec<Vec<u32>>>,
     backward: BackwardRule,
     corrects_symmetry: bool,
 }
@@ -97,7 +103,8 @@ impl<R: GraphRules> GraphEnv<R> {
     /// The same of parts that are known to fit.
     pub(crate) fn assembled(rules: R, actions: ActionSet, schema: GraphSchema, initial: GraphState) -> Self {
         let initial = vec![initial];
-        Self { rules, actions, schema, initial, backward: BackwardRule::Derived, corrects_symmetry: true }
+        let (scaffold, symmetries, backward) = (Scaffold::ToldApart, Vec::new(), BackwardRule::Derived);
+        Self { rules, actions, schema, initial, scaffold, symmetries, backward, corrects_symmetry: true }
     }
 
     /// The same, with an instance for each of these initial graphs, numbered in this order. Each has trajectories, a log Z
@@ -122,6 +129,36 @@ impl<R: GraphRules> GraphEnv<R> {
     pub fn with_instances(mut self, initial: Vec<GraphState>) -> Result<Self> {
         self.initial = initial.into_iter().zip(0..).map(|(graph, instance)| graph.with_instance(instance)).collect();
         self.check_initial()?;
+        let scaffold = self.scaffold;
+        self.with_scaffold(scaffold)
+    }
+
+    /// The same, with the nodes of the initial graph told apart (the default) or not. Where nodes are labelled, they are
+    /// told apart in any case.
+    ///
+    /// A network sees which nodes are of the initial graph; if they are alike, no more than that of their labels.
+    ///
+    /// ```
+    /// use gfn::env::StateGraph;
+    /// use gfn::graph::*;
+    /// let ring = [(0, 1), (0, 2), (1, 2)].map(|(a, b)| (a, b, Edge::default()));
+    /// let ring = GraphState::from_parts(GraphKind::Undirected, &[Node::default(); 3], &ring)?;
+    /// let grown = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::attached(1, 1, 4));
+    /// let env = GraphEnv::new(Free, grown, GraphSchema::plain(GraphKind::Undirected, 4), ring)?;
+    /// // The ring, and the ring with a node on any of its three.
+    /// assert_eq!(StateGraph::build(&env, 10)?.len(), 1 + 3);
+    /// let env = env.with_scaffold(Scaffold::Alike)?;
+    /// assert_eq!(StateGraph::build(&env, 10)?.len(), 1 + 1);
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Config`](crate::Error::Config) for an initial graph of more than 1,000 symmetries whose nodes are alike.
+    pub fn with_scaffold(mut self, scaffold: Scaffold) -> Result<Self> {
+        let alike = scaffold == Scaffold::Alike && self.actions.semantics() == Semantics::UpToIsomorphism;
+        let graphs = self.initial.iter().filter(|_| alike);
+        self.symmetries = graphs.map(symmetries).collect::<Result<_>>()?;
+        self.scaffold = scaffold;
         Ok(self)
     }
 
@@ -194,12 +231,13 @@ impl<R: GraphRules> GraphEnv<R> {
         self.corrects_symmetry
     }
 
-    /// What training corrects for, up to isomorphism: [`GraphRules::log_automorphisms`] with the nodes of the initial graph held.
+    /// What training corrects for, up to isomorphism: [`GraphRules::log_automorphisms`] with the nodes of the initial graph
+    /// held, and the symmetries of these where they are alike.
     ///
     /// # Errors
     /// Those of the rules.
     pub fn log_automorphisms(&self, graph: &GraphState) -> Result<f64> {
-        self.rules.log_automorphisms(graph, self.n_fixed())
+        Ok(self.rules.log_automorphisms(graph, self.n_fixed())? + self.log_scaffold_symmetries(graph))
     }
 
     /// Nodes that symmetries leave where they are: those of the initial graph, which come first.

@@ -1,0 +1,111 @@
+//! Whether the nodes of an initial graph are told apart, up to isomorphism.
+
+use super::{GraphEnv, GraphRules};
+use crate::graph::{Canonical, GraphState, with_canonizer};
+use crate::{Error, Result};
+
+/// Most symmetries of an initial graph whose nodes are alike: each costs a canonical form per state.
+const MAX_SYMMETRIES: usize = 1_000;
+/// Steps after which the search for them gives up.
+const MAX_STEPS: usize = 1_000_000;
+
+/// Whether the nodes of the initial graph (a scaffold) are told apart, up to isomorphism.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Scaffold {
+    /// Each is one of its own: what grows on one atom of a benzene ring isn't what grows on another.
+    #[default]
+    ToldApart,
+    /// Those that a symmetry of the initial graph takes to each other are alike: what grows on one atom of a benzene
+    /// ring is what grows on any. Two graphs are one object if an isomorphism takes one to the other that is a symmetry
+    /// of the initial graph on its nodes.
+    Alike,
+}
+
+/// The symmetries of a graph, as orders of its nodes: `graph.induced(order)` is the graph itself. The identity is first.
+pub(super) fn symmetries(graph: &GraphState) -> Result<Vec<Vec<u32>>> {
+    let mut search = Search { graph, order: Vec::new(), found: Vec::new(), steps: 0 };
+    search.extend()?;
+    Ok(search.found)
+}
+
+struct Search<'a> {
+    graph: &'a GraphState,
+    /// The nodes that stand for the first ones.
+    order: Vec<u32>,
+    found: Vec<Vec<u32>>,
+    steps: usize,
+}
+
+impl Search<'_> {
+    fn extend(&mut self) -> Result<()> {
+        self.steps += 1;
+        if self.found.len() > MAX_SYMMETRIES || self.steps > MAX_STEPS {
+            let got = format!("more than {} symmetries", self.found.len().min(MAX_SYMMETRIES));
+            let expected = "few symmetries where its nodes are alike (each costs a canonical form per state); tell them \
+                            apart, or by classes of nodes";
+            return Err(Error::config("symmetries of the initial graph", got, expected));
+        }
+        let n = self.graph.n_nodes() as u32;
+        if self.order.len() == n as usize {
+            self.found.push(self.order.clone());
+            return Ok(());
+        }
+        for b in 0..n {
+            if !self.order.contains(&b) && self.fits(b) {
+                self.order.push(b);
+                self.extend()?;
+                self.order.pop();
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether node `b` can stand for the next one, given those that stand for the ones before.
+    fn fits(&self, b: u32) -> bool {
+        let (graph, a) = (self.graph, self.order.len() as u32);
+        graph.node(a) == graph.node(b)
+            && self
+                .order
+                .iter()
+                .zip(0..)
+                .all(|(&d, c)| graph.edge(a, c) == graph.edge(b, d) && graph.edge(c, a) == graph.edge(d, b))
+    }
+}
+
+impl<R: GraphRules> GraphEnv<R> {
+    /// The graph in canonical form: equal keys are one object.
+    pub(crate) fn canonical(&self, graph: &GraphState) -> Canonical {
+        let fixed = self.n_fixed();
+        let mut best = with_canonizer(|canonizer| canonizer.canonical(graph, fixed));
+        self.relabelled(graph, |order, relabelled| {
+            let other = with_canonizer(|canonizer| canonizer.canonical(relabelled, fixed));
+            if other.key < best.key {
+                let order = other.order.iter().map(|&k| order[k as usize]).collect();
+                best = Canonical { order, ..other };
+            }
+        });
+        best
+    }
+
+    /// ln of the number of symmetries of the initial graph that the whole graph has, too. Times the symmetries that
+    /// hold the initial nodes in place, it is |Aut| (orbits and stabilizers).
+    pub(super) fn log_scaffold_symmetries(&self, graph: &GraphState) -> f64 {
+        if self.symmetries.is_empty() {
+            return 0.0;
+        }
+        let key = |graph: &GraphState| with_canonizer(|canonizer| canonizer.canonical(graph, self.n_fixed()).key);
+        let (own, mut count) = (key(graph), 1);
+        self.relabelled(graph, |_, relabelled| count += u32::from(key(relabelled) == own));
+        f64::from(count).ln()
+    }
+
+    /// Calls `visit` with the graph as each symmetry of its initial graph but the identity labels it.
+    fn relabelled(&self, graph: &GraphState, mut visit: impl FnMut(&[u32], &GraphState)) {
+        let symmetries = self.symmetries.get(graph.instance() as usize).map_or(&[][..], Vec::as_slice);
+        for symmetry in symmetries.iter().skip(1) {
+            let mut order = symmetry.clone();
+            order.extend(symmetry.len() as u32..graph.n_nodes() as u32);
+            visit(&order, &graph.induced(&order));
+        }
+    }
+}

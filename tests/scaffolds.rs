@@ -1,0 +1,128 @@
+//! Initial graphs whose nodes are told apart or alike: states, symmetries and distributions against brute force.
+
+use std::collections::HashMap;
+
+use gfn::env::{Env, StateGraph};
+use gfn::graph::{
+    ActionSet, AddEdge, AddNode, CanonicalKey, Edge, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates,
+    Node, Scaffold, Semantics, labelled_key,
+};
+use gfn::metrics::Distances;
+use gfn::nn::{GraphNet, GraphNetConfig};
+use gfn::objective::TrajectoryBalance;
+use gfn::policy::{GraphPolicy, UniformPolicy};
+use gfn::testing::check_graph_env;
+use gfn::train::{Trainer, TrainerConfig};
+use gfn::{Error, Result, Rng};
+use tch::{Device, Kind, Tensor};
+
+const NODES: usize = 5;
+
+/// A path of three nodes, whose ends are alike, and a ring of three.
+fn scaffolds() -> [GraphState; 2] {
+    let graph = |edges: &[(u32, u32)]| {
+        let edges: Vec<_> = edges.iter().map(|&(a, b)| (a, b, Edge::default())).collect();
+        GraphState::from_parts(GraphKind::Undirected, &[Node::default(); 3], &edges).unwrap()
+    };
+    [graph(&[(0, 1), (1, 2)]), graph(&[(0, 1), (0, 2), (1, 2)])]
+}
+
+/// Growth by leaves, and by edges between any nodes.
+fn grown(scaffold: GraphState, told: Scaffold) -> GraphEnv<Free> {
+    let actions = ActionSet::new(Semantics::UpToIsomorphism)
+        .with(AddNode::attached(2, 1, NODES))
+        .with(AddEdge::new(1).at_most(6).keeping_connected());
+    let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(GraphKind::Undirected, NODES) };
+    GraphEnv::new(Free, actions, schema, scaffold).unwrap().with_scaffold(told).unwrap()
+}
+
+fn permutations(items: &[u32]) -> Vec<Vec<u32>> {
+    match items {
+        [] => vec![Vec::new()],
+        _ => (0..items.len())
+            .flat_map(|k| {
+                let rest: Vec<u32> = items.iter().enumerate().filter(|(j, _)| *j != k).map(|(_, &b)| b).collect();
+                permutations(&rest).into_iter().map(move |tail| [&[items[k]], &tail[..]].concat())
+            })
+            .collect(),
+    }
+}
+
+/// All labellings of a graph that a symmetry of the scaffold and any order of the other nodes give.
+fn labellings(scaffold: &GraphState, graph: &GraphState) -> Vec<CanonicalKey> {
+    let mut out = Vec::new();
+    for first in permutations(&[0, 1, 2]).into_iter().filter(|order| scaffold.induced(order) == *scaffold) {
+        for rest in permutations(&(3..graph.n_nodes() as u32).collect::<Vec<_>>()) {
+            out.push(labelled_key(&graph.induced(&[&first[..], &rest].concat())));
+        }
+    }
+    out
+}
+
+#[test]
+fn alike_nodes_make_one_state_of_what_their_symmetries_take_to_each_other() {
+    for scaffold in scaffolds() {
+        let env = grown(scaffold.clone(), Scaffold::Alike);
+        check_graph_env(&env, 60, &mut Rng::seeded(0)).unwrap();
+        let told_apart = grown(scaffold.clone(), Scaffold::ToldApart);
+        let (alike, apart) =
+            (StateGraph::build(&env, 10_000).unwrap(), StateGraph::build(&told_apart, 10_000).unwrap());
+        let mut places = HashMap::new();
+        for (place, graph) in alike.states().graphs().iter().enumerate() {
+            let labellings = labellings(&scaffold, graph);
+            let smallest = labellings.iter().min().unwrap().clone();
+            assert_eq!(places.insert(smallest, place), None, "one state twice");
+            // |Aut| is how many of the labellings are the graph as it is.
+            let own = labelled_key(graph);
+            let expected = (labellings.iter().filter(|key| **key == own).count() as f64).ln();
+            assert!((env.log_automorphisms(graph).unwrap() - expected).abs() < 1e-12, "{graph}");
+        }
+        // Each state of the one environment is a state of the other, and carries its share of what ends there.
+        let of = |graph: &GraphState| places[&labellings(&scaffold, graph).into_iter().min().unwrap()];
+        let ended = alike.terminating_distribution(&env, &UniformPolicy, None).unwrap().probs;
+        let mut expected = vec![0.0; alike.len()];
+        let ended_apart = apart.terminating_distribution(&told_apart, &UniformPolicy, None).unwrap().probs;
+        for (graph, p) in apart.states().graphs().iter().zip(ended_apart) {
+            expected[of(graph)] += p;
+        }
+        assert!(expected.iter().zip(&ended).all(|(a, b)| (a - b).abs() < 1e-12));
+        assert!(apart.len() as f64 > 1.5 * alike.len() as f64, "{} and {}", apart.len(), alike.len());
+    }
+}
+
+/// A half per node of class 1, and one for an edge in the ring.
+fn reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
+    let of = |graph: &GraphState| graph.nodes().map(|node| 0.5 * f64::from(node.class)).sum::<f64>();
+    Ok(states.graphs().iter().map(|graph| of(graph) + 0.2 * graph.n_edges() as f64).collect())
+}
+
+#[test]
+fn a_policy_learns_the_distribution_over_states_of_alike_nodes() {
+    let [_, ring] = scaffolds();
+    let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::attached(2, 1, NODES));
+    let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(GraphKind::Undirected, NODES) };
+    let env = GraphEnv::new(Free, actions, schema, ring).unwrap().with_scaffold(Scaffold::Alike).unwrap();
+    let space = StateGraph::build(&env, 1_000).unwrap();
+    let target = space.target_distribution(&reward, None).unwrap();
+    let mut rng = Rng::seeded(3);
+    let network = GraphNetConfig { embedding: 32, ..GraphNetConfig::default() };
+    let net = GraphNet::new(&env, network, Device::Cpu, Kind::Float, &mut rng).unwrap();
+    let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
+    let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap();
+    for _ in 0..400 {
+        trainer.step().unwrap();
+    }
+    let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None).unwrap();
+    let tv = Distances::between(&learned.probs, &target.probs).unwrap().tv;
+    assert!(tv < 0.05, "{tv} over {} states", space.len());
+}
+
+#[test]
+fn a_scaffold_of_too_many_symmetries_is_refused_where_its_nodes_are_alike() {
+    let actions = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 9));
+    let (kind, schema) = (GraphKind::Undirected, GraphSchema::plain(GraphKind::Undirected, 9));
+    let env = GraphEnv::new(Free, actions(), schema, GraphState::with_nodes(kind, 7)).unwrap();
+    let error = env.clone().with_scaffold(Scaffold::Alike).unwrap_err();
+    assert!(matches!(error, Error::Config { setting: "symmetries of the initial graph", .. }), "{error}");
+    assert_eq!(env.with_scaffold(Scaffold::ToldApart).unwrap().initial(&[0]).graphs()[0].n_nodes(), 7);
+}

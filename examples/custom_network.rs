@@ -47,7 +47,7 @@ impl GraphNetwork for MyNetwork {
         }
         let (graphs, n) = (batch.len() as i64, self.nodes);
         // Nodes are numbered through the batch, and each graph has n of them: the flat place of an edge in `[graphs, n, n]`.
-        let places = batch.edge_index.get(0) * n + batch.edge_index.get(1).remainder(n);
+        let places = batch.edge_index().get(0) * n + batch.edge_index().get(1).remainder(n);
         let ones = Tensor::ones_like(&places).to_kind(Kind::Float);
         let empty = Tensor::zeros([graphs * n * n], (Kind::Float, batch.device()));
         let logits = self.body.forward(&empty.index_add(0, &places, &ones).view([graphs, n * n]));

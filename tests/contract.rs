@@ -84,8 +84,8 @@ fn a_schema_of_more_attributes_than_a_graph_holds_is_refused() {
     // A batch encoded by hand reads what isn't there as unset.
     let states = GraphStates::from(vec![GraphState::with_nodes(GraphKind::Undirected, 2)]);
     let schema = with(8, 8).schema;
-    let batch = GraphBatch::new(&schema, &states, None, Device::Cpu).unwrap();
-    assert_eq!(batch.node_attributes.size(), [2, 8]);
+    let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
+    assert_eq!(batch.node_attributes().size(), [2, 8]);
     for error in settings_errors(|| {
         let mut env = plain();
         env.schema.edge_classes = 65_537;

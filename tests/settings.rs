@@ -5,8 +5,8 @@ use crate::nets::{CONVS, KINDS, blocks, config, everything, everything_under, ne
 use gfn::env::Direction;
 use gfn::env::StateGraph;
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Node,
-    Semantics,
+    ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphArrays, GraphEnv, GraphKind, GraphSchema, GraphState,
+    GraphStates, Node, Semantics,
 };
 use gfn::metrics::Distances;
 use gfn::nn::GraphNetwork;
@@ -193,8 +193,11 @@ fn graphs_that_do_not_fit_a_network_are_refused() {
     asked(&four, &net, four.initial_graph().clone()).unwrap();
     misfit(asked(&five, &net, five.initial_graph().clone()), "5 nodes, and the network knows 4 labels");
     let frozen = net.on_host(Direction::Forward).unwrap();
-    misfit(frozen.forward(&[five.initial_graph().clone()]).map(|_| ()), "5 nodes");
-    misfit(frozen.forward(&[GraphState::with_nodes(GraphKind::Undirected, 4)]).map(|_| ()), "is Undirected");
+    misfit(frozen.forward(&GraphArrays::of(&[five.initial_graph().clone()])).map(|_| ()), "5 nodes");
+    misfit(
+        frozen.forward(&GraphArrays::of(&[GraphState::with_nodes(GraphKind::Undirected, 4)])).map(|_| ()),
+        "is Undirected",
+    );
     // Where labels mean nothing, size is no matter.
     let free = |n| everything(GraphKind::Undirected, n);
     let net = build(&free(4), GraphNetConfig::default()).unwrap();

@@ -11,8 +11,7 @@ pub use action::{
     ActionKind, ActionSet, AddEdge, AddNode, Anchor, Connectivity, Exit, GraphActionType, Head, Move, Placement,
     RemoveEdge, RemoveEdgeAttr, RemoveNode, RemoveNodeAttr, Reversed, Semantics, SetEdgeAttr, SetNodeAttr,
 };
-pub use batch::GraphBatch;
-pub(crate) use batch::sum_rows;
+pub use batch::{GraphArrays, GraphBatch, Neighbours};
 pub use env::{BackwardRule, GraphEnv, GraphSchema};
 pub(crate) use env::{check_settings, misfit};
 // What only `testing` takes from here.

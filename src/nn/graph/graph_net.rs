@@ -6,7 +6,7 @@ use super::heads::{Heads, pair_features, start_scale};
 use super::torso::Torso;
 use super::{ConvKind, GraphNetwork};
 use crate::env::Direction;
-use crate::graph::{GraphBatch, GraphEnv, GraphSchema, Semantics};
+use crate::graph::{GraphArrays, GraphBatch, GraphEnv, GraphSchema, Semantics};
 use crate::nn::{Activation, Estimators, HostGraphNet, Mlp, MlpConfig, NetworkOutput, Parameters};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
@@ -173,7 +173,7 @@ impl GraphNet {
         config.check()?;
         crate::graph::check_settings(env)?;
         config.check_sight(schema)?;
-        schema.check_graphs(std::slice::from_ref(env.initial_graph()))?;
+        schema.check_graphs(&GraphArrays::of(std::slice::from_ref(env.initial_graph())))?;
         let config = GraphNetConfig { conv: config.conv.chosen(schema), ..config };
         let n_labels = config.n_labels(env);
         let mut parameters = Parameters::new(device, kind);

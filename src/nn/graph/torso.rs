@@ -84,8 +84,8 @@ impl Torso {
             Body::Convs(convs) => (convs.len(), convs.first().map_or(MessageKind::Sum, Conv::message_kind)),
             Body::Transformer(_) => (0, MessageKind::Sum),
         };
-        let rounds = MessageRounds::new(batch.graphs(), self.features.n_labels(), n_rounds, message_kind);
-        let rounds = rounds.to_device(batch.device());
+        let rounds = MessageRounds::new(batch.arrays, self.features.n_labels(), n_rounds, message_kind);
+        let rounds = rounds.on_device(batch.device());
         let features = self.features.forward(batch, &rounds.features);
         let kind = features.kind();
         let conditions = checked_conditions(batch, self.n_conditions, kind)?;
@@ -157,26 +157,26 @@ fn pool(batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
 
 /// Adds each graph's row to its nodes, `[N, D]`.
 fn to_nodes(batch: &GraphBatch<'_>, nodes: &Tensor, graphs: &Tensor) -> Tensor {
-    match batch.same_n_nodes() {
+    match batch.arrays.same_size() {
         Some(n) if n > 0 => {
             let size = nodes.size();
             (nodes.view([batch.len() as i64, n as i64, size[1]]) + graphs.unsqueeze(1)).view([size[0], size[1]])
         }
-        _ => nodes + graphs.index_select(0, &batch.node_graph),
+        _ => nodes + graphs.index_select(0, batch.node_graph()),
     }
 }
 
 /// The sum of each graph's node rows, `[B, D]`.
 fn sums(batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
     let (b, width) = (batch.len() as i64, nodes.size()[1]);
-    match batch.same_n_nodes() {
+    match batch.arrays.same_size() {
         Some(n) if n > 0 => nodes.reshape([b, n as i64, width]).sum_dim_intlist(1, false, nodes.kind()),
-        _ => Tensor::zeros([b, width], (nodes.kind(), nodes.device())).index_add(0, &batch.node_graph, nodes),
+        _ => Tensor::zeros([b, width], (nodes.kind(), nodes.device())).index_add(0, batch.node_graph(), nodes),
     }
 }
 
 /// A power of each graph's number of nodes, `[B, 1]`; 1 for an empty graph.
 fn scales(batch: &GraphBatch<'_>, power: f64, kind: Kind) -> Tensor {
-    let scales: Vec<f64> = batch.n_nodes.iter().map(|&n| (n.max(1) as f64).powf(power)).collect();
+    let scales: Vec<f64> = batch.arrays.sizes().map(|n| (n.max(1) as f64).powf(power)).collect();
     crate::tensor::from_host(&scales, kind, batch.device()).unsqueeze(1)
 }

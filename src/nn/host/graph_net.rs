@@ -4,7 +4,7 @@ use tch::{Device, Kind};
 
 use super::mlp::HostLinear;
 use crate::Result;
-use crate::graph::GraphState;
+use crate::graph::GraphArrays;
 use crate::nn::Linear;
 use crate::nn::graph::{
     Conv, Fits, Heads, HostConv, HostFeatures, HostHead, MessageKind, MessageRounds, NodeFeatures, host_pair_features,
@@ -19,7 +19,7 @@ use crate::nn::graph::{
 /// let net = GraphNet::new(&env, GraphNetConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
 /// let frozen = net.on_host(Direction::Forward).ok_or("not for this network")?;
 /// // The logits of pairs of nodes, then those of the exit.
-/// let blocks = frozen.forward(env.initial(2).graphs())?;
+/// let blocks = frozen.forward(env.initial(2).arrays())?;
 /// assert_eq!(blocks.iter().map(Vec::len).collect::<Vec<_>>(), [2 * 9, 2]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -37,18 +37,11 @@ pub struct HostGraphNet {
 
 /// Graphs with their embeddings.
 pub(in crate::nn) struct HostEmbedded<'a> {
-    pub(in crate::nn) graphs_of: &'a [GraphState],
+    pub(in crate::nn) arrays: &'a GraphArrays,
     /// `[N, D]`, graph by graph.
     pub(in crate::nn) nodes: Vec<f32>,
     /// `[B, 2 D]`.
     pub(in crate::nn) graphs: Vec<f32>,
-    width: usize,
-}
-
-impl HostEmbedded<'_> {
-    pub(in crate::nn) fn n_nodes(&self) -> usize {
-        self.nodes.len() / self.width
-    }
 }
 
 /// The parts of a network that are copied.
@@ -85,47 +78,47 @@ impl HostGraphNet {
     /// # Errors
     /// [`Error::Contract`](crate::Error::Contract) for a graph with classes, labels or attributes that the network's
     /// environment doesn't have.
-    pub fn forward(&self, graphs: &[GraphState]) -> Result<Vec<Vec<f32>>> {
-        self.fits.check_graphs(graphs)?;
-        let embedded = self.embed(graphs);
-        let pairs = self.pair_walks.map(|walks| host_pair_features(graphs, walks));
+    pub fn forward(&self, arrays: &GraphArrays) -> Result<Vec<Vec<f32>>> {
+        self.fits.check_graphs(arrays)?;
+        let embedded = self.embed(arrays);
+        let pairs = self.pair_walks.map(|walks| host_pair_features(arrays, walks));
         Ok(self.heads.iter().map(|head| head.forward(&embedded, pairs.as_deref())).collect())
     }
 
-    fn embed<'a>(&self, graphs: &'a [GraphState]) -> HostEmbedded<'a> {
-        let rounds = MessageRounds::new(graphs, self.features.n_labels(), self.convs.len(), self.message_kind);
-        let mut nodes = self.features.forward(graphs, &rounds.features);
+    fn embed<'a>(&self, arrays: &'a GraphArrays) -> HostEmbedded<'a> {
+        let rounds = MessageRounds::new(arrays, self.features.n_labels(), self.convs.len(), self.message_kind);
+        let mut nodes = self.features.forward(arrays, &rounds.features);
         for (conv, round) in self.convs.iter().zip(&rounds.rounds) {
             nodes = conv.forward(round, &nodes);
         }
         if let Some(index) = &rounds.index {
             nodes = index.iter().flat_map(|&row| &nodes[row as usize * self.width..][..self.width]).copied().collect();
         }
-        let pooled = self.pool(graphs, &nodes);
+        let pooled = self.pool(arrays, &nodes);
         if let Some(global) = &self.global {
-            let added = global.rows(&pooled, graphs.len());
+            let added = global.rows(&pooled, arrays.len());
             let mut rows = nodes.chunks_exact_mut(self.width);
-            for (graph, added) in graphs.iter().zip(added.chunks_exact(self.width)) {
-                for row in rows.by_ref().take(graph.n_nodes()) {
+            for (n, added) in arrays.sizes().zip(added.chunks_exact(self.width)) {
+                for row in rows.by_ref().take(n) {
                     // NaN passes through; the check before drawing finds it.
                     row.iter_mut().zip(added).for_each(|(x, &a)| *x += if a < 0.0 { 0.0 } else { a });
                 }
             }
         }
-        HostEmbedded { graphs_of: graphs, nodes, graphs: pooled, width: self.width }
+        HostEmbedded { arrays, nodes, graphs: pooled }
     }
 
     /// Mean and damped sum of each graph's node rows.
-    fn pool(&self, graphs: &[GraphState], nodes: &[f32]) -> Vec<f32> {
-        let mut out = Vec::with_capacity(graphs.len() * 2 * self.width);
+    fn pool(&self, arrays: &GraphArrays, nodes: &[f32]) -> Vec<f32> {
+        let mut out = Vec::with_capacity(arrays.len() * 2 * self.width);
         let mut rows = nodes.chunks_exact(self.width);
-        for graph in graphs {
+        for n in arrays.sizes() {
             let start = out.len();
             out.resize(start + self.width, 0.0f32);
-            for row in rows.by_ref().take(graph.n_nodes()) {
+            for row in rows.by_ref().take(n) {
                 out[start..].iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
             }
-            let n = graph.n_nodes().max(1) as f32;
+            let n = n.max(1) as f32;
             out.extend_from_within(start..);
             let (mean, damped) = out[start..].split_at_mut(self.width);
             mean.iter_mut().for_each(|x| *x /= n);

@@ -9,4 +9,4 @@ pub(in crate::nn) use graph_net::{HostEmbedded, HostParts};
 pub use mlp::HostMlp;
 pub(crate) use mlp::floats;
 pub(in crate::nn) use mlp::{HostLinear, HostNorm};
-pub(in crate::nn) use pairs::{HostPairHead, placed};
+pub(in crate::nn) use pairs::HostPairHead;

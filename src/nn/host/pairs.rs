@@ -2,7 +2,6 @@
 
 use super::graph_net::HostEmbedded;
 use super::mlp::{HostLinear, floats};
-use crate::graph::GraphState;
 use crate::nn::graph::PairHead;
 use crate::parallel;
 
@@ -46,14 +45,17 @@ impl HostPairHead {
     /// Same as [`PairHead::all_pairs`].
     pub(in crate::nn) fn all_pairs(&self, embedded: &HostEmbedded<'_>, features: Option<&[f64]>) -> Vec<f32> {
         let rows = self.rows(embedded, features);
-        let logits = parallel::map(&placed(embedded.graphs_of), GRAPHS_PER_THREAD, |&(graph, first, first_pair)| {
-            let n = graph.n_nodes();
+        let (arrays, directed) = (embedded.arrays, embedded.arrays.is_directed());
+        let graphs: Vec<usize> = (0..arrays.len()).collect();
+        let logits = parallel::map(&graphs, GRAPHS_PER_THREAD, |&g| {
+            let (first, first_pair) = (arrays.node_ptr[g], arrays.pair_ptr[g]);
+            let n = arrays.node_ptr[g + 1] - first;
             let mut out = Vec::with_capacity(n * n * self.bias.len());
             for pair in 0..n * n {
                 let (a, b) = (first + pair / n, first + pair % n);
                 for (column, bias) in self.bias.iter().enumerate() {
-                    let score = rows.score((a, b), column, graph.is_directed());
-                    out.push(score + bias + rows.weigh((a, b), first_pair + pair, column, graph.is_directed()));
+                    let score = rows.score((a, b), column, directed);
+                    out.push(score + bias + rows.weigh((a, b), first_pair + pair, column, directed));
                 }
             }
             out
@@ -62,7 +64,7 @@ impl HostPairHead {
     }
 
     fn rows<'a>(&self, embedded: &HostEmbedded<'_>, features: Option<&'a [f64]>) -> PairRows<'a> {
-        let (n, columns) = (embedded.n_nodes(), self.bias.len());
+        let (n, columns) = (embedded.arrays.nodes.len(), self.bias.len());
         let mut query = self.query.rows(&embedded.nodes, n);
         query.iter_mut().for_each(|x| *x /= (self.depth as f32).sqrt());
         let features = self.features.as_ref().zip(features).map(|(layer, features)| {
@@ -72,18 +74,6 @@ impl HostPairHead {
         });
         PairRows { query, key: self.key.rows(&embedded.nodes, n), depth: self.depth, columns, features }
     }
-}
-
-/// Each graph with the index of its first node and of its first pair.
-pub(in crate::nn) fn placed(graphs: &[GraphState]) -> Vec<(&GraphState, usize, usize)> {
-    let (mut first, mut first_pair) = (0, 0);
-    let place = |graph| {
-        let out = (graph, first, first_pair);
-        let n = GraphState::n_nodes(graph);
-        (first, first_pair) = (first + n, first_pair + n * n);
-        out
-    };
-    graphs.iter().map(place).collect()
 }
 
 impl PairRows<'_> {

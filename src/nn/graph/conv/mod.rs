@@ -243,10 +243,10 @@ mod tests {
 
     /// The formulas of a round, computed node by node and message by message.
     fn one_by_one(conv: &Conv, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
-        let edges = Vec::<Vec<i64>>::try_from(&batch.edge_index).unwrap();
+        let edges = Vec::<Vec<i64>>::try_from(batch.edge_index()).unwrap();
         let row = |node: usize| nodes.get(node as i64);
         let linear = |layer: &Linear, x: &Tensor| layer.forward(&x.unsqueeze(0)).squeeze_dim(0);
-        let each = (0..batch.total_nodes()).map(|i| {
+        let each = (0..batch.arrays.nodes.len()).map(|i| {
             // Neighbours and messages whose end `at` is this node.
             let received = |at: usize| -> Vec<(usize, usize)> {
                 let here = (0..edges[0].len()).filter(|&m| edges[at][m] == i as i64);
@@ -255,7 +255,7 @@ mod tests {
             let (incoming, outgoing) = (received(1), received(0));
             let sum = |terms: Vec<Tensor>| terms.iter().fold(row(i).zeros_like(), |sum, term| sum + term);
             // An undirected edge is two messages already.
-            let both = || incoming.iter().chain(outgoing.iter().filter(|_| batch.directed));
+            let both = || incoming.iter().chain(outgoing.iter().filter(|_| batch.arrays.is_directed()));
             let inner = match &conv.messages {
                 Messages::Gin { inner, eps } => {
                     let mapped = |x: &Tensor| linear(inner, x);
@@ -308,7 +308,7 @@ mod tests {
                 ..GraphSchema::plain(kind, 6)
             };
             let states = growing(kind);
-            let batch = GraphBatch::new(&schema, &states, None, Device::Cpu).unwrap();
+            let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
             for (make, labels) in makes.into_iter().flat_map(|make| [(make, 0), (make, 2), (make, 6)]) {
                 let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
                 let rng = &mut Rng::seeded(1);
@@ -316,10 +316,10 @@ mod tests {
                 let features = NodeFeatures::new(&mut scope.sub("features"), &schema, WIDTH, labels);
                 let convs: Vec<Conv> =
                     (0..3).map(|k| make(&mut scope.sub(&format!("conv{k}")), &schema, WIDTH)).collect();
-                let n = batch.total_nodes() as i64;
+                let n = batch.arrays.nodes.len() as i64;
 
-                let rounds = MessageRounds::new(batch.graphs(), labels, convs.len(), convs[0].message_kind());
-                let rounds = rounds.to_device(Device::Cpu);
+                let rounds = MessageRounds::new(batch.arrays, labels, convs.len(), convs[0].message_kind());
+                let rounds = rounds.on_device(Device::Cpu);
                 let start = features.forward(&batch, &rounds.features);
                 let layers = convs.iter().zip(&rounds.rounds);
                 let mut rows = vec![start.size()[0]];
@@ -332,7 +332,7 @@ mod tests {
                 // Some nodes share a row, fewer after each round, and there are never more rows than nodes.
                 assert!(rows[1] < n && rows.is_sorted() && rows[3] <= n, "{rows:?} of {n}");
 
-                let all = features.forward(&batch, &Tensor::arange(n, (Kind::Int64, Device::Cpu)));
+                let all = features.forward(&batch, &(0..n as usize).collect::<Vec<_>>());
                 let naive = convs.iter().fold(all, |x, conv| one_by_one(conv, &batch, &x));
                 let off = (&shared - &naive).abs().max().double_value(&[]);
                 assert!(off < 1e-12, "{kind:?}, labels {labels}: {off}");

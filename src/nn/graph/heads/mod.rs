@@ -117,8 +117,8 @@ impl HostHead {
     /// The block of logits, `[rows, width]`, given pair features of `[sum of n * n, features]`.
     pub(in crate::nn) fn forward(&self, embedded: &HostEmbedded<'_>, pairs: Option<&[f64]>) -> Vec<f32> {
         match self {
-            Self::Graph(mlp) => mlp.forward(embedded.graphs.clone(), embedded.graphs_of.len()),
-            Self::Node(mlp) => mlp.forward(embedded.nodes.clone(), embedded.n_nodes()),
+            Self::Graph(mlp) => mlp.forward(embedded.graphs.clone(), embedded.arrays.len()),
+            Self::Node(mlp) => mlp.forward(embedded.nodes.clone(), embedded.arrays.nodes.len()),
             Self::Edge(head) => head.forward(embedded, pairs),
             Self::NodePair(head) => head.all_pairs(embedded, pairs),
         }

@@ -144,6 +144,12 @@ impl GraphArrays {
         self.kind == GraphKind::Directed
     }
 
+    /// How many messages an edge is: an undirected one carries one each way.
+    #[must_use]
+    pub fn messages_per_edge(&self) -> usize {
+        if self.is_directed() { 1 } else { 2 }
+    }
+
     /// The number of ordered node pairs of all graphs, those of a node with itself included.
     #[must_use]
     pub fn n_pairs(&self) -> usize {
@@ -186,15 +192,15 @@ impl GraphArrays {
     }
 }
 
-/// The neighbours of each node of a batch, with the numbers of the messages between them, in compressed rows.
+/// The neighbours of each node of a batch, with the numbers of the messages between them, in compressed sparse rows.
 ///
 /// A directed edge is one message, with the edge's number; an undirected one with number `e` is message `2 e` from its first
 /// end to its second, and message `2 e + 1` back.
 #[derive(Debug)]
 pub struct Neighbours {
-    incoming: Rows,
+    incoming: Csr,
     /// `None` in undirected graphs: each edge is incoming at both of its ends.
-    outgoing: Option<Rows>,
+    outgoing: Option<Csr>,
 }
 
 impl Neighbours {
@@ -203,11 +209,11 @@ impl Neighbours {
         let edges = arrays.edges.iter().zip(0u32..);
         match arrays.is_directed() {
             true => Self {
-                incoming: Rows::new(n, edges.clone().map(|(&(a, b), e)| (a, b, e))),
-                outgoing: Some(Rows::new(n, edges.map(|(&(a, b), e)| (b, a, e)))),
+                incoming: Csr::new(n, edges.clone().map(|(&(a, b), e)| (a, b, e))),
+                outgoing: Some(Csr::new(n, edges.map(|(&(a, b), e)| (b, a, e)))),
             },
             false => Self {
-                incoming: Rows::new(n, edges.flat_map(|(&(a, b), e)| [(a, b, 2 * e), (b, a, 2 * e + 1)])),
+                incoming: Csr::new(n, edges.flat_map(|(&(a, b), e)| [(a, b, 2 * e), (b, a, 2 * e + 1)])),
                 outgoing: None,
             },
         }
@@ -234,19 +240,19 @@ impl Neighbours {
     /// If there is no such node.
     #[must_use]
     pub fn outgoing(&self, node: usize) -> Option<&[(u32, u32)]> {
-        self.outgoing.as_ref().map(|rows| rows.at(node))
+        self.outgoing.as_ref().map(|csr| csr.at(node))
     }
 }
 
 /// One row of entries per node, concatenated.
 #[derive(Debug)]
-struct Rows {
+struct Csr {
     entries: Vec<(u32, u32)>,
     /// The start of each node's entries, and the end of the last one's.
     offsets: Vec<usize>,
 }
 
-impl Rows {
+impl Csr {
     /// Groups messages `(from, to, number)` by receiver, by a stable counting sort.
     fn new(n: usize, messages: impl Iterator<Item = (u32, u32, u32)> + Clone) -> Self {
         let mut offsets = vec![0; n + 1];

@@ -108,7 +108,7 @@ impl<'a> GraphBatch<'a> {
     /// Endpoints of each message, `[2, M]`: from, to.
     pub fn edge_index(&self) -> &Tensor {
         self.tensors.edge_index.get_or_init(|| {
-            let each = self.messages_per_edge();
+            let each = self.arrays.messages_per_edge();
             let edges = self.arrays.edges.iter();
             self.ends(&edges.flat_map(|&(a, b)| [(a, b), (b, a)].into_iter().take(each)).collect::<Vec<_>>())
         })
@@ -126,21 +126,17 @@ impl<'a> GraphBatch<'a> {
 
     /// Attributes of each message's edge, `[M, K]`, 0 for unset.
     pub fn edge_attributes(&self) -> &Tensor {
-        let (rows, columns) = (self.arrays.edges.len() * self.messages_per_edge(), self.schema.edge_attributes.len());
+        let (rows, columns) =
+            (self.arrays.edges.len() * self.arrays.messages_per_edge(), self.schema.edge_attributes.len());
         self.tensors.edge_attributes.get_or_init(|| {
             let values = self.messages().flat_map(|edge| edge.attributes.columns(columns));
             self.tensor(values).view([rows as i64, columns as i64])
         })
     }
 
-    /// How many messages an edge is.
-    pub(crate) fn messages_per_edge(&self) -> usize {
-        if self.arrays.is_directed() { 1 } else { 2 }
-    }
-
     /// The edge of each message.
     fn messages(&self) -> impl Iterator<Item = &Edge> {
-        let each = self.messages_per_edge();
+        let each = self.arrays.messages_per_edge();
         self.arrays.weights.iter().flat_map(move |edge| std::iter::repeat_n(edge, each))
     }
 

@@ -36,7 +36,7 @@ impl EdgeFeatures {
 
     /// The vector of each edge, an undirected one counted once, `[E, width]`.
     pub(crate) fn of_edges(&self, batch: &GraphBatch<'_>) -> Tensor {
-        self.of_every(batch.messages_per_edge() as i64, batch)
+        self.of_every(batch.arrays.messages_per_edge() as i64, batch)
     }
 
     /// The edge vectors of every `step`th message.

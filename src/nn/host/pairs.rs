@@ -1,7 +1,7 @@
 //! Logits for pairs of nodes, on the host.
 
-use super::graph_net::HostEmbedded;
 use super::mlp::{HostLinear, floats};
+use crate::graph::GraphArrays;
 use crate::nn::graph::PairHead;
 use crate::parallel;
 
@@ -43,9 +43,9 @@ struct PairRows<'a> {
 
 impl HostPairHead {
     /// Same as [`PairHead::all_pairs`].
-    pub(in crate::nn) fn all_pairs(&self, embedded: &HostEmbedded<'_>, features: Option<&[f64]>) -> Vec<f32> {
-        let rows = self.rows(embedded, features);
-        let (arrays, directed) = (embedded.arrays, embedded.arrays.is_directed());
+    pub(in crate::nn) fn all_pairs(&self, arrays: &GraphArrays, nodes: &[f32], features: Option<&[f64]>) -> Vec<f32> {
+        let rows = self.rows(nodes, arrays.nodes.len(), features);
+        let directed = arrays.is_directed();
         let graphs: Vec<usize> = (0..arrays.len()).collect();
         let logits = parallel::map(&graphs, GRAPHS_PER_THREAD, |&g| {
             let (first, first_pair) = (arrays.node_ptr[g], arrays.pair_ptr[g]);
@@ -63,16 +63,16 @@ impl HostPairHead {
         logits.concat()
     }
 
-    fn rows<'a>(&self, embedded: &HostEmbedded<'_>, features: Option<&'a [f64]>) -> PairRows<'a> {
-        let (n, columns) = (embedded.arrays.nodes.len(), self.bias.len());
-        let mut query = self.query.rows(&embedded.nodes, n);
+    fn rows<'a>(&self, nodes: &[f32], n: usize, features: Option<&'a [f64]>) -> PairRows<'a> {
+        let columns = self.bias.len();
+        let mut query = self.query.rows(nodes, n);
         query.iter_mut().for_each(|x| *x /= (self.depth as f32).sqrt());
         let features = self.features.as_ref().zip(features).map(|(layer, features)| {
-            let weights = layer.rows(&embedded.nodes, n);
+            let weights = layer.rows(nodes, n);
             let per_pair = weights.len() / n.max(1) / (2 * columns);
             (weights, features, per_pair)
         });
-        PairRows { query, key: self.key.rows(&embedded.nodes, n), depth: self.depth, columns, features }
+        PairRows { query, key: self.key.rows(nodes, n), depth: self.depth, columns, features }
     }
 }
 

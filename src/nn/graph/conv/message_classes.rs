@@ -137,6 +137,22 @@ impl MessageRound<Vec<i64>> {
         }
         Self { own, entries, offsets, along: (message_kind == MessageKind::WithEdges).then_some((messages, to)) }
     }
+
+    /// The row before the round of the node of a row after it.
+    pub(super) fn own_row(&self, row: usize) -> i64 {
+        self.own.as_ref().map_or(row as i64, |own| own[row])
+    }
+
+    /// The entries that a row sums.
+    pub(super) fn entries_of(&self, row: usize) -> std::ops::Range<usize> {
+        let end = self.offsets.get(row + 1).map_or(self.entries.len(), |&end| end as usize);
+        self.offsets[row] as usize..end
+    }
+
+    /// The number in the batch of the message of an entry; 0 where messages don't depend on edges.
+    pub(super) fn number(&self, entry: usize) -> i64 {
+        self.along.as_ref().map_or(0, |(messages, _)| messages[entry])
+    }
 }
 
 impl MessageRound<Tensor> {
@@ -242,7 +258,7 @@ fn feature_keys(arrays: &GraphArrays, n_labels: usize) -> impl Iterator<Item = K
 
 /// A number for each message that identifies its edge's features.
 fn edge_keys(arrays: &GraphArrays) -> Vec<i64> {
-    let each = if arrays.is_directed() { 1 } else { 2 };
+    let each = arrays.messages_per_edge();
     let mut numbers: HashMap<Edge, i64> = HashMap::new();
     let mut keys = Vec::with_capacity(each * arrays.edges.len());
     for &edge in &arrays.weights {

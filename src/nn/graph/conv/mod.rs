@@ -1,7 +1,9 @@
 //! Message passing on [`GraphBatch`].
 
+mod host;
 mod message_classes;
 
+pub(in crate::nn) use host::HostConv;
 pub(in crate::nn) use message_classes::{MessageKind, MessageRounds};
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +11,6 @@ use tch::Tensor;
 
 use crate::graph::{GraphBatch, GraphKind, GraphSchema};
 use crate::nn::graph::edge_features::EdgeFeatures;
-use crate::nn::host::{HostLinear, HostNorm, floats};
 use crate::nn::{LayerNorm, Linear, Scope};
 use message_classes::MessageRound;
 
@@ -163,68 +164,6 @@ impl Conv {
             }
         };
         self.norm.forward(&(round.own(rows) + self.output.forward(&inner.relu())))
-    }
-}
-
-/// A copy of a [`Conv`] on the host.
-#[derive(Debug)]
-pub(crate) struct HostConv {
-    /// Map from rows to the table whose entries are summed, and a bias added to each sum.
-    table: HostLinear,
-    bias: Vec<f32>,
-    /// Weight of a node's own entry beside the sum; `None` if it is one of the entries.
-    own: Option<f32>,
-    output: HostLinear,
-    norm: HostNorm,
-    width: usize,
-}
-
-impl Conv {
-    /// A copy of the round; `None` if its messages depend on edges.
-    pub(crate) fn on_host(&self) -> Option<HostConv> {
-        let (table, bias, own) = match &self.messages {
-            Messages::Gin { inner, eps } => (HostLinear::of(inner), None, Some(1.0 + floats(eps)[0])),
-            Messages::Gine { .. } => return None,
-            Messages::Directed { own, incoming, outgoing } => {
-                let weights = Tensor::cat(&[own.weight(), incoming.weight(), outgoing.weight()], 0);
-                (HostLinear::new(&weights, None), own.bias().map(floats), None)
-            }
-        };
-        let width = self.output.weight().size()[0] as usize;
-        let bias = bias.unwrap_or_else(|| vec![0.0; width]);
-        let (output, norm) = (HostLinear::of(&self.output), self.norm.on_host());
-        Some(HostConv { table, bias, own, output, norm, width })
-    }
-}
-
-impl HostConv {
-    /// One round: from the rows before it to the rows after it.
-    pub(crate) fn forward(&self, round: &MessageRound<Vec<i64>>, rows: &[f32]) -> Vec<f32> {
-        let width = self.width;
-        let table = self.table.rows(rows, rows.len() / width);
-        let entry = |at: i64| at as usize * width..(at as usize + 1) * width;
-        let n = round.offsets.len();
-        let own = |row: usize| round.own.as_ref().map_or(row as i64, |own| own[row]);
-        let mut inner = Vec::with_capacity(n * width);
-        for (row, &start) in round.offsets.iter().enumerate() {
-            let end = round.offsets.get(row + 1).map_or(round.entries.len(), |&end| end as usize);
-            let at = inner.len();
-            inner.extend_from_slice(&self.bias);
-            let sum = &mut inner[at..];
-            if let Some(scale) = self.own {
-                sum.iter_mut().zip(&table[entry(own(row))]).for_each(|(sum, x)| *sum += scale * x);
-            }
-            for &message in &round.entries[start as usize..end] {
-                sum.iter_mut().zip(&table[entry(message)]).for_each(|(sum, x)| *sum += x);
-            }
-            sum.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.0 } else { *x });
-        }
-        let mut out = self.output.rows(&inner, n);
-        for (row, out) in out.chunks_exact_mut(width).enumerate() {
-            out.iter_mut().zip(&rows[entry(own(row))]).for_each(|(out, x)| *out += x);
-        }
-        self.norm.apply(&mut out);
-        out
     }
 }
 

@@ -3,9 +3,9 @@
 use tch::Tensor;
 
 use super::pairs::{FEATURES_SCALE, edge_pairs};
-use crate::graph::{GraphBatch, GraphKind, GraphSchema};
+use crate::graph::{GraphArrays, GraphBatch, GraphKind, GraphSchema};
 use crate::nn::graph::edge_features::EdgeFeatures;
-use crate::nn::host::{HostEmbedded, HostLinear};
+use crate::nn::host::HostLinear;
 use crate::nn::layers::HostKinds;
 use crate::nn::{Linear, Scope};
 
@@ -92,13 +92,12 @@ pub(crate) struct HostEdgeHead {
 
 impl HostEdgeHead {
     /// Same as [`EdgeHead::forward`].
-    pub(in crate::nn) fn forward(&self, embedded: &HostEmbedded<'_>, pairs: Option<&[f64]>) -> Vec<f32> {
-        let n = embedded.arrays.nodes.len();
-        let first = self.first.rows(&embedded.nodes, n);
-        let second = self.second.as_ref().map(|layer| layer.rows(&embedded.nodes, n));
+    pub(in crate::nn) fn forward(&self, arrays: &GraphArrays, nodes: &[f32], pairs: Option<&[f64]>) -> Vec<f32> {
+        let n = arrays.nodes.len();
+        let first = self.first.rows(nodes, n);
+        let second = self.second.as_ref().map(|layer| layer.rows(nodes, n));
         let second = second.as_ref().unwrap_or(&first);
-        let (width, arrays) = (self.first.outputs(), embedded.arrays);
-        let n_edges = arrays.edges.len();
+        let (width, n_edges) = (self.first.outputs(), arrays.edges.len());
         let mut hidden = Vec::with_capacity(n_edges * width);
         for (&(a, b), edge) in arrays.edges.iter().zip(&arrays.weights) {
             let (a_row, b_row) = (&first[a as usize * width..][..width], &second[b as usize * width..][..width]);

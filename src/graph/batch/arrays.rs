@@ -274,3 +274,61 @@ impl Csr {
         &self.entries[self.offsets[node]..self.offsets[node + 1]]
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::Rows;
+    use crate::graph::GraphStates;
+
+    #[test]
+    fn what_is_listed_is_what_the_graphs_have_now() {
+        for kind in [GraphKind::Directed, GraphKind::Undirected] {
+            let edges = [(0, 1, Edge::of_class(2)), (2, 1, Edge::default()), (3, 0, Edge::of_class(1))];
+            let graph = GraphState::from_parts(kind, &[0, 3, 1, 0].map(Node::of_class), &edges).unwrap();
+            let mut states = GraphStates::from(vec![graph.clone(), GraphState::new(kind), graph.induced(&[3, 2, 0])]);
+            check(&states);
+            states.graphs_mut()[1].add_node(Node::of_class(7));
+            check(&states);
+            states.append(states.select(&[2, 0]));
+            check(&states);
+            check(&states.clone().permute(&[3, 0, 4, 2, 1]));
+        }
+    }
+
+    fn check(states: &GraphStates) {
+        let (arrays, graphs) = (states.arrays(), states.graphs());
+        assert_eq!(arrays.len(), graphs.len());
+        assert_eq!(arrays.n_pairs(), graphs.iter().map(|graph| graph.n_nodes().pow(2)).sum::<usize>());
+        let neighbours = arrays.neighbours();
+        let mut pairs = arrays.edge_pairs();
+        for (g, graph) in graphs.iter().enumerate() {
+            let (first, first_edge) = (arrays.node_ptr[g], arrays.edge_ptr[g]);
+            let nodes: Vec<Node> = graph.nodes().collect();
+            assert_eq!(arrays.nodes[first..arrays.node_ptr[g + 1]], nodes);
+            let listed: Vec<(u32, u32)> = arrays.edges_of(g).map(|(a, b, _)| (a as u32, b as u32)).collect();
+            assert_eq!(listed, graph.edges().collect::<Vec<_>>());
+            for (e, (a, b, edge)) in arrays.edges_of(g).enumerate() {
+                assert_eq!(Some(edge), graph.edge(a as u32, b as u32));
+                assert_eq!(pairs.next(), Some(arrays.pair_ptr[g] + a * nodes.len() + b));
+                let (a, b) = (first + a, first + b);
+                let number = (arrays.messages_per_edge() * (first_edge + e)) as u32;
+                assert!(neighbours.incoming(b).contains(&(a as u32, number)));
+                match neighbours.outgoing(a) {
+                    Some(outgoing) => assert!(outgoing.contains(&(b as u32, number))),
+                    None => assert!(neighbours.incoming(a).contains(&(b as u32, number + 1))),
+                }
+            }
+        }
+        assert_eq!(neighbours.n_messages(), arrays.edges.len() * arrays.messages_per_edge());
+        assert_eq!(pairs.next(), None);
+    }
+
+    #[test]
+    fn an_edge_to_nowhere_is_refused() {
+        let mut arrays = GraphArrays::new(GraphKind::Directed);
+        arrays.push([Node::default(); 2], [(0, 1, Edge::default())]).unwrap();
+        let error = arrays.push([Node::default(); 2], [(1, 2, Edge::default())]).unwrap_err();
+        assert!(error.to_string().contains("edge (1, 2) of 2 nodes"), "{error}");
+    }
+}

@@ -86,8 +86,8 @@ fn a_schema_of_more_attributes_than_a_graph_holds_is_refused() {
     // A batch encoded by hand reads what isn't there as unset.
     let states = GraphStates::from(vec![GraphState::with_nodes(GraphKind::Undirected, 2)]);
     let wide = with(8, 8);
-    let batch = GraphBatch::new(&wide, &states, None, Device::Cpu).unwrap();
-    assert_eq!(batch.node_attributes.size(), [2, 8]);
+    let batch = GraphBatch::new(&wide, states.arrays(), None, Device::Cpu).unwrap();
+    assert_eq!(batch.node_attributes().size(), [2, 8]);
     let error = of_schema(GraphSchema { edge_classes: 65_537, ..plain() }, 0, 1).unwrap_err();
     assert!(error.to_string().contains("classes in a schema is 65537"), "{error}");
 }

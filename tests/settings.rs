@@ -4,8 +4,8 @@ use crate::nets::{CONVS, KINDS, blocks, config, everything, everything_under, ne
 use gfn::env::Direction;
 use gfn::env::StateGraph;
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState,
-    GraphStates, Node, Semantics,
+    ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphArrays, GraphEnv, GraphKind, GraphRules, GraphSchema,
+    GraphState, GraphStates, Node, Semantics,
 };
 use gfn::metrics::Distances;
 use gfn::nn::GraphNetwork;
@@ -210,8 +210,11 @@ fn graphs_that_do_not_fit_a_network_are_refused() {
     asked(&four, &net, four.initial_graphs()[0].clone()).unwrap();
     misfit(asked(&five, &net, five.initial_graphs()[0].clone()), "5 nodes, and the network knows 4 labels");
     let frozen = net.on_host(Direction::Forward).unwrap();
-    misfit(frozen.forward(&[five.initial_graphs()[0].clone()]).map(|_| ()), "5 nodes");
-    misfit(frozen.forward(&[GraphState::with_nodes(GraphKind::Undirected, 4)]).map(|_| ()), "is Undirected");
+    misfit(frozen.forward(&GraphArrays::of(&[five.initial_graphs()[0].clone()])).map(|_| ()), "5 nodes");
+    misfit(
+        frozen.forward(&GraphArrays::of(&[GraphState::with_nodes(GraphKind::Undirected, 4)])).map(|_| ()),
+        "is Undirected",
+    );
     // Where labels mean nothing, size is no matter.
     let free = |n| everything(GraphKind::Undirected, n);
     let net = build(&free(4), GraphNetConfig::default()).unwrap();

@@ -1,7 +1,7 @@
 //! Encoding a batch of graphs as one sparse edge index.
 
 use criterion::{BenchmarkId, Criterion};
-use gfn::graph::{GraphBatch, GraphKind};
+use gfn::graph::{GraphArrays, GraphBatch, GraphKind};
 
 use super::{BATCHES, NODES, elements, fixed_nodes, group, random_graphs};
 
@@ -15,7 +15,11 @@ pub(crate) fn bench(criterion: &mut Criterion) {
                 elements(&mut group, batch);
                 let id = BenchmarkId::new(format!("{kind:?}_{n}_nodes"), batch);
                 group.bench_function(id, |bencher| {
-                    bencher.iter(|| GraphBatch::new(env.schema(), &states, None, tch::Device::Cpu));
+                    bencher.iter(|| {
+                        let arrays = GraphArrays::of(states.graphs());
+                        let batch = GraphBatch::new(env.schema(), &arrays, None, tch::Device::Cpu);
+                        batch.map(|batch| batch.edge_index().size())
+                    });
                 });
             }
         }

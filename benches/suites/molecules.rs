@@ -3,7 +3,7 @@
 use criterion::{BenchmarkId, Criterion};
 use gfn::Rng;
 use gfn::env::{Direction, DiscreteEnv};
-use gfn::graph::{GraphBatch, GraphStates};
+use gfn::graph::{GraphArrays, GraphBatch, GraphStates};
 use gfn::policy::UniformPolicy;
 use gfn::rollout::Sampler;
 use gfn_molecules::{Molecule, MoleculeConfig, MoleculeEnv};
@@ -32,7 +32,11 @@ pub(crate) fn bench(criterion: &mut Criterion) {
         });
     }
     group.bench_function(BenchmarkId::new("encode", BATCH), |bencher| {
-        bencher.iter(|| GraphBatch::new(env.schema(), &states, None, tch::Device::Cpu));
+        bencher.iter(|| {
+            let arrays = GraphArrays::of(states.graphs());
+            let batch = GraphBatch::new(env.schema(), &arrays, None, tch::Device::Cpu);
+            batch.map(|batch| batch.edge_index().size())
+        });
     });
     let read = || -> Vec<Molecule> {
         let graphs = states.graphs().iter();

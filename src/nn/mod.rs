@@ -9,7 +9,10 @@ mod sequence;
 mod torch_script;
 
 pub use estimators::{Estimators, NetworkOutput};
-pub use graph::{BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, GraphNetwork};
+pub use graph::{
+    BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, Embedded, GraphNet, GraphNetConfig, GraphNetwork, HostEmbedded,
+    HostTorso, MessagePassing, Torso,
+};
 pub(crate) use host::floats;
 pub use host::{HostGraphNet, HostMlp};
 pub use layers::{Activation, Embedding, LayerNorm, Linear, LogZ, LogitScale, Mlp, MlpConfig};

@@ -67,8 +67,8 @@ impl<N: GraphNetwork> GraphNetwork for SeesLabels<N> {
     fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
         let mut output = self.0.forward(batch, wants)?;
         for blocks in output.pf.iter_mut().chain(&mut output.pb) {
-            for block in blocks.iter_mut().filter(|block| block.size()[0] == batch.total_nodes() as i64) {
-                *block += batch.node_labels.unsqueeze(1);
+            for block in blocks.iter_mut().filter(|block| block.size()[0] == batch.arrays.nodes.len() as i64) {
+                *block += batch.node_labels().unsqueeze(1);
             }
         }
         Ok(output)
@@ -90,7 +90,7 @@ pub(crate) fn blocks<R: GraphRules>(
     conditions: Option<&Tensor>,
 ) -> NetworkOutput {
     let states = GraphStates::from(graphs.to_vec());
-    let batch = GraphBatch::new(env.schema(), &states, conditions, Device::Cpu).unwrap();
+    let batch = GraphBatch::new(env.schema(), states.arrays(), conditions, Device::Cpu).unwrap();
     tch::no_grad(|| net.forward(&batch, all())).unwrap()
 }
 

@@ -2,7 +2,7 @@
 
 use super::backward::derived_backward;
 use crate::env::{Direction, DiscreteEnv, Env, Rows, Slots, instances_in_turn, random_moves, walk_back};
-use crate::graph::{BackwardRule, GraphEnv, GraphRules, GraphSchema, GraphState, GraphStates};
+use crate::graph::{BackwardRule, GraphArrays, GraphEnv, GraphRules, GraphSchema, GraphState, GraphStates};
 use crate::{Error, Result, Rng};
 
 /// Random walks of [`check_sampled`].
@@ -27,7 +27,8 @@ pub(crate) fn check_settings<R: GraphRules>(env: &GraphEnv<R>) -> Result<()> {
 /// Checks that a graph keeps to the schema.
 pub(crate) fn check_fits(schema: &GraphSchema, graph: &GraphState) -> Result<()> {
     let too_many = || format!("has {} nodes, of at most {}", graph.n_nodes(), schema.max_nodes);
-    let Some(what) = schema.misfit(graph).or_else(|| (graph.n_nodes() > schema.max_nodes).then(too_many)) else {
+    let misfit = schema.misfit(&GraphArrays::of(std::slice::from_ref(graph))).map(|(_, what)| what);
+    let Some(what) = misfit.or_else(|| (graph.n_nodes() > schema.max_nodes).then(too_many)) else {
         return Ok(());
     };
     Err(Error::contract("graphs keep to the environment's schema", format!("a graph {what}: {graph}; {schema:?}")))

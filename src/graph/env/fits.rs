@@ -1,6 +1,6 @@
 //! Whether graphs are what a schema says: what is encoded and looked up in tables must be, or it would read what belongs to others.
 
-use crate::graph::{Attributes, Edge, GraphSchema, GraphState};
+use crate::graph::{Attributes, Edge, GraphArrays, GraphKind, GraphSchema, Node};
 use crate::{Error, Result};
 
 impl GraphSchema {
@@ -11,11 +11,11 @@ impl GraphSchema {
 
     /// Checks that graphs are of the schema's kind, and of classes and attributes that it has. Their number of nodes is not looked at:
     /// only some networks care.
-    pub(crate) fn check_graphs(&self, graphs: &[GraphState]) -> Result<()> {
-        graphs.iter().enumerate().try_for_each(|(row, graph)| match self.misfit(graph) {
+    pub(crate) fn check_graphs(&self, graphs: &GraphArrays) -> Result<()> {
+        match self.misfit(graphs) {
             None => Ok(()),
-            Some(what) => Err(misfit(format!("graph {row} {what}"))),
-        })
+            Some((row, what)) => Err(misfit(format!("graph {row} {what}"))),
+        }
     }
 
     /// Checks that whatever fits another schema fits this one.
@@ -31,24 +31,24 @@ impl GraphSchema {
         if fits { Ok(()) } else { Err(misfit(format!("{other:?} of the environment, {self:?} of the network"))) }
     }
 
-    /// What of a graph the schema doesn't have.
-    pub(in crate::graph) fn misfit(&self, graph: &GraphState) -> Option<String> {
-        if graph.kind() != self.kind {
-            return Some(format!("is {:?}, not {:?}", graph.kind(), self.kind));
+    /// The first graph with something that the schema doesn't have, and what that is.
+    pub(in crate::graph) fn misfit(&self, graphs: &GraphArrays) -> Option<(usize, String)> {
+        let other = if graphs.is_empty() || graphs.kind == self.kind { graphs.other_kind } else { Some(0) };
+        if let Some(row) = other {
+            let other = if self.kind == GraphKind::Directed { GraphKind::Undirected } else { GraphKind::Directed };
+            return Some((row, format!("is {other:?}, not {:?}", self.kind)));
         }
-        for (a, node) in graph.nodes().enumerate() {
-            if let Some(what) = beyond((node.class, node.attributes), self.node_classes, &self.node_attributes) {
-                return Some(format!("has a node, {a}, with {what}"));
-            }
+        // The graph that item `at` of all graphs' items belongs to.
+        let row = |ptr: &[usize], at: usize| ptr.partition_point(|&first| first <= at) - 1;
+        let of_node = |node: &Node| beyond((node.class, node.attributes), self.node_classes, &self.node_attributes);
+        let wrong = graphs.nodes.iter().enumerate().find_map(|(at, node)| Some((at, of_node(node)?)));
+        if let Some((at, what)) = wrong {
+            return Some((row(&graphs.node_ptr, at), format!("has a node, {}, with {what}", graphs.labels[at])));
         }
-        let wrong = |edge: &Edge| beyond((edge.class, edge.attributes), self.edge_classes, &self.edge_attributes);
-        let found = match (graph.as_directed(), graph.as_undirected()) {
-            _ if !graph.has_edge_weights() => None,
-            (Some(directed), _) => directed.edge_weights().find_map(wrong),
-            (_, Some(undirected)) => undirected.edge_weights().find_map(wrong),
-            (None, None) => None,
-        };
-        found.map(|what| format!("has an edge with {what}"))
+        let of_edge = |edge: &Edge| beyond((edge.class, edge.attributes), self.edge_classes, &self.edge_attributes);
+        let marked = graphs.weights.iter().enumerate().filter(|(_, edge)| !edge.is_plain());
+        let (at, what) = marked.into_iter().find_map(|(at, edge)| Some((at, of_edge(edge)?)))?;
+        Some((row(&graphs.edge_ptr, at), format!("has an edge with {what}")))
     }
 }
 
@@ -77,7 +77,7 @@ pub(crate) fn misfit(detail: String) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::graph::{GraphKind, Node};
+    use crate::graph::GraphState;
 
     fn schema() -> GraphSchema {
         GraphSchema {
@@ -100,7 +100,8 @@ mod tests {
         };
         let fits =
             graph(Node { class: 1, attributes: attributes(&[1]) }, Edge { class: 1, attributes: attributes(&[2]) });
-        schema().check_graphs(&[fits.clone(), GraphState::with_nodes(GraphKind::Directed, 9)]).unwrap();
+        let two = [fits.clone(), GraphState::with_nodes(GraphKind::Directed, 9)];
+        schema().check_graphs(&GraphArrays::of(&two)).unwrap();
         let cases = [
             (GraphState::new(GraphKind::Undirected), "is Undirected, not Directed"),
             (graph(Node::of_class(2), Edge::default()), "class 2 of 2"),
@@ -110,7 +111,7 @@ mod tests {
             (graph(Node::default(), Edge { class: 0, attributes: attributes(&[3]) }), "value 3 of attribute 0"),
         ];
         for (graph, words) in cases {
-            let message = schema().check_graphs(&[fits.clone(), graph]).unwrap_err().to_string();
+            let message = schema().check_graphs(&GraphArrays::of(&[fits.clone(), graph])).unwrap_err().to_string();
             assert!(message.contains("graph 1") && message.contains(words), "{message}");
         }
     }

@@ -1,9 +1,10 @@
 //! A batch of graph states.
 
 use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+use std::sync::OnceLock;
 
 use crate::env::{Grouping, Rows};
-use crate::graph::GraphState;
+use crate::graph::{GraphArrays, GraphState};
 use crate::parallel;
 
 /// How many graphs a thread takes at least: below that, handing work over costs more than it saves.
@@ -17,54 +18,81 @@ pub(crate) const MIN_GRAPHS_PER_THREAD: usize = 64;
 /// assert_eq!(states.len(), 3);
 /// assert_eq!(states.group().first, [0]);
 /// ```
-#[derive(Clone, Debug, PartialEq, Eq, Default)]
-pub struct GraphStates(Vec<GraphState>);
+///
+/// What is listed of them ([`arrays`](Self::arrays)) goes with the next edit, and isn't copied.
+#[derive(Debug, Default)]
+pub struct GraphStates {
+    graphs: Vec<GraphState>,
+    arrays: OnceLock<GraphArrays>,
+}
 
 impl GraphStates {
     /// The graphs.
     #[must_use]
     pub fn graphs(&self) -> &[GraphState] {
-        &self.0
+        &self.graphs
+    }
+
+    /// The nodes and edges of all graphs, listed on the first call.
+    #[must_use]
+    pub fn arrays(&self) -> &GraphArrays {
+        self.arrays.get_or_init(|| GraphArrays::of(&self.graphs))
     }
 
     /// The graphs, for editing in place.
     pub fn graphs_mut(&mut self) -> &mut [GraphState] {
-        &mut self.0
+        self.arrays = OnceLock::new();
+        &mut self.graphs
     }
 
     /// The graphs, by value.
     #[must_use]
     pub fn into_graphs(self) -> Vec<GraphState> {
-        self.0
+        self.graphs
     }
 }
 
+impl Clone for GraphStates {
+    fn clone(&self) -> Self {
+        self.graphs.clone().into()
+    }
+}
+
+impl PartialEq for GraphStates {
+    fn eq(&self, other: &Self) -> bool {
+        self.graphs == other.graphs
+    }
+}
+
+impl Eq for GraphStates {}
+
 impl From<Vec<GraphState>> for GraphStates {
     fn from(graphs: Vec<GraphState>) -> Self {
-        Self(graphs)
+        Self { graphs, arrays: OnceLock::new() }
     }
 }
 
 impl Rows for GraphStates {
     fn len(&self) -> usize {
-        self.0.len()
+        self.graphs.len()
     }
     fn select(&self, rows: &[usize]) -> Self {
-        Self(rows.iter().map(|&i| self.0[i].clone()).collect())
+        rows.iter().map(|&i| self.graphs[i].clone()).collect::<Vec<_>>().into()
     }
     fn describe(&self, row: usize) -> Option<String> {
-        self.0.get(row).map(GraphState::to_string)
+        self.graphs.get(row).map(GraphState::to_string)
     }
     fn append(&mut self, mut other: Self) {
-        self.0.append(&mut other.0);
+        self.arrays = OnceLock::new();
+        self.graphs.append(&mut other.graphs);
     }
     fn permute(self, order: &[usize]) -> Self {
-        let mut graphs: Vec<Option<GraphState>> = self.0.into_iter().map(Some).collect();
-        Self(order.iter().filter_map(|&i| graphs[i].take()).collect())
+        let mut graphs: Vec<Option<GraphState>> = self.graphs.into_iter().map(Some).collect();
+        order.iter().filter_map(|&i| graphs[i].take()).collect::<Vec<_>>().into()
     }
     fn group(&self) -> Grouping {
         let hasher = BuildHasherDefault::<DefaultHasher>::default();
-        let hashes = parallel::map(&self.0, MIN_GRAPHS_PER_THREAD, |graph| hasher.hash_one(graph));
-        Grouping::by(&hashes, |i, j| self.0[i] == self.0[j])
+        let hashes = parallel::map(&self.graphs, MIN_GRAPHS_PER_THREAD, |graph| hasher.hash_one(graph));
+        Grouping::by(&hashes, |i, j| self.graphs[i] == self.graphs[j])
     }
 }

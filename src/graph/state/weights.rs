@@ -33,6 +33,11 @@ impl Attributes {
         self.0.get(k).copied().unwrap_or(0)
     }
 
+    /// The values of the first `n` attributes, as indices of tables.
+    pub(crate) fn columns(self, n: usize) -> impl Iterator<Item = i64> {
+        (0..n).map(move |k| i64::from(self.get(k)))
+    }
+
     /// Sets attribute `k`; an attribute beyond [`MAX_ATTRIBUTES`] is a bug of the caller.
     pub fn set(&mut self, k: usize, value: u8) {
         debug_assert!(k < MAX_ATTRIBUTES, "attribute {k} of {MAX_ATTRIBUTES}");

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use tch::{Device, Kind, Tensor};
 
 use super::heads::SIZE_STEP;
-use crate::graph::{Edge, GraphBatch, GraphKind, GraphSchema, GraphState};
+use crate::graph::{Edge, GraphArrays, GraphBatch, GraphKind, GraphSchema};
 
 /// The relation of a row to one that attends to it, apart from edges.
 #[derive(Clone, Copy)]
@@ -122,25 +122,24 @@ impl<'a> HostTables<'a> {
         what.for_each(|feature| self.counts[pair * self.features.count + feature] += 1.0);
     }
 
-    fn push(&mut self, g: usize, graph: &GraphState) {
+    /// Adds graph `g` of the batch, as graph `k` of the group.
+    fn push(&mut self, k: usize, arrays: &GraphArrays, g: usize) {
         let features = self.features;
         let relation = |of| std::iter::once(features.relation(of));
-        let weighted = graph.has_edge_weights();
-        for (i, j) in graph.edges() {
-            let edge = if weighted { graph.edge(i, j).unwrap_or_default() } else { Edge::default() };
-            let (i, j) = (i as usize + 1, j as usize + 1);
-            self.add_message(g, (j, i), features.edge(edge));
-            match graph.is_directed() {
-                true => self.add_message(g, (i, j), features.edge(edge).chain(relation(Relation::Target))),
-                false => self.add_message(g, (i, j), features.edge(edge)),
+        for (a, b, edge) in arrays.edges_of(g) {
+            let (i, j) = (a + 1, b + 1);
+            self.add_message(k, (j, i), features.edge(edge));
+            match arrays.is_directed() {
+                true => self.add_message(k, (i, j), features.edge(edge).chain(relation(Relation::Target))),
+                false => self.add_message(k, (i, j), features.edge(edge)),
             }
         }
-        for node in 1..=graph.n_nodes() {
-            self.add_message(g, (node, 0), relation(Relation::Virtual));
-            self.add_message(g, (0, node), relation(Relation::Node));
+        for node in 1..=arrays.node_ptr[g + 1] - arrays.node_ptr[g] {
+            self.add_message(k, (node, 0), relation(Relation::Virtual));
+            self.add_message(k, (0, node), relation(Relation::Node));
         }
         // Every place attends to itself, also those beyond the graph, so that no softmax is empty.
-        (0..self.length).for_each(|row| self.add_message(g, (row, row), relation(Relation::Itself)));
+        (0..self.length).for_each(|row| self.add_message(k, (row, row), relation(Relation::Itself)));
     }
 
     fn group(&self, graphs: usize, rows: Option<Tensor>, kind: Kind, device: Device) -> Group {
@@ -157,24 +156,25 @@ impl<'a> HostTables<'a> {
 impl AttentionTables {
     /// The tables of a batch that isn't empty.
     pub(in crate::nn) fn new(batch: &GraphBatch<'_>, schema: &GraphSchema, kind: Kind) -> Self {
-        let (b, n, device) = (batch.len(), batch.total_nodes(), batch.device());
+        let (arrays, device) = (batch.arrays, batch.device());
+        let (b, n, sizes) = (arrays.len(), arrays.nodes.len(), arrays.sizes().collect::<Vec<_>>());
         let features = Features::new(schema);
         let mut by_size: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
-        for (g, &size) in batch.n_nodes.iter().enumerate() {
+        for (g, size) in sizes.iter().enumerate() {
             by_size.entry(size.div_ceil(SIZE_STEP)).or_default().push(g);
         }
         let tensor = |values: &[i64]| Tensor::from_slice(values).to_device(device);
-        let same = batch.same_n_nodes().is_some();
-        let first_row = |g: usize| batch.node_ptr[g] + g;
+        let same = arrays.same_size().is_some();
+        let first_row = |g: usize| arrays.node_ptr[g] + g;
         let (mut groups, mut base) = (Vec::with_capacity(by_size.len()), 0);
         let (mut places, mut log_degree) = (vec![0i64; n + b], vec![0.0; n + b]);
         for members in by_size.values() {
-            let length = 1 + members.iter().map(|&g| batch.n_nodes[g]).max().unwrap_or(0);
+            let length = 1 + members.iter().map(|&g| sizes[g]).max().unwrap_or(0);
             let mut tables = HostTables::new(&features, members.len(), length);
             let mut rows = Vec::with_capacity(members.len() * length);
             for (k, &g) in members.iter().enumerate() {
-                tables.push(k, &batch.graphs()[g]);
-                let (first, size) = (first_row(g), 1 + batch.n_nodes[g]);
+                tables.push(k, arrays, g);
+                let (first, size) = (first_row(g), 1 + sizes[g]);
                 rows.extend((0..length).map(|place| (first + if place < size { place } else { 0 }) as i64));
                 for place in 0..size {
                     places[first + place] = (base + k * length + place) as i64;
@@ -185,7 +185,7 @@ impl AttentionTables {
             groups.push(tables.group(members.len(), (!same).then(|| tensor(&rows)), kind, device));
         }
         let (mut order, mut row_of) = (Vec::with_capacity(n + b), vec![0i64; n + b]);
-        for (g, ends) in batch.node_ptr.windows(2).enumerate() {
+        for (g, ends) in arrays.node_ptr.windows(2).enumerate() {
             order.push(n + g);
             order.extend(ends[0]..ends[1]);
         }

@@ -29,24 +29,23 @@ impl EdgeFeatures {
         }
     }
 
-    /// The edge vector of each message, `[E, width]`.
+    /// The edge vector of each message, `[M, width]`.
     pub(crate) fn of_messages(&self, batch: &GraphBatch<'_>) -> Tensor {
-        self.at(batch, None)
+        self.of_every(1, batch)
     }
 
-    /// The vector of each edge, an undirected one counted once, `[edges, width]`.
+    /// The vector of each edge, an undirected one counted once, `[E, width]`.
     pub(crate) fn of_edges(&self, batch: &GraphBatch<'_>) -> Tensor {
-        self.at(batch, Some(&batch.edge_messages))
+        self.of_every(batch.arrays.messages_per_edge() as i64, batch)
     }
 
-    /// The edge vectors of the given messages, or of all.
-    fn at(&self, batch: &GraphBatch<'_>, messages: Option<&Tensor>) -> Tensor {
-        let at =
-            |values: &Tensor| messages.map_or_else(|| values.shallow_clone(), |which| values.index_select(0, which));
-        let classes = self.classes.index_select(0, &at(&batch.edge_classes));
+    /// The edge vectors of every `step`th message.
+    fn of_every(&self, step: i64, batch: &GraphBatch<'_>) -> Tensor {
+        let at = |values: &Tensor| values.slice(0, None, None, step);
+        let classes = self.classes.index_select(0, &at(batch.edge_classes()));
         match &self.attributes {
             None => classes,
-            Some(table) => classes + table.forward(&at(&batch.edge_attributes)),
+            Some(table) => classes + table.forward(&at(batch.edge_attributes())),
         }
     }
 

@@ -6,7 +6,7 @@ use super::heads::edge_pairs;
 use super::torso::checked_conditions;
 use super::{BackwardPolicy, GraphNetwork};
 use crate::env::Direction;
-use crate::graph::{ActionSet, Anchor, GraphBatch, GraphEnv, GraphRules, GraphSchema, GraphState};
+use crate::graph::{ActionSet, Anchor, GraphArrays, GraphBatch, GraphEnv, GraphRules, GraphSchema, GraphState};
 use crate::nn::{Estimators, Mlp, MlpConfig, NetworkOutput, Parameters};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
@@ -138,17 +138,17 @@ impl EdgeMlp {
         self.fits.check(batch)?;
         let schema = &self.fits.schema;
         let (n, width, kind) = (schema.max_nodes, n_inputs(schema), self.parameters.kind());
-        if let Some(graph) = batch.graphs().iter().find(|graph| graph.n_nodes() != n) {
+        if let Some(got) = batch.arrays.sizes().find(|&size| size != n) {
             return Err(Error::shape(
                 "a graph's list of nodes",
                 [n as i64],
-                [graph.n_nodes() as i64],
+                [got as i64],
                 "an `EdgeMlp` is for graphs on a fixed set of nodes; where nodes come and go use a `GraphNet`",
             ));
         }
         let mut values = vec![0.0; batch.len() * width];
-        for (graph, row) in batch.graphs().iter().zip(values.chunks_exact_mut(width)) {
-            encode(schema, graph, row);
+        for (g, row) in values.chunks_exact_mut(width).enumerate() {
+            encode(schema, batch.arrays, g, row);
         }
         let x = crate::tensor::from_host(&values, kind, batch.device()).view([batch.len() as i64, width as i64]);
         Ok(match checked_conditions(batch, self.config.n_conditions, kind)? {
@@ -199,9 +199,10 @@ fn n_inputs(schema: &GraphSchema) -> usize {
     schema.max_nodes * (node + schema.max_nodes * pair)
 }
 
-/// Writes a graph's input: pairs first, then nodes.
-fn encode(schema: &GraphSchema, graph: &GraphState, row: &mut [f64]) {
-    let n = graph.n_nodes();
+/// Writes the input of graph `g`: pairs first, then nodes.
+fn encode(schema: &GraphSchema, arrays: &GraphArrays, g: usize, row: &mut [f64]) {
+    let nodes_of = &arrays.nodes[arrays.node_ptr[g]..arrays.node_ptr[g + 1]];
+    let n = nodes_of.len();
     let (node_width, pair_width) = widths(schema);
     let set = |row: &mut [f64], limits: &[u8], values: &[u8]| {
         let mut first = 0;
@@ -213,10 +214,8 @@ fn encode(schema: &GraphSchema, graph: &GraphState, row: &mut [f64]) {
         }
     };
     let (pairs, nodes) = row.split_at_mut(n * n * pair_width);
-    for (a, b) in graph.edges() {
-        let edge = graph.edge(a, b).unwrap_or_default();
-        let (a, b) = (a as usize, b as usize);
-        let both = [Some((a, b)), (!graph.is_directed()).then_some((b, a))];
+    for (a, b, edge) in arrays.edges_of(g) {
+        let both = [Some((a, b)), (!arrays.is_directed()).then_some((b, a))];
         for (i, j) in both.into_iter().flatten() {
             let (class, attributes) = pairs[(i * n + j) * pair_width..][..pair_width].split_at_mut(schema.edge_classes);
             class[usize::from(edge.class)] = 1.0;
@@ -224,7 +223,7 @@ fn encode(schema: &GraphSchema, graph: &GraphState, row: &mut [f64]) {
         }
     }
     if node_width > 0 {
-        for (node, row) in graph.nodes().zip(nodes.chunks_exact_mut(node_width)) {
+        for (node, row) in nodes_of.iter().zip(nodes.chunks_exact_mut(node_width)) {
             let classes = if schema.node_classes > 1 { schema.node_classes } else { 0 };
             let (class, attributes) = row.split_at_mut(classes);
             if let Some(class) = class.get_mut(usize::from(node.class)) {

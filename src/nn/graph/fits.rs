@@ -1,7 +1,7 @@
 //! Checks that graphs fit the network that evaluates them.
 
 use crate::Result;
-use crate::graph::{GraphBatch, GraphSchema, GraphState, misfit};
+use crate::graph::{GraphArrays, GraphBatch, GraphSchema, misfit};
 
 /// The graphs that a network was built for.
 #[derive(Clone, Debug)]
@@ -15,18 +15,18 @@ impl Fits {
     /// Checks an encoded batch. Its graphs already fit the schema that they were encoded with.
     pub(crate) fn check(&self, batch: &GraphBatch<'_>) -> Result<()> {
         self.schema.check_covers(batch.schema)?;
-        self.check_labels(batch.n_nodes.iter().copied())
+        self.check_labels(batch.arrays)
     }
 
     /// Checks graphs that haven't been encoded.
-    pub(crate) fn check_graphs(&self, graphs: &[GraphState]) -> Result<()> {
-        self.schema.check_graphs(graphs)?;
-        self.check_labels(graphs.iter().map(GraphState::n_nodes))
+    pub(crate) fn check_graphs(&self, arrays: &GraphArrays) -> Result<()> {
+        self.schema.check_graphs(arrays)?;
+        self.check_labels(arrays)
     }
 
-    fn check_labels(&self, mut n_nodes: impl Iterator<Item = usize>) -> Result<()> {
+    fn check_labels(&self, arrays: &GraphArrays) -> Result<()> {
         let Some(most) = self.n_labels else { return Ok(()) };
-        match n_nodes.find(|&n| n > most) {
+        match arrays.sizes().find(|&n| n > most) {
             None => Ok(()),
             Some(n) => Err(misfit(format!("a graph has {n} nodes, and the network knows {most} labels"))),
         }

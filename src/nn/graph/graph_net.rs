@@ -3,11 +3,11 @@ use tch::{Device, Kind, Tensor};
 
 use super::fits::Fits;
 use super::heads::{Heads, pair_features, start_scale};
-use super::torso::Torso;
-use super::{ConvKind, GraphNetwork};
+use super::torso::{Torso, checked_conditions};
+use super::{ConvKind, GraphNetwork, MessagePassing};
 use crate::env::Direction;
 use crate::graph::{GraphBatch, GraphEnv, GraphRules, GraphSchema, Semantics};
-use crate::nn::{Activation, Estimators, HostGraphNet, Mlp, MlpConfig, NetworkOutput, Parameters};
+use crate::nn::{Activation, Estimators, HostGraphNet, Mlp, MlpConfig, NetworkOutput, Parameters, Scope};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
 
@@ -88,15 +88,18 @@ impl GraphNetConfig {
         let refuse = |setting, got: i64, expected| Err(Error::config(setting, got, expected));
         match self.conv {
             _ if self.embedding < 1 => refuse("embedding", self.embedding, "at least 1"),
-            _ if self.n_conditions < 0 => {
-                refuse("n_conditions", self.n_conditions, "0 for none, or the width of the condition vectors")
-            }
-            _ if self.logit_scale && self.n_conditions == 0 => {
-                refuse("n_conditions", 0, "the width of the condition vectors that `logit_scale` takes")
-            }
             ConvKind::Transformer { heads } if heads < 1 || self.embedding % heads != 0 => {
                 refuse("heads", heads, "a number of heads that divides the embedding")
             }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_conditions(&self) -> Result<()> {
+        let refuse = |got: i64, expected| Err(Error::config("n_conditions", got, expected));
+        match self.n_conditions {
+            n if n < 0 => refuse(n, "0 for none, or the width of the condition vectors"),
+            0 if self.logit_scale => refuse(0, "the width of the condition vectors that `logit_scale` takes"),
             _ => Ok(()),
         }
     }
@@ -127,7 +130,8 @@ impl GraphNetConfig {
     }
 }
 
-/// The library's graph network: message passing, then one head per action type at its anchor, a flow head and log Z.
+/// A graph network: a torso, by default the library's message passing, then one head per action type at its anchor, a flow
+/// head and log Z.
 ///
 /// It is built from the environment's schema. By default it sees everything that distinguishes graphs: labels where
 /// they mean something, classes, attributes and the direction of edges. Untrained it is near the uniform policy, for
@@ -142,12 +146,12 @@ impl GraphNetConfig {
 /// # Ok::<(), gfn::Error>(())
 /// ```
 #[derive(Debug)]
-pub struct GraphNet {
+pub struct GraphNet<T = MessagePassing> {
     config: GraphNetConfig,
     fits: Fits,
-    forward: Torso,
+    forward: T,
     pf: Heads,
-    backward: Option<Torso>,
+    backward: Option<T>,
     pb: Option<Heads>,
     flow: Option<Mlp>,
     estimators: Estimators,
@@ -173,26 +177,52 @@ impl GraphNet {
         config.check()?;
         config.check_sight(schema)?;
         let config = GraphNetConfig { conv: config.conv.chosen(schema), ..config };
-        let n_labels = config.n_labels(env);
+        let (n_labels, layers) = (config.n_labels(env), config.clone());
+        let torso = |scope: &mut Scope<'_>| MessagePassing::new(scope, schema, n_labels, &layers);
+        let mut net = Self::with_torso(env, torso, config, device, kind, rng)?;
+        let labelled = env.actions().semantics() == Semantics::Labelled;
+        net.fits.n_labels = (labelled && n_labels > 0).then_some(n_labels);
+        Ok(net)
+    }
+}
+
+impl<T: Torso> GraphNet<T> {
+    /// The same with a torso of your own, built in the scope that `torso` gets; with [`BackwardPolicy::Separate`] a second one
+    /// is built for P_B. Of the settings, those of the library's torso (`conv`, `layers`, `embedding`, `identity`, `ablation`,
+    /// `global`) don't matter.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a negative number of conditions, a schema that no graph can satisfy, too many slots, and layers of
+    /// width below 1; [`Error::Contract`] for an initial graph that violates the schema; [`Error::Device`] for a device that
+    /// isn't there.
+    pub fn with_torso<R: GraphRules>(
+        env: &GraphEnv<R>,
+        mut torso: impl FnMut(&mut Scope<'_>) -> T,
+        config: GraphNetConfig,
+        device: Device,
+        kind: Kind,
+        rng: &mut Rng,
+    ) -> Result<Self> {
+        let schema = env.schema();
+        config.check_conditions()?;
         let mut parameters = Parameters::new(device, kind);
         let mut scope = parameters.scope(rng);
-        let forward = Torso::new(&mut scope.sub("torso"), schema, n_labels, &config);
-        let pf = Heads::new(&mut scope.sub("pf"), env, Direction::Forward, &config);
+        let forward = torso(&mut scope.sub("torso"));
+        let pf = Heads::new(&mut scope.sub("pf"), env, Direction::Forward, forward.widths(), &config);
         let learned = config.backward != BackwardPolicy::Uniform;
-        let backward = (config.backward == BackwardPolicy::Separate)
-            .then(|| Torso::new(&mut scope.sub("backward_torso"), schema, n_labels, &config));
-        let pb = learned.then(|| Heads::new(&mut scope.sub("pb"), env, Direction::Backward, &config));
-        let hidden =
-            MlpConfig { hidden: vec![config.embedding], activation: Activation::Relu, layer_norm: false, noise: None };
-        let flow = config.flow.then(|| Mlp::new(&mut scope.sub("flow"), 2 * config.embedding, 1, &hidden));
+        let backward = (config.backward == BackwardPolicy::Separate).then(|| torso(&mut scope.sub("backward_torso")));
+        let widths = backward.as_ref().unwrap_or(&forward).widths();
+        let pb = learned.then(|| Heads::new(&mut scope.sub("pb"), env, Direction::Backward, widths, &config));
+        let (width, of_graph) = forward.widths();
+        let hidden = MlpConfig { hidden: vec![width], activation: Activation::Relu, layer_norm: false, noise: None };
+        let flow = config.flow.then(|| Mlp::new(&mut scope.sub("flow"), of_graph, 1, &hidden));
         if let Some(flow) = &flow {
             flow.scale_output(start_scale(schema));
         }
         let scale = config.logit_scale.then_some(&hidden);
         let estimators = Estimators::new(&mut scope, config.n_conditions, config.initial_log_z, &hidden, scale);
         parameters.check()?;
-        let labelled = env.actions().semantics() == Semantics::Labelled;
-        let fits = Fits { schema: schema.clone(), n_labels: (labelled && n_labels > 0).then_some(n_labels) };
+        let fits = Fits { schema: schema.clone(), n_labels: None };
         Ok(Self { config, fits, forward, pf, backward, pb, flow, estimators, parameters })
     }
 
@@ -203,31 +233,33 @@ impl GraphNet {
     }
 }
 
-impl GraphNetwork for GraphNet {
+impl<T: Torso> GraphNetwork for GraphNet<T> {
     fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
         self.fits.check(batch)?;
         let pairs = self.config.pair_walks.map(|walks| pair_features(batch, walks, self.parameters.kind()));
         let needs_forward = wants.has(Quantity::LogPf)
             || wants.has(Quantity::LogFlow)
             || (wants.has(Quantity::LogPb) && self.pb.is_some() && self.backward.is_none());
-        let shared = needs_forward.then(|| self.forward.embed(batch)).transpose()?;
+        let own = self.backward.as_ref().filter(|_| wants.has(Quantity::LogPb));
+        let conditions = match needs_forward || own.is_some() {
+            true => checked_conditions(batch, self.config.n_conditions, self.parameters.kind())?,
+            false => None,
+        };
+        let shared = needs_forward.then(|| self.forward.embed(batch, conditions.as_ref())).transpose()?;
         let pf = match &shared {
             Some(embedded) if wants.has(Quantity::LogPf) => Some(self.pf.forward(batch, embedded, pairs.as_ref())),
             _ => None,
         };
         let flow = self.flow.as_ref().filter(|_| wants.has(Quantity::LogFlow)).zip(shared.as_ref());
         let log_flow = flow.map(|(flow, embedded)| (Quantity::LogFlow, flow.forward(&embedded.graphs).view(-1)));
-        let own = match &self.backward {
-            Some(torso) if wants.has(Quantity::LogPb) => Some(torso.embed(batch)?),
-            _ => None,
-        };
+        let own = own.map(|torso| torso.embed(batch, conditions.as_ref())).transpose()?;
         let pb = match (&self.pb, own.as_ref().or(shared.as_ref())) {
             (Some(heads), Some(embedded)) if wants.has(Quantity::LogPb) => {
                 Some(heads.forward(batch, embedded, pairs.as_ref()))
             }
             _ => None,
         };
-        // The torso has checked the conditions wherever there are logits of P_F.
+        // Conditions have been checked wherever there are logits of P_F.
         let pf_scale = pf.as_ref().and_then(|_| self.estimators.pf_scale(batch.conditions.as_ref()));
         Ok(NetworkOutput { pf, pb, values: log_flow.into_iter().collect(), pf_scale })
     }
@@ -237,7 +269,11 @@ impl GraphNetwork for GraphNet {
             Direction::Forward => (&self.forward, &self.pf),
             Direction::Backward => (self.backward.as_ref().unwrap_or(&self.forward), self.pb.as_ref()?),
         };
-        torso.on_host(heads, &self.fits, self.config.pair_walks)
+        let at_home = self.parameters.kind() == Kind::Float && self.parameters.device() == Device::Cpu;
+        if !at_home || self.config.n_conditions > 0 {
+            return None;
+        }
+        Some(HostGraphNet::new(self.fits.clone(), torso.on_host()?, heads.on_host()?, self.config.pair_walks))
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {

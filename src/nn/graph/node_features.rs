@@ -2,7 +2,7 @@
 
 use tch::Tensor;
 
-use crate::graph::{GraphBatch, GraphSchema, GraphState};
+use crate::graph::{GraphArrays, GraphBatch, GraphSchema};
 use crate::nn::Scope;
 use crate::nn::host::floats;
 use crate::nn::layers::{AttributeTable, HostKinds, add_entry};
@@ -43,15 +43,20 @@ impl NodeFeatures {
         }
     }
 
-    /// The feature rows of the given nodes, `[R]` to `[R, D]`.
-    pub(crate) fn forward(&self, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
-        let mut rows = self.classes.index_select(0, &batch.node_classes.index_select(0, nodes));
+    /// The feature rows of the given nodes, `[R, D]`.
+    pub(crate) fn forward(&self, batch: &GraphBatch<'_>, nodes: &[usize]) -> Tensor {
+        let arrays = batch.arrays;
+        let each = || nodes.iter().map(|&node| arrays.nodes[node]);
+        let mut rows = self.classes.index_select(0, &batch.tensor(each().map(|node| i64::from(node.class))));
         if let Some(labels) = &self.labels {
             let last = labels.size()[0] - 1;
-            rows += labels.index_select(0, &batch.node_labels.index_select(0, nodes).clamp_max(last));
+            let of_nodes = nodes.iter().map(|&node| i64::from(arrays.labels[node]).min(last));
+            rows += labels.index_select(0, &batch.tensor(of_nodes));
         }
         if let Some(table) = &self.attributes {
-            rows += table.forward(&batch.node_attributes.index_select(0, nodes));
+            let k = table.starts.len();
+            rows +=
+                table.forward(&batch.tensor(each().flat_map(|node| node.attributes.columns(k))).view([-1, k as i64]));
         }
         rows
     }
@@ -70,22 +75,15 @@ impl HostFeatures {
         self.labels.as_ref().map_or(0, |labels| labels.len() / self.kinds.width)
     }
 
-    /// The feature rows of the given nodes, which are in the order of the batch.
-    pub(crate) fn forward(&self, graphs: &[GraphState], nodes: &[i64]) -> Vec<f32> {
-        debug_assert!(nodes.is_sorted(), "nodes in the order of the batch");
-        let n_labels = self.n_labels();
-        let mut out = Vec::with_capacity(nodes.len() * self.kinds.width);
-        let mut wanted = nodes.iter().peekable();
-        let all = graphs.iter().flat_map(|graph| graph.nodes().enumerate());
-        for (row, (label, node)) in all.enumerate() {
-            if wanted.next_if(|&&next| next == row as i64).is_none() {
-                continue;
-            }
-            let at = out.len();
-            out.resize(at + self.kinds.width, 0.0);
-            self.kinds.add(node.class, &node.attributes, &mut out[at..]);
+    /// The feature rows of the given nodes.
+    pub(crate) fn forward(&self, arrays: &GraphArrays, nodes: &[usize]) -> Vec<f32> {
+        let (width, last) = (self.kinds.width, self.n_labels().saturating_sub(1));
+        let mut out = vec![0.0; nodes.len() * width];
+        for (&node, row) in nodes.iter().zip(out.chunks_exact_mut(width)) {
+            let (class, attributes) = (arrays.nodes[node].class, &arrays.nodes[node].attributes);
+            self.kinds.add(class, attributes, row);
             if let Some(labels) = &self.labels {
-                add_entry(labels, label.min(n_labels - 1), &mut out[at..]);
+                add_entry(labels, last.min(arrays.labels[node] as usize), row);
             }
         }
         out

@@ -1,120 +1,58 @@
-//! From a batch of graphs to embeddings of nodes and graphs.
+//! From a batch of graphs to embeddings, which heads read.
 
 use tch::{Kind, Tensor};
 
-use super::conv::{Conv, MessageKind, MessageRounds};
-use super::fits::Fits;
-use super::heads::Heads;
-use super::node_features::NodeFeatures;
-use super::transformer::Transformer;
-use super::{ConvKind, GraphNetConfig};
-use crate::graph::{GraphBatch, GraphSchema};
-use crate::nn::host::HostParts;
-use crate::nn::{HostGraphNet, Linear, Scope};
+use crate::graph::{GraphArrays, GraphBatch};
 use crate::{Error, Result};
 
-/// Node embeddings `[N, D]` and graph embeddings `[B, 2 D]`.
+/// What a [`Torso`] gives.
 #[derive(Debug)]
-pub(crate) struct Embedded {
-    pub(crate) nodes: Tensor,
-    pub(crate) graphs: Tensor,
+pub struct Embedded {
+    /// Embeddings of nodes, `[N, D]`.
+    pub nodes: Tensor,
+    /// Embeddings of graphs, `[B, G]`.
+    pub graphs: Tensor,
 }
 
-/// The torso: features, rounds of message passing, and the pooled graph.
-#[derive(Debug)]
-pub(crate) struct Torso {
-    features: NodeFeatures,
-    body: Body,
-    condition: Option<Linear>,
-    global: Option<Linear>,
-    n_conditions: i64,
+/// From a batch of graphs to embeddings of nodes and graphs: bring your own to a [`GraphNet`](super::GraphNet), which adds
+/// heads for all action types, the state flow and log Z.
+///
+/// Build its layers in the scope that [`GraphNet::with_torso`](super::GraphNet::with_torso) gives. `examples/custom_network.rs`
+/// has one with node features of its own.
+pub trait Torso: std::fmt::Debug {
+    /// The widths of node and graph embeddings, `D` and `G`.
+    fn widths(&self) -> (i64, i64);
+
+    /// The embeddings of a batch, under conditions `[B, C]` in the parameters' kind, if the network takes any.
+    ///
+    /// # Errors
+    /// Whatever the torso finds wrong.
+    fn embed(&self, batch: &GraphBatch<'_>, conditions: Option<&Tensor>) -> Result<Embedded>;
+
+    /// A copy on the host for roll-outs without conditions, which gives the same embeddings up to rounding. It is asked for
+    /// where parameters are on the host in single precision. `None` (the default) if there is no such form: roll-outs then go
+    /// through [`embed`](Self::embed).
+    fn on_host(&self) -> Option<Box<dyn HostTorso>> {
+        None
+    }
 }
 
+/// What a [`HostTorso`] gives.
 #[derive(Debug)]
-enum Body {
-    Convs(Vec<Conv>),
-    Transformer(Transformer),
+pub struct HostEmbedded {
+    /// Embeddings of nodes, `[N, D]` row by row.
+    pub nodes: Vec<f32>,
+    /// Embeddings of graphs, `[B, G]` row by row.
+    pub graphs: Vec<f32>,
 }
 
-impl Torso {
-    /// A torso for graphs of an environment in which `n_labels` labels are told apart.
-    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, n_labels: usize, config: &GraphNetConfig) -> Self {
-        let width = config.embedding;
-        let features = NodeFeatures::new(&mut scope.sub("features"), schema, width, n_labels);
-        let convs = |scope: &mut Scope<'_>, new: fn(&mut Scope<'_>, &GraphSchema, i64) -> Conv| {
-            Body::Convs((0..config.layers).map(|k| new(&mut scope.sub(&format!("conv{k}")), schema, width)).collect())
-        };
-        let body = match config.conv.chosen(schema) {
-            ConvKind::Auto | ConvKind::Gin => convs(scope, Conv::gin),
-            ConvKind::Gine => convs(scope, Conv::gine),
-            ConvKind::Directed => convs(scope, Conv::directed),
-            ConvKind::Transformer { heads } => {
-                let mut scope = scope.sub("transformer");
-                Body::Transformer(Transformer::new(&mut scope, schema, config.layers, width, heads))
-            }
-        };
-        let condition_width = match body {
-            Body::Convs(_) => 2 * width,
-            Body::Transformer(_) => width,
-        };
-        Self {
-            features,
-            body,
-            condition: (config.n_conditions > 0)
-                .then(|| Linear::new(&mut scope.sub("condition"), config.n_conditions, condition_width)),
-            // A condition reaches nodes through their graph's embedding.
-            global: (config.global || config.n_conditions > 0)
-                .then(|| Linear::new(&mut scope.sub("global"), 2 * width, width)),
-            n_conditions: config.n_conditions,
-        }
-    }
-
-    /// A copy of the torso and these heads for a roll-out; `None` for a transformer, or with conditions.
-    pub(crate) fn on_host(&self, heads: &Heads, fits: &Fits, pair_walks: Option<usize>) -> Option<HostGraphNet> {
-        let Body::Convs(convs) = &self.body else { return None };
-        if self.n_conditions > 0 {
-            return None;
-        }
-        let (features, global) = (&self.features, self.global.as_ref());
-        HostGraphNet::new(&HostParts { features, convs, global, heads, fits, pair_walks })
-    }
-
-    pub(crate) fn embed(&self, batch: &GraphBatch<'_>) -> Result<Embedded> {
-        let (n_rounds, message_kind) = match &self.body {
-            Body::Convs(convs) => (convs.len(), convs.first().map_or(MessageKind::Sum, Conv::message_kind)),
-            Body::Transformer(_) => (0, MessageKind::Sum),
-        };
-        let rounds = MessageRounds::new(batch.graphs(), self.features.n_labels(), n_rounds, message_kind);
-        let rounds = rounds.to_device(batch.device());
-        let features = self.features.forward(batch, &rounds.features);
-        let kind = features.kind();
-        let conditions = checked_conditions(batch, self.n_conditions, kind)?;
-        let condition = self.condition.as_ref().zip(conditions).map(|(layer, c)| layer.forward(&c));
-        let (nodes, graphs) = match &self.body {
-            Body::Convs(convs) => {
-                let layers = convs.iter().zip(&rounds.rounds);
-                let nodes = layers.fold(features, |rows, (conv, round)| conv.forward(batch, round, &rows));
-                let nodes = rounds.of_nodes(&nodes);
-                let graphs = pool(batch, &nodes);
-                let graphs = match condition {
-                    Some(condition) => graphs + condition,
-                    None => graphs,
-                };
-                (nodes, graphs)
-            }
-            Body::Transformer(transformer) => {
-                let (nodes, of_virtual) = transformer.forward(batch, &rounds.of_nodes(&features), condition.as_ref());
-                let mean = sums(batch, &nodes) * scales(batch, -1.0, kind);
-                (nodes, Tensor::cat(&[mean, of_virtual], 1))
-            }
-        };
-        let nodes = match &self.global {
-            // Every node gets a message from the whole graph, as from a virtual node.
-            Some(layer) => to_nodes(batch, &nodes, &layer.forward(&graphs).relu()),
-            None => nodes,
-        };
-        Ok(Embedded { nodes, graphs })
-    }
+/// A copy of a [`Torso`] on the host, without gradients.
+///
+/// A roll-out step holds so few graphs that tensor operations cost more than the computation in them.
+/// [`HostMlp`](crate::nn::HostMlp) is a perceptron in that form.
+pub trait HostTorso: std::fmt::Debug {
+    /// The embeddings of some graphs.
+    fn embed(&self, arrays: &GraphArrays) -> HostEmbedded;
 }
 
 /// The conditions for a network that takes `n_conditions` numbers per graph, `[B, n_conditions]`; `None` if it takes
@@ -146,37 +84,4 @@ pub(in crate::nn) fn checked_conditions(
             "set n_conditions to the width of the condition vectors, and sample with conditions",
         )),
     }
-}
-
-/// Mean and damped sum of node embeddings, `[B, 2 D]`. The mean alone can't count nodes. An empty graph gives zeros.
-fn pool(batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
-    let sum = sums(batch, nodes);
-    let scale = |power: f64| scales(batch, power, nodes.kind());
-    Tensor::cat(&[&sum * scale(-1.0), &sum * scale(-0.5)], 1)
-}
-
-/// Adds each graph's row to its nodes, `[N, D]`.
-fn to_nodes(batch: &GraphBatch<'_>, nodes: &Tensor, graphs: &Tensor) -> Tensor {
-    match batch.same_n_nodes() {
-        Some(n) if n > 0 => {
-            let size = nodes.size();
-            (nodes.view([batch.len() as i64, n as i64, size[1]]) + graphs.unsqueeze(1)).view([size[0], size[1]])
-        }
-        _ => nodes + graphs.index_select(0, &batch.node_graph),
-    }
-}
-
-/// The sum of each graph's node rows, `[B, D]`.
-fn sums(batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
-    let (b, width) = (batch.len() as i64, nodes.size()[1]);
-    match batch.same_n_nodes() {
-        Some(n) if n > 0 => nodes.reshape([b, n as i64, width]).sum_dim_intlist(1, false, nodes.kind()),
-        _ => Tensor::zeros([b, width], (nodes.kind(), nodes.device())).index_add(0, &batch.node_graph, nodes),
-    }
-}
-
-/// A power of each graph's number of nodes, `[B, 1]`; 1 for an empty graph.
-fn scales(batch: &GraphBatch<'_>, power: f64, kind: Kind) -> Tensor {
-    let scales: Vec<f64> = batch.n_nodes.iter().map(|&n| (n.max(1) as f64).powf(power)).collect();
-    crate::tensor::from_host(&scales, kind, batch.device()).unsqueeze(1)
 }

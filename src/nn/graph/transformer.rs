@@ -204,8 +204,8 @@ mod tests {
                 graphs.extend([of(0, &[]), of(12, &edges), of(2, &edges[..1])]);
             }
             let states = GraphStates::from(graphs.clone());
-            let batch = GraphBatch::new(&schema, &states, None, Device::Cpu).unwrap();
-            assert_eq!(batch.same_n_nodes().is_some(), same_size);
+            let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
+            assert_eq!(batch.arrays.same_size().is_some(), same_size);
             let tables = AttentionTables::new(&batch, &schema, Kind::Double);
             let listed = messages(&graphs, directed);
             let values: Vec<f64> = (0..listed.len() * 6).map(|k| (k as f64 * 0.7).sin()).collect();

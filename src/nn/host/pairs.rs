@@ -1,8 +1,7 @@
 //! Logits for pairs of nodes, on the host.
 
-use super::graph_net::HostEmbedded;
 use super::mlp::{HostLinear, floats};
-use crate::graph::GraphState;
+use crate::graph::GraphArrays;
 use crate::nn::graph::PairHead;
 use crate::parallel;
 
@@ -44,16 +43,19 @@ struct PairRows<'a> {
 
 impl HostPairHead {
     /// Same as [`PairHead::all_pairs`].
-    pub(in crate::nn) fn all_pairs(&self, embedded: &HostEmbedded<'_>, features: Option<&[f64]>) -> Vec<f32> {
-        let rows = self.rows(embedded, features);
-        let logits = parallel::map(&placed(embedded.graphs_of), GRAPHS_PER_THREAD, |&(graph, first, first_pair)| {
-            let n = graph.n_nodes();
+    pub(in crate::nn) fn all_pairs(&self, arrays: &GraphArrays, nodes: &[f32], features: Option<&[f64]>) -> Vec<f32> {
+        let rows = self.rows(nodes, arrays.nodes.len(), features);
+        let directed = arrays.is_directed();
+        let graphs: Vec<usize> = (0..arrays.len()).collect();
+        let logits = parallel::map(&graphs, GRAPHS_PER_THREAD, |&g| {
+            let (first, first_pair) = (arrays.node_ptr[g], arrays.pair_ptr[g]);
+            let n = arrays.node_ptr[g + 1] - first;
             let mut out = Vec::with_capacity(n * n * self.bias.len());
             for pair in 0..n * n {
                 let (a, b) = (first + pair / n, first + pair % n);
                 for (column, bias) in self.bias.iter().enumerate() {
-                    let score = rows.score((a, b), column, graph.is_directed());
-                    out.push(score + bias + rows.weigh((a, b), first_pair + pair, column, graph.is_directed()));
+                    let score = rows.score((a, b), column, directed);
+                    out.push(score + bias + rows.weigh((a, b), first_pair + pair, column, directed));
                 }
             }
             out
@@ -61,29 +63,17 @@ impl HostPairHead {
         logits.concat()
     }
 
-    fn rows<'a>(&self, embedded: &HostEmbedded<'_>, features: Option<&'a [f64]>) -> PairRows<'a> {
-        let (n, columns) = (embedded.n_nodes(), self.bias.len());
-        let mut query = self.query.rows(&embedded.nodes, n);
+    fn rows<'a>(&self, nodes: &[f32], n: usize, features: Option<&'a [f64]>) -> PairRows<'a> {
+        let columns = self.bias.len();
+        let mut query = self.query.rows(nodes, n);
         query.iter_mut().for_each(|x| *x /= (self.depth as f32).sqrt());
         let features = self.features.as_ref().zip(features).map(|(layer, features)| {
-            let weights = layer.rows(&embedded.nodes, n);
+            let weights = layer.rows(nodes, n);
             let per_pair = weights.len() / n.max(1) / (2 * columns);
             (weights, features, per_pair)
         });
-        PairRows { query, key: self.key.rows(&embedded.nodes, n), depth: self.depth, columns, features }
+        PairRows { query, key: self.key.rows(nodes, n), depth: self.depth, columns, features }
     }
-}
-
-/// Each graph with the index of its first node and of its first pair.
-pub(in crate::nn) fn placed(graphs: &[GraphState]) -> Vec<(&GraphState, usize, usize)> {
-    let (mut first, mut first_pair) = (0, 0);
-    let place = |graph| {
-        let out = (graph, first, first_pair);
-        let n = GraphState::n_nodes(graph);
-        (first, first_pair) = (first + n, first_pair + n * n);
-        out
-    };
-    graphs.iter().map(place).collect()
 }
 
 impl PairRows<'_> {

@@ -1,7 +1,7 @@
 //! Batches of directed acyclic graphs.
 
 use gfn::env::{Grouping, Rows};
-use gfn::graph::{Edge, GraphKind, GraphState, GraphStates};
+use gfn::graph::{Edge, GraphArrays, GraphKind, GraphState, GraphStates, Node};
 use gfn::{Error, Result};
 
 use super::NodeSet;
@@ -81,7 +81,20 @@ impl DagStates {
         Ok(out)
     }
 
-    /// The same graphs as petgraph graphs: what [`GraphBatch`](gfn::graph::GraphBatch) encodes and
+    /// Their nodes and edges as networks read them.
+    ///
+    /// # Errors
+    /// None: edges join nodes that are there.
+    pub fn to_arrays(&self) -> Result<GraphArrays> {
+        let mut arrays = GraphArrays::new(GraphKind::Directed);
+        for dag in self.dags() {
+            let nodes = std::iter::repeat_n(Node::default(), self.layout.n);
+            arrays.push(nodes, dag.edges().map(|(a, b)| (a, b, Edge::default())))?;
+        }
+        Ok(arrays)
+    }
+
+    /// The same graphs as petgraph graphs: what
     /// [`write_graphs`](gfn::graph::write_graphs) writes.
     ///
     /// # Errors

@@ -41,8 +41,8 @@ impl<N: GraphNetwork> Policy<BayesianStructure> for DagPolicy<N> {
         conditions: Option<&Tensor>,
         wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
-        let graphs = states.to_graphs()?;
-        let batch = GraphBatch::new(env.schema(), &graphs, conditions, self.0.parameters().device())?;
+        let arrays = states.to_arrays()?;
+        let batch = GraphBatch::new(env.schema(), &arrays, conditions, self.0.parameters().device())?;
         let output = self.0.forward(&batch, wants)?;
         let (rows, pairs) = (states.len() as i64, (env.n_nodes() * env.n_nodes()) as i64);
         let mut evaluation = Evaluation { values: output.values, ..Evaluation::default() };
@@ -58,13 +58,11 @@ impl<N: GraphNetwork> Policy<BayesianStructure> for DagPolicy<N> {
             evaluation.pb = Some(match output.pb {
                 None => GraphActionCategorical::uniform(masks),
                 Some(blocks) => {
-                    let n_edges = batch.edge_rows.size()[1];
-                    let [remove] = sized(&blocks, [n_edges as usize], "backward logits", Tensor::numel)?;
-                    let n = env.n_nodes() as i64;
-                    // Nodes are numbered through the batch, and every graph has as many: rows of a slot table follow each other.
-                    let slots = batch.edge_rows.get(0) * n + batch.edge_rows.get(1).remainder(n);
+                    let slots: Vec<i64> = arrays.edge_pairs().map(|pair| pair as i64).collect();
+                    let [remove] = sized(&blocks, [slots.len()], "backward logits", Tensor::numel)?;
+                    let slots = Tensor::from_slice(&slots).to_device(batch.device());
                     let logits = Tensor::zeros([rows * pairs], (remove.kind(), remove.device()));
-                    let logits = logits.index_copy(0, &slots, &remove.view([n_edges]));
+                    let logits = logits.index_copy(0, &slots, &remove.view([-1]));
                     GraphActionCategorical::new(masks, &[logits.view([rows, pairs])])?
                 }
             });
@@ -97,7 +95,7 @@ struct HostDagPolicy(HostGraphNet);
 
 impl HostPolicy<BayesianStructure, GraphActionCategorical> for HostDagPolicy {
     fn distribution(&self, env: &BayesianStructure, states: &DagStates) -> Result<GraphActionCategorical> {
-        let blocks = self.0.forward(states.to_graphs()?.graphs())?;
+        let blocks = self.0.forward(&states.to_arrays()?)?;
         let pairs = env.n_nodes() * env.n_nodes();
         let [add, exit] = sized(&blocks, [states.len() * pairs, states.len()], "forward logits", Vec::len)?;
         let logits = add.chunks_exact(pairs).zip(exit).flat_map(|(add, exit)| add.iter().chain([exit])).copied();

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use smallvec::SmallVec;
 use tch::{Device, Tensor};
 
-use crate::graph::{Edge, GraphState, sum_rows};
+use crate::graph::{Edge, GraphArrays, Neighbours};
 
 /// A key that identifies a node's class: its features, or its colour and those of its neighbours.
 type Key = SmallVec<[i64; 24]>;
@@ -23,7 +23,7 @@ const END: i64 = -1;
 /// `T` is the type of indices: `Vec<i64>` on the host, [`Tensor`] on a device.
 pub(crate) struct MessageRounds<T> {
     /// One representative node for each row of features, `[R_0]`.
-    pub(crate) features: T,
+    pub(crate) features: Vec<usize>,
     /// The rounds, in order.
     pub(crate) rounds: Vec<MessageRound<T>>,
     /// The row of each node after the last round, `[N]`; `None` if every node has its own row.
@@ -60,33 +60,33 @@ impl MessageRounds<Vec<i64>> {
     const WORTHWHILE: f64 = 0.8;
 
     /// The classes for `rounds` rounds over some graphs, in which `n_labels` labels are told apart.
-    pub(crate) fn new(graphs: &[GraphState], n_labels: usize, rounds: usize, message_kind: MessageKind) -> Self {
-        let n: usize = graphs.iter().map(GraphState::n_nodes).sum();
-        let mut colours = Colours::of(n, feature_keys(graphs, n_labels));
-        let features = colours.representatives.iter().map(|&node| node as i64).collect();
+    pub(crate) fn new(arrays: &GraphArrays, n_labels: usize, rounds: usize, message_kind: MessageKind) -> Self {
+        let n = arrays.nodes.len();
+        let mut colours = Colours::of(n, feature_keys(arrays, n_labels));
+        let features = colours.representatives.clone();
         if rounds == 0 {
             return Self { features, rounds: Vec::new(), index: colours.index() };
         }
-        let lists = Lists::of(graphs, n);
-        let edges = if message_kind == MessageKind::WithEdges { edge_keys(graphs) } else { Vec::new() };
+        let neighbours = arrays.neighbours();
+        let edges = if message_kind == MessageKind::WithEdges { edge_keys(arrays) } else { Vec::new() };
         let mut out = Vec::with_capacity(rounds);
         for _ in 0..rounds {
             let next = match colours.distinct() {
                 true => Colours::all(n),
                 false => {
-                    let next = colours.refined(&lists, &edges);
+                    let next = colours.refined(neighbours, &edges);
                     let few = (next.representatives.len() as f64) < Self::WORTHWHILE * n as f64;
                     if few { next } else { Colours::all(n) }
                 }
             };
-            out.push(MessageRound::new(&colours, &next.representatives, &lists, message_kind));
+            out.push(MessageRound::new(&colours, &next.representatives, neighbours, message_kind));
             colours = next;
         }
         Self { features, rounds: out, index: colours.index() }
     }
 
     /// The rounds with their indices on a device.
-    pub(crate) fn to_device(&self, device: Device) -> MessageRounds<Tensor> {
+    pub(crate) fn on_device(self, device: Device) -> MessageRounds<Tensor> {
         let tensor = |values: &Vec<i64>| Tensor::from_slice(values).to_device(device);
         let round = |round: &MessageRound<Vec<i64>>| MessageRound {
             own: round.own.as_ref().map(tensor),
@@ -95,7 +95,7 @@ impl MessageRounds<Vec<i64>> {
             along: round.along.as_ref().map(|(messages, to)| (tensor(messages), tensor(to))),
         };
         MessageRounds {
-            features: tensor(&self.features),
+            features: self.features,
             rounds: self.rounds.iter().map(round).collect(),
             index: self.index.as_ref().map(tensor),
         }
@@ -110,21 +110,22 @@ impl MessageRounds<Tensor> {
 }
 
 impl MessageRound<Vec<i64>> {
-    fn new(before: &Colours, receivers: &[usize], lists: &Lists, message_kind: MessageKind) -> Self {
+    fn new(before: &Colours, receivers: &[usize], neighbours: &Neighbours, message_kind: MessageKind) -> Self {
         let own = (!before.distinct()).then(|| receivers.iter().map(|&node| before.of[node]).collect());
         let (mut entries, mut offsets) = (Vec::new(), Vec::with_capacity(receivers.len()));
         let (mut messages, mut to) = (Vec::new(), Vec::new());
         for (row, &node) in receivers.iter().enumerate() {
             offsets.push(entries.len() as i64);
-            let (incoming, outgoing) = (lists.incoming(node), lists.outgoing(node));
-            let of = |&(node, _): &(usize, usize)| before.of[node];
+            let (incoming, outgoing) = (neighbours.incoming(node), neighbours.outgoing(node));
+            let of = |&(node, _): &(u32, u32)| before.of[node as usize];
             match message_kind {
                 MessageKind::Sum => entries.extend(incoming.iter().chain(outgoing.unwrap_or_default()).map(of)),
                 MessageKind::WithEdges => {
                     let outgoing = outgoing.unwrap_or_default();
                     entries.extend(incoming.iter().chain(outgoing).map(of));
-                    messages.extend(incoming.iter().map(|&(_, message)| message as i64));
-                    messages.extend(outgoing.iter().map(|&(_, message)| (lists.n_messages() + message) as i64));
+                    messages.extend(incoming.iter().map(|&(_, message)| i64::from(message)));
+                    let n = neighbours.n_messages() as i64;
+                    messages.extend(outgoing.iter().map(|&(_, message)| n + i64::from(message)));
                     to.resize(entries.len(), row as i64);
                 }
                 MessageKind::BySide => {
@@ -135,6 +136,22 @@ impl MessageRound<Vec<i64>> {
             }
         }
         Self { own, entries, offsets, along: (message_kind == MessageKind::WithEdges).then_some((messages, to)) }
+    }
+
+    /// The row before the round of the node of a row after it.
+    pub(super) fn own_row(&self, row: usize) -> i64 {
+        self.own.as_ref().map_or(row as i64, |own| own[row])
+    }
+
+    /// The entries that a row sums.
+    pub(super) fn entries_of(&self, row: usize) -> std::ops::Range<usize> {
+        let end = self.offsets.get(row + 1).map_or(self.entries.len(), |&end| end as usize);
+        self.offsets[row] as usize..end
+    }
+
+    /// The number in the batch of the message of an entry; 0 where messages don't depend on edges.
+    pub(super) fn number(&self, entry: usize) -> i64 {
+        self.along.as_ref().map_or(0, |(messages, _)| messages[entry])
     }
 }
 
@@ -209,15 +226,15 @@ impl Colours {
 
     /// One refinement step, by each node's colour and those of its neighbours. If `edges` isn't empty, the edge of a
     /// message counts, too.
-    fn refined(&self, lists: &Lists, edges: &[i64]) -> Self {
+    fn refined(&self, neighbours: &Neighbours, edges: &[i64]) -> Self {
         let mut received: Vec<(i64, i64)> = Vec::new();
         let keys = (0..self.of.len()).map(|node| {
             let mut key = Key::new();
             key.push(self.of[node]);
-            for entries in [Some(lists.incoming(node)), lists.outgoing(node)].into_iter().flatten() {
+            for entries in [Some(neighbours.incoming(node)), neighbours.outgoing(node)].into_iter().flatten() {
                 received.clear();
-                let edge = |message: usize| edges.get(message).copied().unwrap_or_default();
-                received.extend(entries.iter().map(|&(from, message)| (self.of[from], edge(message))));
+                let edge = |message: u32| edges.get(message as usize).copied().unwrap_or_default();
+                received.extend(entries.iter().map(|&(from, message)| (self.of[from as usize], edge(message))));
                 received.sort_unstable();
                 key.push(END);
                 key.extend(received.iter().flat_map(|&(colour, edge)| [colour, edge]));
@@ -228,102 +245,36 @@ impl Colours {
     }
 }
 
-/// The neighbours of all nodes, with the messages from them.
-struct Lists {
-    incoming: List,
-    /// `None` in undirected graphs: each edge is incoming at both of its ends.
-    outgoing: Option<List>,
-}
-
-/// One list of entries per node, concatenated.
-struct List {
-    entries: Vec<(usize, usize)>,
-    /// The start of each node's entries, and the end of the last one's.
-    offsets: Vec<usize>,
-}
-
-impl Lists {
-    fn of(graphs: &[GraphState], n: usize) -> Self {
-        let directed = graphs.first().is_some_and(GraphState::is_directed);
-        let mut edges = Vec::new();
-        let mut first = 0;
-        for graph in graphs {
-            edges.extend(graph.edges().map(|(a, b)| (first + a as usize, first + b as usize)));
-            first += graph.n_nodes();
-        }
-        let edges = edges.iter().copied().enumerate();
-        match directed {
-            true => Self {
-                incoming: List::new(n, edges.clone().map(|(e, (a, b))| (a, b, e))),
-                outgoing: Some(List::new(n, edges.map(|(e, (a, b))| (b, a, e)))),
-            },
-            false => Self {
-                incoming: List::new(n, edges.flat_map(|(e, (a, b))| [(a, b, 2 * e), (b, a, 2 * e + 1)])),
-                outgoing: None,
-            },
-        }
-    }
-
-    /// Messages of the batch; an undirected edge counts in both directions.
-    fn n_messages(&self) -> usize {
-        self.incoming.entries.len()
-    }
-
-    fn incoming(&self, node: usize) -> &[(usize, usize)] {
-        self.incoming.at(node)
-    }
-
-    fn outgoing(&self, node: usize) -> Option<&[(usize, usize)]> {
-        self.outgoing.as_ref().map(|list| list.at(node))
-    }
-}
-
-impl List {
-    /// Groups messages `(from, to, message)` by receiver, by a stable counting sort.
-    fn new(n: usize, messages: impl Iterator<Item = (usize, usize, usize)> + Clone) -> Self {
-        let mut offsets = vec![0; n + 1];
-        messages.clone().for_each(|(_, to, _)| offsets[to + 1] += 1);
-        for node in 0..n {
-            offsets[node + 1] += offsets[node];
-        }
-        let mut place = offsets.clone();
-        let mut entries = vec![(0, 0); offsets[n]];
-        for (from, to, message) in messages {
-            entries[place[to]] = (from, message);
-            place[to] += 1;
-        }
-        Self { entries, offsets }
-    }
-
-    fn at(&self, node: usize) -> &[(usize, usize)] {
-        &self.entries[self.offsets[node]..self.offsets[node + 1]]
-    }
-}
-
 /// Each node's key before the first round: its features.
-fn feature_keys(graphs: &[GraphState], n_labels: usize) -> impl Iterator<Item = Key> + '_ {
-    graphs.iter().flat_map(move |graph| {
-        graph.nodes().enumerate().map(move |(label, node)| {
-            let mut key = Key::new();
-            key.push(label.min(n_labels.saturating_sub(1)) as i64);
-            key.push(i64::from(node.class));
-            key.extend(node.attributes.values().iter().map(|&value| i64::from(value)));
-            key
-        })
+fn feature_keys(arrays: &GraphArrays, n_labels: usize) -> impl Iterator<Item = Key> + '_ {
+    arrays.nodes.iter().zip(&arrays.labels).map(move |(node, &label)| {
+        let mut key = Key::new();
+        key.push((label as usize).min(n_labels.saturating_sub(1)) as i64);
+        key.push(i64::from(node.class));
+        key.extend(node.attributes.values().iter().map(|&value| i64::from(value)));
+        key
     })
 }
 
 /// A number for each message that identifies its edge's features.
-fn edge_keys(graphs: &[GraphState]) -> Vec<i64> {
+fn edge_keys(arrays: &GraphArrays) -> Vec<i64> {
+    let each = arrays.messages_per_edge();
     let mut numbers: HashMap<Edge, i64> = HashMap::new();
-    let mut keys = Vec::new();
-    for graph in graphs {
-        let each = if graph.is_directed() { 1 } else { 2 };
-        for (a, b) in graph.edges() {
-            let next = numbers.len() as i64;
-            let number = *numbers.entry(graph.edge(a, b).unwrap_or_default()).or_insert(next);
-            keys.resize(keys.len() + each, number);
-        }
+    let mut keys = Vec::with_capacity(each * arrays.edges.len());
+    for &edge in &arrays.weights {
+        let next = numbers.len() as i64;
+        let number = *numbers.entry(edge).or_insert(next);
+        keys.resize(keys.len() + each, number);
     }
     keys
+}
+
+/// Sums of rows of `table` by segment: segment `i` holds `table[indices[offsets[i]..offsets[i + 1]]]`, the last one to the end.
+fn sum_rows(table: &Tensor, indices: &Tensor, offsets: &Tensor) -> Tensor {
+    const SUM: i64 = 0;
+    if offsets.numel() == 0 || indices.numel() == 0 {
+        return Tensor::zeros([offsets.size()[0], table.size()[1]], (table.kind(), table.device()));
+    }
+    // embedding_bag gathers and sums in one pass: measured 1.6 times faster than index_select and index_add, both ways.
+    Tensor::embedding_bag::<Tensor>(table, indices, offsets, false, SUM, false, None, false).0
 }

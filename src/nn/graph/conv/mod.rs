@@ -1,7 +1,9 @@
 //! Message passing on [`GraphBatch`].
 
+mod host;
 mod message_classes;
 
+pub(in crate::nn) use host::HostConv;
 pub(in crate::nn) use message_classes::{MessageKind, MessageRounds};
 
 use serde::{Deserialize, Serialize};
@@ -9,7 +11,6 @@ use tch::Tensor;
 
 use crate::graph::{GraphBatch, GraphKind, GraphSchema};
 use crate::nn::graph::edge_features::EdgeFeatures;
-use crate::nn::host::{HostLinear, HostNorm, floats};
 use crate::nn::{LayerNorm, Linear, Scope};
 use message_classes::MessageRound;
 
@@ -166,68 +167,6 @@ impl Conv {
     }
 }
 
-/// A copy of a [`Conv`] on the host.
-#[derive(Debug)]
-pub(crate) struct HostConv {
-    /// Map from rows to the table whose entries are summed, and a bias added to each sum.
-    table: HostLinear,
-    bias: Vec<f32>,
-    /// Weight of a node's own entry beside the sum; `None` if it is one of the entries.
-    own: Option<f32>,
-    output: HostLinear,
-    norm: HostNorm,
-    width: usize,
-}
-
-impl Conv {
-    /// A copy of the round; `None` if its messages depend on edges.
-    pub(crate) fn on_host(&self) -> Option<HostConv> {
-        let (table, bias, own) = match &self.messages {
-            Messages::Gin { inner, eps } => (HostLinear::of(inner), None, Some(1.0 + floats(eps)[0])),
-            Messages::Gine { .. } => return None,
-            Messages::Directed { own, incoming, outgoing } => {
-                let weights = Tensor::cat(&[own.weight(), incoming.weight(), outgoing.weight()], 0);
-                (HostLinear::new(&weights, None), own.bias().map(floats), None)
-            }
-        };
-        let width = self.output.weight().size()[0] as usize;
-        let bias = bias.unwrap_or_else(|| vec![0.0; width]);
-        let (output, norm) = (HostLinear::of(&self.output), self.norm.on_host());
-        Some(HostConv { table, bias, own, output, norm, width })
-    }
-}
-
-impl HostConv {
-    /// One round: from the rows before it to the rows after it.
-    pub(crate) fn forward(&self, round: &MessageRound<Vec<i64>>, rows: &[f32]) -> Vec<f32> {
-        let width = self.width;
-        let table = self.table.rows(rows, rows.len() / width);
-        let entry = |at: i64| at as usize * width..(at as usize + 1) * width;
-        let n = round.offsets.len();
-        let own = |row: usize| round.own.as_ref().map_or(row as i64, |own| own[row]);
-        let mut inner = Vec::with_capacity(n * width);
-        for (row, &start) in round.offsets.iter().enumerate() {
-            let end = round.offsets.get(row + 1).map_or(round.entries.len(), |&end| end as usize);
-            let at = inner.len();
-            inner.extend_from_slice(&self.bias);
-            let sum = &mut inner[at..];
-            if let Some(scale) = self.own {
-                sum.iter_mut().zip(&table[entry(own(row))]).for_each(|(sum, x)| *sum += scale * x);
-            }
-            for &message in &round.entries[start as usize..end] {
-                sum.iter_mut().zip(&table[entry(message)]).for_each(|(sum, x)| *sum += x);
-            }
-            sum.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.0 } else { *x });
-        }
-        let mut out = self.output.rows(&inner, n);
-        for (row, out) in out.chunks_exact_mut(width).enumerate() {
-            out.iter_mut().zip(&rows[entry(own(row))]).for_each(|(out, x)| *out += x);
-        }
-        self.norm.apply(&mut out);
-        out
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use tch::{Device, Kind};
@@ -243,10 +182,10 @@ mod tests {
 
     /// The formulas of a round, computed node by node and message by message.
     fn one_by_one(conv: &Conv, batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
-        let edges = Vec::<Vec<i64>>::try_from(&batch.edge_index).unwrap();
+        let edges = Vec::<Vec<i64>>::try_from(batch.edge_index()).unwrap();
         let row = |node: usize| nodes.get(node as i64);
         let linear = |layer: &Linear, x: &Tensor| layer.forward(&x.unsqueeze(0)).squeeze_dim(0);
-        let each = (0..batch.total_nodes()).map(|i| {
+        let each = (0..batch.arrays.nodes.len()).map(|i| {
             // Neighbours and messages whose end `at` is this node.
             let received = |at: usize| -> Vec<(usize, usize)> {
                 let here = (0..edges[0].len()).filter(|&m| edges[at][m] == i as i64);
@@ -255,7 +194,7 @@ mod tests {
             let (incoming, outgoing) = (received(1), received(0));
             let sum = |terms: Vec<Tensor>| terms.iter().fold(row(i).zeros_like(), |sum, term| sum + term);
             // An undirected edge is two messages already.
-            let both = || incoming.iter().chain(outgoing.iter().filter(|_| batch.directed));
+            let both = || incoming.iter().chain(outgoing.iter().filter(|_| batch.arrays.is_directed()));
             let inner = match &conv.messages {
                 Messages::Gin { inner, eps } => {
                     let mapped = |x: &Tensor| linear(inner, x);
@@ -308,7 +247,7 @@ mod tests {
                 ..GraphSchema::plain(kind, 6)
             };
             let states = growing(kind);
-            let batch = GraphBatch::new(&schema, &states, None, Device::Cpu).unwrap();
+            let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
             for (make, labels) in makes.into_iter().flat_map(|make| [(make, 0), (make, 2), (make, 6)]) {
                 let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
                 let rng = &mut Rng::seeded(1);
@@ -316,10 +255,10 @@ mod tests {
                 let features = NodeFeatures::new(&mut scope.sub("features"), &schema, WIDTH, labels);
                 let convs: Vec<Conv> =
                     (0..3).map(|k| make(&mut scope.sub(&format!("conv{k}")), &schema, WIDTH)).collect();
-                let n = batch.total_nodes() as i64;
+                let n = batch.arrays.nodes.len() as i64;
 
-                let rounds = MessageRounds::new(batch.graphs(), labels, convs.len(), convs[0].message_kind());
-                let rounds = rounds.to_device(Device::Cpu);
+                let rounds = MessageRounds::new(batch.arrays, labels, convs.len(), convs[0].message_kind());
+                let rounds = rounds.on_device(Device::Cpu);
                 let start = features.forward(&batch, &rounds.features);
                 let layers = convs.iter().zip(&rounds.rounds);
                 let mut rows = vec![start.size()[0]];
@@ -332,7 +271,7 @@ mod tests {
                 // Some nodes share a row, fewer after each round, and there are never more rows than nodes.
                 assert!(rows[1] < n && rows.is_sorted() && rows[3] <= n, "{rows:?} of {n}");
 
-                let all = features.forward(&batch, &Tensor::arange(n, (Kind::Int64, Device::Cpu)));
+                let all = features.forward(&batch, &(0..n as usize).collect::<Vec<_>>());
                 let naive = convs.iter().fold(all, |x, conv| one_by_one(conv, &batch, &x));
                 let off = (&shared - &naive).abs().max().double_value(&[]);
                 assert!(off < 1e-12, "{kind:?}, labels {labels}: {off}");

@@ -3,9 +3,9 @@
 use tch::Tensor;
 
 use super::pairs::{FEATURES_SCALE, edge_pairs};
-use crate::graph::{GraphBatch, GraphKind, GraphSchema};
+use crate::graph::{GraphArrays, GraphBatch, GraphKind, GraphSchema};
 use crate::nn::graph::edge_features::EdgeFeatures;
-use crate::nn::host::{HostEmbedded, HostLinear, placed};
+use crate::nn::host::HostLinear;
 use crate::nn::layers::HostKinds;
 use crate::nn::{Linear, Scope};
 
@@ -57,7 +57,7 @@ impl EdgeHead {
     pub(crate) fn forward(&self, batch: &GraphBatch<'_>, nodes: &Tensor, pairs: Option<&Tensor>) -> Tensor {
         let first = self.first.forward(nodes);
         let second = self.second.as_ref().map_or_else(|| first.shallow_clone(), |layer| layer.forward(nodes));
-        let ends = |rows: &Tensor, end: i64| rows.index_select(0, &batch.edge_rows.get(end));
+        let ends = |rows: &Tensor, end: i64| rows.index_select(0, &batch.edge_rows().get(end));
         let mut hidden = ends(&first, 0) + ends(&second, 1);
         if let Some(edges) = &self.edges {
             hidden += edges.of_edges(batch);
@@ -92,35 +92,25 @@ pub(crate) struct HostEdgeHead {
 
 impl HostEdgeHead {
     /// Same as [`EdgeHead::forward`].
-    pub(in crate::nn) fn forward(&self, embedded: &HostEmbedded<'_>, pairs: Option<&[f64]>) -> Vec<f32> {
-        let n = embedded.n_nodes();
-        let first = self.first.rows(&embedded.nodes, n);
-        let second = self.second.as_ref().map(|layer| layer.rows(&embedded.nodes, n));
+    pub(in crate::nn) fn forward(&self, arrays: &GraphArrays, nodes: &[f32], pairs: Option<&[f64]>) -> Vec<f32> {
+        let n = arrays.nodes.len();
+        let first = self.first.rows(nodes, n);
+        let second = self.second.as_ref().map(|layer| layer.rows(nodes, n));
         let second = second.as_ref().unwrap_or(&first);
-        let (width, graphs) = (self.first.outputs(), placed(embedded.graphs_of));
-        let mut hidden = Vec::new();
-        for &(graph, first_node, _) in &graphs {
-            for (a, b) in graph.edges() {
-                let at = |rows: &[f32], node: u32| (first_node + node as usize) * width..rows.len();
-                let (a_row, b_row) = (&first[at(&first, a)][..width], &second[at(second, b)][..width]);
-                let start = hidden.len();
-                hidden.extend(a_row.iter().zip(b_row).map(|(a, b)| a + b));
-                if let Some(kinds) = &self.edges {
-                    let edge = graph.edge(a, b).unwrap_or_default();
-                    kinds.add(edge.class, &edge.attributes, &mut hidden[start..]);
-                }
+        let (width, n_edges) = (self.first.outputs(), arrays.edges.len());
+        let mut hidden = Vec::with_capacity(n_edges * width);
+        for (&(a, b), edge) in arrays.edges.iter().zip(&arrays.weights) {
+            let (a_row, b_row) = (&first[a as usize * width..][..width], &second[b as usize * width..][..width]);
+            let start = hidden.len();
+            hidden.extend(a_row.iter().zip(b_row).map(|(a, b)| a + b));
+            if let Some(kinds) = &self.edges {
+                kinds.add(edge.class, &edge.attributes, &mut hidden[start..]);
             }
         }
-        let n_edges = hidden.len() / width;
         if let (Some(layer), Some(pairs)) = (&self.pairs, pairs) {
             let k = layer.inputs();
-            let mut features = Vec::with_capacity(n_edges * k);
-            for &(graph, _, first_pair) in &graphs {
-                for (a, b) in graph.edges() {
-                    let pair = first_pair + a as usize * graph.n_nodes() + b as usize;
-                    features.extend(pairs[pair * k..][..k].iter().map(|&x| x as f32));
-                }
-            }
+            let of_pair = |pair: usize| pairs[pair * k..][..k].iter().map(|&x| x as f32);
+            let features: Vec<f32> = arrays.edge_pairs().flat_map(of_pair).collect();
             hidden.iter_mut().zip(layer.rows(&features, n_edges)).for_each(|(x, added)| *x += added);
         }
         // NaN passes through; the check before drawing finds it.

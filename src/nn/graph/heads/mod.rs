@@ -8,10 +8,10 @@ pub(in crate::nn) use pairs::{PairHead, SIZE_STEP, edge_pairs, host_pair_feature
 use tch::Tensor;
 
 use crate::env::Direction;
-use crate::graph::{Anchor, GraphBatch, GraphEnv, GraphRules, GraphSchema};
+use crate::graph::{Anchor, GraphArrays, GraphBatch, GraphEnv, GraphRules, GraphSchema};
 use crate::nn::graph::GraphNetConfig;
-use crate::nn::graph::torso::Embedded;
-use crate::nn::host::{HostEmbedded, HostPairHead};
+use crate::nn::graph::torso::{Embedded, HostEmbedded};
+use crate::nn::host::HostPairHead;
 use crate::nn::{Activation, HostMlp, Mlp, MlpConfig, Scope};
 use edge::{EdgeHead, HostEdgeHead};
 
@@ -38,14 +38,15 @@ enum AnchorHead {
 }
 
 impl Heads {
+    /// Heads on embeddings of nodes and of graphs with the given widths.
     pub(crate) fn new<R: GraphRules>(
         scope: &mut Scope<'_>,
         env: &GraphEnv<R>,
         direction: Direction,
+        (width, of_graph): (i64, i64),
         config: &GraphNetConfig,
     ) -> Self {
         let (schema, scale) = (env.schema(), start_scale(env.schema()));
-        let width = config.embedding;
         let hidden = MlpConfig { hidden: vec![width], activation: Activation::Relu, layer_norm: false, noise: None };
         let n_features = config.pair_walks.map_or(0, |walks| 1 + walks as i64);
         let heads = env.actions().heads(direction).map(|(kind, action_type, head)| {
@@ -53,7 +54,7 @@ impl Heads {
             let columns = head.width as i64;
             match head.anchor {
                 Anchor::Graph => {
-                    let mlp = Mlp::new(&mut scope, 2 * width, columns, &hidden);
+                    let mlp = Mlp::new(&mut scope, of_graph, columns, &hidden);
                     mlp.scale_output(scale);
                     if action_type.is_exit() {
                         mlp.fill_output_bias(config.initial_exit_bias);
@@ -115,12 +116,17 @@ pub(crate) enum HostHead {
 
 impl HostHead {
     /// The block of logits, `[rows, width]`, given pair features of `[sum of n * n, features]`.
-    pub(in crate::nn) fn forward(&self, embedded: &HostEmbedded<'_>, pairs: Option<&[f64]>) -> Vec<f32> {
+    pub(in crate::nn) fn forward(
+        &self,
+        arrays: &GraphArrays,
+        embedded: &HostEmbedded,
+        pairs: Option<&[f64]>,
+    ) -> Vec<f32> {
         match self {
-            Self::Graph(mlp) => mlp.forward(embedded.graphs.clone(), embedded.graphs_of.len()),
-            Self::Node(mlp) => mlp.forward(embedded.nodes.clone(), embedded.n_nodes()),
-            Self::Edge(head) => head.forward(embedded, pairs),
-            Self::NodePair(head) => head.all_pairs(embedded, pairs),
+            Self::Graph(mlp) => mlp.forward(embedded.graphs.clone(), arrays.len()),
+            Self::Node(mlp) => mlp.forward(embedded.nodes.clone(), arrays.nodes.len()),
+            Self::Edge(head) => head.forward(arrays, &embedded.nodes, pairs),
+            Self::NodePair(head) => head.all_pairs(arrays, &embedded.nodes, pairs),
         }
     }
 }

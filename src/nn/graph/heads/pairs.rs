@@ -2,7 +2,7 @@
 
 use tch::{Kind, Tensor};
 
-use crate::graph::{GraphBatch, GraphState};
+use crate::graph::{GraphArrays, GraphBatch};
 use crate::nn::{Linear, Scope};
 
 /// Largest ratio of a graph's size to the average before it goes to a padded group of its own. This keeps padding in
@@ -65,8 +65,8 @@ impl PairHead {
     /// The logits of every ordered pair of every graph, `[sum of n * n, columns]`, given pair features of `[sum of n *
     /// n, features]`.
     pub(crate) fn all_pairs(&self, batch: &GraphBatch<'_>, nodes: &Tensor, features: Option<&Tensor>) -> Tensor {
-        let scores = match batch.same_n_nodes() {
-            Some(n) if n > 0 => self.bilinear(&self.ends(nodes), n as i64, batch.directed),
+        let scores = match batch.arrays.same_size() {
+            Some(n) if n > 0 => self.bilinear(&self.ends(nodes), n as i64, batch.arrays.is_directed()),
             _ => self.by_size(batch, &self.query.forward(nodes), &self.key.forward(nodes)),
         };
         let scores = scores / (self.shape.1 as f64).sqrt() + &self.bias;
@@ -115,39 +115,34 @@ impl PairHead {
     /// Scores of graphs of different sizes. Each group of graphs of similar size is padded to its own largest, never to
     /// the batch's.
     fn by_size(&self, batch: &GraphBatch<'_>, query: &Tensor, key: &Tensor) -> Tensor {
+        let (arrays, sizes) = (batch.arrays, batch.arrays.sizes().collect::<Vec<_>>());
         let mut groups: std::collections::BTreeMap<usize, Vec<usize>> = std::collections::BTreeMap::new();
-        for (g, &n) in batch.n_nodes.iter().enumerate().filter(|(_, n)| **n > 0) {
+        for (g, &n) in sizes.iter().enumerate().filter(|(_, n)| **n > 0) {
             groups.entry(n.div_ceil(SIZE_STEP)).or_default().push(g);
         }
         let zero = Tensor::zeros([1, query.size()[1]], (query.kind(), query.device()));
-        let padding = batch.total_nodes() as i64;
+        let padding = arrays.nodes.len() as i64;
         let padded = |x: &Tensor| Tensor::cat(&[x, &zero], 0);
         let (query, key) = (padded(query), padded(key));
-        let mut first_pair = vec![0i64; batch.len()];
-        let mut rows = 0;
-        for (g, &n) in batch.n_nodes.iter().enumerate() {
-            first_pair[g] = rows;
-            rows += (n * n) as i64;
-        }
         let mut parts = Vec::new();
-        let mut place = vec![0i64; rows as usize];
+        let mut place = vec![0i64; arrays.n_pairs()];
         let mut base = 0;
         for graphs in groups.values() {
-            let largest = graphs.iter().map(|&g| batch.n_nodes[g]).max().unwrap_or(0);
+            let largest = graphs.iter().map(|&g| sizes[g]).max().unwrap_or(0);
             let mut gather = Vec::with_capacity(graphs.len() * largest);
             for (k, &g) in graphs.iter().enumerate() {
-                let (n, first) = (batch.n_nodes[g], batch.node_ptr[g]);
+                let (n, first) = (sizes[g], arrays.node_ptr[g]);
                 gather.extend((0..largest).map(|i| if i < n { (first + i) as i64 } else { padding }));
                 for i in 0..n {
                     for j in 0..n {
                         let at = base + ((k * largest + i) * largest + j) as i64;
-                        place[(first_pair[g] as usize) + i * n + j] = at;
+                        place[arrays.pair_ptr[g] + i * n + j] = at;
                     }
                 }
             }
             let gather = Tensor::from_slice(&gather).to_device(query.device());
             let (q, k) = (query.index_select(0, &gather), key.index_select(0, &gather));
-            parts.push(self.bilinear(&Ends { first: q, second: k, extra: None }, largest as i64, batch.directed));
+            parts.push(self.bilinear(&Ends { first: q, second: k, extra: None }, largest as i64, arrays.is_directed()));
             base += (graphs.len() * largest * largest) as i64;
         }
         if parts.is_empty() {
@@ -164,36 +159,28 @@ impl PairHead {
         let shape = [features.size()[0], features.size()[1], columns];
         let at_pairs = |rows: &Tensor, ends: &Tensor| rows.index_select(0, ends).view(shape);
         let mut weight = at_pairs(&halves[0], &first) + at_pairs(&halves[1], &second);
-        if !batch.directed {
+        if !batch.arrays.is_directed() {
             weight = weight + at_pairs(&halves[0], &second) + at_pairs(&halves[1], &first);
         }
         (weight * features.unsqueeze(2)).sum_dim_intlist(1, false, weights.kind())
     }
 }
 
-/// The row of each edge among all ordered pairs of all graphs, `[edges]`.
+/// The row of each edge among all ordered pairs of all graphs, `[E]`.
 pub(in crate::nn) fn edge_pairs(batch: &GraphBatch<'_>) -> Tensor {
-    let mut rows = Vec::with_capacity(batch.total_edges());
-    let mut first = 0;
-    for graph in batch.graphs() {
-        let n = graph.n_nodes();
-        rows.extend(graph.edges().map(|(a, b)| (first + a as usize * n + b as usize) as i64));
-        first += n * n;
-    }
-    Tensor::from_slice(&rows).to_device(batch.device())
+    batch.tensor(batch.arrays.edge_pairs().map(|pair| pair as i64))
 }
 
 /// The node rows of both ends of every ordered pair, `[sum of n * n]` each.
 fn pair_ends(batch: &GraphBatch<'_>) -> (Tensor, Tensor) {
     let (mut first, mut second) = (Vec::new(), Vec::new());
-    for (&n, &start) in batch.n_nodes.iter().zip(&batch.node_ptr) {
-        for i in 0..n {
-            first.extend(std::iter::repeat_n((start + i) as i64, n));
-            second.extend((start..start + n).map(|j| j as i64));
+    for ends in batch.arrays.node_ptr.windows(2) {
+        for node in ends[0]..ends[1] {
+            first.extend(std::iter::repeat_n(node as i64, ends[1] - ends[0]));
+            second.extend((ends[0]..ends[1]).map(|other| other as i64));
         }
     }
-    let tensor = |values: &[i64]| Tensor::from_slice(values).to_device(batch.device());
-    (tensor(&first), tensor(&second))
+    (batch.tensor(first.into_iter()), batch.tensor(second.into_iter()))
 }
 
 /// Features of every ordered pair that message passing can't see, `[sum of n * n, 1 + walks]`: whether there is an edge
@@ -202,30 +189,32 @@ fn pair_ends(batch: &GraphBatch<'_>) -> (Tensor, Tensor) {
 /// Plain message passing gives automorphic nodes equal features, so pairs that aren't equivalent can tie: in 0->1, 2->3
 /// it can't tell (1, 0), which closes a 2-cycle, from (1, 2).
 pub(crate) fn pair_features(batch: &GraphBatch<'_>, walks: usize, kind: Kind) -> Tensor {
-    let values = host_pair_features(batch.graphs(), walks);
+    let values = host_pair_features(batch.arrays, walks);
     crate::tensor::from_host(&values, kind, batch.device()).view([-1, 1 + walks as i64])
 }
 
 /// The pair features on the host, row by row.
-pub(in crate::nn) fn host_pair_features(graphs: &[GraphState], walks: usize) -> Vec<f64> {
-    let columns = 1 + walks;
-    let mut values = Vec::with_capacity(graphs.iter().map(|graph| graph.n_nodes().pow(2)).sum::<usize>() * columns);
-    for graph in graphs {
-        let n = graph.n_nodes();
-        let adjacency = graph.adjacency();
-        let mut counts: Vec<f64> = (0..n * n).map(|p| f64::from(u8::from(adjacency.get(p / n, p % n)))).collect();
-        let start = values.len();
-        values.resize(start + n * n * columns, 0.0);
-        let rows = &mut values[start..];
+pub(in crate::nn) fn host_pair_features(arrays: &GraphArrays, walks: usize) -> Vec<f64> {
+    let (columns, neighbours) = (1 + walks, arrays.neighbours());
+    let mut values = vec![0.0; arrays.n_pairs() * columns];
+    for (nodes, pairs) in arrays.node_ptr.windows(2).zip(arrays.pair_ptr.windows(2)) {
+        let (first, n) = (nodes[0], nodes[1] - nodes[0]);
+        let ones = |i: usize| {
+            let targets = neighbours.outgoing(first + i).unwrap_or_else(|| neighbours.incoming(first + i));
+            targets.iter().map(move |&(to, _)| to as usize - first)
+        };
+        let rows = &mut values[pairs[0] * columns..pairs[1] * columns];
+        let mut counts = vec![0.0f64; n * n];
         for i in 0..n {
-            for j in adjacency.ones(i) {
+            for j in ones(i) {
+                counts[i * n + j] = 1.0;
                 rows[(j * n + i) * columns] = 1.0;
             }
         }
         for length in 1..=walks {
             let mut longer = vec![0.0; n * n];
             for i in 0..n {
-                for via in adjacency.ones(i) {
+                for via in ones(i) {
                     for j in 0..n {
                         longer[i * n + j] += counts[via * n + j];
                     }
@@ -263,7 +252,7 @@ mod tests {
             for copies in [1, 16] {
                 let states = GraphStates::from(vec![graph.clone(); copies]);
                 let schema = GraphSchema::plain(kind, 3);
-                let batch = GraphBatch::new(&schema, &states, None, Device::Cpu).unwrap();
+                let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
                 let nodes = one.repeat([copies as i64, 1]);
                 assert_eq!(head.ends(&nodes).extra.is_some(), copies > 1);
                 let pairs = head.all_pairs(&batch, &nodes, None);

@@ -1,0 +1,145 @@
+//! The library's own torso.
+
+use tch::{Kind, Tensor};
+
+use super::conv::{Conv, MessageKind, MessageRounds};
+use super::node_features::NodeFeatures;
+use super::torso::{Embedded, HostTorso, Torso};
+use super::transformer::Transformer;
+use super::{ConvKind, GraphNetConfig};
+use crate::Result;
+use crate::graph::{GraphBatch, GraphSchema};
+use crate::nn::host::HostMessagePassing;
+use crate::nn::{Linear, Scope};
+
+/// The library's torso: node features, rounds of message passing or layers of attention, and the pooled graph.
+///
+/// [`GraphNet::new`](super::GraphNet::new) makes one from the environment's schema. The graph embeddings are twice as wide as
+/// those of nodes.
+#[derive(Debug)]
+pub struct MessagePassing {
+    features: NodeFeatures,
+    body: Body,
+    condition: Option<Linear>,
+    global: Option<Linear>,
+}
+
+#[derive(Debug)]
+enum Body {
+    Convs(Vec<Conv>),
+    Transformer(Transformer),
+}
+
+impl MessagePassing {
+    /// A torso for graphs of an environment in which `n_labels` labels are told apart.
+    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, n_labels: usize, config: &GraphNetConfig) -> Self {
+        let width = config.embedding;
+        let features = NodeFeatures::new(&mut scope.sub("features"), schema, width, n_labels);
+        let convs = |scope: &mut Scope<'_>, new: fn(&mut Scope<'_>, &GraphSchema, i64) -> Conv| {
+            Body::Convs((0..config.layers).map(|k| new(&mut scope.sub(&format!("conv{k}")), schema, width)).collect())
+        };
+        let body = match config.conv.chosen(schema) {
+            ConvKind::Auto | ConvKind::Gin => convs(scope, Conv::gin),
+            ConvKind::Gine => convs(scope, Conv::gine),
+            ConvKind::Directed => convs(scope, Conv::directed),
+            ConvKind::Transformer { heads } => {
+                let mut scope = scope.sub("transformer");
+                Body::Transformer(Transformer::new(&mut scope, schema, config.layers, width, heads))
+            }
+        };
+        let condition_width = match body {
+            Body::Convs(_) => 2 * width,
+            Body::Transformer(_) => width,
+        };
+        Self {
+            features,
+            body,
+            condition: (config.n_conditions > 0)
+                .then(|| Linear::new(&mut scope.sub("condition"), config.n_conditions, condition_width)),
+            // A condition reaches nodes through their graph's embedding.
+            global: (config.global || config.n_conditions > 0)
+                .then(|| Linear::new(&mut scope.sub("global"), 2 * width, width)),
+        }
+    }
+}
+
+impl Torso for MessagePassing {
+    fn widths(&self) -> (i64, i64) {
+        let width = self.features.classes().size()[1];
+        (width, 2 * width)
+    }
+
+    fn embed(&self, batch: &GraphBatch<'_>, conditions: Option<&Tensor>) -> Result<Embedded> {
+        let (n_rounds, message_kind) = match &self.body {
+            Body::Convs(convs) => (convs.len(), convs.first().map_or(MessageKind::Sum, Conv::message_kind)),
+            Body::Transformer(_) => (0, MessageKind::Sum),
+        };
+        let rounds = MessageRounds::new(batch.arrays, self.features.n_labels(), n_rounds, message_kind);
+        let rounds = rounds.on_device(batch.device());
+        let features = self.features.forward(batch, &rounds.features);
+        let kind = features.kind();
+        let condition = self.condition.as_ref().zip(conditions).map(|(layer, c)| layer.forward(c));
+        let (nodes, graphs) = match &self.body {
+            Body::Convs(convs) => {
+                let layers = convs.iter().zip(&rounds.rounds);
+                let nodes = layers.fold(features, |rows, (conv, round)| conv.forward(batch, round, &rows));
+                let nodes = rounds.of_nodes(&nodes);
+                let graphs = pool(batch, &nodes);
+                let graphs = match condition {
+                    Some(condition) => graphs + condition,
+                    None => graphs,
+                };
+                (nodes, graphs)
+            }
+            Body::Transformer(transformer) => {
+                let (nodes, of_virtual) = transformer.forward(batch, &rounds.of_nodes(&features), condition.as_ref());
+                let mean = sums(batch, &nodes) * scales(batch, -1.0, kind);
+                (nodes, Tensor::cat(&[mean, of_virtual], 1))
+            }
+        };
+        let nodes = match &self.global {
+            // Every node gets a message from the whole graph, as from a virtual node.
+            Some(layer) => to_nodes(batch, &nodes, &layer.forward(&graphs).relu()),
+            None => nodes,
+        };
+        Ok(Embedded { nodes, graphs })
+    }
+
+    fn on_host(&self) -> Option<Box<dyn HostTorso>> {
+        let Body::Convs(convs) = &self.body else { return None };
+        Some(Box::new(HostMessagePassing::new(&self.features, convs, self.global.as_ref())))
+    }
+}
+
+/// Mean and damped sum of node embeddings, `[B, 2 D]`. The mean alone can't count nodes. An empty graph gives zeros.
+fn pool(batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
+    let sum = sums(batch, nodes);
+    let scale = |power: f64| scales(batch, power, nodes.kind());
+    Tensor::cat(&[&sum * scale(-1.0), &sum * scale(-0.5)], 1)
+}
+
+/// Adds each graph's row to its nodes, `[N, D]`.
+fn to_nodes(batch: &GraphBatch<'_>, nodes: &Tensor, graphs: &Tensor) -> Tensor {
+    match batch.arrays.same_size() {
+        Some(n) if n > 0 => {
+            let size = nodes.size();
+            (nodes.view([batch.len() as i64, n as i64, size[1]]) + graphs.unsqueeze(1)).view([size[0], size[1]])
+        }
+        _ => nodes + graphs.index_select(0, batch.node_graph()),
+    }
+}
+
+/// The sum of each graph's node rows, `[B, D]`.
+fn sums(batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
+    let (b, width) = (batch.len() as i64, nodes.size()[1]);
+    match batch.arrays.same_size() {
+        Some(n) if n > 0 => nodes.reshape([b, n as i64, width]).sum_dim_intlist(1, false, nodes.kind()),
+        _ => Tensor::zeros([b, width], (nodes.kind(), nodes.device())).index_add(0, batch.node_graph(), nodes),
+    }
+}
+
+/// A power of each graph's number of nodes, `[B, 1]`; 1 for an empty graph.
+fn scales(batch: &GraphBatch<'_>, power: f64, kind: Kind) -> Tensor {
+    let scales: Vec<f64> = batch.arrays.sizes().map(|n| (n.max(1) as f64).powf(power)).collect();
+    crate::tensor::from_host(&scales, kind, batch.device()).unsqueeze(1)
+}

@@ -219,6 +219,12 @@ impl<R: GraphRules> GraphEnv<R> {
         self.initial.get(graph.instance() as usize).unwrap_or(graph)
     }
 
+    /// Whether the nodes of the initial graph are told apart.
+    #[must_use]
+    pub fn scaffold(&self) -> Scaffold {
+        self.scaffold
+    }
+
     /// How legal backward moves are found.
     #[must_use]
     pub fn backward_rule(&self) -> BackwardRule {

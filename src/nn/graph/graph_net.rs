@@ -3,10 +3,11 @@ use tch::{Device, Kind, Tensor};
 
 use super::fits::Fits;
 use super::heads::{Heads, pair_features, start_scale};
+use super::node_features::Labels;
 use super::torso::{Torso, checked_conditions};
 use super::{ConvKind, GraphNetwork, MessagePassing};
 use crate::env::Direction;
-use crate::graph::{GraphBatch, GraphEnv, GraphRules, GraphSchema, Semantics};
+use crate::graph::{GraphBatch, GraphEnv, GraphRules, GraphSchema, Scaffold, Semantics};
 use crate::nn::{Activation, Estimators, HostGraphNet, Mlp, MlpConfig, NetworkOutput, Parameters, Scope};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
@@ -117,16 +118,18 @@ impl GraphNetConfig {
         }
     }
 
-    /// Number of labels that are told apart: all of them in labelled graphs; up to isomorphism those of the initial
-    /// graph, and one for all other nodes.
-    fn n_labels<R: GraphRules>(&self, env: &GraphEnv<R>) -> usize {
+    /// Labels that are told apart: all of them in labelled graphs; up to isomorphism those of the initial graph (where
+    /// its nodes are alike, as one), and one for all other nodes.
+    fn labels<R: GraphRules>(&self, env: &GraphEnv<R>) -> Labels {
         let most = env.schema().max_nodes;
-        match (env.actions().semantics(), env.initial_graphs()[0].n_nodes()) {
-            _ if !self.identity => 0,
-            (Semantics::Labelled, _) => most,
-            (Semantics::UpToIsomorphism, 0) => 0,
-            (Semantics::UpToIsomorphism, fixed) => most.min(fixed + 1),
-        }
+        let (classes, alike) = match (env.actions().semantics(), env.initial_graphs()[0].n_nodes(), env.scaffold()) {
+            _ if !self.identity => (0, 0),
+            (Semantics::Labelled, ..) => (most, 0),
+            (Semantics::UpToIsomorphism, 0, _) => (0, 0),
+            (Semantics::UpToIsomorphism, fixed, Scaffold::ToldApart) => (most.min(fixed + 1), 0),
+            (Semantics::UpToIsomorphism, fixed, Scaffold::Alike) => (2, fixed - 1),
+        };
+        Labels { classes, alike }
     }
 }
 
@@ -177,11 +180,11 @@ impl GraphNet {
         config.check()?;
         config.check_sight(schema)?;
         let config = GraphNetConfig { conv: config.conv.chosen(schema), ..config };
-        let (n_labels, layers) = (config.n_labels(env), config.clone());
-        let torso = |scope: &mut Scope<'_>| MessagePassing::new(scope, schema, n_labels, &layers);
+        let (labels, layers) = (config.labels(env), config.clone());
+        let torso = |scope: &mut Scope<'_>| MessagePassing::new(scope, schema, labels, &layers);
         let mut net = Self::with_torso(env, torso, config, device, kind, rng)?;
         let labelled = env.actions().semantics() == Semantics::Labelled;
-        net.fits.n_labels = (labelled && n_labels > 0).then_some(n_labels);
+        net.fits.n_labels = (labelled && labels.classes > 0).then_some(labels.classes);
         Ok(net)
     }
 }

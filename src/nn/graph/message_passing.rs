@@ -3,7 +3,7 @@
 use tch::{Kind, Tensor};
 
 use super::conv::{Conv, MessageKind, MessageRounds};
-use super::node_features::NodeFeatures;
+use super::node_features::{Labels, NodeFeatures};
 use super::torso::{Embedded, HostTorso, Torso};
 use super::transformer::Transformer;
 use super::{ConvKind, GraphNetConfig};
@@ -31,10 +31,10 @@ enum Body {
 }
 
 impl MessagePassing {
-    /// A torso for graphs of an environment in which `n_labels` labels are told apart.
-    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, n_labels: usize, config: &GraphNetConfig) -> Self {
+    /// A torso for graphs of an environment in which these labels are told apart.
+    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, labels: Labels, config: &GraphNetConfig) -> Self {
         let width = config.embedding;
-        let features = NodeFeatures::new(&mut scope.sub("features"), schema, width, n_labels);
+        let features = NodeFeatures::new(&mut scope.sub("features"), schema, width, labels);
         let convs = |scope: &mut Scope<'_>, new: fn(&mut Scope<'_>, &GraphSchema, i64) -> Conv| {
             Body::Convs((0..config.layers).map(|k| new(&mut scope.sub(&format!("conv{k}")), schema, width)).collect())
         };
@@ -74,7 +74,7 @@ impl Torso for MessagePassing {
             Body::Convs(convs) => (convs.len(), convs.first().map_or(MessageKind::Sum, Conv::message_kind)),
             Body::Transformer(_) => (0, MessageKind::Sum),
         };
-        let rounds = MessageRounds::new(batch.arrays, self.features.n_labels(), n_rounds, message_kind);
+        let rounds = MessageRounds::new(batch.arrays, self.features.labels(), n_rounds, message_kind);
         let rounds = rounds.on_device(batch.device());
         let features = self.features.forward(batch, &rounds.features);
         let kind = features.kind();

@@ -7,27 +7,43 @@ use crate::nn::Scope;
 use crate::nn::host::floats;
 use crate::nn::layers::{AttributeTable, HostKinds, add_entry};
 
+/// Which labels a network tells apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Labels {
+    /// Number of classes of labels; 0 if labels aren't used. All labels behind share the last class.
+    pub(crate) classes: usize,
+    /// Labels that share the first class with label 0: the other nodes of an initial graph whose nodes are alike.
+    pub(crate) alike: usize,
+}
+
+impl Labels {
+    /// The class of a label; 0 where labels aren't used.
+    pub(crate) fn class(self, label: u32) -> usize {
+        (label as usize).saturating_sub(self.alike).min(self.classes.saturating_sub(1))
+    }
+}
+
 /// Learned tables for a node's class, label (if labels mean something) and attributes.
 #[derive(Debug)]
 pub(crate) struct NodeFeatures {
     classes: Tensor,
-    /// A vector for each label that is told apart; all later nodes share the last.
-    labels: Option<Tensor>,
+    /// A vector for each class of labels.
+    labels: Option<(Labels, Tensor)>,
     attributes: Option<AttributeTable>,
 }
 
 impl NodeFeatures {
-    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, width: i64, n_labels: usize) -> Self {
+    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, width: i64, labels: Labels) -> Self {
         Self {
             classes: scope.normal("class", &[schema.node_classes as i64, width], 1.0),
-            labels: (n_labels > 0).then(|| scope.normal("label", &[n_labels as i64, width], 1.0)),
+            labels: (labels.classes > 0).then(|| (labels, scope.normal("label", &[labels.classes as i64, width], 1.0))),
             attributes: AttributeTable::new(scope, &schema.node_attributes, width),
         }
     }
 
-    /// Number of labels that are told apart; 0 if labels aren't used.
-    pub(crate) fn n_labels(&self) -> usize {
-        self.labels.as_ref().map_or(0, |labels| labels.size()[0] as usize)
+    /// Which labels are told apart.
+    pub(crate) fn labels(&self) -> Labels {
+        self.labels.as_ref().map(|(labels, _)| *labels).unwrap_or_default()
     }
 
     /// The vectors of classes, `[classes, D]`.
@@ -39,7 +55,7 @@ impl NodeFeatures {
     pub(crate) fn on_host(&self) -> HostFeatures {
         HostFeatures {
             kinds: HostKinds::new(&self.classes, self.attributes.as_ref()),
-            labels: self.labels.as_ref().map(floats),
+            labels: self.labels.as_ref().map(|(labels, table)| (*labels, floats(table))),
         }
     }
 
@@ -48,10 +64,9 @@ impl NodeFeatures {
         let arrays = batch.arrays;
         let each = || nodes.iter().map(|&node| arrays.nodes[node]);
         let mut rows = self.classes.index_select(0, &batch.tensor(each().map(|node| i64::from(node.class))));
-        if let Some(labels) = &self.labels {
-            let last = labels.size()[0] - 1;
-            let of_nodes = nodes.iter().map(|&node| i64::from(arrays.labels[node]).min(last));
-            rows += labels.index_select(0, &batch.tensor(of_nodes));
+        if let Some((labels, table)) = &self.labels {
+            let of_nodes = nodes.iter().map(|&node| labels.class(arrays.labels[node]) as i64);
+            rows += table.index_select(0, &batch.tensor(of_nodes));
         }
         if let Some(table) = &self.attributes {
             let k = table.starts.len();
@@ -66,24 +81,24 @@ impl NodeFeatures {
 #[derive(Debug)]
 pub(crate) struct HostFeatures {
     kinds: HostKinds,
-    labels: Option<Vec<f32>>,
+    labels: Option<(Labels, Vec<f32>)>,
 }
 
 impl HostFeatures {
-    /// Number of labels that are told apart; 0 if labels aren't used.
-    pub(crate) fn n_labels(&self) -> usize {
-        self.labels.as_ref().map_or(0, |labels| labels.len() / self.kinds.width)
+    /// Which labels are told apart.
+    pub(crate) fn labels(&self) -> Labels {
+        self.labels.as_ref().map(|(labels, _)| *labels).unwrap_or_default()
     }
 
     /// The feature rows of the given nodes.
     pub(crate) fn forward(&self, arrays: &GraphArrays, nodes: &[usize]) -> Vec<f32> {
-        let (width, last) = (self.kinds.width, self.n_labels().saturating_sub(1));
+        let width = self.kinds.width;
         let mut out = vec![0.0; nodes.len() * width];
         for (&node, row) in nodes.iter().zip(out.chunks_exact_mut(width)) {
             let (class, attributes) = (arrays.nodes[node].class, &arrays.nodes[node].attributes);
             self.kinds.add(class, attributes, row);
-            if let Some(labels) = &self.labels {
-                add_entry(labels, last.min(arrays.labels[node] as usize), row);
+            if let Some((labels, table)) = &self.labels {
+                add_entry(table, labels.class(arrays.labels[node]), row);
             }
         }
         out

@@ -6,6 +6,7 @@ use smallvec::SmallVec;
 use tch::{Device, Tensor};
 
 use crate::graph::{Edge, GraphArrays, Neighbours};
+use crate::nn::graph::node_features::Labels;
 
 /// A key that identifies a node's class: its features, or its colour and those of its neighbours.
 type Key = SmallVec<[i64; 24]>;
@@ -59,10 +60,10 @@ impl MessageRounds<Vec<i64>> {
     /// If rows per node exceed this share, each node gets its own row, because gathering costs something, too.
     const WORTHWHILE: f64 = 0.8;
 
-    /// The classes for `rounds` rounds over some graphs, in which `n_labels` labels are told apart.
-    pub(crate) fn new(arrays: &GraphArrays, n_labels: usize, rounds: usize, message_kind: MessageKind) -> Self {
+    /// The classes for `rounds` rounds over some graphs, in which these labels are told apart.
+    pub(crate) fn new(arrays: &GraphArrays, labels: Labels, rounds: usize, message_kind: MessageKind) -> Self {
         let n = arrays.nodes.len();
-        let mut colours = Colours::of(n, feature_keys(arrays, n_labels));
+        let mut colours = Colours::of(n, feature_keys(arrays, labels));
         let features = colours.representatives.clone();
         if rounds == 0 {
             return Self { features, rounds: Vec::new(), index: colours.index() };
@@ -246,10 +247,10 @@ impl Colours {
 }
 
 /// Each node's key before the first round: its features.
-fn feature_keys(arrays: &GraphArrays, n_labels: usize) -> impl Iterator<Item = Key> + '_ {
+fn feature_keys(arrays: &GraphArrays, labels: Labels) -> impl Iterator<Item = Key> + '_ {
     arrays.nodes.iter().zip(&arrays.labels).map(move |(node, &label)| {
         let mut key = Key::new();
-        key.push((label as usize).min(n_labels.saturating_sub(1)) as i64);
+        key.push(labels.class(label) as i64);
         key.push(i64::from(node.class));
         key.extend(node.attributes.values().iter().map(|&value| i64::from(value)));
         key

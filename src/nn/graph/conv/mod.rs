@@ -171,7 +171,7 @@ impl Conv {
 mod tests {
     use tch::{Device, Kind};
 
-    use super::super::node_features::NodeFeatures;
+    use super::super::node_features::{Labels, NodeFeatures};
     use super::message_classes::MessageRounds;
     use super::*;
     use crate::Rng;
@@ -248,7 +248,9 @@ mod tests {
             };
             let states = growing(kind);
             let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
-            for (make, labels) in makes.into_iter().flat_map(|make| [(make, 0), (make, 2), (make, 6)]) {
+            for (make, labels) in makes.into_iter().flat_map(|make| {
+                [(0, 0), (2, 0), (6, 0), (2, 2)].map(|(classes, alike)| (make, Labels { classes, alike }))
+            }) {
                 let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
                 let rng = &mut Rng::seeded(1);
                 let mut scope = parameters.scope(rng);
@@ -274,7 +276,7 @@ mod tests {
                 let all = features.forward(&batch, &(0..n as usize).collect::<Vec<_>>());
                 let naive = convs.iter().fold(all, |x, conv| one_by_one(conv, &batch, &x));
                 let off = (&shared - &naive).abs().max().double_value(&[]);
-                assert!(off < 1e-12, "{kind:?}, labels {labels}: {off}");
+                assert!(off < 1e-12, "{kind:?}, {labels:?}: {off}");
 
                 let weights = Tensor::from_slice(&(0..n * WIDTH).map(|k| (k as f64 * 0.3).cos()).collect::<Vec<_>>());
                 let gradients = |output: &Tensor| -> Tensor {
@@ -289,10 +291,7 @@ mod tests {
                 };
                 let (got, expected) = (gradients(&shared), gradients(&naive));
                 let off = (&got - &expected).abs().max().double_value(&[]);
-                assert!(
-                    off < 1e-11 && expected.abs().max().double_value(&[]) > 0.1,
-                    "{kind:?}, labels {labels}: {off}"
-                );
+                assert!(off < 1e-11 && expected.abs().max().double_value(&[]) > 0.1, "{kind:?}, {labels:?}: {off}");
             }
         }
     }

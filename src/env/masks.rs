@@ -6,7 +6,7 @@ use crate::{Error, Result};
 /// One block of logits, `[rows, width]`: the states' rows one after another, `row_ptr[i]..row_ptr[i + 1]` those of state `i`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Block {
-    /// What owes the block, for messages: the action type's name.
+    /// The name of its action type, for messages.
     pub name: String,
     /// Columns: logits per anchor row.
     pub width: usize,
@@ -138,7 +138,7 @@ impl Masks {
             slot: slot as usize,
             n_slots: legal.len(),
             n_legal: self.n_legal(row),
-            // What isn't a slot at all has no words.
+            // A number that is no slot can't be described.
             detail: if (slot as usize) < legal.len() { detail() } else { "there is no such slot".into() },
         })
     }

@@ -105,7 +105,7 @@ pub trait Env: Send + Sync {
     /// The exit action of each of these states, which are terminal; `None` in an environment whose trajectories end without.
     fn exit_actions(&self, states: &Self::States) -> Option<Self::Actions>;
 
-    /// By how much the log-reward of each state must be raised so that training samples in proportion to R.
+    /// What must be added to the log-reward of each state so that training samples in proportion to R.
     ///
     /// `None` where every state is one object. Up to isomorphism it is log |Aut(s)| (Kim et al., *Symmetry-Aware
     /// GFlowNets*, 2025): training on R alone samples R(x) / |Aut(x)| there.
@@ -171,8 +171,8 @@ pub trait Env: Send + Sync {
         ))
     }
 
-    /// Looks for what is wrong with the environment while nothing fails, on a few random states of its own choice: a trainer asks
-    /// once, before its first step. By default there is nothing to look for.
+    /// Checks the environment on a few random states for mistakes that would train a wrong distribution without an error. A
+    /// trainer calls it once, before its first step. The default checks nothing.
     ///
     /// Graph environments look at settings, backward masks and ways back. It takes milliseconds, and sees what is broken everywhere;
     /// [`testing`](crate::testing) has the thorough checkers.

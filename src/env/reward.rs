@@ -1,4 +1,4 @@
-//! Rewards: apart from the environment, so that dynamics stay free of tensors while a reward may hold a network and may fail.
+//! Rewards. They are apart from environments: a reward may hold a network and may fail, an environment holds no tensor.
 
 use tch::Tensor;
 
@@ -28,7 +28,7 @@ pub trait Reward<S> {
     /// log R of states that aren't finished, for forward-looking objectives (Pan et al. 2023); `None` (the default) where the
     /// reward says nothing of them.
     ///
-    /// Of a finished object it is [`log_reward`](Self::log_reward), or an upper part of it: what is left the state flows learn.
+    /// For a finished object it is [`log_reward`](Self::log_reward), or a part of it: the state flows learn the rest.
     ///
     /// # Errors
     /// Whatever keeps it from giving a number for each state.
@@ -56,8 +56,8 @@ impl<S, F: Fn(&S, Option<&Tensor>) -> Result<Vec<f64>>> Reward<S> for F {
     }
 }
 
-/// A reward that is raised to a floor, log R >= `log_min`, where a reward of zero, or next to it, would leave a balance objective
-/// without a finite residual. It changes the target: states below the floor are sampled as if they stood on it.
+/// A reward raised to a floor, log R >= `log_min`. A reward of zero has no finite log, and so no finite residual in a balance
+/// objective. The floor changes the target: states below it are sampled as if they were on it.
 ///
 /// ```
 /// use gfn::env::{Clipped, Reward, Slots};

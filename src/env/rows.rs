@@ -30,7 +30,7 @@ pub trait Rows: Clone + Send + Sync {
         self.select(order)
     }
 
-    /// A row in words, for messages; `None` (the default) for states that have none of their own, which messages call by their key.
+    /// A description of a row, for messages. With `None` (the default) messages give its key.
     fn describe(&self, _row: usize) -> Option<String> {
         None
     }
@@ -48,7 +48,7 @@ pub trait Rows: Clone + Send + Sync {
 pub struct Slots(pub Vec<u32>);
 
 impl Slots {
-    /// What is no slot of any state.
+    /// A number that is no slot of any state.
     pub const NONE: u32 = u32::MAX;
 
     /// The slot at a place among all slots of a state.
@@ -139,8 +139,8 @@ impl Grouping {
     }
 }
 
-/// Rows that a policy need be asked about only once though they aren't equal: up to isomorphism, graphs that differ in their
-/// labels alone.
+/// Rows that a policy gives the same answer for, though they aren't equal: up to isomorphism, graphs that differ only in
+/// their labels. It is asked about one row of each class.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Classes {
     /// The classes; the first row of each stands for it.

@@ -1,4 +1,4 @@
-//! Graphs.
+//! Graphs: states, batches of them, environments that build them, action types, symmetry, files.
 
 mod action;
 mod batch;

@@ -6,7 +6,7 @@ use crate::Result;
 use crate::env::Direction;
 use crate::graph::{Anchor, Edge, GraphActionType, GraphState, Head, Move};
 
-/// What the way back must leave whole.
+/// What a backward move must keep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Connectivity {
     /// Any edge can go.
@@ -26,7 +26,7 @@ pub struct AddEdge {
 }
 
 impl AddEdge {
-    /// Adds edges of these many classes.
+    /// Adds edges of so many classes.
     #[must_use]
     pub fn new(classes: u16) -> Self {
         Self { classes, max_edges: usize::MAX, connectivity: Connectivity::Any }

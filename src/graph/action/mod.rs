@@ -69,7 +69,7 @@ impl Anchor {
     }
 }
 
-/// The block of logits that a network owes for one action type in one direction: rows by [`Anchor`], `width` columns.
+/// The block of logits of one action type in one direction, which a network gives: rows by [`Anchor`], `width` columns.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct Head {
     /// What a row belongs to.

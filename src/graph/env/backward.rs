@@ -41,7 +41,7 @@ pub(super) fn derived_backward<R: GraphRules>(env: &GraphEnv<R>, graph: &GraphSt
     out
 }
 
-/// Keeps of the candidates in `mask` those whose undoing leads to a reachable parent that permits the move back here.
+/// Keeps only those candidates of `mask` that lead to a reachable parent in which the move back here is legal.
 fn derive_backward<R: GraphRules>(
     env: &GraphEnv<R>,
     graph: &GraphState,

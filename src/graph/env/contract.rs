@@ -1,4 +1,4 @@
-//! What can be wrong with a graph environment while nothing fails: its settings, its backward masks, its ways back.
+//! Checks for mistakes in a graph environment that no error would show: settings, backward masks, ways back.
 
 use super::backward::derived_backward;
 use crate::env::{Direction, DiscreteEnv, Env, Rows, Slots, instances_in_turn, random_moves, walk_back};

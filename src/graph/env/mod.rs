@@ -30,8 +30,8 @@ use crate::{Error, Result};
 /// How the legal backward actions of an environment are found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BackwardRule {
-    /// Each candidate of the action types is undone on a copy, and kept if the parent is reachable, keeps of the initial graph
-    /// what is whole, and permits the forward move. Right for any environment and any action type; slow.
+    /// Each backward move that an action type names is made on a copy. It is legal if the parent is reachable, still contains the
+    /// initial graph, and allows the forward move. Right for any environment and any action type, and slow.
     Derived,
     /// The backward masks of the action types are exact as they stand, less what
     /// [`GraphRules::restrict_backward`] forbids. [`testing::check_graph_env`](crate::testing::check_graph_env) compares them with

@@ -29,7 +29,7 @@ pub enum Child {
 /// ```
 /// use gfn::{env::StateGraph, policy::UniformPolicy, testing::Triangles};
 /// let env = Triangles::new();
-/// let graph = StateGraph::build(&env, StateGraph::<Triangles>::DEFAULT_LIMIT)?;
+/// let graph = StateGraph::build(&env, 1_000)?;
 /// assert_eq!(graph.len(), 8);
 /// let sampled = graph.terminating_distribution(&env, &UniformPolicy, None)?;
 /// assert!((sampled.probs[0] - 0.25).abs() < 1e-12);
@@ -52,9 +52,6 @@ impl<E: EnumerableEnv> std::fmt::Debug for StateGraph<E> {
 }
 
 impl<E: EnumerableEnv> StateGraph<E> {
-    /// A limit for [`build`](Self::build) that fits a usual machine: 4 million states.
-    pub const DEFAULT_LIMIT: usize = 4_000_000;
-
     /// Lists the states by walking from the initial one, breadth first.
     ///
     /// Time and memory grow with the number of moves and of states; 2^20 directed graphs of 5 nodes (10 million moves) take

@@ -16,7 +16,8 @@ use crate::levels::Levels;
 /// use gfn::graph::GraphKind;
 /// use gfn_gym::ring::{Ring, RingReward};
 /// let reward = RingReward::new(100.0, 1e-9)?;
-/// let log_z = reward.log_z(&Ring::new(6, GraphKind::Directed)?);
+/// let env = Ring::new(6, GraphKind::Directed)?;
+/// let log_z = reward.log_z(&env);
 /// assert!((log_z - 9.39275).abs() < 1e-5);
 /// # Ok::<(), gfn::Error>(())
 /// ```

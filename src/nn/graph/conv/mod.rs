@@ -260,7 +260,11 @@ mod tests {
                 let n = batch.arrays.nodes.len() as i64;
 
                 let rounds = MessageRounds::new(batch.arrays, labels, convs.len(), convs[0].message_kind());
+                let start = features.on_host().forward(batch.arrays, &rounds.features);
+                let layers = convs.iter().zip(&rounds.rounds);
+                let on_host = layers.fold(start, |x, (conv, round)| conv.on_host().forward(batch.arrays, round, &x));
                 let rounds = rounds.on_device(Device::Cpu);
+                let on_host = rounds.of_nodes(&Tensor::from_slice(&on_host).view([-1, WIDTH]));
                 let start = features.forward(&batch, &rounds.features);
                 let layers = convs.iter().zip(&rounds.rounds);
                 let mut rows = vec![start.size()[0]];
@@ -272,6 +276,10 @@ mod tests {
                 let shared = rounds.of_nodes(&shared);
                 // Some nodes share a row, fewer after each round, and there are never more rows than nodes.
                 assert!(rows[1] < n && rows.is_sorted() && rows[3] <= n, "{rows:?} of {n}");
+
+                // Single precision.
+                let off = (&shared - &on_host).abs().max().double_value(&[]);
+                assert!(off < 1e-5, "{kind:?}, labels {labels}: {off} on the host");
 
                 let all = features.forward(&batch, &(0..n as usize).collect::<Vec<_>>());
                 let naive = convs.iter().fold(all, |x, conv| one_by_one(conv, &batch, &x));

@@ -6,12 +6,13 @@ use std::path::Path;
 use crate::trainers::{Folder, Setting, bytes, colored_graphs, ring, state, steps};
 use gfn::env::{DiscreteEnv, Rows, Slots, VectorStates};
 use gfn::graph::GraphKind;
-use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig, MlpConfig};
+use gfn::nn::{BackwardPolicy, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{
     FlowMatching, Objective, ProximalPolicy, SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood, Weighting,
     WithBackward,
 };
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
+use gfn::quantity::Quantity;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::testing::Words;
 use gfn::train::{Checkpoint, ReplayPath, Trainer, TrainerConfig};
@@ -171,7 +172,7 @@ fn checkpoints_of_other_objectives_change_nothing() {
         let env = Words::new(2, 2);
         let config = MlpPolicyConfig {
             mlp: MlpConfig { hidden: vec![8], ..MlpConfig::default() },
-            flow: true,
+            estimators: EstimatorsConfig::of(Quantity::LogFlow),
             backward: BackwardPolicy::SharedTorso,
             ..MlpPolicyConfig::default()
         };

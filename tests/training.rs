@@ -6,14 +6,13 @@ use gfn::env::StateGraph;
 use gfn::env::{EnumerableEnv, Reward};
 use gfn::graph::{GraphEnv, GraphKind, GraphState};
 use gfn::metrics::{Distances, modes_found};
-use gfn::nn::{ConvKind, GraphNet, GraphNetConfig, MlpConfig};
+use gfn::nn::{ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{
     DetailedBalance, LogPartitionVariance, Objective, SubTrajectoryBalance, TrajectoryBalance, Weighting,
 };
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
-use gfn::quantity::Quantity;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::testing::Triangles;
 use gfn::train::{Trainer, TrainerConfig};
@@ -90,7 +89,7 @@ fn check_graphs<E: GraphEnv>(what: &str, make: impl Fn() -> E, log_r: fn(&GraphS
             layers: 1,
             embedding: 32,
             identity: true,
-            flow: objective.needs().has(Quantity::LogFlow),
+            estimators: EstimatorsConfig::of(objective.needs()),
             ..GraphNetConfig::default()
         };
         let net = GraphNet::new(&env, net, Device::Cpu, Kind::Float, &mut Rng::seeded(k as u64)).unwrap();
@@ -129,7 +128,7 @@ fn every_objective_learns_a_grid() {
         let reward = OriginalReward::new(&env, 0.1, 2.0, 2.0).unwrap();
         let net = MlpPolicyConfig {
             mlp: MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() },
-            flow: objective.needs().has(Quantity::LogFlow),
+            estimators: EstimatorsConfig::of(objective.needs()),
             ..MlpPolicyConfig::default()
         };
         let mut rng = Rng::seeded(k as u64);

@@ -2,7 +2,7 @@
 
 use gfn::distribution::Exploration;
 use gfn::env::{Direction, Reals, Rows};
-use gfn::nn::{BackwardPolicy, HostMlp, LogZ, Mlp, MlpConfig, Parameters};
+use gfn::nn::{BackwardPolicy, Estimators, EstimatorsConfig, HostMlp, Mlp, MlpConfig, Parameters};
 use gfn::policy::Evaluation;
 use gfn::quantity::{Quantities, Quantity};
 use gfn::{Error, Result, Rng};
@@ -16,8 +16,7 @@ pub(crate) struct PerceptronsConfig<'a> {
     pub(crate) width: i64,
     pub(crate) mlp: &'a MlpConfig,
     pub(crate) backward: BackwardPolicy,
-    pub(crate) flow: bool,
-    pub(crate) initial_log_z: f64,
+    pub(crate) estimators: &'a EstimatorsConfig,
 }
 
 /// What a network says of each state.
@@ -46,23 +45,24 @@ pub(crate) struct Perceptrons {
     flow: bool,
     torso: Mlp,
     separate: Option<Mlp>,
-    log_z: LogZ,
+    estimators: Estimators,
     parameters: Parameters,
 }
 
 impl Perceptrons {
     pub(crate) fn new(config: &PerceptronsConfig<'_>, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self> {
-        let &PerceptronsConfig { inputs, width, mlp, backward, flow, initial_log_z } = config;
+        let &PerceptronsConfig { inputs, width, mlp, backward, estimators } = config;
         let shared_pb = backward == BackwardPolicy::SharedTorso;
-        let outputs = width * (1 + i64::from(shared_pb)) + i64::from(flow);
+        let outputs = width * (1 + i64::from(shared_pb)) + i64::from(estimators.flow);
         let mut parameters = Parameters::new(device, kind);
         let mut scope = parameters.scope(rng);
         let torso = Mlp::new(&mut scope.sub("torso"), inputs, outputs, mlp);
         let separate =
             (backward == BackwardPolicy::Separate).then(|| Mlp::new(&mut scope.sub("pb"), inputs, width, mlp));
-        let log_z = LogZ::scalar(&mut scope, initial_log_z);
+        let flow = estimators.flow;
+        let estimators = Estimators::new(&mut scope, estimators, None)?;
         parameters.check()?;
-        Ok(Self { width, shared_pb, flow, torso, separate, log_z, parameters })
+        Ok(Self { width, shared_pb, flow, torso, separate, estimators, parameters })
     }
 
     /// What is wanted of the states whose inputs are `x`; `dist` makes a distribution of what a network says, or the uniform one of nothing.
@@ -98,7 +98,7 @@ impl Perceptrons {
                 out.pf = Some(dist(Direction::Forward, Some(told))?);
             }
             if log_flow {
-                out = out.with(Quantity::LogFlow, with_log_z(&self.log_z, &shared.select(1, -1), is_source));
+                out = out.with(Quantity::LogFlow, with_log_z(&self.estimators, &shared.select(1, -1), is_source));
             }
             if shared_pb {
                 let outputs = shared.narrow(1, pb_start, taken);
@@ -136,7 +136,7 @@ impl Perceptrons {
     }
 
     pub(crate) fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        self.log_z.forward(conditions, n)
+        self.estimators.log_z(conditions, n)
     }
 
     pub(crate) fn parameters(&self) -> &Parameters {
@@ -145,10 +145,10 @@ impl Perceptrons {
 }
 
 /// log F with log Z at the source, whose flow it is.
-fn with_log_z(log_z: &LogZ, flow: &Tensor, is_source: impl Iterator<Item = bool>) -> Tensor {
+fn with_log_z(estimators: &Estimators, flow: &Tensor, is_source: impl Iterator<Item = bool>) -> Tensor {
     let sources: Vec<bool> = is_source.collect();
     let at_source = Tensor::from_slice(&sources).to_device(flow.device());
-    match log_z.forward(None, sources.len()) {
+    match estimators.log_z(None, sources.len()) {
         Some(log_z) => log_z.where_self(&at_source, flow),
         None => flow.shallow_clone(),
     }

@@ -3,6 +3,7 @@ use std::sync::Arc;
 
 use gfn::env::{Clipped, Reals, Reward, Rows};
 use gfn::metrics::estimate_log_z;
+use gfn::nn::EstimatorsConfig;
 use gfn::objective::{
     DetailedBalance, LogPartitionVariance, MaximumLikelihood, Objective, StateFlow, SubTrajectoryBalance,
     TrajectoryBalance, Weighting,
@@ -27,7 +28,12 @@ fn environment(dim: usize, kind: ProcessKind, sigma: f64, steps: usize) -> Diffu
 
 fn small(flow: bool, backward: BackwardSteps) -> DiffusionPolicyConfig {
     let network = GradNetConfig { harmonics: 8, hidden: 32, layers: 1, zero_init: false };
-    DiffusionPolicyConfig { network, flow, backward, ..DiffusionPolicyConfig::default() }
+    DiffusionPolicyConfig {
+        network,
+        estimators: EstimatorsConfig { flow, ..EstimatorsConfig::default() },
+        backward,
+        ..DiffusionPolicyConfig::default()
+    }
 }
 
 fn trainer(

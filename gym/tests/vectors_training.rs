@@ -3,6 +3,7 @@
 use gfn::Rng;
 use gfn::env::StateGraph;
 use gfn::metrics::Distances;
+use gfn::nn::EstimatorsConfig;
 use gfn::objective::{DetailedBalance, Objective, TrajectoryBalance};
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
@@ -18,7 +19,10 @@ use tch::{Device, Kind};
 fn train(objective: impl Objective + 'static, flow: bool) -> f64 {
     let env = DiscreteEbm::new(4).unwrap();
     let reward = IsingReward::ones(4, 1.0).unwrap();
-    let config = MlpPolicyConfig { flow, ..MlpPolicyConfig::default() };
+    let config = MlpPolicyConfig {
+        estimators: EstimatorsConfig { flow, ..EstimatorsConfig::default() },
+        ..MlpPolicyConfig::default()
+    };
     let rng = &mut Rng::seeded(1);
     let policy = MlpPolicy::new(&env, KHot::new(4, 3), config, Device::Cpu, Kind::Float, rng).unwrap();
     let steps = 1000;

@@ -8,11 +8,11 @@ mod parameters;
 mod sequence;
 mod torch_script;
 
-pub use estimators::{Estimators, NetworkOutput};
+pub use estimators::{Estimators, EstimatorsConfig, NetworkOutput};
 pub use graph::{BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, GraphNetwork};
 pub(crate) use host::floats;
 pub use host::{HostGraphNet, HostMlp};
-pub use layers::{Activation, Embedding, LayerNorm, Linear, LogZ, LogitScale, Mlp, MlpConfig};
+pub use layers::{Activation, Embedding, LayerNorm, Linear, Mlp, MlpConfig};
 pub use parameters::{Group, Parameter, Parameters, Scope};
 pub(crate) use parameters::{Restored, WeightNoise};
 pub(crate) use sequence::SequenceNet;

@@ -1,9 +1,10 @@
 //! Small policies and trainers on words, of which a test needs one step.
 
 use gfn::env::VectorStates;
-use gfn::nn::MlpConfig;
+use gfn::nn::{EstimatorsConfig, MlpConfig};
 use gfn::objective::Objective;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
+use gfn::quantity::Quantity;
 use gfn::replay::DataSource;
 use gfn::testing::Words;
 use gfn::train::{Trainer, TrainerConfig};
@@ -26,7 +27,7 @@ pub(crate) fn policy(config: MlpPolicyConfig) -> MlpPolicy<KHot> {
 }
 
 pub(crate) fn with_flow() -> MlpPolicy<KHot> {
-    policy(MlpPolicyConfig { flow: true, ..MlpPolicyConfig::default() })
+    policy(MlpPolicyConfig { estimators: EstimatorsConfig::of(Quantity::LogFlow), ..MlpPolicyConfig::default() })
 }
 
 pub(crate) fn fresh(batch: usize) -> TrainerConfig {

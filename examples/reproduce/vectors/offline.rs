@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 use gfn::env::{VectorEnv, log_rewards};
 use gfn::metrics::Distances;
-use gfn::nn::{BackwardPolicy, MlpConfig};
+use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
 use gfn::objective::{MaximumLikelihood, Objective};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy};
-use gfn::quantity::Quantity;
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Sampler;
 use gfn::rollout::Trajectories;
@@ -84,7 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             ..MlpConfig::default()
         },
         backward: common.backward.map_or(BackwardPolicy::SharedTorso, Into::into),
-        flow: objective.needs().has(Quantity::LogFlow),
+        estimators: EstimatorsConfig::of(objective.needs()),
         ..MlpPolicyConfig::default()
     };
     let description = json!({ "example": "offline", "height": args.height, "network": network });

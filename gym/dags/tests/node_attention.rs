@@ -4,6 +4,7 @@ use std::collections::HashMap;
 
 use gfn::distribution::Distribution;
 use gfn::env::{Direction, DiscreteEnv, Env, Slots};
+use gfn::nn::EstimatorsConfig;
 use gfn::policy::Policy;
 use gfn::quantity::{Quantities, Quantity};
 use gfn::{Error, Rng};
@@ -13,7 +14,12 @@ use tch::{Device, Kind, Tensor};
 use crate::edge_transformer::trained;
 
 fn small(env: &BayesianStructure, flow: bool, kind: Kind) -> NodeAttention {
-    let config = NodeAttentionConfig { embedding: 16, heads: 2, flow, ..NodeAttentionConfig::default() };
+    let config = NodeAttentionConfig {
+        embedding: 16,
+        heads: 2,
+        estimators: EstimatorsConfig { flow, ..EstimatorsConfig::default() },
+        ..NodeAttentionConfig::default()
+    };
     NodeAttention::new(env, config, Device::Cpu, kind, &mut Rng::seeded(1)).unwrap()
 }
 

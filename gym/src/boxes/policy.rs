@@ -1,5 +1,5 @@
 use gfn::env::{Direction, Reals, Rows};
-use gfn::nn::{Activation, BackwardPolicy, HostMlp, MlpConfig, Parameters};
+use gfn::nn::{Activation, BackwardPolicy, EstimatorsConfig, HostMlp, MlpConfig, Parameters};
 use gfn::policy::{Evaluation, HostPolicy, Policy};
 use gfn::quantity::{Quantities, Quantity};
 use gfn::tensor::{from_host, to_host};
@@ -55,10 +55,8 @@ pub struct BoxPolicyConfig {
     pub mixtures: BetaMixtures,
     /// What P_B is.
     pub backward: BackwardPolicy,
-    /// Whether there is a state-flow head, for DB and SubTB; the flow of the source is Z, a parameter of its own.
-    pub flow: bool,
-    /// Where log Z starts.
-    pub initial_log_z: f64,
+    /// The state-flow head, and log Z, which is the flow of the source. It takes no conditions.
+    pub estimators: EstimatorsConfig,
 }
 
 impl Default for BoxPolicyConfig {
@@ -74,8 +72,7 @@ impl Default for BoxPolicyConfig {
                 max_concentration: 1000.0,
             },
             backward: BackwardPolicy::SharedTorso,
-            flow: false,
-            initial_log_z: 0.0,
+            estimators: EstimatorsConfig::default(),
         }
     }
 }
@@ -122,8 +119,7 @@ impl BoxPolicy {
             width: config.mixtures.width(ndim) as i64,
             mlp: &config.mlp,
             backward: config.backward,
-            flow: config.flow,
-            initial_log_z: config.initial_log_z,
+            estimators: &config.estimators,
         };
         let networks = Perceptrons::new(&networks, device, kind, rng)?;
         let geometry = env.geometry();

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use gfn::env::{Reals, Rows};
-use gfn::nn::{LogZ, Parameters};
+use gfn::nn::{Estimators, EstimatorsConfig, Parameters};
 use gfn::policy::{Evaluation, Policy};
 use gfn::quantity::{Quantities, Quantity};
 use gfn::{Error, Result, Rng};
@@ -52,10 +52,8 @@ pub struct DiffusionPolicyConfig {
     pub langevin_clip: Option<f64>,
     /// What P_B is.
     pub backward: BackwardSteps,
-    /// Whether there is a state-flow network, for DB and SubTB.
-    pub flow: bool,
-    /// Where log Z starts.
-    pub initial_log_z: f64,
+    /// The state-flow network and log Z. It takes no conditions.
+    pub estimators: EstimatorsConfig,
 }
 
 impl Default for DiffusionPolicyConfig {
@@ -67,8 +65,7 @@ impl Default for DiffusionPolicyConfig {
             log_variance_range: None,
             langevin_clip: None,
             backward: BackwardSteps::Fixed,
-            flow: false,
-            initial_log_z: 0.0,
+            estimators: EstimatorsConfig::default(),
         }
     }
 }
@@ -102,7 +99,7 @@ pub struct DiffusionPolicy {
     langevin: Option<(f64, GradientScale, Arc<dyn Target>)>,
     backward: Option<JointNet>,
     flow: Option<JointNet>,
-    log_z: LogZ,
+    estimators: Estimators,
     parameters: Parameters,
 }
 
@@ -165,11 +162,11 @@ impl DiffusionPolicy {
             }
         };
         let backward = range.map(|_| net(&mut scope, "backward", dim + 1));
-        let flow = config.flow.then(|| net(&mut scope, "flow", 1));
-        let log_z = LogZ::scalar(&mut scope, config.initial_log_z);
+        let flow = config.estimators.flow.then(|| net(&mut scope, "flow", 1));
+        let estimators = Estimators::new(&mut scope, &config.estimators, None)?;
         parameters.check()?;
         let made_for = (env.dim(), env.process().steps());
-        Ok(Self { config, made_for, times, drift, langevin, backward, flow, log_z, parameters })
+        Ok(Self { config, made_for, times, drift, langevin, backward, flow, estimators, parameters })
     }
 
     /// The settings.
@@ -304,7 +301,7 @@ impl Policy<DiffusionSampling> for DiffusionPolicy {
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        self.log_z.forward(conditions, n)
+        self.estimators.log_z(conditions, n)
     }
 
     fn parameters(&self) -> Option<&Parameters> {

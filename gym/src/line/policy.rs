@@ -1,5 +1,5 @@
 use gfn::env::{Direction, Reals};
-use gfn::nn::{Activation, BackwardPolicy, MlpConfig, Parameters};
+use gfn::nn::{Activation, BackwardPolicy, EstimatorsConfig, MlpConfig, Parameters};
 use gfn::policy::{Evaluation, Policy};
 use gfn::quantity::{Quantities, Quantity};
 use gfn::tensor::from_host;
@@ -42,10 +42,8 @@ pub struct LinePolicyConfig {
     pub mixtures: NormalMixtures,
     /// What P_B is.
     pub backward: BackwardPolicy,
-    /// Whether there is a state-flow head, for DB and SubTB; the flow of the source is Z, a parameter of its own.
-    pub flow: bool,
-    /// Where log Z starts.
-    pub initial_log_z: f64,
+    /// The state-flow head, and log Z, which is the flow of the source. It takes no conditions.
+    pub estimators: EstimatorsConfig,
 }
 
 impl Default for LinePolicyConfig {
@@ -55,8 +53,7 @@ impl Default for LinePolicyConfig {
             mlp: MlpConfig { hidden: vec![64; 3], activation: Activation::Elu, ..MlpConfig::default() },
             mixtures: NormalMixtures { components: 2, min_std: 0.1, max_std: 2.0 },
             backward: BackwardPolicy::SharedTorso,
-            flow: false,
-            initial_log_z: 0.0,
+            estimators: EstimatorsConfig::default(),
         }
     }
 }
@@ -91,8 +88,7 @@ impl LinePolicy {
             width: 3 * config.mixtures.components as i64,
             mlp: &config.mlp,
             backward: config.backward,
-            flow: config.flow,
-            initial_log_z: config.initial_log_z,
+            estimators: &config.estimators,
         };
         let networks = Perceptrons::new(&networks, device, kind, rng)?;
         Ok(Self { config, networks })

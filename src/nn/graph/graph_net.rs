@@ -7,7 +7,7 @@ use super::torso::Torso;
 use super::{ConvKind, GraphNetwork};
 use crate::env::Direction;
 use crate::graph::{GraphBatch, GraphEnv, GraphSchema, Semantics};
-use crate::nn::{Activation, Estimators, HostGraphNet, Mlp, MlpConfig, NetworkOutput, Parameters};
+use crate::nn::{Activation, Estimators, EstimatorsConfig, HostGraphNet, Mlp, MlpConfig, NetworkOutput, Parameters};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
 
@@ -48,15 +48,8 @@ pub struct GraphNetConfig {
     pub global: bool,
     /// The kind of backward policy.
     pub backward: BackwardPolicy,
-    /// Whether there is a state-flow head, for DB and SubTB.
-    pub flow: bool,
-    /// Width of the condition vectors; 0 for none.
-    pub n_conditions: i64,
-    /// Whether the logits of P_F are also multiplied by a function of the conditions ([`LogitScale`](crate::nn::LogitScale)).
-    #[serde(default)]
-    pub logit_scale: bool,
-    /// Initial value of log Z.
-    pub initial_log_z: f64,
+    /// The state-flow head, log Z, and conditions.
+    pub estimators: EstimatorsConfig,
     /// Initial bias of the exit action's logit. At 0 an untrained policy takes each legal action about equally often,
     /// so trajectories are long where there are many actions. A larger bias makes them shorter, and the first training
     /// steps faster.
@@ -74,10 +67,7 @@ impl Default for GraphNetConfig {
             pair_walks: None,
             global: true,
             backward: BackwardPolicy::Uniform,
-            flow: false,
-            n_conditions: 0,
-            logit_scale: false,
-            initial_log_z: 0.0,
+            estimators: EstimatorsConfig::default(),
             initial_exit_bias: 0.0,
         }
     }
@@ -88,16 +78,10 @@ impl GraphNetConfig {
         let refuse = |setting, got: i64, expected| Err(Error::config(setting, got, expected));
         match self.conv {
             _ if self.embedding < 1 => refuse("embedding", self.embedding, "at least 1"),
-            _ if self.n_conditions < 0 => {
-                refuse("n_conditions", self.n_conditions, "0 for none, or the width of the condition vectors")
-            }
-            _ if self.logit_scale && self.n_conditions == 0 => {
-                refuse("n_conditions", 0, "the width of the condition vectors that `logit_scale` takes")
-            }
             ConvKind::Transformer { heads } if heads < 1 || self.embedding % heads != 0 => {
                 refuse("heads", heads, "a number of heads that divides the embedding")
             }
-            _ => Ok(()),
+            _ => self.estimators.check(),
         }
     }
 
@@ -186,12 +170,11 @@ impl GraphNet {
         let pb = learned.then(|| Heads::new(&mut scope.sub("pb"), env, Direction::Backward, &config));
         let hidden =
             MlpConfig { hidden: vec![config.embedding], activation: Activation::Relu, layer_norm: false, noise: None };
-        let flow = config.flow.then(|| Mlp::new(&mut scope.sub("flow"), 2 * config.embedding, 1, &hidden));
+        let flow = config.estimators.flow.then(|| Mlp::new(&mut scope.sub("flow"), 2 * config.embedding, 1, &hidden));
         if let Some(flow) = &flow {
             flow.scale_output(start_scale(schema));
         }
-        let scale = config.logit_scale.then_some(&hidden);
-        let estimators = Estimators::new(&mut scope, config.n_conditions, config.initial_log_z, &hidden, scale);
+        let estimators = Estimators::new(&mut scope, &config.estimators, Some(&hidden))?;
         parameters.check()?;
         let labelled = env.actions().semantics() == Semantics::Labelled;
         let fits = Fits { schema: schema.clone(), n_labels: (labelled && n_labels > 0).then_some(n_labels) };

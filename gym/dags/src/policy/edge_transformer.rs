@@ -2,7 +2,7 @@
 
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Masks, Rows};
-use gfn::nn::{Activation, LayerNorm, Linear, LogZ, Mlp, MlpConfig, Parameters, Scope};
+use gfn::nn::{Activation, Estimators, EstimatorsConfig, LayerNorm, Linear, Mlp, MlpConfig, Parameters, Scope};
 use gfn::policy::{Evaluation, Policy};
 use gfn::quantity::Quantities;
 use gfn::{Error, Result, Rng};
@@ -24,16 +24,14 @@ pub struct EdgeTransformerConfig {
     pub layers: usize,
     /// Layers of the edges' own, and as many of the exit's (and of the flow's).
     pub head_layers: usize,
-    /// Whether there is a state-flow head, for DB and SubTB.
-    pub flow: bool,
-    /// Where log Z starts.
-    pub initial_log_z: f64,
+    /// The state-flow head and log Z. It takes no conditions.
+    pub estimators: EstimatorsConfig,
 }
 
 impl Default for EdgeTransformerConfig {
     /// Small enough for a processor: width 64, four heads, one shared layer and one of each output's own.
     fn default() -> Self {
-        Self { embedding: 64, heads: 4, layers: 1, head_layers: 1, flow: false, initial_log_z: 0.0 }
+        Self { embedding: 64, heads: 4, layers: 1, head_layers: 1, estimators: EstimatorsConfig::default() }
     }
 }
 
@@ -86,7 +84,7 @@ pub struct EdgeTransformer {
     edges: Head,
     /// The exit's number, and log F beside it.
     graph: Head,
-    log_z: LogZ,
+    estimators: Estimators,
     parameters: Parameters,
 }
 
@@ -109,10 +107,10 @@ impl EdgeTransformer {
         let (source, target) = (scope.normal("source", &half, 1.0), scope.normal("target", &half, 1.0));
         let shared = blocks(&mut scope.sub("shared"), config.layers, &config);
         let edges = Head::new(&mut scope.sub("edges"), 1, &config);
-        let graph = Head::new(&mut scope.sub("graph"), 1 + i64::from(config.flow), &config);
-        let log_z = LogZ::scalar(&mut scope, config.initial_log_z);
+        let graph = Head::new(&mut scope.sub("graph"), 1 + i64::from(config.estimators.flow), &config);
+        let estimators = Estimators::new(&mut scope, &config.estimators, None)?;
         parameters.check()?;
-        Ok(Self { n_nodes: env.n_nodes(), config, source, target, shared, edges, graph, log_z, parameters })
+        Ok(Self { n_nodes: env.n_nodes(), config, source, target, shared, edges, graph, estimators, parameters })
     }
 
     /// The size.
@@ -252,12 +250,12 @@ impl Policy<BayesianStructure> for EdgeTransformer {
         _: Option<&Tensor>,
         wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
-        let outputs = PairOutputs { n_nodes: self.n_nodes, flow: self.config.flow };
+        let outputs = PairOutputs { n_nodes: self.n_nodes, flow: self.config.estimators.flow };
         outputs.evaluate(env, states, wants, || self.forward(states), slots)
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        self.log_z.forward(conditions, n)
+        self.estimators.log_z(conditions, n)
     }
 
     fn parameters(&self) -> Option<&Parameters> {

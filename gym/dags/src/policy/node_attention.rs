@@ -2,7 +2,9 @@
 
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Masks, Rows};
-use gfn::nn::{Activation, Embedding, LayerNorm, Linear, LogZ, Mlp, MlpConfig, Parameters, Scope};
+use gfn::nn::{
+    Activation, Embedding, Estimators, EstimatorsConfig, LayerNorm, Linear, Mlp, MlpConfig, Parameters, Scope,
+};
 use gfn::policy::{Evaluation, Policy};
 use gfn::quantity::Quantities;
 use gfn::{Error, Result, Rng};
@@ -20,16 +22,14 @@ pub struct NodeAttentionConfig {
     pub embedding: i64,
     /// Heads of attention, which share the embedding.
     pub heads: i64,
-    /// Whether there is a state-flow head, for DB and SubTB.
-    pub flow: bool,
-    /// Where log Z starts.
-    pub initial_log_z: f64,
+    /// The state-flow head and log Z. It takes no conditions.
+    pub estimators: EstimatorsConfig,
 }
 
 impl Default for NodeAttentionConfig {
     /// The size of gfnx's baseline: width 128, four heads.
     fn default() -> Self {
-        Self { embedding: 128, heads: 4, flow: false, initial_log_z: 0.0 }
+        Self { embedding: 128, heads: 4, estimators: EstimatorsConfig::default() }
     }
 }
 
@@ -80,7 +80,7 @@ pub struct NodeAttention {
     receivers: Mlp,
     /// The exit's logit, and log F beside it.
     graph: Mlp,
-    log_z: LogZ,
+    estimators: Estimators,
     parameters: Parameters,
 }
 
@@ -105,10 +105,20 @@ impl NodeAttention {
         let attention = Attention::new(&mut scope.sub("attention"), width, config.heads);
         let senders = Mlp::new(&mut scope.sub("senders"), width, width, &mlp);
         let receivers = Mlp::new(&mut scope.sub("receivers"), width, width, &mlp);
-        let graph = Mlp::new(&mut scope.sub("graph"), width, 1 + i64::from(config.flow), &mlp);
-        let log_z = LogZ::scalar(&mut scope, config.initial_log_z);
+        let graph = Mlp::new(&mut scope.sub("graph"), width, 1 + i64::from(config.estimators.flow), &mlp);
+        let estimators = Estimators::new(&mut scope, &config.estimators, None)?;
         parameters.check()?;
-        Ok(Self { n_nodes: env.n_nodes(), config, messages, attention, senders, receivers, graph, log_z, parameters })
+        Ok(Self {
+            n_nodes: env.n_nodes(),
+            config,
+            messages,
+            attention,
+            senders,
+            receivers,
+            graph,
+            estimators,
+            parameters,
+        })
     }
 
     /// The size.
@@ -261,13 +271,13 @@ impl Policy<BayesianStructure> for NodeAttention {
         _: Option<&Tensor>,
         wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
-        let outputs = PairOutputs { n_nodes: self.n_nodes, flow: self.config.flow };
+        let outputs = PairOutputs { n_nodes: self.n_nodes, flow: self.config.estimators.flow };
         let slots = |pairs: &Tensor, exit: &Tensor, _: &Masks| Tensor::cat(&[pairs, exit], 1);
         outputs.evaluate(env, states, wants, || self.forward(states), slots)
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        self.log_z.forward(conditions, n)
+        self.estimators.log_z(conditions, n)
     }
 
     fn parameters(&self) -> Option<&Parameters> {

@@ -53,7 +53,7 @@ fn main() -> Result<()> {
 fn distance(steps: usize, bonus: f64) -> Result<f64> {
     let (env, mut rng) = (HyperGrid::new(2, 8)?, Rng::seeded(0));
     let reward = OriginalReward::standard(&env)?;
-    let config = MlpPolicyConfig { estimators: EstimatorsConfig::of(Quantity::LogFlow), ..MlpPolicyConfig::default() };
+    let config = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
     let policy = MlpPolicy::new(&env, KHot::new(2, 8), config, Device::Cpu, Kind::Float, &mut rng)?;
     let config = TrainerConfig {
         batch: 32,

@@ -5,7 +5,6 @@ use gfn::env::VectorEnv;
 use gfn::nn::{EstimatorsConfig, Parameters};
 use gfn::objective::{Advantage, PolicyGradient};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
-use gfn::quantity::Quantity;
 use gfn::testing::Chain;
 use gfn::train::{AverageFor, ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Rng};
@@ -86,8 +85,7 @@ fn what_makes_no_sense_is_refused() {
 
     let on_policy = |purpose, decay| {
         let (env, mut rng) = (HyperGrid::new(2, 4).unwrap(), Rng::seeded(0));
-        let network =
-            MlpPolicyConfig { estimators: EstimatorsConfig::of(Quantity::LogFlow), ..MlpPolicyConfig::default() };
+        let network = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
         let policy = MlpPolicy::new(&env, KHot::new(2, 4), network, Device::Cpu, Kind::Float, &mut rng).unwrap();
         let reward = OriginalReward::standard(&env).unwrap();
         Trainer::new(env, reward, policy, objective(), config.clone(), rng).unwrap().with_average(decay, purpose)

@@ -12,7 +12,6 @@ use gfn::objective::{
     WithBackward,
 };
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
-use gfn::quantity::Quantity;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::testing::Words;
 use gfn::train::{Checkpoint, ReplayPath, Trainer, TrainerConfig};
@@ -172,7 +171,7 @@ fn checkpoints_of_other_objectives_change_nothing() {
         let env = Words::new(2, 2);
         let config = MlpPolicyConfig {
             mlp: MlpConfig { hidden: vec![8], ..MlpConfig::default() },
-            estimators: EstimatorsConfig::of(Quantity::LogFlow),
+            estimators: EstimatorsConfig::with_flow(true),
             backward: BackwardPolicy::SharedTorso,
             ..MlpPolicyConfig::default()
         };

@@ -11,7 +11,7 @@ use gfn::objective::{
     ProximalPolicy, RegressionLoss, Residuals, SubTrajectoryBalance, TrajectoryBalance, Weighting,
 };
 use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy};
-use gfn::quantity::{Quantities, Quantity};
+use gfn::quantity::Quantities;
 use gfn::rollout::Sampler;
 use gfn::testing::Words;
 use gfn::{Error, Result, Rng};
@@ -54,7 +54,7 @@ impl Policy<Words> for Column {
 fn columns_of_a_policy_are_refused() {
     let step = |flow, log_z, objective: Box<dyn Objective>| {
         let config = MlpPolicyConfig {
-            estimators: EstimatorsConfig::of(Quantity::LogFlow),
+            estimators: EstimatorsConfig::with_flow(true),
             paths: true,
             backward: BackwardPolicy::SharedTorso,
             ..MlpPolicyConfig::default()
@@ -154,10 +154,8 @@ fn conditions_have_a_row_for_each_trajectory() {
         assert!(matches!(error, Error::Shape { .. }), "{error:?}");
         says(&error, &["conditions", "one condition vector"]);
     }
-    let (env, policy) = (
-        words(),
-        policy(MlpPolicyConfig { estimators: EstimatorsConfig::conditional(1), ..MlpPolicyConfig::default() }),
-    );
+    let config = MlpPolicyConfig { estimators: EstimatorsConfig::conditional(1), ..MlpPolicyConfig::default() };
+    let (env, policy) = (words(), policy(config));
     let sampler = Sampler::new(&env, &policy);
     let rng = &mut Rng::seeded(0);
     let scalar = Tensor::from(1f32);

@@ -31,7 +31,7 @@ fn network<E: GraphEnv>(env: &E) -> GraphPolicy<GraphNet> {
         embedding: 12,
         pair_walks: Some(2),
         backward: BackwardPolicy::Separate,
-        estimators: EstimatorsConfig::of(Quantity::LogFlow),
+        estimators: EstimatorsConfig::with_flow(true),
         ..GraphNetConfig::default()
     };
     GraphPolicy(GraphNet::new(env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(5)).unwrap())
@@ -39,8 +39,7 @@ fn network<E: GraphEnv>(env: &E) -> GraphPolicy<GraphNet> {
 
 fn grid_network(env: &VectorEnv<HyperGrid>) -> MlpPolicy<KHot> {
     let mlp = MlpConfig { hidden: vec![16], ..MlpConfig::default() };
-    let config =
-        MlpPolicyConfig { mlp, estimators: EstimatorsConfig::of(Quantity::LogFlow), ..MlpPolicyConfig::default() };
+    let config = MlpPolicyConfig { mlp, estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
     MlpPolicy::new(env, KHot::new(env.ndim(), env.height()), config, Device::Cpu, Kind::Double, &mut Rng::seeded(5))
         .unwrap()
 }

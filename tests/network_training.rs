@@ -54,20 +54,13 @@ fn a_gradient_reaches_every_parameter() {
     on_one_thread();
     for (kind, conv) in KINDS.iter().flat_map(|&kind| CONVS.map(|conv| (kind, conv))) {
         let env = everything_under(Semantics::Labelled, kind, 4);
-        let scale = MlpConfig { hidden: vec![32], ..MlpConfig::default() };
+        let plain = GraphNetConfig { estimators: EstimatorsConfig::default(), ..config(conv) };
+        let logit_scale = Some(MlpConfig { hidden: vec![32], ..MlpConfig::default() });
+        let scaled = EstimatorsConfig { logit_scale, ..EstimatorsConfig::conditional(3) };
         let settings = [
-            GraphNetConfig { estimators: EstimatorsConfig::default(), ..config(conv) },
-            GraphNetConfig {
-                estimators: EstimatorsConfig::default(),
-                backward: BackwardPolicy::SharedTorso,
-                global: false,
-                ..config(conv)
-            },
-            GraphNetConfig {
-                pair_walks: Some(2),
-                estimators: EstimatorsConfig { logit_scale: Some(scale.clone()), ..EstimatorsConfig::conditional(3) },
-                ..config(conv)
-            },
+            plain.clone(),
+            GraphNetConfig { backward: BackwardPolicy::SharedTorso, global: false, ..plain },
+            GraphNetConfig { pair_walks: Some(2), estimators: scaled, ..config(conv) },
         ];
         for config in settings {
             let net = net(&env, config.clone(), Kind::Double);
@@ -130,15 +123,8 @@ fn conditions_enter_every_estimate_and_missing_ones_are_refused() {
         let env = everything(kind, 5);
         let graph = random_graph(kind, 4, 0.5, &mut Rng::seeded(0));
         for global in [true, false] {
-            let net = net(
-                &env,
-                GraphNetConfig {
-                    estimators: EstimatorsConfig { flow: true, ..EstimatorsConfig::conditional(2) },
-                    global,
-                    ..config(conv)
-                },
-                Kind::Double,
-            );
+            let estimators = EstimatorsConfig { flow: true, ..EstimatorsConfig::conditional(2) };
+            let net = net(&env, GraphNetConfig { estimators, global, ..config(conv) }, Kind::Double);
             check_conditions(&env, &net, &graph);
         }
         // A network without conditions refuses those that it is given.
@@ -148,11 +134,8 @@ fn conditions_enter_every_estimate_and_missing_ones_are_refused() {
     }
     let env = Triangles::new();
     let backward = BackwardPolicy::Separate;
-    let config = EdgeMlpConfig {
-        estimators: EstimatorsConfig { flow: true, ..EstimatorsConfig::conditional(2) },
-        backward,
-        ..EdgeMlpConfig::default()
-    };
+    let estimators = EstimatorsConfig { flow: true, ..EstimatorsConfig::conditional(2) };
+    let config = EdgeMlpConfig { estimators, backward, ..EdgeMlpConfig::default() };
     let net = EdgeMlp::new(&env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
     let graph = GraphState::from_parts(
         GraphKind::Undirected,

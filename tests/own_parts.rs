@@ -23,8 +23,7 @@ fn trainer(objective: impl Objective + 'static, seed: u64) -> WordTrainer {
     tch::set_num_threads(1);
     let (env, mut rng) = (Words::new(2, 3), Rng::seeded(seed));
     let mlp = MlpConfig { hidden: vec![16], ..MlpConfig::default() };
-    let config =
-        MlpPolicyConfig { mlp, estimators: EstimatorsConfig::of(Quantity::LogFlow), ..MlpPolicyConfig::default() };
+    let config = MlpPolicyConfig { mlp, estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
     let policy = MlpPolicy::new(&env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut rng).unwrap();
     let reward = |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(states.rows().map(|row| row.iter().filter(|&&x| x == 1).count() as f64).collect())

@@ -107,7 +107,7 @@ fn chunks_carry_every_quantity() {
         let step = |chunk| {
             let config = MlpPolicyConfig {
                 paths: true,
-                estimators: EstimatorsConfig::of(Quantity::LogFlow),
+                estimators: EstimatorsConfig::with_flow(true),
                 backward: BackwardPolicy::SharedTorso,
                 ..MlpPolicyConfig::default()
             };

@@ -27,7 +27,7 @@ fn env() -> Words {
 
 fn config(kind: SequenceKind) -> SequencePolicyConfig {
     let net = SequenceNetConfig { kind, width: 16, layers: 2 };
-    SequencePolicyConfig { net, estimators: EstimatorsConfig::of(Quantity::LogFlow), ..SequencePolicyConfig::default() }
+    SequencePolicyConfig { net, estimators: EstimatorsConfig::with_flow(true), ..SequencePolicyConfig::default() }
 }
 
 fn build(config: SequencePolicyConfig, kind: Kind) -> SequencePolicy {
@@ -360,7 +360,7 @@ fn they_learn() {
         let net = SequenceNetConfig { kind: net, width: 32, layers: 1 };
         let config = SequencePolicyConfig {
             net,
-            estimators: EstimatorsConfig { flow, ..EstimatorsConfig::default() },
+            estimators: EstimatorsConfig::with_flow(flow),
             ..SequencePolicyConfig::default()
         };
         let mut rng = Rng::seeded(0);

@@ -13,6 +13,7 @@ use gfn::objective::{
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
+use gfn::quantity::Quantity;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::testing::Triangles;
 use gfn::train::{Trainer, TrainerConfig};
@@ -89,7 +90,7 @@ fn check_graphs<E: GraphEnv>(what: &str, make: impl Fn() -> E, log_r: fn(&GraphS
             layers: 1,
             embedding: 32,
             identity: true,
-            estimators: EstimatorsConfig::of(objective.needs()),
+            estimators: EstimatorsConfig::with_flow(objective.needs().has(Quantity::LogFlow)),
             ..GraphNetConfig::default()
         };
         let net = GraphNet::new(&env, net, Device::Cpu, Kind::Float, &mut Rng::seeded(k as u64)).unwrap();
@@ -128,7 +129,7 @@ fn every_objective_learns_a_grid() {
         let reward = OriginalReward::new(&env, 0.1, 2.0, 2.0).unwrap();
         let net = MlpPolicyConfig {
             mlp: MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() },
-            estimators: EstimatorsConfig::of(objective.needs()),
+            estimators: EstimatorsConfig::with_flow(objective.needs().has(Quantity::LogFlow)),
             ..MlpPolicyConfig::default()
         };
         let mut rng = Rng::seeded(k as u64);

@@ -98,7 +98,7 @@ fn the_frozen_form_is_the_policy() {
                 mlp,
                 backward,
                 heads,
-                estimators: EstimatorsConfig::of(Quantity::LogFlow),
+                estimators: EstimatorsConfig::with_flow(true),
                 ..MlpPolicyConfig::default()
             };
             let policy =
@@ -156,7 +156,7 @@ fn a_table_learns() {
 #[test]
 fn a_state_has_a_row_of_its_own() {
     let config = MlpPolicyConfig {
-        estimators: EstimatorsConfig::of(Quantity::LogFlow),
+        estimators: EstimatorsConfig::with_flow(true),
         backward: BackwardPolicy::Separate,
         ..MlpPolicyConfig::default()
     };
@@ -198,7 +198,7 @@ fn noise_is_drawn_when_asked() {
     let noisy = MlpConfig { noise: Some(0.5), layer_norm: true, ..small() };
     let policy = mlp(MlpPolicyConfig {
         mlp: noisy,
-        estimators: EstimatorsConfig::of(Quantity::LogFlow),
+        estimators: EstimatorsConfig::with_flow(true),
         ..MlpPolicyConfig::default()
     });
     let (first, flow) = outputs(&policy, None);
@@ -272,7 +272,7 @@ fn conditions_have_a_network() {
     assert!(apart(&mixed.narrow(0, 0, 7), &flow.narrow(0, 0, 7)) < 1e-12);
     assert!(apart(&mixed.narrow(0, 7, 8), &flow.narrow(0, 7, 8)) > 1e-3);
 
-    let refused = MlpPolicyConfig { estimators: EstimatorsConfig::of(Quantity::LogFlow), ..config };
+    let refused = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..config };
     let refused = MlpPolicy::new(&env(), KHot::new(3, 3), refused, Device::Cpu, Kind::Float, &mut Rng::seeded(0));
     assert!(refused.unwrap_err().to_string().contains("condition_mlp"));
 }
@@ -282,7 +282,7 @@ fn conditions_have_a_network() {
 fn heads_share_a_torso() {
     let policy = mlp(MlpPolicyConfig {
         mlp: small(),
-        estimators: EstimatorsConfig::of(Quantity::LogFlow),
+        estimators: EstimatorsConfig::with_flow(true),
         heads: 3,
         ..MlpPolicyConfig::default()
     });
@@ -319,11 +319,8 @@ fn heads_share_a_torso() {
 fn an_average_is_sampled_from() {
     let layout = SequenceLayout { values: 3, length: 3, unset: 0 };
     let net = SequenceNetConfig { kind: SequenceKind::Gru, width: 8, layers: 1 };
-    let config = SequencePolicyConfig {
-        net,
-        estimators: EstimatorsConfig::of(Quantity::LogFlow),
-        ..SequencePolicyConfig::default()
-    };
+    let config =
+        SequencePolicyConfig { net, estimators: EstimatorsConfig::with_flow(true), ..SequencePolicyConfig::default() };
     let policy = SequencePolicy::new(&env(), layout, config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
     let parameters = Policy::<Words>::parameters(&policy).unwrap();
     let start = env().initial(1);

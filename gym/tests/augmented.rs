@@ -9,7 +9,6 @@ use gfn::objective::{AugmentedDetailedBalance, AugmentedTrajectoryBalance, Objec
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
 use gfn::policy::{ByIndex, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
-use gfn::quantity::Quantity;
 use gfn::train::{DistillationConfig, IntrinsicConfig, Novelty, RandomDistillation, StepStats, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::bit_sequence::{HammingReward, NonAutoregressiveBitSequence};
@@ -27,7 +26,7 @@ fn table<E: EnumerableEnv<States = VectorStates> + Copy + 'static>(env: &E) -> M
     let features = ByIndex::new(*env, StateGraph::build(env, 1_000).unwrap());
     let config = MlpPolicyConfig {
         backward: BackwardPolicy::Uniform,
-        estimators: EstimatorsConfig::of(Quantity::LogFlow),
+        estimators: EstimatorsConfig::with_flow(true),
         ..MlpPolicyConfig::default()
     };
     MlpPolicy::tabular(env, features, config, Device::Cpu, Kind::Double).unwrap()
@@ -149,7 +148,7 @@ fn grid_trainer(objective: impl Objective + 'static, seed: u64) -> Trainer<Vecto
     let env = HyperGrid::new(2, 4).unwrap();
     let mut rng = Rng::seeded(seed);
     let config = MlpPolicyConfig {
-        estimators: EstimatorsConfig::of(Quantity::LogFlow),
+        estimators: EstimatorsConfig::with_flow(true),
         backward: BackwardPolicy::Uniform,
         ..MlpPolicyConfig::default()
     };

@@ -78,7 +78,7 @@ fn policy(env: &BoxEnv, (backward, coupling): (BackwardPolicy, Coupling), kind: 
         mlp: MlpConfig { hidden: vec![32, 20], ..MlpConfig::default() },
         mixtures: BetaMixtures { coupling, components: 5, ..learned.mixtures },
         backward,
-        estimators: EstimatorsConfig::of(Quantity::LogFlow),
+        estimators: EstimatorsConfig::with_flow(true),
         ..learned
     };
     BoxPolicy::new(env, config, Device::Cpu, kind, &mut Rng::seeded(1)).unwrap()

@@ -9,7 +9,7 @@ use gfn::objective::{
     DetailedBalance, LogPartitionVariance, Objective, StateFlow, SubTrajectoryBalance, TrajectoryBalance, Weighting,
 };
 use gfn::policy::Policy;
-use gfn::quantity::{Quantities, Quantity};
+use gfn::quantity::Quantities;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::ReplayEnv;
 use gfn::rollout::Sampler;
@@ -32,7 +32,7 @@ fn box_policy(env: &BoxEnv, backward: BackwardPolicy, coupling: Coupling, seed: 
         mlp: MlpConfig { hidden: vec![32], ..MlpConfig::default() },
         mixtures: BetaMixtures { coupling, components: 4, ..learned.mixtures },
         backward,
-        estimators: EstimatorsConfig::of(Quantity::LogFlow),
+        estimators: EstimatorsConfig::with_flow(true),
         ..learned
     };
     BoxPolicy::new(env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(seed)).unwrap()
@@ -42,7 +42,7 @@ fn line_policy(env: &Line, backward: BackwardPolicy) -> LinePolicy {
     let config = LinePolicyConfig {
         mlp: MlpConfig { hidden: vec![32], ..MlpConfig::default() },
         backward,
-        estimators: EstimatorsConfig::of(Quantity::LogFlow),
+        estimators: EstimatorsConfig::with_flow(true),
         ..LinePolicyConfig::default()
     };
     LinePolicy::new(env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(3)).unwrap()

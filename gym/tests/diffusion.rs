@@ -33,7 +33,7 @@ fn small(flow: bool, backward: BackwardSteps) -> DiffusionPolicyConfig {
     let network = GradNetConfig { harmonics: 8, hidden: 32, layers: 1, zero_init: false };
     DiffusionPolicyConfig {
         network,
-        estimators: EstimatorsConfig { flow, ..EstimatorsConfig::default() },
+        estimators: EstimatorsConfig::with_flow(flow),
         backward,
         ..DiffusionPolicyConfig::default()
     }

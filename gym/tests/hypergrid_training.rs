@@ -54,7 +54,7 @@ fn trajectory_balance_reaches_the_target() {
 
 #[test]
 fn detailed_balance_reaches_the_target() {
-    let config = MlpPolicyConfig { estimators: EstimatorsConfig::of(Quantity::LogFlow), ..MlpPolicyConfig::default() };
+    let config = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
     let (l1, _) = train(DetailedBalance::default(), config, 2000);
     assert!(l1 <= 0.02, "L1 {l1}");
 }
@@ -69,17 +69,9 @@ fn a_state_is_judged_on_its_own() {
         for n_conditions in [0, 2] {
             let mlp = MlpConfig { hidden: vec![32], layer_norm: true, ..MlpConfig::default() };
             let defaults = MlpPolicyConfig::default();
-            let config = MlpPolicyConfig {
-                mlp,
-                backward,
-                estimators: EstimatorsConfig {
-                    flow: true,
-                    n_conditions,
-                    initial_log_z: 1.0,
-                    ..EstimatorsConfig::default()
-                },
-                ..defaults
-            };
+            let of_conditions = EstimatorsConfig::conditional(n_conditions);
+            let estimators = EstimatorsConfig { flow: true, initial_log_z: 1.0, ..of_conditions };
+            let config = MlpPolicyConfig { mlp, backward, estimators, ..defaults };
             let policy = policy(&env, Scaled::new(env.ndim(), env.height()), config);
             let conditions = (n_conditions > 0).then(|| conditions.shallow_clone());
             let wants = Quantity::LogPf | Quantity::LogPb | Quantity::LogFlow;

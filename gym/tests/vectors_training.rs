@@ -19,10 +19,7 @@ use tch::{Device, Kind};
 fn train(objective: impl Objective + 'static, flow: bool) -> f64 {
     let env = DiscreteEbm::new(4).unwrap();
     let reward = IsingReward::ones(4, 1.0).unwrap();
-    let config = MlpPolicyConfig {
-        estimators: EstimatorsConfig { flow, ..EstimatorsConfig::default() },
-        ..MlpPolicyConfig::default()
-    };
+    let config = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(flow), ..MlpPolicyConfig::default() };
     let rng = &mut Rng::seeded(1);
     let policy = MlpPolicy::new(&env, KHot::new(4, 3), config, Device::Cpu, Kind::Float, rng).unwrap();
     let steps = 1000;

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
 use crate::nn::{Group, Mlp, MlpConfig, Scope};
-use crate::quantity::{Quantities, Quantity, Values};
+use crate::quantity::Values;
 use crate::{Error, Result};
 
 /// What a network says of a batch of states, before anybody has asked what is legal there.
@@ -28,7 +28,9 @@ pub struct NetworkOutput {
 /// ```
 /// use gfn::nn::EstimatorsConfig;
 /// use gfn::objective::{DetailedBalance, Objective};
-/// let config = EstimatorsConfig::of(DetailedBalance::default().needs());
+/// use gfn::quantity::Quantity;
+/// let needs = DetailedBalance::default().needs();
+/// let config = EstimatorsConfig::with_flow(needs.has(Quantity::LogFlow));
 /// assert!(config.flow && config.n_conditions == 0);
 /// ```
 #[derive(Clone, PartialEq, Debug, Default, Serialize, Deserialize)]
@@ -47,14 +49,13 @@ pub struct EstimatorsConfig {
 }
 
 impl EstimatorsConfig {
-    /// What these needs ask for ([`Objective::needs`](crate::objective::Objective::needs)): a flow head or none. log Z starts at 0, and
-    /// there are no conditions.
+    /// A state-flow head or none, no conditions, and log Z from 0.
     #[must_use]
-    pub fn of(needs: impl Into<Quantities>) -> Self {
-        Self { flow: needs.into().has(Quantity::LogFlow), ..Self::default() }
+    pub fn with_flow(flow: bool) -> Self {
+        Self { flow, ..Self::default() }
     }
 
-    /// For conditions of this width, without a flow head.
+    /// For conditions of this width, and no flow head.
     #[must_use]
     pub fn conditional(n_conditions: i64) -> Self {
         Self { n_conditions, ..Self::default() }

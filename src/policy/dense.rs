@@ -117,7 +117,7 @@ impl<F> MlpPolicy<F> {
     /// use gfn::{nn::EstimatorsConfig, quantity::Quantity, policy::{ByKey, MlpPolicy, MlpPolicyConfig, Policy}};
     /// use gfn::{env::Env, testing::Words};
     /// let env = Words::new(2, 2);
-    /// let estimators = EstimatorsConfig::of(Quantity::LogFlow);
+    /// let estimators = EstimatorsConfig::with_flow(true);
     /// let config = MlpPolicyConfig { estimators, ..MlpPolicyConfig::default() };
     /// let policy = MlpPolicy::tabular(&env, ByKey::new(env, 9), config, tch::Device::Cpu, tch::Kind::Float)?;
     /// // Three logits of P_F, one of P_B and log F for each of 9 keys, and log Z.

@@ -228,7 +228,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// use gfn::train::{DistillationConfig, IntrinsicConfig, RandomDistillation, Trainer, TrainerConfig};
     /// use tch::{Device, Kind};
     /// let (env, mut rng) = (Words::new(2, 2), Rng::seeded(0));
-    /// let estimators = EstimatorsConfig { flow: true, ..EstimatorsConfig::default() };
+    /// let estimators = EstimatorsConfig::with_flow(true);
     /// let config = MlpPolicyConfig { estimators, ..MlpPolicyConfig::default() };
     /// let policy = MlpPolicy::tabular(&env, ByKey::new(env, 9), config, Device::Cpu, Kind::Float)?;
     /// let (features, config) = (ByKey::new(env, 9), DistillationConfig::default());

@@ -58,7 +58,7 @@ pub(crate) fn config(conv: ConvKind) -> GraphNetConfig {
         conv,
         embedding: 32,
         backward,
-        estimators: EstimatorsConfig::of(Quantity::LogFlow),
+        estimators: EstimatorsConfig::with_flow(true),
         ablation: true,
         ..GraphNetConfig::default()
     }

@@ -10,7 +10,6 @@ use gfn::nn::{BackwardPolicy, ConvKind, EstimatorsConfig, GraphNet, GraphNetConf
 use gfn::objective::{DetailedBalance, SubTrajectoryBalance, TrajectoryBalance, Weighting};
 use gfn::optim::Schedule;
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
-use gfn::quantity::Quantity;
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::train::{ReplayPath, StepStats, Trainer, TrainerConfig};
 use gfn_gym::colored_graphs::ColoredGraphs;
@@ -136,7 +135,7 @@ pub(crate) fn colored_graphs(setting: Setting) -> ColoredTrainer {
         embedding: 16,
         pair_walks: Some(2),
         backward: BackwardPolicy::SharedTorso,
-        estimators: EstimatorsConfig::of(Quantity::LogFlow),
+        estimators: EstimatorsConfig::with_flow(true),
         ..GraphNetConfig::default()
     };
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
@@ -155,7 +154,7 @@ pub(crate) fn hypergrid(setting: Setting) -> GridTrainer {
     let mut rng = Rng::seeded(setting.seed);
     let config = MlpPolicyConfig {
         mlp: MlpConfig { hidden: vec![32], ..MlpConfig::default() },
-        estimators: EstimatorsConfig::of(Quantity::LogFlow),
+        estimators: EstimatorsConfig::with_flow(true),
         ..MlpPolicyConfig::default()
     };
     let policy =

@@ -4,7 +4,6 @@ use gfn::env::VectorStates;
 use gfn::nn::{EstimatorsConfig, MlpConfig};
 use gfn::objective::Objective;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
-use gfn::quantity::Quantity;
 use gfn::replay::DataSource;
 use gfn::testing::Words;
 use gfn::train::{Trainer, TrainerConfig};
@@ -27,7 +26,7 @@ pub(crate) fn policy(config: MlpPolicyConfig) -> MlpPolicy<KHot> {
 }
 
 pub(crate) fn with_flow() -> MlpPolicy<KHot> {
-    policy(MlpPolicyConfig { estimators: EstimatorsConfig::of(Quantity::LogFlow), ..MlpPolicyConfig::default() })
+    policy(MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() })
 }
 
 pub(crate) fn fresh(batch: usize) -> TrainerConfig {

@@ -79,7 +79,7 @@ impl ObjectiveName {
 
     /// What the network must estimate beside P_F and P_B.
     pub(crate) fn estimators(self) -> EstimatorsConfig {
-        self.build().map_or_else(|_| EstimatorsConfig::default(), |objective| EstimatorsConfig::of(objective.needs()))
+        EstimatorsConfig::with_flow(self.build().is_ok_and(|objective| objective.needs().has(Quantity::LogFlow)))
     }
 
     /// Whether the network must estimate log n.

@@ -83,7 +83,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             ..MlpConfig::default()
         },
         backward: common.backward.map_or(BackwardPolicy::SharedTorso, Into::into),
-        estimators: EstimatorsConfig::of(objective.needs()),
+        estimators: EstimatorsConfig::with_flow(objective.needs().has(Quantity::LogFlow)),
         ..MlpPolicyConfig::default()
     };
     let description = json!({ "example": "offline", "height": args.height, "network": network });

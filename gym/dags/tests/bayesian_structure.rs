@@ -185,7 +185,7 @@ fn a_graph_network_reads_either_kind_of_state() {
         identity: true,
         embedding: 16,
         backward: BackwardPolicy::SharedTorso,
-        estimators: EstimatorsConfig::of(Quantity::LogFlow),
+        estimators: EstimatorsConfig::with_flow(true),
         ..GraphNetConfig::default()
     };
     let net = GraphNet::new(&graphs, config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();

@@ -18,7 +18,7 @@ use tch::{Device, Kind};
 fn small(env: &BayesianStructure, flow: bool) -> EdgeTransformer {
     let config = EdgeTransformerConfig {
         embedding: 32,
-        estimators: EstimatorsConfig { flow, ..EstimatorsConfig::default() },
+        estimators: EstimatorsConfig::with_flow(flow),
         ..EdgeTransformerConfig::default()
     };
     EdgeTransformer::new(env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(1)).unwrap()

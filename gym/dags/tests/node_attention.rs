@@ -14,12 +14,7 @@ use tch::{Device, Kind, Tensor};
 use crate::edge_transformer::trained;
 
 fn small(env: &BayesianStructure, flow: bool, kind: Kind) -> NodeAttention {
-    let config = NodeAttentionConfig {
-        embedding: 16,
-        heads: 2,
-        estimators: EstimatorsConfig { flow, ..EstimatorsConfig::default() },
-        ..NodeAttentionConfig::default()
-    };
+    let config = NodeAttentionConfig { embedding: 16, heads: 2, estimators: EstimatorsConfig::with_flow(flow) };
     NodeAttention::new(env, config, Device::Cpu, kind, &mut Rng::seeded(1)).unwrap()
 }
 

@@ -274,7 +274,7 @@ where
     let network = MlpPolicyConfig {
         mlp: MlpConfig { hidden: vec![args.embedding; args.layers], ..MlpConfig::default() },
         backward: if objective.trains_backward() { BackwardPolicy::Separate } else { BackwardPolicy::Uniform },
-        estimators: EstimatorsConfig::of(needs),
+        estimators: EstimatorsConfig::with_flow(needs.has(Quantity::LogFlow)),
         paths: needs.has(Quantity::LogPaths),
         ..MlpPolicyConfig::default()
     };

@@ -8,6 +8,7 @@ use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
 use gfn::objective::{MaximumLikelihood, Objective};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy};
+use gfn::quantity::Quantity;
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Sampler;
 use gfn::rollout::Trajectories;

@@ -24,6 +24,8 @@ use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::{Device, Kind, Tensor};
 
+use crate::enumeration::distances;
+
 type GridTrainer = Trainer<VectorEnv<HyperGrid>, MlpPolicy<KHot>>;
 
 fn grid() -> VectorEnv<HyperGrid> {
@@ -64,10 +66,7 @@ fn taught(seed: u64, steps: usize) -> GridTrainer {
 
 /// The exact distance of what is learned from the target.
 fn tv(trainer: &GridTrainer) -> f64 {
-    let graph = StateGraph::build(trainer.env(), 1_000).unwrap();
-    let learned = graph.terminating_distribution(trainer.env(), trainer.policy(), None).unwrap();
-    let target = graph.target_distribution(trainer.reward(), None).unwrap();
-    Distances::between(&learned.probs, &target.probs).unwrap().tv
+    distances(trainer.env(), trainer.policy(), trainer.reward()).tv
 }
 
 fn bits(stats: &StepStats) -> [u64; 4] {

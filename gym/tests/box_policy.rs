@@ -79,7 +79,6 @@ fn policy(env: &BoxEnv, (backward, coupling): (BackwardPolicy, Coupling), kind: 
         mixtures: BetaMixtures { coupling, components: 5, ..learned.mixtures },
         backward,
         estimators: EstimatorsConfig::with_flow(true),
-        ..learned
     };
     BoxPolicy::new(env, config, Device::Cpu, kind, &mut Rng::seeded(1)).unwrap()
 }

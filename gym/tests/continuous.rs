@@ -33,7 +33,6 @@ fn box_policy(env: &BoxEnv, backward: BackwardPolicy, coupling: Coupling, seed: 
         mixtures: BetaMixtures { coupling, components: 4, ..learned.mixtures },
         backward,
         estimators: EstimatorsConfig::with_flow(true),
-        ..learned
     };
     BoxPolicy::new(env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(seed)).unwrap()
 }

@@ -25,11 +25,11 @@ const KINDS: [ProcessKind; 3] = [
     ProcessKind::VariancePreserving { beta_min: 0.02, beta_max: 0.4 },
 ];
 
-fn environment(dim: usize, kind: ProcessKind, sigma: f64, steps: usize) -> DiffusionSampling {
+pub(crate) fn environment(dim: usize, kind: ProcessKind, sigma: f64, steps: usize) -> DiffusionSampling {
     DiffusionSampling::new(dim, Process::new(kind, sigma, steps).unwrap()).unwrap()
 }
 
-fn small(flow: bool, backward: BackwardSteps) -> DiffusionPolicyConfig {
+pub(crate) fn small(flow: bool, backward: BackwardSteps) -> DiffusionPolicyConfig {
     let network = GradNetConfig { harmonics: 8, hidden: 32, layers: 1, zero_init: false };
     DiffusionPolicyConfig {
         network,

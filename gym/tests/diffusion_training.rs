@@ -3,7 +3,6 @@ use std::sync::Arc;
 
 use gfn::env::{Clipped, Reals, Reward, Rows};
 use gfn::metrics::estimate_log_z;
-use gfn::nn::EstimatorsConfig;
 use gfn::objective::{
     DetailedBalance, LogPartitionVariance, MaximumLikelihood, Objective, StateFlow, SubTrajectoryBalance,
     TrajectoryBalance, Weighting,
@@ -17,24 +16,12 @@ use gfn::rollout::Sampler;
 use gfn::train::{ObjectSearch, ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Rng};
 use gfn_gym::diffusion::{
-    BackwardSteps, DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, Energy, GradNetConfig, Mala, MalaConfig,
-    Mixture, Process, ProcessKind, Target,
+    BackwardSteps, DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, Energy, Mala, MalaConfig, Mixture,
+    ProcessKind, Target,
 };
 use tch::{Device, Kind};
 
-fn environment(dim: usize, kind: ProcessKind, sigma: f64, steps: usize) -> DiffusionSampling {
-    DiffusionSampling::new(dim, Process::new(kind, sigma, steps).unwrap()).unwrap()
-}
-
-fn small(flow: bool, backward: BackwardSteps) -> DiffusionPolicyConfig {
-    let network = GradNetConfig { harmonics: 8, hidden: 32, layers: 1, zero_init: false };
-    DiffusionPolicyConfig {
-        network,
-        estimators: EstimatorsConfig::with_flow(flow),
-        backward,
-        ..DiffusionPolicyConfig::default()
-    }
-}
+use crate::diffusion::{environment, small};
 
 fn trainer(
     objective: impl Objective + 'static,

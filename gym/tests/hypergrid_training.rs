@@ -1,10 +1,8 @@
 //! The MLP policy learns the hyper-grid: the distance is exact, so nothing is left to sampling noise.
 
 use gfn::Rng;
-use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, Env, VectorEnv, VectorStates};
 use gfn::graph::GraphKind;
-use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
 use gfn::objective::{DetailedBalance, Objective, TrajectoryBalance};
 use gfn::optim::AdamConfig;
@@ -13,6 +11,8 @@ use gfn::quantity::{Quantities, Quantity};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::{Device, Kind, Tensor};
+
+use crate::enumeration::distances;
 
 fn policy<F: StateFeatures<VectorStates>>(
     env: &VectorEnv<HyperGrid>,
@@ -38,11 +38,8 @@ fn train(objective: impl Objective + 'static, config: MlpPolicyConfig, steps: us
     for _ in 0..steps {
         trainer.step().unwrap();
     }
-    let graph = StateGraph::build(&env, 100).unwrap();
-    let sampled = graph.terminating_distribution(&env, trainer.policy(), None).unwrap();
-    let target = graph.target_distribution(&reward, None).unwrap();
     let log_z = Policy::<VectorEnv<HyperGrid>>::log_z(trainer.policy(), None, 1).unwrap().double_value(&[0]);
-    (Distances::between(&sampled.probs, &target.probs).unwrap().l1, (log_z - reward.log_z()).abs())
+    (distances(&env, trainer.policy(), &reward).l1, (log_z - reward.log_z()).abs())
 }
 
 /// 32,000 trajectories.

@@ -11,7 +11,7 @@ mod torch_script;
 pub use estimators::{Estimators, EstimatorsConfig, NetworkOutput};
 pub use graph::{BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, GraphNetwork};
 pub(crate) use host::floats;
-pub use host::{HostGraphNet, HostMlp};
+pub use host::{HostGraphNet, HostLinear, HostMlp, HostNorm};
 pub use layers::{Activation, Embedding, LayerNorm, Linear, Mlp, MlpConfig};
 pub use parameters::{Group, Parameter, Parameters, Scope};
 pub(crate) use parameters::{Restored, WeightNoise};

@@ -3,10 +3,11 @@
 use std::collections::HashMap;
 
 use gfn::distribution::Distribution;
-use gfn::env::{Direction, DiscreteEnv, Env, Slots};
+use gfn::env::{Direction, DiscreteEnv, Env, Rows, Slots};
 use gfn::nn::EstimatorsConfig;
-use gfn::policy::Policy;
+use gfn::policy::{Policy, UniformPolicy};
 use gfn::quantity::{Quantities, Quantity};
+use gfn::rollout::Sampler;
 use gfn::{Error, Rng};
 use gfn_dags::*;
 use tch::{Device, Kind, Tensor};
@@ -133,6 +134,33 @@ fn it_is_message_passing_edge_by_edge() {
     }
 }
 
+/// In roll-outs and in the states that end them, for a width that isn't a multiple of 8, for more rows than a thread takes at a time.
+#[test]
+fn on_the_host_it_is_the_same_policy() {
+    tch::set_num_threads(1);
+    for (n, embedding, heads, flow, batch) in [(4, 16, 2, false, 3), (5, 12, 3, true, 60), (7, 20, 1, true, 40)] {
+        let env = BayesianStructure::new(StructureConfig::new(n)).unwrap();
+        let config = NodeAttentionConfig { embedding, heads, estimators: EstimatorsConfig::with_flow(flow) };
+        let policy = NodeAttention::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(2)).unwrap();
+        let walks = Sampler::new(&env, &UniformPolicy).forward(batch, &mut Rng::seeded(3)).unwrap();
+        for states in [walks.states(), walks.terminal_states(), &env.initial(1)] {
+            let on_host = policy.on_host(Direction::Forward).unwrap();
+            let got = on_host.distribution(&env, states).unwrap();
+            let got = got.host_log_probs().unwrap();
+            let pf = policy.evaluate(&env, states, None, Quantities::PF).unwrap().pf.unwrap();
+            let expected = pf.host_log_probs().unwrap();
+            assert_eq!(got.len(), expected.len());
+            let near = |(a, b): (&f64, &f64)| a == b || (a - b).abs() < 1e-5;
+            assert!(got.iter().zip(expected).all(near), "{n} {embedding}");
+        }
+        let others = BayesianStructure::new(StructureConfig::new(n + 1)).unwrap().initial(2);
+        let refused = policy.on_host(Direction::Forward).unwrap().distribution(&env, &others);
+        assert!(matches!(refused, Err(Error::Shape { .. })));
+        assert!(policy.on_host(Direction::Backward).is_none(), "P_B is uniform");
+        assert!(small(&env, flow, Kind::Double).on_host(Direction::Forward).is_none(), "single precision only");
+    }
+}
+
 #[test]
 fn gradients_are_finite_and_reach_all_parameters() {
     tch::set_num_threads(1);
@@ -165,4 +193,62 @@ fn wrong_sizes_are_refused() {
 fn it_learns_a_posterior() {
     let [before, after] = trained(|env| small(env, false, Kind::Float));
     assert!(before > 0.1 && after < 0.02, "{before} {after}");
+}
+
+#[test]
+fn timing() {
+    struct NoHost<'a>(&'a NodeAttention);
+    impl Policy<BayesianStructure> for NoHost<'_> {
+        type Dist = gfn::distribution::GraphActionCategorical;
+        fn evaluate(
+            &self,
+            env: &BayesianStructure,
+            states: &DagStates,
+            c: Option<&Tensor>,
+            w: Quantities,
+        ) -> gfn::Result<gfn::policy::Evaluation<Self::Dist>> {
+            self.0.evaluate(env, states, c, w)
+        }
+        fn parameters(&self) -> Option<&gfn::nn::Parameters> {
+            self.0.parameters()
+        }
+    }
+    tch::set_num_threads(1);
+    for (n, batch) in [(5, 16), (5, 128), (11, 128), (20, 32)] {
+        let env = BayesianStructure::new(StructureConfig::new(n)).unwrap();
+        let policy =
+            NodeAttention::new(&env, NodeAttentionConfig::default(), Device::Cpu, Kind::Float, &mut Rng::seeded(2))
+                .unwrap();
+        let mut times = [Vec::new(), Vec::new()];
+        let mut steps = [0, 0];
+        let cpu = || {
+            let s = std::fs::read_to_string("/proc/self/schedstat").unwrap();
+            let _ = s;
+            let mut sum = 0.0;
+            for t in std::fs::read_dir("/proc/self/task").unwrap() {
+                let s = std::fs::read_to_string(t.unwrap().path().join("schedstat")).unwrap_or_default();
+                sum += s.split(' ').next().and_then(|x| x.parse::<f64>().ok()).unwrap_or(0.0);
+            }
+            sum / 1e9
+        };
+        for round in 0..7 {
+            let t = cpu();
+            steps[0] =
+                Sampler::new(&env, &NoHost(&policy)).forward(batch, &mut Rng::seeded(round)).unwrap().states().len();
+            times[0].push(cpu() - t);
+            let t = cpu();
+            steps[1] = Sampler::new(&env, &policy).forward(batch, &mut Rng::seeded(round)).unwrap().states().len();
+            times[1].push(cpu() - t);
+        }
+        for t in &mut times {
+            t.sort_by(f64::total_cmp);
+        }
+        println!(
+            "n {n} batch {batch}: device {:.2} ms (min {:.2}), host {:.2} ms (min {:.2}), steps {steps:?}",
+            1e3 * times[0][3],
+            1e3 * times[0][0],
+            1e3 * times[1][3],
+            1e3 * times[1][0]
+        );
+    }
 }

@@ -15,7 +15,7 @@ use super::target::{Target, checked_gradient};
 use super::{DiffusionSampling, DiffusionStates};
 use crate::continuous::check_no_conditions;
 
-/// What P_B is.
+/// The kind of backward kernel.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BackwardSteps {
@@ -37,12 +37,12 @@ pub enum BackwardSteps {
     },
 }
 
-/// The size and make of a [`DiffusionPolicy`].
+/// Settings of a [`DiffusionPolicy`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct DiffusionPolicyConfig {
     /// The drift's network, and those of P_B and of the state flow.
     pub network: GradNetConfig,
-    /// What the drift is cut off at, in either direction.
+    /// The largest absolute value of the drift, which is clamped.
     pub drift_clip: f64,
     /// The standard deviation of P_F is multiplied by `exp(range tanh(v) / 2)`, v being an output of the network for the row; `None` for the
     /// process's own. torchgfn's learned one forgets sigma; this one starts near it.
@@ -50,7 +50,7 @@ pub struct DiffusionPolicyConfig {
     /// Adds the target's gradient at the point, times a learned factor of the time, to the drift (Langevin parametrisation): what
     /// the gradient is cut off at. Give the policy a target, then.
     pub langevin_clip: Option<f64>,
-    /// What P_B is.
+    /// The kind of backward kernel.
     pub backward: BackwardSteps,
     /// The state-flow network and log Z. It takes no conditions.
     pub estimators: EstimatorsConfig,
@@ -226,8 +226,8 @@ impl DiffusionPolicy {
     }
 }
 
-/// A number for each row from the standard deviation of the process's step back; 0 where that is a point mass, and in the initial
-/// state, which nothing leads back from.
+/// A number for each row, computed from the standard deviation of the process's step back. It is 0 where that step is a point mass, and
+/// in the initial state, which has no step back.
 fn where_free(env: &DiffusionSampling, states: &DiffusionStates, value: impl Fn(f64) -> f64) -> Vec<f64> {
     let sd = |step: u32| if step == 0 { 0.0 } else { env.process().backward(step as usize).sd };
     states.steps.iter().map(|&step| sd(step)).map(|sd| if sd > 0.0 { value(sd) } else { 0.0 }).collect()
@@ -280,7 +280,7 @@ impl Policy<DiffusionSampling> for DiffusionPolicy {
         let n = states.len();
         let all = self.tensor(&states.points);
         let end = env.process().steps() as u32;
-        // Finished objects have no P_F, and stand behind all others where whole trajectories are scored.
+        // Finished objects have no P_F. Where whole trajectories are scored they come last.
         let going = states.steps.iter().rposition(|&step| step < end).map_or(0, |last| last + 1);
         let pf = match wants.has(Quantity::LogPf) {
             true if going == n => Some(self.forward(env, states, &all)?),

@@ -2,7 +2,7 @@
 
 use tch::{Device, Kind};
 
-use super::mlp::HostLinear;
+use super::HostLinear;
 use crate::Result;
 use crate::graph::GraphState;
 use crate::nn::Linear;

@@ -1,7 +1,7 @@
 //! Logits for pairs of nodes, on the host.
 
 use super::graph_net::HostEmbedded;
-use super::mlp::{HostLinear, floats};
+use super::{HostLinear, floats};
 use crate::graph::GraphState;
 use crate::nn::graph::PairHead;
 use crate::parallel;

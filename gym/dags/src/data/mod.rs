@@ -5,14 +5,16 @@ mod continuous;
 mod csv;
 mod discrete;
 mod network;
+mod observations;
 mod random_dag;
 mod sem;
 
 pub use continuous::ContinuousData;
 pub use csv::named_edges;
-pub use discrete::DiscreteData;
+pub use discrete::{DiscreteData, Labels};
 use gfn::{Error, Result};
 pub use network::DiscreteNetwork;
+pub use observations::Observations;
 pub use random_dag::GraphLaw;
 pub use sem::{Mechanism, Sem, SemConfig};
 

@@ -3,7 +3,7 @@ use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result, Rng};
 
 use super::Target;
-use super::kernel::Normals;
+use crate::diffusion::kernel::Normals;
 
 /// A mixture of Gaussians with diagonal covariances; normalised, so log Z = 0.
 ///

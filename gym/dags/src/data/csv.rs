@@ -8,9 +8,9 @@ use gfn::{Error, Result};
 
 use super::{ContinuousData, DiscreteData, NodeSet, check_size};
 
-/// What stands for a missing value in the files that are about, in small letters.
+/// Words for a missing value, in small letters.
 const MISSING_NUMBER: [&str; 8] = ["", "na", "n/a", "nan", "null", "none", "?", "."];
-/// The same where values are words, which the others may be.
+/// The same where values are words: the other words for a missing value may be values there.
 const MISSING_WORD: [&str; 3] = ["", "na", "?"];
 
 const EXPECTED: &str =
@@ -28,7 +28,7 @@ impl Table {
     fn read(mut input: impl Read, missing: &[&str], interventions: Option<&str>) -> Result<Self> {
         let mut text = Vec::new();
         input.read_to_end(&mut text).map_err(|error| parse(1, error.to_string()))?;
-        // Rows of another length are told apart here, in words of our own.
+        // The reader lets rows of any length pass: they are refused here, with a message of ours.
         let mut reader = csv::ReaderBuilder::new()
             .has_headers(true)
             .flexible(true)
@@ -47,7 +47,7 @@ impl Table {
         if let Some(column) = interventions.filter(|column| !names.iter().any(|name| name == column)) {
             return Err(parse(1, format!("there is no column `{column}`")));
         }
-        // Before names are compared with each other: of too many that takes long.
+        // This check comes before names are compared with each other, which takes long for too many.
         check_size(names.len() - usize::from(interventions.is_some()))?;
         if let Some(i) = (0..names.len()).find(|&i| names[..i].contains(&names[i])) {
             return Err(parse(1, format!("the name `{}` comes twice", names[i])));
@@ -74,7 +74,7 @@ impl Table {
         }
     }
 
-    /// Takes out the column that says which variables were set in each row, as sets of the variables that are left.
+    /// Removes the column of interventions, and returns the set of variables that were set in each row.
     fn take_interventions(&mut self, column: &str) -> Result<Vec<NodeSet>> {
         let place = self.names.iter().position(|name| name == column).unwrap_or(0);
         self.names.remove(place);

@@ -1,4 +1,4 @@
-//! What all rewards on the grid's points have in common.
+//! Rewards on the points of the grid, and their shared trait.
 
 mod conditional;
 mod corrupted;
@@ -233,7 +233,7 @@ fn random_point(grid: &HyperGrid, rng: &mut Rng) -> Vec<u16> {
     (0..grid.ndim()).map(|_| rng.below(grid.height()) as u16).collect()
 }
 
-/// `base^exponent` of what is a number of points, or a part of one: it fits, for the grid has fewer than 2^64 points.
+/// `base^exponent`, a number of points: it doesn't overflow, because a grid has fewer than 2^64 points.
 fn power(base: u64, exponent: usize) -> u64 {
     base.pow(exponent as u32)
 }

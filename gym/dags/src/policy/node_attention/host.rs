@@ -1,5 +1,8 @@
 //! The network on the host, for the few states of a roll-out step.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
+
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, Rows};
 use gfn::nn::{HostLinear, HostMlp, HostNorm};
@@ -8,10 +11,15 @@ use tch::Tensor;
 
 use super::super::pair_policy::check_nodes;
 use super::{NodeAttentionNetwork, Update};
-use crate::{BayesianStructure, DagStates};
+use crate::{BayesianStructure, DagStates, NodeSet};
 
-/// A copy of a [`NodeAttentionNetwork`], in single precision. What edges send depends on the parameters alone, so it is computed once for a
-/// roll-out.
+/// The most bytes of [`Local`]; it is emptied beyond.
+const MAX_BYTES: usize = 64 << 20;
+
+/// A copy of a [`NodeAttentionNetwork`], in single precision.
+///
+/// Parts that depend on the parameters alone (what edges send) are computed once for a roll-out. Parts that depend on a node's neighbours
+/// alone are kept as well: a step adds one edge, so that all nodes but two have the neighbours that they had before.
 pub(super) struct HostNodeAttention {
     n_nodes: usize,
     width: usize,
@@ -37,6 +45,17 @@ pub(super) struct HostNodeAttention {
     senders: HostMlp,
     receivers: HostMlp,
     graph_numbers: HostMlp,
+    local: RefCell<Local>,
+}
+
+/// Results for nodes, by the node, its children and its parents.
+#[derive(Default)]
+struct Local {
+    places: HashMap<(usize, NodeSet, NodeSet), usize>,
+    /// A node's update before the residual connection, `[places, D]`.
+    updates: Vec<f32>,
+    /// Query, key and value after it, `[places, 3, D]`.
+    projected: Vec<f32>,
 }
 
 impl HostNodeAttention {
@@ -70,49 +89,73 @@ impl HostNodeAttention {
             senders,
             receivers: HostMlp::new(&network.receivers)?,
             graph_numbers: HostMlp::new(&network.graph)?,
+            local: RefCell::default(),
         })
     }
 
-    /// Vectors of nodes `[B, d, D]` and of graphs `[B, D]` after the messages.
-    fn messages(&self, states: &DagStates) -> (Vec<f32>, Vec<f32>) {
-        let (n, d, width) = (states.len(), self.n_nodes, self.width);
-        let (mut hidden, mut graphs) = (self.own.repeat(n), self.own_graph.repeat(n));
-        for (row, dag) in states.dags().enumerate() {
-            for (source, target) in dag.edges() {
-                let (source, target) = (source as usize, target as usize);
-                let edge = (source * d + target) * width;
-                add(&mut hidden[(row * d + source) * width..], &self.sent[edge..edge + width]);
-                add(&mut hidden[(row * d + target) * width..], &self.received[edge..edge + width]);
-                add(&mut graphs[row * width..], &self.counted[edge..edge + width]);
+    /// The place in [`Local`] of each node of each graph, `[B, d]`. What isn't there yet is computed.
+    fn places(&self, states: &DagStates, local: &mut Local) -> Vec<usize> {
+        let (d, width) = (self.n_nodes, self.width);
+        if (local.places.len() + states.len() * d) * 4 * width * size_of::<f32>() > MAX_BYTES {
+            *local = Local::default();
+        }
+        let (mut places, mut hidden, mut residual) = (Vec::with_capacity(states.len() * d), Vec::new(), Vec::new());
+        for (dag, node) in states.dags().flat_map(|dag| (0..d).map(move |node| (dag, node))) {
+            let (children, parents) = (dag.children(node), dag.parents(node));
+            let next = local.places.len();
+            let place = *local.places.entry((node, children, parents)).or_insert(next);
+            places.push(place);
+            if place == next {
+                let own = node * width..(node + 1) * width;
+                let start = hidden.len();
+                hidden.extend_from_slice(&self.own[own.clone()]);
+                residual.extend_from_slice(&self.nodes[own]);
+                let mut message =
+                    |table: &[f32], edge: usize| add(&mut hidden[start..], &table[edge * width..][..width]);
+                children.iter().for_each(|child| message(&self.sent, node * d + child));
+                parents.iter().for_each(|parent| message(&self.received, parent * d + node));
             }
         }
         relu(&mut hidden);
-        let mut nodes = self.node_output.rows(&hidden, n * d);
-        let mut sums = vec![0.0; n * width];
-        for (sum, nodes) in sums.chunks_exact_mut(width).zip(nodes.chunks_exact(d * width)) {
-            nodes.chunks_exact(width).for_each(|node| add(sum, node));
-        }
-        add(&mut graphs, &self.sum_of_nodes.rows(&sums, n));
-        relu(&mut graphs);
-        let mut graphs = self.graph_output.rows(&graphs, n);
-        nodes.chunks_exact_mut(d * width).for_each(|nodes| add(nodes, &self.nodes));
-        graphs.chunks_exact_mut(width).for_each(|graph| add(graph, &self.graph));
-        self.norm_nodes.apply(&mut nodes);
-        self.norm_graphs.apply(&mut graphs);
-        (nodes, graphs)
+        let n = hidden.len() / width;
+        let updates = self.node_output.rows(&hidden, n);
+        add(&mut residual, &updates);
+        self.norm_nodes.apply(&mut residual);
+        local.updates.extend(updates);
+        local.projected.extend(self.query_key_value.rows(&residual, n));
+        places
     }
 
-    /// `[B, d, D]` to `[B, d, D]`: each node hears all nodes of its graph.
-    fn attention(&self, nodes: &[f32]) -> Vec<f32> {
+    /// Vectors of graphs after the messages, `[B, D]`.
+    fn graphs(&self, states: &DagStates, places: &[usize], updates: &[f32]) -> Vec<f32> {
+        let (n, d, width) = (states.len(), self.n_nodes, self.width);
+        let (mut hidden, mut sums) = (self.own_graph.repeat(n), vec![0.0; n * width]);
+        let rows = hidden.chunks_exact_mut(width).zip(sums.chunks_exact_mut(width));
+        for ((dag, places), (hidden, sum)) in states.dags().zip(places.chunks_exact(d)).zip(rows) {
+            for (source, target) in dag.edges() {
+                add(hidden, &self.counted[(source as usize * d + target as usize) * width..][..width]);
+            }
+            places.iter().for_each(|place| add(sum, &updates[place * width..][..width]));
+        }
+        add(&mut hidden, &self.sum_of_nodes.rows(&sums, n));
+        relu(&mut hidden);
+        let mut graphs = self.graph_output.rows(&hidden, n);
+        graphs.chunks_exact_mut(width).for_each(|graph| add(graph, &self.graph));
+        self.norm_graphs.apply(&mut graphs);
+        graphs
+    }
+
+    /// Vectors of nodes after the attention, `[B, d, D]`: each node hears all nodes of its graph.
+    fn attention(&self, places: &[usize], projected: &[f32]) -> Vec<f32> {
         let (d, width, depth) = (self.n_nodes, self.width, self.width / self.heads);
-        let each = self.query_key_value.rows(nodes, nodes.len() / width);
         let scale = (depth as f32).sqrt().recip();
-        let mut heard = vec![0.0; nodes.len()];
+        let mut heard = vec![0.0; places.len() * width];
         let mut weights = vec![0.0; d];
-        for (each, heard) in each.chunks_exact(3 * d * width).zip(heard.chunks_exact_mut(d * width)) {
+        for (places, heard) in places.chunks_exact(d).zip(heard.chunks_exact_mut(d * width)) {
             // Query, key or value (0, 1, 2) of a node in a head.
-            let part =
-                |node: usize, which: usize, head: usize| &each[(3 * node + which) * width + head * depth..][..depth];
+            let part = |node: usize, which: usize, head: usize| {
+                &projected[(3 * places[node] + which) * width + head * depth..][..depth]
+            };
             for (node, heard) in heard.chunks_exact_mut(width).enumerate() {
                 for (head, heard) in heard.chunks_exact_mut(depth).enumerate() {
                     let query = part(node, 0, head);
@@ -126,7 +169,7 @@ impl HostNodeAttention {
                 }
             }
         }
-        let mut out = self.merge.rows(&heard, heard.len() / width);
+        let mut out = self.merge.rows(&heard, places.len());
         self.norm_heard.apply(&mut out);
         out
     }
@@ -136,8 +179,10 @@ impl HostPolicy<BayesianStructure, GraphActionCategorical> for HostNodeAttention
     fn distribution(&self, env: &BayesianStructure, states: &DagStates) -> gfn::Result<GraphActionCategorical> {
         check_nodes(states, self.n_nodes)?;
         let (n, d, width) = (states.len(), self.n_nodes, self.width);
-        let (nodes, graphs) = self.messages(states);
-        let nodes = self.attention(&nodes);
+        let mut local = self.local.borrow_mut();
+        let places = self.places(states, &mut local);
+        let graphs = self.graphs(states, &places, &local.updates);
+        let nodes = self.attention(&places, &local.projected);
         let receivers = self.receivers.forward(nodes.clone(), n * d);
         let senders = self.senders.forward(nodes, n * d);
         let numbers = self.graph_numbers.forward(graphs, n);

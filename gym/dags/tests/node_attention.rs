@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use gfn::distribution::Distribution;
-use gfn::env::{Direction, DiscreteEnv, Env, Rows, Slots};
+use gfn::env::{Direction, DiscreteEnv, Env, Slots};
 use gfn::nn::EstimatorsConfig;
 use gfn::policy::{Policy, UniformPolicy};
 use gfn::quantity::{Quantities, Quantity};

@@ -24,7 +24,7 @@ use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::{Device, Kind, Tensor};
 
-use crate::enumeration::distances;
+use crate::vectors_training::distances;
 
 type GridTrainer = Trainer<VectorEnv<HyperGrid>, MlpPolicy<KHot>>;
 

@@ -12,7 +12,7 @@ use gfn::train::{Trainer, TrainerConfig};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::{Device, Kind, Tensor};
 
-use crate::enumeration::distances;
+use crate::vectors_training::distances;
 
 fn policy<F: StateFeatures<VectorStates>>(
     env: &VectorEnv<HyperGrid>,

@@ -2,7 +2,8 @@
 
 use gfn::Rng;
 use gfn::distribution::GraphActionCategorical;
-use gfn::env::VectorEnv;
+use gfn::env::{EnumerableEnv, Reward, StateGraph, VectorEnv};
+use gfn::metrics::Distances;
 use gfn::nn::EstimatorsConfig;
 use gfn::objective::{DetailedBalance, Objective, TrajectoryBalance};
 use gfn::optim::AdamConfig;
@@ -11,8 +12,6 @@ use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn_gym::discrete_ebm::{DiscreteEbm, IsingReward};
 use tch::{Device, Kind};
-
-use crate::enumeration::distances;
 
 /// 16,000 trajectories of 4 spins with all couplings 1; the exact L1 distance.
 ///
@@ -44,6 +43,18 @@ where
         trainer.step().unwrap();
     }
     distances(&env, trainer.policy(), &reward).l1
+}
+
+/// The exact distances of what a policy samples from the target.
+pub(crate) fn distances<E: EnumerableEnv>(
+    env: &E,
+    policy: &impl Policy<E, Dist = GraphActionCategorical>,
+    reward: &(impl Reward<E::States> + ?Sized),
+) -> Distances {
+    let graph = StateGraph::build(env, 1_000).unwrap();
+    let sampled = graph.terminating_distribution(env, policy, None).unwrap();
+    let target = graph.target_distribution(reward, None).unwrap();
+    Distances::between(&sampled.probs, &target.probs).unwrap()
 }
 
 #[test]

@@ -47,8 +47,8 @@ mod reward;
 mod scores;
 
 pub use data::{
-    ContinuousData, DiscreteData, DiscreteNetwork, GraphLaw, Labels, Mechanism, Observations, Sem, SemConfig,
-    named_edges,
+    ContinuousData, DiscreteData, DiscreteNetwork, FromTable, GraphLaw, Labels, Mechanism, Observations, Sem,
+    SemConfig, TextTable, named_edges,
 };
 pub use env::{BayesianStructure, Dag, DagGraphs, DagStates, MAX_NODES, NodeSet, StructureConfig};
 pub use policy::{

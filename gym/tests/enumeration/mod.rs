@@ -1,11 +1,10 @@
-//! Exact figures of small environments, by enumeration.
+//! What every environment's contract test asks for.
 
 use gfn::Result;
-use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
 use gfn::env::{EnumerableEnv, Reward};
 use gfn::metrics::{Distances, ExactPolicy};
-use gfn::policy::{Policy, UniformPolicy};
+use gfn::policy::UniformPolicy;
 
 /// The number of states, the number of moves, and log Z by enumeration; a policy made of the exact flows samples the target.
 pub(crate) fn enumerate<E: EnumerableEnv>(env: &E, reward: &impl Reward<E::States>) -> Result<(usize, usize, f64)> {
@@ -16,16 +15,4 @@ pub(crate) fn enumerate<E: EnumerableEnv>(env: &E, reward: &impl Reward<E::State
     let distances = Distances::between(&sampled.probs, &target.probs)?;
     assert!(distances.l1 < 1e-9, "{distances:?}");
     Ok((graph.len(), graph.n_moves(), target.log_z))
-}
-
-/// The exact distances of what a policy samples from the target.
-pub(crate) fn distances<E: EnumerableEnv>(
-    env: &E,
-    policy: &impl Policy<E, Dist = GraphActionCategorical>,
-    reward: &(impl Reward<E::States> + ?Sized),
-) -> Distances {
-    let graph = StateGraph::build(env, 1_000).unwrap();
-    let sampled = graph.terminating_distribution(env, policy, None).unwrap();
-    let target = graph.target_distribution(reward, None).unwrap();
-    Distances::between(&sampled.probs, &target.probs).unwrap()
 }

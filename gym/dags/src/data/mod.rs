@@ -10,7 +10,7 @@ mod random_dag;
 mod sem;
 
 pub use continuous::ContinuousData;
-pub use csv::named_edges;
+pub use csv::{FromTable, TextTable, named_edges};
 pub use discrete::{DiscreteData, Labels};
 use gfn::{Error, Result};
 pub use network::DiscreteNetwork;

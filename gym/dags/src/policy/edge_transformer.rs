@@ -63,7 +63,7 @@ impl EdgeTransformer {
     /// A network for the graphs of an environment, with weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for an embedding that the heads can't share or that isn't even.
+    /// [`Error::Config`](gfn::Error::Config) for an embedding that the heads can't share or that isn't even.
     pub fn new(
         env: &BayesianStructure,
         config: EdgeTransformerConfig,

@@ -58,7 +58,7 @@ impl NodeAttention {
     /// A network for the graphs of an environment, with weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for an embedding that the heads can't share.
+    /// [`Error::Config`](gfn::Error::Config) for an embedding that the heads can't share.
     pub fn new(
         env: &BayesianStructure,
         config: NodeAttentionConfig,

@@ -3,6 +3,7 @@
 
 use gfn::env::StateGraph;
 use gfn::metrics::Distances;
+use gfn::nn::EstimatorsConfig;
 use gfn::objective::{Objective, RegressionLoss, Scores};
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig};
@@ -52,7 +53,7 @@ fn main() -> Result<()> {
 fn distance(steps: usize, bonus: f64) -> Result<f64> {
     let (env, mut rng) = (HyperGrid::new(2, 8)?, Rng::seeded(0));
     let reward = OriginalReward::standard(&env)?;
-    let config = MlpPolicyConfig { flow: true, ..MlpPolicyConfig::default() };
+    let config = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
     let policy = MlpPolicy::new(&env, KHot::new(2, 8), config, Device::Cpu, Kind::Float, &mut rng)?;
     let config = TrainerConfig {
         batch: 32,
@@ -60,7 +61,8 @@ fn distance(steps: usize, bonus: f64) -> Result<f64> {
         lr_scale: Schedule::Linear { from: 1.0, to: 0.01, steps },
         ..TrainerConfig::default()
     };
-    let mut trainer = Trainer::new(env, reward, policy, TargetBalance { bonus }, config, rng)?.with_lagged(5)?;
+    let mut trainer =
+        Trainer::new(env, reward, policy, TargetBalance { bonus }, config, rng)?.with_target_network(5)?;
     for _ in 0..steps {
         trainer.step()?;
     }

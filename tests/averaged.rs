@@ -2,7 +2,7 @@
 
 use crate::trainers::{Folder, GridTrainer, Setting, bytes, hypergrid, state, steps};
 use gfn::env::VectorEnv;
-use gfn::nn::Parameters;
+use gfn::nn::{EstimatorsConfig, Parameters};
 use gfn::objective::{Advantage, PolicyGradient};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
 use gfn::testing::Chain;
@@ -85,7 +85,7 @@ fn what_makes_no_sense_is_refused() {
 
     let on_policy = |purpose, decay| {
         let (env, mut rng) = (HyperGrid::new(2, 4).unwrap(), Rng::seeded(0));
-        let network = MlpPolicyConfig { flow: true, ..MlpPolicyConfig::default() };
+        let network = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
         let policy = MlpPolicy::new(&env, KHot::new(2, 4), network, Device::Cpu, Kind::Float, &mut rng).unwrap();
         let reward = OriginalReward::standard(&env).unwrap();
         Trainer::new(env, reward, policy, objective(), config.clone(), rng).unwrap().with_average(decay, purpose)

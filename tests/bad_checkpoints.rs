@@ -6,7 +6,7 @@ use std::path::Path;
 use crate::trainers::{Folder, Setting, bytes, colored_graphs, ring, state, steps};
 use gfn::env::{DiscreteEnv, Rows, Slots, VectorStates};
 use gfn::graph::{GraphEnv, GraphKind};
-use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig, MlpConfig};
+use gfn::nn::{BackwardPolicy, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{
     FlowMatching, Objective, ProximalPolicy, SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood, Weighting,
     WithBackward,
@@ -171,7 +171,7 @@ fn checkpoints_of_other_objectives_change_nothing() {
         let env = Words::new(2, 2);
         let config = MlpPolicyConfig {
             mlp: MlpConfig { hidden: vec![8], ..MlpConfig::default() },
-            flow: true,
+            estimators: EstimatorsConfig::with_flow(true),
             backward: BackwardPolicy::SharedTorso,
             ..MlpPolicyConfig::default()
         };

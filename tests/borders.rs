@@ -4,7 +4,7 @@
 use crate::words::{fresh, policy, says, trainer, words};
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::VectorStates;
-use gfn::nn::{BackwardPolicy, Parameters};
+use gfn::nn::{BackwardPolicy, EstimatorsConfig, Parameters};
 use gfn::objective::Scores;
 use gfn::objective::{
     Advantage, Balance, DetailedBalance, LogPartitionVariance, MaximumEntropyBackward, Objective, PolicyGradient,
@@ -54,7 +54,7 @@ impl Policy<Words> for Column {
 fn columns_of_a_policy_are_refused() {
     let step = |flow, log_z, objective: Box<dyn Objective>| {
         let config = MlpPolicyConfig {
-            flow: true,
+            estimators: EstimatorsConfig::with_flow(true),
             paths: true,
             backward: BackwardPolicy::SharedTorso,
             ..MlpPolicyConfig::default()
@@ -140,7 +140,7 @@ fn columns_of_an_objective_are_refused() {
 #[test]
 fn conditions_have_a_row_for_each_trajectory() {
     let run = |shape: fn(i64) -> Vec<i64>| {
-        let config = MlpPolicyConfig { n_conditions: 1, ..MlpPolicyConfig::default() };
+        let config = MlpPolicyConfig { estimators: EstimatorsConfig::conditional(1), ..MlpPolicyConfig::default() };
         let mut trainer = trainer(policy(config), Box::new(TrajectoryBalance), fresh(8)).unwrap().with_conditions(
             move |n: usize, _: &mut Rng| Ok(Tensor::zeros(shape(n as i64), (Kind::Float, Device::Cpu))),
         );
@@ -154,7 +154,8 @@ fn conditions_have_a_row_for_each_trajectory() {
         assert!(matches!(error, Error::Shape { .. }), "{error:?}");
         says(&error, &["conditions", "one condition vector"]);
     }
-    let (env, policy) = (words(), policy(MlpPolicyConfig { n_conditions: 1, ..MlpPolicyConfig::default() }));
+    let config = MlpPolicyConfig { estimators: EstimatorsConfig::conditional(1), ..MlpPolicyConfig::default() };
+    let (env, policy) = (words(), policy(config));
     let sampler = Sampler::new(&env, &policy);
     let rng = &mut Rng::seeded(0);
     let scalar = Tensor::from(1f32);

@@ -9,7 +9,7 @@ use gfn::condition::{
 use gfn::env::StateGraph;
 use gfn::env::{Reward, Rows, VectorStates};
 use gfn::metrics::{Distances, focus_accuracy};
-use gfn::nn::{BackwardPolicy, MlpConfig};
+use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
@@ -51,10 +51,12 @@ fn plain() -> Conditioning {
 fn policy(conditioning: &Conditioning, logit_scale: bool, seed: u64) -> MlpPolicy<KHot> {
     let mlp = MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() };
     let config = MlpPolicyConfig {
-        logit_scale: logit_scale.then(|| MlpConfig { hidden: vec![16], ..MlpConfig::default() }),
         mlp,
         backward: BackwardPolicy::Uniform,
-        n_conditions: conditioning.width() as i64,
+        estimators: EstimatorsConfig {
+            logit_scale: logit_scale.then(|| MlpConfig { hidden: vec![16], ..MlpConfig::default() }),
+            ..EstimatorsConfig::conditional(conditioning.width() as i64)
+        },
         ..MlpPolicyConfig::default()
     };
     let features = KHot::new(LENGTH, usize::from(LETTERS) + 1);
@@ -202,7 +204,8 @@ fn what_hindsight_lacks_is_said() {
     let mut trainer = new().with_replay(buffer()).with_hindsight(narrow, 1.0).unwrap();
     trainer.prefill(8).unwrap();
     assert!(matches!(trainer.step(), Err(Error::Shape { .. })));
-    let scale = MlpPolicyConfig { logit_scale: Some(MlpConfig::default()), ..MlpPolicyConfig::default() };
+    let estimators = EstimatorsConfig { logit_scale: Some(MlpConfig::default()), ..EstimatorsConfig::default() };
+    let scale = MlpPolicyConfig { estimators, ..MlpPolicyConfig::default() };
     let refused = MlpPolicy::new(&words(), KHot::new(3, 3), scale, Device::Cpu, Kind::Float, &mut Rng::seeded(0));
     assert!(refused.unwrap_err().to_string().contains("logit_scale"));
 }

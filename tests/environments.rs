@@ -7,7 +7,7 @@ use gfn::env::{Block, Direction, EnumerableEnv, Masks, Rows, VectorEnv};
 use gfn::env::{Child, StateGraph};
 use gfn::graph::{GraphEnv, GraphKind, GraphRules, GraphStates};
 use gfn::metrics::{Distances, ExactPolicy};
-use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig, MlpConfig};
+use gfn::nn::{BackwardPolicy, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::score;
 use gfn::objective::{
     Balance, DetailedBalance, LogPartitionVariance, SubTrajectoryBalance, TrajectoryBalance, Weighting,
@@ -31,7 +31,7 @@ fn network<R: GraphRules>(env: &GraphEnv<R>) -> GraphPolicy<GraphNet> {
         embedding: 12,
         pair_walks: Some(2),
         backward: BackwardPolicy::Separate,
-        flow: true,
+        estimators: EstimatorsConfig::with_flow(true),
         ..GraphNetConfig::default()
     };
     GraphPolicy(GraphNet::new(env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(5)).unwrap())
@@ -39,7 +39,7 @@ fn network<R: GraphRules>(env: &GraphEnv<R>) -> GraphPolicy<GraphNet> {
 
 fn grid_network(env: &VectorEnv<HyperGrid>) -> MlpPolicy<KHot> {
     let mlp = MlpConfig { hidden: vec![16], ..MlpConfig::default() };
-    let config = MlpPolicyConfig { mlp, flow: true, ..MlpPolicyConfig::default() };
+    let config = MlpPolicyConfig { mlp, estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
     MlpPolicy::new(env, KHot::new(env.ndim(), env.height()), config, Device::Cpu, Kind::Double, &mut Rng::seeded(5))
         .unwrap()
 }

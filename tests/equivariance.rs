@@ -4,7 +4,7 @@ use crate::nets::{SeesLabels, config, net};
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv};
 use gfn::graph::{GraphBatch, GraphEnv, GraphKind, GraphStates};
-use gfn::nn::{ConvKind, GraphNet, GraphNetConfig, Parameters};
+use gfn::nn::{ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, Parameters};
 use gfn::nn::{GraphNetwork, NetworkOutput};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::{Evaluation, GraphPolicy, Policy};
@@ -123,7 +123,10 @@ fn probabilities_that_vanish_alike_are_no_difference() {
 #[test]
 fn a_policy_that_takes_conditions_is_asked_by_the_first_step() {
     let env = ColoredGraphs::new(5).unwrap();
-    let config = GraphNetConfig { n_conditions: 2, ..config(ConvKind::Gin) };
+    let config = GraphNetConfig {
+        estimators: EstimatorsConfig { flow: true, ..EstimatorsConfig::conditional(2) },
+        ..config(ConvKind::Gin)
+    };
     let net = net(&env, config, Kind::Float);
     let conditions = |n: usize, rng: &mut Rng| -> Result<Tensor> {
         let values: Vec<f64> = (0..2 * n).map(|_| rng.uniform()).collect();

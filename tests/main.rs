@@ -47,6 +47,7 @@ mod node_pairs;
 mod observers;
 mod optimizers;
 mod own_parts;
+mod own_priority;
 mod quantities;
 mod replay;
 mod replay_large;

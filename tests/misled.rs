@@ -5,7 +5,7 @@ use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
 use gfn::env::{Reward, Rows, VectorStates};
 use gfn::metrics::Distances;
-use gfn::nn::{BackwardPolicy, Parameters};
+use gfn::nn::{BackwardPolicy, EstimatorsConfig, Parameters};
 use gfn::objective::score;
 use gfn::objective::{
     Advantage, Balance, DetailedBalance, LogPartitionVariance, MaximumEntropyBackward, ModifiedDetailedBalance,
@@ -41,7 +41,10 @@ impl Reward<VectorStates> for Split {
 fn modified_detailed_balance_wants_partial_rewards_to_be_the_reward() {
     let step = |reward: Split, conditions: bool| {
         let n_conditions = i64::from(conditions);
-        let policy = policy(MlpPolicyConfig { n_conditions, ..MlpPolicyConfig::default() });
+        let policy = policy(MlpPolicyConfig {
+            estimators: EstimatorsConfig::conditional(n_conditions),
+            ..MlpPolicyConfig::default()
+        });
         let objective = ModifiedDetailedBalance::default();
         let mut trainer = Trainer::new(words(), reward, policy, objective, fresh(32), Rng::seeded(1)).unwrap();
         if conditions {

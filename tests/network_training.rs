@@ -7,7 +7,9 @@ use gfn::env::StateGraph;
 use gfn::graph::{GraphEnv, GraphKind, GraphRules, GraphState, GraphStates, Semantics};
 use gfn::metrics::Distances;
 use gfn::nn::GraphNetwork;
-use gfn::nn::{BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, MlpConfig};
+use gfn::nn::{
+    BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig,
+};
 use gfn::objective::score;
 use gfn::objective::{DetailedBalance, Objective, RegressionLoss, TrajectoryBalance};
 use gfn::optim::Schedule;
@@ -57,14 +59,17 @@ fn a_gradient_reaches_every_parameter() {
     on_one_thread();
     for (kind, conv) in KINDS.iter().flat_map(|&kind| CONVS.map(|conv| (kind, conv))) {
         let env = everything_under(Semantics::Labelled, kind, 4);
+        let plain = GraphNetConfig { estimators: EstimatorsConfig::default(), ..config(conv) };
+        let logit_scale = Some(MlpConfig { hidden: vec![32], ..MlpConfig::default() });
+        let scaled = EstimatorsConfig { logit_scale, ..EstimatorsConfig::conditional(3) };
         let settings = [
-            GraphNetConfig { flow: false, ..config(conv) },
-            GraphNetConfig { flow: false, backward: BackwardPolicy::SharedTorso, global: false, ..config(conv) },
-            GraphNetConfig { flow: false, pair_walks: Some(2), n_conditions: 3, logit_scale: true, ..config(conv) },
+            plain.clone(),
+            GraphNetConfig { backward: BackwardPolicy::SharedTorso, global: false, ..plain },
+            GraphNetConfig { pair_walks: Some(2), estimators: scaled, ..config(conv) },
         ];
         for config in settings {
             let net = net(&env, config.clone(), Kind::Double);
-            let dead = dead(&env, &net, config.n_conditions, &TrajectoryBalance);
+            let dead = dead(&env, &net, config.estimators.n_conditions, &TrajectoryBalance);
             assert!(dead.is_empty(), "{kind:?} {config:?}: {dead:?}");
         }
         // Detailed balance has no use for log Z, and P_B has no exit that would look at the whole graph.
@@ -73,7 +78,8 @@ fn a_gradient_reaches_every_parameter() {
     }
     for backward in [BackwardPolicy::SharedTorso, BackwardPolicy::Separate] {
         let env = Ring::new(3, GraphKind::Directed).unwrap();
-        let config = EdgeMlpConfig { backward, n_conditions: 2, ..EdgeMlpConfig::default() };
+        let config =
+            EdgeMlpConfig { backward, estimators: EstimatorsConfig::conditional(2), ..EdgeMlpConfig::default() };
         let net = EdgeMlp::new(&env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
         assert_eq!(dead(&env, &net, 2, &TrajectoryBalance), Vec::<String>::new());
     }
@@ -122,7 +128,8 @@ fn conditions_enter_every_estimate_and_missing_ones_are_refused() {
         let env = everything(kind, 5);
         let graph = random_graph(kind, 4, 0.5, &mut Rng::seeded(0));
         for global in [true, false] {
-            let net = net(&env, GraphNetConfig { n_conditions: 2, global, ..config(conv) }, Kind::Double);
+            let estimators = EstimatorsConfig { flow: true, ..EstimatorsConfig::conditional(2) };
+            let net = net(&env, GraphNetConfig { estimators, global, ..config(conv) }, Kind::Double);
             check_conditions(&env, &net, &graph);
         }
         // A network without conditions refuses those that it is given.
@@ -132,7 +139,8 @@ fn conditions_enter_every_estimate_and_missing_ones_are_refused() {
     }
     let env = Triangles::new();
     let backward = BackwardPolicy::Separate;
-    let config = EdgeMlpConfig { n_conditions: 2, flow: true, backward, ..EdgeMlpConfig::default() };
+    let estimators = EstimatorsConfig { flow: true, ..EstimatorsConfig::conditional(2) };
+    let config = EdgeMlpConfig { estimators, backward, ..EdgeMlpConfig::default() };
     let net = EdgeMlp::new(&env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
     let graph = GraphState::from_parts(
         GraphKind::Undirected,
@@ -182,12 +190,12 @@ fn conditional_policies_learn_the_distribution_of_each_condition() {
     on_one_thread();
     let env = Triangles::new();
     for conv in [ConvKind::Gin, ConvKind::Transformer { heads: 4 }] {
-        let config = GraphNetConfig { n_conditions: 1, flow: false, ..config(conv) };
+        let config = GraphNetConfig { estimators: EstimatorsConfig::conditional(1), ..config(conv) };
         let tv = train_tempered(&net(&env, config, Kind::Float));
         assert!(tv.iter().all(|tv| *tv <= 0.05), "{conv:?}: {tv:?}");
     }
     let mlp = MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() };
-    let config = EdgeMlpConfig { mlp, n_conditions: 1, ..EdgeMlpConfig::default() };
+    let config = EdgeMlpConfig { mlp, estimators: EstimatorsConfig::conditional(1), ..EdgeMlpConfig::default() };
     let net = EdgeMlp::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
     let tv = train_tempered(&net);
     assert!(tv.iter().all(|tv| *tv <= 0.05), "{tv:?}");
@@ -238,7 +246,8 @@ fn the_transformer_learns_coloured_graphs_up_to_isomorphism() {
         Ok(graphs.graphs().iter().map(log_r).collect())
     }
     let env = || ColoredGraphs::new(3).unwrap();
-    let config = GraphNetConfig { flow: false, ..config(ConvKind::Transformer { heads: 4 }) };
+    let config =
+        GraphNetConfig { estimators: EstimatorsConfig::default(), ..config(ConvKind::Transformer { heads: 4 }) };
     let net: GraphNet = net(&env(), config, Kind::Float);
     let tv = train([env(), env()], net, reward as fn(&GraphStates, Option<&Tensor>) -> Result<Vec<f64>>, 400);
     assert!(tv < 0.05, "{tv}");
@@ -310,7 +319,8 @@ fn the_perceptron_refuses_what_it_cannot_serve() {
         EdgeMlp::new(&env, EdgeMlpConfig::default(), Device::Cpu, Kind::Float, &mut Rng::seeded(0))
     });
     assert!(grown.contains("0 nodes at first and 4 at most") && grown.contains("GraphNet"), "{grown}");
-    let negative = new(&|| build(EdgeMlpConfig { n_conditions: -2, ..EdgeMlpConfig::default() }));
+    let negative =
+        new(&|| build(EdgeMlpConfig { estimators: EstimatorsConfig::conditional(-2), ..EdgeMlpConfig::default() }));
     assert!(negative.starts_with("n_conditions is -2"), "{negative}");
     let net = build(EdgeMlpConfig::default()).unwrap();
     let small = GraphState::with_nodes(GraphKind::Undirected, 2);

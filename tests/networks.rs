@@ -7,7 +7,7 @@ use gfn::distribution::GraphActionCategorical;
 use gfn::env::Direction;
 use gfn::env::StateGraph;
 use gfn::graph::{Anchor, Edge, GraphBatch, GraphEnv, GraphKind, GraphState, GraphStates, Move, Node, Semantics};
-use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, Parameters};
+use gfn::nn::{BackwardPolicy, ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig, Parameters};
 use gfn::nn::{GraphNetwork, NetworkOutput};
 use gfn::policy::{Evaluation, GraphPolicy, Policy};
 use gfn::quantity::{Quantities, Quantity};
@@ -306,10 +306,14 @@ fn edge_classes_attributes_and_directions_enter_where_they_should() {
 #[test]
 fn settings_that_make_no_sense_are_refused() {
     let env = everything(GraphKind::Directed, 4);
+    let scaled = EstimatorsConfig { logit_scale: Some(MlpConfig::default()), ..EstimatorsConfig::default() };
     let cases = [
         (GraphNetConfig { embedding: 0, ..GraphNetConfig::default() }, "embedding is 0"),
-        (GraphNetConfig { n_conditions: -1, ..GraphNetConfig::default() }, "n_conditions is -1"),
-        (GraphNetConfig { logit_scale: true, ..GraphNetConfig::default() }, "n_conditions is 0"),
+        (
+            GraphNetConfig { estimators: EstimatorsConfig::conditional(-1), ..GraphNetConfig::default() },
+            "n_conditions is -1",
+        ),
+        (GraphNetConfig { estimators: scaled, ..GraphNetConfig::default() }, "n_conditions is 0"),
         (GraphNetConfig { embedding: 10, ..config(ConvKind::Transformer { heads: 4 }) }, "heads is 4"),
         (config(ConvKind::Transformer { heads: 0 }), "heads is 0"),
     ];

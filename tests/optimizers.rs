@@ -80,11 +80,14 @@ fn reward(graphs: &GraphStates, _: Option<&Tensor>) -> gfn::Result<Vec<f64>> {
 }
 
 fn trainer(seed: u64) -> Trainer<GraphEnv<Triangles>, GraphPolicy<GraphNet>> {
+    let decay = Schedule::InverseRoot { from: 1.0, steps: 200 };
+    scaled(seed, Schedule::WarmUp { steps: 20, then: Box::new(decay) })
+}
+
+fn scaled(seed: u64, lr_scale: Schedule) -> Trainer<GraphEnv<Triangles>, GraphPolicy<GraphNet>> {
     let (env, mut rng) = (Triangles::new(), Rng::seeded(seed));
     let config = GraphNetConfig { embedding: 32, ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
-    let decay = Schedule::InverseRoot { from: 1.0, steps: 200 };
-    let lr_scale = Schedule::WarmUp { steps: 20, then: Box::new(decay) };
     let config = TrainerConfig { batch: 32, lr_scale, ..TrainerConfig::default() };
     Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap()
 }
@@ -122,4 +125,22 @@ fn a_run_by_sgd_goes_on_bit_for_bit_and_not_by_another_optimizer() {
     let error = trainer(3).resume(&folder).unwrap_err().to_string();
     assert!(error.contains("optimiser's state"), "{error}");
     std::fs::remove_dir_all(&folder).unwrap();
+}
+
+#[test]
+fn a_schedule_of_ones_own_is_used_and_judged_step_by_step() {
+    let losses = |lr_scale| {
+        let mut trainer = scaled(4, lr_scale);
+        (0..4).map(|_| trainer.step().unwrap().loss.to_bits()).collect::<Vec<u64>>()
+    };
+    let line = losses(Schedule::Linear { from: 1.0, to: 0.5, steps: 4 });
+    assert_eq!(losses(Schedule::of(|step| 1.0 - 0.125 * step as f64)), line);
+    assert_ne!(losses(Schedule::Constant(1.0)), line, "the rates must matter");
+
+    let mut trainer = scaled(4, Schedule::of(|step| if step == 2 { f64::NAN } else { 1.0 }));
+    assert!(trainer.step().is_ok() && trainer.step().is_ok());
+    let error = trainer.step().unwrap_err().to_string();
+    assert!(error.contains("NaN"), "{error}");
+    // There is no way to write a function down.
+    assert!(serde_json::to_string(&Schedule::of(|_| 1.0)).is_err());
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::rc::Rc;
 
 use gfn::env::{Env, Rows, Slots, VectorStates};
-use gfn::nn::MlpConfig;
+use gfn::nn::{EstimatorsConfig, MlpConfig};
 use gfn::objective::{AugmentedTrajectoryBalance, Objective, PolicyGradient, Scores, TrajectoryBalance};
 use gfn::optim::Schedule;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
@@ -23,7 +23,7 @@ fn trainer(objective: impl Objective + 'static, seed: u64) -> WordTrainer {
     tch::set_num_threads(1);
     let (env, mut rng) = (Words::new(2, 3), Rng::seeded(seed));
     let mlp = MlpConfig { hidden: vec![16], ..MlpConfig::default() };
-    let config = MlpPolicyConfig { mlp, flow: true, ..MlpPolicyConfig::default() };
+    let config = MlpPolicyConfig { mlp, estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
     let policy = MlpPolicy::new(&env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut rng).unwrap();
     let reward = |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(states.rows().map(|row| row.iter().filter(|&&x| x == 1).count() as f64).collect())

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use crate::words::{count, fresh, policy, says, trainer, with_flow, words};
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::VectorStates;
-use gfn::nn::{BackwardPolicy, Parameters};
+use gfn::nn::{BackwardPolicy, EstimatorsConfig, Parameters};
 use gfn::objective::{
     FlowMatching, MaximumEntropyBackward, Objective, RegressionLoss, Scores, TrajectoryBalance, score,
 };
@@ -107,7 +107,7 @@ fn chunks_carry_every_quantity() {
         let step = |chunk| {
             let config = MlpPolicyConfig {
                 paths: true,
-                flow: true,
+                estimators: EstimatorsConfig::with_flow(true),
                 backward: BackwardPolicy::SharedTorso,
                 ..MlpPolicyConfig::default()
             };
@@ -152,8 +152,8 @@ fn a_target_network_s_flow_lags_behind_and_catches_up() {
     let seen = Arc::new(Mutex::new(Vec::new()));
     let watching = || Box::new(Watching(seen.clone()));
     let error = trainer(with_flow(), watching(), fresh(8)).unwrap().step().unwrap_err();
-    says(&error, &["watching balance needs a copy of the policy that lags behind", "`with_lagged`"]);
-    let mut trainer = trainer(with_flow(), watching(), fresh(8)).unwrap().with_lagged(2).unwrap();
+    says(&error, &["watching balance needs a target network", "`with_target_network`"]);
+    let mut trainer = trainer(with_flow(), watching(), fresh(8)).unwrap().with_target_network(2).unwrap();
     (0..5).for_each(|_| assert!(trainer.step().unwrap().loss.is_finite()));
     let apart = seen.lock().unwrap();
     let lags: Vec<bool> = apart.iter().map(|&difference| difference > 0.0).collect();

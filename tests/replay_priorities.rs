@@ -8,7 +8,7 @@ use gfn::objective::score;
 use gfn::optim::AdamConfig;
 use gfn::policy::{Features, KHot, MlpPolicy, MlpPolicyConfig, StateFeatures, UniformPolicy};
 use gfn::quantity::Quantities;
-use gfn::replay::{DataSource, Diversity, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig, Stored};
+use gfn::replay::{DataSource, Diversity, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Sampler;
 use gfn::rollout::{Trajectories, Walks};
 use gfn::testing::{Chain, Positions};
@@ -17,12 +17,12 @@ use gfn::{Error, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::{Device, Kind, Tensor};
 
-fn env() -> Chain {
+pub(crate) fn env() -> Chain {
     Chain::new(100)
 }
 
 /// Walks to these positions of a chain, one step at a time.
-fn walks(positions: &[u32]) -> Walks<Chain> {
+pub(crate) fn walks(positions: &[u32]) -> Walks<Chain> {
     let (mut actions, mut offsets) = (Vec::new(), vec![0]);
     for &x in positions {
         actions.extend((0..x).map(|_| 0));
@@ -32,7 +32,7 @@ fn walks(positions: &[u32]) -> Walks<Chain> {
     Trajectories::replay(&env(), &Slots(actions), &offsets).unwrap().walks(&env()).unwrap()
 }
 
-fn config(capacity: usize, eviction: Eviction, draw: Draw) -> ReplayConfig {
+pub(crate) fn config(capacity: usize, eviction: Eviction, draw: Draw) -> ReplayConfig {
     ReplayConfig { capacity, eviction, draw }
 }
 
@@ -49,7 +49,7 @@ fn held(buffer: &ReplayBuffer<Chain>) -> Vec<u32> {
 }
 
 /// Draws are in proportion to `weights` (chi-square, 99.9th percentile for up to 4 degrees of freedom), and say so themselves.
-fn check_draws(buffer: &ReplayBuffer<Chain>, weights: &[f64]) {
+pub(crate) fn check_draws(buffer: &ReplayBuffer<Chain>, weights: &[f64]) {
     const N: usize = 20_000;
     let drawn = buffer.draw_entries(N, &mut Rng::seeded(1)).unwrap();
     let total: f64 = weights.iter().sum();
@@ -380,33 +380,4 @@ fn terminal_states_alone_are_walked_to_anew() {
     // A buffer may be turned into one later.
     let late = whole.terminal_only();
     assert!(!late.draw(3, &mut rng).unwrap().has_paths());
-}
-
-#[test]
-fn a_rule_of_ones_own_draws_in_proportion_to_its_weights() {
-    let (rewards, n) = ([1.0f64, 2.0, 4.0], 3);
-    let rule = |stored: Stored| stored.log_reward + stored.loss.map_or(0.0, |loss| (1.0 + loss).ln());
-    let mut buffer = ReplayBuffer::by_priority(config(n, Eviction::Fifo, Draw::Own), rule).unwrap();
-    buffer.add(&env(), &walks(&[1, 2, 3]), &rewards.map(f64::ln)).unwrap();
-    check_draws(&buffer, &rewards);
-    buffer.update_losses(&[1], &[3.0]).unwrap();
-    check_draws(&buffer, &[1.0, 8.0, 4.0]);
-    // The rule isn't kept in a state: another buffer of the same rule draws by it again.
-    let state = buffer.state(&env()).unwrap();
-    let mut again = ReplayBuffer::by_priority(config(n, Eviction::Fifo, Draw::Own), rule).unwrap();
-    again.load_state(&env(), &state).unwrap();
-    check_draws(&again, &[1.0, 8.0, 4.0]);
-}
-
-#[test]
-fn a_rule_that_gives_no_number_is_refused_and_nothing_is_added() {
-    let rule = |stored: Stored| if stored.log_reward > 1.0 || stored.loss == Some(7.0) { f64::NAN } else { 0.0 };
-    let mut buffer = ReplayBuffer::by_priority(config(5, Eviction::Fifo, Draw::Own), rule).unwrap();
-    let error = buffer.add(&env(), &walks(&[1, 2]), &[0.0, 2.0]).unwrap_err();
-    assert!(matches!(error, Error::NonFinite { row: 1, .. }) && buffer.is_empty(), "{error}");
-    buffer.add(&env(), &walks(&[1]), &[0.0]).unwrap();
-    assert!(buffer.update_losses(&[0], &[7.0]).is_err());
-    check_draws(&buffer, &[1.0]);
-    assert!(ReplayBuffer::<Chain>::new(config(5, Eviction::Fifo, Draw::Own)).is_err());
-    assert!(ReplayBuffer::<Chain>::by_priority(config(5, Eviction::Fifo, Draw::Uniform), rule).is_err());
 }

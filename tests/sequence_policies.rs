@@ -3,7 +3,7 @@ use gfn::Rng;
 use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, Env, Rows, VectorStates};
 use gfn::metrics::Distances;
-use gfn::nn::{Parameters, SequenceKind, SequenceNetConfig};
+use gfn::nn::{EstimatorsConfig, Parameters, SequenceKind, SequenceNetConfig};
 use gfn::objective::score;
 use gfn::objective::{DetailedBalance, TrajectoryBalance};
 use gfn::optim::{Adam, AdamConfig};
@@ -27,7 +27,7 @@ fn env() -> Words {
 
 fn config(kind: SequenceKind) -> SequencePolicyConfig {
     let net = SequenceNetConfig { kind, width: 16, layers: 2 };
-    SequencePolicyConfig { net, flow: true, ..SequencePolicyConfig::default() }
+    SequencePolicyConfig { net, estimators: EstimatorsConfig::with_flow(true), ..SequencePolicyConfig::default() }
 }
 
 fn build(config: SequencePolicyConfig, kind: Kind) -> SequencePolicy {
@@ -358,7 +358,11 @@ fn they_learn() {
     let layout = SequenceLayout { values: 3, length: 4, unset: 0 };
     for (net, flow) in [(KINDS[0], false), (KINDS[1], true), (KINDS[2], false)] {
         let net = SequenceNetConfig { kind: net, width: 32, layers: 1 };
-        let config = SequencePolicyConfig { net, flow, ..SequencePolicyConfig::default() };
+        let config = SequencePolicyConfig {
+            net,
+            estimators: EstimatorsConfig::with_flow(flow),
+            ..SequencePolicyConfig::default()
+        };
         let mut rng = Rng::seeded(0);
         let policy = SequencePolicy::new(&env, layout, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
         let settings = TrainerConfig { batch: 64, ..TrainerConfig::default() };

@@ -276,7 +276,7 @@ fn devices_that_are_not_there_are_refused() {
 #[test]
 fn settings_of_older_runs_are_read_and_written_alike() {
     let written = r#"{"conv":"Directed","layers":1,"embedding":8,"identity":true,"pair_walks":null,"global":false,
-        "backward":"Uniform","flow":false,"n_conditions":0,"logit_scale":false,"initial_log_z":0.0,"initial_exit_bias":0.0}"#;
+        "backward":"Uniform","estimators":{"flow":false,"initial_log_z":0.0,"n_conditions":0,"logit_scale":null},"initial_exit_bias":0.0}"#;
     let config: GraphNetConfig = serde_json::from_str(written).unwrap();
     let expected: serde_json::Value = serde_json::from_str(written).unwrap();
     assert_eq!(serde_json::to_value(&config).unwrap(), expected);

@@ -6,7 +6,7 @@ use gfn::env::StateGraph;
 use gfn::env::{EnumerableEnv, Reward};
 use gfn::graph::{GraphEnv, GraphKind, GraphRules, GraphState};
 use gfn::metrics::{Distances, modes_found};
-use gfn::nn::{ConvKind, GraphNet, GraphNetConfig, MlpConfig};
+use gfn::nn::{ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{
     DetailedBalance, LogPartitionVariance, Objective, SubTrajectoryBalance, TrajectoryBalance, Weighting,
 };
@@ -95,7 +95,7 @@ fn check_graphs<R: GraphRules>(
             layers: 1,
             embedding: 32,
             identity: true,
-            flow: objective.needs().has(Quantity::LogFlow),
+            estimators: EstimatorsConfig::with_flow(objective.needs().has(Quantity::LogFlow)),
             ..GraphNetConfig::default()
         };
         let net = GraphNet::new(&env, net, Device::Cpu, Kind::Float, &mut Rng::seeded(k as u64)).unwrap();
@@ -134,7 +134,7 @@ fn every_objective_learns_a_grid() {
         let reward = OriginalReward::new(&env, 0.1, 2.0, 2.0).unwrap();
         let net = MlpPolicyConfig {
             mlp: MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() },
-            flow: objective.needs().has(Quantity::LogFlow),
+            estimators: EstimatorsConfig::with_flow(objective.needs().has(Quantity::LogFlow)),
             ..MlpPolicyConfig::default()
         };
         let mut rng = Rng::seeded(k as u64);

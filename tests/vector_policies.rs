@@ -4,7 +4,7 @@ use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
 use gfn::env::{Direction, Env, Rows, VectorStates};
 use gfn::metrics::Distances;
-use gfn::nn::{BackwardPolicy, MlpConfig, Parameters, SequenceKind, SequenceNetConfig};
+use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig, Parameters, SequenceKind, SequenceNetConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::Average;
 use gfn::optim::{Adam, AdamConfig};
@@ -94,7 +94,13 @@ fn the_frozen_form_is_the_policy() {
     for backward in [BackwardPolicy::SharedTorso, BackwardPolicy::Separate, BackwardPolicy::Uniform] {
         for (heads, layer_norm, noise) in [(1, false, None), (3, true, Some(0.5))] {
             let mlp = MlpConfig { hidden: vec![16, 24], layer_norm, noise, ..MlpConfig::default() };
-            let config = MlpPolicyConfig { mlp, backward, heads, flow: true, ..MlpPolicyConfig::default() };
+            let config = MlpPolicyConfig {
+                mlp,
+                backward,
+                heads,
+                estimators: EstimatorsConfig::with_flow(true),
+                ..MlpPolicyConfig::default()
+            };
             let policy =
                 MlpPolicy::new(&env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(3)).unwrap();
             policy.use_head(heads - 1).unwrap();
@@ -149,7 +155,11 @@ fn a_table_learns() {
 /// The rows of a table are apart: what one state learns changes no other.
 #[test]
 fn a_state_has_a_row_of_its_own() {
-    let config = MlpPolicyConfig { flow: true, backward: BackwardPolicy::Separate, ..MlpPolicyConfig::default() };
+    let config = MlpPolicyConfig {
+        estimators: EstimatorsConfig::with_flow(true),
+        backward: BackwardPolicy::Separate,
+        ..MlpPolicyConfig::default()
+    };
     let policy = MlpPolicy::tabular(&env(), ByKey::new(env(), 27), config, Device::Cpu, Kind::Double).unwrap();
     // Three logits and a flow, and one logit backwards.
     assert_eq!(parameters(&policy).count(), 27 * (4 + 1) + 1);
@@ -177,7 +187,7 @@ fn states_without_a_number_are_refused() {
     let gap = VectorStates::from_rows([[0u16, 1, 0]]);
     assert!(message(&env(), ByIndex::new(env(), space()), &gap).contains("-1 of 15 columns"));
     assert!(message(&env(), Enumeration(ByKey::new(env(), 20)), &last).contains("26 of 1 columns"));
-    let config = MlpPolicyConfig { n_conditions: 2, ..MlpPolicyConfig::default() };
+    let config = MlpPolicyConfig { estimators: EstimatorsConfig::conditional(2), ..MlpPolicyConfig::default() };
     let refused = MlpPolicy::tabular(&env(), ByKey::new(env(), 27), config, Device::Cpu, Kind::Float);
     assert!(refused.unwrap_err().to_string().contains("n_conditions is 2"));
 }
@@ -186,7 +196,11 @@ fn states_without_a_number_are_refused() {
 #[test]
 fn noise_is_drawn_when_asked() {
     let noisy = MlpConfig { noise: Some(0.5), layer_norm: true, ..small() };
-    let policy = mlp(MlpPolicyConfig { mlp: noisy, flow: true, ..MlpPolicyConfig::default() });
+    let policy = mlp(MlpPolicyConfig {
+        mlp: noisy,
+        estimators: EstimatorsConfig::with_flow(true),
+        ..MlpPolicyConfig::default()
+    });
     let (first, flow) = outputs(&policy, None);
     assert!(apart(&outputs(&policy, None).0, &first) == 0.0);
     let checkpoint = Checkpoint::new(parameters(&policy), 0, serde_json::Value::Null).unwrap();
@@ -237,8 +251,7 @@ fn conditions_have_a_network() {
     let config = MlpPolicyConfig {
         mlp: small(),
         condition_mlp: Some(MlpConfig { hidden: vec![6], ..MlpConfig::default() }),
-        n_conditions: 2,
-        flow: true,
+        estimators: EstimatorsConfig { flow: true, ..EstimatorsConfig::conditional(2) },
         ..MlpPolicyConfig::default()
     };
     let policy = mlp(config.clone());
@@ -259,7 +272,7 @@ fn conditions_have_a_network() {
     assert!(apart(&mixed.narrow(0, 0, 7), &flow.narrow(0, 0, 7)) < 1e-12);
     assert!(apart(&mixed.narrow(0, 7, 8), &flow.narrow(0, 7, 8)) > 1e-3);
 
-    let refused = MlpPolicyConfig { n_conditions: 0, ..config };
+    let refused = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..config };
     let refused = MlpPolicy::new(&env(), KHot::new(3, 3), refused, Device::Cpu, Kind::Float, &mut Rng::seeded(0));
     assert!(refused.unwrap_err().to_string().contains("condition_mlp"));
 }
@@ -267,7 +280,12 @@ fn conditions_have_a_network() {
 /// Heads differ in P_F alone, and only the one in use is trained.
 #[test]
 fn heads_share_a_torso() {
-    let policy = mlp(MlpPolicyConfig { mlp: small(), flow: true, heads: 3, ..MlpPolicyConfig::default() });
+    let policy = mlp(MlpPolicyConfig {
+        mlp: small(),
+        estimators: EstimatorsConfig::with_flow(true),
+        heads: 3,
+        ..MlpPolicyConfig::default()
+    });
     let mut seen = Vec::new();
     for head in 0..3 {
         policy.use_head(head).unwrap();
@@ -301,7 +319,8 @@ fn heads_share_a_torso() {
 fn an_average_is_sampled_from() {
     let layout = SequenceLayout { values: 3, length: 3, unset: 0 };
     let net = SequenceNetConfig { kind: SequenceKind::Gru, width: 8, layers: 1 };
-    let config = SequencePolicyConfig { net, flow: true, ..SequencePolicyConfig::default() };
+    let config =
+        SequencePolicyConfig { net, estimators: EstimatorsConfig::with_flow(true), ..SequencePolicyConfig::default() };
     let policy = SequencePolicy::new(&env(), layout, config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();
     let parameters = Policy::<Words>::parameters(&policy).unwrap();
     let start = env().initial(&[0]);

@@ -1,44 +1,43 @@
-//! What policies of continuous environments have in common.
+//! Networks and checks that the policies of continuous environments share.
 
 use gfn::distribution::Exploration;
 use gfn::env::{Direction, Reals, Rows};
-use gfn::nn::{BackwardPolicy, HostMlp, LogZ, Mlp, MlpConfig, Parameters};
+use gfn::nn::{BackwardPolicy, Estimators, EstimatorsConfig, HostMlp, Mlp, MlpConfig, Parameters};
 use gfn::policy::Evaluation;
 use gfn::quantity::{Quantities, Quantity};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 
-/// The make of [`Perceptrons`].
+/// Settings of [`Perceptrons`].
 pub(crate) struct PerceptronsConfig<'a> {
-    /// Numbers per state that go in.
+    /// Width of a state's input.
     pub(crate) inputs: i64,
-    /// Numbers per state that P_F is told by; P_B is told by as many.
+    /// Width of a state's output for P_F, and for P_B.
     pub(crate) width: i64,
     pub(crate) mlp: &'a MlpConfig,
     pub(crate) backward: BackwardPolicy,
-    pub(crate) flow: bool,
-    pub(crate) initial_log_z: f64,
+    pub(crate) estimators: &'a EstimatorsConfig,
 }
 
-/// What a network says of each state.
-pub(crate) struct Told<'a> {
-    /// The outputs that were asked for, `[states, columns]`.
-    pub(crate) outputs: Tensor,
+/// Outputs of a network for one direction.
+pub(crate) struct Outputs<'a> {
+    /// The columns that were asked for, `[states, columns]`.
+    pub(crate) values: Tensor,
     network: &'a Mlp,
     hidden: &'a Tensor,
-    /// All outputs that there are for this direction.
+    /// The columns of the network's output that belong to this direction.
     all: std::ops::Range<i64>,
 }
 
-impl Told<'_> {
-    /// All outputs for one state, `[1, width]`.
+impl Outputs<'_> {
+    /// All columns of this direction for one state, `[1, width]`. They are computed anew.
     pub(crate) fn row(&self, row: usize) -> Tensor {
         let columns = Tensor::arange_start(self.all.start, self.all.end, (Kind::Int64, self.hidden.device()));
         self.network.outputs(&self.hidden.narrow(0, row as i64, 1), Some(&columns))
     }
 }
 
-/// The networks of a policy on points: a torso for P_F, the state flow, and P_B where it shares it; another where P_B has one of its own.
+/// The networks of a policy on points. The torso gives P_F, the state flow, and P_B where P_B shares it; a separate P_B has a network of its own.
 #[derive(Debug)]
 pub(crate) struct Perceptrons {
     width: i64,
@@ -46,39 +45,41 @@ pub(crate) struct Perceptrons {
     flow: bool,
     torso: Mlp,
     separate: Option<Mlp>,
-    log_z: LogZ,
+    estimators: Estimators,
     parameters: Parameters,
 }
 
 impl Perceptrons {
     pub(crate) fn new(config: &PerceptronsConfig<'_>, device: Device, kind: Kind, rng: &mut Rng) -> Result<Self> {
-        let &PerceptronsConfig { inputs, width, mlp, backward, flow, initial_log_z } = config;
+        let &PerceptronsConfig { inputs, width, mlp, backward, estimators } = config;
         let shared_pb = backward == BackwardPolicy::SharedTorso;
-        let outputs = width * (1 + i64::from(shared_pb)) + i64::from(flow);
+        let outputs = width * (1 + i64::from(shared_pb)) + i64::from(estimators.flow);
         let mut parameters = Parameters::new(device, kind);
         let mut scope = parameters.scope(rng);
         let torso = Mlp::new(&mut scope.sub("torso"), inputs, outputs, mlp);
         let separate =
             (backward == BackwardPolicy::Separate).then(|| Mlp::new(&mut scope.sub("pb"), inputs, width, mlp));
-        let log_z = LogZ::scalar(&mut scope, initial_log_z);
+        let flow = estimators.flow;
+        let estimators = Estimators::new(&mut scope, estimators, None)?;
         parameters.check()?;
-        Ok(Self { width, shared_pb, flow, torso, separate, log_z, parameters })
+        Ok(Self { width, shared_pb, flow, torso, separate, estimators, parameters })
     }
 
-    /// What is wanted of the states whose inputs are `x`; `dist` makes a distribution of what a network says, or the uniform one of nothing.
+    /// Evaluates the states whose inputs are `x`. `dist` makes a distribution of a network's outputs; it gets `None` where there is no
+    /// network, for a uniform one.
     ///
-    /// `columns` names the outputs that are needed of those for one direction, unless all are.
+    /// `columns` names the outputs of one direction that are needed; `None` for all.
     pub(crate) fn evaluate<D>(
         &self,
         x: &Tensor,
         is_source: impl Iterator<Item = bool>,
         (wants, columns): (Quantities, Option<&[i64]>),
-        dist: impl Fn(Direction, Option<Told<'_>>) -> Result<D>,
+        dist: impl Fn(Direction, Option<Outputs<'_>>) -> Result<D>,
     ) -> Result<Evaluation<D>> {
         let (width, log_flow) = (self.width, wants.has(Quantity::LogFlow) && self.flow);
         let shared_pb = wants.has(Quantity::LogPb) && self.shared_pb;
         let hidden = (wants.has(Quantity::LogPf) || log_flow || shared_pb).then(|| self.torso.hidden(x));
-        // Side by side in one product: P_F, P_B, log F.
+        // One product gives P_F, P_B and log F side by side.
         let taken = columns.map_or(width, |columns| columns.len() as i64);
         let some = columns.map(|columns| {
             let pf = wants.has(Quantity::LogPf).then_some(0);
@@ -93,27 +94,27 @@ impl Perceptrons {
         let mut out = Evaluation::default();
         if let Some((shared, hidden)) = shared.as_ref().zip(hidden.as_ref()) {
             if wants.has(Quantity::LogPf) {
-                let outputs = shared.narrow(1, 0, taken);
-                let told = Told { outputs, network: &self.torso, hidden, all: 0..width };
-                out.pf = Some(dist(Direction::Forward, Some(told))?);
+                let values = shared.narrow(1, 0, taken);
+                let outputs = Outputs { values, network: &self.torso, hidden, all: 0..width };
+                out.pf = Some(dist(Direction::Forward, Some(outputs))?);
             }
             if log_flow {
-                out = out.with(Quantity::LogFlow, with_log_z(&self.log_z, &shared.select(1, -1), is_source));
+                out = out.with(Quantity::LogFlow, with_log_z(&self.estimators, &shared.select(1, -1), is_source));
             }
             if shared_pb {
-                let outputs = shared.narrow(1, pb_start, taken);
-                let told = Told { outputs, network: &self.torso, hidden, all: width..2 * width };
-                out.pb = Some(dist(Direction::Backward, Some(told))?);
+                let values = shared.narrow(1, pb_start, taken);
+                let outputs = Outputs { values, network: &self.torso, hidden, all: width..2 * width };
+                out.pb = Some(dist(Direction::Backward, Some(outputs))?);
             }
         }
         if wants.has(Quantity::LogPb) && !shared_pb {
             let network = self.separate.as_ref();
             let own = network.map(|network| (network, network.hidden(x)));
-            let told = own.as_ref().map(|(network, hidden)| {
-                let outputs = network.outputs(hidden, columns.map(index).as_ref());
-                Told { outputs, network, hidden, all: 0..width }
+            let outputs = own.as_ref().map(|(network, hidden)| {
+                let values = network.outputs(hidden, columns.map(index).as_ref());
+                Outputs { values, network, hidden, all: 0..width }
             });
-            out.pb = Some(dist(Direction::Backward, told)?);
+            out.pb = Some(dist(Direction::Backward, outputs)?);
         }
         Ok(out)
     }
@@ -123,7 +124,7 @@ impl Perceptrons {
         self.torso.forward(x).narrow(1, 0, self.width)
     }
 
-    /// A network as it is now, on the host, with these of its outputs for a direction; `None` without one that has such a form.
+    /// A copy on the host of the network for a direction, with these of its outputs; `None` where there is no network or no such copy.
     pub(crate) fn on_host(&self, direction: Direction, columns: &[i64]) -> Option<HostMlp> {
         let (network, start) = match (direction, &self.separate) {
             (Direction::Forward, _) => (&self.torso, 0),
@@ -136,7 +137,7 @@ impl Perceptrons {
     }
 
     pub(crate) fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        self.log_z.forward(conditions, n)
+        self.estimators.log_z(conditions, n)
     }
 
     pub(crate) fn parameters(&self) -> &Parameters {
@@ -144,17 +145,17 @@ impl Perceptrons {
     }
 }
 
-/// log F with log Z at the source, whose flow it is.
-fn with_log_z(log_z: &LogZ, flow: &Tensor, is_source: impl Iterator<Item = bool>) -> Tensor {
+/// log F, with log Z in place of the head's output at the source: the flow of the source is Z.
+fn with_log_z(estimators: &Estimators, flow: &Tensor, is_source: impl Iterator<Item = bool>) -> Tensor {
     let sources: Vec<bool> = is_source.collect();
     let at_source = Tensor::from_slice(&sources).to_device(flow.device());
-    match log_z.forward(None, sources.len()) {
+    match estimators.log_z(None, sources.len()) {
         Some(log_z) => log_z.where_self(&at_source, flow),
         None => flow.shallow_clone(),
     }
 }
 
-/// Checks that states are of a width.
+/// Checks the width of states.
 pub(crate) fn check_width(states: &Reals, width: usize) -> Result<()> {
     match states.width() == width {
         true => Ok(()),
@@ -167,7 +168,7 @@ pub(crate) fn check_width(states: &Reals, width: usize) -> Result<()> {
     }
 }
 
-/// Checks what a distribution over `n` states is asked about: rows among them, and an action of a width for each row.
+/// Checks the arguments of a distribution over `n` states: rows below `n`, and for each row an action of the right width.
 pub(crate) fn check_asked(n: usize, rows: &[usize], actions: Option<(&Reals, usize)>) -> Result<()> {
     if let Some((actions, width)) =
         actions.filter(|(actions, width)| (actions.len(), actions.width()) != (rows.len(), *width))
@@ -185,7 +186,7 @@ pub(crate) fn check_asked(n: usize, rows: &[usize], actions: Option<(&Reals, usi
     }
 }
 
-/// Refuses an exit bias where there is no exit to be biased; `expected` says how else to explore.
+/// Refuses an exit bias in an environment without an exit; `expected` says how else to explore.
 pub(crate) fn check_no_exit_bias(exploration: &Exploration, expected: &'static str) -> Result<()> {
     match exploration.exit_bias() {
         0.0 => Ok(()),
@@ -193,7 +194,7 @@ pub(crate) fn check_no_exit_bias(exploration: &Exploration, expected: &'static s
     }
 }
 
-/// Refuses conditions, which the networks of this module have no input for.
+/// Refuses conditions: the networks of this module have no input for them.
 pub(crate) fn check_no_conditions(conditions: Option<&Tensor>) -> Result<()> {
     match conditions {
         None => Ok(()),
@@ -205,7 +206,7 @@ pub(crate) fn check_no_conditions(conditions: Option<&Tensor>) -> Result<()> {
     }
 }
 
-/// An output of a network, which must be finite to be drawn from.
+/// Checks that an output of a network is finite before an action is drawn from it.
 pub(crate) fn finite(row: usize, value: f64) -> Result<f64> {
     match value.is_finite() {
         true => Ok(value),
@@ -218,7 +219,7 @@ pub(crate) fn finite(row: usize, value: f64) -> Result<f64> {
     }
 }
 
-/// Draws a component of a mixture by its logit over a temperature.
+/// Draws a component of a mixture: the softmax of the logits divided by the temperature.
 pub(crate) fn component(row: usize, logits: &[f64], temperature: f64, rng: &mut Rng) -> Result<usize> {
     let mut max = f64::NEG_INFINITY;
     for &logit in logits {
@@ -230,6 +231,6 @@ pub(crate) fn component(row: usize, logits: &[f64], temperature: f64, rng: &mut 
         rest -= weight;
         rest < 0.0
     };
-    // Rounding may leave a rest behind the last one.
+    // Rounding may leave `rest` at 0 or above after the last weight.
     Ok(weights.iter().position(passed).unwrap_or(logits.len() - 1))
 }

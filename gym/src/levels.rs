@@ -1,8 +1,8 @@
-//! Two-valued rewards: one value for what is sought, a floor for everything else.
+//! Rewards of two values: one for the objects that are sought, a floor for all others.
 
 use gfn::{Error, Result};
 
-/// A reward for what is sought, and a floor for the rest: R = 0 has no finite logarithm.
+/// The two values. The floor is above 0, because log 0 is not finite.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Levels {
     pub(crate) high: f64,

@@ -1,9 +1,9 @@
-//! What rewards of the gym have in common: one of each finished vector, sums in logarithms, settings above zero.
+//! Shared parts of rewards: a reward for each finished vector, sums in logarithms, checks of settings.
 
 use gfn::env::{Rows, VectorStates};
 use gfn::{Error, Result};
 
-/// One reward per state of `width` entries, each from a finished one: `log_reward` gives `None` for a vector that no trajectory ends in.
+/// log R of each state of `width` entries. `log_reward` gives `None` for a vector that no trajectory ends in, which is an error here.
 ///
 /// # Errors
 /// [`Error::Shape`] for states of another width, [`Error::Config`] for a vector without a reward.
@@ -28,7 +28,7 @@ pub fn of_rows(states: &VectorStates, width: usize, log_reward: impl Fn(&[u16]) 
     states.rows().map(of_row).collect()
 }
 
-/// Checks that `x` is finite and above zero, and gives it back.
+/// Returns `x` if it is finite and above zero.
 ///
 /// # Errors
 /// [`Error::Config`], which names the setting, if it isn't.

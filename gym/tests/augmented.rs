@@ -4,7 +4,7 @@
 use gfn::env::{Child, StateGraph, VectorEnv};
 use gfn::env::{Direction, EnumerableEnv, Reward, Rows, VectorStates};
 use gfn::metrics::{Distances, ExactPolicy};
-use gfn::nn::BackwardPolicy;
+use gfn::nn::{BackwardPolicy, EstimatorsConfig};
 use gfn::objective::{AugmentedDetailedBalance, AugmentedTrajectoryBalance, Objective, TrajectoryBalance};
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
@@ -24,7 +24,11 @@ fn tabulated(states: &VectorStates) -> Result<Vec<f64>> {
 /// A table for each state of a graph, in double precision, with log F and a uniform P_B.
 fn table<E: EnumerableEnv<States = VectorStates> + Copy + 'static>(env: &E) -> MlpPolicy<ByIndex<E>> {
     let features = ByIndex::new(*env, StateGraph::build(env, 1_000).unwrap());
-    let config = MlpPolicyConfig { backward: BackwardPolicy::Uniform, flow: true, ..MlpPolicyConfig::default() };
+    let config = MlpPolicyConfig {
+        backward: BackwardPolicy::Uniform,
+        estimators: EstimatorsConfig::with_flow(true),
+        ..MlpPolicyConfig::default()
+    };
     MlpPolicy::tabular(env, features, config, Device::Cpu, Kind::Double).unwrap()
 }
 
@@ -143,7 +147,11 @@ fn grid_trainer(objective: impl Objective + 'static, seed: u64) -> Trainer<Vecto
     tch::set_num_threads(1);
     let env = HyperGrid::new(2, 4).unwrap();
     let mut rng = Rng::seeded(seed);
-    let config = MlpPolicyConfig { flow: true, backward: BackwardPolicy::Uniform, ..MlpPolicyConfig::default() };
+    let config = MlpPolicyConfig {
+        estimators: EstimatorsConfig::with_flow(true),
+        backward: BackwardPolicy::Uniform,
+        ..MlpPolicyConfig::default()
+    };
     let policy = MlpPolicy::new(&env, KHot::new(2, 4), config, Device::Cpu, Kind::Float, &mut rng).unwrap();
     let reward = OriginalReward::standard(&env).unwrap();
     let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };

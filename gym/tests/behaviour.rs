@@ -24,6 +24,8 @@ use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::{Device, Kind, Tensor};
 
+use crate::vectors_training::distances;
+
 type GridTrainer = Trainer<VectorEnv<HyperGrid>, MlpPolicy<KHot>>;
 
 fn grid() -> VectorEnv<HyperGrid> {
@@ -51,9 +53,9 @@ fn trainer_by(objective: impl Objective + 'static, seed: u64, heads: usize, step
     Trainer::new(env, reward, policy, objective, config, rng).unwrap()
 }
 
-fn lagging(seed: u64, steps: usize, every: usize) -> GridTrainer {
-    let objective = ModifiedDetailedBalance { next_exit: NextExit::Lagged };
-    trainer_by(objective, seed, 1, steps).with_lagged(every).unwrap()
+fn target_network(seed: u64, steps: usize, every: usize) -> GridTrainer {
+    let objective = ModifiedDetailedBalance { next_exit: NextExit::TargetNetwork };
+    trainer_by(objective, seed, 1, steps).with_target_network(every).unwrap()
 }
 
 fn taught(seed: u64, steps: usize) -> GridTrainer {
@@ -64,10 +66,7 @@ fn taught(seed: u64, steps: usize) -> GridTrainer {
 
 /// The exact distance of what is learned from the target.
 fn tv(trainer: &GridTrainer) -> f64 {
-    let graph = StateGraph::build(trainer.env(), 1_000).unwrap();
-    let learned = graph.terminating_distribution(trainer.env(), trainer.policy(), None).unwrap();
-    let target = graph.target_distribution(trainer.reward(), None).unwrap();
-    Distances::between(&learned.probs, &target.probs).unwrap().tv
+    distances(trainer.env(), trainer.policy(), trainer.reward()).tv
 }
 
 fn bits(stats: &StepStats) -> [u64; 4] {
@@ -114,30 +113,32 @@ fn a_taught_run_resumes_bit_for_bit() {
 }
 
 #[test]
-fn with_a_lagging_copy_the_target_is_sampled() {
-    let mut trainer = lagging(0, 800, 20);
+fn with_a_target_network_the_target_is_sampled() {
+    let mut trainer = target_network(0, 800, 20);
     steps(&mut trainer, 800);
     assert!(tv(&trainer) < 0.02, "{}", tv(&trainer));
 }
 
 #[test]
-fn a_lagging_copy_catches_up_when_it_is_due() {
+fn a_target_network_catches_up_when_it_is_due() {
     let own = || trainer_by(ModifiedDetailedBalance::default(), 3, 1, 100);
     let losses = |mut trainer: GridTrainer| steps(&mut trainer, 6).into_iter().map(|bits| bits[0]).collect::<Vec<_>>();
-    let (never, always) = (losses(lagging(3, 100, 100)), losses(lagging(3, 100, 1)));
+    let (never, always) = (losses(target_network(3, 100, 100)), losses(target_network(3, 100, 1)));
     // Before the first update a copy is the policy itself; then an old one differs from a new one.
     assert_eq!(losses(own())[0], never[0]);
     assert_eq!(never[0], always[0]);
     assert_ne!(never[1], always[1]);
-    let message =
-        trainer_by(ModifiedDetailedBalance { next_exit: NextExit::Lagged }, 0, 1, 1).step().unwrap_err().to_string();
-    assert!(message.contains("with_lagged"), "{message}");
-    assert!(matches!(own().with_lagged(0), Err(Error::Config { .. })));
+    let message = trainer_by(ModifiedDetailedBalance { next_exit: NextExit::TargetNetwork }, 0, 1, 1)
+        .step()
+        .unwrap_err()
+        .to_string();
+    assert!(message.contains("with_target_network"), "{message}");
+    assert!(matches!(own().with_target_network(0), Err(Error::Config { .. })));
 }
 
 #[test]
-fn a_run_with_a_lagging_copy_resumes_bit_for_bit() {
-    resumes("lagging", |seed| lagging(seed, 100, 4));
+fn a_run_with_a_target_network_resumes_bit_for_bit() {
+    resumes("target_network", |seed| target_network(seed, 100, 4));
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use gfn::distribution::{Distribution, Exploration};
 use gfn::env::{Direction, Env, Reals, Rows};
-use gfn::nn::{BackwardPolicy, MlpConfig};
+use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
 use gfn::policy::Policy;
 use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::Sampler;
@@ -78,8 +78,7 @@ fn policy(env: &BoxEnv, (backward, coupling): (BackwardPolicy, Coupling), kind: 
         mlp: MlpConfig { hidden: vec![32, 20], ..MlpConfig::default() },
         mixtures: BetaMixtures { coupling, components: 5, ..learned.mixtures },
         backward,
-        flow: true,
-        ..learned
+        estimators: EstimatorsConfig::with_flow(true),
     };
     BoxPolicy::new(env, config, Device::Cpu, kind, &mut Rng::seeded(1)).unwrap()
 }

@@ -3,7 +3,7 @@
 
 use gfn::distribution::{Distribution, Exploration};
 use gfn::env::{Direction, Env, Reals, Reward, Rows};
-use gfn::nn::{BackwardPolicy, MlpConfig};
+use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
 use gfn::objective::score;
 use gfn::objective::{
     DetailedBalance, LogPartitionVariance, Objective, StateFlow, SubTrajectoryBalance, TrajectoryBalance, Weighting,
@@ -32,8 +32,7 @@ fn box_policy(env: &BoxEnv, backward: BackwardPolicy, coupling: Coupling, seed: 
         mlp: MlpConfig { hidden: vec![32], ..MlpConfig::default() },
         mixtures: BetaMixtures { coupling, components: 4, ..learned.mixtures },
         backward,
-        flow: true,
-        ..learned
+        estimators: EstimatorsConfig::with_flow(true),
     };
     BoxPolicy::new(env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(seed)).unwrap()
 }
@@ -42,7 +41,7 @@ fn line_policy(env: &Line, backward: BackwardPolicy) -> LinePolicy {
     let config = LinePolicyConfig {
         mlp: MlpConfig { hidden: vec![32], ..MlpConfig::default() },
         backward,
-        flow: true,
+        estimators: EstimatorsConfig::with_flow(true),
         ..LinePolicyConfig::default()
     };
     LinePolicy::new(env, config, Device::Cpu, Kind::Double, &mut Rng::seeded(3)).unwrap()

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use gfn::distribution::{Distribution, Exploration};
 use gfn::env::{Direction, Env, Reals, Reward, Rows};
 use gfn::metrics::{estimate_log_z, eubo};
+use gfn::nn::EstimatorsConfig;
 use gfn::objective::score;
 use gfn::policy::Policy;
 use gfn::quantity::{Quantities, Quantity};
@@ -24,13 +25,18 @@ const KINDS: [ProcessKind; 3] = [
     ProcessKind::VariancePreserving { beta_min: 0.02, beta_max: 0.4 },
 ];
 
-fn environment(dim: usize, kind: ProcessKind, sigma: f64, steps: usize) -> DiffusionSampling {
+pub(crate) fn environment(dim: usize, kind: ProcessKind, sigma: f64, steps: usize) -> DiffusionSampling {
     DiffusionSampling::new(dim, Process::new(kind, sigma, steps).unwrap()).unwrap()
 }
 
-fn small(flow: bool, backward: BackwardSteps) -> DiffusionPolicyConfig {
+pub(crate) fn small(flow: bool, backward: BackwardSteps) -> DiffusionPolicyConfig {
     let network = GradNetConfig { harmonics: 8, hidden: 32, layers: 1, zero_init: false };
-    DiffusionPolicyConfig { network, flow, backward, ..DiffusionPolicyConfig::default() }
+    DiffusionPolicyConfig {
+        network,
+        estimators: EstimatorsConfig::with_flow(flow),
+        backward,
+        ..DiffusionPolicyConfig::default()
+    }
 }
 
 /// log R + log P_B - log P_F of each trajectory, in f64.

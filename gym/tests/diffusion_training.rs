@@ -16,19 +16,12 @@ use gfn::rollout::Sampler;
 use gfn::train::{ObjectSearch, ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Rng};
 use gfn_gym::diffusion::{
-    BackwardSteps, DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, Energy, GradNetConfig, Mala, MalaConfig,
-    Mixture, Process, ProcessKind, Target,
+    BackwardSteps, DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, Energy, Mala, MalaConfig, Mixture,
+    ProcessKind, Target,
 };
 use tch::{Device, Kind};
 
-fn environment(dim: usize, kind: ProcessKind, sigma: f64, steps: usize) -> DiffusionSampling {
-    DiffusionSampling::new(dim, Process::new(kind, sigma, steps).unwrap()).unwrap()
-}
-
-fn small(flow: bool, backward: BackwardSteps) -> DiffusionPolicyConfig {
-    let network = GradNetConfig { harmonics: 8, hidden: 32, layers: 1, zero_init: false };
-    DiffusionPolicyConfig { network, flow, backward, ..DiffusionPolicyConfig::default() }
-}
+use crate::diffusion::{environment, small};
 
 fn trainer(
     objective: impl Objective + 'static,

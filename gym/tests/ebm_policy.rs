@@ -2,18 +2,16 @@
 
 use gfn::Rng;
 use gfn::distribution::Distribution;
-use gfn::env::StateGraph;
 use gfn::env::{Slots, VectorStates};
-use gfn::metrics::Distances;
 use gfn::nn::MlpConfig;
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::AdamConfig;
-use gfn::optim::Schedule;
 use gfn::policy::Policy;
 use gfn::quantity::{Quantities, Quantity};
-use gfn::train::{Trainer, TrainerConfig};
-use gfn_gym::discrete_ebm::{DiscreteEbm, EbmBackward, EbmPolicy, IsingReward};
+use gfn_gym::discrete_ebm::{DiscreteEbm, EbmBackward, EbmPolicy};
 use tch::{Device, Kind};
+
+use crate::vectors_training::train_spins;
 
 fn policy(n: usize, backward: EbmBackward, kind: Kind) -> EbmPolicy {
     let config = MlpConfig { hidden: vec![64], ..MlpConfig::default() };
@@ -55,27 +53,10 @@ fn coordinates_are_drawn_alike_and_values_by_their_logits() {
 fn it_learns_spins() {
     tch::set_num_threads(1);
     for backward in [EbmBackward::Uniform, EbmBackward::Learned] {
-        let env = DiscreteEbm::new(4).unwrap();
-        let reward = IsingReward::ones(4, 1.0).unwrap();
         // A learned P_B has more to settle on.
         let steps = if backward == EbmBackward::Uniform { 1_000 } else { 3_000 };
-        let config = TrainerConfig {
-            batch: 16,
-            adam: AdamConfig { lr: 3e-3, ..AdamConfig::default() },
-            epsilon: Some(Schedule::Linear { from: 1.0, to: 0.1, steps }),
-            lr_scale: Schedule::Linear { from: 1.0, to: 0.02, steps },
-            ..TrainerConfig::default()
-        };
-        let policy = policy(4, backward, Kind::Float);
-        let trainer = Trainer::new(env, reward.clone(), policy, TrajectoryBalance, config, Rng::seeded(2));
-        let mut trainer = trainer.unwrap();
-        for _ in 0..steps {
-            trainer.step().unwrap();
-        }
-        let graph = StateGraph::build(&env, 100).unwrap();
-        let sampled = graph.terminating_distribution(&env, trainer.policy(), None).unwrap();
-        let target = graph.target_distribution(&reward, None).unwrap();
-        let l1 = Distances::between(&sampled.probs, &target.probs).unwrap().l1;
+        let adam = AdamConfig { lr: 3e-3, ..AdamConfig::default() };
+        let l1 = train_spins(policy(4, backward, Kind::Float), TrajectoryBalance, adam, steps);
         assert!(l1 <= 0.05, "{backward:?}: L1 {l1}");
     }
 }

@@ -1,11 +1,9 @@
 //! The MLP policy learns the hyper-grid: the distance is exact, so nothing is left to sampling noise.
 
 use gfn::Rng;
-use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, Env, VectorEnv, VectorStates};
 use gfn::graph::GraphKind;
-use gfn::metrics::Distances;
-use gfn::nn::{BackwardPolicy, MlpConfig};
+use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
 use gfn::objective::{DetailedBalance, Objective, TrajectoryBalance};
 use gfn::optim::AdamConfig;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, Scaled, StateFeatures};
@@ -13,6 +11,8 @@ use gfn::quantity::{Quantities, Quantity};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use tch::{Device, Kind, Tensor};
+
+use crate::vectors_training::distances;
 
 fn policy<F: StateFeatures<VectorStates>>(
     env: &VectorEnv<HyperGrid>,
@@ -38,11 +38,8 @@ fn train(objective: impl Objective + 'static, config: MlpPolicyConfig, steps: us
     for _ in 0..steps {
         trainer.step().unwrap();
     }
-    let graph = StateGraph::build(&env, 100).unwrap();
-    let sampled = graph.terminating_distribution(&env, trainer.policy(), None).unwrap();
-    let target = graph.target_distribution(&reward, None).unwrap();
     let log_z = Policy::<VectorEnv<HyperGrid>>::log_z(trainer.policy(), None, 1).unwrap().double_value(&[0]);
-    (Distances::between(&sampled.probs, &target.probs).unwrap().l1, (log_z - reward.log_z()).abs())
+    (distances(&env, trainer.policy(), &reward).l1, (log_z - reward.log_z()).abs())
 }
 
 /// 32,000 trajectories.
@@ -54,7 +51,7 @@ fn trajectory_balance_reaches_the_target() {
 
 #[test]
 fn detailed_balance_reaches_the_target() {
-    let config = MlpPolicyConfig { flow: true, ..MlpPolicyConfig::default() };
+    let config = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
     let (l1, _) = train(DetailedBalance::default(), config, 2000);
     assert!(l1 <= 0.02, "L1 {l1}");
 }
@@ -69,7 +66,9 @@ fn a_state_is_judged_on_its_own() {
         for n_conditions in [0, 2] {
             let mlp = MlpConfig { hidden: vec![32], layer_norm: true, ..MlpConfig::default() };
             let defaults = MlpPolicyConfig::default();
-            let config = MlpPolicyConfig { mlp, backward, flow: true, n_conditions, initial_log_z: 1.0, ..defaults };
+            let of_conditions = EstimatorsConfig::conditional(n_conditions);
+            let estimators = EstimatorsConfig { flow: true, initial_log_z: 1.0, ..of_conditions };
+            let config = MlpPolicyConfig { mlp, backward, estimators, ..defaults };
             let policy = policy(&env, Scaled::new(env.ndim(), env.height()), config);
             let conditions = (n_conditions > 0).then(|| conditions.shallow_clone());
             let wants = Quantity::LogPf | Quantity::LogPb | Quantity::LogFlow;
@@ -100,7 +99,7 @@ fn a_state_is_judged_on_its_own() {
 #[test]
 fn what_does_not_fit_is_refused() {
     let grid = HyperGrid::new(2, 4).unwrap();
-    let config = MlpPolicyConfig { n_conditions: 2, ..MlpPolicyConfig::default() };
+    let config = MlpPolicyConfig { estimators: EstimatorsConfig::conditional(2), ..MlpPolicyConfig::default() };
     let conditional = policy(&grid, KHot::new(grid.ndim(), grid.height()), config.clone());
     let states = grid.initial(&[0; 3]);
     let wrong = Tensor::zeros([3, 1], (Kind::Float, Device::Cpu));
@@ -118,7 +117,7 @@ fn what_does_not_fit_is_refused() {
             &mut Rng::seeded(0),
         )
     };
-    let negative = MlpPolicyConfig { n_conditions: -1, ..config.clone() };
+    let negative = MlpPolicyConfig { estimators: EstimatorsConfig::conditional(-1), ..config.clone() };
     assert!(new(negative).unwrap_err().to_string().starts_with("n_conditions is -1"));
     let empty = MlpPolicyConfig { mlp: MlpConfig { hidden: vec![0], ..MlpConfig::default() }, ..config };
     assert!(new(empty).unwrap_err().to_string().contains("sizes of at least 1"));

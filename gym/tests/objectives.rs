@@ -4,7 +4,7 @@
 use gfn::env::StateGraph;
 use gfn::env::{EnumerableEnv, Reward, VectorEnv, VectorStates};
 use gfn::metrics::ExactPolicy;
-use gfn::nn::BackwardPolicy;
+use gfn::nn::{BackwardPolicy, EstimatorsConfig};
 use gfn::objective::{
     Advantage, Balance, DetailedBalance, FlowMatching, LogPartitionVariance, ModifiedDetailedBalance, NextExit,
     Objective, PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance, RelativeTrajectoryBalance,
@@ -89,19 +89,19 @@ impl Check for PartialStates {
             assert!(largest(objective, &scores) < 1e-5);
         }
         let modified = ModifiedDetailedBalance::default();
-        let lagging = ModifiedDetailedBalance { next_exit: NextExit::Lagged };
+        let with_target = ModifiedDetailedBalance { next_exit: NextExit::TargetNetwork };
         let target = Quantities::from(Quantity::TargetLogExit);
         let scores = score(env, reward, &exact, &trajectories, Balance::needs(&modified));
         match defined.every_state_terminates {
             true => {
                 let mut scores = scores.unwrap();
                 assert!(largest(&modified, &scores) < 1e-5);
-                let message = Balance::residuals(&lagging, &scores).unwrap_err().to_string();
-                assert!(message.contains("lags behind"), "{message}");
+                let message = Balance::residuals(&with_target, &scores).unwrap_err().to_string();
+                assert!(message.contains("target network"), "{message}");
                 scores.set_all(score_target(env, &exact, &trajectories, target).unwrap()).unwrap();
-                assert!(largest(&lagging, &scores) < 1e-5);
+                assert!(largest(&with_target, &scores) < 1e-5);
                 scores.set_all(score_target(env, &UniformPolicy, &trajectories, target).unwrap()).unwrap();
-                assert!(largest(&lagging, &scores) > 0.1, "another policy's exit");
+                assert!(largest(&with_target, &scores) > 0.1, "another policy's exit");
                 scores.log_pb = scores.log_pb.zeros_like();
                 assert!(largest(&modified, &scores) > 0.1, "a wrong P_B");
             }
@@ -285,7 +285,12 @@ fn pairs_that_would_teach_something_else_are_refused() {
     let grid = HyperGrid::new(2, 3).unwrap();
     let reward = OriginalReward::standard(&grid).unwrap();
     let network = |backward, n_conditions| {
-        let config = MlpPolicyConfig { backward, n_conditions, paths: true, ..MlpPolicyConfig::default() };
+        let config = MlpPolicyConfig {
+            backward,
+            estimators: EstimatorsConfig::conditional(n_conditions),
+            paths: true,
+            ..MlpPolicyConfig::default()
+        };
         let rng = &mut Rng::seeded(0);
         MlpPolicy::new(&grid, KHot::new(2, 3), config, tch::Device::Cpu, tch::Kind::Float, rng).unwrap()
     };

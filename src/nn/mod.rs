@@ -8,14 +8,14 @@ mod parameters;
 mod sequence;
 mod torch_script;
 
-pub use estimators::{Estimators, NetworkOutput};
+pub use estimators::{Estimators, EstimatorsConfig, NetworkOutput};
 pub use graph::{
     BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, Embedded, GraphNet, GraphNetConfig, GraphNetwork, HostEmbedded,
     HostTorso, MessagePassing, Torso,
 };
 pub(crate) use host::floats;
-pub use host::{HostGraphNet, HostMlp};
-pub use layers::{Activation, Embedding, LayerNorm, Linear, LogZ, LogitScale, Mlp, MlpConfig};
+pub use host::{HostGraphNet, HostLinear, HostMlp, HostNorm};
+pub use layers::{Activation, Embedding, LayerNorm, Linear, Mlp, MlpConfig};
 pub use parameters::{Group, Parameter, Parameters, Scope};
 pub(crate) use parameters::{Restored, WeightNoise};
 pub(crate) use sequence::SequenceNet;

@@ -7,7 +7,7 @@ use super::StateFeatures;
 use super::vectors::{EncodedVectors, HostNetwork, Inputs, Network};
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Masks, Rows, Slots};
-use crate::nn::{BackwardPolicy, Estimators, MlpConfig, NetworkOutput, Parameters, Scope};
+use crate::nn::{BackwardPolicy, Estimators, EstimatorsConfig, MlpConfig, NetworkOutput, Parameters, Scope};
 use crate::policy::{Evaluation, HostPolicy, Policy};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
@@ -19,24 +19,17 @@ pub struct MlpPolicyConfig {
     pub mlp: MlpConfig,
     /// The kind of backward policy.
     pub backward: BackwardPolicy,
-    /// Whether there is a state-flow head, for DB and SubTB.
-    pub flow: bool,
+    /// The state-flow head, log Z, and conditions.
+    pub estimators: EstimatorsConfig,
     /// Whether there is a head for the number of paths to a state, for the maximum-entropy backward policy.
     pub paths: bool,
-    /// Width of the condition vectors; 0 for none.
-    pub n_conditions: i64,
     /// A network for the conditions, whose outputs are added to the first layer in place of a linear map of the
     /// conditions. Its output has the width of the first layer.
     #[serde(default)]
     pub condition_mlp: Option<MlpConfig>,
-    /// A network of the conditions whose output also multiplies the logits of P_F ([`LogitScale`](crate::nn::LogitScale)).
-    #[serde(default)]
-    pub logit_scale: Option<MlpConfig>,
     /// Heads of P_F on the one torso; one is in use at a time ([`MlpPolicy::choose_head`]).
     #[serde(default = "one")]
     pub heads: usize,
-    /// Initial value of log Z.
-    pub initial_log_z: f64,
 }
 
 fn one() -> usize {
@@ -50,13 +43,10 @@ impl Default for MlpPolicyConfig {
         Self {
             mlp: MlpConfig::default(),
             backward: BackwardPolicy::SharedTorso,
-            flow: false,
+            estimators: EstimatorsConfig::default(),
             paths: false,
-            n_conditions: 0,
             condition_mlp: None,
-            logit_scale: None,
             heads: 1,
-            initial_log_z: 0.0,
         }
     }
 }
@@ -113,7 +103,7 @@ impl<F> MlpPolicy<F> {
     where
         F: StateFeatures<E::States>,
     {
-        let inputs = (features.width() as i64, config.n_conditions);
+        let inputs = (features.width() as i64, config.estimators.n_conditions);
         let (mlp, condition_mlp) = (config.mlp.clone(), config.condition_mlp.clone());
         let network =
             |scope: &mut Scope<'_>, outputs| Network::new(scope, inputs, outputs, (&mlp, condition_mlp.as_ref()));
@@ -124,10 +114,11 @@ impl<F> MlpPolicy<F> {
     /// [`ByKey`](super::ByKey) or [`ByIndex`](super::ByIndex). The network settings in `config` are ignored.
     ///
     /// ```
-    /// use gfn::{quantity::Quantities, policy::{ByKey, MlpPolicy, MlpPolicyConfig, Policy}};
+    /// use gfn::{nn::EstimatorsConfig, quantity::Quantity, policy::{ByKey, MlpPolicy, MlpPolicyConfig, Policy}};
     /// use gfn::{env::Env, testing::Words};
     /// let env = Words::new(2, 2);
-    /// let config = MlpPolicyConfig { flow: true, ..MlpPolicyConfig::default() };
+    /// let estimators = EstimatorsConfig::with_flow(true);
+    /// let config = MlpPolicyConfig { estimators, ..MlpPolicyConfig::default() };
     /// let policy = MlpPolicy::tabular(&env, ByKey::new(env, 9), config, tch::Device::Cpu, tch::Kind::Float)?;
     /// // Three logits of P_F, one of P_B and log F for each of 9 keys, and log Z.
     /// assert_eq!(Policy::<Words>::parameters(&policy).map(|p| p.count()), Some(9 * 5 + 1));
@@ -146,10 +137,10 @@ impl<F> MlpPolicy<F> {
     where
         F: StateFeatures<E::States>,
     {
-        if config.n_conditions != 0 {
+        if config.estimators.n_conditions != 0 {
             return Err(Error::config(
                 "n_conditions",
-                config.n_conditions,
+                config.estimators.n_conditions,
                 "0 for a tabular policy: use `MlpPolicy::new` with conditions",
             ));
         }
@@ -172,12 +163,12 @@ impl<F> MlpPolicy<F> {
         let pb = n_actions(&env.masks(Direction::Backward, &start))?;
         config.check()?;
         let shared_pb = if config.backward == BackwardPolicy::SharedTorso { pb } else { 0 };
-        let outputs = config.heads as i64 * pf + shared_pb + i64::from(config.flow) + i64::from(config.paths);
+        let outputs =
+            config.heads as i64 * pf + shared_pb + i64::from(config.estimators.flow) + i64::from(config.paths);
         let mut scope = parameters.scope(rng);
         let torso = network(&mut scope.sub("torso"), outputs);
         let backward = (config.backward == BackwardPolicy::Separate).then(|| network(&mut scope.sub("pb"), pb));
-        let (n_conditions, scale) = (config.n_conditions, config.logit_scale.as_ref());
-        let estimators = Estimators::new(&mut scope, n_conditions, config.initial_log_z, &config.mlp, scale);
+        let estimators = Estimators::new(&mut scope, &config.estimators, Some(&config.mlp))?;
         parameters.check()?;
         let (widths, head) = ((pf, pb), Cell::new(0));
         Ok(Self { features, config, widths, head, torso, backward, estimators, parameters })
@@ -230,9 +221,9 @@ impl<F> MlpPolicy<F> {
         let (kind, device) = (self.parameters.kind(), self.parameters.device());
         let vectors =
             EncodedVectors::new(self.features.encode(states), states.len(), self.features.width(), (kind, device))?;
-        let expected = [states.len() as i64, self.config.n_conditions];
+        let expected = [states.len() as i64, self.config.estimators.n_conditions];
         let conditions = match conditions {
-            None if self.config.n_conditions == 0 => None,
+            None if self.config.estimators.n_conditions == 0 => None,
             Some(c) if c.size() == expected => Some(c.to_device(device).to_kind(kind)),
             given => {
                 return Err(Error::shape(
@@ -249,19 +240,14 @@ impl<F> MlpPolicy<F> {
 
 impl MlpPolicyConfig {
     fn check(&self) -> Result<()> {
-        let refuse = |setting, got: String, expected| Err(Error::config(setting, got, expected));
-        if self.n_conditions < 0 {
-            let expected = "0 for none, or the width of the condition vectors";
-            return refuse("n_conditions", self.n_conditions.to_string(), expected);
+        let refuse = |setting, expected| Err(Error::config(setting, 0, expected));
+        match self.heads {
+            0 => refuse("heads", "at least 1 head of P_F"),
+            _ if self.condition_mlp.is_some() && self.estimators.n_conditions == 0 => {
+                refuse("n_conditions", "the width of the condition vectors that `condition_mlp` takes")
+            }
+            _ => self.estimators.check(),
         }
-        if (self.condition_mlp.is_some() || self.logit_scale.is_some()) && self.n_conditions == 0 {
-            let expected = "the width of the condition vectors that `condition_mlp` and `logit_scale` take";
-            return refuse("n_conditions", "0".into(), expected);
-        }
-        if self.heads == 0 {
-            return refuse("heads", "0".into(), "at least 1 head of P_F");
-        }
-        Ok(())
     }
 }
 
@@ -290,7 +276,7 @@ impl<E: DiscreteEnv<Actions = Slots>, F: StateFeatures<E::States>> Policy<E> for
         let (pf_width, pb_width) = self.widths;
         let shared_pb = self.config.backward == BackwardPolicy::SharedTorso;
         let learned_pb = self.config.backward != BackwardPolicy::Uniform;
-        let log_flow = wants.has(Quantity::LogFlow) && self.config.flow;
+        let log_flow = wants.has(Quantity::LogFlow) && self.config.estimators.flow;
         let log_paths = wants.has(Quantity::LogPaths) && self.config.paths;
         let needs_network =
             wants.has(Quantity::LogPf) || log_flow || log_paths || (wants.has(Quantity::LogPb) && learned_pb);

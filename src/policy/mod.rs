@@ -71,6 +71,13 @@ impl<D> Default for Evaluation<D> {
 }
 
 impl<D> Evaluation<D> {
+    /// The distributions that are wanted, by their direction, and nothing else.
+    pub fn of_directions(wants: Quantities, dist: impl Fn(Direction) -> D) -> Self {
+        let wanted = |quantity, direction| wants.has(quantity).then(|| dist(direction));
+        let (pf, pb) = (wanted(Quantity::LogPf, Direction::Forward), wanted(Quantity::LogPb, Direction::Backward));
+        Self { pf, pb, ..Self::default() }
+    }
+
     /// The same with a quantity of each state, `[states]`, if there is a tensor for it.
     #[must_use]
     pub fn with(mut self, quantity: Quantity, of_states: impl Into<Option<Tensor>>) -> Self {

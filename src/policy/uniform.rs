@@ -1,9 +1,9 @@
-use crate::quantity::{Quantities, Quantity};
+use crate::quantity::Quantities;
 use tch::Tensor;
 
 use crate::Result;
 use crate::distribution::GraphActionCategorical;
-use crate::env::{Direction, DiscreteEnv, Slots};
+use crate::env::{DiscreteEnv, Slots};
 use crate::policy::{Evaluation, Policy};
 
 /// Every legal action with equal probability, forwards and backwards; no network, no parameters.
@@ -21,10 +21,6 @@ impl<E: DiscreteEnv<Actions = Slots>> Policy<E> for UniformPolicy {
         wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         let uniform = |direction| GraphActionCategorical::uniform(env.masks(direction, states));
-        Ok(Evaluation {
-            pf: wants.has(Quantity::LogPf).then(|| uniform(Direction::Forward)),
-            pb: wants.has(Quantity::LogPb).then(|| uniform(Direction::Backward)),
-            ..Evaluation::default()
-        })
+        Ok(Evaluation::of_directions(wants, uniform))
     }
 }

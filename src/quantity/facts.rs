@@ -70,7 +70,7 @@ impl Quantity {
         let of_partial =
             |label| facts(label, Transition, "rewards of partial states (`Reward::partial_log_reward`)", PARTIAL);
         let of_novelty = |label, per| facts(label, per, "intrinsic rewards", NOVELTY);
-        let of_target = |label| facts(label, Transition, "a copy of the policy that lags behind", TARGET);
+        let of_target = |label| facts(label, Transition, "a target network", TARGET);
         match self {
             Self::LogPf => facts("log P_F of actions", Transition, "a forward policy", "use a policy that gives P_F"),
             Self::LogPb => facts("log P_B of actions", Transition, "a backward policy", "use a policy that gives P_B"),
@@ -114,7 +114,7 @@ impl fmt::Display for Quantity {
 
 const LEARNED: &str =
     "build the policy with one (`backward` in its configuration), or choose an objective that doesn't train P_B";
-const FLOW: &str = "build the policy with one (`flow: true` in its configuration), or choose an objective without state flows, such as \
+const FLOW: &str = "build the policy with one (`flow: true` in its `EstimatorsConfig`), or choose an objective without state flows, such as \
                     trajectory balance";
 const LOG_Z: &str =
     "give the policy one (`Policy::log_z`), or choose an objective without log Z, such as log-partition variance";
@@ -127,6 +127,5 @@ const PATHS: &str =
 const FLOWS: &str =
     "use a discrete environment and a policy with logits, or choose another objective than flow matching";
 const NOVELTY: &str = "give the trainer some (`with_intrinsic`), or set them by hand (`Scores::set`)";
-const TARGET: &str =
-    "give the trainer one (`with_lagged`), or compare with the policy itself (`NextExit::Own`, `Quantity::LogFlow`)";
+const TARGET: &str = "give the trainer one (`with_target_network`), or compare with the policy itself (`NextExit::Own`, `Quantity::LogFlow`)";
 const OWN: &str = "use a policy that gives it (`Evaluation::values`, under `Quantity::Own`)";

@@ -70,8 +70,8 @@ pub enum Quantity {
     IntrinsicEdge,
     /// The same of each finished object.
     IntrinsicTerminal,
-    /// log F of each state by a target network: a copy of the policy that lags behind, without gradient. A trainer gives it
-    /// ([`Trainer::with_lagged`](crate::train::Trainer::with_lagged)).
+    /// log F of each state by a target network: an older copy of the policy, without gradient. A trainer gives it
+    /// ([`Trainer::with_target_network`](crate::train::Trainer::with_target_network)).
     TargetLogFlow,
     /// log P_F of the exit in each state by a target network.
     TargetLogExit,

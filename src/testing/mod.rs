@@ -2,7 +2,7 @@
 //!
 //! | checker | of |
 //! |---|---|
-//! | [`check_env`] | any enumerable environment: steps, reverses and masks agree, and every way back ends in the initial state |
+//! | [`check_env`] | any enumerable environment: steps, reverses and masks agree, and every backward trajectory ends in the initial state |
 //! | [`check_graph_env`] | a graph environment: the same, its backward masks and its schema |
 //! | [`check_action_type`] | an action type, on graphs of your choice |
 //!

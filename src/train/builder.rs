@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::checkpoint::{check_name, to_json};
-use super::companions::{Averaged, Intrinsic, IntrinsicConfig, Lagged, Novelty};
+use super::companions::{Averaged, Intrinsic, IntrinsicConfig, Novelty, TargetNetwork};
 use super::fit::check_interval;
 use super::sources::{
     Adaptive, Given, ObjectSearch, Relabelling, Replay, Searching, TeacherConfig, Thompson, draws_by_loss,
@@ -183,8 +183,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(())
     }
 
-    /// Keeps a copy of the parameters that takes their values every `every` steps, for objectives that compare with it
-    /// ([`NextExit::Lagged`](crate::objective::NextExit::Lagged)). It is saved in checkpoints.
+    /// Keeps a target network: a copy of the parameters that takes their values every `every` steps, for objectives that compare with it
+    /// ([`NextExit::TargetNetwork`](crate::objective::NextExit::TargetNetwork)). It is saved in checkpoints.
     ///
     /// ```
     /// use gfn::objective::{ModifiedDetailedBalance, NextExit};
@@ -202,18 +202,18 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// }
     /// let (env, rng) = (Words::new(2, 2), Rng::seeded(0));
     /// let policy = MlpPolicy::tabular(&env, ByKey::new(env, 9), MlpPolicyConfig::default(), Device::Cpu, Kind::Float)?;
-    /// let objective = ModifiedDetailedBalance { next_exit: NextExit::Lagged };
+    /// let objective = ModifiedDetailedBalance { next_exit: NextExit::TargetNetwork };
     /// let trainer = Trainer::new(env, Length, policy, objective, TrainerConfig::default(), rng)?;
-    /// assert!(trainer.with_lagged(100)?.step()?.loss.is_finite());
+    /// assert!(trainer.with_target_network(100)?.step()?.loss.is_finite());
     /// # Ok::<(), gfn::Error>(())
     /// ```
     ///
     /// # Errors
     /// [`Error::Missing`] for a policy without parameters; [`Error::Config`] for every 0 steps.
-    pub fn with_lagged(mut self, every: usize) -> Result<Self> {
+    pub fn with_target_network(mut self, every: usize) -> Result<Self> {
         check_interval("steps between copies", Some(every))?;
-        let copy = Average::new(self.parameters("a copy that lags behind")?, 0.0)?;
-        self.companions.lagged = Some(Lagged { copy, every });
+        let copy = Average::new(self.parameters("a target network")?, 0.0)?;
+        self.companions.target_network = Some(TargetNetwork { copy, every });
         Ok(self)
     }
 
@@ -222,12 +222,14 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// [`AugmentedDetailedBalance`](crate::objective::AugmentedDetailedBalance). They change the target while they aren't 0.
     ///
     /// ```
-    /// use gfn::{env::{Rows, VectorStates}, objective::AugmentedTrajectoryBalance, optim::Schedule, testing::Words, Rng};
+    /// use gfn::{env::{Rows, VectorStates}, nn::EstimatorsConfig, objective::AugmentedTrajectoryBalance, optim::Schedule};
+    /// use gfn::{testing::Words, Rng};
     /// use gfn::policy::{ByKey, MlpPolicy, MlpPolicyConfig};
     /// use gfn::train::{DistillationConfig, IntrinsicConfig, RandomDistillation, Trainer, TrainerConfig};
     /// use tch::{Device, Kind};
     /// let (env, mut rng) = (Words::new(2, 2), Rng::seeded(0));
-    /// let config = MlpPolicyConfig { flow: true, ..MlpPolicyConfig::default() };
+    /// let estimators = EstimatorsConfig::with_flow(true);
+    /// let config = MlpPolicyConfig { estimators, ..MlpPolicyConfig::default() };
     /// let policy = MlpPolicy::tabular(&env, ByKey::new(env, 9), config, Device::Cpu, Kind::Float)?;
     /// let (features, config) = (ByKey::new(env, 9), DistillationConfig::default());
     /// let novelty = RandomDistillation::new(features, config, Device::Cpu, Kind::Float, &mut rng)?;

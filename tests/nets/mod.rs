@@ -3,7 +3,7 @@
 use gfn::graph::{
     Attributes, Edge, GraphBatch, GraphEnv, GraphKind, GraphRules, GraphState, GraphStates, Node, Semantics,
 };
-use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, Parameters};
+use gfn::nn::{BackwardPolicy, ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, Parameters};
 use gfn::nn::{GraphNetwork, NetworkOutput};
 use gfn::quantity::{Quantities, Quantity};
 use gfn::{Result, Rng};
@@ -56,7 +56,14 @@ pub(crate) fn random_graph(kind: GraphKind, n: usize, density: f64, rng: &mut Rn
 /// A learned P_B of its own and a flow head, whatever the convolution sees.
 pub(crate) fn config(conv: ConvKind) -> GraphNetConfig {
     let backward = BackwardPolicy::Separate;
-    GraphNetConfig { conv, embedding: 32, backward, flow: true, ablation: true, ..GraphNetConfig::default() }
+    GraphNetConfig {
+        conv,
+        embedding: 32,
+        backward,
+        estimators: EstimatorsConfig::with_flow(true),
+        ablation: true,
+        ..GraphNetConfig::default()
+    }
 }
 
 /// A network of somebody's own that looks at the labels of nodes where it should not.

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use gfn::Rng;
 use gfn::env::{DiscreteEnv, Slots, VectorEnv};
 use gfn::graph::{GraphEnv, GraphKind, GraphState};
-use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, MlpConfig};
+use gfn::nn::{BackwardPolicy, ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{DetailedBalance, SubTrajectoryBalance, TrajectoryBalance, Weighting};
 use gfn::optim::Schedule;
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
@@ -135,7 +135,7 @@ pub(crate) fn colored_graphs(setting: Setting) -> ColoredTrainer {
         embedding: 16,
         pair_walks: Some(2),
         backward: BackwardPolicy::SharedTorso,
-        flow: true,
+        estimators: EstimatorsConfig::with_flow(true),
         ..GraphNetConfig::default()
     };
     let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
@@ -154,7 +154,7 @@ pub(crate) fn hypergrid(setting: Setting) -> GridTrainer {
     let mut rng = Rng::seeded(setting.seed);
     let config = MlpPolicyConfig {
         mlp: MlpConfig { hidden: vec![32], ..MlpConfig::default() },
-        flow: true,
+        estimators: EstimatorsConfig::with_flow(true),
         ..MlpPolicyConfig::default()
     };
     let policy =

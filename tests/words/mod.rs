@@ -1,7 +1,7 @@
 //! Small policies and trainers on words, of which a test needs one step.
 
 use gfn::env::VectorStates;
-use gfn::nn::MlpConfig;
+use gfn::nn::{EstimatorsConfig, MlpConfig};
 use gfn::objective::Objective;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::DataSource;
@@ -26,7 +26,7 @@ pub(crate) fn policy(config: MlpPolicyConfig) -> MlpPolicy<KHot> {
 }
 
 pub(crate) fn with_flow() -> MlpPolicy<KHot> {
-    policy(MlpPolicyConfig { flow: true, ..MlpPolicyConfig::default() })
+    policy(MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() })
 }
 
 pub(crate) fn fresh(batch: usize) -> TrainerConfig {

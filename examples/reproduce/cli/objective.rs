@@ -2,6 +2,7 @@
 
 use clap::ValueEnum;
 use gfn::Result;
+use gfn::nn::EstimatorsConfig;
 use gfn::objective::{
     Advantage, DetailedBalance, FlowMatching, LogPartitionVariance, MaximumEntropyBackward, ModifiedDetailedBalance,
     Objective, Origin, PolicyGradient, ProximalPolicy, StateFlow, SubTrajectoryBalance, TrajectoryBalance,
@@ -76,9 +77,9 @@ impl ObjectiveName {
         }
     }
 
-    /// Whether the network must estimate log F.
-    pub(crate) fn needs_flow(self) -> bool {
-        self.build().is_ok_and(|objective| objective.needs().has(Quantity::LogFlow))
+    /// What the network must estimate beside P_F and P_B.
+    pub(crate) fn estimators(self) -> EstimatorsConfig {
+        EstimatorsConfig::with_flow(self.build().is_ok_and(|objective| objective.needs().has(Quantity::LogFlow)))
     }
 
     /// Whether the network must estimate log n.

@@ -51,7 +51,7 @@ pub(crate) fn of_iteration<E: DiscreteEnv<States = VectorStates>>(
     let width = |direction| env.masks(direction, &env.initial(&[0])).row(0).len() as i64;
     let (pf, pb) = (width(Direction::Forward), width(Direction::Backward));
     let shared = network.backward == BackwardPolicy::SharedTorso;
-    let outputs = pf + if shared { pb } else { 0 } + i64::from(network.flow) + i64::from(network.paths);
+    let outputs = pf + if shared { pb } else { 0 } + i64::from(network.estimators.flow) + i64::from(network.paths);
     let dims = |outputs| [network.mlp.hidden.as_slice(), &[outputs]].concat();
     let pass = |rows: usize, outputs: i64, times: usize| {
         let dims = dims(outputs);

@@ -77,7 +77,7 @@ where
         let network = MlpPolicyConfig {
             mlp: MlpConfig { hidden, ..MlpConfig::default() },
             backward: common.backward.map_or(backward, Into::into),
-            flow: common.objective.needs_flow(),
+            estimators: common.objective.estimators(),
             paths: common.objective.needs_paths(),
             ..MlpPolicyConfig::default()
         };
@@ -102,9 +102,9 @@ where
             layers: common.layers.unwrap_or(2) as i64,
         };
         let config =
-            SequencePolicyConfig { net, flow: common.objective.needs_flow(), ..SequencePolicyConfig::default() };
+            SequencePolicyConfig { net, estimators: common.objective.estimators(), ..SequencePolicyConfig::default() };
         let device = runtime.device();
-        let policy = SequencePolicy::new(&self.env, layout, config, device, tch::Kind::Float, &mut rng)?;
+        let policy = SequencePolicy::new(&self.env, layout, config.clone(), device, tch::Kind::Float, &mut rng)?;
         self.train(common, Built { policy, network: json!(config), perceptron: None }, (device, rng), extra)
     }
 

@@ -80,8 +80,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             ..learned.mixtures
         },
         backward: common.backward.map_or(backward, Into::into),
-        flow: common.objective.needs_flow(),
-        ..learned
+        estimators: common.objective.estimators(),
     };
     let share = share_of_points(args)?;
     let mut description = json!({ "example": "box", "delta": args.delta, "polar": args.polar, "network": network });

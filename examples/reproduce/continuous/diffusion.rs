@@ -134,7 +134,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         log_variance_range: args.learn_variance.then_some(4.0),
         langevin_clip: args.langevin.then_some(1e2),
         backward,
-        flow: common.objective.needs_flow(),
+        estimators: common.objective.estimators(),
         ..DiffusionPolicyConfig::default()
     };
     let description = json!({ "example": "diffusion", "target": format!("{:?}", args.target), "dim": env.dim(),

@@ -51,8 +51,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         mlp: MlpConfig { hidden: vec![common.embedding.unwrap_or(64); common.layers.unwrap_or(3)], ..learned.mlp },
         mixtures: NormalMixtures { components: args.components, ..learned.mixtures },
         backward: common.backward.map_or(backward, Into::into),
-        flow: common.objective.needs_flow(),
-        ..learned
+        estimators: common.objective.estimators(),
     };
     let description = json!({ "example": "line", "n_steps": args.n_steps, "network": network });
     let policy = LinePolicy::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;

@@ -75,7 +75,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         pair_walks: Some(3),
         global: true,
         backward: common.backward.map_or(BackwardPolicy::SharedTorso, Into::into),
-        flow: common.objective.needs_flow(),
+        estimators: common.objective.estimators(),
         ..GraphNetConfig::default()
     };
     let saved = Saved::ColoredGraphs { max_nodes: args.max_nodes, network: network.clone() };

@@ -87,7 +87,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         identity: true,
         global: false,
         backward: common.backward.map_or(BackwardPolicy::Uniform, Into::into),
-        flow: common.objective.needs_flow(),
+        estimators: common.objective.estimators(),
         // The exit starts about as likely as all edges together, whatever the number of nodes.
         initial_exit_bias: ((args.nodes * args.nodes) as f64).ln(),
         ..GraphNetConfig::default()
@@ -97,8 +97,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let config = EdgeMlpConfig {
             mlp: MlpConfig { hidden, ..MlpConfig::default() },
             backward: config.backward,
-            flow: config.flow,
-            ..EdgeMlpConfig::default()
+            estimators: config.estimators.clone(),
         };
         let saved = json!({ "example": "ring_edge_mlp", "nodes": args.nodes, "kind": kind, "network": config });
         let net = EdgeMlp::new(&env, config, runtime.device(), tch::Kind::Float, &mut rng)?;

@@ -61,7 +61,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         layers: common.layers.unwrap_or(2),
         embedding: common.embedding.unwrap_or(128),
         backward: common.backward.map_or_else(Default::default, Into::into),
-        flow: common.objective.needs_flow(),
+        estimators: common.objective.estimators(),
         ..GraphNetConfig::default()
     };
     let mut rng = Rng::seeded(common.seed);

@@ -76,7 +76,7 @@ impl AtomArgs {
             pair_walks: Some(3),
             global: true,
             backward: common.backward.map_or(BackwardPolicy::SharedTorso, Into::into),
-            flow: common.objective.needs_flow(),
+            estimators: common.objective.estimators(),
             ..GraphNetConfig::default()
         };
         let title = format!("molecules of at most {} atoms, {rewarded}", self.max_atoms);

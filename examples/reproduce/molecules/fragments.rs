@@ -69,7 +69,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         layers: common.layers.unwrap_or(2),
         embedding: common.embedding.unwrap_or(64),
         backward: common.backward.map_or(BackwardPolicy::SharedTorso, Into::into),
-        flow: common.objective.needs_flow(),
+        estimators: common.objective.estimators(),
         ..GraphNetConfig::default()
     };
     let fragments: Vec<String> = library.fragments().iter().map(|fragment| fragment.to_string()).collect();

@@ -13,7 +13,7 @@ use gfn::graph::{CanonicalKey, GraphEnv, GraphStates};
 use gfn::metrics::{
     Distances, focus_accuracy, hypervolume, inverted_generational_distance, pareto_front, r2_indicator, simplex_grid,
 };
-use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
+use gfn::nn::{BackwardPolicy, ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::plot::{Curve, Panel};
 use gfn::policy::{GraphPolicy, Policy};
 use gfn::replay::ReplayBuffer;
@@ -172,16 +172,19 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             .with_measure(MoleculeReward::new(env.codec(), |_: &Molecule| 1.0));
     let defaults = Defaults { steps: 4_000, batch: 128, log_z_lr: 1e-2, ..Defaults::default() };
     let mut rng = Rng::seeded(common.seed);
+    let embedding = common.embedding.unwrap_or(64);
     let network = GraphNetConfig {
         conv: ConvKind::Gine,
         layers: common.layers.unwrap_or(3),
-        embedding: common.embedding.unwrap_or(64),
+        embedding,
         identity: false,
         pair_walks: Some(3),
         backward: common.backward.map_or(BackwardPolicy::SharedTorso, Into::into),
-        flow: common.objective.needs_flow(),
-        n_conditions: conditioning.width() as i64,
-        logit_scale: args.logit_scale,
+        estimators: EstimatorsConfig {
+            n_conditions: conditioning.width() as i64,
+            logit_scale: args.logit_scale.then(|| MlpConfig { hidden: vec![embedding], ..MlpConfig::default() }),
+            ..common.objective.estimators()
+        },
         ..GraphNetConfig::default()
     };
     let description = json!({ "example": "molecule_multi_objective", "max_atoms": args.max_atoms,

@@ -3,7 +3,7 @@
 use clap::Parser;
 use gfn::env::{StateGraph, VectorEnv};
 use gfn::metrics::Distances;
-use gfn::nn::{BackwardPolicy, MlpConfig};
+use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
 use gfn::plot::{Curve, Panel};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::ReplayBuffer;
@@ -67,8 +67,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             ..MlpConfig::default()
         },
         backward: common.backward.map_or(BackwardPolicy::Uniform, Into::into),
-        flow: common.objective.needs_flow(),
-        n_conditions: 1,
+        estimators: EstimatorsConfig { n_conditions: 1, ..common.objective.estimators() },
         ..MlpPolicyConfig::default()
     };
     let description = json!({ "example": "conditional_hypergrid", "ndim": args.ndim, "height": args.height,

@@ -75,10 +75,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let features = KHot::new(args.ndim, args.height);
     let hidden = vec![common.embedding.unwrap_or(256); common.layers.unwrap_or(2)];
     let intrinsic = matches!(args.means, Means::Edges | Means::States | Means::Joint);
+    let mut estimators = common.objective.estimators();
+    estimators.flow |= intrinsic;
     let network = MlpPolicyConfig {
         mlp: MlpConfig { hidden, ..MlpConfig::default() },
         backward: common.backward.map_or(BackwardPolicy::Uniform, Into::into),
-        flow: intrinsic || common.objective.needs_flow(),
+        estimators,
         heads: if args.means == Means::Thompson { args.heads } else { 1 },
         ..MlpPolicyConfig::default()
     };

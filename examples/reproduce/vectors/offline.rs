@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 use gfn::env::{VectorEnv, log_rewards};
 use gfn::metrics::Distances;
-use gfn::nn::{BackwardPolicy, MlpConfig};
+use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
 use gfn::objective::{MaximumLikelihood, Objective};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy};
 use gfn::quantity::Quantity;
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             ..MlpConfig::default()
         },
         backward: common.backward.map_or(BackwardPolicy::SharedTorso, Into::into),
-        flow: objective.needs().has(Quantity::LogFlow),
+        estimators: EstimatorsConfig::with_flow(objective.needs().has(Quantity::LogFlow)),
         ..MlpPolicyConfig::default()
     };
     let description = json!({ "example": "offline", "height": args.height, "network": network });

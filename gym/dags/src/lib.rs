@@ -46,9 +46,15 @@ mod posterior;
 mod reward;
 mod scores;
 
-pub use data::{ContinuousData, DiscreteData, DiscreteNetwork, GraphLaw, Mechanism, Sem, SemConfig, named_edges};
+pub use data::{
+    ContinuousData, DiscreteData, DiscreteNetwork, FromTable, GraphLaw, Labels, Mechanism, Observations, Sem,
+    SemConfig, TextTable, named_edges,
+};
 pub use env::{BayesianStructure, Dag, DagGraphs, DagStates, MAX_NODES, NodeSet, StructureConfig};
-pub use policy::{Adjacency, DagPolicy, EdgeTransformer, EdgeTransformerConfig, NodeAttention, NodeAttentionConfig};
+pub use policy::{
+    Adjacency, DagPolicy, EdgeTransformer, EdgeTransformerConfig, EdgeTransformerNetwork, HostDags, NodeAttention,
+    NodeAttentionConfig, NodeAttentionNetwork, PairNetwork, PairPolicy,
+};
 pub use posterior::{
     Detection, EdgeMarginals, ExactPosterior, MAX_SUMMED_NODES, Marginals, PairMatrix, expected_shd,
     held_out_log_likelihoods, log_model_average, most_probable,

@@ -52,7 +52,7 @@ impl<S: LocalScore> DagReward<S> {
         self
     }
 
-    /// What rewards are relative to: log p(data, graph) of that graph, or 0.
+    /// The value that is subtracted from each log-reward: log p(data, graph) of the graph that rewards are relative to, or 0.
     #[must_use]
     pub fn offset(&self) -> f64 {
         self.start

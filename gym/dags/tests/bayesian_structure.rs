@@ -5,7 +5,7 @@ use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, Env, Rows, Slots};
 use gfn::graph::GraphState;
-use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
+use gfn::nn::{BackwardPolicy, ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig};
 use gfn::policy::{GraphPolicy, Policy, UniformPolicy};
 use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::Sampler;
@@ -185,7 +185,7 @@ fn a_graph_network_reads_either_kind_of_state() {
         identity: true,
         embedding: 16,
         backward: BackwardPolicy::SharedTorso,
-        flow: true,
+        estimators: EstimatorsConfig::with_flow(true),
         ..GraphNetConfig::default()
     };
     let net = GraphNet::new(&graphs, config, Device::Cpu, Kind::Double, &mut Rng::seeded(0)).unwrap();

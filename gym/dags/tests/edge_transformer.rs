@@ -4,6 +4,7 @@ use gfn::distribution::{Distribution, GraphActionCategorical};
 use gfn::env::StateGraph;
 use gfn::env::{Direction, DiscreteEnv, Env, Reward, Rows, Slots};
 use gfn::metrics::Distances;
+use gfn::nn::EstimatorsConfig;
 use gfn::objective::{ModifiedDetailedBalance, NextExit};
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
@@ -15,7 +16,11 @@ use gfn_dags::*;
 use tch::{Device, Kind};
 
 fn small(env: &BayesianStructure, flow: bool) -> EdgeTransformer {
-    let config = EdgeTransformerConfig { embedding: 32, flow, ..EdgeTransformerConfig::default() };
+    let config = EdgeTransformerConfig {
+        embedding: 32,
+        estimators: EstimatorsConfig::with_flow(flow),
+        ..EdgeTransformerConfig::default()
+    };
     EdgeTransformer::new(env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(1)).unwrap()
 }
 
@@ -83,7 +88,7 @@ fn wrong_sizes_are_refused() {
 }
 
 /// The JSD between the posterior over three nodes and a policy, before and after a training like that of Deleu et al.: modified
-/// detailed balance against a copy that lags behind.
+/// detailed balance against a target network.
 pub(crate) fn trained<P>(policy: impl FnOnce(&BayesianStructure) -> P) -> [f64; 2]
 where
     P: Policy<BayesianStructure, Dist = GraphActionCategorical>,
@@ -101,9 +106,9 @@ where
         lr_scale: Schedule::Linear { from: 1.0, to: 0.02, steps },
         ..TrainerConfig::default()
     };
-    let objective = ModifiedDetailedBalance { next_exit: NextExit::Lagged };
+    let objective = ModifiedDetailedBalance { next_exit: NextExit::TargetNetwork };
     let trainer = Trainer::new(env.clone(), reward, policy(&env), objective, config, Rng::seeded(2)).unwrap();
-    let mut trainer = trainer.with_lagged(10).unwrap();
+    let mut trainer = trainer.with_target_network(10).unwrap();
     let distance = |trainer: &Trainer<BayesianStructure, P>| {
         let sampled = graph.terminating_distribution(&env, trainer.policy(), None).unwrap();
         Distances::between(&sampled.probs, posterior.probs()).unwrap().jsd

@@ -4,8 +4,10 @@ use std::collections::HashMap;
 
 use gfn::distribution::Distribution;
 use gfn::env::{Direction, DiscreteEnv, Env, Slots};
-use gfn::policy::Policy;
+use gfn::nn::EstimatorsConfig;
+use gfn::policy::{Policy, UniformPolicy};
 use gfn::quantity::{Quantities, Quantity};
+use gfn::rollout::Sampler;
 use gfn::{Error, Rng};
 use gfn_dags::*;
 use tch::{Device, Kind, Tensor};
@@ -13,7 +15,7 @@ use tch::{Device, Kind, Tensor};
 use crate::edge_transformer::trained;
 
 fn small(env: &BayesianStructure, flow: bool, kind: Kind) -> NodeAttention {
-    let config = NodeAttentionConfig { embedding: 16, heads: 2, flow, ..NodeAttentionConfig::default() };
+    let config = NodeAttentionConfig { embedding: 16, heads: 2, estimators: EstimatorsConfig::with_flow(flow) };
     NodeAttention::new(env, config, Device::Cpu, kind, &mut Rng::seeded(1)).unwrap()
 }
 
@@ -129,6 +131,33 @@ fn it_is_message_passing_edge_by_edge() {
     // The graphs do differ to the network, an edge from its reverse too.
     for (i, a) in exits.iter().enumerate() {
         assert!(exits[..i].iter().all(|b| (a - b).abs() > 1e-6), "{exits:?}");
+    }
+}
+
+/// In roll-outs and in the states that end them, for a width that isn't a multiple of 8, for more rows than a thread takes at a time.
+#[test]
+fn on_the_host_it_is_the_same_policy() {
+    tch::set_num_threads(1);
+    for (n, embedding, heads, flow, batch) in [(4, 16, 2, false, 3), (5, 12, 3, true, 60), (7, 20, 1, true, 40)] {
+        let env = BayesianStructure::new(StructureConfig::new(n)).unwrap();
+        let config = NodeAttentionConfig { embedding, heads, estimators: EstimatorsConfig::with_flow(flow) };
+        let policy = NodeAttention::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(2)).unwrap();
+        let walks = Sampler::new(&env, &UniformPolicy).forward(batch, &mut Rng::seeded(3)).unwrap();
+        for states in [walks.states(), walks.terminal_states(), &env.initial(1)] {
+            let on_host = policy.on_host(Direction::Forward).unwrap();
+            let got = on_host.distribution(&env, states).unwrap();
+            let got = got.host_log_probs().unwrap();
+            let pf = policy.evaluate(&env, states, None, Quantities::PF).unwrap().pf.unwrap();
+            let expected = pf.host_log_probs().unwrap();
+            assert_eq!(got.len(), expected.len());
+            let near = |(a, b): (&f64, &f64)| a == b || (a - b).abs() < 1e-5;
+            assert!(got.iter().zip(expected).all(near), "{n} {embedding}");
+        }
+        let others = BayesianStructure::new(StructureConfig::new(n + 1)).unwrap().initial(2);
+        let refused = policy.on_host(Direction::Forward).unwrap().distribution(&env, &others);
+        assert!(matches!(refused, Err(Error::Shape { .. })));
+        assert!(policy.on_host(Direction::Backward).is_none(), "P_B is uniform");
+        assert!(small(&env, flow, Kind::Double).on_host(Direction::Forward).is_none(), "single precision only");
     }
 }
 

@@ -9,7 +9,7 @@ use crate::rewards;
 
 /// A reward for being near a mode: `log R = -scale * min over modes of the Hamming distance`, over the bits of complete sequences.
 ///
-/// Of unfinished sequences it says nothing: the nearest mode isn't known before the last bits are.
+/// It is undefined for unfinished sequences: the nearest mode depends on all bits.
 ///
 /// ```
 /// use gfn::env::Reward;

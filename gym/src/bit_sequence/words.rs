@@ -1,8 +1,8 @@
 use gfn::env::VectorStates;
 use gfn::{Error, Result};
 
-/// How sequences of bits are cut into words, and how they are written as states: entry `i` is 0 while position `i` is empty, and
-/// the word plus 1 afterwards, a word being read with its first bit as the highest.
+/// The layout of sequences of bits as words: entry `i` of a state is 0 while position `i` is empty, else the word plus 1. The first bit of
+/// a word is its highest.
 ///
 /// ```
 /// use gfn_gym::bit_sequence::Words;

@@ -1,4 +1,4 @@
-//! Many Beta distributions at once: what their log-densities are made of, with derivatives.
+//! Log-densities of many Beta distributions at once, with derivatives.
 //!
 //! libtorch computes them in f64 by some forty operations on `[states, components]`, each through memory and most of them once more for
 //! the gradient. One pass on the host that keeps value and derivatives takes a fraction of the time.
@@ -6,7 +6,7 @@
 use super::dist::BetaMixtures;
 use super::lanes::{exp, ln, polynomial};
 
-/// Distributions that are computed together, in vector registers.
+/// Number of distributions that are computed together in vector registers.
 const BLOCK: usize = 32;
 
 /// Beta distributions side by side: the log-density at u is `(alpha - 1) ln u + (beta - 1) ln(1 - u) + log_norm`.
@@ -22,7 +22,7 @@ pub(super) struct Betas {
 }
 
 impl Betas {
-    /// Those of raw alphas and as many raw betas.
+    /// The distributions of raw alphas and as many raw betas.
     #[inline(always)]
     pub(super) fn new(mixtures: &BetaMixtures, [alphas, betas]: [&[f64]; 2]) -> Self {
         let empty = || Vec::with_capacity(alphas.len());
@@ -46,7 +46,7 @@ impl Betas {
     #[inline(always)]
     fn block(mixtures: &BetaMixtures, raw: &[[f64; BLOCK]; 2], out: &mut [[f64; BLOCK]; 7]) {
         let (min, range) = (mixtures.min_concentration, mixtures.max_concentration - mixtures.min_concentration);
-        // Plain indices: with iterators the compiler doesn't see the vectors.
+        // Plain indices: with iterators the compiler doesn't vectorise.
         for i in 0..BLOCK {
             let shares = [raw[0][i], raw[1][i]].map(|raw| 1.0 / (1.0 + exp(-raw)));
             let [alpha, beta] = shares.map(|share| min + range * share);

@@ -1,4 +1,4 @@
-//! The points that a step can lead to, as images of a unit interval, square or cube.
+//! Charts: the points that a step can lead to, as images of a unit interval, square or cube.
 
 use std::f64::consts::FRAC_PI_2;
 
@@ -6,7 +6,7 @@ use gfn::env::Direction;
 
 use super::{BoxEnv, Geometry};
 
-/// How far beside its set a point may lie: rounding, and nothing else.
+/// Tolerance for rounding: how far a point may lie outside the set of points that a step can lead to.
 const TOLERANCE: f64 = 1e-9;
 /// Unit coordinates keep away from 0 and 1, where a Beta density may be infinite.
 const MARGIN: f64 = 1e-9;
@@ -14,10 +14,10 @@ const MARGIN: f64 = 1e-9;
 /// away from the source or two.
 const RADIUS_MARGIN: f64 = 1e-3;
 
-/// What a state permits in one direction.
+/// The kinds of action that a state permits in one direction.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Permitted {
-    /// Forwards the exit, backwards the way back to the source.
+    /// Forwards the exit, backwards the step to the source.
     pub(super) atom: bool,
     /// A step to another point.
     pub(super) points: bool,
@@ -40,7 +40,7 @@ impl BoxEnv {
             Direction::Forward => Permitted { atom: true, points: self.reaches(direction, state) },
             Direction::Backward => match self.geometry() {
                 Geometry::Cartesian => Permitted { atom: true, points: self.reaches(direction, state) },
-                // On arcs one way back leads to the source from the disk, and none from elsewhere.
+                // In the polar box only points of the first disk have a step back to the source.
                 Geometry::Polar => {
                     let atom = self.in_disk(state);
                     Permitted { atom, points: !atom && self.reaches(direction, state) }
@@ -54,9 +54,9 @@ impl BoxEnv {
         let delta = self.delta();
         let room = |x: f64| if direction == Direction::Forward { 1.0 - x } else { x };
         match self.geometry() {
-            // The very room that unit coordinates are counted in: it must not round to 0 where a step is permitted.
+            // This is the length that unit coordinates are fractions of: it must not round to 0 where a step is permitted.
             Geometry::Cartesian => state.iter().all(|&x| room(x) - delta > 0.0),
-            // However short the arc is: next to a side all of it is that short.
+            // However short the arc: beside a side of the box the whole arc is short.
             Geometry::Polar => Arc::new(room(state[0]), room(state[1]), delta).length() > 0.0,
         }
     }
@@ -117,7 +117,7 @@ impl BoxEnv {
             (Geometry::Cartesian, _) => {
                 let from_source = direction == Direction::Forward && is_source(state);
                 for ((u, &s), &p) in unit.iter_mut().zip(state).zip(point) {
-                    // Steps are counted from the nearest point that can be reached.
+                    // Unit coordinates are counted from the nearest point that can be reached.
                     let (room, step) = match direction {
                         Direction::Forward if from_source => (1.0, p),
                         Direction::Forward => (1.0 - s - delta, p - s - delta),
@@ -148,10 +148,10 @@ impl BoxEnv {
                 let room = |x: f64| if forward { 1.0 - x } else { x };
                 let arc = Arc::new(room(state[0]), room(state[1]), delta);
                 let on_arc = (dx.hypot(dy) - delta).abs() <= TOLERANCE;
-                // An angle is as exact as the points are over the radius.
+                // The error of an angle is that of a point divided by the radius.
                 let slack = 2.0 * (TOLERANCE / delta).sqrt();
                 let (beyond_x, beyond_y) = (dx.atan2(dy) - arc.from_y, dy.atan2(dx) - arc.from_x);
-                // Nothing leads back from a point on an axis that is out of the source's reach.
+                // A point on an axis beyond the first disk has no predecessor.
                 let returns = !forward || point.iter().all(|&x| x > 0.0) || self.in_disk(point);
                 if !on_arc || !returns || beyond_x.max(beyond_y) > slack {
                     return None;

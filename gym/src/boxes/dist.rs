@@ -106,7 +106,7 @@ pub struct BoxDist {
     heads: Option<Heads>,
 }
 
-/// One action as the density sees it.
+/// An action: its kind and its unit coordinates.
 struct Seen {
     permitted: Permitted,
     atom: bool,
@@ -142,7 +142,7 @@ impl BoxDist {
         }
     }
 
-    /// Of numbers that fit: those of a policy.
+    /// The distribution of a policy's own numbers, which need no check.
     pub(super) fn of_heads(env: BoxEnv, direction: Direction, states: Reals, heads: Heads) -> Self {
         Self { env, direction, states, heads: Some(heads) }
     }
@@ -153,7 +153,7 @@ impl BoxDist {
         Self { env, direction, states, heads: None }
     }
 
-    /// What kind of action each is, and its unit coordinates.
+    /// The kind of each action, and its unit coordinates.
     fn seen(&self, rows: &[usize], actions: &Reals) -> Result<(Vec<Seen>, Reals)> {
         let n = self.env.ndim();
         check_width(&self.states, n)?;
@@ -246,7 +246,7 @@ impl Distribution for BoxDist {
                     point.copy_from_slice(state);
                     flag[0] = 1.0;
                 }
-                // The source is where all coordinates are 0, as they are.
+                // The coordinates are 0 already: those of the source.
                 (true, Direction::Backward) => {}
                 (false, _) => {
                     match head {
@@ -272,12 +272,12 @@ impl Distribution for BoxDist {
                 .collect();
             return Ok(Tensor::from_slice(&values));
         };
-        // Steps with the same unit coordinates in use are scored together: along an arc only the angle's mixture is computed.
+        // Steps that use the same axes are scored together: along an arc only the angle's mixture is computed.
         let mut groups: BTreeMap<usize, (Axes, Vec<Asked<'_>>)> = BTreeMap::new();
         for (at, ((seen, unit), &row)) in seen.iter().zip(units.rows()).zip(rows).enumerate() {
             let axes = self.env.axes(self.direction, self.states.row(row));
             let free = seen.permitted.atom && seen.permitted.points;
-            // A forced choice has sign 0: log sigmoid(0) and the constant cancel.
+            // A forced choice has sign 0: log sigmoid(0) and the added constant cancel.
             let (sign, forced) = match (free, seen.atom) {
                 (false, _) => (0.0, 2f64.ln()),
                 (true, true) => (1.0, 0.0),

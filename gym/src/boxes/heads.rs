@@ -1,4 +1,4 @@
-//! What a network says of the states of a box, and the log-probabilities that follow from it, with their derivatives.
+//! A network's outputs for the states of a box, and the log-probabilities that follow from them, with derivatives.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -51,7 +51,7 @@ pub(super) struct Heads {
 }
 
 impl Heads {
-    /// The head of a state from which a step uses these axes, and its row there.
+    /// The head of a state whose steps use these axes, and the state's row in it.
     pub(super) fn of(&self, axes: &Axes, row: usize) -> (&Head, usize) {
         match self.at_source(axes) {
             Some(source) => (source, 0),
@@ -68,7 +68,7 @@ impl Heads {
         OnHost { heads: self, each: self.each.numbers.host(), source }
     }
 
-    /// log-probabilities of actions, `[asked]`, each group's with the axes that its steps use.
+    /// log-probabilities of actions, `[asked]`. The actions of a group use the same axes.
     pub(super) fn log_probs(&self, n: usize, groups: &[(Axes, Vec<Asked<'_>>)]) -> Tensor {
         let (kind, device) = self.each.numbers.options();
         let mut values = vec![0.0; n];
@@ -79,7 +79,7 @@ impl Heads {
             let scored = layout.score(&head.numbers.host(), asked);
             asked.iter().zip(&scored.values).for_each(|(asked, &value)| values[asked.at] = value);
             let Numbers::Device(numbers) = &head.numbers else { continue };
-            // The value as it was computed, with the derivatives that were computed beside it.
+            // The value computed on the host, with the gradient of its derivatives.
             let rows: Vec<usize> = asked.iter().map(|asked| asked.row).collect();
             let by_numbers = from_host(&scored.by_numbers, kind, device).view([asked.len() as i64, -1]);
             let slope = (in_order(numbers, &rows) * by_numbers).sum_dim_intlist(1, false, kind);
@@ -88,7 +88,7 @@ impl Heads {
         }
         let values = from_host(&values, kind, device);
         match slopes.as_slice() {
-            // One group holds what was asked in its order.
+            // A single group is in the order of the question already.
             [(slope, _)] => values + slope,
             _ => slopes
                 .iter()
@@ -134,9 +134,9 @@ pub(super) struct Asked<'a> {
     pub(super) at: usize,
     /// The row of the head.
     pub(super) row: usize,
-    /// By what the exit's logit is multiplied in the choice's log-sigmoid: 0 where there is nothing to choose.
+    /// The factor of the exit's logit in log sigmoid: 1 for the exit, -1 for a step, 0 for a forced choice.
     pub(super) sign: f64,
-    /// What is added.
+    /// A constant that is added.
     pub(super) constant: f64,
     /// The unit coordinates in use, for a step.
     pub(super) unit: Option<&'a [f64]>,
@@ -197,8 +197,8 @@ impl Layout<'_> {
     fn score_all(&self, numbers: &[f64], asked: &[Asked<'_>]) -> Scored {
         let (k, width) = (self.mixtures.components, self.mixtures.width(self.stored.len()));
         let choices = self.choices();
-        // What doesn't depend on the point is computed once for each state that is moved from, in f64: the log-gammas of large
-        // concentrations cancel, down to the rounding of f32.
+        // The parts that don't depend on the point are computed once for each state. They are in f64, because log-gammas of large
+        // concentrations cancel down to the rounding of f32.
         let mut place = vec![usize::MAX; numbers.len() / width];
         let (mut n_distinct, mut raw) = (0, [Vec::new(), Vec::new()]);
         for asked in asked.iter().filter(|asked| asked.unit.is_some()) {
@@ -282,7 +282,7 @@ fn softmax(logits: &mut [f64]) -> f64 {
     max + sum.ln()
 }
 
-/// Eight results of a fold, put together: they don't wait for each other.
+/// A fold in eight independent parts, which the processor computes side by side.
 #[inline(always)]
 fn fold(values: &[f64], start: f64, both: impl Fn(f64, f64) -> f64) -> f64 {
     let mut lanes = [start; 8];

@@ -2,7 +2,7 @@ use gfn::env::{Reals, Rows};
 use gfn::metrics::Distances;
 use gfn::{Error, Result, Rng};
 
-/// Points of the square, counted in cells, beside a target that says how probable each cell is.
+/// A histogram of points of the square, and a target probability for each of its cells.
 ///
 /// A sampled distance is never 0: [`floor`](Self::floor) is what a perfect sampler of the same size would have.
 ///

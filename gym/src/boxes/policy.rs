@@ -1,7 +1,7 @@
 use gfn::env::{Direction, Reals, Rows};
-use gfn::nn::{Activation, BackwardPolicy, HostMlp, MlpConfig, Parameters};
+use gfn::nn::{Activation, BackwardPolicy, EstimatorsConfig, HostMlp, MlpConfig, Parameters};
 use gfn::policy::{Evaluation, HostPolicy, Policy};
-use gfn::quantity::{Quantities, Quantity};
+use gfn::quantity::Quantities;
 use gfn::tensor::{from_host, to_host};
 use gfn::{Error, Result, Rng};
 use serde::{Deserialize, Serialize};
@@ -38,27 +38,21 @@ impl Policy<BoxEnv> for BoxUniform {
         wants: Quantities,
     ) -> Result<Evaluation<BoxDist>> {
         let uniform = |direction| BoxDist::uniform(*env, direction, states.clone());
-        Ok(Evaluation {
-            pf: wants.has(Quantity::LogPf).then(|| uniform(Direction::Forward)),
-            pb: wants.has(Quantity::LogPb).then(|| uniform(Direction::Backward)),
-            ..Evaluation::default()
-        })
+        Ok(Evaluation::of_directions(wants, uniform))
     }
 }
 
-/// The size and make of a [`BoxPolicy`].
+/// Settings of a [`BoxPolicy`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct BoxPolicyConfig {
     /// The hidden layers.
     pub mlp: MlpConfig,
     /// The mixtures of P_F, and of P_B where it is learned.
     pub mixtures: BetaMixtures,
-    /// What P_B is.
+    /// The kind of backward policy.
     pub backward: BackwardPolicy,
-    /// Whether there is a state-flow head, for DB and SubTB; the flow of the source is Z, a parameter of its own.
-    pub flow: bool,
-    /// Where log Z starts.
-    pub initial_log_z: f64,
+    /// The state-flow head, and log Z, which is the flow of the source. It takes no conditions.
+    pub estimators: EstimatorsConfig,
 }
 
 impl Default for BoxPolicyConfig {
@@ -74,8 +68,7 @@ impl Default for BoxPolicyConfig {
                 max_concentration: 1000.0,
             },
             backward: BackwardPolicy::SharedTorso,
-            flow: false,
-            initial_log_z: 0.0,
+            estimators: EstimatorsConfig::default(),
         }
     }
 }
@@ -101,11 +94,11 @@ pub struct BoxPolicy {
     ndim: usize,
     geometry: Geometry,
     networks: Perceptrons,
-    /// What the outputs of a mixture start at.
+    /// Initial outputs of a mixture, which are added to the network's.
     start: Vec<f64>,
-    /// The axes that steps away from the source use, which is all that is computed elsewhere.
+    /// The axes along which steps are taken from states other than the source. Outputs of other axes are computed for the source alone.
     axes: Axes,
-    /// The outputs for them.
+    /// The outputs for these axes.
     columns: Vec<i64>,
 }
 
@@ -122,8 +115,7 @@ impl BoxPolicy {
             width: config.mixtures.width(ndim) as i64,
             mlp: &config.mlp,
             backward: config.backward,
-            flow: config.flow,
-            initial_log_z: config.initial_log_z,
+            estimators: &config.estimators,
         };
         let networks = Perceptrons::new(&networks, device, kind, rng)?;
         let geometry = env.geometry();
@@ -152,7 +144,7 @@ impl BoxPolicy {
         check_width(states, self.ndim)
     }
 
-    /// Outputs, of these columns unless all are there, with what they start at.
+    /// Outputs plus their initial values. `columns` names the outputs that there are; `None` for all.
     fn started(&self, outputs: &Tensor, columns: Option<&[i64]>) -> Tensor {
         let start = match columns {
             Some(columns) => columns.iter().map(|&column| self.start[column as usize]).collect(),
@@ -161,19 +153,19 @@ impl BoxPolicy {
         outputs + from_host(&start, outputs.kind(), outputs.device())
     }
 
-    /// Which outputs are computed for each state, unless all are.
+    /// The outputs that are computed for each state; `None` for all.
     fn some_columns(&self) -> Option<&[i64]> {
         (self.axes.len() < self.ndim).then_some(self.columns.as_slice())
     }
 
-    /// The make of the network.
+    /// The settings.
     #[must_use]
     pub fn config(&self) -> &BoxPolicyConfig {
         &self.config
     }
 }
 
-/// Components side by side, each as wide as its share of the axis.
+/// Initial outputs: components side by side, each as wide as its share of the axis.
 fn start(mixtures: &BetaMixtures, ndim: usize) -> Vec<f64> {
     let k = mixtures.components;
     let mut values = vec![0.0; mixtures.width(ndim)];
@@ -183,7 +175,7 @@ fn start(mixtures: &BetaMixtures, ndim: usize) -> Vec<f64> {
     };
     let narrow = 2.0 + 2.0 * per_axis * per_axis;
     let (min, max) = (mixtures.min_concentration, mixtures.max_concentration);
-    // Inside the range, where the sigmoid has a gradient.
+    // At the ends of the range the sigmoid would have no gradient.
     let (least, most) = (min + 1e-3 * (max - min), min + 0.9 * (max - min));
     for (axis, step) in spread(ndim).into_iter().enumerate() {
         for component in 0..k {
@@ -221,13 +213,13 @@ impl Policy<BoxEnv> for BoxPolicy {
         let parameters = self.networks.parameters();
         let x = states.to_tensor(parameters.kind(), parameters.device()) * 2.0 - 1.0;
         let columns = self.some_columns();
-        self.networks.evaluate(&x, states.rows().map(is_source), (wants, columns), |direction, told| {
-            let Some(told) = told else { return Ok(BoxDist::uniform(*env, direction, states.clone())) };
-            let head = |axes, outputs| Head { axes, numbers: Numbers::Device(outputs) };
-            let each = head(self.axes.clone(), self.started(&told.outputs, columns));
+        self.networks.evaluate(&x, states.rows().map(is_source), (wants, columns), |direction, outputs| {
+            let Some(outputs) = outputs else { return Ok(BoxDist::uniform(*env, direction, states.clone())) };
+            let head = |axes, values| Head { axes, numbers: Numbers::Device(values) };
+            let each = head(self.axes.clone(), self.started(&outputs.values, columns));
             let lacks = columns.is_some() && direction == Direction::Forward;
             let source = states.rows().position(is_source).filter(|_| lacks);
-            let source = source.map(|row| head(0..self.ndim, self.started(&told.row(row), None)));
+            let source = source.map(|row| head(0..self.ndim, self.started(&outputs.row(row), None)));
             let heads = Heads { mixtures: self.config.mixtures, each, source };
             Ok(BoxDist::of_heads(*env, direction, states.clone(), heads))
         })
@@ -258,7 +250,7 @@ struct FrozenBox<'a> {
     policy: &'a BoxPolicy,
     direction: Direction,
     network: HostMlp,
-    /// What its outputs start at.
+    /// Initial values of its outputs.
     start: Vec<f64>,
     /// The outputs for the source, where `network` lacks some of them.
     source: Option<Vec<f64>>,

@@ -27,7 +27,7 @@ const OUTER: [(f64, f64); 2] = [(0.0, 0.25), (0.75, 1.0)];
 const BANDS: [(f64, f64); 2] = [(0.1, 0.2), (0.8, 0.9)];
 
 impl BoxReward {
-    /// With these heights.
+    /// A reward of these heights.
     ///
     /// # Errors
     /// [`Error::Config`] unless R0 is positive, the others at least 0, and all finite.
@@ -80,7 +80,7 @@ impl BoxReward {
 }
 
 impl Default for BoxReward {
-    /// 0.1, 0.5 and 2.
+    /// R0 = 0.1, R1 = 0.5 and R2 = 2.
     fn default() -> Self {
         Self { r0: 0.1, r1: 0.5, r2: 2.0 }
     }

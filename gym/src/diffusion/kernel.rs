@@ -8,10 +8,10 @@ use tch::Tensor;
 
 use crate::continuous::{check_asked, check_no_exit_bias};
 
-/// What a network adds to the kernels of a process.
+/// A network's corrections to the kernels of a process.
 #[derive(Debug)]
 pub(super) struct Steering {
-    /// Shifts the mean by `gain` times it, `[n, d]`.
+    /// `gain` times this is added to the mean, `[n, d]`.
     pub(super) drift: Tensor,
     /// Added to the log standard deviation, `[n, 1]` or `[n, d]`.
     pub(super) log_sd: Option<Tensor>,
@@ -30,7 +30,7 @@ pub struct GaussianSteps {
     mean: Vec<f64>,
     /// Without steering, per row.
     sd: Vec<f64>,
-    /// What the drift counts, per row.
+    /// The factor of the drift, per row.
     gain: Vec<f64>,
     steering: Option<Steering>,
 }
@@ -41,7 +41,7 @@ impl GaussianSteps {
         Self { dim, direction, mean, sd, gain: Vec::new(), steering: None }
     }
 
-    /// The same, steered by a network; `gain` is what the drift counts in each row.
+    /// The same steps under a network's corrections; `gain` is the factor of the drift in each row.
     pub(super) fn steered(self, gain: Vec<f64>, steering: Steering) -> Self {
         Self { gain, steering: Some(steering), ..self }
     }
@@ -87,7 +87,7 @@ impl GaussianSteps {
         Ok((Reals::from_flat(self.dim, mean)?, Reals::from_flat(self.dim, sd)?))
     }
 
-    /// A point mass gives everything to one point.
+    /// A point mass: all probability at one point.
     fn check_point_mass(&self, row: usize, action: &[f64]) -> Result<()> {
         let mean = &self.mean[row * self.dim..(row + 1) * self.dim];
         if mean == action {

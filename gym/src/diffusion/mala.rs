@@ -9,7 +9,7 @@ use super::kernel::Normals;
 use super::target::{Target, check_dim, checked_gradient, checked_log_density, gradient, log_density};
 use super::{DiffusionSampling, DiffusionStates};
 
-/// How a [`Mala`] searches.
+/// Settings of a [`Mala`].
 #[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
 pub struct MalaConfig {
     /// Steps of each chain.
@@ -119,7 +119,7 @@ impl Mala {
                 };
                 let there = apart(proposed.row(i), x.row(i), slope.row(i));
                 let back = apart(x.row(i), proposed.row(i), new_gradient.row(i));
-                // Not accepted where it is NaN.
+                // A comparison with NaN is false, so a proposal of NaN is not accepted.
                 if new_log_p[i].is_finite() && u.ln() < new_log_p[i] - log_p[i] + there - back {
                     accepted += 1;
                     log_p[i] = new_log_p[i];
@@ -152,7 +152,7 @@ impl ObjectSearch<DiffusionSampling> for Mala {
         rng: &mut Rng,
     ) -> Result<Found<DiffusionStates>> {
         let found = env.terminal(self.run(&objects.points, rng)?.0);
-        // Not the chains' own: a reward that is clipped or tempered differs from the target's density.
+        // The trainer's reward, not the log-density of the chains: a clipped or tempered reward differs from it.
         let log_rewards = log_rewards(reward, &found, None)?;
         let reward_calls = objects.len() * (self.config.steps + 1) + found.len();
         Ok(Found { objects: found, log_rewards, reward_calls })

@@ -18,32 +18,22 @@
 //! | [`CoxProcess`] (LGCP) | unknown | no | analytic |
 //! | [`FromTensors`]: a closure or a TorchScript file | yours | no | autograd |
 
-mod cox;
 mod env;
-mod funnel;
 mod kernel;
 mod mala;
-mod many_well;
-mod mixture;
 mod network;
 mod policy;
 mod process;
 mod reference;
 mod states;
 mod target;
-mod tensors;
 
-pub use cox::CoxProcess;
 pub use env::DiffusionSampling;
-pub use funnel::Funnel;
 pub use kernel::GaussianSteps;
 pub use mala::{Mala, MalaConfig};
-pub use many_well::ManyWell;
-pub use mixture::{Mixture, Posterior};
 pub use network::GradNetConfig;
 pub use policy::{BackwardSteps, DiffusionPolicy, DiffusionPolicyConfig};
 pub use process::{BackwardKernel, ForwardKernel, Process, ProcessKind};
 pub use reference::{OptimalGaussian, ReferencePolicy};
 pub use states::DiffusionStates;
-pub use target::{Energy, Target};
-pub use tensors::FromTensors;
+pub use target::{CoxProcess, Energy, FromTensors, Funnel, ManyWell, Mixture, Posterior, Target};

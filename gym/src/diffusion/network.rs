@@ -48,9 +48,9 @@ pub(super) fn harmonics(scope: &Scope<'_>, n: i64, steps: usize) -> Tensor {
     Tensor::from_slice(&values).view([steps as i64 + 1, 2 * n]).to_kind(scope.kind()).to_device(scope.device())
 }
 
-/// Which steps the rows of a batch have made.
+/// The number of steps that the rows of a batch have made.
 pub(super) enum Times {
-    /// All the same number, as in sampling.
+    /// The same number for all rows, as in sampling.
     One(i64),
     /// A number for each row.
     Each(Tensor),
@@ -67,7 +67,7 @@ impl Times {
         }
     }
 
-    /// What a network of time says for each row: a row for all, or one each. It is asked once per distinct time.
+    /// Outputs of a network of time: one row for all states, or a row each. Each distinct time is evaluated once.
     pub(super) fn rows(&self, table: &Tensor, network: impl Fn(&Tensor) -> Tensor) -> Tensor {
         match self {
             Self::One(step) => network(&table.narrow(0, *step, 1)),
@@ -111,7 +111,7 @@ impl JointNet {
     }
 }
 
-/// How much the target's gradient counts at each time, for each coordinate: starts at 0.01 everywhere.
+/// The factor of the target's gradient at each time, for each coordinate. It starts at 0.01 everywhere.
 #[derive(Debug)]
 pub(super) struct GradientScale(Mlp);
 

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use gfn::env::{Reals, Rows};
-use gfn::nn::{LogZ, Parameters};
+use gfn::nn::{Estimators, EstimatorsConfig, Parameters};
 use gfn::policy::{Evaluation, Policy};
 use gfn::quantity::{Quantities, Quantity};
 use gfn::{Error, Result, Rng};
@@ -15,7 +15,7 @@ use super::target::{Target, checked_gradient};
 use super::{DiffusionSampling, DiffusionStates};
 use crate::continuous::check_no_conditions;
 
-/// What P_B is.
+/// The kind of backward kernel.
 #[derive(Clone, Copy, PartialEq, Debug, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum BackwardSteps {
@@ -37,12 +37,12 @@ pub enum BackwardSteps {
     },
 }
 
-/// The size and make of a [`DiffusionPolicy`].
+/// Settings of a [`DiffusionPolicy`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct DiffusionPolicyConfig {
     /// The drift's network, and those of P_B and of the state flow.
     pub network: GradNetConfig,
-    /// What the drift is cut off at, in either direction.
+    /// The largest absolute value of the drift, which is clamped.
     pub drift_clip: f64,
     /// The standard deviation of P_F is multiplied by `exp(range tanh(v) / 2)`, v being an output of the network for the row; `None` for the
     /// process's own. torchgfn's learned one forgets sigma; this one starts near it.
@@ -50,12 +50,10 @@ pub struct DiffusionPolicyConfig {
     /// Adds the target's gradient at the point, times a learned factor of the time, to the drift (Langevin parametrisation): what
     /// the gradient is cut off at. Give the policy a target, then.
     pub langevin_clip: Option<f64>,
-    /// What P_B is.
+    /// The kind of backward kernel.
     pub backward: BackwardSteps,
-    /// Whether there is a state-flow network, for DB and SubTB.
-    pub flow: bool,
-    /// Where log Z starts.
-    pub initial_log_z: f64,
+    /// The state-flow network and log Z. It takes no conditions.
+    pub estimators: EstimatorsConfig,
 }
 
 impl Default for DiffusionPolicyConfig {
@@ -67,8 +65,7 @@ impl Default for DiffusionPolicyConfig {
             log_variance_range: None,
             langevin_clip: None,
             backward: BackwardSteps::Fixed,
-            flow: false,
-            initial_log_z: 0.0,
+            estimators: EstimatorsConfig::default(),
         }
     }
 }
@@ -102,7 +99,7 @@ pub struct DiffusionPolicy {
     langevin: Option<(f64, GradientScale, Arc<dyn Target>)>,
     backward: Option<JointNet>,
     flow: Option<JointNet>,
-    log_z: LogZ,
+    estimators: Estimators,
     parameters: Parameters,
 }
 
@@ -165,11 +162,11 @@ impl DiffusionPolicy {
             }
         };
         let backward = range.map(|_| net(&mut scope, "backward", dim + 1));
-        let flow = config.flow.then(|| net(&mut scope, "flow", 1));
-        let log_z = LogZ::scalar(&mut scope, config.initial_log_z);
+        let flow = config.estimators.flow.then(|| net(&mut scope, "flow", 1));
+        let estimators = Estimators::new(&mut scope, &config.estimators, None)?;
         parameters.check()?;
         let made_for = (env.dim(), env.process().steps());
-        Ok(Self { config, made_for, times, drift, langevin, backward, flow, log_z, parameters })
+        Ok(Self { config, made_for, times, drift, langevin, backward, flow, estimators, parameters })
     }
 
     /// The settings.
@@ -229,8 +226,8 @@ impl DiffusionPolicy {
     }
 }
 
-/// A number for each row from the standard deviation of the process's step back; 0 where that is a point mass, and in the initial
-/// state, which nothing leads back from.
+/// A number for each row, computed from the standard deviation of the process's step back. It is 0 where that step is a point mass, and
+/// in the initial state, which has no step back.
 fn where_free(env: &DiffusionSampling, states: &DiffusionStates, value: impl Fn(f64) -> f64) -> Vec<f64> {
     let sd = |step: u32| if step == 0 { 0.0 } else { env.process().backward(step as usize).sd };
     states.steps.iter().map(|&step| sd(step)).map(|sd| if sd > 0.0 { value(sd) } else { 0.0 }).collect()
@@ -283,7 +280,7 @@ impl Policy<DiffusionSampling> for DiffusionPolicy {
         let n = states.len();
         let all = self.tensor(&states.points);
         let end = env.process().steps() as u32;
-        // Finished objects have no P_F, and stand behind all others where whole trajectories are scored.
+        // Finished objects have no P_F. Where whole trajectories are scored they come last.
         let going = states.steps.iter().rposition(|&step| step < end).map_or(0, |last| last + 1);
         let pf = match wants.has(Quantity::LogPf) {
             true if going == n => Some(self.forward(env, states, &all)?),
@@ -304,7 +301,7 @@ impl Policy<DiffusionSampling> for DiffusionPolicy {
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        self.log_z.forward(conditions, n)
+        self.estimators.log_z(conditions, n)
     }
 
     fn parameters(&self) -> Option<&Parameters> {

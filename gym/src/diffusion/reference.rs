@@ -2,7 +2,7 @@
 
 use gfn::env::{Direction, Rows};
 use gfn::policy::{Evaluation, Policy};
-use gfn::quantity::{Quantities, Quantity};
+use gfn::quantity::Quantities;
 use gfn::{Error, Result};
 use tch::Tensor;
 
@@ -25,7 +25,7 @@ fn steps(
     GaussianSteps::new(env.dim(), direction, mean, sds)
 }
 
-/// The process without drift; a finished object, which nothing leads on from, keeps its place.
+/// The process without drift. A finished object has no further step and keeps its place.
 pub(super) fn forward_steps(env: &DiffusionSampling, states: &DiffusionStates) -> GaussianSteps {
     steps(env, (Direction::Forward, states), |step| {
         if step == env.process().steps() {
@@ -71,11 +71,10 @@ impl Policy<DiffusionSampling> for ReferencePolicy {
         wants: Quantities,
     ) -> Result<Evaluation<GaussianSteps>> {
         env.check_states(states)?;
-        Ok(Evaluation {
-            pf: wants.has(Quantity::LogPf).then(|| forward_steps(env, states)),
-            pb: wants.has(Quantity::LogPb).then(|| backward_steps(env, states)),
-            ..Evaluation::default()
-        })
+        Ok(Evaluation::of_directions(wants, |direction| match direction {
+            Direction::Forward => forward_steps(env, states),
+            Direction::Backward => backward_steps(env, states),
+        }))
     }
 }
 
@@ -151,11 +150,9 @@ impl Policy<DiffusionSampling> for OptimalGaussian {
         }
         env.check_states(states)?;
         let kernel = |step| self.kernels.get(step).copied().unwrap_or((1.0, 0.0, 0.0));
-        let pf = || steps(env, (Direction::Forward, states), kernel);
-        Ok(Evaluation {
-            pf: wants.has(Quantity::LogPf).then(pf),
-            pb: wants.has(Quantity::LogPb).then(|| backward_steps(env, states)),
-            ..Evaluation::default()
-        })
+        Ok(Evaluation::of_directions(wants, |direction| match direction {
+            Direction::Forward => steps(env, (direction, states), kernel),
+            Direction::Backward => backward_steps(env, states),
+        }))
     }
 }

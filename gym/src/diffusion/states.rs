@@ -1,7 +1,7 @@
 use gfn::env::{Reals, Rows};
 use gfn::{Error, Result};
 
-/// Points on their way: where each one is, and after how many steps.
+/// Points and the number of steps that each has made.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DiffusionStates {
     /// The points, `[n, d]`.

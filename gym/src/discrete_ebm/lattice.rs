@@ -19,7 +19,7 @@ pub(super) fn bonds(side: usize) -> Vec<(usize, usize)> {
 
 /// log Z of a lattice with a side of at least 3, each bond adding `strength * s_a s_b` to log R.
 ///
-/// Row by row: `Z = trace(T^side)` with `T(s, t) = exp(strength * (bonds within s + bonds between s and t))`, `2^side` wide. The bonds between
+/// Computed row by row: `Z = trace(T^side)` with `T(s, t) = exp(strength * (bonds within s + bonds between s and t))`, `2^side` wide. The bonds between
 /// two rows are summed spin by spin, and in logarithms: on a frustrated lattice the rows that matter are too improbable for a sum of
 /// numbers.
 pub(super) fn log_z(side: usize, strength: f64) -> f64 {

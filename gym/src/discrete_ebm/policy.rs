@@ -1,6 +1,6 @@
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, Rows, VectorEnv, VectorStates};
-use gfn::nn::{LogZ, Mlp, MlpConfig, Parameters};
+use gfn::nn::{Estimators, EstimatorsConfig, Mlp, MlpConfig, Parameters};
 use gfn::policy::{Evaluation, Policy};
 use gfn::quantity::{Quantities, Quantity};
 use gfn::{Error, Result, Rng};
@@ -43,7 +43,7 @@ pub struct EbmPolicy {
     n: i64,
     backward: EbmBackward,
     torso: Mlp,
-    log_z: LogZ,
+    estimators: Estimators,
     parameters: Parameters,
 }
 
@@ -64,9 +64,9 @@ impl EbmPolicy {
         let mut parameters = Parameters::new(device, kind);
         let mut scope = parameters.scope(rng);
         let torso = Mlp::new(&mut scope.sub("torso"), n, 3 * n, mlp);
-        let log_z = LogZ::scalar(&mut scope, 0.0);
+        let estimators = Estimators::new(&mut scope, &EstimatorsConfig::default(), None)?;
         parameters.check()?;
-        Ok(Self { n, backward, torso, log_z, parameters })
+        Ok(Self { n, backward, torso, estimators, parameters })
     }
 
     /// The logits, `[states, 3 n]`: each coordinate's for 0, each one's for 1, each one's for being unset.
@@ -130,7 +130,7 @@ impl Policy<VectorEnv<DiscreteEbm>> for EbmPolicy {
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        self.log_z.forward(conditions, n)
+        self.estimators.log_z(conditions, n)
     }
 
     fn parameters(&self) -> Option<&Parameters> {

@@ -137,13 +137,13 @@ impl IsingReward {
         let mut row = vec![1u16; self.n];
         let mut spins = vec![-1.0f64; self.n];
         let mut value = -self.alpha * self.energy_of(&row);
-        // Sum of exponentials beside the largest so far.
+        // The sum of exponentials, relative to the largest exponent so far.
         let (mut largest, mut sum) = (value, 1.0);
         for step in 1..1usize << self.n {
             let flipped = step.trailing_zeros() as usize;
             spins[flipped] = -spins[flipped];
             row[flipped] = 3 - row[flipped];
-            // Now and then from scratch: rounding would add up over millions of differences.
+            // The energy is computed from scratch now and then: rounding errors would add up over millions of differences.
             if step.is_multiple_of(1024) {
                 value = -self.alpha * self.energy_of(&row);
             } else {

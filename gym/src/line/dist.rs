@@ -11,7 +11,7 @@ use super::Line;
 use super::env::illegal;
 use crate::continuous::{check_asked, check_no_exit_bias, check_width, component, finite};
 
-/// The standard deviation of a uniform policy's steps: the line has no uniform distribution, so a wide one stands in for it.
+/// Standard deviation of the steps of a policy without a network. The line has no uniform distribution: a wide Gaussian stands in.
 const WIDE: f64 = 3.0;
 
 /// Mixtures of Gaussians on the length of a step.

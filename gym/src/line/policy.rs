@@ -1,7 +1,7 @@
-use gfn::env::{Direction, Reals};
-use gfn::nn::{Activation, BackwardPolicy, MlpConfig, Parameters};
+use gfn::env::Reals;
+use gfn::nn::{Activation, BackwardPolicy, EstimatorsConfig, MlpConfig, Parameters};
 use gfn::policy::{Evaluation, Policy};
-use gfn::quantity::{Quantities, Quantity};
+use gfn::quantity::Quantities;
 use gfn::tensor::from_host;
 use gfn::{Result, Rng};
 use serde::{Deserialize, Serialize};
@@ -25,27 +25,21 @@ impl Policy<Line> for LineUniform {
         wants: Quantities,
     ) -> Result<Evaluation<LineDist>> {
         let uniform = |direction| LineDist::uniform(*env, direction, states.clone());
-        Ok(Evaluation {
-            pf: wants.has(Quantity::LogPf).then(|| uniform(Direction::Forward)),
-            pb: wants.has(Quantity::LogPb).then(|| uniform(Direction::Backward)),
-            ..Evaluation::default()
-        })
+        Ok(Evaluation::of_directions(wants, uniform))
     }
 }
 
-/// The size and make of a [`LinePolicy`].
+/// Settings of a [`LinePolicy`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct LinePolicyConfig {
     /// The hidden layers.
     pub mlp: MlpConfig,
     /// The mixtures of P_F, and of P_B where it is learned.
     pub mixtures: NormalMixtures,
-    /// What P_B is.
+    /// The kind of backward policy.
     pub backward: BackwardPolicy,
-    /// Whether there is a state-flow head, for DB and SubTB; the flow of the source is Z, a parameter of its own.
-    pub flow: bool,
-    /// Where log Z starts.
-    pub initial_log_z: f64,
+    /// The state-flow head, and log Z, which is the flow of the source. It takes no conditions.
+    pub estimators: EstimatorsConfig,
 }
 
 impl Default for LinePolicyConfig {
@@ -55,8 +49,7 @@ impl Default for LinePolicyConfig {
             mlp: MlpConfig { hidden: vec![64; 3], activation: Activation::Elu, ..MlpConfig::default() },
             mixtures: NormalMixtures { components: 2, min_std: 0.1, max_std: 2.0 },
             backward: BackwardPolicy::SharedTorso,
-            flow: false,
-            initial_log_z: 0.0,
+            estimators: EstimatorsConfig::default(),
         }
     }
 }
@@ -91,20 +84,19 @@ impl LinePolicy {
             width: 3 * config.mixtures.components as i64,
             mlp: &config.mlp,
             backward: config.backward,
-            flow: config.flow,
-            initial_log_z: config.initial_log_z,
+            estimators: &config.estimators,
         };
         let networks = Perceptrons::new(&networks, device, kind, rng)?;
         Ok(Self { config, networks })
     }
 
-    /// The make of the network.
+    /// The settings.
     #[must_use]
     pub fn config(&self) -> &LinePolicyConfig {
         &self.config
     }
 
-    /// Position and share of the steps made, `[states, 2]`.
+    /// The network's input: position, and the share of the steps that are made, `[states, 2]`.
     fn inputs(&self, env: &Line, states: &Reals) -> Tensor {
         let scale = 1.0 / env.n_steps() as f64;
         let values: Vec<f64> = states.rows().flat_map(|state| [state[0], state[1] * scale]).collect();
@@ -126,10 +118,15 @@ impl Policy<Line> for LinePolicy {
         check_no_conditions(conditions)?;
         check_width(states, 2)?;
         let is_source = states.rows().map(|state| state[1] == 0.0);
-        self.networks.evaluate(&self.inputs(env, states), is_source, (wants, None), |direction, told| match told {
-            Some(told) => LineDist::new(*env, direction, states.clone(), self.config.mixtures, told.outputs),
-            None => Ok(LineDist::uniform(*env, direction, states.clone())),
-        })
+        self.networks.evaluate(
+            &self.inputs(env, states),
+            is_source,
+            (wants, None),
+            |direction, outputs| match outputs {
+                Some(outputs) => LineDist::new(*env, direction, states.clone(), self.config.mixtures, outputs.values),
+                None => Ok(LineDist::uniform(*env, direction, states.clone())),
+            },
+        )
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {

@@ -16,7 +16,7 @@ pub struct LineReward {
 }
 
 impl LineReward {
-    /// With these means and standard deviations.
+    /// A reward of these means and standard deviations.
     ///
     /// # Errors
     /// [`Error::Config`] without a mode, for a mean that isn't finite, and for a deviation that isn't positive and finite.

@@ -31,7 +31,7 @@ impl Default for RingReward {
 }
 
 impl RingReward {
-    /// `ring` for rings, `floor` for everything else.
+    /// R = `ring` for rings, `floor` for all other graphs.
     ///
     /// # Errors
     /// [`Error::Config`](gfn::Error::Config) unless `0 < floor < ring`, both finite.

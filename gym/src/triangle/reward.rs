@@ -30,7 +30,7 @@ impl Default for TriangleReward {
 }
 
 impl TriangleReward {
-    /// `triangle` for triangles, `floor` for everything else.
+    /// R = `triangle` for triangles, `floor` for all other graphs.
     ///
     /// # Errors
     /// [`Error::Config`](gfn::Error::Config) unless `0 < floor < triangle`, both finite.

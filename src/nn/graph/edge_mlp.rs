@@ -7,7 +7,7 @@ use super::torso::checked_conditions;
 use super::{BackwardPolicy, GraphNetwork};
 use crate::env::Direction;
 use crate::graph::{ActionSet, Anchor, GraphArrays, GraphBatch, GraphEnv, GraphRules, GraphSchema, GraphState};
-use crate::nn::{Estimators, Mlp, MlpConfig, NetworkOutput, Parameters};
+use crate::nn::{Estimators, EstimatorsConfig, Mlp, MlpConfig, NetworkOutput, Parameters};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
 
@@ -18,24 +18,14 @@ pub struct EdgeMlpConfig {
     pub mlp: MlpConfig,
     /// The kind of backward policy.
     pub backward: BackwardPolicy,
-    /// Whether there is a state-flow head, for DB and SubTB.
-    pub flow: bool,
-    /// Width of the condition vectors; 0 for none.
-    pub n_conditions: i64,
-    /// Initial value of log Z.
-    pub initial_log_z: f64,
+    /// The state-flow head, log Z, and conditions.
+    pub estimators: EstimatorsConfig,
 }
 
 impl Default for EdgeMlpConfig {
     /// Two hidden layers of 256 with ReLU, uniform P_B, no flow head, no conditions, log Z from 0.
     fn default() -> Self {
-        Self {
-            mlp: MlpConfig::default(),
-            backward: BackwardPolicy::Uniform,
-            flow: false,
-            n_conditions: 0,
-            initial_log_z: 0.0,
-        }
+        Self { mlp: MlpConfig::default(), backward: BackwardPolicy::Uniform, estimators: EstimatorsConfig::default() }
     }
 }
 
@@ -99,28 +89,22 @@ impl EdgeMlp {
                 "a fixed set of nodes, at least one; where nodes are added use a `GraphNet`",
             ));
         }
-        if config.n_conditions < 0 {
-            return Err(Error::config(
-                "n_conditions",
-                config.n_conditions,
-                "0 for none, or the width of the condition vectors",
-            ));
-        }
+        config.estimators.check()?;
         let shared = config.backward == BackwardPolicy::SharedTorso;
         let mut outputs = 0;
         let pf = columns(env.actions(), Direction::Forward, start, &mut outputs);
         let mut of_backward = 0;
         let pb_outputs = if shared { &mut outputs } else { &mut of_backward };
         let pb = columns(env.actions(), Direction::Backward, start, pb_outputs);
-        outputs += i64::from(config.flow);
+        outputs += i64::from(config.estimators.flow);
 
-        let inputs = n_inputs(&schema) as i64 + config.n_conditions;
+        let inputs = n_inputs(&schema) as i64 + config.estimators.n_conditions;
         let mut parameters = Parameters::new(device, kind);
         let mut scope = parameters.scope(rng);
         let torso = Mlp::new(&mut scope.sub("torso"), inputs, outputs, &config.mlp);
         let backward = (config.backward == BackwardPolicy::Separate)
             .then(|| Mlp::new(&mut scope.sub("pb"), inputs, of_backward, &config.mlp));
-        let estimators = Estimators::new(&mut scope, config.n_conditions, config.initial_log_z, &config.mlp, None);
+        let estimators = Estimators::new(&mut scope, &config.estimators, Some(&config.mlp))?;
         parameters.check()?;
         // Labels are positions in the input, so the number of nodes is checked when a batch is encoded.
         let fits = Fits { schema, n_labels: None };
@@ -151,7 +135,7 @@ impl EdgeMlp {
             encode(schema, batch.arrays, g, row);
         }
         let x = crate::tensor::from_host(&values, kind, batch.device()).view([batch.len() as i64, width as i64]);
-        Ok(match checked_conditions(batch, self.config.n_conditions, kind)? {
+        Ok(match checked_conditions(batch, self.config.estimators.n_conditions, kind)? {
             Some(conditions) => Tensor::cat(&[x, conditions], 1),
             None => x,
         })
@@ -237,7 +221,7 @@ fn encode(schema: &GraphSchema, arrays: &GraphArrays, g: usize, row: &mut [f64])
 impl GraphNetwork for EdgeMlp {
     fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
         let shared_pb = wants.has(Quantity::LogPb) && self.config.backward == BackwardPolicy::SharedTorso;
-        let log_flow = wants.has(Quantity::LogFlow) && self.config.flow;
+        let log_flow = wants.has(Quantity::LogFlow) && self.config.estimators.flow;
         let own_pb = self.backward.as_ref().filter(|_| wants.has(Quantity::LogPb));
         let needs_torso = wants.has(Quantity::LogPf) || shared_pb || log_flow;
         if !needs_torso && own_pb.is_none() {
@@ -254,7 +238,7 @@ impl GraphNetwork for EdgeMlp {
                 .map(|outputs| self.blocks(batch, outputs, &self.pf)),
             pb: of_pb.map(|outputs| self.blocks(batch, outputs, &self.pb)),
             values: outputs.iter().filter(|_| log_flow).map(|out| (Quantity::LogFlow, out.select(1, -1))).collect(),
-            pf_scale: None,
+            pf_scale: self.estimators.pf_scale(batch.conditions.as_ref()),
         })
     }
 

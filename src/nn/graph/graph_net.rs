@@ -8,7 +8,9 @@ use super::torso::{Torso, checked_conditions};
 use super::{ConvKind, GraphNetwork, MessagePassing};
 use crate::env::Direction;
 use crate::graph::{GraphBatch, GraphEnv, GraphRules, GraphSchema, Scaffold, Semantics};
-use crate::nn::{Activation, Estimators, HostGraphNet, Mlp, MlpConfig, NetworkOutput, Parameters, Scope};
+use crate::nn::{
+    Activation, Estimators, EstimatorsConfig, HostGraphNet, Mlp, MlpConfig, NetworkOutput, Parameters, Scope,
+};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
 
@@ -49,15 +51,8 @@ pub struct GraphNetConfig {
     pub global: bool,
     /// The kind of backward policy.
     pub backward: BackwardPolicy,
-    /// Whether there is a state-flow head, for DB and SubTB.
-    pub flow: bool,
-    /// Width of the condition vectors; 0 for none.
-    pub n_conditions: i64,
-    /// Whether the logits of P_F are also multiplied by a function of the conditions ([`LogitScale`](crate::nn::LogitScale)).
-    #[serde(default)]
-    pub logit_scale: bool,
-    /// Initial value of log Z.
-    pub initial_log_z: f64,
+    /// The state-flow head, log Z, and conditions.
+    pub estimators: EstimatorsConfig,
     /// Initial bias of the exit action's logit. At 0 an untrained policy takes each legal action about equally often,
     /// so trajectories are long where there are many actions. A larger bias makes them shorter, and the first training
     /// steps faster.
@@ -75,10 +70,7 @@ impl Default for GraphNetConfig {
             pair_walks: None,
             global: true,
             backward: BackwardPolicy::Uniform,
-            flow: false,
-            n_conditions: 0,
-            logit_scale: false,
-            initial_log_z: 0.0,
+            estimators: EstimatorsConfig::default(),
             initial_exit_bias: 0.0,
         }
     }
@@ -92,16 +84,7 @@ impl GraphNetConfig {
             ConvKind::Transformer { heads } if heads < 1 || self.embedding % heads != 0 => {
                 refuse("heads", heads, "a number of heads that divides the embedding")
             }
-            _ => Ok(()),
-        }
-    }
-
-    fn check_conditions(&self) -> Result<()> {
-        let refuse = |got: i64, expected| Err(Error::config("n_conditions", got, expected));
-        match self.n_conditions {
-            n if n < 0 => refuse(n, "0 for none, or the width of the condition vectors"),
-            0 if self.logit_scale => refuse(0, "the width of the condition vectors that `logit_scale` takes"),
-            _ => Ok(()),
+            _ => self.estimators.check(),
         }
     }
 
@@ -207,7 +190,7 @@ impl<T: Torso> GraphNet<T> {
         rng: &mut Rng,
     ) -> Result<Self> {
         let schema = env.schema();
-        config.check_conditions()?;
+        config.estimators.check()?;
         let mut parameters = Parameters::new(device, kind);
         let mut scope = parameters.scope(rng);
         let forward = torso(&mut scope.sub("torso"));
@@ -218,12 +201,11 @@ impl<T: Torso> GraphNet<T> {
         let pb = learned.then(|| Heads::new(&mut scope.sub("pb"), env, Direction::Backward, widths, &config));
         let (width, of_graph) = forward.widths();
         let hidden = MlpConfig { hidden: vec![width], activation: Activation::Relu, layer_norm: false, noise: None };
-        let flow = config.flow.then(|| Mlp::new(&mut scope.sub("flow"), of_graph, 1, &hidden));
+        let flow = config.estimators.flow.then(|| Mlp::new(&mut scope.sub("flow"), of_graph, 1, &hidden));
         if let Some(flow) = &flow {
             flow.scale_output(start_scale(schema));
         }
-        let scale = config.logit_scale.then_some(&hidden);
-        let estimators = Estimators::new(&mut scope, config.n_conditions, config.initial_log_z, &hidden, scale);
+        let estimators = Estimators::new(&mut scope, &config.estimators, Some(&hidden))?;
         parameters.check()?;
         let fits = Fits { schema: schema.clone(), n_labels: None };
         Ok(Self { config, fits, forward, pf, backward, pb, flow, estimators, parameters })
@@ -245,7 +227,7 @@ impl<T: Torso> GraphNetwork for GraphNet<T> {
             || (wants.has(Quantity::LogPb) && self.pb.is_some() && self.backward.is_none());
         let own = self.backward.as_ref().filter(|_| wants.has(Quantity::LogPb));
         let conditions = match needs_forward || own.is_some() {
-            true => checked_conditions(batch, self.config.n_conditions, self.parameters.kind())?,
+            true => checked_conditions(batch, self.config.estimators.n_conditions, self.parameters.kind())?,
             false => None,
         };
         let shared = needs_forward.then(|| self.forward.embed(batch, conditions.as_ref())).transpose()?;
@@ -273,7 +255,7 @@ impl<T: Torso> GraphNetwork for GraphNet<T> {
             Direction::Backward => (self.backward.as_ref().unwrap_or(&self.forward), self.pb.as_ref()?),
         };
         let at_home = self.parameters.kind() == Kind::Float && self.parameters.device() == Device::Cpu;
-        if !at_home || self.config.n_conditions > 0 {
+        if !at_home || self.config.estimators.n_conditions > 0 {
             return None;
         }
         Some(HostGraphNet::new(self.fits.clone(), torso.on_host()?, heads.on_host()?, self.config.pair_walks))

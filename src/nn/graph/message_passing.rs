@@ -54,10 +54,10 @@ impl MessagePassing {
         Self {
             features,
             body,
-            condition: (config.n_conditions > 0)
-                .then(|| Linear::new(&mut scope.sub("condition"), config.n_conditions, condition_width)),
+            condition: (config.estimators.n_conditions > 0)
+                .then(|| Linear::new(&mut scope.sub("condition"), config.estimators.n_conditions, condition_width)),
             // A condition reaches nodes through their graph's embedding.
-            global: (config.global || config.n_conditions > 0)
+            global: (config.global || config.estimators.n_conditions > 0)
                 .then(|| Linear::new(&mut scope.sub("global"), 2 * width, width)),
         }
     }

@@ -1,6 +1,6 @@
 //! The library's torso on the host.
 
-use super::mlp::HostLinear;
+use super::HostLinear;
 use crate::graph::GraphArrays;
 use crate::nn::Linear;
 use crate::nn::graph::{

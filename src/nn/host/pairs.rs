@@ -1,6 +1,6 @@
 //! Logits for pairs of nodes, on the host.
 
-use super::mlp::{HostLinear, floats};
+use super::{HostLinear, floats};
 use crate::graph::GraphArrays;
 use crate::nn::graph::PairHead;
 use crate::parallel;

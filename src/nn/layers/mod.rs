@@ -8,8 +8,6 @@ mod attribute_table;
 mod embedding;
 mod layer_norm;
 mod linear;
-mod log_z;
-mod logit_scale;
 mod mlp;
 
 pub use activation::Activation;
@@ -17,8 +15,6 @@ pub(in crate::nn) use attribute_table::{AttributeTable, HostKinds, add_entry};
 pub use embedding::Embedding;
 pub use layer_norm::LayerNorm;
 pub use linear::Linear;
-pub use log_z::LogZ;
-pub use logit_scale::LogitScale;
 pub use mlp::{Mlp, MlpConfig};
 
 #[cfg(test)]

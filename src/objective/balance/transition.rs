@@ -83,23 +83,22 @@ pub enum NextExit {
     /// The trained policy, with gradient.
     #[default]
     Own,
-    /// That of a copy that lags behind ([`Quantity::TargetLogExit`]), without gradient: the target
-    /// network of Deleu et al. Both have the same solution.
-    Lagged,
+    /// A target network ([`Quantity::TargetLogExit`]), without gradient, as in Deleu et al. Both have the same solution.
+    TargetNetwork,
 }
 
 impl Balance for ModifiedDetailedBalance {
     fn name(&self) -> &'static str {
         match self.next_exit {
             NextExit::Own => "modified detailed balance",
-            NextExit::Lagged => "modified detailed balance with a lagged copy",
+            NextExit::TargetNetwork => "modified detailed balance with a target network",
         }
     }
     fn needs(&self) -> Quantities {
         let needs = Quantity::LogExit | Quantity::LogRewardChange;
         match self.next_exit {
             NextExit::Own => needs,
-            NextExit::Lagged => needs | Quantity::TargetLogExit,
+            NextExit::TargetNetwork => needs | Quantity::TargetLogExit,
         }
     }
     fn residuals(&self, scores: &Scores) -> Result<Residuals> {
@@ -108,7 +107,7 @@ impl Balance for ModifiedDetailedBalance {
         let change = scores.need(Quantity::LogRewardChange, name)?;
         let next_exit = match self.next_exit {
             NextExit::Own => exit,
-            NextExit::Lagged => scores.need(Quantity::TargetLogExit, name)?,
+            NextExit::TargetNetwork => scores.need(Quantity::TargetLogExit, name)?,
         };
         let inner = scores.offsets.windows(2).flat_map(|ends| ends[0]..ends[1].saturating_sub(1));
         let before: Vec<usize> = inner.collect();

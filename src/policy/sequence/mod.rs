@@ -13,7 +13,7 @@ use tch::{Device, Kind, Tensor};
 use super::dense::n_actions;
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Slots, VectorStates};
-use crate::nn::{Estimators, Linear, MlpConfig, NetworkOutput, Parameters, SequenceNet, SequenceNetConfig};
+use crate::nn::{Estimators, EstimatorsConfig, Linear, NetworkOutput, Parameters, SequenceNet, SequenceNetConfig};
 use crate::policy::{Evaluation, Policy};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
@@ -21,14 +21,12 @@ use cache::PrefixCache;
 use prefixes::Prefixes;
 
 /// The architecture and size of a [`SequencePolicy`].
-#[derive(Clone, Copy, PartialEq, Debug, Serialize, Deserialize)]
+#[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct SequencePolicyConfig {
     /// The network that reads the sequence.
     pub net: SequenceNetConfig,
-    /// Whether there is a state-flow head, for DB and SubTB.
-    pub flow: bool,
-    /// Initial value of log Z.
-    pub initial_log_z: f64,
+    /// The state-flow head and log Z. It takes no conditions.
+    pub estimators: EstimatorsConfig,
     /// Most bytes for the cache of prefixes while sampling. With less than a batch of trajectories needs, every step
     /// reads its sequences from the start, which is slower but gives the same results.
     pub cache_bytes: usize,
@@ -37,7 +35,7 @@ pub struct SequencePolicyConfig {
 impl Default for SequencePolicyConfig {
     /// The default network, no flow head, log Z from 0, and 256 MiB for the cache.
     fn default() -> Self {
-        Self { net: SequenceNetConfig::default(), flow: false, initial_log_z: 0.0, cache_bytes: 256 << 20 }
+        Self { net: SequenceNetConfig::default(), estimators: EstimatorsConfig::default(), cache_bytes: 256 << 20 }
     }
 }
 
@@ -121,8 +119,8 @@ impl SequencePolicy {
         let mut parameters = Parameters::new(device, kind);
         let mut scope = parameters.scope(rng);
         let net = config.net.build(&mut scope.sub("net"), layout.n_inputs(), layout.n_positions())?;
-        let head = Linear::new(&mut scope.sub("head"), config.net.width, n_actions + i64::from(config.flow));
-        let estimators = Estimators::new(&mut scope, 0, config.initial_log_z, &MlpConfig::default(), None);
+        let head = Linear::new(&mut scope.sub("head"), config.net.width, n_actions + i64::from(config.estimators.flow));
+        let estimators = Estimators::new(&mut scope, &config.estimators, None)?;
         parameters.check()?;
         let row_bytes = net.row_width() as usize * kind.elt_size_in_bytes();
         let cache = RefCell::new(PrefixCache::new(config.cache_bytes / row_bytes, (kind, device)));
@@ -188,7 +186,7 @@ impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> Policy<E> for Seque
                 "it takes none: use an `MlpPolicy` with `n_conditions`",
             ));
         }
-        let log_flow = wants.has(Quantity::LogFlow) && self.config.flow;
+        let log_flow = wants.has(Quantity::LogFlow) && self.config.estimators.flow;
         let out = match wants.has(Quantity::LogPf) || log_flow {
             true => Some(self.head.forward(&self.hidden(states)?)),
             false => None,

@@ -11,7 +11,7 @@ pub use distillation::{DistillationConfig, RandomDistillation};
 pub(in crate::train) use distillation::{load_network_state, network_state};
 pub(in crate::train) use intrinsic::Intrinsic;
 pub use intrinsic::{IntrinsicConfig, Novelty};
-pub(in crate::train) use target_network::Lagged;
+pub(in crate::train) use target_network::TargetNetwork;
 
 use super::{Context, Persist};
 use crate::Result;
@@ -21,7 +21,7 @@ use crate::quantity::Values;
 use crate::rollout::{ReplayEnv, Trajectories};
 
 /// Rides along with training: sees each batch, may supply what the objective asks for, and keeps what it needs in checkpoints. The
-/// moving average, the lagging copy and intrinsic rewards are companions; [`Trainer::with_companion`](super::Trainer::with_companion)
+/// moving average, the target network and intrinsic rewards are companions; [`Trainer::with_companion`](super::Trainer::with_companion)
 /// takes others.
 ///
 /// ```
@@ -86,14 +86,14 @@ pub trait Companion<E: Env, P>: Persist<E> {
 /// All companions of a trainer.
 pub(in crate::train) struct Companions<E: Env, P> {
     pub(in crate::train) average: Option<Averaged>,
-    pub(in crate::train) lagged: Option<Lagged>,
+    pub(in crate::train) target_network: Option<TargetNetwork>,
     pub(in crate::train) intrinsic: Option<Intrinsic<E::States>>,
     pub(in crate::train) others: Vec<Box<dyn Companion<E, P>>>,
 }
 
 impl<E: Env, P> Default for Companions<E, P> {
     fn default() -> Self {
-        Self { average: None, lagged: None, intrinsic: None, others: Vec::new() }
+        Self { average: None, target_network: None, intrinsic: None, others: Vec::new() }
     }
 }
 
@@ -102,7 +102,7 @@ impl<E: ReplayEnv, P: Policy<E>> Companions<E, P> {
         let mut all: Vec<&dyn Companion<E, P>> = Vec::new();
         self.intrinsic.iter().for_each(|one| all.push(one));
         self.average.iter().for_each(|one| all.push(one));
-        self.lagged.iter().for_each(|one| all.push(one));
+        self.target_network.iter().for_each(|one| all.push(one));
         self.others.iter().for_each(|one| all.push(one.as_ref()));
         all
     }
@@ -111,7 +111,7 @@ impl<E: ReplayEnv, P: Policy<E>> Companions<E, P> {
         let mut all: Vec<&mut dyn Companion<E, P>> = Vec::new();
         self.intrinsic.iter_mut().for_each(|one| all.push(one));
         self.average.iter_mut().for_each(|one| all.push(one));
-        self.lagged.iter_mut().for_each(|one| all.push(one));
+        self.target_network.iter_mut().for_each(|one| all.push(one));
         self.others.iter_mut().for_each(|one| all.push(one.as_mut()));
         all
     }

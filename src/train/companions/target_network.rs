@@ -1,4 +1,4 @@
-//! A copy of the policy that lags behind the one that is trained: a target network.
+//! A target network: a copy of the policy that takes over its parameters every so many steps.
 
 use tch::Tensor;
 
@@ -12,18 +12,18 @@ use crate::quantity::{Quantity, Values};
 use crate::rollout::Trajectories;
 use crate::train::{Context, Persist};
 
-/// A lagging copy (an average without memory) and how often it catches up.
-pub(in crate::train) struct Lagged {
+/// The copy (an average without memory) and the number of steps between two updates of it.
+pub(in crate::train) struct TargetNetwork {
     pub(in crate::train) copy: Average,
     pub(in crate::train) every: usize,
 }
 
-impl<E: Env> Persist<E> for Lagged {
+impl<E: Env> Persist<E> for TargetNetwork {
     fn name(&self) -> &str {
-        "lagged"
+        "target_network"
     }
     fn describe(&self) -> String {
-        "a companion that keeps a lagging copy of its parameters".into()
+        "a target network".into()
     }
     fn state(&self, _env: &E) -> Result<Vec<(String, Tensor)>> {
         Ok(self.copy.state())
@@ -33,7 +33,7 @@ impl<E: Env> Persist<E> for Lagged {
     }
 }
 
-impl<E: Env, P: Policy<E>> Companion<E, P> for Lagged {
+impl<E: Env, P: Policy<E>> Companion<E, P> for TargetNetwork {
     /// What the objective asks of the copy, whose values stand in for the parameters' own meanwhile.
     fn supply(&self, batch: &Trajectories<E>, context: &Context<E, P>, supplied: &mut Values) -> Result<()> {
         let needs = context.objective.needs();

@@ -124,14 +124,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let problem = Problem::of(args, &mut rng)?;
     let n = problem.names.len();
     let env = BayesianStructure::new(StructureConfig { max_parents: args.max_parents, ..StructureConfig::new(n) })?;
-    let (flow, device, kind) = (common.objective.needs_flow(), runtime.device(), tch::Kind::Float);
+    let (estimators, device, kind) = (common.objective.estimators(), runtime.device(), tch::Kind::Float);
     let backward = common.backward.map_or(BackwardPolicy::Uniform, Into::into);
     match args.policy {
         PolicyName::Mlp => {
             let hidden = vec![common.embedding.unwrap_or(256); common.layers.unwrap_or(2)];
             let mlp = MlpConfig { hidden, ..MlpConfig::default() };
             let paths = common.objective.needs_paths();
-            let network = MlpPolicyConfig { mlp, backward, flow, paths, ..MlpPolicyConfig::default() };
+            let network = MlpPolicyConfig { mlp, backward, estimators, paths, ..MlpPolicyConfig::default() };
             let policy = MlpPolicy::new(&env, Adjacency::new(n), network, device, kind, &mut rng)?;
             learn(args, &problem, env, policy, rng)
         }
@@ -145,7 +145,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 embedding: common.embedding.unwrap_or(128),
                 identity: true,
                 backward,
-                flow,
+                estimators,
                 ..GraphNetConfig::default()
             };
             let policy = DagPolicy(GraphNet::new(&DagGraphs::new(&env)?, network, device, kind, &mut rng)?);
@@ -154,7 +154,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         PolicyName::NodeAttention => {
             let default = NodeAttentionConfig::default();
             let embedding = common.embedding.unwrap_or(default.embedding);
-            let network = NodeAttentionConfig { embedding, flow, ..default };
+            let network = NodeAttentionConfig { embedding, estimators, ..default };
             let policy = NodeAttention::new(&env, network, device, kind, &mut rng)?;
             learn(args, &problem, env, policy, rng)
         }
@@ -163,7 +163,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             let network = EdgeTransformerConfig {
                 layers: common.layers.unwrap_or(default.layers),
                 embedding: common.embedding.unwrap_or(default.embedding),
-                flow,
+                estimators,
                 ..default
             };
             let policy = EdgeTransformer::new(&env, network, device, kind, &mut rng)?;
@@ -198,9 +198,9 @@ where
     let epsilon = Schedule::Linear { from, to: args.epsilon_end, steps: steps.div_ceil(2) };
     let config = TrainerConfig { epsilon: Some(epsilon), ..config };
     let batch = config.batch;
-    let lagged = common.objective == ObjectiveName::ModifiedDb && args.lag > 0;
-    let objective: Box<dyn Objective> = match lagged {
-        true => Box::new(ModifiedDetailedBalance { next_exit: NextExit::Lagged }),
+    let target_network = common.objective == ObjectiveName::ModifiedDb && args.lag > 0;
+    let objective: Box<dyn Objective> = match target_network {
+        true => Box::new(ModifiedDetailedBalance { next_exit: NextExit::TargetNetwork }),
         false => common.objective.build()?,
     };
     let reward = problem.reward(&env)?;
@@ -211,8 +211,8 @@ where
         "policy": format!("{:?}", args.policy), "embedding": common.embedding, "layers": common.layers });
     let boxed = Box::new(problem.reward(&env)?);
     let mut trainer = Trainer::boxed(env.clone(), boxed, policy, objective, config, rng)?.described_by(&description)?;
-    if lagged {
-        trainer = trainer.with_lagged(args.lag)?;
+    if target_network {
+        trainer = trainer.with_target_network(args.lag)?;
     }
     let replay = common.replay(&defaults)?;
     if let Some((config, _)) = replay {

@@ -10,7 +10,7 @@ use clap::{Parser, ValueEnum};
 use contender::{Contender, OverPrior};
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{DiscreteEnv, EnumerableEnv, Reward, Slots, VectorEnv, VectorStates};
-use gfn::nn::{BackwardPolicy, MlpConfig};
+use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
 use gfn::plot::{Curve, Figure, Panel, Scale};
@@ -274,7 +274,7 @@ where
     let network = MlpPolicyConfig {
         mlp: MlpConfig { hidden: vec![args.embedding; args.layers], ..MlpConfig::default() },
         backward: if objective.trains_backward() { BackwardPolicy::Separate } else { BackwardPolicy::Uniform },
-        flow: needs.has(Quantity::LogFlow),
+        estimators: EstimatorsConfig::with_flow(needs.has(Quantity::LogFlow)),
         paths: needs.has(Quantity::LogPaths),
         ..MlpPolicyConfig::default()
     };

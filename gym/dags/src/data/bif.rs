@@ -1,4 +1,4 @@
-//! The Interchange Format for Bayesian networks (BIF 0.15), in which the networks of the Bayesian network repository come.
+//! The Interchange Format for Bayesian networks (BIF 0.15): the format of the Bayesian network repository.
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -18,7 +18,7 @@ struct Token {
     text: String,
 }
 
-/// Words, and the marks that part them; comments are left out.
+/// The tokens of a text: words and punctuation marks, without comments.
 fn tokens(text: &str) -> Vec<Token> {
     let mut out = Vec::new();
     let mut in_comment = false;
@@ -100,7 +100,7 @@ impl Reader<'_> {
         words.iter().map(number).collect()
     }
 
-    /// What we don't need: up to the semicolon, or past a block.
+    /// Skips a statement that isn't needed: up to its semicolon, or past its block.
     fn skip(&mut self) -> Result<()> {
         let mut depth = 0;
         loop {

@@ -1,6 +1,6 @@
 use gfn::{Error, Result};
 
-use super::{DiscreteData, NodeSet, check_interventions, check_table, numbered};
+use super::{DiscreteData, Observations, check_table, numbered};
 
 /// Observations of continuous variables: `[rows, variables]`, finite, in f64.
 ///
@@ -13,12 +13,7 @@ use super::{DiscreteData, NodeSet, check_interventions, check_table, numbered};
 /// assert!(message.contains("line 3") && message.contains("`b`"), "{message}");
 /// # Ok::<(), gfn::Error>(())
 /// ```
-#[derive(Clone, PartialEq, Debug)]
-pub struct ContinuousData {
-    names: Vec<String>,
-    values: Vec<f64>,
-    interventions: Option<Vec<NodeSet>>,
-}
+pub type ContinuousData = Observations<f64, ()>;
 
 impl ContinuousData {
     /// Observations, row by row.
@@ -36,7 +31,7 @@ impl ContinuousData {
                 "leave out rows with missing values, or fill them in",
             ));
         }
-        Ok(Self { names, values, interventions: None })
+        Ok(Self { names, cells: values, labels: (), interventions: None })
     }
 
     /// Observations of variables `x0`, `x1`, ...
@@ -47,81 +42,12 @@ impl ContinuousData {
         Self::new(numbered(N), rows.iter().flatten().copied().collect())
     }
 
-    /// The same data, some variables of some rows having been set by an experiment: one set for each row. It doesn't matter to
-    /// scores what they were set to, or how.
-    ///
-    /// # Errors
-    /// [`Error::Shape`] for another number of rows, [`Error::OutOfRange`] for a variable that isn't there.
-    pub fn with_interventions(mut self, targets: Vec<NodeSet>) -> Result<Self> {
-        check_interventions(&targets, self.n_rows(), self.n_variables())?;
-        self.interventions = Some(targets);
-        Ok(self)
-    }
-
-    /// The variables that were set in each row, if any were.
-    #[must_use]
-    pub fn interventions(&self) -> Option<&[NodeSet]> {
-        self.interventions.as_deref()
-    }
-
-    /// The variables' names.
-    #[must_use]
-    pub fn names(&self) -> &[String] {
-        &self.names
-    }
-
-    /// The number of variables.
-    #[must_use]
-    pub fn n_variables(&self) -> usize {
-        self.names.len()
-    }
-
-    /// The number of observations.
-    #[must_use]
-    pub fn n_rows(&self) -> usize {
-        self.values.len() / self.names.len()
-    }
-
-    /// One observation.
-    ///
-    /// # Panics
-    /// If there is no such row.
-    #[must_use]
-    pub fn row(&self, row: usize) -> &[f64] {
-        &self.values[row * self.names.len()..(row + 1) * self.names.len()]
-    }
-
-    /// The values of one variable.
-    ///
-    /// # Panics
-    /// If there is no such variable.
-    #[must_use]
-    pub fn column(&self, variable: usize) -> Vec<f64> {
-        (0..self.n_rows()).map(|row| self.row(row)[variable]).collect()
-    }
-
-    /// The rows at these indices.
-    ///
-    /// # Errors
-    /// [`Error::OutOfRange`] for a row that isn't there, [`Error::Shape`] for no row.
-    pub fn select(&self, rows: &[usize]) -> Result<Self> {
-        if let Some(&index) = rows.iter().find(|&&row| row >= self.n_rows()) {
-            return Err(Error::out_of_range(index, self.n_rows()));
-        }
-        let values = rows.iter().flat_map(|&row| self.row(row)).copied().collect();
-        let out = Self::new(self.names.clone(), values)?;
-        match &self.interventions {
-            None => Ok(out),
-            Some(targets) => out.with_interventions(rows.iter().map(|&row| targets[row]).collect()),
-        }
-    }
-
     /// Each value by a function, such as the logarithm of intensities.
     ///
     /// # Errors
     /// [`Error::NonFinite`] where the function doesn't give a finite number.
     pub fn map(&self, f: impl Fn(f64) -> f64) -> Result<Self> {
-        let out = Self::new(self.names.clone(), self.values.iter().map(|&x| f(x)).collect())?;
+        let out = Self::new(self.names.clone(), self.cells.iter().map(|&x| f(x)).collect())?;
         Ok(Self { interventions: self.interventions.clone(), ..out })
     }
 
@@ -151,7 +77,7 @@ impl ContinuousData {
                 ));
             }
             for (row, x) in column.iter().enumerate() {
-                out.values[row * n + variable] = (x - mean) / variance.sqrt();
+                out.cells[row * n + variable] = (x - mean) / variance.sqrt();
             }
         }
         Ok(out)
@@ -202,10 +128,7 @@ impl ContinuousData {
             );
         }
         let out = DiscreteData::labelled(self.names.clone(), labels, cells)?;
-        match &self.interventions {
-            None => Ok(out),
-            Some(targets) => out.with_interventions(targets.clone()),
-        }
+        Ok(DiscreteData { interventions: self.interventions.clone(), ..out })
     }
 }
 

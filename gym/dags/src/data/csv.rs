@@ -6,29 +6,30 @@ use std::path::Path;
 
 use gfn::{Error, Result};
 
-use super::{ContinuousData, DiscreteData, NodeSet, check_size};
+use super::{ContinuousData, DiscreteData, NodeSet, Observations, check_size};
 
-/// What stands for a missing value in the files that are about, in small letters.
+/// Words for a missing value, in small letters.
 const MISSING_NUMBER: [&str; 8] = ["", "na", "n/a", "nan", "null", "none", "?", "."];
-/// The same where values are words, which the others may be.
+/// The same where values are words: the other words for a missing value may be values there.
 const MISSING_WORD: [&str; 3] = ["", "na", "?"];
 
 const EXPECTED: &str =
     "a header with a name for each variable, then lines with one value for each of them, none of them missing";
 
-/// The cells of a table, as text.
-struct Table {
+/// The cells of a table as text, without missing ones.
+#[derive(Debug)]
+pub struct TextTable {
     names: Vec<String>,
     /// The line of each row and its cells.
     rows: Vec<(usize, Vec<String>)>,
 }
 
-impl Table {
+impl TextTable {
     /// Reads a table; only the cells of the column `interventions` may be empty.
     fn read(mut input: impl Read, missing: &[&str], interventions: Option<&str>) -> Result<Self> {
         let mut text = Vec::new();
         input.read_to_end(&mut text).map_err(|error| parse(1, error.to_string()))?;
-        // Rows of another length are told apart here, in words of our own.
+        // The reader lets rows of any length pass: they are refused here, with a message of ours.
         let mut reader = csv::ReaderBuilder::new()
             .has_headers(true)
             .flexible(true)
@@ -47,7 +48,7 @@ impl Table {
         if let Some(column) = interventions.filter(|column| !names.iter().any(|name| name == column)) {
             return Err(parse(1, format!("there is no column `{column}`")));
         }
-        // Before names are compared with each other: of too many that takes long.
+        // This check comes before names are compared with each other, which takes long for too many.
         check_size(names.len() - usize::from(interventions.is_some()))?;
         if let Some(i) = (0..names.len()).find(|&i| names[..i].contains(&names[i])) {
             return Err(parse(1, format!("the name `{}` comes twice", names[i])));
@@ -74,7 +75,7 @@ impl Table {
         }
     }
 
-    /// Takes out the column that says which variables were set in each row, as sets of the variables that are left.
+    /// Removes the column of interventions, and returns the set of variables that were set in each row.
     fn take_interventions(&mut self, column: &str) -> Result<Vec<NodeSet>> {
         let place = self.names.iter().position(|name| name == column).unwrap_or(0);
         self.names.remove(place);
@@ -135,18 +136,34 @@ fn open(path: &Path) -> Result<std::fs::File> {
     std::fs::File::open(path).map_err(|source| Error::io(path, source))
 }
 
-impl ContinuousData {
-    /// Reads a table of numbers with a header.
+/// Observations that a table of text can be read as.
+pub trait FromTable: Sized {
+    /// Words for a missing value, in small letters.
+    const MISSING: &'static [&'static str];
+
+    /// The observations of a table without missing values.
+    ///
+    /// # Errors
+    /// [`Error::Parse`] for a cell that can't be read, [`Error::Config`] for a variable that has one value everywhere.
+    fn of_table(table: TextTable) -> Result<Self>;
+}
+
+impl<T: Copy, L: Clone> Observations<T, L>
+where
+    Self: FromTable,
+{
+    /// Reads a table with a header: of numbers, or for discrete data of labels. The values of a discrete variable are its labels in order
+    /// (as numbers where all of them are).
     ///
     /// # Errors
     /// [`Error::Parse`] with the line of the first thing that is wrong: no header, a header alone, a single observation, a line of
-    /// another length, a missing value (an empty cell, NA, NaN, ...), what isn't a finite number. [`Error::Config`] for a column that
-    /// has one value everywhere, and for more than 200 columns.
+    /// another length, a missing value (an empty cell, NA, NaN, ...), what isn't a finite number. Labels may be any words: an empty cell,
+    /// NA and ? alone are missing ones. [`Error::Config`] for a column that has one value everywhere, and for more than 200 columns.
     pub fn from_csv(input: impl Read) -> Result<Self> {
-        Self::of_table(Table::read(input, &MISSING_NUMBER, None)?)
+        Self::of_table(TextTable::read(input, Self::MISSING, None)?)
     }
 
-    /// Reads a table of numbers with a header, in which one column says which variables an experiment set in each row: their names
+    /// Reads a table with a header, in which one column says which variables an experiment set in each row: their names
     /// with `;` between them, or nothing.
     ///
     /// ```
@@ -161,30 +178,9 @@ impl ContinuousData {
     /// # Errors
     /// Those of [`from_csv`](Self::from_csv); [`Error::Parse`] if there is no such column, and for a name in it that is no variable's.
     pub fn from_csv_with_interventions(input: impl Read, column: &str) -> Result<Self> {
-        let mut table = Table::read(input, &MISSING_NUMBER, Some(column))?;
+        let mut table = TextTable::read(input, Self::MISSING, Some(column))?;
         let targets = table.take_interventions(column)?;
         Self::of_table(table)?.with_interventions(targets)
-    }
-
-    fn of_table(table: Table) -> Result<Self> {
-        let mut values = Vec::with_capacity(table.rows.len() * table.names.len());
-        for (line, cells) in &table.rows {
-            for (cell, name) in cells.iter().zip(&table.names) {
-                match cell.parse::<f64>() {
-                    Ok(value) if value.is_finite() => values.push(value),
-                    Ok(_) => return Err(parse(*line, format!("the value of `{name}` is {cell}, which isn't finite"))),
-                    Err(_) => {
-                        return Err(parse(*line, format!("the value of `{name}` is `{cell}`, which isn't a number")));
-                    }
-                }
-            }
-        }
-        let out = Self::new(table.names, values)?;
-        let varies = |i: &usize| (1..out.n_rows()).any(|row| out.row(row)[*i] != out.row(0)[*i]);
-        match (0..out.n_variables()).find(|i| !varies(i)) {
-            None => Ok(out),
-            Some(i) => Err(constant_column(&out.names()[i], &out.row(0)[i].to_string())),
-        }
     }
 
     /// Reads a file: see [`from_csv`](Self::from_csv).
@@ -204,27 +200,35 @@ impl ContinuousData {
     }
 }
 
-impl DiscreteData {
-    /// Reads a table of labels with a header; the values of a variable are its labels in order (as numbers where all of them are).
-    ///
-    /// # Errors
-    /// As for [`ContinuousData::from_csv`], but that values may be any words: an empty cell, NA and ? alone are missing ones.
-    pub fn from_csv(input: impl Read) -> Result<Self> {
-        Self::of_table(Table::read(input, &MISSING_WORD, None)?)
-    }
+impl FromTable for ContinuousData {
+    const MISSING: &'static [&'static str] = &MISSING_NUMBER;
 
-    /// Reads a table of labels with a header, in which one column says which variables an experiment set in each row, as in
-    /// [`ContinuousData::from_csv_with_interventions`].
-    ///
-    /// # Errors
-    /// Those of [`from_csv`](Self::from_csv); [`Error::Parse`] if there is no such column, and for a name in it that is no variable's.
-    pub fn from_csv_with_interventions(input: impl Read, column: &str) -> Result<Self> {
-        let mut table = Table::read(input, &MISSING_WORD, Some(column))?;
-        let targets = table.take_interventions(column)?;
-        Self::of_table(table)?.with_interventions(targets)
+    fn of_table(table: TextTable) -> Result<Self> {
+        let mut values = Vec::with_capacity(table.rows.len() * table.names.len());
+        for (line, cells) in &table.rows {
+            for (cell, name) in cells.iter().zip(&table.names) {
+                match cell.parse::<f64>() {
+                    Ok(value) if value.is_finite() => values.push(value),
+                    Ok(_) => return Err(parse(*line, format!("the value of `{name}` is {cell}, which isn't finite"))),
+                    Err(_) => {
+                        return Err(parse(*line, format!("the value of `{name}` is `{cell}`, which isn't a number")));
+                    }
+                }
+            }
+        }
+        let out = Self::new(table.names, values)?;
+        let varies = |i: &usize| (1..out.n_rows()).any(|row| out.row(row)[*i] != out.row(0)[*i]);
+        match (0..out.n_variables()).find(|i| !varies(i)) {
+            None => Ok(out),
+            Some(i) => Err(constant_column(&out.names()[i], &out.row(0)[i].to_string())),
+        }
     }
+}
 
-    fn of_table(table: Table) -> Result<Self> {
+impl FromTable for DiscreteData {
+    const MISSING: &'static [&'static str] = &MISSING_WORD;
+
+    fn of_table(table: TextTable) -> Result<Self> {
         table.check_varying()?;
         let labels: Vec<Vec<String>> = (0..table.names.len()).map(|i| table.labels(i)).collect();
         let values: Vec<HashMap<&str, u16>> = labels
@@ -236,22 +240,6 @@ impl DiscreteData {
         };
         let cells = table.rows.iter().flat_map(row).collect();
         Self::labelled(table.names, labels, cells)
-    }
-
-    /// Reads a file: see [`from_csv`](Self::from_csv).
-    ///
-    /// # Errors
-    /// [`Error::Io`] if it can't be opened; those of [`from_csv`](Self::from_csv).
-    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
-        Self::from_csv(open(path.as_ref())?)
-    }
-
-    /// Reads a file: see [`from_csv_with_interventions`](Self::from_csv_with_interventions).
-    ///
-    /// # Errors
-    /// [`Error::Io`] if it can't be opened; those of [`from_csv_with_interventions`](Self::from_csv_with_interventions).
-    pub fn read_with_interventions(path: impl AsRef<Path>, column: &str) -> Result<Self> {
-        Self::from_csv_with_interventions(open(path.as_ref())?, column)
     }
 }
 

@@ -1,6 +1,6 @@
 use gfn::{Error, Result};
 
-use super::{NodeSet, check_interventions, check_table, numbered};
+use super::{Observations, check_table, numbered};
 
 /// Observations of discrete variables: `[rows, variables]` values, those of a variable numbered from 0.
 ///
@@ -10,13 +10,13 @@ use super::{NodeSet, check_interventions, check_table, numbered};
 /// assert_eq!((data.row(1), data.label(1, 1)), ([1u16, 1].as_slice(), "wet"));
 /// # Ok::<(), gfn::Error>(())
 /// ```
+pub type DiscreteData = Observations<u16, Labels>;
+
+/// The number of values of each variable, and their labels.
 #[derive(Clone, PartialEq, Eq, Debug)]
-pub struct DiscreteData {
-    names: Vec<String>,
+pub struct Labels {
     n_values: Vec<usize>,
-    labels: Vec<Vec<String>>,
-    cells: Vec<u16>,
-    interventions: Option<Vec<NodeSet>>,
+    of_values: Vec<Vec<String>>,
 }
 
 impl DiscreteData {
@@ -57,7 +57,7 @@ impl DiscreteData {
         }
         let outside = (0..cells.len()).find(|&k| usize::from(cells[k]) >= n_values[k % n]);
         match outside {
-            None => Ok(Self { names, n_values, labels, cells, interventions: None }),
+            None => Ok(Self { names, cells, labels: Labels { n_values, of_values: labels }, interventions: None }),
             Some(k) => Err(Error::out_of_range(usize::from(cells[k]), n_values[k % n])),
         }
     }
@@ -71,32 +71,10 @@ impl DiscreteData {
         Self::new(numbered(N), (0..N).map(n_values).collect(), rows.iter().flatten().copied().collect())
     }
 
-    /// The same data, some variables of some rows having been set by an experiment: one set for each row.
-    ///
-    /// # Errors
-    /// [`Error::Shape`] for another number of rows, [`Error::OutOfRange`] for a variable that isn't there.
-    pub fn with_interventions(mut self, targets: Vec<NodeSet>) -> Result<Self> {
-        check_interventions(&targets, self.n_rows(), self.n_variables())?;
-        self.interventions = Some(targets);
-        Ok(self)
-    }
-
-    /// The variables that were set in each row, if any were.
-    #[must_use]
-    pub fn interventions(&self) -> Option<&[NodeSet]> {
-        self.interventions.as_deref()
-    }
-
-    /// The variables' names.
-    #[must_use]
-    pub fn names(&self) -> &[String] {
-        &self.names
-    }
-
     /// The number of values of each variable.
     #[must_use]
     pub fn n_values(&self) -> &[usize] {
-        &self.n_values
+        &self.labels.n_values
     }
 
     /// The label of a value; its number where there are none.
@@ -105,43 +83,6 @@ impl DiscreteData {
     /// If there is no such variable or value.
     #[must_use]
     pub fn label(&self, variable: usize, value: usize) -> &str {
-        &self.labels[variable][value]
-    }
-
-    /// The number of variables.
-    #[must_use]
-    pub fn n_variables(&self) -> usize {
-        self.names.len()
-    }
-
-    /// The number of observations.
-    #[must_use]
-    pub fn n_rows(&self) -> usize {
-        self.cells.len() / self.names.len()
-    }
-
-    /// One observation.
-    ///
-    /// # Panics
-    /// If there is no such row.
-    #[must_use]
-    pub fn row(&self, row: usize) -> &[u16] {
-        &self.cells[row * self.names.len()..(row + 1) * self.names.len()]
-    }
-
-    /// The rows at these indices.
-    ///
-    /// # Errors
-    /// [`Error::OutOfRange`] for a row that isn't there, [`Error::Shape`] for no row.
-    pub fn select(&self, rows: &[usize]) -> Result<Self> {
-        if let Some(&index) = rows.iter().find(|&&row| row >= self.n_rows()) {
-            return Err(Error::out_of_range(index, self.n_rows()));
-        }
-        let cells = rows.iter().flat_map(|&row| self.row(row)).copied().collect();
-        let out = Self::labelled(self.names.clone(), self.labels.clone(), cells)?;
-        match &self.interventions {
-            None => Ok(out),
-            Some(targets) => out.with_interventions(rows.iter().map(|&row| targets[row]).collect()),
-        }
+        &self.labels.of_values[variable][value]
     }
 }

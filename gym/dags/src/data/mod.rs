@@ -5,21 +5,23 @@ mod continuous;
 mod csv;
 mod discrete;
 mod network;
+mod observations;
 mod random_dag;
 mod sem;
 
 pub use continuous::ContinuousData;
-pub use csv::named_edges;
-pub use discrete::DiscreteData;
+pub use csv::{FromTable, TextTable, named_edges};
+pub use discrete::{DiscreteData, Labels};
 use gfn::{Error, Result};
 pub use network::DiscreteNetwork;
+pub use observations::Observations;
 pub use random_dag::GraphLaw;
 pub use sem::{Mechanism, Sem, SemConfig};
 
 use crate::NodeSet;
 use crate::env::check_size;
 
-/// Checks that there are rows of as many cells as names, and that no name comes twice.
+/// Checks the number of cells, whole rows of one cell for each name, and that no name comes twice.
 fn check_table(names: &[String], cells: usize) -> Result<usize> {
     let n = check_size(names.len())?;
     if cells == 0 || !cells.is_multiple_of(n) {
@@ -57,7 +59,7 @@ fn check_interventions(targets: &[NodeSet], rows: usize, n: usize) -> Result<()>
     }
 }
 
-/// Names for variables without any: `x0`, `x1`, ...
+/// Default names of variables: `x0`, `x1`, ...
 fn numbered(n: usize) -> Vec<String> {
     (0..n).map(|i| format!("x{i}")).collect()
 }

@@ -86,7 +86,7 @@ impl DiscreteNetwork {
         for n_rows in n_rows {
             let mut table = Vec::new();
             for _ in 0..n_rows {
-                // Exponential numbers over their sum are a draw from the flat Dirichlet distribution.
+                // Exponential numbers divided by their sum are a draw from the flat Dirichlet distribution.
                 let draws: Vec<f64> = (0..values).map(|_| -(1.0 - rng.uniform()).ln()).collect();
                 let sum: f64 = draws.iter().sum();
                 table.extend(draws.iter().map(|x| x / sum));

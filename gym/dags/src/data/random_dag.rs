@@ -74,7 +74,7 @@ fn permutation(n: usize, rng: &mut Rng) -> Vec<u32> {
     order
 }
 
-/// An index in proportion to its weight.
+/// Draws an index with a probability in proportion to its weight.
 pub(super) fn pick(weights: &[f64], rng: &mut Rng) -> usize {
     let mut rest = rng.uniform() * weights.iter().sum::<f64>();
     let mut last = 0;
@@ -85,6 +85,6 @@ pub(super) fn pick(weights: &[f64], rng: &mut Rng) -> usize {
         }
         rest -= weight;
     }
-    // Rounding may leave a little: it belongs to the last one.
+    // Rounding may leave `rest` above 0 after the last weight.
     last
 }

@@ -4,7 +4,7 @@ use gfn::{Error, Result, Rng};
 use super::{ContinuousData, NodeSet, numbered};
 use crate::DagStates;
 
-/// How a variable comes about from its parents, noise apart.
+/// A variable as a function of its parents; noise is added to it.
 #[derive(Clone, PartialEq, Debug)]
 pub enum Mechanism {
     /// A weighted sum of the parents, ascending.
@@ -184,7 +184,7 @@ impl Sem {
         let mut known = Vec::with_capacity(n);
         for row in values.chunks_exact_mut(n) {
             for &node in &order {
-                // Noise is drawn in any case: an experiment changes nothing in what it doesn't reach.
+                // Noise is drawn for nodes that are set, too, so that the random numbers of all other nodes stay the same.
                 let noise = self.noise_std * rng.normal();
                 known.clear();
                 known.extend(parents[node].iter().map(|&parent| row[parent]));

@@ -67,7 +67,7 @@ impl Layout {
         words[self.matrix() + target * self.stride + source / 64] ^= 1 << (source % 64);
     }
 
-    /// Adds an edge that can be added: whatever descends from `target` gains the ancestors of `source`.
+    /// Adds a legal edge: all descendants of `target` gain the ancestors of `source`.
     pub(super) fn add(self, words: &mut [u64], source: usize, target: usize) {
         debug_assert!(self.can_add(words, source, target), "edge ({source}, {target}) can't be added");
         self.flip(words, source, target);
@@ -95,7 +95,7 @@ impl Layout {
     /// Removes an edge that is there.
     ///
     /// Nothing changes in the closure if another path leads from `source` to `target`. Otherwise only descendants of `target`
-    /// can lose ancestors, and of those only what has a parent that did.
+    /// can lose ancestors, and of those only nodes with a parent that lost some.
     pub(super) fn remove(self, words: &mut [u64], source: usize, target: usize) {
         debug_assert!(self.get(self.children(words), source, target), "edge ({source}, {target}) isn't there");
         self.flip(words, source, target);

@@ -1,4 +1,4 @@
-//! What is known of a network's structure before the data is looked at.
+//! Expert knowledge of a network's structure: limits, required and forbidden edges.
 
 use gfn::{Error, Result};
 use serde::{Deserialize, Serialize};

@@ -8,8 +8,8 @@ use super::{BayesianStructure, DagStates};
 
 /// The environment of [`BayesianStructure`] on petgraph states, through [`GraphEnv`]: the same moves, forward in the same slots.
 ///
-/// Each mask finds the closure anew, so it is slow; it serves whatever is written for graph environments, and as the other
-/// opinion in tests. `docs/decisions.md` has the figures.
+/// It computes the closure anew for each mask, so it is slow. It serves code that is written for graph environments, and tests compare
+/// with it. `docs/decisions.md` has the figures.
 ///
 /// ```
 /// use gfn::env::{Direction, DiscreteEnv, Env};

@@ -51,7 +51,7 @@ impl<'a> BoolWriter<'a> {
         }
     }
 
-    /// Writes what waits.
+    /// Writes the waiting bits.
     pub(super) fn finish(self) {
         let rest = self.out.into_remainder();
         debug_assert_eq!(rest.len(), self.n_waiting, "as many bits as places");

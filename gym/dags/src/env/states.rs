@@ -163,7 +163,7 @@ impl Rows for DagStates {
         self.words.append(&mut other.words);
     }
     fn group(&self) -> Grouping {
-        // Children say it all.
+        // The rows of children determine the graph.
         let hashes: Vec<u64> = self.dags().map(|dag| hash(self.layout.children(dag.words))).collect();
         let children = |row| self.layout.children(self.dag(row).words);
         Grouping::by(&hashes, |i, j| children(i) == children(j))

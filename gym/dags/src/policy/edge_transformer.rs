@@ -1,17 +1,13 @@
 //! Linear attention between the pairs of nodes: the network of DAG-GFlowNet.
 
-use gfn::distribution::GraphActionCategorical;
-use gfn::env::{Masks, Rows};
-use gfn::nn::{Activation, LayerNorm, Linear, LogZ, Mlp, MlpConfig, Parameters, Scope};
-use gfn::policy::{Evaluation, Policy};
-use gfn::quantity::Quantities;
-use gfn::{Error, Result, Rng};
+use gfn::env::Masks;
+use gfn::nn::{Activation, EstimatorsConfig, LayerNorm, Linear, Mlp, MlpConfig, Scope};
+use gfn::{Result, Rng};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
-use super::features::adjacency;
-use super::pair_outputs::PairOutputs;
-use crate::{BayesianStructure, DagStates};
+use super::pair_policy::{PairNetwork, PairPolicy, check_heads};
+use crate::BayesianStructure;
 
 /// The size of an [`EdgeTransformer`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -24,16 +20,14 @@ pub struct EdgeTransformerConfig {
     pub layers: usize,
     /// Layers of the edges' own, and as many of the exit's (and of the flow's).
     pub head_layers: usize,
-    /// Whether there is a state-flow head, for DB and SubTB.
-    pub flow: bool,
-    /// Where log Z starts.
-    pub initial_log_z: f64,
+    /// The state-flow head and log Z. It takes no conditions.
+    pub estimators: EstimatorsConfig,
 }
 
 impl Default for EdgeTransformerConfig {
     /// Small enough for a processor: width 64, four heads, one shared layer and one of each output's own.
     fn default() -> Self {
-        Self { embedding: 64, heads: 4, layers: 1, head_layers: 1, flow: false, initial_log_z: 0.0 }
+        Self { embedding: 64, heads: 4, layers: 1, head_layers: 1, estimators: EstimatorsConfig::default() }
     }
 }
 
@@ -43,18 +37,6 @@ impl EdgeTransformerConfig {
     pub fn published() -> Self {
         Self { embedding: 256, layers: 3, head_layers: 2, ..Self::default() }
     }
-
-    fn check(&self) -> Result<()> {
-        let fits = self.heads > 0 && self.embedding > 0 && self.embedding % self.heads == 0 && self.embedding % 2 == 0;
-        match fits {
-            true => Ok(()),
-            false => Err(Error::config(
-                "embedding and heads",
-                format!("{} and {}", self.embedding, self.heads),
-                "an even embedding above 0 that is a multiple of the heads",
-            )),
-        }
-    }
 }
 
 /// The policy of DAG-GFlowNet (Deleu et al., *Bayesian structure learning with generative flow networks*, UAI 2022, section 4.3).
@@ -62,23 +44,12 @@ impl EdgeTransformerConfig {
 /// Each ordered pair of nodes is a token: an embedding of which nodes they are, and in every block whether there is an edge.
 /// Attention is linear (Katharopoulos et al., *Transformers are RNNs*, 2020), so that a graph of `d` nodes costs `d^2` tokens, not
 /// `d^4` products. P_F has two factors: the exit's probability, the sigmoid of one number, and which edge otherwise, a softmax over legal
-/// edges. P_B is uniform.
-///
-/// ```
-/// use gfn::env::Env;
-/// use gfn::{quantity::Quantities, policy::Policy};
-/// use gfn_dags::{BayesianStructure, EdgeTransformer, EdgeTransformerConfig, StructureConfig};
-/// let env = BayesianStructure::new(StructureConfig::new(4))?;
-/// let config = EdgeTransformerConfig { embedding: 16, ..EdgeTransformerConfig::default() };
-/// let policy = EdgeTransformer::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut gfn::Rng::seeded(0))?;
-/// let evaluation = policy.evaluate(&env, &env.initial(&[0; 2]), None, Quantities::PF)?;
-/// assert_eq!(evaluation.pf.map(|pf| pf.masks().n_legal(0)), Some(12 + 1));
-/// # Ok::<(), gfn::Error>(())
-/// ```
+/// edges. P_B is uniform. [`PairPolicy`] has an example.
+pub type EdgeTransformer = PairPolicy<EdgeTransformerNetwork>;
+
+/// The network of an [`EdgeTransformer`].
 #[derive(Debug)]
-pub struct EdgeTransformer {
-    config: EdgeTransformerConfig,
-    n_nodes: usize,
+pub struct EdgeTransformerNetwork {
     /// Of pairs by their source and by their target, `[n, embedding / 2]` each.
     source: Tensor,
     target: Tensor,
@@ -86,15 +57,13 @@ pub struct EdgeTransformer {
     edges: Head,
     /// The exit's number, and log F beside it.
     graph: Head,
-    log_z: LogZ,
-    parameters: Parameters,
 }
 
 impl EdgeTransformer {
     /// A network for the graphs of an environment, with weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for an embedding that the heads can't share or that isn't even.
+    /// [`Error::Config`](gfn::Error::Config) for an embedding that the heads can't share or that isn't even.
     pub fn new(
         env: &BayesianStructure,
         config: EdgeTransformerConfig,
@@ -102,34 +71,25 @@ impl EdgeTransformer {
         kind: Kind,
         rng: &mut Rng,
     ) -> Result<Self> {
-        config.check()?;
-        let mut parameters = Parameters::new(device, kind);
-        let mut scope = parameters.scope(rng);
+        check_heads(config.embedding, config.heads, 2)?;
         let half = [env.n_nodes() as i64, config.embedding / 2];
-        let (source, target) = (scope.normal("source", &half, 1.0), scope.normal("target", &half, 1.0));
-        let shared = blocks(&mut scope.sub("shared"), config.layers, &config);
-        let edges = Head::new(&mut scope.sub("edges"), 1, &config);
-        let graph = Head::new(&mut scope.sub("graph"), 1 + i64::from(config.flow), &config);
-        let log_z = LogZ::scalar(&mut scope, config.initial_log_z);
-        parameters.check()?;
-        Ok(Self { n_nodes: env.n_nodes(), config, source, target, shared, edges, graph, log_z, parameters })
+        Self::of(env, &config.estimators, (device, kind), rng, |scope, of_graph| EdgeTransformerNetwork {
+            source: scope.normal("source", &half, 1.0),
+            target: scope.normal("target", &half, 1.0),
+            shared: blocks(&mut scope.sub("shared"), config.layers, &config),
+            edges: Head::new(&mut scope.sub("edges"), 1, &config),
+            graph: Head::new(&mut scope.sub("graph"), of_graph, &config),
+        })
     }
+}
 
-    /// The size.
-    #[must_use]
-    pub fn config(&self) -> &EdgeTransformerConfig {
-        &self.config
-    }
-
-    /// Logits of edges `[B, d^2]` and of what concerns the graph `[B, 1 or 2]`.
-    fn forward(&self, states: &DagStates) -> (Tensor, Tensor) {
-        let (b, d, width) = (states.len() as i64, self.n_nodes as i64, self.config.embedding);
-        let bits = Tensor::from_slice(&adjacency(states)).view([b, d * d, 1]);
-        let bits = bits.to_device(self.parameters.device()).to_kind(self.parameters.kind());
-        let shape = [d, d, width / 2];
+impl PairNetwork for EdgeTransformerNetwork {
+    fn forward(&self, adjacency: &Tensor) -> (Tensor, Tensor) {
+        let (b, d) = (adjacency.size()[0], adjacency.size()[1]);
+        let (bits, shape) = (adjacency.view([b, d * d, 1]), [d, d, -1]);
         let source = self.source.unsqueeze(1).expand(shape, false);
         let target = self.target.unsqueeze(0).expand(shape, false);
-        let mut tokens = Tensor::cat(&[source, target], 2).view([1, d * d, width]).expand([b, -1, -1], false);
+        let mut tokens = Tensor::cat(&[source, target], 2).view([1, d * d, -1]).expand([b, -1, -1], false);
         for block in &self.shared {
             tokens = block.forward(&tokens, &bits);
         }
@@ -137,7 +97,18 @@ impl EdgeTransformer {
         let graph = self.graph.tokens(&tokens, &bits).mean_dim([1i64].as_slice(), false, None);
         (self.edges.out.forward(&edges).squeeze_dim(2), self.graph.out.forward(&graph))
     }
+
+    /// The exit's probability is the sigmoid of its number.
+    fn slots(&self, edges: &Tensor, exit: &Tensor, masks: &Masks) -> Tensor {
+        let (b, width) = (edges.size()[0], edges.size()[1]);
+        let legal = Tensor::from_slice(&masks.legal).view([b, width + 1]).narrow(1, 0, width).to_device(edges.device());
+        let edges = edges.masked_fill(&legal.logical_not(), IMPOSSIBLE).log_softmax(1, None);
+        Tensor::cat(&[edges, exit.shallow_clone()], 1)
+    }
 }
+
+/// Logits below which nothing is left of a probability, though its gradient stays finite.
+const IMPOSSIBLE: f64 = -1e5;
 
 /// A head: blocks of its own, then a perceptron.
 #[derive(Debug)]
@@ -228,39 +199,5 @@ impl Sight {
 
     fn forward(&self, tokens: &Tensor, bits: &Tensor) -> Tensor {
         self.norm.forward(&Tensor::cat(&[self.bit.forward(bits), tokens.shallow_clone()], 2))
-    }
-}
-
-/// Logits below which nothing is left of a probability, though its gradient stays finite.
-const IMPOSSIBLE: f64 = -1e5;
-
-/// The logits of slots `[B, d^2 + 1]`, so that the exit's probability is the sigmoid of its number.
-fn slots(edges: &Tensor, exit: &Tensor, masks: &Masks) -> Tensor {
-    let (b, width) = (edges.size()[0], edges.size()[1]);
-    let legal = Tensor::from_slice(&masks.legal).view([b, width + 1]).narrow(1, 0, width).to_device(edges.device());
-    let edges = edges.masked_fill(&legal.logical_not(), IMPOSSIBLE).log_softmax(1, None);
-    Tensor::cat(&[edges, exit.shallow_clone()], 1)
-}
-
-impl Policy<BayesianStructure> for EdgeTransformer {
-    type Dist = GraphActionCategorical;
-
-    fn evaluate(
-        &self,
-        env: &BayesianStructure,
-        states: &DagStates,
-        _: Option<&Tensor>,
-        wants: Quantities,
-    ) -> Result<Evaluation<GraphActionCategorical>> {
-        let outputs = PairOutputs { n_nodes: self.n_nodes, flow: self.config.flow };
-        outputs.evaluate(env, states, wants, || self.forward(states), slots)
-    }
-
-    fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        self.log_z.forward(conditions, n)
-    }
-
-    fn parameters(&self) -> Option<&Parameters> {
-        Some(&self.parameters)
     }
 }

@@ -35,7 +35,7 @@ impl StateFeatures<DagStates> for Adjacency {
     }
 }
 
-/// The adjacency matrices, row by row, one after the other.
+/// The adjacency matrices of all graphs, row by row.
 pub(super) fn adjacency(states: &DagStates) -> Vec<f32> {
     let n = states.n_nodes();
     let mut values = vec![0.0; states.len() * n * n];

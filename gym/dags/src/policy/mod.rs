@@ -4,9 +4,10 @@ mod edge_transformer;
 mod features;
 mod graph_policy;
 mod node_attention;
-mod pair_outputs;
+mod pair_policy;
 
-pub use edge_transformer::{EdgeTransformer, EdgeTransformerConfig};
+pub use edge_transformer::{EdgeTransformer, EdgeTransformerConfig, EdgeTransformerNetwork};
 pub use features::Adjacency;
 pub use graph_policy::DagPolicy;
-pub use node_attention::{NodeAttention, NodeAttentionConfig};
+pub use node_attention::{NodeAttention, NodeAttentionConfig, NodeAttentionNetwork};
+pub use pair_policy::{HostDags, PairNetwork, PairPolicy};

@@ -80,8 +80,8 @@ pub fn held_out_log_likelihoods(
     Ok(states.dags().map(|dag| of_all.graph_score(&dag) - of_training.graph_score(&dag)).collect())
 }
 
-/// The logarithm of a mean of likelihoods, `log sum_G w(G) exp(l(G))` over weights that are divided by their sum: what the graphs
-/// together say of held-out data.
+/// The logarithm of a mean of likelihoods, `log sum_G w(G) exp(l(G))` over weights that are divided by their sum: the model average of
+/// held-out data.
 ///
 /// # Errors
 /// As for [`Marginals::of`](super::Marginals::of); [`Error::Shape`] unless there is a log-likelihood for each graph.
@@ -99,7 +99,7 @@ pub fn log_model_average(states: &DagStates, weights: Option<&[f64]>, log_likeli
         let remedy = "give the log-likelihood of each graph";
         return Err(Error::non_finite("log-likelihood", row, f64::NAN, remedy));
     }
-    // A graph without weight has no say, not even in what the others are scaled by.
+    // A graph of weight 0 is left out, of the maximum that the others are scaled by as well.
     let terms = shares.iter().zip(log_likelihoods).filter(|(share, _)| **share > 0.0);
     Ok(log_sum_exp(terms.map(|(share, l)| share.ln() + l)))
 }

@@ -10,7 +10,7 @@ pub const MAX_SUMMED_NODES: usize = 14;
 /// The largest term, up or down: beyond, neighbouring doubles are more than a tenth apart, and say nothing of an exponential.
 const MAX_TERM: f64 = 1e15;
 
-/// How far the posterior of a node's parent sets may be from a distribution.
+/// Largest accepted deviation of the sum of a node's parent-set probabilities from 1.
 const TOLERANCE: f64 = 1e-8;
 
 /// Exact edge marginals and log Z of up to 14 nodes, without listing graphs: inclusion-exclusion over sinks (Tian and He 2009).
@@ -92,7 +92,7 @@ impl EdgeMarginals {
                 sum += posterior;
                 NodeSet::of_bits(parents as u64).iter().for_each(|parent| edge.add(parent, node, posterior));
             }
-            // Every graph has one of the sets: a check of the whole computation, node by node.
+            // Every graph has one parent set for each node, so their probabilities sum to 1: a check of the whole computation.
             deviation = if sum.is_nan() { f64::INFINITY } else { deviation.max((sum - 1.0).abs()) };
         }
         if deviation > TOLERANCE {
@@ -180,7 +180,7 @@ fn totals(n: usize, within: &[Wide]) -> Vec<Wide> {
     let mut product = vec![Wide::ZERO; 1 << n];
     totals[0] = Wide::ONE;
     for used in 0..all {
-        // All that adds to a set is a part of it, and has a smaller number.
+        // The subsets of a set have smaller numbers, so they are done.
         let rest = all & !used;
         products(n, within, used, &mut product);
         let mut sinks = rest;

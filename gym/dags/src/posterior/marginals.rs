@@ -4,7 +4,7 @@ use gfn::env::Rows;
 use super::{PairMatrix, shares};
 use crate::DagStates;
 
-/// What a distribution over graphs says of pairs of nodes.
+/// Marginals of a distribution over graphs, for each pair of nodes.
 ///
 /// ```
 /// use gfn_dags::{DagStates, Marginals};
@@ -43,7 +43,7 @@ impl Marginals {
             markov_blanket: PairMatrix::zeros(n),
             expected_edges: 0.0,
         };
-        // Samples repeat themselves: each graph is looked at once.
+        // Samples repeat: each distinct graph is looked at once.
         let grouping = states.group();
         let mut of_group = vec![0.0; grouping.first.len()];
         grouping.of.iter().zip(shares).for_each(|(&group, share)| of_group[group] += share);

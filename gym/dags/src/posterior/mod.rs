@@ -1,4 +1,4 @@
-//! Posteriors over graphs: exact ones, what they and samples say of edges, paths and blankets, and how far apart they are.
+//! Posteriors over graphs: exact ones, marginals of edges, paths and Markov blankets, and comparisons.
 
 mod compare;
 mod enumeration;
@@ -18,7 +18,7 @@ use gfn::{Error, Result};
 
 use crate::DagStates;
 
-/// Checks that there is a weight above or at 0 for each graph, and divides by their sum; without weights, all are alike.
+/// Weights divided by their sum, after a check that there is one for each graph and none is negative. Without weights all are equal.
 fn shares(states: &DagStates, weights: Option<&[f64]>) -> Result<Vec<f64>> {
     let n = states.len();
     let weights = weights.map_or_else(|| vec![1.0; n], <[f64]>::to_vec);

@@ -24,7 +24,7 @@ pub struct PairMatrix {
     values: Vec<f64>,
 }
 
-/// How well numbers of pairs tell the edges of a known graph from the rest.
+/// How well numbers of pairs separate the edges of a known graph from other pairs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Detection {
     /// The area under the receiver operating characteristic: the probability that an edge stands above a pair that is none.

@@ -6,7 +6,7 @@ use libm::lgamma;
 use super::{LocalScore, NodeSet, check_observations, rows_of_nodes};
 use crate::data::DiscreteData;
 
-/// Tables of counts up to this size are arrays; larger ones hold what occurs.
+/// Tables of counts up to this size are arrays; larger ones are maps of the cells that occur.
 const MAX_TABLE: usize = 1 << 12;
 
 /// How the equivalent sample of a [`Bde`] score is spread over the cells of a family's table.

@@ -38,8 +38,8 @@ impl Default for BgeConfig {
 ///     + (N + alpha_w - n + l)/2 log |R[P]| - (N + alpha_w - n + l + 1)/2 log |R[P + j]|
 /// ```
 ///
-/// Rows in which a node was intervened on say nothing of how it comes about, and are left out of its own scores (Cooper and
-/// Yoo 1999): it then has an R and an N of its own. torchgfn and jax-dag-gflownet give a graph's score relative to the empty graph;
+/// Rows in which a node was intervened on don't show its dependence on its parents. They are left out of its own scores (Cooper and
+/// Yoo 1999), so it has an R and an N of its own. torchgfn and jax-dag-gflownet give a graph's score relative to the empty graph;
 /// see [`DagReward::relative_to`](crate::DagReward::relative_to).
 ///
 /// ```
@@ -56,7 +56,7 @@ pub struct Bge {
     group_of: Vec<usize>,
 }
 
-/// What the rows that count for some nodes say.
+/// Statistics of the rows that count for some nodes.
 #[derive(Clone, Debug)]
 struct Group {
     r: Scatter,

@@ -15,7 +15,7 @@ const MAX_AHEAD: usize = 1 << 22;
 const MAX_ENTRIES: usize = 1 << 22;
 const SHARDS: usize = 64;
 
-/// A score that remembers: each node and parent set is computed once, whichever thread asks.
+/// A cache of scores: each node and parent set is computed once, whichever thread asks.
 ///
 /// Scores of up to 16 nodes lie in a table, and can all be computed ahead on all threads; those of more nodes in maps
 /// that threads share, up to 4 million of them.
@@ -40,7 +40,7 @@ pub struct CachedScores<S> {
 type Shard = HashMap<Key, f64, BuildHasherDefault<Mixed>>;
 
 impl<S: LocalScore> CachedScores<S> {
-    /// Remembers what is asked for.
+    /// An empty cache, filled as scores are asked for.
     #[must_use]
     pub fn new(score: S) -> Self {
         Self { score, table: Vec::new(), shards: (0..SHARDS).map(|_| RwLock::default()).collect() }
@@ -184,7 +184,7 @@ impl Hash for Key {
     }
 }
 
-/// Keys mix themselves, so the map need not.
+/// A hasher that passes keys on: they are mixed already.
 #[derive(Default)]
 struct Mixed(u64);
 

@@ -4,7 +4,7 @@ use super::scatter::{Scatter, family};
 use super::{LocalScore, NodeSet, rows_of_nodes};
 use crate::data::ContinuousData;
 
-/// A variable of which less than this share of its variance is left, given the others, depends on them linearly.
+/// A variable counts as a linear function of others if they leave less than this share of its variance.
 const COLLINEAR: f64 = 1e-12;
 
 /// The Bayesian information criterion of linear Gaussian networks: the maximal log-likelihood of each node's regression on its

@@ -1,4 +1,4 @@
-//! Scores that are sums over nodes of what a node and its parents say of the data.
+//! Scores of graphs: sums over nodes of how well the node's parents explain its data.
 //!
 //! | score | data | interventions | equal for Markov-equivalent graphs |
 //! |---|---|---|---|
@@ -24,7 +24,7 @@ use crate::{Dag, NodeSet};
 
 /// The logarithm of how well a node and its parents explain the data; a graph's score is the sum over its nodes.
 ///
-/// Implement it to bring a score of your own; [`CachedScores`] then remembers what it said.
+/// Implement it for a score of your own; [`CachedScores`] caches its results.
 pub trait LocalScore: Send + Sync {
     /// The number of nodes.
     fn n_nodes(&self) -> usize;

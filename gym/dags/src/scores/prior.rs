@@ -1,10 +1,10 @@
 use gfn::{Error, Result};
 use libm::lgamma;
 
-/// A prior over structures that looks at the number of parents of each node; normalised over acyclic graphs it is not, nor need be.
+/// A prior over structures by the number of parents of each node. It isn't normalised over acyclic graphs, and needn't be.
 #[derive(Clone, Copy, PartialEq, Debug, Default)]
 pub enum StructurePrior {
-    /// All acyclic graphs alike: 0.
+    /// The same for all acyclic graphs: 0.
     #[default]
     Uniform,
     /// Each edge with some probability: `l log p + (n - 1 - l) log(1 - p)` for a node of `l` parents,
@@ -20,7 +20,7 @@ pub enum StructurePrior {
         /// beta, above 0.
         beta: f64,
     },
-    /// `-log C(n, l)`: sets of few parents weigh as much together as sets of many.
+    /// `-log C(n, l)`: all parent sets of one size together have the same weight, whatever the size.
     ///
     /// With n, the number of nodes, as in torchgfn and jax-dag-gflownet; a node has only n - 1 candidates, so that the weights of
     /// its sets of l parents sum to (n - l) / n, not to 1.

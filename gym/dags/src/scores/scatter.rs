@@ -5,7 +5,7 @@ use smallvec::SmallVec;
 
 use super::NodeSet;
 
-/// Parts up to this size are worked on without asking for memory.
+/// Parts up to this size are computed on the stack.
 const SMALL: usize = 12;
 
 /// A symmetric positive definite matrix, row by row.
@@ -93,7 +93,7 @@ impl Scatter {
     }
 }
 
-/// A node behind its parents.
+/// The parents of a node, followed by the node.
 pub(super) fn family(node: usize, parents: &NodeSet) -> SmallVec<[usize; SMALL]> {
     parents.iter().chain([node]).collect()
 }

@@ -87,7 +87,7 @@ impl FromStr for RewardKind {
     }
 }
 
-/// How hard a reward of the hyper-grid is made, by name; what each sets is told at [`RewardKind::preset`].
+/// The difficulty of a reward of the hyper-grid, by name; [`RewardKind::preset`] lists the parameters.
 ///
 /// ```
 /// use gfn_gym::hypergrid::Preset;

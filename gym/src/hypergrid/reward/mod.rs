@@ -1,19 +1,13 @@
-//! What all rewards on the grid's points have in common.
+//! Rewards on the points of the grid, and their shared trait.
 
-mod bitwise_xor;
 mod conditional;
-mod coprime;
 mod corrupted;
 mod cosine;
 mod deceptive;
-mod gf2;
 mod kind;
-mod multiscale;
 mod original;
-mod parity_rules;
 mod point_hash;
 mod presets;
-mod prime_factors;
 mod sparse;
 mod tiered;
 mod uniform_random;
@@ -21,20 +15,19 @@ mod zones;
 
 use std::fmt::Debug;
 
-pub use bitwise_xor::{BitwiseXor, ParityCheck, ParityTier};
 pub use conditional::ConditionalReward;
-pub use coprime::{CoprimeTier, LcmTarget, MultiplicativeCoprime};
 pub use corrupted::CorruptedReward;
 pub use cosine::CosineReward;
 pub use deceptive::DeceptiveReward;
 use gfn::env::{Reward, Rows, VectorStates};
 use gfn::{Error, Result, Rng};
 pub use kind::{Preset, RewardKind};
-pub use multiscale::{ConditionalMultiscale, MultiscaleTier};
 pub use original::OriginalReward;
-pub use parity_rules::{BitEquation, ParityRules};
 pub use sparse::SparseReward;
-pub use tiered::{TieredReward, Tiers};
+pub use tiered::{
+    BitEquation, BitwiseXor, ConditionalMultiscale, CoprimeTier, LcmTarget, MultiplicativeCoprime, MultiscaleTier,
+    ParityCheck, ParityRules, ParityTier, TieredReward, Tiers,
+};
 pub use uniform_random::UniformRandomReward;
 
 use super::HyperGrid;
@@ -240,7 +233,7 @@ fn random_point(grid: &HyperGrid, rng: &mut Rng) -> Vec<u16> {
     (0..grid.ndim()).map(|_| rng.below(grid.height()) as u16).collect()
 }
 
-/// `base^exponent` of what is a number of points, or a part of one: it fits, for the grid has fewer than 2^64 points.
+/// `base^exponent`, a number of points: it doesn't overflow, because a grid has fewer than 2^64 points.
 fn power(base: u64, exponent: usize) -> u64 {
     base.pow(exponent as u32)
 }

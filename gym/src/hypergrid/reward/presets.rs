@@ -1,4 +1,4 @@
-//! What the presets of each reward set.
+//! The parameters of each reward under each preset.
 
 use gfn::{Error, Result};
 

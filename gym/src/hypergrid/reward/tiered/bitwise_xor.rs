@@ -17,7 +17,7 @@ use crate::hypergrid::HyperGrid;
 /// Where the height is a power of 2, a consistent system of rank `r` on `M` coordinates of `B` bits has `2^(M B - r)` solutions,
 /// so that log Z and the number of modes are known on any grid. At other heights they aren't: part of the solutions lies outside
 /// the grid. (torchgfn counts those as well, and with a number of rules that is no power of 2 leaves some points of rules out.
-/// There the head isn't a tier, so that [`CorruptedReward`](super::CorruptedReward) drops it.)
+/// There the head isn't a tier, so that [`CorruptedReward`](crate::hypergrid::CorruptedReward) drops it.)
 ///
 /// ```
 /// use gfn_gym::hypergrid::{BitwiseXor, GridReward, HyperGrid, Preset};

@@ -26,7 +26,7 @@ pub struct FromTensors {
     dim: usize,
     kind: Kind,
     device: Device,
-    /// Called from one thread at a time: what it holds may not be made for more.
+    /// A lock, because the closure may hold tensors, which are used from one thread at a time.
     density: Mutex<Density>,
     log_z: Option<f64>,
 }

@@ -1,9 +1,22 @@
+//! Densities to be sampled, and the rewards that they are.
+
+mod cox;
+mod funnel;
+mod many_well;
+mod mixture;
+mod tensors;
+
 use std::sync::Arc;
 
 use gfn::env::{Reals, Reward, Rows};
 use gfn::{Error, Result, Rng};
 use tch::Tensor;
 
+pub use self::cox::CoxProcess;
+pub use self::funnel::Funnel;
+pub use self::many_well::ManyWell;
+pub use self::mixture::{Mixture, Posterior};
+pub use self::tensors::FromTensors;
 use super::{DiffusionSampling, DiffusionStates};
 
 /// A density on R^d, up to a constant: what is to be sampled.

@@ -5,7 +5,7 @@ use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 
 use super::Target;
-use super::kernel::Normals;
+use crate::diffusion::kernel::Normals;
 
 /// A log-Gaussian Cox process on a grid (Moller et al. 1998): the posterior of log-intensities given counts, `log p = log N(x; mu, K) +
 /// sum over cells (y x - exp(x) / d)`, with `K = 1.91 exp(-33 distance / side)`, distances counted in cells, and

@@ -2,7 +2,7 @@ use gfn::env::Reals;
 use gfn::{Error, Result, Rng};
 
 use super::Target;
-use super::kernel::Normals;
+use crate::diffusion::kernel::Normals;
 
 /// Neal's funnel: `x_0 ~ N(0, sd^2)`, and all other coordinates `N(0, exp(x_0))` given it. Normalised, so log Z = 0.
 ///

@@ -1,17 +1,15 @@
 //! Messages along edges, then attention among nodes: the network of gfnx's baseline for structures.
 
-use gfn::distribution::GraphActionCategorical;
-use gfn::env::{Masks, Rows};
-use gfn::nn::{Activation, Embedding, LayerNorm, Linear, LogZ, Mlp, MlpConfig, Parameters, Scope};
-use gfn::policy::{Evaluation, Policy};
-use gfn::quantity::Quantities;
-use gfn::{Error, Result, Rng};
+mod host;
+
+use gfn::nn::{Activation, Embedding, EstimatorsConfig, LayerNorm, Linear, Mlp, MlpConfig, Scope};
+use gfn::{Result, Rng};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
-use super::features::adjacency;
-use super::pair_outputs::PairOutputs;
-use crate::{BayesianStructure, DagStates};
+use super::pair_policy::{HostDags, PairNetwork, PairPolicy, check_heads};
+use crate::BayesianStructure;
+use host::HostNodeAttention;
 
 /// The size of a [`NodeAttention`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -20,29 +18,14 @@ pub struct NodeAttentionConfig {
     pub embedding: i64,
     /// Heads of attention, which share the embedding.
     pub heads: i64,
-    /// Whether there is a state-flow head, for DB and SubTB.
-    pub flow: bool,
-    /// Where log Z starts.
-    pub initial_log_z: f64,
+    /// The state-flow head and log Z. It takes no conditions.
+    pub estimators: EstimatorsConfig,
 }
 
 impl Default for NodeAttentionConfig {
     /// The size of gfnx's baseline: width 128, four heads.
     fn default() -> Self {
-        Self { embedding: 128, heads: 4, flow: false, initial_log_z: 0.0 }
-    }
-}
-
-impl NodeAttentionConfig {
-    fn check(&self) -> Result<()> {
-        match self.heads > 0 && self.embedding > 0 && self.embedding % self.heads == 0 {
-            true => Ok(()),
-            false => Err(Error::config(
-                "embedding and heads",
-                format!("{} and {}", self.embedding, self.heads),
-                "an embedding above 0 that is a multiple of the heads",
-            )),
-        }
+        Self { embedding: 128, heads: 4, estimators: EstimatorsConfig::default() }
     }
 }
 
@@ -58,37 +41,24 @@ impl NodeAttentionConfig {
 /// message passing edge by edge. gfnx projects nodes to query, key and value twice in a row without anything between, norms edges that
 /// nothing uses afterwards, and norms the graph's vector twice in a row; here the first and the last are done once and the second not at
 /// all: 380,545 parameters and log Z at the default size and five nodes, where gfnx has 430,081.
-///
-/// ```
-/// use gfn::env::Env;
-/// use gfn::{quantity::Quantities, policy::Policy};
-/// use gfn_dags::{BayesianStructure, NodeAttention, NodeAttentionConfig, StructureConfig};
-/// let env = BayesianStructure::new(StructureConfig::new(4))?;
-/// let config = NodeAttentionConfig { embedding: 16, ..NodeAttentionConfig::default() };
-/// let policy = NodeAttention::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut gfn::Rng::seeded(0))?;
-/// let evaluation = policy.evaluate(&env, &env.initial(&[0; 2]), None, Quantities::PF)?;
-/// assert_eq!(evaluation.pf.map(|pf| pf.masks().n_legal(0)), Some(12 + 1));
-/// # Ok::<(), gfn::Error>(())
-/// ```
+pub type NodeAttention = PairPolicy<NodeAttentionNetwork>;
+
+/// The network of a [`NodeAttention`].
 #[derive(Debug)]
-pub struct NodeAttention {
-    config: NodeAttentionConfig,
-    n_nodes: usize,
+pub struct NodeAttentionNetwork {
     messages: Messages,
     attention: Attention,
     senders: Mlp,
     receivers: Mlp,
     /// The exit's logit, and log F beside it.
     graph: Mlp,
-    log_z: LogZ,
-    parameters: Parameters,
 }
 
 impl NodeAttention {
     /// A network for the graphs of an environment, with weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`] for an embedding that the heads can't share.
+    /// [`Error::Config`](gfn::Error::Config) for an embedding that the heads can't share.
     pub fn new(
         env: &BayesianStructure,
         config: NodeAttentionConfig,
@@ -96,37 +66,31 @@ impl NodeAttention {
         kind: Kind,
         rng: &mut Rng,
     ) -> Result<Self> {
-        config.check()?;
+        check_heads(config.embedding, config.heads, 1)?;
         let width = config.embedding;
-        let mut parameters = Parameters::new(device, kind);
-        let mut scope = parameters.scope(rng);
         let mlp = MlpConfig { hidden: vec![width], ..MlpConfig::default() };
-        let messages = Messages::new(&mut scope.sub("messages"), env.n_nodes() as i64, width);
-        let attention = Attention::new(&mut scope.sub("attention"), width, config.heads);
-        let senders = Mlp::new(&mut scope.sub("senders"), width, width, &mlp);
-        let receivers = Mlp::new(&mut scope.sub("receivers"), width, width, &mlp);
-        let graph = Mlp::new(&mut scope.sub("graph"), width, 1 + i64::from(config.flow), &mlp);
-        let log_z = LogZ::scalar(&mut scope, config.initial_log_z);
-        parameters.check()?;
-        Ok(Self { n_nodes: env.n_nodes(), config, messages, attention, senders, receivers, graph, log_z, parameters })
+        Self::of(env, &config.estimators, (device, kind), rng, |scope, of_graph| NodeAttentionNetwork {
+            messages: Messages::new(&mut scope.sub("messages"), env.n_nodes() as i64, width),
+            attention: Attention::new(&mut scope.sub("attention"), width, config.heads),
+            senders: Mlp::new(&mut scope.sub("senders"), width, width, &mlp),
+            receivers: Mlp::new(&mut scope.sub("receivers"), width, width, &mlp),
+            graph: Mlp::new(&mut scope.sub("graph"), width, of_graph, &mlp),
+        })
     }
+}
 
-    /// The size.
-    #[must_use]
-    pub fn config(&self) -> &NodeAttentionConfig {
-        &self.config
-    }
-
-    /// Logits of edges `[B, d^2]` and of what concerns the graph `[B, 1 or 2]`.
-    fn forward(&self, states: &DagStates) -> (Tensor, Tensor) {
-        let (b, d) = (states.len() as i64, self.n_nodes as i64);
-        let adjacency = Tensor::from_slice(&adjacency(states)).view([b, d, d]);
-        let adjacency = adjacency.to_device(self.parameters.device()).to_kind(self.parameters.kind());
-        let (nodes, graphs) = self.messages.forward(&adjacency);
+impl PairNetwork for NodeAttentionNetwork {
+    fn forward(&self, adjacency: &Tensor) -> (Tensor, Tensor) {
+        let (b, d) = (adjacency.size()[0], adjacency.size()[1]);
+        let (nodes, graphs) = self.messages.forward(adjacency);
         let nodes = self.attention.forward(&nodes);
         let senders = self.senders.forward(&nodes).transpose(0, 1);
         let receivers = self.receivers.forward(&nodes).permute([1, 2, 0]);
         (senders.bmm(&receivers).view([b, d * d]), self.graph.forward(&graphs))
+    }
+
+    fn on_host(&self) -> Option<HostDags<'_>> {
+        Some(Box::new(HostNodeAttention::new(self)?))
     }
 }
 
@@ -160,16 +124,18 @@ impl Messages {
         }
     }
 
+    /// What an edge from i to j sends, `[d, d, D]`.
+    fn sent(&self) -> Tensor {
+        let (nodes, update) = (self.nodes.weight(), &self.update_edge);
+        let ends = update.part(1, nodes).unsqueeze(1) + update.part(2, nodes).unsqueeze(0);
+        update.finish(&(ends + update.part(0, self.edge.weight()) + update.part(3, self.graph.weight())))
+    }
+
     /// Adjacency matrices `[B, d, d]`, sources by targets, to vectors of nodes `[d, B, D]` and of graphs `[B, D]`.
     fn forward(&self, adjacency: &Tensor) -> (Tensor, Tensor) {
         let (b, d) = (adjacency.size()[0], adjacency.size()[1]);
-        let (nodes, edge, graph) = (self.nodes.weight(), self.edge.weight(), self.graph.weight());
+        let (nodes, graph, messages) = (self.nodes.weight(), self.graph.weight(), self.sent());
         let width = nodes.size()[1];
-
-        let update = &self.update_edge;
-        let ends = update.part(1, nodes).unsqueeze(1) + update.part(2, nodes).unsqueeze(0);
-        // What an edge from i to j would send, [d, d, D].
-        let messages = update.finish(&(ends + update.part(0, edge) + update.part(3, graph)));
 
         // A node's sums over its edges are products of a row and a column of the matrix with what these edges send. The first layer
         // of the update is linear, so it is applied to messages, of which there are fewer than sums.
@@ -202,18 +168,27 @@ impl Update {
         Self { input, output: Linear::new(&mut scope.sub("output"), width, width), width }
     }
 
+    /// The weight of input `k`, `[D, D]`.
+    fn weight(&self, k: i64) -> Tensor {
+        self.input.weight().narrow(1, k * self.width, self.width)
+    }
+
     /// What input `k` adds to the hidden layer, without the bias.
     fn part(&self, k: i64, x: &Tensor) -> Tensor {
-        x.linear(&self.input.weight().narrow(1, k * self.width, self.width), None::<&Tensor>)
+        x.linear(&self.weight(k), None::<&Tensor>)
+    }
+
+    /// The hidden layer of a sum of parts, before its activation.
+    fn hidden(&self, parts: &Tensor) -> Tensor {
+        match self.input.bias() {
+            Some(bias) => parts + bias,
+            None => parts.shallow_clone(),
+        }
     }
 
     /// The output of a sum of parts.
     fn finish(&self, parts: &Tensor) -> Tensor {
-        let hidden = match self.input.bias() {
-            Some(bias) => parts + bias,
-            None => parts.shallow_clone(),
-        };
-        self.output.forward(&Activation::Relu.apply(&hidden))
+        self.output.forward(&Activation::Relu.apply(&self.hidden(parts)))
     }
 }
 
@@ -248,29 +223,5 @@ impl Attention {
         let heard = query.bmm(&key.transpose(1, 2)).softmax(2, None).bmm(&value);
         let heard = heard.view([b, self.heads, d, depth]).permute([2, 0, 1, 3]).reshape([d, b, width]);
         self.norm.forward(&self.merge.forward(&heard))
-    }
-}
-
-impl Policy<BayesianStructure> for NodeAttention {
-    type Dist = GraphActionCategorical;
-
-    fn evaluate(
-        &self,
-        env: &BayesianStructure,
-        states: &DagStates,
-        _: Option<&Tensor>,
-        wants: Quantities,
-    ) -> Result<Evaluation<GraphActionCategorical>> {
-        let outputs = PairOutputs { n_nodes: self.n_nodes, flow: self.config.flow };
-        let slots = |pairs: &Tensor, exit: &Tensor, _: &Masks| Tensor::cat(&[pairs, exit], 1);
-        outputs.evaluate(env, states, wants, || self.forward(states), slots)
-    }
-
-    fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        self.log_z.forward(conditions, n)
-    }
-
-    fn parameters(&self) -> Option<&Parameters> {
-        Some(&self.parameters)
     }
 }

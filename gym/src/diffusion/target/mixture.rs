@@ -3,7 +3,7 @@ use gfn::tensor::log_sum_exp;
 use gfn::{Error, Result, Rng};
 
 use super::Target;
-use super::kernel::Normals;
+use crate::diffusion::kernel::Normals;
 
 /// A mixture of Gaussians with diagonal covariances; normalised, so log Z = 0.
 ///
@@ -113,13 +113,13 @@ impl Mixture {
         Self::known(&[1.0; 40], Reals::from_rows(means), 1f64.exp().ln_1p())
     }
 
-    /// Components of one standard deviation, known to be in order.
+    /// Components of one standard deviation, which need no check.
     fn known(weights: &[f64], means: Reals, sd: f64) -> Self {
         let sds = Reals::filled(means.width(), means.len(), sd);
         Self::normalised(weights, means, sds)
     }
 
-    /// What was found to be in order: weights are divided by their sum.
+    /// Settings that were checked; weights are divided by their sum.
     fn normalised(weights: &[f64], means: Reals, sds: Reals) -> Self {
         let total: f64 = weights.iter().sum();
         let weights: Vec<f64> = weights.iter().map(|weight| weight / total).collect();
@@ -231,13 +231,13 @@ impl Posterior {
         Self { posterior: Mixture::nine_modes(), prior: Mixture::twenty_five_modes() }
     }
 
-    /// What is sampled under prior and ratio together.
+    /// The posterior: the prior times the ratio.
     #[must_use]
     pub fn posterior(&self) -> &Mixture {
         &self.posterior
     }
 
-    /// What it is relative to.
+    /// The prior.
     #[must_use]
     pub fn prior(&self) -> &Mixture {
         &self.prior

@@ -2,7 +2,7 @@ use gfn::env::Reals;
 use gfn::{Error, Result, Rng};
 
 use super::Target;
-use super::kernel::Normals;
+use crate::diffusion::kernel::Normals;
 
 /// d / 2 independent double wells (Noe et al. 2019; Midgley et al. 2023): `log p = sum over pairs (-a^4 + 6 a^2 + a / 2 - b^2 / 2)`, with 2^(d/2)
 /// modes.

@@ -1,10 +1,23 @@
+//! Rewards that grow with the tiers of conditions that a point passes.
+
+mod bitwise_xor;
+mod coprime;
+mod gf2;
+mod multiscale;
+mod parity_rules;
+mod prime_factors;
+
 use std::fmt::Debug;
 use std::sync::Arc;
 
 use gfn::env::{Reward, VectorStates};
 use gfn::{Error, Result};
 
-use super::{GridReward, RewardKind, floored};
+pub use self::bitwise_xor::{BitwiseXor, ParityCheck, ParityTier};
+pub use self::coprime::{CoprimeTier, LcmTarget, MultiplicativeCoprime};
+pub use self::multiscale::{ConditionalMultiscale, MultiscaleTier};
+pub use self::parity_rules::{BitEquation, ParityRules};
+use super::{GridReward, RewardKind, check_dims, floored, power};
 use crate::hypergrid::HyperGrid;
 
 /// Conditions in tiers, each of which a point meets or not.
@@ -35,8 +48,8 @@ pub trait Tiers: Debug + Send + Sync {
 /// A reward that grows with the tiers a point passes, each only together with all before it:
 /// `R = r0 + sum_t w_t [x meets the conditions of tiers 0..=t]`.
 ///
-/// Made by [`BitwiseXor`](super::BitwiseXor), [`MultiplicativeCoprime`](super::MultiplicativeCoprime) and
-/// [`ConditionalMultiscale`](super::ConditionalMultiscale), or from [`Tiers`] of your own. With `n_t` the points that pass the
+/// Made by [`BitwiseXor`], [`MultiplicativeCoprime`] and
+/// [`ConditionalMultiscale`], or from [`Tiers`] of your own. With `n_t` the points that pass the
 /// tiers up to `t`, `Z = r0 H^D + sum_t w_t n_t`. A *mode* passes the first `mode_tiers` tiers, for most families all.
 ///
 /// ```
@@ -59,7 +72,7 @@ pub struct TieredReward {
 }
 
 impl TieredReward {
-    /// The reward of these tiers. An `r0` below [`REWARD_FLOOR`](super::REWARD_FLOOR) stands for that floor.
+    /// The reward of these tiers. An `r0` below [`REWARD_FLOOR`](crate::hypergrid::REWARD_FLOOR) stands for that floor.
     ///
     /// # Errors
     /// [`Error::Config`] unless there are 1 to 32 tiers, a finite and positive weight for each, at least one and at most all of
@@ -116,12 +129,12 @@ impl TieredReward {
     }
 
     /// R of a point that meets the conditions of these tiers.
-    pub(super) fn value_of(&self, tiers: u32) -> f64 {
+    pub(in crate::hypergrid::reward) fn value_of(&self, tiers: u32) -> f64 {
         self.values[self.leading(tiers)]
     }
 
     /// Whether meeting the conditions of these tiers makes a mode.
-    pub(super) fn is_mode_of(&self, tiers: u32) -> bool {
+    pub(in crate::hypergrid::reward) fn is_mode_of(&self, tiers: u32) -> bool {
         self.leading(tiers) >= self.mode_tiers
     }
 

@@ -1,0 +1,84 @@
+use gfn::{Error, Result};
+
+use super::{check_interventions, check_table};
+use crate::NodeSet;
+
+/// Observations of variables, `[rows, variables]`: [`ContinuousData`](crate::ContinuousData) or [`DiscreteData`](crate::DiscreteData).
+/// `L` holds the labels of values, for discrete ones.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Observations<T, L> {
+    pub(super) names: Vec<String>,
+    /// Row by row.
+    pub(super) cells: Vec<T>,
+    pub(super) labels: L,
+    pub(super) interventions: Option<Vec<NodeSet>>,
+}
+
+impl<T: Copy, L: Clone> Observations<T, L> {
+    /// The same data, some variables of some rows having been set by an experiment: one set for each row. It doesn't matter to
+    /// scores what they were set to, or how.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for another number of rows, [`Error::OutOfRange`] for a variable that isn't there.
+    pub fn with_interventions(mut self, targets: Vec<NodeSet>) -> Result<Self> {
+        check_interventions(&targets, self.n_rows(), self.n_variables())?;
+        self.interventions = Some(targets);
+        Ok(self)
+    }
+
+    /// The variables that were set in each row, if any were.
+    #[must_use]
+    pub fn interventions(&self) -> Option<&[NodeSet]> {
+        self.interventions.as_deref()
+    }
+
+    /// The variables' names.
+    #[must_use]
+    pub fn names(&self) -> &[String] {
+        &self.names
+    }
+
+    /// The number of variables.
+    #[must_use]
+    pub fn n_variables(&self) -> usize {
+        self.names.len()
+    }
+
+    /// The number of observations.
+    #[must_use]
+    pub fn n_rows(&self) -> usize {
+        self.cells.len() / self.names.len()
+    }
+
+    /// One observation.
+    ///
+    /// # Panics
+    /// If there is no such row.
+    #[must_use]
+    pub fn row(&self, row: usize) -> &[T] {
+        &self.cells[row * self.names.len()..(row + 1) * self.names.len()]
+    }
+
+    /// The values of one variable.
+    ///
+    /// # Panics
+    /// If there is no such variable.
+    #[must_use]
+    pub fn column(&self, variable: usize) -> Vec<T> {
+        (0..self.n_rows()).map(|row| self.row(row)[variable]).collect()
+    }
+
+    /// The rows at these indices.
+    ///
+    /// # Errors
+    /// [`Error::OutOfRange`] for a row that isn't there, [`Error::Shape`] for no row.
+    pub fn select(&self, rows: &[usize]) -> Result<Self> {
+        if let Some(&index) = rows.iter().find(|&&row| row >= self.n_rows()) {
+            return Err(Error::out_of_range(index, self.n_rows()));
+        }
+        let cells: Vec<T> = rows.iter().flat_map(|&row| self.row(row)).copied().collect();
+        check_table(&self.names, cells.len())?;
+        let interventions = self.interventions.as_ref().map(|targets| rows.iter().map(|&row| targets[row]).collect());
+        Ok(Self { names: self.names.clone(), cells, labels: self.labels.clone(), interventions })
+    }
+}

@@ -6,7 +6,7 @@ use gfn::graph::{
     canonical_key, labelled_key,
 };
 use gfn::metrics::{Distances, estimate_log_z, pruned_distribution};
-use gfn::nn::{GraphNet, GraphNetConfig};
+use gfn::nn::{EstimatorsConfig, GraphNet, GraphNetConfig};
 use gfn::objective::{DetailedBalance, LogPartitionVariance, Objective, TrajectoryBalance};
 use gfn::policy::{GraphPolicy, UniformPolicy};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
@@ -35,7 +35,8 @@ fn reward(states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
 
 fn trainer(objective: impl Objective + 'static) -> Trainer<Edges, GraphPolicy<GraphNet>> {
     let (env, mut rng) = (env(), Rng::seeded(3));
-    let network = GraphNetConfig { embedding: 32, flow: true, ..GraphNetConfig::default() };
+    let network =
+        GraphNetConfig { embedding: 32, estimators: EstimatorsConfig::with_flow(true), ..GraphNetConfig::default() };
     let net = GraphNet::new(&env, network, Device::Cpu, Kind::Float, &mut rng).unwrap();
     let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
     Trainer::new(env, reward, GraphPolicy(net), objective, config, rng).unwrap()

@@ -143,7 +143,7 @@ fn on_the_host_it_is_the_same_policy() {
         let config = NodeAttentionConfig { embedding, heads, estimators: EstimatorsConfig::with_flow(flow) };
         let policy = NodeAttention::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(2)).unwrap();
         let walks = Sampler::new(&env, &UniformPolicy).forward(batch, &mut Rng::seeded(3)).unwrap();
-        for states in [walks.states(), walks.terminal_states(), &env.initial(1)] {
+        for states in [walks.states(), walks.terminal_states(), &env.initial(&[0])] {
             let on_host = policy.on_host(Direction::Forward).unwrap();
             let got = on_host.distribution(&env, states).unwrap();
             let got = got.host_log_probs().unwrap();
@@ -153,7 +153,7 @@ fn on_the_host_it_is_the_same_policy() {
             let near = |(a, b): (&f64, &f64)| a == b || (a - b).abs() < 1e-5;
             assert!(got.iter().zip(expected).all(near), "{n} {embedding}");
         }
-        let others = BayesianStructure::new(StructureConfig::new(n + 1)).unwrap().initial(2);
+        let others = BayesianStructure::new(StructureConfig::new(n + 1)).unwrap().initial(&[0; 2]);
         let refused = policy.on_host(Direction::Forward).unwrap().distribution(&env, &others);
         assert!(matches!(refused, Err(Error::Shape { .. })));
         assert!(policy.on_host(Direction::Backward).is_none(), "P_B is uniform");

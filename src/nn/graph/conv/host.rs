@@ -140,3 +140,48 @@ impl HostConv {
         out
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tch::{Device, Kind};
+
+    use super::super::tests::{MAKES, WIDTH, growing, schema};
+    use super::*;
+    use crate::Rng;
+    use crate::graph::{GraphBatch, GraphKind};
+    use crate::nn::Parameters;
+    use crate::nn::graph::node_features::Labels;
+    use crate::nn::graph::{MessageRounds, NodeFeatures};
+
+    #[test]
+    fn rounds_on_the_host_are_those_of_libtorch() {
+        let labels = Labels { classes: 2, alike: 1 };
+        for (kind, make) in
+            [GraphKind::Directed, GraphKind::Undirected].into_iter().flat_map(|kind| MAKES.map(|make| (kind, make)))
+        {
+            let (schema, states, rng) = (schema(kind), growing(kind), &mut Rng::seeded(2));
+            let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
+            let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
+            let mut scope = parameters.scope(rng);
+            let features = NodeFeatures::new(&mut scope.sub("features"), &schema, WIDTH, labels);
+            let convs = ["0", "1", "2"].map(|name| make(&mut scope.sub(name), &schema, WIDTH));
+            // Weights that start at 0 or 1 would hide what is left out.
+            for parameter in &parameters {
+                let values: Vec<f64> = (0..parameter.tensor.numel()).map(|_| rng.normal()).collect();
+                let noise = Tensor::from_slice(&values).view(&parameter.tensor.size()[..]).to_kind(Kind::Float);
+                tch::no_grad(|| parameter.tensor.shallow_clone().copy_(&(&parameter.tensor + 0.1 * noise)));
+            }
+            let rounds = MessageRounds::new(batch.arrays, labels, convs.len(), convs[0].message_kind());
+            let start = features.on_host().forward(batch.arrays, &rounds.features);
+            let layers = convs.iter().zip(&rounds.rounds);
+            let got = layers.fold(start, |x, (conv, round)| conv.on_host().forward(batch.arrays, round, &x));
+            let rounds = rounds.on_device(Device::Cpu);
+            let start = features.forward(&batch, &rounds.features);
+            let layers = convs.iter().zip(&rounds.rounds);
+            let expected = layers.fold(start, |x, (conv, round)| conv.forward(&batch, round, &x));
+            assert_eq!(got.len(), expected.numel());
+            let off = (Tensor::from_slice(&got) - expected.view(-1)).abs().max().double_value(&[]);
+            assert!(off < 1e-5, "{kind:?}, {:?}: {off}", convs[0].message_kind());
+        }
+    }
+}

@@ -53,7 +53,7 @@ fn round_trip<E: EnumerableEnv>(env: &E, folder: &Folder) {
 
     let mut transitions = trajectories.transitions().sample(30, &mut Rng::seeded(3)).unwrap();
     transitions.conditions = None;
-    transitions.append(back.transitions().select(..30).unwrap()).unwrap();
+    transitions.append(back.transitions().select(0..30).unwrap()).unwrap();
     fs::remove_dir_all(&path).unwrap();
     transitions.save(env, &path).unwrap();
     let loaded = Transitions::load(env, &path).unwrap();

@@ -106,10 +106,5 @@ impl<E: GraphEnv> Exact<E> {
 
 /// Writes a sheet of graphs as SVG and PNG, if pictures are wanted.
 pub(crate) fn draw_sheet(common: &Common, sheet: &GraphSheet) -> Result<()> {
-    for extension in ["svg", "png"] {
-        if let Some(path) = common.picture(&format!("graphs.{extension}")) {
-            sheet.write(path)?;
-        }
-    }
-    Ok(())
+    common.draw("graphs", |path| sheet.write(path))
 }

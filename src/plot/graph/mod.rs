@@ -4,6 +4,5 @@ mod edges;
 mod layout;
 mod sheet;
 
-pub(in crate::plot) use layout::gap;
 pub use layout::{Layout, majorise};
 pub use sheet::{GraphSheet, NodeLabels};

@@ -2,8 +2,7 @@
 
 use gfn::env::{Direction, EnumerableEnv, Rows, Slots};
 use gfn::policy::UniformPolicy;
-use gfn::rollout::Sampler;
-use gfn::rollout::{Container, StatesContainer, Trajectories, Transitions};
+use gfn::rollout::{Container, Sampler, StatesContainer, Trajectories, Transitions};
 use gfn::testing::{Chain, Positions};
 use gfn::{Error, Result, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;

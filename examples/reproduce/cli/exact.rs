@@ -1,8 +1,7 @@
 //! The exact distribution of a policy beside its target, where all states can be listed.
 
 use gfn::distribution::GraphActionCategorical;
-use gfn::env::StateGraph;
-use gfn::env::{EnumerableEnv, Reward};
+use gfn::env::{EnumerableEnv, Reward, StateGraph};
 use gfn::graph::GraphEnv;
 use gfn::metrics::{Distances, Target, modes_covered};
 use gfn::plot::{GraphSheet, Panel};

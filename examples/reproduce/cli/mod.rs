@@ -16,8 +16,7 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use gfn::nn::BackwardPolicy;
-use gfn::optim::AdamConfig;
-use gfn::optim::Schedule;
+use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::Policy;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::ReplayEnv;

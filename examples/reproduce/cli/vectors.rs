@@ -13,8 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tch::Device;
 
-use super::products;
-use super::{Common, Defaults, Distance, Exact, Report, SAMPLES, refuse, sampled, train};
+use super::{Common, Defaults, Distance, Exact, Report, SAMPLES, products, refuse, sampled, train};
 
 /// Which of these objects are modes.
 pub(crate) type IsMode<'a> = Box<dyn Fn(&VectorStates) -> Vec<bool> + 'a>;

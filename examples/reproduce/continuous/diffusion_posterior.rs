@@ -6,13 +6,11 @@ use std::sync::Arc;
 use clap::{Parser, ValueEnum};
 use gfn::env::Reals;
 use gfn::metrics::importance_log_z;
-use gfn::objective::score;
-use gfn::objective::{MaximumLikelihood, Objective, RelativeLogPartitionVariance, RelativeTrajectoryBalance};
+use gfn::objective::{MaximumLikelihood, Objective, RelativeLogPartitionVariance, RelativeTrajectoryBalance, score};
 use gfn::policy::{Policy, WithPrior};
 use gfn::quantity::{Quantities, Quantity};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::rollout::ReplayEnv;
-use gfn::rollout::Sampler;
+use gfn::rollout::{ReplayEnv, Sampler};
 use gfn::train::{ReplayPath, Trainer};
 use gfn::{Error, Result, Rng};
 use gfn_gym::diffusion::{

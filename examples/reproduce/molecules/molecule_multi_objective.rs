@@ -7,8 +7,7 @@ use clap::Parser;
 use gfn::condition::{
     Condition, ConditionedReward, Conditioning, Directions, Encoding, Focus, FocusInHindsight, Temperature,
 };
-use gfn::env::StateGraph;
-use gfn::env::{Reals, Rows};
+use gfn::env::{Reals, Rows, StateGraph};
 use gfn::graph::{CanonicalKey, GraphStates};
 use gfn::metrics::{
     Distances, focus_accuracy, hypervolume, inverted_generational_distance, pareto_front, r2_indicator, simplex_grid,

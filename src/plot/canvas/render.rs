@@ -17,6 +17,8 @@ const SCALE: u32 = 2;
 const MAX_SIDE: f64 = 16_000.0;
 /// The largest area of a PNG, in square units. A square unit takes 32 bytes of memory.
 const MAX_AREA: f64 = 1.2e7;
+/// Places are held within that many units of the origin.
+const FAR: f64 = 2.0 * MAX_SIDE;
 /// The gap of a dashed line, in lengths of its dashes.
 const GAP: f64 = 2.0 / 3.0;
 
@@ -123,20 +125,27 @@ impl Canvas {
         svg + "</svg>\n"
     }
 
+    /// The part of a segment that lies within the picture or close to it.
+    fn within(&self, a: Point, b: Point, width: f64) -> Option<(Point, Point)> {
+        // Differences of larger numbers might not be finite.
+        let [a, b] = [a, b].map(|(x, y)| (x.clamp(-1e9, 1e9), y.clamp(-1e9, 1e9)));
+        let (mut from, mut to) = (0.0, 1.0);
+        for (start, way, side) in [(a.0, b.0 - a.0, self.width), (a.1, b.1 - a.1, self.height)] {
+            let ends = [-width - 9.0, side + width + 9.0].map(|end| (end - start) / way);
+            (from, to) = (f64::max(from, ends[0].min(ends[1])), f64::min(to, ends[0].max(ends[1])));
+        }
+        let at = |t: f64| (a.0 + t * (b.0 - a.0), a.1 + t * (b.1 - a.1));
+        (from <= to).then(|| (if from == 0.0 { a } else { at(from) }, if to == 1.0 { b } else { at(to) }))
+    }
+
     /// The picture at [`SCALE`].
     fn pixels(&self) -> std::result::Result<Pixmap, String> {
         let (width, height) = self.size(SCALE);
         let mut pixels = Pixmap::new(width, height).ok_or("there is no memory for its pixels")?;
         pixels.fill(tiny_skia::Color::WHITE);
         let scale = Transform::from_scale(SCALE as f32, SCALE as f32);
-        // What leaves the numbers of single precision is nowhere near the picture.
-        let path = |points: &[Point]| {
-            let mut path = PathBuilder::new();
-            for (i, &(x, y)) in points.iter().enumerate() {
-                if i == 0 { path.move_to(x as f32, y as f32) } else { path.line_to(x as f32, y as f32) }
-            }
-            path.finish()
-        };
+        // Far from the picture tiny-skia's integers overflow.
+        let near = |x: f64| x.clamp(-FAR, FAR) as f32;
         let paint = |colour: &Colour| {
             let mut paint = Paint { anti_alias: true, ..Paint::default() };
             paint.set_color_rgba8(colour.0, colour.1, colour.2, 255);
@@ -147,23 +156,38 @@ impl Canvas {
                 Shape::Line { points, colour, width, dash } => {
                     let dash = dash.and_then(|dash| StrokeDash::new(vec![dash as f32, (dash * GAP) as f32], 0.0));
                     let stroke = Stroke { width: *width as f32, line_join: LineJoin::Round, dash, ..Stroke::default() };
-                    if let Some(path) = path(points) {
+                    let mut path = PathBuilder::new();
+                    for pair in points.windows(2) {
+                        let Some((from, to)) = self.within(pair[0], pair[1], *width) else { continue };
+                        let from = (near(from.0), near(from.1));
+                        if path.last_point().is_none_or(|last| (last.x, last.y) != from) {
+                            path.move_to(from.0, from.1);
+                        }
+                        path.line_to(near(to.0), near(to.1));
+                    }
+                    if let Some(path) = path.finish() {
                         pixels.stroke_path(&path, &paint(colour), &stroke, scale, None);
                     }
                     continue;
                 }
-                Shape::Area { points, colour } => (path(points), colour, scale),
+                Shape::Area { points, colour } => {
+                    let mut path = PathBuilder::new();
+                    for (i, &(x, y)) in points.iter().enumerate() {
+                        if i == 0 { path.move_to(near(x), near(y)) } else { path.line_to(near(x), near(y)) }
+                    }
+                    (path.finish(), colour, scale)
+                }
                 Shape::Disc { centre: (x, y), radius, colour } => {
-                    (PathBuilder::from_circle(*x as f32, *y as f32, *radius as f32), colour, scale)
+                    (PathBuilder::from_circle(near(*x), near(*y), near(*radius)), colour, scale)
                 }
                 Shape::Text { at, text, size, colour, anchor, turned } => {
                     let (letters, width) = outlines(text).map_err(|error| error.to_string())?;
                     let turn = Transform::from_rotate(if *turned { -90.0 } else { 0.0 });
                     let start = (-anchor.before().0 * width, CAPITALS / 2.0);
                     let place = scale
-                        .pre_translate(at.0 as f32, at.1 as f32)
+                        .pre_translate(near(at.0), near(at.1))
                         .pre_concat(turn)
-                        .pre_scale(*size as f32, *size as f32)
+                        .pre_scale(near(*size), near(*size))
                         .pre_translate(start.0 as f32, start.1 as f32);
                     (letters, colour, place)
                 }
@@ -197,7 +221,8 @@ mod tests {
         let area = |to: Point| {
             let mut canvas = Canvas::new(60.0, 60.0);
             canvas.line(vec![(5.0, 5.0), to], Colour::INK, 1.5);
-            inked(&canvas).len() as f64
+            let darkness = |pixel: &tiny_skia::PremultipliedColorU8| f64::from(255 - pixel.red());
+            canvas.pixels().unwrap().pixels().iter().map(darkness).sum::<f64>()
         };
         let (level, askew) = (area((55.0, 5.0)), area((5.0 + 40.0, 5.0 + 30.0)));
         assert!((level / askew - 1.0).abs() < 0.1, "{level} {askew}");

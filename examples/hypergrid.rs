@@ -5,7 +5,7 @@ use std::error::Error;
 use std::fs;
 
 use gfn::Rng;
-use gfn::env::{EnumerableEnv, StateGraph};
+use gfn::env::{EnumerableEnv, Rows, StateGraph};
 use gfn::metrics::{Distances, NoiseFloor};
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::Schedule;
@@ -54,6 +54,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     let floor = NoiseFloor::simulate(&target.probs, SAMPLES, 20, &mut Rng::seeded(1))?;
     let (tv, noise) = (Distances::between(&shares, &target.probs)?.tv, floor.tv);
     println!("Total variation of {SAMPLES} samples: {tv:.4}; of as many perfect ones, on average: {noise:.4}.");
+
+    // The same samples step by step and state by state.
+    let (steps, visited) = (samples.transitions(), samples.visited_states());
+    let distinct = visited.states().group().first.len();
+    println!("They took {} steps through {} states, {distinct} of them distinct.", steps.len(), visited.len());
 
     let learned = space.terminating_distribution(&env, trainer.policy(), None)?.probs;
     let max = target.probs.iter().chain(&learned).copied().fold(0.0, f64::max);

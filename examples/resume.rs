@@ -1,8 +1,6 @@
 //! Stop and go on: a run that is saved halfway and taken up again ends as one that was never interrupted, bit for bit.
 
-use gfn::env::StateGraph;
 use gfn::graph::{GraphEnv, GraphKind};
-use gfn::metrics::Distances;
 use gfn::nn::{GraphNet, GraphNetConfig, GraphNetwork};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::GraphPolicy;
@@ -26,16 +24,9 @@ fn trainer(runtime: &Runtime) -> Result<RingTrainer> {
         .with_replay(ReplayBuffer::new(replay)?))
 }
 
-/// What the policy samples, exactly, and all of its parameters.
-fn end(trainer: &RingTrainer) -> Result<(f64, Vec<tch::Tensor>)> {
-    let space = StateGraph::build(trainer.env(), 4_096)?;
-    let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None)?;
-    let target = space.target_distribution(&RingReward::default(), None)?;
-    let parameters = trainer.policy().0.parameters().iter();
-    Ok((
-        Distances::between(&learned.probs, &target.probs)?.tv,
-        parameters.map(|parameter| parameter.tensor.copy()).collect(),
-    ))
+/// Every number that was learned.
+fn parameters(trainer: &RingTrainer) -> Vec<tch::Tensor> {
+    trainer.policy().0.parameters().iter().map(|parameter| parameter.tensor.copy()).collect()
 }
 
 fn main() -> Result<()> {
@@ -56,21 +47,16 @@ fn main() -> Result<()> {
     let resumed_at = second_half.steps_done();
     Fit::new(200).run(&mut second_half)?;
 
-    let ((tv, parameters), (tv_again, parameters_again)) = (end(&whole)?, end(&second_half)?);
-    let mut table = Table::new(["run", "steps", "total variation"]);
-    table.push(["in one go".into(), whole.steps_done().into(), format!("{tv:.17}").into()]);
-    table.push([
-        format!("resumed at step {resumed_at}").into(),
-        second_half.steps_done().into(),
-        format!("{tv_again:.17}").into(),
-    ]);
+    let mut table = Table::new(["run", "steps", "rewards computed"]);
+    table.push(["in one go".into(), whole.steps_done().into(), whole.reward_calls().into()]);
+    let resumed = format!("resumed at step {resumed_at}");
+    table.push([resumed.into(), second_half.steps_done().into(), second_half.reward_calls().into()]);
     println!("{table}");
-    let equal =
-        parameters.len() == parameters_again.len() && parameters.iter().zip(&parameters_again).all(|(a, b)| a.equal(b));
-    match equal && tv.to_bits() == tv_again.to_bits() {
-        true => println!("Equal bit for bit, in all {} tensors of parameters.", parameters.len()),
-        false => {
-            let detail = format!("total variations {tv} and {tv_again}");
+    let (once, twice) = (parameters(&whole), parameters(&second_half));
+    match once.iter().zip(&twice).position(|(a, b)| !a.equal(b)) {
+        None => println!("Equal bit for bit, in all {} tensors of parameters.", once.len()),
+        Some(k) => {
+            let detail = format!("tensor {k}: {} and {}", once[k], twice[k]);
             return Err(Error::contract("a resumed run equals an uninterrupted one", detail));
         }
     }

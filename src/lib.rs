@@ -35,7 +35,7 @@
 //!
 //! | feature | is |
 //! |---|---|
-//! | `plot` | the room [`plot`]: plotters and an embedded font |
+//! | `plot` | the room [`plot`]: tiny-skia and an embedded font |
 //! | `signals` | [`train::Fit::stop_on_interrupt`]: Ctrl-C ends a run after a step |
 //! | `testing` | the room [`testing`] |
 //!

@@ -29,6 +29,15 @@ impl Rng {
         Self(ChaCha8Rng::seed_from_u64(self.0.next_u64()))
     }
 
+    /// A bijection of 64-bit numbers that spreads every bit over all, for hashes: the mixing function of SplitMix64
+    /// (Stafford's mix 13).
+    #[must_use]
+    pub fn mix64(mut bits: u64) -> u64 {
+        bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+        bits ^ bits >> 31
+    }
+
     /// The next number of the uniform distribution on `[0, 1)`, with 53 random bits.
     pub fn uniform(&mut self) -> f64 {
         (self.0.next_u64() >> 11) as f64 * (1.0 / (1u64 << 53) as f64)

@@ -1,7 +1,6 @@
 //! Metrics of what makes no sense end in typed errors, and extremes of what does in numbers.
 
-use gfn::env::Reals;
-use gfn::env::StateGraph;
+use gfn::env::{Reals, StateGraph};
 use gfn::graph::GraphStates;
 use gfn::metrics::{
     Distances, ExactPolicy, NoiseFloor, importance_log_z, maximum_mean_discrepancy, modes_covered, modes_found,

@@ -2,8 +2,7 @@
 
 use gfn::env::{Direction, EnumerableEnv, Rows, Slots};
 use gfn::policy::UniformPolicy;
-use gfn::rollout::Sampler;
-use gfn::rollout::{Container, Selection, StatesContainer, Trajectories, Transitions};
+use gfn::rollout::{Container, Sampler, StatesContainer, Trajectories, Transitions};
 use gfn::testing::{Chain, Positions};
 use gfn::{Error, Result, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;
@@ -45,44 +44,27 @@ fn shown(trajectories: &Trajectories<Chain>) -> Vec<(u32, Vec<u32>, f64)> {
 }
 
 #[test]
-fn trajectories_are_picked_by_index_range_list_and_mask() {
+fn trajectories_are_picked_by_range_list_and_filter() {
     let all = steps(5);
     let whole = shown(&all);
-    let picked = |selection: Selection<'_>| shown(&all.select(selection).unwrap());
+    let picked = |indices: &[usize]| shown(&all.select(indices.iter().copied()).unwrap());
     assert_eq!(whole[1], (2, vec![0, 0, 2], 1.0));
-    assert_eq!(picked(3.into()), [whole[3].clone()]);
-    assert_eq!(picked((1..3).into()), whole[1..3]);
-    assert_eq!(picked((..2).into()), whole[..2]);
-    assert_eq!(picked((2..).into()), whole[2..]);
-    assert_eq!(picked((..).into()), whole);
-    assert_eq!(picked((&[4, 0, 4]).into()), [whole[4].clone(), whole[0].clone(), whole[4].clone()]);
-    assert_eq!(picked((&[false, true, false, false, true]).into()), [whole[1].clone(), whole[4].clone()]);
+    assert_eq!(shown(&all.select(1..3).unwrap()), whole[1..3]);
+    assert_eq!(shown(&all.select(0..5).unwrap()), whole);
+    assert_eq!(shown(&all.select((0..5).filter(|i| i % 3 == 1)).unwrap()), [whole[1].clone(), whole[4].clone()]);
+    assert_eq!(picked(&[4, 0, 4]), [whole[4].clone(), whole[0].clone(), whole[4].clone()]);
     let none = all.select(5..5).unwrap();
     assert!(none.is_empty() && none.offsets() == [0] && none.conditions().unwrap().size() == [0, 2]);
-    let picked = all.select(&[3, 1]).unwrap();
+    let picked = all.select([3, 1]).unwrap();
     assert_eq!(picked.states().0, [0, 1, 2, 3, 4, 0, 1, 2]);
     assert_eq!(picked.reverse_actions().len(), 8);
     assert_eq!(picked.is_exit(), [false, false, false, false, true, false, false, true]);
-}
-
-#[test]
-fn selections_out_of_range_are_typed_errors() {
-    let all = steps(3);
-    let refused = |selection: Selection<'_>| all.select(selection).unwrap_err();
-    for (selection, index) in
-        [(3.into(), 3), ((0..4).into(), 4), ((9..).into(), 9), ((&[0, 7]).into(), 7), (usize::MAX.into(), usize::MAX)]
-    {
-        let error = refused(selection);
-        assert!(matches!(error, Error::OutOfRange { index: i, len: 3 } if i == index), "{error}");
-        assert!(error.to_string().contains("give indices below 3"), "{error}");
+    for (refused, index) in [(vec![3, 5], 5), ((4..9).collect(), 5), (vec![usize::MAX], usize::MAX)] {
+        let error = all.select(refused).unwrap_err();
+        assert!(matches!(error, Error::OutOfRange { index: i, len: 5 } if i == index), "{error}");
+        assert!(error.to_string().contains("give indices below 5"), "{error}");
     }
-    let backwards = Selection::Range { start: 2, end: Some(1) };
-    assert!(matches!(refused(backwards), Error::OutOfRange { index: 2, .. }));
-    assert!(matches!(refused(Selection::Range { start: 0, end: Some(usize::MAX) }), Error::OutOfRange { .. }));
-    for mask in [vec![true; 2], vec![true; 4], vec![]] {
-        let error = refused((&mask).into());
-        assert!(matches!(error, Error::Shape { .. }) && error.to_string().contains("one entry per element"), "{error}");
-    }
+    assert!(matches!(all.select(0..).unwrap_err(), Error::OutOfRange { index: 5, .. }));
 }
 
 /// Pearson's chi-square of counts against equal chances.
@@ -123,7 +105,7 @@ fn samples_are_uniform_with_and_without_replacement() {
 fn containers_are_joined_with_their_conditions_or_left_as_they_were() {
     let all = steps(5);
     let mut some = all.select(0..2).unwrap();
-    some.extend([all.select(2).unwrap(), all.select(0..0).unwrap(), all.select(3..).unwrap()]).unwrap();
+    some.extend([all.select([2]).unwrap(), all.select(0..0).unwrap(), all.select(3..5).unwrap()]).unwrap();
     assert_eq!(shown(&some), shown(&all));
     let plain = Sampler::new(&env(), &UniformPolicy).forward(2, &mut Rng::seeded(0)).unwrap();
     let error = some.append(plain.clone()).unwrap_err();
@@ -141,17 +123,17 @@ fn containers_are_joined_with_their_conditions_or_left_as_they_were() {
     assert_eq!(shown(&empty), shown(&all));
     // Transitions, states and walks likewise.
     let (transitions, states, walks) = (all.transitions(), all.visited_states(), all.walks(&env()).unwrap());
-    let mut joined = transitions.select(..7).unwrap();
-    joined.append(transitions.select(7..).unwrap()).unwrap();
+    let mut joined = transitions.select(0..7).unwrap();
+    joined.append(transitions.select(7..20).unwrap()).unwrap();
     assert_eq!((joined.len(), &joined.actions), (20, &transitions.actions));
     assert_eq!(rows(joined.conditions()), rows(transitions.conditions()));
     assert!(matches!(joined.append(plain.transitions()).unwrap_err(), Error::Missing { .. }));
-    let mut joined = states.select(..7).unwrap();
-    joined.append(states.select(7..).unwrap()).unwrap();
+    let mut joined = states.select(0..7).unwrap();
+    joined.append(states.select(7..states.len()).unwrap()).unwrap();
     assert_eq!((joined.states(), joined.finished()), (states.states(), states.finished()));
     assert!(matches!(joined.append(plain.visited_states()).unwrap_err(), Error::Missing { .. }));
-    let mut joined = walks.select(..2).unwrap();
-    joined.append(walks.select(2..).unwrap()).unwrap();
+    let mut joined = walks.select(0..2).unwrap();
+    joined.append(walks.select(2..5).unwrap()).unwrap();
     assert_eq!((&joined.actions, &joined.offsets), (&walks.actions, &walks.offsets));
     assert_eq!(shown(&joined.replay(&env()).unwrap()), shown(&all), "conditions come back with the replay");
     assert!(matches!(joined.append(plain.walks(&env()).unwrap()).unwrap_err(), Error::Missing { .. }));
@@ -161,21 +143,21 @@ fn containers_are_joined_with_their_conditions_or_left_as_they_were() {
 fn log_rewards_are_asked_for_and_see_the_conditions() {
     let all = steps(3);
     assert_eq!(all.log_rewards(&reward).unwrap(), [1.0, 102.0, 203.0]);
-    assert_eq!(all.select(&[2, 0]).unwrap().log_rewards(&reward).unwrap(), [203.0, 1.0]);
-    let transitions = all.transitions().select(&[8, 0, 4]).unwrap();
+    assert_eq!(all.select([2, 0]).unwrap().log_rewards(&reward).unwrap(), [203.0, 1.0]);
+    let transitions = all.transitions().select([8, 0, 4]).unwrap();
     assert_eq!(transitions.log_rewards(&reward).unwrap(), [Some(203.0), None, Some(102.0)]);
     let states = all.visited_states();
     assert_eq!(states.states().0, [0, 1, 0, 1, 2, 0, 1, 2, 3]);
     let expected = [None, Some(1.0), None, None, Some(102.0), None, None, None, Some(203.0)];
     assert_eq!(states.log_rewards(&reward).unwrap(), expected);
-    assert_eq!(states.select(states.finished()).unwrap().states().0, [1, 2, 3]);
+    assert_eq!(states.select((0..9).filter(|&i| states.finished()[i])).unwrap().states().0, [1, 2, 3]);
     // What was recorded stays with its element, and is lost where one side lacks it.
     let known = all.clone().with_log_rewards(vec![-1.0, -2.0, -3.0]).unwrap();
-    assert_eq!(known.select(1..).unwrap().recorded_log_rewards(), Some(&[-2.0, -3.0][..]));
+    assert_eq!(known.select(1..3).unwrap().recorded_log_rewards(), Some(&[-2.0, -3.0][..]));
     let visited = known.visited_states();
-    assert_eq!(visited.select(&[8, 0]).unwrap().recorded_log_rewards(), Some(&[Some(-3.0), None][..]));
+    assert_eq!(visited.select([8, 0]).unwrap().recorded_log_rewards(), Some(&[Some(-3.0), None][..]));
     let mut both = known.clone();
-    both.append(known.select(0).unwrap()).unwrap();
+    both.append(known.select([0]).unwrap()).unwrap();
     assert_eq!(both.recorded_log_rewards(), Some(&[-1.0, -2.0, -3.0, -1.0][..]));
     both.append(all.clone()).unwrap();
     assert_eq!(both.recorded_log_rewards(), None);
@@ -191,20 +173,20 @@ fn log_rewards_are_asked_for_and_see_the_conditions() {
 #[test]
 fn tensors_move_to_a_device_and_nothing_else_changes() {
     let all = steps(3);
-    let moved = all.to_device(Device::Cpu).unwrap();
+    let moved = all.clone().to_device(Device::Cpu).unwrap();
     assert_eq!(shown(&moved), shown(&all));
     assert_eq!(moved.transitions().to_device(Device::Cpu).unwrap().conditions().unwrap().size(), [9, 2]);
     assert_eq!(moved.visited_states().to_device(Device::Cpu).unwrap().conditions().unwrap().size(), [9, 2]);
     assert_eq!(moved.walks(&env()).unwrap().to_device(Device::Cpu).unwrap().conditions().unwrap().size(), [3, 2]);
     if tch::Cuda::is_available() {
         let device = Device::Cuda(0);
-        let there = all.to_device(device).unwrap();
+        let there = all.clone().to_device(device).unwrap();
         assert_eq!(there.conditions().unwrap().device(), device);
         let mut back = all.clone();
         back.append(there).unwrap();
         assert_eq!(back.conditions().unwrap().device(), Device::Cpu, "what is added moves to where it is added");
     } else {
-        assert!(matches!(all.to_device(Device::Cuda(0)).unwrap_err(), Error::Torch(_)));
+        assert!(matches!(all.clone().to_device(Device::Cuda(0)).unwrap_err(), Error::Torch(_)));
     }
 }
 

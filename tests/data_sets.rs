@@ -7,8 +7,7 @@ use crate::trainers::Folder;
 use gfn::env::{DiscreteEnv, EnumerableEnv, Rows, VectorEnv};
 use gfn::policy::UniformPolicy;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::rollout::Sampler;
-use gfn::rollout::{Container, StatesContainer, Trajectories, Transitions};
+use gfn::rollout::{Container, Sampler, StatesContainer, Trajectories, Transitions};
 use gfn::testing::{Chain, Positions};
 use gfn::{Error, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;
@@ -53,7 +52,7 @@ fn round_trip<E: EnumerableEnv>(env: &E, folder: &Folder) {
 
     let mut transitions = trajectories.transitions().sample(30, &mut Rng::seeded(3)).unwrap();
     transitions.conditions = None;
-    transitions.append(back.transitions().select(..30).unwrap()).unwrap();
+    transitions.append(back.transitions().select(0..30).unwrap()).unwrap();
     fs::remove_dir_all(&path).unwrap();
     transitions.save(env, &path).unwrap();
     let loaded = Transitions::load(env, &path).unwrap();

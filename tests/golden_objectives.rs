@@ -1,11 +1,10 @@
 //! The balance objectives and regression losses against `tests/golden/objectives.json`, and their gradients against finite
 //! differences.
 
-use gfn::objective::Scores;
 use gfn::objective::{
     Balance, DetailedBalance, FlowMatching, LogPartitionVariance, ModifiedDetailedBalance, Objective, RegressionLoss,
-    RelativeLogPartitionVariance, RelativeTrajectoryBalance, StateFlow, SubTrajectoryBalance, TrajectoryBalance,
-    TrustPcl, Weighting,
+    RelativeLogPartitionVariance, RelativeTrajectoryBalance, Scores, StateFlow, SubTrajectoryBalance,
+    TrajectoryBalance, TrustPcl, Weighting,
 };
 use gfn::quantity::Quantity;
 use serde_json::Value;

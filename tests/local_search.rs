@@ -1,7 +1,6 @@
 //! Local search by Metropolis-Hastings leaves the target as it is; without the correction it doesn't.
 
-use gfn::env::StateGraph;
-use gfn::env::{EnumerableEnv, Reals, Reward, Rows, VectorStates};
+use gfn::env::{EnumerableEnv, Reals, Reward, Rows, StateGraph, VectorStates};
 use gfn::metrics::{Distances, NoiseFloor};
 use gfn::objective::LogPartitionVariance;
 use gfn::policy::UniformPolicy;

@@ -173,7 +173,7 @@ fn a_wrong_account_of_removed_nodes_is_refused() {
     let forward = Sampler::new(&env, &UniformPolicy).forward(50, rng).unwrap();
     let back = Sampler::new(&env, &UniformPolicy).backward(forward.terminal_states(), rng).unwrap();
     let longest = (0..50).max_by_key(|&i| back.terminal_states().graphs()[i].n_nodes()).unwrap();
-    let error = back.select(&[longest]).unwrap().walks(&env).unwrap_err();
+    let error = back.select([longest]).unwrap().walks(&env).unwrap_err();
     assert!(matches!(error, Error::Contract { .. }), "{error}");
     assert!(error.to_string().contains("check_action_type"), "{error}");
 }

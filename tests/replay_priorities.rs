@@ -9,8 +9,7 @@ use gfn::optim::AdamConfig;
 use gfn::policy::{Features, KHot, MlpPolicy, MlpPolicyConfig, StateFeatures, UniformPolicy};
 use gfn::quantity::Quantities;
 use gfn::replay::{DataSource, Diversity, Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
-use gfn::rollout::Sampler;
-use gfn::rollout::{Trajectories, Walks};
+use gfn::rollout::{Container, Sampler, Trajectories, Walks};
 use gfn::testing::{Chain, Positions};
 use gfn::train::{ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Rng};
@@ -189,29 +188,6 @@ fn ranks_draw_by_their_place_alone() {
     // Unvisited first, by age (1, 3), then by loss (2, 0).
     buffer.update_losses(&[0, 2], &[0.1, 1e6]).unwrap();
     check_draws(&buffer, &[0.25, 1.0, 1.0 / 3.0, 0.5]);
-}
-
-#[test]
-fn importance_weights_undo_the_priorities() {
-    let buffer = filled(Draw::RewardPrioritised { exponent: 1.0 }, &[1f64.ln(), 3f64.ln(), 6f64.ln()]);
-    let drawn = buffer.draw_entries(30_000, &mut Rng::seeded(2)).unwrap();
-    let of = |beta: f64| {
-        let weights = drawn.importance_weights(beta).unwrap();
-        let mut out = [f64::NAN; 3];
-        drawn.walks.terminal.0.iter().zip(&weights).for_each(|(&x, &weight)| out[x as usize - 1] = weight);
-        (out, weights)
-    };
-    let close = |a: [f64; 3], b: [f64; 3]| a.iter().zip(b).all(|(a, b)| (a - b).abs() < 1e-12);
-    assert!(close(of(1.0).0, [1.0, 1.0 / 3.0, 1.0 / 6.0]));
-    assert!(close(of(0.5).0, [1.0, 3f64.sqrt().recip(), 6f64.sqrt().recip()]));
-    assert!(close(of(0.0).0, [1.0; 3]));
-    // The weighted mean of a value is its uniform mean, here of 1, 2 and 3.
-    let (_, weights) = of(1.0);
-    let weighted: f64 = drawn.walks.terminal.0.iter().zip(&weights).map(|(&x, w)| f64::from(x) * w).sum();
-    assert!((weighted / weights.iter().sum::<f64>() - 2.0).abs() < 0.03);
-    for beta in [-0.1, 1.1, f64::NAN] {
-        assert!(matches!(drawn.importance_weights(beta).unwrap_err(), Error::Config { .. }));
-    }
 }
 
 /// The position itself.

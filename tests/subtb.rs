@@ -1,8 +1,7 @@
 //! Sub-trajectory balance goes over all pairs of states without holding them, and comes to what holding them comes to.
 
 use gfn::Rng;
-use gfn::objective::Scores;
-use gfn::objective::{Balance, Objective, RegressionLoss, StateFlow, SubTrajectoryBalance, Weighting};
+use gfn::objective::{Balance, Objective, RegressionLoss, Scores, StateFlow, SubTrajectoryBalance, Weighting};
 use gfn::quantity::Quantity;
 use tch::{Kind, Tensor};
 

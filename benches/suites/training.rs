@@ -4,8 +4,7 @@ use criterion::{BenchmarkId, Criterion};
 use gfn::Rng;
 use gfn::graph::GraphState;
 use gfn::objective::TrajectoryBalance;
-use gfn::optim::AdamConfig;
-use gfn::optim::Schedule;
+use gfn::optim::{AdamConfig, Schedule};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn_gym::graph_building::PerGraph;
 

@@ -35,43 +35,30 @@ struct Reproduce {
 #[derive(Subcommand, Debug)]
 enum Task {
     Ring(ring::Args),
-    #[command(alias = "colored_graphs")]
     ColoredGraphs(colored_graphs::Args),
     Sample(sample::Args),
     Speed(speed::Args),
-    #[command(alias = "bayesian_structure")]
     BayesianStructure(bayesian_structure::Args),
-    #[command(alias = "dag_from_csv")]
     DagFromCsv(dag_from_csv::Args),
     Molecule(molecule::Args),
-    #[command(alias = "molecule_external")]
     MoleculeExternal(molecule_external::Args),
-    #[command(alias = "molecule_multi_objective")]
     MoleculeMultiObjective(molecule_multi_objective::Args),
     Fragments(fragments::Args),
     Qm9str(qm9str::Args),
-    #[command(alias = "draw_molecules")]
     DrawMolecules(draw_molecules::Args),
-    #[command(alias = "scorer_overhead")]
     ScorerOverhead(scorer_overhead::Args),
     Hypergrid(hypergrid::Args),
-    #[command(alias = "conditional_hypergrid")]
     ConditionalHypergrid(conditional_hypergrid::Args),
-    #[command(alias = "bit_sequence")]
     BitSequence(bit_sequence::Args),
-    #[command(alias = "discrete_ebm")]
     DiscreteEbm(discrete_ebm::Args),
     Ising(ising::Args),
     Exploration(exploration::Args),
-    #[command(alias = "local_search")]
     LocalSearch(local_search::Args),
     Offline(offline::Args),
-    #[command(alias = "compare_objectives")]
     CompareObjectives(compare_objectives::Args),
     Box(boxes::Args),
     Line(line::Args),
     Diffusion(diffusion::Args),
-    #[command(alias = "diffusion_posterior")]
     DiffusionPosterior(diffusion_posterior::Args),
 }
 

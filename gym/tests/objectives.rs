@@ -241,7 +241,7 @@ impl Check for Batches {
         let order: Vec<usize> = (0..24).map(|i| (i * 7 + 3) % 24).collect();
         for (objective, mean) in &objectives {
             let whole = loss(&all, objective.as_ref());
-            let shuffled = loss(&all.select(order.as_slice()).unwrap(), objective.as_ref());
+            let shuffled = loss(&all.select(order.iter().copied()).unwrap(), objective.as_ref());
             assert!(whole > 1e-3 || !objective.name().contains("balance"), "{}: {whole}", objective.name());
             assert!((whole - shuffled).abs() < 1e-6 * whole.abs().max(1.0), "{}: {whole} {shuffled}", objective.name());
             if *mean {

@@ -9,4 +9,4 @@ mod graph;
 
 pub use canvas::{Canvas, Colour, PictureSheet, TextAnchor};
 pub use chart::{Curve, Figure, Panel, Scale, contours};
-pub use graph::{GraphSheet, Layout, NodeLabels};
+pub use graph::{GraphSheet, Layout, NodeLabels, majorise};

@@ -210,7 +210,7 @@ impl<E: Env> ReplayBuffer<E> {
         let mut stayed = 0;
         for i in order {
             let condition = std::mem::take(&mut conditions[i]);
-            let offer = Offer { walk: walks.select(i)?, condition, log_reward: log_rewards[i] };
+            let offer = Offer { walk: walks.select([i])?, condition, log_reward: log_rewards[i] };
             stayed += usize::from(self.offer(env, offer));
         }
         Ok(stayed)

@@ -25,23 +25,6 @@ pub struct Drawn<E: Env> {
     pub held: usize,
 }
 
-impl<E: Env> Drawn<E> {
-    /// Importance weights that make a weighted mean of losses estimate the mean under uniform draws: `(held *
-    /// P)^-beta`, divided by the greatest of the batch, so that weights only scale a step down (Schaul et al. 2016).
-    ///
-    /// # Errors
-    /// [`Error::Config`] unless `beta` is between 0 (no correction) and 1 (full correction).
-    pub fn importance_weights(&self, beta: f64) -> Result<Vec<f64>> {
-        if !(0.0..=1.0).contains(&beta) {
-            let got = beta.to_string();
-            return Err(Error::config("importance exponent", got, "a number between 0 and 1"));
-        }
-        // log held is the same for all entries and cancels.
-        let least = self.log_probs.iter().copied().fold(f64::INFINITY, f64::min);
-        Ok(self.log_probs.iter().map(|log_prob| (beta * (least - log_prob)).exp()).collect())
-    }
-}
-
 /// A drawn entry.
 struct Pick<'a, E: Env> {
     serial: u64,
@@ -142,8 +125,7 @@ impl<E: Env> ReplayBuffer<E> {
     /// let walks = Sampler::new(&env, &UniformPolicy).walks(4, &mut rng)?;
     /// buffer.add(&env, &walks, &[0.0; 4])?;
     /// let drawn = buffer.draw_entries(8, &mut rng)?;
-    /// let weights = drawn.importance_weights(0.4)?;
-    /// // ... a training step, with `weights` on the residuals ...
+    /// // ... a training step; `drawn.log_probs` would give importance weights for its residuals ...
     /// let losses = [0.5; 8];
     /// buffer.update_losses(&drawn.serials, &losses)?;
     /// # Ok::<(), gfn::Error>(())

@@ -8,7 +8,7 @@
 //! | best reward | [`Eviction::BestReward`] |
 //! | each object once, under each condition | [`ReplayBuffer::distinct`] |
 //! | reward-prioritised, by exponent or temperature | [`Draw::RewardPrioritised`], [`Draw::tempered`] |
-//! | loss-prioritised, with importance weights | [`Draw::LossPrioritised`], [`ReplayBuffer::update_losses`], [`Drawn::importance_weights`] |
+//! | loss-prioritised, with the probability of each draw | [`Draw::LossPrioritised`], [`ReplayBuffer::update_losses`], [`Drawn::log_probs`] |
 //! | rank-prioritised, by reward or by loss | [`Draw::RankPrioritised`], [`Draw::WeightedRanks`] |
 //! | by a rule of one's own | [`ReplayBuffer::by_priority`] with a [`Priority`] |
 //! | norm-diverse | [`ReplayBuffer::diverse`] with a [`Diversity`] |

@@ -313,10 +313,7 @@ impl<K: Key, V, S: Sum> Ordered<K, V, S> {
 
 /// Hashes a serial number, one to one (splitmix64).
 fn priority<K: Key>(key: K) -> u64 {
-    let mut x = key.serial().wrapping_add(0x9e37_79b9_7f4a_7c15);
-    x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-    x ^ (x >> 31)
+    crate::Rng::mix64(key.serial().wrapping_add(0x9e37_79b9_7f4a_7c15))
 }
 
 #[cfg(test)]

@@ -146,7 +146,7 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
             for i in 0..n {
                 out.added = serials[i] as u64;
                 let offer =
-                    Offer { walk: held.select(i)?, condition: conditions[i].clone(), log_reward: log_rewards[i] };
+                    Offer { walk: held.select([i])?, condition: conditions[i].clone(), log_reward: log_rewards[i] };
                 if !out.offer(env, offer) {
                     return Err(no_room(format!("object {i} would not be kept")));
                 }

@@ -1,16 +1,19 @@
-use super::Selection;
-use super::selection::{with_replacement, without_replacement};
-use crate::{Result, Rng};
+use tch::{Device, Tensor};
+
+use crate::condition::Conditions;
+use crate::{Error, Result, Rng};
 
 /// The operations behind [`Container`]. They are private, so that every index from outside is checked.
 pub(crate) mod parts {
-    use crate::Result;
+    use crate::condition::Conditions;
 
     pub trait Parts: Sized {
         fn count(&self) -> usize;
         /// The elements at these indices, all of which are below `count`.
         fn pick(&self, indices: &[usize]) -> Self;
-        fn join(&mut self, other: Self) -> Result<()>;
+        /// Appends all but the conditions.
+        fn join(&mut self, other: Self);
+        fn vectors(&mut self) -> &mut Option<Conditions>;
     }
 }
 
@@ -22,61 +25,113 @@ pub(crate) mod parts {
 /// let (env, mut rng) = (Chain::new(4), Rng::seeded(0));
 /// let trajectories = Sampler::new(&env, &UniformPolicy).forward(8, &mut rng)?;
 /// let mut some = trajectories.select(2..5)?;
-/// some.extend([trajectories.select(7)?, trajectories.select(&[0, 0])?])?;
+/// some.extend([trajectories.select([7])?, trajectories.select([0, 0])?])?;
 /// assert_eq!(some.len(), 6);
 /// assert_eq!(trajectories.sample(3, &mut rng)?.len(), 3);
 /// assert!(trajectories.sample(9, &mut rng).is_err());
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub trait Container: parts::Parts {
-    /// The selected elements: by index, range, list or mask (see [`Selection`]).
+    /// The elements at these indices, in their order and with repetitions: a range, a list, or what passes a filter.
     ///
     /// # Errors
-    /// Those of [`Selection::indices`].
-    fn select<'a>(&self, selection: impl Into<Selection<'a>>) -> Result<Self> {
-        Ok(self.pick(&selection.into().indices(self.count())?))
+    /// [`Error::OutOfRange`] for an index that isn't below the number of elements.
+    fn select(&self, indices: impl IntoIterator<Item = usize>) -> Result<Self> {
+        let len = self.count();
+        let below = |index| if index < len { Ok(index) } else { Err(Error::out_of_range(index, len)) };
+        Ok(self.pick(&indices.into_iter().map(below).collect::<Result<Vec<_>>>()?))
     }
 
     /// `n` different elements, uniformly, in a random order.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for more than there are.
+    /// [`Error::Config`] for more than there are.
     fn sample(&self, n: usize, rng: &mut Rng) -> Result<Self> {
-        Ok(self.pick(&without_replacement(n, self.count(), rng)?))
+        let len = self.count();
+        if n > len {
+            return Err(Error::config(
+                "the number of elements drawn without replacement",
+                format!("{n} of {len}"),
+                "at most as many as there are; draw with replacement for more",
+            ));
+        }
+        // The first n steps of the Fisher-Yates shuffle.
+        let mut indices: Vec<usize> = (0..len).collect();
+        for i in 0..n {
+            indices.swap(i, i + rng.below(len - i));
+        }
+        Ok(self.pick(&indices[..n]))
     }
 
     /// `n` elements, drawn uniformly and independently: one may occur several times.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) from an empty container.
+    /// [`Error::Config`] from an empty container.
     fn sample_with_replacement(&self, n: usize, rng: &mut Rng) -> Result<Self> {
-        Ok(self.pick(&with_replacement(n, self.count(), rng)?))
+        let len = self.count();
+        if len == 0 && n > 0 {
+            let got = format!("{n} of an empty container");
+            return Err(Error::config("the number of elements drawn", got, "0, or a container that isn't empty"));
+        }
+        Ok(self.pick(&(0..n).map(|_| rng.below(len)).collect::<Vec<_>>()))
+    }
+
+    /// Appends the elements of another container. Recorded log-rewards are kept if both have them.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] if only one of the two has conditions, [`Error::Shape`] if their widths differ; nothing is
+    /// appended then.
+    fn append(&mut self, mut other: Self) -> Result<()> {
+        let (n, m, theirs) = (self.count(), other.count(), other.vectors().take());
+        let joined = Conditions::join((self.vectors().as_ref(), n), (theirs.as_ref(), m))?;
+        self.join(other);
+        *self.vectors() = joined;
+        Ok(())
     }
 
     /// Appends the elements of other containers, one container after another.
     ///
     /// # Errors
-    /// Those of the container's `append`. Containers before the failing one stay appended.
+    /// Those of [`append`](Self::append). Containers before the failing one stay appended.
     fn extend(&mut self, others: impl IntoIterator<Item = Self>) -> Result<()> {
-        others.into_iter().try_for_each(|other| self.join(other))
+        others.into_iter().try_for_each(|other| self.append(other))
+    }
+
+    /// Sets a condition vector for each element, `[n, C]`, and replaces earlier ones.
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for a tensor that isn't `[n, C]`.
+    fn with_conditions(mut self, conditions: Tensor) -> Result<Self> {
+        *self.vectors() = Some(Conditions::checked(conditions, self.count())?);
+        Ok(self)
+    }
+
+    /// Moves the tensors (the conditions) to a device; states and actions stay on the host.
+    ///
+    /// # Errors
+    /// [`Error::Torch`] for a device that can't be used.
+    fn to_device(mut self, device: Device) -> Result<Self> {
+        if let Some(conditions) = self.vectors() {
+            *conditions = conditions.to_device(device)?;
+        }
+        Ok(self)
     }
 }
 
 impl<C: parts::Parts> Container for C {}
 
-/// The recorded values of two batches, joined; `None` if one of them has elements but no recorded values.
-pub(super) fn join_recorded<T: Clone>(
-    mine: (Option<Vec<T>>, usize),
-    theirs: (Option<Vec<T>>, usize),
-) -> Option<Vec<T>> {
-    match (mine, theirs) {
-        ((Some(mut mine), _), (Some(theirs), _)) => {
+/// Joins recorded values to those of elements before them; they are lost if one side has elements but no recorded
+/// values.
+pub(super) fn join_recorded<T>(mine: &mut Option<Vec<T>>, n: usize, theirs: Option<Vec<T>>, m: usize) {
+    *mine = match (mine.take(), theirs) {
+        (Some(mut mine), Some(theirs)) => {
             mine.extend(theirs);
             Some(mine)
         }
-        ((Some(some), _), (None, 0)) | ((None, 0), (Some(some), _)) => Some(some),
+        (some, None) if m == 0 => some,
+        (None, some) if n == 0 => some,
         _ => None,
-    }
+    };
 }
 
 /// The values at these rows.

@@ -1,4 +1,4 @@
-use tch::{Device, Tensor};
+use tch::Tensor;
 
 use super::container::parts::Parts;
 use super::container::{join_recorded, pick};
@@ -9,15 +9,14 @@ use crate::{Error, Result};
 
 /// States without the paths to them. Each is finished (a trajectory ended there) or was visited on the way.
 ///
-/// [`Container`](super::Container) selects, samples and joins them; the finished ones are
-/// `states.select(states.finished())`.
+/// [`Container`](super::Container) selects, samples and joins them.
 ///
 /// ```
 /// use gfn::{policy::UniformPolicy, rollout::{Container, Sampler}, testing::{Chain, Positions}, Rng};
 /// let env = Chain::new(4);
 /// let trajectories = Sampler::new(&env, &UniformPolicy).forward(5, &mut Rng::seeded(0))?;
 /// let states = trajectories.visited_states();
-/// let finished = states.select(states.finished())?;
+/// let finished = states.select((0..states.len()).filter(|&i| states.finished()[i]))?;
 /// assert_eq!(finished.states(), trajectories.terminal_states());
 /// let reward = |states: &Positions, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> {
 ///     Ok(states.0.iter().map(|&x| f64::from(x)).collect())
@@ -33,14 +32,10 @@ pub struct StatesContainer<E: Env> {
     pub(super) log_rewards: Option<Vec<Option<f64>>>,
 }
 
+// Deriving it would ask for an environment that can be cloned.
 impl<E: Env> Clone for StatesContainer<E> {
     fn clone(&self) -> Self {
-        Self {
-            states: self.states.clone(),
-            finished: self.finished.clone(),
-            conditions: self.conditions.clone(),
-            log_rewards: self.log_rewards.clone(),
-        }
+        self.pick(&(0..self.len()).collect::<Vec<_>>())
     }
 }
 
@@ -65,15 +60,6 @@ impl<E: Env> StatesContainer<E> {
             ));
         }
         Ok(Self { states, finished, conditions: None, log_rewards: None })
-    }
-
-    /// Sets a condition vector for each state, `[n, C]`.
-    ///
-    /// # Errors
-    /// [`Error::Shape`] for a tensor that isn't `[n, C]`.
-    pub fn with_conditions(mut self, conditions: Tensor) -> Result<Self> {
-        self.conditions = Some(Conditions::checked(conditions, self.len())?);
-        Ok(self)
     }
 
     /// Sets recorded log-rewards, in the form that [`log_rewards`](Self::log_rewards) gives. They are saved with the
@@ -140,29 +126,6 @@ impl<E: Env> StatesContainer<E> {
     pub fn log_rewards<R: Reward<E::States> + ?Sized>(&self, reward: &R) -> Result<Vec<Option<f64>>> {
         finished_log_rewards::<E::States, R>(reward, &self.states, &self.finished, self.conditions.as_ref())
     }
-
-    /// Appends other states. Recorded log-rewards are kept if both have them.
-    ///
-    /// # Errors
-    /// [`Error::Missing`] if only one of the two has conditions, [`Error::Shape`] if their widths differ; nothing is
-    /// appended then.
-    pub fn append(&mut self, other: Self) -> Result<()> {
-        let (n, m) = (self.len(), other.len());
-        self.conditions = Conditions::join((self.conditions.as_ref(), n), (other.conditions.as_ref(), m))?;
-        self.log_rewards = join_recorded((self.log_rewards.take(), n), (other.log_rewards, m));
-        self.states.append(other.states);
-        self.finished.extend(other.finished);
-        Ok(())
-    }
-
-    /// Moves the tensors (the conditions) to a device; states stay on the host.
-    ///
-    /// # Errors
-    /// [`Error::Torch`] for a device that can't be used.
-    pub fn to_device(&self, device: Device) -> Result<Self> {
-        let conditions = self.conditions.as_ref().map(|c| c.to_device(device)).transpose()?;
-        Ok(Self { conditions, ..self.clone() })
-    }
 }
 
 impl<E: Env> Parts for StatesContainer<E> {
@@ -177,7 +140,12 @@ impl<E: Env> Parts for StatesContainer<E> {
             log_rewards: self.log_rewards.as_ref().map(|known| pick(known, rows)),
         }
     }
-    fn join(&mut self, other: Self) -> Result<()> {
-        self.append(other)
+    fn join(&mut self, other: Self) {
+        join_recorded(&mut self.log_rewards, self.finished.len(), other.log_rewards, other.finished.len());
+        self.states.append(other.states);
+        self.finished.extend(other.finished);
+    }
+    fn vectors(&mut self) -> &mut Option<Conditions> {
+        &mut self.conditions
     }
 }

@@ -1,4 +1,4 @@
-use tch::{Device, Tensor};
+use tch::Tensor;
 
 use super::container::parts::Parts;
 use super::container::{join_recorded, pick};
@@ -27,18 +27,10 @@ pub struct Trajectories<E: Env> {
     pub(crate) log_rewards: Option<Vec<f64>>,
 }
 
+// Deriving it would ask for an environment that can be cloned.
 impl<E: Env> Clone for Trajectories<E> {
     fn clone(&self) -> Self {
-        Self {
-            states: self.states.clone(),
-            actions: self.actions.clone(),
-            reverse: self.reverse.clone(),
-            exit: self.exit.clone(),
-            offsets: self.offsets.clone(),
-            terminal: self.terminal.clone(),
-            conditions: self.conditions.clone(),
-            log_rewards: self.log_rewards.clone(),
-        }
+        self.pick(&(0..self.len()).collect::<Vec<_>>())
     }
 }
 
@@ -116,15 +108,6 @@ impl<E: Env> Trajectories<E> {
         self.n_transitions() as f64 / self.len().max(1) as f64
     }
 
-    /// Sets a condition vector for each trajectory, `[n, C]`, and replaces earlier ones.
-    ///
-    /// # Errors
-    /// [`Error::Shape`] for a tensor that isn't `[n, C]`.
-    pub fn with_conditions(mut self, conditions: Tensor) -> Result<Self> {
-        self.conditions = Some(Conditions::checked(conditions, self.len())?);
-        Ok(self)
-    }
-
     /// Sets recorded log-rewards, one per trajectory. They are saved with the trajectories.
     ///
     /// # Errors
@@ -147,34 +130,6 @@ impl<E: Env> Trajectories<E> {
     /// Those of [`log_rewards`].
     pub fn log_rewards<R: Reward<E::States> + ?Sized>(&self, reward: &R) -> Result<Vec<f64>> {
         log_rewards(reward, &self.terminal, self.conditions())
-    }
-
-    /// Moves the tensors (the conditions) to a device; states and actions stay on the host.
-    ///
-    /// # Errors
-    /// [`Error::Torch`] for a device that can't be used.
-    pub fn to_device(&self, device: Device) -> Result<Self> {
-        let conditions = self.conditions.as_ref().map(|c| c.to_device(device)).transpose()?;
-        Ok(Self { conditions, ..self.clone() })
-    }
-
-    /// Appends the trajectories of another batch. Recorded log-rewards are kept if both have them.
-    ///
-    /// # Errors
-    /// [`Error::Missing`] if only one of the two has conditions, [`Error::Shape`] if their widths differ; nothing is
-    /// appended then.
-    pub fn append(&mut self, other: Self) -> Result<()> {
-        let (n, m) = (self.len(), other.len());
-        self.conditions = Conditions::join((self.conditions.as_ref(), n), (other.conditions.as_ref(), m))?;
-        self.log_rewards = join_recorded((self.log_rewards.take(), n), (other.log_rewards, m));
-        let shift = self.n_transitions();
-        self.offsets.extend(other.offsets[1..].iter().map(|o| o + shift));
-        self.states.append(other.states);
-        self.actions.append(other.actions);
-        self.reverse.append(other.reverse);
-        self.exit.extend(other.exit);
-        self.terminal.append(other.terminal);
-        Ok(())
     }
 
     /// Terminal states and actions: the form in a replay buffer, from which [`replay`](Self::replay) restores
@@ -229,8 +184,18 @@ impl<E: Env> Parts for Trajectories<E> {
             log_rewards: self.log_rewards.as_ref().map(|known| pick(known, trajectories)),
         }
     }
-    fn join(&mut self, other: Self) -> Result<()> {
-        self.append(other)
+    fn join(&mut self, other: Self) {
+        join_recorded(&mut self.log_rewards, self.offsets.len() - 1, other.log_rewards, other.offsets.len() - 1);
+        let shift = self.exit.len();
+        self.offsets.extend(other.offsets[1..].iter().map(|o| o + shift));
+        self.states.append(other.states);
+        self.actions.append(other.actions);
+        self.reverse.append(other.reverse);
+        self.exit.extend(other.exit);
+        self.terminal.append(other.terminal);
+    }
+    fn vectors(&mut self) -> &mut Option<Conditions> {
+        &mut self.conditions
     }
 }
 

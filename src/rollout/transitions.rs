@@ -1,4 +1,4 @@
-use tch::{Device, Tensor};
+use tch::Tensor;
 
 use super::Trajectories;
 use super::container::parts::Parts;
@@ -27,17 +27,10 @@ pub struct Transitions<E: Env> {
     pub conditions: Option<Conditions>,
 }
 
+// Deriving it would ask for an environment that can be cloned.
 impl<E: Env> Clone for Transitions<E> {
     fn clone(&self) -> Self {
-        Self {
-            states: self.states.clone(),
-            actions: self.actions.clone(),
-            next_states: self.next_states.clone(),
-            reverse_actions: self.reverse_actions.clone(),
-            is_last: self.is_last.clone(),
-            is_exit: self.is_exit.clone(),
-            conditions: self.conditions.clone(),
-        }
+        self.pick(&(0..self.len()).collect::<Vec<_>>())
     }
 }
 
@@ -64,32 +57,6 @@ impl<E: Env> Transitions<E> {
     #[must_use]
     pub fn conditions(&self) -> Option<&Tensor> {
         self.conditions.as_ref().map(|c| &c.0)
-    }
-
-    /// Appends other transitions.
-    ///
-    /// # Errors
-    /// [`Error::Missing`](crate::Error::Missing) if only one of the two has conditions,
-    /// [`Error::Shape`](crate::Error::Shape) if their widths differ; nothing is appended then.
-    pub fn append(&mut self, other: Self) -> Result<()> {
-        let (mine, theirs) = (self.conditions.as_ref(), other.conditions.as_ref());
-        self.conditions = Conditions::join((mine, self.len()), (theirs, other.len()))?;
-        self.states.append(other.states);
-        self.actions.append(other.actions);
-        self.next_states.append(other.next_states);
-        self.reverse_actions.append(other.reverse_actions);
-        self.is_last.extend(other.is_last);
-        self.is_exit.extend(other.is_exit);
-        Ok(())
-    }
-
-    /// Moves the tensors (the conditions) to a device; states and actions stay on the host.
-    ///
-    /// # Errors
-    /// [`Error::Torch`](crate::Error::Torch) for a device that can't be used.
-    pub fn to_device(&self, device: Device) -> Result<Self> {
-        let conditions = self.conditions.as_ref().map(|c| c.to_device(device)).transpose()?;
-        Ok(Self { conditions, ..self.clone() })
     }
 
     /// log R of the object that each transition finishes; `None` if it finishes none. (torchgfn has minus infinity
@@ -135,8 +102,16 @@ impl<E: Env> Parts for Transitions<E> {
             conditions: self.conditions.as_ref().map(|c| c.pick(rows)),
         }
     }
-    fn join(&mut self, other: Self) -> Result<()> {
-        self.append(other)
+    fn join(&mut self, other: Self) {
+        self.states.append(other.states);
+        self.actions.append(other.actions);
+        self.next_states.append(other.next_states);
+        self.reverse_actions.append(other.reverse_actions);
+        self.is_last.extend(other.is_last);
+        self.is_exit.extend(other.is_exit);
+    }
+    fn vectors(&mut self) -> &mut Option<Conditions> {
+        &mut self.conditions
     }
 }
 

@@ -1,4 +1,4 @@
-use tch::{Device, Tensor};
+use tch::Tensor;
 
 use super::container::parts::Parts;
 use super::trajectories::rows_of;
@@ -26,14 +26,10 @@ pub struct Walks<E: Env> {
     pub conditions: Option<Conditions>,
 }
 
+// Deriving it would ask for an environment that can be cloned.
 impl<E: Env> Clone for Walks<E> {
     fn clone(&self) -> Self {
-        Self {
-            actions: self.actions.clone(),
-            offsets: self.offsets.clone(),
-            terminal: self.terminal.clone(),
-            conditions: self.conditions.clone(),
-        }
+        self.pick(&(0..self.len()).collect::<Vec<_>>())
     }
 }
 
@@ -67,39 +63,6 @@ impl<E: Env> Walks<E> {
     pub fn has_paths(&self) -> bool {
         self.offsets.windows(2).all(|ends| ends[0] < ends[1])
     }
-
-    /// Sets a condition vector for each walk, `[n, C]`, and replaces earlier ones.
-    ///
-    /// # Errors
-    /// [`Error::Shape`] for a tensor that isn't `[n, C]`.
-    pub fn with_conditions(mut self, conditions: Tensor) -> Result<Self> {
-        self.conditions = Some(Conditions::checked(conditions, self.len())?);
-        Ok(self)
-    }
-
-    /// Appends other walks.
-    ///
-    /// # Errors
-    /// [`Error::Missing`] if only one of the two has conditions, [`Error::Shape`] if their widths differ; nothing is
-    /// appended then.
-    pub fn append(&mut self, other: Self) -> Result<()> {
-        let (mine, theirs) = (self.conditions.as_ref(), other.conditions.as_ref());
-        self.conditions = Conditions::join((mine, self.len()), (theirs, other.len()))?;
-        let shift = self.actions.len();
-        self.offsets.extend(other.offsets[1..].iter().map(|offset| offset + shift));
-        self.actions.append(other.actions);
-        self.terminal.append(other.terminal);
-        Ok(())
-    }
-
-    /// Moves the tensors (the conditions) to a device; states and actions stay on the host.
-    ///
-    /// # Errors
-    /// [`Error::Torch`] for a device that can't be used.
-    pub fn to_device(&self, device: Device) -> Result<Self> {
-        let conditions = self.conditions.as_ref().map(|c| c.to_device(device)).transpose()?;
-        Ok(Self { conditions, ..self.clone() })
-    }
 }
 
 impl<E: Env> Parts for Walks<E> {
@@ -115,8 +78,14 @@ impl<E: Env> Parts for Walks<E> {
             conditions: self.conditions.as_ref().map(|c| c.pick(walks)),
         }
     }
-    fn join(&mut self, other: Self) -> Result<()> {
-        self.append(other)
+    fn join(&mut self, other: Self) {
+        let shift = self.actions.len();
+        self.offsets.extend(other.offsets[1..].iter().map(|offset| offset + shift));
+        self.actions.append(other.actions);
+        self.terminal.append(other.terminal);
+    }
+    fn vectors(&mut self) -> &mut Option<Conditions> {
+        &mut self.conditions
     }
 }
 

@@ -216,8 +216,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
                 let weight = 1.0 / shares.len() as f64;
                 let (mut last, mut total) = (None, 0.0);
                 thompson.each(&self.context.policy, 0..shares.len(), |head| {
-                    let some = shares[head].contains(&true);
-                    let mine = if some { trajectories.select(&shares[head])? } else { trajectories.clone() };
+                    // A head without a share learns from all.
+                    let (share, all) = (&shares[head], !shares[head].contains(&true));
+                    let mine = trajectories.select((0..share.len()).filter(|&i| all || share[i]))?;
                     let (scores, loss) = differentiate(parts, &mine, None, weight, stats)?;
                     total += weight * loss;
                     last = Some(scores);

@@ -23,7 +23,12 @@ enum Setting {
 
 /// The command line's flags, and below them those of the file that `--config` names; ends the process where they make no sense.
 pub(crate) fn parse<A: Parser>() -> A {
-    parse_from(std::env::args_os()).unwrap_or_else(|error| error.exit())
+    let mut args: Vec<OsString> = std::env::args_os().collect();
+    // A task may be called by the name of its file, too: `dag_from_csv`.
+    if let Some(task) = args.get_mut(1) {
+        *task = task.to_string_lossy().replace('_', "-").into();
+    }
+    parse_from(args).unwrap_or_else(|error| error.exit())
 }
 
 /// The same for these arguments, the first of which is the program's name, and the second a task's where the program has several.

@@ -1,8 +1,7 @@
 //! The exact distribution of a policy beside its target, where all states can be listed.
 
 use gfn::distribution::GraphActionCategorical;
-use gfn::env::StateGraph;
-use gfn::env::{EnumerableEnv, Reward};
+use gfn::env::{EnumerableEnv, Reward, StateGraph};
 use gfn::graph::{GraphEnv, GraphRules};
 use gfn::metrics::{Distances, Target, modes_covered};
 use gfn::plot::{GraphSheet, Panel};
@@ -106,10 +105,5 @@ impl<R: GraphRules> Exact<GraphEnv<R>> {
 
 /// Writes a sheet of graphs as SVG and PNG, if pictures are wanted.
 pub(crate) fn draw_sheet(common: &Common, sheet: &GraphSheet) -> Result<()> {
-    for extension in ["svg", "png"] {
-        if let Some(path) = common.picture(&format!("graphs.{extension}")) {
-            sheet.write(path)?;
-        }
-    }
-    Ok(())
+    common.draw("graphs", |path| sheet.write(path))
 }

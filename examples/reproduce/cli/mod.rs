@@ -16,21 +16,22 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use gfn::nn::BackwardPolicy;
-use gfn::optim::AdamConfig;
-use gfn::optim::Schedule;
-use gfn::replay::{Draw, Eviction, ReplayConfig};
+use gfn::optim::{AdamConfig, Schedule};
+use gfn::policy::Policy;
+use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
+use gfn::rollout::ReplayEnv;
 use gfn::runtime::{DeviceKind, Runtime};
-use gfn::train::{Checkpoint, TrainerConfig};
+use gfn::train::{Checkpoint, Trainer, TrainerConfig};
 use gfn::{Error, Result};
 
 pub(crate) use config_file::parse;
 pub(crate) use exact::{Exact, draw_sheet};
 pub(crate) use objective::ObjectiveName;
-pub(crate) use outcome::{Distance, Outcome};
+pub(crate) use outcome::{Distance, Report};
 pub(crate) use outputs::{Written, try_file, try_folder};
 pub(crate) use sampled::{SAMPLES, sampled};
 pub(crate) use saved::Saved;
-pub(crate) use training::{Trained, train, train_observed};
+pub(crate) use training::{Trained, train};
 pub(crate) use vectors::{Extra, VectorRun, VectorTask};
 pub(crate) use words::{cell, value_words, words};
 
@@ -278,15 +279,27 @@ impl Common {
         }
     }
 
-    /// The buffer's settings, and how many random walks fill it; `None` for no replay.
-    pub(crate) fn replay(&self, defaults: &Defaults) -> Result<Option<(ReplayConfig, usize)>> {
+    /// The trainer with the replay buffer that `make` makes of the flags' settings; without one where there is to be no replay.
+    pub(crate) fn replayed<E: ReplayEnv, P: Policy<E>>(
+        &self,
+        trainer: Trainer<E, P>,
+        defaults: &Defaults,
+        make: impl FnOnce(ReplayConfig) -> Result<ReplayBuffer<E>>,
+    ) -> Result<Trainer<E, P>> {
+        Ok(match self.replay(defaults)? {
+            Some(config) => trainer.with_replay(make(config)?),
+            None => trainer,
+        })
+    }
+
+    /// The buffer's settings; `None` for no replay.
+    pub(crate) fn replay(&self, defaults: &Defaults) -> Result<Option<ReplayConfig>> {
         let capacity = self.replay.unwrap_or(if self.objective.on_policy() { 0 } else { defaults.replay });
         if capacity == 0 {
             self.refuse_buffer("no such flag without a replay buffer: give --replay, too")?;
             return Ok(None);
         }
-        let buffer = self.buffer.unwrap_or(defaults.buffer);
-        Ok(Some((buffer.config(capacity), self.prefill.unwrap_or(defaults.prefill))))
+        Ok(Some(self.buffer.unwrap_or(defaults.buffer).config(capacity)))
     }
 
     /// Refuses validation, where no distance is measured on the way.
@@ -318,6 +331,12 @@ impl Common {
         let path = self.out.as_ref()?.join(name);
         self.written.add(&path);
         Some(path)
+    }
+
+    /// Writes a picture as SVG and as PNG, if pictures are wanted.
+    pub(crate) fn draw(&self, name: &str, write: impl Fn(PathBuf) -> Result<()>) -> Result<()> {
+        let paths = ["svg", "png"].map(|extension| self.picture(&format!("{name}.{extension}")));
+        paths.into_iter().flatten().try_for_each(write)
     }
 }
 

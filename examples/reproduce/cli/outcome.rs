@@ -1,6 +1,8 @@
 //! The result of a task: a table for people, one line of JSON for programs.
 
+use gfn::Result;
 use gfn::metrics::Distances;
+use gfn::plot::Panel;
 use gfn::report::{Cell, Table};
 use serde_json::{Map, Value, json};
 
@@ -43,38 +45,38 @@ impl From<Distances> for Distance {
     }
 }
 
-/// Everything that a task reports.
-pub(crate) struct Outcome<'a> {
-    pub(crate) example: &'static str,
-    pub(crate) common: &'a Common,
-    pub(crate) steps: usize,
-    pub(crate) batch: usize,
-    pub(crate) params: i64,
-    pub(crate) trained: &'a Trained,
+/// What a task reports besides what training left.
+#[derive(Default)]
+pub(crate) struct Report {
+    /// The title of its pictures.
+    pub(crate) title: String,
     pub(crate) log_z_true: Option<f64>,
     pub(crate) distance: Distance,
     /// The task's own keys.
     pub(crate) extra: Vec<(&'static str, Value)>,
+    /// Pictures beside the curves of training.
+    pub(crate) panels: Vec<Panel>,
 }
 
-impl Outcome<'_> {
-    /// Prints the table and what was written, and with `--json` the line.
-    pub(crate) fn print(&self) {
-        let (table, written) = (self.table(), self.common.written.lines());
+impl Report {
+    /// Draws the pictures, prints the table and what was written, and with `--json` the line.
+    pub(crate) fn print(mut self, common: &Common, trained: &Trained) -> Result<()> {
+        trained.draw(common, &self.title, self.log_z_true, std::mem::take(&mut self.panels))?;
+        let (table, written) = (self.table(trained), common.written.lines());
         // The table is for people: with --json, standard output is for the line alone.
-        if self.common.json {
+        if common.json {
             eprint!("{table}{written}");
-            println!("{}", self.line());
+            println!("{}", self.line(common, trained));
         } else {
             print!("{table}{written}");
         }
+        Ok(())
     }
 
-    fn table(&self) -> String {
-        let trained = self.trained;
+    fn table(&self, trained: &Trained) -> String {
         let mut table = Table::new(["", "value"]);
         let mut row = |name: &str, cell: Cell| table.push([name.into(), cell]);
-        row("parameters", Cell::Integer(self.params.into()));
+        row("parameters", Cell::Integer(trained.params.into()));
         row("training, s", trained.train_s.into());
         row("iterations per s", known(trained.its_per_s));
         row("actions per trajectory, mean", known(trained.mean_len));
@@ -107,17 +109,16 @@ impl Outcome<'_> {
         format!("{table}{lists}\n{why}")
     }
 
-    fn line(&self) -> Value {
-        let trained = self.trained;
-        let states_per_s = trained.its_per_s * self.batch as f64 * trained.mean_len;
+    fn line(&self, common: &Common, trained: &Trained) -> Value {
+        let states_per_s = trained.its_per_s * trained.batch as f64 * trained.mean_len;
         let mut line = json!({
-            "example": self.example,
-            "seed": self.common.seed,
-            "steps": self.steps,
-            "batch": self.batch,
-            "threads": self.common.threads,
-            "device": self.common.device.to_string(),
-            "params": self.params,
+            "example": trained.example,
+            "seed": common.seed,
+            "steps": trained.steps,
+            "batch": trained.batch,
+            "threads": common.threads,
+            "device": common.device.to_string(),
+            "params": trained.params,
             "train_s": trained.train_s,
             "its_per_s": trained.its_per_s,
             "mean_len": trained.mean_len,

@@ -4,8 +4,7 @@ use gfn::Result;
 use gfn::env::{EnumerableEnv, log_rewards};
 use gfn::metrics::estimate_log_z;
 use gfn::policy::Policy;
-use gfn::rollout::ReplayEnv;
-use gfn::rollout::Sampler;
+use gfn::rollout::{ReplayEnv, Sampler};
 use gfn::train::Trainer;
 use serde_json::{Value, json};
 

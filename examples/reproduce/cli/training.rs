@@ -12,11 +12,15 @@ use gfn::train::{
     AverageFor, EarlyStop, Ended, Fit, Goal, Metrics, MetricsFile, Observer, Record, StepStats, Trainer, Validation,
 };
 
-use super::Common;
+use super::{Common, Defaults};
 
 /// What training left, besides the trainer itself.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Trained {
+    pub(super) example: &'static str,
+    pub(super) steps: usize,
+    pub(super) batch: usize,
+    pub(super) params: i64,
     /// Seconds of training, prefill included and evaluation not.
     pub(crate) train_s: f64,
     /// Steps per second once warm: the median of windows over the last three quarters. NaN where no step was made, as are the figures
@@ -46,28 +50,11 @@ const LOOKS: usize = 30;
 /// What shells report for a program that Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
 
-/// Trains for `steps` steps; `look` gives the JSD of the policy, and isn't counted as training.
+/// Trains as the flags say, with the task's own observers; `look` gives the JSD of the policy, and isn't counted as training.
 pub(crate) fn train<E, P>(
     trainer: &mut Trainer<E, P>,
     common: &Common,
-    label: &str,
-    steps: usize,
-    prefill: usize,
-    look: impl FnMut(&Trainer<E, P>) -> Result<Option<f64>>,
-) -> Result<Trained>
-where
-    E: ReplayEnv,
-    P: Policy<E>,
-{
-    train_observed(trainer, common, label, (steps, prefill), look, Vec::new())
-}
-
-/// The same with the task's own observers.
-pub(crate) fn train_observed<E, P>(
-    trainer: &mut Trainer<E, P>,
-    common: &Common,
-    label: &str,
-    (steps, prefill): (usize, usize),
+    (example, defaults): (&'static str, &Defaults),
     mut look: impl FnMut(&Trainer<E, P>) -> Result<Option<f64>>,
     observers: Vec<&mut dyn Observer<E, P>>,
 ) -> Result<Trained>
@@ -75,6 +62,8 @@ where
     E: ReplayEnv,
     P: Policy<E>,
 {
+    let steps = common.steps(defaults);
+    let prefill = trainer.replay().map_or(0, |_| common.prefill.unwrap_or(defaults.prefill));
     let started = Instant::now();
     if let Some(decay) = common.ema {
         let purpose = if common.ema_sampling { AverageFor::Sampling } else { AverageFor::Evaluation };
@@ -98,7 +87,7 @@ where
     let mut validation = looks.map(|every| Validation::every(every, measure)).transpose()?;
     let mut stop = common.patience.map(|patience| EarlyStop::new("jsd", Goal::Smaller, patience)).transpose()?;
     let mut lines = common.metrics.as_ref().map(MetricsFile::new);
-    let mut progress = Progress::new(steps as u64, label).resumed_at(trainer.steps_done() as u64);
+    let mut progress = Progress::new(steps as u64, example).resumed_at(trainer.steps_done() as u64);
     let mut history = Vec::new();
     let mut keep = |_: &Trainer<E, P>, record: &mut Record| {
         progress.update(record.step as u64, record.stats.loss, Some(record.stats.log_z));
@@ -139,7 +128,8 @@ where
         // The checkpoint, saved by now, has both; what is reported is the average.
         trainer.take_average()?;
     }
-    let mut out = Trained { train_s: filled, ..Trained::default() };
+    let (batch, params) = (trainer.context().config.batch, trainer.n_parameters());
+    let mut out = Trained { example, steps, batch, params, train_s: filled, ..Trained::default() };
     out.summarise(&history);
     Ok(out)
 }
@@ -185,14 +175,8 @@ impl Trained {
         self.jsd_curve = curve(&|record| record.metrics.get("jsd").copied());
     }
 
-    /// Draws loss, log Z and JSD over training, as SVG and PNG.
-    pub(crate) fn draw(
-        &self,
-        common: &Common,
-        title: &str,
-        log_z_true: Option<f64>,
-        extra: impl IntoIterator<Item = Panel>,
-    ) -> Result<()> {
+    /// Draws loss, log Z and JSD over training, and the task's own panels.
+    pub(super) fn draw(&self, common: &Common, title: &str, log_z_true: Option<f64>, extra: Vec<Panel>) -> Result<()> {
         let mut log_z = Panel::new("log Z").labels("step", "").curve(Curve::new("estimate", self.log_z_curve.clone()));
         if let Some(value) = log_z_true {
             log_z = log_z.reference(value, "true");
@@ -208,14 +192,7 @@ impl Trained {
             let modes = Curve::new("seen", self.modes_curve.clone());
             figure = figure.panel(Panel::new("modes").labels("reward calls", "").curve(modes));
         }
-        for panel in extra {
-            figure = figure.panel(panel);
-        }
-        for extension in ["svg", "png"] {
-            if let Some(path) = common.picture(&format!("training.{extension}")) {
-                figure.write(path)?;
-            }
-        }
-        Ok(())
+        let figure = extra.into_iter().fold(figure, Figure::panel);
+        common.draw("training", |path| figure.write(path))
     }
 }

@@ -13,8 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tch::Device;
 
-use super::products;
-use super::{Common, Defaults, Distance, Exact, Outcome, SAMPLES, refuse, sampled, train_observed};
+use super::{Common, Defaults, Distance, Exact, Report, SAMPLES, products, refuse, sampled, train};
 
 /// Which of these objects are modes.
 pub(crate) type IsMode<'a> = Box<dyn Fn(&VectorStates) -> Vec<bool> + 'a>;
@@ -118,25 +117,19 @@ where
         let description = json!({ "example": self.example, "task": self.description, "network": network });
         let exact = Exact::up_to(self.exact_limit, common, &self.env, &self.reward)?;
         let config = (self.adjust)(common.trainer(&self.defaults));
-        let (steps, batch) = (common.steps(&self.defaults), config.batch);
         let (reward, objective) = (Box::new(self.reward.clone()), common.objective.build()?);
-        let mut trainer =
+        let trainer =
             Trainer::boxed(self.env.clone(), reward, policy, objective, config, rng)?.described_by(&description)?;
-        let replay = common.replay(&self.defaults)?;
-        if let Some((config, _)) = replay {
-            let buffer = ReplayBuffer::new(config)?;
-            trainer = trainer.with_replay(match self.diverse {
-                Some(apart) => buffer.diverse(Diversity::new(apart, 1.0, self.features)?),
-                None => buffer,
-            });
-        } else {
-            refuse("--diverse", self.diverse.is_some(), "no such flag without a replay buffer: give --replay, too")?;
-        }
-        let prefill = replay.map_or(0, |(_, prefill)| prefill);
+        let mut trainer = common.replayed(trainer, &self.defaults, |config| match self.diverse {
+            Some(apart) => Ok(ReplayBuffer::new(config)?.diverse(Diversity::new(apart, 1.0, self.features)?)),
+            None => ReplayBuffer::new(config),
+        })?;
+        let undone = self.diverse.is_some() && trainer.replay().is_none();
+        refuse("--diverse", undone, "no such flag without a replay buffer: give --replay, too")?;
         let look = |trainer: &Trainer<E, P>| Exact::look(exact.as_ref(), trainer);
         let mut modes = self.is_mode.map(CountModes::new);
         let observers = modes.iter_mut().map(|modes| modes as &mut dyn Observer<_, _>).collect();
-        let trained = train_observed(&mut trainer, common, self.example, (steps, prefill), look, observers)?;
+        let trained = train(&mut trainer, common, (self.example, &self.defaults), look, observers)?;
 
         let mut distance = Distance::not_listed(common, self.exact_limit);
         let mut panels = Vec::new();
@@ -164,11 +157,7 @@ where
         extra.push(("products_ms", json!(floor.map(|seconds| 1e3 * seconds))));
         extra.push(("products_share", json!(floor.map(|seconds| seconds * trained.its_per_s))));
         panels.extend(more);
-        trained.draw(common, &self.title, log_z_true, panels)?;
-        let params = run.trainer.n_parameters();
-        let example = self.example;
-        Outcome { example, common, steps, batch, params, trained: &trained, log_z_true, distance, extra }.print();
-        Ok(())
+        Report { title: self.title, log_z_true, distance, extra, panels }.print(common, &trained)
     }
 }
 

@@ -6,15 +6,13 @@ use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::optim::AdamConfig;
 use gfn::plot::Panel;
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::rollout::ReplayEnv;
-use gfn::rollout::Sampler;
-use gfn::rollout::Walks;
+use gfn::rollout::{ReplayEnv, Sampler, Walks};
 use gfn::train::{ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::boxes::{BetaMixtures, BoxEnv, BoxPolicy, BoxPolicyConfig, BoxReward, Coupling, GridHistogram};
 use serde_json::json;
 
-use crate::cli::{Common, Defaults, Distance, Outcome, train};
+use crate::cli::{Common, Defaults, Distance, Report, train};
 
 /// Train a perceptron to sample the points of the unit square
 #[derive(Parser, Debug)]
@@ -90,16 +88,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let policy = BoxPolicy::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
     let config = common.trainer(&defaults);
     let config = TrainerConfig { adam: AdamConfig { max_norm: Some(MAX_NORM), ..config.adam }, ..config };
-    let (steps, batch) = (common.steps(&defaults), config.batch);
+    let batch = config.batch;
     let objective = common.objective.build()?;
-    let replay = common.replay(&defaults)?;
+    let replayed = common.replay(&defaults)?.is_some();
     let data = (share > 0.0).then(|| uniform_points(&env, &reward, &mut rng)).transpose()?;
     let config = match data {
-        Some(_) => TrainerConfig {
-            source: source(share, replay.is_some(), batch)?,
-            replay_path: ReplayPath::PolicyBackward,
-            ..config
-        },
+        Some(_) => {
+            TrainerConfig { source: source(share, replayed, batch)?, replay_path: ReplayPath::PolicyBackward, ..config }
+        }
         None => config,
     };
     let mut trainer =
@@ -107,17 +103,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if let Some(data) = data {
         trainer = trainer.with_data(data);
     }
-    if let Some((config, _)) = replay {
-        trainer = trainer.with_replay(ReplayBuffer::new(config)?);
-    }
+    let mut trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
     let grid = GridHistogram::new(BINS, reward.cells(BINS))?;
     let sample = |trainer: &Trainer<BoxEnv, BoxPolicy>, n| -> Result<Reals> {
         let sampler = Sampler::new(trainer.env(), trainer.policy());
         Ok(sampler.forward(n, &mut trainer.evaluation_rng())?.terminal_states().clone())
     };
     let look = |trainer: &_| Ok(Some(grid.jsd(&sample(trainer, args.samples)?)?));
-    let prefill = replay.map_or(0, |(_, prefill)| prefill);
-    let trained = train(&mut trainer, common, "box", steps, prefill, look)?;
+    let trained = train(&mut trainer, common, ("box", &defaults), look, Vec::new())?;
 
     let points = sample(&trainer, args.samples)?;
     let floor = grid.floor(args.samples, FLOORS, &mut Rng::seeded(common.seed))?;
@@ -129,7 +122,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         args.delta,
         common.objective.words()
     );
-    trained.draw(common, &title, Some(log_z_true), heat_maps(&grid, &points)?)?;
     let extra = vec![
         ("jsd_floor", json!(floor)),
         ("samples", json!(points.len())),
@@ -137,10 +129,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         ("given_points", json!(if share > 0.0 { POINTS } else { 0 })),
         ("log_z_error", json!((trained.log_z - log_z_true).abs())),
     ];
-    let params = trainer.n_parameters();
-    let log_z_true = Some(log_z_true);
-    Outcome { example: "box", common, steps, batch, params, trained: &trained, log_z_true, distance, extra }.print();
-    Ok(())
+    let (log_z_true, panels) = (Some(log_z_true), heat_maps(&grid, &points)?.to_vec());
+    Report { title, log_z_true, distance, extra, panels }.print(common, &trained)
 }
 
 /// What --points says, or is.

@@ -185,12 +185,8 @@ pub(crate) fn panels<P: Policy<DiffusionSampling>>(
 
 /// Writes panels as one picture, SVG and PNG.
 pub(crate) fn draw(common: &Common, name: &str, title: &str, panels: &[Panel]) -> Result<()> {
-    for extension in ["svg", "png"] {
-        if let Some(path) = common.picture(&format!("{name}.{extension}")) {
-            panels.iter().cloned().fold(Figure::new(title), Figure::panel).write(path)?;
-        }
-    }
-    Ok(())
+    let figure = panels.iter().cloned().fold(Figure::new(title), Figure::panel);
+    common.draw(name, |path| figure.write(path))
 }
 
 /// The most memory that the process has held, where the system says so.

@@ -15,7 +15,7 @@ use gfn_gym::diffusion::{
 use serde_json::json;
 
 use super::densities::{TargetName, draw, figures, panels};
-use crate::cli::{Common, Defaults, Distance, LrSchedule, Outcome, refuse, train, value_words};
+use crate::cli::{Common, Defaults, LrSchedule, Report, refuse, train, value_words};
 
 /// Train a diffusion to sample from a density
 #[derive(Parser, Debug)]
@@ -142,10 +142,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut rng = Rng::seeded(common.seed);
     let langevin = args.langevin.then(|| target.clone());
     let policy = DiffusionPolicy::new(&env, config, langevin, runtime.device(), tch::Kind::Float, &mut rng)?;
-    let batch = training.batch;
     let trainer = trainer(args, (env, energy.clone(), policy), (training, replay), rng)?;
     let mut trainer = trainer.described_by(&description)?;
-    let prefill = common.prefill.unwrap_or(0);
     let look = |trainer: &Trainer<DiffusionSampling, DiffusionPolicy>| {
         let rng = &mut trainer.evaluation_rng();
         let estimate = estimate_log_z(trainer.env(), trainer.policy(), &energy, super::densities::EVALUATED, rng)?;
@@ -154,7 +152,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         eprintln!("step {}: |delta log Z| {bound:.4}, reweighted {reweighted:.4}", trainer.steps_done());
         Ok(None)
     };
-    let trained = train(&mut trainer, common, "diffusion", steps, prefill, look)?;
+    let trained = train(&mut trainer, common, ("diffusion", &defaults), look, Vec::new())?;
 
     // Before evaluation, which holds more states at once.
     let memory = super::densities::peak_memory_mib();
@@ -166,12 +164,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let panels = panels(trainer.env(), trainer.policy(), target.as_ref(), rng)?;
         draw(common, "samples", &title, &panels)?;
     }
-    trained.draw(common, &title, target.log_z(), [])?;
-    let (params, log_z_true) = (trainer.n_parameters(), target.log_z());
-    let distance = Distance::default();
-    Outcome { example: "diffusion", common, steps, batch, params, trained: &trained, log_z_true, distance, extra }
-        .print();
-    Ok(())
+    Report { title, log_z_true: target.log_z(), extra, ..Report::default() }.print(common, &trained)
 }
 
 /// Objects that the replay buffer holds, if there is one.

@@ -6,13 +6,11 @@ use std::sync::Arc;
 use clap::{Parser, ValueEnum};
 use gfn::env::Reals;
 use gfn::metrics::importance_log_z;
-use gfn::objective::score;
-use gfn::objective::{MaximumLikelihood, Objective, RelativeLogPartitionVariance, RelativeTrajectoryBalance};
+use gfn::objective::{MaximumLikelihood, Objective, RelativeLogPartitionVariance, RelativeTrajectoryBalance, score};
 use gfn::policy::{Policy, WithPrior};
 use gfn::quantity::{Quantities, Quantity};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::rollout::ReplayEnv;
-use gfn::rollout::Sampler;
+use gfn::rollout::{ReplayEnv, Sampler};
 use gfn::train::{ReplayPath, Trainer};
 use gfn::{Error, Result, Rng};
 use gfn_gym::diffusion::{
@@ -22,7 +20,7 @@ use gfn_gym::diffusion::{
 use serde_json::json;
 
 use super::densities::{EVALUATED, draw, panels, sample_figures};
-use crate::cli::{Common, Defaults, Distance, ObjectiveName, Outcome, refuse, train};
+use crate::cli::{Common, Defaults, ObjectiveName, Report, refuse, train};
 
 /// Fine-tune a diffusion from 25 modes to 9 of them
 #[derive(Parser, Debug)]
@@ -131,13 +129,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let policy = make(&mut rng)?;
     copy(prior, &policy);
     let policy = WithPrior { policy, prior };
-    let batch = training.batch;
     let mut trainer =
         Trainer::boxed(env.clone(), Box::new(Energy::new(Arc::new(ratio))), policy, objective, training, rng)?
             .described_by(&json!({ "example": "diffusion_posterior", "horizon": args.horizon, "sigma": args.sigma,
             "beta": args.beta, "prior_steps": prior_steps, "prior_seed": common.seed, "network": config,
             "prior_training": fitted }))?;
-    let trained = train(&mut trainer, common, "diffusion_posterior", steps, 0, |_| Ok(None))?;
+    let trained = train(&mut trainer, common, ("diffusion_posterior", &defaults), |_| Ok(None), Vec::new())?;
 
     let rng = &mut trainer.evaluation_rng();
     let trajectories = Sampler::new(&env, trainer.policy()).forward(EVALUATED, rng)?;
@@ -159,22 +156,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         both.extend(panels(&env, trainer.policy(), truth.as_ref(), rng)?);
         draw(common, "samples", "prior, and posterior by relative trajectory balance", &both)?;
     }
-    trained.draw(common, "relative trajectory balance", log_z_true, [])?;
-    let params = trainer.n_parameters();
-    let distance = Distance::default();
-    Outcome {
-        example: "diffusion_posterior",
-        common,
-        steps,
-        batch,
-        params,
-        trained: &trained,
-        log_z_true,
-        distance,
-        extra,
-    }
-    .print();
-    Ok(())
+    let title = "relative trajectory balance".into();
+    Report { title, log_z_true, extra, ..Report::default() }.print(common, &trained)
 }
 
 /// Exact samples of the prior, for paths to be drawn back from.

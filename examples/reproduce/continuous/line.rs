@@ -12,7 +12,7 @@ use gfn::{Result, Rng};
 use gfn_gym::line::{Line, LinePolicy, LinePolicyConfig, LineReward, NormalMixtures};
 use serde_json::json;
 
-use crate::cli::{Common, Defaults, Distance, Outcome, refuse, train};
+use crate::cli::{Common, Defaults, Distance, Report, refuse, train};
 
 /// Train a perceptron to walk along the line, and to end as a sum of two Gaussians is spread
 #[derive(Parser, Debug)]
@@ -57,14 +57,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let policy = LinePolicy::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
     let config = common.trainer(&defaults);
     let config = TrainerConfig { adam: AdamConfig { max_norm: Some(MAX_NORM), ..config.adam }, ..config };
-    let (steps, batch) = (common.steps(&defaults), config.batch);
     let objective = common.objective.build()?;
-    let mut trainer =
+    let trainer =
         Trainer::boxed(env, Box::new(reward.clone()), policy, objective, config, rng)?.described_by(&description)?;
-    let replay = common.replay(&defaults)?;
-    if let Some((config, _)) = replay {
-        trainer = trainer.with_replay(ReplayBuffer::new(config)?);
-    }
+    let mut trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
     let target = target(&reward);
     let sample = |trainer: &Trainer<Line, LinePolicy>| -> Result<Vec<f64>> {
         let samples = Sampler::new(&env, trainer.policy()).forward(args.samples, &mut trainer.evaluation_rng())?;
@@ -72,8 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Ok(histogram(&positions))
     };
     let look = |trainer: &_| Ok(Some(Distances::between(&sample(trainer)?, &target)?.jsd));
-    let prefill = replay.map_or(0, |(_, prefill)| prefill);
-    let trained = train(&mut trainer, common, "line", steps, prefill, look)?;
+    let trained = train(&mut trainer, common, ("line", &defaults), look, Vec::new())?;
 
     let learned = sample(&trainer)?;
     let jsd = Distances::between(&learned, &target)?.jsd;
@@ -91,22 +86,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let panel = Panel::new("density of the end").labels("x", "").curve(curve("target", &target));
     let panel = panel.curve(curve("samples", &learned));
     let log_z_true = reward.log_z();
-    trained.draw(
-        common,
-        &format!("line of {} steps, {}", args.n_steps, common.objective.words()),
-        Some(log_z_true),
-        [panel],
-    )?;
     let extra = vec![
         ("jsd_floor", json!(floor)),
         ("samples", json!(args.samples)),
         ("log_z_error", json!((trained.log_z - log_z_true).abs())),
     ];
     let distance = Distance { jsd: Some(jsd), ..Distance::default() };
-    let params = trainer.n_parameters();
-    let log_z_true = Some(log_z_true);
-    Outcome { example: "line", common, steps, batch, params, trained: &trained, log_z_true, distance, extra }.print();
-    Ok(())
+    let title = format!("line of {} steps, {}", args.n_steps, common.objective.words());
+    let (log_z_true, panels) = (Some(log_z_true), vec![panel]);
+    Report { title, log_z_true, distance, extra, panels }.print(common, &trained)
 }
 
 /// The cell of a position; the last one is for all that lies outside.

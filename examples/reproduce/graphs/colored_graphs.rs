@@ -12,7 +12,7 @@ use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
 use serde_json::json;
 
 use crate::cli::{
-    Common, Defaults, Distance, Exact, Outcome, SAMPLES as EVALUATED, Saved, draw_sheet, sampled, train, value_words,
+    Common, Defaults, Distance, Exact, Report, SAMPLES as EVALUATED, Saved, draw_sheet, sampled, train, value_words,
 };
 
 /// Train a GNN policy to grow two-coloured graphs, up to isomorphism
@@ -82,17 +82,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let net = GraphNet::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
     let exact = Exact::up_to(EXACT_LIMIT, common, &env, &reward)?;
     let config = common.trainer(&defaults);
-    let (steps, batch) = (common.steps(&defaults), config.batch);
     let objective = common.objective.build()?;
-    let mut trainer =
+    let trainer =
         Trainer::boxed(env, Box::new(reward), GraphPolicy(net), objective, config, rng)?.described_by(&saved)?;
-    let replay = common.replay(&defaults)?;
-    if let Some((config, _)) = replay {
-        trainer = trainer.with_replay(ReplayBuffer::distinct(config)?);
-    }
-    let prefill = replay.map_or(0, |(_, prefill)| prefill);
+    let mut trainer = common.replayed(trainer, &defaults, ReplayBuffer::distinct)?;
     let look = |trainer: &Trainer<_, _>| Exact::look(exact.as_ref(), trainer);
-    let trained = train(&mut trainer, common, "colored_graphs", steps, prefill, look)?;
+    let trained = train(&mut trainer, common, ("colored_graphs", &defaults), look, Vec::new())?;
 
     let samples = Sampler::new(trainer.env(), trainer.policy()).forward(SAMPLES, &mut trainer.evaluation_rng())?;
     let graphs = samples.terminal_states().graphs();
@@ -107,7 +102,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         ("symmetry_corrected", json!(!args.no_symmetry_correction)),
     ];
     let mut distance = Distance::not_listed(common, EXACT_LIMIT);
-    let mut panel = None;
+    let mut panels = Vec::new();
     let sheet = |title| {
         let sheet = GraphSheet::new(title).layout(Layout::Force).labels(NodeLabels::None);
         sheet.legend(["colour 0", "colour 1"], [""; 0])
@@ -118,7 +113,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             distance = learned;
             extra.extend(exact.modes(&probs)?);
             extra.push(("classes", json!(exact.graph.len())));
-            panel = Some(exact.panel("graphs up to isomorphism", &probs));
+            panels.push(exact.panel("graphs up to isomorphism", &probs));
             exact.draw(common, sheet("most probable graphs"), &probs, SHOWN)?;
         }
         None => {
@@ -138,9 +133,5 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let corrected = exact.as_ref().filter(|_| !args.no_symmetry_correction);
     let log_z_true = corrected.map(|exact| exact.target.log_z);
     let title = format!("coloured graphs, at most {} nodes, reward {}", args.max_nodes, value_words(&args.reward));
-    trained.draw(common, &title, log_z_true, panel)?;
-    let params = trainer.n_parameters();
-    let example = "colored_graphs";
-    Outcome { example, common, steps, batch, params, trained: &trained, log_z_true, distance, extra }.print();
-    Ok(())
+    Report { title, log_z_true, distance, extra, panels }.print(common, &trained)
 }

@@ -15,7 +15,7 @@ use gfn_gym::ring::{Ring, RingReward};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cli::{Common, Defaults, Distance, Outcome, SAMPLES as EVALUATED, Saved, draw_sheet, sampled, train};
+use crate::cli::{Common, Defaults, Distance, Report, SAMPLES as EVALUATED, Saved, draw_sheet, sampled, train};
 
 /// Train a policy to build rings
 #[derive(Parser, Debug)]
@@ -118,24 +118,18 @@ fn run_with<N: GraphNetwork + 'static>(
     let reward = RingReward::new(100.0, args.reward_floor)?;
     let defaults = defaults(&env);
     let trainer_config = common.trainer(&defaults);
-    let batch = trainer_config.batch;
     let objective = common.objective.build()?;
     let env_again = Ring::new(args.nodes, env.kind())?;
-    let mut trainer =
+    let trainer =
         Trainer::boxed(env, Box::new(reward), GraphPolicy(net), objective, trainer_config, rng)?.described_by(saved)?;
-    let replay = common.replay(&defaults)?;
-    if let Some((config, _)) = replay {
-        trainer = trainer.with_replay(ReplayBuffer::distinct(config)?);
-    }
+    let mut trainer = common.replayed(trainer, &defaults, ReplayBuffer::distinct)?;
     let env = env_again;
     let exact = (env.n_states() <= EXACT_LIMIT && !common.is_frozen()).then(|| Exact::new(&env, reward)).transpose()?;
-    let steps = common.steps(&defaults);
     let look = |trainer: &RingTrainer<N>| match &exact {
         Some(exact) if exact.graph.len() <= 1 << 12 => Ok(Some(exact.distances(trainer)?.0.jsd)),
         _ => Ok(None),
     };
-    let prefill = replay.map_or(0, |(_, prefill)| prefill);
-    let trained = train(&mut trainer, common, "ring", steps, prefill, look)?;
+    let trained = train(&mut trainer, common, ("ring", &defaults), look, Vec::new())?;
 
     let samples = Sampler::new(&env, trainer.policy()).forward(SAMPLES, &mut trainer.evaluation_rng())?;
     let rings: Vec<Option<usize>> = samples.terminal_states().graphs().iter().map(|g| env.ring_index(g)).collect();
@@ -151,13 +145,13 @@ fn run_with<N: GraphNetwork + 'static>(
         ("samples", json!(SAMPLES)),
     ];
     let mut distance = Distance::not_listed(common, EXACT_LIMIT as usize);
-    let mut panel = None;
+    let mut panels = Vec::new();
     if let Some(exact) = &exact {
         let (distances, probs) = exact.distances(&trainer)?;
         distance = distances.into();
         extra[0].1 = json!(modes_found(&probs, &exact.is_ring, env.n_rings() as usize)?);
         let of_rings = exact.target.probs.iter().zip(&probs).zip(&exact.is_ring).filter(|(_, ring)| **ring);
-        panel = Some(Panel::learned_against_target("rings", of_rings.map(|((&t, &p), _)| (t, p))));
+        panels.push(Panel::learned_against_target("rings", of_rings.map(|((&t, &p), _)| (t, p))));
         draw_rings(common, &env, exact, &probs, log_z_true)?;
     } else if !common.is_frozen() {
         match bound(&env, &trainer, reward)? {
@@ -174,20 +168,8 @@ fn run_with<N: GraphNetwork + 'static>(
         draw_samples(common, samples.terminal_states().graphs())?;
     }
     let directed = if args.undirected { "undirected" } else { "directed" };
-    trained.draw(common, &format!("ring, {} nodes, {directed}", args.nodes), Some(log_z_true), panel)?;
-    let outcome = Outcome {
-        example: "ring",
-        common,
-        steps,
-        batch,
-        params: trainer.n_parameters(),
-        trained: &trained,
-        log_z_true: Some(log_z_true),
-        distance,
-        extra,
-    };
-    outcome.print();
-    Ok(())
+    let title = format!("ring, {} nodes, {directed}", args.nodes);
+    Report { title, log_z_true: Some(log_z_true), distance, extra, panels }.print(common, &trained)
 }
 
 /// The whole state space, and what the reward asks of it.

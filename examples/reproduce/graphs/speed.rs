@@ -15,7 +15,7 @@ use serde_json::json;
 use tch::{Device, Kind, Tensor};
 
 use crate::cli::products::time_of;
-use crate::cli::{Common, Defaults, Distance, Outcome, train};
+use crate::cli::{Common, Defaults, Report, train};
 
 /// Time growth to a fixed number of nodes, where hardly a state comes twice, against the matrix products of all its nodes, one by one
 #[derive(Parser, Debug)]
@@ -72,22 +72,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let objective = common.objective.build()?;
     let env = Growth::env(args.nodes)?;
     let mut trainer = Trainer::boxed(env, Box::new(reward), GraphPolicy(net), objective, trainer_config, rng)?;
-    let steps = common.steps(&defaults);
-    let trained = train(&mut trainer, common, "speed", steps, 0, |_| Ok(None))?;
+    let trained = train(&mut trainer, common, ("speed", &defaults), |_| Ok(None), Vec::new())?;
     let floor = floor(&trainer, batch, &config, runtime.device())?;
-    let outcome = Outcome {
-        example: "speed",
-        common,
-        steps,
-        batch,
-        params: trainer.n_parameters(),
-        trained: &trained,
-        log_z_true: None,
-        distance: Distance::default(),
-        extra: vec![("products_s", json!(floor)), ("iteration_over_products", json!(1.0 / trained.its_per_s / floor))],
-    };
-    outcome.print();
-    Ok(())
+    let title = format!("growth to {} nodes", args.nodes);
+    let extra = vec![("products_s", json!(floor)), ("iteration_over_products", json!(1.0 / trained.its_per_s / floor))];
+    Report { title, extra, ..Report::default() }.print(common, &trained)
 }
 
 /// Seconds that the products of one iteration take by libtorch if each node is evaluated by itself (the network evaluates nodes that look

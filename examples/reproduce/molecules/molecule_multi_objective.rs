@@ -7,8 +7,7 @@ use clap::Parser;
 use gfn::condition::{
     Condition, ConditionedReward, Conditioning, Directions, Encoding, Focus, FocusInHindsight, Temperature,
 };
-use gfn::env::StateGraph;
-use gfn::env::{Reals, Rows};
+use gfn::env::{Reals, Rows, StateGraph};
 use gfn::graph::{CanonicalKey, GraphEnv, GraphStates};
 use gfn::metrics::{
     Distances, focus_accuracy, hypervolume, inverted_generational_distance, pareto_front, r2_indicator, simplex_grid,
@@ -27,7 +26,7 @@ use gfn_molecules::{
 use serde_json::{Value, json};
 use tch::Tensor;
 
-use crate::cli::{Common, Defaults, Distance, Outcome, cell, train, words};
+use crate::cli::{Common, Defaults, Distance, Report, cell, train, words};
 
 /// Train a GNN policy that is told temperature and preferences
 #[derive(Parser, Debug)]
@@ -195,20 +194,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         graph => Some(graph?),
     };
     let config = common.trainer(&defaults);
-    let (steps, batch) = (common.steps(&defaults), config.batch);
     let objective = common.objective.build()?;
-    let mut trainer = Trainer::boxed(env, Box::new(reward.clone()), GraphPolicy(net), objective, config, rng)?
+    let trainer = Trainer::boxed(env, Box::new(reward.clone()), GraphPolicy(net), objective, config, rng)?
         .with_conditions(conditioning.clone())
         .described_by(&description)?;
-    let replay = common.replay(&defaults)?;
-    if let Some((config, _)) = replay {
-        trainer = trainer.with_replay(ReplayBuffer::new(config)?);
-    }
+    let mut trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
     if let Some(share) = args.hindsight {
         trainer = trainer.with_hindsight(FocusInHindsight(reward.clone()), share)?;
     }
-    let prefill = replay.map_or(0, |(_, prefill)| prefill);
-    let trained = train(&mut trainer, common, "molecule_multi_objective", steps, prefill, |_| Ok(None))?;
+    let trained = train(&mut trainer, common, ("molecule_multi_objective", &defaults), |_| Ok(None), Vec::new())?;
 
     let (mut rng, mut rows, mut mean) = (trainer.evaluation_rng(), Vec::new(), [0.0; 3]);
     let (mut all, mut objectives) = (Vec::new(), Reals::filled(2, 0, 0.0));
@@ -267,9 +261,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let [l1, tv, jsd] = mean.map(Some);
         distance = Distance { l1, tv, jsd, exact: true, why_not_exact: None };
     }
-    trained.draw(common, &format!("molecules of at most {} atoms, two rewards", args.max_atoms), None, [panel])?;
-    let (example, params) = ("molecule_multi_objective", trainer.n_parameters());
-    let trained = &trained;
-    Outcome { example, common, steps, batch, params, trained, log_z_true: None, distance, extra }.print();
-    Ok(())
+    let title = format!("molecules of at most {} atoms, two rewards", args.max_atoms);
+    Report { title, log_z_true: None, distance, extra, panels: vec![panel] }.print(common, &trained)
 }

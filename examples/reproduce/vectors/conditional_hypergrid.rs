@@ -14,7 +14,7 @@ use gfn_gym::hypergrid::{ConditionalReward, HyperGrid, OriginalReward};
 use serde_json::json;
 use tch::Tensor;
 
-use crate::cli::{Common, Defaults, Distance, Outcome, train};
+use crate::cli::{Common, Defaults, Distance, Report, train};
 
 /// Train a perceptron that is told the condition
 #[derive(Parser, Debug)]
@@ -75,16 +75,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let features = KHot::new(args.ndim, args.height);
     let policy = MlpPolicy::new(&env, features, network, runtime.device(), tch::Kind::Float, &mut rng)?;
     let config = common.trainer(&defaults);
-    let (steps, batch) = (common.steps(&defaults), config.batch);
     let objective = common.objective.build()?;
     let drawn = reward.clone();
-    let mut trainer = Trainer::boxed(env, Box::new(reward.clone()), policy, objective, config, rng)?
+    let trainer = Trainer::boxed(env, Box::new(reward.clone()), policy, objective, config, rng)?
         .with_conditions(move |n: usize, rng: &mut Rng| Ok(drawn.sample_conditions(n, rng)))
         .described_by(&description)?;
-    let replay = common.replay(&defaults)?;
-    if let Some((config, _)) = replay {
-        trainer = trainer.with_replay(ReplayBuffer::new(config)?);
-    }
+    let mut trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
     let graph = match StateGraph::build(&env, EXACT_LIMIT) {
         Err(Error::TooManyStates { .. }) => None,
         graph => Some(graph?),
@@ -96,7 +92,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Distances::between(&learned.probs, &target.probs).map(Some)
     };
     let look = |trainer: &Trainer<_, MlpPolicy<KHot>>| Ok(exact(trainer, 1.0)?.map(|distances| distances.jsd));
-    let trained = train(&mut trainer, common, "conditional_hypergrid", steps, 0, look)?;
+    let trained = train(&mut trainer, common, ("conditional_hypergrid", &defaults), look, Vec::new())?;
 
     let (mut rows, mut mean) = (Vec::new(), [0.0; 3]);
     let mut points = (Vec::new(), Vec::new());
@@ -122,23 +118,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         .labels("condition", "")
         .curve(Curve::new("learned", points.0))
         .curve(Curve::new("true", points.1));
-    trained.draw(common, &format!("conditional grid of {}^{}", args.height, args.ndim), None, [panel])?;
     let [l1, tv, jsd] = mean.map(Some);
     let distance = match &graph {
         Some(_) => Distance { l1, tv, jsd, exact: true, why_not_exact: None },
         None => Distance::not_listed(common, EXACT_LIMIT),
     };
-    let outcome = Outcome {
-        example: "conditional_hypergrid",
-        common,
-        steps,
-        batch,
-        params: trainer.n_parameters(),
-        trained: &trained,
-        log_z_true: None,
-        distance,
-        extra: vec![("conditions", json!(rows))],
-    };
-    outcome.print();
-    Ok(())
+    let title = format!("conditional grid of {}^{}", args.height, args.ndim);
+    let extra = vec![("conditions", json!(rows))];
+    Report { title, log_z_true: None, distance, extra, panels: vec![panel] }.print(common, &trained)
 }

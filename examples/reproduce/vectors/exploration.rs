@@ -4,8 +4,7 @@ use clap::{Parser, ValueEnum};
 use gfn::env::VectorStates;
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::objective::{AugmentedDetailedBalance, AugmentedTrajectoryBalance, Objective};
-use gfn::optim::AdamConfig;
-use gfn::optim::Schedule;
+use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig};
 use gfn::replay::ReplayBuffer;
 use gfn::train::{CountModes, DistillationConfig, IntrinsicConfig, RandomDistillation, TeacherConfig, Trainer};
@@ -13,9 +12,7 @@ use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::{HyperGrid, RewardKind};
 use serde_json::json;
 
-use crate::cli::{
-    Common, Defaults, Distance, Exact, ObjectiveName, Outcome, SAMPLES, sampled, train_observed, value_words,
-};
+use crate::cli::{Common, Defaults, Distance, Exact, ObjectiveName, Report, SAMPLES, sampled, train, value_words};
 
 /// Train a perceptron on a grid of few modes, exploring by one of several means
 #[derive(Parser, Debug)]
@@ -91,15 +88,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let novelty = RandomDistillation::new(features, DistillationConfig::default(), device, kind, &mut rng)?;
     let teacher = MlpPolicy::new(&env, features, network, device, kind, &mut rng)?;
     let config = common.trainer(&defaults);
-    let (steps, batch, adam) = (common.steps(&defaults), config.batch, config.adam);
+    let (steps, adam) = (common.steps(&defaults), config.adam);
     let exact = Exact::up_to(EXACT_LIMIT, common, &env, &reward)?;
     let objective = objective(common.objective, intrinsic)?;
-    let mut trainer =
+    let trainer =
         Trainer::boxed(env, Box::new(reward.clone()), policy, objective, config, rng)?.described_by(&description)?;
-    let replay = common.replay(&defaults)?;
-    if let Some((config, _)) = replay {
-        trainer = trainer.with_replay(ReplayBuffer::new(config)?);
-    }
+    let trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
     let coefficient = Schedule::Linear { from: args.coefficient, to: 0.0, steps: steps * 2 / 3 };
     let trainer = match args.means {
         Means::None => Ok(trainer),
@@ -115,17 +109,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut trainer = trainer?;
     let mut modes = CountModes::new(|points: &VectorStates| reward.is_mode(points));
     let look = |trainer: &Trainer<_, MlpPolicy<KHot>>| Exact::look(exact.as_ref(), trainer);
-    let prefill = replay.map_or(0, |(_, prefill)| prefill);
-    let trained = train_observed(&mut trainer, common, "exploration", (steps, prefill), look, vec![&mut modes])?;
+    let trained = train(&mut trainer, common, ("exploration", &defaults), look, vec![&mut modes])?;
 
     let learned = exact.as_ref().map(|exact| exact.learned(&env, trainer.policy())).transpose()?;
-    let panels = exact.iter().zip(&learned).map(|(exact, (_, probs))| exact.panel("points", probs));
+    let panels = exact.iter().zip(&learned).map(|(exact, (_, probs))| exact.panel("points", probs)).collect();
     let means = value_words(&args.means);
     let title = format!("exploration by {means}, grid of {}^{}, {} reward", args.height, args.ndim, args.reward);
     // The target of a frozen policy has its log Z, too.
     let summed = || reward.totals(EXACT_LIMIT as u64).ok().map(|totals| totals.log_z);
     let log_z_true = exact.as_ref().map(|exact| exact.target.log_z).or_else(summed);
-    trained.draw(common, &title, log_z_true, panels)?;
     let mut extra = vec![("means", json!(means))];
     if let Some((exact, (_, probs))) = exact.as_ref().zip(learned.as_ref()) {
         extra.extend(exact.modes(probs)?);
@@ -136,10 +128,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
     }
     let distance = learned.map_or_else(|| Distance::not_listed(common, EXACT_LIMIT), |(distance, _)| distance);
-    let params = trainer.n_parameters();
-    let example = "exploration";
-    Outcome { example, common, steps, batch, params, trained: &trained, log_z_true, distance, extra }.print();
-    Ok(())
+    Report { title, log_z_true, distance, extra, panels }.print(common, &trained)
 }
 
 /// The objective that the flags name, or its augmented form.

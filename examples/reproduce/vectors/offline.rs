@@ -10,14 +10,13 @@ use gfn::objective::{MaximumLikelihood, Objective};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy};
 use gfn::quantity::Quantity;
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::rollout::Sampler;
-use gfn::rollout::Trajectories;
+use gfn::rollout::{Sampler, Trajectories};
 use gfn::train::{ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use serde_json::json;
 
-use crate::cli::{Common, Defaults, Distance, Exact, Outcome, SAMPLES, sampled, train};
+use crate::cli::{Common, Defaults, Distance, Exact, Report, SAMPLES, sampled, train};
 
 /// Train a perceptron on a data set of trajectories
 #[derive(Parser, Debug)]
@@ -99,16 +98,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         },
         ..common.trainer(&defaults)
     };
-    let (steps, batch) = (common.steps(&defaults), config.batch);
     let mut trainer = Trainer::boxed(env, Box::new(reward), policy, objective, config, rng)?
         .with_data(data)
         .described_by(&description)?;
     let look = |trainer: &Trainer<_, _>| Exact::look(exact.as_ref(), trainer);
-    let trained = train(&mut trainer, common, "offline", steps, 0, look)?;
+    let trained = train(&mut trainer, common, ("offline", &defaults), look, Vec::new())?;
 
     let mut extra = vec![("data_size", json!(trajectories.len()))];
     let mut distance = Distance::not_listed(common, EXACT_LIMIT);
-    let mut panel = None;
+    let mut panels = Vec::new();
     if let Some(exact) = &exact {
         let (to_reward, probs) = exact.learned(&env, trainer.policy())?;
         let shares = exact.graph.empirical(&env, trajectories.terminal_states())?;
@@ -118,27 +116,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             Learn::Balance => to_reward,
             Learn::Likelihood => to_data.into(),
         };
-        panel = Some(exact.panel("points", &probs));
+        panels.push(exact.panel("points", &probs));
     } else {
         extra.push(("tv_to_data", json!(null)));
         if !common.is_frozen() {
             extra.extend(sampled(&trainer, SAMPLES)?);
         }
     }
-    trained.draw(common, "learned from a data set", log_z_true, panel)?;
-    let outcome = Outcome {
-        example: "offline",
-        common,
-        steps,
-        batch,
-        params: trainer.n_parameters(),
-        trained: &trained,
-        log_z_true,
-        distance,
-        extra,
-    };
-    outcome.print();
-    Ok(())
+    let title = "learned from a data set".into();
+    Report { title, log_z_true, distance, extra, panels }.print(common, &trained)
 }
 
 /// Uniform random walks with their rewards: what a policy that knows nothing leaves behind.

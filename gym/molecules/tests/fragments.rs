@@ -4,16 +4,14 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::enumeration::enumerate;
 use gfn::Rng;
-use gfn::env::StateGraph;
-use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Rows, Slots};
+use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Rows, Slots, StateGraph};
 use gfn::graph::{Attributes, Edge, GraphEnv, GraphKind, GraphState, Node, log_automorphisms};
 use gfn::metrics::{Distances, ExactPolicy};
 use gfn::nn::{ConvKind, GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::AdamConfig;
 use gfn::policy::{GraphPolicy, UniformPolicy};
-use gfn::rollout::Sampler;
-use gfn::rollout::Trajectories;
+use gfn::rollout::{Sampler, Trajectories};
 use gfn::testing::check_graph_env;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn_molecules::fragments::{Fragment, FragmentLibrary, FragmentReward, Fragments};

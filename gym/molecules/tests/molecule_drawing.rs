@@ -260,8 +260,7 @@ fn drawings_stay_on_their_canvas() {
         drawing.write(folder.join("a.png")).unwrap();
         drawing.write(folder.join("a.svg")).unwrap();
         let svg = std::fs::read_to_string(folder.join("a.svg")).unwrap();
-        // An SVG counts in half units.
-        let on_canvas = |value: f64| (0.0..=2.0 * side).contains(&value);
+        let on_canvas = |value: f64| (0.0..=side).contains(&value);
         let mut seen = 0;
         for line in svg.split("<polyline").skip(1) {
             let points = line.split("points=\"").nth(1).unwrap().split('"').next().unwrap();

@@ -134,8 +134,8 @@ mod tests {
         let sheet = PictureSheet::new("", 100.0).columns(2).cell(dot.clone(), ["a", ""]).cell(dot, ["b", "c < d"]);
         sheet.write(folder.join("a.svg")).unwrap();
         let svg = std::fs::read_to_string(folder.join("a.svg")).unwrap();
-        // At twice the size: the middles are at 8 + 50 and 8 + 150, 8 + 50 from the top.
-        assert!(svg.contains("cx=\"116\" cy=\"116\"") && svg.contains("cx=\"316\" cy=\"116\""), "{svg}");
+        // The middles are at 8 + 50 and 8 + 150, 8 + 50 from the top.
+        assert!(svg.contains("cx=\"58\" cy=\"58\"") && svg.contains("cx=\"158\" cy=\"58\""), "{svg}");
         assert!(svg.contains("c &lt; d") && svg.contains("width=\"216\" height=\"156\""), "{svg}");
         std::fs::remove_dir_all(folder).unwrap();
     }

@@ -1,106 +1,44 @@
 //! Text in the embedded font, because a bare machine has none.
 
-use ab_glyph::{Font, FontRef, InvalidFont, PxScale, ScaleFont, point};
-use plotters_backend::text_anchor::{HPos, Pos, VPos};
-use plotters_backend::{BackendColor, BackendCoord, BackendTextStyle, FontFamily, FontTransform};
-
-use crate::plot::{Colour, TextAnchor};
+use ab_glyph::{Font, FontRef, InvalidFont, OutlineCurve};
+use tiny_skia::{Path, PathBuilder};
 
 /// The height of capitals and digits of DejaVu Sans, in em; texts are vertically centred by it.
-const CAPITALS: f64 = 0.729;
-/// The SVG backend divides the size of a text by this.
-const SVG_SIZE: f64 = 1.24;
+pub(in crate::plot) const CAPITALS: f64 = 0.729;
 
-/// A style of text with a size in pixels per em. It is drawn here rather than by plotters, which drops the space to the
-/// left of letters and doesn't keep the vertical position.
-pub(in crate::plot) struct Lettering {
-    pub(in crate::plot) size: f64,
-    pub(in crate::plot) colour: Colour,
-    pub(in crate::plot) anchor: TextAnchor,
-    pub(in crate::plot) turned: bool,
-}
-
-impl BackendTextStyle for Lettering {
-    type FontError = InvalidFont;
-
-    fn color(&self) -> BackendColor {
-        BackendColor { alpha: 1.0, rgb: (self.colour.0, self.colour.1, self.colour.2) }
-    }
-
-    fn size(&self) -> f64 {
-        self.size * SVG_SIZE
-    }
-
-    fn transform(&self) -> FontTransform {
-        if self.turned { FontTransform::Rotate270 } else { FontTransform::None }
-    }
-
-    fn anchor(&self) -> Pos {
-        let horizontal = match self.anchor {
-            TextAnchor::Left => HPos::Left,
-            TextAnchor::Middle => HPos::Center,
-            TextAnchor::Right => HPos::Right,
-        };
-        Pos::new(horizontal, VPos::Center)
-    }
-
-    fn family(&self) -> FontFamily<'_> {
-        // The generic family name, so that an SVG viewer can use its own font.
-        FontFamily::SansSerif
-    }
-
-    fn layout_box(&self, text: &str) -> Result<((i32, i32), (i32, i32)), InvalidFont> {
-        let width = set(text, self.size)?.1.round() as i32;
-        Ok(((0, 0), (width, (CAPITALS * self.size).round() as i32)))
-    }
-
-    fn draw<E, F: FnMut(i32, i32, BackendColor) -> Result<(), E>>(
-        &self,
-        text: &str,
-        (left, top): BackendCoord,
-        mut draw: F,
-    ) -> Result<Result<(), E>, InvalidFont> {
-        let baseline = top + (CAPITALS * self.size).round() as i32;
-        let colour = self.color();
-        for letter in set(text, self.size)?.0 {
-            let corner = letter.px_bounds().min;
-            let (x0, y0) = (left + corner.x as i32, baseline + corner.y as i32);
-            let mut done = Ok(());
-            letter.draw(|x, y, coverage| {
-                if coverage > 0.0 && done.is_ok() {
-                    let alpha = f64::from(coverage.min(1.0));
-                    done = draw(x0 + x as i32, y0 + y as i32, BackendColor { alpha, ..colour });
-                }
-            });
-            if done.is_err() {
-                return Ok(done);
-            }
-        }
-        Ok(Ok(()))
-    }
-}
-
-/// The outlines of a text that starts at the origin, and its width.
-fn set(text: &str, size: f64) -> Result<(Vec<ab_glyph::OutlinedGlyph>, f64), InvalidFont> {
+/// The outlines of a text that starts at the origin, `None` if it has none, and its width, both in em.
+pub(super) fn outlines(text: &str) -> Result<(Option<Path>, f64), InvalidFont> {
     let font = FontRef::try_from_slice(dejavu::sans::regular())?;
     let em = font.units_per_em().unwrap_or(2048.0);
-    let scale = PxScale::from(size as f32 * font.height_unscaled() / em);
-    let scaled = font.as_scaled(scale);
-    let mut letters = Vec::new();
-    let (mut x, mut before) = (0.0, None);
+    let (mut path, mut x, mut before) = (PathBuilder::new(), 0.0, None);
     for character in text.chars() {
         let id = font.glyph_id(character);
-        x += before.map_or(0.0, |before| scaled.kern(before, id));
-        letters.extend(font.outline_glyph(id.with_scale_and_position(scale, point(x, 0.0))));
-        x += scaled.h_advance(id);
+        x += before.map_or(0.0, |before| font.kern_unscaled(before, id));
+        let mut pen = None;
+        for curve in font.outline(id).into_iter().flat_map(|outline| outline.curves) {
+            let at = |p: ab_glyph::Point| ((x + p.x) / em, -p.y / em);
+            let (OutlineCurve::Line(from, to) | OutlineCurve::Quad(from, _, to) | OutlineCurve::Cubic(from, _, _, to)) =
+                curve;
+            if pen != Some(from) {
+                path.move_to(at(from).0, at(from).1);
+            }
+            let (x, y) = at(to);
+            match curve {
+                OutlineCurve::Line(..) => path.line_to(x, y),
+                OutlineCurve::Quad(_, a, _) => path.quad_to(at(a).0, at(a).1, x, y),
+                OutlineCurve::Cubic(_, a, b, _) => path.cubic_to(at(a).0, at(a).1, at(b).0, at(b).1, x, y),
+            }
+            pen = Some(to);
+        }
+        x += font.h_advance_unscaled(id);
         before = Some(id);
     }
-    Ok((letters, f64::from(x)))
+    Ok((path.finish(), f64::from(x / em)))
 }
 
 /// The width of a text.
 pub(in crate::plot) fn text_width(text: &str, size: f64) -> f64 {
-    set(text, size).map_or(0.6 * size * text.chars().count() as f64, |(_, width)| width)
+    size * outlines(text).map_or(0.6 * text.chars().count() as f64, |(_, width)| width)
 }
 
 /// A text cut with an ellipsis, if necessary, to fit a width.

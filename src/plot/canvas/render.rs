@@ -1,26 +1,37 @@
 //! Rendering of a canvas as SVG and as PNG.
 
+use std::fmt::Write;
 use std::path::Path;
 
-use plotters::backend::{BitMapBackend, DrawingBackend, SVGBackend};
-use plotters::style::{RGBColor, ShapeStyle};
-use plotters_backend::BackendColor;
+use tiny_skia::{FillRule, LineJoin, Paint, PathBuilder, Pixmap, Stroke, StrokeDash, Transform};
 
-use super::lettering::Lettering;
-use super::{Point, Shape, dashes};
+use super::lettering::{CAPITALS, outlines};
+use super::{Point, Shape};
 use crate::io::replace;
-use crate::plot::graph::gap;
-use crate::plot::{Canvas, Colour};
+use crate::plot::{Canvas, Colour, TextAnchor};
 use crate::{Error, Result};
 
-/// Pixels of a PNG, and units of an SVG's inner coordinates, per unit of the canvas.
+/// Pixels of a PNG per unit of the canvas.
 const SCALE: u32 = 2;
-/// Each pixel of a PNG is the mean of a square of pixels with this side, which smooths the edges of all shapes.
-const SUPERSAMPLING: u32 = 2;
 /// The widest and tallest canvas, in units.
 const MAX_SIDE: f64 = 16_000.0;
-/// The largest area of a PNG, in square units. A square unit takes 60 bytes of memory.
+/// The largest area of a PNG, in square units. A square unit takes 32 bytes of memory.
 const MAX_AREA: f64 = 1.2e7;
+/// Places are held within that many units of the origin.
+const FAR: f64 = 2.0 * MAX_SIDE;
+/// The gap of a dashed line, in lengths of its dashes.
+const GAP: f64 = 2.0 / 3.0;
+
+impl TextAnchor {
+    /// The share of a text that lies before its anchor point, and what SVG calls it.
+    pub(in crate::plot) fn before(self) -> (f64, &'static str) {
+        match self {
+            Self::Left => (0.0, "start"),
+            Self::Middle => (0.5, "middle"),
+            Self::Right => (1.0, "end"),
+        }
+    }
+}
 
 impl Canvas {
     /// Writes the picture as SVG or PNG (two pixels per unit), by the path's extension, replacing the file in one step.
@@ -43,18 +54,11 @@ impl Canvas {
         }
         let extension = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
         match extension.as_ref().and_then(|e| e.to_str()) {
-            Some("svg") => replace::replace_bytes(path, self.svg().map_err(fail)?.as_bytes()),
+            Some("svg") => replace::replace_bytes(path, self.svg().as_bytes()),
             Some("png") if self.width * self.height > MAX_AREA => Err(fail(self.too_large(", or write it as SVG"))),
             Some("png") => {
-                let pixels = self.pixels().map_err(fail)?;
-                let size = self.size(SCALE);
-                replace::replace(path, |temporary| {
-                    let mut backend = BitMapBackend::new(temporary, size);
-                    backend
-                        .blit_bitmap((0, 0), size, &pixels)
-                        .and_then(|()| backend.present())
-                        .map_err(|error| fail(error.to_string()))
-                })
+                let png = self.pixels().and_then(|pixels| pixels.encode_png().map_err(|error| error.to_string()));
+                replace::replace_bytes(path, &png.map_err(fail)?)
             }
             _ => Err(fail("unknown extension: expected a path that ends in .svg or .png".to_owned())),
         }
@@ -70,139 +74,129 @@ impl Canvas {
         (side(self.width), side(self.height))
     }
 
-    fn svg(&self) -> std::result::Result<String, String> {
-        let (width, height) = self.size(SCALE);
-        let mut svg = String::new();
-        self.draw(&mut SVGBackend::with_string(&mut svg, (width, height)), SCALE, Target::Vector)?;
-        // The backend only has integer coordinates. Drawing at a multiple and showing at the true size keeps half
-        // units.
-        let (shown_width, shown_height) = self.size(1);
-        let inner = format!("width=\"{width}\" height=\"{height}\" viewBox");
-        let outer = format!("width=\"{shown_width}\" height=\"{shown_height}\" viewBox");
-        Ok(svg.replacen(&inner, &outer, 1))
+    fn svg(&self) -> String {
+        let (width, height) = self.size(1);
+        let mut svg = format!(
+            "<svg width=\"{width}\" height=\"{height}\" viewBox=\"0 0 {width} {height}\" \
+             xmlns=\"http://www.w3.org/2000/svg\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n"
+        );
+        let short = |x: f64| (x * 100.0).round() / 100.0;
+        let list = |points: &[Point]| {
+            points.iter().map(|&(x, y)| format!("{},{}", short(x), short(y))).collect::<Vec<_>>().join(" ")
+        };
+        let hex = |colour: &Colour| format!("#{:02x}{:02x}{:02x}", colour.0, colour.1, colour.2);
+        for shape in &self.shapes {
+            // Writing to a string can't fail.
+            let _ = match shape {
+                Shape::Line { points, colour, width, dash } => {
+                    let dash = dash.map(|dash| format!(" stroke-dasharray=\"{dash} {}\"", short(dash * GAP)));
+                    writeln!(
+                        svg,
+                        "<polyline points=\"{}\" fill=\"none\" stroke=\"{}\" stroke-width=\"{width}\" \
+                         stroke-linejoin=\"round\"{}/>",
+                        list(points),
+                        hex(colour),
+                        dash.unwrap_or_default()
+                    )
+                }
+                Shape::Area { points, colour } => {
+                    writeln!(svg, "<polygon points=\"{}\" fill=\"{}\"/>", list(points), hex(colour))
+                }
+                Shape::Disc { centre: (x, y), radius, colour } => {
+                    let (x, y, radius) = (short(*x), short(*y), short(*radius));
+                    writeln!(svg, "<circle cx=\"{x}\" cy=\"{y}\" r=\"{radius}\" fill=\"{}\"/>", hex(colour))
+                }
+                Shape::Text { at, text, size, colour, anchor, turned } => {
+                    let (x, y, baseline) = (short(at.0), short(at.1), short(at.1 + CAPITALS / 2.0 * size));
+                    let turn = if *turned { format!(" transform=\"rotate(270 {x} {y})\"") } else { String::new() };
+                    let text = text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
+                    // The generic family name, so that a viewer can use its own font.
+                    writeln!(
+                        svg,
+                        "<text x=\"{x}\" y=\"{baseline}\"{turn} font-size=\"{}\" font-family=\"sans-serif\" \
+                         text-anchor=\"{}\" fill=\"{}\">{text}</text>",
+                        short(*size),
+                        anchor.before().1,
+                        hex(colour)
+                    )
+                }
+            };
+        }
+        svg + "</svg>\n"
     }
 
-    /// The picture as RGB bytes at [`SCALE`].
-    fn pixels(&self) -> std::result::Result<Vec<u8>, String> {
-        let fine = self.size(SCALE * SUPERSAMPLING);
-        let mut drawn = vec![0; fine.0 as usize * fine.1 as usize * 3];
-        self.draw(&mut BitMapBackend::with_buffer(&mut drawn, fine), SCALE * SUPERSAMPLING, Target::Pixels)?;
+    /// The part of a segment that lies within the picture or close to it.
+    fn within(&self, a: Point, b: Point, width: f64) -> Option<(Point, Point)> {
+        // Differences of larger numbers might not be finite.
+        let [a, b] = [a, b].map(|(x, y)| (x.clamp(-1e9, 1e9), y.clamp(-1e9, 1e9)));
+        let (mut from, mut to) = (0.0, 1.0);
+        for (start, way, side) in [(a.0, b.0 - a.0, self.width), (a.1, b.1 - a.1, self.height)] {
+            let ends = [-width - 9.0, side + width + 9.0].map(|end| (end - start) / way);
+            (from, to) = (f64::max(from, ends[0].min(ends[1])), f64::min(to, ends[0].max(ends[1])));
+        }
+        let at = |t: f64| (a.0 + t * (b.0 - a.0), a.1 + t * (b.1 - a.1));
+        (from <= to).then(|| (if from == 0.0 { a } else { at(from) }, if to == 1.0 { b } else { at(to) }))
+    }
+
+    /// The picture at [`SCALE`].
+    fn pixels(&self) -> std::result::Result<Pixmap, String> {
         let (width, height) = self.size(SCALE);
-        let k = SUPERSAMPLING as usize;
-        let stride = fine.0 as usize * 3;
-        let mut pixels = Vec::with_capacity(width as usize * height as usize * 3);
-        for y in 0..height as usize {
-            for x in 0..width as usize {
-                for channel in 0..3 {
-                    let corner = y * k * stride + x * k * 3 + channel;
-                    let sum: usize = (0..k * k).map(|i| usize::from(drawn[corner + i / k * stride + i % k * 3])).sum();
-                    pixels.push((sum / (k * k)) as u8);
+        let mut pixels = Pixmap::new(width, height).ok_or("there is no memory for its pixels")?;
+        pixels.fill(tiny_skia::Color::WHITE);
+        let scale = Transform::from_scale(SCALE as f32, SCALE as f32);
+        // Far from the picture tiny-skia's integers overflow.
+        let near = |x: f64| x.clamp(-FAR, FAR) as f32;
+        let paint = |colour: &Colour| {
+            let mut paint = Paint { anti_alias: true, ..Paint::default() };
+            paint.set_color_rgba8(colour.0, colour.1, colour.2, 255);
+            paint
+        };
+        for shape in &self.shapes {
+            let (filled, colour, place) = match shape {
+                Shape::Line { points, colour, width, dash } => {
+                    let dash = dash.and_then(|dash| StrokeDash::new(vec![dash as f32, (dash * GAP) as f32], 0.0));
+                    let stroke = Stroke { width: *width as f32, line_join: LineJoin::Round, dash, ..Stroke::default() };
+                    let mut path = PathBuilder::new();
+                    for pair in points.windows(2) {
+                        let Some((from, to)) = self.within(pair[0], pair[1], *width) else { continue };
+                        let from = (near(from.0), near(from.1));
+                        if path.last_point().is_none_or(|last| (last.x, last.y) != from) {
+                            path.move_to(from.0, from.1);
+                        }
+                        path.line_to(near(to.0), near(to.1));
+                    }
+                    if let Some(path) = path.finish() {
+                        pixels.stroke_path(&path, &paint(colour), &stroke, scale, None);
+                    }
+                    continue;
                 }
+                Shape::Area { points, colour } => {
+                    let mut path = PathBuilder::new();
+                    for (i, &(x, y)) in points.iter().enumerate() {
+                        if i == 0 { path.move_to(near(x), near(y)) } else { path.line_to(near(x), near(y)) }
+                    }
+                    (path.finish(), colour, scale)
+                }
+                Shape::Disc { centre: (x, y), radius, colour } => {
+                    (PathBuilder::from_circle(near(*x), near(*y), near(*radius)), colour, scale)
+                }
+                Shape::Text { at, text, size, colour, anchor, turned } => {
+                    let (letters, width) = outlines(text).map_err(|error| error.to_string())?;
+                    let turn = Transform::from_rotate(if *turned { -90.0 } else { 0.0 });
+                    let start = (-anchor.before().0 * width, CAPITALS / 2.0);
+                    let place = scale
+                        .pre_translate(near(at.0), near(at.1))
+                        .pre_concat(turn)
+                        .pre_scale(near(*size), near(*size))
+                        .pre_translate(start.0 as f32, start.1 as f32);
+                    (letters, colour, place)
+                }
+            };
+            if let Some(path) = filled {
+                pixels.fill_path(&path, &paint(colour), FillRule::Winding, place, None);
             }
         }
         Ok(pixels)
-    }
-
-    /// Draws the shapes on a backend, for both formats.
-    fn draw<B: DrawingBackend>(&self, backend: &mut B, scale: u32, target: Target) -> std::result::Result<(), String> {
-        let k = f64::from(scale);
-        let to = |(x, y): Point| ((x * k).round() as i32, (y * k).round() as i32);
-        let (width, height) = self.size(scale);
-        let white = style(Colour::WHITE, 1.0);
-        backend.draw_rect((0, 0), (width as i32, height as i32), &white, true).map_err(|error| error.to_string())?;
-        for shape in &self.shapes {
-            match shape {
-                Shape::Line { points, colour, width, dash } => {
-                    let pieces = match dash {
-                        Some(length) => dashes(points, *length),
-                        None => vec![points.clone()],
-                    };
-                    pieces.into_iter().try_for_each(|piece| match target {
-                        Target::Vector => {
-                            let style = style(*colour, width * k);
-                            backend.draw_path(piece.into_iter().map(to), &style)
-                        }
-                        Target::Pixels => stroke(backend, &piece, *colour, *width, k),
-                    })
-                }
-                Shape::Area { points, colour } => {
-                    backend.fill_polygon(points.iter().copied().map(to), &style(*colour, 1.0))
-                }
-                Shape::Disc { centre, radius, colour } => {
-                    let radius = (radius * k).round() as u32;
-                    backend.draw_circle(to(*centre), radius, &style(*colour, 1.0), true)
-                }
-                Shape::Text { at, text, size, colour, anchor, turned } => {
-                    // The SVG backend centres texts by the height of an x, which is lower than a capital.
-                    let drop = match target {
-                        Target::Vector => 0.1 * size,
-                        Target::Pixels => 0.0,
-                    };
-                    let at = if *turned { (at.0 + drop, at.1) } else { (at.0, at.1 + drop) };
-                    let lettering = Lettering { size: size * k, colour: *colour, anchor: *anchor, turned: *turned };
-                    backend.draw_text(text, &lettering, to(at))
-                }
-            }
-            .map_err(|error| error.to_string())?;
-        }
-        backend.present().map_err(|error| error.to_string())
-    }
-}
-
-/// The kind of backend.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Target {
-    Vector,
-    Pixels,
-}
-
-/// Draws a line of any width pixel by pixel, with round joints and straight ends. plotters' own wide lines have spikes
-/// at sharp turns, and a thickness that depends on their direction.
-fn stroke<B: DrawingBackend>(
-    backend: &mut B,
-    points: &[Point],
-    colour: Colour,
-    width: f64,
-    k: f64,
-) -> std::result::Result<(), plotters_backend::DrawingErrorKind<B::ErrorType>> {
-    let colour = BackendColor { alpha: 1.0, rgb: (colour.0, colour.1, colour.2) };
-    let half = (width * k / 2.0).max(0.5);
-    let (columns, rows) = backend.get_size();
-    let last = points.len().saturating_sub(2);
-    for (i, pair) in points.windows(2).enumerate() {
-        let (p, q) = ((pair[0].0 * k, pair[0].1 * k), (pair[1].0 * k, pair[1].1 * k));
-        let (dx, dy) = (q.0 - p.0, q.1 - p.1);
-        let steep = dy.abs() > dx.abs();
-        // Iterates along the longer direction, and across it only as far as the line is wide.
-        let swap = |(x, y): Point| if steep { (y, x) } else { (x, y) };
-        let (a, b) = (swap(p), swap(q));
-        let slope = if b.0 == a.0 { 0.0 } else { (b.1 - a.1) / (b.0 - a.0) };
-        let (low, high) = (a.0.min(b.0), a.0.max(b.0));
-        let reach = half * 1.5 + 1.0;
-        // Lines may leave the picture by any distance.
-        let (long, across) = if steep { (rows, columns) } else { (columns, rows) };
-        let within =
-            |from: f64, to: f64, size: u32| from.floor().max(0.0) as i32..=to.ceil().min(f64::from(size) - 1.0) as i32;
-        for m in within(low - half, high + half, long) {
-            let centre = a.1 + slope * (f64::from(m).clamp(low, high) - a.0);
-            for n in within(centre - reach, centre + reach, across) {
-                let (x, y) = swap((f64::from(m), f64::from(n)));
-                let along = (x - p.0) * dx + (y - p.1) * dy;
-                let beyond = (i == 0 && along < 0.0) || (i == last && along > dx * dx + dy * dy);
-                if !beyond && gap((x, y), p, q) <= half {
-                    backend.draw_pixel((x as i32, y as i32), colour)?;
-                }
-            }
-        }
-    }
-    Ok(())
-}
-
-fn style(colour: Colour, width: f64) -> ShapeStyle {
-    ShapeStyle {
-        color: RGBColor(colour.0, colour.1, colour.2).into(),
-        filled: true,
-        stroke_width: width.round().max(1.0) as u32,
     }
 }
 
@@ -214,7 +208,7 @@ mod tests {
     fn inked(canvas: &Canvas) -> Vec<(usize, usize)> {
         let (width, _) = canvas.size(SCALE);
         let pixels = canvas.pixels().unwrap();
-        let dark = pixels.chunks(3).enumerate().filter(|(_, rgb)| rgb[0] < 128);
+        let dark = pixels.pixels().iter().enumerate().filter(|(_, pixel)| pixel.red() < 128);
         dark.map(|(i, _)| (i % width as usize, i / width as usize)).collect()
     }
 
@@ -227,7 +221,8 @@ mod tests {
         let area = |to: Point| {
             let mut canvas = Canvas::new(60.0, 60.0);
             canvas.line(vec![(5.0, 5.0), to], Colour::INK, 1.5);
-            inked(&canvas).len() as f64
+            let darkness = |pixel: &tiny_skia::PremultipliedColorU8| f64::from(255 - pixel.red());
+            canvas.pixels().unwrap().pixels().iter().map(darkness).sum::<f64>()
         };
         let (level, askew) = (area((55.0, 5.0)), area((5.0 + 40.0, 5.0 + 30.0)));
         assert!((level / askew - 1.0).abs() < 0.1, "{level} {askew}");
@@ -310,7 +305,7 @@ mod tests {
         // The width and height of the header chunk.
         assert_eq!(png[16..24], [0, 0, 0, 40, 0, 0, 0, 20]);
         let svg = std::fs::read_to_string(folder.join("a.svg")).unwrap();
-        assert!(svg.starts_with("<svg width=\"20\" height=\"10\" viewBox=\"0 0 40 20\""), "{svg}");
+        assert!(svg.starts_with("<svg width=\"20\" height=\"10\" viewBox=\"0 0 20 10\""), "{svg}");
         assert!(svg.contains("a &lt; b &amp; c") && svg.trim_end().ends_with("</svg>"), "{svg}");
         for name in ["a.jpg", "a"] {
             let message = canvas.write(folder.join(name)).unwrap_err().to_string();

@@ -125,11 +125,7 @@ mod tests {
         for shape in &canvas.shapes {
             let Shape::Text { at, text, size, anchor, turned, .. } = shape else { continue };
             let length = text_width(text, *size);
-            let before = match anchor {
-                TextAnchor::Left => 0.0,
-                TextAnchor::Middle => 0.5,
-                TextAnchor::Right => 1.0,
-            };
+            let (before, _) = anchor.before();
             // Turned texts are read upwards.
             let (along, limit, start) = match turned {
                 true => (at.1, PANEL.1, at.1 - (1.0 - before) * length),

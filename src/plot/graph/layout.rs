@@ -90,9 +90,15 @@ fn distances(graph: &GraphState) -> Vec<Vec<f64>> {
     out
 }
 
-/// One round of stress majorisation with weights 1 / distance^2: each node moves to the mean of the positions that the
-/// others imply.
-fn majorise(places: &mut [Point], distances: &[Vec<f64>]) {
+/// One round of stress majorisation (Gansner, Koren and North 2004) with weights 1 / distance^2: each node moves to the
+/// mean of the positions that the others imply.
+///
+/// ```
+/// let mut places = [(0.0, 0.0), (1.0, 0.0)];
+/// gfn::plot::majorise(&mut places, &[vec![0.0, 3.0], vec![3.0, 0.0]]);
+/// assert_eq!(places[1].0 - places[0].0, 3.0);
+/// ```
+pub fn majorise(places: &mut [(f64, f64)], distances: &[Vec<f64>]) {
     for i in 0..places.len() {
         let (x, y) = places[i];
         let mut sum = (0.0, 0.0, 0.0);
@@ -105,7 +111,9 @@ fn majorise(places: &mut [Point], distances: &[Vec<f64>]) {
             sum.1 += weight * (v + dy * pull);
             sum.2 += weight;
         }
-        places[i] = (sum.0 / sum.2, sum.1 / sum.2);
+        if sum.2 > 0.0 {
+            places[i] = (sum.0 / sum.2, sum.1 / sum.2);
+        }
     }
 }
 

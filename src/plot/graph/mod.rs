@@ -4,6 +4,5 @@ mod edges;
 mod layout;
 mod sheet;
 
-pub use layout::Layout;
-pub(in crate::plot) use layout::gap;
+pub use layout::{Layout, majorise};
 pub use sheet::{GraphSheet, NodeLabels};

@@ -9,7 +9,7 @@ use crate::distribution::Exploration;
 use crate::env::Env;
 use crate::optim::Average;
 use crate::policy::Policy;
-use crate::rollout::{ReplayEnv, Sampler, Trajectories};
+use crate::rollout::{Container, ReplayEnv, Sampler, Trajectories};
 use crate::tensor::index_tensor;
 use crate::train::{Context, Persist};
 use crate::{Error, Result, Rng};
@@ -112,6 +112,6 @@ pub(super) fn forward<E: ReplayEnv, P: Policy<E>>(
 pub(super) fn joined<E: ReplayEnv>(parts: Vec<Trajectories<E>>) -> Result<Trajectories<E>> {
     let mut parts = parts.into_iter();
     let mut whole = parts.next().ok_or(Error::config("batch", "no trajectory", "at least one trajectory"))?;
-    parts.try_for_each(|part| whole.append(part))?;
+    whole.extend(parts)?;
     Ok(whole)
 }

@@ -10,7 +10,7 @@ use crate::env::{Env, Rows, log_rewards};
 use crate::objective::Scores;
 use crate::policy::Policy;
 use crate::replay::{Draw, Drawn, RankBy, ReplayBuffer};
-use crate::rollout::{ReplayEnv, Sampler, Trajectories, Walks};
+use crate::rollout::{Container, ReplayEnv, Sampler, Trajectories, Walks};
 use crate::tensor::index_tensor;
 use crate::train::{Context, Persist, ReplayPath};
 use crate::{Error, Result, Rng};

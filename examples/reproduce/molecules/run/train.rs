@@ -17,7 +17,7 @@ use gfn_record::{Described, TrainingRecord};
 use serde_json::{Value, json};
 
 use super::outputs;
-use crate::cli::{Common, Defaults, Distance, Exact, Outcome, at_least_one, train_observed, try_file};
+use crate::cli::{Common, Defaults, Distance, Exact, Report, at_least_one, train, try_file};
 
 /// How molecules are rewarded, sampled and recorded.
 #[derive(Args, Clone, Debug)]
@@ -93,20 +93,15 @@ impl Run<'_> {
         let net = GraphNet::new(&env, self.network.clone(), runtime.device(), tch::Kind::Float, &mut rng)?;
         let exact = Exact::up_to(self.exact_limit, common, &env, &reward(score.clone()))?;
         let config = common.trainer(&defaults);
-        let (steps, batch) = (common.steps(&defaults), config.batch);
         let objective = common.objective.build()?;
         let boxed = Box::new(reward(score.clone()));
-        let mut trainer =
+        let trainer =
             Trainer::boxed(env, boxed, GraphPolicy(net), objective, config, rng)?.described_by(&description)?;
-        let replay = common.replay(&defaults)?;
-        if let Some((config, _)) = replay {
-            trainer = trainer.with_replay(ReplayBuffer::distinct(config)?);
-        }
-        let prefill = replay.map_or(0, |(_, prefill)| prefill);
+        let mut trainer = common.replayed(trainer, &defaults, ReplayBuffer::distinct)?;
         let look = |trainer: &Trainer<_, _>| Exact::look(exact.as_ref(), trainer);
         let mut record = self.record(&read);
         let observers = record.as_mut().map(|record| record as &mut dyn Observer<_, _>).into_iter().collect();
-        let trained = train_observed(&mut trainer, common, example, (steps, prefill), look, observers)?;
+        let trained = train(&mut trainer, common, (example, &defaults), look, observers)?;
 
         let molecules = self.sample(&trainer, &read)?;
         let log_scores = score.log_scores(&molecules)?;
@@ -118,7 +113,7 @@ impl Run<'_> {
         outputs::write(common, &molecules, &log_scores)?;
         args.record.iter().for_each(|path| common.written.add(path));
         let mut distance = Distance::not_listed(common, self.exact_limit);
-        let mut panel = None;
+        let mut panels = Vec::new();
         if let Some(exact) = &exact {
             let (learned, probs) = exact.learned(trainer.env(), trainer.policy())?;
             distance = learned;
@@ -128,16 +123,13 @@ impl Run<'_> {
             extra.push(("tv_molecules", json!(tv)));
             extra.extend(counts.map(|(name, count)| (name, json!(count))));
             extra.extend(exact.modes(&probs)?);
-            panel = Some(exact.panel(self.objects, &probs));
+            panels.push(exact.panel(self.objects, &probs));
         } else {
             extra.extend([("modes_found", json!(null)), ("modes_total", json!(null))]);
         }
         let corrected = exact.as_ref().filter(|_| !args.no_symmetry_correction);
         let log_z_true = corrected.map(|exact| exact.target.log_z);
-        trained.draw(common, &self.title, log_z_true, panel)?;
-        let params = trainer.n_parameters();
-        Outcome { example, common, steps, batch, params, trained: &trained, log_z_true, distance, extra }.print();
-        Ok(())
+        Report { title: self.title.clone(), log_z_true, distance, extra, panels }.print(common, &trained)
     }
 
     /// What is recorded of a molecule: its canonical SMILES, which is its key, too, and three descriptors.

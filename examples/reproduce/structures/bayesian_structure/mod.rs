@@ -23,7 +23,7 @@ use gfn_dags::{
 use problem::{Problem, ScoreName};
 use serde_json::json;
 
-use crate::cli::{BackwardName, BufferName, Common, Defaults, Distance, Exact, ObjectiveName, Outcome, train};
+use crate::cli::{BackwardName, BufferName, Common, Defaults, Distance, Exact, ObjectiveName, Report, train};
 
 /// Train a policy to sample the structures of a Bayesian network from their posterior
 #[derive(Parser, Debug)]
@@ -197,7 +197,6 @@ where
     }
     let epsilon = Schedule::Linear { from, to: args.epsilon_end, steps: steps.div_ceil(2) };
     let config = TrainerConfig { epsilon: Some(epsilon), ..config };
-    let batch = config.batch;
     let target_network = common.objective == ObjectiveName::ModifiedDb && args.lag > 0;
     let objective: Box<dyn Objective> = match target_network {
         true => Box::new(ModifiedDetailedBalance { next_exit: NextExit::TargetNetwork }),
@@ -214,16 +213,13 @@ where
     if target_network {
         trainer = trainer.with_target_network(args.lag)?;
     }
-    let replay = common.replay(&defaults)?;
-    if let Some((config, _)) = replay {
-        trainer = trainer.with_replay(ReplayBuffer::new(config)?);
-    }
+    let mut trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
     // A look at 29,281 graphs is cheap beside the thousands of steps between two of them.
     let look = |trainer: &Trainer<BayesianStructure, P>| match &exact {
         Some(exact) => Ok(exact.learned(trainer.env(), trainer.policy())?.0.jsd),
         None => Ok(None),
     };
-    let trained = train(&mut trainer, common, "bayesian_structure", steps, replay.map_or(0, |(_, n)| n), look)?;
+    let trained = train(&mut trainer, common, ("bayesian_structure", &defaults), look, Vec::new())?;
 
     let mut distance = Distance::not_listed(common, EXACT_LIMIT);
     let findings = match &exact {
@@ -238,12 +234,9 @@ where
             Findings::sampled(problem, edges, samples)?
         }
     };
-    let log_z_true = findings.log_z_true;
-    trained.draw(common, &problem.title, log_z_true, findings.panels())?;
     findings.write(common)?;
     findings.print();
-    let (extra, params) = (findings.figures()?, trainer.n_parameters());
-    let example = "bayesian_structure";
-    Outcome { example, common, steps, batch, params, trained: &trained, log_z_true, distance, extra }.print();
-    Ok(())
+    let (title, log_z_true) = (problem.title.clone(), findings.log_z_true);
+    let (extra, panels) = (findings.figures()?, findings.panels());
+    Report { title, log_z_true, distance, extra, panels }.print(common, &trained)
 }

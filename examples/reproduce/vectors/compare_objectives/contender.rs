@@ -6,8 +6,7 @@ use std::collections::HashMap;
 use clap::ValueEnum;
 use clap::builder::PossibleValue;
 use gfn::Result;
-use gfn::env::StateGraph;
-use gfn::env::{EnumerableEnv, Reward};
+use gfn::env::{EnumerableEnv, Reward, StateGraph};
 use gfn::objective::{
     Objective, RelativeLogPartitionVariance, RelativeTrajectoryBalance, SubTrajectoryBalance, TrustPcl, Weighting,
 };

@@ -3,10 +3,11 @@
 use std::f64::consts::{FRAC_PI_2, FRAC_PI_4, PI, TAU};
 
 use gfn::Rng;
+use gfn::plot::majorise;
 
 use super::place::{Place, angle, distance, middle, plus, towards, turned};
 use super::rings::bonds_of;
-use super::strain::{Strain, chord, majorise, shapes};
+use super::strain::{Strain, chord, shapes};
 
 /// A drawing of rings that hang together by bonds.
 pub(super) struct Block {

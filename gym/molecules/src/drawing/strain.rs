@@ -174,20 +174,3 @@ pub(super) fn shapes(n: usize, rings: &[Vec<usize>]) -> Vec<Vec<(usize, f64)>> {
 pub(super) fn chord(size: usize, k: usize) -> f64 {
     (PI * k as f64 / size as f64).sin() / (PI / size as f64).sin()
 }
-
-/// One round of stress majorisation (Gansner, Koren and North 2004): each atom goes where the others want it on average.
-pub(super) fn majorise(places: &mut [Place], distances: &[Vec<f64>]) {
-    for i in 0..places.len() {
-        let mut sum = ((0.0, 0.0), 0.0);
-        for (j, &there) in places.iter().enumerate().filter(|&(j, _)| j != i) {
-            let wanted = distances[i][j].max(1e-9);
-            let away = minus(places[i], there);
-            let weight = 1.0 / (wanted * wanted);
-            let place = plus(there, wanted / away.0.hypot(away.1).max(1e-9), away);
-            sum = (plus(sum.0, weight, place), sum.1 + weight);
-        }
-        if sum.1 > 0.0 {
-            places[i] = (sum.0.0 / sum.1, sum.0.1 / sum.1);
-        }
-    }
-}

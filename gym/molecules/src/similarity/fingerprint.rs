@@ -102,9 +102,6 @@ impl Molecule {
 /// One number for several: each is mixed in as in `SplitMix64`, so that one bit changes half of the others.
 fn mixed(numbers: impl IntoIterator<Item = u64>) -> u64 {
     numbers.into_iter().fold(0, |hash: u64, number| {
-        let mut x = (hash.rotate_left(23) ^ number).wrapping_add(0x9e37_79b9_7f4a_7c15);
-        x = (x ^ x >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        x = (x ^ x >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        x ^ x >> 31
+        gfn::Rng::mix64((hash.rotate_left(23) ^ number).wrapping_add(0x9e37_79b9_7f4a_7c15))
     })
 }

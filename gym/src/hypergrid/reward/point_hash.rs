@@ -17,16 +17,9 @@ impl PointHash {
     }
 
     pub(super) fn uniform(&self, grid: &HyperGrid, point: &[u16]) -> f64 {
-        let bits = mix(mix(grid.key(point) ^ self.keys[0]).wrapping_add(self.keys[1]));
+        let bits = Rng::mix64(Rng::mix64(grid.key(point) ^ self.keys[0]).wrapping_add(self.keys[1]));
         (bits >> 11) as f64 * (1.0 / (1u64 << 53) as f64)
     }
-}
-
-/// A bijection of 64-bit numbers that spreads every bit over all (Stafford's mix 13).
-fn mix(mut bits: u64) -> u64 {
-    bits = (bits ^ bits >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    bits = (bits ^ bits >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    bits ^ bits >> 31
 }
 
 #[cfg(test)]

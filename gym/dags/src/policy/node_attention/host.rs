@@ -188,7 +188,7 @@ impl HostPolicy<BayesianStructure, GraphActionCategorical> for HostNodeAttention
         let numbers = self.graph_numbers.forward(graphs, n);
         let mut logits = Vec::with_capacity(n * (d * d + 1));
         let of_graphs = senders.chunks_exact(d * width).zip(receivers.chunks_exact(d * width));
-        for ((senders, receivers), numbers) in of_graphs.zip(numbers.chunks_exact(numbers.len() / n.max(1))) {
+        for ((senders, receivers), numbers) in of_graphs.zip(numbers.chunks_exact((numbers.len() / n.max(1)).max(1))) {
             for sender in senders.chunks_exact(width) {
                 logits.extend(receivers.chunks_exact(width).map(|receiver| dot(sender, receiver)));
             }

@@ -230,14 +230,15 @@ impl<T: Torso> GraphNetwork for GraphNet<T> {
             true => checked_conditions(batch, self.config.estimators.n_conditions, self.parameters.kind())?,
             false => None,
         };
-        let shared = needs_forward.then(|| self.forward.embed(batch, conditions.as_ref())).transpose()?;
+        let embed = |torso: &T| torso.embed(batch, conditions.as_ref())?.checked(batch.arrays, torso.widths());
+        let shared = needs_forward.then(|| embed(&self.forward)).transpose()?;
         let pf = match &shared {
             Some(embedded) if wants.has(Quantity::LogPf) => Some(self.pf.forward(batch, embedded, pairs.as_ref())),
             _ => None,
         };
         let flow = self.flow.as_ref().filter(|_| wants.has(Quantity::LogFlow)).zip(shared.as_ref());
         let log_flow = flow.map(|(flow, embedded)| (Quantity::LogFlow, flow.forward(&embedded.graphs).view(-1)));
-        let own = own.map(|torso| torso.embed(batch, conditions.as_ref())).transpose()?;
+        let own = own.map(embed).transpose()?;
         let pb = match (&self.pb, own.as_ref().or(shared.as_ref())) {
             (Some(heads), Some(embedded)) if wants.has(Quantity::LogPb) => {
                 Some(heads.forward(batch, embedded, pairs.as_ref()))
@@ -258,7 +259,8 @@ impl<T: Torso> GraphNetwork for GraphNet<T> {
         if !at_home || self.config.estimators.n_conditions > 0 {
             return None;
         }
-        Some(HostGraphNet::new(self.fits.clone(), torso.on_host()?, heads.on_host()?, self.config.pair_walks))
+        let on_host = (torso.on_host()?, torso.widths());
+        Some(HostGraphNet::new(self.fits.clone(), on_host, heads.on_host()?, self.config.pair_walks))
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {

@@ -21,6 +21,7 @@ use crate::nn::graph::{Fits, HostHead, HostTorso, host_pair_features};
 pub struct HostGraphNet {
     fits: Fits,
     torso: Box<dyn HostTorso>,
+    widths: (i64, i64),
     heads: Vec<HostHead>,
     pair_walks: Option<usize>,
 }
@@ -28,21 +29,21 @@ pub struct HostGraphNet {
 impl HostGraphNet {
     pub(in crate::nn) fn new(
         fits: Fits,
-        torso: Box<dyn HostTorso>,
+        (torso, widths): (Box<dyn HostTorso>, (i64, i64)),
         heads: Vec<HostHead>,
         pair_walks: Option<usize>,
     ) -> Self {
-        Self { fits, torso, heads, pair_walks }
+        Self { fits, torso, widths, heads, pair_walks }
     }
 
     /// The blocks of logits of some graphs, each `[rows, width]` row by row, in the order of the action types.
     ///
     /// # Errors
     /// [`Error::Contract`](crate::Error::Contract) for a graph with classes, labels or attributes that the network's
-    /// environment doesn't have.
+    /// environment doesn't have; [`Error::Shape`](crate::Error::Shape) for embeddings of other widths than the torso's.
     pub fn forward(&self, arrays: &GraphArrays) -> Result<Vec<Vec<f32>>> {
         self.fits.check_graphs(arrays)?;
-        let embedded = self.torso.embed(arrays);
+        let embedded = self.torso.embed(arrays).checked(arrays, self.widths)?;
         let pairs = self.pair_walks.map(|walks| host_pair_features(arrays, walks));
         Ok(self.heads.iter().map(|head| head.forward(arrays, &embedded, pairs.as_deref())).collect())
     }

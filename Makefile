@@ -14,8 +14,8 @@ setup: ## fetch libtorch into .libtorch/, or link there to the one that you have
 	@command -v $(PYTHON) >/dev/null || { echo "setup: error: no $(PYTHON); what to do: install Python 3 with pip" >&2; exit 1; }
 	@$(PYTHON) scripts/fetch_libtorch.py
 
-demo: setup ## train Ring with its defaults, print the result, write pictures to out/ring
-	$(CARGO) run --release --example reproduce -- ring --out out/ring
+demo: setup ## train on rings, print exact probabilities beside the target, draw them in out/ring.svg
+	$(CARGO) run --release --example ring
 
 # Examples aren't tests: `.ci/run` runs each of them, and compiling them twice takes minutes.
 test: setup ## all tests of all packages
@@ -32,5 +32,5 @@ bench: setup ## all criterion benches
 doc: setup ## the API documentation, in target/doc
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
 
-doctor: setup ## what libtorch, CUDA and threads look like from here
-	$(CARGO) run --example doctor
+doctor: ## Rust, compiler, libtorch and CUDA as seen from here, without a build
+	@$(PYTHON) scripts/doctor.py

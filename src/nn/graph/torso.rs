@@ -116,11 +116,11 @@ mod tests {
     use tch::{Device, Kind};
 
     use super::*;
+    use crate::Rng;
     use crate::env::{Direction, Env};
     use crate::nn::{GraphNet, GraphNetConfig, GraphNetwork};
     use crate::quantity::Quantities;
     use crate::testing::Triangles;
-    use crate::{Rng, graph::GraphEnv};
 
     /// Zeros of width 2, whatever it says of its widths.
     #[derive(Debug)]

@@ -1,0 +1,87 @@
+#!/usr/bin/env python3
+"""What this machine offers to a build of gfn, in a second and without one: `make doctor`. Python 3.6 or newer.
+
+Looks for Rust, a C++ compiler, libtorch (its version, whether it loads, CUDA) and cores. Ends with 1 and a remedy where
+something is off. What a linked program sees says `cargo run --example doctor`, which takes a build.
+"""
+
+import ctypes
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+from fetch_libtorch import HOME, WANTED, library, version_of
+
+SETUP = "run `make setup`"
+
+
+def output(*command):
+    """The first line that a command prints, or None where it can't be run."""
+    if shutil.which(command[0]) is None:
+        return None
+    done = subprocess.run(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, universal_newlines=True)
+    lines = done.stdout.strip().splitlines()
+    return lines[0] if done.returncode == 0 and lines else None
+
+
+def rust():
+    wanted = re.search(r'rust-version = "(\d+)\.(\d+)"', (Path(__file__).resolve().parent.parent / "Cargo.toml").read_text())
+    found = output("rustc", "--version")
+    if found is None:
+        return False, "no rustc; install Rust from https://rustup.rs"
+    version = re.search(r"(\d+)\.(\d+)", found)
+    new_enough = version and tuple(map(int, version.groups())) >= tuple(map(int, wanted.groups()))
+    return bool(new_enough), found if new_enough else "{}; {}.{} or newer is needed: run `rustup update`".format(found, *wanted.groups())
+
+
+def compiler():
+    found = next(filter(None, (output(name, "--version") for name in (os.environ.get("CXX", "c++"), "g++", "clang++"))), None)
+    return found is not None, found or "none; install g++ or clang++ (torch-sys compiles C++)"
+
+
+def folder():
+    """Where the build will take libtorch from."""
+    return Path(os.environ["LIBTORCH"]) if "LIBTORCH" in os.environ else HOME / "torch"
+
+
+def libtorch():
+    path = library(folder() / "lib")
+    if path is None:
+        return False, "not found in {}; {}".format(folder(), SETUP)
+    version = version_of(folder()) or "of an unknown version"
+    if not version.startswith(WANTED):
+        return False, "{} is {}, and {}x is needed; unset LIBTORCH and {}".format(folder(), version, WANTED, SETUP)
+    try:
+        ctypes.CDLL(str(path))
+    except OSError as error:
+        return False, "{} doesn't load: {}; remove .libtorch and {}".format(path, error, SETUP)
+    return True, "{} in {}".format(version, folder())
+
+
+def cuda():
+    """Not having CUDA is no fault."""
+    gpu = output("nvidia-smi", "--query-gpu=name,driver_version", "--format=csv,noheader")
+    built = (folder() / "lib" / "libtorch_cuda.so").is_file()
+    if gpu is None:
+        return True, "no GPU that nvidia-smi knows of; the CPU is used"
+    if not built:
+        return True, "{}, but this libtorch has no CUDA; to use it: export LIBTORCH to one that has, and {}".format(gpu, SETUP)
+    return True, "{}, and libtorch has CUDA; `cargo run --example doctor -- cuda` tries it".format(gpu)
+
+
+def main():
+    well = True
+    for name, check in [("rust", rust), ("c++", compiler), ("libtorch", libtorch), ("cuda", cuda)]:
+        ok, text = check()
+        well &= ok
+        print("{}  {:<9} {}".format("ok " if ok else "BAD", name, text))
+    print("ok   {:<9} {}".format("cores", os.cpu_count()))
+    print("All is well: `make demo`." if well else "Something is off: see the lines marked BAD.")
+    sys.exit(0 if well else 1)
+
+
+if __name__ == "__main__":
+    main()

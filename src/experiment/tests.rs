@@ -8,7 +8,7 @@ use crate::graph::{
 use crate::metrics::Distances;
 use crate::nn::{EstimatorsConfig, GraphNet, GraphNetConfig};
 use crate::objective::{DetailedBalance, FlowMatching, Objective, RelativeTrajectoryBalance, TrajectoryBalance};
-use crate::optim::Schedule;
+use crate::optim::{AdamConfig, Schedule};
 use crate::policy::{GraphPolicy, WithPrior};
 use crate::rollout::Sampler;
 use crate::testing::Triangles;
@@ -79,7 +79,11 @@ fn each_call_draws_new_samples() {
 fn labelled_and_grown_graphs_are_learned() {
     let trained = experiment().steps(300).train().unwrap();
     assert!(trained.exact(8).unwrap().distances.tv < 0.03);
-    let grown = Experiment::new(grown(), PerGraph(log_reward)).network(small()).steps(300).train().unwrap();
+    let lr_scale = Schedule::Linear { from: 1.0, to: 0.0, steps: 300 };
+    let adam = AdamConfig { lr: 1e-2, ..AdamConfig::default() };
+    let fast = TrainerConfig { batch: 64, adam, lr_scale, ..TrainerConfig::default() };
+    let grown = Experiment::new(grown(), PerGraph(log_reward)).network(small()).training(fast).steps(300);
+    let grown = grown.train().unwrap();
     let exact = grown.exact(8).unwrap();
     assert!(exact.distances.tv < 0.05, "{exact:?}");
     let most = exact.most_probable(2);

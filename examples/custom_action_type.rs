@@ -1,6 +1,7 @@
 //! An action type of your own: matchings, sets of edges that share no node, built edge by edge. Each edge doubles the reward.
 
 use gfn::env::{Direction, StateGraph};
+use gfn::graph::PerGraph;
 use gfn::graph::{
     ActionSet, Anchor, Edge, Free, GraphActionType, GraphEnv, GraphKind, GraphSchema, GraphState, Head, Move, Semantics,
 };
@@ -12,7 +13,6 @@ use gfn::runtime::{DeviceKind, Runtime};
 use gfn::testing::check_action_type;
 use gfn::train::{Fit, Trainer, TrainerConfig};
 use gfn::{Result, Rng};
-use gfn_gym::graph_building::PerGraph;
 
 /// Gives an edge class 1 where none of its neighbours has it; the way back, which the edge itself names, gives it class 0 again.
 #[derive(Clone, Copy, Debug)]

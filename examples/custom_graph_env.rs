@@ -1,6 +1,7 @@
 //! An environment of your own: directed acyclic graphs, by a rule that takes away what `AddEdge` would allow.
 
 use gfn::env::StateGraph;
+use gfn::graph::PerGraph;
 use gfn::graph::{
     ActionSet, AddEdge, BackwardRule, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, MoveMask, Semantics,
 };
@@ -12,7 +13,6 @@ use gfn::runtime::{DeviceKind, Runtime};
 use gfn::testing::check_graph_env;
 use gfn::train::{Fit, Trainer, TrainerConfig};
 use gfn::{Result, Rng};
-use gfn_gym::graph_building::PerGraph;
 
 /// Acyclic directed graphs on labelled nodes, built edge by edge: none that would close a cycle.
 struct Acyclic;

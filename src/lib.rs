@@ -26,8 +26,10 @@
 //! | [`replay`], [`optim`] | buffers; Adam, schedules, averages |
 //! | [`metrics`] | exact distributions, exact flows, and estimates where there is too much to enumerate |
 //! | [`train`] | the trainer, the loop around it, its observers and its checkpoints |
+//! | [`experiment`] | from an environment and a reward to a trained, exactly evaluated policy, by settings that have defaults |
 //! | [`testing`] | checkers for your own environments and action types (feature `testing`) |
 //! | [`plot`] | pictures (feature `plot`) |
+//! | [`prelude`] | what most programs name, for one `use` |
 //!
 //! # Features
 //!
@@ -42,39 +44,27 @@
 //! # A run
 //!
 //! ```
-//! use gfn::graph::GraphStates;
-//! use gfn::{env::StateGraph, metrics::Distances};
-//! use gfn::nn::{GraphNet, GraphNetConfig};
-//! use gfn::objective::TrajectoryBalance;
-//! use gfn::policy::GraphPolicy;
-//! use gfn::testing::Triangles;
-//! use gfn::train::{Trainer, TrainerConfig};
-//! use gfn::Rng;
-//!
-//! let reward = |graphs: &GraphStates, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> {
-//!     Ok(graphs.graphs().iter().map(|graph| graph.n_edges() as f64).collect())
-//! };
-//! let (env, mut rng) = (Triangles::new(), Rng::seeded(0));
-//! let config = GraphNetConfig { embedding: 32, ..GraphNetConfig::default() };
-//! let net = GraphNet::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut rng)?;
-//! let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
-//! let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng)?;
-//! for _ in 0..200 {
-//!     trainer.step()?;
-//! }
+//! use gfn::prelude::*;
+//! // The 8 undirected graphs on three labelled nodes, built edge by edge; R(x) is e to the number of edges.
+//! let kind = GraphKind::Undirected;
+//! let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
+//! let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, 3), GraphState::with_nodes(kind, 3))?;
+//! let reward = PerGraph(|graph: &GraphState| graph.n_edges() as f64);
+//! let trained = Experiment::new(env, reward).steps(200).train()?;
 //! // Not an estimate: the policy's distribution over all graphs, against the one that the reward asks for.
-//! let space = StateGraph::build(trainer.env(), 1000)?;
-//! let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None)?;
-//! let target = space.target_distribution(&reward, None)?;
-//! assert!(Distances::between(&learned.probs, &target.probs)?.tv < 0.05);
+//! assert!(trained.exact(1_000)?.distances.tv < 0.05);
 //! # Ok::<(), gfn::Error>(())
 //! ```
+//!
+//! [`experiment`] is short for what the other rooms do: a network ([`nn::GraphNet`]) and a policy of it ([`policy::GraphPolicy`]), an
+//! objective, a [`train::Trainer`] with its settings, a loop ([`train::Fit`]), and [`env::StateGraph`] with [`metrics`].
 
 pub mod condition;
 mod direction;
 pub mod distribution;
 pub mod env;
 pub mod error;
+pub mod experiment;
 pub mod graph;
 mod io;
 pub mod metrics;
@@ -85,6 +75,7 @@ mod parallel;
 #[cfg(feature = "plot")]
 pub mod plot;
 pub mod policy;
+pub mod prelude;
 pub mod quantity;
 pub mod replay;
 pub mod report;
@@ -98,6 +89,8 @@ pub mod train;
 
 pub use error::{Error, Result};
 pub use rng::Rng;
+/// libtorch's bindings, of the version that this crate is built with.
+pub use tch;
 
 /// The README's example, compiled and run with the documentation tests.
 #[cfg(doctest)]

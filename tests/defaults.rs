@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 
 use gfn::env::StateGraph;
 use gfn::error::Warning;
+use gfn::graph::PerGraph;
 use gfn::graph::{GraphEnv, Semantics};
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig};
@@ -14,7 +15,6 @@ use gfn::policy::GraphPolicy;
 use gfn::testing::{check_action_type, check_graph_env};
 use gfn::train::{Fit, OnWarning, Record, Trainer, TrainerConfig};
 use gfn::{Error, Rng};
-use gfn_gym::graph_building::PerGraph;
 use tch::{Device, Kind};
 
 use crate::spaces::subdivisions::{Subdivide, Subdivisions, log_reward};

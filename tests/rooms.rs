@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// The rooms of `src`, from the ground up: each may import from those before it, and from no other.
-const ROOMS: [&str; 23] = [
+const ROOMS: [&str; 25] = [
     "direction",
     "error",
     "rng",
@@ -28,7 +28,9 @@ const ROOMS: [&str; 23] = [
     "metrics",
     "train",
     "testing",
+    "experiment",
     "plot",
+    "prelude",
 ];
 
 /// The lines that a file may have, and the files that a folder may have.

@@ -3,6 +3,7 @@
 use crate::nets::{CONVS, KINDS, blocks, config, everything, everything_under, net, random_graph};
 use gfn::env::Direction;
 use gfn::env::StateGraph;
+use gfn::graph::PerGraph;
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, BackwardRule, Edge, GraphArrays, GraphEnv, GraphKind, GraphRules, GraphSchema,
     GraphState, GraphStates, Node, Semantics,
@@ -18,7 +19,6 @@ use gfn::quantity::Quantities;
 use gfn::testing::Words;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
-use gfn_gym::graph_building::PerGraph;
 use gfn_gym::ring::Ring;
 use tch::{Device, Kind};
 

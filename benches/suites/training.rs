@@ -3,10 +3,10 @@
 use criterion::{BenchmarkId, Criterion};
 use gfn::Rng;
 use gfn::graph::GraphState;
+use gfn::graph::PerGraph;
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::train::{Trainer, TrainerConfig};
-use gfn_gym::graph_building::PerGraph;
 
 use super::{BATCHES, EXIT_BIAS, NODES, elements, growth, network, slow_group};
 

@@ -2,7 +2,7 @@
 //!
 //! | environment | states | reward | log Z known | modes known | semantics | enumerable |
 //! |---|---|---|---|---|---|---|
-//! | [`graph_building::GraphBuilding`] | graphs within limits, grown node by node and edge by edge | yours: a closure, or [`graph_building::PerGraph`] | no | no | your choice | small limits only |
+//! | [`graph_building::GraphBuilding`] | graphs within limits, grown node by node and edge by edge | yours: a closure, or [`gfn::graph::PerGraph`] | no | no | your choice | small limits only |
 //! | [`ring::Ring`] | all graphs on `n` labelled nodes | 100 for a Hamiltonian ring, else a floor | closed form | (n-1)!, directed; (n-1)!/2, undirected | labelled | directed to n = 5 (2^20), undirected to n = 6 (2^15) |
 //! | [`triangle::Triangle`] | graphs of at most 3 coloured nodes | 100 for a triangle, else a floor | closed form | closed form | up to isomorphism | always: 256 states with 5 colours (directed: 1,501) |
 //! | [`colored_graphs::ColoredGraphs`] | connected graphs of at most N two-coloured nodes | count, even neighbours, cliques | by enumeration | by enumeration | up to isomorphism | to N = 7 (72,297 states) |

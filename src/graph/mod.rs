@@ -1,9 +1,10 @@
-//! Graphs: states, batches of them, environments that build them, action types, symmetry, files.
+//! Graphs: states, batches of them, environments that build them, rewards of them, action types, symmetry, files.
 
 mod action;
 mod batch;
 mod env;
 mod io;
+mod reward;
 mod state;
 mod symmetry;
 
@@ -19,6 +20,7 @@ pub use env::{BackwardRule, Free, GraphEnv, GraphRules, GraphSchema, MoveMask, S
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use env::{check_by_type, check_fits, check_settings};
 pub use io::{GraphFormat, MAX_EDGE_LIST_NODES, read_graphs, write_graphs};
+pub use reward::PerGraph;
 pub use state::{Attributes, BitRows, Edge, GraphKind, GraphState, GraphStates, MAX_ATTRIBUTES, Node};
 pub use symmetry::{
     Canonical, CanonicalKey, Canonizer, canonical_key, canonical_keys, labelled_key, log_automorphisms, with_canonizer,

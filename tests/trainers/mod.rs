@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use gfn::Rng;
 use gfn::env::{DiscreteEnv, Slots, VectorEnv};
+use gfn::graph::PerGraph;
 use gfn::graph::{GraphEnv, GraphKind, GraphState};
 use gfn::nn::{BackwardPolicy, ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{DetailedBalance, SubTrajectoryBalance, TrajectoryBalance, Weighting};
@@ -13,7 +14,6 @@ use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::train::{ReplayPath, StepStats, Trainer, TrainerConfig};
 use gfn_gym::colored_graphs::ColoredGraphs;
-use gfn_gym::graph_building::PerGraph;
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::ring::Ring;
 use tch::{Device, Kind};

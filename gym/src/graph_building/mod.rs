@@ -2,8 +2,7 @@
 
 mod config;
 mod env;
-mod reward;
 
 pub use config::{GraphBuildingConfig, Growth};
 pub use env::GraphBuilding;
-pub use reward::PerGraph;
+pub use gfn::graph::PerGraph;

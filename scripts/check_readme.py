@@ -1,0 +1,73 @@
+#!/usr/bin/env python3
+"""Builds and runs what the README says under "In your own crate": scripts/check_readme.py, after `make setup`.
+
+The files are written to an empty folder as they stand there, with this checkout for /path/to/gfn; src/main.rs is the
+README's example. The program is run twice: by cargo, and by itself, which needs the run path. Its build folder is CARGO_TARGET_DIR,
+or target/readme; compiled for the first time, libtorch's bindings take minutes. With --shared the workspace's profiles and
+Cargo.lock are added, so that in the workspace's own target folder they needn't be compiled again.
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+
+
+def section(text, title):
+    found = re.search(rf"^## {re.escape(title)}$(.*?)(?=^## |\Z)", text, re.M | re.S)
+    if not found:
+        sys.exit(f"README.md has no section `{title}`")
+    return found[1]
+
+
+def blocks(text, language):
+    return re.findall(rf"^```{language}\n(.*?)^```$", text, re.M | re.S)
+
+
+def only(found, what):
+    if len(found) != 1:
+        sys.exit(f"README.md has {len(found)} blocks of {what} where one is expected")
+    return found[0]
+
+
+def files(text):
+    own = section(text, "In your own crate")
+    toml = blocks(own, "toml")
+    package = '[package]\nname = "own"\nversion = "0.1.0"\nedition = "2024"\n\n'
+    return {
+        "Cargo.toml": package + only([block for block in toml if block.startswith("[dependencies]")], "dependencies"),
+        ".cargo/config.toml": only([block for block in toml if block.startswith("[env]")], "environment"),
+        "build.rs": only(blocks(own, "rust"), "a build script"),
+        "src/main.rs": only(blocks(section(text, "Example"), "rust"), "an example"),
+    }
+
+
+def main():
+    shared = sys.argv[1:] == ["--shared"]
+    if sys.argv[1:] and not shared:
+        sys.exit(__doc__)
+    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target" / "readme")).resolve()
+    with tempfile.TemporaryDirectory() as folder:
+        folder = pathlib.Path(folder)
+        for name, text in files((ROOT / "README.md").read_text()).items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text.replace("/path/to/gfn", str(ROOT)))
+        if shared:
+            shutil.copy(ROOT / "Cargo.lock", folder)
+            profiles = re.findall(r"^\[profile\..*?(?=^\[(?!profile\.)|\Z)", (ROOT / "Cargo.toml").read_text(), re.M | re.S)
+            with open(folder / "Cargo.toml", "a") as manifest:
+                manifest.write("\n" + "".join(profiles))
+        environment = dict(os.environ, CARGO_TARGET_DIR=str(target))
+        subprocess.run(["cargo", "run"], cwd=folder, env=environment, check=True)
+        # By itself: nobody says where libtorch is.
+        environment = {name: value for name, value in os.environ.items() if "LIBTORCH" not in name and name != "LD_LIBRARY_PATH"}
+        subprocess.run([target / "debug" / "own"], cwd=folder, env=environment, check=True)
+    print("The README's own crate builds and runs.")
+
+
+main()

@@ -1,0 +1,154 @@
+use tch::{Device, Kind};
+
+use super::Trained;
+use crate::env::Reward;
+use crate::graph::{GraphEnv, GraphRules, GraphStates};
+use crate::nn::{GraphNet, GraphNetConfig};
+use crate::objective::{Objective, TrajectoryBalance};
+use crate::optim::Schedule;
+use crate::policy::GraphPolicy;
+use crate::quantity::Quantity;
+use crate::runtime::Runtime;
+use crate::train::{Fit, Trainer, TrainerConfig};
+use crate::{Error, Result, Rng};
+
+/// The training of a graph network on an environment of graphs and a reward: everything else has a default.
+///
+/// ```
+/// use gfn::prelude::*;
+/// // The 8 undirected graphs on three labelled nodes, each edge worth a factor of e.
+/// let kind = GraphKind::Undirected;
+/// let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
+/// let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, 3), GraphState::with_nodes(kind, 3))?;
+/// let reward = PerGraph(|graph: &GraphState| graph.n_edges() as f64);
+///
+/// let trained = Experiment::new(env, reward)
+///     .network(GraphNetConfig { embedding: 32, ..GraphNetConfig::default() })
+///     .objective(DetailedBalance::default())
+///     .steps(200)
+///     .seed(1)
+///     .train()?;
+/// let exact = trained.exact(100)?;
+/// assert!(exact.space.len() == 8 && exact.distances.tv < 0.05);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+pub struct Experiment<R> {
+    env: GraphEnv<R>,
+    reward: Box<dyn Reward<GraphStates>>,
+    objective: Box<dyn Objective>,
+    network: GraphNetConfig,
+    training: Option<TrainerConfig>,
+    steps: usize,
+    seed: u64,
+    device: Device,
+}
+
+impl<R: GraphRules> std::fmt::Debug for Experiment<R> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { objective, network, training, steps, seed, device, .. } = self;
+        let mut out = f.debug_struct("Experiment");
+        out.field("objective", objective).field("network", network).field("training", training);
+        out.field("steps", steps).field("seed", seed).field("device", device).finish_non_exhaustive()
+    }
+}
+
+impl<R: GraphRules> Experiment<R> {
+    /// 1,000 steps of trajectory balance with the default network and seed 0, on the CPU.
+    #[must_use]
+    pub fn new(env: GraphEnv<R>, reward: impl Reward<GraphStates> + 'static) -> Self {
+        let (reward, objective) = (Box::new(reward), Box::new(TrajectoryBalance));
+        let network = GraphNetConfig::default();
+        Self { env, reward, objective, network, training: None, steps: 1_000, seed: 0, device: Device::Cpu }
+    }
+
+    /// Sets the objective. A state-flow head is added to the network if the objective needs one.
+    #[must_use]
+    pub fn objective(mut self, objective: impl Objective + 'static) -> Self {
+        self.objective = Box::new(objective);
+        self
+    }
+
+    /// Sets the network's architecture and size.
+    #[must_use]
+    pub fn network(mut self, network: GraphNetConfig) -> Self {
+        self.network = network;
+        self
+    }
+
+    /// Sets the trainer's settings. Without them they are the defaults, with learning rates that fall to 0 over the run.
+    #[must_use]
+    pub fn training(mut self, training: TrainerConfig) -> Self {
+        self.training = Some(training);
+        self
+    }
+
+    /// Sets the number of training steps.
+    #[must_use]
+    pub fn steps(mut self, steps: usize) -> Self {
+        self.steps = steps;
+        self
+    }
+
+    /// Sets the seed of everything that is drawn: weights, trajectories, samples.
+    #[must_use]
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = seed;
+        self
+    }
+
+    /// Trains on the device of this runtime, whose threads are set already.
+    #[must_use]
+    pub fn runtime(mut self, runtime: Runtime) -> Self {
+        self.device = runtime.device();
+        self
+    }
+
+    /// The trainer before its first step, to add what this builder has no name for; [`Trained::new`] takes it back.
+    ///
+    /// ```
+    /// use gfn::prelude::*;
+    /// use gfn::{replay::{Draw, Eviction, ReplayBuffer, ReplayConfig}, testing::Triangles};
+    /// let reward = PerGraph(|graph: &GraphState| graph.n_edges() as f64);
+    /// let best = ReplayConfig { capacity: 100, eviction: Eviction::BestReward, draw: Draw::Uniform };
+    /// let mut trainer = Experiment::new(Triangles::new(), reward)
+    ///     .trainer()?
+    ///     .with_replay(ReplayBuffer::distinct(best)?);
+    /// Fit::new(10).run(&mut trainer)?;
+    /// assert_eq!(Trained::new(trainer).sample(5)?.graphs().len(), 5);
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Config`] for no step and for a network that takes conditions, which nothing draws here; those of
+    /// [`GraphNet::new`] and [`Trainer::new`].
+    pub fn trainer(self) -> Result<Trainer<GraphEnv<R>, GraphPolicy<GraphNet>>> {
+        let Self { env, reward, objective, mut network, training, steps, seed, device } = self;
+        if steps == 0 {
+            return Err(Error::config("steps", steps, "at least one step of training"));
+        }
+        let n_conditions = network.estimators.n_conditions;
+        if n_conditions > 0 {
+            let expected = "0: an experiment draws no conditions; build a `Trainer` and give it `with_conditions`";
+            return Err(Error::config("n_conditions", n_conditions, expected));
+        }
+        network.estimators.flow |= objective.needs().has(Quantity::LogFlow);
+        let training = training.unwrap_or_else(|| {
+            let lr_scale = Schedule::Linear { from: 1.0, to: 0.0, steps };
+            TrainerConfig { lr_scale, ..TrainerConfig::default() }
+        });
+        let mut rng = Rng::seeded(seed);
+        let net = GraphNet::new(&env, network, device, Kind::Float, &mut rng)?;
+        Trainer::boxed(env, reward, GraphPolicy(net), objective, training, rng)
+    }
+
+    /// Trains.
+    ///
+    /// # Errors
+    /// Those of [`trainer`](Self::trainer) and of [`Trainer::step`].
+    pub fn train(self) -> Result<Trained<GraphEnv<R>, GraphPolicy<GraphNet>>> {
+        let steps = self.steps;
+        let mut trainer = self.trainer()?;
+        Fit::new(steps).run(&mut trainer)?;
+        Ok(Trained::new(trainer))
+    }
+}

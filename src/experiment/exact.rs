@@ -1,0 +1,67 @@
+use crate::distribution::GraphActionCategorical;
+use crate::env::{EnumerableEnv, StateGraph};
+use crate::metrics::{Distances, Target, TerminatingDistribution};
+use crate::policy::Policy;
+use crate::quantity::Quantity;
+use crate::train::Trainer;
+use crate::{Error, Result};
+
+/// What a policy samples, exactly, beside what the reward asks for; lists are by the index of the state.
+///
+/// ```
+/// use gfn::prelude::*;
+/// use gfn::testing::Triangles;
+/// let reward = PerGraph(|graph: &GraphState| graph.n_edges() as f64);
+/// let exact = Experiment::new(Triangles::new(), reward).steps(100).train()?.exact(100)?;
+/// assert_eq!(exact.space.states().graphs()[exact.most_probable(1)[0]].n_edges(), 3);
+/// assert!((exact.target.log_z - (3.0 * 1f64.exp().ln_1p())).abs() < 1e-12);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+pub struct ExactEvaluation<E: EnumerableEnv> {
+    /// All states.
+    pub space: StateGraph<E>,
+    /// R(x) / Z.
+    pub target: Target,
+    /// The policy's distribution.
+    pub learned: TerminatingDistribution,
+    /// The distances between the two.
+    pub distances: Distances,
+}
+
+impl<E: EnumerableEnv> std::fmt::Debug for ExactEvaluation<E> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let mut out = f.debug_struct("ExactEvaluation");
+        out.field("space", &self.space).field("distances", &self.distances).finish_non_exhaustive()
+    }
+}
+
+impl<E: EnumerableEnv> ExactEvaluation<E> {
+    /// Lists the states of the trainer's environment, at most `limit`, and evaluates its policy in each.
+    ///
+    /// # Errors
+    /// [`Error::TooManyStates`] beyond `limit`; [`Error::Config`] for several instances
+    /// ([`StateGraph::build_of`] lists the states of one), and for an objective that is relative to a prior, whose target isn't R / Z; those
+    /// of [`StateGraph::terminating_distribution`] and [`StateGraph::target_distribution`].
+    pub fn of<P: Policy<E, Dist = GraphActionCategorical>>(trainer: &Trainer<E, P>, limit: usize) -> Result<Self> {
+        let objective = &trainer.context().objective;
+        if objective.needs().has(Quantity::LogPrior) {
+            let expected = "one whose target is R / Z; relative to a prior it is another, to which \
+                            `StateGraph::terminating_distribution` can be compared";
+            return Err(Error::config("the objective of an exact evaluation", objective.name(), expected));
+        }
+        let space = StateGraph::build(trainer.env(), limit)?;
+        let target = space.target_distribution(trainer.reward(), None)?;
+        let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None)?;
+        let distances = Distances::between(&learned.probs, &target.probs)?;
+        Ok(Self { space, target, learned, distances })
+    }
+
+    /// The indices of the `n` states that the policy ends in most often, the most probable first.
+    #[must_use]
+    pub fn most_probable(&self, n: usize) -> Vec<usize> {
+        let mut order: Vec<usize> = (0..self.space.len()).collect();
+        order.sort_by(|&a, &b| self.learned.probs[b].total_cmp(&self.learned.probs[a]));
+        order.truncate(n);
+        order
+    }
+}

@@ -1,0 +1,62 @@
+use super::ExactEvaluation;
+use crate::distribution::GraphActionCategorical;
+use crate::env::{EnumerableEnv, Env};
+use crate::policy::Policy;
+use crate::rollout::{ReplayEnv, Sampler};
+use crate::train::Trainer;
+use crate::{Result, Rng};
+
+/// A trainer whose work is done, to sample from and to evaluate. Any trainer can be made one.
+///
+/// ```
+/// use gfn::prelude::*;
+/// use gfn::testing::Triangles;
+/// let reward = PerGraph(|graph: &GraphState| graph.n_edges() as f64);
+/// let mut trained = Experiment::new(Triangles::new(), reward).steps(5).train()?;
+/// for graph in trained.sample(3)?.graphs() {
+///     println!("{graph}");
+/// }
+/// // More steps, and a look at the result.
+/// Fit::new(10).run(&mut trained.trainer)?;
+/// assert!(trained.exact(8)?.distances.tv < 1.0);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+pub struct Trained<E: Env, P> {
+    /// The trainer, with environment, reward and policy.
+    pub trainer: Trainer<E, P>,
+    rng: Rng,
+}
+
+impl<E: Env, P> std::fmt::Debug for Trained<E, P> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Trained").field("trainer", &self.trainer).finish_non_exhaustive()
+    }
+}
+
+impl<E: ReplayEnv, P: Policy<E>> Trained<E, P> {
+    /// Takes a trainer as it is. Samples are drawn by a stream of their own.
+    #[must_use]
+    pub fn new(trainer: Trainer<E, P>) -> Self {
+        let rng = trainer.evaluation_rng();
+        Self { trainer, rng }
+    }
+
+    /// Samples `n` finished objects from the policy, without exploration; each call draws new ones.
+    ///
+    /// # Errors
+    /// Those of [`Sampler::walks`].
+    pub fn sample(&mut self, n: usize) -> Result<E::States> {
+        let walks = Sampler::new(self.trainer.env(), self.trainer.policy()).walks(n, &mut self.rng)?;
+        Ok(walks.terminal)
+    }
+}
+
+impl<E: EnumerableEnv, P: Policy<E, Dist = GraphActionCategorical>> Trained<E, P> {
+    /// The exact distribution of the policy over all states, of which there may be `limit`, against the reward's.
+    ///
+    /// # Errors
+    /// Those of [`ExactEvaluation::of`].
+    pub fn exact(&self, limit: usize) -> Result<ExactEvaluation<E>> {
+        ExactEvaluation::of(&self.trainer, limit)
+    }
+}

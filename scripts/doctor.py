@@ -8,6 +8,7 @@ something is off. What a linked program sees says `cargo run --example doctor`, 
 import ctypes
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -38,12 +39,17 @@ def rust():
 
 
 def compiler():
-    found = next(filter(None, (output(name, "--version") for name in (os.environ.get("CXX", "c++"), "g++", "clang++"))), None)
+    if os.environ.get("CXX"):
+        found = output(*shlex.split(os.environ["CXX"]), "--version")
+        return found is not None, found or "CXX is {!r}, which can't be run; correct or unset it".format(os.environ["CXX"])
+    found = next(filter(None, (output(name, "--version") for name in ("c++", "g++", "clang++"))), None)
     return found is not None, found or "none; install g++ or clang++ (torch-sys compiles C++)"
 
 
 def folder():
     """Where the build will take libtorch from."""
+    if os.environ.get("LIBTORCH_USE_PYTORCH"):
+        return Path(output("python3", "-c", "import os, torch; print(os.path.dirname(torch.__file__))") or "the PyTorch of python3")
     return Path(os.environ["LIBTORCH"]) if "LIBTORCH" in os.environ else HOME / "torch"
 
 

@@ -2,8 +2,8 @@
 
 use gfn::env::{Env, StateGraph};
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Semantics,
-    canonical_key, labelled_key,
+    ActionSet, AddEdge, AddNode, Edge, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Node,
+    Semantics, canonical_key, labelled_key,
 };
 use gfn::metrics::{Distances, estimate_log_z, pruned_distribution};
 use gfn::nn::{EstimatorsConfig, GraphNet, GraphNetConfig};
@@ -117,6 +117,39 @@ fn one_policy_learns_the_distribution_of_each_instance() {
         let tv = Distances::between(&learned.probs, &target.probs).unwrap().tv;
         assert!(tv < 0.05, "instance {instance}: {tv}");
     }
+}
+
+#[test]
+fn up_to_isomorphism_each_instance_has_its_exact_distribution() {
+    let kind = GraphKind::Undirected;
+    let start = |class| GraphState::from_parts(kind, &[Node::of_class(class)], &[]).unwrap();
+    let actions = ActionSet::new(Semantics::UpToIsomorphism)
+        .with(AddNode::attached(1, 1, 4))
+        .with(AddEdge::new(1).keeping_connected());
+    let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(kind, 4) };
+    let env = GraphEnv::new(Free, actions, schema, start(0)).unwrap();
+    let env = env.with_instances(vec![start(0), start(1)]).unwrap();
+    let lengths = [0, 1].map(|instance| {
+        let space = StateGraph::build_of(&env, instance, 1_000).unwrap();
+        let ended = space.terminating_distribution(&env, &UniformPolicy, None).unwrap();
+        assert!((ended.probs.iter().sum::<f64>() - 1.0).abs() < 1e-12);
+        (space.len(), ended.mean_len)
+    });
+    assert_eq!(lengths[0].0, lengths[1].0);
+    assert!((lengths[0].1 - lengths[1].1).abs() < 1e-12);
+}
+
+#[test]
+fn instances_that_lead_to_the_same_graph_are_refused() {
+    let kind = GraphKind::Undirected;
+    let bare = GraphState::with_nodes(kind, 3);
+    let mut joined = bare.clone();
+    joined.add_edge(0, 1, Edge::default()).unwrap();
+    let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
+    let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, 3), bare.clone()).unwrap();
+    let env = env.with_instances(vec![bare, joined]).unwrap();
+    let error = env.check_contract().unwrap_err().to_string();
+    assert!(error.contains("instances 0 and 1 lead to") || error.contains("instances 1 and 0 lead to"), "{error}");
 }
 
 #[test]

@@ -104,6 +104,7 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
     /// # Errors
     /// As for [`forward`](Self::forward).
     pub fn backward(&self, terminal: &E::States, rng: &mut Rng) -> Result<Trajectories<E>> {
+        check_instances(self.env, &self.env.instances(terminal))?;
         Ok(self.rollout(Direction::Backward, terminal.clone(), None, true, rng)?.into_trajectories())
     }
 
@@ -117,6 +118,7 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
         conditions: &Tensor,
         rng: &mut Rng,
     ) -> Result<Trajectories<E>> {
+        check_instances(self.env, &self.env.instances(terminal))?;
         let checked = Conditions::checked(conditions.shallow_clone(), terminal.len())?;
         let recorded = self.rollout(Direction::Backward, terminal.clone(), Some(conditions), true, rng)?;
         let mut out = recorded.into_trajectories();

@@ -5,7 +5,9 @@ use super::container::{join_recorded, pick};
 use super::run::Rollout;
 use super::{ReplayEnv, Walks};
 use crate::condition::Conditions;
-use crate::env::{Direction, Env, InsertionOrder, Reward, Rows, check_instances, check_log_rewards, log_rewards};
+use crate::env::{
+    Direction, Env, InsertionOrder, Reward, Rows, check_instances, check_log_rewards, check_one_instance, log_rewards,
+};
 use crate::{Error, Result};
 
 /// A batch of complete forward trajectories of different lengths.
@@ -207,8 +209,9 @@ impl<E: ReplayEnv> Trajectories<E> {
     /// # Errors
     /// [`Error::IllegalAction`] (continuous: [`Error::IllegalStep`]) for an action that isn't legal in its state, with
     /// the trajectory as its row; [`Error::Contract`] for a walk that continues after its end or stops before it, and
-    /// for offsets that don't divide the actions into walks.
+    /// for offsets that don't divide the actions into walks; [`Error::Config`] for an environment of several instances.
     pub fn replay(env: &E, actions: &E::Actions, offsets: &[usize]) -> Result<Self> {
+        check_one_instance(env, "one; `Trajectories::replay_of` takes the instance of each walk")?;
         Self::replay_of(env, &vec![0; offsets.len().saturating_sub(1)], actions, offsets)
     }
 

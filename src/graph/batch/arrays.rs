@@ -93,22 +93,31 @@ impl GraphArrays {
     /// [`GraphState::edges`].
     ///
     /// # Errors
-    /// [`Error::Contract`] for an edge at a node that isn't there.
+    /// [`Error::Contract`] for an edge at a node that isn't there, and for edges that aren't in order; nothing is added then.
     pub fn push(
         &mut self,
         nodes: impl IntoIterator<Item = Node>,
         edges: impl IntoIterator<Item = (u32, u32, Edge)>,
     ) -> Result<()> {
-        let (first, n_edges) = (self.nodes.len(), self.edges.len());
-        self.list(nodes, edges);
-        let n = self.nodes.len();
-        match self.edges[n_edges..].iter().find(|(a, b)| *a.max(b) as usize >= n) {
-            None => Ok(()),
-            Some((a, b)) => Err(Error::contract(
-                "the edges of a graph join nodes of the graph",
-                format!("edge ({}, {}) of {} nodes", *a as usize - first, *b as usize - first, n - first),
-            )),
+        let (nodes, edges): (Vec<_>, Vec<_>) = (nodes.into_iter().collect(), edges.into_iter().collect());
+        let wrong = |&(a, b, _): &(u32, u32, Edge)| {
+            a == b || a.max(b) as usize >= nodes.len() || (!self.is_directed() && a > b)
+        };
+        if let Some((a, b, _)) = edges.iter().find(|edge| wrong(edge)) {
+            let detail = format!("edge ({a}, {b}) of {} nodes", nodes.len());
+            return Err(Error::contract(
+                "the edges of a graph join two of its nodes, undirected ones the smaller first",
+                detail,
+            ));
         }
+        if !edges.is_sorted_by(|before, after| (before.0, before.1) < (after.0, after.1)) {
+            return Err(Error::contract(
+                "the edges of a graph ascend, each given once",
+                format!("{} edges", edges.len()),
+            ));
+        }
+        self.list(nodes, edges);
+        Ok(())
     }
 
     fn list(&mut self, nodes: impl IntoIterator<Item = Node>, edges: impl IntoIterator<Item = (u32, u32, Edge)>) {

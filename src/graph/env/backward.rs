@@ -20,12 +20,10 @@ pub(super) fn fill<R: GraphRules>(
     let mut moves = MoveMask::new(graph, (kind, action_type, head), mask);
     match direction {
         Direction::Forward => env.rules.restrict(graph, &mut moves),
-        Direction::Backward => {
-            env.rules.restrict_backward(graph, &mut moves);
-            if env.backward == BackwardRule::Derived {
-                derive_backward(env, graph, (kind, action_type), mask);
-            }
-        }
+        Direction::Backward => match env.backward {
+            BackwardRule::ByType => env.rules.restrict_backward(graph, &mut moves),
+            BackwardRule::Derived => derive_backward(env, graph, (kind, action_type), mask),
+        },
     }
 }
 

@@ -1,8 +1,12 @@
 //! Checks for mistakes in a graph environment that no error would show: settings, backward masks, ways back.
 
+use std::collections::HashMap;
+
 use super::backward::derived_backward;
 use crate::env::{Direction, DiscreteEnv, Env, Rows, Slots, instances_in_turn, random_moves, walk_back};
-use crate::graph::{BackwardRule, GraphArrays, GraphEnv, GraphRules, GraphSchema, GraphState, GraphStates};
+use crate::graph::{
+    BackwardRule, GraphArrays, GraphEnv, GraphRules, GraphSchema, GraphState, GraphStates, labelled_key,
+};
 use crate::{Error, Result, Rng};
 
 /// Random walks of [`check_sampled`].
@@ -76,10 +80,26 @@ pub(in crate::graph) fn check_sampled<R: GraphRules>(env: &GraphEnv<R>) -> Resul
         env.step(Direction::Forward, &mut walks, &slots)?;
         visited.extend_from_slice(walks.graphs());
     }
+    check_instances_apart(env, &visited)?;
     let apart = visited.len().div_ceil(LOOKED_AT).max(1);
     let states = GraphStates::from(visited.into_iter().rev().step_by(apart).collect::<Vec<_>>());
     states.graphs().iter().try_for_each(|graph| check_fits(env.schema(), graph))?;
     check_by_type(env, &states)?;
     let last: Vec<usize> = (0..states.len().min(WALKED_BACK)).collect();
     walk_back(env, states.select(&last), MAX_STEPS, rng)
+}
+
+/// Checks that no two instances lead to the same graph: their flows and ways back differ, and a network sees the graph alone.
+fn check_instances_apart<R: GraphRules>(env: &GraphEnv<R>, graphs: &[GraphState]) -> Result<()> {
+    let mut seen = HashMap::new();
+    for graph in graphs.iter().chain(env.initial_graphs()) {
+        let other = *seen.entry(labelled_key(&graph.clone().with_instance(0))).or_insert(graph.instance());
+        if other != graph.instance() {
+            return Err(Error::contract(
+                "no two instances lead to the same graph, because a network sees the graph alone",
+                format!("instances {other} and {} lead to {graph}; give their nodes other classes", graph.instance()),
+            ));
+        }
+    }
+    Ok(())
 }

@@ -53,6 +53,7 @@ pub enum BackwardRule {
 /// struct Tournament;
 ///
 /// impl GraphRules for Tournament {
+///     // Called once for each action type, of which there is but one.
 ///     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
 ///         for (a, b) in graph.edges() {
 ///             moves.forbid(Move { a: b, b: a, class: 0 });
@@ -102,13 +103,18 @@ impl<R: GraphRules> GraphEnv<R> {
 
     /// The same of parts that are known to fit.
     pub(crate) fn assembled(rules: R, actions: ActionSet, schema: GraphSchema, initial: GraphState) -> Self {
-        let initial = vec![initial];
+        // A graph of another environment may have a number there.
+        let initial = vec![initial.with_instance(0)];
         let (scaffold, symmetries, backward) = (Scaffold::ToldApart, Vec::new(), BackwardRule::Derived);
         Self { rules, actions, schema, initial, scaffold, symmetries, backward, corrects_symmetry: true }
     }
 
     /// The same, with an instance for each of these initial graphs, numbered in this order. Each has trajectories, a log Z
-    /// and a distribution of its own.
+    /// and a distribution of its own. Backward moves are derived, until [`with_backward`](Self::with_backward) says
+    /// otherwise: masks by type may count on the former start, as may what the rules say of themselves.
+    ///
+    /// A network sees a graph, not where it started: no two instances may lead to the same graph, unless their nodes have
+    /// other classes. A trainer looks for such graphs before its first step.
     ///
     /// ```
     /// use gfn::env::Env;
@@ -129,6 +135,7 @@ impl<R: GraphRules> GraphEnv<R> {
     pub fn with_instances(mut self, initial: Vec<GraphState>) -> Result<Self> {
         self.initial = initial.into_iter().zip(0..).map(|(graph, instance)| graph.with_instance(instance)).collect();
         self.check_initial()?;
+        self.backward = BackwardRule::Derived;
         let scaffold = self.scaffold;
         self.with_scaffold(scaffold)
     }
@@ -136,7 +143,9 @@ impl<R: GraphRules> GraphEnv<R> {
     /// The same, with the nodes of the initial graph told apart (the default) or not. Where nodes are labelled, they are
     /// told apart in any case.
     ///
-    /// A network sees which nodes are of the initial graph; if they are alike, no more than that of their labels.
+    /// A network sees which nodes are of the initial graph; of nodes that are alike it sees no more than which of them a
+    /// symmetry takes to each other. Two graphs that differ only in which edges are of the initial graph look the same to
+    /// it.
     ///
     /// ```
     /// use gfn::env::StateGraph;
@@ -153,11 +162,16 @@ impl<R: GraphRules> GraphEnv<R> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for an initial graph of more than 1,000 symmetries whose nodes are alike.
+    /// [`Error::Config`](crate::Error::Config) where nodes are alike for an initial graph of more than 1,000 symmetries, and
+    /// for several instances whose symmetries differ.
     pub fn with_scaffold(mut self, scaffold: Scaffold) -> Result<Self> {
         let alike = scaffold == Scaffold::Alike && self.actions.semantics() == Semantics::UpToIsomorphism;
         let graphs = self.initial.iter().filter(|_| alike);
         self.symmetries = graphs.map(symmetries).collect::<Result<_>>()?;
+        if self.symmetries.windows(2).any(|pair| pair[0] != pair[1]) {
+            let expected = "instances of one initial shape where nodes are alike, or nodes told apart";
+            return Err(Error::config("symmetries of the initial graphs", "different ones", expected));
+        }
         self.scaffold = scaffold;
         Ok(self)
     }
@@ -235,6 +249,22 @@ impl<R: GraphRules> GraphEnv<R> {
     #[must_use]
     pub fn corrects_symmetry(&self) -> bool {
         self.corrects_symmetry
+    }
+
+    /// The class of each label: labels of one class look the same to a network. Up to isomorphism all nodes behind the
+    /// initial ones share the last class.
+    pub(crate) fn label_classes(&self) -> Vec<u32> {
+        let fixed = self.n_fixed() as u32;
+        match (self.actions.semantics(), self.symmetries.first()) {
+            (Semantics::Labelled, _) => (0..self.schema.max_nodes as u32).collect(),
+            (Semantics::UpToIsomorphism, _) if fixed == 0 => Vec::new(),
+            (Semantics::UpToIsomorphism, None) => (0..=fixed).take(self.schema.max_nodes).collect(),
+            // The smallest label that a symmetry takes to this one.
+            (Semantics::UpToIsomorphism, Some(symmetries)) => {
+                let orbit = |a: usize| symmetries.iter().map(|order| order[a]).min().unwrap_or(a as u32);
+                (0..fixed as usize).map(orbit).chain([fixed]).collect()
+            }
+        }
     }
 
     /// What training corrects for, up to isomorphism: [`GraphRules::log_automorphisms`] with the nodes of the initial graph

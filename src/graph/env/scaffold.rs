@@ -7,7 +7,7 @@ use crate::{Error, Result};
 /// Most symmetries of an initial graph whose nodes are alike: each costs a canonical form per state.
 const MAX_SYMMETRIES: usize = 1_000;
 /// Steps after which the search for them gives up.
-const MAX_STEPS: usize = 1_000_000;
+const MAX_STEPS: usize = 100_000_000;
 
 /// Whether the nodes of the initial graph (a scaffold) are told apart, up to isomorphism.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -38,19 +38,22 @@ struct Search<'a> {
 
 impl Search<'_> {
     fn extend(&mut self) -> Result<()> {
-        self.steps += 1;
+        let n = self.graph.n_nodes();
+        self.steps += n * n;
         if self.found.len() > MAX_SYMMETRIES || self.steps > MAX_STEPS {
-            let got = format!("more than {} symmetries", self.found.len().min(MAX_SYMMETRIES));
+            let got = match self.found.len() > MAX_SYMMETRIES {
+                true => format!("more than {MAX_SYMMETRIES}"),
+                false => format!("{n} nodes, too many to find them all"),
+            };
             let expected = "few symmetries where its nodes are alike (each costs a canonical form per state); tell them \
                             apart, or by classes of nodes";
             return Err(Error::config("symmetries of the initial graph", got, expected));
         }
-        let n = self.graph.n_nodes() as u32;
-        if self.order.len() == n as usize {
+        if self.order.len() == n {
             self.found.push(self.order.clone());
             return Ok(());
         }
-        for b in 0..n {
+        for b in 0..n as u32 {
             if !self.order.contains(&b) && self.fits(b) {
                 self.order.push(b);
                 self.extend()?;
@@ -102,7 +105,8 @@ impl<R: GraphRules> GraphEnv<R> {
     /// Calls `visit` with the graph as each symmetry of its initial graph but the identity labels it.
     fn relabelled(&self, graph: &GraphState, mut visit: impl FnMut(&[u32], &GraphState)) {
         let symmetries = self.symmetries.get(graph.instance() as usize).map_or(&[][..], Vec::as_slice);
-        for symmetry in symmetries.iter().skip(1) {
+        // A graph that has lost nodes of the scaffold has no room for its symmetries.
+        for symmetry in symmetries.iter().skip(1).filter(|symmetry| symmetry.len() <= graph.n_nodes()) {
             let mut order = symmetry.clone();
             order.extend(symmetry.len() as u32..graph.n_nodes() as u32);
             visit(&order, &graph.induced(&order));

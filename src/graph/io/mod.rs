@@ -31,7 +31,7 @@ pub const MAX_EDGE_LIST_NODES: usize = 16_384;
 /// ```
 ///
 /// `class` and `attributes` may be left out (class 0; all attributes 0, which also stands for values that aren't given), and
-/// so may a node without either. A node or an edge may be given once; an undirected edge may name either node first.
+/// so may a node without either. Instances ([`GraphState::instance`](crate::graph::GraphState::instance)) aren't written. A node or an edge may be given once; an undirected edge may name either node first.
 ///
 /// # graph6 and digraph6
 /// The formats of nauty's `formats.txt` (B. D. McKay), one graph per line: graph6 for undirected graphs, digraph6 (`&` in

@@ -7,9 +7,7 @@ use tch::Tensor;
 use super::evaluate::forward_policy;
 use super::terminating::check_legal;
 use crate::distribution::GraphActionCategorical;
-use crate::env::{
-    Direction, EXIT, EnumerableEnv, Moves, Rows, Slots, StateGraph, describe_state, instances_in_turn, random_moves,
-};
+use crate::env::{Direction, EXIT, EnumerableEnv, Moves, Rows, Slots, StateGraph, describe_state, random_moves};
 use crate::policy::Policy;
 use crate::{Error, Result, Rng};
 
@@ -43,7 +41,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         n_checks: usize,
         rng: &mut Rng,
     ) -> Result<()> {
-        let states = walked_states(env, n_checks, rng)?;
+        let instance = env.instances(&self.states().select(&[0]))[0];
+        let states = walked_states(env, instance, n_checks, rng)?;
         let indices = self.indices(env, &states).into_iter().enumerate();
         let indices: Vec<usize> = indices
             .map(|(row, index)| {
@@ -112,10 +111,10 @@ fn log(p: f64) -> f64 {
     p.max(f64::MIN_POSITIVE).ln()
 }
 
-/// One state of each of `n` random walks, at a uniformly drawn step. The walks take the exit only if there is no other
+/// One state of each of `n` random walks of an instance, at a uniformly drawn step. The walks take the exit only if there is no other
 /// action.
-fn walked_states<E: EnumerableEnv>(env: &E, n: usize, rng: &mut Rng) -> Result<E::States> {
-    let mut states = env.initial(&instances_in_turn(env, n));
+fn walked_states<E: EnumerableEnv>(env: &E, instance: u32, n: usize, rng: &mut Rng) -> Result<E::States> {
+    let mut states = env.initial(&vec![instance; n]);
     let mut live: Vec<usize> = (0..n).collect();
     let mut kept = states.clone();
     for step in 2.. {

@@ -7,7 +7,7 @@ use super::node_features::Labels;
 use super::torso::{Torso, checked_conditions};
 use super::{ConvKind, GraphNetwork, MessagePassing};
 use crate::env::Direction;
-use crate::graph::{GraphBatch, GraphEnv, GraphRules, GraphSchema, Scaffold, Semantics};
+use crate::graph::{GraphBatch, GraphEnv, GraphRules, GraphSchema, Semantics};
 use crate::nn::{
     Activation, Estimators, EstimatorsConfig, HostGraphNet, Mlp, MlpConfig, NetworkOutput, Parameters, Scope,
 };
@@ -100,20 +100,6 @@ impl GraphNetConfig {
             _ => Ok(()),
         }
     }
-
-    /// Labels that are told apart: all of them in labelled graphs; up to isomorphism those of the initial graph (where
-    /// its nodes are alike, as one), and one for all other nodes.
-    fn labels<R: GraphRules>(&self, env: &GraphEnv<R>) -> Labels {
-        let most = env.schema().max_nodes;
-        let (classes, alike) = match (env.actions().semantics(), env.initial_graphs()[0].n_nodes(), env.scaffold()) {
-            _ if !self.identity => (0, 0),
-            (Semantics::Labelled, ..) => (most, 0),
-            (Semantics::UpToIsomorphism, 0, _) => (0, 0),
-            (Semantics::UpToIsomorphism, fixed, Scaffold::ToldApart) => (most.min(fixed + 1), 0),
-            (Semantics::UpToIsomorphism, fixed, Scaffold::Alike) => (2, fixed - 1),
-        };
-        Labels { classes, alike }
-    }
 }
 
 /// A graph network: a torso, by default the library's message passing, then one head per action type at its anchor, a flow
@@ -163,11 +149,12 @@ impl GraphNet {
         config.check()?;
         config.check_sight(schema)?;
         let config = GraphNetConfig { conv: config.conv.chosen(schema), ..config };
-        let (labels, layers) = (config.labels(env), config.clone());
-        let torso = |scope: &mut Scope<'_>| MessagePassing::new(scope, schema, labels, &layers);
+        let labels = Labels(if config.identity { env.label_classes() } else { Vec::new() });
+        let layers = config.clone();
+        let torso = |scope: &mut Scope<'_>| MessagePassing::new(scope, schema, &labels, &layers);
         let mut net = Self::with_torso(env, torso, config, device, kind, rng)?;
         let labelled = env.actions().semantics() == Semantics::Labelled;
-        net.fits.n_labels = (labelled && labels.classes > 0).then_some(labels.classes);
+        net.fits.n_labels = (labelled && labels.classes() > 0).then(|| labels.classes());
         Ok(net)
     }
 }

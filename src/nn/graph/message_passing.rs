@@ -32,7 +32,7 @@ enum Body {
 
 impl MessagePassing {
     /// A torso for graphs of an environment in which these labels are told apart.
-    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, labels: Labels, config: &GraphNetConfig) -> Self {
+    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, labels: &Labels, config: &GraphNetConfig) -> Self {
         let width = config.embedding;
         let features = NodeFeatures::new(&mut scope.sub("features"), schema, width, labels);
         let convs = |scope: &mut Scope<'_>, new: fn(&mut Scope<'_>, &GraphSchema, i64) -> Conv| {
@@ -74,7 +74,7 @@ impl Torso for MessagePassing {
             Body::Convs(convs) => (convs.len(), convs.first().map_or(MessageKind::Sum, Conv::message_kind)),
             Body::Transformer(_) => (0, MessageKind::Sum),
         };
-        let rounds = MessageRounds::new(batch.arrays, self.features.labels(), n_rounds, message_kind);
+        let rounds = MessageRounds::new(batch.arrays, &self.features.labels(), n_rounds, message_kind);
         let rounds = rounds.on_device(batch.device());
         let features = self.features.forward(batch, &rounds.features);
         let kind = features.kind();

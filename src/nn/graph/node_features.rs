@@ -7,19 +7,19 @@ use crate::nn::Scope;
 use crate::nn::host::floats;
 use crate::nn::layers::{AttributeTable, HostKinds, add_entry};
 
-/// Which labels a network tells apart.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Labels {
-    /// Number of classes of labels; 0 if labels aren't used. All labels behind share the last class.
-    pub(crate) classes: usize,
-    /// Labels that share the first class with label 0: the other nodes of an initial graph whose nodes are alike.
-    pub(crate) alike: usize,
-}
+/// The class of each label of a node, as far as a network tells labels apart; none if it doesn't.
+#[derive(Clone, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Labels(pub(crate) Vec<u32>);
 
 impl Labels {
-    /// The class of a label; 0 where labels aren't used.
-    pub(crate) fn class(self, label: u32) -> usize {
-        (label as usize).saturating_sub(self.alike).min(self.classes.saturating_sub(1))
+    /// The number of classes.
+    pub(crate) fn classes(&self) -> usize {
+        self.0.iter().max().map_or(0, |&last| last as usize + 1)
+    }
+
+    /// The class of a label; labels behind share the last one. 0 where labels aren't used.
+    pub(crate) fn class(&self, label: u32) -> usize {
+        self.0.get(label as usize).or(self.0.last()).map_or(0, |&class| class as usize)
     }
 }
 
@@ -33,17 +33,18 @@ pub(crate) struct NodeFeatures {
 }
 
 impl NodeFeatures {
-    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, width: i64, labels: Labels) -> Self {
+    pub(crate) fn new(scope: &mut Scope<'_>, schema: &GraphSchema, width: i64, labels: &Labels) -> Self {
         Self {
             classes: scope.normal("class", &[schema.node_classes as i64, width], 1.0),
-            labels: (labels.classes > 0).then(|| (labels, scope.normal("label", &[labels.classes as i64, width], 1.0))),
+            labels: (labels.classes() > 0)
+                .then(|| (labels.clone(), scope.normal("label", &[labels.classes() as i64, width], 1.0))),
             attributes: AttributeTable::new(scope, &schema.node_attributes, width),
         }
     }
 
     /// Which labels are told apart.
     pub(crate) fn labels(&self) -> Labels {
-        self.labels.as_ref().map(|(labels, _)| *labels).unwrap_or_default()
+        self.labels.as_ref().map(|(labels, _)| labels.clone()).unwrap_or_default()
     }
 
     /// The vectors of classes, `[classes, D]`.
@@ -55,7 +56,7 @@ impl NodeFeatures {
     pub(crate) fn on_host(&self) -> HostFeatures {
         HostFeatures {
             kinds: HostKinds::new(&self.classes, self.attributes.as_ref()),
-            labels: self.labels.as_ref().map(|(labels, table)| (*labels, floats(table))),
+            labels: self.labels.as_ref().map(|(labels, table)| (labels.clone(), floats(table))),
         }
     }
 
@@ -87,7 +88,7 @@ pub(crate) struct HostFeatures {
 impl HostFeatures {
     /// Which labels are told apart.
     pub(crate) fn labels(&self) -> Labels {
-        self.labels.as_ref().map(|(labels, _)| *labels).unwrap_or_default()
+        self.labels.as_ref().map(|(labels, _)| labels.clone()).unwrap_or_default()
     }
 
     /// The feature rows of the given nodes.

@@ -19,7 +19,7 @@ pub(in crate::nn) struct HostMessagePassing {
 
 impl HostTorso for HostMessagePassing {
     fn embed(&self, arrays: &GraphArrays) -> HostEmbedded {
-        let rounds = MessageRounds::new(arrays, self.features.labels(), self.convs.len(), self.message_kind);
+        let rounds = MessageRounds::new(arrays, &self.features.labels(), self.convs.len(), self.message_kind);
         let mut nodes = self.features.forward(arrays, &rounds.features);
         for (conv, round) in self.convs.iter().zip(&rounds.rounds) {
             nodes = conv.forward(arrays, round, &nodes);

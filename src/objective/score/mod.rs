@@ -91,12 +91,12 @@ pub fn score<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
         scores.set(quantity, widened(values.index_select(0, &index_tensor(rows, values.device()))))?;
     }
     if needs.has(Quantity::LogZ) {
-        if env.n_instances() > 1 && trajectories.conditions().is_none() {
+        if env.n_instances() > 1 {
             return Err(Error::missing(
                 "an objective with one log Z",
                 "the log Z of each instance of the environment",
                 "use an objective of state flows, whose flow at the initial state is the instance's log Z (detailed or \
-                 subtrajectory balance), or conditions that tell instances apart",
+                 subtrajectory balance)",
             ));
         }
         let log_z = policy.log_z(trajectories.conditions(), trajectories.len());

@@ -41,7 +41,7 @@ pub trait PairNetwork {
 /// let env = BayesianStructure::new(StructureConfig::new(4))?;
 /// let config = NodeAttentionConfig { embedding: 16, ..NodeAttentionConfig::default() };
 /// let policy = NodeAttention::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut gfn::Rng::seeded(0))?;
-/// let evaluation = policy.evaluate(&env, &env.initial(2), None, Quantities::PF)?;
+/// let evaluation = policy.evaluate(&env, &env.initial(&[0; 2]), None, Quantities::PF)?;
 /// assert_eq!(evaluation.pf.map(|pf| pf.masks().n_legal(0)), Some(12 + 1));
 /// # Ok::<(), gfn::Error>(())
 /// ```
@@ -82,9 +82,13 @@ impl<N: PairNetwork> Policy<BayesianStructure> for PairPolicy<N> {
         &self,
         env: &BayesianStructure,
         states: &DagStates,
-        _: Option<&Tensor>,
+        conditions: Option<&Tensor>,
         wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
+        if conditions.is_some_and(|conditions| conditions.size().get(1) != Some(&0)) {
+            let remedy = "sample without conditions, or use a policy of perceptrons, which takes them";
+            return Err(Error::missing("a policy of pairs", "a network built for conditions", remedy));
+        }
         check_nodes(states, self.n_nodes)?;
         let mut evaluation = Evaluation::default();
         let log_flow = wants.has(Quantity::LogFlow) && self.flow;

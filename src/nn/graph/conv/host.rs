@@ -155,7 +155,7 @@ mod tests {
 
     #[test]
     fn rounds_on_the_host_are_those_of_libtorch() {
-        let labels = Labels { classes: 2, alike: 1 };
+        let labels = Labels(vec![0, 2, 0, 3]);
         for (kind, make) in
             [GraphKind::Directed, GraphKind::Undirected].into_iter().flat_map(|kind| MAKES.map(|make| (kind, make)))
         {
@@ -163,7 +163,7 @@ mod tests {
             let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
             let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
             let mut scope = parameters.scope(rng);
-            let features = NodeFeatures::new(&mut scope.sub("features"), &schema, WIDTH, labels);
+            let features = NodeFeatures::new(&mut scope.sub("features"), &schema, WIDTH, &labels);
             let convs = ["0", "1", "2"].map(|name| make(&mut scope.sub(name), &schema, WIDTH));
             // Weights that start at 0 or 1 would hide what is left out.
             for parameter in &parameters {
@@ -171,7 +171,7 @@ mod tests {
                 let noise = Tensor::from_slice(&values).view(&parameter.tensor.size()[..]).to_kind(Kind::Float);
                 tch::no_grad(|| parameter.tensor.shallow_clone().copy_(&(&parameter.tensor + 0.1 * noise)));
             }
-            let rounds = MessageRounds::new(batch.arrays, labels, convs.len(), convs[0].message_kind());
+            let rounds = MessageRounds::new(batch.arrays, &labels, convs.len(), convs[0].message_kind());
             let start = features.on_host().forward(batch.arrays, &rounds.features);
             let layers = convs.iter().zip(&rounds.rounds);
             let got = layers.fold(start, |x, (conv, round)| conv.on_host().forward(batch.arrays, round, &x));

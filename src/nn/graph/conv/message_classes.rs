@@ -61,7 +61,7 @@ impl MessageRounds<Vec<i64>> {
     const WORTHWHILE: f64 = 0.8;
 
     /// The classes for `rounds` rounds over some graphs, in which these labels are told apart.
-    pub(crate) fn new(arrays: &GraphArrays, labels: Labels, rounds: usize, message_kind: MessageKind) -> Self {
+    pub(crate) fn new(arrays: &GraphArrays, labels: &Labels, rounds: usize, message_kind: MessageKind) -> Self {
         let n = arrays.nodes.len();
         let mut colours = Colours::of(n, feature_keys(arrays, labels));
         let features = colours.representatives.clone();
@@ -247,7 +247,7 @@ impl Colours {
 }
 
 /// Each node's key before the first round: its features.
-fn feature_keys(arrays: &GraphArrays, labels: Labels) -> impl Iterator<Item = Key> + '_ {
+fn feature_keys<'a>(arrays: &'a GraphArrays, labels: &'a Labels) -> impl Iterator<Item = Key> + 'a {
     arrays.nodes.iter().zip(&arrays.labels).map(move |(node, &label)| {
         let mut key = Key::new();
         key.push(labels.class(label) as i64);

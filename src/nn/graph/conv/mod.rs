@@ -254,17 +254,17 @@ mod tests {
             let states = growing(kind);
             let batch = GraphBatch::new(&schema, states.arrays(), None, Device::Cpu).unwrap();
             for (make, labels) in MAKES.into_iter().flat_map(|make| {
-                [(0, 0), (2, 0), (6, 0), (2, 2)].map(|(classes, alike)| (make, Labels { classes, alike }))
+                [vec![], vec![0, 1], (0..6).collect(), vec![0, 2, 0, 3]].map(|labels| (make, Labels(labels)))
             }) {
                 let mut parameters = Parameters::new(Device::Cpu, Kind::Double);
                 let rng = &mut Rng::seeded(1);
                 let mut scope = parameters.scope(rng);
-                let features = NodeFeatures::new(&mut scope.sub("features"), &schema, WIDTH, labels);
+                let features = NodeFeatures::new(&mut scope.sub("features"), &schema, WIDTH, &labels);
                 let convs: Vec<Conv> =
                     (0..3).map(|k| make(&mut scope.sub(&format!("conv{k}")), &schema, WIDTH)).collect();
                 let n = batch.arrays.nodes.len() as i64;
 
-                let rounds = MessageRounds::new(batch.arrays, labels, convs.len(), convs[0].message_kind());
+                let rounds = MessageRounds::new(batch.arrays, &labels, convs.len(), convs[0].message_kind());
                 let rounds = rounds.on_device(Device::Cpu);
                 let start = features.forward(&batch, &rounds.features);
                 let layers = convs.iter().zip(&rounds.rounds);

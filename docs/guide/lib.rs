@@ -1,0 +1,86 @@
+//! The guide to `gfn`, an mdBook in `src`. Nothing is in this package but its chapters: each stands as the documentation of an empty
+//! module, so that `cargo test --doc -p gfn-guide` compiles and runs every Rust block.
+
+#[cfg(doctest)]
+mod chapters {
+    #[doc = include_str!("src/introduction.md")]
+    mod introduction {}
+    #[doc = include_str!("src/concepts.md")]
+    mod concepts {}
+    #[doc = include_str!("src/first_environment.md")]
+    mod first_environment {}
+    #[doc = include_str!("src/action_type.md")]
+    mod action_type {}
+    #[doc = include_str!("src/symmetry.md")]
+    mod symmetry {}
+    #[doc = include_str!("src/instances.md")]
+    mod instances {}
+    #[doc = include_str!("src/reward.md")]
+    mod reward {}
+    #[doc = include_str!("src/network.md")]
+    mod network {}
+    #[doc = include_str!("src/objective.md")]
+    mod objective {}
+    #[doc = include_str!("src/vectors.md")]
+    mod vectors {}
+    #[doc = include_str!("src/choosing.md")]
+    mod choosing {}
+    #[doc = include_str!("src/molecules.md")]
+    mod molecules {}
+    #[doc = include_str!("src/structures.md")]
+    mod structures {}
+    #[doc = include_str!("src/evaluating.md")]
+    mod evaluating {}
+    #[doc = include_str!("src/running.md")]
+    mod running {}
+    #[doc = include_str!("src/torchgfn.md")]
+    mod torchgfn {}
+    #[doc = include_str!("src/inside.md")]
+    mod inside {}
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::Path;
+
+    /// The names of the chapters in `src`.
+    fn chapters() -> Vec<String> {
+        let entries = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("src")).unwrap();
+        let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+        names.filter(|name| name.ends_with(".md") && name != "SUMMARY.md").collect()
+    }
+
+    fn text(path: &str) -> String {
+        fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(path)).unwrap()
+    }
+
+    #[test]
+    fn every_chapter_is_in_the_book_and_is_tested() {
+        let (summary, tested) = (text("src/SUMMARY.md"), text("lib.rs"));
+        for name in chapters() {
+            assert!(summary.contains(&format!("({name})")), "{name} isn't in SUMMARY.md");
+            assert!(tested.contains(&format!("include_str!(\"src/{name}\")")), "{name} isn't in lib.rs");
+        }
+    }
+
+    #[test]
+    fn links_lead_somewhere() {
+        for name in chapters().iter().map(String::as_str).chain(["SUMMARY.md"]) {
+            for link in text(&format!("src/{name}")).split("](").skip(1).filter_map(|rest| rest.split(')').next()) {
+                let target = Path::new(env!("CARGO_MANIFEST_DIR")).join("src").join(link);
+                assert!(target.exists(), "{name} links to {link}, which isn't there");
+            }
+        }
+    }
+
+    #[test]
+    fn quoted_figures_are_those_of_the_table() {
+        let (quoted, table) = (text("src/choosing.md"), text("../objectives.md"));
+        let rows: Vec<&str> = quoted.lines().filter(|line| line.starts_with("| `")).collect();
+        assert!(rows.len() > 5 && table.contains("Worst of all: 0.0048."));
+        for row in rows {
+            assert!(table.contains(row), "docs/objectives.md has no row {row}");
+        }
+    }
+}

@@ -119,6 +119,9 @@ pub(crate) struct Common {
     /// File to write the figures of each step to, one JSON object per line
     #[arg(long)]
     pub(crate) metrics: Option<PathBuf>,
+    /// Folder for event files, in which TensorBoard follows the run
+    #[arg(long)]
+    pub(crate) tensorboard: Option<PathBuf>,
     /// Steps after which the exact distance is measured, where that is cheap; a thirtieth of all where curves are drawn
     #[arg(long, value_parser = at_least_one)]
     pub(crate) validate_every: Option<usize>,
@@ -245,6 +248,7 @@ impl Common {
         self.out.as_deref().map_or(Ok(()), try_folder)?;
         self.save.as_ref().map_or(Ok(()), Checkpoint::try_path)?;
         self.metrics.as_deref().map_or(Ok(()), try_file)?;
+        self.tensorboard.as_deref().map_or(Ok(()), try_folder)?;
         Runtime::new(self.threads, self.device)
     }
 

@@ -9,7 +9,8 @@ use gfn::policy::Policy;
 use gfn::report::Progress;
 use gfn::rollout::ReplayEnv;
 use gfn::train::{
-    AverageFor, EarlyStop, Ended, Fit, Goal, Metrics, MetricsFile, Observer, Record, StepStats, Trainer, Validation,
+    AverageFor, EarlyStop, Ended, Fit, Goal, Metrics, MetricsFile, Observer, Record, StepStats, TensorBoard, Trainer,
+    Validation,
 };
 
 use super::{Common, Defaults};
@@ -87,6 +88,7 @@ where
     let mut validation = looks.map(|every| Validation::every(every, measure)).transpose()?;
     let mut stop = common.patience.map(|patience| EarlyStop::new("jsd", Goal::Smaller, patience)).transpose()?;
     let mut lines = common.metrics.as_ref().map(MetricsFile::new);
+    let mut events = common.tensorboard.as_ref().map(TensorBoard::new);
     let mut progress = Progress::new(steps as u64, example).resumed_at(trainer.steps_done() as u64);
     let mut history = Vec::new();
     let mut keep = |_: &Trainer<E, P>, record: &mut Record| {
@@ -109,12 +111,18 @@ where
     if let Some(lines) = &mut lines {
         fit = fit.observe(lines);
     }
+    if let Some(events) = &mut events {
+        fit = fit.observe(events);
+    }
     if let Some(path) = &common.save {
         fit = fit.checkpoint(path, common.checkpoint_every)?.stop_on_interrupt();
     }
     let ended = fit.run(trainer)?;
     progress.finish();
-    common.save.iter().chain(&common.metrics).for_each(|path| common.written.add(path));
+    [&common.save, &common.metrics, &common.tensorboard]
+        .into_iter()
+        .flatten()
+        .for_each(|path| common.written.add(path));
     match (ended, &common.save) {
         (Ended::Interrupted, Some(path)) => {
             let (step, path) = (trainer.steps_done(), path.display());

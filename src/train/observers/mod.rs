@@ -5,6 +5,7 @@ mod early_stop;
 mod keep_best;
 mod metrics_file;
 mod sentinel;
+mod tensorboard;
 mod validation;
 mod warning;
 
@@ -13,6 +14,7 @@ pub use early_stop::{EarlyStop, Goal};
 pub use keep_best::KeepBest;
 pub use metrics_file::MetricsFile;
 pub(in crate::train) use sentinel::{Sentinel, Sight};
+pub use tensorboard::TensorBoard;
 pub use validation::Validation;
 pub use warning::OnWarning;
 

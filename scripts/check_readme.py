@@ -3,8 +3,8 @@
 
 The files are written to an empty folder as they stand there, with this checkout for /path/to/gfn; src/main.rs is the
 README's example. The program is run twice: by cargo, and by itself, which needs the run path. Its build folder is CARGO_TARGET_DIR,
-or target/readme; compiled for the first time, libtorch's bindings take minutes. With --shared the workspace's profiles and
-Cargo.lock are added, so that in the workspace's own target folder they needn't be compiled again.
+or target/readme; compiled for the first time, libtorch's bindings take minutes. With --shared the build takes the workspace's
+profile `ci`, its Cargo.lock and its target folder, where `.ci/run` has compiled them.
 """
 
 import os
@@ -51,7 +51,7 @@ def main():
     shared = sys.argv[1:] == ["--shared"]
     if sys.argv[1:] and not shared:
         sys.exit(__doc__)
-    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target" / "readme")).resolve()
+    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target" / ("" if shared else "readme"))).resolve()
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
         for name, text in files((ROOT / "README.md").read_text()).items():
@@ -63,10 +63,10 @@ def main():
             with open(folder / "Cargo.toml", "a") as manifest:
                 manifest.write("\n" + "".join(profiles))
         environment = dict(os.environ, CARGO_TARGET_DIR=str(target))
-        subprocess.run(["cargo", "run"], cwd=folder, env=environment, check=True)
+        subprocess.run(["cargo", "run", "--profile", "ci" if shared else "dev"], cwd=folder, env=environment, check=True)
         # By itself: nobody says where libtorch is.
         environment = {name: value for name, value in os.environ.items() if "LIBTORCH" not in name and name != "LD_LIBRARY_PATH"}
-        subprocess.run([target / "debug" / "own"], cwd=folder, env=environment, check=True)
+        subprocess.run([target / ("ci" if shared else "debug") / "own"], cwd=folder, env=environment, check=True)
     print("The README's own crate builds and runs.")
 
 

@@ -15,7 +15,7 @@ setup: ## fetch libtorch into .libtorch/, or link there to the one that you have
 	@$(PYTHON) scripts/fetch_libtorch.py
 
 demo: setup ## train on rings, print exact probabilities beside the target, draw them in out/ring.svg
-	$(CARGO) run --release --example ring
+	$(CARGO) run --release -p gfn-examples --no-default-features --example ring
 
 # Examples aren't tests: `.ci/run` runs each of them, and compiling them twice takes minutes.
 test: setup ## all tests of all packages

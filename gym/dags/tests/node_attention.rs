@@ -162,6 +162,19 @@ fn on_the_host_it_is_the_same_policy() {
 }
 
 #[test]
+fn conditions_that_it_does_not_take_are_refused() {
+    let env = BayesianStructure::new(StructureConfig::new(4)).unwrap();
+    let policy = small(&env, false, Kind::Float);
+    let with = |columns: i64| {
+        let conditions = Tensor::zeros([2, columns], (Kind::Float, Device::Cpu));
+        policy.evaluate(&env, &env.initial(&[0; 2]), Some(&conditions), Quantities::PF).map(|_| ())
+    };
+    assert!(matches!(with(3), Err(Error::Missing { .. })));
+    // Constant conditions have no columns.
+    with(0).unwrap();
+}
+
+#[test]
 fn gradients_are_finite_and_reach_all_parameters() {
     tch::set_num_threads(1);
     let env = BayesianStructure::new(StructureConfig::new(4)).unwrap();

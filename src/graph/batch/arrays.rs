@@ -10,7 +10,8 @@ use crate::{Error, Result};
 /// `N` is the number of nodes, `E` of edges, `B` of graphs. Nodes are numbered through the batch, so graph `g` has the nodes
 /// `node_ptr[g]..node_ptr[g + 1]`. Edges come in the order of [`GraphState::edges`], an undirected one once.
 ///
-/// [`GraphStates::arrays`](crate::graph::GraphStates::arrays) keeps them for a batch of states.
+/// [`GraphStates::arrays`](crate::graph::GraphStates::arrays) keeps them for a batch of states. Graphs are added by
+/// [`push`](Self::push), not by editing the vectors: neighbours that are listed already would be stale.
 ///
 /// ```
 /// use gfn::graph::{Edge, GraphKind, GraphState, GraphStates};

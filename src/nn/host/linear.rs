@@ -34,6 +34,9 @@ pub struct HostLinear {
 
 impl HostLinear {
     /// A copy of a layer with its current noise.
+    ///
+    /// # Panics
+    /// If the layer isn't in single precision; a torso is asked for its host form only where its parameters are.
     #[must_use]
     pub fn of(layer: &Linear) -> Self {
         let (weight, bias) = layer.effective();
@@ -41,6 +44,9 @@ impl HostLinear {
     }
 
     /// A layer with a weight `[outputs, inputs]` and a bias `[outputs]`, both in single precision.
+    ///
+    /// # Panics
+    /// If they aren't.
     #[must_use]
     pub fn new(weight: &Tensor, bias: Option<&Tensor>) -> Self {
         let size = weight.size();

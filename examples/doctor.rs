@@ -48,7 +48,7 @@ fn main() -> ExitCode {
 fn version() -> Result<String> {
     let libtorch = Libtorch::loaded()?;
     libtorch.check()?;
-    Ok(format!("{}: fits tch 0.24, and is what this binary was built with", libtorch.version.unwrap_or_default()))
+    Ok(format!("{}: fits tch 0.26, and is what this binary was built with", libtorch.version.unwrap_or_default()))
 }
 
 /// A thread per core, on the device that the first argument names.

@@ -22,8 +22,8 @@ ROOT = Path(__file__).resolve().parent.parent
 HOME = ROOT / ".libtorch"
 PART = ROOT / ".libtorch.part"
 PINS = ROOT / "scripts" / "libtorch.txt"
-WANTED = "2.11."
-EXACT = "2.11.0"
+WANTED = "2.13."
+EXACT = "2.13.0"
 OWN = "export LIBTORCH=/absolute/path/to/libtorch (the folder that holds lib/ and include/) or, with PyTorch " + (
     EXACT + " in the active Python, export LIBTORCH_USE_PYTORCH=1"
 )
@@ -84,7 +84,7 @@ def examine(name, lib, include, folder):
     if version is None:
         raise Problem("{}: no file in {} states the version (build-version, version.py, version.h)".format(name, folder), undo)
     if not version.startswith(WANTED):
-        raise Problem("{}: {} is libtorch {}, and tch 0.24 needs {}x".format(name, folder, version, WANTED), undo)
+        raise Problem("{}: {} is libtorch {}, and tch 0.26 needs {}x".format(name, folder, version, WANTED), undo)
     if version.split("+")[0] != EXACT:
         say("note: {} is {}; where torch-sys insists on {}, export LIBTORCH_BYPASS_VERSION_CHECK=1".format(name, version, EXACT))
     return version

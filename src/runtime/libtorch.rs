@@ -10,7 +10,7 @@ use crate::{Error, Result};
 const BUILT_WITH: Option<&str> = option_env!("GFN_LIBTORCH_LIB");
 
 const REINSTALL: &str = "run `make setup` and build again; if LIBTORCH, LIBTORCH_USE_PYTORCH or LD_LIBRARY_PATH is \
-                         exported, it must name a PyTorch 2.11";
+                         exported, it must name a PyTorch 2.13";
 
 /// The libtorch that this process runs with.
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -19,13 +19,13 @@ pub struct Libtorch {
     pub folder: PathBuf,
     /// The folder of the libtorch that this crate was linked against, if the build script reported it.
     pub built_with: Option<PathBuf>,
-    /// The version stated in the files beside the libraries, such as `2.11.0+cu130`.
+    /// The version stated in the files beside the libraries, such as `2.13.0+cu130`.
     pub version: Option<String>,
 }
 
 impl Libtorch {
     /// The series that the pinned tch is made for; series aren't compatible with each other.
-    pub const SERIES: &'static str = "2.11";
+    pub const SERIES: &'static str = "2.13";
 
     /// Finds the libtorch of this process.
     ///
@@ -57,7 +57,7 @@ impl Libtorch {
             return refuse("no file states the version of this libtorch".into());
         };
         if !of_series(version, Self::SERIES) {
-            return refuse(format!("this is libtorch {version}, tch 0.24 needs {}", Self::SERIES));
+            return refuse(format!("this is libtorch {version}, tch 0.26 needs {}", Self::SERIES));
         }
         let Some(built) = &self.built_with else {
             return Ok(());
@@ -122,7 +122,7 @@ fn load_cuda() -> std::result::Result<(), (String, &'static str)> {
     if !path.is_file() {
         return Err((
             format!("the libtorch in {} is one without CUDA (no libtorch_cuda.so)", folder.display()),
-            "install a PyTorch 2.11 for CUDA, export LIBTORCH_USE_PYTORCH=1 and build again, or use --device cpu",
+            "install a PyTorch 2.13 for CUDA, export LIBTORCH_USE_PYTORCH=1 and build again, or use --device cpu",
         ));
     }
     #[allow(unsafe_code, reason = "a library can be loaded in no other way")]
@@ -137,7 +137,7 @@ fn load_cuda() -> std::result::Result<(), (String, &'static str)> {
         }
         Err(error) => Err((
             format!("libtorch's CUDA part can't be loaded: {}", innermost(&error)),
-            "the libtorch that `make setup` fetches comes without NVIDIA's own libraries: `pip install torch==2.11.0`, \
+            "the libtorch that `make setup` fetches comes without NVIDIA's own libraries: `pip install torch==2.13.0`, \
              export LIBTORCH_USE_PYTORCH=1 and build again, or use --device cpu",
         )),
     }
@@ -192,7 +192,7 @@ fn version_beside(lib: &Path) -> Option<String> {
     })
 }
 
-/// The version that PyTorch's `version.py` states: `__version__ = '2.11.0+cu130'`.
+/// The version that PyTorch's `version.py` states: `__version__ = '2.13.0+cu130'`.
 fn python_version(text: &str) -> Option<String> {
     text.lines()
         .find_map(|line| line.strip_prefix("__version__ = "))
@@ -218,14 +218,14 @@ mod tests {
     fn the_running_libtorch_is_found_and_fits() {
         let libtorch = Libtorch::loaded().unwrap();
         assert!(libtorch.folder.is_dir());
-        assert!(libtorch.version.as_deref().unwrap().starts_with("2.11."), "{libtorch:?}");
+        assert!(libtorch.version.as_deref().unwrap().starts_with("2.13."), "{libtorch:?}");
         libtorch.check().unwrap();
     }
 
     #[test]
     fn another_series_is_refused() {
         let mut libtorch = Libtorch::loaded().unwrap();
-        for version in [Some("2.10.0"), Some("2.110.0"), Some("2.1"), None] {
+        for version in [Some("2.11.0"), Some("2.130.0"), Some("2.1"), None] {
             libtorch.version = version.map(str::to_owned);
             let error = libtorch.check().unwrap_err().to_string();
             assert!(error.contains("make setup"), "{error}");
@@ -236,12 +236,12 @@ mod tests {
     fn another_version_than_at_build_time_is_refused() {
         let built = std::env::temp_dir().join(format!("gfn-libtorch-{}", std::process::id()));
         fs::create_dir_all(built.join("lib")).unwrap();
-        fs::write(built.join("build-version"), "2.11.7\n").unwrap();
+        fs::write(built.join("build-version"), "2.13.7\n").unwrap();
         let mut libtorch = Libtorch::loaded().unwrap();
         libtorch.built_with = Some(built.join("lib"));
         let refused = libtorch.check();
         fs::remove_dir_all(&built).unwrap();
-        assert!(refused.unwrap_err().to_string().contains("built with 2.11.7"));
+        assert!(refused.unwrap_err().to_string().contains("built with 2.13.7"));
     }
 
     #[test]
@@ -254,9 +254,9 @@ mod tests {
 
     #[test]
     fn versions_are_read_from_both_kinds_of_file() {
-        assert_eq!(python_version("x\n__version__ = '2.11.0+cu130'\n").as_deref(), Some("2.11.0+cu130"));
-        let header = "#define TORCH_VERSION_MAJOR 2\n#define TORCH_VERSION_MINOR 11\n#define TORCH_VERSION_PATCH 0\n";
-        assert_eq!(header_version(header).as_deref(), Some("2.11.0"));
+        assert_eq!(python_version("x\n__version__ = '2.13.0+cu130'\n").as_deref(), Some("2.13.0+cu130"));
+        let header = "#define TORCH_VERSION_MAJOR 2\n#define TORCH_VERSION_MINOR 13\n#define TORCH_VERSION_PATCH 0\n";
+        assert_eq!(header_version(header).as_deref(), Some("2.13.0"));
         assert_eq!(header_version("#define TORCH_VERSION_MAJOR 2\n"), None);
     }
 }

@@ -51,7 +51,7 @@ fn mask_of(
     head: Head,
 ) -> Vec<bool> {
     let mut mask = vec![false; head.anchor.rows(graph) * head.width];
-    action_type.mask(direction, semantics, graph, &mut mask);
+    action_type.mask(direction, semantics, graph.into(), &mut mask);
     mask
 }
 

@@ -3,7 +3,8 @@
 use gfn::env::{Direction, StateGraph};
 use gfn::graph::PerGraph;
 use gfn::graph::{
-    ActionSet, Anchor, Edge, Free, GraphActionType, GraphEnv, GraphKind, GraphSchema, GraphState, Head, Move, Semantics,
+    ActionSet, Anchor, Edge, Free, GraphActionType, GraphEnv, GraphKind, GraphSchema, GraphState, GraphView, Head,
+    Move, Semantics,
 };
 use gfn::metrics::Distances;
 use gfn::nn::{ConvKind, GraphNet, GraphNetConfig};
@@ -25,9 +26,9 @@ impl GraphActionType for Match {
     fn head(&self, _: Direction) -> Option<Head> {
         Some(Head { anchor: Anchor::Edge, width: 1 })
     }
-    fn mask(&self, direction: Direction, _: Semantics, graph: &GraphState, mask: &mut [bool]) {
-        let matched = matched(graph);
-        for (legal, (a, b)) in mask.iter_mut().zip(graph.edges()) {
+    fn mask(&self, direction: Direction, _: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
+        let matched = matched(&graph);
+        for (legal, (a, b, _)) in mask.iter_mut().zip(graph.weighted_edges()) {
             let free = matched.iter().all(|&(c, d)| a != c && a != d && b != c && b != d);
             *legal = if direction == Direction::Forward { free } else { matched.contains(&(a, b)) };
         }

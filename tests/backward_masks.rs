@@ -157,7 +157,7 @@ fn a_derived_mask_holds_the_moves_that_some_parent_permits() {
             let mut expected = Vec::new();
             for (kind, action_type, head) in env.actions().heads(Direction::Backward) {
                 let mut mask = vec![false; head.anchor.rows(graph) * head.width];
-                action_type.mask(Direction::Backward, env.actions().semantics(), graph, &mut mask);
+                action_type.mask(Direction::Backward, env.actions().semantics(), graph.into(), &mut mask);
                 for (slot, candidate) in mask.into_iter().enumerate() {
                     let kept = candidate && is_parent(env, kind, action_type, graph, slot);
                     n_dropped += usize::from(candidate && !kept);
@@ -183,7 +183,7 @@ fn an_edge_can_be_added_exactly_where_none_is() {
         }
         for classes in [1, 3] {
             let mut mask = vec![false; n * n * classes];
-            AddEdge::new(classes as u16).mask(Direction::Forward, Semantics::Labelled, &graph, &mut mask);
+            AddEdge::new(classes as u16).mask(Direction::Forward, Semantics::Labelled, (&graph).into(), &mut mask);
             for (slot, legal) in mask.iter().enumerate() {
                 let (a, b) = ((slot / classes / n) as u32, (slot / classes % n) as u32);
                 let pair = if graph.is_directed() { a != b } else { a < b };
@@ -238,7 +238,7 @@ fn what_each_candidate_costs_is_little_more_than_writing_it() {
     let mut mask = vec![false; 400 * 400];
     let written = shortest(|| std::hint::black_box(&mut mask).fill(true));
     let made = shortest(|| {
-        AddEdge::new(1).mask(Direction::Forward, Semantics::Labelled, &graph, std::hint::black_box(&mut mask));
+        AddEdge::new(1).mask(Direction::Forward, Semantics::Labelled, (&graph).into(), std::hint::black_box(&mut mask));
     });
     assert!(made < 20 * written, "a mask takes {made:?}, writing it {written:?}");
 

@@ -4,7 +4,8 @@ use crate::spaces::ColouredGraphs;
 use gfn::env::Direction;
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, BackwardRule, Edge, Free, GraphActionType, GraphEnv, GraphKind, GraphRules,
-    GraphSchema, GraphState, Head, Move, MoveMask, Node, RemoveEdge, Reversed, Semantics, SetEdgeAttr, SetNodeAttr,
+    GraphSchema, GraphState, GraphView, Head, Move, MoveMask, Node, RemoveEdge, Reversed, Semantics, SetEdgeAttr,
+    SetNodeAttr,
 };
 use gfn::testing::{Chain, Triangles, check_action_type, check_env, check_graph_env};
 use gfn::{Result, Rng};
@@ -121,7 +122,7 @@ fn types_that_know_fewer_classes_than_others_leave_these_alone() {
     let legal = |action_type: &dyn GraphActionType| {
         let head = action_type.head(Direction::Backward).unwrap();
         let mut mask = vec![false; head.anchor.rows(&graph) * head.width];
-        action_type.mask(Direction::Backward, Semantics::UpToIsomorphism, &graph, &mut mask);
+        action_type.mask(Direction::Backward, Semantics::UpToIsomorphism, (&graph).into(), &mut mask);
         mask
     };
     assert_eq!(legal(&AddNode::attached(1, 2, 4)), [false; 3]);
@@ -181,7 +182,7 @@ impl GraphActionType for Broken {
     fn head(&self, direction: Direction) -> Option<Head> {
         AddEdge::new(2).head(direction)
     }
-    fn mask(&self, direction: Direction, semantics: Semantics, graph: &GraphState, mask: &mut [bool]) {
+    fn mask(&self, direction: Direction, semantics: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
         match (self, direction) {
             (Self::BackwardMaskEmpty, Direction::Backward) => {}
             (Self::BothOrders, Direction::Forward) if graph.n_edges() == 0 => mask.fill(true),

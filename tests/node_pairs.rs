@@ -2,8 +2,8 @@
 
 use gfn::env::{Direction, EnumerableEnv};
 use gfn::graph::{
-    ActionSet, Anchor, Edge, GraphActionType, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, Head, Move,
-    Node, Reversed, Semantics, SetNodeAttr,
+    ActionSet, Anchor, Edge, GraphActionType, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, GraphView,
+    Head, Move, Node, Reversed, Semantics, SetNodeAttr,
 };
 use gfn::policy::UniformPolicy;
 use gfn::rollout::Container;
@@ -35,7 +35,7 @@ impl GraphActionType for AddPair {
         let anchor = if direction == Direction::Forward { Anchor::Graph } else { Anchor::Edge };
         Some(Head { anchor, width: 1 })
     }
-    fn mask(&self, direction: Direction, _: Semantics, graph: &GraphState, mask: &mut [bool]) {
+    fn mask(&self, direction: Direction, _: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
         let loose = |a: u32| graph.degree(a) == 1 && graph.node(a).is_some_and(|node| node.attributes.is_unset());
         let class = |a: u32| graph.node(a).map_or(0, |node| node.class);
         match direction {

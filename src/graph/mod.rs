@@ -13,7 +13,7 @@ pub use action::{
     ActionKind, ActionSet, AddEdge, AddNode, Anchor, Connectivity, Exit, GraphActionType, Head, Move, Placement,
     RemoveEdge, RemoveEdgeAttr, RemoveNode, RemoveNodeAttr, Reversed, Semantics, SetEdgeAttr, SetNodeAttr,
 };
-pub use batch::{GraphArrays, GraphBatch, Neighbours};
+pub use batch::{GraphArrays, GraphBatch, GraphView, Neighbours};
 pub(crate) use env::misfit;
 pub use env::{BackwardRule, Free, GraphEnv, GraphRules, GraphSchema, MoveMask, Scaffold};
 // What only `testing` takes from here.

@@ -3,7 +3,7 @@
 use gfn::env::Direction;
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, Anchor, Edge, GraphActionType, GraphEnv, GraphKind, GraphRules, GraphSchema,
-    GraphState, Head, Move, Node, Semantics,
+    GraphState, GraphView, Head, Move, Node, Semantics,
 };
 use gfn::{Error, Result};
 
@@ -32,12 +32,12 @@ impl GraphActionType for Subdivide {
         Some(Head { anchor, width: 1 })
     }
 
-    fn mask(&self, direction: Direction, _: Semantics, graph: &GraphState, mask: &mut [bool]) {
+    fn mask(&self, direction: Direction, _: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
         match direction {
             Direction::Forward => mask.fill(graph.n_nodes() < self.max_nodes),
             Direction::Backward => {
                 for (c, legal) in mask.iter_mut().enumerate() {
-                    *legal = ends(graph, c as u32).is_some();
+                    *legal = ends(&graph, c as u32).is_some();
                 }
             }
         }

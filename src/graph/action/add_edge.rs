@@ -4,7 +4,7 @@ use petgraph::visit::EdgeRef;
 use super::Semantics;
 use crate::Result;
 use crate::env::Direction;
-use crate::graph::{Anchor, Edge, GraphActionType, GraphState, Head, Move};
+use crate::graph::{Anchor, Edge, GraphActionType, GraphState, GraphView, Head, Move};
 
 /// What a backward move must keep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -80,7 +80,7 @@ impl GraphActionType for AddEdge {
         })
     }
 
-    fn mask(&self, direction: Direction, _: Semantics, graph: &GraphState, mask: &mut [bool]) {
+    fn mask(&self, direction: Direction, _: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
         let n = graph.n_nodes();
         match direction {
             Direction::Forward => {
@@ -89,15 +89,15 @@ impl GraphActionType for AddEdge {
                 }
                 let width = usize::from(self.classes);
                 for (a, row) in mask.chunks_exact_mut((n * width).max(1)).enumerate() {
-                    mark_free(graph, a, width, row);
+                    mark_free(&graph, a, width, row);
                 }
             }
             Direction::Backward => {
                 mask.fill(graph.n_edges() <= self.max_edges);
                 if graph.has_edge_weights() {
                     let own = |edge: Edge| edge.class < self.classes && edge.attributes.is_unset();
-                    for (legal, (a, b)) in mask.iter_mut().zip(graph.edges()) {
-                        *legal &= graph.edge(a, b).is_some_and(own);
+                    for (legal, (_, _, edge)) in mask.iter_mut().zip(graph.weighted_edges()) {
+                        *legal &= own(edge);
                     }
                 }
                 if let (Connectivity::Kept, Some(undirected)) = (self.connectivity, graph.as_undirected()) {

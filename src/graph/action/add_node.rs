@@ -1,7 +1,7 @@
 use super::Semantics;
 use crate::Result;
 use crate::env::Direction;
-use crate::graph::{Anchor, Edge, GraphActionType, GraphKind, GraphState, Head, Move, Node};
+use crate::graph::{Anchor, Edge, GraphActionType, GraphKind, GraphState, GraphView, Head, Move, Node};
 
 /// Where a new node goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -104,17 +104,17 @@ impl GraphActionType for AddNode {
         })
     }
 
-    fn mask(&self, direction: Direction, semantics: Semantics, graph: &GraphState, mask: &mut [bool]) {
+    fn mask(&self, direction: Direction, semantics: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
         match (direction, semantics) {
             (Direction::Forward, _) => mask.fill(graph.n_nodes() < self.max_nodes),
             (Direction::Backward, Semantics::Labelled) => {
                 if let Some(newest) = mask.len().checked_sub(1) {
-                    mask[newest] = self.removable(graph, newest as u32);
+                    mask[newest] = self.removable(&graph, newest as u32);
                 }
             }
             (Direction::Backward, Semantics::UpToIsomorphism) => {
                 for (a, legal) in mask.iter_mut().enumerate() {
-                    *legal = self.removable(graph, a as u32);
+                    *legal = self.removable(&graph, a as u32);
                 }
             }
         }

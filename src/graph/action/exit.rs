@@ -16,7 +16,7 @@ impl GraphActionType for Exit {
     fn head(&self, direction: Direction) -> Option<Head> {
         (direction == Direction::Forward).then_some(Head { anchor: Anchor::Graph, width: 1 })
     }
-    fn mask(&self, _: Direction, _: Semantics, _: &GraphState, mask: &mut [bool]) {
+    fn mask(&self, _: Direction, _: Semantics, _: GraphView<'_>, mask: &mut [bool]) {
         mask.fill(true);
     }
     fn apply(&self, _: Direction, _: &mut GraphState, _: Move) -> Result<()> {

@@ -30,7 +30,7 @@ pub use set_attr::{SetEdgeAttr, SetNodeAttr};
 
 use crate::Result;
 use crate::env::Direction;
-use crate::graph::{GraphKind, GraphState};
+use crate::graph::{GraphKind, GraphState, GraphView};
 
 /// What a row of logits belongs to: the only closed set of graph actions.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -169,8 +169,9 @@ pub trait GraphActionType: Send + Sync + std::fmt::Debug {
 
     /// Marks what the type allows in a direction; `mask` comes in all false, one entry per slot of the block.
     ///
-    /// Forward is what may be done, backward what this type could have done last. The environment restricts further.
-    fn mask(&self, direction: Direction, semantics: Semantics, graph: &GraphState, mask: &mut [bool]);
+    /// Forward is what may be done, backward what this type could have done last. The environment restricts further. Edges with what they
+    /// carry are read from [`GraphView::weighted_edges`]: the batch lists them once for all types and for the network.
+    fn mask(&self, direction: Direction, semantics: Semantics, graph: GraphView<'_>, mask: &mut [bool]);
 
     /// Makes the edit.
     ///

@@ -1,7 +1,7 @@
 use super::{AddEdge, AddNode, Semantics, SetEdgeAttr, SetNodeAttr};
 use crate::Result;
 use crate::env::Direction;
-use crate::graph::{GraphActionType, GraphState, Head, Move};
+use crate::graph::{GraphActionType, GraphState, GraphView, Head, Move};
 
 /// An action type the other way round: what was its backward twin goes forward.
 ///
@@ -31,7 +31,7 @@ impl<T: GraphActionType> GraphActionType for Reversed<T> {
     fn head(&self, direction: Direction) -> Option<Head> {
         self.0.head(direction.opposite())
     }
-    fn mask(&self, direction: Direction, semantics: Semantics, graph: &GraphState, mask: &mut [bool]) {
+    fn mask(&self, direction: Direction, semantics: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
         self.0.mask(direction.opposite(), semantics, graph, mask);
     }
     fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()> {

@@ -1,6 +1,6 @@
 use super::Semantics;
 use crate::env::Direction;
-use crate::graph::{Anchor, Attributes, GraphActionType, GraphState, Head, MAX_ATTRIBUTES, Move};
+use crate::graph::{Anchor, Attributes, GraphActionType, GraphState, GraphView, Head, MAX_ATTRIBUTES, Move};
 use crate::{Error, Result};
 
 /// Which column sets which attribute to which value.
@@ -103,7 +103,7 @@ impl GraphActionType for SetNodeAttr {
     fn head(&self, direction: Direction) -> Option<Head> {
         Some(self.0.head(Anchor::Node, direction))
     }
-    fn mask(&self, direction: Direction, _: Semantics, graph: &GraphState, mask: &mut [bool]) {
+    fn mask(&self, direction: Direction, _: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
         let width = self.0.head(Anchor::Node, direction).width;
         for (row, node) in mask.chunks_exact_mut(width).zip(graph.nodes()) {
             self.0.mask(direction, node.attributes, row);
@@ -141,10 +141,9 @@ impl GraphActionType for SetEdgeAttr {
     fn head(&self, direction: Direction) -> Option<Head> {
         Some(self.0.head(Anchor::Edge, direction))
     }
-    fn mask(&self, direction: Direction, _: Semantics, graph: &GraphState, mask: &mut [bool]) {
+    fn mask(&self, direction: Direction, _: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
         let width = self.0.head(Anchor::Edge, direction).width;
-        for (row, (a, b)) in mask.chunks_exact_mut(width).zip(graph.edges()) {
-            let edge = graph.edge(a, b).unwrap_or_default();
+        for (row, (_, _, edge)) in mask.chunks_exact_mut(width).zip(graph.weighted_edges()) {
             self.0.mask(direction, edge.attributes, row);
         }
     }

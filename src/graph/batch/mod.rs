@@ -1,8 +1,10 @@
 //! `GraphBatch`: a minibatch of graphs as one sparse edge index, the only part of `graph/` that touches libtorch.
 
 mod arrays;
+mod view;
 
 pub use arrays::{GraphArrays, Neighbours};
+pub use view::GraphView;
 
 use std::cell::OnceCell;
 

@@ -2,27 +2,27 @@
 
 use super::{BackwardRule, GraphEnv, GraphRules, MoveMask};
 use crate::env::Direction;
-use crate::graph::{ActionKind, GraphActionType, GraphState, Head, Move, reverse_move};
+use crate::graph::{ActionKind, GraphActionType, GraphState, GraphView, Head, Move, reverse_move};
 
 /// Fills one block of one graph, as the environment permits.
 pub(super) fn fill<R: GraphRules>(
     env: &GraphEnv<R>,
     direction: Direction,
-    graph: &GraphState,
+    graph: GraphView<'_>,
     (kind, action_type, head): (ActionKind, &dyn GraphActionType, Head),
     mask: &mut [bool],
 ) {
     if direction == Direction::Forward && action_type.is_exit() {
-        mask.fill(env.rules.can_exit(graph));
+        mask.fill(env.rules.can_exit(&graph));
         return;
     }
     action_type.mask(direction, env.actions.semantics(), graph, mask);
     let mut moves = MoveMask::new(graph, (kind, action_type, head), mask);
     match direction {
-        Direction::Forward => env.rules.restrict(graph, &mut moves),
+        Direction::Forward => env.rules.restrict(&graph, &mut moves),
         Direction::Backward => match env.backward {
-            BackwardRule::ByType => env.rules.restrict_backward(graph, &mut moves),
-            BackwardRule::Derived => derive_backward(env, graph, (kind, action_type), mask),
+            BackwardRule::ByType => env.rules.restrict_backward(&graph, &mut moves),
+            BackwardRule::Derived => derive_backward(env, &graph, (kind, action_type), mask),
         },
     }
 }
@@ -32,7 +32,7 @@ pub(super) fn derived_backward<R: GraphRules>(env: &GraphEnv<R>, graph: &GraphSt
     let mut out = Vec::new();
     for (kind, action_type, head) in env.actions().heads(Direction::Backward) {
         let mut mask = vec![false; head.anchor.rows(graph) * head.width];
-        action_type.mask(Direction::Backward, env.actions().semantics(), graph, &mut mask);
+        action_type.mask(Direction::Backward, env.actions().semantics(), graph.into(), &mut mask);
         derive_backward(env, graph, (kind, action_type), &mut mask);
         out.append(&mut mask);
     }
@@ -87,8 +87,8 @@ fn parent_permits<R: GraphRules>(
     }
     forward_mask.clear();
     forward_mask.resize(head.anchor.rows(&parent) * head.width, false);
-    action_type.mask(Direction::Forward, env.actions().semantics(), &parent, forward_mask);
-    env.rules.restrict(&parent, &mut MoveMask::new(&parent, (kind, action_type, head), forward_mask));
+    action_type.mask(Direction::Forward, env.actions().semantics(), (&parent).into(), forward_mask);
+    env.rules.restrict(&parent, &mut MoveMask::new((&parent).into(), (kind, action_type, head), forward_mask));
     forward_mask.get(head.encode(&parent, redo)).copied() == Some(true)
 }
 

@@ -5,7 +5,7 @@ use super::{GraphEnv, GraphRules, classes, contract, relabel};
 use crate::env::{Block, Classes, Direction, DiscreteEnv, Env, InsertionOrder, Masks, Rows, Slots, Step};
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
 use crate::graph::symmetry::MIN_PER_THREAD;
-use crate::graph::{GraphState, GraphStates, Move, Semantics, reverse_move};
+use crate::graph::{GraphState, GraphStates, GraphView, Move, Semantics, reverse_move};
 use crate::{Error, Result, parallel};
 
 /// Steps one graph: the reverse slot, and whether it was the exit.
@@ -155,18 +155,18 @@ impl<R: GraphRules> DiscreteEnv for GraphEnv<R> {
             slot_ptr.push(n_slots);
         }
         let mut legal = vec![false; n_slots];
-        let fill_graph = |graph: &GraphState, mut mask: &mut [bool]| {
+        let fill_graph = |graph: GraphView<'_>, mut mask: &mut [bool]| {
             for &(kind, action_type, head) in &heads {
-                let (block, rest) = mask.split_at_mut(head.anchor.rows(graph) * head.width);
+                let (block, rest) = mask.split_at_mut(head.anchor.rows(&graph) * head.width);
                 fill(self, direction, graph, (kind, action_type, head), block);
                 mask = rest;
             }
         };
         let mut rest = legal.as_mut_slice();
         let mut rows = Vec::with_capacity(states.len());
-        for (graph, slots) in states.graphs().iter().zip(slot_ptr.windows(2)) {
+        for (row, slots) in slot_ptr.windows(2).enumerate() {
             let (mask, tail) = rest.split_at_mut(slots[1] - slots[0]);
-            rows.push((graph, mask));
+            rows.push((states.view(row), mask));
             rest = tail;
         }
         parallel::for_each(rows, MIN_GRAPHS_PER_THREAD, |(graph, mask)| fill_graph(graph, mask));

@@ -1,4 +1,4 @@
-use crate::graph::{ActionKind, Anchor, GraphActionType, GraphState, Head, Move};
+use crate::graph::{ActionKind, Anchor, GraphActionType, GraphView, Head, Move};
 
 /// Which moves of one action type a graph allows: what [`GraphRules`](super::GraphRules) restrict.
 ///
@@ -6,7 +6,7 @@ use crate::graph::{ActionKind, Anchor, GraphActionType, GraphState, Head, Move};
 /// Moves are gone through row by row, in the order of the type's anchor.
 #[derive(Debug)]
 pub struct MoveMask<'a> {
-    graph: &'a GraphState,
+    graph: GraphView<'a>,
     kind: ActionKind,
     action_type: &'a dyn GraphActionType,
     head: Head,
@@ -15,7 +15,7 @@ pub struct MoveMask<'a> {
 
 impl<'a> MoveMask<'a> {
     pub(super) fn new(
-        graph: &'a GraphState,
+        graph: GraphView<'a>,
         (kind, action_type, head): (ActionKind, &'a dyn GraphActionType, Head),
         legal: &'a mut [bool],
     ) -> Self {
@@ -59,7 +59,7 @@ impl<'a> MoveMask<'a> {
             Anchor::Edge => Some(Move { a, b, ..action }).filter(|_| self.graph.has_edge(a, b))?,
             Anchor::NodePair => Some(Move { a, b, ..action }).filter(|_| a < n && b < n)?,
         };
-        ((action.class as usize) < self.head.width).then(|| self.head.encode(self.graph, action))
+        ((action.class as usize) < self.head.width).then(|| self.head.encode(&self.graph, action))
     }
 
     /// Forbids a move; nothing happens where there is no such move, or it is forbidden already.
@@ -89,7 +89,7 @@ impl<'a> MoveMask<'a> {
     /// The moves that are allowed as yet.
     pub fn allowed(&self) -> impl Iterator<Item = Move> + '_ {
         let legal = self.legal.iter().enumerate().filter(|(_, legal)| **legal);
-        legal.map(|(slot, _)| self.head.decode(self.graph, slot))
+        legal.map(|(slot, _)| self.head.decode(&self.graph, slot))
     }
 
     /// Forbids those of the allowed moves of which `keep` is false.
@@ -104,8 +104,8 @@ impl<'a> MoveMask<'a> {
             Anchor::Graph => of_row(self.legal, 0, 0),
             Anchor::Node => (0..).zip(self.legal.chunks_mut(width)).for_each(|(a, row)| of_row(row, a, 0)),
             Anchor::Edge => {
-                let rows = self.graph.edges().zip(self.legal.chunks_mut(width));
-                rows.for_each(|((a, b), row)| of_row(row, a, b));
+                let rows = self.graph.weighted_edges().zip(self.legal.chunks_mut(width));
+                rows.for_each(|((a, b, _), row)| of_row(row, a, b));
             }
             Anchor::NodePair => {
                 for (a, rows) in (0..).zip(self.legal.chunks_mut(n * width)) {
@@ -120,7 +120,7 @@ impl<'a> MoveMask<'a> {
 mod tests {
     use super::*;
     use crate::env::Direction;
-    use crate::graph::{AddEdge, AddNode, Edge, GraphKind, Semantics, SetEdgeAttr};
+    use crate::graph::{AddEdge, AddNode, Edge, GraphKind, GraphState, Semantics, SetEdgeAttr};
 
     /// A triangle with a tail: 0 - 1 - 2 - 0, 2 - 3.
     fn tailed(kind: GraphKind) -> GraphState {
@@ -141,21 +141,21 @@ mod tests {
             for action_type in types {
                 let head = action_type.head(Direction::Forward).unwrap();
                 let mut all = vec![false; head.anchor.rows(&graph) * head.width];
-                action_type.mask(Direction::Forward, Semantics::Labelled, &graph, &mut all);
+                action_type.mask(Direction::Forward, Semantics::Labelled, (&graph).into(), &mut all);
                 let legal: Vec<usize> = (0..all.len()).filter(|&slot| all[slot]).collect();
                 let key = (ActionKind(0), action_type, head);
-                let moves: Vec<Move> = MoveMask::new(&graph, key, &mut all.clone()).allowed().collect();
+                let moves: Vec<Move> = MoveMask::new((&graph).into(), key, &mut all.clone()).allowed().collect();
                 assert_eq!(moves, legal.iter().map(|&slot| head.decode(&graph, slot)).collect::<Vec<_>>());
                 assert!(legal.len() > 2);
                 for (&slot, &gone) in legal.iter().zip(&moves) {
                     let mut expected = all.clone();
                     expected[slot] = false;
                     let (mut forbidden, mut retained) = (all.clone(), all.clone());
-                    let mut mask = MoveMask::new(&graph, key, &mut forbidden);
+                    let mut mask = MoveMask::new((&graph).into(), key, &mut forbidden);
                     assert!(mask.allows(gone));
                     mask.forbid(gone);
                     assert!(!mask.allows(gone));
-                    MoveMask::new(&graph, key, &mut retained).retain(|action| action != gone);
+                    MoveMask::new((&graph).into(), key, &mut retained).retain(|action| action != gone);
                     assert_eq!((&forbidden, &retained), (&expected, &expected));
                 }
             }
@@ -168,9 +168,9 @@ mod tests {
         let edge = AddEdge::new(2);
         let head = edge.head(Direction::Forward).unwrap();
         let mut legal = vec![false; 32];
-        edge.mask(Direction::Forward, Semantics::Labelled, &graph, &mut legal);
+        edge.mask(Direction::Forward, Semantics::Labelled, (&graph).into(), &mut legal);
         let all = legal.clone();
-        let mut mask = MoveMask::new(&graph, (ActionKind(0), &edge, head), &mut legal);
+        let mut mask = MoveMask::new((&graph).into(), (ActionKind(0), &edge, head), &mut legal);
         for none in [(0, 4, 0), (4, 0, 0), (0, 3, 2), (0, 1, 0)] {
             mask.forbid(Move { a: none.0, b: none.1, class: none.2 });
         }
@@ -184,7 +184,7 @@ mod tests {
         let set = SetEdgeAttr::new(&[1]).unwrap();
         let head = set.head(Direction::Forward).unwrap();
         let mut legal = vec![true; 4];
-        MoveMask::new(&graph, (ActionKind(0), &set, head), &mut legal).forbid(Move { a: 0, b: 3, class: 0 });
+        MoveMask::new((&graph).into(), (ActionKind(0), &set, head), &mut legal).forbid(Move { a: 0, b: 3, class: 0 });
         assert_eq!(legal, [true; 4]);
     }
 }

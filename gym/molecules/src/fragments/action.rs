@@ -1,5 +1,5 @@
 use gfn::env::Direction;
-use gfn::graph::{Anchor, GraphActionType, GraphState, Head, Move, Node, Semantics};
+use gfn::graph::{Anchor, GraphActionType, GraphState, GraphView, Head, Move, Node, Semantics};
 use gfn::{Error, Result};
 
 use super::FragmentLibrary;
@@ -51,7 +51,7 @@ impl GraphActionType for Attach {
         Some(Head { anchor: Anchor::Node, width })
     }
 
-    fn mask(&self, direction: Direction, _: Semantics, graph: &GraphState, mask: &mut [bool]) {
+    fn mask(&self, direction: Direction, _: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
         let n = graph.n_nodes();
         if direction == Direction::Backward {
             let leaf = |a: usize| n > 1 && graph.out_degree(a as u32) == 1;
@@ -61,7 +61,7 @@ impl GraphActionType for Attach {
         if n >= self.max_fragments {
             return;
         }
-        let tree = Tree::of(graph);
+        let tree = Tree::of(&graph);
         let n_ports = self.library.ports().len();
         for (a, columns) in mask.chunks_exact_mut(self.library.max_stems() * n_ports).enumerate() {
             for (room, stem) in tree.room(&self.library, a).into_iter().zip(columns.chunks_exact_mut(n_ports)) {

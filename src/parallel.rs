@@ -3,11 +3,30 @@
 //! Handing work to the pool costs tens of microseconds, more than a small batch takes, so small batches stay on the
 //! calling thread. Results don't depend on this choice.
 
+use std::cell::Cell;
+
 use rayon::prelude::*;
+
+thread_local! {
+    static ALONE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `work` with everything on the calling thread: other threads have work of their own.
+pub(crate) fn alone<T>(work: impl FnOnce() -> T) -> T {
+    /// Sets it back even if `work` panics.
+    struct Restore(bool);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            ALONE.set(self.0);
+        }
+    }
+    let _restore = Restore(ALONE.replace(true));
+    work()
+}
 
 /// Whether `n` rows are worth splitting, given the least number of rows for one thread.
 fn worth_it(n: usize, per_thread: usize) -> bool {
-    n >= 2 * per_thread && rayon::current_num_threads() > 1
+    n >= 2 * per_thread && !ALONE.get() && rayon::current_num_threads() > 1
 }
 
 /// `f` of each item, in order.

@@ -52,6 +52,7 @@ mod quantities;
 mod replay;
 mod replay_large;
 mod replay_priorities;
+mod replicas;
 mod reproducibility;
 mod rooms;
 mod sampled_metrics;

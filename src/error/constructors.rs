@@ -51,6 +51,12 @@ impl Error {
         Self::Contract { check, detail: detail.to_string() }
     }
 
+    /// [`Error::Peer`]: a replica, what is known of it, what to do.
+    #[must_use]
+    pub fn peer(who: impl ToString, problem: impl ToString, remedy: &'static str) -> Self {
+        Self::Peer { who: who.to_string(), problem: problem.to_string(), remedy }
+    }
+
     /// [`Error::File`]: a file, what is wrong with it, what to do.
     #[must_use]
     pub fn file(path: impl Into<PathBuf>, problem: impl ToString, remedy: &'static str) -> Self {

@@ -41,6 +41,7 @@ impl Error {
             | Self::StepLimit { .. }
             | Self::SymmetryLimit { .. }
             | Self::TooManyStates { .. }
+            | Self::Peer { .. }
             | Self::Torch(_)
             | Self::Warned(_) => ErrorKind::Run,
         }

@@ -212,6 +212,16 @@ pub enum Error {
         /// The system's word.
         source: std::io::Error,
     },
+    /// Another replica of the run can't be reached any more.
+    #[error("{who}: {problem}: {remedy}")]
+    Peer {
+        /// Which one, as far as it is known.
+        who: String,
+        /// What is known of it.
+        problem: String,
+        /// What to do.
+        remedy: &'static str,
+    },
     /// libtorch refused an operation at a boundary (a user's network, a loaded file).
     #[error("libtorch: {0}")]
     Torch(#[from] tch::TchError),

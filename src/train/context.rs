@@ -1,4 +1,5 @@
 use super::TrainerConfig;
+use crate::collective::Collective;
 use crate::distribution::Exploration;
 use crate::env::{Env, Reward, log_rewards};
 use crate::objective::Objective;
@@ -21,6 +22,8 @@ pub struct Context<E: Env, P> {
     pub config: TrainerConfig,
     /// The number of steps made; during a step, of those before it.
     pub step: usize,
+    /// This replica's end of the group, where several train as one.
+    pub(super) collective: Option<Box<dyn Collective>>,
 }
 
 impl<E: Env, P> Context<E, P> {
@@ -36,6 +39,19 @@ impl<E: Env, P> Context<E, P> {
     pub(super) fn rewarded(&self, trajectories: Trajectories<E>) -> Result<Trajectories<E>> {
         let rewards = log_rewards(self.reward.as_ref(), trajectories.terminal_states(), trajectories.conditions())?;
         trajectories.with_log_rewards(rewards)
+    }
+
+    /// The group of replicas that train as one; `None` where there is but one.
+    pub(super) fn replicas(&self) -> Option<&dyn Collective> {
+        self.collective.as_deref().filter(|collective| collective.size() > 1)
+    }
+
+    /// How many trajectories of a batch this replica draws: all of them where there is but one.
+    #[must_use]
+    pub fn share(&self) -> usize {
+        let (rank, size) = self.replicas().map_or((0, 1), |replicas| (replicas.rank(), replicas.size()));
+        let before = |rank| rank * self.config.batch / size;
+        before(rank + 1) - before(rank)
     }
 
     /// What the objective lacks.

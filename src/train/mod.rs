@@ -44,9 +44,8 @@ mod context;
 mod equivariance;
 mod fit;
 mod gradients;
-#[cfg(feature = "signals")]
-mod interrupt;
 mod observers;
+mod replicas;
 mod sources;
 mod trainer;
 

@@ -5,15 +5,16 @@ use std::time::Instant;
 use super::checkpoint::Observed;
 use super::companions::{Averaged, Companions, Novelty};
 use super::equivariance::check_equivariance;
-use super::gradients::{check_batch, differentiate};
+use super::gradients::{Graded, check_batch, differentiate};
 use super::observers::{Sentinel, Sight};
+use super::replicas::Streams;
 use super::sources::{Batch, Sources};
 use super::{Context, StepStats, TrainerConfig};
 use crate::distribution::Distribution;
 use crate::env::{Env, Reward, log_rewards};
 use crate::error::Warning;
 use crate::nn::Parameters;
-use crate::objective::{Objective, Origin, Scores};
+use crate::objective::{Objective, Origin};
 use crate::optim::{Adam, Optimizer, Schedule};
 use crate::policy::Policy;
 use crate::quantity::{Quantity, Values};
@@ -107,7 +108,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         };
         let equivariant = check_equivariance(&env, &policy, None)?;
         Ok(Self {
-            context: Context { env, reward, policy, objective, config, step: 0 },
+            context: Context { env, reward, policy, objective, config, step: 0, collective: None },
             optimizer,
             sources: Sources::default(),
             companions: Companions::default(),
@@ -130,16 +131,18 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// [`TrainerConfig::on_warning`] says so. No gradient is left then: the next step is an ordinary one.
     pub fn step(&mut self) -> Result<StepStats> {
         let started = Instant::now();
+        self.check_replicas()?;
         self.prepare()?;
         let average = self.companions.average.as_ref().and_then(Averaged::for_sampling);
-        let batch = self.sources.collect(&self.context, average, &mut self.rng)?;
+        let mut streams = Streams::of(&self.context, &mut self.rng);
+        let batch = self.sources.collect(&self.context, average, streams.own())?;
         let (sampled, mean_len) = (started.elapsed().as_secs_f64(), batch.trajectories.mean_len());
         let mut stats = StepStats { mean_len, seconds: [sampled, 0.0, 0.0, 0.0], ..StepStats::default() };
         let mut old = None;
         for _ in 0..self.context.objective.epochs() {
-            let mut scores = self.update(&batch.trajectories, old.take(), &mut stats)?;
+            let Graded { mut scores, own, .. } = self.update(&batch.trajectories, old.take(), &mut stats)?;
             if scores.old.is_none() {
-                self.sources.learn(&batch, &scores, &self.context)?;
+                self.sources.learn(&batch, own.as_ref().unwrap_or(&scores), &self.context)?;
             }
             old = scores.old.take().or_else(|| Some(scores.to_old()));
         }
@@ -172,17 +175,19 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     }
 
     /// One update on a batch; what is reported is the first one's loss, and everyone's time.
-    fn update(&mut self, trajectories: &Trajectories<E>, old: Option<Values>, stats: &mut StepStats) -> Result<Scores> {
+    fn update(&mut self, trajectories: &Trajectories<E>, old: Option<Values>, stats: &mut StepStats) -> Result<Graded> {
         let first = old.is_none();
         let differentiated = self.differentiate(trajectories, old, stats);
         if let (Err(_), Some(parameters)) = (&differentiated, self.context.policy.parameters()) {
             // What a part of the batch has left must not come into the next step.
             parameters.clear_gradients();
         }
-        let (mut scores, loss) = differentiated?;
+        let mut graded = differentiated?;
         // A scalar log Z is a view of its parameter, which is about to change under all who read the scores later.
-        if let Some(log_z) = scores.remove(Quantity::LogZ) {
-            scores.set(Quantity::LogZ, log_z.detach().copy())?;
+        for scores in graded.own.iter_mut().chain([&mut graded.scores]) {
+            if let Some(log_z) = scores.remove(Quantity::LogZ) {
+                scores.set(Quantity::LogZ, log_z.detach().copy())?;
+            }
         }
         let started = Instant::now();
         let mut grad_norm = 0.0;
@@ -192,13 +197,17 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         }
         stats.seconds[3] += started.elapsed().as_secs_f64();
         if first {
+            let Graded { scores, loss, .. } = &graded;
+            if graded.own.is_some() {
+                stats.mean_len = scores.n_transitions() as f64 / scores.len().max(1) as f64;
+            }
             let log_z = scores.log_z_estimates(self.context.objective.reward_exponent());
-            stats.loss = loss;
+            stats.loss = *loss;
             stats.log_z = log_z.iter().sum::<f64>() / log_z.len().max(1) as f64;
             (stats.distinct, stats.states) = scores.distinct;
             stats.grad_norm = grad_norm;
         }
-        Ok(scores)
+        Ok(graded)
     }
 
     /// The gradients of a batch; of several heads, each on its share of it: the scores are the last one's then, the loss is the mean.
@@ -207,7 +216,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         trajectories: &Trajectories<E>,
         old: Option<Values>,
         stats: &mut StepStats,
-    ) -> Result<(Scores, f64)> {
+    ) -> Result<Graded> {
         let parts = (&self.context, &self.companions);
         let done = match &self.sources.on_policy.thompson {
             None => differentiate(parts, trajectories, old, 1.0, stats)?,
@@ -219,13 +228,13 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
                     // A head without a share learns from all.
                     let (share, all) = (&shares[head], !shares[head].contains(&true));
                     let mine = trajectories.select((0..share.len()).filter(|&i| all || share[i]))?;
-                    let (scores, loss) = differentiate(parts, &mine, None, weight, stats)?;
-                    total += weight * loss;
-                    last = Some(scores);
+                    let graded = differentiate(parts, &mine, None, weight, stats)?;
+                    total += weight * graded.loss;
+                    last = Some(graded.scores);
                     Ok(())
                 })?;
                 let none = || Error::contract("a policy of several heads has heads", "there is none");
-                (last.ok_or_else(none)?, total)
+                Graded { scores: last.ok_or_else(none)?, own: None, loss: total }
             }
         };
         for companion in self.companions.all_mut() {
@@ -246,12 +255,13 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let Context { env, reward, config, .. } = &self.context;
         let uniform = env.uniform();
         let mut stayed = 0;
+        let mut streams = Streams::of(&self.context, &mut self.rng);
         let mut left = n;
         while left > 0 {
             let chunk = left.min(CHUNK);
-            let mut walks = Sampler::new(env, &uniform).max_steps(config.max_steps).walks(chunk, &mut self.rng)?;
+            let mut walks = Sampler::new(env, &uniform).max_steps(config.max_steps).walks(chunk, streams.own())?;
             if let Some(source) = &self.sources.on_policy.conditions {
-                walks = walks.with_conditions(source.draw(chunk, &mut self.rng)?)?;
+                walks = walks.with_conditions(source.draw(chunk, streams.own())?)?;
             }
             let rewards = log_rewards(reward.as_ref(), &walks.terminal, walks.conditions())?;
             stayed += replay.buffer.add(env, &walks, &rewards)?;

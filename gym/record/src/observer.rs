@@ -67,6 +67,7 @@ impl<E: ReplayEnv, P: Policy<E>> Observer<E, P> for TrainingRecord<E> {
     }
 
     fn start(&mut self, trainer: &Trainer<E, P>, state: Option<&Value>) -> Result<()> {
+        trainer.check_sees_all("a record of what is trained on")?;
         let columns: Vec<&str> = self.columns.iter().map(String::as_str).collect();
         // One file has one writer at a time.
         self.writer = None;

@@ -59,6 +59,11 @@ impl Scores {
         self.offsets.len() - 1
     }
 
+    /// The number of transitions of all trajectories.
+    pub(crate) fn n_transitions(&self) -> usize {
+        self.offsets.last().copied().unwrap_or(0)
+    }
+
     /// Whether there is no trajectory.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -111,7 +116,7 @@ impl Scores {
     /// [`Error::Shape`] for anything but a flat list of as many numbers as it is [of](Quantity::per).
     pub fn set(&mut self, quantity: Quantity, tensor: Tensor) -> Result<()> {
         let n = match quantity.per() {
-            Per::Transition => self.offsets.last().copied().unwrap_or(0),
+            Per::Transition => self.n_transitions(),
             Per::InnerTransition => self.inner.len(),
             Per::Trajectory => self.len(),
             Per::BalancedState => tensor.numel(),

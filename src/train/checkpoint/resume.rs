@@ -44,12 +44,20 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// While an observer of [`Fit`](crate::train::Fit) looks at a step, the checkpoint is only noted. The loop writes it once all observers
     /// have seen the step, so that it holds what they keep of it; an error then ends the run.
     ///
+    /// Of several replicas ([`with_collective`](Self::with_collective)) the first saves, and the others do nothing: what they keep is the same.
+    ///
     /// # Errors
-    /// [`Error::Missing`] for a policy without parameters; [`Error::File`] or [`Error::Io`] where it can't be written, and for
+    /// [`Error::Missing`] for a policy without parameters, and for replicas with replay buffers; [`Error::File`] or [`Error::Io`] where it can't be written, and for
     /// numbers that aren't finite.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         if self.optimizer.is_none() {
             return Err(no_parameters());
+        }
+        if self.n_replicas() > 1 && self.sources.replay.is_some() {
+            return Err(buffers_apart());
+        }
+        if self.replica() > 0 {
+            return Ok(());
         }
         LAYOUT.check_target(path.as_ref())?;
         match self.asked.upgrade() {
@@ -130,6 +138,14 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
 pub(in crate::train) fn to_json(value: &impl Serialize) -> Result<serde_json::Value> {
     serde_json::to_value(value)
         .map_err(|error| Error::contract("what a checkpoint keeps can be written as JSON", error))
+}
+
+fn buffers_apart() -> Error {
+    Error::missing(
+        "a checkpoint of several replicas",
+        "one replay buffer: each replica has its own, and only the first one's would be saved",
+        "train replicas without replay, or save the policy alone (`Checkpoint::new`)",
+    )
 }
 
 fn no_parameters() -> Error {

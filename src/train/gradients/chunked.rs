@@ -46,6 +46,39 @@ pub(in crate::train) fn leaf_scores<E: Env, P: Policy<E>, R: Reward<E::States> +
     })
 }
 
+/// Where the next part's numbers start among those of the whole batch, for each quantity.
+#[derive(Debug, Default)]
+pub(in crate::train) struct Starts(BTreeMap<Quantity, i64>);
+
+impl Starts {
+    /// Goes past a part.
+    pub(super) fn skip(&mut self, part: &Scores) {
+        for (quantity, values) in part.all() {
+            *self.0.entry(quantity).or_default() += values.numel() as i64;
+        }
+    }
+
+    /// Propagates the gradients of the leaves that are this part's into the parameters, and goes past it; returns whether any of its
+    /// scores depends on them.
+    pub(super) fn propagate(&mut self, part: &Scores, leaves: &Scores) -> bool {
+        let mut terms = Vec::new();
+        for (quantity, values) in part.all() {
+            let start = self.0.get(&quantity).copied().unwrap_or(0);
+            let gradient = leaves.get(quantity).filter(|_| values.requires_grad()).map(Tensor::grad);
+            if let Some(gradient) = gradient.filter(Tensor::defined) {
+                let gradient = gradient.narrow(0, start, values.numel() as i64).to_kind(values.kind());
+                terms.push((values * gradient).sum(values.kind()));
+            }
+        }
+        self.skip(part);
+        let sum = terms.into_iter().reduce(|sum, term| sum + term);
+        if let Some(sum) = &sum {
+            flushing_denormals(|| sum.backward());
+        }
+        sum.is_some()
+    }
+}
+
 /// Propagates the gradients of the leaves into the parameters, chunk by chunk; returns whether any score depends on
 /// them.
 pub(in crate::train) fn backward<E: Env, P: Policy<E>, R: Reward<E::States> + ?Sized>(
@@ -54,26 +87,11 @@ pub(in crate::train) fn backward<E: Env, P: Policy<E>, R: Reward<E::States> + ?S
     policy: &P,
     chunks: &[Trajectories<E>],
     needs: Quantities,
-    leaves: &Scores,
+    (leaves, mut starts): (&Scores, Starts),
 ) -> Result<bool> {
-    // Where the chunk's numbers start among all of a quantity.
-    let mut starts: BTreeMap<Quantity, i64> = BTreeMap::new();
     let mut arrived = false;
     for chunk in chunks {
-        let scores = score(env, reward, policy, chunk, needs)?;
-        let mut terms = Vec::new();
-        for (quantity, values) in scores.all() {
-            let (start, len) = (starts.entry(quantity).or_default(), values.numel() as i64);
-            let gradient = leaves.get(quantity).filter(|_| values.requires_grad()).map(Tensor::grad);
-            if let Some(gradient) = gradient.filter(Tensor::defined) {
-                terms.push((values * gradient.narrow(0, *start, len)).sum(values.kind()));
-            }
-            *start += len;
-        }
-        if let Some(sum) = terms.into_iter().reduce(|sum, term| sum + term) {
-            flushing_denormals(|| sum.backward());
-            arrived = true;
-        }
+        arrived |= starts.propagate(&score(env, reward, policy, chunk, needs)?, leaves);
     }
     Ok(arrived)
 }

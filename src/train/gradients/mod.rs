@@ -4,8 +4,10 @@ use std::time::Instant;
 
 mod checks;
 pub(in crate::train) mod chunked;
+mod joined;
 
 pub(in crate::train) use checks::check_batch;
+pub(in crate::train) use joined::SAME;
 
 use super::companions::Companions;
 use super::{Context, StepStats};
@@ -16,14 +18,23 @@ use crate::rollout::{ReplayEnv, Trajectories};
 use crate::runtime::flushing_denormals;
 use crate::{Error, Result};
 
-/// Adds the gradients of `weight` times the loss of a batch; gives its scores and the loss itself.
+/// What a batch gave: its scores, and the loss itself.
+pub(super) struct Graded {
+    /// Of the whole batch, over all replicas.
+    pub(super) scores: Scores,
+    /// Of this replica's share of it, where there are several.
+    pub(super) own: Option<Scores>,
+    pub(super) loss: f64,
+}
+
+/// Adds the gradients of `weight` times the loss of a batch; with several replicas, of what all of them have drawn.
 pub(super) fn differentiate<E: ReplayEnv, P: Policy<E>>(
     (context, companions): (&Context<E, P>, &Companions<E, P>),
     trajectories: &Trajectories<E>,
     old: Option<Values>,
     weight: f64,
     stats: &mut StepStats,
-) -> Result<(Scores, f64)> {
+) -> Result<Graded> {
     let started = Instant::now();
     let Context { env, policy, config, step, .. } = context;
     let (objective, reward) = (context.objective.as_ref(), context.reward.as_ref());
@@ -41,11 +52,17 @@ pub(super) fn differentiate<E: ReplayEnv, P: Policy<E>>(
         Some(chunks) => chunked::leaf_scores(env, reward, policy, chunks, needs),
     };
     let mut scores = scored.map_err(|error| checks::asked_by(objective, error))?;
-    scores.old = old;
     for (quantity, tensor) in supplied.into_iter().filter(|(quantity, _)| needs.has(*quantity)) {
         let like = tensor.to_kind(scores.log_pf.kind()).to_device(scores.log_pf.device());
         scores.set(quantity, like)?;
     }
+    let (mut own, mut starts) = (None, chunked::Starts::default());
+    if let Some(collective) = context.replicas() {
+        let (leaves, mine) = joined::joined(collective, &scores)?;
+        own = Some(std::mem::replace(&mut scores, leaves));
+        starts = mine;
+    }
+    scores.old = old;
     let loss = objective.loss(&scores, config.regression)?;
     checks::check_loss(objective, &loss)?;
     let value = loss.double_value(&[]);
@@ -59,11 +76,16 @@ pub(super) fn differentiate<E: ReplayEnv, P: Policy<E>>(
         let weighted = loss * weight;
         flushing_denormals(|| weighted.backward());
     }
-    if let Some(chunks) = &chunks {
-        has_gradient &= chunked::backward(env, reward, policy, chunks, needs, &scores)?;
+    match (&chunks, &own) {
+        (Some(chunks), _) => has_gradient &= chunked::backward(env, reward, policy, chunks, needs, (&scores, starts))?,
+        (None, Some(own)) => has_gradient &= starts.propagate(own, &scores),
+        (None, None) => {}
     }
     checks::check_gradient(objective, policy.parameters(), has_gradient)?;
+    if let (Some(collective), Some(parameters)) = (context.replicas(), policy.parameters()) {
+        joined::reduce(collective, parameters)?;
+    }
     stats.seconds[1] += scored;
     stats.seconds[2] += started.elapsed().as_secs_f64() - scored;
-    Ok((scores, value))
+    Ok(Graded { scores, own, loss: value })
 }

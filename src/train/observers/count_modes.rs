@@ -60,7 +60,8 @@ where
         &self.name
     }
 
-    fn start(&mut self, _trainer: &Trainer<E, P>, state: Option<&Value>) -> Result<()> {
+    fn start(&mut self, trainer: &Trainer<E, P>, state: Option<&Value>) -> Result<()> {
+        trainer.check_sees_all("counting modes while training")?;
         match state.map(|state| state["found"].as_u64()) {
             Some(found) if found != Some(self.tracker.found() as u64) => Err(malformed("found")),
             _ => Ok(()),

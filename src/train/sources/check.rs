@@ -90,7 +90,7 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
                 off_policy("train without local search, or by an off-policy objective")
             }
             // From the first step on, not only once the buffer is drawn from.
-            Origin::OnPolicy if fresh < config.batch || self.replay.is_some() => {
+            Origin::OnPolicy if fresh < context.share() || self.replay.is_some() => {
                 off_policy("train without replay and without given trajectories, or by an off-policy objective")
             }
             Origin::Given if fresh > 0 => Err(context.missing(

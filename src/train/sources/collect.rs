@@ -98,7 +98,7 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
 
     /// How many trajectories are fresh, replayed and given, and how many come from each further source, whose shares are taken first.
     fn counts(&self, context: &Context<E, P>) -> Result<(SourceCounts, Vec<usize>)> {
-        let (config, batch) = (&context.config, context.config.batch);
+        let (config, batch) = (&context.config, context.share());
         let others = self.others.iter().map(|(share, _)| (share * batch as f64).round() as usize);
         let others: Vec<usize> = others.collect();
         let left = batch.checked_sub(others.iter().sum());

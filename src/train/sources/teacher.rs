@@ -15,7 +15,7 @@ use crate::rollout::{ReplayEnv, Sampler, Trajectories};
 use crate::runtime::flushing_denormals;
 use crate::tensor::to_host;
 use crate::train::companions::{load_network_state, network_state};
-use crate::train::gradients::chunked;
+use crate::train::gradients::chunked::{self, Starts};
 use crate::{Error, Result, Rng};
 
 /// How an adaptive teacher rewards, learns and takes part; see [`Trainer::with_teacher`](crate::train::Trainer::with_teacher).
@@ -231,7 +231,7 @@ impl<T> Adaptive<T> {
                 let scores = chunked::leaf_scores(env, reward, policy, &chunks, needs)?;
                 let loss = loss(&scores)?;
                 flushing_denormals(|| loss.backward());
-                chunked::backward(env, reward, policy, &chunks, needs, &scores)?;
+                chunked::backward(env, reward, policy, &chunks, needs, (&scores, Starts::default()))?;
             }
         }
         Ok(())

@@ -1,12 +1,17 @@
 //! The training loop.
 
+#[cfg(feature = "signals")]
+mod interrupt;
+
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use super::checkpoint::Observed;
 #[cfg(feature = "signals")]
-use super::interrupt::Interrupt;
+use interrupt::Interrupt;
+
+use super::checkpoint::Observed;
+use super::replicas::{agree, total};
 use super::{Checkpoint, Observer, Record, Trainer};
 use crate::env::Env;
 use crate::policy::Policy;
@@ -22,6 +27,14 @@ pub enum Ended {
     Stopped,
     /// SIGINT (Ctrl-C) or SIGTERM stopped it before its last step; only with the feature `signals`.
     Interrupted,
+}
+
+impl Ended {
+    /// As one replica tells it to the others.
+    fn of(number: f64) -> Self {
+        let all = [Self::Done, Self::Stopped, Self::Interrupted];
+        all.into_iter().find(|one| f64::from(*one as u8) == number).unwrap_or(Self::Stopped)
+    }
 }
 
 /// Trains up to a number of steps: calls observers, saves checkpoints, ends on Ctrl-C.
@@ -128,6 +141,11 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
     /// state; after a step, for a metric with the name of one of the step's own figures, and for an observer that saves
     /// to the folder of the run's own checkpoint.
     pub fn run(mut self, trainer: &mut Trainer<E, P>) -> Result<Ended> {
+        if trainer.replica() > 0 {
+            // The first replica speaks for all of them.
+            self.observers.clear();
+            (self.checkpoint, self.every, self.interruptible) = (None, None, false);
+        }
         self.checkpoint.as_ref().map_or(Ok(()), Checkpoint::try_path)?;
         #[cfg(feature = "signals")]
         let interrupt = self.interruptible.then(Interrupt::listen).transpose()?;
@@ -157,7 +175,8 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
             let warnings = trainer.warnings()[warned..].to_vec();
             let step = trainer.steps_done();
             let last = step >= self.steps;
-            let mut record = Record::new(step, trainer.reward_calls(), stats, last);
+            let reward_calls = total(trainer.context(), trainer.reward_calls() as f64)? as u64;
+            let mut record = Record::new(step, reward_calls, stats, last);
             record.warnings = warnings;
             if self.call_observers(trainer, &mut record)? == ControlFlow::Break(()) {
                 ended = Ended::Stopped;
@@ -169,6 +188,7 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
             if ended == Ended::Done && !last && interrupted() {
                 ended = Ended::Interrupted;
             }
+            ended = Ended::of(agree(trainer.context(), f64::from(ended as u8))?);
         }
         if saved != Some(trainer.steps_done()) {
             self.save(trainer)?;

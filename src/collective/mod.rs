@@ -1,0 +1,46 @@
+//! Several replicas of a run that train as one: what they say to each other.
+//!
+//! A [`Collective`] is one replica's end of a group. [`replicate`] makes the group of the threads of one process; package `gfn-dist` has
+//! groups of processes, on one machine or many. A trainer takes either
+//! ([`Trainer::with_collective`](crate::train::Trainer::with_collective)): each replica then draws its share of every batch by a random
+//! stream of its own, and all make the same update, that of the whole batch.
+
+mod replica;
+mod threads;
+
+pub use replica::Replica;
+pub use threads::replicate;
+
+use tch::Tensor;
+
+use crate::Result;
+
+/// One member's end of a group of replicas. All members call the same operations in the same order.
+///
+/// Every operation fails with [`Error::Peer`](crate::Error::Peer) once a member has left: nobody waits for what won't come.
+pub trait Collective: Send + std::fmt::Debug {
+    /// The number of this member, from 0.
+    fn rank(&self) -> usize;
+
+    /// The number of members.
+    fn size(&self) -> usize;
+
+    /// The flat tensors of all members, by rank. They are of one kind, but may have different lengths.
+    ///
+    /// # Errors
+    /// [`Error::Peer`](crate::Error::Peer) if a member has left.
+    fn all_gather(&self, mine: &Tensor) -> Result<Vec<Tensor>>;
+
+    /// Puts the sum over all members into each one's tensor: flat, of one kind and length. The order of the sum is fixed, so all members
+    /// get the same bits, and get them again in another run.
+    ///
+    /// # Errors
+    /// [`Error::Peer`](crate::Error::Peer) if a member has left; [`Error::Shape`](crate::Error::Shape) for tensors of different lengths.
+    fn all_reduce(&self, tensor: &mut Tensor) -> Result<()>;
+
+    /// Puts the `root`'s tensor into all others'.
+    ///
+    /// # Errors
+    /// As for [`all_reduce`](Self::all_reduce).
+    fn broadcast(&self, tensor: &mut Tensor, root: usize) -> Result<()>;
+}

@@ -1,0 +1,164 @@
+//! Several trainers that train as one: each draws its share of every batch, and all make the same update.
+
+use rand::RngCore;
+use tch::{Kind, Tensor};
+
+use super::gradients::SAME;
+use super::{Context, Trainer};
+use crate::collective::Collective;
+use crate::env::Env;
+use crate::nn::Parameters;
+use crate::policy::Policy;
+use crate::rollout::ReplayEnv;
+use crate::{Error, Result, Rng};
+
+impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
+    /// Trains as one of several replicas, each with a trainer that was built like this one. [`TrainerConfig::batch`](super::TrainerConfig::batch)
+    /// is that of all replicas together; each draws its [share](Context::share) by a random stream of its own, from its own buffer, if there is
+    /// one. The gradient is that of the whole batch, for every objective, so the replicas stay equal.
+    ///
+    /// Loss, log Z, gradients and what is counted of a batch are of all replicas; the
+    /// [latest](Self::latest) trajectories are this replica's own. [`Fit`](super::Fit) shows the first replica alone to observers, saves its
+    /// checkpoints, and ends all together. With as many replicas, a run gives the same bits again, also resumed.
+    ///
+    /// ```
+    /// use gfn::collective::replicate;
+    /// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, testing::Words, Rng};
+    /// use gfn::policy::{ByKey, MlpPolicy, MlpPolicyConfig};
+    /// use gfn::train::{Fit, Trainer, TrainerConfig};
+    /// let trainer = replicate(2, |replica| {
+    ///     let env = Words::new(2, 2);
+    ///     let policy = MlpPolicy::tabular(&env, ByKey::new(env, 9), MlpPolicyConfig::default(), tch::Device::Cpu, tch::Kind::Float)?;
+    ///     let reward = |states: &VectorStates, _: Option<&tch::Tensor>| Ok(vec![0.0; states.len()]);
+    ///     let config = TrainerConfig { batch: 9, ..TrainerConfig::default() };
+    ///     let mut trainer =
+    ///         Trainer::new(env, reward, policy, TrajectoryBalance, config, Rng::seeded(0))?.with_collective(replica)?;
+    ///     Fit::new(5).run(&mut trainer)?;
+    ///     Ok(trainer)
+    /// })?;
+    /// assert_eq!((trainer.context().share(), trainer.steps_done()), (4, 5));
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a batch of fewer trajectories than replicas; [`Error::Contract`] for replicas that aren't equal: they are to be
+    /// built from one seed; [`Error::Peer`] if another replica has ended. The first step refuses what isn't agreed on between replicas: an adaptive teacher,
+    /// Thompson sampling, intrinsic rewards.
+    pub fn with_collective(mut self, collective: impl Collective + 'static) -> Result<Self> {
+        let (batch, size) = (self.context.config.batch, collective.size());
+        if batch < size {
+            let got = format!("{batch} trajectories for {size} replicas");
+            return Err(Error::config("batch", got, "at least one trajectory per replica"));
+        }
+        let mine = Tensor::from_slice(&self.fingerprint());
+        let all = collective.all_gather(&mine)?;
+        if let Some(other) = all.iter().position(|theirs| *theirs != mine) {
+            return Err(Error::contract(
+                SAME,
+                format!("replica {other} is another than replica {}", collective.rank()),
+            ));
+        }
+        self.context.collective = Some(Box::new(collective));
+        Ok(self)
+    }
+
+    /// Numbers that are the same only for trainers of one model, with equal parameters, settings and place of the random stream.
+    fn fingerprint(&self) -> Vec<f64> {
+        let next = self.rng.clone().next_u64();
+        let mut out = vec![self.context.config.batch as f64, self.context.step as f64];
+        // A double can't hold all of 64 bits.
+        out.extend([next >> 32, next & 0xffff_ffff].map(|half| half as f64));
+        let sums = self.context.policy.parameters().into_iter().flat_map(Parameters::iter);
+        out.extend(sums.map(|parameter| parameter.tensor.detach().sum(Kind::Double).double_value(&[])));
+        out
+    }
+
+    /// How many trainers train as one; 1 for a trainer by itself.
+    #[must_use]
+    pub fn n_replicas(&self) -> usize {
+        self.context.replicas().map_or(1, Collective::size)
+    }
+
+    /// The number of this one among them, from 0.
+    #[must_use]
+    pub fn replica(&self) -> usize {
+        self.context.replicas().map_or(0, Collective::rank)
+    }
+
+    /// For an observer that must see every trajectory: the first replica, which alone has observers, sees its own share of each batch.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] where several trainers train as one.
+    pub fn check_sees_all(&self, needed_by: &'static str) -> Result<()> {
+        match self.n_replicas() {
+            1 => Ok(()),
+            _ => Err(Error::missing(
+                needed_by,
+                "all trajectories of a batch, of which each replica sees its share",
+                "train with one replica, or look at samples of the trained policy",
+            )),
+        }
+    }
+
+    /// What replicas don't agree on, so that they would drift apart or learn something else than one trainer.
+    pub(super) fn check_replicas(&self) -> Result<()> {
+        if self.n_replicas() == 1 {
+            return Ok(());
+        }
+        let on_policy = &self.sources.on_policy;
+        let parts = [
+            (on_policy.teacher.is_some(), "an adaptive teacher"),
+            (on_policy.thompson.is_some(), "Thompson sampling"),
+            (self.companions.intrinsic.is_some(), "an intrinsic reward"),
+        ];
+        match parts.into_iter().find(|(there, _)| *there) {
+            Some((_, part)) => Err(Error::missing(
+                part,
+                "one trainer that sees every trajectory: each replica sees its share alone",
+                "train it with one replica, on more threads of libtorch's (`Runtime::new`)",
+            )),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The random streams of one step: what all replicas draw alike, and what each draws for itself.
+///
+/// Both come from one stream, which all replicas keep at the same place. So a checkpoint needs no more than that one.
+pub(super) struct Streams<'a> {
+    agreed: &'a mut Rng,
+    own: Option<Rng>,
+}
+
+impl<'a> Streams<'a> {
+    pub(super) fn of<E: Env, P>(context: &Context<E, P>, agreed: &'a mut Rng) -> Self {
+        let own = context.replicas().map(|replicas| {
+            let mut streams = agreed.split();
+            let mut own = streams.split();
+            (0..replicas.rank()).for_each(|_| own = streams.split());
+            own
+        });
+        Self { agreed, own }
+    }
+
+    /// The stream of this replica.
+    pub(super) fn own(&mut self) -> &mut Rng {
+        self.own.as_mut().unwrap_or(self.agreed)
+    }
+}
+
+/// A number of the first replica's, for all.
+pub(super) fn agree<E: Env, P>(context: &Context<E, P>, value: f64) -> Result<f64> {
+    let Some(replicas) = context.replicas() else { return Ok(value) };
+    let mut tensor = Tensor::from_slice(&[value]);
+    replicas.broadcast(&mut tensor, 0)?;
+    Ok(tensor.double_value(&[0]))
+}
+
+/// The sum of a number over all replicas.
+pub(super) fn total<E: Env, P>(context: &Context<E, P>, value: f64) -> Result<f64> {
+    let Some(replicas) = context.replicas() else { return Ok(value) };
+    let mut tensor = Tensor::from_slice(&[value]).to_kind(Kind::Double);
+    replicas.all_reduce(&mut tensor)?;
+    Ok(tensor.double_value(&[0]))
+}

@@ -192,7 +192,7 @@ fn replicas_stay_equal_learn_the_target_and_do_it_again_bit_for_bit() {
             let mut trainer = trainer(replica)?;
             trainer.step()?;
             drawn.lock().unwrap().push(format!("{:?}", trainer.latest().unwrap().actions()));
-            assert_eq!(Fit::new(400).run(&mut trainer)?, Ended::Done);
+            assert_eq!(Fit::new(1_500).run(&mut trainer)?, Ended::Done);
             ends.lock().unwrap().push(parameters(&trainer));
             states.lock().unwrap().push(trainer.latest().unwrap().len());
             let space = StateGraph::build(trainer.env(), 100)?;
@@ -319,8 +319,8 @@ fn what_replicas_can_not_agree_on_is_refused() {
     let with =
         |batch, seed| Trainer::new(words(), count, with_flow(), TrajectoryBalance, fresh(batch), Rng::seeded(seed));
     says(&refused(&|_| with(1, 0)), &["batch is 1 trajectories for 2 replicas"]);
-    says(&refused(&|rank| with(8, rank as u64)), &["built", "another than replica"]);
-    says(&refused(&|rank| with(8 + rank, 0)), &["built", "another than replica"]);
+    says(&refused(&|rank| with(8, rank as u64)), &["build them alike", "another than replica"]);
+    says(&refused(&|rank| with(8 + rank, 0)), &["build them alike", "another than replica"]);
     says(
         &refused(&|_| with(8, 0)?.with_teacher(with_flow(), gfn::train::TeacherConfig::default())),
         &["an adaptive teacher needs one trainer"],

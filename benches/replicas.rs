@@ -1,0 +1,164 @@
+//! Training steps per second of one trainer and of replicas on threads, interleaved: `cargo bench --bench replicas`, or
+//! `cargo bench --bench replicas -- 1 2 4 8` for other numbers of replicas.
+//!
+//! Policies are frozen, so every step is the same work, and the batch is the same whatever the number of replicas.
+
+#![allow(clippy::expect_used, reason = "a bench that can't be set up has nothing better to do than to stop")]
+
+use std::time::Instant;
+
+use gfn::collective::{Replica, replicate};
+use gfn::env::Reward;
+use gfn::graph::{GraphEnv, GraphKind, GraphRules, GraphStates, PerGraph};
+use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, MlpConfig};
+use gfn::objective::TrajectoryBalance;
+use gfn::optim::{AdamConfig, Schedule};
+use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
+use gfn::rollout::ReplayEnv;
+use gfn::runtime::{DeviceKind, Runtime};
+use gfn::train::{Trainer, TrainerConfig};
+use gfn::{Result, Rng};
+use gfn_dags::{
+    BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, NodeAttention, StructureConfig,
+    StructurePrior,
+};
+use gfn_gym::hypergrid::{HyperGrid, RewardKind};
+use gfn_gym::ring::{Ring, RingReward};
+use gfn_molecules::{MoleculeConfig, MoleculeEnv};
+use tch::{Device, Kind};
+
+/// Steps before the clock starts, and rounds of which the median counts.
+const WARM: usize = 10;
+const ROUNDS: usize = 7;
+
+fn main() {
+    Runtime::new(1, DeviceKind::Cpu).expect("one thread");
+    let given: Vec<usize> = std::env::args().filter_map(|word| word.parse().ok()).collect();
+    let sizes = if given.is_empty() { vec![1, 2] } else { given };
+    println!("{:12} {:>10} {:>8} {:>10} {:>8}", "task", "parameters", "replicas", "steps/s", "ratio");
+    compare("ring", 100, &sizes, ring);
+    compare("structures", 60, &sizes, structures);
+    compare("molecules", 20, &sizes, molecules);
+    compare("grid", 200, &sizes, grid);
+}
+
+/// What a run on so many replicas gave: the trained scalars, and the seconds of all steps.
+type Run = fn(usize, usize) -> Result<(i64, f64)>;
+
+fn compare(task: &str, steps: usize, sizes: &[usize], run: Run) {
+    let mut seconds = vec![Vec::new(); sizes.len()];
+    let mut parameters = 0;
+    for _ in 0..ROUNDS {
+        for (size, seconds) in sizes.iter().zip(&mut seconds) {
+            let (count, taken) = run(*size, steps).expect("a run");
+            parameters = count;
+            seconds.push(taken);
+        }
+    }
+    let rates: Vec<f64> = seconds
+        .iter_mut()
+        .map(|seconds| {
+            seconds.sort_by(f64::total_cmp);
+            steps as f64 / seconds[ROUNDS / 2]
+        })
+        .collect();
+    for (size, rate) in sizes.iter().zip(&rates) {
+        println!("{task:12} {parameters:>10} {size:>8} {rate:>10.1} {:>8.2}", rate / rates[0]);
+    }
+}
+
+/// The steps of trainers that `make` makes, one for each replica.
+fn timed<E: ReplayEnv, P: Policy<E>>(
+    (replicas, steps): (usize, usize),
+    make: impl Fn() -> Result<Trainer<E, P>> + Sync,
+) -> Result<(i64, f64)> {
+    replicate(replicas, |replica: Replica| {
+        let mut trainer = make()?.with_collective(replica)?;
+        (0..WARM).try_for_each(|_| trainer.step().map(drop))?;
+        let started = Instant::now();
+        (0..steps).try_for_each(|_| trainer.step().map(drop))?;
+        Ok((trainer.n_parameters(), started.elapsed().as_secs_f64()))
+    })
+}
+
+fn frozen(batch: usize) -> TrainerConfig {
+    TrainerConfig {
+        batch,
+        epsilon: Some(Schedule::Constant(0.1)),
+        adam: AdamConfig { lr: 0.0, log_z_lr: 0.0, ..AdamConfig::default() },
+        ..TrainerConfig::default()
+    }
+}
+
+fn on_graphs<G: GraphRules + 'static>(
+    env: GraphEnv<G>,
+    reward: impl Reward<GraphStates> + 'static,
+    network: GraphNetConfig,
+) -> Result<Trainer<GraphEnv<G>, GraphPolicy<GraphNet>>> {
+    let mut rng = Rng::seeded(0);
+    let net = GraphNet::new(&env, network, Device::Cpu, Kind::Float, &mut rng)?;
+    Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, frozen(128), rng)
+}
+
+/// Rings of five directed nodes, as `reproduce ring --nodes 5` has them.
+fn ring(replicas: usize, steps: usize) -> Result<(i64, f64)> {
+    timed((replicas, steps), || {
+        let network = GraphNetConfig {
+            conv: ConvKind::Directed,
+            layers: 2,
+            embedding: 128,
+            identity: true,
+            global: false,
+            backward: BackwardPolicy::Uniform,
+            initial_exit_bias: 25f64.ln(),
+            ..GraphNetConfig::default()
+        };
+        on_graphs(Ring::new(5, GraphKind::Directed)?, RingReward::new(100.0, 1e-6)?, network)
+    })
+}
+
+/// Molecules of at most six atoms, as `reproduce molecule --max-atoms 6` has them.
+fn molecules(replicas: usize, steps: usize) -> Result<(i64, f64)> {
+    timed((replicas, steps), || {
+        let network = GraphNetConfig {
+            layers: 3,
+            embedding: 64,
+            pair_walks: Some(3),
+            global: true,
+            backward: BackwardPolicy::SharedTorso,
+            ..GraphNetConfig::default()
+        };
+        let env = MoleculeEnv::new(MoleculeConfig::new(6))?;
+        on_graphs(env, PerGraph(|graph: &gfn::graph::GraphState| graph.n_nodes() as f64 * 0.1), network)
+    })
+}
+
+/// Structures of five variables by node attention, as `reproduce bayesian-structure` has them.
+fn structures(replicas: usize, steps: usize) -> Result<(i64, f64)> {
+    timed((replicas, steps), || {
+        let mut rng = Rng::seeded(0);
+        let rows: Vec<[f64; 5]> = (0..100).map(|_| std::array::from_fn(|_| rng.normal())).collect();
+        let data = ContinuousData::from_rows(&rows)?;
+        let env = BayesianStructure::new(StructureConfig::new(5))?;
+        let reward =
+            DagReward::new(CachedScores::new(Bge::new(&data, BgeConfig::default())?), StructurePrior::Uniform)?;
+        let policy = NodeAttention::new(&env, Default::default(), Device::Cpu, Kind::Float, &mut rng)?;
+        Trainer::new(env, reward, policy, TrajectoryBalance, frozen(128), rng)
+    })
+}
+
+/// A grid of 16^4 points, as `reproduce hypergrid --ndim 4 --height 16 --batch 128` has it.
+fn grid(replicas: usize, steps: usize) -> Result<(i64, f64)> {
+    timed((replicas, steps), || {
+        let mut rng = Rng::seeded(0);
+        let env = HyperGrid::new(4, 16)?;
+        let config = MlpPolicyConfig {
+            mlp: MlpConfig { hidden: vec![256; 2], ..MlpConfig::default() },
+            backward: BackwardPolicy::SharedTorso,
+            ..MlpPolicyConfig::default()
+        };
+        let policy = MlpPolicy::new(&env, KHot::new(4, 16), config, Device::Cpu, Kind::Float, &mut rng)?;
+        let reward = RewardKind::Original.standard(&env)?;
+        Trainer::new(env, reward, policy, TrajectoryBalance, frozen(128), rng)
+    })
+}

@@ -338,3 +338,23 @@ fn what_replicas_can_not_agree_on_is_refused() {
     });
     says(&saved.unwrap_err(), &["a checkpoint of several replicas needs one replay buffer"]);
 }
+
+/// What a reward takes long for, replicas wait for at the same time.
+#[test]
+fn slow_rewards_overlap() {
+    let slow = |states: &VectorStates, conditions: Option<&Tensor>| {
+        std::thread::sleep(Duration::from_millis(5 * gfn::env::Rows::len(states) as u64));
+        count(states, conditions)
+    };
+    let taken = |replicas| {
+        let started = Instant::now();
+        replicate(replicas, |replica| {
+            let trainer = Trainer::new(words(), slow, with_flow(), TrajectoryBalance, fresh(16), Rng::seeded(1))?;
+            Fit::new(6).run(&mut trainer.with_collective(replica)?)
+        })
+        .unwrap();
+        started.elapsed().as_secs_f64()
+    };
+    let (alone, together) = (taken(1), taken(4));
+    assert!(alone > 0.48 && together < 0.6 * alone, "{alone} s alone, {together} s by four");
+}

@@ -50,12 +50,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// [`Error::Missing`] for a policy without parameters, and for replicas with replay buffers; [`Error::File`] or [`Error::Io`] where it can't be written, and for
     /// numbers that aren't finite.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
-        if self.optimizer.is_none() {
-            return Err(no_parameters());
-        }
-        if self.n_replicas() > 1 && self.sources.replay.is_some() {
-            return Err(buffers_apart());
-        }
+        self.check_savable()?;
         if self.replica() > 0 {
             return Ok(());
         }
@@ -65,6 +60,17 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             None => self.checkpoint()?.save(path)?,
         }
         Ok(())
+    }
+
+    /// What a checkpoint couldn't hold all of.
+    pub(in crate::train) fn check_savable(&self) -> Result<()> {
+        if self.optimizer.is_none() {
+            return Err(no_parameters());
+        }
+        match self.n_replicas() > 1 && self.sources.replay.is_some() {
+            true => Err(buffers_apart()),
+            false => Ok(()),
+        }
     }
 
     /// The trainer as it is.

@@ -136,11 +136,12 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
     /// Makes the remaining steps.
     ///
     /// # Errors
-    /// Those of [`Checkpoint::try_path`], [`Trainer::step`], [`Trainer::save`] and the observers. The last checkpoint
+    /// Those of [`Checkpoint::try_path`], [`Trainer::save`] before the first step, [`Trainer::step`], [`Trainer::save`] and the observers. The last checkpoint
     /// is untouched then. [`Error::Config`], before the first step, for two observers of one name that both have a
     /// state; after a step, for a metric with the name of one of the step's own figures, and for an observer that saves
     /// to the folder of the run's own checkpoint.
     pub fn run(mut self, trainer: &mut Trainer<E, P>) -> Result<Ended> {
+        self.checkpoint.as_ref().map_or(Ok(()), |_| trainer.check_savable())?;
         if trainer.replica() > 0 {
             // The first replica speaks for all of them.
             self.observers.clear();

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use crate::words::{count, fresh, policy, says, with_flow, words};
 use gfn::collective::{Collective, Replica, replicate};
-use gfn::env::{EnumerableEnv, Reward, StateGraph, VectorStates};
+use gfn::env::{Reward, StateGraph, VectorStates};
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig};
 use gfn::objective::{

@@ -1,0 +1,36 @@
+//! Compiles the shim to c10d against libtorch's own headers, and lets what cargo builds here find libtorch when it runs.
+
+use std::path::Path;
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=shim");
+    println!("cargo:rerun-if-env-changed=DEP_TCH_LIBTORCH_LIB");
+    if std::env::var_os("CARGO_FEATURE_DOC_ONLY").is_some() {
+        return;
+    }
+    // From torch-sys (`links = "tch"`): cargo hands it to direct dependents only.
+    let Ok(lib) = std::env::var("DEP_TCH_LIBTORCH_LIB") else {
+        println!("cargo:warning=torch-sys did not say where libtorch is, whose headers are needed");
+        return;
+    };
+    let Some(root) = Path::new(&lib).parent() else { return };
+    cc::Build::new()
+        .cpp(true)
+        .std("c++20")
+        .warnings(false)
+        // The C++ of a shim that only passes arguments on gains nothing by more.
+        .opt_level(1)
+        .debug(false)
+        .flag("-fvisibility=hidden")
+        .define("USE_C10D_GLOO", None)
+        .include("shim")
+        .include(root.join("include"))
+        .include(root.join("include/torch/csrc/api/include"))
+        .file("shim/c10d.cpp")
+        .compile("gfn_dist_c10d");
+    println!("cargo:rustc-link-search=native={lib}");
+    println!("cargo:rustc-link-lib=torch_cpu");
+    println!("cargo:rustc-link-lib=c10");
+    println!("cargo:rustc-link-arg=-Wl,-rpath,{lib}");
+}

@@ -1,0 +1,102 @@
+// What gfn-dist calls of c10d, the core of torch.distributed that libtorch_cpu holds: stores, groups over gloo, and their operations, as C
+// functions. Exceptions become messages, which the caller frees.
+//
+// gloo's headers aren't shipped with libtorch. Those in shim/gloo declare the names that c10d's header mentions; nothing of gloo is called.
+#include <torch/csrc/distributed/c10d/FileStore.hpp>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include <cstring>
+
+namespace {
+
+using Milliseconds = std::chrono::milliseconds;
+
+template <class Work>
+auto guarded(char** error, Work work) -> decltype(work()) {
+  try {
+    return work();
+  } catch (const std::exception& exception) {
+    *error = strdup(exception.what());
+  } catch (...) {
+    *error = strdup("an exception of no known kind");
+  }
+  return {};
+}
+
+} // namespace
+
+struct Store {
+  c10::intrusive_ptr<c10d::Store> store;
+};
+
+struct Group {
+  c10::intrusive_ptr<c10d::Backend> backend;
+};
+
+extern "C" {
+
+// `listener` is a socket that listens already, for the process that serves the store; -1 for all others.
+Store* gfn_dist_store_tcp(const char* host, uint16_t port, int listener, int64_t timeout_ms, char** error) {
+  return guarded(error, [&] {
+    c10d::TCPStoreOptions options;
+    options.port = port;
+    options.isServer = listener >= 0;
+    if (listener >= 0) {
+      options.masterListenFd = listener;
+    }
+    options.waitWorkers = false;
+    options.timeout = Milliseconds(timeout_ms);
+    return new Store{c10::make_intrusive<c10d::TCPStore>(std::string(host), options)};
+  });
+}
+
+Store* gfn_dist_store_file(const char* path, int size, char** error) {
+  return guarded(error, [&] { return new Store{c10::make_intrusive<c10d::FileStore>(std::string(path), size)}; });
+}
+
+Store* gfn_dist_store_prefix(Store* store, const char* prefix, char** error) {
+  return guarded(error, [&] { return new Store{c10::make_intrusive<c10d::PrefixStore>(std::string(prefix), store->store)}; });
+}
+
+void gfn_dist_store_free(Store* store) { delete store; }
+
+Group* gfn_dist_group(Store* store, int rank, int size, int64_t timeout_ms, const char* address, char** error) {
+  return guarded(error, [&] {
+    auto options = c10d::ProcessGroupGloo::Options::create(Milliseconds(timeout_ms));
+    options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(std::string(address)));
+    options->threads = 2;
+    store->store->setTimeout(Milliseconds(timeout_ms));
+    return new Group{c10::make_intrusive<c10d::ProcessGroupGloo>(store->store, rank, size, options)};
+  });
+}
+
+void gfn_dist_group_free(Group* group) { delete group; }
+
+bool gfn_dist_all_reduce(Group* group, at::Tensor* tensor, char** error) {
+  return guarded(error, [&] {
+    std::vector<at::Tensor> tensors{*tensor};
+    return group->backend->allreduce(tensors)->wait();
+  });
+}
+
+bool gfn_dist_broadcast(Group* group, at::Tensor* tensor, int root, char** error) {
+  return guarded(error, [&] {
+    std::vector<at::Tensor> tensors{*tensor};
+    c10d::BroadcastOptions options;
+    options.rootRank = root;
+    return group->backend->broadcast(tensors, options)->wait();
+  });
+}
+
+// `all` has a row for each rank, of the length of `mine`.
+bool gfn_dist_all_gather(Group* group, at::Tensor* mine, at::Tensor* all, char** error) {
+  return guarded(error, [&] {
+    std::vector<std::vector<at::Tensor>> rows{all->unbind(0)};
+    std::vector<at::Tensor> tensors{*mine};
+    return group->backend->allgather(rows, tensors)->wait();
+  });
+}
+
+} // extern "C"

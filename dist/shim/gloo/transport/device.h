@@ -1,0 +1,13 @@
+// Declares no more than is mentioned by c10d's header: see c10d.cpp.
+#pragma once
+
+namespace gloo::transport {
+
+class Device;
+
+class UnboundBuffer {
+ public:
+  virtual ~UnboundBuffer();
+};
+
+} // namespace gloo::transport

@@ -1,0 +1,151 @@
+//! The only unsafe code of this package: calls of the shim, and what they give as owned handles.
+#![allow(unsafe_code, reason = "c10d can be reached through C functions only")]
+
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::ptr::NonNull;
+use std::time::Duration;
+
+use tch::Tensor;
+use torch_sys::C_tensor;
+
+type Message = *mut *mut c_char;
+
+unsafe extern "C" {
+    fn gfn_dist_store_tcp(
+        host: *const c_char,
+        port: u16,
+        listener: c_int,
+        timeout_ms: i64,
+        error: Message,
+    ) -> *mut c_void;
+    fn gfn_dist_store_file(path: *const c_char, size: c_int, error: Message) -> *mut c_void;
+    fn gfn_dist_store_prefix(store: *mut c_void, prefix: *const c_char, error: Message) -> *mut c_void;
+    fn gfn_dist_store_free(store: *mut c_void);
+    fn gfn_dist_group(
+        store: *mut c_void,
+        rank: c_int,
+        size: c_int,
+        timeout_ms: i64,
+        address: *const c_char,
+        error: Message,
+    ) -> *mut c_void;
+    fn gfn_dist_group_free(group: *mut c_void);
+    fn gfn_dist_all_reduce(group: *mut c_void, tensor: *mut C_tensor, error: Message) -> bool;
+    fn gfn_dist_broadcast(group: *mut c_void, tensor: *mut C_tensor, root: c_int, error: Message) -> bool;
+    fn gfn_dist_all_gather(group: *mut c_void, mine: *mut C_tensor, all: *mut C_tensor, error: Message) -> bool;
+}
+
+/// What c10d says of a failure.
+pub(crate) type Said<T> = Result<T, String>;
+
+/// Calls a function of the shim, and takes the message that it left, if any.
+fn call<T>(function: impl FnOnce(Message) -> T) -> Said<T> {
+    let mut message: *mut c_char = std::ptr::null_mut();
+    let given = function(&raw mut message);
+    if message.is_null() {
+        return Ok(given);
+    }
+    // SAFETY: the shim leaves a string that `strdup` made, and keeps no pointer to it.
+    unsafe {
+        let text = CStr::from_ptr(message).to_string_lossy().into_owned();
+        libc::free(message.cast());
+        Err(text)
+    }
+}
+
+fn owned(pointer: *mut c_void) -> Said<NonNull<c_void>> {
+    NonNull::new(pointer).ok_or_else(|| "c10d gave nothing, and no reason".to_owned())
+}
+
+fn text(text: &str) -> Said<CString> {
+    CString::new(text).map_err(|error| error.to_string())
+}
+
+fn milliseconds(duration: Duration) -> i64 {
+    i64::try_from(duration.as_millis()).unwrap_or(i64::MAX)
+}
+
+/// A store of c10d, by which processes find each other.
+#[derive(Debug)]
+pub(crate) struct StoreHandle(NonNull<c_void>);
+
+// SAFETY: c10d's stores are counted references to objects that lock themselves.
+unsafe impl Send for StoreHandle {}
+
+impl StoreHandle {
+    pub(crate) fn tcp(host: &str, port: u16, listener: Option<c_int>, timeout: Duration) -> Said<Self> {
+        let host = text(host)?;
+        // SAFETY: the host is a string that outlives the call; the socket, if any, is given away.
+        let store = call(|error| unsafe {
+            gfn_dist_store_tcp(host.as_ptr(), port, listener.unwrap_or(-1), milliseconds(timeout), error)
+        });
+        store.and_then(owned).map(Self)
+    }
+
+    pub(crate) fn file(path: &str, size: c_int) -> Said<Self> {
+        let path = text(path)?;
+        // SAFETY: the path is a string that outlives the call.
+        call(|error| unsafe { gfn_dist_store_file(path.as_ptr(), size, error) }).and_then(owned).map(Self)
+    }
+
+    pub(crate) fn prefixed(&self, prefix: &str) -> Said<Self> {
+        let prefix = text(prefix)?;
+        // SAFETY: the store is alive while `self` is; the new one keeps a count of its own.
+        call(|error| unsafe { gfn_dist_store_prefix(self.0.as_ptr(), prefix.as_ptr(), error) })
+            .and_then(owned)
+            .map(Self)
+    }
+}
+
+impl Drop for StoreHandle {
+    fn drop(&mut self) {
+        // SAFETY: the pointer came from the shim, and nobody else has it.
+        unsafe { gfn_dist_store_free(self.0.as_ptr()) }
+    }
+}
+
+/// A group of c10d over gloo.
+#[derive(Debug)]
+pub(crate) struct GroupHandle(NonNull<c_void>);
+
+// SAFETY: c10d's groups may be used by any thread, one at a time; they aren't shared here (no `Sync`).
+unsafe impl Send for GroupHandle {}
+
+impl GroupHandle {
+    pub(crate) fn new(
+        store: &StoreHandle,
+        (rank, size): (c_int, c_int),
+        timeout: Duration,
+        address: &str,
+    ) -> Said<Self> {
+        let address = text(address)?;
+        // SAFETY: store and address outlive the call; the group keeps a count of the store.
+        let group = call(|error| unsafe {
+            gfn_dist_group(store.0.as_ptr(), rank, size, milliseconds(timeout), address.as_ptr(), error)
+        });
+        group.and_then(owned).map(Self)
+    }
+
+    pub(crate) fn all_reduce(&self, tensor: &mut Tensor) -> Said<()> {
+        // SAFETY: both are alive, and the call returns only when nobody uses the tensor any more.
+        call(|error| unsafe { gfn_dist_all_reduce(self.0.as_ptr(), tensor.as_mut_ptr(), error) }).map(drop)
+    }
+
+    pub(crate) fn broadcast(&self, tensor: &mut Tensor, root: c_int) -> Said<()> {
+        // SAFETY: as for `all_reduce`.
+        call(|error| unsafe { gfn_dist_broadcast(self.0.as_ptr(), tensor.as_mut_ptr(), root, error) }).map(drop)
+    }
+
+    pub(crate) fn all_gather(&self, mine: &mut Tensor, all: &mut Tensor) -> Said<()> {
+        // SAFETY: as for `all_reduce`.
+        call(|error| unsafe { gfn_dist_all_gather(self.0.as_ptr(), mine.as_mut_ptr(), all.as_mut_ptr(), error) })
+            .map(drop)
+    }
+}
+
+impl Drop for GroupHandle {
+    fn drop(&mut self) {
+        // SAFETY: the pointer came from the shim, and nobody else has it.
+        unsafe { gfn_dist_group_free(self.0.as_ptr()) }
+    }
+}

@@ -1,0 +1,268 @@
+//! Processes of this machine: what a group does, what replicas train to, and what a process that has ended or was stopped does to the others.
+//!
+//! Each test runs this program again for every process, with the name of a part below.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use gfn::collective::{Collective, replicate};
+use gfn::env::VectorStates;
+use gfn::nn::EstimatorsConfig;
+use gfn::objective::LogPartitionVariance;
+use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
+use gfn::testing::Words;
+use gfn::train::{Fit, Trainer, TrainerConfig};
+use gfn::{Error, Result, Rng};
+use gfn_dist::{Group, Launch, Store};
+use tch::{Device, Kind, Tensor};
+
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// What a process of a test knows of itself.
+fn member() -> Option<(usize, usize, PathBuf)> {
+    let number = |name| std::env::var(name).ok()?.parse().ok();
+    Some((number("GFN_TEST_RANK")?, number("GFN_TEST_SIZE")?, std::env::var_os("GFN_TEST_FILE")?.into()))
+}
+
+fn group(timeout: Duration) -> Option<Group> {
+    let (rank, size, file) = member()?;
+    let store = Store::file(&file, size).unwrap();
+    Some(Group::new(&store, (rank, size), timeout, "127.0.0.1").unwrap())
+}
+
+/// Starts a part, an ignored test of this program, as each process of a group.
+fn start(part: &str, size: usize) -> (Vec<Child>, PathBuf) {
+    let file = std::env::temp_dir().join(format!("gfn-dist-{part}-{}", std::process::id()));
+    let _ = std::fs::remove_file(&file);
+    let program = std::env::current_exe().unwrap();
+    let start = |rank: usize| {
+        let mut command = Command::new(&program);
+        command.args(["--exact", part, "--ignored", "--nocapture", "--test-threads=1"]);
+        command.env("GFN_TEST_RANK", rank.to_string()).env("GFN_TEST_SIZE", size.to_string());
+        command.env("GFN_TEST_FILE", &file).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    ((0..size).map(start).collect(), file)
+}
+
+/// What each process said after `SAYS `.
+fn ends(children: Vec<Child>) -> Vec<Vec<String>> {
+    let said = |child: Child| {
+        let output = child.wait_with_output().unwrap();
+        let text = String::from_utf8_lossy(&output.stdout).into_owned();
+        assert!(output.status.success(), "{text}\n{}", String::from_utf8_lossy(&output.stderr));
+        text.lines().filter_map(|line| Some(line.split_once("SAYS ")?.1.to_owned())).collect()
+    };
+    children.into_iter().map(said).collect()
+}
+
+fn run(part: &str, size: usize) -> Vec<Vec<String>> {
+    let (children, file) = start(part, size);
+    let said = ends(children);
+    let _ = std::fs::remove_file(file);
+    said
+}
+
+#[test]
+#[ignore = "a part of another test"]
+fn part_operations() {
+    let Some(group) = group(TIMEOUT) else { return };
+    let (rank, size) = (group.rank(), group.size());
+    let mut sum = Tensor::from_slice(&[rank as f32, 0.1 + rank as f32, 1e-3]);
+    group.all_reduce(&mut sum).unwrap();
+    let numbers = Vec::<f32>::try_from(&sum).unwrap();
+    assert!((numbers[0] - (0..size).sum::<usize>() as f32).abs() < 1e-6);
+    let mine = Tensor::from_slice(&(0..rank + 1).map(|k| (10 * rank + k) as f64).collect::<Vec<_>>());
+    let all: Vec<Vec<f64>> = group.all_gather(&mine).unwrap().iter().map(|t| Vec::try_from(t).unwrap()).collect();
+    let expected = |rank: usize| (0..rank + 1).map(|k| (10 * rank + k) as f64).collect::<Vec<_>>();
+    assert_eq!(all, (0..size).map(expected).collect::<Vec<_>>());
+    let mut from_last = Tensor::from_slice(&[rank as i64; 3]).reshape([3, 1]);
+    group.broadcast(&mut from_last, size - 1).unwrap();
+    assert_eq!(from_last.int64_value(&[2, 0]), size as i64 - 1);
+    let mut uneven = Tensor::zeros([2 + rank as i64], (Kind::Float, Device::Cpu));
+    let refused = group.all_reduce(&mut uneven);
+    assert!(size == 1 || matches!(refused, Err(Error::Shape { .. })), "{refused:?}");
+    println!("SAYS {:?}", numbers.iter().map(|x| x.to_bits()).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_group_sums_gathers_and_copies() {
+    for size in [1, 2, 3] {
+        let said = run("part_operations", size);
+        assert!(said.len() == size && said.iter().all(|bits| bits.len() == 1 && *bits == said[0]), "{said:?}");
+        assert_eq!(said, run("part_operations", size), "the same bits again");
+    }
+}
+
+fn trainer() -> Result<Trainer<Words, MlpPolicy<KHot>>> {
+    let (env, mut rng) = (Words::new(2, 3), Rng::seeded(0));
+    let config = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
+    let policy = MlpPolicy::new(&env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut rng)?;
+    let count = |states: &VectorStates, _: Option<&Tensor>| {
+        Ok(states.rows().map(|row| row.iter().filter(|&&x| x == 1).count() as f64).collect())
+    };
+    let config = TrainerConfig { batch: 16, ..TrainerConfig::default() };
+    Trainer::new(env, count, policy, LogPartitionVariance, config, rng)
+}
+
+fn bits(trainer: &Trainer<Words, MlpPolicy<KHot>>) -> Vec<u32> {
+    let parameters = Policy::<Words>::parameters(trainer.policy()).unwrap();
+    let all: Vec<Tensor> = parameters.iter().map(|p| p.tensor.detach().reshape([-1])).collect();
+    Vec::<f32>::try_from(Tensor::cat(&all, 0)).unwrap().into_iter().map(f32::to_bits).collect()
+}
+
+#[test]
+#[ignore = "a part of another test"]
+fn part_training() {
+    tch::set_num_threads(1);
+    let Some(group) = group(TIMEOUT) else { return };
+    let mut trainer = trainer().unwrap().with_collective(group).unwrap();
+    Fit::new(200).run(&mut trainer).unwrap();
+    let hash = bits(&trainer).into_iter().fold(0u64, |hash, bits| Rng::mix64(hash ^ u64::from(bits)));
+    println!("SAYS {hash}");
+}
+
+#[test]
+fn processes_train_to_the_bits_of_threads() {
+    let said = run("part_training", 2);
+    assert!(said[0] == said[1], "replicas drift apart: {said:?}");
+    let threads = replicate(2, |replica| {
+        let mut trainer = trainer()?.with_collective(replica)?;
+        Fit::new(200).run(&mut trainer)?;
+        Ok(bits(&trainer).into_iter().fold(0u64, |hash, bits| Rng::mix64(hash ^ u64::from(bits))))
+    });
+    // A sum of two has but one order.
+    assert_eq!(said[0], [threads.unwrap().to_string()]);
+}
+
+#[test]
+#[ignore = "a part of another test"]
+fn part_waits() {
+    let Some(group) = group(Duration::from_secs(3)) else { return };
+    group.all_reduce(&mut Tensor::from_slice(&[1.0f32])).unwrap();
+    println!("READY");
+    let started = loop {
+        // The last member does nothing more, until it is killed or stopped.
+        if group.rank() + 1 == group.size() {
+            std::thread::sleep(Duration::from_secs(60));
+        }
+        let started = Instant::now();
+        match group.all_reduce(&mut Tensor::from_slice(&[1.0f32])) {
+            Ok(()) => {}
+            Err(Error::Peer { .. }) => break started,
+            Err(other) => panic!("{other}"),
+        }
+    };
+    println!("SAYS {}", started.elapsed().as_millis());
+}
+
+/// A signal to the last of three; what the others say, in milliseconds after it.
+fn after(signal: &str) -> Vec<u128> {
+    let (mut children, file) = start("part_waits", 3);
+    std::thread::sleep(Duration::from_millis(1500));
+    let mut last = children.pop().unwrap();
+    let started = Instant::now();
+    let sent = Command::new("kill").args([signal, &last.id().to_string()]).status().unwrap();
+    assert!(sent.success());
+    let waits = children.into_iter().map(|child| {
+        let said = ends(vec![child]);
+        assert_eq!(said[0].len(), 1);
+        started.elapsed().as_millis()
+    });
+    let waits = waits.collect();
+    last.kill().unwrap();
+    last.wait().unwrap();
+    let _ = std::fs::remove_file(file);
+    waits
+}
+
+#[test]
+fn a_killed_process_is_an_error_of_the_others_at_once() {
+    let waits = after("-KILL");
+    assert!(waits.iter().all(|&wait| wait < 1_000), "{waits:?} ms");
+}
+
+#[test]
+fn a_stopped_process_is_an_error_of_the_others_at_the_timeout() {
+    let waits = after("-STOP");
+    assert!(waits.iter().all(|&wait| wait < 10_000), "{waits:?} ms");
+}
+
+#[test]
+fn who_does_not_come_is_an_error_at_the_timeout() {
+    let started = Instant::now();
+    let file = std::env::temp_dir().join(format!("gfn-dist-alone-{}", std::process::id()));
+    let store = Store::file(&file, 2).unwrap();
+    let error = Group::new(&store, (0, 2), Duration::from_secs(1), "127.0.0.1").unwrap_err().to_string();
+    assert!(error.contains("a group of 2 replicas") && started.elapsed() < Duration::from_secs(10), "{error}");
+    let _ = std::fs::remove_file(file);
+    let error = Store::connect("127.0.0.1", 9, Duration::from_secs(1)).unwrap_err().to_string();
+    assert!(error.contains("the store at 127.0.0.1:9"), "{error}");
+    let error = Group::new(&store, (2, 2), TIMEOUT, "127.0.0.1").unwrap_err().to_string();
+    assert!(error.contains("2 of 2"), "{error}");
+}
+
+#[test]
+#[ignore = "a part of another test"]
+fn part_launched() {
+    let Some(launch) = Launch::from_env().unwrap() else { return };
+    if std::env::var_os("GFN_TEST_FAILS").is_some() && launch.rank == 1 {
+        panic!("as this test wants");
+    }
+    let group = launch.connect(TIMEOUT).unwrap();
+    let mut sum = Tensor::from_slice(&[1.0f32]);
+    group.all_reduce(&mut sum).unwrap();
+    println!("SAYS {} of {}: {}", launch.rank, launch.size, sum.double_value(&[0]));
+    if std::env::var_os("GFN_TEST_FAILS").is_some() {
+        let _ = group.all_reduce(&mut sum);
+    }
+}
+
+#[test]
+fn the_launcher_starts_processes_and_ends_them_when_one_fails() {
+    let run = |fails: bool| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_gfn-dist"));
+        command.args(["local", "-n", "3", "--"]).arg(std::env::current_exe().unwrap());
+        command.args(["--exact", "part_launched", "--ignored", "--nocapture"]);
+        if fails {
+            command.env("GFN_TEST_FAILS", "1");
+        }
+        command.output().unwrap()
+    };
+    let fine = run(false);
+    let text = String::from_utf8_lossy(&fine.stdout).into_owned() + &String::from_utf8_lossy(&fine.stderr);
+    assert!(fine.status.success(), "{text}");
+    for rank in 0..3 {
+        assert!(text.contains(&format!("{rank} of 3: 3")), "{text}");
+    }
+    let started = Instant::now();
+    let failed = run(true);
+    let text = String::from_utf8_lossy(&failed.stderr).into_owned();
+    assert!(!failed.status.success() && text.contains("process 1 of 3 failed"), "{text}");
+    assert!(started.elapsed() < Duration::from_secs(15));
+}
+
+#[test]
+fn what_launchers_say_is_read_and_checked() {
+    let read = |variables: &[(&str, &str)]| {
+        Launch::read(|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
+    };
+    let torchrun = [("RANK", "1"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "localhost"), ("MASTER_PORT", "4000")];
+    let launch = read(&torchrun).unwrap().unwrap();
+    assert_eq!((launch.rank, launch.size, launch.port, launch.launcher_serves), (1, 2, 4000, false));
+    assert_eq!(launch.address, "127.0.0.1");
+    for (rank, size) in [("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"), ("PMI_RANK", "PMI_SIZE")] {
+        assert_eq!(read(&[(rank, "4"), (size, "5")]).unwrap().map(|launch| (launch.rank, launch.size)), Some((4, 5)));
+    }
+    let says = |variables: &[(&str, &str)], words: &str| {
+        let error = read(variables).unwrap_err().to_string();
+        assert!(error.contains(words), "{error}");
+    };
+    says(&[("RANK", "0")], "WORLD_SIZE is not set");
+    says(&[("RANK", "x"), ("WORLD_SIZE", "2")], "RANK is `x`");
+    says(&[("RANK", "2"), ("WORLD_SIZE", "2")], "RANK is 2 of 2");
+    says(&[("RANK", "0"), ("WORLD_SIZE", "2"), ("MASTER_PORT", "99999")], "MASTER_PORT is `99999`");
+    says(&[("RANK", "1"), ("WORLD_SIZE", "2"), ("MASTER_ADDR", "10.0.0.1")], "GFN_ADDRESS is not set");
+}

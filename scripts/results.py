@@ -11,11 +11,13 @@
 
 import argparse
 import datetime
+import fnmatch
 import json
 import os
 import pathlib
 import platform
 import re
+import resource
 import subprocess
 import sys
 import time
@@ -46,7 +48,7 @@ def stored():
     runs = {}
     for line in STORE.read_text().splitlines() if STORE.exists() else []:
         run = json.loads(line, parse_constant=no_json)
-        missing = {"command", "seed", "arguments", "result", "commit", "date", "machine", "tch", "libtorch", "load"} - set(run)
+        missing = {"command", "seed", "arguments", "result", "commit", "date", "machine", "tch", "libtorch", "load", "cpu_s"} - set(run)
         if missing:
             raise Wrong(f"{STORE.name}: a run without {', '.join(sorted(missing))}: {line[:80]}")
         if runs.setdefault((run["command"], run["seed"]), run) is not run:
@@ -138,9 +140,15 @@ def surroundings(commit):
     }
 
 
+def processor_time():
+    """Of all programs that were run, in seconds."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
+
+
 def measured(binary, command, seed):
     arguments = command.split() + ["--seed", str(seed), "--json"]
-    before, began = os.getloadavg()[0], time.monotonic()
+    before, began, used = os.getloadavg()[0], time.monotonic(), processor_time()
     try:
         done = subprocess.run([binary] + arguments, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, timeout=LIMIT)
     except subprocess.TimeoutExpired:
@@ -157,19 +165,24 @@ def measured(binary, command, seed):
         "arguments": arguments,
         "result": result,
         "wall_s": round(time.monotonic() - began, 1),
+        "cpu_s": round(processor_time() - used, 1),
         "load": [round(value, 2) for value in (before, os.getloadavg()[0])],
         "date": datetime.datetime.now(datetime.timezone.utc).date().isoformat(),
     }
 
 
 def run(args):
-    unknown = set(args.only or []) - set(rows())
-    if unknown:
-        raise Wrong(f"no row is named {', '.join(sorted(unknown))}; the rows are {', '.join(rows())}")
+    names = set(rows())
+    if args.only:
+        found = {pattern: fnmatch.filter(rows(), pattern) for pattern in args.only}
+        unknown = [pattern for pattern, matching in found.items() if not matching]
+        if unknown:
+            raise Wrong(f"no row is named {', '.join(unknown)}; the rows are {', '.join(rows())}")
+        names = set().union(*found.values())
     if bool(args.binary) != bool(args.commit):
         raise Wrong("--binary and --commit go together")
     runs, began, failed = stored(), time.monotonic(), []
-    left = [(key, name) for key, name in wanted() if (not args.only or name in args.only) and (args.again or key not in runs)]
+    left = [(key, name) for key, name in wanted() if name in names and (args.again or key not in runs)]
     if not left:
         print("all runs are stored")
         return
@@ -228,7 +241,8 @@ def results(runs):
         "and date; not edited by hand. `scripts/results.py run` takes the figures again. What takes an hour, figures of other libraries and",
         "benches are in [results/earlier.md](results/earlier.md), noted by hand.",
         "",
-        "A figure is the median over the seeds, with its range in brackets. One thread on the CPU. The commands of the rows stand below each table:",
+        "A figure is the median over the seeds, with its range in brackets. One thread on the CPU; processor time is of the whole run, evaluation",
+        "included. The commands of the rows stand below each table:",
         "`cargo run --release --example reproduce -- COMMAND --seed SEED --json`.",
         "",
         "Measured at:" if len(marked) == 1 else "Measured at (the column `at` says which):",
@@ -310,7 +324,7 @@ def main():
         command = commands.add_parser(name)
         command.set_defaults(does=does)
         if does is run:
-            command.add_argument("--only", nargs="+", metavar="NAME", help="these rows of scripts/results_runs.py")
+            command.add_argument("--only", nargs="+", metavar="NAME", help="these rows of scripts/results_runs.py, by name or pattern, as 'speed-*'")
             command.add_argument("--again", action="store_true", help="also what is stored")
             command.add_argument("--minutes", type=float, help="begin no run after that time")
             command.add_argument("--binary", help="a `reproduce` that was built before")

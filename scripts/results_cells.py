@@ -45,8 +45,8 @@ def percent(runs, key):
     return spread_of([100 * figure(run, key) for run in runs])
 
 
-def middle(runs, key):
-    return number(statistics.median(figure(run, key) for run in runs))
+def processor(runs):
+    return f"{statistics.median(run['cpu_s'] for run in runs):,.0f}"
 
 
 def same(runs, *keys):
@@ -76,7 +76,7 @@ def load(runs):
 KINDS = {
     "spread": spread,
     "percent": percent,
-    "middle": middle,
+    "processor": processor,
     "same": same,
     "by": same,
     "of": of,

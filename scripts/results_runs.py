@@ -8,7 +8,7 @@ command, seeds). `must` holds what has to stand in the JSON of each of its runs.
 ALL, ONE = (0, 1, 2), (0,)
 
 # The columns that most tables begin with.
-SIZE = [("parameters", "same", "params"), ("steps x batch", "by", "steps", "batch"), ("training, s", "middle", "train_s")]
+SIZE = [("parameters", "same", "params"), ("steps x batch", "by", "steps", "batch"), ("processor, s", "processor")]
 EXACT = {"exact": True, "threads": 1, "device": "cpu"}
 SAMPLED = {"threads": 1, "device": "cpu"}
 LOG_Z = ("log Z - true", "difference", "log_z", "log_z_true")

@@ -119,7 +119,6 @@ TABLES = [
             ("box-0.1", "step 0.1, TB", "box --delta 0.1", ALL),
             ("box-0.1-db", "step 0.1, DB", "box --delta 0.1 --objective db", ONE),
             ("box-0.25", "step 0.25, TB", "box --delta 0.25", ALL),
-            ("box-0.25-polar", "step 0.25, polar, TB", "box --polar --delta 0.25", ONE),
         ],
     },
     {
@@ -158,12 +157,6 @@ TABLES = [
             ("AUPRC", "spread", "auprc"),
         ],
         "rows": [
-            (
-                "structure-10",
-                "10 nodes, 15 edges",
-                "bayesian-structure --nodes 10 --edges 15 --batch 64 --steps 2200 --graphs 2000",
-                ONE,
-            ),
             (
                 "structure-20",
                 "20 nodes, 40 edges",

@@ -5,8 +5,9 @@
     scripts/results.py write   writes both from the stored JSON alone
     scripts/results.py check   fails where they differ from what the stored JSON gives
 
-`run --only NAME...` takes these rows only, `--again` also what is stored; `--minutes N` begins none after that time. It builds
-`reproduce` from a clean checkout; `--binary PATH --commit HASH` takes a program that was built before, of that commit.
+`run --only NAME...` takes these rows only, `--again` also what is stored; `--minutes N` begins none after that time. Rows of speeds are
+left out while other programs run, but for `--loaded`. It builds `reproduce` from a clean checkout; `--binary PATH --commit HASH` takes a
+program that was built before, of that commit.
 """
 
 import argparse
@@ -33,8 +34,8 @@ RESULTS, README = ROOT / "docs/results.md", ROOT / "README.md"
 BLOCK = ("<!-- results: written by scripts/results.py -->", "<!-- end of results -->")
 # What a program is made of: it is of the commit only if none of it was edited.
 SOURCES = ["src", "gym", "examples", "build.rs", "Cargo.toml", "Cargo.lock"]
-# Seconds that a run may take.
-LIMIT = 900
+# Seconds that a run may take, and the load average up to which a machine is quiet: the run before it makes 1.
+LIMIT, QUIET = 900, 1.3
 
 
 def no_json(name):
@@ -195,6 +196,9 @@ def run(args):
         if args.minutes is not None and time.monotonic() - began > 60 * args.minutes:
             print(f"{len(left) - place + 1} runs are left for another time")
             break
+        if ("load", "load") in rows()[name][0]["columns"] and os.getloadavg()[0] > QUIET and not args.loaded:
+            print(f"{place} of {len(left)}: {name}, seed {seed}: left out, the load average is {os.getloadavg()[0]:.1f}", flush=True)
+            continue
         try:
             runs[command, seed] = checked(rows()[name][0], {**measured(binary, command, seed), **around})
         except Wrong as wrong:
@@ -238,7 +242,7 @@ def results(runs):
         "# Results",
         "",
         "Written by `scripts/results.py write` from [results/runs.jsonl](results/runs.jsonl), which has each run's command, seed, JSON, commit, machine",
-        "and date; not edited by hand. `scripts/results.py run` takes the figures again. What takes an hour, figures of other libraries and",
+        "and date; not edited by hand. `scripts/results.py run` takes the figures again. What takes long, figures of other libraries and",
         "benches are in [results/earlier.md](results/earlier.md), noted by hand.",
         "",
         "A figure is the median over the seeds, with its range in brackets. One thread on the CPU; processor time is of the whole run, evaluation",
@@ -327,6 +331,7 @@ def main():
             command.add_argument("--only", nargs="+", metavar="NAME", help="these rows of scripts/results_runs.py, by name or pattern, as 'speed-*'")
             command.add_argument("--again", action="store_true", help="also what is stored")
             command.add_argument("--minutes", type=float, help="begin no run after that time")
+            command.add_argument("--loaded", action="store_true", help="also speeds while other programs run")
             command.add_argument("--binary", help="a `reproduce` that was built before")
             command.add_argument("--commit", help="what it was built of")
     args = parser.parse_args()

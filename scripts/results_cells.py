@@ -32,8 +32,11 @@ def figure(run, key):
 
 
 def spread_of(values):
-    values = sorted(values)
-    low, middle, high = (number(value) for value in (values[0], statistics.median(values), values[-1]))
+    values, middle = sorted(values), statistics.median(values)
+    if all(isinstance(value, int) for value in values) and middle == int(middle):
+        # Of an even number of counts the median is a float.
+        middle = int(middle)
+    low, middle, high = number(values[0]), number(middle), number(values[-1])
     return middle if low == high else f"{middle} ({low} to {high})"
 
 

@@ -290,7 +290,8 @@ def headlines(runs):
                 if absent:
                     raise Wrong(f"docs/results/earlier.md doesn't have the figures that README quotes from it: {absent}")
                 beside = text.format(*figures)
-        lines.append(line([headline["what"], cell(mine, "same", "params"), cell(mine, *column), beside]))
+        loaded = f", at a load of {cell(mine, 'load')}" if ("load", "load") in rows()[name][0]["columns"] else ""
+        lines.append(line([headline["what"], cell(mine, "same", "params"), cell(mine, *column) + loaded, beside]))
     return "\n".join(lines)
 
 

@@ -67,11 +67,6 @@ def difference(runs, ours, true):
     return spread_of([figure(run, ours) - figure(run, true) for run in runs])
 
 
-def known(runs, key):
-    """Null in all runs is said to be unknown; in some it is an error."""
-    return "unknown" if all(key in run["result"] and run["result"][key] is None for run in runs) else spread(runs, key)
-
-
 def load(runs):
     return f"{max(max(run['load']) for run in runs):.1f}"
 
@@ -84,7 +79,6 @@ KINDS = {
     "by": same,
     "of": of,
     "difference": difference,
-    "known": known,
     "load": load,
 }
 

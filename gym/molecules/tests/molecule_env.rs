@@ -91,7 +91,7 @@ fn product<T: Copy>(values: &[T], n: usize) -> Vec<Vec<T>> {
     })
 }
 
-/// By trying every graph, here for three atoms, and by RDKit (`scripts/enumerate_molecules.py`) for four.
+/// By trying every graph, here for three atoms, and by RDKit (`scripts/molecules/enumerate_molecules.py`) for four.
 #[test]
 fn all_small_molecules_are_reached_and_no_others() {
     let mut tried = BTreeSet::new();

@@ -1,7 +1,7 @@
 """Every molecule of up to four heavy atoms over C, N and O, by brute force with RDKit.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
-    venv/bin/python scripts/enumerate_molecules.py > gym/molecules/tests/golden/molecules_cno_4.smi
+    venv/bin/python scripts/molecules/enumerate_molecules.py > gym/molecules/tests/golden/molecules_cno_4.smi
 
 Each labelled graph of one to four atoms with single, double and triple bonds is tried; a connected one that RDKit sanitises
 without charges or radicals is kept by its canonical SMILES. Nothing of this is shared with the environment that is tested.

@@ -3,13 +3,13 @@
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
     cargo run --release --example reproduce -- molecule --max-atoms 20 --all-elements --lr 0 --steps 1 \
         --random --samples 100000 --out samples
-    venv/bin/python scripts/check_molecules.py samples/samples.csv
+    venv/bin/python scripts/molecules/check_molecules.py samples/samples.csv
 
-    venv/bin/python scripts/check_molecules.py samples/molecules.sdf
+    venv/bin/python scripts/molecules/check_molecules.py samples/molecules.sdf
 
-    venv/bin/python scripts/check_molecules.py gym/molecules/tests/golden/molecules.json > golden.smi
+    venv/bin/python scripts/molecules/check_molecules.py gym/molecules/tests/golden/molecules.json > golden.smi
     cargo run --release --example reproduce -- draw-molecules golden.smi golden
-    venv/bin/python scripts/check_molecules.py golden/molecules.sdf
+    venv/bin/python scripts/molecules/check_molecules.py golden/molecules.sdf
 
 or molecules made of fragments:
 

@@ -1,7 +1,7 @@
 """Writes the golden file of random conjugated rings of 5 to 14 atoms with hetero atoms, single and fused, and which atoms are aromatic.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
-    venv/bin/python scripts/hetero_rings.py > gym/molecules/tests/golden/hetero_rings.json
+    venv/bin/python scripts/molecules/hetero_rings.py > gym/molecules/tests/golden/hetero_rings.json
 """
 
 import json
@@ -59,7 +59,7 @@ def main():
         Chem.Kekulize(read, clearAromaticFlags=True)
         text = Chem.MolToSmiles(read, kekuleSmiles=True)
         cases[text] = "".join("1" if atom.GetIsAromatic() else "0" for atom in Chem.MolFromSmiles(text).GetAtoms())
-    source = f"scripts/hetero_rings.py, rdkit {rdkit.__version__}"
+    source = f"scripts/molecules/hetero_rings.py, rdkit {rdkit.__version__}"
     description = "Kekule SMILES, and for each of its atoms, in order, whether it is aromatic (1)."
     rows = ",\n  ".join(json.dumps({"smiles": text, "aromatic": flags}) for text, flags in cases.items())
     print(f'{{\n "source": "{source}",\n "description": "{description}",\n "cases": [\n  {rows}\n ]\n}}')

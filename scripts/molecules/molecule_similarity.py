@@ -1,7 +1,7 @@
 """Circular environments and scaffolds of the golden molecules, by RDKit.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
-    venv/bin/python scripts/molecule_similarity.py > gym/molecules/tests/golden/molecule_similarity.json
+    venv/bin/python scripts/molecules/molecule_similarity.py > gym/molecules/tests/golden/molecule_similarity.json
 
 Of each pair of molecules: how many environments of up to two bonds they share, and how many they have together, of the unfolded
 Morgan fingerprint with redundant environments (they don't depend on the order in which a program looks at atoms). Of each molecule:
@@ -15,7 +15,7 @@ from rdkit import Chem, __version__
 from rdkit.Chem import rdFingerprintGenerator
 from rdkit.Chem.Scaffolds import MurckoScaffold
 
-MOLECULES = pathlib.Path(__file__).parent.parent / "gym" / "tests" / "golden" / "molecules.json"
+MOLECULES = pathlib.Path(__file__).resolve().parents[2] / "gym/molecules/tests/golden/molecules.json"
 # Molecules this far apart in the file make a pair.
 STEPS = (1, 7, 31)
 # Cases that the file lacks: substituents on charged and aromatic atoms, exocyclic double bonds, linkers, spiro and fused rings.
@@ -44,7 +44,7 @@ def main():
         for i in range(len(sets))
     ]
     print(json.dumps({
-        "source": f"scripts/molecule_similarity.py, RDKit {__version__}",
+        "source": f"scripts/molecules/molecule_similarity.py, RDKit {__version__}",
         "description": "pairs: [first, second, environments shared, environments together]",
         "cases": [case(text, bits) for text, bits in zip(texts, sets)],
         "pairs": pairs,

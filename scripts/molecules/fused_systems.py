@@ -1,7 +1,7 @@
 """Writes the golden file of fused aromatic systems whose aromatic SMILES leave the single bonds between aromatic rings unmarked.
 
     python -m venv venv && venv/bin/pip install rdkit==2026.9.1
-    venv/bin/python scripts/fused_systems.py > gym/molecules/tests/golden/fused_systems.json
+    venv/bin/python scripts/molecules/fused_systems.py > gym/molecules/tests/golden/fused_systems.json
 
 Pieces (benzene, pyridine, thiophene, pyrrole, naphthalene and others) are joined at two places each, which makes rings of four and
 five atoms, and of six as in perylene. `smiles` is RDKit's text without its marks `-`, `canonical` the one with them, `kekulized` the one
@@ -73,7 +73,7 @@ def main():
             continue
         Chem.Kekulize(molecule, clearAromaticFlags=True)
         cases[text] = {"smiles": text, "canonical": canonical, "kekulized": Chem.MolToSmiles(molecule, kekuleSmiles=True)}
-    source = f"scripts/fused_systems.py, rdkit {rdkit.__version__}"
+    source = f"scripts/molecules/fused_systems.py, rdkit {rdkit.__version__}"
     description = "Aromatic SMILES without marks between aromatic rings, RDKit's text of the same molecule with them, and a Kekule form."
     rows = ",\n  ".join(json.dumps(case) for case in cases.values())
     print(f'{{\n "source": "{source}",\n "description": "{description}",\n "cases": [\n  {rows}\n ]\n}}')

@@ -1,0 +1,83 @@
+#!/usr/bin/env python3
+"""Checks what would be published: scripts/check_packages.py, of the last commit, in a clone without libtorch.
+
+Each published package of the workspace must have its metadata, pack without an unknown warning, hold no file that doesn't belong in it,
+and have its documentation built as docs.rs builds it: by the feature `doc-only`, where no libtorch is found. The build folder is
+target/packages, or packages in CARGO_TARGET_DIR. From an empty one it takes some minutes of processor time.
+"""
+
+import json
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+import time
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+NEEDED = ["description", "license", "readme", "keywords", "categories", "rust_version"]
+BELONGS = re.compile(
+    r"Cargo\.(toml|toml\.orig|lock)|\.cargo_vcs_info\.json|README\.md|CHANGELOG\.md|CONTRIBUTING\.md|LICENSE-(MIT|APACHE)|build\.rs"
+    r"|src/.+\.(rs|txt)|benches/.+\.rs|tests/.+\.rs|tests/golden/.+|data/.+"
+)
+# crates.io takes no package of more.
+LARGEST = 10_000_000
+# Until the project has an address.
+KNOWN = "manifest has no documentation, homepage or repository"
+
+
+def cargo(clone, environment, *arguments):
+    command = ["cargo", *arguments]
+    done = subprocess.run(command, cwd=clone, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(command)} ended with {done.returncode}:\n{done.stderr[-4000:]}")
+    return done
+
+
+def main():
+    if sys.argv[1:]:
+        sys.exit(__doc__)
+    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")).resolve() / "packages"
+    environment = {name: value for name, value in os.environ.items() if "LIBTORCH" not in name}
+    environment["CARGO_TARGET_DIR"] = str(target)
+    wrong = []
+    with tempfile.TemporaryDirectory() as clone:
+        subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
+        metadata = json.loads(cargo(clone, environment, "metadata", "--no-deps", "--format-version", "1").stdout)
+        packages = [package for package in metadata["packages"] if package["publish"] != []]
+        names = [package["name"] for package in packages]
+        for package in packages:
+            name = package["name"]
+            wrong += [f"{name}: no {key} in Cargo.toml" for key in NEEDED if not package[key]]
+            docs = ((package["metadata"] or {}).get("docs") or {}).get("rs") or {}
+            if docs.get("features") != ["doc-only"]:
+                wrong.append(f"{name}: [package.metadata.docs.rs] must have features = [\"doc-only\"]")
+            listed = cargo(clone, environment, "package", "--list", "-p", name).stdout.split("\n")
+            wrong += [f"{name} would hold {file}" for file in listed if file and not BELONGS.fullmatch(file)]
+            wrong += [f"{name} would lack {file}" for file in ("src/lib.rs", "README.md", "LICENSE-MIT", "LICENSE-APACHE") if file not in listed]
+
+        # All at once: they depend on one another, and none is published yet.
+        chosen = [argument for name in names for argument in ("-p", name)]
+        packed = cargo(clone, environment, "package", "--no-verify", *chosen)
+        warnings = re.findall(r"^warning: (.+)$", packed.stderr, re.M)
+        wrong += [f"cargo package warns: {warning}" for warning in warnings if not warning.startswith(KNOWN)]
+        for package in packages:
+            size = (target / "package" / f"{package['name']}-{package['version']}.crate").stat().st_size
+            print(f"{package['name']}: {size / 1e3:,.0f} kB packed", flush=True)
+            if size > LARGEST:
+                wrong.append(f"{package['name']} has {size:,} bytes packed, at most {LARGEST:,}")
+
+        # Nothing runs: what macros are compiled of needn't be fast.
+        quick = ["--config", 'profile.dev.package."*".opt-level=0']
+        documented = {**environment, "RUSTDOCFLAGS": "-Dwarnings"}
+        for name in names:
+            began = time.monotonic()
+            cargo(clone, documented, "doc", "--no-deps", "-p", name, "--features", "doc-only", *quick)
+            print(f"{name}: documentation built without libtorch, {time.monotonic() - began:.0f} s", flush=True)
+    if wrong:
+        sys.exit("\n".join(wrong))
+    print(f"{len(names)} packages could be published.")
+
+
+main()

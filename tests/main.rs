@@ -54,6 +54,7 @@ mod replay_large;
 mod replay_priorities;
 mod reproducibility;
 mod rooms;
+mod run_folders;
 mod sampled_metrics;
 mod scaffolds;
 mod sequence_policies;

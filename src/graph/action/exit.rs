@@ -1,7 +1,7 @@
 use super::Semantics;
 use crate::Result;
 use crate::env::Direction;
-use crate::graph::{Anchor, GraphActionType, GraphState, Head, Move};
+use crate::graph::{Anchor, GraphActionType, GraphState, GraphView, Head, Move};
 
 /// Ends the trajectory: the graph as it stands is the finished object.
 ///

@@ -19,6 +19,7 @@ GRID = ["hypergrid", "--height", "4", "--batch", "8", "--embedding", "16"]
 
 def main(program, folder):
     folder = pathlib.Path(folder)
+    folder.mkdir(parents=True, exist_ok=True)
 
     def call(*arguments, code=0):
         done = subprocess.run([program, *map(str, arguments)], capture_output=True, text=True, timeout=600)

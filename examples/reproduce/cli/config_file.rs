@@ -29,17 +29,14 @@ pub(crate) fn parse<A: Parser>() -> (A, ArgMatches) {
     if let Some(task) = args.get_mut(1) {
         *task = task.to_string_lossy().replace('_', "-").into();
     }
-    let parsed = matches::<A>(args).and_then(|matches| Ok((of::<A>(&matches)?, matches)));
-    parsed.unwrap_or_else(|error| error.exit())
+    parse_from(args).unwrap_or_else(|error| error.exit())
 }
 
-/// What these arguments are parsed to (see [`matches`]).
-pub(crate) fn parse_from<A: Parser>(args: impl IntoIterator<Item = impl Into<OsString>>) -> Result<A> {
-    of(&matches::<A>(args)?)
-}
-
-fn of<A: Parser>(matches: &ArgMatches) -> Result<A> {
-    A::from_arg_matches(matches).map_err(|error| error.format(&mut A::command()))
+/// The same for these arguments (see [`matches`]).
+pub(crate) fn parse_from<A: Parser>(args: impl IntoIterator<Item = impl Into<OsString>>) -> Result<(A, ArgMatches)> {
+    let matches = matches::<A>(args)?;
+    let parsed = A::from_arg_matches(&matches).map_err(|error| error.format(&mut A::command()))?;
+    Ok((parsed, matches))
 }
 
 /// The flags of these arguments, the first of which is the program's name, and the second a task's where the program has several.

@@ -22,7 +22,7 @@ use gfn::{Error, Result, Rng};
 use gfn_molecules::{
     Element, Fingerprint, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, internal_diversity, uniqueness,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use tch::Tensor;
 
 use crate::cli::{Common, Defaults, Distance, Report, train};

@@ -173,7 +173,7 @@ fn rows_until(path: &Path, own: &[String], done: usize) -> Result<(Vec<String>, 
     };
     let bytes = fs::read(path).map_err(|source| Error::io(path, source))?;
     let text = String::from_utf8(bytes).map_err(|_| foreign("it isn't text".into()))?;
-    let Some((columns, mut rest)) = first_record(&text) else {
+    let Some((columns, rest)) = first_record(&text) else {
         // Nothing, or a first line that a killed run didn't finish.
         return match header(own).starts_with(&text) {
             true => Ok((own.to_vec(), String::new())),
@@ -185,17 +185,16 @@ fn rows_until(path: &Path, own: &[String], done: usize) -> Result<(Vec<String>, 
     }
     let mut rows = String::new();
     // Rows are numbers: they contain no quotation marks. What isn't ended is an incomplete last row.
-    for (number, end) in (2..).map_while(|number| Some((number, rest.find('\n')?))) {
-        let row = &rest[..end];
+    for (k, line) in rest.split_inclusive('\n').enumerate() {
+        let Some(row) = line.strip_suffix('\n') else { break };
         let step = row.split(',').next().and_then(|step| step.parse::<usize>().ok());
         let Some(step) = step.filter(|_| row.split(',').count() == columns.len()) else {
-            return Err(foreign(format!("row {number} isn't a row of metrics")));
+            return Err(foreign(format!("row {} isn't a row of metrics", k + 2)));
         };
         if step > done {
             break;
         }
-        rows += &rest[..=end];
-        rest = &rest[end + 1..];
+        rows += line;
     }
     Ok((columns, rows))
 }

@@ -38,7 +38,7 @@ const WORDS: &[(&str, &str)] = &[
     ("log_z_importance", "log Z by importance weights"),
     ("log_z_interval", "  its 95 % interval"),
     ("log_z_reweighted", "log Z by importance weights"),
-    ("log_z_reweighted_error", "  off by"),
+    ("log_z_reweighted_error", "log Z by importance weights, off by"),
     ("log_z_reweighted_interval", "  its 95 % interval"),
     ("log_z_true", "log Z, true"),
     ("markov_blanket_pearson", "Markov blankets, Pearson with exact"),

@@ -107,7 +107,7 @@ fn tables(runs: &[Recorded], names: &[String]) -> String {
 /// Figures of the tasks' own, numbers all of them.
 pub(super) fn own_figures(runs: &[Recorded]) -> Vec<String> {
     let results = runs.iter().filter_map(|run| run.result.as_ref());
-    let common = [&RESULTS[..], &OF_RUN[..], &["mean_len", "states_per_s", "reward_calls"]].concat();
+    let common = [&RESULTS[..], &OF_RUN[..], &["mean_len", "states_per_s", "reward_calls", "distinct_share"]].concat();
     let own = |(name, value): (&String, &Value)| {
         (value.is_number() && !common.contains(&name.as_str())).then(|| name.clone())
     };

@@ -86,9 +86,12 @@ where
     let run = common.run_folder();
     if let Some(run) = &run {
         let context = trainer.context();
-        let training = [("training", json!(context.config)), ("objective", json!(context.objective.name()))];
-        run.describe(&training)?;
-        run.describe(&[("steps", json!(steps)), ("parameters", json!(trainer.n_parameters()))])?;
+        run.describe(&[
+            ("training", json!(context.config)),
+            ("objective", json!(context.objective.name())),
+            ("steps", json!(steps)),
+            ("parameters", json!(trainer.n_parameters())),
+        ])?;
     }
     let measure = |trainer: &Trainer<E, P>| {
         Ok(trainer.averaged(|_| look(trainer))?.map(|jsd| ("jsd".to_owned(), jsd)).into_iter().collect::<Metrics>())

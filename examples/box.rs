@@ -51,7 +51,9 @@ fn main() -> Result<(), Box<dyn Error>> {
     let max = grid.target().iter().copied().fold(0.0, f64::max);
     let mut figure = Figure::new("unit box");
     for (title, values) in [("target", grid.target()), ("samples", &shares)] {
-        figure = figure.panel(Panel::heat_map(title, BINS, values.iter().copied(), max));
+        figure = figure.panel(
+            Panel::heat_map(title, BINS, values.iter().copied(), max).labels("x", "y").colour_label("probability"),
+        );
     }
     fs::create_dir_all("out")?;
     figure.write("out/box.svg")?;

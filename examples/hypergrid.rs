@@ -68,7 +68,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     for (title, probs) in [("target", &target.probs), ("learned", &learned)] {
         let mut cells = vec![0.0; probs.len()];
         keys.iter().zip(probs).for_each(|(&key, &p)| cells[key as usize] = p);
-        figure = figure.panel(Panel::heat_map(title, env.height(), cells, max));
+        figure =
+            figure.panel(Panel::heat_map(title, env.height(), cells, max).labels("x", "y").colour_label("probability"));
     }
     fs::create_dir_all("out")?;
     figure.write("out/hypergrid.svg")?;

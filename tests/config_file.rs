@@ -4,6 +4,7 @@
 #[path = "../examples/reproduce/cli/config_file.rs"]
 mod examples;
 
+use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 
@@ -30,12 +31,16 @@ struct Args {
     json: bool,
 }
 
+fn parse_from<A: Parser>(args: impl IntoIterator<Item = impl Into<OsString>>) -> clap::error::Result<A> {
+    examples::parse_from(args).map(|(parsed, _)| parsed)
+}
+
 /// Parses these arguments with a file of this text.
 fn parse(folder: &Folder, text: &str, args: &[&str]) -> Result<Args, String> {
     let path = folder.join("run.toml");
     fs::write(&path, text).unwrap();
     let given = ["example", "--config", path.to_str().unwrap()].into_iter().chain(args.iter().copied());
-    examples::parse_from(given).map_err(|error| error.to_string())
+    parse_from(given).map_err(|error| error.to_string())
 }
 
 #[test]
@@ -54,7 +59,7 @@ fn the_file_sets_flags_and_the_command_line_wins() {
 
     let args = parse(&folder, "json = false", &[]).unwrap();
     assert!(!args.json && args.height == 8);
-    let plain: Args = examples::parse_from(["example", "--height", "5"]).unwrap();
+    let plain: Args = parse_from(["example", "--height", "5"]).unwrap();
     assert_eq!(plain.height, 5);
 }
 
@@ -77,20 +82,20 @@ fn a_file_sets_the_flags_of_its_task() {
     fs::write(&path, "height = 20\nexit-bias = -1.5").unwrap();
     for name in ["first-task", "first_task"] {
         let given = ["program", name, "--height", "5", "--config", path.to_str().unwrap()];
-        let Ok(Tasks::FirstTask(args)) = examples::parse_from(given) else { panic!("{given:?}") };
+        let Ok(Tasks::FirstTask(args)) = parse_from(given) else { panic!("{given:?}") };
         assert_eq!((args.height, args.exit_bias), (5, -1.5));
     }
     // The file is found behind a flag that is refused, and what is wrong is said.
     let given = ["program", "first-task", "--tall", "--config", path.to_str().unwrap()];
-    let message = examples::parse_from::<Tasks>(given).unwrap_err().to_string();
+    let message = parse_from::<Tasks>(given).unwrap_err().to_string();
     assert!(message.contains("--tall"), "{message}");
     fs::write(&path, "seed = 1").unwrap();
     let given = ["program", "first-task", "--config", path.to_str().unwrap()];
-    let message = examples::parse_from::<Tasks>(given).unwrap_err().to_string();
+    let message = parse_from::<Tasks>(given).unwrap_err().to_string();
     assert!(message.contains("unknown key `seed`") && message.contains("run.toml"), "{message}");
-    let Ok(Tasks::Other { seed }) = examples::parse_from(["program", "other", "--seed", "3"]) else { panic!() };
+    let Ok(Tasks::Other { seed }) = parse_from(["program", "other", "--seed", "3"]) else { panic!() };
     assert_eq!(seed, Some(3));
-    assert!(examples::parse_from::<Tasks>(["program", "other", "--config", "run.toml"]).is_err());
+    assert!(parse_from::<Tasks>(["program", "other", "--config", "run.toml"]).is_err());
 }
 
 #[test]
@@ -114,7 +119,7 @@ fn errors_name_file_and_key() {
         let named = message.contains("run.toml") && words.iter().all(|word| message.contains(word));
         assert!(named, "{text}: {message}");
     }
-    let missing = examples::parse_from::<Args>(["example", "--config", "no-such.toml"]).unwrap_err().to_string();
+    let missing = parse_from::<Args>(["example", "--config", "no-such.toml"]).unwrap_err().to_string();
     assert!(missing.contains("no-such.toml can't be read"), "{missing}");
     // What is wrong on the command line is still said.
     let message = parse(&folder, "height = 4", &["--lrr", "1"]).unwrap_err();

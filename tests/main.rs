@@ -55,6 +55,7 @@ mod replay_priorities;
 mod replicas;
 mod reproducibility;
 mod rooms;
+mod run_folders;
 mod sampled_metrics;
 mod scaffolds;
 mod sequence_policies;

@@ -1,5 +1,6 @@
 //! Observers: several in one run, what checkpoints hold of them, the best checkpoint, names that can't be told apart.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -10,8 +11,8 @@ use gfn::nn::MlpConfig;
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig};
 use gfn::train::{
-    Checkpoint, CountModes, EarlyStop, Ended, Fit, Goal, KeepBest, Metrics, MetricsFile, Observer, Record, ReplayPath,
-    Trainer, TrainerConfig, Validation,
+    Checkpoint, CountModes, EarlyStop, Ended, Fit, Goal, KeepBest, Metrics, MetricsCsv, MetricsFile, Observer, Record,
+    ReplayPath, Trainer, TrainerConfig, Validation,
 };
 use gfn::{Error, Result, Rng};
 use gfn_gym::bit_sequence::BitSequence;
@@ -224,8 +225,8 @@ fn a_metric_may_be_that_of_a_rarer_validation() {
 
 #[test]
 fn a_metric_has_no_name_that_a_line_has_already() {
-    for name in ["step", "reward_calls", "loss", "seconds"] {
-        let folder = Folder::new(&format!("metric-{name}"));
+    for name in ["step", "reward_calls", "loss", "seconds", "seconds/update"] {
+        let folder = Folder::new(&format!("metric-{}", name.replace('/', "-")));
         let path = folder.join("metrics.jsonl");
         let mut trainer = trainer(0);
         let (mut validation, mut lines) = (constant(name, 2), MetricsFile::new(&path));
@@ -236,6 +237,58 @@ fn a_metric_has_no_name_that_a_line_has_already() {
         Fit::new(5).observe(&mut lines).run(&mut trainer).unwrap();
         assert_eq!(steps_of(&path), [1, 3, 4, 5], "the step that was refused has no line");
     }
+}
+
+/// Both files of metrics say the same, and a run that was cut off and went on leaves the same table as one that wasn't.
+#[test]
+fn the_table_of_metrics_is_that_of_the_lines() {
+    let folder = Folder::new("metrics-table");
+    let run = |trainer: &mut GridTrainer, stop: usize, name: &str| {
+        let mut cut = |_: &GridTrainer, record: &mut Record| match record.step == stop {
+            true => Ok(ControlFlow::Break(())),
+            false => Ok(ControlFlow::Continue(())),
+        };
+        let (mut often, mut rarely) = (drawn(2), constant("tv, exact", 5));
+        let mut lines = MetricsFile::new(folder.join(&format!("{name}.jsonl")));
+        let mut table = MetricsCsv::new(folder.join(&format!("{name}.csv")));
+        let fit = Fit::new(12).observe(&mut often).observe(&mut rarely).observe(&mut lines).observe(&mut table);
+        fit.observe(&mut cut).checkpoint(folder.join(name), Some(4)).unwrap().run(trainer).unwrap();
+    };
+    run(&mut trainer(0), 12, "whole");
+    run(&mut trainer(0), 7, "halves");
+    let mut again = trainer(1);
+    again.resume(folder.join("halves")).unwrap();
+    run(&mut again, 12, "halves");
+    let read = |name: &str| -> Vec<BTreeMap<String, String>> {
+        csv::Reader::from_path(folder.join(name)).unwrap().deserialize().map(|row| row.unwrap()).collect()
+    };
+    let whole = read("whole.csv");
+    let untimed = |rows: &[BTreeMap<String, String>]| {
+        let mut rows = rows.to_vec();
+        rows.iter_mut().for_each(|row| row.retain(|name, _| !name.starts_with("seconds")));
+        rows
+    };
+    assert_eq!(untimed(&whole), untimed(&read("halves.csv")));
+    let text = fs::read_to_string(folder.join("whole.jsonl")).unwrap();
+    let mut cells = 0;
+    for (row, line) in whole.iter().zip(text.lines()) {
+        let line: BTreeMap<String, Value> = serde_json::from_str(line).unwrap();
+        for (name, cell) in row {
+            let number = match name.split_once('/') {
+                None => line.get(name).cloned(),
+                Some((list, phase)) => {
+                    let place = ["sample", "score", "backward", "update"].iter().position(|name| *name == phase);
+                    Some(line[list][place.unwrap()].clone())
+                }
+            };
+            let expected = number.map(|number| number.as_f64().unwrap());
+            assert_eq!(cell.parse().ok(), expected, "{name} at step {}", row["step"]);
+            cells += usize::from(expected.is_some());
+        }
+        // Nothing of a line is missing: what isn't a list has a cell, which isn't empty.
+        assert!(line.keys().filter(|name| *name != "seconds").all(|name| !row[name].is_empty()), "{line:?}");
+    }
+    assert_eq!((whole.len(), cells), (12, 12 * 12 + 6 + 3), "rows, and numbers: two metrics at some steps");
 }
 
 fn steps_of(path: &Path) -> Vec<u64> {

@@ -7,18 +7,20 @@ mod cli;
 mod continuous;
 mod graphs;
 mod molecules;
+mod runs;
 mod structures;
 mod vectors;
 
 use std::process::ExitCode;
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 use continuous::{boxes, diffusion, diffusion_posterior, line};
 use gfn::Result;
 use graphs::{colored_graphs, ring, sample, speed};
 use molecules::{
     draw_molecules, fragments, molecule, molecule_external, molecule_multi_objective, qm9str, scorer_overhead,
 };
+use runs::{Asked, compare, sweep};
 use structures::{bayesian_structure, dag_from_csv};
 use vectors::{
     bit_sequence, compare_objectives, conditional_hypergrid, discrete_ebm, exploration, hypergrid, ising, local_search,
@@ -60,10 +62,16 @@ enum Task {
     Line(line::Args),
     Diffusion(diffusion::Args),
     DiffusionPosterior(diffusion_posterior::Args),
+    Compare(compare::Args),
+    Sweep(sweep::Args),
 }
 
 fn main() -> ExitCode {
-    match run(&cli::parse::<Reproduce>().task) {
+    let (program, given) = cli::parse::<Reproduce>();
+    if let Some(asked) = Asked::of(&Reproduce::command(), &given) {
+        asked.remember();
+    }
+    match run(&program.task) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");
@@ -100,5 +108,7 @@ fn run(task: &Task) -> Result<()> {
         Task::Line(args) => line::run(args),
         Task::Diffusion(args) => diffusion::run(args),
         Task::DiffusionPosterior(args) => diffusion_posterior::run(args),
+        Task::Compare(args) => compare::run(args),
+        Task::Sweep(args) => sweep::run(args),
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 #[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Cell {
-    /// A text, aligned to the left.
+    /// A text, aligned to the left where its column has no numbers.
     Text(String),
     /// A whole number, aligned to the right.
     Integer(i128),
@@ -69,7 +69,7 @@ impl<T: Into<Self>> From<Option<T>> for Cell {
     }
 }
 
-/// A table of results, printed with its columns aligned: texts to the left, numbers to the right.
+/// A table of results, printed with its columns aligned: those with numbers to the right, those of texts alone to the left.
 ///
 /// ```
 /// use gfn::report::Table;
@@ -121,8 +121,9 @@ impl fmt::Display for Table {
                 let all = shown.iter().chain([&self.header]);
                 let widest = all.map(|row| width(&cell(row, k))).max().unwrap_or(0);
                 let cells = || self.rows.iter().filter_map(|row| row.get(k));
+                let number = cells().any(|cell| matches!(cell, Cell::Integer(_) | Cell::Number(_)));
                 let text = cells().any(|cell| matches!(cell, Cell::Text(_)));
-                (widest, cells().next().is_some() && !text)
+                (widest, number || (cells().next().is_some() && !text))
             })
             .collect();
         let write_row = |f: &mut fmt::Formatter<'_>, row: &[String]| {
@@ -194,9 +195,11 @@ mod tests {
         let table = Table::new(["é", "n"])
             .row(["long name".into(), 5usize.into(), "beyond".into()])
             .row(["b".into()])
-            .row([Cell::Missing, (-17i64).into()]);
+            .row([Cell::Missing, (-17i64).into()])
+            .row(["c".into(), "1 to 2".into()]);
         let shown = table.to_string();
-        let expected = "é            n\n---------  ---  ------\nlong name    5  beyond\nb\n-          -17\n";
+        let expected = "é               n\n---------  ------  ------\nlong name       5  beyond\nb\n-             -17\n\
+                        c          1 to 2\n";
         assert_eq!(shown, expected);
         assert_eq!(Table::new([""; 0]).to_string(), "\n\n");
     }

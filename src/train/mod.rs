@@ -8,8 +8,8 @@
 //! | [`Persist`] | what a checkpoint keeps of either; [`Context`] is what both see of the trainer |
 //! | [`Fit`] | the loop around it: observers, checkpoints, an end on Ctrl-C |
 //! | [`Observer`] | what looks at each step, and may ask to stop |
-//! | [`Validation`], [`CountModes`], [`EarlyStop`], [`MetricsFile`] | observers: measure, count modes, stop, write a line per step |
-//! | [`TensorBoard`] | an observer, too: event files that TensorBoard shows while the run goes on |
+//! | [`Validation`], [`CountModes`], [`EarlyStop`] | observers: measure, count modes, stop |
+//! | [`MetricsFile`], [`MetricsCsv`], [`TensorBoard`] | observers that write each step: lines of JSON, a table, event files |
 //! | [`KeepBest`] | an observer, too: keeps the checkpoint of the best step so far |
 //! | [`ObjectSearch`] | what finds objects beside the policy, for the replay buffer |
 //! | [`Adam`](crate::optim::Adam) | the optimiser |
@@ -55,7 +55,8 @@ pub use config::{ReplayPath, StepStats, TrainerConfig};
 pub use context::Context;
 pub use fit::{Ended, Fit};
 pub use observers::{
-    CountModes, EarlyStop, Goal, KeepBest, Metrics, MetricsFile, Observer, OnWarning, Record, TensorBoard, Validation,
+    CountModes, EarlyStop, Goal, KeepBest, Metrics, MetricsCsv, MetricsFile, Observer, OnWarning, Record, TensorBoard,
+    Validation,
 };
 pub use sources::{BatchSource, Found, ObjectSearch, TeacherConfig, teacher_log_rewards};
 pub use trainer::Trainer;

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use clap::builder::ArgAction;
 use clap::error::{Error, ErrorKind, Result};
 use clap::parser::ValueSource;
-use clap::{Arg, Command, Parser};
+use clap::{Arg, ArgMatches, Command, Parser};
 use serde::Deserialize;
 
 /// What a flag can be set to.
@@ -21,8 +21,9 @@ enum Setting {
     List(Vec<Setting>),
 }
 
-/// The command line's flags, and below them those of the file that `--config` names; ends the process where they make no sense.
-pub(crate) fn parse<A: Parser>() -> A {
+/// The command line's flags, and below them those of the file that `--config` names; ends the process where they make no sense. Beside
+/// what they are parsed to, as they are.
+pub(crate) fn parse<A: Parser>() -> (A, ArgMatches) {
     let mut args: Vec<OsString> = std::env::args_os().collect();
     // A task may be called by the name of its file, too: `dag_from_csv`.
     if let Some(task) = args.get_mut(1) {
@@ -31,22 +32,29 @@ pub(crate) fn parse<A: Parser>() -> A {
     parse_from(args).unwrap_or_else(|error| error.exit())
 }
 
-/// The same for these arguments, the first of which is the program's name, and the second a task's where the program has several.
+/// The same for these arguments (see [`matches`]).
+pub(crate) fn parse_from<A: Parser>(args: impl IntoIterator<Item = impl Into<OsString>>) -> Result<(A, ArgMatches)> {
+    let matches = matches::<A>(args)?;
+    let parsed = A::from_arg_matches(&matches).map_err(|error| error.format(&mut A::command()))?;
+    Ok((parsed, matches))
+}
+
+/// The flags of these arguments, the first of which is the program's name, and the second a task's where the program has several.
 ///
 /// Each key of the file is the name of a flag, as `log-z-lr = 0.1`, and is given the flag's own type by the flag's own parser, so that
 /// a flag is declared once. What isn't a flag is refused.
-pub(crate) fn parse_from<A: Parser>(args: impl IntoIterator<Item = impl Into<OsString>>) -> Result<A> {
+pub(crate) fn matches<A: Parser>(args: impl IntoIterator<Item = impl Into<OsString>>) -> Result<ArgMatches> {
     let mut args: Vec<OsString> = args.into_iter().map(Into::into).collect();
     // Only to find out what was given: what is wrong, or asks for help, is met again below.
     let lenient = A::command().ignore_errors(true).mut_subcommands(|task| task.ignore_errors(true));
-    let Ok(given) = lenient.try_get_matches_from(&args) else { return A::try_parse_from(args) };
+    let Ok(given) = lenient.try_get_matches_from(&args) else { return A::command().try_get_matches_from(args) };
     let whole = A::command();
     let (mut given, mut command, mut first) = (&given, &whole, 1);
     if let Some((task, flags)) = given.subcommand() {
         // The flags are those of the task, and come behind its name.
         (given, command, first) = (flags, command.find_subcommand(task).unwrap_or(command), 2);
     }
-    let Ok(Some(path)) = given.try_get_one::<PathBuf>("config") else { return A::try_parse_from(args) };
+    let Ok(Some(path)) = given.try_get_one::<PathBuf>("config") else { return A::command().try_get_matches_from(args) };
     let settings = read(path)?;
     let mut from_file: Vec<String> = Vec::new();
     for (key, setting) in settings {
@@ -61,7 +69,7 @@ pub(crate) fn parse_from<A: Parser>(args: impl IntoIterator<Item = impl Into<OsS
         })?);
     }
     args.splice(first..first, from_file.into_iter().map(OsString::from));
-    A::try_parse_from(args).map_err(|error| {
+    A::command().try_get_matches_from(args).map_err(|error| {
         if !error.use_stderr() {
             // Help or version, that is.
             return error;

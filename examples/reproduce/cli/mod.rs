@@ -14,7 +14,7 @@ mod words;
 
 use std::path::PathBuf;
 
-use clap::{Args, ValueEnum};
+use clap::{ArgGroup, Args, ValueEnum};
 use gfn::nn::BackwardPolicy;
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::Policy;
@@ -24,7 +24,7 @@ use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Checkpoint, Trainer, TrainerConfig};
 use gfn::{Error, Result};
 
-pub(crate) use config_file::parse;
+pub(crate) use config_file::{matches, parse};
 pub(crate) use exact::{Exact, draw_sheet};
 pub(crate) use objective::ObjectiveName;
 pub(crate) use outcome::{Distance, Report};
@@ -35,8 +35,11 @@ pub(crate) use training::{Trained, train};
 pub(crate) use vectors::{Extra, VectorRun, VectorTask};
 pub(crate) use words::{cell, value_words, words};
 
+use crate::runs::{Asked, RunFolder};
+
 /// The flags that every training task takes; what isn't given is the task's own default.
 #[derive(Args, Clone, Debug)]
+#[command(group(ArgGroup::new("kept").args(["save", "run"]).multiple(true)))]
 pub(crate) struct Common {
     /// TOML file of flags by name, such as `steps = 500`; flags that are given win
     #[arg(long)]
@@ -104,6 +107,10 @@ pub(crate) struct Common {
     /// Draw training trajectories by the average, too
     #[arg(long, requires = "ema")]
     pub(crate) ema_sampling: bool,
+    /// Folder for everything of the run: settings, metrics, result, pictures and checkpoint; the same command goes on with a run there
+    /// that stopped before its end
+    #[arg(long, conflicts_with_all = ["out", "save", "metrics"])]
+    pub(crate) run: Option<PathBuf>,
     /// Folder for pictures
     #[arg(long)]
     pub(crate) out: Option<PathBuf>,
@@ -111,7 +118,7 @@ pub(crate) struct Common {
     #[arg(long)]
     pub(crate) save: Option<PathBuf>,
     /// Steps after which it is saved, too
-    #[arg(long, requires = "save", value_parser = at_least_one)]
+    #[arg(long, requires = "kept", value_parser = at_least_one)]
     pub(crate) checkpoint_every: Option<usize>,
     /// Checkpoint to go on from
     #[arg(long)]
@@ -135,6 +142,9 @@ pub(crate) struct Common {
     #[arg(skip)]
     pub(crate) written: Written,
 }
+
+/// Looks at the policy during training that make a curve.
+const LOOKS: usize = 30;
 
 /// What P_B is.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -245,11 +255,39 @@ impl Default for Defaults {
 impl Common {
     /// Threads, allocator and device, before anything else; what can't be written is refused before anything is worked for.
     pub(crate) fn runtime(&self) -> Result<Runtime> {
-        self.out.as_deref().map_or(Ok(()), try_folder)?;
-        self.save.as_ref().map_or(Ok(()), Checkpoint::try_path)?;
+        if let (Some(run), Some(asked)) = (self.run_folder(), Asked::of_process()) {
+            run.claim(asked, self.resume.as_deref())?;
+        }
+        self.out().as_deref().map_or(Ok(()), try_folder)?;
+        self.save().as_ref().map_or(Ok(()), Checkpoint::try_path)?;
         self.metrics.as_deref().map_or(Ok(()), try_file)?;
         self.tensorboard.as_deref().map_or(Ok(()), try_folder)?;
         Runtime::new(self.threads, self.device)
+    }
+
+    pub(crate) fn run_folder(&self) -> Option<RunFolder> {
+        self.run.as_ref().map(RunFolder::new)
+    }
+
+    /// The folder for pictures, if they are wanted.
+    pub(crate) fn out(&self) -> Option<PathBuf> {
+        self.out.clone().or_else(|| Some(self.run_folder()?.pictures()))
+    }
+
+    /// Where the checkpoint is saved, if that is wanted.
+    pub(crate) fn save(&self) -> Option<PathBuf> {
+        self.save.clone().or_else(|| Some(self.run_folder()?.checkpoint()))
+    }
+
+    /// The checkpoint to go on from: that of the run folder, or the one that is named.
+    pub(crate) fn resume(&self) -> Option<PathBuf> {
+        let own = self.run_folder().map(|run| run.checkpoint()).filter(|path| path.exists());
+        own.or_else(|| self.resume.clone())
+    }
+
+    /// Steps between two looks at the policy: as asked, or some thirty in all where curves are drawn.
+    pub(crate) fn looks(&self, steps: usize) -> Option<usize> {
+        self.validate_every.or(self.out().map(|_| (steps / LOOKS).max(1)))
     }
 
     /// Whether the policy stays as it is, so that its distribution says nothing.
@@ -332,7 +370,7 @@ impl Common {
 
     /// Where to write a picture or a table of this name, if that is wanted; the result lists it.
     pub(crate) fn picture(&self, name: &str) -> Option<PathBuf> {
-        let path = self.out.as_ref()?.join(name);
+        let path = self.out()?.join(name);
         self.written.add(&path);
         Some(path)
     }

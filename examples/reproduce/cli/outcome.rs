@@ -6,8 +6,9 @@ use gfn::plot::Panel;
 use gfn::report::{Cell, Table};
 use serde_json::{Map, Value, json};
 
-use super::words::{cell, rows, words};
+use super::words::{cell, fields, rows, words};
 use super::{Common, Trained};
+use crate::runs::folder::write_json;
 
 /// How far the learned distribution is from the target.
 #[derive(Clone, Debug, Default)]
@@ -62,11 +63,16 @@ impl Report {
     /// Draws the pictures, prints the table and what was written, and with `--json` the line.
     pub(crate) fn print(mut self, common: &Common, trained: &Trained) -> Result<()> {
         trained.draw(common, &self.title, self.log_z_true, std::mem::take(&mut self.panels))?;
+        let line = self.line(common, trained);
+        if let Some(run) = common.run_folder() {
+            write_json(&run.result(), &line)?;
+            common.written.add(&run.result());
+        }
         let (table, written) = (self.table(trained), common.written.lines());
         // The table is for people: with --json, standard output is for the line alone.
         if common.json {
             eprint!("{table}{written}");
-            println!("{}", self.line(common, trained));
+            println!("{line}");
         } else {
             print!("{table}{written}");
         }
@@ -74,8 +80,8 @@ impl Report {
     }
 
     fn table(&self, trained: &Trained) -> String {
-        let mut table = Table::new(["", "value"]);
-        let mut row = |name: &str, cell: Cell| table.push([name.into(), cell]);
+        let mut shown: Vec<[Cell; 2]> = Vec::new();
+        let mut row = |name: &str, cell: Cell| shown.push([name.into(), cell]);
         row("parameters", Cell::Integer(trained.params.into()));
         row("training, s", trained.train_s.into());
         row("iterations per s", known(trained.its_per_s));
@@ -85,25 +91,40 @@ impl Report {
             row(&format!("  {name}, ms per iteration"), known(1e3 * seconds));
         }
         row("reward calls", Cell::Integer(trained.reward_calls.into()));
-        row("modes seen in training", trained.modes_seen().map_or(Cell::Missing, |seen| Cell::Integer(seen.into())));
+        if let Some(seen) = trained.modes_seen() {
+            row("modes seen in training", seen.into());
+        }
         row("loss", known(trained.loss));
         row("log Z", known(trained.log_z));
-        row("log Z, true", self.log_z_true.into());
         let kind = if self.distance.exact { "exact" } else { "sampled" };
-        row(&format!("L1, {kind}"), self.distance.l1.into());
-        row(&format!("TV, {kind}"), self.distance.tv.into());
         // Where a part of the probability wasn't followed, the rest gives a bound.
         let is_bound = self.extra.contains(&("jsd_is_upper_bound", json!(true)));
-        row(&format!("JSD, {}, nats", if is_bound { "at most" } else { kind }), self.distance.jsd.into());
+        let of_jsd = if is_bound { "at most" } else { kind };
+        for (name, value) in [
+            ("log Z, true".to_owned(), self.log_z_true),
+            (format!("L1, {kind}"), self.distance.l1),
+            (format!("TV, {kind}"), self.distance.tv),
+            (format!("JSD, {of_jsd}, nats"), self.distance.jsd),
+        ] {
+            if let Some(value) = value {
+                row(&name, value.into());
+            }
+        }
         let mut lists = String::new();
         for (name, value) in &self.extra {
             match (cell(name, value), value) {
-                (Some(cell), _) => row(&words(name), cell),
+                (Some(cell), _) => shown.push([words(name).into(), cell]),
+                (None, Value::Object(values)) => {
+                    shown.push([words(name).into(), "".into()]);
+                    shown.extend(fields(values));
+                }
                 (None, value) => {
-                    lists += &format!("\n{}\n{}", words(name), rows(value.as_array().map_or(&[], Vec::as_slice)))
+                    let values = value.as_array().map_or(&[][..], Vec::as_slice);
+                    lists += &format!("\n{}\n\n{}", words(name), rows(name, values));
                 }
             }
         }
+        let table = shown.into_iter().fold(Table::new(["", "value"]), Table::row);
         let why = self.distance.why_not_exact.as_ref().filter(|_| !self.distance.exact);
         let why = why.map_or_else(String::new, |why| format!("No exact distances: {why}.\n"));
         format!("{table}{lists}\n{why}")

@@ -39,9 +39,12 @@ impl Written {
         }
     }
 
+    pub(crate) fn paths(&self) -> Vec<PathBuf> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
     /// A line for each.
     pub(crate) fn lines(&self) -> String {
-        let paths = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        paths.iter().map(|path| format!("wrote {}\n", path.display())).collect()
+        self.paths().iter().map(|path| format!("wrote {}\n", path.display())).collect()
     }
 }

@@ -1,5 +1,6 @@
 //! The training loop of the tasks: progress, curves, and what the JSON line says of speed.
 
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
@@ -9,11 +10,12 @@ use gfn::policy::Policy;
 use gfn::report::Progress;
 use gfn::rollout::ReplayEnv;
 use gfn::train::{
-    AverageFor, EarlyStop, Ended, Fit, Goal, Metrics, MetricsFile, Observer, Record, StepStats, TensorBoard, Trainer,
-    Validation,
+    AverageFor, EarlyStop, Ended, Fit, Goal, Metrics, MetricsCsv, MetricsFile, Observer, Record, StepStats,
+    TensorBoard, Trainer, Validation,
 };
+use serde_json::json;
 
-use super::{Common, Defaults};
+use super::{Common, Defaults, words};
 
 /// What training left, besides the trainer itself.
 #[derive(Clone, Debug, Default)]
@@ -41,13 +43,12 @@ pub(crate) struct Trained {
     pub(crate) reward_calls: u64,
     loss_curve: Vec<(f64, f64)>,
     log_z_curve: Vec<(f64, f64)>,
-    jsd_curve: Vec<(f64, f64)>,
+    /// What was measured on the way, by name.
+    metric_curves: Vec<(String, Vec<(f64, f64)>)>,
     /// Distinct modes seen, against reward calls; empty where nobody counts.
     modes_curve: Vec<(f64, f64)>,
 }
 
-/// Looks at the exact distribution during training: some thirty points make a curve.
-const LOOKS: usize = 30;
 /// What shells report for a program that Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
 
@@ -70,7 +71,7 @@ where
         let purpose = if common.ema_sampling { AverageFor::Sampling } else { AverageFor::Evaluation };
         trainer.keep_average(decay, purpose)?;
     }
-    if let Some(path) = &common.resume {
+    if let Some(path) = &common.resume() {
         trainer.resume(path)?;
         if trainer.steps_done() >= steps {
             let (path, done) = (path.display(), trainer.steps_done());
@@ -81,13 +82,24 @@ where
     }
     let filled = started.elapsed().as_secs_f64();
 
-    let looks = common.validate_every.or(common.out.is_some().then_some((steps / LOOKS).max(1)));
+    let looks = common.looks(steps);
+    let run = common.run_folder();
+    if let Some(run) = &run {
+        let context = trainer.context();
+        run.describe(&[
+            ("training", json!(context.config)),
+            ("objective", json!(context.objective.name())),
+            ("steps", json!(steps)),
+            ("parameters", json!(trainer.n_parameters())),
+        ])?;
+    }
     let measure = |trainer: &Trainer<E, P>| {
         Ok(trainer.averaged(|_| look(trainer))?.map(|jsd| ("jsd".to_owned(), jsd)).into_iter().collect::<Metrics>())
     };
     let mut validation = looks.map(|every| Validation::every(every, measure)).transpose()?;
     let mut stop = common.patience.map(|patience| EarlyStop::new("jsd", Goal::Smaller, patience)).transpose()?;
-    let mut lines = common.metrics.as_ref().map(MetricsFile::new);
+    let mut lines = common.metrics.clone().or_else(|| Some(run.as_ref()?.metrics())).map(MetricsFile::new);
+    let mut table = run.as_ref().map(|run| MetricsCsv::new(run.table()));
     let mut events = common.tensorboard.as_ref().map(TensorBoard::new);
     let mut progress = Progress::new(steps as u64, example).resumed_at(trainer.steps_done() as u64);
     let mut history = Vec::new();
@@ -111,22 +123,28 @@ where
     if let Some(lines) = &mut lines {
         fit = fit.observe(lines);
     }
+    if let Some(table) = &mut table {
+        fit = fit.observe(table);
+    }
     if let Some(events) = &mut events {
         fit = fit.observe(events);
     }
-    if let Some(path) = &common.save {
+    let save = common.save();
+    if let Some(path) = &save {
         fit = fit.checkpoint(path, common.checkpoint_every)?.stop_on_interrupt();
     }
     let ended = fit.run(trainer)?;
     progress.finish();
-    [&common.save, &common.metrics, &common.tensorboard]
-        .into_iter()
-        .flatten()
-        .for_each(|path| common.written.add(path));
-    match (ended, &common.save) {
+    let of_run = run.as_ref().map(|run| [run.settings(), run.metrics(), run.table()]);
+    of_run.into_iter().flatten().for_each(|path| common.written.add(&path));
+    [&save, &common.metrics, &common.tensorboard].into_iter().flatten().for_each(|path| common.written.add(path));
+    match (ended, &save) {
         (Ended::Interrupted, Some(path)) => {
             let (step, path) = (trainer.steps_done(), path.display());
-            eprintln!("interrupted: saved at step {step}; go on with --save {path} --resume {path}");
+            match run {
+                Some(_) => eprintln!("interrupted: saved at step {step}; the same command goes on"),
+                None => eprintln!("interrupted: saved at step {step}; go on with --save {path} --resume {path}"),
+            }
             std::process::exit(INTERRUPTED);
         }
         (Ended::Stopped, _) => eprintln!("stopped early, at step {}", trainer.steps_done()),
@@ -180,10 +198,13 @@ impl Trained {
         self.modes_curve = history.iter().filter_map(modes).collect();
         self.loss_curve = curve(&|record| Some(record.stats.loss));
         self.log_z_curve = curve(&|record| Some(record.stats.log_z));
-        self.jsd_curve = curve(&|record| record.metrics.get("jsd").copied());
+        let names: BTreeSet<&String> = history.iter().flat_map(|record| record.metrics.keys()).collect();
+        let measured = names.into_iter().filter(|name| *name != "modes_found");
+        self.metric_curves =
+            measured.map(|name| (name.clone(), curve(&|record| record.metrics.get(name).copied()))).collect();
     }
 
-    /// Draws loss, log Z and JSD over training, and the task's own panels.
+    /// Draws loss, log Z and what was measured over training, and the task's own panels.
     pub(super) fn draw(&self, common: &Common, title: &str, log_z_true: Option<f64>, extra: Vec<Panel>) -> Result<()> {
         let mut log_z = Panel::new("log Z").labels("step", "").curve(Curve::new("estimate", self.log_z_curve.clone()));
         if let Some(value) = log_z_true {
@@ -193,8 +214,8 @@ impl Trained {
             Panel::new(title).labels("step", "").y_scale(Scale::Log).curve(Curve::new(title, points.to_vec()))
         };
         let mut figure = Figure::new(title).panel(curve("loss", &self.loss_curve)).panel(log_z);
-        if !self.jsd_curve.is_empty() {
-            figure = figure.panel(curve("JSD", &self.jsd_curve));
+        for (name, points) in &self.metric_curves {
+            figure = figure.panel(curve(&words(name), points));
         }
         if !self.modes_curve.is_empty() {
             let modes = Curve::new("seen", self.modes_curve.clone());

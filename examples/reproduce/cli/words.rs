@@ -26,7 +26,9 @@ const WORDS: &[(&str, &str)] = &[
     ("given_points", "points given to learn from"),
     ("hypervolume_of_all", "hypervolume of all molecules"),
     ("igd", "inverted generational distance from the front of all"),
+    ("its_per_s", "iterations per s"),
     ("iteration_over_products", "time of an iteration over that of its matrix products"),
+    ("jsd", "JSD"),
     ("jsd_floor", "JSD of as many perfect samples"),
     ("jsd_is_upper_bound", "JSD is an upper bound"),
     ("l1", "L1"),
@@ -36,7 +38,7 @@ const WORDS: &[(&str, &str)] = &[
     ("log_z_importance", "log Z by importance weights"),
     ("log_z_interval", "  its 95 % interval"),
     ("log_z_reweighted", "log Z by importance weights"),
-    ("log_z_reweighted_error", "  off by"),
+    ("log_z_reweighted_error", "log Z by importance weights, off by"),
     ("log_z_reweighted_interval", "  its 95 % interval"),
     ("log_z_true", "log Z, true"),
     ("markov_blanket_pearson", "Markov blankets, Pearson with exact"),
@@ -46,7 +48,7 @@ const WORDS: &[(&str, &str)] = &[
     ("mmd", "maximum mean discrepancy"),
     ("mode_share", "share of samples in modes"),
     ("modes_total", "modes in all"),
-    ("most_probable", "most probable: object, learned probability, log R"),
+    ("most_probable", "most probable"),
     ("path_pearson", "paths, Pearson with exact"),
     ("path_rmse", "paths, RMSE from exact"),
     ("peak_memory_mib", "most memory held, MiB"),
@@ -67,12 +69,22 @@ const WORDS: &[(&str, &str)] = &[
     ("tv", "TV"),
     ("tv_molecules", "TV of molecules, exact"),
     ("tv_of_r_over_aut", "TV of R / |Aut| from the target, exact"),
+    ("train_s", "training, s"),
     ("tv_to_data", "TV from the data's shares"),
     ("tv_to_r_over_aut", "TV from R / |Aut|, exact"),
     ("valid_share", "share of valid objects"),
     ("w2", "Wasserstein-2 distance"),
     ("w2_perfect", "  of as many perfect samples"),
 ];
+
+/// The columns of lists whose rows don't name their values.
+const COLUMNS: &[(&str, &[&str])] = &[
+    ("front", &["hydrogen bonds", "small polar surface"]),
+    ("most_probable", &["object", "learned probability", "log R"]),
+];
+
+/// What a row is about, and so its first column.
+const FIRST: [&str; 2] = ["condition", "preferences"];
 
 /// What a name of the line of JSON stands for.
 pub(crate) fn words(name: &str) -> String {
@@ -85,7 +97,7 @@ pub(crate) fn value_words(value: &impl ValueEnum) -> String {
     value.to_possible_value().map_or_else(String::new, |value| value.get_name().replace('-', " "))
 }
 
-/// The value of a name as one cell; `None` for lists of rows, which are tables of their own.
+/// The value of a name as one cell; `None` for lists of rows and for named values, which take [several rows](fields) or tables of their own.
 pub(crate) fn cell(name: &str, value: &Value) -> Option<Cell> {
     Some(match value {
         Value::Null => Cell::Missing,
@@ -100,26 +112,55 @@ pub(crate) fn cell(name: &str, value: &Value) -> Option<Cell> {
             let between = if name.ends_with("interval") { " to " } else { ", " };
             values.iter().map(text).collect::<Vec<_>>().join(between).into()
         }
-        Value::Object(fields) => {
-            let fields = fields.iter().map(|(name, value)| format!("{} {}", words(name), text(value)));
-            fields.collect::<Vec<_>>().join(", ").into()
-        }
+        Value::Object(_) => return None,
     })
 }
 
-/// A list of rows as a table; rows that name their values give it a heading.
-pub(crate) fn rows(values: &[Value]) -> Table {
-    let heading = |row: &Map<String, Value>| Table::new(row.keys().map(|name| words(name)));
-    let mut table = values.first().and_then(Value::as_object).map_or_else(|| Table::new([""; 0]), heading);
+/// The rows of named values below the name of all.
+pub(crate) fn fields(values: &Map<String, Value>) -> Vec<[Cell; 2]> {
+    let value = |name: &str, value: &Value| match value {
+        Value::String(name) => spelt(name).into(),
+        value => cell(name, value).unwrap_or_else(|| text(value).into()),
+    };
+    values.iter().map(|(name, of)| [format!("  {}", words(name)).into(), value(name, of)]).collect()
+}
+
+/// A list of rows as a table, with a heading where rows or [`COLUMNS`] name their values.
+pub(crate) fn rows(name: &str, values: &[Value]) -> Table {
+    let is_first = |name: &&String| FIRST.contains(&name.as_str());
+    let ordered = |row: &Map<String, Value>| -> Vec<String> {
+        row.keys().filter(is_first).chain(row.keys().filter(|name| !is_first(name))).cloned().collect()
+    };
+    let names = values.first().and_then(Value::as_object).map(ordered).unwrap_or_default();
+    let known = COLUMNS.iter().find(|(known, _)| *known == name).map_or(&[][..], |(_, columns)| columns);
+    let heading = names.iter().map(|name| words(name)).chain(known.iter().map(|&column| column.to_owned()));
+    let mut table = Table::new(heading);
     for row in values {
         let cells: Vec<&Value> = match row {
-            Value::Object(fields) => fields.values().collect(),
+            Value::Object(fields) => names.iter().map(|name| fields.get(name).unwrap_or(&Value::Null)).collect(),
             Value::Array(values) => values.iter().collect(),
             other => vec![other],
         };
         table.push(cells.into_iter().map(|value| cell("", value).unwrap_or_else(|| text(value).into())));
     }
     table
+}
+
+/// The name of a choice in words: `metropolis_hastings` and `MetropolisHastings` are `metropolis hastings`.
+fn spelt(name: &str) -> String {
+    let mut out = String::new();
+    for letter in name.chars() {
+        match letter {
+            '_' => out.push(' '),
+            letter if letter.is_uppercase() && out.chars().next_back().is_some_and(char::is_lowercase) => {
+                out.push(' ');
+                out.extend(letter.to_lowercase());
+            }
+            letter if out.is_empty() => out.extend(letter.to_lowercase()),
+            letter => out.push(letter),
+        }
+    }
+    out
 }
 
 /// A value in a line of text.

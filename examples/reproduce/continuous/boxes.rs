@@ -175,6 +175,7 @@ fn heat_maps(grid: &GridHistogram, points: &Reals) -> Result<[Panel; 2]> {
     let n = points.len() as f64;
     let shares: Vec<f64> = grid.counts(points)?.iter().map(|count| count / n).collect();
     let max = grid.target().iter().copied().fold(0.0, f64::max);
-    Ok([("target", grid.target()), ("samples", &shares)]
-        .map(|(title, values)| Panel::heat_map(title, BINS, values.iter().copied(), max)))
+    Ok([("target", grid.target()), ("samples", &shares)].map(|(title, values)| {
+        Panel::heat_map(title, BINS, values.iter().copied(), max).labels("x", "y").colour_label("probability of a cell")
+    }))
 }

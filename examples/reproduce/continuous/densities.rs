@@ -143,8 +143,10 @@ const GRID: usize = 120;
 /// Trajectories of the fan.
 const FAN: usize = 40;
 
-/// Samples of a policy over the contours of a target in the plane of the first two coordinates, and its trajectories over time.
+/// Samples of a policy over the contours of a target in the plane of the first two coordinates, and its trajectories over time; `of` is
+/// what is sampled, where there is more than one such thing.
 pub(crate) fn panels<P: Policy<DiffusionSampling>>(
+    of: &str,
     env: &DiffusionSampling,
     policy: &P,
     target: &dyn Target,
@@ -153,10 +155,16 @@ pub(crate) fn panels<P: Policy<DiffusionSampling>>(
     let trajectories = Sampler::new(env, policy).forward(EVALUATED, rng)?;
     let points = &trajectories.terminal_states().points;
     let mut out = Vec::new();
+    let of = if of.is_empty() { String::new() } else { format!("{of}, ") };
     if env.dim() >= 2 {
-        let reach = points.rows().flat_map(|x| [x[0].abs(), x[1].abs()]).fold(1.0, f64::max).min(60.0) * 1.05;
+        let of_points = points.rows().flat_map(|x| [x[0].abs(), x[1].abs()]).fold(1.0, f64::max).min(60.0);
+        // Modes are shown whole, sampled or not.
+        let of_modes = target.modes().map_or(0.0, |(centres, radius)| {
+            centres.rows().flat_map(|x| [x[0].abs(), x[1].abs()]).fold(0.0, f64::max) + radius
+        });
+        let reach = of_points.max(of_modes) * 1.05;
         let shown = points.rows().filter(|x| x[0].abs() <= reach && x[1].abs() <= reach).map(|x| (x[0], x[1]));
-        let mut panel = Panel::scatter(format!("{EVALUATED} samples"), shown).equal_aspect();
+        let mut panel = Panel::scatter(format!("{of}{EVALUATED} samples"), shown).equal_aspect();
         // Other coordinates at 0: a slice, not a marginal.
         let at = |k: usize| -reach + 2.0 * reach * k as f64 / (GRID - 1) as f64;
         let mut grid = Reals::filled(env.dim(), GRID * GRID, 0.0);
@@ -178,7 +186,7 @@ pub(crate) fn panels<P: Policy<DiffusionSampling>>(
         fan.push(path.enumerate().map(|(k, x)| (k as f64 / steps, x)).collect::<Vec<_>>());
     }
     let last = fan.pop().unwrap_or_default();
-    let fan = Panel::new(format!("{FAN} trajectories")).labels("time", "x1").outlines(fan);
+    let fan = Panel::new(format!("{of}{FAN} trajectories")).labels("time", "x1").outlines(fan);
     out.push(fan.curve(Curve::new("one of them", last)));
     Ok(out)
 }

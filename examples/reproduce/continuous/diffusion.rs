@@ -6,7 +6,7 @@ use clap::{Parser, ValueEnum};
 use gfn::metrics::estimate_log_z;
 use gfn::optim::Schedule;
 use gfn::replay::{Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
-use gfn::train::{ReplayPath, Trainer, TrainerConfig};
+use gfn::train::{Metrics, Observer, ReplayPath, Trainer, TrainerConfig, Validation};
 use gfn::{Error, Result, Rng};
 use gfn_gym::diffusion::{
     BackwardSteps, DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, Energy, GradNetConfig, Mala, MalaConfig,
@@ -144,15 +144,18 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let policy = DiffusionPolicy::new(&env, config, langevin, runtime.device(), tch::Kind::Float, &mut rng)?;
     let trainer = trainer(args, (env, energy.clone(), policy), (training, replay), rng)?;
     let mut trainer = trainer.described_by(&description)?;
-    let look = |trainer: &Trainer<DiffusionSampling, DiffusionPolicy>| {
+    let measure = |trainer: &Trainer<DiffusionSampling, DiffusionPolicy>| {
         let rng = &mut trainer.evaluation_rng();
-        let estimate = estimate_log_z(trainer.env(), trainer.policy(), &energy, super::densities::EVALUATED, rng)?;
-        let error = |value: f64| target.log_z().map_or(f64::NAN, |true_value| (value - true_value).abs());
-        let (bound, reweighted) = (error(estimate.elbo.mean), error(estimate.log_z));
-        eprintln!("step {}: |delta log Z| {bound:.4}, reweighted {reweighted:.4}", trainer.steps_done());
-        Ok(None)
+        trainer.averaged(|policy| {
+            let estimate = estimate_log_z(trainer.env(), policy, &energy, super::densities::EVALUATED, rng)?;
+            let figures = [("log_z_error", estimate.elbo.mean), ("log_z_reweighted_error", estimate.log_z)];
+            let off = |truth: f64| figures.map(|(name, value)| (name.to_owned(), (value - truth).abs()));
+            Ok(target.log_z().map(off).into_iter().flatten().collect::<Metrics>())
+        })
     };
-    let trained = train(&mut trainer, common, ("diffusion", &defaults), look, Vec::new())?;
+    let mut validation = common.looks(steps).map(|every| Validation::every(every, measure)).transpose()?;
+    let observers = validation.iter_mut().map(|validation| validation as &mut dyn Observer<_, _>).collect();
+    let trained = train(&mut trainer, common, ("diffusion", &defaults), |_| Ok(None), observers)?;
 
     // Before evaluation, which holds more states at once.
     let memory = super::densities::peak_memory_mib();
@@ -160,8 +163,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut extra = figures(trainer.env(), trainer.policy(), &energy, rng)?;
     extra.push(("peak_memory_mib", json!(memory)));
     let title = format!("{}, {} steps of {}", value_words(&args.target), args.horizon, args.process.words());
-    if common.out.is_some() {
-        let panels = panels(trainer.env(), trainer.policy(), target.as_ref(), rng)?;
+    if common.out().is_some() {
+        let panels = panels("", trainer.env(), trainer.policy(), target.as_ref(), rng)?;
         draw(common, "samples", &title, &panels)?;
     }
     Report { title, log_z_true: target.log_z(), extra, ..Report::default() }.print(common, &trained)

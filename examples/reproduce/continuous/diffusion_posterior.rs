@@ -150,11 +150,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         ("ess", json!(estimate.effective_samples / EVALUATED as f64)),
     ];
     extra.extend(sample_figures(&trajectories.terminal_states().points, truth.as_ref(), rng)?);
-    if common.out.is_some() {
-        let mut both = panels(&env, prior, prior_target.as_ref(), rng)?;
+    if common.out().is_some() {
+        let mut both = panels("prior", &env, prior, prior_target.as_ref(), rng)?;
         both.truncate(1);
-        both.extend(panels(&env, trainer.policy(), truth.as_ref(), rng)?);
-        draw(common, "samples", "prior, and posterior by relative trajectory balance", &both)?;
+        both.extend(panels("posterior", &env, trainer.policy(), truth.as_ref(), rng)?);
+        draw(common, "samples", "a prior, and the posterior by relative trajectory balance", &both)?;
     }
     let title = "relative trajectory balance".into();
     Report { title, log_z_true, extra, ..Report::default() }.print(common, &trained)

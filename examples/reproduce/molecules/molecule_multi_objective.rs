@@ -16,17 +16,16 @@ use gfn::nn::{BackwardPolicy, ConvKind, EstimatorsConfig, GraphNet, GraphNetConf
 use gfn::plot::{Curve, Panel};
 use gfn::policy::{GraphPolicy, Policy};
 use gfn::replay::ReplayBuffer;
-use gfn::report::{Cell, Table};
 use gfn::rollout::Sampler;
 use gfn::train::Trainer;
 use gfn::{Error, Result, Rng};
 use gfn_molecules::{
     Element, Fingerprint, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, internal_diversity, uniqueness,
 };
-use serde_json::{Value, json};
+use serde_json::json;
 use tch::Tensor;
 
-use crate::cli::{Common, Defaults, Distance, Report, cell, train, words};
+use crate::cli::{Common, Defaults, Distance, Report, train};
 
 /// Train a GNN policy that is told temperature and preferences
 #[derive(Parser, Debug)]
@@ -129,18 +128,6 @@ fn sample(
     Ok((molecules.collect::<Result<_>>()?, reward.objectives(states)?))
 }
 
-/// What came of each condition.
-fn by_condition(rows: &[Value]) -> Table {
-    const NAMES: [&str; 6] =
-        ["mean_bonding", "mean_greasy", "internal_diversity", "uniqueness", "focus_accuracy", "tv"];
-    let mut table = Table::new(["preferences".to_owned()].into_iter().chain(NAMES.map(words)));
-    for row in rows {
-        let number = |name: &str| row[name].as_f64().map_or(Cell::Missing, Cell::Number);
-        table.push(std::iter::once(cell("", &row["preferences"]).unwrap_or(Cell::Missing)).chain(NAMES.map(number)));
-    }
-    table
-}
-
 /// The rows of the front, along the first objective.
 fn front(objectives: &Reals) -> Result<Vec<(f64, f64)>> {
     let mut front: Vec<(f64, f64)> =
@@ -240,14 +227,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         ("r2", json!(r2_indicator(&objectives, &weights, &UTOPIA)?)),
         ("front_size", json!(found.len())),
         ("distinct_samples", json!(distinct.len())),
+        ("conditions", json!(rows)),
+        ("front", json!(found)),
     ];
-    if common.json {
-        extra.extend([("conditions", json!(rows)), ("front", json!(found))]);
-    }
-    eprintln!("{}", by_condition(&rows));
     let mut panel =
         Panel::scatter("samples, their front, and that of all (line)", objectives.rows().map(|row| (row[0], row[1])))
             .labels("hydrogen bonds", "small polar surface")
+            .equal_aspect()
             .curve(Curve::new("front", found));
     let mut distance = Distance::not_listed(common, EXACT_LIMIT);
     if let Some(graph) = &graph {

@@ -129,6 +129,7 @@ fn heat_maps(env: &VectorEnv<HyperGrid>, exact: &Exact<VectorEnv<HyperGrid>>, pr
         keys.iter().zip(values).for_each(|(&key, &value)| cells[key as usize] = value);
         cells
     };
-    [("target", target.as_slice()), ("learned", probs)]
-        .map(|(title, values)| Panel::heat_map(title, env.height(), cells(values), max))
+    [("target", target.as_slice()), ("learned", probs)].map(|(title, values)| {
+        Panel::heat_map(title, env.height(), cells(values), max).labels("x", "y").colour_label("probability")
+    })
 }

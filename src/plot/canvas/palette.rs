@@ -25,9 +25,17 @@ const NODES: [Colour; 8] = [
     Colour(120, 120, 120),
 ];
 
-/// The colour of curve `k`; colours repeat after eight.
+/// How the curves of each round through the colours are drawn: whole, then by dashes of these lengths.
+const DASHES: [Option<f64>; 4] = [None, Some(3.0), Some(8.0), Some(1.5)];
+
+/// The colour of curve `k`; colours repeat after eight, [dashed](dash).
 pub(in crate::plot) fn line(k: usize) -> Colour {
     LINES[k % LINES.len()]
+}
+
+/// The dashes of curve `k`, if it has any: curves of one colour differ by them, up to 32 curves.
+pub(in crate::plot) fn dash(k: usize) -> Option<f64> {
+    DASHES[k / LINES.len() % DASHES.len()]
 }
 
 /// The fill of a node of class `k`; colours repeat after eight.

@@ -17,6 +17,8 @@ pub(in crate::plot) struct Axis {
     /// The range, in the coordinates of the scale.
     low: f64,
     high: f64,
+    /// Whether all values are whole numbers, such as counts: ticks between them would say nothing.
+    whole: bool,
 }
 
 /// A tick on an axis; small ticks have no label.
@@ -24,15 +26,30 @@ pub(in crate::plot) struct Axis {
 pub(in crate::plot) struct Tick {
     pub(in crate::plot) place: f64,
     pub(in crate::plot) label: Option<String>,
+    pub(in crate::plot) rank: Rank,
+}
+
+/// Which labels give way where there is no room for all, the last first.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub(in crate::plot) enum Rank {
+    /// Ticks at equal distances: all of them, or every second one, and so on.
+    Even,
+    /// Ticks between them, such as 2 and 5 times a power of ten.
+    Between,
+    /// The rest, such as 3 and 9 times a power of ten.
+    Fine,
 }
 
 impl Axis {
     /// An axis that includes all values that can be shown, with a margin if `padded`.
     pub(in crate::plot) fn over(scale: Scale, values: impl Iterator<Item = f64>, padded: bool) -> Self {
         let coordinates = values.filter_map(|value| coordinate(scale, value));
-        let (low, high) =
-            coordinates.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), c| (low.min(c), high.max(c)));
+        let (low, high, whole) = coordinates.fold((f64::INFINITY, f64::NEG_INFINITY, true), |(low, high, whole), c| {
+            (low.min(c), high.max(c), whole && c.fract() == 0.0)
+        });
         let (low, high) = if low > high { (0.0, 1.0) } else { (low, high) };
+        // From 0 to 1 it may be a share of which only the ends were met.
+        let whole = whole && high - low >= 2.0;
         // A single value gets a range of its own size; a range too narrow for f64 to tell ticks apart is widened as
         // well.
         let least = match scale {
@@ -50,7 +67,7 @@ impl Axis {
             (low, high)
         };
         let room = if padded { 0.05 * (high / 2.0 - low / 2.0) * 2.0 } else { 0.0 };
-        Self { scale, low: (low - room).max(-f64::MAX / 4.0), high: (high + room).min(f64::MAX / 4.0) }
+        Self { scale, low: (low - room).max(-f64::MAX / 4.0), high: (high + room).min(f64::MAX / 4.0), whole }
     }
 
     /// The position of a value, from 0 at the low end to 1 at the high end; `None` if it can't be shown.
@@ -81,12 +98,14 @@ impl Axis {
     }
 
     fn round_ticks(&self) -> Vec<Tick> {
-        let step = round_step(self.high - self.low);
+        let least = if self.whole { 1.0 } else { 0.0 };
+        let step = round_step(self.high - self.low).max(least);
         let largest = self.low.abs().max(self.high.abs());
         multiples(step, self.low, self.high)
             .map(|value| Tick {
                 place: (value - self.low) / (self.high - self.low),
                 label: Some(label(value, step, largest)),
+                rank: Rank::Even,
             })
             .collect()
     }
@@ -99,7 +118,7 @@ impl Axis {
             .filter_map(|value| {
                 let place = self.place(value)?;
                 let label = Some(label(value, step, high));
-                Some(Tick { place, label })
+                Some(Tick { place, label, rank: Rank::Between })
             })
             .collect()
     }
@@ -113,7 +132,12 @@ impl Axis {
                 let shown = labelled.contains(&m) && decade % every == 0;
                 // If decades are skipped, the ticks within them would merge.
                 if (-1e-9..=1.0 + 1e-9).contains(&place) && (m == 1 || every == 1) {
-                    ticks.push(Tick { place, label: shown.then(|| power_label(m, decade)) });
+                    let rank = match m {
+                        1 => Rank::Even,
+                        2 | 5 => Rank::Between,
+                        _ => Rank::Fine,
+                    };
+                    ticks.push(Tick { place, label: shown.then(|| power_label(m, decade)), rank });
                 }
             }
         }
@@ -184,6 +208,7 @@ mod tests {
         assert_eq!(labels(Scale::Linear, &[0.0, 1.0], false), ["0", "0.2", "0.4", "0.6", "0.8", "1.0"]);
         assert_eq!(labels(Scale::Linear, &[0.0, 5000.0], false), ["0", "1000", "2000", "3000", "4000", "5000"]);
         assert_eq!(labels(Scale::Linear, &[-1.0, 6.4], true), ["0", "2", "4", "6"]);
+        assert_eq!(labels(Scale::Linear, &[1.0, 4.0], true), ["1", "2", "3", "4"], "whole numbers");
         assert_eq!(labels(Scale::Linear, &[0.0, 2e6], false), ["0", "5e5", "1e6", "1.5e6", "2e6"]);
         assert_eq!(labels(Scale::Log, &[1e-4, 1e3], false), ["1e-4", "0.01", "1", "100"]);
         assert_eq!(labels(Scale::Log, &[0.01, 1.0], false), ["0.01", "0.02", "0.05", "0.1", "0.2", "0.5", "1"]);

@@ -1,6 +1,6 @@
 //! The data area of a panel: its axes, and the conversion of points to lines.
 
-use super::axis::{Axis, Tick};
+use super::axis::{Axis, Rank, Tick};
 use crate::plot::canvas::{Point, text_width};
 use crate::plot::{Canvas, Colour, TextAnchor};
 
@@ -39,30 +39,28 @@ impl Frame {
     }
 
     pub(in crate::plot) fn draw_axes(&self, canvas: &mut Canvas, y_ticks: &[Tick]) {
-        // Labels must not touch, so if necessary only every second or third one is drawn.
         let x_ticks = self.x.ticks();
-        let labels = || x_ticks.iter().filter_map(|tick| tick.label.as_deref());
-        let widest = labels().map(|label| text_width(label, LABEL)).fold(0.0, f64::max);
-        let room = (self.right - self.left) / labels().count().max(1) as f64;
-        let every = ((widest + 8.0) / room).ceil().max(1.0) as usize;
-        let mut labelled = 0;
-        for tick in &x_ticks {
-            let x = self.left + tick.place * (self.right - self.left);
+        let across = self.right - self.left;
+        let shown = untouching(&x_ticks, across, |label| text_width(label, LABEL) + 8.0);
+        for (tick, shown) in x_ticks.iter().zip(shown) {
+            let x = self.left + tick.place * across;
             if let Some(label) = &tick.label {
                 canvas.line(vec![(x, self.top), (x, self.bottom)], Colour::FAINT, 0.5);
-                if labelled % every == 0 {
+                if shown {
                     canvas.text((x, self.bottom + 15.0), label, LABEL, Colour::INK, TextAnchor::Middle);
                 }
-                labelled += 1;
             }
             let length = if tick.label.is_some() { 5.0 } else { 3.0 };
             canvas.line(vec![(x, self.bottom), (x, self.bottom + length)], Colour::GREY, 1.0);
         }
-        for tick in y_ticks {
+        let shown = untouching(y_ticks, self.bottom - self.top, |_| LABEL + 2.0);
+        for (tick, shown) in y_ticks.iter().zip(shown) {
             let y = self.height(tick.place);
             if let Some(label) = &tick.label {
                 canvas.line(vec![(self.left, y), (self.right, y)], Colour::FAINT, 0.5);
-                canvas.text((self.left - 8.0, y), label, LABEL, Colour::INK, TextAnchor::Right);
+                if shown {
+                    canvas.text((self.left - 8.0, y), label, LABEL, Colour::INK, TextAnchor::Right);
+                }
             }
             let length = if tick.label.is_some() { 5.0 } else { 3.0 };
             canvas.line(vec![(self.left - length, y), (self.left, y)], Colour::GREY, 1.0);
@@ -76,6 +74,33 @@ impl Frame {
         ];
         canvas.line(corners.to_vec(), Colour::GREY, 1.0);
     }
+}
+
+/// Which ticks show their label, so that no two labels touch on an axis of this length; `room` is what a label takes.
+pub(in crate::plot) fn untouching(ticks: &[Tick], length: f64, room: impl Fn(&str) -> f64) -> Vec<bool> {
+    let spans: Vec<Option<(f64, f64)>> = ticks
+        .iter()
+        .map(|tick| {
+            let (middle, half) = (tick.place * length, room(tick.label.as_deref()?) / 2.0);
+            Some((middle - half, middle + half))
+        })
+        .collect();
+    let even: Vec<usize> = (0..ticks.len()).filter(|&k| ticks[k].rank == Rank::Even && spans[k].is_some()).collect();
+    let touch = |a: usize, b: usize| match (spans[a], spans[b]) {
+        (Some(a), Some(b)) => a.0 < b.1 && b.0 < a.1,
+        _ => false,
+    };
+    let apart =
+        |every: &usize| even.iter().step_by(*every).collect::<Vec<_>>().windows(2).all(|w| !touch(*w[0], *w[1]));
+    let every = (1..=even.len()).find(apart).unwrap_or(1);
+    let mut shown = vec![false; ticks.len()];
+    even.iter().step_by(every).for_each(|&k| shown[k] = true);
+    for rank in [Rank::Between, Rank::Fine] {
+        for k in (0..ticks.len()).filter(|&k| ticks[k].rank == rank && spans[k].is_some()) {
+            shown[k] = (0..ticks.len()).all(|other| !shown[other] || !touch(k, other));
+        }
+    }
+    shown
 }
 
 /// Splits points into runs without a gap.
@@ -131,6 +156,34 @@ mod tests {
                 (f64::midpoint(frame.left, frame.right), f64::midpoint(frame.top, frame.bottom)),
                 (220.0, 130.0)
             );
+        }
+    }
+
+    #[test]
+    fn labels_do_not_touch() {
+        let shown = |scale, low, high, length, room: &dyn Fn(&str) -> f64| -> Vec<String> {
+            let ticks = Axis::over(scale, [low, high].into_iter(), false).ticks();
+            let shown = untouching(&ticks, length, room);
+            ticks.into_iter().zip(shown).filter(|(_, shown)| *shown).filter_map(|(tick, _)| tick.label).collect()
+        };
+        let width = |label: &str| text_width(label, LABEL) + 8.0;
+        // 0.09 and 0.1 would: the power of ten stays.
+        assert_eq!(shown(Scale::Log, 0.085, 0.57, 280.0, &width), ["0.1", "0.2", "0.3", "0.4", "0.5"]);
+        assert_eq!(shown(Scale::Log, 0.085, 0.57, 2000.0, &width).len(), 6);
+        assert_eq!(shown(Scale::Linear, 0.0, 5000.0, 120.0, &width), ["0", "2000", "4000"]);
+        for (low, high) in [(1e-9, 3.0), (0.031, 0.3), (2.0, 2.1), (0.9, 11.0)] {
+            for scale in [Scale::Linear, Scale::Log] {
+                let ticks = Axis::over(scale, [low, high].into_iter(), true).ticks();
+                for length in [60.0, 150.0, 300.0] {
+                    let shown = untouching(&ticks, length, width);
+                    let ends = ticks.iter().zip(&shown).filter(|(_, shown)| **shown).map(|(tick, _)| {
+                        let half = width(tick.label.as_deref().unwrap()) / 2.0;
+                        (tick.place * length - half, tick.place * length + half)
+                    });
+                    let ends: Vec<_> = ends.collect();
+                    assert!(!ends.is_empty() && ends.windows(2).all(|w| w[0].1 <= w[1].0), "{low} {high}: {ends:?}");
+                }
+            }
         }
     }
 

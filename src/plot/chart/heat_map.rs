@@ -1,10 +1,10 @@
 //! A table of numbers as coloured cells.
 
-use super::frame::LABEL;
+use super::axis::{Axis, Scale};
+use super::frame::{LABEL, untouching};
 use super::panel::PANEL;
 use crate::plot::canvas::{Point, Shape, fitted, text_width};
 use crate::plot::{Canvas, Colour, TextAnchor};
-use crate::report::number;
 
 /// Anchor colours of the map from low to high, perceptually uniform and readable without colour vision (after
 /// matplotlib's viridis).
@@ -24,15 +24,8 @@ pub(in crate::plot) struct HeatMap {
     pub(in crate::plot) max: f64,
     /// Names of the rows, from the bottom, and of the columns.
     pub(in crate::plot) names: Option<(Vec<String>, Vec<String>)>,
-}
-
-/// A number without trailing zeros, for the ends of a scale, which are exact.
-fn short(value: f64) -> String {
-    let text = number(value);
-    match text.contains('.') && !text.contains('e') {
-        true => text.trim_end_matches('0').trim_end_matches('.').to_owned(),
-        false => text,
-    }
+    /// What the numbers are; empty to leave it to the title.
+    pub(in crate::plot) unit: String,
 }
 
 /// The colour at a share of the scale; values outside take the nearest end.
@@ -97,9 +90,22 @@ impl HeatMap {
             let at = (left, top + height - step * (k + 1) as f64);
             cell(canvas, at, (12.0, step + 0.5), colour((k as f64 + 0.5) / STEPS as f64));
         }
-        for (value, y) in [(self.max, top + 5.0), (0.0, top + height - 5.0)] {
-            canvas.text((left + 18.0, y), &short(value), LABEL, Colour::INK, TextAnchor::Left);
+        if !(self.max > 0.0 && self.max.is_finite()) {
+            return;
         }
+        let ticks = Axis::over(Scale::Linear, [0.0, self.max].into_iter(), false).ticks();
+        let shown = untouching(&ticks, height, |_| LABEL + 2.0);
+        let labelled = ticks.iter().zip(shown).filter(|(_, shown)| *shown);
+        let mut widest: f64 = 0.0;
+        for (label, y) in
+            labelled.filter_map(|(tick, _)| Some((tick.label.as_ref()?, top + height * (1.0 - tick.place))))
+        {
+            canvas.line(vec![(left + 12.0, y), (left + 15.0, y)], Colour::GREY, 1.0);
+            canvas.text((left + 18.0, y), label, LABEL, Colour::INK, TextAnchor::Left);
+            widest = widest.max(text_width(label, LABEL));
+        }
+        let unit = fitted(&self.unit, LABEL, height);
+        canvas.turned_text((left + 30.0 + widest, top + height / 2.0), &unit, LABEL, TextAnchor::Middle);
     }
 }
 
@@ -108,17 +114,34 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ends_of_the_scale_have_no_idle_zeros() {
-        assert_eq!(
-            [1.0, 0.0, 0.25, 100.0, 0.012345, 1e-7].map(short),
-            ["1", "0", "0.25", "100", "0.01235", "1.000e-7"]
-        );
+    fn the_colour_bar_has_round_numbers_and_says_what_they_are() {
+        let texts = |max: f64| {
+            let map = HeatMap { columns: 1, values: vec![0.5], max, names: None, unit: "probability".into() };
+            let mut canvas = Canvas::new(PANEL.0, PANEL.1);
+            map.draw(&mut canvas, (0.0, 0.0), ("", ""));
+            let texts = canvas.shapes.into_iter().filter_map(|shape| match shape {
+                Shape::Text { text, .. } if !text.is_empty() => Some(text),
+                _ => None,
+            });
+            texts.collect::<Vec<_>>()
+        };
+        assert_eq!(texts(1.0), ["0", "0.2", "0.4", "0.6", "0.8", "1.0", "probability"]);
+        assert_eq!(texts(0.1422), ["0", "0.02", "0.04", "0.06", "0.08", "0.10", "0.12", "0.14", "probability"]);
+        for nothing in [0.0, -1.0, f64::NAN, f64::INFINITY] {
+            assert!(texts(nothing).is_empty(), "{nothing}");
+        }
     }
 
     #[test]
     fn cells_are_named_inside_of_the_panel() {
         let names: Vec<String> = (0..11).map(|k| format!("a long name, number {k}")).collect();
-        let map = HeatMap { columns: 11, values: vec![0.5; 121], max: 1.0, names: Some((names.clone(), names)) };
+        let map = HeatMap {
+            columns: 11,
+            values: vec![0.5; 121],
+            max: 1.0,
+            names: Some((names.clone(), names)),
+            unit: "shares".into(),
+        };
         let mut canvas = Canvas::new(PANEL.0, PANEL.1);
         map.draw(&mut canvas, (0.0, 0.0), ("to", "from"));
         let mut texts = 0;
@@ -134,8 +157,8 @@ mod tests {
             assert!(start >= 0.0 && start + length <= limit, "{text} at {along}");
             texts += 1;
         }
-        // Rows, columns, two labels, two ends of the scale.
-        assert_eq!(texts, 11 + 11 + 2 + 2);
+        // Rows, columns, two labels, what the numbers are, and six ticks of the scale.
+        assert_eq!(texts, 11 + 11 + 2 + 1 + 6);
     }
 
     #[test]

@@ -32,6 +32,8 @@ pub struct Panel {
     curves: Vec<Curve>,
     /// A horizontal line and its name in the legend.
     reference: Option<(f64, String)>,
+    /// Values that the y axis includes, whatever is drawn.
+    y_includes: Vec<f64>,
     diagonal: bool,
     /// Whether both axes have the same scale.
     equal_aspect: bool,
@@ -53,6 +55,7 @@ impl Panel {
             marks: Marks::Lines,
             curves: Vec::new(),
             reference: None,
+            y_includes: Vec::new(),
             diagonal: false,
             equal_aspect: false,
             outlines: Vec::new(),
@@ -64,7 +67,7 @@ impl Panel {
     /// the same `max` for panels that are to be compared. Rows and columns are described by [`labels`](Self::labels)
     /// and [`names`](Self::names).
     pub fn heat_map(title: impl Into<String>, columns: usize, values: impl IntoIterator<Item = f64>, max: f64) -> Self {
-        let heat_map = HeatMap { columns, values: values.into_iter().collect(), max, names: None };
+        let heat_map = HeatMap { columns, values: values.into_iter().collect(), max, names: None, unit: String::new() };
         Self { heat_map: Some(heat_map), ..Self::new(title).labels("", "") }
     }
 
@@ -74,6 +77,15 @@ impl Panel {
     pub fn names(mut self, rows: impl IntoIterator<Item = String>, columns: impl IntoIterator<Item = String>) -> Self {
         if let Some(heat_map) = &mut self.heat_map {
             heat_map.names = Some((rows.into_iter().collect(), columns.into_iter().collect()));
+        }
+        self
+    }
+
+    /// Says beside a heat map's colour bar what the numbers are, such as `probability`.
+    #[must_use]
+    pub fn colour_label(mut self, text: impl Into<String>) -> Self {
+        if let Some(heat_map) = &mut self.heat_map {
+            heat_map.unit = text.into();
         }
         self
     }
@@ -100,7 +112,8 @@ impl Panel {
     }
 
     /// A panel with one dot per object, its target probability on x and its learned one on y, both on log axes, and the
-    /// line on which the two are equal. Objects of probability 0 can't be shown; the title gives their number.
+    /// line on which the two are equal, from corner to corner of a square. Objects of probability 0 can't be shown; the
+    /// title gives their number.
     pub fn learned_against_target(
         title: impl Into<String>,
         target_and_learned: impl IntoIterator<Item = (f64, f64)>,
@@ -119,7 +132,7 @@ impl Panel {
         panel.y_scale = Scale::Log;
         panel.marks = Marks::Dots;
         panel.diagonal = true;
-        panel
+        panel.equal_aspect()
     }
 
     /// Sets the labels of the axes (default: `step` and nothing).
@@ -137,7 +150,14 @@ impl Panel {
         self
     }
 
-    /// Adds a curve. Colours repeat after eight.
+    /// Makes the y axis include these values: panels that are to be compared get the same scale by the same ones.
+    #[must_use]
+    pub fn y_includes(mut self, values: impl IntoIterator<Item = f64>) -> Self {
+        self.y_includes.extend(values);
+        self
+    }
+
+    /// Adds a curve. Colours repeat after eight, then dashed: up to 32 curves differ.
     #[must_use]
     pub fn curve(mut self, curve: Curve) -> Self {
         self.curves.push(curve);
@@ -168,7 +188,7 @@ impl Panel {
         let points = || data().chain(self.outlines.iter().flatten().copied());
         // A point that one axis can't show must not extend the other.
         let shown = || points().filter(|&(x, y)| shows(self.x_scale, x) && shows(self.y_scale, y));
-        let reference = self.reference.iter().map(|(value, _)| *value);
+        let reference = self.reference.iter().map(|(value, _)| *value).chain(self.y_includes.iter().copied());
         let (x, y) = if self.diagonal {
             let both = Axis::over(self.x_scale, shown().flat_map(|(x, y)| [x, y]), true);
             (both, both)
@@ -211,7 +231,7 @@ impl Panel {
         let radius =
             if self.curves.iter().map(|curve| curve.points.len()).sum::<usize>() > MANY_DOTS { 1.2 } else { 3.0 };
         for (k, curve) in self.curves.iter().enumerate() {
-            let colour = palette::line(k);
+            let (colour, dash) = (palette::line(k), palette::dash(k));
             let points = curve.points.iter().map(|&point| frame.place(point));
             match self.marks {
                 Marks::Dots => points.flatten().for_each(|at| canvas.disc(at, radius, colour)),
@@ -220,7 +240,7 @@ impl Panel {
                         match piece.as_slice() {
                             // A single point between two gaps would be an invisible line.
                             &[at] => canvas.disc(at, 1.5, colour),
-                            _ => canvas.line(thinned(piece, frame), colour, 1.5),
+                            _ => canvas.push(Shape::Line { points: thinned(piece, frame), colour, width: 1.5, dash }),
                         }
                     }
                 }
@@ -238,10 +258,10 @@ impl Panel {
         let mut entries = Vec::new();
         if self.marks == Marks::Lines && (self.curves.len() > 1 || self.reference.is_some()) {
             let curves = self.curves.iter().enumerate();
-            entries.extend(curves.map(|(k, curve)| Entry::new(&curve.name, palette::line(k), false)));
+            entries.extend(curves.map(|(k, curve)| Entry::new(&curve.name, palette::line(k), palette::dash(k))));
         }
         if let Some((_, name)) = &self.reference {
-            entries.push(Entry::new(name, Colour::INK, true));
+            entries.push(Entry::new(name, Colour::INK, Some(5.0)));
         }
         let mut rows: Vec<Vec<Entry<'_>>> = Vec::new();
         let mut used = f64::INFINITY;
@@ -267,14 +287,14 @@ fn shows(scale: Scale, value: f64) -> bool {
 struct Entry<'a> {
     name: &'a str,
     colour: Colour,
-    dashed: bool,
+    dash: Option<f64>,
     width: f64,
 }
 
 impl<'a> Entry<'a> {
-    fn new(name: &'a str, colour: Colour, dashed: bool) -> Self {
+    fn new(name: &'a str, colour: Colour, dash: Option<f64>) -> Self {
         let width = 26.0 + text_width(name, LABEL) + 16.0;
-        Self { name, colour, dashed, width }
+        Self { name, colour, dash, width }
     }
 }
 
@@ -286,7 +306,7 @@ fn draw_legend_row(canvas: &mut Canvas, (middle, y): Point, row: &[Entry<'_>]) {
             points: vec![(x, y), (x + 20.0, y)],
             colour: entry.colour,
             width: 2.0,
-            dash: entry.dashed.then_some(5.0),
+            dash: entry.dash,
         });
         canvas.text((x + 26.0, y), entry.name, LABEL, Colour::INK, TextAnchor::Left);
         x += entry.width;
@@ -296,6 +316,55 @@ fn draw_legend_row(canvas: &mut Canvas, (middle, y): Point, row: &[Entry<'_>]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// What a panel draws as lines of this colour: the dashes of each.
+    fn dashes(canvas: &Canvas, colour: Colour) -> Vec<Option<f64>> {
+        let lines = canvas.shapes.iter().filter_map(|shape| match shape {
+            Shape::Line { colour: of, dash, width, .. } if *of == colour && *width == 1.5 => Some(*dash),
+            _ => None,
+        });
+        lines.collect()
+    }
+
+    #[test]
+    fn curves_of_one_colour_differ_by_their_dashes() {
+        let curve = |k: usize| Curve::new(k.to_string(), [(0.0, k as f64), (1.0, k as f64)]);
+        let panel = (0..21).map(curve).fold(Panel::new("many"), Panel::curve);
+        let mut canvas = Canvas::new(PANEL.0, PANEL.1);
+        panel.draw(&mut canvas, (0.0, 0.0));
+        assert_eq!(dashes(&canvas, palette::line(0)), [None, Some(3.0), Some(8.0)]);
+        assert_eq!(dashes(&canvas, palette::line(7)), [None, Some(3.0)]);
+    }
+
+    #[test]
+    fn panels_that_include_the_same_values_have_the_same_scale() {
+        let ticks = |high: f64| {
+            let panel = Panel::new("").curve(Curve::new("", [(0.0, 1.0), (1.0, high)])).y_includes([0.0, 9.0]);
+            let mut canvas = Canvas::new(PANEL.0, PANEL.1);
+            panel.draw(&mut canvas, (0.0, 0.0));
+            let texts = canvas.shapes.iter().filter_map(|shape| match shape {
+                Shape::Text { text, at, anchor: TextAnchor::Right, .. } => Some((text.clone(), at.1)),
+                _ => None,
+            });
+            texts.collect::<Vec<_>>()
+        };
+        assert_eq!(ticks(2.0), ticks(8.5));
+        assert!(ticks(2.0).iter().any(|(label, _)| label == "8"), "{:?}", ticks(2.0));
+    }
+
+    /// Learned against target: the line of equality is at 45 degrees.
+    #[test]
+    fn the_diagonal_is_one_of_a_square() {
+        let panel = Panel::learned_against_target("rings", [(1e-6, 2e-3), (0.3, 0.1)]);
+        let mut canvas = Canvas::new(PANEL.0, PANEL.1);
+        panel.draw(&mut canvas, (0.0, 0.0));
+        let diagonal = canvas.shapes.iter().find_map(|shape| match shape {
+            Shape::Line { points, dash: Some(_), .. } => Some(points.clone()),
+            _ => None,
+        });
+        let [a, b] = diagonal.unwrap()[..] else { panic!("a line of two points") };
+        assert!((b.0 - a.0 - (a.1 - b.1)).abs() < 1e-9, "{a:?} {b:?}");
+    }
 
     #[test]
     fn objects_without_mass_are_counted_in_the_title() {

@@ -3,6 +3,7 @@
 mod count_modes;
 mod early_stop;
 mod keep_best;
+mod metrics_csv;
 mod metrics_file;
 mod sentinel;
 mod tensorboard;
@@ -12,6 +13,7 @@ mod warning;
 pub use count_modes::CountModes;
 pub use early_stop::{EarlyStop, Goal};
 pub use keep_best::KeepBest;
+pub use metrics_csv::MetricsCsv;
 pub use metrics_file::MetricsFile;
 pub(in crate::train) use sentinel::{Sentinel, Sight};
 pub use tensorboard::TensorBoard;
@@ -98,10 +100,37 @@ impl Record {
         Ok(figure)
     }
 
+    /// The record of a step at which nothing was measured.
+    pub(in crate::train) fn bare() -> Self {
+        Self::new(0, 0, StepStats::default(), false)
+    }
+
+    /// All figures with one number, the step's own and then the metrics; seconds by phase have the tag `seconds/PHASE`.
+    pub(in crate::train) fn figures(&self) -> Vec<(&str, f64)> {
+        let stats = &self.stats;
+        let [sample, score, backward, update] = stats.seconds;
+        let own = [
+            ("reward_calls", self.reward_calls as f64),
+            ("loss", stats.loss),
+            ("log_z", stats.log_z),
+            ("mean_len", stats.mean_len),
+            ("states", stats.states as f64),
+            ("distinct", stats.distinct as f64),
+            ("grad_norm", stats.grad_norm),
+            ("seconds/sample", sample),
+            ("seconds/score", score),
+            ("seconds/backward", backward),
+            ("seconds/update", update),
+        ];
+        own.into_iter().chain(self.metrics.iter().map(|(name, &value)| (name.as_str(), value))).collect()
+    }
+
     /// The keys of a record that aren't metrics.
     pub(in crate::train) fn own_keys() -> Result<Vec<String>> {
-        let bare = to_json(&Self::new(0, 0, StepStats::default(), false))?;
-        Ok(bare.as_object().into_iter().flat_map(|object| object.keys().cloned()).collect())
+        let bare = Self::bare();
+        let keys = to_json(&bare)?;
+        let keys = keys.as_object().into_iter().flat_map(|object| object.keys().cloned());
+        Ok(keys.chain(bare.figures().into_iter().map(|(tag, _)| tag.to_owned())).collect())
     }
 
     /// Refuses metrics with the name of another key of the record, because a line of metrics has each key once.

@@ -80,7 +80,7 @@ impl<E: ReplayEnv, P: Policy<E>> Observer<E, P> for TensorBoard {
     }
 
     fn after_step(&mut self, _trainer: &Trainer<E, P>, record: &mut Record) -> Result<ControlFlow<()>> {
-        self.write(&scalars(now().as_secs_f64(), record.step, &figures(record)))?;
+        self.write(&scalars(now().as_secs_f64(), record.step, &record.figures()))?;
         Ok(ControlFlow::Continue(()))
     }
 
@@ -95,26 +95,6 @@ impl<E: ReplayEnv, P: Policy<E>> Observer<E, P> for TensorBoard {
 /// The time since 1970, by which TensorBoard draws wall time; it plays no part in training.
 fn now() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
-}
-
-/// The figures of a step by tag.
-fn figures(record: &Record) -> Vec<(&str, f64)> {
-    let stats = &record.stats;
-    let [sample, score, backward, update] = stats.seconds;
-    let own = [
-        ("reward_calls", record.reward_calls as f64),
-        ("loss", stats.loss),
-        ("log_z", stats.log_z),
-        ("mean_len", stats.mean_len),
-        ("states", stats.states as f64),
-        ("distinct", stats.distinct as f64),
-        ("grad_norm", stats.grad_norm),
-        ("seconds/sample", sample),
-        ("seconds/score", score),
-        ("seconds/backward", backward),
-        ("seconds/update", update),
-    ];
-    own.into_iter().chain(record.metrics.iter().map(|(name, &value)| (name.as_str(), value))).collect()
 }
 
 /// The first two records of a file: its version, and a session that starts at `step`.
@@ -254,7 +234,7 @@ mod tests {
     fn every_figure_of_a_line_of_metrics_has_a_tag() {
         let mut record = Record::new(7, 9, StepStats { loss: f64::NAN, ..StepStats::default() }, false);
         record.metrics.insert("tv".to_owned(), 0.5);
-        let figures = figures(&record);
+        let figures = record.figures();
         let tags: Vec<&str> = figures.iter().map(|(tag, _)| tag.split('/').next().unwrap()).collect();
         let line = serde_json::to_value(&record).unwrap();
         for key in line.as_object().unwrap().keys() {

@@ -116,6 +116,7 @@ impl<'a> Findings<'a> {
         let map = |title: &str, edges: &PairMatrix| {
             Panel::heat_map(title, n, edges.values().chunks(n).rev().flatten().copied(), 1.0)
                 .labels("to", "from")
+                .colour_label("probability")
                 .names(names.iter().rev().cloned(), names.iter().cloned())
         };
         let mut panels = vec![map(&format!("edges, {}", self.origin()), &self.learned.edge)];

@@ -101,6 +101,18 @@ enum Source {
 }
 
 impl Source {
+    /// What pictures call it.
+    fn words(self) -> &'static str {
+        match self {
+            Self::OnPolicy => "of the policy itself",
+            Self::Epsilon => "with a tenth of the actions uniform",
+            Self::Fifo => "half from the newest",
+            Self::Best => "half from the best",
+            Self::Prioritised => "half from a buffer, by reward",
+            Self::Terminating => "half on new paths to objects of a buffer",
+        }
+    }
+
     fn replay(self) -> Option<(ReplayConfig, ReplayPath)> {
         let buffer = |eviction, draw| ReplayConfig { capacity: 1_000, eviction, draw };
         let by_reward = Draw::RewardPrioritised { exponent: 1.0 };
@@ -224,7 +236,7 @@ where
     }
     if let (Some(folder), true) = (&args.out, exact.is_some()) {
         for name in ["objectives.svg", "objectives.png"] {
-            figure(&name_of(&sources[0]), &curves).write(folder.join(name))?;
+            figure(sources[0].words(), &curves).write(folder.join(name))?;
             eprintln!("wrote {}", folder.join(name).display());
         }
     }
@@ -241,13 +253,17 @@ where
     Ok(())
 }
 
-/// The curves in panels of few enough to be told apart by colour.
+/// The curves in panels of few enough to be told apart by colour, all panels with the same axis.
 fn figure(source: &str, curves: &[Curve]) -> Figure {
-    let panel = |curves: &[Curve]| {
-        let panel = Panel::new("exact TV").labels("trajectories", "").y_scale(Scale::Log);
-        curves.iter().cloned().fold(panel, Panel::curve)
+    let values: Vec<f64> = curves.iter().flat_map(|curve| &curve.points).map(|point| point.1).collect();
+    let n = curves.len().div_ceil(COLOURS);
+    let panel = |(k, curves): (usize, &[Curve])| {
+        let title = if n == 1 { "exact TV".into() } else { format!("exact TV ({} of {n})", k + 1) };
+        let panel = Panel::new(title).labels("trajectories", "").y_scale(Scale::Log);
+        curves.iter().cloned().fold(panel.y_includes(values.iter().copied()), Panel::curve)
     };
-    curves.chunks(COLOURS).map(panel).fold(Figure::new(format!("objectives, {source}")), Figure::panel)
+    let title = format!("objectives by their flags, trajectories {source}");
+    curves.chunks(COLOURS).enumerate().map(panel).fold(Figure::new(title), Figure::panel)
 }
 
 fn name_of(value: &impl ValueEnum) -> String {

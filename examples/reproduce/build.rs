@@ -1,0 +1,26 @@
+//! Sets the run path, so that the program finds libtorch when it is started without cargo, and says which commit it was built from.
+
+use std::path::Path;
+use std::process::Command;
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-env-changed=DEP_TCH_LIBTORCH_LIB");
+    if let Ok(lib) = std::env::var("DEP_TCH_LIBTORCH_LIB") {
+        println!("cargo:rustc-link-arg=-Wl,-rpath,{lib}");
+    }
+    // Settings of runs have it. Without git, or outside of a checkout, they don't.
+    if let (Some(commit), Some(log)) = (git(&["rev-parse", "HEAD"]), git(&["rev-parse", "--git-path", "logs/HEAD"])) {
+        println!("cargo:rustc-env=GFN_COMMIT={commit}");
+        // Grows with each commit and checkout.
+        if Path::new(&log).exists() {
+            println!("cargo:rerun-if-changed={log}");
+        }
+    }
+}
+
+/// What git says in one line.
+fn git(arguments: &[&str]) -> Option<String> {
+    let output = Command::new("git").args(arguments).output().ok().filter(|output| output.status.success())?;
+    Some(String::from_utf8(output.stdout).ok()?.trim().to_owned()).filter(|line| !line.is_empty())
+}

@@ -1,0 +1,213 @@
+//! The folder of a run: settings, metrics, result, pictures and checkpoint, each in its place.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use gfn::{Error, Result};
+use serde_json::{Value, json};
+
+use super::asked::Asked;
+
+/// A folder that holds everything of one run.
+#[derive(Clone, PartialEq, Debug)]
+pub(crate) struct RunFolder(PathBuf);
+
+/// What a folder holds of a run with these settings.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum State {
+    /// Nothing yet.
+    Free,
+    /// A run that hasn't come to its result.
+    Unfinished,
+    /// All of it.
+    Finished,
+}
+
+impl RunFolder {
+    pub(crate) fn new(path: impl Into<PathBuf>) -> Self {
+        Self(path.into())
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+
+    /// What was asked for, and what it was asked of.
+    pub(crate) fn settings(&self) -> PathBuf {
+        self.0.join("settings.json")
+    }
+
+    /// A line of JSON per step.
+    pub(crate) fn metrics(&self) -> PathBuf {
+        self.0.join("metrics.jsonl")
+    }
+
+    /// The same as a table.
+    pub(crate) fn table(&self) -> PathBuf {
+        self.0.join("metrics.csv")
+    }
+
+    /// The object of `--json`.
+    pub(crate) fn result(&self) -> PathBuf {
+        self.0.join("result.json")
+    }
+
+    pub(crate) fn pictures(&self) -> PathBuf {
+        self.0.join("pictures")
+    }
+
+    pub(crate) fn checkpoint(&self) -> PathBuf {
+        self.0.join("checkpoint")
+    }
+
+    /// What the folder holds, where that is nothing or the run that is asked for.
+    ///
+    /// # Errors
+    /// [`Error::File`] for other files and for another run.
+    pub(crate) fn state(&self, asked: &Asked) -> Result<State> {
+        if self.is_free()? {
+            return Ok(State::Free);
+        }
+        let there = self.asked()?;
+        let differs = if there.task == asked.task { words(&asked.differences(&there)) } else { task_of(&there) };
+        if !differs.is_empty() {
+            return Err(Error::file(
+                &self.0,
+                format!("it holds another run: {differs}"),
+                "give a new folder; to go on with that run under other settings, give its checkpoint by --resume, too",
+            ));
+        }
+        Ok(if self.result().exists() { State::Finished } else { State::Unfinished })
+    }
+
+    /// Takes the folder for the run that is asked for: a new one, or one that stopped before its end. `resume` is the checkpoint that
+    /// `--resume` names; the folder's own lets its run go on under other settings.
+    ///
+    /// # Errors
+    /// [`Error::Io`] where nothing can be written, [`Error::File`] for a folder with other files, another run or a finished one.
+    pub(crate) fn claim(&self, asked: &Asked, resume: Option<&Path>) -> Result<()> {
+        fs::create_dir_all(&self.0).map_err(|source| Error::io(&self.0, source))?;
+        if !self.is_free()? && resume.is_some_and(|path| same(path, &self.checkpoint())) {
+            let there = self.asked()?;
+            if there.task != asked.task {
+                return Err(Error::file(
+                    &self.0,
+                    format!("it holds another run: {}", task_of(&there)),
+                    "give a new folder",
+                ));
+            }
+            // What comes out is another result.
+            match fs::remove_file(self.result()) {
+                Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                    return Err(Error::io(self.result(), source));
+                }
+                _ => {}
+            }
+        } else if self.state(asked)? == State::Finished {
+            return Err(Error::file(
+                &self.0,
+                "it holds this run already, finished: see its result.json",
+                "give a new folder; to go on with more --steps, give its checkpoint by --resume, too",
+            ));
+        }
+        let settings = json!({
+            "task": asked.task,
+            "flags": asked.flags,
+            "command": std::env::args().collect::<Vec<_>>(),
+            "seed": asked.flags.get("seed"),
+            "device": asked.flags.get("device"),
+            "version": env!("CARGO_PKG_VERSION"),
+            "commit": option_env!("GFN_COMMIT"),
+            "machine": {
+                "system": std::env::consts::OS,
+                "architecture": std::env::consts::ARCH,
+                "cores": std::thread::available_parallelism().map(std::num::NonZero::get).ok(),
+            },
+        });
+        write_json(&self.settings(), &settings)
+    }
+
+    /// Adds what is known once the run is set up to its settings.
+    pub(crate) fn describe(&self, more: &[(&str, Value)]) -> Result<()> {
+        let mut settings = read_json(&self.settings())?;
+        if let Some(object) = settings.as_object_mut() {
+            object.extend(more.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
+        }
+        write_json(&self.settings(), &settings)
+    }
+
+    /// What the run in the folder was asked for.
+    ///
+    /// # Errors
+    /// [`Error::File`] where there is no run.
+    pub(crate) fn asked(&self) -> Result<Asked> {
+        if !self.settings().is_file() {
+            return Err(Error::file(
+                &self.0,
+                "it is no run folder: it has no settings.json",
+                "give a folder that --run wrote, or a new one to be written",
+            ));
+        }
+        serde_json::from_value(read_json(&self.settings())?).map_err(|error| {
+            Error::file(
+                self.settings(),
+                format!("it isn't the settings of a run ({error})"),
+                "give a folder that --run wrote, or a new one to be written",
+            )
+        })
+    }
+
+    /// Whether there is nothing but settings that nothing came of.
+    fn is_free(&self) -> Result<bool> {
+        let io = |source| Error::io(&self.0, source);
+        let entries = match fs::read_dir(&self.0) {
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(true),
+            entries => entries.map_err(io)?,
+        };
+        for entry in entries {
+            let path = entry.map_err(io)?.path();
+            let empty = path == self.pictures() && fs::read_dir(&path).is_ok_and(|mut inside| inside.next().is_none());
+            if path != self.settings() && !empty {
+                return Ok(false);
+            }
+        }
+        Ok(true)
+    }
+}
+
+fn task_of(asked: &Asked) -> String {
+    format!("of the task `{}`", asked.task)
+}
+
+/// Differences as they are said in a message; empty for none.
+fn words(differences: &[(&str, &Value, &Value)]) -> String {
+    let shown = |value: &Value| match value {
+        Value::Null => "not given".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    };
+    let all = differences
+        .iter()
+        .map(|(name, here, there)| format!("`{name}` is {} there, {} here", shown(there), shown(here)));
+    all.collect::<Vec<_>>().join("; ")
+}
+
+fn same(a: &Path, b: &Path) -> bool {
+    matches!((a.canonicalize(), b.canonicalize()), (Ok(a), Ok(b)) if a == b)
+}
+
+/// Replaces a file by this value in one step, so that a killed run leaves the old one or the new one.
+pub(crate) fn write_json(path: &Path, value: &Value) -> Result<()> {
+    let io = |source| Error::io(path, source);
+    let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
+    let beside = path.with_file_name(format!(".{}.{name}", std::process::id()));
+    fs::write(&beside, format!("{value:#}\n")).map_err(io)?;
+    fs::rename(&beside, path).map_err(io)
+}
+
+/// The JSON of a file of a run.
+pub(crate) fn read_json(path: &Path) -> Result<Value> {
+    let text = fs::read_to_string(path).map_err(|source| Error::io(path, source))?;
+    serde_json::from_str(&text)
+        .map_err(|error| Error::file(path, format!("it isn't JSON ({error})"), "give a folder that --run wrote"))
+}

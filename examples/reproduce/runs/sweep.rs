@@ -1,0 +1,209 @@
+//! One task under several seeds: a run folder for each, and how far their results are spread.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitStatus, Stdio};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
+use std::thread;
+use std::time::Instant;
+
+use clap::{CommandFactory, Parser};
+use gfn::report::{Cell, Table, number};
+use gfn::{Error, Result};
+use serde_json::{Map, Value, json};
+
+use super::asked::Asked;
+use super::compare::own_figures;
+use super::folder::{RunFolder, State};
+use super::recorded::Recorded;
+use super::spread::Spread;
+use crate::Reproduce;
+use crate::cli::{at_least_one, matches, try_folder, words};
+
+/// Run a task under several seeds and print how far results are spread; run again, it goes on with what is missing
+#[derive(Parser, Debug)]
+pub(crate) struct Args {
+    /// The task: one that takes `--run` and `--seed`
+    task: String,
+    /// Folder for the runs: `seed-0` and so on
+    #[arg(long)]
+    runs: PathBuf,
+    /// Number of seeds
+    #[arg(long, default_value_t = 5, value_parser = at_least_one)]
+    seeds: usize,
+    /// The first seed
+    #[arg(long, default_value_t = 0)]
+    first: u64,
+    /// Runs at a time, each of as many threads as its flags say
+    #[arg(long, default_value_t = 1, value_parser = at_least_one)]
+    jobs: usize,
+    /// Print one line of JSON in place of the table
+    #[arg(long)]
+    json: bool,
+    /// Flags of the task, behind `--`
+    #[arg(last = true)]
+    flags: Vec<String>,
+}
+
+/// What is shown of every task, whether it has it or not.
+const SHOWN: [&str; 5] = ["l1", "tv", "jsd", "log_z", "its_per_s"];
+
+/// The run of one seed.
+#[derive(Debug)]
+struct Job {
+    seed: u64,
+    folder: RunFolder,
+    asked: Asked,
+    arguments: Vec<String>,
+}
+
+/// A run that came to no result.
+#[derive(Debug)]
+struct Failure {
+    seed: u64,
+    log: PathBuf,
+    why: String,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    try_folder(&args.runs)?;
+    let jobs = (0..args.seeds as u64).map(|k| job(args, args.first + k)).collect::<Result<Vec<_>>>()?;
+    // Before anything is worked for: no folder may hold another run.
+    let states = jobs.iter().map(|job| job.folder.state(&job.asked)).collect::<Result<Vec<_>>>()?;
+    let missing: Vec<&Job> =
+        jobs.iter().zip(&states).filter(|(_, state)| **state != State::Finished).map(|(job, _)| job).collect();
+    if missing.len() < jobs.len() {
+        eprintln!("{} of {} seeds are done already", jobs.len() - missing.len(), jobs.len());
+    }
+    let mut failures = run_all(&missing, args.jobs)?;
+    failures.sort_by_key(|failure| failure.seed);
+
+    let done: Vec<&Job> = jobs.iter().filter(|job| job.folder.result().exists()).collect();
+    let runs = done.iter().map(|job| Recorded::read(job.folder.path())).collect::<Result<Vec<_>>>()?;
+    let spreads = spreads(&runs);
+    if args.json {
+        println!("{}", line(args, &runs, &spreads, &failures));
+    } else {
+        print!("{}", table(args, &runs, &spreads));
+    }
+    match failures.first() {
+        None => Ok(()),
+        Some(first) => Err(Error::file(
+            &first.log,
+            format!("{} of {} seeds came to no result; seed {} {}", failures.len(), jobs.len(), first.seed, first.why),
+            "mend what the log says, and give the same command again: it goes on with what is missing",
+        )),
+    }
+}
+
+/// The run of a seed; an error where the task doesn't take these flags.
+fn job(args: &Args, seed: u64) -> Result<Job> {
+    let folder = RunFolder::new(args.runs.join(format!("seed-{seed}")));
+    let path = folder.path().to_string_lossy().into_owned();
+    let own = ["--seed".to_owned(), seed.to_string(), "--run".to_owned(), path];
+    let arguments: Vec<String> =
+        std::iter::once(args.task.clone()).chain(args.flags.iter().cloned()).chain(own).collect();
+    let program = Reproduce::command();
+    let takes_runs = |task: &clap::Command| task.get_arguments().any(|arg| arg.get_long() == Some("run"));
+    if !program.find_subcommand(&args.task).is_some_and(takes_runs) {
+        const EXPECTED: &str = "a task that trains and takes --run, such as `ring`: see `reproduce --help`";
+        return Err(Error::config("the task of a sweep", format!("`{}`", args.task), EXPECTED));
+    }
+    let given = std::iter::once("reproduce".to_owned()).chain(arguments.iter().cloned());
+    // What the task refuses is said as the task says it, and once.
+    let matches = matches::<Reproduce>(given).unwrap_or_else(|error| error.exit());
+    match Asked::of(&program, &matches) {
+        Some(asked) => Ok(Job { seed, folder, asked, arguments }),
+        None => Err(Error::config("the task of a sweep", format!("`{}`", args.task), "a task")),
+    }
+}
+
+/// Makes these runs, so many at a time; those that came to no result.
+fn run_all(missing: &[&Job], at_a_time: usize) -> Result<Vec<Failure>> {
+    let program = std::env::current_exe().map_err(|source| Error::io("reproduce", source))?;
+    let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
+    let work = || {
+        while let Some(job) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
+            let started = Instant::now();
+            match run_one(&program, job) {
+                Ok(summary) => eprintln!("seed {}: {:.1} s, {summary}", job.seed, started.elapsed().as_secs_f64()),
+                Err(failure) => {
+                    eprintln!("seed {}: {}; see {}", failure.seed, failure.why, failure.log.display());
+                    failures.lock().unwrap_or_else(PoisonError::into_inner).push(failure);
+                }
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..at_a_time.min(missing.len()) {
+            scope.spawn(work);
+        }
+    });
+    Ok(failures.into_inner().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Makes one run in a process of its own, which another's failure can't end; what came of it.
+fn run_one(program: &Path, job: &Job) -> std::result::Result<String, Failure> {
+    let log = job.folder.path().with_extension("log");
+    let failed = |why: String| Failure { seed: job.seed, log: log.clone(), why };
+    let open = || {
+        let out = File::create(&log)?;
+        Ok::<_, std::io::Error>((out.try_clone()?, out))
+    };
+    let (out, err) = open().map_err(|error| failed(format!("can't write its log: {error}")))?;
+    let mut command = Command::new(program);
+    let status = command.args(&job.arguments).stdin(Stdio::null()).stdout(out).stderr(err).status();
+    let status = status.map_err(|error| failed(format!("couldn't be started: {error}")))?;
+    if !status.success() {
+        return Err(failed(ended(status, &log)));
+    }
+    match Recorded::read(job.folder.path()) {
+        Ok(run) if run.result.is_some() => Ok(summary(&run)),
+        Ok(_) => Err(failed("ended without a result".into())),
+        Err(error) => Err(failed(error.to_string())),
+    }
+}
+
+/// How a run ended, and the last thing that it said.
+fn ended(status: ExitStatus, log: &Path) -> String {
+    let said = fs::read_to_string(log).unwrap_or_default();
+    let last = said.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or("it said nothing");
+    format!("ended with {status}: {last}")
+}
+
+fn summary(run: &Recorded) -> String {
+    let known = SHOWN.iter().filter_map(|name| Some((name, run.figure(name)?)));
+    known.map(|(name, value)| format!("{} {}", words(name), number(value))).collect::<Vec<_>>().join(", ")
+}
+
+/// The figures and their spread, where at least one run has them or every task is asked for them.
+fn spreads(runs: &[Recorded]) -> Vec<(String, Option<Spread>)> {
+    let names = SHOWN.into_iter().map(str::to_owned).chain(own_figures(runs));
+    names
+        .map(|name| {
+            let spread = Spread::of(runs.iter().filter_map(|run| run.figure(&name)));
+            (name, spread)
+        })
+        .collect()
+}
+
+fn table(args: &Args, runs: &[Recorded], spreads: &[(String, Option<Spread>)]) -> String {
+    let mut table = Table::new([args.task.as_str(), "median", "least", "most", "seeds"]);
+    for (name, spread) in spreads {
+        let number = |of: fn(&Spread) -> f64| Cell::from(spread.as_ref().map(of));
+        let n = spread.map_or(0, |spread| spread.n);
+        table.push([words(name).into(), number(|s| s.median), number(|s| s.min), number(|s| s.max), n.into()]);
+    }
+    let folders = runs.iter().map(|run| format!("wrote {}\n", run.path.display()));
+    format!("{table}\n{}", folders.collect::<String>())
+}
+
+/// The sweep for programs; each run's own line is in it.
+fn line(args: &Args, runs: &[Recorded], spreads: &[(String, Option<Spread>)], failures: &[Failure]) -> Value {
+    let figures: Map<String, Value> = spreads.iter().map(|(name, spread)| (name.clone(), json!(spread))).collect();
+    let failed = failures.iter().map(|f| json!({ "seed": f.seed, "why": f.why, "log": f.log }));
+    let of_run = |run: &Recorded| json!({ "run": run.path, "result": run.result });
+    json!({ "example": "sweep", "task": args.task, "first": args.first, "seeds": args.seeds, "done": runs.len(),
+        "figures": figures, "failed": failed.collect::<Vec<_>>(), "runs": runs.iter().map(of_run).collect::<Vec<_>>() })
+}

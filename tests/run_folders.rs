@@ -1,0 +1,189 @@
+//! The folders that `reproduce --run` writes: what may go into one, what is read back, how runs are named and summarised.
+
+#[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
+#[path = "../examples/reproduce/runs/asked.rs"]
+mod asked;
+#[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
+#[path = "../examples/reproduce/runs/folder.rs"]
+mod folder;
+#[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
+#[path = "../examples/reproduce/runs/recorded.rs"]
+mod recorded;
+#[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
+#[path = "../examples/reproduce/runs/spread.rs"]
+mod spread;
+
+use std::fs;
+use std::path::PathBuf;
+
+use clap::{CommandFactory, Parser};
+use gfn::Error;
+use serde_json::json;
+
+use crate::trainers::Folder;
+use asked::Asked;
+use folder::{RunFolder, State};
+use recorded::{Recorded, labels, measured, smoothed};
+use spread::Spread;
+
+/// A program of several tasks, as `reproduce` is.
+#[derive(Parser, Debug)]
+enum Program {
+    Ring(Ring),
+    Line {
+        #[arg(long, default_value_t = 0)]
+        seed: u64,
+    },
+}
+
+#[derive(Parser, Debug)]
+struct Ring {
+    #[arg(long, default_value_t = 0)]
+    seed: u64,
+    #[arg(long)]
+    lr: Option<f64>,
+    #[arg(long)]
+    directed: bool,
+    #[arg(long)]
+    only: Vec<String>,
+    #[arg(long)]
+    run: Option<PathBuf>,
+    #[arg(long)]
+    json: bool,
+}
+
+fn asked(line: &str) -> Asked {
+    let matches = Program::command().get_matches_from(["program"].into_iter().chain(line.split_whitespace()));
+    Asked::of(&Program::command(), &matches).unwrap()
+}
+
+#[test]
+fn all_flags_are_kept_as_they_were_used() {
+    let given = asked("ring --lr 1e-3 --only tb --only db --run runs/a --directed");
+    assert_eq!(given.task, "ring");
+    let flags =
+        json!({ "seed": 0, "lr": 0.001, "directed": true, "only": ["tb", "db"], "run": "runs/a", "json": false });
+    assert_eq!(serde_json::Value::Object(given.flags.clone()), flags);
+    // The same number written otherwise, another folder and another form of output are the same run.
+    assert_eq!(given.differences(&asked("ring --lr 0.001 --only tb --only db --run b --directed --json")), []);
+    let other = asked("ring --seed 3 --only tb --only db --directed");
+    let differences = given.differences(&other);
+    assert_eq!(differences, [("lr", &json!(0.001), &json!(null)), ("seed", &json!(0), &json!(3))]);
+}
+
+#[test]
+fn a_folder_takes_one_run() {
+    let temporary = Folder::new("run-folder");
+    let run = RunFolder::new(temporary.join("new/run"));
+    let (this, other) = (asked("ring --lr 0.1"), asked("ring --lr 0.2 --seed 1"));
+    assert_eq!(run.state(&this).unwrap(), State::Free);
+    run.claim(&this, None).unwrap();
+    // Settings that nothing came of, as where a flag was refused, don't stand in the way of any run.
+    fs::create_dir(run.pictures()).unwrap();
+    assert_eq!(run.state(&other).unwrap(), State::Free);
+    run.claim(&other, None).unwrap();
+    assert_eq!(run.asked().unwrap(), other);
+    run.describe(&[("steps", json!(7))]).unwrap();
+    let settings = folder::read_json(&run.settings()).unwrap();
+    assert_eq!((&settings["steps"], &settings["seed"], &settings["task"]), (&json!(7), &json!(1), &json!("ring")));
+
+    fs::write(run.metrics(), "{\"step\":1}\n").unwrap();
+    assert_eq!(run.state(&other).unwrap(), State::Unfinished);
+    run.claim(&other, None).unwrap();
+    let refused = |asked: &Asked, resume: Option<PathBuf>, words: &[&str]| {
+        let error = run.claim(asked, resume.as_deref()).unwrap_err();
+        let message = error.to_string();
+        assert!(matches!(error, Error::File { .. }) && words.iter().all(|word| message.contains(word)), "{message}");
+        assert!(message.contains("give a new folder"), "{message}");
+    };
+    refused(&this, None, &["another run", "`lr` is 0.2 there, 0.1 here; `seed` is 1 there, 0 here", "--resume"]);
+    refused(&asked("line"), None, &["another run: of the task `ring`"]);
+    folder::write_json(&run.result(), &json!({ "tv": 0.5 })).unwrap();
+    assert_eq!(run.state(&other).unwrap(), State::Finished);
+    refused(&other, None, &["finished", "result.json"]);
+    // Its own checkpoint lets it go on under other settings, to another result; another's doesn't.
+    fs::create_dir(run.checkpoint()).unwrap();
+    refused(&this, Some(temporary.join("new")), &["another run"]);
+    refused(&asked("line"), Some(run.checkpoint()), &["another run"]);
+    run.claim(&this, Some(&run.checkpoint())).unwrap();
+    assert!(!run.result().exists() && run.asked().unwrap() == this);
+    assert!(
+        fs::read_dir(run.path()).unwrap().all(|entry| !entry.unwrap().file_name().to_string_lossy().starts_with('.'))
+    );
+}
+
+#[test]
+fn a_folder_of_other_things_is_left_alone() {
+    let temporary = Folder::new("run-foreign");
+    fs::write(temporary.join("thesis.tex"), "").unwrap();
+    let message = RunFolder::new(&temporary.0).claim(&asked("ring"), None).unwrap_err().to_string();
+    assert!(message.contains("it is no run folder"), "{message}");
+    assert_eq!(fs::read_dir(&temporary.0).unwrap().count(), 1);
+    // A folder in a file.
+    let error = RunFolder::new(temporary.join("thesis.tex/run")).claim(&asked("ring"), None).unwrap_err();
+    assert!(matches!(&error, Error::Io { path, .. } if path.ends_with("thesis.tex/run")), "{error}");
+    // Settings that aren't any.
+    let run = RunFolder::new(temporary.join("broken"));
+    fs::create_dir(run.path()).unwrap();
+    fs::write(run.metrics(), "").unwrap();
+    for (text, problem) in [("{", "it isn't JSON"), ("[1]", "isn't the settings of a run"), ("{}", "`task`")] {
+        fs::write(run.settings(), text).unwrap();
+        let message = run.state(&asked("ring")).unwrap_err().to_string();
+        assert!(message.contains(problem) && message.contains("settings.json"), "{message}");
+    }
+}
+
+#[test]
+fn what_was_recorded_is_read_back() {
+    let temporary = Folder::new("run-recorded");
+    let run = RunFolder::new(temporary.join("run"));
+    run.claim(&asked("ring --seed 4"), None).unwrap();
+    let empty = Recorded::read(run.path()).unwrap();
+    assert!(empty.result.is_none() && empty.steps_made() == 0 && empty.curve("loss").is_empty());
+    // The last line is that of a run that was killed.
+    let lines = "{\"step\":1,\"loss\":null,\"tv\":0.5,\"seconds\":[0.1]}\n{\"step\":2,\"loss\":0.25}\n{\"step\":3,\"lo";
+    fs::write(run.metrics(), lines).unwrap();
+    folder::write_json(&run.result(), &json!({ "tv": 0.125, "jsd": null })).unwrap();
+    let read = Recorded::read(run.path()).unwrap();
+    assert_eq!((read.steps_made(), read.curve("loss"), read.curve("tv")), (2, vec![(2.0, 0.25)], vec![(1.0, 0.5)]));
+    assert_eq!((read.figure("tv"), read.figure("jsd"), read.figure("l1")), (Some(0.125), None, None));
+    assert_eq!(measured(&[read, empty]), ["loss", "log_z", "tv"]);
+
+    let refused = |problem: &str| {
+        let message = Recorded::read(run.path()).unwrap_err().to_string();
+        assert!(message.contains(problem), "{message}");
+    };
+    fs::write(run.metrics(), "{\"step\":1}\nnotes\n").unwrap();
+    refused("line 2 isn't a line of metrics");
+    fs::write(run.metrics(), "").unwrap();
+    fs::write(run.result(), "3").unwrap();
+    refused("`3` isn't an object");
+    let message = Recorded::read(&temporary.join("none")).unwrap_err().to_string();
+    assert!(message.contains("it is no run folder: it has no settings.json"), "{message}");
+}
+
+#[test]
+fn runs_have_short_names_that_differ() {
+    let names = |paths: &[&str]| labels(&paths.iter().map(PathBuf::from).collect::<Vec<_>>());
+    assert_eq!(names(&["runs/seed-0", "runs/seed-1"]), ["seed-0", "seed-1"]);
+    assert_eq!(names(&["a/tb/seed-0", "a/db/seed-0"]), ["tb/seed-0", "db/seed-0"]);
+    assert_eq!(names(&["run", "run"]), ["run", "run"]);
+    assert_eq!(names(&["x"]), ["x"]);
+}
+
+#[test]
+fn windows_are_averaged_and_the_last_may_be_shorter() {
+    let points = [(1.0, 2.0), (2.0, 4.0), (3.0, 9.0)];
+    assert_eq!(smoothed(&points, 2), [(1.5, 3.0), (3.0, 9.0)]);
+    assert_eq!(smoothed(&points, 1), points);
+    assert_eq!(smoothed(&[], 0), []);
+}
+
+#[test]
+fn the_median_is_in_the_middle() {
+    let spread = |values: &[f64]| Spread::of(values.iter().copied()).map(|s| (s.median, s.min, s.max, s.n));
+    assert_eq!(spread(&[3.0, -1.0, 2.0]), Some((2.0, -1.0, 3.0, 3)));
+    assert_eq!(spread(&[4.0, 1.0, f64::NAN, 2.0, 8.0]), Some((3.0, 1.0, 8.0, 4)));
+    assert_eq!(spread(&[f64::INFINITY]), None);
+    assert_eq!(spread(&[]), None);
+}

@@ -11,7 +11,7 @@ fn main() {
     }
     // From torch-sys (`links = "tch"`): cargo hands it to direct dependents only.
     let Ok(lib) = std::env::var("DEP_TCH_LIBTORCH_LIB") else {
-        println!("cargo:warning=torch-sys did not say where libtorch is, whose headers are needed");
+        println!("cargo::error=torch-sys did not say where libtorch is, whose headers are needed");
         return;
     };
     let Some(root) = Path::new(&lib).parent() else { return };

@@ -19,7 +19,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 NEEDED = ["description", "license", "readme", "keywords", "categories", "rust_version"]
 BELONGS = re.compile(
     r"Cargo\.(toml|toml\.orig|lock)|\.cargo_vcs_info\.json|README\.md|CHANGELOG\.md|CONTRIBUTING\.md|LICENSE-(MIT|APACHE)|build\.rs"
-    r"|src/.+\.(rs|txt)|benches/.+\.rs|tests/.+\.rs|tests/golden/.+|data/.+"
+    r"|src/.+\.(rs|txt)|shim/.+\.(cpp|h)|benches/.+\.rs|tests/.+\.rs|tests/golden/.+|data/.+"
 )
 # crates.io takes no package of more.
 LARGEST = 10_000_000

@@ -49,6 +49,8 @@ struct Ring {
     #[arg(long)]
     run: Option<PathBuf>,
     #[arg(long)]
+    resume: Option<PathBuf>,
+    #[arg(long)]
     json: bool,
 }
 
@@ -83,7 +85,7 @@ fn a_folder_takes_one_run() {
     assert_eq!(run.state(&other).unwrap(), State::Free);
     run.claim(&other, None).unwrap();
     assert_eq!(run.asked().unwrap(), other);
-    run.describe(&[("steps", json!(7))]).unwrap();
+    run.describe(&other, &[("steps", json!(7))]).unwrap();
     let settings = folder::read_json(&run.settings()).unwrap();
     assert_eq!((&settings["steps"], &settings["seed"], &settings["task"]), (&json!(7), &json!(1), &json!("ring")));
 
@@ -106,10 +108,30 @@ fn a_folder_takes_one_run() {
     refused(&this, Some(temporary.join("new")), &["another run"]);
     refused(&asked("line"), Some(run.checkpoint()), &["another run"]);
     run.claim(&this, Some(&run.checkpoint())).unwrap();
+    // Only once the checkpoint has turned out to fit is anything replaced.
+    assert!(run.result().exists() && run.asked().unwrap() == other);
+    run.describe(&this, &[]).unwrap();
     assert!(!run.result().exists() && run.asked().unwrap() == this);
+    refused(&asked("ring --lr 0.1 --resume elsewhere"), Some("elsewhere".into()), &["began elsewhere"]);
     assert!(
-        fs::read_dir(run.path()).unwrap().all(|entry| !entry.unwrap().file_name().to_string_lossy().starts_with('.'))
+        fs::read_dir(run.path())
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .all(|name| name == ".lock" || !name.to_string_lossy().starts_with('.'))
     );
+}
+
+#[test]
+fn two_processes_do_not_write_one_folder() {
+    let temporary = Folder::new("run-locked");
+    let run = RunFolder::new(temporary.join("run"));
+    fs::create_dir(run.path()).unwrap();
+    let other = fs::File::create(run.path().join(".lock")).unwrap();
+    other.lock().unwrap();
+    let message = run.claim(&asked("ring"), None).unwrap_err().to_string();
+    assert!(message.contains("another process is writing it"), "{message}");
+    drop(other);
+    run.claim(&asked("ring"), None).unwrap();
 }
 
 #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use gfn::collective::Collective;
 use gfn::{Error, Result};
-use tch::{Device, Kind, Tensor, no_grad};
+use tch::{Device, Tensor, no_grad};
 
 use crate::ffi::{GroupHandle, StoreHandle};
 
@@ -112,6 +112,20 @@ impl Group {
         Error::peer(format!("a group of {} replicas", self.size), first_line(said), remedy)
     }
 
+    /// Whether all bring tensors of one kind and shape. gloo would crash on a difference, or wait for what doesn't come.
+    fn check_alike(&self, tensor: &Tensor) -> Result<()> {
+        let form: Vec<i64> = [tensor.kind() as i64].into_iter().chain(tensor.size()).collect();
+        let all = self.all_gather(&Tensor::from_slice(&form))?;
+        let forms = all.iter().map(Vec::<i64>::try_from).collect::<std::result::Result<Vec<_>, _>>()?;
+        match forms.into_iter().find(|other| *other != form) {
+            None => Ok(()),
+            Some(other) => {
+                let remedy = "replicas must train the same model with the same settings";
+                Err(Error::shape("kind and shape of a tensor of all replicas", form, other, remedy))
+            }
+        }
+    }
+
     /// Works on a copy on the host, of one block, and puts what comes out back.
     fn on_host(
         &self,
@@ -160,13 +174,7 @@ impl Collective for Group {
     }
 
     fn all_reduce(&self, tensor: &mut Tensor) -> Result<()> {
-        // gloo would crash on a difference, or wait for what doesn't come.
-        let n = tensor.numel() as i64;
-        let all = self.all_gather(&Tensor::from_slice(&[n]).to_kind(Kind::Int64))?;
-        if let Some(other) = all.iter().map(|other| other.int64_value(&[0])).find(|&other| other != n) {
-            let remedy = "replicas must train the same model with the same settings";
-            return Err(Error::shape("a tensor to sum over replicas", [n], [other], remedy));
-        }
+        self.check_alike(tensor)?;
         self.on_host(tensor, |host| self.group.all_reduce(host))
     }
 
@@ -174,6 +182,7 @@ impl Collective for Group {
         if root >= self.size {
             return Err(Error::out_of_range(root, self.size));
         }
+        self.check_alike(tensor)?;
         let root = small(root)?;
         self.on_host(tensor, |host| self.group.broadcast(host, root))
     }

@@ -12,7 +12,7 @@ use crate::{Group, Store};
 /// | torchrun, `gfn-dist local` | `RANK`, `WORLD_SIZE` | `MASTER_ADDR`, `MASTER_PORT` |
 /// | Open MPI's mpirun | `OMPI_COMM_WORLD_RANK`, `OMPI_COMM_WORLD_SIZE` | the same, to be exported |
 /// | MPICH's, Intel's (PMI) | `PMI_RANK`, `PMI_SIZE` | the same |
-/// | Slurm's srun | `SLURM_PROCID`, `SLURM_NTASKS` | the same |
+/// | Slurm's srun | `SLURM_PROCID`, `SLURM_STEP_NUM_TASKS` | the same |
 ///
 /// Without `MASTER_ADDR` all processes are on this machine. `GFN_ADDRESS` is this machine's own address where the first one is on another:
 /// by it the others reach this process.
@@ -30,14 +30,20 @@ pub struct Launch {
     pub address: String,
     /// Whether the launcher itself serves the store, as torchrun does.
     pub launcher_serves: bool,
+    /// What tells this start of the processes from others that use the same store: the launcher's job and attempt.
+    pub attempt: String,
 }
+
+/// What launchers call their jobs, and the attempts of one.
+const ATTEMPTS: [&str; 4] =
+    ["TORCHELASTIC_RUN_ID", "TORCHELASTIC_RESTART_COUNT", "SLURM_JOB_ID", "SLURM_RESTART_COUNT"];
 
 /// Rank and count by launcher; the first pair that is there counts.
 const LAUNCHERS: [(&str, &str); 4] = [
     ("RANK", "WORLD_SIZE"),
     ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
     ("PMI_RANK", "PMI_SIZE"),
-    ("SLURM_PROCID", "SLURM_NTASKS"),
+    ("SLURM_PROCID", "SLURM_STEP_NUM_TASKS"),
 ];
 
 /// torch.distributed's own default.
@@ -58,7 +64,7 @@ impl Launch {
     /// use gfn_dist::Launch;
     /// let slurm = |name: &str| match name {
     ///     "SLURM_PROCID" => Some("3".to_owned()),
-    ///     "SLURM_NTASKS" => Some("8".to_owned()),
+    ///     "SLURM_STEP_NUM_TASKS" => Some("8".to_owned()),
     ///     _ => None,
     /// };
     /// let launch = Launch::read(slurm)?.ok_or_else(|| gfn::Error::config("launch", "none", "one"))?;
@@ -70,7 +76,12 @@ impl Launch {
     /// # Errors
     /// As for [`from_env`](Self::from_env).
     pub fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Self>> {
-        let of = |(rank, size): &(&'static str, &'static str)| Some((variable(rank)?, variable(size), (*rank, *size)));
+        // A script that Slurm runs has a number, too, but is no step of several tasks.
+        let alone = |rank: &str, size: &Option<String>| rank.starts_with("SLURM") && size.is_none();
+        let of = |(rank, size): &(&'static str, &'static str)| {
+            let found = (variable(rank)?, variable(size), (*rank, *size));
+            (!alone(rank, &found.1)).then_some(found)
+        };
         let Some((rank, size, (rank_name, size_name))) = LAUNCHERS.iter().find_map(of) else {
             return Ok(None);
         };
@@ -96,7 +107,8 @@ impl Launch {
             }
         };
         let launcher_serves = variable("TORCHELASTIC_USE_AGENT_STORE").is_some_and(|said| said == "True");
-        Ok(Some(Self { rank, size, host, port, address, launcher_serves }))
+        let attempt = ATTEMPTS.iter().filter_map(|name| variable(name)).collect::<Vec<_>>().join("-");
+        Ok(Some(Self { rank, size, host, port, address, launcher_serves, attempt }))
     }
 
     /// This process's end of the group of all.
@@ -108,13 +120,21 @@ impl Launch {
             true => Store::serve(self.first()?, timeout)?,
             false => Store::connect(&self.host, self.port, timeout)?,
         };
-        Group::new(&store.under("gfn/")?, (self.rank, self.size), timeout, &self.address)
+        Group::new(&store.under(&format!("gfn/{}/", self.attempt))?, (self.rank, self.size), timeout, &self.address)
     }
 
     /// The address of the store.
     fn first(&self) -> Result<SocketAddr> {
-        let mut found = (self.host.as_str(), self.port).to_socket_addrs().ok().into_iter().flatten();
-        let none = || Error::config("MASTER_ADDR", &self.host, "an address, or a name that this machine can look up");
+        // Many systems have their own name stand for a loopback address, where nobody else could connect.
+        let fits = |address: &SocketAddr| is_loopback(&self.host) || !address.ip().is_loopback();
+        let mut found = (self.host.as_str(), self.port).to_socket_addrs().ok().into_iter().flatten().filter(fits);
+        let none = || {
+            Error::config(
+                "MASTER_ADDR",
+                &self.host,
+                "an address, or a name that this machine can look up as one that others reach",
+            )
+        };
         found.next().ok_or_else(none)
     }
 }

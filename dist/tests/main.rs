@@ -2,10 +2,16 @@
 //!
 //! Each test runs this program again for every process, with the name of a part below.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test fails by panicking, in its helpers too"
+)]
 
+use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use gfn::collective::{Collective, replicate};
@@ -14,7 +20,7 @@ use gfn::nn::EstimatorsConfig;
 use gfn::objective::LogPartitionVariance;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::testing::Words;
-use gfn::train::{Fit, Trainer, TrainerConfig};
+use gfn::train::{Ended, Fit, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_dist::{Group, Launch, Store};
 use tch::{Device, Kind, Tensor};
@@ -158,22 +164,26 @@ fn part_waits() {
     println!("SAYS {}", started.elapsed().as_millis());
 }
 
-/// A signal to the last of three; what the others say, in milliseconds after it.
+/// A signal to the last of three, once all have met; how long the others' last sum took until its error, in milliseconds.
 fn after(signal: &str) -> Vec<u128> {
     let (mut children, file) = start("part_waits", 3);
-    std::thread::sleep(Duration::from_millis(1500));
+    let mut outputs: Vec<_> = children.iter_mut().map(|child| BufReader::new(child.stdout.take().unwrap())).collect();
+    for output in &mut outputs {
+        let ready = output.by_ref().lines().any(|line| line.unwrap().contains("READY"));
+        assert!(ready, "a process ended before all had met");
+    }
     let mut last = children.pop().unwrap();
-    let started = Instant::now();
     let sent = Command::new("kill").args([signal, &last.id().to_string()]).status().unwrap();
     assert!(sent.success());
-    let waits = children.into_iter().map(|child| {
-        let said = ends(vec![child]);
-        assert_eq!(said[0].len(), 1);
-        started.elapsed().as_millis()
-    });
-    let waits = waits.collect();
+    let said = |output: BufReader<ChildStdout>| {
+        let mut lines = output.lines().map(|line| line.unwrap());
+        lines.find_map(|line| line.split_once("SAYS ")?.1.parse().ok()).expect("how long it took")
+    };
+    let waits = outputs.into_iter().take(2).map(said).collect();
     last.kill().unwrap();
-    last.wait().unwrap();
+    for child in children.iter_mut().chain([&mut last]) {
+        child.wait().unwrap();
+    }
     let _ = std::fs::remove_file(file);
     waits
 }
@@ -188,6 +198,40 @@ fn a_killed_process_is_an_error_of_the_others_at_once() {
 fn a_stopped_process_is_an_error_of_the_others_at_the_timeout() {
     let waits = after("-STOP");
     assert!(waits.iter().all(|&wait| wait < 10_000), "{waits:?} ms");
+}
+
+#[test]
+#[ignore = "a part of another test"]
+fn part_interrupted() {
+    tch::set_num_threads(1);
+    let Some(launch) = Launch::from_env().unwrap() else { return };
+    let folder = std::env::var_os("GFN_TEST_FILE").unwrap();
+    let mut trainer = trainer().unwrap().with_collective(launch.connect(TIMEOUT).unwrap()).unwrap();
+    let fit = Fit::new(1_000_000).checkpoint(&folder, None).unwrap().stop_on_interrupt();
+    trainer.step().unwrap();
+    println!("READY");
+    assert_eq!(fit.run(&mut trainer).unwrap(), Ended::Interrupted);
+}
+
+/// Ctrl-C and schedulers' signals reach the launcher, which passes them on: the run ends after a step, with a checkpoint.
+#[test]
+fn a_signal_ends_all_processes_after_their_step() {
+    let folder = std::env::temp_dir().join(format!("gfn-dist-interrupted-{}", std::process::id()));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gfn-dist"));
+    command.args(["local", "-n", "2", "--"]).arg(std::env::current_exe().unwrap());
+    command.args(["--exact", "part_interrupted", "--ignored", "--nocapture"]).env("GFN_TEST_FILE", &folder);
+    let mut launcher = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
+    let mut output = BufReader::new(launcher.stdout.take().unwrap());
+    assert!(output.by_ref().lines().any(|line| line.unwrap().contains("READY")));
+    // The handlers are set when the loop begins.
+    std::thread::sleep(Duration::from_millis(500));
+    assert!(Command::new("kill").args(["-TERM", &launcher.id().to_string()]).status().unwrap().success());
+    let rest: Vec<String> = output.lines().map(|line| line.unwrap()).collect();
+    assert!(launcher.wait().unwrap().success(), "{rest:?}");
+    let mut resumed = trainer().unwrap();
+    resumed.resume(&folder).unwrap();
+    assert!(resumed.steps_done() > 1);
+    std::fs::remove_dir_all(folder).unwrap();
 }
 
 #[test]

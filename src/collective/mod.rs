@@ -31,11 +31,11 @@ pub trait Collective: Send + std::fmt::Debug {
     /// [`Error::Peer`](crate::Error::Peer) if a member has left.
     fn all_gather(&self, mine: &Tensor) -> Result<Vec<Tensor>>;
 
-    /// Puts the sum over all members into each one's tensor: flat, of one kind and length. The order of the sum is fixed, so all members
+    /// Puts the sum over all members into each one's tensor, all of one kind and shape. The order of the sum is fixed, so all members
     /// get the same bits, and get them again in another run.
     ///
     /// # Errors
-    /// [`Error::Peer`](crate::Error::Peer) if a member has left; [`Error::Shape`](crate::Error::Shape) for tensors of different lengths.
+    /// [`Error::Peer`](crate::Error::Peer) if a member has left; [`Error::Shape`](crate::Error::Shape) for tensors of different kinds or shapes.
     fn all_reduce(&self, tensor: &mut Tensor) -> Result<()>;
 
     /// Puts the `root`'s tensor into all others'.

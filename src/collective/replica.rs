@@ -53,6 +53,9 @@ impl Meeting {
     fn exchange(&self, rank: usize, number: u64, mine: Tensor) -> Result<Vec<Tensor>> {
         let bank = (number % 2) as usize;
         let mut state = self.state();
+        if let Some(gone) = state.gone {
+            return Err(left(gone));
+        }
         state.brought[bank][rank] = Some(mine);
         state.waiting += 1;
         if state.waiting == state.brought[bank].len() {
@@ -79,16 +82,26 @@ impl Meeting {
         let mut state = self.state();
         while !here() {
             if let Some(gone) = state.gone {
-                return Err(Error::peer(
-                    format!("replica {gone}"),
-                    "it has ended",
-                    "look for the error that it ended with",
-                ));
+                return Err(left(gone));
             }
             state = self.all_here.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
         Ok(())
     }
+}
+
+fn left(rank: usize) -> Error {
+    Error::peer(format!("replica {rank}"), "it has ended", "look for the error that it ended with")
+}
+
+/// What replicas exchange is of one kind, and flat where it is summed.
+fn check_alike(mine: &Tensor, theirs: &[Tensor]) -> Result<()> {
+    let other = theirs.iter().find(|other| other.kind() != mine.kind() || other.size() != mine.size());
+    other.map_or(Ok(()), |other| {
+        let remedy = "replicas must train the same model with the same settings";
+        let what = format!("a tensor of kind {:?} of one replica beside one of kind {:?}", other.kind(), mine.kind());
+        Err(Error::shape(what, mine.size(), other.size(), remedy))
+    })
 }
 
 /// One of the replicas of a run on the threads of this process: [`replicate`](super::replicate) makes them.
@@ -124,21 +137,18 @@ impl Collective for Replica {
     /// Each sums a part of all tensors, by rank, and takes the other parts from those who summed them.
     fn all_reduce(&self, tensor: &mut Tensor) -> Result<()> {
         let all = self.exchange(tensor.detach())?;
+        check_alike(tensor, &all)?;
         let n = tensor.numel();
-        if let Some(other) = all.iter().find(|other| other.numel() != n) {
-            let remedy = "replicas must train the same model with the same settings";
-            return Err(Error::shape("a tensor to sum over replicas", [n as i64], [other.numel() as i64], remedy));
-        }
         no_grad(|| {
             let (start, end) = (self.rank * n / self.size, (self.rank + 1) * n / self.size);
-            let part = |tensor: &Tensor| tensor.narrow(0, start as i64, (end - start) as i64);
+            let part = |tensor: &Tensor| tensor.reshape([-1]).narrow(0, start as i64, (end - start) as i64);
             let mut sum = part(&all[0]).copy();
             for other in &all[1..] {
                 sum += part(other);
             }
             // Nobody reads the tensors themselves any more once all have brought their sums.
             let sums = self.exchange(sum)?;
-            tensor.copy_(&Tensor::cat(&sums, 0));
+            tensor.copy_(&Tensor::cat(&sums, 0).reshape(tensor.size()));
             Ok(())
         })
     }
@@ -146,10 +156,7 @@ impl Collective for Replica {
     fn broadcast(&self, tensor: &mut Tensor, root: usize) -> Result<()> {
         let all = self.exchange(tensor.detach().copy())?;
         let Some(theirs) = all.get(root) else { return Err(Error::out_of_range(root, self.size)) };
-        if theirs.size() != tensor.size() {
-            let remedy = "replicas must train the same model with the same settings";
-            return Err(Error::shape("a tensor to copy to all replicas", tensor.size(), theirs.size(), remedy));
-        }
+        check_alike(tensor, &all)?;
         no_grad(|| tensor.copy_(theirs));
         Ok(())
     }

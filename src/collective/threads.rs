@@ -24,7 +24,7 @@ use crate::{Error, Result, parallel};
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] for no thread at all; the first error of any replica. A replica that fails takes the others out of their waits.
+/// [`Error::Config`] for no thread at all; an error of any replica, of the first by number where there are several. A replica that fails takes the others out of their waits.
 ///
 /// # Panics
 /// Where `work` does, once all threads have ended.
@@ -35,23 +35,29 @@ pub fn replicate<T>(n: usize, work: impl Fn(Replica) -> Result<T> + Sync) -> Res
     let meeting = Meeting::of(n);
     let run = |rank: usize| {
         let _leaving = Leaving(rank, Arc::clone(&meeting));
-        let _one = OneThread::new();
+        tch::set_num_threads(1);
         parallel::alone(|| work(Replica { rank, size: n, meeting: Arc::clone(&meeting), met: Cell::new(0) }))
     };
+    let _threads = LibtorchThreads(tch::get_num_threads());
     std::thread::scope(|scope| {
         let run = &run;
         let others: Vec<_> = (1..n).map(|rank| scope.spawn(move || run(rank).map(drop))).collect();
-        let mine = run(0);
-        let mut result = mine;
+        let (mine, mut errors) = match run(0) {
+            Ok(mine) => (Some(mine), Vec::new()),
+            Err(error) => (None, vec![error]),
+        };
         for other in others {
             match other.join() {
                 Err(panic) => std::panic::resume_unwind(panic),
-                // That another has ended is the consequence of its error, not the cause.
-                Ok(Err(error)) if !matches!(error, Error::Peer { .. }) => result = Err(error),
-                Ok(_) => {}
+                Ok(ended) => errors.extend(ended.err()),
             }
         }
-        result
+        // That another has ended is a consequence of its error, not the cause.
+        let cause = errors.iter().position(|error| !matches!(error, Error::Peer { .. })).unwrap_or(0);
+        match mine {
+            Some(mine) if errors.is_empty() => Ok(mine),
+            _ => Err(errors.swap_remove(cause)),
+        }
     })
 }
 
@@ -64,18 +70,10 @@ impl Drop for Leaving {
     }
 }
 
-/// One libtorch thread for this thread, until it is dropped. The number belongs to the thread that sets it.
-struct OneThread(i32);
+/// libtorch's number of threads, set back when all replicas have ended: a part of it belongs to the process.
+struct LibtorchThreads(i32);
 
-impl OneThread {
-    fn new() -> Self {
-        let before = tch::get_num_threads();
-        tch::set_num_threads(1);
-        Self(before)
-    }
-}
-
-impl Drop for OneThread {
+impl Drop for LibtorchThreads {
     fn drop(&mut self) {
         tch::set_num_threads(self.0);
     }

@@ -13,13 +13,13 @@ use crate::rollout::ReplayEnv;
 use crate::{Error, Result, Rng};
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
-    /// Trains as one of several replicas, each with a trainer that was built like this one. [`TrainerConfig::batch`](super::TrainerConfig::batch)
+    /// Trains as one of several replicas, each with a trainer that was built like this one (with the same optimizer, too: it isn't compared). [`TrainerConfig::batch`](super::TrainerConfig::batch)
     /// is that of all replicas together; each draws its [share](Context::share) by a random stream of its own, from its own buffer, if there is
     /// one. The gradient is that of the whole batch, for every objective, so the replicas stay equal.
     ///
     /// Loss, log Z, gradients and what is counted of a batch are of all replicas; the
     /// [latest](Self::latest) trajectories are this replica's own. [`Fit`](super::Fit) shows the first replica alone to observers, saves its
-    /// checkpoints, and ends all together. With as many replicas, a run gives the same bits again, also resumed.
+    /// checkpoints, and ends all together; the others wait meanwhile, so a group of processes needs a timeout that is longer than that takes. With as many replicas, a run gives the same bits again, also resumed.
     ///
     /// ```
     /// use gfn::collective::replicate;
@@ -50,24 +50,55 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             let got = format!("{batch} trajectories for {size} replicas");
             return Err(Error::config("batch", got, "at least one trajectory per replica"));
         }
-        let mine = Tensor::from_slice(&self.fingerprint());
-        let all = collective.all_gather(&mine)?;
-        if let Some(other) = all.iter().position(|theirs| *theirs != mine) {
-            return Err(Error::contract(
-                SAME,
-                format!("replica {other} is another than replica {}", collective.rank()),
-            ));
+        if collective.rank() > 0 {
+            // What is there already was counted once.
+            self.sources.reward_calls = 0;
         }
         self.context.collective = Some(Box::new(collective));
+        self.check_equal_replicas()?;
         Ok(self)
     }
 
-    /// Numbers that are the same only for trainers of one model, with equal parameters, settings and place of the random stream.
+    /// Compares the trainers of all replicas: in model, parameters, objective, settings, step and place of the random stream.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] where two differ; [`Error::Peer`] if another replica has ended.
+    pub(super) fn check_equal_replicas(&self) -> Result<()> {
+        let Some(replicas) = self.context.replicas() else { return Ok(()) };
+        let mine = Tensor::from_slice(&self.fingerprint());
+        let all = replicas.all_gather(&mine)?;
+        match all.iter().position(|theirs| *theirs != mine) {
+            Some(other) => {
+                let detail = format!("replica {other} is another than replica {}", replicas.rank());
+                Err(Error::contract(SAME, detail))
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Adds up over all replicas how often the reward was asked.
+    pub(super) fn count_reward_calls(&mut self) -> Result<()> {
+        let Some(replicas) = self.context.replicas() else { return Ok(()) };
+        let mut calls = Tensor::from_slice(&[self.sources.reward_calls as f64]);
+        replicas.all_reduce(&mut calls)?;
+        self.all_reward_calls = Some(calls.double_value(&[0]) as u64);
+        Ok(())
+    }
+
+    /// Numbers that differ where two trainers do: step, random stream, settings, objective, and sums of each parameter. A schedule of one's
+    /// own can't be compared.
     fn fingerprint(&self) -> Vec<f64> {
-        let next = self.rng.clone().next_u64();
-        let mut out = vec![self.context.config.batch as f64, self.context.step as f64];
+        let Context { config, objective, step, .. } = &self.context;
+        let settings = serde_json::to_string(config).unwrap_or_default();
+        let described = format!("{settings} {} {}", objective.name(), objective.settings());
+        let hash = described.bytes().fold(0, |hash, byte| Rng::mix64(hash ^ u64::from(byte)));
+        let mut out = vec![*step as f64];
         // A double can't hold all of 64 bits.
-        out.extend([next >> 32, next & 0xffff_ffff].map(|half| half as f64));
+        out.extend(
+            [self.rng.clone().next_u64(), hash]
+                .into_iter()
+                .flat_map(|bits| [bits >> 32, bits & 0xffff_ffff].map(|half| half as f64)),
+        );
         let sums = self.context.policy.parameters().into_iter().flat_map(Parameters::iter);
         out.extend(sums.map(|parameter| parameter.tensor.detach().sum(Kind::Double).double_value(&[])));
         out
@@ -152,13 +183,5 @@ pub(super) fn agree<E: Env, P>(context: &Context<E, P>, value: f64) -> Result<f6
     let Some(replicas) = context.replicas() else { return Ok(value) };
     let mut tensor = Tensor::from_slice(&[value]);
     replicas.broadcast(&mut tensor, 0)?;
-    Ok(tensor.double_value(&[0]))
-}
-
-/// The sum of a number over all replicas.
-pub(super) fn total<E: Env, P>(context: &Context<E, P>, value: f64) -> Result<f64> {
-    let Some(replicas) = context.replicas() else { return Ok(value) };
-    let mut tensor = Tensor::from_slice(&[value]).to_kind(Kind::Double);
-    replicas.all_reduce(&mut tensor)?;
     Ok(tensor.double_value(&[0]))
 }

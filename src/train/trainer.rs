@@ -48,6 +48,8 @@ pub struct Trainer<E: Env, P> {
     /// Whether it is known that the policy sees no labels where they mean nothing.
     equivariant: bool,
     pub(super) latest: Option<Batch<E>>,
+    /// How often all replicas have asked the reward, as of the last step of a loop.
+    pub(super) all_reward_calls: Option<u64>,
     pub(super) description: serde_json::Value,
     /// What the training loop and its observers keep; the loop's business alone.
     pub(super) observed: Observed,
@@ -116,6 +118,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             rng,
             equivariant,
             latest: None,
+            all_reward_calls: None,
             description: serde_json::Value::Null,
             observed: Observed::default(),
             asked: Weak::new(),
@@ -340,9 +343,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     }
 
     /// The number of new objects that a reward was computed for: fresh trajectories', local search's proposals and those that
-    /// filled the buffer, not replayed ones.
+    /// filled the buffer, not replayed ones. Of several replicas in a [`Fit`](super::Fit) it is the number of all of them, else this one's.
     pub fn reward_calls(&self) -> u64 {
-        self.sources.reward_calls
+        self.all_reward_calls.unwrap_or(self.sources.reward_calls)
     }
 
     /// The trajectories of the last step, fresh and replayed; `None` before the first.

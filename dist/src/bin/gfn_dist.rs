@@ -2,11 +2,15 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, TcpListener};
-use std::process::{Child, Command, ExitCode, Stdio};
-use std::thread;
-use std::time::Duration;
+use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand};
+use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::consts::{SIGINT, SIGTERM};
 
 /// Start replicas of a training run
 #[derive(Parser, Debug)]
@@ -28,6 +32,9 @@ enum Launcher {
     },
 }
 
+/// How long processes that were asked to end may take for a checkpoint.
+const GRACE: Duration = Duration::from_secs(60);
+
 fn main() -> ExitCode {
     let Launcher::Local { n, program } = Args::parse().launcher;
     match local(n, &program) {
@@ -39,13 +46,23 @@ fn main() -> ExitCode {
     }
 }
 
-/// Runs all, and ends all as soon as one fails.
+/// The processes, and who passes on what they print.
+struct Processes {
+    children: Vec<Child>,
+    relays: Vec<JoinHandle<()>>,
+}
+
 fn local(n: usize, program: &[String]) -> Result<ExitCode, String> {
     let (Some((name, arguments)), true) = (program.split_first(), n > 0) else {
         return Err("a program and at least one process are needed: gfn-dist local -n 2 -- PROGRAM".to_owned());
     };
+    let asked = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM] {
+        let set = signal_hook::flag::register(signal, Arc::clone(&asked));
+        set.map_err(|error| format!("signals can't be handled: {error}"))?;
+    }
     let port = free_port().map_err(|error| format!("no port of this machine is free: {error}"))?;
-    let mut children = Vec::new();
+    let mut processes = Processes { children: Vec::new(), relays: Vec::new() };
     for rank in 0..n {
         let mut command = Command::new(name);
         command.args(arguments).envs([("RANK", rank.to_string()), ("WORLD_SIZE", n.to_string())]);
@@ -55,62 +72,71 @@ fn local(n: usize, program: &[String]) -> Result<ExitCode, String> {
         }
         match command.spawn() {
             Ok(mut child) => {
-                relay(rank, child.stdout.take());
-                relay(rank, child.stderr.take());
-                children.push(child);
+                processes.relays.extend(child.stdout.take().map(|output| relay(rank, output)));
+                processes.relays.extend(child.stderr.take().map(|output| relay(rank, output)));
+                processes.children.push(child);
             }
             Err(error) => {
-                end(&mut children);
+                processes.tell(Signal::KILL);
                 return Err(format!("{name} can't be run: {error}"));
             }
         }
     }
-    Ok(wait(&mut children))
+    let code = processes.wait(&asked);
+    // The last lines are still on their way.
+    processes.relays.into_iter().for_each(|relay| drop(relay.join()));
+    Ok(code)
 }
 
 /// Prints the lines of a process with its number.
-fn relay(rank: usize, output: Option<impl Read + Send + 'static>) {
-    let Some(output) = output else { return };
+fn relay(rank: usize, output: impl Read + Send + 'static) -> JoinHandle<()> {
     thread::spawn(move || {
-        for line in BufReader::new(output).lines().map_while(Result::ok) {
-            eprintln!("[{rank}] {line}");
+        let (mut output, mut line) = (BufReader::new(output), Vec::new());
+        while output.read_until(b'\n', &mut line).is_ok_and(|read| read > 0) {
+            eprintln!("[{rank}] {}", String::from_utf8_lossy(&line).trim_end());
+            line.clear();
         }
-    });
+    })
 }
 
-/// Waits for all of them, or for the first that fails.
-fn wait(children: &mut Vec<Child>) -> ExitCode {
-    let mut running = children.len();
-    while running > 0 {
-        running = 0;
-        for rank in 0..children.len() {
-            match children[rank].try_wait() {
-                Ok(None) => running += 1,
-                Ok(Some(status)) if status.success() => {}
-                Ok(Some(status)) => {
-                    // What it last said is still on its way.
-                    thread::sleep(Duration::from_millis(200));
-                    eprintln!("process {rank} of {} failed ({status}); all are ended", children.len());
-                    end(children);
-                    return ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1));
-                }
-                Err(error) => {
-                    eprintln!("process {rank} can't be waited for ({error}); all are ended");
-                    end(children);
-                    return ExitCode::FAILURE;
+impl Processes {
+    /// Waits until all have ended. As soon as one fails, or this process is asked to end, all are asked to end, and killed if they don't.
+    fn wait(&mut self, asked: &AtomicBool) -> ExitCode {
+        let (mut code, mut deadline) = (ExitCode::SUCCESS, None);
+        let mut ended: Vec<Option<ExitStatus>> = vec![None; self.children.len()];
+        while ended.iter().any(Option::is_none) {
+            for (rank, child) in self.children.iter_mut().enumerate() {
+                if ended[rank].is_none() {
+                    ended[rank] = child.try_wait().ok().flatten();
                 }
             }
+            let failed = ended.iter().position(|status| status.is_some_and(|status| !status.success()));
+            if let (Some(rank), None) = (failed, deadline) {
+                let status = ended[rank].unwrap_or_default();
+                code = ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1));
+                eprintln!("process {rank} of {} failed ({status}); all are asked to end", ended.len());
+            }
+            if deadline.is_none() && (failed.is_some() || asked.load(Ordering::SeqCst)) {
+                self.tell(Signal::TERM);
+                deadline = Some(Instant::now() + GRACE);
+            }
+            if deadline.is_some_and(|deadline| Instant::now() > deadline) {
+                eprintln!("processes that haven't ended are killed");
+                self.tell(Signal::KILL);
+                deadline = Some(Instant::now() + GRACE);
+            }
+            thread::sleep(Duration::from_millis(20));
         }
-        thread::sleep(Duration::from_millis(20));
+        code
     }
-    ExitCode::SUCCESS
-}
 
-fn end(children: &mut Vec<Child>) {
-    for mut child in children.drain(..) {
-        // One that has ended already needs no end.
-        let _ = child.kill();
-        let _ = child.wait();
+    /// Sends a signal to all that run; one that has ended needs none.
+    fn tell(&mut self, signal: Signal) {
+        for child in &mut self.children {
+            if let (Ok(None), Some(pid)) = (child.try_wait(), Pid::from_raw(child.id() as i32)) {
+                let _ = kill_process(pid, signal);
+            }
+        }
     }
 }
 

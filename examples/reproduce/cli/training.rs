@@ -16,6 +16,7 @@ use gfn::train::{
 use serde_json::json;
 
 use super::{Common, Defaults, words};
+use crate::runs::Asked;
 
 /// What training left, besides the trainer itself.
 #[derive(Clone, Debug, Default)]
@@ -84,14 +85,17 @@ where
 
     let looks = common.looks(steps);
     let run = common.run_folder();
-    if let Some(run) = &run {
+    if let (Some(run), Some(asked)) = (&run, Asked::of_process()) {
         let context = trainer.context();
-        run.describe(&[
-            ("training", json!(context.config)),
-            ("objective", json!(context.objective.name())),
-            ("steps", json!(steps)),
-            ("parameters", json!(trainer.n_parameters())),
-        ])?;
+        run.describe(
+            asked,
+            &[
+                ("training", json!(context.config)),
+                ("objective", json!(context.objective.name())),
+                ("steps", json!(steps)),
+                ("parameters", json!(trainer.n_parameters())),
+            ],
+        )?;
     }
     let measure = |trainer: &Trainer<E, P>| {
         Ok(trainer.averaged(|_| look(trainer))?.map(|jsd| ("jsd".to_owned(), jsd)).into_iter().collect::<Metrics>())

@@ -1,7 +1,8 @@
 //! The folder of a run: settings, metrics, result, pictures and checkpoint, each in its place.
 
-use std::fs;
+use std::fs::{self, File};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use gfn::{Error, Result};
 use serde_json::{Value, json};
@@ -96,40 +97,61 @@ impl RunFolder {
                     "give a new folder",
                 ));
             }
-            // What comes out is another result.
-            match fs::remove_file(self.result()) {
-                Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(Error::io(self.result(), source));
-                }
-                _ => {}
-            }
-        } else if self.state(asked)? == State::Finished {
-            return Err(Error::file(
+            // Whether the checkpoint fits isn't known yet: what is there stays until it does.
+            return self.lock();
+        }
+        match self.state(asked)? {
+            State::Finished => Err(Error::file(
                 &self.0,
                 "it holds this run already, finished: see its result.json",
                 "give a new folder; to go on with more --steps, give its checkpoint by --resume, too",
-            ));
+            )),
+            State::Unfinished if resume.is_some() && self.asked()?.flags.get("resume") != asked.flags.get("resume") => {
+                Err(Error::file(
+                    &self.0,
+                    "it holds a run that began elsewhere, or from another checkpoint than --resume names",
+                    "leave out --resume to go on with the run in the folder, or give a new folder",
+                ))
+            }
+            State::Unfinished | State::Free => {
+                self.lock()?;
+                write_json(&self.settings(), &settings(asked))
+            }
         }
-        let settings = json!({
-            "task": asked.task,
-            "flags": asked.flags,
-            "command": std::env::args().collect::<Vec<_>>(),
-            "seed": asked.flags.get("seed"),
-            "device": asked.flags.get("device"),
-            "version": env!("CARGO_PKG_VERSION"),
-            "commit": option_env!("GFN_COMMIT"),
-            "machine": {
-                "system": std::env::consts::OS,
-                "architecture": std::env::consts::ARCH,
-                "cores": std::thread::available_parallelism().map(std::num::NonZero::get).ok(),
-            },
-        });
-        write_json(&self.settings(), &settings)
     }
 
-    /// Adds what is known once the run is set up to its settings.
-    pub(crate) fn describe(&self, more: &[(&str, Value)]) -> Result<()> {
-        let mut settings = read_json(&self.settings())?;
+    /// Keeps other processes out of the folder until this one ends.
+    fn lock(&self) -> Result<()> {
+        static HELD: Mutex<Vec<(PathBuf, File)>> = Mutex::new(Vec::new());
+        let path = self.0.join(LOCK);
+        let mut held = HELD.lock().unwrap_or_else(PoisonError::into_inner);
+        if held.iter().any(|(known, _)| *known == path) {
+            return Ok(());
+        }
+        let file = File::create(&path).map_err(|source| Error::io(&path, source))?;
+        match file.try_lock() {
+            Ok(()) => {
+                held.push((path, file));
+                Ok(())
+            }
+            Err(fs::TryLockError::WouldBlock) => Err(Error::file(
+                &self.0,
+                "another process is writing it",
+                "wait until that run has ended, or give a new folder",
+            )),
+            Err(fs::TryLockError::Error(source)) => Err(Error::io(&path, source)),
+        }
+    }
+
+    /// Writes the settings with what is known once the run is set up, in place of a result of other settings.
+    pub(crate) fn describe(&self, asked: &Asked, more: &[(&str, Value)]) -> Result<()> {
+        match fs::remove_file(self.result()) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::io(self.result(), source));
+            }
+            _ => {}
+        }
+        let mut settings = settings(asked);
         if let Some(object) = settings.as_object_mut() {
             object.extend(more.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
         }
@@ -167,12 +189,39 @@ impl RunFolder {
         for entry in entries {
             let path = entry.map_err(io)?.path();
             let empty = path == self.pictures() && fs::read_dir(&path).is_ok_and(|mut inside| inside.next().is_none());
-            if path != self.settings() && !empty {
+            let name = entry_name(&path);
+            let ours = name == LOCK || (name.starts_with('.') && name.ends_with(".settings.json"));
+            if path != self.settings() && !empty && !ours {
                 return Ok(false);
             }
         }
         Ok(true)
     }
+}
+
+/// The file that a process locks while it writes the folder.
+const LOCK: &str = ".lock";
+
+/// What a run was asked for, by what, where.
+fn settings(asked: &Asked) -> Value {
+    json!({
+        "task": asked.task,
+        "flags": asked.flags,
+        "command": std::env::args().collect::<Vec<_>>(),
+        "seed": asked.flags.get("seed"),
+        "device": asked.flags.get("device"),
+        "version": env!("CARGO_PKG_VERSION"),
+        "commit": option_env!("GFN_COMMIT"),
+        "machine": {
+            "system": std::env::consts::OS,
+            "architecture": std::env::consts::ARCH,
+            "cores": std::thread::available_parallelism().map(std::num::NonZero::get).ok(),
+        },
+    })
+}
+
+fn entry_name(path: &Path) -> String {
+    path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
 fn task_of(asked: &Asked) -> String {
@@ -199,8 +248,7 @@ fn same(a: &Path, b: &Path) -> bool {
 /// Replaces a file by this value in one step, so that a killed run leaves the old one or the new one.
 pub(crate) fn write_json(path: &Path, value: &Value) -> Result<()> {
     let io = |source| Error::io(path, source);
-    let name = path.file_name().map_or_else(String::new, |name| name.to_string_lossy().into_owned());
-    let beside = path.with_file_name(format!(".{}.{name}", std::process::id()));
+    let beside = path.with_file_name(format!(".{}.{}", std::process::id(), entry_name(path)));
     fs::write(&beside, format!("{value:#}\n")).map_err(io)?;
     fs::rename(&beside, path).map_err(io)
 }

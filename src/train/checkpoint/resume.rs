@@ -67,8 +67,14 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         if self.optimizer.is_none() {
             return Err(no_parameters());
         }
-        match self.n_replicas() > 1 && self.sources.replay.is_some() {
-            true => Err(buffers_apart()),
+        if self.n_replicas() == 1 {
+            return Ok(());
+        }
+        let mut own: Vec<&dyn Persist<E>> = vec![&self.sources.on_policy];
+        self.sources.all().into_iter().for_each(|source| own.push(source));
+        self.companions.others.iter().for_each(|companion| own.push(companion.as_ref()));
+        match self.sources.replay.is_some() || !kept(&self.context.env, own)?.is_empty() {
+            true => Err(kept_apart()),
             false => Ok(()),
         }
     }
@@ -83,7 +89,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             parts: kept.iter().map(|(part, _)| (part.name().to_owned(), part.describe())).collect(),
             objective: objective.name().to_owned(),
             objective_settings: objective.settings(),
-            reward_calls: self.sources.reward_calls,
+            reward_calls: self.reward_calls(),
             description: self.description.clone(),
             observed: self.observed.states.clone(),
         })?;
@@ -133,7 +139,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         load(&self.context.env, &mut parts, (&checkpoint, &state.parts), other)?;
         checkpoint.restore(parameters)?;
         self.rng = state.rng;
-        self.sources.reward_calls = state.reward_calls;
+        // What was counted of all replicas stands with the first.
+        self.sources.reward_calls = if self.replica() == 0 { state.reward_calls } else { 0 };
+        self.all_reward_calls = None;
         self.observed = Observed::read(state.observed, &checkpoint);
         self.latest = None;
         self.context.step = checkpoint.manifest().step as usize;
@@ -146,11 +154,11 @@ pub(in crate::train) fn to_json(value: &impl Serialize) -> Result<serde_json::Va
         .map_err(|error| Error::contract("what a checkpoint keeps can be written as JSON", error))
 }
 
-fn buffers_apart() -> Error {
+fn kept_apart() -> Error {
     Error::missing(
         "a checkpoint of several replicas",
-        "one replay buffer: each replica has its own, and only the first one's would be saved",
-        "train replicas without replay, or save the policy alone (`Checkpoint::new`)",
+        "sources and companions that keep nothing: each replica has its own buffer and states, and only the first one's would be saved",
+        "train replicas without replay and without parts that keep something, or save the policy alone (`Checkpoint::new`)",
     )
 }
 

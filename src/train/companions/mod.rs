@@ -66,7 +66,8 @@ pub trait Companion<E: Env, P>: Persist<E> {
         Ok(())
     }
 
-    /// Called before each update, when the parameters have their gradients: the place to average them with those of other processes.
+    /// Called before each update, when the parameters have their gradients; with several replicas
+    /// ([`Trainer::with_collective`](super::Trainer::with_collective)) those of the whole batch. What is done to them must be the same on all replicas.
     ///
     /// # Errors
     /// Whatever must end the step, before anything is updated.

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use interrupt::Interrupt;
 
 use super::checkpoint::Observed;
-use super::replicas::{agree, total};
+use super::replicas::agree;
 use super::{Checkpoint, Observer, Record, Trainer};
 use crate::env::Env;
 use crate::policy::Policy;
@@ -142,10 +142,11 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
     /// to the folder of the run's own checkpoint.
     pub fn run(mut self, trainer: &mut Trainer<E, P>) -> Result<Ended> {
         self.checkpoint.as_ref().map_or(Ok(()), |_| trainer.check_savable())?;
+        trainer.check_equal_replicas()?;
         if trainer.replica() > 0 {
-            // The first replica speaks for all of them.
+            // The first replica speaks for all of them. A signal that reaches all processes must end none before their common step.
             self.observers.clear();
-            (self.checkpoint, self.every, self.interruptible) = (None, None, false);
+            (self.checkpoint, self.every) = (None, None);
         }
         self.checkpoint.as_ref().map_or(Ok(()), Checkpoint::try_path)?;
         #[cfg(feature = "signals")]
@@ -176,8 +177,8 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
             let warnings = trainer.warnings()[warned..].to_vec();
             let step = trainer.steps_done();
             let last = step >= self.steps;
-            let reward_calls = total(trainer.context(), trainer.reward_calls() as f64)? as u64;
-            let mut record = Record::new(step, reward_calls, stats, last);
+            trainer.count_reward_calls()?;
+            let mut record = Record::new(step, trainer.reward_calls(), stats, last);
             record.warnings = warnings;
             if self.call_observers(trainer, &mut record)? == ControlFlow::Break(()) {
                 ended = Ended::Stopped;

@@ -40,6 +40,7 @@ mod interrupted;
 mod leaks;
 mod local_search;
 mod misled;
+mod modes;
 mod nets;
 mod network_training;
 mod networks;

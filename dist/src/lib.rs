@@ -4,15 +4,22 @@
 //! Nothing else has to be installed; torchrun, Slurm, mpirun or `gfn-dist local` starts the processes ([`Launch`] reads what they
 //! say). Trainers train as one in them as on threads:
 //!
-//! ```no_run
-//! use gfn::train::Fit;
-//! # fn trainer() -> gfn::Result<gfn::train::Trainer<gfn::testing::Words, gfn::policy::UniformPolicy>> { unimplemented!() }
-//! let timeout = std::time::Duration::from_secs(300);
-//! let mut trainer = trainer()?;
-//! if let Some(launch) = gfn_dist::Launch::from_env()? {
-//!     trainer = trainer.with_collective(launch.connect(timeout)?)?;
+//! ```
+//! use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, testing::Words, Rng};
+//! use gfn::policy::{ByKey, MlpPolicy, MlpPolicyConfig};
+//! use gfn::train::{Fit, Trainer, TrainerConfig};
+//! use gfn_dist::Launch;
+//! let env = Words::new(2, 2);
+//! let config = MlpPolicyConfig::default();
+//! let policy = MlpPolicy::tabular(&env, ByKey::new(env, 9), config, tch::Device::Cpu, tch::Kind::Float)?;
+//! let reward = |states: &VectorStates, _: Option<&tch::Tensor>| Ok(vec![0.0; states.len()]);
+//! // The same in every process, from the same seed.
+//! let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0))?;
+//! // `None` for a program that was started by itself.
+//! if let Some(launch) = Launch::from_env()? {
+//!     trainer = trainer.with_collective(launch.connect(std::time::Duration::from_secs(300))?)?;
 //! }
-//! Fit::new(1_000).run(&mut trainer)?;
+//! Fit::new(5).run(&mut trainer)?;
 //! # Ok::<(), gfn::Error>(())
 //! ```
 //!

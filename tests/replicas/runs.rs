@@ -1,0 +1,253 @@
+//! Runs of replicas: equal parameters, the same bits again, and errors in place of waits.
+
+use std::ops::ControlFlow;
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use super::{parameters, trainer};
+use crate::words::{count, fresh, says, with_flow, words};
+use gfn::collective::{Collective, replicate};
+use gfn::env::{EnumerableEnv, Rows, StateGraph, VectorStates};
+use gfn::metrics::Distances;
+use gfn::objective::TrajectoryBalance;
+use gfn::optim::AdamConfig;
+use gfn::policy::{KHot, MlpPolicy};
+use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
+use gfn::testing::Words;
+use gfn::train::{CountModes, Ended, Fit, Observer, Record, TeacherConfig, Trainer, TrainerConfig};
+use gfn::{Error, Result, Rng};
+use tch::Tensor;
+
+#[test]
+fn replicas_stay_equal_learn_the_target_and_do_it_again_bit_for_bit() {
+    let run = || {
+        let ends = Mutex::new(Vec::new());
+        let (states, drawn) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+        let tv = replicate(3, |replica| {
+            let mut trainer = trainer(replica)?;
+            trainer.step()?;
+            drawn.lock().unwrap().push(format!("{:?}", trainer.latest().unwrap().actions()));
+            assert_eq!(Fit::new(1_500).run(&mut trainer)?, Ended::Done);
+            ends.lock().unwrap().push(parameters(&trainer));
+            states.lock().unwrap().push(trainer.latest().unwrap().len());
+            let space = StateGraph::build(trainer.env(), 100)?;
+            let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None)?;
+            let tv = Distances::between(&learned.probs, &space.target_distribution(&count, None)?.probs)?.tv;
+            Ok(tv)
+        })
+        .unwrap();
+        assert!(tv < 0.05, "{tv}");
+        let ends = ends.into_inner().unwrap();
+        assert!(ends[0] == ends[1] && ends[1] == ends[2], "replicas drift apart");
+        let (mut shares, drawn) = (states.into_inner().unwrap(), drawn.into_inner().unwrap());
+        shares.sort_unstable();
+        assert_eq!(shares, [5, 5, 6]);
+        assert!(drawn[0] != drawn[1] && drawn[1] != drawn[2] && drawn[0] != drawn[2], "each draws its own");
+        ends.into_iter().next().unwrap()
+    };
+    assert!(run() == run(), "the same bits again");
+}
+
+#[test]
+fn a_run_goes_on_bit_for_bit() {
+    let folder = std::env::temp_dir().join(format!("gfn-replicas-{}", std::process::id()));
+    let run = |from: usize, to: usize| {
+        replicate(2, |replica| {
+            let mut trainer = trainer(replica)?;
+            if from > 0 {
+                trainer.resume(&folder)?;
+            }
+            Fit::new(to).checkpoint(&folder, None)?.run(&mut trainer)?;
+            Ok(parameters(&trainer))
+        })
+        .unwrap()
+    };
+    let whole = run(0, 12);
+    run(0, 7);
+    assert!(run(7, 12) == whole);
+    std::fs::remove_dir_all(&folder).unwrap();
+}
+
+/// Stops after some steps.
+struct Stop(usize);
+
+impl<P> Observer<Words, P> for Stop {
+    fn name(&self) -> &str {
+        "stop"
+    }
+    fn after_step(&mut self, _: &Trainer<Words, P>, record: &mut Record) -> Result<ControlFlow<()>> {
+        Ok(if record.step == self.0 { ControlFlow::Break(()) } else { ControlFlow::Continue(()) })
+    }
+}
+
+#[test]
+fn all_replicas_end_with_the_first() {
+    let calls = replicate(2, |replica| {
+        let mut trainer = trainer(replica)?;
+        let mut stop = Stop(3);
+        assert_eq!(Fit::new(50).observe(&mut stop).run(&mut trainer)?, Ended::Stopped);
+        assert_eq!((trainer.steps_done(), trainer.n_replicas()), (3, 2));
+        Ok(trainer.reward_calls())
+    });
+    assert_eq!(calls.unwrap(), 3 * 16, "of both");
+}
+
+#[test]
+fn observers_see_the_first_replica_alone_and_their_errors_end_all() {
+    let seen = Mutex::new(Vec::new());
+    let run = |fails: bool| {
+        replicate(3, |replica| {
+            let mut trainer = trainer(replica)?;
+            let mut look = |trainer: &Trainer<Words, MlpPolicy<KHot>>, record: &mut Record| {
+                seen.lock().unwrap().push((trainer.replica(), record.step, record.reward_calls));
+                match fails && record.step == 2 {
+                    true => Err(Error::config("what the observer saw", record.step, "another step")),
+                    false => Ok(ControlFlow::Continue(())),
+                }
+            };
+            Fit::new(3).observe(&mut look).run(&mut trainer)
+        })
+    };
+    assert_eq!(run(false).unwrap(), Ended::Done);
+    assert_eq!(std::mem::take(&mut *seen.lock().unwrap()), [(0, 1, 16), (0, 2, 32), (0, 3, 48)]);
+    says(&run(true).unwrap_err(), &["what the observer saw is 2"]);
+}
+
+/// Each replica replays what it has drawn itself; the updates are of all of them.
+#[test]
+fn replicas_with_buffers_of_their_own_stay_equal() {
+    let ends = Mutex::new(Vec::new());
+    replicate(2, |replica| {
+        let buffer = ReplayBuffer::new(ReplayConfig { capacity: 30, eviction: Eviction::Fifo, draw: Draw::Uniform })?;
+        let config = TrainerConfig { source: DataSource::new(0.5, 0.5, 0.0)?, replay_after: 0, ..fresh(16) };
+        let trainer = Trainer::new(words(), count, with_flow(), TrajectoryBalance, config, Rng::seeded(1))?;
+        let mut trainer = trainer.with_replay(buffer).with_collective(replica)?;
+        trainer.prefill(20)?;
+        Fit::new(30).run(&mut trainer)?;
+        let held = trainer.replay().map_or(0, ReplayBuffer::len);
+        ends.lock().unwrap().push((parameters(&trainer), held, trainer.n_fresh()));
+        Ok(())
+    })
+    .unwrap();
+    let ends = ends.into_inner().unwrap();
+    assert!(ends[0].0 == ends[1].0, "replicas drift apart");
+    assert!(ends.iter().all(|&(_, held, fresh)| (held, fresh) == (30, 4)), "half of each share is replayed");
+}
+
+#[test]
+fn one_replica_is_a_trainer_by_itself() {
+    let alone = || Trainer::new(words(), count, with_flow(), TrajectoryBalance, fresh(16), Rng::seeded(1)).unwrap();
+    let together = replicate(1, |replica| {
+        let mut trainer = alone().with_collective(replica)?;
+        Fit::new(4).run(&mut trainer)?;
+        Ok(parameters(&trainer))
+    });
+    let mut trainer = alone();
+    Fit::new(4).run(&mut trainer).unwrap();
+    assert!(together.unwrap() == parameters(&trainer));
+}
+
+#[test]
+fn nobody_waits_for_a_replica_that_has_ended() {
+    let started = Instant::now();
+    let fails = |at: usize| {
+        replicate(3, move |replica| {
+            let rank = replica.rank();
+            let mut trainer = trainer(replica)?;
+            trainer.step()?;
+            if rank == at {
+                return Err(Error::config("this replica", rank, "another"));
+            }
+            Fit::new(1_000_000).run(&mut trainer)
+        })
+    };
+    for at in 0..3 {
+        // The cause, not that the others were left alone.
+        says(&fails(at).unwrap_err(), &["this replica is"]);
+    }
+    let left = replicate(2, |replica| {
+        if replica.rank() == 1 {
+            return Ok(());
+        }
+        replica.all_reduce(&mut Tensor::from_slice(&[1.0]))
+    });
+    says(&left.unwrap_err(), &["replica 1: it has ended"]);
+    // Not only the call that waited: nothing old is taken for an answer.
+    let again = replicate(2, |replica| {
+        if replica.rank() == 1 {
+            return replica.all_gather(&Tensor::from_slice(&[1.0])).map(|_| true);
+        }
+        replica.all_gather(&Tensor::from_slice(&[1.0]))?;
+        let first = replica.all_gather(&Tensor::from_slice(&[2.0]));
+        let second = replica.all_gather(&Tensor::from_slice(&[3.0]));
+        Ok(first.is_err() && second.is_err())
+    });
+    assert!(again.unwrap());
+    let panics = std::panic::catch_unwind(|| {
+        replicate(2, |replica| {
+            assert!(replica.rank() == 0, "a panic of a replica");
+            replica.all_gather(&Tensor::from_slice(&[1.0])).map(|all| all.len())
+        })
+    });
+    assert!(panics.is_err());
+    assert!(started.elapsed() < Duration::from_secs(30));
+    says(&replicate(0, |_| Ok(())).unwrap_err(), &["replicas is 0"]);
+}
+
+#[test]
+fn what_replicas_can_not_agree_on_is_refused() {
+    let refused = |make: &(dyn Fn(usize) -> Result<Trainer<Words, MlpPolicy<KHot>>> + Sync)| {
+        let result = replicate(2, |replica| {
+            let mut trainer = make(replica.rank())?.with_collective(replica)?;
+            trainer.step().map(drop)
+        });
+        result.unwrap_err()
+    };
+    let with =
+        |batch, seed| Trainer::new(words(), count, with_flow(), TrajectoryBalance, fresh(batch), Rng::seeded(seed));
+    says(&refused(&|_| with(1, 0)), &["batch is 1 trajectories for 2 replicas"]);
+    says(&refused(&|rank| with(8, rank as u64)), &["build them alike", "another than replica"]);
+    says(&refused(&|rank| with(8 + 2 * rank, 0)), &["build them alike", "another than replica"]);
+    let learning = |lr| {
+        let adam = AdamConfig { lr, ..AdamConfig::default() };
+        let config = TrainerConfig { adam, ..fresh(8) };
+        Trainer::new(words(), count, with_flow(), TrajectoryBalance, config, Rng::seeded(0))
+    };
+    says(&refused(&|rank| learning(0.1 + rank as f64)), &["build them alike", "another than replica"]);
+    says(
+        &refused(&|_| with(8, 0)?.with_teacher(with_flow(), TeacherConfig::default())),
+        &["an adaptive teacher needs one trainer"],
+    );
+    let observed = replicate(2, |replica| {
+        let mut trainer = trainer(replica)?;
+        let mut modes = CountModes::new(|states: &VectorStates| vec![false; states.len()]);
+        Fit::new(2).observe(&mut modes).run(&mut trainer)
+    });
+    says(&observed.unwrap_err(), &["counting modes while training", "its share"]);
+    let saved = replicate(2, |replica| {
+        let (eviction, draw) = (Eviction::Fifo, Draw::Uniform);
+        let buffer = ReplayBuffer::new(ReplayConfig { capacity: 10, eviction, draw })?;
+        trainer(replica)?.with_replay(buffer).save(std::env::temp_dir().join("gfn-none"))
+    });
+    says(&saved.unwrap_err(), &["a checkpoint of several replicas needs sources and companions that keep nothing"]);
+}
+
+/// What a reward takes long for, replicas wait for at the same time.
+#[test]
+fn slow_rewards_overlap() {
+    let slow = |states: &VectorStates, conditions: Option<&Tensor>| {
+        std::thread::sleep(Duration::from_millis(5 * states.len() as u64));
+        count(states, conditions)
+    };
+    let taken = |replicas| {
+        let started = Instant::now();
+        replicate(replicas, |replica| {
+            let trainer = Trainer::new(words(), slow, with_flow(), TrajectoryBalance, fresh(16), Rng::seeded(1))?;
+            Fit::new(6).run(&mut trainer.with_collective(replica)?)
+        })
+        .unwrap();
+        started.elapsed().as_secs_f64()
+    };
+    let (alone, together) = (taken(1), taken(4));
+    assert!(alone > 0.48 && together < 0.6 * alone, "{alone} s alone, {together} s by four");
+}

@@ -8,8 +8,8 @@ use std::path::Path;
 use crate::trainers::{Folder, GridTrainer, Setting, bytes, hypergrid};
 use gfn::env::VectorStates;
 use gfn::train::{
-    Checkpoint, CountModes, EarlyStop, Ended, Fit, Goal, KeepBest, Metrics, MetricsCsv, MetricsFile, Observer, Record,
-    ReplayPath, Trainer, TrainerConfig, Validation,
+    Checkpoint, CountModes, EarlyStop, Ended, Fit, Goal, KeepBest, Metrics, MetricsCsv, MetricsFile, Record,
+    ReplayPath, Validation,
 };
 use gfn::{Error, Result};
 use serde_json::Value;

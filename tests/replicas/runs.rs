@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::{parameters, trainer};
 use crate::words::{count, fresh, says, with_flow, words};
 use gfn::collective::{Collective, replicate};
-use gfn::env::{EnumerableEnv, Rows, StateGraph, VectorStates};
+use gfn::env::{Rows, StateGraph, VectorStates};
 use gfn::metrics::Distances;
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::AdamConfig;

@@ -62,6 +62,8 @@ def main():
             profiles = re.findall(r"^\[profile\..*?(?=^\[(?!profile\.)|\Z)", (ROOT / "Cargo.toml").read_text(), re.M | re.S)
             with open(folder / "Cargo.toml", "a") as manifest:
                 manifest.write("\n" + "".join(profiles))
+                # Here it is a dependency like others: by the same settings as there, what is compiled serves again.
+                manifest.write("\n[profile.ci.package.gfn]\nopt-level = 1\n\n[profile.ci.package.own]\nopt-level = 0\n")
         environment = dict(os.environ, CARGO_TARGET_DIR=str(target))
         subprocess.run(["cargo", "run", "--profile", "ci" if shared else "dev"], cwd=folder, env=environment, check=True)
         # By itself: nobody says where libtorch is.

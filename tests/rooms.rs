@@ -54,8 +54,13 @@ fn sources(folder: &Path) -> Vec<PathBuf> {
     found
 }
 
+/// The checkout: these tests lie in a folder of it.
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap()
+}
+
 fn src() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
+    root().join("src")
 }
 
 /// The room that a file of `src` lies in: its folder below `src`, or its own name.
@@ -142,7 +147,7 @@ fn an_import_from_above_is_found() {
 fn files_and_folders_can_be_read_in_one_sitting() {
     let mut offences = Vec::new();
     for package in ["src", "gym", "examples"] {
-        let files = sources(&Path::new(env!("CARGO_MANIFEST_DIR")).join(package));
+        let files = sources(&root().join(package));
         for path in files.iter().filter(|path| !path.components().any(|part| part.as_os_str() == "tests")) {
             let lines = fs::read_to_string(path).unwrap().lines().count();
             if lines > MAX_LINES {
@@ -150,7 +155,7 @@ fn files_and_folders_can_be_read_in_one_sitting() {
             }
         }
     }
-    let reproduce = Path::new(env!("CARGO_MANIFEST_DIR")).join("examples/reproduce");
+    let reproduce = root().join("examples/reproduce");
     let files = [src(), reproduce].into_iter().flat_map(|folder| sources(&folder));
     let folders: BTreeSet<PathBuf> = files.filter_map(|path| path.parent().map(Path::to_owned)).collect();
     for folder in folders.iter().filter(|folder| **folder != src()) {
@@ -165,7 +170,7 @@ fn files_and_folders_can_be_read_in_one_sitting() {
 /// An example is read from top to bottom: it is short, and hides nothing in a module of its own.
 #[test]
 fn examples_are_whole_and_short() {
-    let entries = fs::read_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join("examples")).unwrap();
+    let entries = fs::read_dir(root().join("examples")).unwrap();
     let paths = entries.map(|entry| entry.unwrap().path());
     let examples: Vec<PathBuf> = paths.filter(|path| path.extension().is_some_and(|e| e == "rs")).collect();
     assert!(!examples.is_empty());

@@ -71,7 +71,7 @@ fn main() -> ExitCode {
     if let Some(asked) = Asked::of(&Reproduce::command(), &given) {
         asked.remember();
     }
-    match run(&program.task) {
+    match cli::members::run(&given, || run(&program.task)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");

@@ -49,8 +49,13 @@ impl<E: Env, P> Context<E, P> {
     /// How many trajectories of a batch this replica draws: all of them where there is but one.
     #[must_use]
     pub fn share(&self) -> usize {
+        self.share_of(self.config.batch)
+    }
+
+    /// How many of `n` things this replica does.
+    pub(super) fn share_of(&self, n: usize) -> usize {
         let (rank, size) = self.replicas().map_or((0, 1), |replicas| (replicas.rank(), replicas.size()));
-        let before = |rank| rank * self.config.batch / size;
+        let before = |rank| rank * n / size;
         before(rank + 1) - before(rank)
     }
 

@@ -45,6 +45,15 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// built from one seed; [`Error::Peer`] if another replica has ended. The first step refuses what isn't agreed on between replicas: an adaptive teacher,
     /// Thompson sampling, intrinsic rewards.
     pub fn with_collective(mut self, collective: impl Collective + 'static) -> Result<Self> {
+        self.join(Box::new(collective))?;
+        Ok(self)
+    }
+
+    /// The same for a trainer that stays where it is.
+    ///
+    /// # Errors
+    /// As for [`with_collective`](Self::with_collective).
+    pub fn join(&mut self, collective: Box<dyn Collective>) -> Result<()> {
         let (batch, size) = (self.context.config.batch, collective.size());
         if batch < size {
             let got = format!("{batch} trajectories for {size} replicas");
@@ -54,9 +63,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             // What is there already was counted once.
             self.sources.reward_calls = 0;
         }
-        self.context.collective = Some(Box::new(collective));
-        self.check_equal_replicas()?;
-        Ok(self)
+        self.context.collective = Some(collective);
+        self.check_equal_replicas()
     }
 
     /// Compares the trainers of all replicas: in model, parameters, objective, settings, step and place of the random stream.

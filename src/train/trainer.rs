@@ -246,7 +246,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(done)
     }
 
-    /// Fills the replay buffer with `n` uniform random walks, without a network; under conditions, if trajectories have them.
+    /// Fills the replay buffer with `n` uniform random walks, without a network; under conditions, if trajectories have them. Of several
+    /// replicas each fills its own with its share of them.
     ///
     /// # Errors
     /// [`Error::Missing`] without a buffer, and those of sampler and reward.
@@ -259,7 +260,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let uniform = env.uniform();
         let mut stayed = 0;
         let mut streams = Streams::of(&self.context, &mut self.rng);
-        let mut left = n;
+        let mut left = self.context.share_of(n);
         while left > 0 {
             let chunk = left.min(CHUNK);
             let mut walks = Sampler::new(env, &uniform).max_steps(config.max_steps).walks(chunk, streams.own())?;

@@ -122,7 +122,7 @@ fn replicas_with_buffers_of_their_own_stay_equal() {
         let config = TrainerConfig { source: DataSource::new(0.5, 0.5, 0.0)?, replay_after: 0, ..fresh(16) };
         let trainer = Trainer::new(words(), count, with_flow(), TrajectoryBalance, config, Rng::seeded(1))?;
         let mut trainer = trainer.with_replay(buffer).with_collective(replica)?;
-        trainer.prefill(20)?;
+        assert_eq!(trainer.prefill(20)?, 10, "its share of the walks");
         Fit::new(30).run(&mut trainer)?;
         let held = trainer.replay().map_or(0, ReplayBuffer::len);
         ends.lock().unwrap().push((parameters(&trainer), held, trainer.n_fresh()));

@@ -38,7 +38,7 @@ impl<E: EnumerableEnv> Exact<E> {
         env: &E,
         reward: &R,
     ) -> Result<Option<Self>> {
-        if common.is_frozen() {
+        if !common.is_compared() {
             return Ok(None);
         }
         match Self::new(limit, env, reward) {

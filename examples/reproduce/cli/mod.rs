@@ -2,6 +2,7 @@
 
 mod config_file;
 mod exact;
+pub(crate) mod members;
 mod objective;
 mod outcome;
 mod outputs;
@@ -36,6 +37,7 @@ pub(crate) use vectors::{Extra, VectorRun, VectorTask};
 pub(crate) use words::{cell, value_words, words};
 
 use crate::runs::{Asked, RunFolder};
+use members::{Dist, ThreadsFor};
 
 /// The flags that every training task takes; what isn't given is the task's own default.
 #[derive(Args, Clone, Debug)]
@@ -53,9 +55,17 @@ pub(crate) struct Common {
     /// Trajectories per step, replayed ones included
     #[arg(long)]
     pub(crate) batch: Option<usize>,
-    /// Threads of rayon and of libtorch; each number rounds libtorch's products differently, so another one is another run
+    /// Threads; each number rounds differently, so another one is another run
     #[arg(long, default_value_t = 1)]
     pub(crate) threads: usize,
+    /// What several threads do
+    #[arg(long, value_enum, default_value = "auto")]
+    #[allow(dead_code, reason = "read before a task is run, by `members`")]
+    pub(crate) threads_for: ThreadsFor,
+    /// Train as one of several processes that a launcher started (gfn-dist local, torchrun, srun, mpirun)
+    #[arg(long, value_enum)]
+    #[allow(dead_code, reason = "read before a task is run, by `members`")]
+    pub(crate) dist: Option<Dist>,
     /// Where tensors live: cpu, cuda or cuda:N
     #[arg(long, default_value = "cpu")]
     pub(crate) device: DeviceKind,
@@ -255,6 +265,10 @@ impl Default for Defaults {
 impl Common {
     /// Threads, allocator and device, before anything else; what can't be written is refused before anything is worked for.
     pub(crate) fn runtime(&self) -> Result<Runtime> {
+        let threads = members::threads(self.threads);
+        if !members::is_first() {
+            return Runtime::new(threads, self.device);
+        }
         if let (Some(run), Some(asked)) = (self.run_folder(), Asked::of_process()) {
             run.claim(asked, self.resume.as_deref())?;
         }
@@ -262,7 +276,7 @@ impl Common {
         self.save().as_ref().map_or(Ok(()), Checkpoint::try_path)?;
         self.metrics.as_deref().map_or(Ok(()), try_file)?;
         self.tensorboard.as_deref().map_or(Ok(()), try_folder)?;
-        Runtime::new(self.threads, self.device)
+        Runtime::new(threads, self.device)
     }
 
     pub(crate) fn run_folder(&self) -> Option<RunFolder> {
@@ -293,6 +307,11 @@ impl Common {
     /// Whether the policy stays as it is, so that its distribution says nothing.
     pub(crate) fn is_frozen(&self) -> bool {
         self.lr == Some(0.0)
+    }
+
+    /// Whether it is worth to list all states: somebody asks how far the policy is from its target.
+    pub(crate) fn is_compared(&self) -> bool {
+        !self.is_frozen() && members::is_first()
     }
 
     pub(crate) fn steps(&self, defaults: &Defaults) -> usize {

@@ -138,6 +138,7 @@ impl Report {
             "steps": trained.steps,
             "batch": trained.batch,
             "threads": common.threads,
+            "members": trained.members,
             "device": common.device.to_string(),
             "params": trained.params,
             "train_s": trained.train_s,

@@ -15,7 +15,7 @@ use gfn::train::{
 };
 use serde_json::json;
 
-use super::{Common, Defaults, words};
+use super::{Common, Defaults, members, words};
 use crate::runs::Asked;
 
 /// What training left, besides the trainer itself.
@@ -25,6 +25,8 @@ pub(crate) struct Trained {
     pub(super) steps: usize,
     pub(super) batch: usize,
     pub(super) params: i64,
+    /// How many trained as one.
+    pub(super) members: usize,
     /// Seconds of training, prefill included and evaluation not.
     pub(crate) train_s: f64,
     /// Steps per second once warm: the median of windows over the last three quarters. NaN where no step was made, as are the figures
@@ -53,14 +55,15 @@ pub(crate) struct Trained {
 /// What shells report for a program that Ctrl-C ended.
 const INTERRUPTED: i32 = 130;
 
-/// Trains as the flags say, with the task's own observers; `look` gives the JSD of the policy, and isn't counted as training.
+/// Trains as the flags say, with the task's own observers; `look` gives the JSD of the policy, and isn't counted as training. `None` for
+/// a member of the run that isn't the first: it has nothing left to do.
 pub(crate) fn train<E, P>(
     trainer: &mut Trainer<E, P>,
     common: &Common,
     (example, defaults): (&'static str, &Defaults),
     mut look: impl FnMut(&Trainer<E, P>) -> Result<Option<f64>>,
     observers: Vec<&mut dyn Observer<E, P>>,
-) -> Result<Trained>
+) -> Result<Option<Trained>>
 where
     E: ReplayEnv,
     P: Policy<E>,
@@ -68,6 +71,10 @@ where
     let steps = common.steps(defaults);
     let prefill = trainer.replay().map_or(0, |_| common.prefill.unwrap_or(defaults.prefill));
     let started = Instant::now();
+    let members = members::count();
+    if let Some(end) = members::take() {
+        trainer.join(end)?;
+    }
     if let Some(decay) = common.ema {
         let purpose = if common.ema_sampling { AverageFor::Sampling } else { AverageFor::Evaluation };
         trainer.keep_average(decay, purpose)?;
@@ -83,6 +90,13 @@ where
     }
     let filled = started.elapsed().as_secs_f64();
 
+    if trainer.replica() > 0 {
+        let mut fit = Fit::new(steps);
+        if let Some(path) = common.save() {
+            fit = fit.checkpoint(path, common.checkpoint_every)?.stop_on_interrupt();
+        }
+        return fit.run(trainer).map(|_| None);
+    }
     let looks = common.looks(steps);
     let run = common.run_folder();
     if let (Some(run), Some(asked)) = (&run, Asked::of_process()) {
@@ -159,9 +173,9 @@ where
         trainer.take_average()?;
     }
     let (batch, params) = (trainer.context().config.batch, trainer.n_parameters());
-    let mut out = Trained { example, steps, batch, params, train_s: filled, ..Trained::default() };
+    let mut out = Trained { example, steps, batch, params, members, train_s: filled, ..Trained::default() };
     out.summarise(&history);
-    Ok(out)
+    Ok(Some(out))
 }
 
 impl Trained {

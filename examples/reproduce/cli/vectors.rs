@@ -13,7 +13,7 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tch::Device;
 
-use super::{Common, Defaults, Distance, Exact, Report, SAMPLES, products, refuse, sampled, train};
+use super::{Common, Defaults, Distance, Exact, Report, SAMPLES, members, products, refuse, sampled, train};
 
 /// Which of these objects are modes.
 pub(crate) type IsMode<'a> = Box<dyn Fn(&VectorStates) -> Vec<bool> + 'a>;
@@ -127,9 +127,11 @@ where
         let undone = self.diverse.is_some() && trainer.replay().is_none();
         refuse("--diverse", undone, "no such flag without a replay buffer: give --replay, too")?;
         let look = |trainer: &Trainer<E, P>| Exact::look(exact.as_ref(), trainer);
-        let mut modes = self.is_mode.map(CountModes::new);
+        let mut modes = self.is_mode.filter(|_| members::count() == 1).map(CountModes::new);
         let observers = modes.iter_mut().map(|modes| modes as &mut dyn Observer<_, _>).collect();
-        let trained = train(&mut trainer, common, (self.example, &self.defaults), look, observers)?;
+        let Some(trained) = train(&mut trainer, common, (self.example, &self.defaults), look, observers)? else {
+            return Ok(());
+        };
 
         let mut distance = Distance::not_listed(common, self.exact_limit);
         let mut panels = Vec::new();

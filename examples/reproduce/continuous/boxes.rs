@@ -110,7 +110,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Ok(sampler.forward(n, &mut trainer.evaluation_rng())?.terminal_states().clone())
     };
     let look = |trainer: &_| Ok(Some(grid.jsd(&sample(trainer, args.samples)?)?));
-    let trained = train(&mut trainer, common, ("box", &defaults), look, Vec::new())?;
+    let Some(trained) = train(&mut trainer, common, ("box", &defaults), look, Vec::new())? else { return Ok(()) };
 
     let points = sample(&trainer, args.samples)?;
     let floor = grid.floor(args.samples, FLOORS, &mut Rng::seeded(common.seed))?;

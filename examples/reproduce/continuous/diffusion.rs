@@ -155,7 +155,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     let mut validation = common.looks(steps).map(|every| Validation::every(every, measure)).transpose()?;
     let observers = validation.iter_mut().map(|validation| validation as &mut dyn Observer<_, _>).collect();
-    let trained = train(&mut trainer, common, ("diffusion", &defaults), |_| Ok(None), observers)?;
+    let Some(trained) = train(&mut trainer, common, ("diffusion", &defaults), |_| Ok(None), observers)? else {
+        return Ok(());
+    };
 
     // Before evaluation, which holds more states at once.
     let memory = super::densities::peak_memory_mib();

@@ -134,7 +134,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             .described_by(&json!({ "example": "diffusion_posterior", "horizon": args.horizon, "sigma": args.sigma,
             "beta": args.beta, "prior_steps": prior_steps, "prior_seed": common.seed, "network": config,
             "prior_training": fitted }))?;
-    let trained = train(&mut trainer, common, ("diffusion_posterior", &defaults), |_| Ok(None), Vec::new())?;
+    let Some(trained) = train(&mut trainer, common, ("diffusion_posterior", &defaults), |_| Ok(None), Vec::new())?
+    else {
+        return Ok(());
+    };
 
     let rng = &mut trainer.evaluation_rng();
     let trajectories = Sampler::new(&env, trainer.policy()).forward(EVALUATED, rng)?;

@@ -68,7 +68,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Ok(histogram(&positions))
     };
     let look = |trainer: &_| Ok(Some(Distances::between(&sample(trainer)?, &target)?.jsd));
-    let trained = train(&mut trainer, common, ("line", &defaults), look, Vec::new())?;
+    let Some(trained) = train(&mut trainer, common, ("line", &defaults), look, Vec::new())? else { return Ok(()) };
 
     let learned = sample(&trainer)?;
     let jsd = Distances::between(&learned, &target)?.jsd;

@@ -87,7 +87,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Trainer::boxed(env, Box::new(reward), GraphPolicy(net), objective, config, rng)?.described_by(&saved)?;
     let mut trainer = common.replayed(trainer, &defaults, ReplayBuffer::distinct)?;
     let look = |trainer: &Trainer<_, _>| Exact::look(exact.as_ref(), trainer);
-    let trained = train(&mut trainer, common, ("colored_graphs", &defaults), look, Vec::new())?;
+    let Some(trained) = train(&mut trainer, common, ("colored_graphs", &defaults), look, Vec::new())? else {
+        return Ok(());
+    };
 
     let samples = Sampler::new(trainer.env(), trainer.policy()).forward(SAMPLES, &mut trainer.evaluation_rng())?;
     let graphs = samples.terminal_states().graphs();

@@ -124,12 +124,13 @@ fn run_with<N: GraphNetwork + 'static>(
         Trainer::boxed(env, Box::new(reward), GraphPolicy(net), objective, trainer_config, rng)?.described_by(saved)?;
     let mut trainer = common.replayed(trainer, &defaults, ReplayBuffer::distinct)?;
     let env = env_again;
-    let exact = (env.n_states() <= EXACT_LIMIT && !common.is_frozen()).then(|| Exact::new(&env, reward)).transpose()?;
+    let exact =
+        (env.n_states() <= EXACT_LIMIT && common.is_compared()).then(|| Exact::new(&env, reward)).transpose()?;
     let look = |trainer: &RingTrainer<N>| match &exact {
         Some(exact) if exact.graph.len() <= 1 << 12 => Ok(Some(exact.distances(trainer)?.0.jsd)),
         _ => Ok(None),
     };
-    let trained = train(&mut trainer, common, ("ring", &defaults), look, Vec::new())?;
+    let Some(trained) = train(&mut trainer, common, ("ring", &defaults), look, Vec::new())? else { return Ok(()) };
 
     let samples = Sampler::new(&env, trainer.policy()).forward(SAMPLES, &mut trainer.evaluation_rng())?;
     let rings: Vec<Option<usize>> = samples.terminal_states().graphs().iter().map(|g| env.ring_index(g)).collect();

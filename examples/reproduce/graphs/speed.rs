@@ -72,7 +72,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let objective = common.objective.build()?;
     let env = Growth::env(args.nodes)?;
     let mut trainer = Trainer::boxed(env, Box::new(reward), GraphPolicy(net), objective, trainer_config, rng)?;
-    let trained = train(&mut trainer, common, ("speed", &defaults), |_| Ok(None), Vec::new())?;
+    let Some(trained) = train(&mut trainer, common, ("speed", &defaults), |_| Ok(None), Vec::new())? else {
+        return Ok(());
+    };
     let floor = floor(&trainer, batch, &config, runtime.device())?;
     let title = format!("growth to {} nodes", args.nodes);
     let extra = vec![("products_s", json!(floor)), ("iteration_over_products", json!(1.0 / trained.its_per_s / floor))];

@@ -189,7 +189,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if let Some(share) = args.hindsight {
         trainer = trainer.with_hindsight(FocusInHindsight(reward.clone()), share)?;
     }
-    let trained = train(&mut trainer, common, ("molecule_multi_objective", &defaults), |_| Ok(None), Vec::new())?;
+    let Some(trained) = train(&mut trainer, common, ("molecule_multi_objective", &defaults), |_| Ok(None), Vec::new())?
+    else {
+        return Ok(());
+    };
 
     let (mut rng, mut rows, mut mean) = (trainer.evaluation_rng(), Vec::new(), [0.0; 3]);
     let (mut all, mut objectives) = (Vec::new(), Reals::filled(2, 0, 0.0));

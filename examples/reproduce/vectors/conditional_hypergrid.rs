@@ -92,7 +92,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Distances::between(&learned.probs, &target.probs).map(Some)
     };
     let look = |trainer: &Trainer<_, MlpPolicy<KHot>>| Ok(exact(trainer, 1.0)?.map(|distances| distances.jsd));
-    let trained = train(&mut trainer, common, ("conditional_hypergrid", &defaults), look, Vec::new())?;
+    let Some(trained) = train(&mut trainer, common, ("conditional_hypergrid", &defaults), look, Vec::new())? else {
+        return Ok(());
+    };
 
     let (mut rows, mut mean) = (Vec::new(), [0.0; 3]);
     let mut points = (Vec::new(), Vec::new());

@@ -109,7 +109,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut trainer = trainer?;
     let mut modes = CountModes::new(|points: &VectorStates| reward.is_mode(points));
     let look = |trainer: &Trainer<_, MlpPolicy<KHot>>| Exact::look(exact.as_ref(), trainer);
-    let trained = train(&mut trainer, common, ("exploration", &defaults), look, vec![&mut modes])?;
+    let Some(trained) = train(&mut trainer, common, ("exploration", &defaults), look, vec![&mut modes])? else {
+        return Ok(());
+    };
 
     let learned = exact.as_ref().map(|exact| exact.learned(&env, trainer.policy())).transpose()?;
     let panels = exact.iter().zip(&learned).map(|(exact, (_, probs))| exact.panel("points", probs)).collect();

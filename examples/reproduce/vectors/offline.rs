@@ -102,7 +102,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         .with_data(data)
         .described_by(&description)?;
     let look = |trainer: &Trainer<_, _>| Exact::look(exact.as_ref(), trainer);
-    let trained = train(&mut trainer, common, ("offline", &defaults), look, Vec::new())?;
+    let Some(trained) = train(&mut trainer, common, ("offline", &defaults), look, Vec::new())? else { return Ok(()) };
 
     let mut extra = vec![("data_size", json!(trajectories.len()))];
     let mut distance = Distance::not_listed(common, EXACT_LIMIT);

@@ -101,7 +101,7 @@ impl Run<'_> {
         let look = |trainer: &Trainer<_, _>| Exact::look(exact.as_ref(), trainer);
         let mut record = self.record(&read);
         let observers = record.as_mut().map(|record| record as &mut dyn Observer<_, _>).into_iter().collect();
-        let trained = train(&mut trainer, common, (example, &defaults), look, observers)?;
+        let Some(trained) = train(&mut trainer, common, (example, &defaults), look, observers)? else { return Ok(()) };
 
         let molecules = self.sample(&trainer, &read)?;
         let log_scores = score.log_scores(&molecules)?;

@@ -23,7 +23,7 @@ use gfn_dags::{
 use problem::{Problem, ScoreName};
 use serde_json::json;
 
-use crate::cli::{BackwardName, BufferName, Common, Defaults, Distance, Exact, ObjectiveName, Report, train};
+use crate::cli::{BackwardName, BufferName, Common, Defaults, Distance, Exact, ObjectiveName, Report, members, train};
 
 /// Train a policy to sample the structures of a Bayesian network from their posterior
 #[derive(Parser, Debug)]
@@ -205,7 +205,7 @@ where
     let reward = problem.reward(&env)?;
     let exact = Exact::up_to(EXACT_LIMIT, common, &env, &reward)?;
     // What is exact doesn't wait for training: should something be wrong with the scores, it shows now.
-    let edges = if exact.is_none() { exact_edges(&env, &reward)? } else { None };
+    let edges = if exact.is_none() && members::is_first() { exact_edges(&env, &reward)? } else { None };
     let description = json!({ "example": "bayesian_structure", "title": problem.description, "seed": common.seed,
         "policy": format!("{:?}", args.policy), "embedding": common.embedding, "layers": common.layers });
     let boxed = Box::new(problem.reward(&env)?);
@@ -219,7 +219,9 @@ where
         Some(exact) => Ok(exact.learned(trainer.env(), trainer.policy())?.0.jsd),
         None => Ok(None),
     };
-    let trained = train(&mut trainer, common, ("bayesian_structure", &defaults), look, Vec::new())?;
+    let Some(trained) = train(&mut trainer, common, ("bayesian_structure", &defaults), look, Vec::new())? else {
+        return Ok(());
+    };
 
     let mut distance = Distance::not_listed(common, EXACT_LIMIT);
     let findings = match &exact {

@@ -1,0 +1,132 @@
+//! The members of a run that train as one: threads of this process (`--threads`), or processes that a launcher started (`--dist sync`).
+//!
+//! Each does the whole task up to the end of training, from one seed, and draws and scores its share of each batch. Then the first alone
+//! measures and reports.
+
+use std::cell::RefCell;
+
+use clap::{ArgMatches, ValueEnum};
+use gfn::Result;
+use gfn::collective::{Collective, replicate};
+use gfn::runtime::Threads;
+
+/// What several threads do.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum ThreadsFor {
+    /// What is faster: replicas for networks on graphs, unless something is asked for that replicas can't do; else products
+    Auto,
+    /// Each draws and scores its share of the batch: another number of threads is another run
+    Replicas,
+    /// libtorch splits its products among them, and rayon what it can
+    Products,
+}
+
+/// How processes that a launcher started work together.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Dist {
+    /// Each draws and scores its share of the batch, and all make the same update
+    Sync,
+}
+
+/// Tasks whose replicas were measured to be faster than products on several threads.
+const FASTER_AS_REPLICAS: [&str; 5] = ["ring", "colored-graphs", "bayesian-structure", "molecule", "molecule-external"];
+/// Flags of what one trainer alone can do: checkpoints hold one buffer, and a record has every trajectory.
+const ALONE: [&str; 3] = ["save", "run", "record"];
+
+thread_local! {
+    static MEMBER: RefCell<Member> = const { RefCell::new(Member { rank: 0, size: 1, is_thread: false, end: None }) };
+}
+
+/// This thread's place in the run.
+struct Member {
+    rank: usize,
+    size: usize,
+    /// Of this process, which has the others, too.
+    is_thread: bool,
+    /// Until a trainer takes it.
+    end: Option<Box<dyn Collective>>,
+}
+
+/// Whether this member measures and reports.
+pub(crate) fn is_first() -> bool {
+    MEMBER.with_borrow(|member| member.rank == 0)
+}
+
+/// How many train as one.
+pub(crate) fn count() -> usize {
+    MEMBER.with_borrow(|member| member.size)
+}
+
+/// This member's end of the group, once; `None` where one trains alone.
+pub(crate) fn take() -> Option<Box<dyn Collective>> {
+    MEMBER.with_borrow_mut(|member| member.end.take())
+}
+
+/// What the threads that were asked for are for: replicas are one each, and what one does isn't split.
+pub(crate) fn threads(asked: usize) -> Threads {
+    match MEMBER.with_borrow(|member| member.is_thread) {
+        true => Threads { rayon: asked, libtorch: 1 },
+        false => asked.into(),
+    }
+}
+
+/// Runs a task as its flags say: alone, or as several members.
+pub(crate) fn run(program: &ArgMatches, work: impl Fn() -> Result<()> + Sync) -> Result<()> {
+    let Some((task, flags)) = program.subcommand() else { return work() };
+    let Ok(Some(&threads)) = flags.try_get_one::<usize>("threads") else { return work() };
+    let asked = |flag: &str| flags.try_get_one::<Dist>(flag).ok().flatten().copied();
+    if let Some(Dist::Sync) = asked("dist") {
+        return in_processes(work);
+    }
+    let of = flags.try_get_one::<ThreadsFor>("threads_for").ok().flatten().copied().unwrap_or(ThreadsFor::Auto);
+    if threads < 2 || of == ThreadsFor::Products {
+        return work();
+    }
+    if of == ThreadsFor::Auto {
+        let given = ALONE.into_iter().find(|flag| flags.try_contains_id(flag).unwrap_or(false) && is_set(flags, flag));
+        let why_not = match given {
+            Some(flag) => format!("--{flag} needs one trainer"),
+            None if !FASTER_AS_REPLICAS.contains(&task) => "replicas weren't found to be faster here".to_owned(),
+            None => String::new(),
+        };
+        if !why_not.is_empty() {
+            eprintln!("{threads} threads: for products ({why_not})");
+            return work();
+        }
+    }
+    eprintln!("{threads} threads: as {threads} replicas, each with its share of the batch");
+    replicate(threads, |replica| as_member(Box::new(replica), true, &work))
+}
+
+fn is_set(flags: &ArgMatches, flag: &str) -> bool {
+    flags.value_source(flag).is_some()
+}
+
+fn as_member(end: Box<dyn Collective>, is_thread: bool, work: &impl Fn() -> Result<()>) -> Result<()> {
+    MEMBER.set(Member { rank: end.rank(), size: end.size(), is_thread, end: Some(end) });
+    let done = work();
+    MEMBER.set(Member { rank: 0, size: 1, is_thread: false, end: None });
+    done
+}
+
+#[cfg(feature = "dist")]
+fn in_processes(work: impl Fn() -> Result<()>) -> Result<()> {
+    let Some(launch) = gfn_dist::Launch::from_env()? else {
+        let expected = "a process that a launcher started: gfn-dist local -n 2 -- reproduce TASK --dist sync, or torchrun, srun, mpirun";
+        return Err(gfn::Error::config("--dist", "given", expected));
+    };
+    as_member(Box::new(launch.connect(TIMEOUT)?), false, &work)
+}
+
+/// So long others may take for what one does alone: a validation, a checkpoint.
+#[cfg(feature = "dist")]
+const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(600);
+
+#[cfg(not(feature = "dist"))]
+fn in_processes(_: impl Fn() -> Result<()>) -> Result<()> {
+    Err(gfn::Error::missing(
+        "--dist",
+        "package gfn-dist",
+        "build with it: cargo run --release --features dist --example reproduce",
+    ))
+}

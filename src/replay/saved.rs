@@ -5,7 +5,7 @@ use std::path::Path;
 use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
-use super::entry::Offer;
+use super::entry::{Entry, Offer};
 use super::{ReplayBuffer, ReplayConfig};
 use crate::env::check_log_rewards;
 use crate::io::{Named, malformed};
@@ -71,6 +71,37 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
     /// of [`Trajectories::replay`] for actions of another environment. The buffer is unchanged then.
     pub fn load_state(&mut self, env: &E, state: &[(String, Tensor)]) -> Result<()> {
         *self = self.filled(env, &Named(state))?;
+        Ok(())
+    }
+
+    /// Replaces the contents by this replica's share of what several buffers held: their objects in turn, the oldest first.
+    pub(crate) fn load_share(
+        &mut self,
+        env: &E,
+        states: &[Vec<(String, Tensor)>],
+        (rank, size): (usize, usize),
+    ) -> Result<()> {
+        let parts = states.iter().map(|state| self.filled(env, &Named(state))).collect::<Result<Vec<Self>>>()?;
+        let mut all: Vec<(u64, &Self, &Entry<E>)> = parts
+            .iter()
+            .flat_map(|part| part.entries.iter().map(move |(serial, entry)| (serial, part, entry)))
+            .collect();
+        // Stable: of equal age, the first buffer's comes first.
+        all.sort_by_key(|(serial, ..)| *serial);
+        let mut out = self.emptied();
+        for (_, part, entry) in all.into_iter().skip(rank).step_by(size) {
+            let held = part.gather(std::iter::once(entry))?;
+            // Learns the form of conditions, as it does of objects that are added.
+            let condition = out.take_conditions(&held)?.swap_remove(0);
+            let serial = out.added;
+            let offer = Offer { walk: held, condition, log_reward: entry.log_reward };
+            if out.offer(env, offer)
+                && let Some(loss) = entry.loss
+            {
+                out.update_losses(&[serial], &[loss])?;
+            }
+        }
+        *self = out;
         Ok(())
     }
 

@@ -1,5 +1,6 @@
 //! Replicas on threads.
 
+mod checkpoints;
 mod gradients;
 mod runs;
 

@@ -224,12 +224,6 @@ fn what_replicas_can_not_agree_on_is_refused() {
         Fit::new(2).observe(&mut modes).run(&mut trainer)
     });
     says(&observed.unwrap_err(), &["counting modes while training", "its share"]);
-    let saved = replicate(2, |replica| {
-        let (eviction, draw) = (Eviction::Fifo, Draw::Uniform);
-        let buffer = ReplayBuffer::new(ReplayConfig { capacity: 10, eviction, draw })?;
-        trainer(replica)?.with_replay(buffer).save(std::env::temp_dir().join("gfn-none"))
-    });
-    says(&saved.unwrap_err(), &["a checkpoint of several replicas needs sources and companions that keep nothing"]);
 }
 
 /// What a reward takes long for, replicas wait for at the same time.

@@ -30,8 +30,8 @@ pub(crate) enum Dist {
 
 /// Tasks whose replicas were measured to be faster than products on several threads.
 const FASTER_AS_REPLICAS: [&str; 5] = ["ring", "colored-graphs", "bayesian-structure", "molecule", "molecule-external"];
-/// Flags of what one trainer alone can do: checkpoints hold one buffer, and a record has every trajectory.
-const ALONE: [&str; 3] = ["save", "run", "record"];
+/// The flag of what one trainer alone can do: a record has every trajectory.
+const ALONE: &str = "record";
 
 thread_local! {
     static MEMBER: RefCell<Member> = const { RefCell::new(Member { rank: 0, size: 1, is_thread: false, end: None }) };
@@ -83,23 +83,19 @@ pub(crate) fn run(program: &ArgMatches, work: impl Fn() -> Result<()> + Sync) ->
         return work();
     }
     if of == ThreadsFor::Auto {
-        let given = ALONE.into_iter().find(|flag| flags.try_contains_id(flag).unwrap_or(false) && is_set(flags, flag));
-        let why_not = match given {
-            Some(flag) => format!("--{flag} needs one trainer"),
-            None if !FASTER_AS_REPLICAS.contains(&task) => "replicas weren't found to be faster here".to_owned(),
-            None => String::new(),
+        let recorded = flags.try_contains_id(ALONE).unwrap_or(false) && flags.value_source(ALONE).is_some();
+        let why_not = match FASTER_AS_REPLICAS.contains(&task) {
+            true if recorded => Some("--record needs one trainer"),
+            true => None,
+            false => Some("replicas weren't found to be faster here"),
         };
-        if !why_not.is_empty() {
+        if let Some(why_not) = why_not {
             eprintln!("{threads} threads: for products ({why_not})");
             return work();
         }
     }
     eprintln!("{threads} threads: as {threads} replicas, each with its share of the batch");
     replicate(threads, |replica| as_member(Box::new(replica), true, &work))
-}
-
-fn is_set(flags: &ArgMatches, flag: &str) -> bool {
-    flags.value_source(flag).is_some()
 }
 
 fn as_member(end: Box<dyn Collective>, is_thread: bool, work: &impl Fn() -> Result<()>) -> Result<()> {

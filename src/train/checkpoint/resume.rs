@@ -8,10 +8,12 @@ use serde::{Deserialize, Serialize};
 
 use super::LAYOUT;
 use super::differences::differences;
+use super::gathered::{Tensors, gather};
 use super::observed::Observed;
 use super::persist::{kept, load};
 use crate::policy::Policy;
 use crate::rollout::ReplayEnv;
+use crate::train::sources::REPLAY;
 use crate::train::{Checkpoint, Persist, Trainer};
 use crate::{Error, Result, Rng};
 
@@ -44,22 +46,38 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// While an observer of [`Fit`](crate::train::Fit) looks at a step, the checkpoint is only noted. The loop writes it once all observers
     /// have seen the step, so that it holds what they keep of it; an error then ends the run.
     ///
-    /// Of several replicas ([`with_collective`](Self::with_collective)) the first saves, and the others do nothing: what they keep is the same.
+    /// Of several replicas ([`with_collective`](Self::with_collective)) all call this in the same step, as [`Fit`](crate::train::Fit) does: the
+    /// first saves what all keep alike, and the buffers of all, which the others send it.
     ///
     /// # Errors
-    /// [`Error::Missing`] for a policy without parameters, and for replicas with replay buffers; [`Error::File`] or [`Error::Io`] where it can't be written, and for
+    /// [`Error::Missing`] for a policy without parameters, for replicas with sources or companions that keep something else, and where an
+    /// observer of replicas with buffers asks for it; [`Error::File`] or [`Error::Io`] where it can't be written, and for
     /// numbers that aren't finite.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<()> {
         self.check_savable()?;
-        if self.replica() > 0 {
+        if self.replica() == 0 {
+            LAYOUT.check_target(path.as_ref())?;
+        }
+        if let Some(asked) = self.asked.upgrade() {
+            // Observers are the first replica's alone: the others don't know that it waits for their buffers.
+            if self.n_replicas() > 1 && self.sources.replay.is_some() {
+                return Err(asked_by_one());
+            }
+            asked.lock().unwrap_or_else(PoisonError::into_inner).push(path.as_ref().to_owned());
             return Ok(());
         }
-        LAYOUT.check_target(path.as_ref())?;
-        match self.asked.upgrade() {
-            Some(asked) => asked.lock().unwrap_or_else(PoisonError::into_inner).push(path.as_ref().to_owned()),
-            None => self.checkpoint()?.save(path)?,
+        let buffers = self.gathered()?;
+        match self.replica() {
+            0 => self.checkpoint(buffers)?.save(path),
+            _ => Ok(()),
         }
-        Ok(())
+    }
+
+    /// The buffers of all replicas, at the first of several.
+    fn gathered(&self) -> Result<Option<Tensors>> {
+        let parts = self.context.replicas().zip(self.sources.replay.as_ref());
+        let gather = |(replicas, replay): (_, &dyn Persist<E>)| gather(replicas, &replay.state(&self.context.env)?);
+        parts.map_or(Ok(None), |(replicas, replay)| gather((replicas, replay)))
     }
 
     /// What a checkpoint couldn't hold all of.
@@ -71,16 +89,16 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             return Ok(());
         }
         let mut own: Vec<&dyn Persist<E>> = vec![&self.sources.on_policy];
-        self.sources.all().into_iter().for_each(|source| own.push(source));
+        self.sources.all().into_iter().filter(|source| source.name() != REPLAY).for_each(|source| own.push(source));
         self.companions.others.iter().for_each(|companion| own.push(companion.as_ref()));
-        match self.sources.replay.is_some() || !kept(&self.context.env, own)?.is_empty() {
-            true => Err(kept_apart()),
-            false => Ok(()),
+        match kept(&self.context.env, own)?.is_empty() {
+            true => Ok(()),
+            false => Err(kept_apart()),
         }
     }
 
-    /// The trainer as it is.
-    fn checkpoint(&self) -> Result<Checkpoint> {
+    /// The trainer as it is, with the buffers of all replicas where there are several.
+    fn checkpoint(&self, mut buffers: Option<Tensors>) -> Result<Checkpoint> {
         let parameters = self.context.policy.parameters().ok_or_else(no_parameters)?;
         let kept = kept(&self.context.env, self.parts())?;
         let objective = &self.context.objective;
@@ -94,11 +112,17 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             observed: self.observed.states.clone(),
         })?;
         let model = Checkpoint::new(parameters, self.context.step as u64, state)?;
-        let whole = kept.into_iter().fold(model, |checkpoint, (part, tensors)| checkpoint.with(part.name(), tensors));
+        let whole = kept.into_iter().fold(model, |checkpoint, (part, tensors)| {
+            let of_all = if part.name() == REPLAY { buffers.take() } else { None };
+            checkpoint.with(part.name(), of_all.unwrap_or(tensors))
+        });
         Ok(self.observed.add_to(whole))
     }
 
     /// Goes on from a checkpoint, bit for bit as the run that wrote it would have.
+    ///
+    /// Replicas resume after they have joined ([`with_collective`](Self::with_collective)). With as many as before, each has its own buffer
+    /// again; with another number, the objects of all buffers are dealt out among them, the oldest first, and the run is another one.
     ///
     /// That takes a trainer made as that one was: same environment, network, objective, data and settings. Network, objective (with its
     /// settings, [`Objective::settings`](crate::objective::Objective::settings)), buffer and description are compared; other settings may be changed on purpose, such as the learning rate of what is left, and
@@ -127,6 +151,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         if state.objective_settings != settings {
             let differences = differences("it", &state.objective_settings, &settings);
             return Err(other(format!("the checkpoint of a run by another {ours}: {differences}")));
+        }
+        if let (Some(replay), Some(replicas)) = (&mut self.sources.replay, self.context.replicas()) {
+            replay.place = (replicas.rank(), replicas.size());
         }
         // All that can be wrong is found before anything changes for good.
         checkpoint.fitting(parameters)?;
@@ -157,8 +184,16 @@ pub(in crate::train) fn to_json(value: &impl Serialize) -> Result<serde_json::Va
 fn kept_apart() -> Error {
     Error::missing(
         "a checkpoint of several replicas",
-        "sources and companions that keep nothing: each replica has its own buffer and states, and only the first one's would be saved",
-        "train replicas without replay and without parts that keep something, or save the policy alone (`Checkpoint::new`)",
+        "sources and companions that keep nothing: each replica has its own, and only the first one's would be saved",
+        "train replicas without parts that keep something, or save the policy alone (`Checkpoint::new`)",
+    )
+}
+
+fn asked_by_one() -> Error {
+    Error::missing(
+        "a checkpoint that an observer asks for",
+        "the buffers of the other replicas, which don't know that it is written",
+        "save where all replicas do (`Fit::checkpoint`), or the policy alone (`Checkpoint::new`)",
     )
 }
 

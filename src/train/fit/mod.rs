@@ -146,9 +146,9 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
         if trainer.replica() > 0 {
             // The first replica speaks for all of them. A signal that reaches all processes must end none before their common step.
             self.observers.clear();
-            (self.checkpoint, self.every) = (None, None);
         }
-        self.checkpoint.as_ref().map_or(Ok(()), Checkpoint::try_path)?;
+        let mine = self.checkpoint.as_ref().filter(|_| trainer.replica() == 0);
+        mine.map_or(Ok(()), Checkpoint::try_path)?;
         #[cfg(feature = "signals")]
         let interrupt = self.interruptible.then(Interrupt::listen).transpose()?;
         #[cfg(feature = "signals")]

@@ -14,7 +14,7 @@ pub(in crate::train) use collect::{Batch, Sources};
 pub(in crate::train) use given::Given;
 pub(in crate::train) use object_search::Searching;
 pub use object_search::{Found, ObjectSearch};
-pub(in crate::train) use replay::{Relabelling, Replay, draws_by_loss};
+pub(in crate::train) use replay::{REPLAY, Relabelling, Replay, draws_by_loss};
 pub(in crate::train) use teacher::Adaptive;
 pub use teacher::{TeacherConfig, teacher_log_rewards};
 pub(in crate::train) use thompson::Thompson;

@@ -12,6 +12,7 @@ use crate::policy::Policy;
 use crate::replay::{Draw, Drawn, RankBy, ReplayBuffer};
 use crate::rollout::{Container, ReplayEnv, Sampler, Trajectories, Walks};
 use crate::tensor::index_tensor;
+use crate::train::checkpoint::{Saved, apart, own};
 use crate::train::{Context, Persist, ReplayPath};
 use crate::{Error, Result, Rng};
 
@@ -22,7 +23,12 @@ pub(in crate::train) struct Replay<E: Env> {
     pub(in crate::train) search: Option<Searching<E>>,
     /// What was drawn last.
     serials: Vec<u64>,
+    /// Rank and number of the replicas that a checkpoint is loaded by.
+    pub(in crate::train) place: (usize, usize),
 }
+
+/// The buffer's section of checkpoints.
+pub(in crate::train) const REPLAY: &str = "replay";
 
 /// Who gives other conditions, and with which probability.
 pub(in crate::train) struct Relabelling<S> {
@@ -32,7 +38,7 @@ pub(in crate::train) struct Relabelling<S> {
 
 impl<E: ReplayEnv> Replay<E> {
     pub(in crate::train) fn new(buffer: ReplayBuffer<E>) -> Self {
-        Self { buffer, hindsight: None, search: None, serials: Vec::new() }
+        Self { buffer, hindsight: None, search: None, serials: Vec::new(), place: (0, 1) }
     }
 
     /// Adds trajectories with the log-rewards that they have.
@@ -72,16 +78,20 @@ impl<E: ReplayEnv> Replay<E> {
 
 impl<E: ReplayEnv> Persist<E> for Replay<E> {
     fn name(&self) -> &str {
-        "replay"
+        REPLAY
     }
     fn describe(&self) -> String {
         "a replay buffer".into()
     }
     fn state(&self, env: &E) -> Result<Vec<(String, Tensor)>> {
-        self.buffer.state(env)
+        let state = self.buffer.state(env)?;
+        Ok(if self.place.1 > 1 { own(state) } else { state })
     }
     fn load_state(&mut self, env: &E, state: &[(String, Tensor)]) -> Result<()> {
-        self.buffer.load_state(env, state)
+        match apart(state, self.place)? {
+            Saved::Own(state) => self.buffer.load_state(env, &state),
+            Saved::Others(states) => self.buffer.load_share(env, &states, self.place),
+        }
     }
 }
 

@@ -1,0 +1,56 @@
+//! Objects per second of processes that train as one, beside the most that their reward allows. On a release build:
+//! `gfn-dist local -n 2 -- target/release/examples/replicas_speed --sleep-ms 10`; without a launcher it is one process.
+
+use std::time::{Duration, Instant};
+
+use clap::Parser;
+use gfn::graph::GraphStates;
+use gfn::nn::{GraphNet, GraphNetConfig};
+use gfn::prelude::*;
+use gfn::tch;
+use gfn_dist::Launch;
+
+#[derive(Parser)]
+struct Args {
+    /// What an object's reward takes; it sleeps
+    #[arg(long, default_value_t = 10.0)]
+    sleep_ms: f64,
+    /// Objects of all processes' steps together
+    #[arg(long, default_value_t = 128)]
+    batch: usize,
+    /// Steps that are timed
+    #[arg(long, default_value_t = 10)]
+    steps: usize,
+}
+
+fn main() -> gfn::Result<()> {
+    let args = Args::parse();
+    tch::set_num_threads(1);
+    // Directed graphs on four labelled nodes, built edge by edge; the more nodes have one edge in and one out, the better.
+    let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
+    let (schema, start) = (GraphSchema::plain(GraphKind::Directed, 4), GraphState::with_nodes(GraphKind::Directed, 4));
+    let env = GraphEnv::new(Free, actions, schema, start)?;
+    let net = GraphNet::new(&env, GraphNetConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
+    let one_each = PerGraph(|graph: &GraphState| 2.0 * (0..4).filter(|&node| graph.degree(node) == 2).count() as f64);
+    let pause = Duration::from_secs_f64(args.sleep_ms / 1e3);
+    let reward = move |graphs: &GraphStates, conditions: Option<&tch::Tensor>| {
+        std::thread::sleep(pause * gfn::env::Rows::len(graphs) as u32);
+        gfn::env::Reward::log_reward(&one_each, graphs, conditions)
+    };
+    let config = TrainerConfig { batch: args.batch, ..TrainerConfig::default() };
+    let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(0))?;
+    if let Some(launch) = Launch::from_env()? {
+        trainer = trainer.with_collective(launch.connect(Duration::from_secs(60))?)?;
+    }
+    (0..3).try_for_each(|_| trainer.step().map(drop))?;
+    let began = Instant::now();
+    (0..args.steps).try_for_each(|_| trainer.step().map(drop))?;
+    let took = began.elapsed().as_secs_f64();
+    if trainer.replica() == 0 {
+        let (n, objects) = (trainer.n_replicas(), (args.steps * args.batch) as f64 / took);
+        let ideal = n as f64 * 1e3 / args.sleep_ms;
+        let of = if args.sleep_ms > 0.0 { format!(", {:.2} of {ideal:.0}", objects / ideal) } else { String::new() };
+        println!("{n} processes: {objects:.0} objects/s{of}, {:.1} steps/s", args.steps as f64 / took);
+    }
+    Ok(())
+}

@@ -27,6 +27,7 @@
 //! c10d knows neither encryption nor passwords: whoever reaches its ports can read and disturb a run. Sockets bind to the loopback unless
 //! the launcher names another address; do that in networks that you trust alone.
 
+pub mod actors;
 mod ffi;
 mod group;
 mod launch;

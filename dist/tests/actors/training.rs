@@ -1,0 +1,137 @@
+use std::ops::ControlFlow;
+use std::time::Duration;
+
+use gfn::train::{Fit, Record, Trainer};
+use gfn_dist::actors::{Actor, ActorConfig, LearnerConfig};
+
+use super::{Limit, Process, counted, env, learner, policy, reward, step_until, total_variation, trainer};
+use gfn::env::EnumerableEnv;
+
+#[test]
+fn actors_train_a_learner_to_the_target() {
+    let _limit = Limit::seconds(120);
+    let learner = learner(LearnerConfig::default());
+    let (address, mut monitor) = (learner.address(), learner.monitor());
+    let actors = [Process::actor(address, 0), Process::actor(address, 0)];
+    let mut trainer = trainer(learner, 32);
+    let mut seen = Vec::new();
+    let mut look = |_: &Trainer<_, _>, record: &mut Record| {
+        seen.push(record.figure("actors").unwrap());
+        Ok(ControlFlow::Continue(()))
+    };
+    Fit::new(1_000).observe(&mut monitor).observe(&mut look).run(&mut trainer).unwrap();
+    let (tv, counts) = (total_variation(&trainer), monitor.counts());
+    println!("TV {tv:.4}, {counts:?}");
+    assert!(tv < 0.05, "{tv}");
+    assert!((counts.actors, counts.joined, counts.refused, counts.stale) == (2, 2, 0, 0), "{counts:?}");
+    assert_eq!((trainer.reward_calls(), trainer.replay().unwrap().len() as u64), (counts.used, counts.used));
+    assert!(counts.used >= 32 * 1_000 / 8 && counts.received >= counts.used, "{counts:?}");
+    assert_eq!(seen.iter().copied().fold(0.0, f64::max), 2.0, "the observer's figure");
+    drop(trainer);
+    let taken: u64 = actors.iter().map(|actor| actor.says("DONE ").parse::<u64>().unwrap()).sum();
+    assert_eq!(taken, monitor.counts().received, "what actors know of is what the learner took");
+}
+
+#[test]
+fn walks_of_parameters_that_are_too_old_are_dropped_and_counted() {
+    let _limit = Limit::seconds(60);
+    let config = LearnerConfig { max_staleness: 2, max_reuse: f64::INFINITY, ..LearnerConfig::default() };
+    let learner = learner(config);
+    let (address, monitor) = (learner.address(), learner.monitor());
+    let _actor = Process::actor(address, 0);
+    // Four fresh ones a step, of 512 that wait.
+    let mut trainer = trainer(learner, 8);
+    step_until(&mut trainer, |_| monitor.counts().queued > 400);
+    let before = monitor.counts();
+    step_until(&mut trainer, |trainer| trainer.steps_done() > 20 && monitor.counts().stale > before.stale + 100);
+    let counts = monitor.counts();
+    assert!(counts.mean_staleness <= 2.0, "{counts:?}");
+    assert_eq!(trainer.replay().unwrap().len() as u64, counts.used, "nothing stale is kept");
+}
+
+#[test]
+fn actors_wait_while_the_learner_has_enough_and_the_learner_while_it_has_too_little() {
+    let _limit = Limit::seconds(60);
+    let config = LearnerConfig { queue: 32, patience: Duration::from_millis(500), ..LearnerConfig::default() };
+    let learner = learner(config);
+    let (address, monitor) = (learner.address(), learner.monitor());
+    let mut actor = Process::actor(address, 0);
+    let mut trainer = trainer(learner, 16);
+    trainer.step().unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    let counts = monitor.counts();
+    // Sixteen were used, or are about to be; eight that have no room yet are with the actor's thread.
+    assert!(counts.queued <= 32 && counts.received <= 56, "{counts:?}");
+    actor.kill();
+    let error = loop {
+        match trainer.step() {
+            Ok(_) => {}
+            Err(error) => break error.to_string(),
+        }
+    };
+    assert!(error.contains("no walk has come in 500ms") && error.contains("0 actors now"), "{error}");
+    let (counts, trained) = (monitor.counts(), 16 * trainer.steps_done() as u64);
+    assert!(trained <= 8 * counts.used && trained + 16 > 8 * counts.used, "{trained} trained, {counts:?}");
+}
+
+#[test]
+fn twenty_kills_lose_nothing_that_was_acknowledged() {
+    let _limit = Limit::seconds(180);
+    let config = LearnerConfig { max_staleness: usize::MAX, max_reuse: f64::INFINITY, ..LearnerConfig::default() };
+    let learner = learner(config);
+    let (address, monitor) = (learner.address(), learner.monitor());
+    let mut trainer = trainer(learner, 32);
+    let killer = std::thread::spawn(move || {
+        let mut rng = gfn::Rng::seeded(5);
+        let mut actors: Vec<Process> = (0..3).map(|_| Process::actor(address, 1)).collect();
+        let mut gone = Vec::new();
+        for _ in 0..20 {
+            // The next one may be killed at any time, also while it starts.
+            std::thread::sleep(Duration::from_millis(rng.below(400) as u64));
+            let mut killed = std::mem::replace(&mut actors[rng.below(3)], Process::actor(address, 1));
+            killed.kill();
+            gone.push(killed);
+        }
+        actors.iter().for_each(|actor| drop(actor.says("TOOK ")));
+        actors.iter_mut().for_each(Process::kill);
+        gone.extend(actors);
+        // What was said just before the end is read by then.
+        std::thread::sleep(Duration::from_millis(200));
+        gone.iter().flat_map(Process::acknowledged).collect::<Vec<_>>()
+    });
+    step_until(&mut trainer, |trainer| killer.is_finished() && trainer.steps_done() >= 1_200);
+    let acknowledged = killer.join().unwrap();
+    step_until(&mut trainer, |_| monitor.counts().used == monitor.counts().received);
+    let held = counted(env().keys(&trainer.replay().unwrap().walks().unwrap().terminal));
+    assert!(acknowledged.len() > 500, "{} objects", acknowledged.len());
+    for (key, n) in counted(acknowledged) {
+        assert!(
+            held.get(&key).is_some_and(|&held| held >= n),
+            "{n} of {key} were acknowledged, {:?} are there",
+            held.get(&key)
+        );
+    }
+    let (tv, counts) = (total_variation(&trainer), monitor.counts());
+    println!("TV {tv:.4} after {} steps, {counts:?}", trainer.steps_done());
+    assert!(counts.joined > 3 && counts.refused == 0 && counts.stale == 0, "{counts:?}");
+    assert!(tv < 0.05, "{tv}");
+}
+
+#[test]
+fn actors_of_one_seed_draw_by_different_streams() {
+    let _limit = Limit::seconds(60);
+    let learner = learner(LearnerConfig { queue: 1, ..LearnerConfig::default() });
+    let address = learner.address();
+    let first = std::thread::spawn(move || {
+        let connect = || Actor::connect(address, env(), reward, policy(), ActorConfig::default());
+        let (mut one, mut other) = (connect()?, connect()?);
+        assert!(one.submit()?.is_continue() && other.submit()?.is_continue());
+        Ok::<_, gfn::Error>((one.version(), other.version()))
+    });
+    let mut trainer = trainer(learner, 16);
+    trainer.step().unwrap();
+    let mine = env().keys(trainer.latest().unwrap().terminal_states());
+    trainer.step().unwrap();
+    assert_ne!(mine, env().keys(trainer.latest().unwrap().terminal_states()));
+    first.join().unwrap().unwrap();
+}

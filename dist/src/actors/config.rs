@@ -24,11 +24,11 @@ pub struct LearnerConfig {
 }
 
 impl Default for LearnerConfig {
-    /// 512 walks may wait, drawn by parameters of the last 100 steps; each object that comes may be trained on eight times as many. 30 seconds,
+    /// 128 walks may wait, drawn by parameters of the last 100 steps; each object that comes may be trained on eight times as many. 30 seconds,
     /// 10 minutes.
     fn default() -> Self {
         Self {
-            queue: 512,
+            queue: 128,
             max_staleness: 100,
             max_reuse: 8.0,
             max_actors: 1024,

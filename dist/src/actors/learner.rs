@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use gfn::env::Env;
+use gfn::env::{EnumerableEnv, Env};
 use gfn::policy::Policy;
 use gfn::rollout::{Container, ReplayEnv, Trajectories};
 use gfn::train::{Context, FreshSource};
@@ -14,6 +14,7 @@ use gfn::{Error, Result};
 
 use super::connection::attend;
 use super::message::Submission;
+use super::shards::{Hashes, hashes};
 use super::shared::{Item, Shared};
 use super::weights::{Weights, encode, model_of};
 use super::{LearnerConfig, Monitor};
@@ -30,8 +31,9 @@ const LOOK: Duration = Duration::from_millis(20);
 ///
 /// The [module](super) has an example.
 pub struct Learner<E: Env> {
-    shared: Arc<Shared>,
+    pub(super) shared: Arc<Shared>,
     address: SocketAddr,
+    sharded: Option<Hashes<E>>,
     accepting: Option<JoinHandle<()>>,
     /// Replayed, and not used yet; with the step that made the parameters.
     ready: VecDeque<(u64, Trajectories<E>)>,
@@ -64,7 +66,28 @@ impl<E: Env> Learner<E> {
         let theirs = Arc::clone(&shared);
         let accepting = std::thread::Builder::new().name("accept".to_owned()).spawn(move || accept(&listener, &theirs));
         let accepting = Some(accepting.map_err(refuse)?);
-        Ok(Self { shared, address, accepting, ready: VecDeque::new(), environment: None, used: 0, trained: 0 })
+        Ok(Self {
+            shared,
+            address,
+            sharded: None,
+            accepting,
+            ready: VecDeque::new(),
+            environment: None,
+            used: 0,
+            trained: 0,
+        })
+    }
+
+    /// One of several learners that train as one ([`Trainer::with_collective`](gfn::train::Trainer::with_collective)), each with actors of its
+    /// own or none: each keeps the objects whose keys fall to it, whoever's actor found them. A buffer of distinct objects then has each
+    /// of them once on all ranks together. Without this each keeps what its own actors send.
+    #[must_use]
+    pub fn sharded(mut self) -> Self
+    where
+        E: EnumerableEnv,
+    {
+        self.sharded = Some(hashes);
+        self
     }
 
     /// Where actors reach it.
@@ -83,7 +106,7 @@ impl<E: Env> Learner<E> {
         step.saturating_sub(version) > self.shared.config.max_staleness as u64
     }
 
-    fn n_ready(&self) -> usize {
+    pub(super) fn n_ready(&self) -> usize {
         self.ready.iter().map(|(_, trajectories)| trajectories.len()).sum()
     }
 
@@ -95,7 +118,7 @@ impl<E: Env> Learner<E> {
     }
 
     /// The error of a learner that nobody sends anything.
-    fn deserted(&self) -> Error {
+    pub(super) fn deserted(&self) -> Error {
         let (patience, counts) = (self.shared.config.patience, self.shared.counts());
         let problem = format!(
             "no walk has come in {patience:?}; there are {} actors now, {} ever came",
@@ -124,23 +147,49 @@ impl<E: ReplayEnv> Learner<E> {
         Ok(())
     }
 
-    /// Replays what waits, until `n` trajectories are ready or nothing waits any more.
-    fn take_in(&mut self, n: usize, step: u64, env: &E) {
+    pub(super) fn drop_stale(&mut self, step: u64) {
         let ready = std::mem::take(&mut self.ready);
         let (stale, ready): (VecDeque<_>, VecDeque<_>) =
             ready.into_iter().partition(|(version, _)| self.is_stale(*version, step));
         self.ready = ready;
         self.shared.stale(stale.iter().map(|(_, trajectories)| trajectories.len()).sum());
-        while self.n_ready() < n {
-            let Some(Item { ticket, submission }) = self.shared.pop() else { break };
+    }
+
+    /// Replays the next message that waits, if it is any good.
+    pub(super) fn next(&mut self, step: u64, env: &E) -> Option<(u64, Trajectories<E>)> {
+        loop {
+            let Item { ticket, submission } = self.shared.pop()?;
             if self.is_stale(submission.version, step) {
                 self.shared.stale(submission.len());
                 continue;
             }
             let version = submission.version;
             match replay(env, submission) {
-                Ok(trajectories) => self.ready.push_back((version, trajectories)),
+                Ok(trajectories) => return Some((version, trajectories)),
                 Err(error) => self.shared.reject(ticket, format!("walks that can't be replayed: {error}")),
+            }
+        }
+    }
+
+    pub(super) fn keep(&mut self, version: u64, trajectories: Trajectories<E>) {
+        self.ready.push_back((version, trajectories));
+    }
+
+    /// Takes in what waits, up to the most that is wanted, and waits for the least.
+    fn take_in(&mut self, wanted: RangeInclusive<usize>, step: u64, env: &E) -> Result<()> {
+        let mut until = Instant::now() + self.shared.config.patience;
+        loop {
+            self.drop_stale(step);
+            while self.n_ready() < *wanted.end() {
+                let Some((version, trajectories)) = self.next(step, env) else { break };
+                until = Instant::now() + self.shared.config.patience;
+                self.keep(version, trajectories);
+            }
+            if self.n_ready() >= *wanted.start() {
+                return Ok(());
+            }
+            if !self.shared.wait_for_walks(until) {
+                return Err(self.deserted());
             }
         }
     }
@@ -173,19 +222,9 @@ impl<E: ReplayEnv, P: Policy<E>> FreshSource<E, P> for Learner<E> {
         self.publish(context)?;
         let (step, most, share) = (context.step as u64, *wanted.end(), context.share());
         let least = self.owed(share).clamp(*wanted.start(), most);
-        let mut until = Instant::now() + self.shared.config.patience;
-        loop {
-            let before = self.n_ready();
-            self.take_in(most, step, &context.env);
-            if self.n_ready() >= least {
-                break;
-            }
-            if self.n_ready() > before {
-                until = Instant::now() + self.shared.config.patience;
-            }
-            if !self.shared.wait_for_walks(until) {
-                return Err(self.deserted());
-            }
+        match (context.replicas(), self.sharded) {
+            (Some(group), Some(hashes)) => self.take_in_shares((group, hashes), least..=most, (step, &context.env))?,
+            _ => self.take_in(least..=most, step, &context.env)?,
         }
         self.trained += share as u64;
         self.take(most, step)
@@ -203,7 +242,7 @@ impl<E: Env> Drop for Learner<E> {
 }
 
 /// The walks of an actor, every action of which is checked.
-fn replay<E: ReplayEnv>(env: &E, submission: Submission) -> Result<Trajectories<E>> {
+pub(super) fn replay<E: ReplayEnv>(env: &E, submission: Submission) -> Result<Trajectories<E>> {
     let Submission { offsets, instances, log_rewards, actions, .. } = submission;
     let actions = env.read_actions(&actions)?;
     Trajectories::replay_of(env, &instances, &actions, &offsets)?.with_log_rewards(log_rewards)

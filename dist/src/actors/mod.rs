@@ -48,6 +48,11 @@
 //! batch, and training goes on. Runs aren't reproducible: what comes when depends on the machines. Objectives must learn from any trajectory;
 //! the first step refuses others.
 //!
+//! # Several learners
+//!
+//! Learners of trainers that train as one ([`Trainer::with_collective`](gfn::train::Trainer::with_collective)) each have actors of their own. Made
+//! [`sharded`](Learner::sharded), they pass walks on, so that each buffer holds the objects whose keys fall to it; each trainer draws from its own.
+//!
 //! # What goes wrong
 //!
 //! An actor that dies is cut off at once, one that is stopped after [`LearnerConfig::timeout`]; nobody waits for either. An actor gets
@@ -69,6 +74,7 @@ mod heartbeat;
 mod learner;
 mod message;
 mod monitor;
+mod shards;
 mod shared;
 mod weights;
 

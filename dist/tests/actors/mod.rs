@@ -1,6 +1,7 @@
 //! A learner, actors in processes of their own, and what goes wrong between them.
 
 mod faults;
+mod shards;
 mod training;
 mod wire;
 

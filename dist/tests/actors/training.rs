@@ -1,4 +1,6 @@
 use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use gfn::train::{Fit, Record, Trainer};
@@ -35,7 +37,7 @@ fn actors_train_a_learner_to_the_target() {
 #[test]
 fn walks_of_parameters_that_are_too_old_are_dropped_and_counted() {
     let _limit = Limit::seconds(60);
-    let config = LearnerConfig { max_staleness: 2, max_reuse: f64::INFINITY, ..LearnerConfig::default() };
+    let config = LearnerConfig { queue: 512, max_staleness: 2, max_reuse: f64::INFINITY, ..LearnerConfig::default() };
     let learner = learner(config);
     let (address, monitor) = (learner.address(), learner.monitor());
     let _actor = Process::actor(address, 0);
@@ -52,26 +54,33 @@ fn walks_of_parameters_that_are_too_old_are_dropped_and_counted() {
 #[test]
 fn actors_wait_while_the_learner_has_enough_and_the_learner_while_it_has_too_little() {
     let _limit = Limit::seconds(60);
-    let config = LearnerConfig { queue: 32, patience: Duration::from_millis(500), ..LearnerConfig::default() };
+    let config = LearnerConfig { queue: 32, patience: Duration::from_secs(3), ..LearnerConfig::default() };
     let learner = learner(config);
-    let (address, monitor) = (learner.address(), learner.monitor());
-    let mut actor = Process::actor(address, 0);
+    let (address, monitor, enough) = (learner.address(), learner.monitor(), Arc::new(AtomicBool::new(false)));
+    let stop = Arc::clone(&enough);
+    let actor = std::thread::spawn(move || {
+        let config = ActorConfig { batch: 8, ..ActorConfig::default() };
+        let mut actor = Actor::connect(address, env(), reward, policy(), config)?;
+        while !stop.load(Ordering::Relaxed) && actor.submit()?.is_continue() {}
+        Ok::<_, gfn::Error>(actor.acknowledged())
+    });
     let mut trainer = trainer(learner, 16);
     trainer.step().unwrap();
     std::thread::sleep(Duration::from_millis(500));
     let counts = monitor.counts();
-    // Sixteen were used, or are about to be; eight that have no room yet are with the actor's thread.
-    assert!(counts.queued <= 32 && counts.received <= 56, "{counts:?}");
-    actor.kill();
+    // Sixteen were used; eight that have no room yet are with the actor's thread.
+    assert!((counts.queued, counts.received, counts.used) == (32, 48, 16), "{counts:?}");
+    enough.store(true, Ordering::Relaxed);
     let error = loop {
         match trainer.step() {
             Ok(_) => {}
             Err(error) => break error.to_string(),
         }
     };
-    assert!(error.contains("no walk has come in 500ms") && error.contains("0 actors now"), "{error}");
+    assert!(error.contains("no walk has come in 3s") && error.contains("0 actors now"), "{error}");
     let (counts, trained) = (monitor.counts(), 16 * trainer.steps_done() as u64);
     assert!(trained <= 8 * counts.used && trained + 16 > 8 * counts.used, "{trained} trained, {counts:?}");
+    assert_eq!(actor.join().unwrap().unwrap(), counts.received);
 }
 
 #[test]
@@ -85,10 +94,14 @@ fn twenty_kills_lose_nothing_that_was_acknowledged() {
         let mut rng = gfn::Rng::seeded(5);
         let mut actors: Vec<Process> = (0..3).map(|_| Process::actor(address, 1)).collect();
         let mut gone = Vec::new();
-        for _ in 0..20 {
-            // The next one may be killed at any time, also while it starts.
-            std::thread::sleep(Duration::from_millis(rng.below(400) as u64));
-            let mut killed = std::mem::replace(&mut actors[rng.below(3)], Process::actor(address, 1));
+        for kill in 0..20 {
+            // Some before they have begun, most amid what they do.
+            let at = rng.below(3);
+            if kill % 4 > 0 {
+                actors[at].says("TOOK ");
+            }
+            std::thread::sleep(Duration::from_millis(rng.below(100) as u64));
+            let mut killed = std::mem::replace(&mut actors[at], Process::actor(address, 1));
             killed.kill();
             gone.push(killed);
         }
@@ -113,7 +126,7 @@ fn twenty_kills_lose_nothing_that_was_acknowledged() {
     }
     let (tv, counts) = (total_variation(&trainer), monitor.counts());
     println!("TV {tv:.4} after {} steps, {counts:?}", trainer.steps_done());
-    assert!(counts.joined > 3 && counts.refused == 0 && counts.stale == 0, "{counts:?}");
+    assert!(counts.joined >= 15 && counts.refused == 0 && counts.stale == 0, "{counts:?}");
     assert!(tv < 0.05, "{tv}");
 }
 

@@ -1,0 +1,42 @@
+//! Learners that train as one.
+
+use std::collections::BTreeSet;
+use std::sync::Mutex;
+
+use gfn::collective::{Collective, replicate};
+use gfn::env::EnumerableEnv;
+use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
+use gfn_dist::actors::LearnerConfig;
+
+use super::{Limit, Process, env, learner, total_variation, trainer};
+
+#[test]
+fn each_object_is_kept_by_one_of_two_learners_wherever_its_actor_is() {
+    let _limit = Limit::seconds(120);
+    let (held, counts) = (Mutex::new(Vec::new()), Mutex::new(Vec::new()));
+    let tv = replicate(2, |replica| {
+        let (rank, learner) = (replica.rank(), learner(LearnerConfig::default()).sharded());
+        let (address, monitor) = (learner.address(), learner.monitor());
+        // All actors are the first one's.
+        let _actors = (rank == 0).then(|| [Process::actor(address, 0), Process::actor(address, 0)]);
+        let distinct = ReplayConfig { capacity: 1_000, eviction: Eviction::Fifo, draw: Draw::Uniform };
+        let trainer = trainer(learner, 32).with_replay(ReplayBuffer::distinct(distinct)?);
+        let mut trainer = trainer.with_collective(replica)?;
+        for _ in 0..600 {
+            trainer.step()?;
+        }
+        let walks = trainer.replay().and_then(ReplayBuffer::walks).unwrap();
+        held.lock().unwrap().push(env().keys(&walks.terminal));
+        counts.lock().unwrap().push((rank, monitor.counts()));
+        Ok(total_variation(&trainer))
+    });
+    let (held, tv) = (held.into_inner().unwrap(), tv.unwrap());
+    println!("TV {tv:.4}, {:?}", counts.lock().unwrap());
+    let all: BTreeSet<u64> = held.iter().flatten().copied().collect();
+    assert!(held.iter().all(|keys| keys.len() > 30), "{:?}", held.iter().map(Vec::len).collect::<Vec<_>>());
+    assert_eq!(all.len(), held.iter().map(Vec::len).sum::<usize>(), "no object is on both");
+    assert_eq!(all.len(), 121, "every word has been found");
+    assert!(tv < 0.05, "{tv}");
+    let idle = counts.into_inner().unwrap().into_iter().find(|(rank, _)| *rank == 1).unwrap().1;
+    assert!(idle.received == 0 && idle.used >= 600 * 16 / 8, "{idle:?}");
+}

@@ -1,7 +1,6 @@
 //! Sources and companions from outside of the library: drawn from, shown what was made of it, kept in checkpoints, told apart by name.
 
 use std::cell::RefCell;
-use std::ops::RangeInclusive;
 use std::path::PathBuf;
 use std::rc::Rc;
 
@@ -16,7 +15,7 @@ use gfn::rollout::Trajectories;
 use gfn::testing::Words;
 use gfn::train::{
     AverageFor, BatchSource, Companion, Context, FreshSource, IntrinsicConfig, Persist, StepStats, Trainer,
-    TrainerConfig,
+    TrainerConfig, Wanted,
 };
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
@@ -153,16 +152,12 @@ fn a_source_gives_its_share_and_is_shown_what_was_made_of_it() {
 }
 
 /// So many trajectories of the word `1 1` at each step, as far as they are wanted; what was wanted.
-struct Trickle(usize, Rc<RefCell<Vec<RangeInclusive<usize>>>>);
+struct Trickle(usize, Rc<RefCell<Vec<Wanted>>>);
 
 impl<P> FreshSource<Words, P> for Trickle {
-    fn draw(
-        &mut self,
-        wanted: RangeInclusive<usize>,
-        context: &Context<Words, P>,
-    ) -> Result<Option<Trajectories<Words>>> {
-        self.1.borrow_mut().push(wanted.clone());
-        match self.0.max(*wanted.start()) {
+    fn draw(&mut self, wanted: Wanted, context: &Context<Words, P>) -> Result<Option<Trajectories<Words>>> {
+        self.1.borrow_mut().push(wanted);
+        match self.0.max(wanted.least) {
             0 => Ok(None),
             n => BatchSource::draw(&mut Same::new(Some(2.0)), n, context, &mut Rng::seeded(0)).map(Some),
         }
@@ -181,7 +176,8 @@ fn fresh_trajectories_from_elsewhere_are_counted_stored_and_made_up_for_by_repla
         let fresh = if step < 10 { 12 } else { 2 };
         assert_eq!((half.n_fresh(), half.latest().map(Trajectories::len)), (fresh, Some(12)), "step {step}");
     }
-    assert_eq!(wanted.borrow()[9..11], [12..=12, 0..=6], "the buffer is drawn from after ten steps");
+    let asked: Vec<_> = wanted.borrow()[9..11].iter().map(|w| (w.least, w.most, w.more)).collect();
+    assert_eq!(asked, [(12, 12, true), (0, 6, true)], "the buffer is drawn from after ten steps");
     assert_eq!((half.reward_calls(), half.replay().unwrap().len()), (124, 124));
     assert!(half.latest().unwrap().recorded_log_rewards().unwrap().iter().all(|&x| x == 2.0), "taken as given");
     let mut none = trainer_of(TrajectoryBalance, 1, DataSource::HALF_REPLAYED)
@@ -189,6 +185,12 @@ fn fresh_trajectories_from_elsewhere_are_counted_stored_and_made_up_for_by_repla
         .with_fresh(Trickle(0, Rc::default()));
     losses(&mut none, 12);
     assert_eq!((none.n_fresh(), none.reward_calls()), (0, 120), "a batch of replayed ones alone");
+    let mut many = trainer_of(TrajectoryBalance, 1, DataSource::HALF_REPLAYED)
+        .with_replay(ReplayBuffer::new(config).unwrap())
+        .with_fresh(Trickle(30, Rc::default()));
+    losses(&mut many, 12);
+    assert_eq!((many.n_fresh(), many.latest().map(Trajectories::len)), (6, Some(12)));
+    assert_eq!((many.reward_calls(), many.replay().unwrap().len()), (360, 360), "the rest is kept for replay");
 }
 
 #[test]

@@ -60,7 +60,8 @@ fn main() -> gfn::Result<()> {
     for &n in &args.actors {
         let mut actors =
             (0..n).map(|_| start_actor(address, &args, args.batch / n)).collect::<gfn::Result<Vec<Child>>>()?;
-        while monitor.counts().actors < n {
+        // The first steps take no replayed trajectories.
+        while monitor.counts().actors < n || trainer.steps_done() < 12 {
             trainer.step()?;
         }
         let mut run = |seconds: f64| -> gfn::Result<_> {

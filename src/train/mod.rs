@@ -59,7 +59,7 @@ pub use observers::{
     CountModes, EarlyStop, Goal, KeepBest, Metrics, MetricsCsv, MetricsFile, Observer, OnWarning, Record, TensorBoard,
     Validation,
 };
-pub use sources::{BatchSource, Found, FreshSource, ObjectSearch, TeacherConfig, teacher_log_rewards};
+pub use sources::{BatchSource, Found, FreshSource, ObjectSearch, TeacherConfig, Wanted, teacher_log_rewards};
 pub use trainer::Trainer;
 
 pub use crate::io::{TensorKind, TensorSpec};

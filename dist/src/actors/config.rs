@@ -5,7 +5,8 @@ use gfn::{Error, Result};
 /// The settings of a [`Learner`](super::Learner).
 #[derive(Clone, PartialEq, Debug)]
 pub struct LearnerConfig {
-    /// Walks that may wait: actors that have more wait themselves. A queue that is empty takes a message of any length.
+    /// Walks that may wait, and that a step takes at most, those for the replay buffer alone included: actors that have more wait
+    /// themselves. A queue that is empty takes a message of any length.
     pub queue: usize,
     /// By how many steps the parameters that drew a walk may be older than those that it would train; what is older is dropped and
     /// counted.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use gfn::env::{EnumerableEnv, Env};
 use gfn::policy::Policy;
 use gfn::rollout::{Container, ReplayEnv, Trajectories};
-use gfn::train::{Context, FreshSource};
+use gfn::train::{Context, FreshSource, Wanted};
 use gfn::{Error, Result};
 
 use super::connection::attend;
@@ -218,10 +218,12 @@ impl<E: ReplayEnv> Learner<E> {
 }
 
 impl<E: ReplayEnv, P: Policy<E>> FreshSource<E, P> for Learner<E> {
-    fn draw(&mut self, wanted: RangeInclusive<usize>, context: &Context<E, P>) -> Result<Option<Trajectories<E>>> {
+    fn draw(&mut self, wanted: Wanted, context: &Context<E, P>) -> Result<Option<Trajectories<E>>> {
         self.publish(context)?;
-        let (step, most, share) = (context.step as u64, *wanted.end(), context.share());
-        let least = self.owed(share).clamp(*wanted.start(), most);
+        let (step, share) = (context.step as u64, context.share());
+        let least = self.owed(share).clamp(wanted.least, wanted.most);
+        // What is of no use as fresh is of use in the buffer: actors needn't wait for the learner then. A step takes one queue.
+        let most = if wanted.more { wanted.most.max(self.shared.config.queue) } else { wanted.most };
         match (context.replicas(), self.sharded) {
             (Some(group), Some(hashes)) => self.take_in_shares((group, hashes), least..=most, (step, &context.env))?,
             _ => self.take_in(least..=most, step, &context.env)?,

@@ -45,7 +45,7 @@
 //! | use of each walk | [`LearnerConfig::max_reuse`]: the learner waits |
 //!
 //! Where fewer fresh trajectories have come than [`TrainerConfig::source`](gfn::train::TrainerConfig::source) asks for, replayed ones fill the
-//! batch, and training goes on. Runs aren't reproducible: what comes when depends on the machines. Objectives must learn from any trajectory;
+//! batch, and training goes on; where more have come, the rest goes into the replay buffer alone, and actors needn't wait. Runs aren't reproducible: what comes when depends on the machines. Objectives must learn from any trajectory;
 //! the first step refuses others.
 //!
 //! # Several learners

@@ -3,14 +3,14 @@
 use std::ops::Range;
 
 use super::on_policy::{OnPolicy, joined};
-use super::{BatchSource, FreshSource, Given, Replay, local_search};
+use super::{BatchSource, FreshSource, Given, Replay, Wanted, local_search};
 use crate::distribution::Exploration;
 use crate::env::Env;
 use crate::objective::Scores;
 use crate::optim::Average;
 use crate::policy::Policy;
 use crate::replay::SourceCounts;
-use crate::rollout::{ReplayEnv, Trajectories};
+use crate::rollout::{Container, ReplayEnv, Trajectories};
 use crate::train::Context;
 use crate::{Error, Result, Rng};
 
@@ -122,20 +122,20 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
     /// Fresh trajectories from elsewhere; replayed ones take the place of those that aren't there.
     fn receive(&mut self, counts: &mut SourceCounts, context: &Context<E, P>) -> Result<Vec<Trajectories<E>>> {
         let Some(source) = &mut self.elsewhere else { return Ok(Vec::new()) };
-        let most = counts.on_policy;
+        let (most, more) = (counts.on_policy, self.replay.is_some());
         let least = if counts.replay > 0 { 0 } else { most };
-        let drawn = source.draw(least..=most, context)?;
+        let drawn = source.draw(Wanted { least, most, more }, context)?;
         let n = drawn.as_ref().map_or(0, Trajectories::len);
-        if !(least..=most).contains(&n) {
-            let remedy = "draw no more than are asked for, and no fewer than the least (`FreshSource::draw`)";
+        if n < least || (n > most && !more) {
+            let remedy = "draw no fewer than the least, and more than the most only where there may be more (`Wanted`)";
             return Err(Error::shape("the trajectories of a fresh source", [most as i64], [n as i64], remedy));
         }
-        counts.replay += most - n;
+        counts.replay += most.saturating_sub(n);
         let Some(drawn) = drawn.filter(|drawn| !drawn.is_empty()) else { return Ok(Vec::new()) };
         let drawn = if drawn.recorded_log_rewards().is_some() { drawn } else { context.rewarded(drawn)? };
         self.reward_calls += n as u64;
         self.replay.as_mut().map_or(Ok(()), |replay| replay.add(&context.env, &drawn))?;
-        Ok(vec![drawn])
+        Ok(vec![if n > most { drawn.select(n - most..n)? } else { drawn }])
     }
 
     /// Samples afresh, searches around what was found, and fills the buffer.

@@ -1,7 +1,5 @@
 //! Fresh trajectories that others draw.
 
-use std::ops::RangeInclusive;
-
 use crate::Result;
 use crate::env::Env;
 use crate::rollout::Trajectories;
@@ -13,17 +11,16 @@ use crate::train::Context;
 /// A trainer counts what it is given as new objects, and adds it to its replay buffer, if it has one.
 ///
 /// ```
-/// use std::ops::RangeInclusive;
 /// use gfn::{env::VectorStates, objective::TrajectoryBalance, rollout::{Sampler, Trajectories}, testing::Words, Result, Rng};
 /// use gfn::policy::{ByKey, MlpPolicy, MlpPolicyConfig, UniformPolicy};
-/// use gfn::train::{Context, FreshSource, Trainer, TrainerConfig};
+/// use gfn::train::{Context, FreshSource, Trainer, TrainerConfig, Wanted};
 /// use tch::{Device, Kind, Tensor};
 ///
 /// /// Whatever the policy is, its trajectories are those of a uniform one.
 /// struct AtRandom(Rng);
 /// impl<P> FreshSource<Words, P> for AtRandom {
-///     fn draw(&mut self, wanted: RangeInclusive<usize>, context: &Context<Words, P>) -> Result<Option<Trajectories<Words>>> {
-///         let drawn = Sampler::new(&context.env, &UniformPolicy).forward(*wanted.end(), &mut self.0)?;
+///     fn draw(&mut self, wanted: Wanted, context: &Context<Words, P>) -> Result<Option<Trajectories<Words>>> {
+///         let drawn = Sampler::new(&context.env, &UniformPolicy).forward(wanted.most, &mut self.0)?;
 ///         let rewards = drawn.log_rewards(context.reward.as_ref())?;
 ///         drawn.with_log_rewards(rewards).map(Some)
 ///     }
@@ -42,10 +39,20 @@ pub trait FreshSource<E: Env, P> {
     /// As many trajectories as are wanted, with log-rewards ([`Trajectories::with_log_rewards`]; the trainer asks its reward where they
     /// have none). `None` for none.
     ///
-    /// The least is 0 once the replay buffer can fill the batch in place of what isn't there yet. Replayed trajectories then are a greater
-    /// part of the batch than [`TrainerConfig::source`](crate::train::TrainerConfig::source) says.
-    ///
     /// # Errors
     /// Whatever must end the step.
-    fn draw(&mut self, wanted: RangeInclusive<usize>, context: &Context<E, P>) -> Result<Option<Trajectories<E>>>;
+    fn draw(&mut self, wanted: Wanted, context: &Context<E, P>) -> Result<Option<Trajectories<E>>>;
+}
+
+/// How many trajectories a trainer wants of a [`FreshSource`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct Wanted {
+    /// It can't do with fewer. 0 once the replay buffer can fill the batch in place of what isn't there yet: replayed trajectories are a
+    /// greater part of it then than [`TrainerConfig::source`](crate::train::TrainerConfig::source) says.
+    pub least: usize,
+    /// So many go into the batch.
+    pub most: usize,
+    /// Whether there may be more: those in front go into the replay buffer alone.
+    pub more: bool,
 }

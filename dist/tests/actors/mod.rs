@@ -13,7 +13,7 @@ use std::ops::ControlFlow;
 use std::process::{Child, Command, Stdio};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use gfn::env::{EnumerableEnv, StateGraph, VectorStates};
@@ -91,11 +91,15 @@ fn counted(keys: impl IntoIterator<Item = u64>) -> BTreeMap<u64, usize> {
     counts
 }
 
+/// The processes of one test are enough for a small machine.
+static ALONE: Mutex<()> = Mutex::new(());
+
 /// Ends this program where a test takes longer than it may.
-struct Limit(Arc<AtomicBool>);
+struct Limit(Arc<AtomicBool>, #[allow(dead_code, reason = "held while the test runs")] MutexGuard<'static, ()>);
 
 impl Limit {
     fn seconds(seconds: u64) -> Self {
+        let alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
         let done = Arc::new(AtomicBool::new(false));
         let theirs = Arc::clone(&done);
         let test = std::thread::current().name().unwrap_or_default().to_owned();
@@ -109,7 +113,7 @@ impl Limit {
                 std::thread::sleep(Duration::from_millis(50));
             }
         });
-        Self(done)
+        Self(done, alone)
     }
 }
 

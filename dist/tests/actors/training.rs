@@ -158,3 +158,33 @@ fn actors_of_one_seed_draw_by_different_streams() {
     assert_ne!(mine, env().keys(trainer.latest().unwrap().terminal_states()));
     first.join().unwrap().unwrap();
 }
+
+#[test]
+fn a_run_goes_on_from_its_checkpoint_with_new_actors() {
+    let _limit = Limit::seconds(60);
+    let folder = std::env::temp_dir().join(format!("gfn-dist-actors-{}", std::process::id()));
+    let begin = || {
+        let learner = learner(LearnerConfig::default());
+        let address = learner.address();
+        let actor = std::thread::spawn(move || {
+            let actor = Actor::connect(address, env(), reward, policy(), ActorConfig::default())?;
+            let version = actor.version();
+            actor.run().map(|taken| (version, taken))
+        });
+        (trainer(learner, 16), actor)
+    };
+    let (mut first, actor) = begin();
+    Fit::new(15).checkpoint(&folder, None).unwrap().run(&mut first).unwrap();
+    let held = first.replay().unwrap().len();
+    drop(first);
+    assert!(actor.join().unwrap().unwrap().1 >= held as u64, "what was sent is in the buffer");
+    let (mut second, actor) = begin();
+    second.resume(&folder).unwrap();
+    assert_eq!((second.steps_done(), second.replay().unwrap().len()), (15, held));
+    Fit::new(30).run(&mut second).unwrap();
+    assert!(second.replay().unwrap().len() > held);
+    drop(second);
+    let (version, taken) = actor.join().unwrap().unwrap();
+    assert!(version >= 15 && taken > 0, "it has the parameters that the run goes on from: {version}");
+    std::fs::remove_dir_all(folder).unwrap();
+}

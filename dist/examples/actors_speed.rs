@@ -65,23 +65,30 @@ fn main() -> gfn::Result<()> {
             trainer.step()?;
         }
         let mut run = |seconds: f64| -> gfn::Result<_> {
-            let (began, first, steps) = (Instant::now(), monitor.counts(), trainer.steps_done());
-            while began.elapsed().as_secs_f64() < seconds {
-                trainer.step()?;
-            }
-            let (took, last) = (began.elapsed().as_secs_f64(), monitor.counts());
+            // From the arrival of a message to that of another one.
+            let mut arrival = |after: Duration| -> gfn::Result<_> {
+                let began = Instant::now();
+                while began.elapsed() < after {
+                    trainer.step()?;
+                }
+                let before = monitor.counts().received;
+                while monitor.counts().received == before {
+                    trainer.step()?;
+                }
+                Ok((Instant::now(), monitor.counts(), trainer.steps_done()))
+            };
+            let (began, first, steps) = arrival(Duration::ZERO)?;
+            let (ended, last, last_step) = arrival(Duration::from_secs_f64(seconds))?;
+            let took = (ended - began).as_secs_f64();
             let staleness = last.mean_staleness * last.used as f64 - first.mean_staleness * first.used as f64;
-            let used = (last.used - first.used).max(1) as f64;
-            Ok((
-                (last.received - first.received) as f64 / took,
-                (trainer.steps_done() - steps) as f64 / took,
-                staleness / used,
-            ))
+            let objects = (last.received - first.received) as f64 / took;
+            Ok((objects, (last_step - steps) as f64 / took, staleness / (last.used - first.used).max(1) as f64))
         };
         run(2.0)?;
         let (objects, steps, staleness) = run(args.seconds)?;
-        let ideal = n as f64 * 1e3 / args.sleep_ms;
-        println!("{n} actors: {objects:.0} objects/s of {ideal:.0}, {steps:.1} steps/s, {staleness:.1} steps old");
+        let ideal =
+            if args.sleep_ms > 0.0 { format!(" of {:.0}", n as f64 * 1e3 / args.sleep_ms) } else { String::new() };
+        println!("{n} actors: {objects:.0} objects/s{ideal}, {steps:.1} steps/s, {staleness:.1} steps old");
         for actor in &mut actors {
             // An actor that has ended by itself is over as well.
             let _ = actor.kill().and_then(|()| actor.wait().map(drop));

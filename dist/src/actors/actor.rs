@@ -3,9 +3,9 @@ use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
 use gfn::distribution::Exploration;
-use gfn::env::{Reward, log_rewards};
+use gfn::env::{Env, Reward, log_rewards};
 use gfn::policy::Policy;
-use gfn::rollout::{ReplayEnv, Sampler};
+use gfn::rollout::{ReplayEnv, Sampler, Walks};
 use gfn::{Error, Result, Rng};
 
 use super::frame::{Broken, Kind, read, write};
@@ -18,6 +18,9 @@ use super::weights::{load, model_of, size_of};
 pub struct ActorConfig {
     /// Walks that are sampled, rewarded and sent at once. Few make for fresh parameters, many for few messages.
     pub batch: usize,
+    /// Whether it samples the next batch while the reward is asked about this one, in a thread of its own: no time is lost by it, but the
+    /// parameters that draw a walk are a batch older.
+    pub ahead: bool,
     /// How it explores; `None` for what the learner's [`TrainerConfig`](gfn::train::TrainerConfig) says for its step.
     pub exploration: Option<Exploration>,
     /// Where its random stream begins, beside the number that the learner gives it: actors of one seed draw by different streams.
@@ -29,9 +32,16 @@ pub struct ActorConfig {
 }
 
 impl Default for ActorConfig {
-    /// 16 walks at once, explored as the learner says; 30 seconds.
+    /// 16 walks at once, the next ones meanwhile, explored as the learner says; 30 seconds.
     fn default() -> Self {
-        Self { batch: 16, exploration: None, seed: 0, max_steps: 100_000, timeout: Duration::from_secs(30) }
+        Self {
+            batch: 16,
+            ahead: true,
+            exploration: None,
+            seed: 0,
+            max_steps: 100_000,
+            timeout: Duration::from_secs(30),
+        }
     }
 }
 
@@ -41,7 +51,7 @@ impl Default for ActorConfig {
 /// Each submission brings the latest ones, so they are as old as one batch takes, and the learner's queue.
 ///
 /// The [module](super) has an example.
-pub struct Actor<E, P, R> {
+pub struct Actor<E: Env, P, R> {
     env: E,
     reward: R,
     policy: P,
@@ -53,10 +63,18 @@ pub struct Actor<E, P, R> {
     max_message: usize,
     version: u64,
     exploration: Exploration,
+    /// Sampled already.
+    next: Option<Drawn<E>>,
     acknowledged: u64,
 }
 
-impl<E, P, R> std::fmt::Debug for Actor<E, P, R> {
+/// Walks that the reward wasn't asked about yet.
+struct Drawn<E: Env> {
+    walks: Walks<E>,
+    version: u64,
+}
+
+impl<E: Env, P, R> std::fmt::Debug for Actor<E, P, R> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let mut out = f.debug_struct("Actor");
         out.field("of", &self.who).field("version", &self.version).field("acknowledged", &self.acknowledged);
@@ -64,7 +82,7 @@ impl<E, P, R> std::fmt::Debug for Actor<E, P, R> {
     }
 }
 
-impl<E: ReplayEnv, P: Policy<E>, R: Reward<E::States>> Actor<E, P, R> {
+impl<E: ReplayEnv, P: Policy<E> + Send, R: Reward<E::States>> Actor<E, P, R> {
     /// An actor of the learner at this address, with its parameters.
     ///
     /// # Errors
@@ -115,6 +133,7 @@ impl<E: ReplayEnv, P: Policy<E>, R: Reward<E::States>> Actor<E, P, R> {
             max_message,
             version,
             exploration,
+            next: None,
             acknowledged,
         })
     }
@@ -134,17 +153,17 @@ impl<E: ReplayEnv, P: Policy<E>, R: Reward<E::States>> Actor<E, P, R> {
     /// # Errors
     /// Those of sampler, policy and reward; [`Error::Peer`] for a learner that has ended before training was over, doesn't answer any
     /// more, or refuses the walks. The actor is of no use then: connect another one.
+    ///
+    /// # Panics
+    /// Where environment, policy or reward do.
     pub fn submit(&mut self) -> Result<ControlFlow<()>> {
-        if let Some(parameters) = self.policy.parameters() {
-            // Draws nothing without noisy layers.
-            parameters.reset_noise(&mut self.rng);
-        }
-        let exploration = self.config.exploration.unwrap_or(self.exploration);
-        let sampler = Sampler::new(&self.env, &self.policy).exploration(exploration).max_steps(self.config.max_steps);
-        let walks = sampler.walks(self.config.batch, &mut self.rng)?;
-        let log_rewards = log_rewards(&self.reward, &walks.terminal, None)?;
+        let Drawn { walks, version } = match self.next.take() {
+            Some(drawn) => drawn,
+            None => self.draw()?,
+        };
+        let log_rewards = self.ask(&walks.terminal)?;
         let submission = Submission {
-            version: self.version,
+            version,
             instances: self.env.instances(&walks.terminal),
             actions: self.env.write_actions(&walks.actions),
             offsets: walks.offsets,
@@ -164,6 +183,37 @@ impl<E: ReplayEnv, P: Policy<E>, R: Reward<E::States>> Actor<E, P, R> {
             self.acknowledged += self.config.batch as u64;
         }
         Ok(flow)
+    }
+
+    fn draw(&mut self) -> Result<Drawn<E>> {
+        let exploration = self.config.exploration.unwrap_or(self.exploration);
+        draw(&self.env, &self.policy, (&self.config, exploration, self.version), &mut self.rng)
+    }
+
+    /// Asks the reward about these objects, and samples the next ones meanwhile.
+    fn ask(&mut self, objects: &E::States) -> Result<Vec<f64>> {
+        if !self.config.ahead {
+            return log_rewards(&self.reward, objects, None);
+        }
+        let exploration = self.config.exploration.unwrap_or(self.exploration);
+        let Self { env, reward, policy, rng, config, version, .. } = self;
+        // libtorch counts them for each thread.
+        let threads = tch::get_num_threads();
+        let (rewards, next) = std::thread::scope(|scope| {
+            let (env, config, version) = (&*env, &*config, *version);
+            let sampling = scope.spawn(move || {
+                tch::set_num_threads(threads);
+                draw(env, &*policy, (config, exploration, version), rng)
+            });
+            let rewards = log_rewards(&*reward, objects, None);
+            match sampling.join() {
+                Ok(next) => (rewards, next),
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        });
+        let rewards = rewards?;
+        self.next = Some(next?);
+        Ok(rewards)
     }
 
     /// What the learner says to walks. Where sending failed, what it has said before may say why.
@@ -211,11 +261,25 @@ impl<E: ReplayEnv, P: Policy<E>, R: Reward<E::States>> Actor<E, P, R> {
     }
 }
 
-impl<E, P, R> Drop for Actor<E, P, R> {
+impl<E: Env, P, R> Drop for Actor<E, P, R> {
     fn drop(&mut self) {
         // If it fails, the learner finds out by itself.
         let _ = self.heartbeat.send(Kind::Done, &[]);
     }
+}
+
+fn draw<E: ReplayEnv, P: Policy<E>>(
+    env: &E,
+    policy: &P,
+    (config, exploration, version): (&ActorConfig, Exploration, u64),
+    rng: &mut Rng,
+) -> Result<Drawn<E>> {
+    if let Some(parameters) = policy.parameters() {
+        // Draws nothing without noisy layers.
+        parameters.reset_noise(rng);
+    }
+    let sampler = Sampler::new(env, policy).exploration(exploration).max_steps(config.max_steps);
+    Ok(Drawn { walks: sampler.walks(config.batch, rng)?, version })
 }
 
 /// The first of the addresses that answers. A learner that is about to start is waited for.

@@ -167,7 +167,8 @@ fn a_run_goes_on_from_its_checkpoint_with_new_actors() {
         let learner = learner(LearnerConfig::default());
         let address = learner.address();
         let actor = std::thread::spawn(move || {
-            let actor = Actor::connect(address, env(), reward, policy(), ActorConfig::default())?;
+            let config = ActorConfig { ahead: false, ..ActorConfig::default() };
+            let actor = Actor::connect(address, env(), reward, policy(), config)?;
             let version = actor.version();
             actor.run().map(|taken| (version, taken))
         });

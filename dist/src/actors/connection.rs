@@ -23,12 +23,11 @@ pub(super) fn attend(shared: &Shared, mut stream: TcpStream, ticket: u64) {
         };
         return;
     }
+    let mut here = Here { shared, ticket, joined: false };
     let ended = greet(shared, &mut stream, ticket).and_then(|version| match version {
         Some(version) => {
-            shared.joined();
-            let ended = serve(shared, &mut stream, ticket, version);
-            shared.left();
-            ended
+            here.join();
+            serve(shared, &mut stream, ticket, version)
         }
         None => Ok(()),
     });
@@ -39,7 +38,29 @@ pub(super) fn attend(shared: &Shared, mut stream: TcpStream, ticket: u64) {
         Err(Broken::Garbage(reason)) => refuse(shared, &mut stream, &reason),
         Ok(()) | Err(_) => Ok(()),
     };
-    shared.disconnected(ticket);
+}
+
+/// A connection among those of the learner, however its thread ends.
+struct Here<'a> {
+    shared: &'a Shared,
+    ticket: u64,
+    joined: bool,
+}
+
+impl Here<'_> {
+    fn join(&mut self) {
+        self.joined = true;
+        self.shared.joined();
+    }
+}
+
+impl Drop for Here<'_> {
+    fn drop(&mut self) {
+        if self.joined {
+            self.shared.left();
+        }
+        self.shared.disconnected(self.ticket);
+    }
 }
 
 fn refuse(shared: &Shared, stream: &mut TcpStream, reason: &str) -> Result<(), Broken> {

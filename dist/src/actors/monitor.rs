@@ -16,7 +16,8 @@ pub struct Counts {
     pub joined: u64,
     /// Walks that were acknowledged.
     pub received: u64,
-    /// Walks that went into training and, where there is one, into the replay buffer.
+    /// Walks that went into a batch or, where there is one, into the replay buffer. In a [sharded](super::Learner::sharded) learner they may
+    /// be those of another one's actors.
     pub used: u64,
     /// Walks that were dropped because the parameters that drew them were too old.
     pub stale: u64,

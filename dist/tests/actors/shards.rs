@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::Mutex;
 
+use gfn::Rng;
 use gfn::collective::{Collective, replicate};
 use gfn::env::EnumerableEnv;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
@@ -39,4 +40,39 @@ fn each_object_is_kept_by_one_of_two_learners_wherever_its_actor_is() {
     assert!(tv < 0.05, "{tv}");
     let idle = counts.into_inner().unwrap().into_iter().find(|(rank, _)| *rank == 1).unwrap().1;
     assert!(idle.received == 0 && idle.used >= 600 * 16 / 8, "{idle:?}");
+}
+
+#[test]
+#[ignore = "a part of another test"]
+fn part_shard() {
+    let Some(group) = crate::group(crate::TIMEOUT) else { return };
+    let learner = learner(LearnerConfig::default()).sharded();
+    println!("ADDRESS {}", learner.address());
+    let distinct = ReplayConfig { capacity: 1_000, eviction: Eviction::Fifo, draw: Draw::Uniform };
+    let trainer = trainer(learner, 16).with_replay(ReplayBuffer::distinct(distinct).unwrap());
+    let mut trainer = trainer.with_collective(group).unwrap();
+    for _ in 0..200 {
+        trainer.step().unwrap();
+    }
+    let keys = env().keys(&trainer.replay().unwrap().walks().unwrap().terminal);
+    println!("HELD {}", keys.iter().map(u64::to_string).collect::<Vec<_>>().join(" "));
+    println!("BITS {}", crate::bits(&trainer).into_iter().fold(0u64, |hash, bits| Rng::mix64(hash ^ u64::from(bits))));
+}
+
+#[test]
+fn learners_in_processes_keep_their_own_objects_and_stay_equal() {
+    let _limit = Limit::seconds(120);
+    let file = std::env::temp_dir().join(format!("gfn-dist-shards-{}", std::process::id()));
+    let _ = std::fs::remove_file(&file);
+    let start = |rank: &str| {
+        let variables = [("GFN_TEST_RANK", rank), ("GFN_TEST_SIZE", "2"), ("GFN_TEST_FILE", file.to_str().unwrap())];
+        Process::start("shards::part_shard", &variables)
+    };
+    let learners = [start("0"), start("1")];
+    let _actor = Process::actor(learners[1].says("ADDRESS ").parse().unwrap(), 0);
+    let held = learners.each_ref().map(|learner| learner.says("HELD "));
+    let sets = held.map(|keys| keys.split(' ').map(|key| key.parse().unwrap()).collect::<BTreeSet<u64>>());
+    assert!(sets.iter().all(|keys| keys.len() > 20) && sets[0].is_disjoint(&sets[1]), "{sets:?}");
+    assert_eq!(learners[0].says("BITS "), learners[1].says("BITS "), "replicas stay equal");
+    let _ = std::fs::remove_file(file);
 }

@@ -1,10 +1,13 @@
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use gfn::Rng;
+use gfn::distribution::Exploration;
 use gfn::objective::TrajectoryBalance;
+use gfn::optim::Schedule;
 use gfn::replay::DataSource;
 use gfn::train::{Fit, Record, Trainer, TrainerConfig};
 use gfn_dist::actors::{Actor, ActorConfig, LearnerConfig};
@@ -188,4 +191,33 @@ fn a_run_goes_on_from_its_checkpoint_with_new_actors() {
     let (version, taken) = actor.join().unwrap().unwrap();
     assert!(version >= 15 && taken > 0, "it has the parameters that the run goes on from: {version}");
     std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn an_actor_explores_as_the_learner_says_or_as_it_is_told_itself() {
+    let _limit = Limit::seconds(60);
+    let learner = learner(LearnerConfig::default());
+    let address = learner.address();
+    let run = |exploration: Option<Exploration>| {
+        std::thread::spawn(move || {
+            let config = ActorConfig { exploration, ..ActorConfig::default() };
+            Actor::connect(address, env(), reward, policy(), config)?.run()
+        })
+    };
+    // The learner's never exit before they must, those of its own mind exit at once.
+    let (like_learner, own) = (run(None), run(Some(Exploration::none().with_exit_bias(1e3).unwrap())));
+    let (never, none) = (Schedule::Constant(-1e3), Some(Schedule::Constant(0.0)));
+    let config = TrainerConfig { batch: 16, exit_bias: never, epsilon: none, ..TrainerConfig::default() };
+    let mut trainer = Trainer::new(env(), reward, policy(), TrajectoryBalance, config, Rng::seeded(0)).unwrap();
+    trainer = trainer.with_fresh(learner);
+    let mut lengths = BTreeSet::new();
+    step_until(&mut trainer, |trainer| {
+        let words = trainer.latest().map(|latest| latest.terminal_states().clone());
+        let length = |row: &[u16]| row.iter().filter(|&&letter| letter > 0).count();
+        lengths.extend(words.iter().flat_map(|words| words.rows().map(length).collect::<Vec<_>>()));
+        trainer.steps_done() >= 20 && lengths.len() >= 2
+    });
+    assert_eq!(lengths, BTreeSet::from([0, 4]));
+    drop(trainer);
+    assert!(like_learner.join().unwrap().unwrap() > 0 && own.join().unwrap().unwrap() > 0);
 }

@@ -80,7 +80,7 @@ fn greet(shared: &Shared, stream: &mut TcpStream, ticket: u64) -> Result<Option<
     }
     let hello = Hello::decode(&body)?;
     let Some(weights) = shared.weights(|| write(stream, Kind::Alive, &[]))? else { return Ok(None) };
-    let Weights { model, environment, version, .. } = &*weights;
+    let Weights { model, environment, version, learner: (rank, size), .. } = &*weights;
     if hello.model != *model {
         return Err(Broken::garbage("another model: its parameters have other names, shapes or kinds"));
     }
@@ -89,7 +89,9 @@ fn greet(shared: &Shared, stream: &mut TcpStream, ticket: u64) -> Result<Option<
         return Err(Broken::Garbage(format!("another environment ({theirs}, the learner's is {environment})")));
     }
     let (timeout, max_message) = (shared.config.timeout, shared.config.max_message);
-    write(stream, Kind::Welcome, &Welcome { ticket, timeout, max_message }.encode())?;
+    // Actors of other learners have other numbers.
+    let welcome = Welcome { ticket: ticket * size + rank, timeout, max_message };
+    write(stream, Kind::Welcome, &welcome.encode())?;
     write(stream, Kind::Weights, &weights.body)?;
     Ok(Some(*version))
 }

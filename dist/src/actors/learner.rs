@@ -142,8 +142,9 @@ impl<E: ReplayEnv> Learner<E> {
             Some(known) => known.clone(),
             None => self.environment.insert(context.env.fingerprint()?).clone(),
         };
+        let learner = context.replicas().map_or((0, 1), |group| (group.rank() as u64, group.size() as u64));
         let body = encode(version, &context.exploration()?, parameters)?;
-        self.shared.publish(Weights { version, model, environment, body });
+        self.shared.publish(Weights { version, model, environment, learner, body });
         Ok(())
     }
 

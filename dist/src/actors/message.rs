@@ -34,7 +34,7 @@ impl Hello {
 /// What a learner says to an actor that it takes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) struct Welcome {
-    /// The actor's number, which no other actor of this learner has.
+    /// The actor's number, which no other actor of this learner has, nor of others that train as one with it.
     pub(super) ticket: u64,
     /// After how long a silence each takes the other for gone.
     pub(super) timeout: Duration,

@@ -16,6 +16,8 @@ pub(super) struct Weights {
     pub(super) version: u64,
     pub(super) model: u64,
     pub(super) environment: String,
+    /// Which of how many learners that train as one this is.
+    pub(super) learner: (u64, u64),
     pub(super) body: Vec<u8>,
 }
 

@@ -7,9 +7,9 @@ use gfn::Rng;
 use gfn::collective::{Collective, replicate};
 use gfn::env::EnumerableEnv;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn_dist::actors::LearnerConfig;
+use gfn_dist::actors::{Actor, ActorConfig, LearnerConfig};
 
-use super::{Limit, Process, env, learner, total_variation, trainer};
+use super::{Limit, Process, env, learner, policy, reward, total_variation, trainer};
 
 #[test]
 fn each_object_is_kept_by_one_of_two_learners_wherever_its_actor_is() {
@@ -40,6 +40,26 @@ fn each_object_is_kept_by_one_of_two_learners_wherever_its_actor_is() {
     assert!(tv < 0.05, "{tv}");
     let idle = counts.into_inner().unwrap().into_iter().find(|(rank, _)| *rank == 1).unwrap().1;
     assert!(idle.received == 0 && idle.used >= 600 * 16 / 8, "{idle:?}");
+}
+
+#[test]
+fn actors_of_two_learners_draw_by_different_streams() {
+    let _limit = Limit::seconds(60);
+    let first = Mutex::new(Vec::new());
+    replicate(2, |replica| {
+        let learner = learner(LearnerConfig::default());
+        let address = learner.address();
+        let actor =
+            std::thread::spawn(move || Actor::connect(address, env(), reward, policy(), ActorConfig::default())?.run());
+        let mut trainer = trainer(learner, 32).with_collective(replica)?;
+        trainer.step()?;
+        first.lock().unwrap().push(env().keys(trainer.latest().unwrap().terminal_states()));
+        drop(trainer);
+        actor.join().unwrap()
+    })
+    .unwrap();
+    let first = first.into_inner().unwrap();
+    assert!(first.iter().all(|keys| keys.len() == 16) && first[0] != first[1], "{first:?}");
 }
 
 #[test]

@@ -27,11 +27,11 @@ pub struct LearnerConfig {
 }
 
 impl Default for LearnerConfig {
-    /// 128 walks may wait, drawn by parameters of the last 100 steps; each object that comes may be trained on eight times as many. 30 seconds,
+    /// 256 walks may wait, drawn by parameters of the last 100 steps; each object that comes may be trained on eight times as many. 30 seconds,
     /// 10 minutes.
     fn default() -> Self {
         Self {
-            queue: 128,
+            queue: 256,
             max_staleness: 100,
             max_reuse: 8.0,
             max_actors: 1024,

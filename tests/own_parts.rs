@@ -13,13 +13,20 @@ use gfn::quantity::{Quantity, Values};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::Trajectories;
 use gfn::testing::Words;
-use gfn::train::{BatchSource, Companion, Context, IntrinsicConfig, Persist, StepStats, Trainer, TrainerConfig};
+use gfn::train::{
+    AverageFor, BatchSource, Companion, Context, FreshSource, IntrinsicConfig, Persist, StepStats, Trainer,
+    TrainerConfig, Wanted,
+};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 
 type WordTrainer = Trainer<Words, MlpPolicy<KHot>>;
 
 fn trainer(objective: impl Objective + 'static, seed: u64) -> WordTrainer {
+    trainer_of(objective, seed, DataSource::default())
+}
+
+fn trainer_of(objective: impl Objective + 'static, seed: u64, source: DataSource) -> WordTrainer {
     tch::set_num_threads(1);
     let (env, mut rng) = (Words::new(2, 3), Rng::seeded(seed));
     let mlp = MlpConfig { hidden: vec![16], ..MlpConfig::default() };
@@ -28,7 +35,7 @@ fn trainer(objective: impl Objective + 'static, seed: u64) -> WordTrainer {
     let reward = |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
         Ok(states.rows().map(|row| row.iter().filter(|&&x| x == 1).count() as f64).collect())
     };
-    let config = TrainerConfig { batch: 12, source: DataSource::default(), ..TrainerConfig::default() };
+    let config = TrainerConfig { batch: 12, source, ..TrainerConfig::default() };
     Trainer::new(env, reward, policy, objective, config, rng).unwrap()
 }
 
@@ -142,6 +149,66 @@ fn a_source_gives_its_share_and_is_shown_what_was_made_of_it() {
     losses(&mut known, 2);
     assert_eq!(known.reward_calls(), 18);
     assert!(known.latest().unwrap().recorded_log_rewards().unwrap()[9..].iter().all(|&x| x == -3.0), "taken");
+}
+
+/// So many trajectories of the word `1 1` at each step, as far as they are wanted; what was wanted.
+struct Trickle(usize, Rc<RefCell<Vec<Wanted>>>);
+
+impl<P> FreshSource<Words, P> for Trickle {
+    fn draw(&mut self, wanted: Wanted, context: &Context<Words, P>) -> Result<Option<Trajectories<Words>>> {
+        self.1.borrow_mut().push(wanted);
+        match self.0.max(wanted.least) {
+            0 => Ok(None),
+            n => BatchSource::draw(&mut Same::new(Some(2.0)), n, context, &mut Rng::seeded(0)).map(Some),
+        }
+    }
+}
+
+#[test]
+fn fresh_trajectories_from_elsewhere_are_counted_stored_and_made_up_for_by_replay() {
+    let config = ReplayConfig { capacity: 1_000, eviction: Eviction::Fifo, draw: Draw::Uniform };
+    let wanted = Rc::default();
+    let mut half = trainer_of(TrajectoryBalance, 1, DataSource::HALF_REPLAYED)
+        .with_replay(ReplayBuffer::new(config).unwrap())
+        .with_fresh(Trickle(2, Rc::clone(&wanted)));
+    for step in 0..12 {
+        half.step().unwrap();
+        let fresh = if step < 10 { 12 } else { 2 };
+        assert_eq!((half.n_fresh(), half.latest().map(Trajectories::len)), (fresh, Some(12)), "step {step}");
+    }
+    let asked: Vec<_> = wanted.borrow()[9..11].iter().map(|w| (w.least, w.most, w.more)).collect();
+    assert_eq!(asked, [(12, 12, true), (0, 6, true)], "the buffer is drawn from after ten steps");
+    assert_eq!((half.reward_calls(), half.replay().unwrap().len()), (124, 124));
+    assert!(half.latest().unwrap().recorded_log_rewards().unwrap().iter().all(|&x| x == 2.0), "taken as given");
+    let mut none = trainer_of(TrajectoryBalance, 1, DataSource::HALF_REPLAYED)
+        .with_replay(ReplayBuffer::new(config).unwrap())
+        .with_fresh(Trickle(0, Rc::default()));
+    losses(&mut none, 12);
+    assert_eq!((none.n_fresh(), none.reward_calls()), (0, 120), "a batch of replayed ones alone");
+    let mut many = trainer_of(TrajectoryBalance, 1, DataSource::HALF_REPLAYED)
+        .with_replay(ReplayBuffer::new(config).unwrap())
+        .with_fresh(Trickle(30, Rc::default()));
+    losses(&mut many, 12);
+    assert_eq!((many.n_fresh(), many.latest().map(Trajectories::len)), (6, Some(12)));
+    assert_eq!((many.reward_calls(), many.replay().unwrap().len()), (360, 360), "the rest is kept for replay");
+}
+
+#[test]
+fn what_has_no_say_in_trajectories_from_elsewhere_is_refused() {
+    let fresh = |n| Trickle(n, Rc::default());
+    let says = |mut trainer: WordTrainer, words: &str| {
+        let error = trainer.step().unwrap_err();
+        assert!(matches!(error, Error::Missing { .. }) && error.to_string().contains(words), "{error}");
+    };
+    let on_policy = PolicyGradient::new(gfn::objective::Advantage::Total).unwrap();
+    says(trainer(on_policy, 1).with_fresh(fresh(0)), "drawn by the policy of an earlier step");
+    let average = trainer(TrajectoryBalance, 1).with_average(0.9, AverageFor::Sampling).unwrap();
+    says(
+        average.with_fresh(fresh(0)),
+        "sampling by the average needs a trainer that draws its fresh trajectories itself",
+    );
+    let surplus = trainer(TrajectoryBalance, 1).with_fresh(fresh(13)).step();
+    assert!(matches!(surplus, Err(Error::Shape { .. })), "{surplus:?}");
 }
 
 #[test]

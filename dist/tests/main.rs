@@ -9,6 +9,8 @@
     reason = "a test fails by panicking, in its helpers too"
 )]
 
+mod actors;
+
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Stdio};

@@ -8,7 +8,7 @@ use super::fit::check_interval;
 use super::sources::{
     Adaptive, Given, ObjectSearch, Relabelling, Replay, Searching, TeacherConfig, Thompson, draws_by_loss,
 };
-use super::{AverageFor, BatchSource, Companion, Trainer};
+use super::{AverageFor, BatchSource, Companion, FreshSource, Trainer};
 use crate::condition::{ConditionSource, Hindsight};
 use crate::nn::Parameters;
 use crate::optim::{Average, Optimizer};
@@ -89,6 +89,16 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         };
         replay.search = Some(Searching { search: Box::new(search), every, objects });
         Ok(self)
+    }
+
+    /// Takes fresh trajectories from elsewhere: the policy isn't sampled from here any more. [`FreshSource`] has an example.
+    ///
+    /// The first step refuses an objective that learns from the policy's own trajectories alone, and whatever has a say in how a trainer
+    /// draws: an adaptive teacher, Thompson sampling, conditions, sampling by the average, local search.
+    #[must_use]
+    pub fn with_fresh(mut self, source: impl FreshSource<E, P> + 'static) -> Self {
+        self.sources.elsewhere = Some(Box::new(source));
+        self
     }
 
     /// Takes `share` of each batch from a source of one's own, rounded to whole trajectories; what is left of the batch is shared as

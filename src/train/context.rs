@@ -41,8 +41,10 @@ impl<E: Env, P> Context<E, P> {
         trajectories.with_log_rewards(rewards)
     }
 
-    /// The group of replicas that train as one; `None` where there is but one.
-    pub(super) fn replicas(&self) -> Option<&dyn Collective> {
+    /// The group of replicas that train as one; `None` where there is but one. All of them draw and learn at the same time, so a source or
+    /// a companion may speak to those of the others.
+    #[must_use]
+    pub fn replicas(&self) -> Option<&dyn Collective> {
         self.collective.as_deref().filter(|collective| collective.size() > 1)
     }
 

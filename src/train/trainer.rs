@@ -354,8 +354,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         self.latest.as_ref().map(|batch| &batch.trajectories)
     }
 
-    /// How many of the [`latest`](Self::latest) were drawn in their step, by the policy, a teacher or local search: they come first.
-    /// Those behind them were replayed, given, or drawn by further sources.
+    /// How many of the [`latest`](Self::latest) were drawn in their step, by the policy, a teacher or local search, or came
+    /// [fresh from elsewhere](Self::with_fresh): they come first. Those behind them were replayed, given, or drawn by further sources.
     pub fn n_fresh(&self) -> usize {
         self.latest.as_ref().map_or(0, |batch| batch.fresh)
     }

@@ -92,7 +92,9 @@ impl<'a> Sight<'a> {
         let (needs, on_policy) = (objective.needs(), &sources.on_policy);
         let intrinsic = needs.has_any(&[Quantity::IntrinsicEdge, Quantity::IntrinsicTerminal]);
         let noisy = policy.parameters().is_some_and(Parameters::is_noisy);
-        let others = on_policy.teacher.is_some() || on_policy.thompson.is_some() || !sources.all().is_empty();
+        let drawn_by_others =
+            on_policy.teacher.is_some() || on_policy.thompson.is_some() || sources.elsewhere.is_some();
+        let others = drawn_by_others || !sources.all().is_empty();
         let explored = config.exploration(step.saturating_sub(1))? != Exploration::none();
         let explores = explored || noisy || others || config.local_search.is_some() || intrinsic;
         let one_target = objective.origin() == Origin::Any

@@ -75,8 +75,18 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
                 "train it without an adaptive teacher and without a buffer that draws by loss",
             ));
         }
+        if let (Some(_), Some(part)) = (&self.elsewhere, self.draws_fresh(context, by_average)) {
+            return Err(Error::missing(
+                part,
+                "a trainer that draws its fresh trajectories itself: these come from elsewhere",
+                "train without it, or without the source (`Trainer::with_fresh`)",
+            ));
+        }
         let off_policy = |remedy| Err(context.missing("trajectories of the policy itself", remedy));
         match context.objective.origin() {
+            Origin::OnPolicy if self.elsewhere.is_some() => off_policy(
+                "train by an off-policy objective: what comes from elsewhere was drawn by the policy of an earlier step",
+            ),
             Origin::OnPolicy if exploration != Exploration::none() => off_policy(
                 "train without exploration (epsilon 0, temperature 1, exit bias 0, noise 0), or by an off-policy objective",
             ),
@@ -99,5 +109,17 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
             )),
             _ => Ok(()),
         }
+    }
+
+    /// What has a say in how a trainer draws fresh trajectories, and would have none in those from elsewhere.
+    fn draws_fresh(&self, context: &Context<E, P>, by_average: bool) -> Option<&'static str> {
+        let parts = [
+            (self.on_policy.teacher.is_some(), "an adaptive teacher"),
+            (self.on_policy.thompson.is_some(), "Thompson sampling"),
+            (self.on_policy.conditions.is_some(), "a source of conditions"),
+            (by_average, "sampling by the average"),
+            (context.config.local_search.is_some(), "local search"),
+        ];
+        parts.into_iter().find(|(there, _)| *there).map(|(_, part)| part)
     }
 }

@@ -3,20 +3,22 @@
 use std::ops::Range;
 
 use super::on_policy::{OnPolicy, joined};
-use super::{BatchSource, Given, Replay, local_search};
+use super::{BatchSource, FreshSource, Given, Replay, Wanted, local_search};
 use crate::distribution::Exploration;
 use crate::env::Env;
 use crate::objective::Scores;
 use crate::optim::Average;
 use crate::policy::Policy;
 use crate::replay::SourceCounts;
-use crate::rollout::{ReplayEnv, Trajectories};
+use crate::rollout::{Container, ReplayEnv, Trajectories};
 use crate::train::Context;
 use crate::{Error, Result, Rng};
 
 /// Where a trainer's trajectories come from.
 pub(in crate::train) struct Sources<E: Env, P> {
     pub(in crate::train) on_policy: OnPolicy<E, P>,
+    /// Who draws fresh trajectories in the policy's place.
+    pub(in crate::train) elsewhere: Option<Box<dyn FreshSource<E, P>>>,
     pub(in crate::train) replay: Option<Replay<E>>,
     pub(in crate::train) data: Option<Given<E>>,
     /// Further ones, each with its share of a batch.
@@ -36,7 +38,8 @@ pub(in crate::train) struct Batch<E: Env> {
 
 impl<E: Env, P> Default for Sources<E, P> {
     fn default() -> Self {
-        Self { on_policy: OnPolicy::default(), replay: None, data: None, others: Vec::new(), reward_calls: 0 }
+        let on_policy = OnPolicy::default();
+        Self { on_policy, elsewhere: None, replay: None, data: None, others: Vec::new(), reward_calls: 0 }
     }
 }
 
@@ -71,10 +74,11 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
             self.reward_calls += search.fill(buffer, context, rng)? as u64;
         }
         let exploration = context.exploration()?;
-        let (counts, others) = self.counts(context)?;
+        let (mut counts, others) = self.counts(context)?;
         self.check_origin(context, exploration, average.is_some(), counts.on_policy)?;
         let mut parts = match counts.on_policy {
             0 => Vec::new(),
+            _ if self.elsewhere.is_some() => self.receive(&mut counts, context)?,
             n => self.sample(n, exploration, (context, average), rng)?,
         };
         let (fresh, n_fresh) = (parts.len(), parts.iter().map(Trajectories::len).sum());
@@ -113,6 +117,25 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
         let ready = context.step >= config.replay_after && holds;
         let source = if ready { config.source } else { config.source.without_replay() };
         Ok((source.counts(left), others))
+    }
+
+    /// Fresh trajectories from elsewhere; replayed ones take the place of those that aren't there.
+    fn receive(&mut self, counts: &mut SourceCounts, context: &Context<E, P>) -> Result<Vec<Trajectories<E>>> {
+        let Some(source) = &mut self.elsewhere else { return Ok(Vec::new()) };
+        let (most, more) = (counts.on_policy, self.replay.is_some());
+        let least = if counts.replay > 0 { 0 } else { most };
+        let drawn = source.draw(Wanted { least, most, more }, context)?;
+        let n = drawn.as_ref().map_or(0, Trajectories::len);
+        if n < least || (n > most && !more) {
+            let remedy = "draw no fewer than the least, and more than the most only where there may be more (`Wanted`)";
+            return Err(Error::shape("the trajectories of a fresh source", [most as i64], [n as i64], remedy));
+        }
+        counts.replay += most.saturating_sub(n);
+        let Some(drawn) = drawn.filter(|drawn| !drawn.is_empty()) else { return Ok(Vec::new()) };
+        let drawn = if drawn.recorded_log_rewards().is_some() { drawn } else { context.rewarded(drawn)? };
+        self.reward_calls += n as u64;
+        self.replay.as_mut().map_or(Ok(()), |replay| replay.add(&context.env, &drawn))?;
+        Ok(vec![if n > most { drawn.select(n - most..n)? } else { drawn }])
     }
 
     /// Samples afresh, searches around what was found, and fills the buffer.

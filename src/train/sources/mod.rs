@@ -2,6 +2,7 @@
 
 mod check;
 mod collect;
+mod fresh;
 mod given;
 mod local_search;
 mod object_search;
@@ -11,6 +12,7 @@ mod teacher;
 mod thompson;
 
 pub(in crate::train) use collect::{Batch, Sources};
+pub use fresh::{FreshSource, Wanted};
 pub(in crate::train) use given::Given;
 pub(in crate::train) use object_search::Searching;
 pub use object_search::{Found, ObjectSearch};

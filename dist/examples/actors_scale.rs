@@ -33,7 +33,7 @@ struct Args {
     #[arg(long, default_value_t = 128)]
     batch: usize,
     /// Walks that may wait at a learner, and that a step takes at most
-    #[arg(long, default_value_t = 128)]
+    #[arg(long, default_value_t = 256)]
     queue: usize,
     /// The learners' networks, by which parameters go to actors
     #[arg(long, default_value_t = 10.0)]

@@ -307,6 +307,12 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         &self.context
     }
 
+    /// Environment, reward and policy, for whoever goes on without training.
+    pub fn into_parts(self) -> (E, Box<dyn Reward<E::States>>, P) {
+        let Context { env, reward, policy, .. } = self.context;
+        (env, reward, policy)
+    }
+
     /// The environment.
     pub fn env(&self) -> &E {
         &self.context.env

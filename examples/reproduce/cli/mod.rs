@@ -32,7 +32,7 @@ pub(crate) use outcome::{Distance, Report};
 pub(crate) use outputs::{Written, try_file, try_folder};
 pub(crate) use sampled::{SAMPLES, sampled};
 pub(crate) use saved::Saved;
-pub(crate) use training::{Trained, train};
+pub(crate) use training::{Trained, train, train_with_actors};
 pub(crate) use vectors::{Extra, VectorRun, VectorTask};
 pub(crate) use words::{cell, value_words, words};
 

@@ -15,7 +15,8 @@ use gfn::train::{
 };
 use serde_json::json;
 
-use super::{Common, Defaults, members, words};
+use super::members::{self, Ready};
+use super::{Common, Defaults, words};
 use crate::runs::Asked;
 
 /// What training left, besides the trainer itself.
@@ -57,24 +58,41 @@ const INTERRUPTED: i32 = 130;
 
 /// Trains as the flags say, with the task's own observers; `look` gives the JSD of the policy, and isn't counted as training. `None` for
 /// a member of the run that isn't the first: it has nothing left to do.
-pub(crate) fn train<E, P>(
-    trainer: &mut Trainer<E, P>,
+pub(crate) fn train<E: ReplayEnv, P: Policy<E>>(
+    trainer: Trainer<E, P>,
+    common: &Common,
+    task: (&'static str, &Defaults),
+    look: impl FnMut(&Trainer<E, P>) -> Result<Option<f64>>,
+    observers: Vec<&mut dyn Observer<E, P>>,
+) -> Result<Option<(Trainer<E, P>, Trained)>> {
+    train_ready(members::join(trainer)?, common, task, look, observers)
+}
+
+/// The same where others may draw for it (`--dist async`).
+pub(crate) fn train_with_actors<E: ReplayEnv + 'static, P: Policy<E> + Send>(
+    trainer: Trainer<E, P>,
+    common: &Common,
+    task: (&'static str, &Defaults),
+    look: impl FnMut(&Trainer<E, P>) -> Result<Option<f64>>,
+    observers: Vec<&mut dyn Observer<E, P>>,
+) -> Result<Option<(Trainer<E, P>, Trained)>> {
+    match members::join_or_draw(trainer)? {
+        Some(ready) => train_ready(ready, common, task, look, observers),
+        None => Ok(None),
+    }
+}
+
+fn train_ready<E: ReplayEnv, P: Policy<E>>(
+    Ready { mut trainer, mut monitor }: Ready<E, P>,
     common: &Common,
     (example, defaults): (&'static str, &Defaults),
     mut look: impl FnMut(&Trainer<E, P>) -> Result<Option<f64>>,
     observers: Vec<&mut dyn Observer<E, P>>,
-) -> Result<Option<Trained>>
-where
-    E: ReplayEnv,
-    P: Policy<E>,
-{
+) -> Result<Option<(Trainer<E, P>, Trained)>> {
     let steps = common.steps(defaults);
     let prefill = trainer.replay().map_or(0, |_| common.prefill.unwrap_or(defaults.prefill));
     let started = Instant::now();
     let members = members::count();
-    if let Some(end) = members::take() {
-        trainer.join(end)?;
-    }
     if let Some(decay) = common.ema {
         let purpose = if common.ema_sampling { AverageFor::Sampling } else { AverageFor::Evaluation };
         trainer.keep_average(decay, purpose)?;
@@ -95,7 +113,7 @@ where
         if let Some(path) = common.save() {
             fit = fit.checkpoint(path, common.checkpoint_every)?.stop_on_interrupt();
         }
-        return fit.run(trainer).map(|_| None);
+        return fit.run(&mut trainer).map(|_| None);
     }
     let looks = common.looks(steps);
     let run = common.run_folder();
@@ -138,6 +156,9 @@ where
         fit = fit.observe(stop);
     }
     fit = fit.observe(&mut keep);
+    if let Some(monitor) = &mut monitor {
+        fit = fit.observe(monitor.as_mut());
+    }
     if let Some(lines) = &mut lines {
         fit = fit.observe(lines);
     }
@@ -151,7 +172,7 @@ where
     if let Some(path) = &save {
         fit = fit.checkpoint(path, common.checkpoint_every)?.stop_on_interrupt();
     }
-    let ended = fit.run(trainer)?;
+    let ended = fit.run(&mut trainer)?;
     progress.finish();
     let of_run = run.as_ref().map(|run| [run.settings(), run.metrics(), run.table()]);
     of_run.into_iter().flatten().for_each(|path| common.written.add(&path));
@@ -175,7 +196,7 @@ where
     let (batch, params) = (trainer.context().config.batch, trainer.n_parameters());
     let mut out = Trained { example, steps, batch, params, members, train_s: filled, ..Trained::default() };
     out.summarise(&history);
-    Ok(Some(out))
+    Ok(Some((trainer, out)))
 }
 
 impl Trained {

@@ -13,7 +13,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use tch::Device;
 
-use super::{Common, Defaults, Distance, Exact, Report, SAMPLES, members, products, refuse, sampled, train};
+use super::{
+    Common, Defaults, Distance, Exact, Report, SAMPLES, members, products, refuse, sampled, train_with_actors,
+};
 
 /// Which of these objects are modes.
 pub(crate) type IsMode<'a> = Box<dyn Fn(&VectorStates) -> Vec<bool> + 'a>;
@@ -107,7 +109,7 @@ where
         self.train(common, Built { policy, network: json!(config), perceptron: None }, (device, rng), extra)
     }
 
-    fn train<P: Policy<E, Dist = GraphActionCategorical> + 'static>(
+    fn train<P: Policy<E, Dist = GraphActionCategorical> + Send + 'static>(
         self,
         common: &Common,
         Built { policy, network, perceptron }: Built<P>,
@@ -120,7 +122,7 @@ where
         let (reward, objective) = (Box::new(self.reward.clone()), common.objective.build()?);
         let trainer =
             Trainer::boxed(self.env.clone(), reward, policy, objective, config, rng)?.described_by(&description)?;
-        let mut trainer = common.replayed(trainer, &self.defaults, |config| match self.diverse {
+        let trainer = common.replayed(trainer, &self.defaults, |config| match self.diverse {
             Some(apart) => Ok(ReplayBuffer::new(config)?.diverse(Diversity::new(apart, 1.0, self.features)?)),
             None => ReplayBuffer::new(config),
         })?;
@@ -129,7 +131,9 @@ where
         let look = |trainer: &Trainer<E, P>| Exact::look(exact.as_ref(), trainer);
         let mut modes = self.is_mode.filter(|_| members::count() == 1).map(CountModes::new);
         let observers = modes.iter_mut().map(|modes| modes as &mut dyn Observer<_, _>).collect();
-        let Some(trained) = train(&mut trainer, common, (self.example, &self.defaults), look, observers)? else {
+        let Some((trainer, trained)) =
+            train_with_actors(trainer, common, (self.example, &self.defaults), look, observers)?
+        else {
             return Ok(());
         };
 

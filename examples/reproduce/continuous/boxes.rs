@@ -103,14 +103,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if let Some(data) = data {
         trainer = trainer.with_data(data);
     }
-    let mut trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
+    let trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
     let grid = GridHistogram::new(BINS, reward.cells(BINS))?;
     let sample = |trainer: &Trainer<BoxEnv, BoxPolicy>, n| -> Result<Reals> {
         let sampler = Sampler::new(trainer.env(), trainer.policy());
         Ok(sampler.forward(n, &mut trainer.evaluation_rng())?.terminal_states().clone())
     };
     let look = |trainer: &_| Ok(Some(grid.jsd(&sample(trainer, args.samples)?)?));
-    let Some(trained) = train(&mut trainer, common, ("box", &defaults), look, Vec::new())? else { return Ok(()) };
+    let Some((trainer, trained)) = train(trainer, common, ("box", &defaults), look, Vec::new())? else { return Ok(()) };
 
     let points = sample(&trainer, args.samples)?;
     let floor = grid.floor(args.samples, FLOORS, &mut Rng::seeded(common.seed))?;

@@ -143,7 +143,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let langevin = args.langevin.then(|| target.clone());
     let policy = DiffusionPolicy::new(&env, config, langevin, runtime.device(), tch::Kind::Float, &mut rng)?;
     let trainer = trainer(args, (env, energy.clone(), policy), (training, replay), rng)?;
-    let mut trainer = trainer.described_by(&description)?;
+    let trainer = trainer.described_by(&description)?;
     let measure = |trainer: &Trainer<DiffusionSampling, DiffusionPolicy>| {
         let rng = &mut trainer.evaluation_rng();
         trainer.averaged(|policy| {
@@ -155,7 +155,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     let mut validation = common.looks(steps).map(|every| Validation::every(every, measure)).transpose()?;
     let observers = validation.iter_mut().map(|validation| validation as &mut dyn Observer<_, _>).collect();
-    let Some(trained) = train(&mut trainer, common, ("diffusion", &defaults), |_| Ok(None), observers)? else {
+    let Some((trainer, trained)) = train(trainer, common, ("diffusion", &defaults), |_| Ok(None), observers)? else {
         return Ok(());
     };
 

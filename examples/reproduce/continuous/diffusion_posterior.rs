@@ -129,12 +129,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let policy = make(&mut rng)?;
     copy(prior, &policy);
     let policy = WithPrior { policy, prior };
-    let mut trainer =
+    let trainer =
         Trainer::boxed(env.clone(), Box::new(Energy::new(Arc::new(ratio))), policy, objective, training, rng)?
             .described_by(&json!({ "example": "diffusion_posterior", "horizon": args.horizon, "sigma": args.sigma,
             "beta": args.beta, "prior_steps": prior_steps, "prior_seed": common.seed, "network": config,
             "prior_training": fitted }))?;
-    let Some(trained) = train(&mut trainer, common, ("diffusion_posterior", &defaults), |_| Ok(None), Vec::new())?
+    let Some((trainer, trained)) =
+        train(trainer, common, ("diffusion_posterior", &defaults), |_| Ok(None), Vec::new())?
     else {
         return Ok(());
     };

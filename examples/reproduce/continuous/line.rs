@@ -60,7 +60,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let objective = common.objective.build()?;
     let trainer =
         Trainer::boxed(env, Box::new(reward.clone()), policy, objective, config, rng)?.described_by(&description)?;
-    let mut trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
+    let trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
     let target = target(&reward);
     let sample = |trainer: &Trainer<Line, LinePolicy>| -> Result<Vec<f64>> {
         let samples = Sampler::new(&env, trainer.policy()).forward(args.samples, &mut trainer.evaluation_rng())?;
@@ -68,7 +68,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Ok(histogram(&positions))
     };
     let look = |trainer: &_| Ok(Some(Distances::between(&sample(trainer)?, &target)?.jsd));
-    let Some(trained) = train(&mut trainer, common, ("line", &defaults), look, Vec::new())? else { return Ok(()) };
+    let Some((trainer, trained)) = train(trainer, common, ("line", &defaults), look, Vec::new())? else {
+        return Ok(());
+    };
 
     let learned = sample(&trainer)?;
     let jsd = Distances::between(&learned, &target)?.jsd;

@@ -12,7 +12,8 @@ use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
 use serde_json::json;
 
 use crate::cli::{
-    Common, Defaults, Distance, Exact, Report, SAMPLES as EVALUATED, Saved, draw_sheet, sampled, train, value_words,
+    Common, Defaults, Distance, Exact, Report, SAMPLES as EVALUATED, Saved, draw_sheet, sampled, train_with_actors,
+    value_words,
 };
 
 /// Train a GNN policy to grow two-coloured graphs, up to isomorphism
@@ -85,9 +86,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let objective = common.objective.build()?;
     let trainer =
         Trainer::boxed(env, Box::new(reward), GraphPolicy(net), objective, config, rng)?.described_by(&saved)?;
-    let mut trainer = common.replayed(trainer, &defaults, ReplayBuffer::distinct)?;
+    let trainer = common.replayed(trainer, &defaults, ReplayBuffer::distinct)?;
     let look = |trainer: &Trainer<_, _>| Exact::look(exact.as_ref(), trainer);
-    let Some(trained) = train(&mut trainer, common, ("colored_graphs", &defaults), look, Vec::new())? else {
+    let Some((trainer, trained)) = train_with_actors(trainer, common, ("colored_graphs", &defaults), look, Vec::new())?
+    else {
         return Ok(());
     };
 

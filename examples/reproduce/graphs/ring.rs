@@ -15,7 +15,9 @@ use gfn_gym::ring::{Ring, RingReward};
 use serde::Serialize;
 use serde_json::json;
 
-use crate::cli::{Common, Defaults, Distance, Report, SAMPLES as EVALUATED, Saved, draw_sheet, sampled, train};
+use crate::cli::{
+    Common, Defaults, Distance, Report, SAMPLES as EVALUATED, Saved, draw_sheet, sampled, train_with_actors,
+};
 
 /// Train a policy to build rings
 #[derive(Parser, Debug)]
@@ -108,7 +110,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     run_with(args, env, (net, &saved), rng)
 }
 
-fn run_with<N: GraphNetwork + 'static>(
+fn run_with<N: GraphNetwork + Send + 'static>(
     args: &Args,
     env: GraphEnv<Ring>,
     (net, saved): (N, &impl Serialize),
@@ -122,7 +124,7 @@ fn run_with<N: GraphNetwork + 'static>(
     let env_again = Ring::new(args.nodes, env.kind())?;
     let trainer =
         Trainer::boxed(env, Box::new(reward), GraphPolicy(net), objective, trainer_config, rng)?.described_by(saved)?;
-    let mut trainer = common.replayed(trainer, &defaults, ReplayBuffer::distinct)?;
+    let trainer = common.replayed(trainer, &defaults, ReplayBuffer::distinct)?;
     let env = env_again;
     let exact =
         (env.n_states() <= EXACT_LIMIT && common.is_compared()).then(|| Exact::new(&env, reward)).transpose()?;
@@ -130,7 +132,9 @@ fn run_with<N: GraphNetwork + 'static>(
         Some(exact) if exact.graph.len() <= 1 << 12 => Ok(Some(exact.distances(trainer)?.0.jsd)),
         _ => Ok(None),
     };
-    let Some(trained) = train(&mut trainer, common, ("ring", &defaults), look, Vec::new())? else { return Ok(()) };
+    let Some((trainer, trained)) = train_with_actors(trainer, common, ("ring", &defaults), look, Vec::new())? else {
+        return Ok(());
+    };
 
     let samples = Sampler::new(&env, trainer.policy()).forward(SAMPLES, &mut trainer.evaluation_rng())?;
     let rings: Vec<Option<usize>> = samples.terminal_states().graphs().iter().map(|g| env.ring_index(g)).collect();

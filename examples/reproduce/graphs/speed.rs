@@ -71,8 +71,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let reward = |graphs: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; graphs.len()]) };
     let objective = common.objective.build()?;
     let env = Growth::env(args.nodes)?;
-    let mut trainer = Trainer::boxed(env, Box::new(reward), GraphPolicy(net), objective, trainer_config, rng)?;
-    let Some(trained) = train(&mut trainer, common, ("speed", &defaults), |_| Ok(None), Vec::new())? else {
+    let trainer = Trainer::boxed(env, Box::new(reward), GraphPolicy(net), objective, trainer_config, rng)?;
+    let Some((trainer, trained)) = train(trainer, common, ("speed", &defaults), |_| Ok(None), Vec::new())? else {
         return Ok(());
     };
     let floor = floor(&trainer, batch, &config, runtime.device())?;

@@ -189,7 +189,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if let Some(share) = args.hindsight {
         trainer = trainer.with_hindsight(FocusInHindsight(reward.clone()), share)?;
     }
-    let Some(trained) = train(&mut trainer, common, ("molecule_multi_objective", &defaults), |_| Ok(None), Vec::new())?
+    let Some((trainer, trained)) =
+        train(trainer, common, ("molecule_multi_objective", &defaults), |_| Ok(None), Vec::new())?
     else {
         return Ok(());
     };

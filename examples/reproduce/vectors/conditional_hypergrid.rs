@@ -80,7 +80,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let trainer = Trainer::boxed(env, Box::new(reward.clone()), policy, objective, config, rng)?
         .with_conditions(move |n: usize, rng: &mut Rng| Ok(drawn.sample_conditions(n, rng)))
         .described_by(&description)?;
-    let mut trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
+    let trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
     let graph = match StateGraph::build(&env, EXACT_LIMIT) {
         Err(Error::TooManyStates { .. }) => None,
         graph => Some(graph?),
@@ -92,7 +92,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Distances::between(&learned.probs, &target.probs).map(Some)
     };
     let look = |trainer: &Trainer<_, MlpPolicy<KHot>>| Ok(exact(trainer, 1.0)?.map(|distances| distances.jsd));
-    let Some(trained) = train(&mut trainer, common, ("conditional_hypergrid", &defaults), look, Vec::new())? else {
+    let Some((trainer, trained)) = train(trainer, common, ("conditional_hypergrid", &defaults), look, Vec::new())?
+    else {
         return Ok(());
     };
 

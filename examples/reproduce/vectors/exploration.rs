@@ -106,10 +106,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
         Means::Thompson => trainer.with_thompson(args.share),
     };
-    let mut trainer = trainer?;
+    let trainer = trainer?;
     let mut modes = CountModes::new(|points: &VectorStates| reward.is_mode(points));
     let look = |trainer: &Trainer<_, MlpPolicy<KHot>>| Exact::look(exact.as_ref(), trainer);
-    let Some(trained) = train(&mut trainer, common, ("exploration", &defaults), look, vec![&mut modes])? else {
+    let Some((trainer, trained)) = train(trainer, common, ("exploration", &defaults), look, vec![&mut modes])? else {
         return Ok(());
     };
 

@@ -98,11 +98,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         },
         ..common.trainer(&defaults)
     };
-    let mut trainer = Trainer::boxed(env, Box::new(reward), policy, objective, config, rng)?
+    let trainer = Trainer::boxed(env, Box::new(reward), policy, objective, config, rng)?
         .with_data(data)
         .described_by(&description)?;
     let look = |trainer: &Trainer<_, _>| Exact::look(exact.as_ref(), trainer);
-    let Some(trained) = train(&mut trainer, common, ("offline", &defaults), look, Vec::new())? else { return Ok(()) };
+    let Some((trainer, trained)) = train(trainer, common, ("offline", &defaults), look, Vec::new())? else {
+        return Ok(());
+    };
 
     let mut extra = vec![("data_size", json!(trajectories.len()))];
     let mut distance = Distance::not_listed(common, EXACT_LIMIT);

@@ -17,7 +17,7 @@ use gfn_record::{Described, TrainingRecord};
 use serde_json::{Value, json};
 
 use super::outputs;
-use crate::cli::{Common, Defaults, Distance, Exact, Report, at_least_one, train, try_file};
+use crate::cli::{Common, Defaults, Distance, Exact, Report, at_least_one, train_with_actors, try_file};
 
 /// How molecules are rewarded, sampled and recorded.
 #[derive(Args, Clone, Debug)]
@@ -97,11 +97,14 @@ impl Run<'_> {
         let boxed = Box::new(reward(score.clone()));
         let trainer =
             Trainer::boxed(env, boxed, GraphPolicy(net), objective, config, rng)?.described_by(&description)?;
-        let mut trainer = common.replayed(trainer, &defaults, ReplayBuffer::distinct)?;
+        let trainer = common.replayed(trainer, &defaults, ReplayBuffer::distinct)?;
         let look = |trainer: &Trainer<_, _>| Exact::look(exact.as_ref(), trainer);
         let mut record = self.record(&read);
         let observers = record.as_mut().map(|record| record as &mut dyn Observer<_, _>).into_iter().collect();
-        let Some(trained) = train(&mut trainer, common, (example, &defaults), look, observers)? else { return Ok(()) };
+        let Some((trainer, trained)) = train_with_actors(trainer, common, (example, &defaults), look, observers)?
+        else {
+            return Ok(());
+        };
 
         let molecules = self.sample(&trainer, &read)?;
         let log_scores = score.log_scores(&molecules)?;

@@ -23,7 +23,9 @@ use gfn_dags::{
 use problem::{Problem, ScoreName};
 use serde_json::json;
 
-use crate::cli::{BackwardName, BufferName, Common, Defaults, Distance, Exact, ObjectiveName, Report, members, train};
+use crate::cli::{
+    BackwardName, BufferName, Common, Defaults, Distance, Exact, ObjectiveName, Report, members, train_with_actors,
+};
 
 /// Train a policy to sample the structures of a Bayesian network from their posterior
 #[derive(Parser, Debug)]
@@ -174,7 +176,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 fn learn<P>(args: &Args, problem: &Problem, env: BayesianStructure, policy: P, rng: Rng) -> Result<()>
 where
-    P: Policy<BayesianStructure, Dist = GraphActionCategorical>,
+    P: Policy<BayesianStructure, Dist = GraphActionCategorical> + Send,
 {
     let common = &args.common;
     let small = problem.names.len() <= 5;
@@ -213,13 +215,15 @@ where
     if target_network {
         trainer = trainer.with_target_network(args.lag)?;
     }
-    let mut trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
+    let trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
     // A look at 29,281 graphs is cheap beside the thousands of steps between two of them.
     let look = |trainer: &Trainer<BayesianStructure, P>| match &exact {
         Some(exact) => Ok(exact.learned(trainer.env(), trainer.policy())?.0.jsd),
         None => Ok(None),
     };
-    let Some(trained) = train(&mut trainer, common, ("bayesian_structure", &defaults), look, Vec::new())? else {
+    let Some((trainer, trained)) =
+        train_with_actors(trainer, common, ("bayesian_structure", &defaults), look, Vec::new())?
+    else {
         return Ok(());
     };
 

@@ -1,14 +1,21 @@
-//! The members of a run that train as one: threads of this process (`--threads`), or processes that a launcher started (`--dist sync`).
+//! The members of a run: threads of this process (`--threads`), or processes that a launcher started (`--dist`).
 //!
-//! Each does the whole task up to the end of training, from one seed, and draws and scores its share of each batch. Then the first alone
-//! measures and reports.
+//! Each does the whole task up to the end of training, from one seed. Members that train as one draw and score a share of each batch each;
+//! of others the first trains, and the rest draw for it (`--dist async`). Then the first alone measures and reports.
+
+#[cfg(feature = "dist")]
+mod processes;
 
 use std::cell::RefCell;
 
 use clap::{ArgMatches, ValueEnum};
 use gfn::Result;
 use gfn::collective::{Collective, replicate};
+use gfn::env::Env;
+use gfn::policy::Policy;
+use gfn::rollout::ReplayEnv;
 use gfn::runtime::Threads;
+use gfn::train::{Observer, Trainer};
 
 /// What several threads do.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -26,6 +33,8 @@ pub(crate) enum ThreadsFor {
 pub(crate) enum Dist {
     /// Each draws and scores its share of the batch, and all make the same update
     Sync,
+    /// The first trains; the others draw with its latest parameters, ask the reward and send it what they drew
+    Async,
 }
 
 /// Tasks whose replicas were measured to be faster than products on several threads.
@@ -58,7 +67,7 @@ pub(crate) fn count() -> usize {
 }
 
 /// This member's end of the group, once; `None` where one trains alone.
-pub(crate) fn take() -> Option<Box<dyn Collective>> {
+fn take() -> Option<Box<dyn Collective>> {
     MEMBER.with_borrow_mut(|member| member.end.take())
 }
 
@@ -75,8 +84,8 @@ pub(crate) fn run(program: &ArgMatches, work: impl Fn() -> Result<()> + Sync) ->
     let Some((task, flags)) = program.subcommand() else { return work() };
     let Ok(Some(&threads)) = flags.try_get_one::<usize>("threads") else { return work() };
     let asked = |flag: &str| flags.try_get_one::<Dist>(flag).ok().flatten().copied();
-    if let Some(Dist::Sync) = asked("dist") {
-        return in_processes(work);
+    if let Some(dist) = asked("dist") {
+        return in_processes(dist, work);
     }
     let of = flags.try_get_one::<ThreadsFor>("threads_for").ok().flatten().copied().unwrap_or(ThreadsFor::Auto);
     if threads < 2 || of == ThreadsFor::Products {
@@ -106,23 +115,41 @@ fn as_member(end: Box<dyn Collective>, is_thread: bool, work: &impl Fn() -> Resu
 }
 
 #[cfg(feature = "dist")]
-fn in_processes(work: impl Fn() -> Result<()>) -> Result<()> {
-    let Some(launch) = gfn_dist::Launch::from_env()? else {
-        let expected = "a process that a launcher started: gfn-dist local -n 2 -- reproduce TASK --dist sync, or torchrun, srun, mpirun";
-        return Err(gfn::Error::config("--dist", "given", expected));
-    };
-    as_member(Box::new(launch.connect(TIMEOUT)?), false, &work)
-}
-
-/// So long others may take for what one does alone: a validation, a checkpoint.
-#[cfg(feature = "dist")]
-const TIMEOUT: std::time::Duration = std::time::Duration::from_secs(600);
+use processes::in_processes;
 
 #[cfg(not(feature = "dist"))]
-fn in_processes(_: impl Fn() -> Result<()>) -> Result<()> {
-    Err(gfn::Error::missing(
-        "--dist",
-        "package gfn-dist",
-        "build with it: cargo run --release --features dist --example reproduce",
-    ))
+fn in_processes(_: Dist, _: impl Fn() -> Result<()>) -> Result<()> {
+    let remedy = "build with it: cargo run --release --features gfn-reproduce/dist --example reproduce";
+    Err(gfn::Error::missing("--dist", "the feature of that name", remedy))
+}
+
+/// A trainer that is ready to train, and what watches those who draw for it.
+pub(crate) struct Ready<E: Env, P> {
+    pub(crate) trainer: Trainer<E, P>,
+    pub(crate) monitor: Option<Box<dyn Observer<E, P>>>,
+}
+
+/// Makes a trainer one of those that train as one, if there are others.
+pub(crate) fn join<E: ReplayEnv, P: Policy<E>>(mut trainer: Trainer<E, P>) -> Result<Ready<E, P>> {
+    #[cfg(feature = "dist")]
+    if processes::side().is_some() {
+        let expected = "sync: this task has no actors";
+        return Err(gfn::Error::config("--dist", "async", expected));
+    }
+    if let Some(end) = take() {
+        trainer.join(end)?;
+    }
+    Ok(Ready { trainer, monitor: None })
+}
+
+/// The same for a policy that another process can have a copy of; `None` for a process that had nothing to do but to draw, until the first
+/// was done.
+pub(crate) fn join_or_draw<E: ReplayEnv + 'static, P: Policy<E> + Send>(
+    trainer: Trainer<E, P>,
+) -> Result<Option<Ready<E, P>>> {
+    #[cfg(feature = "dist")]
+    if let Some(side) = processes::side() {
+        return side.take(trainer);
+    }
+    join(trainer).map(Some)
 }

@@ -1,3 +1,4 @@
+use std::cell::Cell;
 use std::net::{SocketAddr, TcpListener};
 use std::os::fd::IntoRawFd;
 use std::path::Path;
@@ -5,7 +6,7 @@ use std::time::Duration;
 
 use gfn::collective::Collective;
 use gfn::{Error, Result};
-use tch::{Device, Tensor, no_grad};
+use tch::{Device, Kind, Tensor, no_grad};
 
 use crate::ffi::{GroupHandle, StoreHandle};
 
@@ -84,7 +85,18 @@ pub struct Group {
     group: GroupHandle,
     rank: usize,
     size: usize,
+    /// Bytes that each sends at first, known to all: what fits needs one message.
+    room: Cell<usize>,
 }
+
+/// What is sent at once at most; of more, the sizes are told first.
+const MOST_AT_ONCE: usize = 1 << 16;
+/// No tensor that replicas exchange has more elements.
+const MOST_ELEMENTS: usize = 1 << 34;
+/// What tensors that replicas exchange are made of.
+const KINDS: [Kind; 5] = [Kind::Float, Kind::Double, Kind::Int64, Kind::Uint8, Kind::Bool];
+/// The kind and the number of elements, in front of what is sent.
+const HEADER: usize = 16;
 
 impl Group {
     /// Member `rank` of `size`, once all have come. `address` is this machine's own, by which the others reach it.
@@ -103,7 +115,7 @@ impl Group {
             let remedy = "check that all processes were started, with the same count, and that they reach each other";
             Error::peer(format!("a group of {size} replicas"), first_line(&said), remedy)
         })?;
-        Ok(Self { group, rank, size })
+        Ok(Self { group, rank, size, room: Cell::new(64) })
     }
 
     fn broken(&self, said: &str) -> Error {
@@ -124,6 +136,30 @@ impl Group {
                 Err(Error::shape("kind and shape of a tensor of all replicas", form, other, remedy))
             }
         }
+    }
+
+    /// The first `length` bytes of what all send.
+    fn gather_rows(&self, sent: &[u8], length: usize) -> Result<Vec<Vec<u8>>> {
+        no_grad(|| {
+            let mut row = sent[..sent.len().min(length)].to_vec();
+            row.resize(length, 0);
+            let mut all = Tensor::zeros([self.size as i64, length as i64], (Kind::Uint8, Device::Cpu));
+            self.group.all_gather(&mut Tensor::from_slice(&row), &mut all).map_err(|said| self.broken(&said))?;
+            let mut bytes = vec![0; self.size * length];
+            all.f_copy_data_u8(&mut bytes, self.size * length)?;
+            Ok(bytes.chunks(length).map(<[u8]>::to_vec).collect())
+        })
+    }
+
+    /// Kind and number of elements of what another sends.
+    fn header(&self, row: &[u8]) -> Result<(Kind, usize)> {
+        let number = |at: usize| {
+            let bytes: [u8; 8] = std::array::from_fn(|k| row.get(at + k).copied().unwrap_or_default());
+            i64::from_le_bytes(bytes)
+        };
+        let kind = KINDS.into_iter().find(|kind| *kind as i64 == number(0));
+        let length = usize::try_from(number(8)).ok().filter(|length| *length <= MOST_ELEMENTS);
+        kind.zip(length).ok_or_else(|| self.broken("a message that isn't a tensor"))
     }
 
     /// Works on a copy on the host, of one block, and puts what comes out back.
@@ -154,23 +190,29 @@ impl Collective for Group {
         self.size
     }
 
-    /// Lengths first, then rows of the longest.
+    /// By one message where all fit into it, as most do: a message costs more than its bytes.
     fn all_gather(&self, mine: &Tensor) -> Result<Vec<Tensor>> {
-        no_grad(|| {
-            let gather = |mine: &mut Tensor| -> Result<Tensor> {
-                let mut all = Tensor::zeros([self.size as i64, mine.numel() as i64], (mine.kind(), Device::Cpu));
-                self.group.all_gather(mine, &mut all).map_err(|said| self.broken(&said))?;
-                Ok(all)
-            };
-            let lengths = gather(&mut Tensor::from_slice(&[mine.numel() as i64]))?;
-            let lengths: Vec<i64> = (0..self.size as i64).map(|rank| lengths.int64_value(&[rank, 0])).collect();
-            let longest = lengths.iter().copied().max().unwrap_or(0);
-            let mut row = Tensor::zeros([longest], (mine.kind(), Device::Cpu));
-            row.narrow(0, 0, mine.numel() as i64).copy_(&mine.detach().reshape([-1]));
-            let all = gather(&mut row)?;
-            let rows = (0..).zip(lengths);
-            Ok(rows.map(|(rank, length)| all.get(rank).narrow(0, 0, length).to_device(mine.device())).collect())
-        })
+        let host = mine.detach().to_device(Device::Cpu).contiguous();
+        let mut sent = vec![0; HEADER + host.numel() * host.kind().elt_size_in_bytes()];
+        sent[..8].copy_from_slice(&(host.kind() as i64).to_le_bytes());
+        sent[8..HEADER].copy_from_slice(&(host.numel() as i64).to_le_bytes());
+        host.f_copy_data_u8(&mut sent[HEADER..], host.numel())?;
+        let mut room = self.room.get();
+        let mut rows = self.gather_rows(&sent, HEADER + room)?;
+        let headers = rows.iter().map(|row| self.header(row)).collect::<Result<Vec<_>>>()?;
+        let longest = headers.iter().map(|(kind, length)| kind.elt_size_in_bytes() * length).max().unwrap_or(0);
+        if longest > room {
+            rows = self.gather_rows(&sent, HEADER + longest)?;
+            room = longest.next_power_of_two();
+            if room <= MOST_AT_ONCE {
+                self.room.set(room);
+            }
+        }
+        let tensor = |(row, (kind, length)): (&Vec<u8>, (Kind, usize))| {
+            let bytes = &row[HEADER..HEADER + kind.elt_size_in_bytes() * length];
+            Ok(Tensor::f_from_data_size(bytes, &[length as i64], kind)?.to_device(mine.device()))
+        };
+        rows.iter().zip(headers).map(tensor).collect()
     }
 
     fn all_reduce(&self, tensor: &mut Tensor) -> Result<()> {

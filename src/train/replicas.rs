@@ -87,9 +87,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// Adds up over all replicas how often the reward was asked.
     pub(super) fn count_reward_calls(&mut self) -> Result<()> {
         let Some(replicas) = self.context.replicas() else { return Ok(()) };
-        let mut calls = Tensor::from_slice(&[self.sources.reward_calls as f64]);
-        replicas.all_reduce(&mut calls)?;
-        self.all_reward_calls = Some(calls.double_value(&[0]) as u64);
+        let calls = replicas.all_gather(&Tensor::from_slice(&[self.sources.reward_calls as f64]))?;
+        self.all_reward_calls = Some(calls.iter().map(|calls| calls.double_value(&[0]) as u64).sum());
         Ok(())
     }
 
@@ -189,7 +188,7 @@ impl<'a> Streams<'a> {
 /// A number of the first replica's, for all.
 pub(super) fn agree<E: Env, P>(context: &Context<E, P>, value: f64) -> Result<f64> {
     let Some(replicas) = context.replicas() else { return Ok(value) };
-    let mut tensor = Tensor::from_slice(&[value]);
-    replicas.broadcast(&mut tensor, 0)?;
-    Ok(tensor.double_value(&[0]))
+    // Cheaper than to make sure that tensors are alike, which sums and broadcasts need.
+    let all = replicas.all_gather(&Tensor::from_slice(&[value]))?;
+    Ok(all.first().map_or(value, |first| first.double_value(&[0])))
 }

@@ -5,7 +5,6 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use gfn::{Error, Result};
@@ -15,8 +14,8 @@ use signal_hook::flag;
 
 /// How long a program that was asked to end may take for its checkpoint.
 const GRACE: Duration = Duration::from_secs(60);
-/// Time between two looks at a program.
-const LOOK: Duration = Duration::from_millis(20);
+/// Time between two looks at programs.
+pub(crate) const LOOK: Duration = Duration::from_millis(20);
 /// The variable that tells a program which process it ends with.
 const STARTER: &str = "GFN_SWEEP_PROCESS";
 
@@ -45,38 +44,53 @@ impl Interrupt {
     }
 }
 
-/// Runs a program to its end. When this process is asked to end, so is the program, and killed if it doesn't.
-pub(crate) fn run_to_end(command: &mut Command, interrupt: &Interrupt) -> io::Result<ExitStatus> {
-    // In a group of its own: a terminal sends Ctrl-C to all of a group, and a second signal would end it without a checkpoint.
-    let mut child = command.env(STARTER, std::process::id().to_string()).process_group(0).spawn()?;
-    let ended = wait(&mut child, interrupt);
-    if ended.is_err() {
-        let _ = child.kill();
-    }
-    ended
+/// A program that runs. It is killed where it is dropped before its end.
+#[derive(Debug)]
+pub(crate) struct Program {
+    child: Child,
+    /// When it is killed, once it was asked to end.
+    deadline: Option<Instant>,
 }
 
-fn wait(child: &mut Child, interrupt: &Interrupt) -> io::Result<ExitStatus> {
-    let mut deadline = None;
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(status);
+impl Program {
+    pub(crate) fn start(command: &mut Command) -> io::Result<Self> {
+        // In a group of its own: a terminal sends Ctrl-C to all of a group, and a second signal would end it without a checkpoint.
+        let child = command.env(STARTER, std::process::id().to_string()).process_group(0).spawn()?;
+        Ok(Self { child, deadline: None })
+    }
+
+    /// How it ended, if it has. When this process is asked to end, so is the program, and killed if it doesn't.
+    pub(crate) fn ended(&mut self, interrupt: &Interrupt) -> io::Result<Option<ExitStatus>> {
+        if let Some(status) = self.child.try_wait()? {
+            return Ok(Some(status));
         }
-        match deadline {
+        match self.deadline {
             None if interrupt.asked() => {
-                if let Some(pid) = Pid::from_raw(child.id() as i32) {
+                if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
                     kill_process(pid, Signal::TERM)?;
                 }
-                deadline = Some(Instant::now() + GRACE);
+                self.deadline = Some(Instant::now() + GRACE);
             }
-            Some(deadline) if Instant::now() > deadline => child.kill()?,
+            Some(deadline) if Instant::now() > deadline => self.child.kill()?,
             _ => {}
         }
-        thread::sleep(LOOK);
+        Ok(None)
     }
 }
 
-/// Lets this process be asked to end as soon as the one that started it by [`run_to_end`] is gone, killed, say; does nothing in another.
+impl Drop for Program {
+    fn drop(&mut self) {
+        if let Ok(None) = self.child.try_wait() {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// Lets this process be asked to end as soon as the one that started it as a [`Program`] is gone, killed, say; does nothing in another.
+///
+/// The system asks at the end of each thread of the starter, and the second time ends this process without a checkpoint: a starter must
+/// have one thread.
 ///
 /// # Errors
 /// [`Error::Config`] if it has gone already.

@@ -1,10 +1,9 @@
 //! One task under several seeds: a run folder for each, and how far their results are spread.
 
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
@@ -17,7 +16,7 @@ use super::INTERRUPTED;
 use super::asked::Asked;
 use super::compare::own_figures;
 use super::folder::{RunFolder, State};
-use super::processes::{Interrupt, run_to_end};
+use super::processes::{Interrupt, LOOK, Program};
 use super::recorded::Recorded;
 use super::spread::Spread;
 use crate::Reproduce;
@@ -69,10 +68,10 @@ struct Failure {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    try_folder(&args.runs)?;
     let past = || Error::config("--first", args.first, "a seed with so many --seeds behind it: the last is 2^64 - 1");
     let end = args.first.checked_add(args.seeds as u64).ok_or_else(past)?;
     let jobs = (args.first..end).map(|seed| job(args, seed)).collect::<Result<Vec<_>>>()?;
+    try_folder(&args.runs)?;
     // Before anything is worked for: no folder may hold another run.
     let states = jobs.iter().map(|job| job.folder.state(&job.asked)).collect::<Result<Vec<_>>>()?;
     let missing: Vec<&Job> =
@@ -131,49 +130,71 @@ fn job(args: &Args, seed: u64) -> Result<Job> {
 }
 
 /// Makes these runs, so many at a time, until all are made or this process is asked to end; those that came to no result by themselves.
+///
+/// By one thread: see [`end_with_starter`](super::end_with_starter).
 fn run_all(missing: &[&Job], at_a_time: usize, interrupt: &Interrupt) -> Result<Vec<Failure>> {
     let program = std::env::current_exe().map_err(|source| Error::io("reproduce", source))?;
-    let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let work = || {
-        while let (false, Some(job)) = (interrupt.asked(), missing.get(next.fetch_add(1, Ordering::Relaxed))) {
-            let started = Instant::now();
-            match run_one(&program, job, interrupt) {
-                Err(_) if interrupt.asked() => eprintln!("seed {}: stopped", job.seed),
-                Ok(summary) => eprintln!("seed {}: {:.1} s, {summary}", job.seed, started.elapsed().as_secs_f64()),
-                Err(failure) => {
-                    eprintln!("seed {}: {}; see {}", failure.seed, failure.why, failure.log.display());
-                    failures.lock().unwrap_or_else(PoisonError::into_inner).push(failure);
-                }
+    let (mut waiting, mut running, mut failures) = (missing.iter(), Vec::new(), Vec::new());
+    loop {
+        while running.len() < at_a_time
+            && !interrupt.asked()
+            && let Some(job) = waiting.next()
+        {
+            match start(&program, job) {
+                Ok(started) => running.push((*job, started, Instant::now())),
+                Err(error) => failures.push(job.failed(format!("couldn't be run: {error}"))),
             }
         }
-    };
-    thread::scope(|scope| {
-        for _ in 0..at_a_time.min(missing.len()) {
-            scope.spawn(work);
+        if running.is_empty() {
+            return Ok(failures);
         }
-    });
-    Ok(failures.into_inner().unwrap_or_else(PoisonError::into_inner))
+        thread::sleep(LOOK);
+        running.retain_mut(|(job, program, started)| {
+            let came = match program.ended(interrupt) {
+                Ok(None) => return true,
+                Ok(Some(status)) => job.came_of(status),
+                Err(error) => Err(format!("couldn't be waited for: {error}")),
+            };
+            match came {
+                Ok(summary) => eprintln!("seed {}: {:.1} s, {summary}", job.seed, started.elapsed().as_secs_f64()),
+                Err(_) if interrupt.asked() => eprintln!("seed {}: stopped", job.seed),
+                Err(why) => failures.push(job.failed(why)),
+            }
+            false
+        });
+    }
 }
 
-/// Makes one run in a process of its own, which another's failure can't end; what came of it.
-fn run_one(program: &Path, job: &Job, interrupt: &Interrupt) -> std::result::Result<String, Failure> {
-    let log = job.folder.path().with_extension("log");
-    let failed = |why: String| Failure { seed: job.seed, log: log.clone(), why };
-    let open = || {
-        let out = File::create(&log)?;
-        Ok::<_, std::io::Error>((out.try_clone()?, out))
-    };
-    let (out, err) = open().map_err(|error| failed(format!("can't write its log: {error}")))?;
-    let mut command = Command::new(program);
-    command.args(&job.arguments).stdin(Stdio::null()).stdout(out).stderr(err);
-    let status = run_to_end(&mut command, interrupt).map_err(|error| failed(format!("couldn't be run: {error}")))?;
-    if !status.success() {
-        return Err(failed(ended(status, &log)));
+/// Starts a run in a process of its own, which another's failure can't end.
+fn start(program: &Path, job: &Job) -> io::Result<Program> {
+    let out = File::create(job.log())?;
+    let err = out.try_clone()?;
+    Program::start(Command::new(program).args(&job.arguments).stdin(Stdio::null()).stdout(out).stderr(err))
+}
+
+impl Job {
+    /// What the run said.
+    fn log(&self) -> PathBuf {
+        self.folder.path().with_extension("log")
     }
-    match Recorded::read(job.folder.path()) {
-        Ok(run) if run.result.is_some() => Ok(summary(&run)),
-        Ok(_) => Err(failed("ended without a result".into())),
-        Err(error) => Err(failed(error.to_string())),
+
+    /// Tells of a run that came to no result.
+    fn failed(&self, why: String) -> Failure {
+        let log = self.log();
+        eprintln!("seed {}: {why}; see {}", self.seed, log.display());
+        Failure { seed: self.seed, log, why }
+    }
+
+    /// The figures of the run, which has ended; why there are none.
+    fn came_of(&self, status: ExitStatus) -> std::result::Result<String, String> {
+        if !status.success() {
+            return Err(ended(status, &self.log()));
+        }
+        match Recorded::read(self.folder.path()) {
+            Ok(run) if run.result.is_some() => Ok(summary(&run)),
+            Ok(_) => Err("ended without a result".into()),
+            Err(error) => Err(error.to_string()),
+        }
     }
 }
 

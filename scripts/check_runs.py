@@ -5,8 +5,10 @@ Every run is a few steps long. Tables are read by Python's own csv, and compared
 """
 
 import csv
+import fcntl
 import json
 import math
+import os
 import pathlib
 import signal
 import subprocess
@@ -67,9 +69,32 @@ def main(program, folder):
     assert 0 < made < 800 and not (folder / "stopped/result.json").exists(), made
     call(*long, "--run", folder / "stopped")
     call(*long, "--run", folder / "whole")
-    for key in ["log_z", "jsd", "tv"]:
+    for key in ["log_z", "jsd", "tv", "loss", "mean_len", "distinct_share", "reward_calls"]:
         assert result(folder / "stopped")[key] == result(folder / "whole")[key], key
     assert [row["loss"] for row in rows(folder / "stopped")] == [row["loss"] for row in rows(folder / "whole")]
+    assert picture(folder / "stopped") == picture(folder / "whole"), "curves are of all steps"
+
+    # So does one that was killed between its last step and its result: what it says of training is in its metrics.
+    before, drawn = result(folder / "whole"), picture(folder / "whole")
+    (folder / "whole/result.json").unlink()
+    assert "nothing is trained" in call(*long, "--run", folder / "whole").stderr
+    after = result(folder / "whole")
+    assert 0 <= after.pop("train_s") - before.pop("train_s") < 10
+    # What is measured of the last batch, this process has none of.
+    [told.pop(key) for told in (before, after) for key in ["products_ms", "products_share"]]
+    assert after == before, (before, after)
+    assert picture(folder / "whole") == drawn
+    metrics = folder / "whole/metrics.jsonl"
+    kept = metrics.read_text()
+    (folder / "whole/result.json").unlink()
+    metrics.write_text("".join(lines_of(metrics)[:-1]) + '{"step":800}\n')
+    said = call(*long, "--run", folder / "whole", code=1).stderr
+    assert "line 800 isn't a line of metrics: it has no `reward_calls`" in said, said
+    assert not (folder / "whole/result.json").exists()
+    # Lines behind the checkpoint's step are of a part that is made again.
+    metrics.write_text(kept + '{"step":801}\n')
+    call(*long, "--run", folder / "whole")
+    assert metrics.read_text() == kept and result(folder / "whole")["loss"] == before["loss"]
 
     # Runs of different length and of different figures, one of them unfinished, are drawn together.
     call("line", "--steps", 4, "--samples", 100, "--run", folder / "line")
@@ -110,13 +135,76 @@ def main(program, folder):
     table = call(*[word for word in sweep if word != "--json"]).stdout
     assert "median" in table and all(name in table for name in ["L1", "TV", "JSD", "log Z", "iterations per s"]), table
     assert "`steps` is 4 there, 5 here" in call(*sweep[:-1], 5, code=1).stderr
-    assert "takes --run" in call("sweep", "sample", "--runs", folder / "none", code=1).stderr
+    # Tasks that keep no run folder say so, and what does.
+    for task, words in {"compare-objectives": "--json", "dag-from-csv": "bayesian-structure --data FILE --run FOLDER"}.items():
+        said = call(task, "--run", folder / "none", code=2).stderr
+        assert "--run" in said and words in said and "--run" not in call(task, "--help").stdout, said
+    for task in ["sample", "compare-objectives", "dag-from-csv", "sweep"]:
+        assert "takes --run" in call("sweep", task, "--runs", folder / "none", code=1).stderr
+    assert not (folder / "none").exists(), "what is refused leaves nothing"
+    assert "the last is 2^64 - 1" in call("sweep", "hypergrid", "--runs", folder / "none", "--first", 2**64 - 1, code=1).stderr
     assert "--heigth" in call("sweep", "hypergrid", "--runs", folder / "none", "--", "--heigth", 4, code=2).stderr
+
+    # Ctrl-C at a terminal goes to the sweep and not to its runs, to which it passes it on once, so that they save; a sweep that is killed
+    # leaves none behind, either.
+    sweep = ["sweep", "hypergrid", "--runs", folder / "ended", "--seeds", 3, "--jobs", 2, "--", *GRID[1:], "--steps", 2000]
+    for sent, code in [(signal.SIGINT, 130), (signal.SIGKILL, -signal.SIGKILL)]:
+        made = {seed: step(folder / f"ended/seed-{seed}") for seed in (0, 1)}
+        ended = subprocess.Popen([program, *map(str, sweep)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                 start_new_session=True)
+        until(lambda: all(step(folder / f"ended/seed-{seed}") > made[seed] + 50 for seed in (0, 1)), "runs begin")
+        os.killpg(ended.pid, sent)
+        said = ended.communicate(timeout=60)[1]
+        assert ended.returncode == code, (ended.returncode, said)
+        assert code < 0 or "0 of 3 seeds are done; the same command goes on" in said and "failed" not in said, said
+        for seed in (0, 1):
+            run = folder / f"ended/seed-{seed}"
+            until(lambda: unlocked(run), "runs end")
+            saved = json.load(open(run / "checkpoint/manifest.json"))["step"]
+            assert made[seed] < saved == step(run) < 2000 and not (run / "result.json").exists(), (seed, saved, step(run))
+        assert not (folder / "ended/seed-2").exists(), "none is begun once the sweep was asked to end"
+    call(*sweep)
+    call(*GRID, "--steps", 2000, "--run", folder / "unbroken")
+    for key in ["tv", "loss", "log_z"]:
+        assert result(folder / "ended/seed-0")[key] == result(folder / "unbroken")[key], key
     print("run folders, compare and sweep: ok")
 
 
 def result(run):
     return json.load(open(run / "result.json"))
+
+
+def picture(run):
+    return (run / "pictures/training.svg").read_text()
+
+
+def lines_of(path):
+    return path.read_text().splitlines(keepends=True)
+
+
+def step(run):
+    """The last step that was written whole."""
+    path = run / "metrics.jsonl"
+    whole = [line for line in lines_of(path) if line.endswith("\n")] if path.exists() else []
+    return json.loads(whole[-1])["step"] if whole else 0
+
+
+def until(holds, what):
+    deadline = time.monotonic() + 60
+    while not holds():
+        if time.monotonic() > deadline:
+            sys.exit(f"in a minute it didn't come to this: {what}")
+        time.sleep(0.01)
+
+
+def unlocked(run):
+    """Whether no process writes the folder."""
+    with open(run / ".lock") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+    return True
 
 
 def settings_of(folder, call, grid):

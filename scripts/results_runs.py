@@ -11,11 +11,13 @@ ALL, ONE = (0, 1, 2), (0,)
 SIZE = [("parameters", "same", "params"), ("steps x batch", "by", "steps", "batch"), ("processor, s", "processor")]
 EXACT = {"exact": True, "threads": 1, "device": "cpu"}
 SAMPLED = {"threads": 1, "device": "cpu"}
+L1, TV, JSD = ("L1", "spread", "l1"), ("TV", "spread", "tv"), ("JSD", "spread", "jsd")
 LOG_Z = ("log Z - true", "difference", "log_z", "log_z_true")
 MODES = ("modes", "of", "modes_found", "modes_total")
 
 FROZEN = "--lr 0 --steps 400"
 STRUCTURES = "bayesian-structure --policy gnn --layers 2 --objective tb --replay 100000 --steps 300"
+SPEED_GRID = "hypergrid --ndim 4 --height 8 --exit-bias -2"
 BUDGET = "hypergrid --steps 250 --lr 1e-2 --epsilon 0.2"
 
 TABLES = [
@@ -24,7 +26,7 @@ TABLES = [
         "text": "Exact, over all finished graphs: JSD is the Jensen-Shannon divergence in nats, TV the total variation. Rings are on labelled "
         "nodes; coloured graphs are up to isomorphism. A mode is found if it is sampled at least a tenth as often as it should be.",
         "must": EXACT,
-        "columns": SIZE + [("JSD", "spread", "jsd"), ("TV", "spread", "tv"), MODES, LOG_Z],
+        "columns": SIZE + [JSD, TV, MODES, LOG_Z],
         "rows": [
             ("ring-4", "rings, 4 nodes, directed", "ring --nodes 4 --directed", ALL),
             ("ring-5-undirected", "rings, 5 nodes, undirected", "ring --nodes 5 --undirected", (0, 1)),
@@ -37,7 +39,7 @@ TABLES = [
         "text": "What the correction is for: the same runs trained on R in place of R times |Aut|, beside the same exact target. Their log Z "
         "is of another target and isn't compared.",
         "must": {**EXACT, "symmetry_corrected": False},
-        "columns": SIZE + [("JSD", "spread", "jsd"), ("TV", "spread", "tv")],
+        "columns": SIZE + [JSD, TV],
         "rows": [
             ("colored-uncorrected", "coloured graphs", "colored-graphs --no-symmetry-correction", ONE),
             ("fragments-uncorrected", "junction trees of fragments", "fragments --no-symmetry-correction", ONE),
@@ -47,7 +49,7 @@ TABLES = [
         "title": "Molecules",
         "text": "Exact, over all finished states.",
         "must": EXACT,
-        "columns": SIZE + [("JSD", "spread", "jsd"), ("TV", "spread", "tv"), LOG_Z],
+        "columns": SIZE + [JSD, TV, LOG_Z],
         "rows": [
             ("molecule", "at most 4 atoms of C, N, O: 571 molecules", "molecule", ONE),
             ("fragments", "at most 3 of 8 fragments: 539 junction trees", "fragments", ONE),
@@ -58,7 +60,7 @@ TABLES = [
         "title": "Vectors",
         "text": "Exact, over all finished objects.",
         "must": EXACT,
-        "columns": SIZE + [("L1", "spread", "l1"), MODES, LOG_Z],
+        "columns": SIZE + [L1, MODES, LOG_Z],
         "rows": [
             ("grid-8-tb", "grid 8 x 8, TB", "hypergrid", ALL),
             ("grid-8-db", "grid 8 x 8, DB", "hypergrid --objective db", ALL),
@@ -74,7 +76,7 @@ TABLES = [
         "title": "Grids at 32,000 fresh trajectories",
         "text": "Exact. With replay, half of each batch of 256 is from a buffer of 10,000, so that as many trajectories are new ones.",
         "must": EXACT,
-        "columns": SIZE + [("L1", "spread", "l1"), ("TV", "spread", "tv")],
+        "columns": SIZE + [L1, TV],
         "rows": [
             ("budget-8", "8 x 8, TB", f"{BUDGET} --batch 128", ALL),
             ("budget-8-replay", "8 x 8, TB, replay", f"{BUDGET} --batch 256 --replay 10000", ALL),
@@ -91,7 +93,7 @@ TABLES = [
         "text": "Of the 256 modes of a grid of 20^4 with rare rewards (r0 = 1e-3), half of each batch replayed; rewards are computed for new "
         "objects alone.",
         "must": EXACT,
-        "columns": SIZE + [("modes seen", "spread", "modes_seen"), ("reward calls", "spread", "reward_calls"), ("TV", "spread", "tv")],
+        "columns": SIZE + [("modes seen", "spread", "modes_seen"), ("reward calls", "spread", "reward_calls"), TV],
         "rows": [
             (
                 "modes-20-4",
@@ -105,14 +107,14 @@ TABLES = [
         "title": "One policy for five conditions",
         "text": "Exact, the mean over the conditions.",
         "must": EXACT,
-        "columns": SIZE + [("L1", "spread", "l1"), ("TV", "spread", "tv"), ("JSD", "spread", "jsd")],
+        "columns": SIZE + [L1, TV, JSD],
         "rows": [("conditional", "grid 8 x 8, rewards by condition", "conditional-hypergrid", (0, 1))],
     },
     {
         "title": "Boxes",
         "text": "Continuous states: the JSD of 10,000 samples on 50 x 50 cells, beside that of as many perfect samples.",
         "must": SAMPLED,
-        "columns": SIZE + [("JSD", "spread", "jsd"), ("perfect samples", "spread", "jsd_floor"), LOG_Z],
+        "columns": SIZE + [JSD, ("perfect samples", "spread", "jsd_floor"), LOG_Z],
         "rows": [
             ("box-0.1", "step 0.1, TB", "box --delta 0.1", ONE),
             ("box-0.1-db", "step 0.1, DB", "box --delta 0.1 --objective db", ONE),
@@ -139,7 +141,7 @@ TABLES = [
         "text": "Simulated data, another set for each seed, BGe score. Exact, over all 29,281 graphs of 5 nodes; Pearson's r and RMSE are of edge "
         "probabilities.",
         "must": EXACT,
-        "columns": SIZE + [("JSD", "spread", "jsd"), ("edges: r", "spread", "edge_pearson"), ("RMSE", "spread", "edge_rmse"), LOG_Z],
+        "columns": SIZE + [JSD, ("edges: r", "spread", "edge_pearson"), ("RMSE", "spread", "edge_rmse"), LOG_Z],
         "rows": [("structure-5", "5 nodes", "bayesian-structure", (0, 1))],
     },
     {
@@ -158,9 +160,9 @@ TABLES = [
         ],
         "rows": [
             ("speed-ring", "rings, 4 nodes, directed", f"ring --nodes 4 --directed --backward separate {FROZEN}", ALL),
-            ("speed-grid", "grid 8^4, TB", f"hypergrid --ndim 4 --height 8 --exit-bias -2 {FROZEN}", ALL),
-            ("speed-grid-db", "grid 8^4, DB", f"hypergrid --ndim 4 --height 8 --exit-bias -2 --objective db {FROZEN}", ALL),
-            ("speed-grid-subtb", "grid 8^4, SubTB", f"hypergrid --ndim 4 --height 8 --exit-bias -2 --objective subtb {FROZEN}", ALL),
+            ("speed-grid", "grid 8^4, TB", f"{SPEED_GRID} {FROZEN}", ALL),
+            ("speed-grid-db", "grid 8^4, DB", f"{SPEED_GRID} --objective db {FROZEN}", ALL),
+            ("speed-grid-subtb", "grid 8^4, SubTB", f"{SPEED_GRID} --objective subtb {FROZEN}", ALL),
             ("speed-grid-20", "grid 20^4, TB", f"hypergrid --ndim 4 --height 20 --exit-bias -1.5 {FROZEN}", ALL),
             (
                 "speed-box",

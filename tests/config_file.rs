@@ -21,7 +21,7 @@ struct Args {
     lr: Option<f64>,
     #[arg(long)]
     log_z_lr: Option<f64>,
-    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 0.0)]
     exit_bias: f64,
     #[arg(long, requires = "lr")]
     name: Option<String>,
@@ -59,8 +59,16 @@ fn the_file_sets_flags_and_the_command_line_wins() {
 
     let args = parse(&folder, "json = false", &[]).unwrap();
     assert!(!args.json && args.height == 8);
-    let plain: Args = parse_from(["example", "--height", "5"]).unwrap();
-    assert_eq!(plain.height, 5);
+    let plain: Args = parse_from(["example", "--height", "5", "--exit-bias", "-2"]).unwrap();
+    assert_eq!((plain.height, plain.exit_bias), (5, -2.0));
+    // A sign makes no flag of a number.
+    for given in [["example", "--height", "-5"].as_slice(), &["program", "first-task", "--height", "-5"]] {
+        let message = match given.len() {
+            3 => parse_from::<Args>(given).unwrap_err().to_string(),
+            _ => parse_from::<Tasks>(given).unwrap_err().to_string(),
+        };
+        assert!(message.contains("invalid value '-5' for '--height <HEIGHT>'"), "{message}");
+    }
 }
 
 /// A program of several tasks, as `reproduce` is.

@@ -318,7 +318,7 @@ fn logits_may_lie_on_the_host() {
 }
 
 /// One row of one block per state takes another way through libtorch: the same values and gradients as segments give, and none from a
-/// state where nothing is legal.
+/// state where nothing is legal. Scaled or not.
 #[test]
 fn dense_blocks_are_segments() {
     let legal = [[true, false, true], [false; 3], [true; 3], [false, true, false]].concat();
@@ -326,9 +326,11 @@ fn dense_blocks_are_segments() {
     let values: Vec<f64> = (0..12).map(|i| f64::from(i * i % 7) - 2.0).collect();
     let (rows, slots) = ([0, 2, 2, 3, 0], Slots(vec![2, 0, 2, 1, 0]));
     let weights = Tensor::from_slice(&[1.0, -2.0, 0.5, 3.0, 0.25]);
-    let run = |dense: bool| {
+    let run = |dense: bool, factors: [f64; 4]| {
         let logits = Tensor::from_slice(&values).view([4, 3]).set_requires_grad(true);
+        let scale = Tensor::from_slice(&factors).set_requires_grad(true);
         let dist = GraphActionCategorical::new(masks.clone(), std::slice::from_ref(&logits)).unwrap();
+        let dist = if factors == [1.0; 4] { dist } else { dist.scaled(&scale).unwrap() };
         let log_prob = match dense {
             true => dist.log_prob(&rows, &slots).unwrap(),
             false => {
@@ -341,11 +343,14 @@ fn dense_blocks_are_segments() {
             }
         };
         (&log_prob * &weights).sum(Kind::Double).backward();
-        (log_prob.detach(), logits.grad())
+        let of_scale = if scale.grad().defined() { scale.grad() } else { scale.zeros_like() };
+        [log_prob.detach(), logits.grad(), of_scale]
     };
-    let ((value, grad), (expected, expected_grad)) = (run(true), run(false));
-    assert!((value - expected).abs().max().double_value(&[]) < 1e-12);
-    assert!((&grad - expected_grad).abs().max().double_value(&[]) < 1e-12, "{grad}");
+    for factors in [[1.0; 4], [0.3, 0.7, 2.0, 1.5]] {
+        for (found, expected) in run(true, factors).iter().zip(run(false, factors)) {
+            assert!((found - expected).abs().max().double_value(&[]) < 1e-12, "{found}");
+        }
+    }
 }
 
 #[test]

@@ -18,6 +18,7 @@ mod conditions;
 mod config_file;
 mod containers;
 mod contract;
+mod corrections;
 mod dag_from_csv;
 mod data_sets;
 mod defaults;

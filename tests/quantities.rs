@@ -159,3 +159,16 @@ fn a_target_network_s_flow_lags_behind_and_catches_up() {
     let lags: Vec<bool> = apart.iter().map(|&difference| difference > 0.0).collect();
     assert_eq!(lags, [false, true, false, true, false], "{apart:?}");
 }
+
+/// What a network says of the initial state's paths isn't asked: there is one path to it.
+#[test]
+fn the_initial_state_has_one_path() {
+    let policy = policy(MlpPolicyConfig { paths: true, ..MlpPolicyConfig::default() });
+    let trajectories = Sampler::new(&words(), &UniformPolicy).forward(9, &mut Rng::seeded(2)).unwrap();
+    let needs = Quantity::LogPaths | Quantity::NextLogPaths;
+    let scores = score(&words(), &count, &policy, &trajectories, needs).unwrap();
+    let paths = gfn::tensor::to_host(scores.need(Quantity::LogPaths, "test").unwrap());
+    for (&row, log_paths) in scores.inner.iter().zip(paths) {
+        assert_eq!(log_paths == 0.0, scores.offsets.contains(&row), "row {row}: {log_paths}");
+    }
+}

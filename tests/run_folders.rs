@@ -7,6 +7,9 @@ mod asked;
 #[path = "../examples/reproduce/runs/folder.rs"]
 mod folder;
 #[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
+#[path = "../examples/reproduce/runs/made.rs"]
+mod made;
+#[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
 #[path = "../examples/reproduce/runs/recorded.rs"]
 mod recorded;
 #[allow(dead_code, unreachable_pub, reason = "the examples' module, used as it is")]
@@ -18,12 +21,14 @@ use std::path::PathBuf;
 
 use clap::{CommandFactory, Parser};
 use gfn::Error;
+use gfn::train::StepStats;
 use serde_json::json;
 
 use crate::trainers::Folder;
 use asked::Asked;
 use folder::{RunFolder, State};
-use recorded::{Recorded, labels, measured, smoothed};
+use made::Made;
+use recorded::{Recorded, labels, measured, smoothed, steps_before};
 use spread::Spread;
 
 /// A program of several tasks, as `reproduce` is.
@@ -182,6 +187,47 @@ fn what_was_recorded_is_read_back() {
     refused("`3` isn't an object");
     let message = Recorded::read(&temporary.join("none")).unwrap_err().to_string();
     assert!(message.contains("it is no run folder: it has no settings.json"), "{message}");
+}
+
+#[test]
+fn steps_are_read_back_as_they_were_made() {
+    let temporary = Folder::new("run-made");
+    let run = RunFolder::new(temporary.join("run"));
+    run.claim(&asked("ring"), None).unwrap();
+    assert_eq!(steps_before(&run, 7).unwrap(), [], "nothing was made yet");
+    let stats =
+        StepStats { loss: 0.1, log_z: -1e-3, mean_len: 3.5, states: 9, distinct: 7, grad_norm: 2.0, seconds: [0.1; 4] };
+    let made: Vec<Made> =
+        (1..=3).map(|step| Made { step, reward_calls: 5, stats, metrics: [("tv".to_owned(), 0.3)].into() }).collect();
+    let line = |step: usize| {
+        json!({ "step": step, "reward_calls": 5, "loss": 0.1, "log_z": -1e-3, "mean_len": 3.5, "states": 9, "distinct": 7,
+            "grad_norm": 2.0, "seconds": [0.1, 0.1, 0.1, 0.1], "tv": 0.3 })
+    };
+    let write = |lines: &[serde_json::Value], last: &str| {
+        let lines: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        fs::write(run.metrics(), lines + last).unwrap();
+    };
+    write(&[line(1), line(2), line(3)], "{\"step\":4,\"lo");
+    assert_eq!(steps_before(&run, 3).unwrap(), made);
+    assert_eq!(steps_before(&run, 2).unwrap(), made[..2], "the third is made again");
+
+    // What isn't finite is null.
+    let mut infinite = line(1);
+    (infinite["loss"], infinite["tv"]) = (json!(null), json!(null));
+    write(&[infinite], "");
+    let read = steps_before(&run, 1).unwrap();
+    assert!(read[0].stats.loss.is_nan() && read[0].metrics["tv"].is_nan() && read[0].stats.log_z == -1e-3);
+
+    for (name, instead) in
+        [("step", json!(-1)), ("loss", json!("low")), ("seconds", json!([0.1])), ("distinct", json!(0.5))]
+    {
+        let mut wrong = line(2);
+        wrong[name] = instead;
+        write(&[line(1), wrong], "");
+        let message = steps_before(&run, 2).unwrap_err().to_string();
+        assert!(message.contains(&format!("line 2 isn't a line of metrics: it has no `{name}`")), "{message}");
+    }
+    assert_eq!(steps_before(&run, 1).unwrap().len(), 1, "what comes behind is written anew");
 }
 
 #[test]

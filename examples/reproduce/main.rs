@@ -20,7 +20,7 @@ use graphs::{colored_graphs, ring, sample, speed};
 use molecules::{
     draw_molecules, fragments, molecule, molecule_external, molecule_multi_objective, qm9str, scorer_overhead,
 };
-use runs::{Asked, compare, sweep};
+use runs::{Asked, compare, end_with_starter, sweep};
 use structures::{bayesian_structure, dag_from_csv};
 use vectors::{
     bit_sequence, compare_objectives, conditional_hypergrid, discrete_ebm, exploration, hypergrid, ising, local_search,
@@ -71,7 +71,7 @@ fn main() -> ExitCode {
     if let Some(asked) = Asked::of(&Reproduce::command(), &given) {
         asked.remember();
     }
-    match cli::members::run(&given, || run(&program.task)) {
+    match end_with_starter().and_then(|()| cli::members::run(&given, || run(&program.task))) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("error: {error}");

@@ -70,3 +70,21 @@ pub(super) fn inverse_cdf(probs: &[f64], u: f64) -> usize {
     }
     last
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::Direction;
+
+    /// Where the exit isn't legal, the last legal action isn't taken for it.
+    #[test]
+    fn only_a_legal_exit_is_biased() {
+        let masks = Masks::dense(Direction::Forward, 3, vec![true, true, true, true, true, false], true).unwrap();
+        let exploration = Exploration::none().with_exit_bias(2.0).unwrap();
+        let (legal_ptr, legal_slot, logits, exploration) = (&[0, 3, 5], &[0, 1, 2, 0, 1], &[0.0; 5], &exploration);
+        let behaviour = Behaviour { masks: &masks, legal_ptr, legal_slot, logits, exploration };
+        let [with_exit, without] = [0, 1].map(|row| behaviour.probs(row).unwrap());
+        assert!((with_exit[2] / with_exit[0] - 2f64.exp()).abs() < 1e-12, "{with_exit:?}");
+        assert!((without[1] / without[0] - 1.0).abs() < 1e-12, "{without:?}");
+    }
+}

@@ -121,3 +121,18 @@ pub fn modes_found(probs: &[f64], is_mode: &[bool], n_modes: usize) -> Result<us
     let bar = FOUND_SHARE / n_modes.max(1) as f64;
     Ok(probs.iter().zip(is_mode).filter(|(p, is_mode)| **is_mode && **p > bar).count())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn divergences_have_their_direction() {
+        let found = Distances::between(&[0.5, 0.5], &[0.25, 0.75]).unwrap();
+        let close = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-12, "{found}, not {expected}");
+        close(found.kl_target_policy, 0.25 * 0.5f64.ln() + 0.75 * 1.5f64.ln());
+        close(found.kl_policy_target, 0.5 * 2f64.ln() + 0.5 * (2.0f64 / 3.0).ln());
+        close(found.l1, 0.5);
+        close(found.tv, 0.25);
+    }
+}

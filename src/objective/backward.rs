@@ -123,3 +123,24 @@ impl Objective for WithBackward {
         Ok(forward + self.backward.loss(scores, regression)?)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::objective::TrajectoryBalance;
+    use crate::tensor::to_host;
+
+    /// The objective of P_F takes P_B for a constant: each has an objective of its own.
+    #[test]
+    fn only_its_own_objective_moves_the_backward_policy() {
+        let [log_pf, log_pb] =
+            [[-1.0, -2.0], [-0.5, 0.0]].map(|values| Tensor::from_slice(&values).set_requires_grad(true));
+        let mut scores =
+            Scores::new(vec![0, 1, 2], log_pf.shallow_clone(), log_pb.shallow_clone(), Tensor::from_slice(&[3.0, 1.0]));
+        scores.set(Quantity::LogZ, Tensor::from_slice(&[4.0, 4.0])).unwrap();
+        let objective = WithBackward::new(TrajectoryBalance, TrajectoryLikelihood);
+        objective.loss(&scores, RegressionLoss::Squared).unwrap().backward();
+        assert_eq!(to_host(&log_pb.grad()), [-0.5, -0.5], "of the likelihood alone");
+        assert_eq!(to_host(&log_pf.grad()), [4.0 - 1.0 + 0.5 - 3.0, 4.0 - 2.0 - 1.0], "of the balance alone");
+    }
+}

@@ -35,7 +35,7 @@ pub(crate) fn parse<A: Parser>() -> (A, ArgMatches) {
 /// The same for these arguments (see [`matches`]).
 pub(crate) fn parse_from<A: Parser>(args: impl IntoIterator<Item = impl Into<OsString>>) -> Result<(A, ArgMatches)> {
     let matches = matches::<A>(args)?;
-    let parsed = A::from_arg_matches(&matches).map_err(|error| error.format(&mut A::command()))?;
+    let parsed = A::from_arg_matches(&matches).map_err(|error| error.format(&mut signed::<A>()))?;
     Ok((parsed, matches))
 }
 
@@ -46,15 +46,17 @@ pub(crate) fn parse_from<A: Parser>(args: impl IntoIterator<Item = impl Into<OsS
 pub(crate) fn matches<A: Parser>(args: impl IntoIterator<Item = impl Into<OsString>>) -> Result<ArgMatches> {
     let mut args: Vec<OsString> = args.into_iter().map(Into::into).collect();
     // Only to find out what was given: what is wrong, or asks for help, is met again below.
-    let lenient = A::command().ignore_errors(true).mut_subcommands(|task| task.ignore_errors(true));
-    let Ok(given) = lenient.try_get_matches_from(&args) else { return A::command().try_get_matches_from(args) };
-    let whole = A::command();
+    let lenient = signed::<A>().ignore_errors(true).mut_subcommands(|task| task.ignore_errors(true));
+    let Ok(given) = lenient.try_get_matches_from(&args) else { return signed::<A>().try_get_matches_from(args) };
+    let whole = signed::<A>();
     let (mut given, mut command, mut first) = (&given, &whole, 1);
     if let Some((task, flags)) = given.subcommand() {
         // The flags are those of the task, and come behind its name.
         (given, command, first) = (flags, command.find_subcommand(task).unwrap_or(command), 2);
     }
-    let Ok(Some(path)) = given.try_get_one::<PathBuf>("config") else { return A::command().try_get_matches_from(args) };
+    let Ok(Some(path)) = given.try_get_one::<PathBuf>("config") else {
+        return signed::<A>().try_get_matches_from(args);
+    };
     let settings = read(path)?;
     let mut from_file: Vec<String> = Vec::new();
     for (key, setting) in settings {
@@ -69,7 +71,7 @@ pub(crate) fn matches<A: Parser>(args: impl IntoIterator<Item = impl Into<OsStri
         })?);
     }
     args.splice(first..first, from_file.into_iter().map(OsString::from));
-    A::command().try_get_matches_from(args).map_err(|error| {
+    signed::<A>().try_get_matches_from(args).map_err(|error| {
         if !error.use_stderr() {
             // Help or version, that is.
             return error;
@@ -78,6 +80,12 @@ pub(crate) fn matches<A: Parser>(args: impl IntoIterator<Item = impl Into<OsStri
         let text = text.trim_start_matches("error: ").trim_end();
         Error::raw(error.kind(), format!("{text}\n\n(with the settings of {})\n", path.display()))
     })
+}
+
+/// The program's flags, each number of which may have a sign: `--steps -1` is a number that the flag refuses, not a flag of its own.
+fn signed<A: Parser>() -> Command {
+    let sign = |arg: Arg| if arg.get_action().takes_values() { arg.allow_negative_numbers(true) } else { arg };
+    A::command().mut_args(sign).mut_subcommands(|task| task.mut_args(sign))
 }
 
 fn read(path: &Path) -> Result<BTreeMap<String, Setting>> {

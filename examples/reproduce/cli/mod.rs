@@ -94,7 +94,7 @@ pub(crate) struct Common {
     #[arg(long)]
     pub(crate) epsilon: Option<f64>,
     /// Added to the exit's logit in sampling: negative for longer trajectories
-    #[arg(long, default_value_t = 0.0, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 0.0)]
     pub(crate) exit_bias: f64,
     /// Logits are divided by it in sampling
     #[arg(long, default_value_t = 1.0)]

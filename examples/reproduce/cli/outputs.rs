@@ -8,23 +8,32 @@ use gfn::{Error, Result};
 
 /// Makes a folder if there is none, and tries whether files can be written there.
 pub(crate) fn try_folder(folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder).map_err(|source| Error::io(folder, source))?;
+    make_folder(folder)?;
     try_file(&folder.join(format!(".{}.tried", std::process::id())))
 }
 
 /// Tries whether a file can be written: makes its folder, and the file, which is removed again if it wasn't there. What is there stays as
 /// it is; what is neither a file nor a folder isn't tried, as opening a pipe waits for its reader.
 pub(crate) fn try_file(path: &Path) -> Result<()> {
-    let io = |source| Error::io(path, source);
     if let Some(folder) = path.parent() {
-        fs::create_dir_all(folder).map_err(io)?;
+        make_folder(folder)?;
     }
     if fs::metadata(path).is_ok_and(|there| !there.is_file() && !there.is_dir()) {
         return Ok(());
     }
     let new = !path.exists();
-    OpenOptions::new().append(true).create(true).open(path).map_err(io)?;
-    if new { fs::remove_file(path).map_err(io) } else { Ok(()) }
+    let tried = OpenOptions::new().append(true).create(true).open(path);
+    let tried = tried.and_then(|_| if new { fs::remove_file(path) } else { Ok(()) });
+    tried.map_err(|error| {
+        Error::file(path, format!("it can't be written ({error})"), "give another file, or mend its permissions")
+    })
+}
+
+/// Makes a folder if there is none.
+fn make_folder(folder: &Path) -> Result<()> {
+    fs::create_dir_all(folder).map_err(|error| {
+        Error::file(folder, format!("it can't be made ({error})"), "give a folder that is there or can be made")
+    })
 }
 
 /// The files that a run has written so far; clones share the list.

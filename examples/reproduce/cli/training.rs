@@ -17,7 +17,7 @@ use serde_json::json;
 
 use super::members::{self, Ready};
 use super::{Common, Defaults, words};
-use crate::runs::Asked;
+use crate::runs::{Asked, INTERRUPTED, Made, steps_before};
 
 /// What training left, besides the trainer itself.
 #[derive(Clone, Debug, Default)]
@@ -28,7 +28,8 @@ pub(crate) struct Trained {
     pub(super) params: i64,
     /// How many trained as one.
     pub(super) members: usize,
-    /// Seconds of training, prefill included and evaluation not.
+    /// Seconds of training, prefill included and evaluation not. It and the figures below are of all steps, also of those that the run in
+    /// the folder had made before it went on.
     pub(crate) train_s: f64,
     /// Steps per second once warm: the median of windows over the last three quarters. NaN where no step was made, as are the figures
     /// of steps below.
@@ -52,9 +53,6 @@ pub(crate) struct Trained {
     /// Distinct modes seen, against reward calls; empty where nobody counts.
     modes_curve: Vec<(f64, f64)>,
 }
-
-/// What shells report for a program that Ctrl-C ended.
-const INTERRUPTED: i32 = 130;
 
 /// Trains as the flags say, with the task's own observers; `look` gives the JSD of the policy, and isn't counted as training. `None` for
 /// a member of the run that isn't the first: it has nothing left to do.
@@ -138,10 +136,11 @@ fn train_ready<E: ReplayEnv, P: Policy<E>>(
     let mut table = run.as_ref().map(|run| MetricsCsv::new(run.table()));
     let mut events = common.tensorboard.as_ref().map(TensorBoard::new);
     let mut progress = Progress::new(steps as u64, example).resumed_at(trainer.steps_done() as u64);
-    let mut history = Vec::new();
+    // A run that stopped before its end goes on: what it has made is in its folder.
+    let mut history = run.as_ref().map_or(Ok(Vec::new()), |run| steps_before(run, trainer.steps_done()))?;
     let mut keep = |_: &Trainer<E, P>, record: &mut Record| {
         progress.update(record.step as u64, record.stats.loss, Some(record.stats.log_z));
-        history.push(record.clone());
+        history.push(Made::from(&*record));
         Ok(ControlFlow::Continue(()))
     };
 
@@ -205,8 +204,8 @@ impl Trained {
         self.modes_curve.last().map(|point| point.1 as u64)
     }
 
-    fn summarise(&mut self, history: &[Record]) {
-        let seconds = |record: &Record| record.stats.seconds.iter().sum::<f64>();
+    fn summarise(&mut self, history: &[Made]) {
+        let seconds = |made: &Made| made.stats.seconds.iter().sum::<f64>();
         self.train_s += history.iter().map(seconds).sum::<f64>();
         let warm = &history[history.len() / 4..];
         let Some(last) = history.last() else {
@@ -220,27 +219,26 @@ impl Trained {
             .collect();
         windows.sort_by(f64::total_cmp);
         self.its_per_s = windows[windows.len() / 2];
-        let mean = |of: &dyn Fn(&StepStats) -> f64| {
-            warm.iter().map(|record| of(&record.stats)).sum::<f64>() / warm.len() as f64
-        };
+        let mean =
+            |of: &dyn Fn(&StepStats) -> f64| warm.iter().map(|made| of(&made.stats)).sum::<f64>() / warm.len() as f64;
         self.mean_len = mean(&|stats| stats.mean_len);
         self.distinct_share = mean(&|stats| stats.distinct as f64 / stats.states as f64);
         self.phases = std::array::from_fn(|k| mean(&|stats| stats.seconds[k]));
         self.log_z = last.stats.log_z;
         let tail = &history[history.len() - history.len().div_ceil(10)..];
-        self.loss = tail.iter().map(|record| record.stats.loss).sum::<f64>() / tail.len() as f64;
+        self.loss = tail.iter().map(|made| made.stats.loss).sum::<f64>() / tail.len() as f64;
         self.reward_calls = last.reward_calls;
-        let curve = |of: &dyn Fn(&Record) -> Option<f64>| {
-            history.iter().filter_map(|record| Some((record.step as f64, of(record)?))).collect()
+        let curve = |of: &dyn Fn(&Made) -> Option<f64>| {
+            history.iter().filter_map(|made| Some((made.step as f64, of(made)?))).collect()
         };
-        let modes = |record: &Record| Some((record.reward_calls as f64, *record.metrics.get("modes_found")?));
+        let modes = |made: &Made| Some((made.reward_calls as f64, *made.metrics.get("modes_found")?));
         self.modes_curve = history.iter().filter_map(modes).collect();
-        self.loss_curve = curve(&|record| Some(record.stats.loss));
-        self.log_z_curve = curve(&|record| Some(record.stats.log_z));
-        let names: BTreeSet<&String> = history.iter().flat_map(|record| record.metrics.keys()).collect();
+        self.loss_curve = curve(&|made| Some(made.stats.loss));
+        self.log_z_curve = curve(&|made| Some(made.stats.log_z));
+        let names: BTreeSet<&String> = history.iter().flat_map(|made| made.metrics.keys()).collect();
         let measured = names.into_iter().filter(|name| *name != "modes_found");
         self.metric_curves =
-            measured.map(|name| (name.clone(), curve(&|record| record.metrics.get(name).copied()))).collect();
+            measured.map(|name| (name.clone(), curve(&|made| made.metrics.get(name).copied()))).collect();
     }
 
     /// Draws loss, log Z and what was measured over training, and the task's own panels.

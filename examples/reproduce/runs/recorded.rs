@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 
 use super::asked::Asked;
 use super::folder::{RunFolder, read_json};
+use super::made::Made;
 
 /// A run as its folder has it, finished or not.
 #[derive(Clone, Debug)]
@@ -39,7 +40,7 @@ impl Recorded {
             true => Some(object(&folder.result(), read_json(&folder.result())?)?),
             false => None,
         };
-        Ok(Self { path: path.to_owned(), asked, result, steps: steps(&folder.metrics())? })
+        Ok(Self { path: path.to_owned(), asked, result, steps: lines(&folder.metrics())? })
     }
 
     /// A figure of its result.
@@ -90,7 +91,7 @@ pub(crate) fn smoothed(points: &[(f64, f64)], window: usize) -> Vec<(f64, f64)> 
 }
 
 /// The lines of a file of metrics; none where there is no file, and without an incomplete last one.
-fn steps(path: &Path) -> Result<Vec<Map<String, Value>>> {
+fn lines(path: &Path) -> Result<Vec<Map<String, Value>>> {
     if !path.exists() {
         return Ok(Vec::new());
     }
@@ -102,6 +103,23 @@ fn steps(path: &Path) -> Result<Vec<Map<String, Value>>> {
         object(path, parsed)
     };
     whole.lines().enumerate().map(line).collect()
+}
+
+/// The steps that the run in a folder has made, up to that of its checkpoint.
+///
+/// # Errors
+/// [`Error::File`] for lines that lack a figure of every step.
+pub(crate) fn steps_before(folder: &RunFolder, done: usize) -> Result<Vec<Made>> {
+    let path = folder.metrics();
+    let read = |(k, line): (usize, Map<String, Value>)| {
+        Made::read(line).map_err(|lacks| {
+            Error::file(&path, format!("line {} isn't a line of metrics: it has no `{lacks}`", k + 1), REMEDY)
+        })
+    };
+    // What is behind is of a part that will be made again.
+    let is_behind =
+        |line: &Map<String, Value>| line.get("step").and_then(Value::as_u64).is_some_and(|step| step > done as u64);
+    lines(&path)?.into_iter().enumerate().take_while(|(_, line)| !is_behind(line)).map(read).collect()
 }
 
 const REMEDY: &str = "give a folder that --run wrote, as it was written";

@@ -1,10 +1,9 @@
 //! One task under several seeds: a run folder for each, and how far their results are spread.
 
 use std::fs::{self, File};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitStatus, Stdio};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::Instant;
 
@@ -13,9 +12,11 @@ use gfn::report::{Cell, Table, number};
 use gfn::{Error, Result};
 use serde_json::{Map, Value, json};
 
+use super::INTERRUPTED;
 use super::asked::Asked;
 use super::compare::own_figures;
 use super::folder::{RunFolder, State};
+use super::processes::{Interrupt, LOOK, Program};
 use super::recorded::Recorded;
 use super::spread::Spread;
 use crate::Reproduce;
@@ -67,8 +68,10 @@ struct Failure {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
+    let past = || Error::config("--first", args.first, "a seed with so many --seeds behind it: the last is 2^64 - 1");
+    let end = args.first.checked_add(args.seeds as u64).ok_or_else(past)?;
+    let jobs = (args.first..end).map(|seed| job(args, seed)).collect::<Result<Vec<_>>>()?;
     try_folder(&args.runs)?;
-    let jobs = (0..args.seeds as u64).map(|k| job(args, args.first + k)).collect::<Result<Vec<_>>>()?;
     // Before anything is worked for: no folder may hold another run.
     let states = jobs.iter().map(|job| job.folder.state(&job.asked)).collect::<Result<Vec<_>>>()?;
     let missing: Vec<&Job> =
@@ -76,10 +79,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     if missing.len() < jobs.len() {
         eprintln!("{} of {} seeds are done already", jobs.len() - missing.len(), jobs.len());
     }
-    let mut failures = run_all(&missing, args.jobs)?;
+    let interrupt = Interrupt::listen()?;
+    let mut failures = run_all(&missing, args.jobs, &interrupt)?;
     failures.sort_by_key(|failure| failure.seed);
 
     let done: Vec<&Job> = jobs.iter().filter(|job| job.folder.result().exists()).collect();
+    if interrupt.asked() && done.len() < jobs.len() {
+        eprintln!("interrupted: {} of {} seeds are done; the same command goes on", done.len(), jobs.len());
+        std::process::exit(INTERRUPTED);
+    }
     let runs = done.iter().map(|job| Recorded::read(job.folder.path())).collect::<Result<Vec<_>>>()?;
     let spreads = spreads(&runs);
     if args.json {
@@ -105,7 +113,9 @@ fn job(args: &Args, seed: u64) -> Result<Job> {
     let arguments: Vec<String> =
         std::iter::once(args.task.clone()).chain(args.flags.iter().cloned()).chain(own).collect();
     let program = Reproduce::command();
-    let takes_runs = |task: &clap::Command| task.get_arguments().any(|arg| arg.get_long() == Some("run"));
+    // Where it is hidden, it is there to be refused in words.
+    let run = |arg: &clap::Arg| arg.get_long() == Some("run") && !arg.is_hide_set();
+    let takes_runs = |task: &clap::Command| task.get_arguments().any(run);
     if !program.find_subcommand(&args.task).is_some_and(takes_runs) {
         const EXPECTED: &str = "a task that trains and takes --run, such as `ring`: see `reproduce --help`";
         return Err(Error::config("the task of a sweep", format!("`{}`", args.task), EXPECTED));
@@ -119,49 +129,72 @@ fn job(args: &Args, seed: u64) -> Result<Job> {
     }
 }
 
-/// Makes these runs, so many at a time; those that came to no result.
-fn run_all(missing: &[&Job], at_a_time: usize) -> Result<Vec<Failure>> {
+/// Makes these runs, so many at a time, until all are made or this process is asked to end; those that came to no result by themselves.
+///
+/// By one thread: see [`end_with_starter`](super::end_with_starter).
+fn run_all(missing: &[&Job], at_a_time: usize, interrupt: &Interrupt) -> Result<Vec<Failure>> {
     let program = std::env::current_exe().map_err(|source| Error::io("reproduce", source))?;
-    let (next, failures) = (AtomicUsize::new(0), Mutex::new(Vec::new()));
-    let work = || {
-        while let Some(job) = missing.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let started = Instant::now();
-            match run_one(&program, job) {
-                Ok(summary) => eprintln!("seed {}: {:.1} s, {summary}", job.seed, started.elapsed().as_secs_f64()),
-                Err(failure) => {
-                    eprintln!("seed {}: {}; see {}", failure.seed, failure.why, failure.log.display());
-                    failures.lock().unwrap_or_else(PoisonError::into_inner).push(failure);
-                }
+    let (mut waiting, mut running, mut failures) = (missing.iter(), Vec::new(), Vec::new());
+    loop {
+        while running.len() < at_a_time
+            && !interrupt.asked()
+            && let Some(job) = waiting.next()
+        {
+            match start(&program, job) {
+                Ok(started) => running.push((*job, started, Instant::now())),
+                Err(error) => failures.push(job.failed(format!("couldn't be run: {error}"))),
             }
         }
-    };
-    thread::scope(|scope| {
-        for _ in 0..at_a_time.min(missing.len()) {
-            scope.spawn(work);
+        if running.is_empty() {
+            return Ok(failures);
         }
-    });
-    Ok(failures.into_inner().unwrap_or_else(PoisonError::into_inner))
+        thread::sleep(LOOK);
+        running.retain_mut(|(job, program, started)| {
+            let came = match program.ended(interrupt) {
+                Ok(None) => return true,
+                Ok(Some(status)) => job.came_of(status),
+                Err(error) => Err(format!("couldn't be waited for: {error}")),
+            };
+            match came {
+                Ok(summary) => eprintln!("seed {}: {:.1} s, {summary}", job.seed, started.elapsed().as_secs_f64()),
+                Err(_) if interrupt.asked() => eprintln!("seed {}: stopped", job.seed),
+                Err(why) => failures.push(job.failed(why)),
+            }
+            false
+        });
+    }
 }
 
-/// Makes one run in a process of its own, which another's failure can't end; what came of it.
-fn run_one(program: &Path, job: &Job) -> std::result::Result<String, Failure> {
-    let log = job.folder.path().with_extension("log");
-    let failed = |why: String| Failure { seed: job.seed, log: log.clone(), why };
-    let open = || {
-        let out = File::create(&log)?;
-        Ok::<_, std::io::Error>((out.try_clone()?, out))
-    };
-    let (out, err) = open().map_err(|error| failed(format!("can't write its log: {error}")))?;
-    let mut command = Command::new(program);
-    let status = command.args(&job.arguments).stdin(Stdio::null()).stdout(out).stderr(err).status();
-    let status = status.map_err(|error| failed(format!("couldn't be started: {error}")))?;
-    if !status.success() {
-        return Err(failed(ended(status, &log)));
+/// Starts a run in a process of its own, which another's failure can't end.
+fn start(program: &Path, job: &Job) -> io::Result<Program> {
+    let out = File::create(job.log())?;
+    let err = out.try_clone()?;
+    Program::start(Command::new(program).args(&job.arguments).stdin(Stdio::null()).stdout(out).stderr(err))
+}
+
+impl Job {
+    /// What the run said.
+    fn log(&self) -> PathBuf {
+        self.folder.path().with_extension("log")
     }
-    match Recorded::read(job.folder.path()) {
-        Ok(run) if run.result.is_some() => Ok(summary(&run)),
-        Ok(_) => Err(failed("ended without a result".into())),
-        Err(error) => Err(failed(error.to_string())),
+
+    /// Tells of a run that came to no result.
+    fn failed(&self, why: String) -> Failure {
+        let log = self.log();
+        eprintln!("seed {}: {why}; see {}", self.seed, log.display());
+        Failure { seed: self.seed, log, why }
+    }
+
+    /// The figures of the run, which has ended; why there are none.
+    fn came_of(&self, status: ExitStatus) -> std::result::Result<String, String> {
+        if !status.success() {
+            return Err(ended(status, &self.log()));
+        }
+        match Recorded::read(self.folder.path()) {
+            Ok(run) if run.result.is_some() => Ok(summary(&run)),
+            Ok(_) => Err("ended without a result".into()),
+            Err(error) => Err(error.to_string()),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use clap::Parser;
+use clap::{Arg, Parser};
 use gfn::env::Env;
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::objective::ModifiedDetailedBalance;
@@ -23,6 +23,7 @@ use tch::{Device, Kind};
 
 /// Learn how probable each edge between the variables of a CSV file is
 #[derive(Parser, Debug)]
+#[command(arg = Arg::new("run").long("run").hide(true).value_parser(no_run))]
 pub(crate) struct Args {
     /// The data: a header with a name for each variable, then lines with a number for each
     #[arg(default_value = "examples/data/sachs_observational.csv")]
@@ -45,6 +46,11 @@ pub(crate) struct Args {
     /// Threads of rayon and of libtorch
     #[arg(long, default_value_t = 1)]
     threads: usize,
+}
+
+/// Says what to do where others take --run.
+fn no_run(_: &str) -> std::result::Result<String, &'static str> {
+    Err("this task keeps nothing of its run; `bayesian-structure --data FILE --run FOLDER` does, of the same file")
 }
 
 /// What came out.

@@ -15,7 +15,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 3)]
     side: usize,
     /// Coupling of neighbours: positive for aligned spins
-    #[arg(long, default_value_t = 0.22, allow_negative_numbers = true)]
+    #[arg(long, default_value_t = 0.22)]
     coupling: f64,
     #[command(flatten)]
     common: Common,

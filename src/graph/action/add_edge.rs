@@ -128,3 +128,21 @@ impl GraphActionType for AddEdge {
         Move { class, ..action }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::GraphKind;
+
+    /// A graph that had more edges from the start wasn't built by adding one.
+    #[test]
+    fn beyond_the_limit_nothing_was_added() {
+        let mut graph = GraphState::with_nodes(GraphKind::Undirected, 3);
+        for (edge, (a, b)) in [(0, 1), (1, 2)].into_iter().enumerate() {
+            graph.add_edge(a, b, Edge::default()).unwrap();
+            let mut mask = vec![false; edge + 1];
+            AddEdge::new(1).at_most(1).mask(Direction::Backward, Semantics::Labelled, (&graph).into(), &mut mask);
+            assert_eq!(mask, vec![edge == 0; edge + 1]);
+        }
+    }
+}

@@ -140,3 +140,20 @@ pub fn pruned_distribution<E: EnumerableEnv, P: Policy<E, Dist = GraphActionCate
     }
     Ok(PrunedDistribution { states: ended.states, probs: ended.probs, dropped, n_expanded })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::env::Env;
+    use crate::testing::Chain;
+
+    /// Where policy and target can't be compared, each may be where the other isn't: ln 2 / 2 for all of either.
+    #[test]
+    fn what_was_dropped_and_what_was_not_found_count_in_full() {
+        let states = Chain::new(2).initial(&[0, 0]);
+        let (probs, target) = (vec![0.5, 0.25], [0.5, 0.3]);
+        let pruned = PrunedDistribution::<Chain> { states, probs, dropped: 0.25, n_expanded: 3 };
+        let expected = jsd_term(0.5, 0.5) + jsd_term(0.25, 0.3) + 0.5 * LN_2 * (0.2 + 0.25);
+        assert!((pruned.jsd_bound(&target).unwrap() - expected).abs() < 1e-12);
+    }
+}

@@ -139,3 +139,17 @@ pub(in crate::metrics) fn log_weights<E: Env, P: Policy<E>, R: Reward<E::States>
     let sums = scores.offsets.windows(2).map(|ends| ratio[ends[0]..ends[1]].iter().sum::<f64>());
     Ok(log_reward.iter().zip(sums).map(|(r, sum)| r + sum).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// (sum w)^2 / sum w^2.
+    #[test]
+    fn effective_samples_are_fewer_where_weights_differ() {
+        let of = |log_weights: &[f64]| importance_log_z(log_weights).unwrap().effective_samples;
+        assert!((of(&[-5.0; 7]) - 7.0).abs() < 1e-9);
+        assert!((of(&[0.0, 3f64.ln()]) - 16.0 / 10.0).abs() < 1e-9);
+        assert!((of(&[0.0, 0.0, 900.0]) - 1.0).abs() < 1e-9);
+    }
+}

@@ -118,3 +118,26 @@ impl Balance for ModifiedDetailedBalance {
         Ok(Residuals { weights: mean_weights(&values), values })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tensor::to_host;
+
+    /// One trajectory of three steps, the last of which is its exit.
+    #[test]
+    fn the_next_exit_is_of_the_network_that_is_asked() {
+        let [log_pf, log_pb] = [[-1.0, -2.0, -0.5], [-0.25, -0.75, 0.0]].map(|values| Tensor::from_slice(&values));
+        let mut scores = Scores::new(vec![0, 3], log_pf, log_pb, Tensor::from_slice(&[3.0]));
+        let values = [
+            (Quantity::LogExit, [-4.0, -3.0, -0.5]),
+            (Quantity::TargetLogExit, [-7.0, -6.0, -5.0]),
+            (Quantity::LogRewardChange, [1.0, 2.0, 0.0]),
+        ];
+        values.into_iter().try_for_each(|(quantity, of)| scores.set(quantity, Tensor::from_slice(&of))).unwrap();
+        let of = |next_exit| to_host(&ModifiedDetailedBalance { next_exit }.residuals(&scores).unwrap().values);
+        // log P_F + log exit' - log P_B - log exit - change of log R.
+        assert_eq!(of(NextExit::Own), [-1.0 - 3.0 + 0.25 + 4.0 - 1.0, -2.0 - 0.5 + 0.75 + 3.0 - 2.0]);
+        assert_eq!(of(NextExit::TargetNetwork), [-1.0 - 6.0 + 0.25 + 4.0 - 1.0, -2.0 - 5.0 + 0.75 + 3.0 - 2.0]);
+    }
+}

@@ -265,3 +265,59 @@ impl Objective for ProximalPolicy {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quantity::Values;
+
+    fn numbers(values: &[f64]) -> Tensor {
+        Tensor::from_slice(values)
+    }
+
+    /// Two trajectories, of two steps and of one; log F is 0.5, -0.25 and 1.
+    fn scores(log_pf: &Tensor) -> Scores {
+        let log_pb = numbers(&[-0.5, 0.0, 0.0]);
+        let mut scores = Scores::new(vec![0, 2, 3], log_pf.shallow_clone(), log_pb, numbers(&[2.0, -1.0]));
+        scores.set(Quantity::LogFlow, numbers(&[0.5, -0.25, 1.0])).unwrap();
+        scores
+    }
+
+    /// The slope of log P_F is minus the advantage, over the number of trajectories.
+    #[test]
+    fn advantages_are_those_by_hand() {
+        // Rewards: -0.5 + 1, 0 + 2 + 2, and 0 + 0.5 - 1.
+        let returns = [4.5, 4.0, -0.5];
+        let gae = 4.0 + 0.25;
+        let mean = f64::midpoint(4.5, -0.5);
+        for (advantage, expected) in [
+            (Advantage::Total, [4.5 - mean, 4.5 - mean, -0.5 - mean]),
+            (Advantage::RewardToGo, returns.map(|to_go| to_go - mean)),
+            (Advantage::Baseline, [4.5 - 0.5, gae, -0.5 - 1.0]),
+            (Advantage::Gae { lambda: 0.6 }, [0.5 - 0.25 - 0.5 + 0.6 * gae, gae, -0.5 - 1.0]),
+        ] {
+            let log_pf = numbers(&[-1.0, -2.0, -0.5]).set_requires_grad(true);
+            let objective = PolicyGradient::new(advantage).unwrap().with_value_weight(0.0);
+            objective.loss(&scores(&log_pf), RegressionLoss::Squared).unwrap().backward();
+            let off = (log_pf.grad() * -2.0 - numbers(&expected)).abs().max().double_value(&[]);
+            assert!(off < 1e-12, "{advantage:?} is off by {off}");
+        }
+    }
+
+    /// Gains are clipped where that makes them smaller, advantages are those of the policy that drew.
+    #[test]
+    fn clipped_gains_are_those_by_hand() {
+        let (ratios, flows) = ([1.5, 0.5, 1.5, 0.5], [0.0, 0.0, 2.0, 2.0]);
+        let old = numbers(&[-1.0; 4]);
+        let zeros = numbers(&[0.0; 4]);
+        let mut scores =
+            Scores::new((0..=4).collect(), &old + numbers(&ratios).log(), zeros.shallow_clone(), zeros.shallow_clone());
+        // Returns of 1 beside log F of 0 and of 2: advantages of 1 and -1.
+        scores.set(Quantity::LogFlow, zeros).unwrap();
+        scores.old = Some(Values::default().with(Quantity::LogPf, old).with(Quantity::LogFlow, numbers(&flows)));
+        let objective =
+            ProximalPolicy { advantage: Advantage::Baseline, value_weight: 0.0, ..ProximalPolicy::default() };
+        let loss = objective.loss(&scores, RegressionLoss::Squared).unwrap().double_value(&[]);
+        assert!((loss + (1.2 + 0.5 - 1.5 - 0.8) / 4.0).abs() < 1e-12, "{loss}");
+    }
+}

@@ -34,3 +34,23 @@ impl Scores {
             .collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use tch::Tensor;
+
+    use super::*;
+
+    /// What is relative to a prior goes by log R as it is, everything else by log R |Aut|.
+    #[test]
+    fn imbalances_are_of_the_reward_that_is_trained_on() {
+        let [log_pf, log_pb, log_reward] =
+            [[-1.0, -2.0], [-0.5, 0.0], [3.0, 1.0]].map(|values| Tensor::from_slice(&values));
+        let mut scores = Scores::new(vec![0, 1, 2], log_pf, log_pb, log_reward);
+        scores.raw_log_reward = Tensor::from_slice(&[2.0, 1.0]);
+        scores.set(Quantity::LogZ, Tensor::from_slice(&[4.0, 4.0])).unwrap();
+        assert_eq!(scores.imbalances(0.5), [4.0 - (3.0 - 0.5 + 1.0), 4.0 - (1.0 + 2.0)]);
+        scores.set(Quantity::LogPrior, Tensor::from_slice(&[-0.25, -4.0])).unwrap();
+        assert_eq!(scores.imbalances(0.5), [4.0 - (1.0 - 0.25 + 1.0), 4.0 - (0.5 - 4.0 + 2.0)]);
+    }
+}

@@ -250,3 +250,20 @@ impl Scores {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Chunks and replicas may each hold another instance: their batch has none in common.
+    #[test]
+    fn parts_of_one_instance_make_a_batch_of_one() {
+        let part = |instance| {
+            let one = || Tensor::from_slice(&[1.0]);
+            Scores { instance, ..Scores::new(vec![0, 1], one(), one(), one()) }
+        };
+        let of = |parts: [Option<u32>; 2]| Scores::joined(&parts.map(part), |_, tensor| tensor).unwrap().instance;
+        assert_eq!(of([Some(1), Some(1)]), Some(1));
+        assert_eq!([of([Some(1), Some(0)]), of([Some(1), None]), of([None, None])], [None; 3]);
+    }
+}

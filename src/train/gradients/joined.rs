@@ -134,3 +134,38 @@ pub(super) fn reduce(collective: &dyn Collective, parameters: &Parameters) -> Re
         Ok(())
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use tch::Device;
+
+    use super::*;
+    use crate::Rng;
+    use crate::collective::replicate;
+
+    /// Shares of a batch differ in what they move: a part of a network that reads edges has no gradient of graphs without any.
+    #[test]
+    fn a_gradient_of_one_replica_is_everybodys() {
+        replicate(3, |replica| {
+            let (mut parameters, mut rng) = (Parameters::new(Device::Cpu, Kind::Float), Rng::seeded(0));
+            let mut scope = parameters.scope(&mut rng);
+            let [by_one, by_two, by_none] = ["one", "two", "none"].map(|name| scope.constant(name, &[2], 1.0));
+            let rank = replica.rank();
+            if rank == 1 {
+                (&by_one * 5.0).sum(Kind::Float).backward();
+            }
+            if rank > 0 {
+                (&by_two * rank as f64).sum(Kind::Float).backward();
+            }
+            reduce(&replica, &parameters)?;
+            assert_eq!(
+                (to_host(&by_one.grad()), to_host(&by_two.grad())),
+                (vec![5.0; 2], vec![3.0; 2]),
+                "replica {rank}"
+            );
+            assert!(!by_none.grad().defined(), "what nobody moves stays as it is");
+            Ok(())
+        })
+        .unwrap();
+    }
+}

@@ -6,7 +6,7 @@ mod contender;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use clap::{Parser, ValueEnum};
+use clap::{Arg, Parser, ValueEnum};
 use contender::{Contender, OverPrior};
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{DiscreteEnv, EnumerableEnv, Reward, Slots, VectorEnv, VectorStates};
@@ -29,6 +29,7 @@ use crate::cli::{Exact, SAMPLES, sampled, try_folder};
 
 /// Train by every objective on every source of trajectories, and compare exact distances
 #[derive(Parser, Debug)]
+#[command(arg = Arg::new("run").long("run").hide(true).value_parser(no_run))]
 pub(crate) struct Args {
     /// What is sampled
     #[arg(long, value_enum, default_value = "grid")]
@@ -72,6 +73,11 @@ pub(crate) struct Args {
     /// Print one line of JSON at the end
     #[arg(long)]
     json: bool,
+}
+
+/// Says what to do where others take --run.
+fn no_run(_: &str) -> std::result::Result<String, &'static str> {
+    Err("this task makes a run for each pair, and keeps none; --out FOLDER has its pictures, --json its figures")
 }
 
 /// What is sampled.

@@ -1,0 +1,90 @@
+//! The symmetry correction in scores: log |Aut| on top of log R where states are classes, wherever log R comes from; none where an
+//! objective is relative to a prior, whose own probability is that of the class.
+
+use crate::spaces::ColouredGraphs;
+use gfn::env::{Env, Reward};
+use gfn::graph::{GraphState, GraphStates, log_automorphisms};
+use gfn::objective::{Balance, RelativeLogPartitionVariance, RelativeTrajectoryBalance, TrustPcl, score};
+use gfn::policy::{UniformPolicy, WithPrior};
+use gfn::quantity::Quantity;
+use gfn::rollout::{Sampler, Trajectories};
+use gfn::tensor::to_host;
+use gfn::{Result, Rng};
+use tch::{Kind, Tensor};
+
+/// log R grows with the graph, also while it is built.
+struct Size;
+
+fn size(graph: &GraphState) -> f64 {
+    graph.n_edges() as f64 - 0.5 * graph.n_nodes() as f64
+}
+
+impl Reward<GraphStates> for Size {
+    fn log_reward(&self, states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
+        Ok(states.graphs().iter().map(size).collect())
+    }
+    fn partial_log_reward(&self, states: &GraphStates, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
+        self.log_reward(states, conditions).map(Some)
+    }
+}
+
+fn drawn<E: Env<States = GraphStates>>(env: &E) -> Trajectories<E>
+where
+    UniformPolicy: gfn::policy::Policy<E>,
+{
+    Sampler::new(env, &UniformPolicy).forward(64, &mut Rng::seeded(3)).unwrap()
+}
+
+/// log R and log R |Aut| of each graph.
+fn both(states: &GraphStates) -> (Vec<f64>, Vec<f64>) {
+    states.graphs().iter().map(|graph| (size(graph), size(graph) + log_automorphisms(graph).unwrap())).unzip()
+}
+
+fn assert_close(what: &str, found: &Tensor, expected: &[f64]) {
+    let found = to_host(found);
+    assert_eq!(found.len(), expected.len(), "{what}");
+    let off = found.iter().zip(expected).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    assert!(off < 1e-5, "{what} is off by {off}");
+}
+
+#[test]
+fn rewards_are_corrected_wherever_they_come_from() {
+    let env = ColouredGraphs::of(4);
+    let computed = drawn(&env);
+    let ((raw, corrected), (_, partial)) = (both(computed.terminal_states()), both(computed.states()));
+    assert!(raw.iter().zip(&corrected).filter(|(raw, corrected)| raw != corrected).count() > 10);
+    let exit = computed.is_exit();
+    let change: Vec<f64> =
+        (0..exit.len()).map(|row| if exit[row] { 0.0 } else { partial[row + 1] - partial[row] }).collect();
+    // What a replay buffer has kept is log R as well.
+    let recorded = computed.clone().with_log_rewards(raw.clone()).unwrap();
+    for trajectories in [computed, recorded] {
+        let needs = Quantity::StateLogReward | Quantity::LogRewardChange;
+        let scores = score(&env, &Size, &UniformPolicy, &trajectories, needs).unwrap();
+        assert_close("log R", &scores.raw_log_reward, &raw);
+        assert_close("log R |Aut|", &scores.log_reward, &corrected);
+        assert_close("of partial states", scores.need(Quantity::StateLogReward, "test").unwrap(), &partial);
+        assert_close("changes", scores.need(Quantity::LogRewardChange, "test").unwrap(), &change);
+    }
+}
+
+#[test]
+fn what_is_relative_to_a_prior_takes_rewards_as_they_are() {
+    let env = ColouredGraphs::of(4);
+    let trajectories = drawn(&env);
+    let (raw, _) = both(trajectories.terminal_states());
+    // The policy is the prior, so that only log Z = 0 and the reward are left.
+    let policy = WithPrior { policy: UniformPolicy, prior: UniformPolicy };
+    let mut scores = score(&env, &Size, &policy, &trajectories, Quantity::LogPrior.into()).unwrap();
+    scores.set(Quantity::LogZ, Tensor::zeros([raw.len() as i64], (Kind::Float, scores.log_pf.device()))).unwrap();
+    let mean = raw.iter().sum::<f64>() / raw.len() as f64;
+    let objectives: [(Box<dyn Balance>, f64, f64); 3] = [
+        (Box::new(RelativeTrajectoryBalance::new(0.5).unwrap()), 0.5, 0.0),
+        (Box::new(TrustPcl::new(0.5).unwrap()), 1.0, 0.0),
+        (Box::new(RelativeLogPartitionVariance::new(0.5).unwrap()), 0.5, mean),
+    ];
+    for (objective, factor, shift) in objectives {
+        let expected: Vec<f64> = raw.iter().map(|log_r| factor * (shift - log_r)).collect();
+        assert_close(objective.name(), &objective.residuals(&scores).unwrap().values, &expected);
+    }
+}

@@ -32,7 +32,7 @@ pub(crate) use outcome::{Distance, Report};
 pub(crate) use outputs::{Written, try_file, try_folder};
 pub(crate) use sampled::{SAMPLES, sampled};
 pub(crate) use saved::Saved;
-pub(crate) use training::{Trained, train, train_with_actors};
+pub(crate) use training::{LrSchedule, Trained, train, train_with_actors};
 pub(crate) use vectors::{Extra, VectorRun, VectorTask};
 pub(crate) use words::{cell, value_words, words};
 
@@ -173,27 +173,6 @@ impl From<BackwardName> for BackwardPolicy {
             BackwardName::Uniform => Self::Uniform,
             BackwardName::Shared => Self::SharedTorso,
             BackwardName::Separate => Self::Separate,
-        }
-    }
-}
-
-/// How the learning rates fall.
-#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum LrSchedule {
-    /// In a straight line
-    Linear,
-    /// Along half a wave of the cosine
-    Cosine,
-    /// By the same factor at every step, to an --lr-end above 0
-    Exponential,
-}
-
-impl LrSchedule {
-    fn to(self, to: f64, steps: usize) -> Schedule {
-        match self {
-            Self::Linear => Schedule::Linear { from: 1.0, to, steps },
-            Self::Cosine => Schedule::Cosine { from: 1.0, to, steps },
-            Self::Exponential => Schedule::Exponential { from: 1.0, to, steps },
         }
     }
 }

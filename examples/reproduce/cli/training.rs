@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::time::Instant;
 
+use clap::ValueEnum;
 use gfn::Result;
+use gfn::optim::Schedule;
 use gfn::plot::{Curve, Figure, Panel, Scale};
 use gfn::policy::Policy;
 use gfn::report::Progress;
@@ -18,6 +20,27 @@ use serde_json::json;
 use super::members::{self, Ready};
 use super::{Common, Defaults, words};
 use crate::runs::{Asked, INTERRUPTED, Made, steps_before};
+
+/// How the learning rates fall.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum LrSchedule {
+    /// In a straight line
+    Linear,
+    /// Along half a wave of the cosine
+    Cosine,
+    /// By the same factor at every step, to an --lr-end above 0
+    Exponential,
+}
+
+impl LrSchedule {
+    pub(super) fn to(self, to: f64, steps: usize) -> Schedule {
+        match self {
+            Self::Linear => Schedule::Linear { from: 1.0, to, steps },
+            Self::Cosine => Schedule::Cosine { from: 1.0, to, steps },
+            Self::Exponential => Schedule::Exponential { from: 1.0, to, steps },
+        }
+    }
+}
 
 /// What training left, besides the trainer itself.
 #[derive(Clone, Debug, Default)]

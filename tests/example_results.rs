@@ -48,7 +48,7 @@ fn what_cannot_be_written_is_named() {
         assert!(matches!(&tried, Err(Error::File { path, .. }) if path.ends_with(name)), "{tried:?}");
     };
     refused(outputs::try_folder(&file.join("pictures")), "file/pictures");
-    refused(outputs::try_file(&file.join("metrics.jsonl")), "file/metrics.jsonl");
+    refused(outputs::try_file(&file.join("metrics.jsonl")), "file");
     refused(outputs::try_file(&folder.0), folder.0.file_name().unwrap().to_str().unwrap());
 }
 

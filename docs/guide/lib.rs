@@ -33,6 +33,8 @@ mod chapters {
     mod evaluating {}
     #[doc = include_str!("src/running.md")]
     mod running {}
+    #[doc = include_str!("src/machines.md")]
+    mod machines {}
     #[doc = include_str!("src/torchgfn.md")]
     mod torchgfn {}
     #[doc = include_str!("src/inside.md")]

@@ -38,7 +38,7 @@ pub(crate) enum Dist {
 }
 
 /// Tasks whose replicas were measured to be faster than products on several threads.
-const FASTER_AS_REPLICAS: [&str; 5] = ["ring", "colored-graphs", "bayesian-structure", "molecule", "molecule-external"];
+const FASTER_AS_REPLICAS: [&str; 4] = ["colored-graphs", "bayesian-structure", "molecule", "molecule-external"];
 /// The flag of what one trainer alone can do: a record has every trajectory.
 const ALONE: &str = "record";
 

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read};
 use std::net::{Ipv4Addr, TcpListener};
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -66,6 +67,8 @@ fn local(n: usize, program: &[String]) -> Result<ExitCode, String> {
     for rank in 0..n {
         let mut command = Command::new(name);
         command.args(arguments).envs([("RANK", rank.to_string()), ("WORLD_SIZE", n.to_string())]);
+        // Ctrl-C comes to this process alone, which passes it on: a second signal would end a run before it has saved.
+        command.process_group(0);
         command.envs([("MASTER_ADDR", Ipv4Addr::LOCALHOST.to_string()), ("MASTER_PORT", port.to_string())]);
         if rank > 0 {
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).stdin(Stdio::null());

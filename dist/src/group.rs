@@ -94,7 +94,18 @@ const MOST_AT_ONCE: usize = 1 << 16;
 /// No tensor that replicas exchange has more elements.
 const MOST_ELEMENTS: usize = 1 << 34;
 /// What tensors that replicas exchange are made of.
-const KINDS: [Kind; 5] = [Kind::Float, Kind::Double, Kind::Int64, Kind::Uint8, Kind::Bool];
+const KINDS: [Kind; 10] = [
+    Kind::Float,
+    Kind::Double,
+    Kind::Half,
+    Kind::BFloat16,
+    Kind::Int64,
+    Kind::Int,
+    Kind::Int16,
+    Kind::Int8,
+    Kind::Uint8,
+    Kind::Bool,
+];
 /// The kind and the number of elements, in front of what is sent.
 const HEADER: usize = 16;
 
@@ -192,6 +203,14 @@ impl Collective for Group {
 
     /// By one message where all fit into it, as most do: a message costs more than its bytes.
     fn all_gather(&self, mine: &Tensor) -> Result<Vec<Tensor>> {
+        if !KINDS.contains(&mine.kind()) {
+            let expected = "a tensor of floating-point numbers, integers or truth values";
+            return Err(Error::config(
+                "the kind of a tensor for other replicas",
+                format!("{:?}", mine.kind()),
+                expected,
+            ));
+        }
         let host = mine.detach().to_device(Device::Cpu).contiguous();
         let mut sent = vec![0; HEADER + host.numel() * host.kind().elt_size_in_bytes()];
         sent[..8].copy_from_slice(&(host.kind() as i64).to_le_bytes());

@@ -123,8 +123,11 @@ impl Launch {
         Group::new(&store.under(&format!("gfn/{}/", self.attempt))?, (self.rank, self.size), timeout, &self.address)
     }
 
-    /// The address of the store.
-    fn first(&self) -> Result<SocketAddr> {
+    /// The address of the first machine's port, at which that machine can listen so that the others reach it.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a host that isn't known, or by loopback addresses alone where it isn't one itself.
+    pub fn first(&self) -> Result<SocketAddr> {
         // Many systems have their own name stand for a loopback address, where nobody else could connect.
         let fits = |address: &SocketAddr| is_loopback(&self.host) || !address.ip().is_loopback();
         let mut found = (self.host.as_str(), self.port).to_socket_addrs().ok().into_iter().flatten().filter(fits);

@@ -126,8 +126,16 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// For an observer that must see every trajectory: the first replica, which alone has observers, sees its own share of each batch.
     ///
     /// # Errors
-    /// [`Error::Missing`] where several trainers train as one.
+    /// [`Error::Missing`] where several trainers train as one, and where fresh trajectories come from elsewhere into a replay buffer.
     pub fn check_sees_all(&self, needed_by: &'static str) -> Result<()> {
+        if self.sources.elsewhere.is_some() && self.sources.replay.is_some() {
+            let remedy = "train without a replay buffer, or look at samples of the trained policy";
+            return Err(Error::missing(
+                needed_by,
+                "all fresh trajectories: some go into the replay buffer alone",
+                remedy,
+            ));
+        }
         match self.n_replicas() {
             1 => Ok(()),
             _ => Err(Error::missing(

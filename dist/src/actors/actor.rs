@@ -8,6 +8,7 @@ use gfn::policy::Policy;
 use gfn::rollout::{ReplayEnv, Sampler, Walks};
 use gfn::{Error, Result, Rng};
 
+use super::config::MOST;
 use super::frame::{Broken, Kind, read, write};
 use super::heartbeat::Heartbeat;
 use super::message::{Hello, MAX_GREETING, Submission, Welcome};
@@ -98,11 +99,11 @@ impl<E: ReplayEnv, P: Policy<E> + Send, R: Reward<E::States>> Actor<E, P, R> {
         if config.batch == 0 {
             return Err(Error::config("batch", 0, "at least one walk"));
         }
-        if config.timeout < Duration::from_millis(1) {
+        if !(Duration::from_millis(1)..=MOST).contains(&config.timeout) {
             return Err(Error::config(
                 "the timeout of an actor",
                 format!("{:?}", config.timeout),
-                "at least a millisecond",
+                "at least a millisecond, at most ten years",
             ));
         }
         let who = format!("the learner at {address}");

@@ -2,6 +2,9 @@ use std::time::Duration;
 
 use gfn::{Error, Result};
 
+/// No wait is longer: an instant can't be told for any number of years.
+pub(super) const MOST: Duration = Duration::from_secs(10 * 365 * 24 * 3600);
+
 /// The settings of a [`Learner`](super::Learner).
 #[derive(Clone, PartialEq, Debug)]
 pub struct LearnerConfig {
@@ -54,6 +57,10 @@ impl LearnerConfig {
         }
         if self.max_reuse.is_nan() || self.max_reuse < 1.0 {
             return Err(Error::config("trajectories trained on for each that came", self.max_reuse, "at least 1"));
+        }
+        if self.patience > MOST || self.timeout > MOST {
+            let got = format!("{:?} and {:?}", self.timeout, self.patience);
+            return Err(Error::config("timeout and patience of a learner", got, "at most ten years"));
         }
         if self.timeout < Duration::from_millis(3) {
             let got = format!("{:?}", self.timeout);

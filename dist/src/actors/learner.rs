@@ -222,9 +222,9 @@ impl<E: ReplayEnv, P: Policy<E>> FreshSource<E, P> for Learner<E> {
     fn draw(&mut self, wanted: Wanted, context: &Context<E, P>) -> Result<Option<Trajectories<E>>> {
         self.publish(context)?;
         let (step, share) = (context.step as u64, context.share());
-        let least = self.owed(share).clamp(wanted.least, wanted.most);
         // What is of no use as fresh is of use in the buffer: actors needn't wait for the learner then. A step takes one queue.
         let most = if wanted.more { wanted.most.max(self.shared.config.queue) } else { wanted.most };
+        let least = self.owed(share).clamp(wanted.least, most);
         match (context.replicas(), self.sharded) {
             (Some(group), Some(hashes)) => self.take_in_shares((group, hashes), least..=most, (step, &context.env))?,
             _ => self.take_in(least..=most, step, &context.env)?,

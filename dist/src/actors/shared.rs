@@ -162,6 +162,7 @@ impl Shared {
         mut alive: impl FnMut() -> Result<(), Broken>,
     ) -> Result<Option<T>, Broken> {
         let mut state = self.lock();
+        let mut next_beat = Instant::now() + self.beat();
         loop {
             if state.closing {
                 return Ok(None);
@@ -169,11 +170,13 @@ impl Shared {
             if let Some(found) = ready(&mut state) {
                 return Ok(Some(found));
             }
-            let waited;
-            (state, waited) = self.changed.wait_timeout(state, self.beat()).unwrap_or_else(PoisonError::into_inner);
-            if waited.timed_out() {
+            // Others may change what isn't waited for again and again: that mustn't put off the sign of life.
+            let left = next_beat.saturating_duration_since(Instant::now());
+            (state, _) = self.changed.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner);
+            if Instant::now() >= next_beat {
                 drop(state);
                 alive()?;
+                next_beat = Instant::now() + self.beat();
                 state = self.lock();
             }
         }

@@ -1,6 +1,6 @@
 //! `gfn-dist local -n 4 -- PROGRAM ARGS...` runs a program in several processes of this machine, which train as one.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader, IsTerminal, Read};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand};
 use rustix::process::{Pid, Signal, kill_process};
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 /// Start replicas of a training run
 #[derive(Parser, Debug)]
@@ -58,7 +58,7 @@ fn local(n: usize, program: &[String]) -> Result<ExitCode, String> {
         return Err("a program and at least one process are needed: gfn-dist local -n 2 -- PROGRAM".to_owned());
     };
     let asked = Arc::new(AtomicBool::new(false));
-    for signal in [SIGINT, SIGTERM] {
+    for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
         let set = signal_hook::flag::register(signal, Arc::clone(&asked));
         set.map_err(|error| format!("signals can't be handled: {error}"))?;
     }
@@ -70,6 +70,10 @@ fn local(n: usize, program: &[String]) -> Result<ExitCode, String> {
         // Ctrl-C comes to this process alone, which passes it on: a second signal would end a run before it has saved.
         command.process_group(0);
         command.envs([("MASTER_ADDR", Ipv4Addr::LOCALHOST.to_string()), ("MASTER_PORT", port.to_string())]);
+        if std::io::stdin().is_terminal() {
+            // Who reads the terminal from the background is stopped.
+            command.stdin(Stdio::null());
+        }
         if rank > 0 {
             command.stdout(Stdio::piped()).stderr(Stdio::piped()).stdin(Stdio::null());
         }

@@ -206,6 +206,8 @@ fn train_ready<E: ReplayEnv, P: Policy<E>>(
                 Some(_) => eprintln!("interrupted: saved at step {step}; the same command goes on"),
                 None => eprintln!("interrupted: saved at step {step}; go on with --save {path} --resume {path}"),
             }
+            // A learner says good-bye to its actors.
+            drop(trainer);
             std::process::exit(INTERRUPTED);
         }
         (Ended::Stopped, _) => eprintln!("stopped early, at step {}", trainer.steps_done()),

@@ -129,7 +129,7 @@ where
         let undone = self.diverse.is_some() && trainer.replay().is_none();
         refuse("--diverse", undone, "no such flag without a replay buffer: give --replay, too")?;
         let look = |trainer: &Trainer<E, P>| Exact::look(exact.as_ref(), trainer);
-        let mut modes = self.is_mode.filter(|_| members::count() == 1).map(CountModes::new);
+        let mut modes = self.is_mode.filter(|_| members::sees_all()).map(CountModes::new);
         let observers = modes.iter_mut().map(|modes| modes as &mut dyn Observer<_, _>).collect();
         let Some((trainer, trained)) =
             train_with_actors(trainer, common, (self.example, &self.defaults), look, observers)?

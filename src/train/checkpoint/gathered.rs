@@ -7,7 +7,6 @@ use tch::Tensor;
 use super::LAYOUT;
 use crate::collective::Collective;
 use crate::io::{Named, deserialise, malformed, serialise};
-use crate::tensor::to_host;
 use crate::{Error, Result};
 
 /// Tensors by name: what one replica keeps.
@@ -32,7 +31,7 @@ pub(super) fn gather(collective: &dyn Collective, mine: &[(String, Tensor)]) -> 
             let detail = format!("replica {rank} does something else while replica 0 saves");
             return Err(Error::contract("all replicas save in the same step", detail));
         }
-        let bytes: Vec<u8> = to_host(theirs).into_iter().map(|byte: f64| byte as u8).collect();
+        let bytes: Vec<u8> = theirs.try_into()?;
         let tensors = deserialise(&bytes, nowhere, &LAYOUT)?;
         section.extend(tensors.into_iter().map(|(name, tensor)| (format!("{rank}/{name}"), tensor)));
     }

@@ -77,8 +77,9 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
         let (mut counts, others) = self.counts(context)?;
         self.check_origin(context, exploration, average.is_some(), counts.on_policy)?;
         let mut parts = match counts.on_policy {
-            0 => Vec::new(),
+            // Asked in every step, also for none: who draws elsewhere needs the parameters, and may speak to other replicas' sources.
             _ if self.elsewhere.is_some() => self.receive(&mut counts, context)?,
+            0 => Vec::new(),
             n => self.sample(n, exploration, (context, average), rng)?,
         };
         let (fresh, n_fresh) = (parts.len(), parts.iter().map(Trajectories::len).sum());
@@ -135,7 +136,11 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
         let drawn = if drawn.recorded_log_rewards().is_some() { drawn } else { context.rewarded(drawn)? };
         self.reward_calls += n as u64;
         self.replay.as_mut().map_or(Ok(()), |replay| replay.add(&context.env, &drawn))?;
-        Ok(vec![if n > most { drawn.select(n - most..n)? } else { drawn }])
+        Ok(match most {
+            0 => Vec::new(),
+            _ if n > most => vec![drawn.select(n - most..n)?],
+            _ => vec![drawn],
+        })
     }
 
     /// Samples afresh, searches around what was found, and fills the buffer.

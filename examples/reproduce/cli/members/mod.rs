@@ -61,6 +61,15 @@ pub(crate) fn is_first() -> bool {
     MEMBER.with_borrow(|member| member.rank == 0)
 }
 
+/// Whether this member sees every trajectory that is drawn.
+pub(crate) fn sees_all() -> bool {
+    #[cfg(feature = "dist")]
+    if processes::is_apart() {
+        return false;
+    }
+    count() == 1
+}
+
 /// How many train as one.
 pub(crate) fn count() -> usize {
     MEMBER.with_borrow(|member| member.size)
@@ -132,7 +141,7 @@ pub(crate) struct Ready<E: Env, P> {
 /// Makes a trainer one of those that train as one, if there are others.
 pub(crate) fn join<E: ReplayEnv, P: Policy<E>>(mut trainer: Trainer<E, P>) -> Result<Ready<E, P>> {
     #[cfg(feature = "dist")]
-    if processes::side().is_some() {
+    if processes::is_apart() {
         let expected = "sync: this task has no actors";
         return Err(gfn::Error::config("--dist", "async", expected));
     }

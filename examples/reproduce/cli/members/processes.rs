@@ -1,7 +1,7 @@
 //! Processes that a launcher started: replicas of a trainer, or a learner and its actors.
 
 use std::cell::RefCell;
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::Arc;
 use std::time::Duration;
 
 use gfn::policy::Policy;
@@ -10,6 +10,8 @@ use gfn::train::{Observer, Trainer};
 use gfn::{Error, Result, tch};
 use gfn_dist::Launch;
 use gfn_dist::actors::{Actor, ActorConfig, Learner, LearnerConfig};
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::flag;
 
 use super::{Dist, MEMBER, Member, Ready, as_member};
 
@@ -23,14 +25,18 @@ thread_local! {
 /// What a process of an asynchronous run does.
 #[derive(Clone)]
 pub(super) struct Side {
-    /// Where the learner listens: beside the launcher's own port.
-    host: String,
-    port: u16,
+    /// Its port is where the learner listens: beside the launcher's own.
+    launch: Launch,
     rank: usize,
     actors: usize,
 }
 
-/// What this process does in an asynchronous run.
+/// Whether this is a process of an asynchronous run.
+pub(super) fn is_apart() -> bool {
+    SIDE.with_borrow(Option::is_some)
+}
+
+/// What this process does in an asynchronous run, once.
 pub(super) fn side() -> Option<Side> {
     SIDE.take()
 }
@@ -49,7 +55,8 @@ pub(super) fn in_processes(dist: Dist, work: impl Fn() -> Result<()>) -> Result<
         let got = format!("async in {size} process, at port {}", launch.port);
         return Err(Error::config("--dist", got, "a learner and at least one actor, and a port below 65535"));
     };
-    SIDE.set(Some(Side { host: launch.host, port, rank, actors: size - 1 }));
+    let launch = Launch { port, ..launch };
+    SIDE.set(Some(Side { launch, rank, actors: size - 1 }));
     // One trains, the others don't count as members that train as one.
     MEMBER.set(Member { rank, size: 1, is_thread: false, end: None });
     let done = work();
@@ -63,7 +70,7 @@ impl Side {
         trainer: Trainer<E, P>,
     ) -> Result<Option<Ready<E, P>>> {
         if self.rank == 0 {
-            let learner = Learner::listen(self.address()?, LearnerConfig::default())?;
+            let learner = Learner::listen(self.launch.first()?, LearnerConfig::default())?;
             let monitor: Box<dyn Observer<E, P>> = Box::new(learner.monitor());
             return Ok(Some(Ready { trainer: trainer.with_fresh(learner), monitor: Some(monitor) }));
         }
@@ -75,14 +82,14 @@ impl Side {
             timeout: TIMEOUT,
             ..ActorConfig::default()
         };
-        let address = format!("{}:{}", self.host, self.port);
+        let address = format!("{}:{}", self.launch.host, self.launch.port);
+        // A signal that ends the run reaches all: the learner needs walks until its step is done, and then says that it is over.
+        for signal in [SIGINT, SIGTERM] {
+            flag::register(signal, Arc::default())
+                .map_err(|error| Error::config("drawing on after an interrupt", error, "a system with signals"))?;
+        }
         let (env, reward, policy) = trainer.into_parts();
         let reward = move |states: &E::States, conditions: Option<&tch::Tensor>| reward.log_reward(states, conditions);
         Actor::connect(address, env, reward, policy, config)?.run().map(|_| None)
-    }
-
-    fn address(&self) -> Result<SocketAddr> {
-        let mut found = (self.host.as_str(), self.port).to_socket_addrs().ok().into_iter().flatten();
-        found.next().ok_or_else(|| Error::config("MASTER_ADDR", &self.host, "a name that this machine can look up"))
     }
 }

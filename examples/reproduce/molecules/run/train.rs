@@ -17,7 +17,7 @@ use gfn_record::{Described, TrainingRecord};
 use serde_json::{Value, json};
 
 use super::outputs;
-use crate::cli::{Common, Defaults, Distance, Exact, Report, at_least_one, train_with_actors, try_file};
+use crate::cli::{Common, Defaults, Distance, Exact, Report, at_least_one, members, train_with_actors, try_file};
 
 /// How molecules are rewarded, sampled and recorded.
 #[derive(Args, Clone, Debug)]
@@ -84,7 +84,7 @@ impl Run<'_> {
         also: impl FnOnce() -> Vec<(&'static str, Value)>,
     ) -> Result<()> {
         let (common, args, example) = (self.common, self.args, self.example);
-        args.record.as_deref().map_or(Ok(()), try_file)?;
+        args.record.as_deref().filter(|_| members::is_first()).map_or(Ok(()), try_file)?;
         let runtime = common.runtime()?;
         let score = Shared(Arc::new(score.clamped((-20f64).exp(), f64::MAX)?.to_the(args.beta)?));
         let defaults = Defaults { steps: 4_000, batch: 128, ..Defaults::default() };

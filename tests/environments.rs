@@ -104,7 +104,7 @@ fn check_exact<E: EnumerableEnv>(
     env: &E,
     graph: &StateGraph<E>,
     backward: &impl Policy<E, Dist = GraphActionCategorical>,
-    reward: &impl Fn(&E::States, Option<&Tensor>) -> Result<Vec<f64>>,
+    reward: &(impl Fn(&E::States, Option<&Tensor>) -> Result<Vec<f64>> + Send),
 ) {
     let exact = ExactPolicy::new(graph, env, backward, reward).unwrap();
     let target = graph.target_distribution(reward, None).unwrap();
@@ -133,7 +133,7 @@ fn check_conversion<E: EnumerableEnv>(
     name: &str,
     env: &E,
     policy: &impl Policy<E, Dist = GraphActionCategorical>,
-    reward: &impl Fn(&E::States, Option<&Tensor>) -> Result<Vec<f64>>,
+    reward: &(impl Fn(&E::States, Option<&Tensor>) -> Result<Vec<f64>> + Send),
 ) {
     let mut rng = Rng::seeded(3);
     let objects = Sampler::new(env, &UniformPolicy).walks(64, &mut rng).unwrap().terminal;
@@ -302,7 +302,7 @@ impl<E: EnumerableEnv> Policy<E> for Certain<'_, E> {
 fn check_control<E: EnumerableEnv>(
     name: &str,
     env: &E,
-    reward: &impl Fn(&E::States, Option<&Tensor>) -> Result<Vec<f64>>,
+    reward: &(impl Fn(&E::States, Option<&Tensor>) -> Result<Vec<f64>> + Send),
 ) {
     let graph = StateGraph::build(env, LIMIT).unwrap();
     let target = graph.target_distribution(reward, None).unwrap();

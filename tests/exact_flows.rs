@@ -66,7 +66,7 @@ fn residuals(scores: &Scores) -> Vec<f64> {
 /// Everything that must hold of the exact policy of an environment and a reward.
 fn check<E: EnumerableEnv + DiscreteEnv<Actions = Slots>>(
     env: &E,
-    reward: impl Fn(&E::States, Option<&Tensor>) -> Result<Vec<f64>>,
+    reward: impl Fn(&E::States, Option<&Tensor>) -> Result<Vec<f64>> + Send + Sync,
 ) {
     let graph = StateGraph::build(env, 10_000).unwrap();
     let target = graph.target_distribution(&reward, None).unwrap();

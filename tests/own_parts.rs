@@ -1,8 +1,7 @@
 //! Sources and companions from outside of the library: drawn from, shown what was made of it, kept in checkpoints, told apart by name.
 
-use std::cell::RefCell;
 use std::path::PathBuf;
-use std::rc::Rc;
+use std::sync::{Arc, Mutex};
 
 use gfn::env::{Env, Rows, Slots, VectorStates};
 use gfn::nn::{EstimatorsConfig, MlpConfig};
@@ -40,7 +39,7 @@ fn trainer_of(objective: impl Objective + 'static, seed: u64, source: DataSource
 }
 
 /// Where each batch had the source's trajectories, and how many it had in all.
-type Shown = Rc<RefCell<Vec<(std::ops::Range<usize>, usize)>>>;
+type Shown = Arc<Mutex<Vec<(std::ops::Range<usize>, usize)>>>;
 
 /// The word `1 1`, drawn n + `surplus` times; log-rewards come with it where they are known.
 struct Same {
@@ -51,7 +50,7 @@ struct Same {
 
 impl Same {
     fn new(log_reward: Option<f64>) -> Self {
-        Self { log_reward, surplus: 0, shown: Rc::default() }
+        Self { log_reward, surplus: 0, shown: Arc::default() }
     }
 }
 
@@ -70,7 +69,7 @@ impl<P> BatchSource<Words, P> for Same {
     }
 
     fn learn(&mut self, rows: std::ops::Range<usize>, scores: &Scores, _: &Context<Words, P>) -> Result<()> {
-        self.shown.borrow_mut().push((rows, scores.len()));
+        self.shown.lock().unwrap().push((rows, scores.len()));
         Ok(())
     }
 }
@@ -78,7 +77,7 @@ impl<P> BatchSource<Words, P> for Same {
 /// Counts steps and updates, supplies a reward for each edge where it has one, and fails where it is told to.
 #[derive(Default)]
 struct Counts {
-    steps: Rc<RefCell<i64>>,
+    steps: Arc<Mutex<i64>>,
     updates: i64,
     edges: Option<f64>,
     fails_at: Option<usize>,
@@ -89,11 +88,11 @@ impl<E: Env> Persist<E> for Counts {
         "counts"
     }
     fn state(&self, _: &E) -> Result<Vec<(String, Tensor)>> {
-        Ok(vec![("counts".into(), Tensor::from_slice(&[*self.steps.borrow(), self.updates]))])
+        Ok(vec![("counts".into(), Tensor::from_slice(&[*self.steps.lock().unwrap(), self.updates]))])
     }
     fn load_state(&mut self, _: &E, state: &[(String, Tensor)]) -> Result<()> {
         let [(_, counts)] = state else { return Err(Error::contract("counts are saved", "they aren't")) };
-        (*self.steps.borrow_mut(), self.updates) = (counts.int64_value(&[0]), counts.int64_value(&[1]));
+        (*self.steps.lock().unwrap(), self.updates) = (counts.int64_value(&[0]), counts.int64_value(&[1]));
         Ok(())
     }
 }
@@ -116,7 +115,7 @@ impl<E: Env, P> Companion<E, P> for Counts {
         }
     }
     fn after_step(&mut self, _: &Trajectories<E>, _: &Context<E, P>) -> Result<()> {
-        *self.steps.borrow_mut() += 1;
+        *self.steps.lock().unwrap() += 1;
         Ok(())
     }
 }
@@ -143,7 +142,7 @@ fn a_source_gives_its_share_and_is_shown_what_was_made_of_it() {
     let latest = new.latest().unwrap();
     assert!(latest.terminal_states().rows().skip(9).all(|row| *row == [1, 1, 0]));
     assert!(latest.recorded_log_rewards().unwrap()[9..].iter().all(|&log_reward| log_reward == 2.0), "asked for");
-    assert_eq!(*shown.borrow(), [(9..12, 12), (9..12, 12)]);
+    assert_eq!(*shown.lock().unwrap(), [(9..12, 12), (9..12, 12)]);
 
     let mut known = trainer(TrajectoryBalance, 1).with_source(0.25, Same::new(Some(-3.0))).unwrap();
     losses(&mut known, 2);
@@ -152,11 +151,11 @@ fn a_source_gives_its_share_and_is_shown_what_was_made_of_it() {
 }
 
 /// So many trajectories of the word `1 1` at each step, as far as they are wanted; what was wanted.
-struct Trickle(usize, Rc<RefCell<Vec<Wanted>>>);
+struct Trickle(usize, Arc<Mutex<Vec<Wanted>>>);
 
 impl<P> FreshSource<Words, P> for Trickle {
     fn draw(&mut self, wanted: Wanted, context: &Context<Words, P>) -> Result<Option<Trajectories<Words>>> {
-        self.1.borrow_mut().push(wanted);
+        self.1.lock().unwrap().push(wanted);
         match self.0.max(wanted.least) {
             0 => Ok(None),
             n => BatchSource::draw(&mut Same::new(Some(2.0)), n, context, &mut Rng::seeded(0)).map(Some),
@@ -167,27 +166,27 @@ impl<P> FreshSource<Words, P> for Trickle {
 #[test]
 fn fresh_trajectories_from_elsewhere_are_counted_stored_and_made_up_for_by_replay() {
     let config = ReplayConfig { capacity: 1_000, eviction: Eviction::Fifo, draw: Draw::Uniform };
-    let wanted = Rc::default();
+    let wanted = Arc::default();
     let mut half = trainer_of(TrajectoryBalance, 1, DataSource::HALF_REPLAYED)
         .with_replay(ReplayBuffer::new(config).unwrap())
-        .with_fresh(Trickle(2, Rc::clone(&wanted)));
+        .with_fresh(Trickle(2, Arc::clone(&wanted)));
     for step in 0..12 {
         half.step().unwrap();
         let fresh = if step < 10 { 12 } else { 2 };
         assert_eq!((half.n_fresh(), half.latest().map(Trajectories::len)), (fresh, Some(12)), "step {step}");
     }
-    let asked: Vec<_> = wanted.borrow()[9..11].iter().map(|w| (w.least, w.most, w.more)).collect();
+    let asked: Vec<_> = wanted.lock().unwrap()[9..11].iter().map(|w| (w.least, w.most, w.more)).collect();
     assert_eq!(asked, [(12, 12, true), (0, 6, true)], "the buffer is drawn from after ten steps");
     assert_eq!((half.reward_calls(), half.replay().unwrap().len()), (124, 124));
     assert!(half.latest().unwrap().recorded_log_rewards().unwrap().iter().all(|&x| x == 2.0), "taken as given");
     let mut none = trainer_of(TrajectoryBalance, 1, DataSource::HALF_REPLAYED)
         .with_replay(ReplayBuffer::new(config).unwrap())
-        .with_fresh(Trickle(0, Rc::default()));
+        .with_fresh(Trickle(0, Arc::default()));
     losses(&mut none, 12);
     assert_eq!((none.n_fresh(), none.reward_calls()), (0, 120), "a batch of replayed ones alone");
     let mut many = trainer_of(TrajectoryBalance, 1, DataSource::HALF_REPLAYED)
         .with_replay(ReplayBuffer::new(config).unwrap())
-        .with_fresh(Trickle(30, Rc::default()));
+        .with_fresh(Trickle(30, Arc::default()));
     losses(&mut many, 12);
     assert_eq!((many.n_fresh(), many.latest().map(Trajectories::len)), (6, Some(12)));
     assert_eq!((many.reward_calls(), many.replay().unwrap().len()), (360, 360), "the rest is kept for replay");
@@ -195,7 +194,7 @@ fn fresh_trajectories_from_elsewhere_are_counted_stored_and_made_up_for_by_repla
 
 #[test]
 fn what_has_no_say_in_trajectories_from_elsewhere_is_refused() {
-    let fresh = |n| Trickle(n, Rc::default());
+    let fresh = |n| Trickle(n, Arc::default());
     let says = |mut trainer: WordTrainer, words: &str| {
         let error = trainer.step().unwrap_err();
         assert!(matches!(error, Error::Missing { .. }) && error.to_string().contains(words), "{error}");
@@ -240,10 +239,10 @@ fn a_companion_changes_nothing_and_goes_on_from_a_checkpoint() {
     let mut resumed = trainer(TrajectoryBalance, 2).with_companion(counts).unwrap();
     resumed.resume(&folder).unwrap();
     assert_eq!(losses(&mut resumed, 3), expected[3..]);
-    assert_eq!(*steps.borrow(), 6);
+    assert_eq!(*steps.lock().unwrap(), 6);
     plain.save(&folder).unwrap();
     assert!(message(resumed.resume(&folder)).contains("the other has none"));
-    assert_eq!((*steps.borrow(), resumed.steps_done()), (6, 6));
+    assert_eq!((*steps.lock().unwrap(), resumed.steps_done()), (6, 6));
     std::fs::remove_dir_all(&folder).unwrap();
 }
 

@@ -47,7 +47,7 @@ trait Check {
     fn run<E, R>(&self, env: &E, reward: &R, defined: Defined)
     where
         E: EnumerableEnv<States = VectorStates>,
-        R: Reward<VectorStates>;
+        R: Reward<VectorStates> + Sync;
 }
 
 fn walks<E: EnumerableEnv>(env: &E, n: usize) -> Trajectories<E> {
@@ -67,7 +67,7 @@ impl Check for PartialStates {
     fn run<E, R>(&self, env: &E, reward: &R, defined: Defined)
     where
         E: EnumerableEnv<States = VectorStates>,
-        R: Reward<VectorStates>,
+        R: Reward<VectorStates> + Sync,
     {
         let graph = StateGraph::build(env, 1_000).unwrap();
         let exact = ExactPolicy::new(&graph, env, UniformPolicy, reward).unwrap();
@@ -125,7 +125,7 @@ impl Check for Relative {
     fn run<E, R>(&self, env: &E, reward: &R, _: Defined)
     where
         E: EnumerableEnv<States = VectorStates>,
-        R: Reward<VectorStates>,
+        R: Reward<VectorStates> + Sync,
     {
         let squared = |states: &VectorStates, conditions: Option<&Tensor>| -> Result<Vec<f64>> {
             Ok(reward.log_reward(states, conditions)?.into_iter().map(|r| 2.0 * r).collect())
@@ -164,7 +164,7 @@ impl Check for Gradients {
     fn run<E, R>(&self, env: &E, reward: &R, _: Defined)
     where
         E: EnumerableEnv<States = VectorStates>,
-        R: Reward<VectorStates>,
+        R: Reward<VectorStates> + Sync,
     {
         let graph = StateGraph::build(env, 1_000).unwrap();
         let exact = ExactPolicy::new(&graph, env, UniformPolicy, reward).unwrap();
@@ -211,7 +211,7 @@ impl Check for Batches {
     fn run<E, R>(&self, env: &E, reward: &R, defined: Defined)
     where
         E: EnumerableEnv<States = VectorStates>,
-        R: Reward<VectorStates>,
+        R: Reward<VectorStates> + Sync,
     {
         // A policy that isn't exact: that of another reward.
         let tilted = |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {

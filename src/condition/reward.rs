@@ -60,7 +60,7 @@ impl<S: Rows> ConditionedReward<S> {
     /// the reward R(x | c) whatever beta is. There the rewards are those of the molecule, and the measure is one over
     /// the number of its forms.
     #[must_use]
-    pub fn with_measure(mut self, measure: impl Reward<S> + Send + Sync + 'static) -> Self {
+    pub fn with_measure(mut self, measure: impl Reward<S> + Sync + 'static) -> Self {
         self.measure = Some(Arc::new(measure));
         self
     }

@@ -18,7 +18,7 @@ use crate::{Error, Result};
 /// assert_eq!(reward.log_reward(&Slots(vec![3]), None)?, [3.0]);
 /// # Ok::<(), gfn::Error>(())
 /// ```
-pub trait Reward<S> {
+pub trait Reward<S>: Send {
     /// log R of each state (natural logarithm); minus infinity means that R is zero.
     ///
     /// # Errors
@@ -50,7 +50,7 @@ pub trait Reward<S> {
     }
 }
 
-impl<S, F: Fn(&S, Option<&Tensor>) -> Result<Vec<f64>>> Reward<S> for F {
+impl<S, F: Fn(&S, Option<&Tensor>) -> Result<Vec<f64>> + Send> Reward<S> for F {
     fn log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
         self(states, conditions)
     }

@@ -57,6 +57,12 @@ impl Error {
         Self::Peer { who: who.to_string(), problem: problem.to_string(), remedy }
     }
 
+    /// [`Error::External`]: whose code failed, and what it says.
+    #[must_use]
+    pub fn external(who: &'static str, source: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> Self {
+        Self::External { who, source: source.into() }
+    }
+
     /// [`Error::File`]: a file, what is wrong with it, what to do.
     #[must_use]
     pub fn file(path: impl Into<PathBuf>, problem: impl ToString, remedy: &'static str) -> Self {

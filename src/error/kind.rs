@@ -42,6 +42,7 @@ impl Error {
             | Self::SymmetryLimit { .. }
             | Self::TooManyStates { .. }
             | Self::Peer { .. }
+            | Self::External { .. }
             | Self::Torch(_)
             | Self::Warned(_) => ErrorKind::Run,
         }

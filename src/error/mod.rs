@@ -222,6 +222,14 @@ pub enum Error {
         /// What to do.
         remedy: &'static str,
     },
+    /// Code of somebody else's, that the library called, failed: a reward in another language, a process, a service.
+    #[error("{who}: {source}")]
+    External {
+        /// Whose code.
+        who: &'static str,
+        /// What it says.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
     /// libtorch refused an operation at a boundary (a user's network, a loaded file).
     #[error("libtorch: {0}")]
     Torch(#[from] tch::TchError),

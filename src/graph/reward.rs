@@ -19,7 +19,7 @@ const MIN_PER_THREAD: usize = 64;
 #[derive(Clone, Copy, Debug)]
 pub struct PerGraph<F>(pub F);
 
-impl<F: Fn(&GraphState) -> f64 + Sync> Reward<GraphStates> for PerGraph<F> {
+impl<F: Fn(&GraphState) -> f64 + Send + Sync> Reward<GraphStates> for PerGraph<F> {
     fn log_reward(&self, states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
         Ok(parallel::map(states.graphs(), MIN_PER_THREAD, &self.0))
     }

@@ -135,6 +135,33 @@ pub trait HostPolicy<E: Env, D> {
     fn distribution(&self, env: &E, states: &E::States) -> Result<D>;
 }
 
+/// A policy chosen at run time: `Box<dyn Policy<E, Dist = D> + Send>`.
+impl<E: Env, P: Policy<E> + ?Sized> Policy<E> for Box<P> {
+    type Dist = P::Dist;
+
+    fn evaluate(
+        &self,
+        env: &E,
+        states: &E::States,
+        conditions: Option<&Tensor>,
+        wants: Quantities,
+    ) -> Result<Evaluation<Self::Dist>> {
+        (**self).evaluate(env, states, conditions, wants)
+    }
+
+    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E, P::Dist> + '_>> {
+        (**self).on_host(direction)
+    }
+
+    fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
+        (**self).log_z(conditions, n)
+    }
+
+    fn parameters(&self) -> Option<&Parameters> {
+        (**self).parameters()
+    }
+}
+
 impl<E: Env, P: Policy<E>> Policy<E> for &P {
     type Dist = P::Dist;
 

@@ -151,7 +151,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     ///
     /// # Errors
     /// [`Error::Config`] for settings that make no sense, [`Error::Missing`] for a policy without parameters.
-    pub fn with_teacher<T: Policy<E> + 'static>(mut self, policy: T, config: TeacherConfig) -> Result<Self> {
+    pub fn with_teacher<T: Policy<E> + Send + 'static>(mut self, policy: T, config: TeacherConfig) -> Result<Self> {
         self.sources.on_policy.teacher = Some(Box::new(Adaptive::new(policy, config)?));
         Ok(self)
     }

@@ -5,13 +5,11 @@ mod shards;
 mod training;
 mod wire;
 
-use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::ops::ControlFlow;
 use std::process::{Child, Command, Stdio};
-use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -196,12 +194,12 @@ fn part_actor() {
     let Ok(address) = std::env::var("GFN_TEST_ADDRESS") else { return };
     let milliseconds: u64 = std::env::var("GFN_TEST_SLEEP").unwrap().parse().unwrap();
     tch::set_num_threads(1);
-    let asked = Rc::new(RefCell::new(Vec::new()));
-    let keys = Rc::clone(&asked);
+    let asked = Arc::new(Mutex::new(Vec::new()));
+    let keys = Arc::clone(&asked);
     let slow = move |states: &VectorStates, conditions: Option<&Tensor>| {
         let rewards = reward(states, conditions)?;
         std::thread::sleep(Duration::from_millis(milliseconds * rewards.len() as u64));
-        *keys.borrow_mut() = env().keys(states);
+        *keys.lock().unwrap() = env().keys(states);
         Ok(rewards)
     };
     let config = ActorConfig { batch: 8, timeout: Duration::from_secs(5), ..ActorConfig::default() };
@@ -210,7 +208,7 @@ fn part_actor() {
     loop {
         match actor.submit() {
             Ok(ControlFlow::Continue(())) => {
-                let keys: Vec<String> = asked.borrow().iter().map(u64::to_string).collect();
+                let keys: Vec<String> = asked.lock().unwrap().iter().map(u64::to_string).collect();
                 println!("TOOK {}", keys.join(" "));
             }
             Ok(ControlFlow::Break(())) => break println!("DONE {}", actor.acknowledged()),

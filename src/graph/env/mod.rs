@@ -204,6 +204,22 @@ impl<R: GraphRules> GraphEnv<R> {
         self
     }
 
+    /// The same environment under rules made of its own: of another type, or with more to say.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use gfn::{graph::{GraphEnv, GraphRules}, testing::Triangles};
+    /// // Environments of different authors are of one type so.
+    /// let env: GraphEnv<Arc<dyn GraphRules>> = Triangles::new().with_rules(|rules| Arc::new(rules) as Arc<dyn GraphRules>);
+    /// assert_eq!(gfn::env::StateGraph::build(&env, 100)?.len(), 8);
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    #[must_use]
+    pub fn with_rules<T: GraphRules>(self, make: impl FnOnce(R) -> T) -> GraphEnv<T> {
+        let Self { rules, actions, schema, initial, scaffold, symmetries, backward, corrects_symmetry } = self;
+        GraphEnv { rules: make(rules), actions, schema, initial, scaffold, symmetries, backward, corrects_symmetry }
+    }
+
     /// The author's rules.
     #[must_use]
     pub fn rules(&self) -> &R {

@@ -1,3 +1,5 @@
+use std::sync::Arc;
+
 use super::MoveMask;
 use crate::Result;
 use crate::graph::{GraphState, with_canonizer};
@@ -36,6 +38,29 @@ pub trait GraphRules: Send + Sync {
     /// Those of [`Canonizer::log_automorphisms`](crate::graph::Canonizer::log_automorphisms).
     fn log_automorphisms(&self, graph: &GraphState, n_fixed: usize) -> Result<f64> {
         with_canonizer(|canonizer| canonizer.log_automorphisms(graph, n_fixed))
+    }
+}
+
+/// Rules chosen at run time: `Arc<dyn GraphRules>` ([`GraphEnv::with_rules`](super::GraphEnv::with_rules)).
+impl<R: GraphRules + ?Sized> GraphRules for Arc<R> {
+    fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
+        (**self).restrict(graph, moves);
+    }
+
+    fn restrict_backward(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
+        (**self).restrict_backward(graph, moves);
+    }
+
+    fn can_exit(&self, graph: &GraphState) -> bool {
+        (**self).can_exit(graph)
+    }
+
+    fn is_reachable(&self, graph: &GraphState) -> bool {
+        (**self).is_reachable(graph)
+    }
+
+    fn log_automorphisms(&self, graph: &GraphState, n_fixed: usize) -> Result<f64> {
+        (**self).log_automorphisms(graph, n_fixed)
     }
 }
 

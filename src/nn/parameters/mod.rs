@@ -201,32 +201,38 @@ impl Parameters {
         variables.sort_by(|a, b| a.0.cmp(&b.0));
         for (name, tensor) in &mut variables {
             *name = join(prefix, name);
-            if self.names.contains(name.as_str()) {
-                return Err(Mistake::Duplicate(name.clone()).into());
-            }
-            if let Some(other) = self.list.iter().find(|p| same_storage(&p.tensor, tensor)) {
-                return Err(Error::config(
-                    "a variable of the `VarStore`",
-                    format!("`{name}`, whose tensor is registered as `{}`", other.name),
-                    "tensors that are registered once (they would be updated twice per step)",
-                ));
-            }
-            if (tensor.kind(), tensor.device()) != (self.kind, self.device) {
-                return Err(Error::config(
-                    "a variable of the `VarStore`",
-                    format!(
-                        "`{name}` ({:?} on {:?}) among parameters that are {:?} on {:?}",
-                        tensor.kind(),
-                        tensor.device(),
-                        self.kind,
-                        self.device
-                    ),
-                    "the same kind and device for all (`VarStore::new(device)`, `to_kind`)",
-                ));
-            }
+            self.check_joins(name, tensor)?;
         }
         for (name, tensor) in variables {
             self.push(name, tensor, Group::Network);
+        }
+        Ok(())
+    }
+
+    /// Whether a tensor that was made elsewhere can be trained among these parameters.
+    fn check_joins(&self, name: &str, tensor: &Tensor) -> Result<()> {
+        if self.names.contains(name) {
+            return Err(Mistake::Duplicate(name.to_owned()).into());
+        }
+        if let Some(other) = self.list.iter().find(|p| same_storage(&p.tensor, tensor)) {
+            return Err(Error::config(
+                "a parameter that was made elsewhere",
+                format!("`{name}`, whose tensor is registered as `{}`", other.name),
+                "tensors that are registered once (they would be updated twice per step)",
+            ));
+        }
+        if (tensor.kind(), tensor.device()) != (self.kind, self.device) {
+            return Err(Error::config(
+                "a parameter that was made elsewhere",
+                format!(
+                    "`{name}` ({:?} on {:?}) among parameters that are {:?} on {:?}",
+                    tensor.kind(),
+                    tensor.device(),
+                    self.kind,
+                    self.device
+                ),
+                "the same kind and device for all (`VarStore::new(device)`, `to_kind`)",
+            ));
         }
         Ok(())
     }

@@ -4,8 +4,8 @@ use tch::{Device, Kind, Tensor};
 
 use super::noise::noise;
 use super::{Mistake, join};
-use crate::Rng;
 use crate::nn::{Group, Parameters};
+use crate::{Result, Rng};
 
 /// A scope in which parameters are built: a prefix for their names, a group, and the random stream for initial values.
 ///
@@ -60,6 +60,28 @@ impl<'a> Scope<'a> {
     /// A parameter with normally distributed values of mean 0 and a given standard deviation.
     pub fn normal(&mut self, name: &str, shape: &[i64], std: f64) -> Tensor {
         self.build(name, shape, |rng| std * rng.normal())
+    }
+
+    /// Registers a tensor that another library made: it stays shared, and is trained in place if it requires a gradient.
+    ///
+    /// ```
+    /// use gfn::{Rng, nn::Parameters};
+    /// use tch::{Device, Kind, Tensor};
+    /// let mut parameters = Parameters::new(Device::Cpu, Kind::Float);
+    /// let weight = Tensor::zeros([2], (Kind::Float, Device::Cpu)).set_requires_grad(true);
+    /// parameters.scope(&mut Rng::seeded(0)).sub("theirs").adopt("weight", &weight)?;
+    /// assert_eq!(parameters.iter().next().map(|p| p.name.as_str()), Some("theirs.weight"));
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Config`](crate::Error::Config) for a name that is taken, a tensor that is registered already, and one of another kind or
+    /// on another device than the parameters.
+    pub fn adopt(&mut self, name: &str, tensor: &Tensor) -> Result<()> {
+        let name = join(&self.prefix, name);
+        self.parameters.check_joins(&name, tensor)?;
+        self.parameters.push(name, tensor.shallow_clone(), self.group);
+        Ok(())
     }
 
     /// Noise for `n` inputs or outputs of a layer, `[n]`. It is drawn and saved, but not trained.

@@ -42,16 +42,7 @@ impl Canvas {
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
         let path = path.as_ref();
         let fail = |problem: String| Error::draw(path, problem);
-        if !(self.width.is_finite() && self.height.is_finite()) {
-            let size = format!("{} x {} units", self.width, self.height);
-            return Err(fail(format!("the picture is {size}, expected a finite width and height")));
-        }
-        if self.width.max(self.height) > MAX_SIDE {
-            return Err(fail(self.too_large("")));
-        }
-        if let Some(shape) = self.shapes.iter().find(|shape| !shape.is_finite()) {
-            return Err(fail(format!("{shape:?} has a number that isn't finite: leave such shapes or points out")));
-        }
+        self.check().map_err(fail)?;
         let extension = path.extension().map(std::ffi::OsStr::to_ascii_lowercase);
         match extension.as_ref().and_then(|e| e.to_str()) {
             Some("svg") => replace::replace_bytes(path, self.svg().as_bytes()),
@@ -62,6 +53,30 @@ impl Canvas {
             }
             _ => Err(fail("unknown extension: expected a path that ends in .svg or .png".to_owned())),
         }
+    }
+
+    /// The picture as the text of an SVG file.
+    ///
+    /// # Errors
+    /// [`Error::Draw`] for a picture that is too large, or has a number that isn't finite.
+    pub fn to_svg(&self) -> Result<String> {
+        self.check().map_err(|problem| Error::draw("a picture", problem))?;
+        Ok(self.svg())
+    }
+
+    /// What is wrong with the picture, if anything is.
+    fn check(&self) -> std::result::Result<(), String> {
+        if !(self.width.is_finite() && self.height.is_finite()) {
+            let size = format!("{} x {} units", self.width, self.height);
+            return Err(format!("the picture is {size}, expected a finite width and height"));
+        }
+        if self.width.max(self.height) > MAX_SIDE {
+            return Err(self.too_large(""));
+        }
+        if let Some(shape) = self.shapes.iter().find(|shape| !shape.is_finite()) {
+            return Err(format!("{shape:?} has a number that isn't finite: leave such shapes or points out"));
+        }
+        Ok(())
     }
 
     fn too_large(&self, or: &str) -> String {

@@ -142,6 +142,21 @@ impl GraphSheet {
         self.canvas().write(path.as_ref())
     }
 
+    /// The sheet as the text of an SVG file.
+    ///
+    /// ```
+    /// use gfn::{graph::{GraphKind, GraphState}, plot::GraphSheet};
+    /// let sheet = GraphSheet::new("two nodes").cell(GraphState::with_nodes(GraphKind::Directed, 2), ["", ""]);
+    /// assert!(sheet.to_svg()?.starts_with("<svg"));
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Draw`](crate::Error::Draw) for too many cells.
+    pub fn to_svg(&self) -> Result<String> {
+        self.canvas().to_svg()
+    }
+
     fn canvas(&self) -> Canvas {
         let legend = self.node_classes.len() + self.edge_classes.len();
         let foot = if legend == 0 { 8.0 } else { 36.0 };

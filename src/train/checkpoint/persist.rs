@@ -17,7 +17,7 @@ const RESERVED: [&str; 7] = ["model", "replay", "data", "teacher", "average", "t
 
 /// A part of a trainer: each has a section of the checkpoint for what it must keep, so that a run that resumes goes on bit for bit. A
 /// part that keeps nothing needs no more than a name.
-pub trait Persist<E: Env> {
+pub trait Persist<E: Env>: Send {
     /// Its section of the checkpoint: a name that no other part has.
     fn name(&self) -> &str;
 

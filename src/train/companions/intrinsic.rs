@@ -15,7 +15,7 @@ use crate::{Error, Result};
 /// `Fn(&States) -> Result<Vec<f64>>` is one that never changes.
 ///
 /// [`RandomDistillation`](super::RandomDistillation) learns, so that the reward of a state shrinks with visits.
-pub trait Novelty<S> {
+pub trait Novelty<S>: Send {
     /// r of each state, `[states]`, not negative.
     ///
     /// # Errors
@@ -47,7 +47,7 @@ pub trait Novelty<S> {
     }
 }
 
-impl<S, F: Fn(&S) -> Result<Vec<f64>>> Novelty<S> for F {
+impl<S, F: Fn(&S) -> Result<Vec<f64>> + Send> Novelty<S> for F {
     fn rewards(&self, states: &S) -> Result<Vec<f64>> {
         self(states)
     }

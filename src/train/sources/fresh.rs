@@ -35,7 +35,7 @@ use crate::train::Context;
 /// assert_eq!((trainer.n_fresh(), trainer.reward_calls()), (8, 8));
 /// # Ok::<(), gfn::Error>(())
 /// ```
-pub trait FreshSource<E: Env, P> {
+pub trait FreshSource<E: Env, P>: Send {
     /// As many trajectories as are wanted, with log-rewards ([`Trajectories::with_log_rewards`]; the trainer asks its reward where they
     /// have none). `None` for none.
     ///

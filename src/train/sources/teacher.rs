@@ -94,7 +94,7 @@ pub fn teacher_log_rewards(student: &Scores, config: &TeacherConfig) -> Vec<f64>
 }
 
 /// A teacher, whatever its policy.
-pub(in crate::train) trait Teacher<E: Env> {
+pub(in crate::train) trait Teacher<E: Env>: Send {
     /// How many of `n` fresh trajectories are its own.
     fn count(&self, n: usize, rng: &mut Rng) -> usize;
 
@@ -151,7 +151,7 @@ fn no_parameters() -> Error {
     )
 }
 
-impl<E: ReplayEnv, T: Policy<E> + 'static> Teacher<E> for Adaptive<T> {
+impl<E: ReplayEnv, T: Policy<E> + Send + 'static> Teacher<E> for Adaptive<T> {
     fn count(&self, n: usize, rng: &mut Rng) -> usize {
         self.config.count(n, rng)
     }

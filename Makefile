@@ -2,8 +2,10 @@
 
 PYTHON ?= python3
 CARGO ?= cargo
+# The Python package is built by pip: it needs the headers of Python.
+ALL = --workspace --exclude gfn-python
 
-.PHONY: help setup demo test lint bench doc doctor
+.PHONY: help setup demo test lint bench doc doctor python
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -19,18 +21,21 @@ demo: setup ## train on rings, print exact probabilities beside the target, draw
 
 # Examples aren't tests: `.ci/run` runs each of them, and compiling them twice takes minutes.
 test: setup ## all tests of all packages
-	$(CARGO) test --workspace --lib --tests
-	$(CARGO) test --workspace --doc
+	$(CARGO) test $(ALL) --lib --tests
+	$(CARGO) test $(ALL) --doc
 
 lint: setup ## rustfmt and clippy, warnings denied
 	$(CARGO) fmt --all -- --check
-	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	$(CARGO) clippy $(ALL) --all-targets -- -D warnings
 
 bench: setup ## all criterion benches
-	$(CARGO) bench --workspace
+	$(CARGO) bench $(ALL)
 
 doc: setup ## the API documentation, in target/doc
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc $(ALL) --no-deps
+
+python: setup ## install the Python package into an environment of its own, and test it there
+	$(PYTHON) scripts/check_python.py
 
 doctor: ## Rust, compiler, libtorch and CUDA as seen from here, without a build
 	@$(PYTHON) scripts/doctor.py

@@ -1,0 +1,52 @@
+//! Compiles the shim that hands tensors to and fro, and links what the Python package torch brings.
+
+use std::path::PathBuf;
+use std::process::Command;
+
+fn main() {
+    println!("cargo:rerun-if-changed=build.rs");
+    println!("cargo:rerun-if-changed=shim");
+    for variable in ["DEP_TCH_LIBTORCH_LIB", "PYO3_PYTHON"] {
+        println!("cargo:rerun-if-env-changed={variable}");
+    }
+    // From torch-sys (`links = "tch"`): cargo hands it to direct dependents only.
+    let Some(lib) = std::env::var_os("DEP_TCH_LIBTORCH_LIB").map(PathBuf::from) else {
+        println!("cargo::error=torch-sys did not say where libtorch is, whose headers are needed");
+        return;
+    };
+    let Some(root) = lib.parent() else { return };
+    let Some(include) = python_include() else {
+        println!(
+            "cargo::error=the headers of Python were not found: install them (python3-dev), or name an interpreter that has them (PYO3_PYTHON)"
+        );
+        return;
+    };
+    cc::Build::new()
+        .cpp(true)
+        .std("c++20")
+        .warnings(false)
+        // The C++ of a shim that only passes arguments on gains nothing by more.
+        .opt_level(1)
+        .debug(false)
+        .flag("-fvisibility=hidden")
+        .include(include)
+        .include(root.join("include"))
+        .include(root.join("include/torch/csrc/api/include"))
+        .file("shim/tensors.cpp")
+        .compile("gfn_python_tensors");
+    println!("cargo:rustc-link-search=native={}", lib.display());
+    println!("cargo:rustc-link-lib=torch_python");
+    println!("cargo:rustc-link-lib=torch_cpu");
+    println!("cargo:rustc-link-lib=c10");
+    // `import torch` comes first and brings its libraries; this is for whatever looks at the module alone.
+    println!("cargo:rustc-link-arg=-Wl,-rpath,$ORIGIN/../torch/lib");
+}
+
+/// Where `Python.h` is.
+fn python_include() -> Option<PathBuf> {
+    let python = std::env::var("PYO3_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let ask = "import sysconfig; print(sysconfig.get_path('include'))";
+    let out = Command::new(python).args(["-c", ask]).output().ok()?;
+    let include = PathBuf::from(String::from_utf8(out.stdout).ok()?.trim());
+    include.join("Python.h").is_file().then_some(include)
+}

@@ -1,0 +1,104 @@
+"""Generative Flow Networks: policies that build an object step by step, trained so that objects come out in proportion to a reward.
+
+>>> import gfn_rs as gfn
+>>> trainer = gfn.Trainer(gfn.Ring(3), gfn.RingReward(), gfn.GraphNet(embedding=16), batch=16)
+>>> _ = trainer.fit(10)
+>>> len(trainer.sample(5))
+5
+"""
+
+from importlib.metadata import PackageNotFoundError, version
+
+# First: its libraries are those that the extension is linked to. There must be one libtorch in a process.
+import torch as _torch
+
+
+def _wanted() -> str:
+    """The minor version of torch that the extension was built with; it can't say so itself, as it doesn't load beside another."""
+    return "2.13"
+
+
+if _torch.__version__.split("+")[0].split(".")[:2] != _wanted().split("."):
+    raise ImportError(
+        f"gfn-rs is linked to the libraries of torch {_wanted()}, and this is torch {_torch.__version__}: "
+        f"pip install 'torch=={_wanted()}.*'"
+    )
+
+from ._gfn import Exact, GraphBatch, Graphs  # noqa: E402
+from .envs import (  # noqa: E402
+    BayesianStructure,
+    BitSequence,
+    Box,
+    ColoredGraphs,
+    Diffusion,
+    DiscreteEbm,
+    Environment,
+    Fragments,
+    GraphBuilding,
+    HyperGrid,
+    Line,
+    Molecules,
+    NonAutoregressiveBitSequence,
+    PerfectBinaryTree,
+    PhyloTree,
+    PrependAppendBitSequence,
+    Ring,
+    SetAddition,
+    TokenSequence,
+    ToyDag,
+    Triangle,
+)
+from .objectives import (  # noqa: E402
+    DetailedBalance,
+    FlowMatching,
+    LogPartitionVariance,
+    ModifiedDetailedBalance,
+    Objective,
+    PolicyGradient,
+    ProximalPolicy,
+    SubTrajectoryBalance,
+    TrajectoryBalance,
+)
+from .policies import (  # noqa: E402
+    BoxNet,
+    DiffusionNet,
+    EdgeMlp,
+    EdgeTransformer,
+    GraphModule,
+    GraphNet,
+    LineNet,
+    Mlp,
+    NodeAttention,
+    Policy,
+    SequenceNet,
+    Uniform,
+)
+from .rewards import (  # noqa: E402
+    BoxReward,
+    ColoredGraphReward,
+    FunnelTarget,
+    GaussianTarget,
+    HammingReward,
+    HyperGridReward,
+    IsingReward,
+    LineReward,
+    ManyWellTarget,
+    MixtureTarget,
+    MoleculeReward,
+    ParsimonyReward,
+    Reward,
+    RingReward,
+    StructureReward,
+    TableReward,
+    ToyReward,
+    TriangleReward,
+    WeightReward,
+)
+from .training import Constant, Cosine, Exponential, InverseRoot, Linear, Replay, Schedule, Trainer, TrainingWarning  # noqa: E402
+
+try:
+    __version__ = version("gfn-rs")
+except PackageNotFoundError:
+    __version__ = "unknown"
+
+__all__ = [name for name in dir() if not name.startswith("_") and name not in {"PackageNotFoundError", "version"}]

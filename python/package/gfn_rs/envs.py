@@ -1,0 +1,211 @@
+"""Environments: what is built, move by move. Each says what its states are and which rewards of the library's go with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal, Sequence
+
+from . import _gfn
+from ._settings import Settings
+
+
+class Environment(Settings):
+    """What the environments share: their settings are checked when they are made."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_env", _gfn.Env(self._text()))
+
+    _env: _gfn.Env
+
+    def __reduce__(self) -> Any:
+        values = [getattr(self, name) for name in self.__dataclass_fields__]  # type: ignore[attr-defined]
+        return type(self), tuple(values)
+
+
+@dataclass(frozen=True)
+class Ring(Environment):
+    """All graphs on `n_nodes` labelled nodes, built edge by edge. States are `Graphs`; the reward is `RingReward`."""
+
+    n_nodes: int
+    directed: bool = True
+
+
+@dataclass(frozen=True)
+class Triangle(Environment):
+    """Graphs of at most three coloured nodes, up to isomorphism. States are `Graphs`; the reward is `TriangleReward`."""
+
+    colors: int = 5
+    directed: bool = False
+
+
+@dataclass(frozen=True)
+class ColoredGraphs(Environment):
+    """Connected graphs of at most `max_nodes` nodes of two colours, up to isomorphism; 72,297 states at 7. States are `Graphs`; the
+    reward is `ColoredGraphReward`."""
+
+    max_nodes: int
+
+
+@dataclass(frozen=True)
+class GraphBuilding(Environment):
+    """Graphs within limits, grown node by node and edge by edge, for rewards of your own. States are `Graphs`.
+
+    Node attribute `k` has values up to `node_attributes[k]`, 0 for unset, and edges likewise; with `attached`, a new node comes with
+    an edge, so that graphs are connected; unless `labelled`, isomorphic graphs are one object.
+    """
+
+    max_nodes: int
+    directed: bool = False
+    max_edges: int | None = None
+    min_nodes: int = 0
+    node_classes: int = 1
+    edge_classes: int = 1
+    node_attributes: Sequence[int] = ()
+    edge_attributes: Sequence[int] = ()
+    attached: bool = False
+    labelled: bool = False
+    corrects_symmetry: bool = True
+
+
+@dataclass(frozen=True)
+class Molecules(Environment):
+    """Molecules, atom by atom and bond by bond, up to isomorphism, each of them of legal valences. States are `Graphs` with `smiles`.
+
+    `elements` are symbols (C, N, O, F, P, S, Cl and Br by default); with `charges` there are N+ and O-.
+    """
+
+    max_atoms: int
+    elements: Sequence[str] | None = None
+    charges: bool = True
+    extra_valences: int = 0
+    max_bond_order: int = 3
+    max_rings: int | None = None
+    max_ring_size: int | None = None
+    corrects_symmetry: bool = True
+
+
+@dataclass(frozen=True)
+class Fragments(Environment):
+    """Molecules of fragments that are joined at their stems; `library` is a file of fragments in place of the standard ones. States
+    are `Graphs` of fragments."""
+
+    max_fragments: int
+    library: str | None = None
+
+
+@dataclass(frozen=True)
+class HyperGrid(Environment):
+    """Points of a grid, one step along an axis at a time. States are int64 arrays `[n, ndim]`; the reward is `HyperGridReward`."""
+
+    ndim: int
+    height: int
+
+
+@dataclass(frozen=True)
+class BitSequence(Environment):
+    """Words of bits, appended from left to right. States are int64 arrays, a word each, 0 for none yet; the reward is
+    `HammingReward`."""
+
+    word_size: int
+    seq_size: int
+
+
+@dataclass(frozen=True)
+class PrependAppendBitSequence(Environment):
+    """The same, with words added at either end."""
+
+    word_size: int
+    seq_size: int
+
+
+@dataclass(frozen=True)
+class NonAutoregressiveBitSequence(Environment):
+    """The same, with words set in any order."""
+
+    word_size: int
+    seq_size: int
+
+
+@dataclass(frozen=True)
+class TokenSequence(Environment):
+    """Tokens appended from left to right: exactly `length` of them, or from `min_length` to `length`. States are int64 arrays
+    `[n, length]`, 0 for none yet, else one more than the token; the reward is `TableReward`."""
+
+    n_tokens: int
+    length: int
+    min_length: int | None = None
+
+
+@dataclass(frozen=True)
+class DiscreteEbm(Environment):
+    """Spins that are set in any order. States are int64 arrays `[n, spins]`: 0 for unset, 1 and 2; the reward is `IsingReward`."""
+
+    n: int
+
+
+@dataclass(frozen=True)
+class SetAddition(Environment):
+    """Sets that items are added to. States are int64 arrays `[n, n_items]` of 0 and 1; the reward is `WeightReward`."""
+
+    n_items: int
+    max_items: int
+    fixed_length: bool = False
+
+
+@dataclass(frozen=True)
+class PerfectBinaryTree(Environment):
+    """A walk from the root of a binary tree to a leaf. States are int64 arrays `[n, depth]`: 0 below the node, 1 left, 2 right."""
+
+    depth: int
+
+
+@dataclass(frozen=True)
+class PhyloTree(Environment):
+    """Rooted trees over `n` species, joined from the leaves. The reward is `ParsimonyReward`."""
+
+    n: int
+
+
+@dataclass(frozen=True)
+class ToyDag(Environment):
+    """The 11 states of the paper *GFlowNet Foundations*. States are int64 arrays `[n, 1]`; the reward is `ToyReward`."""
+
+
+@dataclass(frozen=True)
+class BayesianStructure(Environment):
+    """Acyclic graphs over `nodes` variables, edge by edge. States are bool arrays `[n, from, to]`; the reward is `StructureReward`."""
+
+    nodes: int
+    max_parents: int | None = None
+    forbidden: Sequence[tuple[int, int]] = ()
+    required: Sequence[tuple[int, int]] = ()
+
+
+@dataclass(frozen=True)
+class Box(Environment):
+    """Points of the unit box, in steps of at least `delta`. States are float64 arrays `[n, ndim]`; the reward is `BoxReward`."""
+
+    ndim: int = 2
+    delta: float = 0.25
+    polar: bool = False
+
+
+@dataclass(frozen=True)
+class Line(Environment):
+    """A position on the line after `n_steps` steps. States are float64 arrays; the reward is `LineReward`."""
+
+    n_steps: int = 5
+
+
+@dataclass(frozen=True)
+class Diffusion(Environment):
+    """Points of `dim` dimensions that take `steps` Gaussian steps from the origin. States are float64 arrays `[n, dim]`; targets are
+    `GaussianTarget`, `MixtureTarget`, `FunnelTarget`, `ManyWellTarget`.
+
+    The process is a pinned Brownian motion of variance `sigma**2` at the end.
+    """
+
+    dim: int
+    steps: int = 100
+    sigma: float = 1.0
+    process: Literal["pinned_brownian"] = "pinned_brownian"

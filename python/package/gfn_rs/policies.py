@@ -1,0 +1,233 @@
+"""Policies: networks, with what they estimate. An objective that needs a state flow gets one without being asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Callable, Literal, Sequence
+
+from . import _gfn
+from ._settings import Settings, plain, variant
+
+Backward = Literal["uniform", "shared_torso", "separate"]
+Activation = Literal["relu", "leaky_relu", "gelu", "silu", "tanh", "elu"]
+
+
+class Policy(Settings):
+    """What the policies share."""
+
+    def _module(self) -> Any:
+        """A network in Python."""
+        return None
+
+
+def _estimators(policy: Any) -> dict[str, Any]:
+    return {"initial_log_z": plain(policy.initial_log_z, "initial_log_z")}
+
+
+def _mlp(policy: Any) -> dict[str, Any]:
+    return {
+        "hidden": plain(policy.hidden, "hidden"),
+        "activation": policy.activation,
+        "layer_norm": plain(policy.layer_norm, "layer_norm"),
+    }
+
+
+@dataclass(frozen=True)
+class GraphNet(Policy):
+    """Messages along edges, then a head for each type of action.
+
+    `conv` is chosen by what the environment's graphs are made of, unless named; `transformer` has `heads` heads of attention along
+    edges. `identity`: nodes know their label, where labels mean something. `pair_walks` gives heads of pairs the number of walks of so
+    many lengths between the two. `global_`: the mean of all nodes joins each round.
+    """
+
+    layers: int = 2
+    embedding: int = 128
+    conv: Literal["auto", "gin", "gine", "directed", "transformer"] = "auto"
+    heads: int = 4
+    identity: bool = True
+    pair_walks: int | None = None
+    global_: bool = True
+    backward: Backward = "uniform"
+    initial_log_z: float = 0.0
+    initial_exit_bias: float = 0.0
+
+    def _values(self) -> dict[str, Any]:
+        conv: Any = {"Transformer": {"heads": self.heads}} if self.conv == "transformer" else variant(self.conv)
+        return {
+            "layers": plain(self.layers, "layers"),
+            "embedding": plain(self.embedding, "embedding"),
+            "conv": conv,
+            "identity": plain(self.identity, "identity"),
+            "pair_walks": plain(self.pair_walks, "pair_walks"),
+            "global": plain(self.global_, "global_"),
+            "backward": variant(self.backward),
+            "initial_exit_bias": plain(self.initial_exit_bias, "initial_exit_bias"),
+            "estimators": _estimators(self),
+        }
+
+
+@dataclass(frozen=True)
+class EdgeMlp(Policy):
+    """A perceptron on the adjacency matrix: the plain baseline for labelled graphs."""
+
+    hidden: Sequence[int] = (256, 256)
+    activation: Activation = "relu"
+    layer_norm: bool = False
+    backward: Backward = "uniform"
+    initial_log_z: float = 0.0
+
+    def _values(self) -> dict[str, Any]:
+        return {"mlp": _mlp(self), "backward": variant(self.backward), "estimators": _estimators(self)}
+
+
+@dataclass(frozen=True)
+class GraphModule(Policy):
+    """A network of your own: a `torch.nn.Module` (or any function, with `parameters` of its own) from a `GraphBatch` to embeddings of
+    nodes `[N, node_width]` and of graphs `[B, graph_width]`. The library adds the heads, trains the module's parameters and saves them.
+
+    A state must not depend on its batch mates: no batch normalisation in training mode. Up to isomorphism the module must not read
+    `node_labels`; a trainer looks for both before its first step.
+    """
+
+    module: Callable[[_gfn.GraphBatch], Any]
+    node_width: int
+    graph_width: int
+    backward: Literal["uniform", "shared_torso"] = "uniform"
+    pair_walks: int | None = None
+    initial_log_z: float = 0.0
+    initial_exit_bias: float = 0.0
+
+    def _module(self) -> Any:
+        if not (callable(self.module) and hasattr(self.module, "named_parameters")):
+            kind = type(self.module).__name__
+            raise TypeError(f"module is a {kind}: expected a torch.nn.Module that takes a GraphBatch")
+        return self.module
+
+    def _values(self) -> dict[str, Any]:
+        return {
+            "node_width": plain(self.node_width, "node_width"),
+            "graph_width": plain(self.graph_width, "graph_width"),
+            "backward": variant(self.backward),
+            "pair_walks": plain(self.pair_walks, "pair_walks"),
+            "initial_exit_bias": plain(self.initial_exit_bias, "initial_exit_bias"),
+            "estimators": _estimators(self),
+        }
+
+
+@dataclass(frozen=True)
+class Mlp(Policy):
+    """A perceptron on the entries of a vector, one-hot; of acyclic graphs, on the adjacency matrix."""
+
+    hidden: Sequence[int] = (256, 256)
+    activation: Activation = "relu"
+    layer_norm: bool = False
+    backward: Backward = "shared_torso"
+    initial_log_z: float = 0.0
+
+    def _values(self) -> dict[str, Any]:
+        return {"mlp": _mlp(self), "backward": variant(self.backward), "estimators": _estimators(self)}
+
+
+@dataclass(frozen=True)
+class SequenceNet(Policy):
+    """A network that reads what is written so far, for sequences that are written from left to right."""
+
+    kind: Literal["lstm", "gru", "transformer"] = "transformer"
+    width: int = 64
+    layers: int = 2
+    heads: int = 4
+    initial_log_z: float = 0.0
+
+    def _values(self) -> dict[str, Any]:
+        kind: Any = {"transformer": {"heads": self.heads}} if self.kind == "transformer" else self.kind
+        net = {"kind": kind, "width": plain(self.width, "width"), "layers": plain(self.layers, "layers")}
+        return {"net": net, "estimators": _estimators(self)}
+
+
+@dataclass(frozen=True)
+class NodeAttention(Policy):
+    """A round of messages, then attention among all nodes of an acyclic graph."""
+
+    embedding: int = 128
+    heads: int = 4
+    initial_log_z: float = 0.0
+
+    def _values(self) -> dict[str, Any]:
+        return {"embedding": self.embedding, "heads": self.heads, "estimators": _estimators(self)}
+
+
+@dataclass(frozen=True)
+class EdgeTransformer(Policy):
+    """Linear attention between the pairs of nodes of an acyclic graph, as in DAG-GFlowNet."""
+
+    embedding: int = 64
+    heads: int = 4
+    layers: int = 1
+    head_layers: int = 1
+    initial_log_z: float = 0.0
+
+    def _values(self) -> dict[str, Any]:
+        sizes = {name: getattr(self, name) for name in ("embedding", "heads", "layers", "head_layers")}
+        return {**sizes, "estimators": _estimators(self)}
+
+
+@dataclass(frozen=True)
+class BoxNet(Policy):
+    """A perceptron that gives mixtures of Beta distributions, for the unit box."""
+
+    hidden: Sequence[int] = (128, 128, 128, 128)
+    activation: Activation = "relu"
+    layer_norm: bool = False
+    components: int = 32
+    backward: Backward = "shared_torso"
+    initial_log_z: float = 0.0
+
+    def _values(self) -> dict[str, Any]:
+        return {
+            "mlp": _mlp(self),
+            "mixtures": {"components": self.components},
+            "backward": variant(self.backward),
+            "estimators": _estimators(self),
+        }
+
+
+@dataclass(frozen=True)
+class LineNet(Policy):
+    """A perceptron that gives mixtures of normal distributions, for the line."""
+
+    hidden: Sequence[int] = (64, 64, 64)
+    activation: Activation = "elu"
+    layer_norm: bool = False
+    components: int = 2
+    backward: Backward = "shared_torso"
+    initial_log_z: float = 0.0
+
+    def _values(self) -> dict[str, Any]:
+        return {
+            "mlp": _mlp(self),
+            "mixtures": {"components": self.components},
+            "backward": variant(self.backward),
+            "estimators": _estimators(self),
+        }
+
+
+@dataclass(frozen=True)
+class DiffusionNet(Policy):
+    """A network of the drift of a diffusion; with `langevin_clip`, led by the target's gradient."""
+
+    langevin_clip: float | None = None
+    initial_log_z: float = 0.0
+    network: dict[str, Any] = field(default_factory=dict)
+
+    def _values(self) -> dict[str, Any]:
+        return {
+            "langevin_clip": plain(self.langevin_clip, "langevin_clip"),
+            "network": self.network,
+            "estimators": _estimators(self),
+        }
+
+
+@dataclass(frozen=True)
+class Uniform(Policy):
+    """Every legal action alike, nothing to train."""

@@ -1,0 +1,195 @@
+"""Rewards of the library's. Your own is any function of a batch of states that gives log R of each.
+
+A reward of your own may have a method `partial_log_reward`, which says the same of states that aren't finished; forward-looking
+objectives need it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike
+from typing import Any, Literal, Sequence
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from ._settings import Settings, plain
+
+
+class Reward(Settings):
+    """What the rewards share."""
+
+
+@dataclass(frozen=True)
+class RingReward(Reward):
+    """R is `ring` for one cycle through all nodes, else `floor`."""
+
+    ring: float = 100.0
+    floor: float = 1e-6
+
+
+@dataclass(frozen=True)
+class TriangleReward(Reward):
+    """R is `triangle` for a triangle, else `floor`."""
+
+    triangle: float = 100.0
+    floor: float = 1e-3
+
+
+@dataclass(frozen=True)
+class ColoredGraphReward(Reward):
+    """One of the three rewards of the basic graph task of recursionpharma/gflownet."""
+
+    kind: Literal["count", "even", "clique"] = "count"
+
+
+@dataclass(frozen=True)
+class MoleculeReward(Reward):
+    """A score of molecules to the power `beta`, the score at least `floor`."""
+
+    score: Literal["constant", "heteroatoms", "rings", "hydrogen_bonds", "drug_like"] = "heteroatoms"
+    beta: float = 1.0
+    floor: float = float(np.exp(-20.0))
+
+
+@dataclass(frozen=True)
+class HyperGridReward(Reward):
+    """A reward of points of a grid, by name, with the settings of a preset."""
+
+    kind: Literal[
+        "original",
+        "cosine",
+        "sparse",
+        "deceptive",
+        "bitwise_xor",
+        "multiplicative_coprime",
+        "conditional_multiscale",
+        "uniform_random",
+        "corrupted",
+    ] = "original"
+    preset: str | None = None
+
+
+@dataclass(frozen=True)
+class HammingReward(Reward):
+    """log R falls with the distance from the nearest mode, over `temperature`; modes are texts of 0 and 1."""
+
+    modes: Sequence[str]
+    temperature: float = 1.0
+
+
+@dataclass(frozen=True)
+class IsingReward(Reward):
+    """log R = -`alpha` times the energy of spins under `couplings`, an array `[n, n]`."""
+
+    couplings: ArrayLike
+    alpha: float = 1.0
+
+    def _values(self) -> dict[str, Any]:
+        return {"couplings": np.asarray(self.couplings, dtype=float).ravel().tolist(), "alpha": plain(self.alpha, "alpha")}
+
+
+@dataclass(frozen=True)
+class WeightReward(Reward):
+    """R is `base` and the sum of the weights of the items in a set."""
+
+    base: float
+    weights: Sequence[float]
+
+
+@dataclass(frozen=True)
+class ParsimonyReward(Reward):
+    """log R = (`offset` - parsimony of the tree) / `temperature`, for a sequence of each species."""
+
+    sequences: Sequence[str]
+    offset: float
+    temperature: float = 1.0
+
+
+@dataclass(frozen=True)
+class TableReward(Reward):
+    """R of a sequence from a file with a sequence and a number in each line, to the power `exponent`."""
+
+    alphabet: str
+    path: str | PathLike[str]
+    floor: float | None = None
+    exponent: float = 1.0
+
+
+@dataclass(frozen=True)
+class ToyReward(Reward):
+    """R of each of the six states in which trajectories can end."""
+
+    rewards: Sequence[float]
+
+
+@dataclass(frozen=True)
+class StructureReward(Reward):
+    """The posterior of a structure, up to a factor, given `data`, an array `[observations, variables]` or a pandas frame, under a
+    uniform prior. `score` is BGe (Gaussian, parameters integrated out), BIC (linear Gaussian), or BDe (numbers cut into three classes)."""
+
+    data: Any
+    score: Literal["bge", "bic", "bde"] = "bge"
+    max_parents: int | None = None
+
+    def _values(self) -> dict[str, Any]:
+        columns = getattr(self.data, "columns", None)
+        values = np.asarray(self.data, dtype=float)
+        if values.ndim != 2:
+            raise ValueError(f"data has shape {values.shape}: expected [observations, variables]")
+        if not np.isfinite(values).all():
+            raise ValueError("data has a number that isn't finite: fill it in or leave the row out")
+        names = [f"x{k}" for k in range(values.shape[1])] if columns is None else [str(name) for name in columns]
+        return {
+            "score": self.score,
+            "names": names,
+            "values": values.ravel().tolist(),
+            "max_parents": self.max_parents,
+        }
+
+
+@dataclass(frozen=True)
+class BoxReward(Reward):
+    """The original reward of the grid, in the unit box."""
+
+    r0: float = 0.1
+    r1: float = 0.5
+    r2: float = 2.0
+
+
+@dataclass(frozen=True)
+class LineReward(Reward):
+    """A sum of Gaussians, a mean and a standard deviation each."""
+
+    modes: Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class GaussianTarget(Reward):
+    """A Gaussian of independent coordinates."""
+
+    mean: Sequence[float]
+    sd: float = 1.0
+
+
+@dataclass(frozen=True)
+class MixtureTarget(Reward):
+    """A mixture of Gaussians in the plane; `seed` draws the means of `forty_modes`."""
+
+    name: Literal["two_modes", "nine_modes", "twenty_five_modes", "forty_modes"] = "nine_modes"
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class FunnelTarget(Reward):
+    """Neal's funnel."""
+
+    dim: int = 10
+    sd: float = 3.0
+
+
+@dataclass(frozen=True)
+class ManyWellTarget(Reward):
+    """Double wells, in each second coordinate."""
+
+    dim: int = 32

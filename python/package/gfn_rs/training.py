@@ -1,0 +1,414 @@
+"""The trainer, its settings, and what it reports."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import time
+import warnings as _warnings
+from dataclasses import dataclass
+from typing import Any, Callable, Iterator, Literal, Sequence, Union
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from . import _gfn
+from ._settings import Settings, plain, variant
+from .envs import Environment
+from .objectives import Objective, TrajectoryBalance
+from .policies import Policy
+from .rewards import Reward
+
+States = Any  # Graphs, or a numpy array, as the environment says
+RewardFunction = Callable[[States], Any]
+
+
+class TrainingWarning(UserWarning):
+    """A sign that training goes wrong without an error."""
+
+
+class Schedule(Settings):
+    """A number that changes with the step. A plain number stays as it is."""
+
+    def _json(self) -> Any:
+        values = {name.rstrip("_"): value for name, value in self._values().items()}
+        return {type(self).__name__: values}
+
+
+@dataclass(frozen=True)
+class Constant(Schedule):
+    """The same number at every step."""
+
+    value: float
+
+    def _json(self) -> Any:
+        return {"Constant": plain(float(self.value), "value")}
+
+
+@dataclass(frozen=True)
+class Linear(Schedule):
+    """In a straight line over `steps` steps, then constant."""
+
+    from_: float
+    to: float
+    steps: int
+
+
+@dataclass(frozen=True)
+class Cosine(Schedule):
+    """Along half a wave of the cosine, then constant."""
+
+    from_: float
+    to: float
+    steps: int
+
+
+@dataclass(frozen=True)
+class Exponential(Schedule):
+    """By the same factor at every step, then constant."""
+
+    from_: float
+    to: float
+    steps: int
+
+
+@dataclass(frozen=True)
+class InverseRoot(Schedule):
+    """With the square root of the step, from `from_` until step `steps`."""
+
+    from_: float
+    steps: int
+
+
+Number = Union[float, Schedule]
+
+
+def _schedule(value: Number) -> Any:
+    return value._json() if isinstance(value, Schedule) else Constant(value)._json()
+
+
+@dataclass(frozen=True)
+class Replay(Settings):
+    """A buffer of objects that were drawn, `share` of each batch from it once `after` steps are made.
+
+    With `distinct` no object is in it twice. `draw`: uniformly, or by reward or loss to the power `exponent`. The path to an object
+    is drawn anew by uniform steps back, by P_B, or is the one on which it was found.
+    """
+
+    capacity: int = 10_000
+    share: float = 0.5
+    after: int = 10
+    distinct: bool = False
+    eviction: Literal["fifo", "best_reward"] = "fifo"
+    draw: Literal["uniform", "reward_prioritised", "loss_prioritised"] = "uniform"
+    exponent: float = 1.0
+    path: Literal["uniform_backward", "policy_backward", "stored"] = "uniform_backward"
+
+    def _text(self) -> str:
+        draw: Any = variant(self.draw)
+        if self.draw != "uniform":
+            draw = {draw: {"exponent": plain(self.exponent, "exponent")}}
+        values = {
+            "capacity": plain(self.capacity, "capacity"),
+            "distinct": plain(self.distinct, "distinct"),
+            "eviction": variant(self.eviction),
+            "draw": draw,
+        }
+        return json.dumps(values, allow_nan=False)
+
+
+Columns = dict[str, npt.NDArray[Any]]
+
+
+class Trainer:
+    """Trains a policy: samples, replays, scores, differentiates, updates.
+
+    `reward` is one of the library's (`RingReward()`), or a function of a batch of states that gives log R of each. `policy` is a
+    class of settings (`GraphNet()`); `objective` trajectory balance, unless another is given.
+
+    batch
+        Trajectories per step.
+    lr, log_z_lr
+        Learning rates of the network and of log Z.
+    lr_scale
+        A factor on both. It falls with the square root of the step by default; where the number of steps is known, `Linear(1, 0, n)`
+        ends closer to the target.
+    max_norm
+        The norm that gradients are clipped to.
+    epsilon
+        The share of uniform actions in sampling; by default 0.1 that falls to 0.01, if the objective allows it.
+    temperature, exit_bias, noise
+        What else changes sampling: a divisor of logits, a number added to the exit's, a deviation added to Gaussian steps.
+    replay
+        A buffer, `Replay()`.
+    regression
+        The loss of a residual.
+    chunk
+        Transitions that are scored at once, where a whole batch takes too much memory.
+    device, double
+        "cpu", "cuda" or "cuda:1"; double precision in place of single.
+
+    The first trainer of a process sets torch to one thread, which is fastest for small networks, unless a number was chosen before
+    (`torch.set_num_threads`, OMP_NUM_THREADS).
+    """
+
+    def __init__(
+        self,
+        env: Environment,
+        reward: Reward | RewardFunction,
+        policy: Policy,
+        objective: Objective | None = None,
+        *,
+        batch: int = 128,
+        lr: float = 1e-3,
+        log_z_lr: float = 1e-1,
+        lr_scale: Number | None = None,
+        weight_decay: float = 0.0,
+        max_norm: float | None = None,
+        epsilon: Number | None = None,
+        temperature: Number = 1.0,
+        exit_bias: Number = 0.0,
+        noise: Number = 0.0,
+        replay: Replay | None = None,
+        regression: Literal["squared", "half_squared", "shifted_cosh", "absolute"] = "squared",
+        chunk: int | None = None,
+        max_steps: int = 100_000,
+        seed: int = 0,
+        device: str = "cpu",
+        double: bool = False,
+    ) -> None:
+        objective = TrajectoryBalance() if objective is None else objective
+        for what, value, expected in (
+            ("env", env, Environment),
+            ("policy", policy, Policy),
+            ("objective", objective, Objective),
+        ):
+            if not isinstance(value, expected):
+                given = value.__name__ if isinstance(value, type) else type(value).__name__
+                raise TypeError(f"{what} is {given}: expected one of the library's, an object of a class like {_example(expected)}")
+        if isinstance(reward, type) or not (isinstance(reward, Reward) or callable(reward)):
+            given = reward.__name__ if isinstance(reward, type) else type(reward).__name__
+            raise TypeError(f"reward is {given}: expected an object like RingReward(), or a function of a batch of states")
+        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**64:
+            raise ValueError(f"seed is {seed!r}: expected a whole number from 0 to 2**64 - 1")
+        training: dict[str, Any] = {
+            "batch": plain(batch, "batch"),
+            "adam": {
+                "lr": plain(lr, "lr"),
+                "log_z_lr": plain(log_z_lr, "log_z_lr"),
+                "weight_decay": plain(weight_decay, "weight_decay"),
+                "max_norm": plain(max_norm, "max_norm"),
+            },
+            "temperature": _schedule(temperature),
+            "exit_bias": _schedule(exit_bias),
+            "noise": _schedule(noise),
+            "regression": variant(regression),
+            "chunk": plain(chunk, "chunk"),
+            "max_steps": plain(max_steps, "max_steps"),
+            "on_warning": "Keep",
+        }
+        if lr_scale is not None:
+            training["lr_scale"] = _schedule(lr_scale)
+        if epsilon is not None:
+            training["epsilon"] = _schedule(epsilon)
+        if replay is not None:
+            if not isinstance(replay, Replay):
+                raise TypeError(f"replay is a {type(replay).__name__}: expected Replay()")
+            share = plain(replay.share, "Replay.share")
+            training["source"] = {"on_policy": 1.0 - share, "replay": share, "offline": 0.0}
+            training["replay_after"] = plain(replay.after, "Replay.after")
+            training["replay_path"] = variant(replay.path)
+        self.env, self.reward, self.policy, self.objective = env, reward, policy, objective
+        self._warned = 0
+        self._history: dict[str, list[Any]] = {}
+        self._session = _gfn.Session(
+            env._env,
+            reward=reward._text() if isinstance(reward, Reward) else None,
+            reward_call=None if isinstance(reward, Reward) else reward,
+            policy=policy._text(),
+            module=policy._module(),
+            objective=objective._text(),
+            training=json.dumps(training, allow_nan=False),
+            replay=None if replay is None else replay._text(),
+            seed=int(seed),
+            device=device,
+            double=bool(double),
+        )
+
+    def step(self) -> dict[str, Any]:
+        """One step: what it was like, by name."""
+        columns, failed = self._session.advance(1)
+        self._keep(columns)
+        if failed is not None:
+            raise failed
+        return {name: values[-1] for name, values in columns.items()}
+
+    def fit(
+        self,
+        steps: int,
+        *,
+        callback: Callable[["Trainer", dict[str, Any]], Any] | None = None,
+        every: int = 100,
+        progress: bool | None = None,
+    ) -> "Trainer":
+        """Makes `steps` more steps.
+
+        `callback(trainer, record)` is called after every `every` steps and at the end, with what the last step was like; if it gives True
+        the run ends there. The trainer can be used in it: sampled, evaluated, saved. `progress` shows a line on a terminal.
+        """
+        if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
+            raise ValueError(f"steps is {steps!r}: expected a whole number of at least 0")
+        if isinstance(every, bool) or not isinstance(every, (int, np.integer)) or every < 1:
+            raise ValueError(f"every is {every!r}: expected a whole number of at least 1")
+        if callback is not None and not callable(callback):
+            raise TypeError(f"callback is a {type(callback).__name__}: expected a function of the trainer and a record")
+        line = _Line(int(steps), sys.stderr.isatty() if progress is None else progress)
+        left = int(steps)
+        while left > 0:
+            until = min(left, int(every)) if callback is not None else left
+            record: dict[str, Any] = {}
+            while until > 0:
+                # A few at a time, so that the line moves; one call of the extension costs microseconds.
+                part = min(until, line.steps_at_once())
+                columns, failed = self._session.advance(part)
+                self._keep(columns)
+                made = len(columns["step"])
+                until, left = until - part, left - part
+                if made:
+                    record = {name: values[-1] for name, values in columns.items()}
+                    line.show(made, record)
+                if failed is not None:
+                    line.close()
+                    raise failed
+            if callback is not None and callback(self, record) is True:
+                break
+        line.close()
+        return self
+
+    def _keep(self, columns: dict[str, list[Any]]) -> None:
+        for name, values in columns.items():
+            self._history.setdefault(name, []).extend(values)
+        warned = self._session.warnings()
+        for message in warned[self._warned :]:
+            _warnings.warn(message, TrainingWarning, stacklevel=3)
+        self._warned = len(warned)
+
+    @property
+    def history(self) -> Columns:
+        """What each step was like: arrays by name (step, loss, log_z, mean_len, grad_norm, seconds, reward_calls)."""
+        return {name: np.asarray(values) for name, values in self._history.items()}
+
+    def frame(self) -> Any:
+        """The same as a pandas frame, a row per step."""
+        import pandas
+
+        return pandas.DataFrame(self.history).set_index("step") if self._history else pandas.DataFrame()
+
+    def sample(self, n: int) -> States:
+        """Draws `n` finished objects from the policy, without exploration; each call draws new ones."""
+        return self._session.sample(_count(n))
+
+    def sample_with_rewards(self, n: int) -> tuple[States, npt.NDArray[np.float64]]:
+        """The same, and log R of each."""
+        states, log_rewards = self._session.sample_with_rewards(_count(n))
+        return states, np.asarray(log_rewards, dtype=np.float64)
+
+    def exact(self, limit: int = 1_000_000) -> _gfn.Exact:
+        """The policy's distribution over all states, exactly, beside the reward's. More than `limit` states are refused."""
+        return self._session.exact(_count(limit))
+
+    def prefill(self, n: int) -> int:
+        """Fills the buffer with `n` uniform random walks; how many stayed."""
+        return self._session.prefill(_count(n))
+
+    def loss(self) -> torch.Tensor:
+        """Draws a batch as a step would, without replay, and gives its loss as a tensor with gradients: for an optimizer or a loop of your
+        own. `parameters` is what to train."""
+        return self._session.loss()
+
+    def named_parameters(self) -> Iterator[tuple[str, torch.Tensor]]:
+        """The policy's parameters by name: the tensors themselves, not copies."""
+        yield from self._session.parameters()
+
+    def parameters(self) -> Iterator[torch.Tensor]:
+        """Those that are trained, for an optimizer."""
+        return (tensor for _, tensor in self.named_parameters() if tensor.requires_grad)
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes a checkpoint, a folder that `resume` goes on from bit for bit."""
+        self._session.save(os.fspath(path))
+
+    def resume(self, path: str | os.PathLike[str]) -> "Trainer":
+        """Goes on from a checkpoint of a trainer of the same settings."""
+        self._session.resume(os.fspath(path))
+        return self
+
+    @property
+    def steps_done(self) -> int:
+        """Steps made."""
+        return self._session.steps_done()
+
+    @property
+    def reward_calls(self) -> int:
+        """New objects that the reward was asked for."""
+        return self._session.reward_calls()
+
+    @property
+    def n_parameters(self) -> int:
+        """Numbers that are trained."""
+        return self._session.n_parameters()
+
+    @property
+    def warnings(self) -> Sequence[str]:
+        """Signs of trouble so far."""
+        return self._session.warnings()
+
+    @property
+    def replay_len(self) -> int | None:
+        """Objects in the buffer; None without one."""
+        return self._session.replay_len()
+
+    def __repr__(self) -> str:
+        return f"Trainer({self.env!r}, {self.objective!r}, {self.policy!r})"
+
+
+def _example(kind: type) -> str:
+    return {"Environment": "Ring(4)", "Policy": "GraphNet()"}.get(kind.__name__, "TrajectoryBalance()")
+
+
+def _count(n: int) -> int:
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
+        raise ValueError(f"n is {n!r}: expected a whole number of at least 0")
+    return int(n)
+
+
+class _Line:
+    """A line of progress on a terminal; nothing elsewhere."""
+
+    def __init__(self, steps: int, shown: bool) -> None:
+        self._steps, self._shown = steps, shown
+        self._made, self._started, self._drawn = 0, time.perf_counter(), 0.0
+
+    def steps_at_once(self) -> int:
+        if not self._shown:
+            return 1 << 30
+        elapsed = time.perf_counter() - self._started
+        return max(1, int(0.2 * self._made / elapsed)) if self._made and elapsed > 0 else 1
+
+    def show(self, made: int, record: dict[str, Any]) -> None:
+        self._made += made
+        now = time.perf_counter()
+        if not self._shown or (now - self._drawn < 0.1 and self._made < self._steps):
+            return
+        self._drawn = now
+        rate = self._made / max(now - self._started, 1e-9)
+        left = (self._steps - self._made) / rate
+        text = f"{self._made}/{self._steps}  {rate:.1f} it/s  loss {record['loss']:.4g}  log Z {record['log_z']:.4g}  {left:.0f} s left"
+        sys.stderr.write("\r" + text[:79].ljust(79))
+        sys.stderr.flush()
+
+    def close(self) -> None:
+        if self._shown and self._made:
+            sys.stderr.write("\n")

@@ -1,0 +1,159 @@
+//! Environments of graphs.
+
+use gfn::graph::{GraphKind, Semantics};
+use gfn::{Error, Result};
+use gfn_gym::colored_graphs::ColoredGraphs;
+use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig, Growth};
+use gfn_gym::ring::Ring;
+use gfn_gym::triangle::Triangle;
+use gfn_molecules::fragments::{FragmentLibrary, Fragments};
+use gfn_molecules::{BondOrder, Element, MoleculeConfig, MoleculeEnv};
+use serde::Deserialize;
+
+use super::EnvKind;
+use super::erased::any_graphs;
+
+/// Their settings, by the name of the class in Python.
+#[derive(Clone, Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) enum GraphSpec {
+    Ring {
+        n_nodes: usize,
+        directed: bool,
+    },
+    Triangle {
+        colors: u16,
+        directed: bool,
+    },
+    ColoredGraphs {
+        max_nodes: usize,
+    },
+    GraphBuilding {
+        max_nodes: usize,
+        directed: bool,
+        max_edges: Option<usize>,
+        min_nodes: usize,
+        node_classes: u16,
+        edge_classes: u16,
+        node_attributes: Vec<u8>,
+        edge_attributes: Vec<u8>,
+        attached: bool,
+        labelled: bool,
+        corrects_symmetry: bool,
+    },
+    Molecules {
+        max_atoms: usize,
+        elements: Option<Vec<String>>,
+        charges: bool,
+        extra_valences: u8,
+        max_bond_order: u8,
+        max_rings: Option<usize>,
+        max_ring_size: Option<usize>,
+        corrects_symmetry: bool,
+    },
+    Fragments {
+        max_fragments: usize,
+        library: Option<String>,
+    },
+}
+
+fn kind(directed: bool) -> GraphKind {
+    if directed { GraphKind::Directed } else { GraphKind::Undirected }
+}
+
+impl GraphSpec {
+    pub(super) const NAMES: [&str; 6] =
+        ["Ring", "Triangle", "ColoredGraphs", "GraphBuilding", "Molecules", "Fragments"];
+
+    pub(super) fn build(&self) -> Result<EnvKind> {
+        let env = match self {
+            Self::Ring { n_nodes, directed } => any_graphs(Ring::new(*n_nodes, kind(*directed))?),
+            Self::Triangle { colors, directed } => any_graphs(Triangle::new(kind(*directed), *colors)?),
+            Self::ColoredGraphs { max_nodes } => any_graphs(ColoredGraphs::new(*max_nodes)?),
+            Self::GraphBuilding {
+                max_nodes,
+                directed,
+                max_edges,
+                min_nodes,
+                node_classes,
+                edge_classes,
+                node_attributes,
+                edge_attributes,
+                attached,
+                labelled,
+                corrects_symmetry,
+            } => {
+                let config = GraphBuildingConfig {
+                    max_edges: *max_edges,
+                    min_nodes: *min_nodes,
+                    node_classes: *node_classes,
+                    edge_classes: *edge_classes,
+                    node_attributes: node_attributes.clone(),
+                    edge_attributes: edge_attributes.clone(),
+                    growth: if *attached { Growth::Attached } else { Growth::Free },
+                    semantics: if *labelled { Semantics::Labelled } else { Semantics::UpToIsomorphism },
+                    corrects_symmetry: *corrects_symmetry,
+                    ..GraphBuildingConfig::new(kind(*directed), *max_nodes)
+                };
+                any_graphs(GraphBuilding::new(config)?)
+            }
+            Self::Molecules { .. } => return self.molecules(),
+            Self::Fragments { max_fragments, library } => {
+                let library = match library {
+                    None => FragmentLibrary::standard()?,
+                    Some(path) => FragmentLibrary::read(path)?,
+                };
+                any_graphs(Fragments::new(&library, *max_fragments)?)
+            }
+        };
+        Ok(EnvKind::Graphs { env, codec: None })
+    }
+
+    fn molecules(&self) -> Result<EnvKind> {
+        let Self::Molecules {
+            max_atoms,
+            elements,
+            charges,
+            extra_valences,
+            max_bond_order,
+            max_rings,
+            max_ring_size,
+            corrects_symmetry,
+        } = self
+        else {
+            return Err(Error::config("an environment of molecules", format!("{self:?}"), "`Molecules`"));
+        };
+        let mut config = MoleculeConfig {
+            extra_valences: *extra_valences,
+            max_order: match max_bond_order {
+                1 => BondOrder::Single,
+                2 => BondOrder::Double,
+                3 => BondOrder::Triple,
+                other => return Err(Error::config("max_bond_order", other, "1, 2 or 3")),
+            },
+            max_rings: *max_rings,
+            max_ring_size: *max_ring_size,
+            corrects_symmetry: *corrects_symmetry,
+            ..MoleculeConfig::new(*max_atoms)
+        };
+        if let Some(symbols) = elements {
+            config.elements = symbols.iter().map(|symbol| element(symbol)).collect::<Result<_>>()?;
+            let listed = config.elements.clone();
+            config.charges.retain(|(element, _)| listed.contains(element));
+        }
+        if !charges {
+            config.charges.clear();
+        }
+        let env = MoleculeEnv::new(config)?;
+        let codec = env.codec().clone();
+        Ok(EnvKind::Graphs { env: any_graphs(env), codec: Some(codec) })
+    }
+}
+
+fn element(symbol: &str) -> Result<Element> {
+    let known = "symbols of elements that the valence table has: B, C, N, O, F, Si, P, S, Cl, Se, Br, I";
+    match Element::from_symbol(symbol) {
+        Some((element, false)) => Ok(element),
+        _ => Err(Error::config("elements", symbol, known)),
+    }
+}

@@ -1,0 +1,35 @@
+//! Errors of the library as Python exceptions of a fitting type, with their message; what Python code raised comes back as it was.
+
+use gfn::Error;
+use gfn::error::ErrorKind;
+use pyo3::PyErr;
+use pyo3::exceptions::{PyFloatingPointError, PyIndexError, PyOSError, PyRuntimeError, PyValueError};
+
+/// The exception for an error.
+pub(crate) fn raised(error: Error) -> PyErr {
+    let message = error.to_string();
+    match error {
+        Error::External { source, .. } => match source.downcast::<PyErr>() {
+            Ok(exception) => *exception,
+            Err(_) => PyRuntimeError::new_err(message),
+        },
+        // OSError finds its subclass (FileNotFoundError, PermissionError) by the number.
+        Error::Io { path, source } => match source.raw_os_error() {
+            Some(number) => PyOSError::new_err((number, source.to_string(), path)),
+            None => PyOSError::new_err(message),
+        },
+        Error::OutOfRange { .. } => PyIndexError::new_err(message),
+        Error::NonFinite { .. } | Error::NonFiniteGradient { .. } | Error::GradientOverflow { .. } => {
+            PyFloatingPointError::new_err(message)
+        }
+        error => match error.kind() {
+            ErrorKind::Settings | ErrorKind::Data | ErrorKind::Contract => PyValueError::new_err(message),
+            _ => PyRuntimeError::new_err(message),
+        },
+    }
+}
+
+/// An exception of Python code that the library called, on its way back through the library.
+pub(crate) fn passed_on(who: &'static str) -> impl Fn(PyErr) -> Error {
+    move |exception| Error::external(who, exception)
+}

@@ -1,0 +1,30 @@
+//! The extension module of the Python package `gfn_rs`: environments, trainers and batches of states, as its classes use them.
+//!
+//! Settings come as JSON from classes that are written in Python; objects of Python (rewards, networks, callbacks) are called with
+//! batches, never state by state. The interpreter is let go while the library works.
+
+mod env;
+mod errors;
+mod objective;
+mod policy;
+mod reward;
+mod session;
+mod settings;
+mod states;
+mod tensors;
+
+use pyo3::prelude::*;
+
+/// The version of torch whose libraries this module is linked to.
+const TORCH: &str = "2.13";
+
+#[pymodule]
+fn _gfn(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add("TORCH", TORCH)?;
+    module.add_class::<env::Env>()?;
+    module.add_class::<session::Session>()?;
+    module.add_class::<session::Exact>()?;
+    module.add_class::<states::Graphs>()?;
+    module.add_class::<policy::PyBatch>()
+}

@@ -1,0 +1,215 @@
+//! Policies by their settings.
+
+mod module;
+
+pub(crate) use module::PyBatch;
+
+use std::sync::Arc;
+
+use gfn::distribution::{Distribution, GraphActionCategorical};
+use gfn::env::Env;
+use gfn::nn::{EdgeMlp, EdgeMlpConfig, EstimatorsConfig, GraphNet, GraphNetConfig};
+use gfn::policy::{
+    GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, SequencePolicy, SequencePolicyConfig, UniformPolicy,
+};
+use gfn::{Error, Result, Rng};
+use gfn_dags::{
+    Adjacency, BayesianStructure, DagGraphs, DagPolicy, EdgeTransformer, EdgeTransformerConfig, NodeAttention,
+    NodeAttentionConfig,
+};
+use gfn_gym::boxes::{BoxDist, BoxEnv, BoxPolicy, BoxPolicyConfig};
+use gfn_gym::diffusion::{DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, GaussianSteps, Target};
+use gfn_gym::line::{Line, LineDist, LinePolicy, LinePolicyConfig};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+use tch::{Device, Kind};
+
+use crate::env::{AnyGraphEnv, AnyVectorEnv, Vectors};
+use crate::errors::raised;
+use crate::settings::{over_defaults, read};
+
+/// A policy chosen at run time.
+pub(crate) type AnyPolicy<E, D> = Box<dyn Policy<E, Dist = D> + Send>;
+
+/// A policy over actions that can be listed.
+type Discrete<E> = AnyPolicy<E, GraphActionCategorical>;
+
+/// What Python asked for, and what it is built with.
+pub(crate) struct Plan<'a> {
+    /// The class of the settings.
+    name: String,
+    settings: Value,
+    /// A network in Python.
+    module: Option<Py<PyAny>>,
+    pub(crate) device: Device,
+    pub(crate) kind: Kind,
+    pub(crate) rng: &'a mut Rng,
+}
+
+impl<'a> Plan<'a> {
+    /// Reads `{class: settings}`. What the objective needs of the policy is added to the settings.
+    pub(crate) fn new(
+        text: &str,
+        module: Option<Py<PyAny>>,
+        (device, kind): (Device, Kind),
+        rng: &'a mut Rng,
+        needs: Needs,
+    ) -> PyResult<Self> {
+        let asked: serde_json::Map<String, Value> = read("a policy", text)?;
+        let Some((name, mut settings)) = asked.into_iter().next() else {
+            return Err(PyTypeError::new_err("a policy: expected its class and settings"));
+        };
+        if let Some(settings) = settings.as_object_mut() {
+            if needs.flow {
+                let estimators = settings.entry("estimators").or_insert_with(|| Value::Object(serde_json::Map::new()));
+                if let Some(estimators) = estimators.as_object_mut() {
+                    estimators.insert("flow".to_owned(), Value::Bool(true));
+                }
+            }
+            if needs.paths && name == "Mlp" {
+                settings.insert("paths".to_owned(), Value::Bool(true));
+            }
+        }
+        Ok(Self { name, settings, module, device, kind, rng })
+    }
+
+    fn config<T: Default + Serialize + DeserializeOwned>(&self) -> Result<T> {
+        over_defaults(
+            "the settings of the policy",
+            &self.settings,
+            &["estimators", "mlp", "net", "mixtures", "network"],
+        )
+    }
+
+    fn not_for(&self, environment: &'static str) -> PyErr {
+        PyTypeError::new_err(format!("the policy {} isn't one for {environment}", self.name))
+    }
+}
+
+/// What an objective needs of a policy besides P_F and P_B.
+#[derive(Clone, Copy)]
+pub(crate) struct Needs {
+    pub(crate) flow: bool,
+    pub(crate) paths: bool,
+}
+
+fn boxed<E: Env, D: Distribution<Actions = E::Actions>>(
+    policy: Result<impl Policy<E, Dist = D> + Send + 'static>,
+) -> PyResult<AnyPolicy<E, D>> {
+    policy.map(|policy| Box::new(policy) as AnyPolicy<E, D>).map_err(raised)
+}
+
+/// A policy for graphs.
+pub(crate) fn of_graphs(plan: Plan<'_>, env: &AnyGraphEnv) -> PyResult<Discrete<AnyGraphEnv>> {
+    let (device, kind) = (plan.device, plan.kind);
+    match (plan.name.as_str(), &plan.module) {
+        ("GraphNet", None) => {
+            let net =
+                plan.config().and_then(|config: GraphNetConfig| GraphNet::new(env, config, device, kind, plan.rng));
+            boxed(net.map(GraphPolicy))
+        }
+        ("EdgeMlp", None) => {
+            let net = plan.config().and_then(|config: EdgeMlpConfig| EdgeMlp::new(env, config, device, kind, plan.rng));
+            boxed(net.map(GraphPolicy))
+        }
+        ("GraphModule", Some(network)) => {
+            let network = Python::attach(|py| network.clone_ref(py));
+            module::of_graphs(network, &plan.settings, env, (device, kind), plan.rng)
+        }
+        ("Uniform", None) => Ok(Box::new(UniformPolicy)),
+        _ => Err(plan.not_for("graphs (there are GraphNet, EdgeMlp, GraphModule and Uniform)")),
+    }
+}
+
+/// A policy for vectors.
+pub(crate) fn of_vectors(plan: Plan<'_>, vectors: &Vectors) -> PyResult<Discrete<AnyVectorEnv>> {
+    let (env, device, kind) = (&vectors.env, plan.device, plan.kind);
+    let features = KHot::new(gfn::env::VectorRules::width(&env.0), vectors.values);
+    match plan.name.as_str() {
+        "Mlp" => boxed(
+            plan.config()
+                .and_then(|config: MlpPolicyConfig| MlpPolicy::new(env, features, config, device, kind, plan.rng)),
+        ),
+        "SequenceNet" => {
+            let layout = vectors.sequence.ok_or_else(|| {
+                let expected = "an environment whose states are written from left to right";
+                raised(Error::config("the policy", "SequenceNet", expected))
+            })?;
+            boxed(plan.config().and_then(|config: SequencePolicyConfig| {
+                SequencePolicy::new(env, layout, config, device, kind, plan.rng)
+            }))
+        }
+        "Uniform" => Ok(Box::new(UniformPolicy)),
+        _ => Err(plan.not_for("vectors (there are Mlp, SequenceNet and Uniform)")),
+    }
+}
+
+/// A policy for acyclic graphs.
+pub(crate) fn of_structures(plan: Plan<'_>, env: &BayesianStructure) -> PyResult<Discrete<BayesianStructure>> {
+    let (device, kind) = (plan.device, plan.kind);
+    match plan.name.as_str() {
+        "Mlp" => boxed(plan.config().and_then(|config: MlpPolicyConfig| {
+            MlpPolicy::new(env, Adjacency::new(env.n_nodes()), config, device, kind, plan.rng)
+        })),
+        "GraphNet" => boxed(plan.config().and_then(|config: GraphNetConfig| {
+            Ok(DagPolicy(GraphNet::new(&DagGraphs::new(env)?, config, device, kind, plan.rng)?))
+        })),
+        "NodeAttention" => boxed(
+            plan.config()
+                .and_then(|config: NodeAttentionConfig| NodeAttention::new(env, config, device, kind, plan.rng)),
+        ),
+        "EdgeTransformer" => boxed(
+            plan.config()
+                .and_then(|config: EdgeTransformerConfig| EdgeTransformer::new(env, config, device, kind, plan.rng)),
+        ),
+        "Uniform" => Ok(Box::new(UniformPolicy)),
+        _ => Err(plan.not_for("acyclic graphs (there are Mlp, GraphNet, NodeAttention, EdgeTransformer and Uniform)")),
+    }
+}
+
+/// A policy for points of the unit box.
+pub(crate) fn of_box(plan: Plan<'_>, env: &BoxEnv) -> PyResult<AnyPolicy<BoxEnv, BoxDist>> {
+    match plan.name.as_str() {
+        "BoxNet" => boxed(
+            plan.config()
+                .and_then(|config: BoxPolicyConfig| BoxPolicy::new(env, config, plan.device, plan.kind, plan.rng)),
+        ),
+        _ => Err(plan.not_for("the unit box (there is BoxNet)")),
+    }
+}
+
+/// A policy for points of the line.
+pub(crate) fn of_line(plan: Plan<'_>, env: &Line) -> PyResult<AnyPolicy<Line, LineDist>> {
+    match plan.name.as_str() {
+        "LineNet" => boxed(
+            plan.config()
+                .and_then(|config: LinePolicyConfig| LinePolicy::new(env, config, plan.device, plan.kind, plan.rng)),
+        ),
+        _ => Err(plan.not_for("the line (there is LineNet)")),
+    }
+}
+
+/// A policy for a diffusion; of a target of the library's, it can be led by the target's gradient.
+pub(crate) fn of_diffusion(
+    plan: Plan<'_>,
+    env: &DiffusionSampling,
+    target: Option<Arc<dyn Target>>,
+) -> PyResult<AnyPolicy<DiffusionSampling, GaussianSteps>> {
+    match plan.name.as_str() {
+        "DiffusionNet" => boxed(plan.config().and_then(|config: DiffusionPolicyConfig| {
+            DiffusionPolicy::new(env, config, target, plan.device, plan.kind, plan.rng)
+        })),
+        _ => Err(plan.not_for("a diffusion (there is DiffusionNet)")),
+    }
+}
+
+/// The settings of heads that a network in Python gets.
+pub(crate) fn estimators(settings: &Value) -> Result<EstimatorsConfig> {
+    match settings.get("estimators") {
+        None => Ok(EstimatorsConfig::default()),
+        Some(given) => over_defaults("the settings of the policy", given, &[]),
+    }
+}

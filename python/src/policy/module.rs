@@ -1,0 +1,144 @@
+//! A network of graphs that is a `torch.nn.Module`: the library adds heads, flow and log Z, trains its parameters and saves them.
+
+use gfn::graph::GraphBatch;
+use gfn::nn::{BackwardPolicy, Embedded, GraphNet, GraphNetConfig, Scope, Torso};
+use gfn::policy::GraphPolicy;
+use gfn::{Result, Rng};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyTuple;
+use serde::Deserialize;
+use serde_json::Value;
+use tch::{Device, Kind, Tensor};
+
+use super::{Discrete, boxed, estimators};
+use crate::env::AnyGraphEnv;
+use crate::errors::{passed_on, raised};
+use crate::tensors;
+
+/// A batch of graphs as a network sees it; all are tensors on the policy's device, int64 but for `conditions`.
+#[pyclass(frozen, get_all, module = "gfn_rs", name = "GraphBatch")]
+pub(crate) struct PyBatch {
+    /// The number of graphs, B.
+    n_graphs: usize,
+    /// The class of each node, `[N]`.
+    node_classes: Py<PyAny>,
+    /// Attributes of each node, `[N, K]`, 0 for unset.
+    node_attributes: Py<PyAny>,
+    /// The label of each node within its graph, `[N]`: what a network may see where nodes are labelled.
+    node_labels: Py<PyAny>,
+    /// The graph of each node, `[N]`: PyTorch Geometric's `batch`.
+    batch: Py<PyAny>,
+    /// From and to of each message, `[2, M]`: an undirected edge is two, one behind the other.
+    edge_index: Py<PyAny>,
+    /// The class of each message's edge, `[M]`.
+    edge_classes: Py<PyAny>,
+    /// Attributes of each message's edge, `[M, K]`, 0 for unset.
+    edge_attributes: Py<PyAny>,
+    /// Conditions of each graph, `[B, C]`, in the policy's kind; None without conditions.
+    conditions: Option<Py<PyAny>>,
+}
+
+#[derive(Debug)]
+struct ModuleTorso {
+    module: Py<PyAny>,
+    widths: (i64, i64),
+}
+
+impl ModuleTorso {
+    fn ask(&self, py: Python<'_>, batch: &GraphBatch<'_>, conditions: Option<&Tensor>) -> PyResult<Embedded> {
+        let tensor = |tensor: &Tensor| tensors::to_python(py, tensor).map(Bound::unbind);
+        let seen = PyBatch {
+            n_graphs: batch.len(),
+            node_classes: tensor(batch.node_classes())?,
+            node_attributes: tensor(batch.node_attributes())?,
+            node_labels: tensor(batch.node_labels())?,
+            batch: tensor(batch.node_graph())?,
+            edge_index: tensor(batch.edge_index())?,
+            edge_classes: tensor(batch.edge_classes())?,
+            edge_attributes: tensor(batch.edge_attributes())?,
+            conditions: conditions.map(tensor).transpose()?,
+        };
+        let answer = self.module.bind(py).call1((Bound::new(py, seen)?,))?;
+        let pair = answer.cast::<PyTuple>().map_err(|_| {
+            PyTypeError::new_err(
+                "the module gave one value: expected a pair, embeddings of nodes [N, D] and of graphs [B, G]",
+            )
+        })?;
+        if pair.len() != 2 {
+            return Err(PyValueError::new_err(format!(
+                "the module gave {} values: expected embeddings of nodes [N, D] and of graphs [B, G]",
+                pair.len()
+            )));
+        }
+        Ok(Embedded {
+            nodes: tensors::from_python(&pair.get_item(0)?)?,
+            graphs: tensors::from_python(&pair.get_item(1)?)?,
+        })
+    }
+}
+
+impl Torso for ModuleTorso {
+    fn widths(&self) -> (i64, i64) {
+        self.widths
+    }
+
+    fn embed(&self, batch: &GraphBatch<'_>, conditions: Option<&Tensor>) -> Result<Embedded> {
+        Python::attach(|py| self.ask(py, batch, conditions)).map_err(passed_on("the module"))
+    }
+}
+
+#[derive(Deserialize)]
+struct Settings {
+    node_width: i64,
+    graph_width: i64,
+    backward: BackwardPolicy,
+    pair_walks: Option<usize>,
+    initial_exit_bias: f64,
+}
+
+/// A policy around a module.
+pub(super) fn of_graphs(
+    module: Py<PyAny>,
+    settings: &Value,
+    env: &AnyGraphEnv,
+    (device, kind): (Device, Kind),
+    rng: &mut Rng,
+) -> PyResult<Discrete<AnyGraphEnv>> {
+    let asked: Settings = serde_json::from_value(settings.clone())
+        .map_err(|error| PyValueError::new_err(format!("GraphModule: {error}")))?;
+    if asked.backward == BackwardPolicy::Separate {
+        return Err(PyValueError::new_err(
+            "backward is \"separate\": expected \"uniform\" or \"shared_torso\", as there is one module",
+        ));
+    }
+    let config = GraphNetConfig {
+        backward: asked.backward,
+        pair_walks: asked.pair_walks,
+        initial_exit_bias: asked.initial_exit_bias,
+        estimators: estimators(settings).map_err(raised)?,
+        ..GraphNetConfig::default()
+    };
+    let parameters = Python::attach(|py| named_tensors(module.bind(py)))?;
+    let mut adopted = Ok(());
+    let torso = |scope: &mut Scope<'_>| {
+        adopted = parameters.iter().try_for_each(|(name, tensor)| scope.adopt(name, tensor));
+        let module = Python::attach(|py| module.clone_ref(py));
+        ModuleTorso { module, widths: (asked.node_width, asked.graph_width) }
+    };
+    let net = GraphNet::with_torso(env, torso, config, device, kind, rng);
+    adopted.map_err(raised)?;
+    boxed(net.map(GraphPolicy))
+}
+
+/// A module's parameters and its buffers, by name: what it is trained and saved by.
+fn named_tensors(module: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Tensor)>> {
+    let mut out = Vec::new();
+    for list in ["named_parameters", "named_buffers"] {
+        for item in module.call_method0(list)?.try_iter()? {
+            let (name, tensor): (String, Bound<'_, PyAny>) = item?.extract()?;
+            out.push((name, tensors::from_python(&tensor)?));
+        }
+    }
+    Ok(out)
+}

@@ -1,0 +1,99 @@
+//! A reward in Python.
+
+use gfn::Result;
+use gfn::env::{Reward, Rows};
+use numpy::PyReadonlyArray1;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use tch::Tensor;
+
+use crate::errors::passed_on;
+use crate::states::Show;
+use crate::tensors;
+
+/// A function of a batch of states that gives log R of each; with conditions, a function of states and conditions.
+///
+/// An object with a method `partial_log_reward` says the same of states that aren't finished.
+pub(crate) struct Called<S> {
+    function: Py<PyAny>,
+    partial: Option<Py<PyAny>>,
+    show: Show<S>,
+}
+
+impl<S: Rows> Called<S> {
+    pub(crate) fn new(function: &Bound<'_, PyAny>, show: Show<S>) -> PyResult<Self> {
+        if !function.is_callable() {
+            let kind = function.get_type().name()?;
+            return Err(PyTypeError::new_err(format!(
+                "the reward is a {kind}: expected one of the library's, or a function of a batch of states that gives log R of each"
+            )));
+        }
+        let partial = function.getattr_opt("partial_log_reward")?.map(Bound::unbind);
+        Ok(Self { function: function.clone().unbind(), partial, show })
+    }
+
+    fn ask(&self, function: &Py<PyAny>, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
+        let asked = |py: Python<'_>| {
+            let shown = (self.show)(py, states)?;
+            let function = function.bind(py);
+            let answer = match conditions {
+                None => function.call1((shown,))?,
+                Some(conditions) => function.call1((shown, tensors::to_python(py, conditions)?))?,
+            };
+            numbers(&answer, states.len())
+        };
+        Python::attach(asked).map_err(passed_on("the reward"))
+    }
+}
+
+/// One float64 for each of `n` states, from whatever numpy makes an array of.
+fn numbers(answer: &Bound<'_, PyAny>, n: usize) -> PyResult<Vec<f64>> {
+    let values = match answer.extract::<PyReadonlyArray1<'_, f64>>() {
+        Ok(values) => values.as_array().to_vec(),
+        Err(_) => as_float64(answer)?,
+    };
+    match values.len() == n {
+        true => Ok(values),
+        false => Err(PyValueError::new_err(format!(
+            "the reward gave {} numbers for {n} states: expected log R of each",
+            values.len()
+        ))),
+    }
+}
+
+fn as_float64(answer: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
+    let py = answer.py();
+    let expected = "expected log R of each state, as a flat array or list of numbers";
+    // A tensor with gradients, or on another device, isn't an array as it is.
+    let answer = match answer.hasattr("detach")? {
+        true => answer.call_method0("detach")?.call_method0("cpu")?,
+        false => answer.clone(),
+    };
+    let settings = PyDict::new(py);
+    settings.set_item("dtype", "float64")?;
+    let array = py.import("numpy")?.call_method("asarray", (&answer,), Some(&settings)).map_err(|error| {
+        let kind = answer.get_type().name().map_or_else(|_| "value".to_owned(), |name| name.to_string());
+        let told = PyTypeError::new_err(format!("the reward gave a {kind}: {expected}"));
+        told.set_cause(py, Some(error));
+        told
+    })?;
+    match array.extract::<PyReadonlyArray1<'_, f64>>() {
+        Ok(values) => Ok(values.as_array().to_vec()),
+        Err(_) => {
+            let shape = array.getattr("shape")?;
+            Err(PyValueError::new_err(format!("the reward gave an array of shape {shape}: {expected}")))
+        }
+    }
+}
+
+impl<S: Rows> Reward<S> for Called<S> {
+    fn log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
+        self.ask(&self.function, states, conditions)
+    }
+
+    fn partial_log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
+        let partial = self.partial.as_ref();
+        partial.map(|function| self.ask(function, states, conditions)).transpose()
+    }
+}

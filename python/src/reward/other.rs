@@ -1,0 +1,118 @@
+//! Rewards of acyclic graphs and of points.
+
+use std::sync::Arc;
+
+use gfn::env::{Env, Reals, Reward};
+use gfn_dags::{
+    BayesianStructure, Bde, BdeConfig, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, DagStates,
+    LinearGaussianBic, LocalScore, StructurePrior,
+};
+use gfn_gym::boxes::BoxReward;
+use gfn_gym::diffusion::{Funnel, ManyWell, Mixture, Target};
+use gfn_gym::line::LineReward;
+use pyo3::prelude::*;
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::wrong_states;
+use crate::errors::raised;
+
+/// Variables up to which all scores are computed ahead, as there are few enough sets of parents.
+const AHEAD: usize = 12;
+/// Classes that numbers are cut into for the discrete score.
+const LEVELS: usize = 3;
+
+/// Their settings, by the name of the class in Python.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+enum Spec {
+    StructureReward { score: Score, names: Vec<String>, values: Vec<f64>, max_parents: Option<usize> },
+    BoxReward { r0: f64, r1: f64, r2: f64 },
+    LineReward { modes: Vec<(f64, f64)> },
+    GaussianTarget { mean: Vec<f64>, sd: f64 },
+    MixtureTarget { name: MixtureName, seed: u64 },
+    FunnelTarget { dim: usize, sd: f64 },
+    ManyWellTarget { dim: usize },
+}
+
+/// What structures are scored by.
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "snake_case")]
+enum Score {
+    Bge,
+    Bic,
+    Bde,
+}
+
+/// Mixtures of Gaussians in the plane.
+#[expect(clippy::enum_variant_names, reason = "the names that Python has")]
+#[derive(Deserialize, Clone, Copy)]
+#[serde(rename_all = "snake_case")]
+enum MixtureName {
+    TwoModes,
+    NineModes,
+    TwentyFiveModes,
+    FortyModes,
+}
+
+fn spec(settings: &Value, states: &'static str) -> PyResult<Spec> {
+    serde_json::from_value(settings.clone()).map_err(|_| wrong_states(settings, states))
+}
+
+/// The posterior over structures, given observations.
+pub(crate) fn structure_reward(settings: Value, env: &BayesianStructure) -> PyResult<Box<dyn Reward<DagStates>>> {
+    let Spec::StructureReward { score, names, values, max_parents } = spec(&settings, "acyclic graphs")? else {
+        return Err(wrong_states(&settings, "acyclic graphs"));
+    };
+    let build = || -> gfn::Result<Box<dyn Reward<DagStates>>> {
+        let variables = names.len();
+        let data = ContinuousData::new(names, values)?;
+        let score: Box<dyn LocalScore> = match score {
+            Score::Bge => Box::new(Bge::new(&data, BgeConfig::default())?),
+            Score::Bic => Box::new(LinearGaussianBic::new(&data)?),
+            Score::Bde => Box::new(Bde::new(data.discretised(LEVELS)?, BdeConfig::default())?),
+        };
+        let scores = match variables <= AHEAD {
+            true => CachedScores::ahead(score, max_parents)?,
+            false => CachedScores::new(score),
+        };
+        Ok(Box::new(DagReward::new(scores, StructurePrior::Uniform)?.relative_to(&env.initial(&[0]).dag(0))))
+    };
+    build().map_err(raised)
+}
+
+/// The grid's original reward, in the unit box.
+pub(crate) fn box_reward(settings: Value) -> PyResult<Box<dyn Reward<Reals>>> {
+    match spec(&settings, "points of the unit box")? {
+        Spec::BoxReward { r0, r1, r2 } => Ok(Box::new(BoxReward::new(r0, r1, r2).map_err(raised)?)),
+        _ => Err(wrong_states(&settings, "points of the unit box")),
+    }
+}
+
+/// A sum of Gaussians on the line.
+pub(crate) fn line_reward(settings: Value) -> PyResult<Box<dyn Reward<Reals>>> {
+    match spec(&settings, "points of the line")? {
+        Spec::LineReward { modes } => Ok(Box::new(LineReward::new(modes).map_err(raised)?)),
+        _ => Err(wrong_states(&settings, "points of the line")),
+    }
+}
+
+/// The density that a diffusion is to sample.
+pub(crate) fn diffusion_target(settings: &Value) -> PyResult<Arc<dyn Target>> {
+    let target = |spec| -> gfn::Result<Option<Arc<dyn Target>>> {
+        Ok(Some(match spec {
+            Spec::GaussianTarget { mean, sd } => Arc::new(Mixture::gaussian(mean, sd)?),
+            Spec::MixtureTarget { name, seed } => Arc::new(match name {
+                MixtureName::TwoModes => Mixture::two_modes(),
+                MixtureName::NineModes => Mixture::nine_modes(),
+                MixtureName::TwentyFiveModes => Mixture::twenty_five_modes(),
+                MixtureName::FortyModes => Mixture::forty_modes(seed),
+            }),
+            Spec::FunnelTarget { dim, sd } => Arc::new(Funnel::new(dim, sd)?),
+            Spec::ManyWellTarget { dim } => Arc::new(ManyWell::new(dim)?),
+            _ => return Ok(None),
+        }))
+    };
+    let built = target(spec(settings, "points of a diffusion")?).map_err(raised)?;
+    built.ok_or_else(|| wrong_states(settings, "points of a diffusion"))
+}

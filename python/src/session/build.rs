@@ -1,0 +1,157 @@
+//! From settings to a trainer.
+
+use std::str::FromStr;
+
+use gfn::distribution::GraphActionCategorical;
+use gfn::env::{EnumerableEnv, Reward};
+use gfn::objective::Objective;
+use gfn::policy::Policy;
+use gfn::quantity::Quantity;
+use gfn::replay::{ReplayBuffer, ReplayConfig};
+use gfn::rollout::ReplayEnv;
+use gfn::runtime::DeviceKind;
+use gfn::train::{Trainer, TrainerConfig};
+use gfn::{Result, Rng};
+use gfn_gym::diffusion::Energy;
+use pyo3::prelude::*;
+use serde::Deserialize;
+use serde_json::Value;
+use tch::Kind;
+
+use super::engine::{Engine, Trained};
+use super::exact::evaluate;
+use crate::env::{Env, EnvKind, EnvSpec};
+use crate::errors::raised;
+use crate::policy::{Needs, Plan, of_box, of_diffusion, of_graphs, of_line, of_structures, of_vectors};
+use crate::reward::{self, box_reward, diffusion_target, graph_reward, line_reward, structure_reward, vector_reward};
+use crate::settings::{over_defaults, read};
+use crate::states::{Show, show_diffusion, show_graphs, show_points, show_structures, show_vectors};
+
+/// What Python asked for: settings as JSON, and objects of its own.
+pub(super) struct Asked<'a> {
+    pub(super) reward: (Option<&'a str>, Option<Py<PyAny>>),
+    pub(super) policy: (&'a str, Option<Py<PyAny>>),
+    pub(super) objective: &'a str,
+    pub(super) training: &'a str,
+    pub(super) replay: Option<&'a str>,
+}
+
+/// The settings of a buffer.
+#[derive(Deserialize)]
+struct Replay {
+    distinct: bool,
+    #[serde(flatten)]
+    config: ReplayConfig,
+}
+
+/// All of a trainer but environment, reward and policy.
+struct Rest {
+    objective: Box<dyn Objective>,
+    config: TrainerConfig,
+    replay: Option<Replay>,
+}
+
+/// The trainer that was asked for.
+pub(super) fn session(
+    env: &Env,
+    asked: Asked<'_>,
+    (seed, device, double): (u64, &str, bool),
+) -> PyResult<Box<dyn Engine>> {
+    let device = DeviceKind::from_str(device).and_then(DeviceKind::resolve).map_err(raised)?;
+    let kind = if double { Kind::Double } else { Kind::Float };
+    let objective = crate::objective::objective(asked.objective)?;
+    let given: Value = read("the settings of the trainer", asked.training)?;
+    let config = over_defaults("the settings of the trainer", &given, &["adam"]).map_err(raised)?;
+    let replay = asked.replay.map(|text| read("Replay", text)).transpose()?;
+    let needs =
+        Needs { flow: objective.needs().has(Quantity::LogFlow), paths: objective.needs().has(Quantity::LogPaths) };
+    let rest = Rest { objective, config, replay };
+    let mut rng = Rng::seeded(seed);
+    let reward = reward::Asked::new(asked.reward.0, asked.reward.1)?;
+    let plan = Plan::new(asked.policy.0, asked.policy.1, (device, kind), &mut rng, needs)?;
+    match (&env.kind, &env.spec) {
+        (EnvKind::Graphs { env, codec }, _) => {
+            let show = show_graphs(codec.clone());
+            let reward = reward.build(show.clone(), |settings| graph_reward(settings, codec.as_ref()))?;
+            let policy = of_graphs(plan, env)?;
+            listed((env.clone(), reward, policy), rest, rng, show)
+        }
+        (EnvKind::Vectors(vectors), EnvSpec::Vectors(spec)) => {
+            let reward = reward.build(show_vectors(), |settings| vector_reward(settings, spec))?;
+            let policy = of_vectors(plan, vectors)?;
+            listed((vectors.env.clone(), reward, policy), rest, rng, show_vectors())
+        }
+        (EnvKind::Structures(env), _) => {
+            let reward = reward.build(show_structures(), |settings| structure_reward(settings, env))?;
+            let policy = of_structures(plan, env)?;
+            listed((env.clone(), reward, policy), rest, rng, show_structures())
+        }
+        (EnvKind::Box(env), _) => {
+            let reward = reward.build(show_points(), box_reward)?;
+            let policy = of_box(plan, env)?;
+            continuous((*env, reward, policy), rest, rng, show_points())
+        }
+        (EnvKind::Line(env), _) => {
+            let reward = reward.build(show_points(), line_reward)?;
+            let policy = of_line(plan, env)?;
+            continuous((*env, reward, policy), rest, rng, show_points())
+        }
+        (EnvKind::Diffusion(env), _) => {
+            let target = match &reward {
+                reward::Asked::Native(settings) => Some(diffusion_target(settings)?),
+                reward::Asked::Called(_) => None,
+            };
+            let reward = reward.build(show_diffusion(), |settings| {
+                Ok(Box::new(Energy::new(diffusion_target(&settings)?).along(env.process())) as _)
+            })?;
+            let policy = of_diffusion(plan, env, target)?;
+            continuous((env.clone(), reward, policy), rest, rng, show_diffusion())
+        }
+        (EnvKind::Vectors(_), _) => Err(pyo3::exceptions::PyRuntimeError::new_err("the environment has no settings")),
+    }
+}
+
+/// Environment, reward and policy.
+type Given<E, P> = (E, Box<dyn Reward<<E as gfn::env::Env>::States>>, P);
+
+/// A trainer of an environment whose states can be listed.
+fn listed<E, P>(given: Given<E, P>, rest: Rest, rng: Rng, show: Show<E::States>) -> PyResult<Box<dyn Engine>>
+where
+    E: ReplayEnv + EnumerableEnv + 'static,
+    P: Policy<E, Dist = GraphActionCategorical> + Send + 'static,
+{
+    let buffer = |replay: Replay| match replay.distinct {
+        true => ReplayBuffer::distinct(replay.config),
+        false => ReplayBuffer::new(replay.config),
+    };
+    let trainer = trainer(given, rest, rng, buffer).map_err(raised)?;
+    Ok(Box::new(Trained::new(trainer, show, Some(evaluate::<E, P>))))
+}
+
+/// A trainer of any other.
+fn continuous<E, P>(given: Given<E, P>, rest: Rest, rng: Rng, show: Show<E::States>) -> PyResult<Box<dyn Engine>>
+where
+    E: ReplayEnv + 'static,
+    P: Policy<E> + Send + 'static,
+{
+    let buffer = |replay: Replay| match replay.distinct {
+        true => Err(gfn::Error::config("distinct", true, "false, where states are points: no two are equal")),
+        false => ReplayBuffer::new(replay.config),
+    };
+    let trainer = trainer(given, rest, rng, buffer).map_err(raised)?;
+    Ok(Box::new(Trained::new(trainer, show, None)))
+}
+
+fn trainer<E: ReplayEnv, P: Policy<E>>(
+    (env, reward, policy): Given<E, P>,
+    rest: Rest,
+    rng: Rng,
+    buffer: impl Fn(Replay) -> Result<ReplayBuffer<E>>,
+) -> Result<Trainer<E, P>> {
+    let Rest { objective, config, replay } = rest;
+    let trainer = Trainer::boxed(env, reward, policy, objective, config, rng)?;
+    match replay {
+        None => Ok(trainer),
+        Some(replay) => Ok(trainer.with_replay(buffer(replay)?)),
+    }
+}

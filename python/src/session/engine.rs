@@ -1,0 +1,173 @@
+//! What can be asked of a trainer, whatever its states.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use gfn::env::log_rewards;
+use gfn::objective::score;
+use gfn::policy::Policy;
+use gfn::rollout::{ReplayEnv, Sampler};
+use gfn::train::{StepStats, Trainer};
+use gfn::{Error, Result, Rng};
+use pyo3::prelude::*;
+use tch::Tensor;
+
+use super::exact::Parts;
+use crate::errors::passed_on;
+use crate::states::Show;
+
+/// How long Ctrl-C may wait.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// A batch of states, to be shown once the interpreter is there.
+pub(super) type Shown = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyAny>> + Send>;
+
+/// A step that was made.
+pub(super) struct Made {
+    pub(super) step: usize,
+    pub(super) reward_calls: u64,
+    pub(super) stats: StepStats,
+}
+
+/// A trainer of some states and some policy.
+pub(super) trait Engine: Send {
+    /// Steps, until `n` are made or one fails.
+    fn advance(&mut self, n: usize) -> (Vec<Made>, Option<Error>);
+    fn sample(&mut self, n: usize) -> Result<Shown>;
+    fn sample_with_rewards(&mut self, n: usize) -> Result<(Shown, Vec<f64>)>;
+    fn exact(&self, limit: usize) -> Result<Parts>;
+    fn prefill(&mut self, n: usize) -> Result<usize>;
+    fn loss(&mut self) -> Result<Tensor>;
+    fn parameters(&self) -> Vec<(String, Tensor)>;
+    fn save(&self, path: &Path) -> Result<()>;
+    fn resume(&mut self, path: &Path) -> Result<()>;
+    fn steps_done(&self) -> usize;
+    fn reward_calls(&self) -> u64;
+    fn n_parameters(&self) -> i64;
+    fn warnings(&self) -> Vec<String>;
+    fn replay_len(&self) -> Option<usize>;
+}
+
+/// Exact evaluation, where states can be listed.
+pub(super) type ExactOf<E, P> = fn(&Trainer<E, P>, usize, &Show<<E as gfn::env::Env>::States>) -> Result<Parts>;
+
+/// A trainer and how its states are shown.
+pub(super) struct Trained<E: ReplayEnv, P> {
+    trainer: Trainer<E, P>,
+    show: Show<E::States>,
+    exact: Option<ExactOf<E, P>>,
+    rng: Rng,
+}
+
+impl<E: ReplayEnv, P: Policy<E>> Trained<E, P> {
+    pub(super) fn new(trainer: Trainer<E, P>, show: Show<E::States>, exact: Option<ExactOf<E, P>>) -> Self {
+        let rng = trainer.evaluation_rng();
+        Self { trainer, show, exact, rng }
+    }
+
+    fn draw(&mut self, n: usize) -> Result<E::States> {
+        Ok(Sampler::new(self.trainer.env(), self.trainer.policy()).walks(n, &mut self.rng)?.terminal)
+    }
+}
+
+/// States that are shown later.
+pub(super) fn later<S: Send + 'static>(show: &Show<S>, states: S) -> Shown {
+    let show = show.clone();
+    Box::new(move |py| show(py, &states))
+}
+
+impl<E, P> Engine for Trained<E, P>
+where
+    E: ReplayEnv + 'static,
+    P: Policy<E> + Send,
+{
+    fn advance(&mut self, n: usize) -> (Vec<Made>, Option<Error>) {
+        let mut made = Vec::with_capacity(n.min(1 << 16));
+        let mut looked = Instant::now();
+        for _ in 0..n {
+            match self.trainer.step() {
+                Ok(stats) => {
+                    let (step, reward_calls) = (self.trainer.steps_done(), self.trainer.reward_calls());
+                    made.push(Made { step, reward_calls, stats });
+                }
+                Err(error) => return (made, Some(error)),
+            }
+            if looked.elapsed() > PATIENCE {
+                looked = Instant::now();
+                if let Err(interrupt) = Python::attach(|py| py.check_signals()) {
+                    return (made, Some(passed_on("a signal")(interrupt)));
+                }
+            }
+        }
+        (made, None)
+    }
+
+    fn sample(&mut self, n: usize) -> Result<Shown> {
+        let states = self.draw(n)?;
+        Ok(later(&self.show, states))
+    }
+
+    fn sample_with_rewards(&mut self, n: usize) -> Result<(Shown, Vec<f64>)> {
+        let states = self.draw(n)?;
+        let values = log_rewards(self.trainer.reward(), &states, None)?;
+        Ok((later(&self.show, states), values))
+    }
+
+    fn exact(&self, limit: usize) -> Result<Parts> {
+        match self.exact {
+            Some(exact) => exact(&self.trainer, limit, &self.show),
+            None => Err(Error::config(
+                "the environment of an exact evaluation",
+                "continuous",
+                "one whose states can be listed; of others, compare samples",
+            )),
+        }
+    }
+
+    fn prefill(&mut self, n: usize) -> Result<usize> {
+        self.trainer.prefill(n)
+    }
+
+    fn loss(&mut self) -> Result<Tensor> {
+        let context = self.trainer.context();
+        let exploration = context.exploration()?;
+        let sampler = Sampler::new(&context.env, &context.policy).exploration(exploration);
+        let trajectories = sampler.forward(context.config.batch, &mut self.rng)?;
+        let needs = context.objective.needs();
+        let scores = score(&context.env, context.reward.as_ref(), &context.policy, &trajectories, needs)?;
+        context.objective.loss(&scores, context.config.regression)
+    }
+
+    fn parameters(&self) -> Vec<(String, Tensor)> {
+        let Some(parameters) = self.trainer.policy().parameters() else { return Vec::new() };
+        parameters.iter().map(|parameter| (parameter.name.clone(), parameter.tensor.shallow_clone())).collect()
+    }
+
+    fn save(&self, path: &Path) -> Result<()> {
+        self.trainer.save(path)
+    }
+
+    fn resume(&mut self, path: &Path) -> Result<()> {
+        self.trainer.resume(path)
+    }
+
+    fn steps_done(&self) -> usize {
+        self.trainer.steps_done()
+    }
+
+    fn reward_calls(&self) -> u64 {
+        self.trainer.reward_calls()
+    }
+
+    fn n_parameters(&self) -> i64 {
+        self.trainer.n_parameters()
+    }
+
+    fn warnings(&self) -> Vec<String> {
+        self.trainer.warnings().iter().map(ToString::to_string).collect()
+    }
+
+    fn replay_len(&self) -> Option<usize> {
+        self.trainer.replay().map(gfn::replay::ReplayBuffer::len)
+    }
+}

@@ -1,0 +1,104 @@
+//! The exact distribution of a policy, beside the reward's.
+
+use gfn::distribution::GraphActionCategorical;
+use gfn::env::{EnumerableEnv, Rows};
+use gfn::experiment::ExactEvaluation;
+use gfn::metrics::Distances;
+use gfn::policy::Policy;
+use gfn::train::Trainer;
+use numpy::IntoPyArray;
+use pyo3::prelude::*;
+
+use super::engine::{Shown, later};
+use crate::states::Show;
+
+/// What an exact evaluation found, before it is shown.
+pub(super) struct Parts {
+    states: Shown,
+    n_states: usize,
+    probs: Vec<f64>,
+    target: Vec<f64>,
+    log_rewards: Vec<f64>,
+    log_z: f64,
+    mean_len: f64,
+    distances: Distances,
+}
+
+/// Evaluates the policy in every state.
+pub(super) fn evaluate<E, P>(trainer: &Trainer<E, P>, limit: usize, show: &Show<E::States>) -> gfn::Result<Parts>
+where
+    E: EnumerableEnv,
+    E::States: 'static,
+    P: Policy<E, Dist = GraphActionCategorical>,
+{
+    let exact = ExactEvaluation::of(trainer, limit)?;
+    let states = exact.space.states().clone();
+    Ok(Parts {
+        n_states: states.len(),
+        states: later(show, states),
+        probs: exact.learned.probs,
+        target: exact.target.probs,
+        log_rewards: exact.target.log_rewards,
+        log_z: exact.target.log_z,
+        mean_len: exact.learned.mean_len,
+        distances: exact.distances,
+    })
+}
+
+impl Parts {
+    pub(super) fn shown(self, py: Python<'_>) -> PyResult<Exact> {
+        let array = |values: Vec<f64>| values.into_pyarray(py).into_any().unbind();
+        let Distances { l1, tv, jsd, kl_target_policy, kl_policy_target } = self.distances;
+        Ok(Exact {
+            states: (self.states)(py)?.unbind(),
+            n_states: self.n_states,
+            probs: array(self.probs),
+            target: array(self.target),
+            log_rewards: array(self.log_rewards),
+            log_z: self.log_z,
+            mean_len: self.mean_len,
+            l1,
+            tv,
+            jsd,
+            kl_target_policy,
+            kl_policy_target,
+        })
+    }
+}
+
+/// What a policy samples, exactly, beside what the reward asks for. Not an estimate: every state is looked at.
+#[pyclass(frozen, get_all, module = "gfn_rs", name = "Exact")]
+pub(crate) struct Exact {
+    /// All states.
+    states: Py<PyAny>,
+    /// How many there are.
+    n_states: usize,
+    /// The probability that the policy ends in each, `[states]`.
+    probs: Py<PyAny>,
+    /// The probability that the reward asks for, R(x) / Z.
+    target: Py<PyAny>,
+    /// log R of each; minus infinity where no trajectory can end.
+    log_rewards: Py<PyAny>,
+    /// The true log Z.
+    log_z: f64,
+    /// The mean number of actions of a trajectory.
+    mean_len: f64,
+    /// The sum of absolute differences.
+    l1: f64,
+    /// Total variation, half of it.
+    tv: f64,
+    /// The Jensen-Shannon divergence (natural logarithm).
+    jsd: f64,
+    /// The Kullback-Leibler divergence of the policy from the target; infinite where the policy misses a state.
+    kl_target_policy: f64,
+    /// The same the other way round.
+    kl_policy_target: f64,
+}
+
+#[pymethods]
+impl Exact {
+    fn __repr__(&self) -> String {
+        let Self { n_states, tv, jsd, l1, log_z, .. } = self;
+        format!("Exact({n_states} states, tv={tv:.6}, jsd={jsd:.6}, l1={l1:.6}, log_z={log_z:.4})")
+    }
+}

@@ -1,0 +1,46 @@
+//! Settings come from Python as JSON, written by the classes of `gfn_rs`.
+
+use gfn::{Error, Result};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+/// Reads what a class of Python says of itself.
+pub(crate) fn read<T: DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
+    serde_json::from_str(text).map_err(|error| PyValueError::new_err(format!("{what}: {error}")))
+}
+
+/// The defaults of some settings, with what is given in place of them; of the `nested` ones, part by part.
+pub(crate) fn over_defaults<T>(what: &'static str, given: &Value, nested: &[&str]) -> Result<T>
+where
+    T: Default + Serialize + DeserializeOwned,
+{
+    let refuse = |got: String, expected| Err(Error::config(what, got, expected));
+    let default = serde_json::to_value(T::default()).map_err(|error| Error::external(what, error))?;
+    let (Value::Object(mut settings), Value::Object(given)) = (default, given) else {
+        return refuse(given.to_string(), "settings by name");
+    };
+    for (name, value) in given {
+        match (settings.get_mut(name), value) {
+            (None, _) => return refuse(format!("a setting named `{name}`"), "one of the settings that there are"),
+            (Some(Value::Object(parts)), Value::Object(values)) if nested.contains(&name.as_str()) => {
+                for (part, value) in values {
+                    match parts.get_mut(part) {
+                        None => {
+                            return refuse(
+                                format!("a setting named `{name}.{part}`"),
+                                "one of the settings that there are",
+                            );
+                        }
+                        Some(place) => *place = value.clone(),
+                    }
+                }
+            }
+            (Some(place), value) => *place = value.clone(),
+        }
+    }
+    serde_json::from_value(Value::Object(settings))
+        .or_else(|error| refuse(error.to_string(), "settings of the right types"))
+}

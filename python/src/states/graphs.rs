@@ -1,0 +1,292 @@
+//! A batch of graphs.
+
+use gfn::graph::{Edge, GraphArrays, GraphFormat, GraphKind, GraphState, GraphStates, Node};
+use gfn::plot::{GraphSheet, Layout};
+use gfn_molecules::MoleculeCodec;
+use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyList, PySlice};
+
+use super::rows::table;
+use crate::errors::raised;
+
+/// Graphs that are drawn in a notebook, of a larger batch.
+const DRAWN: usize = 24;
+
+/// A batch of graphs, read as arrays of all of them: nodes and edges come graph by graph, and `node_ptr` and `edge_ptr` say where each
+/// graph's begin and end. `graphs[3]` and `graphs[2:5]` are batches, too.
+#[pyclass(frozen, module = "gfn_rs", name = "Graphs")]
+pub(crate) struct Graphs {
+    states: GraphStates,
+    codec: Option<MoleculeCodec>,
+}
+
+impl Graphs {
+    pub(crate) fn new(states: GraphStates, codec: Option<MoleculeCodec>) -> Self {
+        Self { states, codec }
+    }
+
+    fn arrays(&self) -> &GraphArrays {
+        self.states.arrays()
+    }
+
+    fn some(&self, rows: impl Iterator<Item = usize>) -> Self {
+        let graphs: Vec<GraphState> = rows.map(|row| self.states.graphs()[row].clone()).collect();
+        Self::new(graphs.into(), self.codec.clone())
+    }
+
+    /// The labels that the first nodes of each graph have in the whole batch.
+    fn first_nodes(&self) -> impl Iterator<Item = (usize, std::ops::Range<usize>)> + '_ {
+        let arrays = self.arrays();
+        arrays.node_ptr.iter().copied().zip(arrays.edge_ptr.windows(2).map(|pair| pair[0]..pair[1]))
+    }
+}
+
+fn numbers<'py>(py: Python<'py>, values: impl Iterator<Item = usize>) -> Bound<'py, PyAny> {
+    values.map(|value| value as i64).collect::<Vec<_>>().into_pyarray(py).into_any()
+}
+
+#[pymethods]
+impl Graphs {
+    /// Graphs of given nodes and edges: `n_nodes[g]` nodes in graph g, and edges `[E, 2]` between nodes numbered from 0 in each graph;
+    /// those of graph g are `edges[edge_ptr[g]:edge_ptr[g + 1]]`. Classes are 0 where none are given.
+    #[staticmethod]
+    #[pyo3(signature = (n_nodes, edges, edge_ptr, *, directed, node_classes=None, edge_classes=None))]
+    fn of(
+        n_nodes: PyReadonlyArray1<'_, i64>,
+        edges: PyReadonlyArray2<'_, i64>,
+        edge_ptr: PyReadonlyArray1<'_, i64>,
+        directed: bool,
+        node_classes: Option<PyReadonlyArray1<'_, i64>>,
+        edge_classes: Option<PyReadonlyArray1<'_, i64>>,
+    ) -> PyResult<Self> {
+        let refuse = |what: String| Err(PyValueError::new_err(what));
+        let n_nodes = n_nodes.as_slice()?;
+        let (edges, ends) = (edges.as_array(), edge_ptr.as_slice()?);
+        let rises = ends.windows(2).all(|pair| pair[0] <= pair[1]);
+        if edges.ncols() != 2
+            || ends.len() != n_nodes.len() + 1
+            || !rises
+            || ends.first() != Some(&0)
+            || ends.last() != Some(&(edges.nrows() as i64))
+        {
+            let (rows, columns) = edges.dim();
+            return refuse(format!(
+                "edges of shape [{rows}, {columns}] for {} graphs with edge_ptr {ends:?}: expected edges [E, 2], and an edge_ptr \
+                 of one more number than graphs, rising from 0 to E",
+                n_nodes.len()
+            ));
+        }
+        let small = |value: i64, what: &str| {
+            u16::try_from(value).map_err(|_| PyValueError::new_err(format!("{what} {value}: expected 0 to 65535")))
+        };
+        let total: i64 = n_nodes.iter().sum();
+        let classes = |given: &Option<PyReadonlyArray1<'_, i64>>, n: usize, what: &'static str| -> PyResult<Vec<u16>> {
+            let Some(given) = given else { return Ok(vec![0; n]) };
+            let given = given.as_slice()?;
+            if given.len() != n {
+                return Err(PyValueError::new_err(format!("{} of {what}, expected {n}", given.len())));
+            }
+            given.iter().map(|&class| small(class, what)).collect()
+        };
+        if n_nodes.iter().any(|&n| !(0..=65_535).contains(&n)) {
+            return refuse(format!("n_nodes {n_nodes:?}: expected 0 to 65535 for each graph"));
+        }
+        let node_classes = classes(&node_classes, total as usize, "node_classes")?;
+        let edge_classes = classes(&edge_classes, edges.nrows(), "edge_classes")?;
+        let kind = if directed { GraphKind::Directed } else { GraphKind::Undirected };
+        let mut graphs = Vec::with_capacity(n_nodes.len());
+        let mut first = 0;
+        for (graph, &n) in n_nodes.iter().enumerate() {
+            let nodes: Vec<Node> =
+                node_classes[first..first + n as usize].iter().map(|&class| Node::of_class(class)).collect();
+            first += n as usize;
+            let mut own = Vec::new();
+            for row in ends[graph] as usize..ends[graph + 1] as usize {
+                let (a, b) = (edges[[row, 0]], edges[[row, 1]]);
+                if !(0..n).contains(&a) || !(0..n).contains(&b) {
+                    return refuse(format!(
+                        "edge {row} is ({a}, {b}), in a graph of {n} nodes: expected numbers below that"
+                    ));
+                }
+                own.push((a as u32, b as u32, Edge::of_class(edge_classes[row])));
+            }
+            graphs.push(GraphState::from_parts(kind, &nodes, &own).map_err(raised)?);
+        }
+        Ok(Self::new(graphs.into(), None))
+    }
+
+    /// Graphs of graph6 lines, or digraph6 ones, which begin with `&`.
+    #[staticmethod]
+    fn from_graph6(lines: Vec<String>) -> PyResult<Self> {
+        let graphs = GraphFormat::Graph6.read(lines.join("\n").as_bytes()).map_err(raised)?;
+        Ok(Self::new(graphs.into(), None))
+    }
+
+    /// Graphs of networkx, all directed or none; nodes are numbered in their order, and `class` on nodes and edges is read.
+    #[staticmethod]
+    fn from_networkx<'py>(py: Python<'py>, graphs: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        py.import("gfn_rs._borders")?.call_method1("of_networkx", (graphs,))
+    }
+
+    fn __len__(&self) -> usize {
+        self.states.graphs().len()
+    }
+
+    fn __getitem__(&self, index: &Bound<'_, PyAny>) -> PyResult<Self> {
+        let n = self.states.graphs().len();
+        if let Ok(slice) = index.cast::<PySlice>() {
+            let part = slice.indices(n as isize)?;
+            let rows = (0..part.slicelength as isize).map(|k| (part.start + k * part.step) as usize);
+            return Ok(self.some(rows));
+        }
+        let asked: isize = index.extract()?;
+        let row = if asked < 0 { asked + n as isize } else { asked };
+        match usize::try_from(row).ok().filter(|row| *row < n) {
+            Some(row) => Ok(self.some(std::iter::once(row))),
+            None => Err(raised(gfn::Error::out_of_range(asked.unsigned_abs(), n))),
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        let arrays = self.arrays();
+        let kind = if self.directed() { "directed" } else { "undirected" };
+        format!("Graphs({}, {kind}, {} nodes, {} edges)", arrays.len(), arrays.nodes.len(), arrays.edges.len())
+    }
+
+    /// Whether edges have a direction.
+    #[getter]
+    fn directed(&self) -> bool {
+        self.arrays().kind == GraphKind::Directed
+    }
+
+    /// Nodes of each graph, `[B]`, int64.
+    #[getter]
+    fn n_nodes<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        numbers(py, self.arrays().node_ptr.windows(2).map(|pair| pair[1] - pair[0]))
+    }
+
+    /// Edges of each graph, `[B]`, int64.
+    #[getter]
+    fn n_edges<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        numbers(py, self.arrays().edge_ptr.windows(2).map(|pair| pair[1] - pair[0]))
+    }
+
+    /// Where the nodes of each graph begin, `[B + 1]`, int64.
+    #[getter]
+    fn node_ptr<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        numbers(py, self.arrays().node_ptr.iter().copied())
+    }
+
+    /// Where the edges of each graph begin, `[B + 1]`, int64.
+    #[getter]
+    fn edge_ptr<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        numbers(py, self.arrays().edge_ptr.iter().copied())
+    }
+
+    /// The ends of each edge, `[E, 2]`, int64, nodes numbered from 0 in each graph.
+    #[getter]
+    fn edges<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let arrays = self.arrays();
+        let mut ends = Vec::with_capacity(2 * arrays.edges.len());
+        for (first, range) in self.first_nodes() {
+            ends.extend(arrays.edges[range].iter().flat_map(|&(a, b)| [a, b].map(|end| i64::from(end) - first as i64)));
+        }
+        table(py, ends, 2)
+    }
+
+    /// The ends of each edge, `[2, E]`, int64, nodes numbered through the batch: PyTorch Geometric's `edge_index`, each undirected edge
+    /// once.
+    #[getter]
+    fn edge_index<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let edges = &self.arrays().edges;
+        let ends: Vec<i64> =
+            edges.iter().map(|edge| edge.0).chain(edges.iter().map(|edge| edge.1)).map(i64::from).collect();
+        Ok(ends.into_pyarray(py).reshape([2, edges.len()])?.into_any())
+    }
+
+    /// The class of each node, `[N]`, int64.
+    #[getter]
+    fn node_classes<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        numbers(py, self.arrays().nodes.iter().map(|node| usize::from(node.class)))
+    }
+
+    /// The class of each edge, `[E]`, int64.
+    #[getter]
+    fn edge_classes<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        numbers(py, self.arrays().weights.iter().map(|edge| usize::from(edge.class)))
+    }
+
+    /// Attributes of each node, `[N, 7]`, int64, 0 where one is unset.
+    #[getter]
+    fn node_attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let values = self.arrays().nodes.iter().flat_map(|node| *node.attributes.values());
+        table(py, values.map(i64::from).collect(), gfn::graph::MAX_ATTRIBUTES)
+    }
+
+    /// Attributes of each edge, `[E, 7]`, int64, 0 where one is unset.
+    #[getter]
+    fn edge_attributes<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        let values = self.arrays().weights.iter().flat_map(|edge| *edge.attributes.values());
+        table(py, values.map(i64::from).collect(), gfn::graph::MAX_ATTRIBUTES)
+    }
+
+    /// The SMILES of each graph, where graphs stand for molecules.
+    #[getter]
+    fn smiles(&self) -> PyResult<Vec<String>> {
+        let Some(codec) = &self.codec else {
+            return Err(PyTypeError::new_err("these graphs aren't molecules, so they have no SMILES"));
+        };
+        let graphs = self.states.graphs().iter();
+        graphs
+            .map(|graph| codec.molecule(graph).map(|molecule| molecule.smiles()))
+            .collect::<gfn::Result<_>>()
+            .map_err(raised)
+    }
+
+    /// The graph6 line of each graph; of a directed one, digraph6. Classes and attributes have no place there, and are refused.
+    fn graph6(&self) -> PyResult<Vec<String>> {
+        let text = GraphFormat::Graph6.write(self.states.graphs()).map_err(raised)?;
+        Ok(text.lines().map(str::to_owned).collect())
+    }
+
+    /// The graphs as networkx has them (`Graph`, `DiGraph`), with `class` on nodes and edges. Needs networkx.
+    fn networkx<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyList>> {
+        Ok(slf.py().import("gfn_rs._borders")?.call_method1("to_networkx", (slf,))?.cast_into()?)
+    }
+
+    /// The graphs as PyTorch Geometric has them: a `Data` each, with `edge_index` both ways where edges have no direction, `x` the class
+    /// of nodes and `edge_attr` that of edges. Needs torch_geometric.
+    fn pyg<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyList>> {
+        Ok(slf.py().import("gfn_rs._borders")?.call_method1("to_pyg", (slf,))?.cast_into()?)
+    }
+
+    /// RDKit's molecule of each graph. Needs RDKit.
+    fn rdkit<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyList>> {
+        Ok(slf.py().import("gfn_rs._borders")?.call_method1("to_rdkit", (slf,))?.cast_into()?)
+    }
+
+    /// A picture of the graphs as SVG, with a caption for each if there are any.
+    #[pyo3(signature = (captions=None, title=""))]
+    fn svg(&self, captions: Option<Vec<String>>, title: &str) -> PyResult<String> {
+        let graphs = self.states.graphs();
+        if let Some(captions) = captions.as_ref().filter(|captions| captions.len() != graphs.len()) {
+            let (got, expected) = (captions.len(), graphs.len());
+            return Err(PyValueError::new_err(format!("{got} captions for {expected} graphs: expected one for each")));
+        }
+        let mut sheet = GraphSheet::new(title).layout(Layout::default());
+        for (k, graph) in graphs.iter().enumerate() {
+            let caption = captions.as_ref().map_or(String::new(), |captions| captions[k].clone());
+            sheet = sheet.cell(graph.clone(), [caption, String::new()]);
+        }
+        sheet.to_svg().map_err(raised)
+    }
+
+    fn _repr_svg_(&self) -> PyResult<String> {
+        let graphs = self.some(0..self.__len__().min(DRAWN));
+        let more = self.__len__().saturating_sub(DRAWN);
+        let title = if more > 0 { format!("the first {DRAWN} of {} graphs", self.__len__()) } else { String::new() };
+        graphs.svg(None, &title)
+    }
+}

@@ -1,0 +1,44 @@
+//! Batches of states as Python sees them: `Graphs`, or numpy arrays.
+
+mod graphs;
+mod rows;
+
+use std::sync::Arc;
+
+use gfn::env::{Reals, VectorStates};
+use gfn::graph::GraphStates;
+use gfn_dags::DagStates;
+use gfn_gym::diffusion::DiffusionStates;
+use gfn_molecules::MoleculeCodec;
+use pyo3::prelude::*;
+
+pub(crate) use graphs::Graphs;
+use rows::{adjacency, entries, reals};
+
+/// How states of one environment are shown to Python.
+pub(crate) type Show<S> = Arc<dyn for<'py> Fn(Python<'py>, &S) -> PyResult<Bound<'py, PyAny>> + Send + Sync>;
+
+/// Graphs, which may stand for molecules.
+pub(crate) fn show_graphs(codec: Option<MoleculeCodec>) -> Show<GraphStates> {
+    Arc::new(move |py, states| Ok(Bound::new(py, Graphs::new(states.clone(), codec.clone()))?.into_any()))
+}
+
+/// Vectors of small integers: an int64 array, a row per state.
+pub(crate) fn show_vectors() -> Show<VectorStates> {
+    Arc::new(entries)
+}
+
+/// Acyclic graphs: a bool array of adjacency matrices, `[states, from, to]`.
+pub(crate) fn show_structures() -> Show<DagStates> {
+    Arc::new(adjacency)
+}
+
+/// Points: a float64 array, a row per state.
+pub(crate) fn show_points() -> Show<Reals> {
+    Arc::new(reals)
+}
+
+/// Points on their way through a diffusion: the points alone.
+pub(crate) fn show_diffusion() -> Show<DiffusionStates> {
+    Arc::new(|py, states| reals(py, &states.points))
+}

@@ -1,0 +1,127 @@
+"""Networks that are modules of torch."""
+
+import gfn_rs as gfn
+import numpy as np
+import pytest
+import torch
+
+
+class Messages(torch.nn.Module):
+    """Two rounds of messages between nodes of two colours, without another library."""
+
+    def __init__(self, width=64, classes=2):
+        super().__init__()
+        self.color = torch.nn.Embedding(classes, width)
+        layers = (torch.nn.Sequential(torch.nn.Linear(width, width), torch.nn.ReLU(), torch.nn.Linear(width, width)) for _ in range(2))
+        self.layers = torch.nn.ModuleList(layers)
+
+    def forward(self, batch):
+        x = self.color(batch.node_classes)
+        source, target = batch.edge_index
+        for layer in self.layers:
+            x = x + layer(x + torch.zeros_like(x).index_add(0, target, x[source]))
+        return x, x.new_zeros(batch.n_graphs, x.shape[1]).index_add(0, batch.batch, x)
+
+
+def module_trainer(module, env=gfn.ColoredGraphs(3), **changes):
+    policy = gfn.GraphModule(module, 64, 64, pair_walks=changes.pop("pair_walks", None))
+    return gfn.Trainer(env, changes.pop("reward", gfn.ColoredGraphReward()), policy, **{"batch": 64, "lr": 2e-3, **changes})
+
+
+def test_a_module_learns_and_its_parameters_are_trained():
+    torch.manual_seed(0)
+    module = Messages()
+    start = {name: tensor.detach().clone() for name, tensor in module.named_parameters()}
+    trainer = module_trainer(module, lr_scale=gfn.Linear(1, 0, 600))
+    named = dict(trainer.named_parameters())
+    assert {f"torso.{name}" for name in start} < set(named)
+    before = trainer.exact().tv
+    exact = trainer.fit(600).exact()
+    assert exact.tv < 0.03 and exact.tv < before / 5, (before, exact.tv)
+    assert all(not torch.equal(start[name], tensor) for name, tensor in module.named_parameters())
+
+
+def test_a_module_s_checkpoint_goes_on(tmp_path):
+    def fresh():
+        torch.manual_seed(0)
+        return module_trainer(Messages())
+
+    whole, half = fresh().fit(8), fresh().fit(4)
+    half.save(tmp_path / "half")
+    torch.manual_seed(1)
+    other = module_trainer(Messages()).resume(tmp_path / "half").fit(4)
+    assert other.history["loss"].tolist() == whole.history["loss"].tolist()[4:]
+
+
+def test_layers_of_pytorch_geometric_work_unchanged():
+    nn = pytest.importorskip("torch_geometric.nn")
+
+    class Gine(torch.nn.Module):
+        def __init__(self, width=64):
+            super().__init__()
+            self.node, self.edge = torch.nn.Embedding(2, width), torch.nn.Embedding(1, width)
+            mlp = lambda: torch.nn.Sequential(torch.nn.Linear(width, width), torch.nn.ReLU(), torch.nn.Linear(width, width))  # noqa: E731
+            self.layers = torch.nn.ModuleList(nn.GINEConv(mlp()) for _ in range(2))
+
+        def forward(self, batch):
+            x, edges = self.node(batch.node_classes), self.edge(batch.edge_classes)
+            for layer in self.layers:
+                x = x + layer(x, batch.edge_index, edges)
+            return x, nn.global_add_pool(x, batch.batch, size=batch.n_graphs)
+
+    torch.manual_seed(0)
+    trainer = module_trainer(Gine(), pair_walks=3)
+    assert trainer.fit(5).exact().n_states > 10
+
+
+def test_modules_that_see_labels_are_refused():
+    class Labels(Messages):
+        def forward(self, batch):
+            nodes, graphs = super().forward(batch)
+            return nodes + batch.node_labels[:, None], graphs
+
+    with pytest.raises(ValueError, match="label"):
+        module_trainer(Labels())
+
+
+@pytest.mark.parametrize(
+    "broken, kind, message",
+    [
+        (lambda batch, x, g: x, TypeError, "pair"),
+        (lambda batch, x, g: (x, g, g), ValueError, "3 values"),
+        (lambda batch, x, g: (x, "graphs"), TypeError, "torch.Tensor"),
+        (lambda batch, x, g: (x[:, :3], g), ValueError, "shape"),
+        (lambda batch, x, g: (x, g[:0]), ValueError, "shape"),
+        (lambda batch, x, g: 1 / 0, ZeroDivisionError, "division"),
+    ],
+)
+def test_what_a_module_gives_is_checked(broken, kind, message):
+    class Broken(Messages):
+        def forward(self, batch):
+            return broken(batch, *super().forward(batch))
+
+    with pytest.raises(kind, match=message):
+        module_trainer(Broken()).fit(1)
+
+
+def test_not_a_number_in_a_module_ends_the_step():
+    class Poisoned(Messages):
+        poison = False
+
+        def forward(self, batch):
+            nodes, graphs = super().forward(batch)
+            return (nodes * float("nan"), graphs) if self.poison else (nodes, graphs)
+
+    module = Poisoned()
+    trainer = module_trainer(module).fit(1)
+    module.poison = True
+    with pytest.raises((FloatingPointError, RuntimeError, ValueError)):
+        trainer.fit(1)
+    module.poison = False
+    assert np.isfinite(trainer.fit(1).history["loss"][-1])
+
+
+def test_double_precision_needs_a_module_of_it():
+    with pytest.raises(ValueError, match="Double"):
+        module_trainer(Messages(), double=True)
+    module_trainer(Messages().double(), double=True)

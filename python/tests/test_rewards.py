@@ -1,0 +1,199 @@
+"""Rewards in Python: what they are given, what they may give, and what comes of mistakes."""
+
+import threading
+import time
+import traceback
+
+import gfn_rs as gfn
+import numpy as np
+import pytest
+import torch
+
+
+def trainer(reward, env=gfn.HyperGrid(2, 3), policy=gfn.Mlp((8,)), **settings):
+    return gfn.Trainer(env, reward, policy, **{"batch": 8, **settings})
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        lambda n: np.zeros(n),
+        lambda n: np.zeros(n, dtype=np.float32),
+        lambda n: np.zeros(n, dtype=np.int64),
+        lambda n: np.zeros(2 * n)[::2],
+        lambda n: [0.0] * n,
+        lambda n: [0] * n,
+        lambda n: (0.0,) * n,
+        lambda n: torch.zeros(n),
+        lambda n: torch.zeros(n, requires_grad=True),
+        lambda n: torch.zeros(n, dtype=torch.float64),
+    ],
+)
+def test_whatever_is_an_array_of_numbers_is_taken(answer):
+    assert len(trainer(lambda states: answer(len(states))).fit(2).history["loss"]) == 2
+
+
+@pytest.mark.parametrize(
+    "answer, kind, message",
+    [
+        (lambda n: np.zeros(n + 1), ValueError, "9 numbers for 8"),
+        (lambda n: np.zeros(0), ValueError, "0 numbers for 8"),
+        (lambda n: np.zeros((n, 1)), ValueError, "shape"),
+        (lambda n: np.zeros((n, n)), ValueError, "shape"),
+        (lambda n: 0.0, ValueError, "shape"),
+        (lambda n: None, (TypeError, ValueError), "reward gave"),
+        (lambda n: "abcdefgh", TypeError, "reward gave a str"),
+        (lambda n: ["a"] * n, TypeError, "reward gave a list"),
+        (lambda n: [[0.0]] * n, ValueError, "shape"),
+        (lambda n: {0: 1.0}, TypeError, "reward gave a dict"),
+        (lambda n: [object()] * n, TypeError, "reward gave a list"),
+        (lambda n: np.full(n, np.nan), FloatingPointError, "NaN"),
+        (lambda n: np.full(n, np.inf), FloatingPointError, "inf"),
+        (lambda n: np.full(n, -np.inf), FloatingPointError, "inf"),
+        (lambda n: np.zeros(n, dtype=complex) + 1j, (TypeError, ValueError), ""),
+    ],
+)
+def test_any_other_answer_is_an_error_and_the_trainer_goes_on(answer, kind, message):
+    state = {"broken": False}
+
+    def reward(states):
+        return answer(len(states)) if state["broken"] else np.zeros(len(states))
+
+    it = trainer(reward, replay=gfn.Replay(100)).fit(3)
+    state["broken"] = True
+    with pytest.warns() if isinstance(answer(1), np.ndarray) and np.iscomplexobj(answer(1)) else _nothing():
+        try:
+            with pytest.raises(kind, match=message):
+                it.fit(5)
+        except pytest.fail.Exception:
+            # numpy takes the real part of a complex array, with a warning.
+            assert np.iscomplexobj(answer(1))
+    state["broken"] = False
+    before = it.steps_done
+    assert np.isfinite(it.fit(2).history["loss"]).all() and it.steps_done == before + 2
+
+
+class _nothing:
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        return False
+
+
+class Own(Exception):
+    """Nobody else's."""
+
+
+@pytest.mark.parametrize("error", [Own("mine"), ZeroDivisionError("x"), KeyError("key"), StopIteration(), SystemExit(3), KeyboardInterrupt(), MemoryError(), AssertionError("no")])
+def test_exceptions_come_back_as_they_were(error):
+    state = {"broken": False}
+
+    def reward(states):
+        if state["broken"]:
+            raise error
+        return np.zeros(len(states))
+
+    it = trainer(reward).fit(1)
+    state["broken"] = True
+    with pytest.raises(type(error)) as caught:
+        it.fit(1)
+    assert caught.value is error
+    # The traceback leads to the line that raised.
+    assert any(frame.name == "reward" for frame in traceback.extract_tb(caught.value.__traceback__))
+    state["broken"] = False
+    assert it.fit(1).steps_done == 2
+
+
+def test_a_reward_cannot_use_its_own_trainer():
+    held = []
+
+    def reward(states):
+        held[0].sample(1)
+        return np.zeros(len(states))
+
+    it = trainer(lambda states: reward(states) if held else np.zeros(len(states)))
+    held.append(it)
+    for use in (lambda: it.fit(1), lambda: it.sample_with_rewards(1), lambda: it.exact()):
+        with pytest.raises(RuntimeError, match="at work"):
+            use()
+
+
+def test_a_trainer_is_used_from_one_thread_at_a_time():
+    started, go = threading.Event(), threading.Event()
+
+    def reward(states):
+        started.set()
+        go.wait(10)
+        return np.zeros(len(states))
+
+    it = trainer(reward)
+    thread = threading.Thread(target=lambda: it.fit(1))
+    thread.start()
+    assert started.wait(10)
+    with pytest.raises(RuntimeError, match="at work"):
+        it.sample(1)
+    go.set()
+    thread.join(10)
+    # Then another thread may have it.
+    assert it.fit(1).steps_done == 2
+
+
+def test_other_threads_of_python_run_meanwhile():
+    ticks = []
+    stop = threading.Event()
+
+    def tick():
+        while not stop.is_set():
+            ticks.append(time.perf_counter())
+            time.sleep(0.001)
+
+    it = gfn.Trainer(gfn.Ring(5), gfn.RingReward(), gfn.GraphNet(), batch=64).fit(1)
+    thread = threading.Thread(target=tick)
+    thread.start()
+    began = time.perf_counter()
+    it.fit(10)
+    took = time.perf_counter() - began
+    stop.set()
+    thread.join()
+    during = [t for t in ticks if began < t < began + took]
+    assert len(during) > 5 and max(np.diff(during)) < 0.5 * took
+
+
+def test_control_c_ends_a_run_within_a_step():
+    import _thread
+
+    it = gfn.Trainer(gfn.Ring(5), gfn.RingReward(), gfn.GraphNet(), batch=64).fit(1)
+    timer = threading.Timer(0.5, _thread.interrupt_main)
+    timer.start()
+    began = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        it.fit(1_000_000)
+    assert time.perf_counter() - began < 3
+    done = it.steps_done
+    assert done > 1 and len(it.history["loss"]) == done
+    assert it.fit(1).steps_done == done + 1
+
+
+def test_conditions_and_gradients_stay_out_of_rewards():
+    seen = []
+
+    def reward(states):
+        seen.append((type(states), states.shape, states.dtype, torch.is_grad_enabled()))
+        return np.zeros(len(states))
+
+    trainer(reward).fit(1)
+    assert seen[0][:3] == (np.ndarray, (8, 2), np.int64)
+
+
+def test_states_may_be_kept_and_changed():
+    kept = []
+
+    def reward(states):
+        kept.append(states)
+        states[:] = 99
+        return np.zeros(len(states))
+
+    it = trainer(reward).fit(5)
+    # What Python does with its array is its own business: the trainer has its own.
+    assert it.sample(20).max() <= 2 and all((states == 99).all() for states in kept)

@@ -23,6 +23,8 @@ fn _gfn(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add("TORCH", TORCH)?;
     module.add_class::<env::Env>()?;
+    module.add_class::<env::Moves>()?;
+    module.add_class::<objective::Scores>()?;
     module.add_class::<session::Session>()?;
     module.add_class::<session::Exact>()?;
     module.add_class::<states::Graphs>()?;

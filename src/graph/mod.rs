@@ -15,7 +15,7 @@ pub use action::{
 };
 pub use batch::{GraphArrays, GraphBatch, GraphView, Neighbours};
 pub(crate) use env::misfit;
-pub use env::{BackwardRule, Free, GraphEnv, GraphRules, GraphSchema, MoveMask, Scaffold};
+pub use env::{BackwardRule, BatchMove, BatchRules, Free, GraphEnv, GraphRules, GraphSchema, MoveMask, Scaffold};
 // What only `testing` takes from here.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use env::{check_by_type, check_fits, check_settings};

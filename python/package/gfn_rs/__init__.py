@@ -24,8 +24,10 @@ if _torch.__version__.split("+")[0].split(".")[:2] != _wanted().split("."):
         f"pip install 'torch=={_wanted()}.*'"
     )
 
-from ._gfn import Exact, GraphBatch, Graphs  # noqa: E402
+from ._gfn import Exact, GraphBatch, Graphs, Moves, Scores  # noqa: E402
 from .envs import (  # noqa: E402
+    AddEdge,
+    AddNode,
     BayesianStructure,
     BitSequence,
     Box,
@@ -35,6 +37,8 @@ from .envs import (  # noqa: E402
     Environment,
     Fragments,
     GraphBuilding,
+    GraphEnv,
+    GraphRules,
     HyperGrid,
     Line,
     Molecules,
@@ -44,6 +48,8 @@ from .envs import (  # noqa: E402
     PrependAppendBitSequence,
     Ring,
     SetAddition,
+    SetEdgeAttribute,
+    SetNodeAttribute,
     TokenSequence,
     ToyDag,
     Triangle,
@@ -54,6 +60,7 @@ from .objectives import (  # noqa: E402
     LogPartitionVariance,
     ModifiedDetailedBalance,
     Objective,
+    OwnObjective,
     PolicyGradient,
     ProximalPolicy,
     SubTrajectoryBalance,

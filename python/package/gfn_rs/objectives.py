@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Callable, Literal
 
+import torch
+
+from . import _gfn
 from ._settings import Settings, plain, variant
 
 Advantage = Literal["total", "reward_to_go", "baseline", "gae"]
@@ -16,6 +19,10 @@ def _advantage(name: Advantage, lambda_: float) -> Any:
 
 class Objective(Settings):
     """What the objectives share."""
+
+    def _loss(self) -> Any:
+        """An objective that is a function of Python."""
+        return None
 
 
 @dataclass(frozen=True)
@@ -86,3 +93,25 @@ class ProximalPolicy(Objective):
     def _values(self) -> dict[str, Any]:
         numbers = {name: plain(getattr(self, name), name) for name in ("clip", "kl", "value_weight", "epochs")}
         return {"advantage": _advantage(self.advantage, self.gae_lambda), **numbers}
+
+
+@dataclass(frozen=True)
+class OwnObjective(Objective):
+    """An objective of your own: a function from `Scores`, the log-probabilities of a batch, to its loss, a scalar tensor.
+
+    `log_z` and `flow` say what it reads besides log P_F, log P_B and log R. It learns from any trajectories, explored and replayed
+    ones among them: its loss must be least on each of them where the policy is right. A checkpoint knows it by `name`.
+    """
+
+    function: Callable[[_gfn.Scores], torch.Tensor]
+    log_z: bool = True
+    flow: bool = False
+    name: str = "own"
+
+    def _loss(self) -> Any:
+        if isinstance(self.function, type) or not callable(self.function):
+            raise TypeError(f"function is a {type(self.function).__name__}: expected a function of Scores that gives a loss")
+        return self.function
+
+    def _values(self) -> dict[str, Any]:
+        return {"name": plain(self.name, "name"), "log_z": plain(self.log_z, "log_z"), "flow": plain(self.flow, "flow")}

@@ -230,6 +230,7 @@ class Trainer:
             policy=policy._text(),
             module=policy._module(),
             objective=objective._text(),
+            loss=objective._loss(),
             training=json.dumps(training, allow_nan=False),
             replay=None if replay is None else replay._text(),
             seed=int(seed),

@@ -1,9 +1,12 @@
 //! Environments.
 
+mod declared;
 mod erased;
 mod graphs;
 mod vectors;
 
+use declared::Declared;
+use gfn::graph::GraphState;
 use gfn_dags::{BayesianStructure, StructureConfig};
 use gfn_gym::boxes::BoxEnv;
 use gfn_gym::diffusion::{DiffusionSampling, Process, ProcessKind};
@@ -12,25 +15,27 @@ use gfn_molecules::MoleculeCodec;
 use pyo3::prelude::*;
 use serde::Deserialize;
 
+pub(crate) use declared::{Failures, Moves};
 pub(crate) use erased::{AnyGraphEnv, AnyVectorEnv};
 pub(crate) use graphs::GraphSpec;
 pub(crate) use vectors::{VectorSpec, Vectors};
 
 use crate::errors::raised;
 use crate::settings::read;
+use crate::states::Graphs;
 
-/// The settings of an environment, by the states that it has.
+/// The settings of an environment, where its rewards must know them.
 #[derive(Clone, Debug)]
 pub(crate) enum EnvSpec {
-    Graphs(GraphSpec),
     Vectors(VectorSpec),
-    Other(OtherSpec),
+    Other,
 }
 
 /// Environments of states of their own.
-#[derive(Clone, Deserialize, Debug)]
+#[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(crate) enum OtherSpec {
+enum OtherSpec {
+    GraphEnv(Declared),
     BayesianStructure(StructureConfig),
     Box { ndim: usize, delta: f64, polar: bool },
     Line { n_steps: usize },
@@ -53,39 +58,53 @@ pub(crate) enum EnvKind {
 pub(crate) struct Env {
     pub(crate) spec: EnvSpec,
     pub(crate) kind: EnvKind,
+    /// What rules in Python raised.
+    pub(crate) failures: Failures,
 }
 
-/// The names of classes and what reads them; serde's own message for an untagged enum names neither.
-fn spec(text: &str) -> PyResult<EnvSpec> {
-    const OTHERS: [&str; 4] = ["BayesianStructure", "Box", "Line", "Diffusion"];
-    let value: serde_json::Value = read("an environment", text)?;
-    let name = value.as_object().and_then(|object| object.keys().next()).cloned().unwrap_or_default();
-    if OTHERS.contains(&name.as_str()) {
-        return Ok(EnvSpec::Other(read(&name, text)?));
-    }
-    if GraphSpec::NAMES.contains(&name.as_str()) {
-        return Ok(EnvSpec::Graphs(read(&name, text)?));
-    }
-    Ok(EnvSpec::Vectors(read(&name, text)?))
+/// What an environment that is declared in Python has of its own.
+struct Own {
+    rules: Option<Py<PyAny>>,
+    initial: Option<GraphState>,
 }
 
 #[pymethods]
 impl Env {
+    /// Reads `{class: settings}`; the rest is for environments that are declared in Python.
     #[new]
-    fn new(text: &str) -> PyResult<Self> {
-        let spec = spec(text)?;
-        let kind = match &spec {
-            EnvSpec::Graphs(spec) => spec.build(),
-            EnvSpec::Vectors(spec) => spec.build().map(EnvKind::Vectors),
-            EnvSpec::Other(spec) => spec.build(),
+    #[pyo3(signature = (text, rules=None, initial=None))]
+    fn new(text: &str, rules: Option<Py<PyAny>>, initial: Option<PyRef<'_, Graphs>>) -> PyResult<Self> {
+        let value: serde_json::Value = read("an environment", text)?;
+        let name = value.as_object().and_then(|object| object.keys().next()).cloned().unwrap_or_default();
+        let failures = Failures::default();
+        let initial = initial.map(|graphs| graphs.only()).transpose()?;
+        let (spec, kind) = if GraphSpec::NAMES.contains(&name.as_str()) {
+            let spec: GraphSpec = read(&name, text)?;
+            let kind = spec.build();
+            (EnvSpec::Other, kind)
+        } else if OtherSpec::NAMES.contains(&name.as_str()) {
+            let spec: OtherSpec = read(&name, text)?;
+            (EnvSpec::Other, spec.build(Own { rules, initial }, &failures))
+        } else {
+            let spec: VectorSpec = read(&name, text)?;
+            let kind = spec.build().map(EnvKind::Vectors);
+            (EnvSpec::Vectors(spec), kind)
         };
-        Ok(Self { kind: kind.map_err(raised)?, spec })
+        match (kind, failures.take()) {
+            (_, Some(raised)) => Err(raised),
+            (kind, None) => Ok(Self { kind: kind.map_err(raised)?, spec, failures }),
+        }
     }
 }
 
 impl OtherSpec {
-    fn build(&self) -> gfn::Result<EnvKind> {
+    const NAMES: [&str; 5] = ["GraphEnv", "BayesianStructure", "Box", "Line", "Diffusion"];
+
+    fn build(&self, own: Own, failures: &Failures) -> gfn::Result<EnvKind> {
         Ok(match self {
+            Self::GraphEnv(declared) => {
+                EnvKind::Graphs { env: declared.build(own.rules, own.initial, failures)?, codec: None }
+            }
             Self::BayesianStructure(config) => EnvKind::Structures(BayesianStructure::new(config.clone())?),
             Self::Box { ndim, delta, polar: false } => EnvKind::Box(BoxEnv::cartesian(*ndim, *delta)?),
             Self::Box { ndim: 2, delta, polar: true } => EnvKind::Box(BoxEnv::polar(*delta)?),

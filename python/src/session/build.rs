@@ -31,7 +31,7 @@ use crate::states::{Show, show_diffusion, show_graphs, show_points, show_structu
 pub(super) struct Asked<'a> {
     pub(super) reward: (Option<&'a str>, Option<Py<PyAny>>),
     pub(super) policy: (&'a str, Option<Py<PyAny>>),
-    pub(super) objective: &'a str,
+    pub(super) objective: (&'a str, Option<Py<PyAny>>),
     pub(super) training: &'a str,
     pub(super) replay: Option<&'a str>,
 }
@@ -59,7 +59,7 @@ pub(super) fn session(
 ) -> PyResult<Box<dyn Engine>> {
     let device = DeviceKind::from_str(device).and_then(DeviceKind::resolve).map_err(raised)?;
     let kind = if double { Kind::Double } else { Kind::Float };
-    let objective = crate::objective::objective(asked.objective)?;
+    let objective = crate::objective::objective(asked.objective.0, asked.objective.1)?;
     let given: Value = read("the settings of the trainer", asked.training)?;
     let config = over_defaults("the settings of the trainer", &given, &["adam"]).map_err(raised)?;
     let replay = asked.replay.map(|text| read("Replay", text)).transpose()?;

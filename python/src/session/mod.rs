@@ -10,7 +10,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
-use crate::env::Env;
+use crate::env::{Env, Failures};
 use crate::errors::raised;
 use crate::tensors;
 use engine::{Engine, Made};
@@ -18,11 +18,15 @@ pub(crate) use exact::Exact;
 
 /// A trainer. It is at work for one caller at a time; any other, a callback of its own among them, gets an error in place of a wait.
 #[pyclass(frozen, module = "gfn_rs._gfn")]
-pub(crate) struct Session(Mutex<Box<dyn Engine>>);
+pub(crate) struct Session {
+    engine: Mutex<Box<dyn Engine>>,
+    /// What rules of the environment raised, which the library has no place for.
+    failures: Failures,
+}
 
 impl Session {
     fn engine(&self) -> PyResult<MutexGuard<'_, Box<dyn Engine>>> {
-        match self.0.try_lock() {
+        match self.engine.try_lock() {
             Ok(engine) => Ok(engine),
             Err(TryLockError::WouldBlock) => Err(PyRuntimeError::new_err(
                 "the trainer is at work, in another thread or in the call that asked its reward: wait until that returns",
@@ -37,7 +41,8 @@ impl Session {
     fn work<T: Send>(&self, py: Python<'_>, job: impl FnOnce(&mut dyn Engine) -> gfn::Result<T> + Send) -> PyResult<T> {
         py.detach(|| {
             let mut engine = self.engine()?;
-            job(engine.as_mut()).map_err(raised)
+            let done = job(engine.as_mut());
+            self.failures.take().map_or_else(|| done.map_err(raised), Err)
         })
     }
 }
@@ -46,7 +51,7 @@ impl Session {
 impl Session {
     /// A trainer of an environment; the settings come as JSON, written by the classes of `gfn_rs`.
     #[new]
-    #[pyo3(signature = (env, *, reward, reward_call, policy, module, objective, training, replay, seed, device, double))]
+    #[pyo3(signature = (env, *, reward, reward_call, policy, module, objective, loss, training, replay, seed, device, double))]
     #[expect(clippy::too_many_arguments, reason = "one class of Python calls it, by name")]
     fn new(
         env: &Env,
@@ -55,6 +60,7 @@ impl Session {
         policy: &str,
         module: Option<Py<PyAny>>,
         objective: &str,
+        loss: Option<Py<PyAny>>,
         training: &str,
         replay: Option<&str>,
         seed: u64,
@@ -62,8 +68,12 @@ impl Session {
         double: bool,
     ) -> PyResult<Self> {
         let asked =
-            build::Asked { reward: (reward, reward_call), policy: (policy, module), objective, training, replay };
-        Ok(Self(Mutex::new(build::session(env, asked, (seed, device, double))?)))
+            build::Asked { reward: (reward, reward_call), policy: (policy, module), objective: (objective, loss), training, replay };
+        let built = build::session(env, asked, (seed, device, double));
+        match env.failures.take() {
+            Some(raised) => Err(raised),
+            None => Ok(Self { engine: Mutex::new(built?), failures: env.failures.clone() }),
+        }
     }
 
     /// Makes up to `n` steps and gives what they were like, as lists by name; less than `n` where one failed, with its error.
@@ -78,7 +88,7 @@ impl Session {
         table.set_item("grad_norm", column(|made| made.stats.grad_norm))?;
         table.set_item("seconds", column(|made| made.stats.seconds.iter().sum()))?;
         table.set_item("reward_calls", made.iter().map(|made| made.reward_calls).collect::<Vec<_>>())?;
-        Ok((table, failed.map(raised)))
+        Ok((table, self.failures.take().or(failed.map(raised))))
     }
 
     /// Draws `n` finished objects from the policy, without exploration.

@@ -27,6 +27,14 @@ impl Graphs {
         Self { states, codec }
     }
 
+    /// The one graph of a batch.
+    pub(crate) fn only(&self) -> PyResult<GraphState> {
+        match self.states.graphs() {
+            [graph] => Ok(graph.clone()),
+            graphs => Err(PyValueError::new_err(format!("{} graphs to start from: expected one", graphs.len()))),
+        }
+    }
+
     fn arrays(&self) -> &GraphArrays {
         self.states.arrays()
     }

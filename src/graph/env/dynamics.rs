@@ -1,7 +1,7 @@
 //! Batches of graphs as an environment: steps, masks, symmetry.
 
 use super::backward::fill;
-use super::{GraphEnv, GraphRules, classes, contract, relabel};
+use super::{GraphEnv, GraphRules, batched, classes, contract, relabel};
 use crate::env::{Block, Classes, Direction, DiscreteEnv, Env, InsertionOrder, Masks, Rows, Slots, Step};
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
 use crate::graph::symmetry::MIN_PER_THREAD;
@@ -170,7 +170,11 @@ impl<R: GraphRules> DiscreteEnv for GraphEnv<R> {
             rest = tail;
         }
         parallel::for_each(rows, MIN_GRAPHS_PER_THREAD, |(graph, mask)| fill_graph(graph, mask));
-        Masks { direction, blocks, slot_ptr, legal, has_exit: direction == Direction::Forward }
+        let mut masks = Masks { direction, blocks, slot_ptr, legal, has_exit: direction == Direction::Forward };
+        if let Some(rules) = self.rules.batched() {
+            batched::restrict(self, rules, states, &mut masks);
+        }
+        masks
     }
 
     fn describe(&self, direction: Direction, states: &GraphStates, row: usize, slot: u32) -> String {

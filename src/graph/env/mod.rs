@@ -1,6 +1,7 @@
 //! `GraphEnv`: an action set, a schema, a start, and an author's rules. It implements the three environment traits.
 
 mod backward;
+mod batched;
 mod classes;
 mod contract;
 mod dynamics;
@@ -18,6 +19,7 @@ use std::ops::Deref;
 pub(crate) use contract::check_by_type;
 pub(crate) use contract::{check_fits, check_settings};
 pub(crate) use fits::misfit;
+pub use batched::{BatchMove, BatchRules};
 pub use move_mask::MoveMask;
 pub use rules::{Free, GraphRules};
 pub use scaffold::Scaffold;

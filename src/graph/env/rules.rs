@@ -1,6 +1,6 @@
 use std::sync::Arc;
 
-use super::MoveMask;
+use super::{BatchRules, MoveMask};
 use crate::Result;
 use crate::graph::{GraphState, with_canonizer};
 
@@ -25,6 +25,11 @@ pub trait GraphRules: Send + Sync {
     /// False for graphs that no sequence of forward moves builds (a disconnected one, where growth is by attachment).
     fn is_reachable(&self, _graph: &GraphState) -> bool {
         true
+    }
+
+    /// Rules that forbid on top of these, asked about a batch at once; none, by default.
+    fn batched(&self) -> Option<&dyn BatchRules> {
+        None
     }
 
     /// What training corrects for, up to isomorphism: ln |Aut| of a graph, its first `n_fixed` nodes (those of the initial graph) held
@@ -57,6 +62,10 @@ impl<R: GraphRules + ?Sized> GraphRules for Arc<R> {
 
     fn is_reachable(&self, graph: &GraphState) -> bool {
         (**self).is_reachable(graph)
+    }
+
+    fn batched(&self) -> Option<&dyn BatchRules> {
+        (**self).batched()
     }
 
     fn log_automorphisms(&self, graph: &GraphState, n_fixed: usize) -> Result<f64> {

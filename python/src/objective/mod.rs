@@ -1,4 +1,6 @@
-//! Objectives by their settings.
+//! Objectives by their settings, and functions of Python.
+
+mod called;
 
 use gfn::objective::{
     Advantage, DetailedBalance, FlowMatching, LogPartitionVariance, MaximumEntropyBackward, ModifiedDetailedBalance,
@@ -8,13 +10,17 @@ use gfn::objective::{
 use pyo3::prelude::*;
 use serde::Deserialize;
 
+use called::Called;
+pub(crate) use called::Scores;
+
 use crate::errors::raised;
 use crate::settings::read;
 
 /// Their settings, by the name of the class in Python.
-#[derive(Deserialize, Clone, Copy, Debug)]
+#[derive(Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 enum Spec {
+    OwnObjective { name: String, log_z: bool, flow: bool },
     TrajectoryBalance { backward: Option<Backward> },
     LogPartitionVariance {},
     DetailedBalance { forward_looking: bool },
@@ -37,13 +43,17 @@ fn flow(forward_looking: bool) -> StateFlow {
     if forward_looking { StateFlow::ForwardLooking } else { StateFlow::Whole }
 }
 
-/// The objective of these settings.
-pub(crate) fn objective(text: &str) -> PyResult<Box<dyn Objective>> {
-    build(read("an objective", text)?).map_err(raised)
+/// The objective of these settings, with the function that it is where Python has one.
+pub(crate) fn objective(text: &str, function: Option<Py<PyAny>>) -> PyResult<Box<dyn Objective>> {
+    build(read("an objective", text)?, function).map_err(raised)
 }
 
-fn build(spec: Spec) -> gfn::Result<Box<dyn Objective>> {
+fn build(spec: Spec, function: Option<Py<PyAny>>) -> gfn::Result<Box<dyn Objective>> {
     Ok(match spec {
+        Spec::OwnObjective { name, log_z, flow } => {
+            let none = || gfn::Error::missing("an objective of your own", "a function", "give one: `OwnObjective(function)`");
+            Box::new(Called { function: function.ok_or_else(none)?, name, log_z, flow })
+        }
         Spec::TrajectoryBalance { backward: None } => Box::new(TrajectoryBalance),
         Spec::TrajectoryBalance { backward: Some(Backward::TrajectoryLikelihood) } => {
             Box::new(WithBackward::new(TrajectoryBalance, TrajectoryLikelihood))

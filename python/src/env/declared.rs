@@ -1,0 +1,217 @@
+//! Graph environments that are declared in Python: action types, what graphs are made of, and rules that are asked about batches.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gfn::graph::{
+    ActionSet, AddEdge, AddNode, BatchMove, BatchRules, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState,
+    GraphStates, Semantics, SetEdgeAttr, SetNodeAttr,
+};
+use gfn::{Error, Result};
+use numpy::{IntoPyArray, PyReadonlyArray1};
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+use serde::Deserialize;
+
+use super::AnyGraphEnv;
+use super::erased::any_graphs;
+use crate::states::Graphs;
+
+/// What a declared environment is made of.
+#[derive(Clone, Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Declared {
+    actions: Vec<Action>,
+    max_nodes: usize,
+    directed: bool,
+    node_classes: u16,
+    edge_classes: u16,
+    node_attributes: Vec<u8>,
+    edge_attributes: Vec<u8>,
+    /// Nodes at the start, where no graph is given for it.
+    initial: usize,
+    labelled: bool,
+    corrects_symmetry: bool,
+}
+
+/// An action type of the library's.
+#[derive(Clone, Deserialize, Debug)]
+#[serde(deny_unknown_fields)]
+enum Action {
+    AddNode { attached: bool },
+    AddEdge { max_edges: Option<usize> },
+    SetNodeAttribute {},
+    SetEdgeAttribute {},
+}
+
+/// What Python raised where the library has no place for an error; the trainer raises it once it is back.
+#[derive(Clone, Default)]
+pub(crate) struct Failures(Arc<Mutex<Option<PyErr>>>);
+
+impl Failures {
+    fn keep(&self, error: PyErr) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+
+    pub(crate) fn take(&self) -> Option<PyErr> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+impl Declared {
+    /// The environment; `rules` is asked what is forbidden.
+    pub(super) fn build(
+        &self,
+        rules: Option<Py<PyAny>>,
+        initial: Option<GraphState>,
+        failures: &Failures,
+    ) -> Result<AnyGraphEnv> {
+        let semantics = if self.labelled { Semantics::Labelled } else { Semantics::UpToIsomorphism };
+        let kind = if self.directed { GraphKind::Directed } else { GraphKind::Undirected };
+        let (node_classes, edge_classes) = (self.node_classes, self.edge_classes);
+        let mut actions = ActionSet::new(semantics);
+        let grows_attached = self.actions.iter().any(|action| matches!(action, Action::AddNode { attached: true }));
+        for action in &self.actions {
+            actions = match action {
+                Action::AddNode { attached: true } => {
+                    let first = actions.with(AddNode::first(node_classes));
+                    first.with(AddNode::attached(node_classes, edge_classes, self.max_nodes))
+                }
+                Action::AddNode { attached: false } => actions.with(AddNode::free(node_classes, self.max_nodes)),
+                Action::AddEdge { max_edges } => {
+                    let edge = AddEdge::new(edge_classes);
+                    let edge = max_edges.map_or(edge, |most| edge.at_most(most));
+                    // Where nodes come with an edge, no move back may cut a graph in two.
+                    actions.with(if grows_attached { edge.keeping_connected() } else { edge })
+                }
+                Action::SetNodeAttribute {} => actions.with(SetNodeAttr::new(&self.node_attributes)?),
+                Action::SetEdgeAttribute {} => actions.with(SetEdgeAttr::new(&self.edge_attributes)?),
+            };
+        }
+        if self.actions.is_empty() {
+            return Err(Error::config("actions", "none", "at least one type of action"));
+        }
+        let schema = GraphSchema {
+            node_classes: node_classes.into(),
+            edge_classes: edge_classes.into(),
+            node_attributes: self.node_attributes.clone(),
+            edge_attributes: self.edge_attributes.clone(),
+            ..GraphSchema::plain(kind, self.max_nodes)
+        };
+        let initial = initial.unwrap_or_else(|| GraphState::with_nodes(kind, self.initial.min(self.max_nodes + 1)));
+        let names = actions.types().map(|(_, action_type)| action_type.name().to_owned()).collect();
+        let rules = Asked { rules, names, failures: failures.clone() };
+        let env = GraphEnv::new(rules, actions, schema, initial)?;
+        Ok(any_graphs(env.with_symmetry_correction(self.corrects_symmetry)))
+    }
+}
+
+/// Forward moves of a batch of graphs, as arrays of one length.
+#[pyclass(frozen, get_all, module = "gfn_rs", name = "Moves")]
+pub(crate) struct Moves {
+    /// The place in the batch of the graph that each is a move of, int64.
+    graph: Py<PyAny>,
+    /// The place of its action type in `types`, int64.
+    kind: Py<PyAny>,
+    /// The node, or an edge's first one, int64.
+    a: Py<PyAny>,
+    /// The second node of an edge; 0 for others, int64.
+    b: Py<PyAny>,
+    /// Which of the type's moves there: the class of what is added, the value that is set, int64.
+    column: Py<PyAny>,
+    /// The names of the action types.
+    types: Vec<String>,
+}
+
+#[pymethods]
+impl Moves {
+    fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
+        self.graph.bind(py).len()
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("Moves({} of {})", self.__len__(py)?, self.types.join(", ")))
+    }
+}
+
+/// Rules in Python.
+struct Asked {
+    rules: Option<Py<PyAny>>,
+    names: Vec<String>,
+    failures: Failures,
+}
+
+impl Asked {
+    /// What a method says, if there is one; nothing is allowed where it fails, and what it raised is kept.
+    fn ask(&self, method: &str, n: usize, call: impl Fn(&Bound<'_, PyAny>) -> PyResult<Py<PyAny>>) -> Vec<bool> {
+        let asked = |py: Python<'_>| -> PyResult<Vec<bool>> {
+            let Some(rules) = &self.rules else { return Ok(vec![true; n]) };
+            let Some(function) = rules.bind(py).getattr_opt(method)? else { return Ok(vec![true; n]) };
+            answers(call(&function)?.bind(py), method, n)
+        };
+        Python::attach(asked).unwrap_or_else(|error| {
+            self.failures.keep(error);
+            vec![false; n]
+        })
+    }
+
+    fn of_graphs(&self, method: &str, states: &GraphStates) -> Vec<bool> {
+        let shown = |function: &Bound<'_, PyAny>| {
+            let graphs = Bound::new(function.py(), Graphs::new(states.clone(), None))?;
+            Ok(function.call1((graphs,))?.unbind())
+        };
+        self.ask(method, states.graphs().len(), shown)
+    }
+
+    fn moves(&self, py: Python<'_>, moves: &[BatchMove]) -> Moves {
+        let column = |of: fn(&BatchMove) -> usize| {
+            moves.iter().map(|each| of(each) as i64).collect::<Vec<_>>().into_pyarray(py).into_any().unbind()
+        };
+        Moves {
+            graph: column(|each| each.row),
+            kind: column(|each| each.kind.0),
+            a: column(|each| each.action.a as usize),
+            b: column(|each| each.action.b as usize),
+            column: column(|each| each.action.class as usize),
+            types: self.names.clone(),
+        }
+    }
+}
+
+fn answers(answer: &Bound<'_, PyAny>, method: &str, n: usize) -> PyResult<Vec<bool>> {
+    let Ok(array) = answer.extract::<PyReadonlyArray1<'_, bool>>() else {
+        let what = match answer.getattr_opt("dtype")? {
+            Some(dtype) => format!("an array of {dtype} and shape {}", answer.getattr("shape")?),
+            None => format!("a {}", answer.get_type().name()?),
+        };
+        return Err(PyTypeError::new_err(format!("`{method}` gave {what}: expected a flat array of bool, {n} of them")));
+    };
+    match array.as_array().len() == n {
+        true => Ok(array.as_array().to_vec()),
+        false => Err(PyValueError::new_err(format!("`{method}` gave {} answers: expected {n}", array.as_array().len()))),
+    }
+}
+
+impl BatchRules for Asked {
+    fn permits(&self, states: &GraphStates, moves: &[BatchMove]) -> Vec<bool> {
+        let shown = |function: &Bound<'_, PyAny>| {
+            let py = function.py();
+            let graphs = Bound::new(py, Graphs::new(states.clone(), None))?;
+            Ok(function.call1((graphs, Bound::new(py, self.moves(py, moves))?))?.unbind())
+        };
+        self.ask("restrict", moves.len(), shown)
+    }
+
+    fn can_exit(&self, states: &GraphStates) -> Vec<bool> {
+        self.of_graphs("can_exit", states)
+    }
+
+    fn is_reachable(&self, states: &GraphStates) -> Vec<bool> {
+        self.of_graphs("is_reachable", states)
+    }
+}
+
+impl GraphRules for Asked {
+    fn batched(&self) -> Option<&dyn BatchRules> {
+        self.rules.as_ref().map(|_| self as &dyn BatchRules)
+    }
+}

@@ -1,0 +1,89 @@
+//! An objective in Python: a function of the log-probabilities of a batch.
+
+use gfn::objective::{Objective, RegressionLoss, Scores as Seen};
+use gfn::quantity::{Quantities, Quantity};
+use gfn::{Error, Result};
+use numpy::IntoPyArray;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use tch::Tensor;
+
+use crate::errors::passed_on;
+use crate::tensors;
+
+/// What an objective sees of a batch of B trajectories with T transitions in all: tensors of torch with gradients, and where each
+/// trajectory's transitions begin and end.
+#[pyclass(frozen, get_all, module = "gfn_rs", name = "Scores")]
+pub(crate) struct Scores {
+    /// log P_F of each transition, `[T]`.
+    log_pf: Py<PyAny>,
+    /// log P_B of each transition, `[T]`.
+    log_pb: Py<PyAny>,
+    /// log R of each trajectory's object, `[B]`, with the correction for symmetry, if there is one.
+    log_reward: Py<PyAny>,
+    /// log Z for each trajectory, `[B]`; None unless asked for.
+    log_z: Option<Py<PyAny>>,
+    /// log F of each state that isn't the last of its trajectory, `[T]`; None unless asked for.
+    log_flow: Option<Py<PyAny>>,
+    /// The transitions of trajectory k are those from `offsets[k]` to below `offsets[k + 1]`, `[B + 1]`, an array of numpy.
+    offsets: Py<PyAny>,
+    /// The trajectory of each transition, `[T]`, a tensor.
+    trajectory: Py<PyAny>,
+}
+
+/// A function of Python, as an objective.
+#[derive(Debug)]
+pub(super) struct Called {
+    pub(super) function: Py<PyAny>,
+    /// What stands for it in checkpoints: a run goes on with the objective of this name alone.
+    pub(super) name: String,
+    pub(super) log_z: bool,
+    pub(super) flow: bool,
+}
+
+impl Called {
+    fn ask(&self, py: Python<'_>, scores: &Seen) -> PyResult<Tensor> {
+        let tensor = |tensor: &Tensor| tensors::to_python(py, tensor).map(Bound::unbind);
+        let offsets: Vec<i64> = scores.offsets.iter().map(|&offset| offset as i64).collect();
+        let of = offsets.windows(2).enumerate().flat_map(|(k, ends)| (ends[0]..ends[1]).map(move |_| k as i64));
+        let trajectory = Tensor::from_slice(&of.collect::<Vec<_>>()).to_device(scores.log_pf.device());
+        let estimate = |quantity, wanted: bool| scores.get(quantity).filter(|_| wanted).map(tensor).transpose();
+        let seen = Scores {
+            log_pf: tensor(&scores.log_pf)?,
+            log_pb: tensor(&scores.log_pb)?,
+            log_reward: tensor(&scores.log_reward)?,
+            log_z: estimate(Quantity::LogZ, self.log_z)?,
+            log_flow: estimate(Quantity::LogFlow, self.flow)?,
+            trajectory: tensor(&trajectory)?,
+            offsets: offsets.into_pyarray(py).into_any().unbind(),
+        };
+        let answer = self.function.bind(py).call1((Bound::new(py, seen)?,))?;
+        tensors::from_python(&answer).map_err(|_| {
+            let kind = answer.get_type().name().map_or_else(|_| "value".to_owned(), |name| name.to_string());
+            PyTypeError::new_err(format!("the objective gave a {kind}: expected its loss, a scalar torch.Tensor with gradient"))
+        })
+    }
+}
+
+impl Objective for Called {
+    fn name(&self) -> &'static str {
+        "the objective in Python"
+    }
+
+    fn needs(&self) -> Quantities {
+        let wanted = [(Quantity::LogZ, self.log_z), (Quantity::LogFlow, self.flow)];
+        wanted.into_iter().filter(|(_, wanted)| *wanted).fold(Quantities::default(), |all, (quantity, _)| all | Quantities::from(quantity))
+    }
+
+    fn settings(&self) -> serde_json::Value {
+        serde_json::json!({ "name": self.name, "log_z": self.log_z, "flow": self.flow })
+    }
+
+    fn loss(&self, scores: &Seen, regression: RegressionLoss) -> Result<Tensor> {
+        if regression != RegressionLoss::default() {
+            let expected = "the default: an objective of your own makes its loss itself";
+            return Err(Error::config("regression", format!("{regression:?}"), expected));
+        }
+        Python::attach(|py| self.ask(py, scores)).map_err(passed_on("the objective"))
+    }
+}

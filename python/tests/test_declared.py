@@ -1,0 +1,198 @@
+"""Environments and objectives that are declared in Python."""
+
+import math
+
+import gfn_rs as gfn
+import numpy as np
+import pytest
+import torch
+
+
+def count_edges(graphs):
+    return graphs.n_edges.astype(float)
+
+
+class Thin(gfn.GraphRules):
+    """At most two edges at a node, and no graph of one edge is finished."""
+
+    def restrict(self, graphs, moves):
+        degrees = np.bincount(graphs.edge_index.ravel(), minlength=graphs.node_ptr[-1])
+        first = graphs.node_ptr[moves.graph]
+        return np.maximum(degrees[first + moves.a], degrees[first + moves.b]) < 2
+
+    def can_exit(self, graphs):
+        return graphs.n_edges != 1
+
+
+def thin(n=4, **settings):
+    return gfn.GraphEnv([gfn.AddEdge()], n, initial=n, labelled=True, rules=Thin(), **settings)
+
+
+def test_a_declared_environment_has_the_states_that_its_rules_allow():
+    exact = gfn.Trainer(thin(), count_edges, gfn.GraphNet(embedding=16)).exact()
+    graphs = exact.states
+    degrees = [max((d for _, d in g.degree), default=0) for g in graphs.networkx()]
+    # Labelled graphs of four nodes and degrees of at most two: 1 + 6 + 15 (two edges) + 16 (three) + 3 (four).
+    assert exact.n_states == 41 and max(degrees) == 2
+    ends = np.isfinite(exact.log_rewards)
+    assert (ends == (graphs.n_edges != 1)).all()
+    counts = np.bincount(graphs.n_edges)
+    assert counts.tolist() == [1, 6, 15, 16, 3]
+    assert exact.log_z == pytest.approx(math.log(sum(c * math.exp(k) for k, c in enumerate(counts) if k != 1)))
+
+
+def test_a_declared_environment_is_learned_exactly():
+    trainer = gfn.Trainer(thin(), count_edges, gfn.GraphNet(embedding=64), batch=64, lr=2e-3, lr_scale=gfn.Linear(1, 0, 400))
+    before = trainer.exact().tv
+    after = trainer.fit(400).exact().tv
+    assert after < 0.03 and after < before / 5, (before, after)
+
+
+def test_a_declared_environment_is_its_twin_of_the_library():
+    """The ring's, without rules: the same run, bit for bit."""
+    own = gfn.GraphEnv([gfn.AddEdge()], 3, directed=True, initial=3, labelled=True)
+    runs = [
+        gfn.Trainer(env, gfn.RingReward(), gfn.GraphNet(embedding=16), batch=16, seed=7).fit(10).history["loss"].tolist()
+        for env in (gfn.Ring(3), own)
+    ]
+    assert runs[0] == runs[1]
+
+
+def test_types_of_actions_and_scaffolds():
+    start = gfn.Graphs.of(np.array([3]), np.array([[0, 1], [1, 2]]), np.array([0, 2]), directed=False)
+    env = gfn.GraphEnv([gfn.AddNode(attached=True), gfn.AddEdge(max_edges=4)], 5, initial=start)
+    graphs = gfn.Trainer(env, lambda graphs: np.zeros(len(graphs)), gfn.Uniform(), gfn.LogPartitionVariance()).sample(200)
+    assert graphs.n_nodes.min() >= 3 and graphs.n_nodes.max() == 5 and graphs.n_edges.max() == 4
+    assert all(g.has_edge(0, 1) and g.has_edge(1, 2) for g in graphs.networkx())
+    colours = gfn.GraphEnv([gfn.SetNodeAttribute()], 2, initial=2, labelled=True, node_attributes=[3])
+    exact = gfn.Trainer(colours, lambda graphs: np.zeros(len(graphs)), gfn.GraphNet(embedding=8)).exact()
+    assert exact.n_states == 16
+    edges = gfn.GraphEnv([gfn.AddEdge(), gfn.SetEdgeAttribute()], 2, initial=2, labelled=True, edge_attributes=[2])
+    assert gfn.Trainer(edges, lambda graphs: np.zeros(len(graphs)), gfn.GraphNet(embedding=8)).exact().n_states == 4
+
+
+def test_moves_say_what_they_are():
+    seen = []
+
+    class Look(gfn.GraphRules):
+        def restrict(self, graphs, moves):
+            seen.append((len(graphs), moves))
+            return np.ones(len(moves), dtype=bool)
+
+    env = gfn.GraphEnv([gfn.AddNode(), gfn.AddEdge()], 4, node_classes=3, initial=2, rules=Look())
+    gfn.Trainer(env, count_edges, gfn.Uniform(), gfn.LogPartitionVariance()).sample(6)
+    graphs, moves = seen[0]
+    assert moves.types == ["add_node", "add_edge", "exit"] and len(moves) == len(moves.a)
+    assert set(moves.kind.tolist()) == {0, 1} and moves.graph.max() < graphs
+    assert moves.column[moves.kind == 0].max() == 2 and moves.column[moves.kind == 1].max() == 0
+    assert "Moves(" in repr(moves)
+
+
+@pytest.mark.parametrize(
+    "answer, kind, message",
+    [
+        (lambda n: np.ones(n + 1, dtype=bool), ValueError, "gave"),
+        (lambda n: np.ones(n), TypeError, "float64"),
+        (lambda n: [True] * n, TypeError, "list"),
+        (lambda n: None, TypeError, "NoneType"),
+        (lambda n: np.ones((n, 1), dtype=bool), TypeError, "shape"),
+        (lambda n: 1 / 0, ZeroDivisionError, "division"),
+    ],
+)
+@pytest.mark.parametrize("method", ["restrict", "can_exit", "is_reachable"])
+def test_mistakes_in_rules_are_raised(answer, kind, message, method):
+    broken = {"now": False}
+
+    class Broken(gfn.GraphRules):
+        pass
+
+    def asked(self, graphs, moves=None):
+        n = len(graphs) if moves is None else len(moves)
+        return answer(n) if broken["now"] else np.ones(n, dtype=bool)
+
+    setattr(Broken, method, asked)
+    env = gfn.GraphEnv([gfn.AddEdge()], 3, initial=3, labelled=True, rules=Broken())
+    # P_B is learned, so that moves back are asked about at each step.
+    trainer = gfn.Trainer(env, count_edges, gfn.GraphNet(embedding=8, backward="shared_torso"), batch=4).fit(1)
+    broken["now"] = True
+    with pytest.raises(kind, match=message):
+        trainer.fit(1)
+    broken["now"] = False
+    assert np.isfinite(trainer.fit(1).history["loss"][-1])
+
+
+def test_rules_that_allow_nothing_are_named():
+    class Nothing(gfn.GraphRules):
+        def restrict(self, graphs, moves):
+            return np.zeros(len(moves), dtype=bool)
+
+        def can_exit(self, graphs):
+            return np.zeros(len(graphs), dtype=bool)
+
+    env = gfn.GraphEnv([gfn.AddEdge()], 3, initial=3, labelled=True, rules=Nothing())
+    with pytest.raises(ValueError, match="no legal"):
+        gfn.Trainer(env, count_edges, gfn.GraphNet(embedding=8)).fit(1)
+
+
+def trajectory_balance(scores):
+    """The library's own, written in Python."""
+    b = len(scores.log_reward)
+    difference = torch.zeros(b).index_add(0, scores.trajectory, scores.log_pf - scores.log_pb)
+    return (scores.log_z + difference - scores.log_reward).square().mean()
+
+
+def test_an_objective_of_one_s_own_is_the_library_s():
+    def run(objective):
+        return gfn.Trainer(gfn.HyperGrid(2, 4), gfn.HyperGridReward(), gfn.Mlp((32,)), objective, batch=16).fit(20).history["loss"]
+
+    own, theirs = run(gfn.OwnObjective(trajectory_balance)), run(gfn.TrajectoryBalance())
+    assert own == pytest.approx(theirs, rel=1e-4)
+
+
+def test_an_objective_with_flows_is_the_library_s():
+    def detailed_balance(scores):
+        last = torch.as_tensor(scores.offsets[1:] - 1)
+        following = torch.cat([scores.log_flow[1:], scores.log_flow[:1]])
+        following = following.index_copy(0, last, scores.log_reward)
+        return (scores.log_flow + scores.log_pf - scores.log_pb - following).square().mean()
+
+    def run(objective):
+        return gfn.Trainer(gfn.HyperGrid(2, 4), gfn.HyperGridReward(), gfn.Mlp((32,)), objective, batch=16).fit(10).history["loss"]
+
+    own = run(gfn.OwnObjective(detailed_balance, log_z=False, flow=True))
+    assert own == pytest.approx(run(gfn.DetailedBalance()), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    "loss, kind, message",
+    [
+        (lambda scores: 0.0, TypeError, "float"),
+        (lambda scores: None, TypeError, "NoneType"),
+        (lambda scores: scores.log_pf, ValueError, "shape"),
+        (lambda scores: torch.zeros(()), ValueError, "gradient"),
+        (lambda scores: scores.log_pf.sum().detach(), ValueError, "gradient"),
+        (lambda scores: scores.log_pf.sum() * math.nan, FloatingPointError, "NaN"),
+        (lambda scores: scores.log_flow.sum(), AttributeError, "None"),
+        (lambda scores: 1 / 0, ZeroDivisionError, "division"),
+    ],
+)
+def test_mistakes_in_objectives_are_raised(loss, kind, message):
+    trainer = gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((8,)), gfn.OwnObjective(loss), batch=4)
+    with pytest.raises(kind, match=message):
+        trainer.fit(1)
+
+
+def test_what_is_declared_wrongly_is_refused():
+    for make, kind in (
+        (lambda: gfn.GraphEnv([], 3), ValueError),
+        (lambda: gfn.GraphEnv([gfn.AddEdge], 3), TypeError),
+        (lambda: gfn.GraphEnv([gfn.AddEdge()], 3, rules=Thin), TypeError),
+        (lambda: gfn.GraphEnv([gfn.AddEdge()], 3, rules=3), TypeError),
+        (lambda: gfn.GraphEnv([gfn.AddEdge()], 3, initial=4), ValueError),
+        (lambda: gfn.GraphEnv([gfn.AddEdge()], 3, initial=10**9), ValueError),
+        (lambda: gfn.GraphEnv([gfn.AddEdge()], 3, initial=gfn.Graphs.from_graph6(["B?", "B?"])), ValueError),
+        (lambda: gfn.GraphEnv([gfn.AddEdge()], 3, directed=True, initial=gfn.Graphs.from_graph6(["B?"])), ValueError),
+        (lambda: gfn.OwnObjective(3)._loss(), TypeError),
+    ):
+        with pytest.raises(kind):
+            make()

@@ -3,6 +3,7 @@
 //! Settings come as JSON from classes that are written in Python; objects of Python (rewards, networks, callbacks) are called with
 //! batches, never state by state. The interpreter is let go while the library works.
 
+mod conditions;
 mod env;
 mod errors;
 mod objective;

@@ -60,9 +60,9 @@ def test_a_declared_environment_is_its_twin_of_the_library():
 
 def test_types_of_actions_and_scaffolds():
     start = gfn.Graphs.of(np.array([3]), np.array([[0, 1], [1, 2]]), np.array([0, 2]), directed=False)
-    env = gfn.GraphEnv([gfn.AddNode(attached=True), gfn.AddEdge(max_edges=4)], 5, initial=start)
+    env = gfn.GraphEnv([gfn.AddNode(attached=True), gfn.AddEdge()], 5, initial=start)
     graphs = gfn.Trainer(env, lambda graphs: np.zeros(len(graphs)), gfn.Uniform(), gfn.LogPartitionVariance()).sample(200)
-    assert graphs.n_nodes.min() >= 3 and graphs.n_nodes.max() == 5 and graphs.n_edges.max() == 4
+    assert graphs.n_nodes.min() >= 3 and graphs.n_nodes.max() == 5 and graphs.n_edges.max() > 4
     assert all(g.has_edge(0, 1) and g.has_edge(1, 2) for g in graphs.networkx())
     colours = gfn.GraphEnv([gfn.SetNodeAttribute()], 2, initial=2, labelled=True, node_attributes=[3])
     exact = gfn.Trainer(colours, lambda graphs: np.zeros(len(graphs)), gfn.GraphNet(embedding=8)).exact()
@@ -186,6 +186,7 @@ def test_what_is_declared_wrongly_is_refused():
     for make, kind in (
         (lambda: gfn.GraphEnv([], 3), ValueError),
         (lambda: gfn.GraphEnv([gfn.AddEdge], 3), TypeError),
+        (lambda: gfn.GraphEnv([gfn.AddNode(attached=True), gfn.AddEdge(max_edges=2)], 3), ValueError),
         (lambda: gfn.GraphEnv([gfn.AddEdge()], 3, rules=Thin), TypeError),
         (lambda: gfn.GraphEnv([gfn.AddEdge()], 3, rules=3), TypeError),
         (lambda: gfn.GraphEnv([gfn.AddEdge()], 3, initial=4), ValueError),

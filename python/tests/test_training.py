@@ -289,3 +289,14 @@ def test_history_is_a_frame():
     frame = trainer.frame()
     assert list(frame.index) == [1, 2, 3, 4, 5] and {"loss", "log_z", "reward_calls"} <= set(frame.columns)
     assert trainer.step()["step"] == 6 and len(trainer.frame()) == 6
+
+
+def test_parameters_of_a_checkpoint_of_rust_are_taken_over(reproduce, tmp_path):
+    rust = reproduce("ring", "--nodes", 4, "--steps", 30, "--seed", 9, "--save", tmp_path / "rust")
+    trainer = ring_trainer(seed=1)
+    assert trainer.exact().jsd != rust["jsd"]
+    assert trainer.restore(tmp_path / "rust").exact().jsd == rust["jsd"]
+    with pytest.raises(ValueError):
+        trainer.resume(tmp_path / "rust")
+    with pytest.raises(ValueError):
+        gfn.Trainer(gfn.Ring(3), gfn.RingReward(), gfn.GraphNet()).restore(tmp_path / "rust")

@@ -15,6 +15,7 @@ import numpy.typing as npt
 import torch
 
 from . import _gfn
+from ._conditions import checked
 from ._settings import Settings, plain, variant
 from .envs import Environment
 from .objectives import Objective, TrajectoryBalance
@@ -147,6 +148,9 @@ class Trainer:
         The loss of a residual.
     chunk
         Transitions that are scored at once, where a whole batch takes too much memory.
+    conditions, n_conditions
+        One policy for a family of rewards: a function of a number n and a generator of numpy that gives an array `[n, n_conditions]`. The
+        reward is then a function of states and conditions, a tensor.
     device, double
         "cpu", "cuda" or "cuda:1"; double precision in place of single.
 
@@ -175,6 +179,8 @@ class Trainer:
         regression: Literal["squared", "half_squared", "shifted_cosh", "absolute"] = "squared",
         chunk: int | None = None,
         max_steps: int = 100_000,
+        conditions: Callable[[int, np.random.Generator], Any] | None = None,
+        n_conditions: int = 0,
         seed: int = 0,
         device: str = "cpu",
         double: bool = False,
@@ -193,6 +199,10 @@ class Trainer:
             raise TypeError(f"reward is {given}: expected an object like RingReward(), or a function of a batch of states")
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**64:
             raise ValueError(f"seed is {seed!r}: expected a whole number from 0 to 2**64 - 1")
+        if (conditions is None) != (n_conditions == 0):
+            raise ValueError(f"conditions is {conditions!r} and n_conditions {n_conditions!r}: expected both, or neither")
+        if conditions is not None and not callable(conditions):
+            raise TypeError(f"conditions is a {type(conditions).__name__}: expected a function of a number and a generator")
         training: dict[str, Any] = {
             "batch": plain(batch, "batch"),
             "adam": {
@@ -222,6 +232,7 @@ class Trainer:
             training["replay_path"] = variant(replay.path)
         self.env, self.reward, self.policy, self.objective = env, reward, policy, objective
         self._warned = 0
+        self._n_conditions = n_conditions
         self._history: dict[str, list[Any]] = {}
         self._session = _gfn.Session(
             env._env,
@@ -231,7 +242,10 @@ class Trainer:
             module=policy._module(),
             objective=objective._text(),
             loss=objective._loss(),
+            conditions=conditions,
+            n_conditions=_count(n_conditions),
             training=json.dumps(training, allow_nan=False),
+            description=json.dumps({"gfn_rs": [json.loads(part._text()) for part in (env, policy)]}, allow_nan=False),
             replay=None if replay is None else replay._text(),
             seed=int(seed),
             device=device,
@@ -307,18 +321,27 @@ class Trainer:
 
         return pandas.DataFrame(self.history).set_index("step") if self._history else pandas.DataFrame()
 
-    def sample(self, n: int) -> States:
-        """Draws `n` finished objects from the policy, without exploration; each call draws new ones."""
-        return self._session.sample(_count(n))
+    def sample(self, n: int, conditions: Any = None) -> States:
+        """Draws `n` finished objects from the policy, without exploration; each call draws new ones. Under conditions, `[n, C]`, where
+        the trainer has them."""
+        return self._session.sample(_count(n), self._conditions(conditions, n), False)[0]
 
-    def sample_with_rewards(self, n: int) -> tuple[States, npt.NDArray[np.float64]]:
+    def sample_with_rewards(self, n: int, conditions: Any = None) -> tuple[States, npt.NDArray[np.float64]]:
         """The same, and log R of each."""
-        states, log_rewards = self._session.sample_with_rewards(_count(n))
+        states, log_rewards = self._session.sample(_count(n), self._conditions(conditions, n), True)
         return states, np.asarray(log_rewards, dtype=np.float64)
 
-    def exact(self, limit: int = 1_000_000) -> _gfn.Exact:
-        """The policy's distribution over all states, exactly, beside the reward's. More than `limit` states are refused."""
-        return self._session.exact(_count(limit))
+    def exact(self, limit: int = 1_000_000, condition: Any = None) -> _gfn.Exact:
+        """The policy's distribution over all states, exactly, beside the reward's. More than `limit` states are refused. Under one
+        condition, `[C]`, where the trainer has them."""
+        conditions = None if condition is None else np.reshape(condition, (1, -1))
+        return self._session.exact(_count(limit), self._conditions(conditions, 1))
+
+    def _conditions(self, conditions: Any, n: int) -> torch.Tensor | None:
+        if (conditions is None) != (self._n_conditions == 0):
+            there = "no conditions" if conditions is None else "conditions"
+            raise ValueError(f"{there} for a trainer with {self._n_conditions} numbers of them: expected them where it has some")
+        return None if conditions is None else checked(conditions, n, self._n_conditions, "conditions is")
 
     def prefill(self, n: int) -> int:
         """Fills the buffer with `n` uniform random walks; how many stayed."""
@@ -344,6 +367,12 @@ class Trainer:
     def resume(self, path: str | os.PathLike[str]) -> "Trainer":
         """Goes on from a checkpoint of a trainer of the same settings."""
         self._session.resume(os.fspath(path))
+        return self
+
+    def restore(self, path: str | os.PathLike[str]) -> "Trainer":
+        """Takes the parameters of a checkpoint over, and nothing else: one of Rust's, or of a trainer of other settings but the same
+        network."""
+        self._session.restore(os.fspath(path))
         return self
 
     @property

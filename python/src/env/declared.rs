@@ -77,6 +77,10 @@ impl Declared {
                     first.with(AddNode::attached(node_classes, edge_classes, self.max_nodes))
                 }
                 Action::AddNode { attached: false } => actions.with(AddNode::free(node_classes, self.max_nodes)),
+                Action::AddEdge { max_edges: Some(most) } if grows_attached => {
+                    let expected = "None where nodes come with an edge, which it wouldn't count: limit edges by rules";
+                    return Err(Error::config("max_edges", most, expected));
+                }
                 Action::AddEdge { max_edges } => {
                     let edge = AddEdge::new(edge_classes);
                     let edge = max_edges.map_or(edge, |most| edge.at_most(most));
@@ -183,11 +187,15 @@ fn answers(answer: &Bound<'_, PyAny>, method: &str, n: usize) -> PyResult<Vec<bo
             Some(dtype) => format!("an array of {dtype} and shape {}", answer.getattr("shape")?),
             None => format!("a {}", answer.get_type().name()?),
         };
-        return Err(PyTypeError::new_err(format!("`{method}` gave {what}: expected a flat array of bool, {n} of them")));
+        return Err(PyTypeError::new_err(format!(
+            "`{method}` gave {what}: expected a flat array of bool, {n} of them"
+        )));
     };
     match array.as_array().len() == n {
         true => Ok(array.as_array().to_vec()),
-        false => Err(PyValueError::new_err(format!("`{method}` gave {} answers: expected {n}", array.as_array().len()))),
+        false => {
+            Err(PyValueError::new_err(format!("`{method}` gave {} answers: expected {n}", array.as_array().len())))
+        }
     }
 }
 

@@ -60,7 +60,9 @@ impl Called {
         let answer = self.function.bind(py).call1((Bound::new(py, seen)?,))?;
         tensors::from_python(&answer).map_err(|_| {
             let kind = answer.get_type().name().map_or_else(|_| "value".to_owned(), |name| name.to_string());
-            PyTypeError::new_err(format!("the objective gave a {kind}: expected its loss, a scalar torch.Tensor with gradient"))
+            PyTypeError::new_err(format!(
+                "the objective gave a {kind}: expected its loss, a scalar torch.Tensor with gradient"
+            ))
         })
     }
 }
@@ -72,7 +74,10 @@ impl Objective for Called {
 
     fn needs(&self) -> Quantities {
         let wanted = [(Quantity::LogZ, self.log_z), (Quantity::LogFlow, self.flow)];
-        wanted.into_iter().filter(|(_, wanted)| *wanted).fold(Quantities::default(), |all, (quantity, _)| all | Quantities::from(quantity))
+        wanted
+            .into_iter()
+            .filter(|(_, wanted)| *wanted)
+            .fold(Quantities::default(), |all, (quantity, _)| all | Quantities::from(quantity))
     }
 
     fn settings(&self) -> serde_json::Value {

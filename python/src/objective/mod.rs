@@ -51,7 +51,8 @@ pub(crate) fn objective(text: &str, function: Option<Py<PyAny>>) -> PyResult<Box
 fn build(spec: Spec, function: Option<Py<PyAny>>) -> gfn::Result<Box<dyn Objective>> {
     Ok(match spec {
         Spec::OwnObjective { name, log_z, flow } => {
-            let none = || gfn::Error::missing("an objective of your own", "a function", "give one: `OwnObjective(function)`");
+            let none =
+                || gfn::Error::missing("an objective of your own", "a function", "give one: `OwnObjective(function)`");
             Box::new(Called { function: function.ok_or_else(none)?, name, log_z, flow })
         }
         Spec::TrajectoryBalance { backward: None } => Box::new(TrajectoryBalance),

@@ -63,10 +63,14 @@ impl<'a> Plan<'a> {
             return Err(PyTypeError::new_err("a policy: expected its class and settings"));
         };
         if let Some(settings) = settings.as_object_mut() {
-            if needs.flow {
+            let of_heads = [
+                ("flow", Value::from(true), needs.flow),
+                ("n_conditions", Value::from(needs.conditions), needs.conditions > 0),
+            ];
+            for (head, value, _) in of_heads.into_iter().filter(|(_, _, needed)| *needed) {
                 let estimators = settings.entry("estimators").or_insert_with(|| Value::Object(serde_json::Map::new()));
                 if let Some(estimators) = estimators.as_object_mut() {
-                    estimators.insert("flow".to_owned(), Value::Bool(true));
+                    estimators.insert(head.to_owned(), value);
                 }
             }
             if needs.paths && name == "Mlp" {
@@ -94,6 +98,8 @@ impl<'a> Plan<'a> {
 pub(crate) struct Needs {
     pub(crate) flow: bool,
     pub(crate) paths: bool,
+    /// Width of the conditions; 0 without.
+    pub(crate) conditions: usize,
 }
 
 fn boxed<E: Env, D: Distribution<Actions = E::Actions>>(

@@ -1,7 +1,9 @@
 //! From settings to a trainer.
 
 use std::str::FromStr;
+use std::sync::Arc;
 
+use gfn::condition::ConditionSource;
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{EnumerableEnv, Reward};
 use gfn::objective::Objective;
@@ -20,6 +22,7 @@ use tch::Kind;
 
 use super::engine::{Engine, Trained};
 use super::exact::evaluate;
+use crate::conditions::{Conditions, refuse_native};
 use crate::env::{Env, EnvKind, EnvSpec};
 use crate::errors::raised;
 use crate::policy::{Needs, Plan, of_box, of_diffusion, of_graphs, of_line, of_structures, of_vectors};
@@ -32,8 +35,11 @@ pub(super) struct Asked<'a> {
     pub(super) reward: (Option<&'a str>, Option<Py<PyAny>>),
     pub(super) policy: (&'a str, Option<Py<PyAny>>),
     pub(super) objective: (&'a str, Option<Py<PyAny>>),
+    pub(super) conditions: (Option<Py<PyAny>>, usize),
     pub(super) training: &'a str,
     pub(super) replay: Option<&'a str>,
+    /// What checkpoints say that the run is, as JSON.
+    pub(super) description: &'a str,
 }
 
 /// The settings of a buffer.
@@ -49,6 +55,8 @@ struct Rest {
     objective: Box<dyn Objective>,
     config: TrainerConfig,
     replay: Option<Replay>,
+    conditions: Option<Arc<Conditions>>,
+    description: Value,
 }
 
 /// The trainer that was asked for.
@@ -63,9 +71,18 @@ pub(super) fn session(
     let given: Value = read("the settings of the trainer", asked.training)?;
     let config = over_defaults("the settings of the trainer", &given, &["adam"]).map_err(raised)?;
     let replay = asked.replay.map(|text| read("Replay", text)).transpose()?;
-    let needs =
-        Needs { flow: objective.needs().has(Quantity::LogFlow), paths: objective.needs().has(Quantity::LogPaths) };
-    let rest = Rest { objective, config, replay };
+    let (function, width) = asked.conditions;
+    let needs = Needs {
+        flow: objective.needs().has(Quantity::LogFlow),
+        paths: objective.needs().has(Quantity::LogPaths),
+        conditions: width,
+    };
+    let conditions = function.map(|function| Arc::new(Conditions { function, width }));
+    let description = read("a description", asked.description)?;
+    if let (Some(_), Some(name), None) = (&conditions, asked.reward.0, &asked.reward.1) {
+        return Err(raised(refuse_native(name)));
+    }
+    let rest = Rest { objective, config, replay, conditions, description };
     let mut rng = Rng::seeded(seed);
     let reward = reward::Asked::new(asked.reward.0, asked.reward.1)?;
     let plan = Plan::new(asked.policy.0, asked.policy.1, (device, kind), &mut rng, needs)?;
@@ -124,8 +141,9 @@ where
         true => ReplayBuffer::distinct(replay.config),
         false => ReplayBuffer::new(replay.config),
     };
+    let conditions = rest.conditions.clone();
     let trainer = trainer(given, rest, rng, buffer).map_err(raised)?;
-    Ok(Box::new(Trained::new(trainer, show, Some(evaluate::<E, P>))))
+    Ok(Box::new(Trained::new(trainer, show, Some(evaluate::<E, P>), conditions)))
 }
 
 /// A trainer of any other.
@@ -138,8 +156,9 @@ where
         true => Err(gfn::Error::config("distinct", true, "false, where states are points: no two are equal")),
         false => ReplayBuffer::new(replay.config),
     };
+    let conditions = rest.conditions.clone();
     let trainer = trainer(given, rest, rng, buffer).map_err(raised)?;
-    Ok(Box::new(Trained::new(trainer, show, None)))
+    Ok(Box::new(Trained::new(trainer, show, None, conditions)))
 }
 
 fn trainer<E: ReplayEnv, P: Policy<E>>(
@@ -148,8 +167,11 @@ fn trainer<E: ReplayEnv, P: Policy<E>>(
     rng: Rng,
     buffer: impl Fn(Replay) -> Result<ReplayBuffer<E>>,
 ) -> Result<Trainer<E, P>> {
-    let Rest { objective, config, replay } = rest;
-    let trainer = Trainer::boxed(env, reward, policy, objective, config, rng)?;
+    let Rest { objective, config, replay, conditions, description } = rest;
+    let mut trainer = Trainer::boxed(env, reward, policy, objective, config, rng)?.described_by(&description)?;
+    if let Some(conditions) = conditions {
+        trainer = trainer.with_conditions(move |n: usize, rng: &mut Rng| conditions.draw(n, rng));
+    }
     match replay {
         None => Ok(trainer),
         Some(replay) => Ok(trainer.with_replay(buffer(replay)?)),

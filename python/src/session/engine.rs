@@ -1,18 +1,21 @@
 //! What can be asked of a trainer, whatever its states.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use gfn::condition::ConditionSource;
 use gfn::env::log_rewards;
 use gfn::objective::score;
 use gfn::policy::Policy;
 use gfn::rollout::{ReplayEnv, Sampler};
-use gfn::train::{StepStats, Trainer};
+use gfn::train::{Checkpoint, StepStats, Trainer};
 use gfn::{Error, Result, Rng};
 use pyo3::prelude::*;
 use tch::Tensor;
 
 use super::exact::Parts;
+use crate::conditions::Conditions;
 use crate::errors::passed_on;
 use crate::states::Show;
 
@@ -33,14 +36,15 @@ pub(super) struct Made {
 pub(super) trait Engine: Send {
     /// Steps, until `n` are made or one fails.
     fn advance(&mut self, n: usize) -> (Vec<Made>, Option<Error>);
-    fn sample(&mut self, n: usize) -> Result<Shown>;
-    fn sample_with_rewards(&mut self, n: usize) -> Result<(Shown, Vec<f64>)>;
-    fn exact(&self, limit: usize) -> Result<Parts>;
+    /// Objects, and with `rewarded` log R of each; under conditions `[n, C]`, if the trainer has them.
+    fn sample(&mut self, n: usize, conditions: Option<&Tensor>, rewarded: bool) -> Result<(Shown, Option<Vec<f64>>)>;
+    fn exact(&self, limit: usize, conditions: Option<&Tensor>) -> Result<Parts>;
     fn prefill(&mut self, n: usize) -> Result<usize>;
     fn loss(&mut self) -> Result<Tensor>;
     fn parameters(&self) -> Vec<(String, Tensor)>;
     fn save(&self, path: &Path) -> Result<()>;
     fn resume(&mut self, path: &Path) -> Result<()>;
+    fn restore(&mut self, path: &Path) -> Result<()>;
     fn steps_done(&self) -> usize;
     fn reward_calls(&self) -> u64;
     fn n_parameters(&self) -> i64;
@@ -49,24 +53,36 @@ pub(super) trait Engine: Send {
 }
 
 /// Exact evaluation, where states can be listed.
-pub(super) type ExactOf<E, P> = fn(&Trainer<E, P>, usize, &Show<<E as gfn::env::Env>::States>) -> Result<Parts>;
+pub(super) type ExactOf<E, P> =
+    fn(&Trainer<E, P>, (usize, Option<&Tensor>), &Show<<E as gfn::env::Env>::States>) -> Result<Parts>;
 
 /// A trainer and how its states are shown.
 pub(super) struct Trained<E: ReplayEnv, P> {
     trainer: Trainer<E, P>,
     show: Show<E::States>,
     exact: Option<ExactOf<E, P>>,
+    conditions: Option<Arc<Conditions>>,
     rng: Rng,
 }
 
 impl<E: ReplayEnv, P: Policy<E>> Trained<E, P> {
-    pub(super) fn new(trainer: Trainer<E, P>, show: Show<E::States>, exact: Option<ExactOf<E, P>>) -> Self {
+    pub(super) fn new(
+        trainer: Trainer<E, P>,
+        show: Show<E::States>,
+        exact: Option<ExactOf<E, P>>,
+        conditions: Option<Arc<Conditions>>,
+    ) -> Self {
         let rng = trainer.evaluation_rng();
-        Self { trainer, show, exact, rng }
+        Self { trainer, show, exact, conditions, rng }
     }
 
-    fn draw(&mut self, n: usize) -> Result<E::States> {
-        Ok(Sampler::new(self.trainer.env(), self.trainer.policy()).walks(n, &mut self.rng)?.terminal)
+    fn draw(&mut self, n: usize, conditions: Option<&Tensor>) -> Result<E::States> {
+        let sampler =
+            Sampler::new(self.trainer.env(), self.trainer.policy()).max_steps(self.trainer.context().config.max_steps);
+        match conditions {
+            None => Ok(sampler.walks(n, &mut self.rng)?.terminal),
+            Some(conditions) => Ok(sampler.forward_conditional(conditions, &mut self.rng)?.terminal_states().clone()),
+        }
     }
 }
 
@@ -102,20 +118,15 @@ where
         (made, None)
     }
 
-    fn sample(&mut self, n: usize) -> Result<Shown> {
-        let states = self.draw(n)?;
-        Ok(later(&self.show, states))
-    }
-
-    fn sample_with_rewards(&mut self, n: usize) -> Result<(Shown, Vec<f64>)> {
-        let states = self.draw(n)?;
-        let values = log_rewards(self.trainer.reward(), &states, None)?;
+    fn sample(&mut self, n: usize, conditions: Option<&Tensor>, rewarded: bool) -> Result<(Shown, Option<Vec<f64>>)> {
+        let states = self.draw(n, conditions)?;
+        let values = rewarded.then(|| log_rewards(self.trainer.reward(), &states, conditions)).transpose()?;
         Ok((later(&self.show, states), values))
     }
 
-    fn exact(&self, limit: usize) -> Result<Parts> {
+    fn exact(&self, limit: usize, conditions: Option<&Tensor>) -> Result<Parts> {
         match self.exact {
-            Some(exact) => exact(&self.trainer, limit, &self.show),
+            Some(exact) => exact(&self.trainer, (limit, conditions), &self.show),
             None => Err(Error::config(
                 "the environment of an exact evaluation",
                 "continuous",
@@ -132,7 +143,13 @@ where
         let context = self.trainer.context();
         let exploration = context.exploration()?;
         let sampler = Sampler::new(&context.env, &context.policy).exploration(exploration);
-        let trajectories = sampler.forward(context.config.batch, &mut self.rng)?;
+        let trajectories = match &self.conditions {
+            None => sampler.forward(context.config.batch, &mut self.rng)?,
+            Some(source) => {
+                let conditions = source.draw(context.config.batch, &mut self.rng)?;
+                sampler.forward_conditional(&conditions, &mut self.rng)?
+            }
+        };
         let needs = context.objective.needs();
         let scores = score(&context.env, context.reward.as_ref(), &context.policy, &trajectories, needs)?;
         context.objective.loss(&scores, context.config.regression)
@@ -149,6 +166,13 @@ where
 
     fn resume(&mut self, path: &Path) -> Result<()> {
         self.trainer.resume(path)
+    }
+
+    fn restore(&mut self, path: &Path) -> Result<()> {
+        match self.trainer.policy().parameters() {
+            Some(parameters) => Checkpoint::load(path)?.restore(parameters),
+            None => Err(Error::missing("taking parameters over", "a policy with parameters", "this one has none")),
+        }
     }
 
     fn steps_done(&self) -> usize {

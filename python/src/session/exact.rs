@@ -1,13 +1,14 @@
 //! The exact distribution of a policy, beside the reward's.
 
 use gfn::distribution::GraphActionCategorical;
-use gfn::env::{EnumerableEnv, Rows};
+use gfn::env::{EnumerableEnv, Rows, StateGraph};
 use gfn::experiment::ExactEvaluation;
 use gfn::metrics::Distances;
 use gfn::policy::Policy;
 use gfn::train::Trainer;
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
+use tch::Tensor;
 
 use super::engine::{Shown, later};
 use crate::states::Show;
@@ -25,13 +26,26 @@ pub(super) struct Parts {
 }
 
 /// Evaluates the policy in every state.
-pub(super) fn evaluate<E, P>(trainer: &Trainer<E, P>, limit: usize, show: &Show<E::States>) -> gfn::Result<Parts>
+pub(super) fn evaluate<E, P>(
+    trainer: &Trainer<E, P>,
+    (limit, conditions): (usize, Option<&Tensor>),
+    show: &Show<E::States>,
+) -> gfn::Result<Parts>
 where
     E: EnumerableEnv,
     E::States: 'static,
     P: Policy<E, Dist = GraphActionCategorical>,
 {
-    let exact = ExactEvaluation::of(trainer, limit)?;
+    let exact = match conditions {
+        None => ExactEvaluation::of(trainer, limit)?,
+        Some(_) => {
+            let space = StateGraph::build(trainer.env(), limit)?;
+            let target = space.target_distribution(trainer.reward(), conditions)?;
+            let learned = space.terminating_distribution(trainer.env(), trainer.policy(), conditions)?;
+            let distances = Distances::between(&learned.probs, &target.probs)?;
+            ExactEvaluation { space, target, learned, distances }
+        }
+    };
     let states = exact.space.states().clone();
     Ok(Parts {
         n_states: states.len(),

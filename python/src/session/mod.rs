@@ -51,7 +51,7 @@ impl Session {
 impl Session {
     /// A trainer of an environment; the settings come as JSON, written by the classes of `gfn_rs`.
     #[new]
-    #[pyo3(signature = (env, *, reward, reward_call, policy, module, objective, loss, training, replay, seed, device, double))]
+    #[pyo3(signature = (env, *, reward, reward_call, policy, module, objective, loss, conditions, n_conditions, training, replay, description, seed, device, double))]
     #[expect(clippy::too_many_arguments, reason = "one class of Python calls it, by name")]
     fn new(
         env: &Env,
@@ -61,14 +61,24 @@ impl Session {
         module: Option<Py<PyAny>>,
         objective: &str,
         loss: Option<Py<PyAny>>,
+        conditions: Option<Py<PyAny>>,
+        n_conditions: usize,
         training: &str,
         replay: Option<&str>,
+        description: &str,
         seed: u64,
         device: &str,
         double: bool,
     ) -> PyResult<Self> {
-        let asked =
-            build::Asked { reward: (reward, reward_call), policy: (policy, module), objective: (objective, loss), training, replay };
+        let asked = build::Asked {
+            reward: (reward, reward_call),
+            policy: (policy, module),
+            objective: (objective, loss),
+            conditions: (conditions, n_conditions),
+            training,
+            replay,
+            description,
+        };
         let built = build::session(env, asked, (seed, device, double));
         match env.failures.take() {
             Some(raised) => Err(raised),
@@ -91,21 +101,25 @@ impl Session {
         Ok((table, self.failures.take().or(failed.map(raised))))
     }
 
-    /// Draws `n` finished objects from the policy, without exploration.
-    fn sample<'py>(&self, py: Python<'py>, n: usize) -> PyResult<Bound<'py, PyAny>> {
-        let shown = self.work(py, |engine| engine.sample(n))?;
-        shown(py)
-    }
-
-    /// log R of objects that [`sample`](Self::sample) would draw: `n` of them, and theirs.
-    fn sample_with_rewards<'py>(&self, py: Python<'py>, n: usize) -> PyResult<(Bound<'py, PyAny>, Vec<f64>)> {
-        let (shown, log_rewards) = self.work(py, |engine| engine.sample_with_rewards(n))?;
+    /// Draws `n` finished objects from the policy, without exploration; with `rewarded`, gives log R of each, too.
+    #[pyo3(signature = (n, conditions, rewarded))]
+    fn sample<'py>(
+        &self,
+        py: Python<'py>,
+        n: usize,
+        conditions: Option<&Bound<'py, PyAny>>,
+        rewarded: bool,
+    ) -> PyResult<(Bound<'py, PyAny>, Option<Vec<f64>>)> {
+        let conditions = conditions.map(tensors::from_python).transpose()?;
+        let (shown, log_rewards) = self.work(py, move |engine| engine.sample(n, conditions.as_ref(), rewarded))?;
         Ok((shown(py)?, log_rewards))
     }
 
-    /// The policy's exact distribution over at most `limit` states, and the reward's.
-    fn exact(&self, py: Python<'_>, limit: usize) -> PyResult<Exact> {
-        let parts = self.work(py, |engine| engine.exact(limit))?;
+    /// The policy's exact distribution over at most `limit` states, and the reward's; under one condition, `[1, C]`.
+    #[pyo3(signature = (limit, conditions))]
+    fn exact(&self, py: Python<'_>, limit: usize, conditions: Option<&Bound<'_, PyAny>>) -> PyResult<Exact> {
+        let conditions = conditions.map(tensors::from_python).transpose()?;
+        let parts = self.work(py, move |engine| engine.exact(limit, conditions.as_ref()))?;
         parts.shown(py)
     }
 
@@ -134,6 +148,11 @@ impl Session {
     /// Goes on from a checkpoint.
     fn resume(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<()> {
         self.work(py, |engine| engine.resume(&path))
+    }
+
+    /// Takes the parameters of a checkpoint over, and nothing else.
+    fn restore(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<()> {
+        self.work(py, |engine| engine.restore(&path))
     }
 
     /// Steps made.

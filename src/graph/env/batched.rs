@@ -222,7 +222,9 @@ mod tests {
 
     #[test]
     fn the_states_are_those_of_rules_of_single_graphs() {
-        let count = |n: usize| assert_eq!(n, StateGraph::build(&env(Batched, Semantics::UpToIsomorphism), 10_000).unwrap().len());
+        let count = |n: usize| {
+            assert_eq!(n, StateGraph::build(&env(Batched, Semantics::UpToIsomorphism), 10_000).unwrap().len())
+        };
         count(StateGraph::build(&env(Single, Semantics::UpToIsomorphism), 10_000).unwrap().len());
     }
 

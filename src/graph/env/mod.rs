@@ -15,11 +15,11 @@ mod schema;
 
 use std::ops::Deref;
 
+pub use batched::{BatchMove, BatchRules};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use contract::check_by_type;
 pub(crate) use contract::{check_fits, check_settings};
 pub(crate) use fits::misfit;
-pub use batched::{BatchMove, BatchRules};
 pub use move_mask::MoveMask;
 pub use rules::{Free, GraphRules};
 pub use scaffold::Scaffold;

@@ -1,0 +1,28 @@
+"""Conditions that a function of Python draws."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import numpy as np
+import torch
+
+
+def drawn(function: Callable[[int, np.random.Generator], Any], n: int, width: int, seed: int) -> torch.Tensor:
+    """What the function gives for a batch, checked."""
+    return checked(function(n, np.random.default_rng(seed)), n, width, "conditions(n, rng) gave")
+
+
+def checked(values: Any, n: int, width: int, who: str) -> torch.Tensor:
+    """Conditions as a tensor `[n, width]` of double precision."""
+    if isinstance(values, torch.Tensor):
+        values = values.detach().cpu().numpy()
+    try:
+        values = np.ascontiguousarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{who} a {type(values).__name__}: expected numbers of shape [{n}, {width}]") from error
+    if values.shape != (n, width):
+        raise ValueError(f"{who} an array of shape {list(values.shape)}: expected [{n}, {width}]")
+    if not np.isfinite(values).all():
+        raise ValueError(f"{who} a number that isn't finite: expected finite ones")
+    return torch.from_numpy(values.copy())

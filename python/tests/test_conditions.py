@@ -1,0 +1,87 @@
+"""One policy for a family of rewards."""
+
+import gfn_rs as gfn
+import numpy as np
+import pytest
+
+
+def uniform(n, rng):
+    return rng.uniform(-2.0, 2.0, size=(n, 1))
+
+
+def tilted(points, conditions):
+    """log R is the condition times the first coordinate: another distribution for each."""
+    return conditions[:, 0].numpy() * points[:, 0]
+
+
+def trainer(**changes):
+    settings = dict(conditions=uniform, n_conditions=1, batch=64, lr=3e-3, lr_scale=gfn.Linear(1, 0, 800))
+    settings.update(changes)
+    return gfn.Trainer(gfn.HyperGrid(2, 3), settings.pop("reward", tilted), gfn.Mlp((64, 64)), settings.pop("objective", None), **settings)
+
+
+def test_one_policy_learns_a_family_of_rewards():
+    it = trainer()
+    before = [it.exact(condition=[c]).tv for c in (-1.5, 0.0, 1.5)]
+    it.fit(800)
+    for c, start in zip((-1.5, 0.0, 1.5), before):
+        exact = it.exact(condition=[c])
+        assert exact.tv < 0.05, (c, exact.tv)
+        expected = np.log(3 * np.exp(c * np.arange(3)).sum())
+        assert exact.log_z == pytest.approx(expected)
+    # They are different distributions, and samples are of the one that was asked for.
+    low, high = (it.sample(2000, conditions=np.full((2000, 1), c))[:, 0].mean() for c in (-1.5, 1.5))
+    assert low < 0.6 and high > 1.4
+    assert max(before) > 0.2
+
+
+def test_a_run_under_conditions_goes_on_bit_for_bit(tmp_path):
+    whole, half = trainer().fit(8), trainer().fit(4)
+    half.save(tmp_path / "half")
+    rest = trainer().resume(tmp_path / "half").fit(4)
+    assert rest.history["loss"].tolist() == whole.history["loss"].tolist()[4:]
+
+
+def test_conditions_and_what_needs_them_come_together():
+    it = trainer()
+    for use in (lambda: it.sample(3), lambda: it.exact(), lambda: it.sample(3, conditions=np.zeros((2, 1)))):
+        with pytest.raises(ValueError, match="condition"):
+            use()
+    with pytest.raises(ValueError, match="finite"):
+        it.sample(1, conditions=[[np.nan]])
+    with pytest.raises(TypeError, match="numbers"):
+        it.sample(1, conditions="high")
+    for settings in (dict(n_conditions=0), dict(conditions=None), dict(n_conditions=-1), dict(reward=gfn.HyperGridReward())):
+        with pytest.raises(ValueError):
+            trainer(**settings)
+    with pytest.raises(TypeError):
+        trainer(conditions=[1.0])
+    plain = gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((8,)))
+    with pytest.raises(ValueError, match="condition"):
+        plain.sample(1, conditions=[[0.0]])
+
+
+@pytest.mark.parametrize(
+    "draw, kind",
+    [
+        (lambda n, rng: np.zeros((n, 2)), ValueError),
+        (lambda n, rng: np.zeros(n), ValueError),
+        (lambda n, rng: None, (TypeError, ValueError)),
+        (lambda n, rng: np.full((n, 1), np.inf), ValueError),
+        (lambda n, rng: 1 / 0, ZeroDivisionError),
+        (lambda n: np.zeros((n, 1)), TypeError),
+    ],
+)
+def test_mistakes_in_conditions_are_raised(draw, kind):
+    with pytest.raises(kind):
+        trainer(conditions=draw).fit(1)
+
+
+def test_graphs_under_conditions():
+    def reward(graphs, conditions):
+        return conditions[:, 0].numpy() * graphs.n_edges
+
+    it = gfn.Trainer(
+        gfn.GraphBuilding(3, min_nodes=3), reward, gfn.GraphNet(embedding=32), conditions=uniform, n_conditions=1, batch=64, lr=3e-3
+    )
+    assert it.fit(200).exact(condition=[1.0]).tv < 0.15

@@ -25,6 +25,7 @@ fn _gfn(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("TORCH", TORCH)?;
     module.add_class::<env::Env>()?;
     module.add_class::<env::Moves>()?;
+    module.add_class::<env::VectorMoves>()?;
     module.add_class::<objective::Scores>()?;
     module.add_class::<session::Session>()?;
     module.add_class::<session::Exact>()?;

@@ -3,7 +3,8 @@
 use std::hash::Hash;
 use std::ops::Deref;
 
-use super::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, VectorStates};
+use super::vector_batches::restrict;
+use super::{BatchVectorRules, Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, VectorStates};
 use crate::{Error, Result};
 
 /// The moves of one vector: all that the author of a [`VectorEnv`] writes.
@@ -79,6 +80,11 @@ pub trait VectorRules: Send + Sync {
     /// Whether a trajectory can end in this state: any, by default.
     fn can_end(&self, _row: &[u16]) -> bool {
         true
+    }
+
+    /// Rules that forbid on top of these, asked about a batch at once; none, by default.
+    fn batched(&self) -> Option<&dyn BatchVectorRules> {
+        None
     }
 
     /// A move in words, for messages; the slot is one of [`n_moves`](Self::n_moves).
@@ -181,7 +187,11 @@ impl<R: VectorRules> DiscreteEnv for VectorEnv<R> {
                 legal[n_moves] = self.0.can_end(row);
             }
         }
-        Masks::of_rows(direction, states.len(), width, legal, has_exit)
+        let mut masks = Masks::of_rows(direction, states.len(), width, legal, has_exit);
+        if let Some(rules) = self.0.batched() {
+            restrict(&self.0, rules, states, &mut masks);
+        }
+        masks
     }
 
     fn describe(&self, direction: Direction, states: &VectorStates, row: usize, slot: u32) -> String {

@@ -24,10 +24,18 @@ if _torch.__version__.split("+")[0].split(".")[:2] != _wanted().split("."):
         f"pip install 'torch=={_wanted()}.*'"
     )
 
-from ._gfn import Exact, GraphBatch, Graphs, Moves, Scores  # noqa: E402
-from .envs import (  # noqa: E402
+from ._gfn import Exact, GraphBatch, Graphs, Moves, Scores, VectorMoves  # noqa: E402
+from .declared import (  # noqa: E402
     AddEdge,
     AddNode,
+    GraphEnv,
+    GraphRules,
+    SetEdgeAttribute,
+    SetNodeAttribute,
+    VectorEnv,
+    VectorRules,
+)
+from .envs import (  # noqa: E402
     BayesianStructure,
     BitSequence,
     Box,
@@ -37,8 +45,6 @@ from .envs import (  # noqa: E402
     Environment,
     Fragments,
     GraphBuilding,
-    GraphEnv,
-    GraphRules,
     HyperGrid,
     Line,
     Molecules,
@@ -48,8 +54,6 @@ from .envs import (  # noqa: E402
     PrependAppendBitSequence,
     Ring,
     SetAddition,
-    SetEdgeAttribute,
-    SetNodeAttribute,
     TokenSequence,
     ToyDag,
     Triangle,
@@ -101,7 +105,8 @@ from .rewards import (  # noqa: E402
     TriangleReward,
     WeightReward,
 )
-from .training import Constant, Cosine, Exponential, InverseRoot, Linear, Replay, Schedule, Trainer, TrainingWarning  # noqa: E402
+from .schedules import Constant, Cosine, Exponential, InverseRoot, Linear, Schedule  # noqa: E402
+from .training import Replay, Trainer, TrainingWarning  # noqa: E402
 
 try:
     __version__ = version("gfn-rs")

@@ -32,6 +32,15 @@ class Moves:
     @property
     def types(self) -> list[str]: ...
 
+class VectorMoves:
+    """Forward moves of a batch of vectors, as arrays of one length."""
+
+    def __len__(self) -> int: ...
+    @property
+    def state(self) -> Integers: ...
+    @property
+    def number(self) -> Integers: ...
+
 class Scores:
     """What an objective sees of a batch."""
 

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal, Sequence
 
-import numpy as np
-
 from . import _gfn
-from ._settings import Settings, plain
+from ._settings import Settings
 
 
 class Environment(Settings):
@@ -214,91 +212,3 @@ class Diffusion(Environment):
     steps: int = 100
     sigma: float = 1.0
     process: Literal["pinned_brownian"] = "pinned_brownian"
-
-
-class ActionType(Settings):
-    """What the types of actions of a declared environment share."""
-
-    def _json(self) -> Any:
-        return {type(self).__name__: self._values()}
-
-
-@dataclass(frozen=True)
-class AddNode(ActionType):
-    """Adds a node of any class; `attached`, one that comes with an edge to a node that is there (the first one comes alone)."""
-
-    attached: bool = False
-
-
-@dataclass(frozen=True)
-class AddEdge(ActionType):
-    """Adds an edge of any class between two nodes without one; at most `max_edges` in all."""
-
-    max_edges: int | None = None
-
-
-@dataclass(frozen=True)
-class SetNodeAttribute(ActionType):
-    """Sets an attribute of a node that is unset."""
-
-
-@dataclass(frozen=True)
-class SetEdgeAttribute(ActionType):
-    """Sets an attribute of an edge that is unset."""
-
-
-class GraphRules:
-    """What the author of an environment forbids: override what you need. Each method is asked about a whole batch, and what an answer
-    depends on must be in the graphs and moves that it is given. Moves back are found by undoing: the graphs that they lead to are asked
-    about, too."""
-
-    def restrict(self, graphs: _gfn.Graphs, moves: _gfn.Moves) -> Any:
-        """Which of these moves are allowed: an array of bool, one for each move."""
-        return np.ones(len(moves), dtype=bool)
-
-    def can_exit(self, graphs: _gfn.Graphs) -> Any:
-        """Which of these graphs may be finished objects: an array of bool."""
-        return np.ones(len(graphs), dtype=bool)
-
-    def is_reachable(self, graphs: _gfn.Graphs) -> Any:
-        """False for graphs that no sequence of moves builds: an array of bool."""
-        return np.ones(len(graphs), dtype=bool)
-
-
-@dataclass(frozen=True)
-class GraphEnv(Environment):
-    """An environment of graphs of your own: types of actions, what graphs are made of, and what is forbidden. States are `Graphs`.
-
-    `initial` is where trajectories start: a number of nodes without edges, or `Graphs` of one graph, whose nodes and edges stay for
-    good. `rules` is an object like `GraphRules`. Unless `labelled`, isomorphic graphs are one object, and the rules must not tell
-    them apart.
-    """
-
-    actions: Sequence[ActionType]
-    max_nodes: int
-    directed: bool = False
-    node_classes: int = 1
-    edge_classes: int = 1
-    node_attributes: Sequence[int] = ()
-    edge_attributes: Sequence[int] = ()
-    initial: int | _gfn.Graphs = 0
-    labelled: bool = False
-    corrects_symmetry: bool = True
-    rules: Any = None
-
-    def _made(self) -> _gfn.Env:
-        for action in self.actions:
-            if not isinstance(action, ActionType):
-                raise TypeError(f"actions has a {type(action).__name__}: expected objects like AddEdge()")
-        methods = ("restrict", "can_exit", "is_reachable")
-        if self.rules is not None and (isinstance(self.rules, type) or not any(hasattr(self.rules, name) for name in methods)):
-            given = self.rules.__name__ if isinstance(self.rules, type) else type(self.rules).__name__
-            raise TypeError(f"rules is {given}: expected an object with a method restrict, can_exit or is_reachable")
-        initial = self.initial if isinstance(self.initial, _gfn.Graphs) else None
-        return _gfn.Env(self._text(), self.rules, initial)
-
-    def _values(self) -> dict[str, Any]:
-        names = [name for name in self.__dataclass_fields__ if name not in {"rules", "initial"}]
-        values = {name: plain(getattr(self, name), f"GraphEnv.{name}") for name in names}
-        values["initial"] = 0 if isinstance(self.initial, _gfn.Graphs) else plain(self.initial, "GraphEnv.initial")
-        return values

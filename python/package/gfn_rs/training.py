@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import os
 import sys
-import time
 import warnings as _warnings
 from dataclasses import dataclass
-from typing import Any, Callable, Iterator, Literal, Sequence, Union
+from typing import Any, Callable, Iterator, Literal, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -16,11 +15,13 @@ import torch
 
 from . import _gfn
 from ._conditions import checked
+from ._progress import Line
 from ._settings import Settings, plain, variant
 from .envs import Environment
 from .objectives import Objective, TrajectoryBalance
 from .policies import Policy
 from .rewards import Reward
+from .schedules import Number, schedule
 
 States = Any  # Graphs, or a numpy array, as the environment says
 RewardFunction = Callable[[States], Any]
@@ -28,66 +29,6 @@ RewardFunction = Callable[[States], Any]
 
 class TrainingWarning(UserWarning):
     """A sign that training goes wrong without an error."""
-
-
-class Schedule(Settings):
-    """A number that changes with the step. A plain number stays as it is."""
-
-    def _json(self) -> Any:
-        values = {name.rstrip("_"): value for name, value in self._values().items()}
-        return {type(self).__name__: values}
-
-
-@dataclass(frozen=True)
-class Constant(Schedule):
-    """The same number at every step."""
-
-    value: float
-
-    def _json(self) -> Any:
-        return {"Constant": plain(float(self.value), "value")}
-
-
-@dataclass(frozen=True)
-class Linear(Schedule):
-    """In a straight line over `steps` steps, then constant."""
-
-    from_: float
-    to: float
-    steps: int
-
-
-@dataclass(frozen=True)
-class Cosine(Schedule):
-    """Along half a wave of the cosine, then constant."""
-
-    from_: float
-    to: float
-    steps: int
-
-
-@dataclass(frozen=True)
-class Exponential(Schedule):
-    """By the same factor at every step, then constant."""
-
-    from_: float
-    to: float
-    steps: int
-
-
-@dataclass(frozen=True)
-class InverseRoot(Schedule):
-    """With the square root of the step, from `from_` until step `steps`."""
-
-    from_: float
-    steps: int
-
-
-Number = Union[float, Schedule]
-
-
-def _schedule(value: Number) -> Any:
-    return value._json() if isinstance(value, Schedule) else Constant(value)._json()
 
 
 @dataclass(frozen=True)
@@ -211,18 +152,18 @@ class Trainer:
                 "weight_decay": plain(weight_decay, "weight_decay"),
                 "max_norm": plain(max_norm, "max_norm"),
             },
-            "temperature": _schedule(temperature),
-            "exit_bias": _schedule(exit_bias),
-            "noise": _schedule(noise),
+            "temperature": schedule(temperature),
+            "exit_bias": schedule(exit_bias),
+            "noise": schedule(noise),
             "regression": variant(regression),
             "chunk": plain(chunk, "chunk"),
             "max_steps": plain(max_steps, "max_steps"),
             "on_warning": "Keep",
         }
         if lr_scale is not None:
-            training["lr_scale"] = _schedule(lr_scale)
+            training["lr_scale"] = schedule(lr_scale)
         if epsilon is not None:
-            training["epsilon"] = _schedule(epsilon)
+            training["epsilon"] = schedule(epsilon)
         if replay is not None:
             if not isinstance(replay, Replay):
                 raise TypeError(f"replay is a {type(replay).__name__}: expected Replay()")
@@ -279,7 +220,7 @@ class Trainer:
             raise ValueError(f"every is {every!r}: expected a whole number of at least 1")
         if callback is not None and not callable(callback):
             raise TypeError(f"callback is a {type(callback).__name__}: expected a function of the trainer and a record")
-        line = _Line(int(steps), sys.stderr.isatty() if progress is None else progress)
+        line = Line(int(steps), sys.stderr.isatty() if progress is None else progress)
         left = int(steps)
         while left > 0:
             until = min(left, int(every)) if callback is not None else left
@@ -412,33 +353,3 @@ def _count(n: int) -> int:
     if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
         raise ValueError(f"n is {n!r}: expected a whole number of at least 0")
     return int(n)
-
-
-class _Line:
-    """A line of progress on a terminal; nothing elsewhere."""
-
-    def __init__(self, steps: int, shown: bool) -> None:
-        self._steps, self._shown = steps, shown
-        self._made, self._started, self._drawn = 0, time.perf_counter(), 0.0
-
-    def steps_at_once(self) -> int:
-        if not self._shown:
-            return 1 << 30
-        elapsed = time.perf_counter() - self._started
-        return max(1, int(0.2 * self._made / elapsed)) if self._made and elapsed > 0 else 1
-
-    def show(self, made: int, record: dict[str, Any]) -> None:
-        self._made += made
-        now = time.perf_counter()
-        if not self._shown or (now - self._drawn < 0.1 and self._made < self._steps):
-            return
-        self._drawn = now
-        rate = self._made / max(now - self._started, 1e-9)
-        left = (self._steps - self._made) / rate
-        text = f"{self._made}/{self._steps}  {rate:.1f} it/s  loss {record['loss']:.4g}  log Z {record['log_z']:.4g}  {left:.0f} s left"
-        sys.stderr.write("\r" + text[:79].ljust(79))
-        sys.stderr.flush()
-
-    def close(self) -> None:
-        if self._shown and self._made:
-            sys.stderr.write("\n")

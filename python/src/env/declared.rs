@@ -1,19 +1,17 @@
 //! Graph environments that are declared in Python: action types, what graphs are made of, and rules that are asked about batches.
 
-use std::sync::{Arc, Mutex, PoisonError};
-
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, BatchMove, BatchRules, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState,
     GraphStates, Semantics, SetEdgeAttr, SetNodeAttr,
 };
 use gfn::{Error, Result};
-use numpy::{IntoPyArray, PyReadonlyArray1};
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use serde::Deserialize;
 
-use super::AnyGraphEnv;
+use super::asked::Rules;
 use super::erased::any_graphs;
+use super::{AnyGraphEnv, Failures};
 use crate::states::Graphs;
 
 /// What a declared environment is made of.
@@ -41,20 +39,6 @@ enum Action {
     AddEdge { max_edges: Option<usize> },
     SetNodeAttribute {},
     SetEdgeAttribute {},
-}
-
-/// What Python raised where the library has no place for an error; the trainer raises it once it is back.
-#[derive(Clone, Default)]
-pub(crate) struct Failures(Arc<Mutex<Option<PyErr>>>);
-
-impl Failures {
-    fn keep(&self, error: PyErr) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
-    }
-
-    pub(crate) fn take(&self) -> Option<PyErr> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
 }
 
 impl Declared {
@@ -103,7 +87,7 @@ impl Declared {
         };
         let initial = initial.unwrap_or_else(|| GraphState::with_nodes(kind, self.initial.min(self.max_nodes + 1)));
         let names = actions.types().map(|(_, action_type)| action_type.name().to_owned()).collect();
-        let rules = Asked { rules, names, failures: failures.clone() };
+        let rules = Asked { rules: Rules { object: rules, failures: failures.clone() }, names };
         let env = GraphEnv::new(rules, actions, schema, initial)?;
         Ok(any_graphs(env.with_symmetry_correction(self.corrects_symmetry)))
     }
@@ -139,31 +123,17 @@ impl Moves {
 
 /// Rules in Python.
 struct Asked {
-    rules: Option<Py<PyAny>>,
+    rules: Rules,
     names: Vec<String>,
-    failures: Failures,
 }
 
 impl Asked {
-    /// What a method says, if there is one; nothing is allowed where it fails, and what it raised is kept.
-    fn ask(&self, method: &str, n: usize, call: impl Fn(&Bound<'_, PyAny>) -> PyResult<Py<PyAny>>) -> Vec<bool> {
-        let asked = |py: Python<'_>| -> PyResult<Vec<bool>> {
-            let Some(rules) = &self.rules else { return Ok(vec![true; n]) };
-            let Some(function) = rules.bind(py).getattr_opt(method)? else { return Ok(vec![true; n]) };
-            answers(call(&function)?.bind(py), method, n)
-        };
-        Python::attach(asked).unwrap_or_else(|error| {
-            self.failures.keep(error);
-            vec![false; n]
-        })
-    }
-
     fn of_graphs(&self, method: &str, states: &GraphStates) -> Vec<bool> {
         let shown = |function: &Bound<'_, PyAny>| {
             let graphs = Bound::new(function.py(), Graphs::new(states.clone(), None))?;
             Ok(function.call1((graphs,))?.unbind())
         };
-        self.ask(method, states.graphs().len(), shown)
+        self.rules.ask(method, states.graphs().len(), shown)
     }
 
     fn moves(&self, py: Python<'_>, moves: &[BatchMove]) -> Moves {
@@ -181,24 +151,6 @@ impl Asked {
     }
 }
 
-fn answers(answer: &Bound<'_, PyAny>, method: &str, n: usize) -> PyResult<Vec<bool>> {
-    let Ok(array) = answer.extract::<PyReadonlyArray1<'_, bool>>() else {
-        let what = match answer.getattr_opt("dtype")? {
-            Some(dtype) => format!("an array of {dtype} and shape {}", answer.getattr("shape")?),
-            None => format!("a {}", answer.get_type().name()?),
-        };
-        return Err(PyTypeError::new_err(format!(
-            "`{method}` gave {what}: expected a flat array of bool, {n} of them"
-        )));
-    };
-    match array.as_array().len() == n {
-        true => Ok(array.as_array().to_vec()),
-        false => {
-            Err(PyValueError::new_err(format!("`{method}` gave {} answers: expected {n}", array.as_array().len())))
-        }
-    }
-}
-
 impl BatchRules for Asked {
     fn permits(&self, states: &GraphStates, moves: &[BatchMove]) -> Vec<bool> {
         let shown = |function: &Bound<'_, PyAny>| {
@@ -206,7 +158,7 @@ impl BatchRules for Asked {
             let graphs = Bound::new(py, Graphs::new(states.clone(), None))?;
             Ok(function.call1((graphs, Bound::new(py, self.moves(py, moves))?))?.unbind())
         };
-        self.ask("restrict", moves.len(), shown)
+        self.rules.ask("restrict", moves.len(), shown)
     }
 
     fn can_exit(&self, states: &GraphStates) -> Vec<bool> {
@@ -220,6 +172,6 @@ impl BatchRules for Asked {
 
 impl GraphRules for Asked {
     fn batched(&self) -> Option<&dyn BatchRules> {
-        self.rules.as_ref().map(|_| self as &dyn BatchRules)
+        self.rules.object.as_ref().map(|_| self as &dyn BatchRules)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gfn::env::{Direction, VectorEnv, VectorRules};
+use gfn::env::{BatchVectorRules, Direction, VectorEnv, VectorRules};
 use gfn::graph::{GraphEnv, GraphRules};
 
 /// A graph environment of any rules.
@@ -54,6 +54,9 @@ impl<R: VectorRules> VectorRules for ByEntries<R> {
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
         self.0.describe(direction, row, slot)
     }
+    fn batched(&self) -> Option<&dyn BatchVectorRules> {
+        self.0.batched()
+    }
 }
 
 impl VectorRules for AnyRules {
@@ -81,5 +84,8 @@ impl VectorRules for AnyRules {
     }
     fn describe(&self, direction: Direction, row: &[u16], slot: usize) -> String {
         self.0.describe(direction, row, slot)
+    }
+    fn batched(&self) -> Option<&dyn BatchVectorRules> {
+        self.0.batched()
     }
 }

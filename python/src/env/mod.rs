@@ -1,11 +1,14 @@
 //! Environments.
 
+mod asked;
 mod declared;
+mod declared_vectors;
 mod erased;
 mod graphs;
 mod vectors;
 
 use declared::Declared;
+use declared_vectors::DeclaredVectors;
 use gfn::graph::GraphState;
 use gfn_dags::{BayesianStructure, StructureConfig};
 use gfn_gym::boxes::BoxEnv;
@@ -15,7 +18,9 @@ use gfn_molecules::MoleculeCodec;
 use pyo3::prelude::*;
 use serde::Deserialize;
 
-pub(crate) use declared::{Failures, Moves};
+pub(crate) use asked::Failures;
+pub(crate) use declared::Moves;
+pub(crate) use declared_vectors::VectorMoves;
 pub(crate) use erased::{AnyGraphEnv, AnyVectorEnv};
 pub(crate) use graphs::GraphSpec;
 pub(crate) use vectors::{VectorSpec, Vectors};
@@ -36,6 +41,7 @@ pub(crate) enum EnvSpec {
 #[serde(deny_unknown_fields)]
 enum OtherSpec {
     GraphEnv(Declared),
+    VectorEnv(DeclaredVectors),
     BayesianStructure(StructureConfig),
     Box { ndim: usize, delta: f64, polar: bool },
     Line { n_steps: usize },
@@ -98,13 +104,14 @@ impl Env {
 }
 
 impl OtherSpec {
-    const NAMES: [&str; 5] = ["GraphEnv", "BayesianStructure", "Box", "Line", "Diffusion"];
+    const NAMES: [&str; 6] = ["GraphEnv", "VectorEnv", "BayesianStructure", "Box", "Line", "Diffusion"];
 
     fn build(&self, own: Own, failures: &Failures) -> gfn::Result<EnvKind> {
         Ok(match self {
             Self::GraphEnv(declared) => {
                 EnvKind::Graphs { env: declared.build(own.rules, own.initial, failures)?, codec: None }
             }
+            Self::VectorEnv(declared) => EnvKind::Vectors(declared.build(own.rules, failures)?),
             Self::BayesianStructure(config) => EnvKind::Structures(BayesianStructure::new(config.clone())?),
             Self::Box { ndim, delta, polar: false } => EnvKind::Box(BoxEnv::cartesian(*ndim, *delta)?),
             Self::Box { ndim: 2, delta, polar: true } => EnvKind::Box(BoxEnv::polar(*delta)?),

@@ -26,7 +26,9 @@ use crate::conditions::{Conditions, refuse_native};
 use crate::env::{Env, EnvKind, EnvSpec};
 use crate::errors::raised;
 use crate::policy::{Needs, Plan, of_box, of_diffusion, of_graphs, of_line, of_structures, of_vectors};
-use crate::reward::{self, box_reward, diffusion_target, graph_reward, line_reward, structure_reward, vector_reward};
+use crate::reward::{
+    self, box_reward, diffusion_target, graph_reward, line_reward, structure_reward, vector_reward, wrong_states,
+};
 use crate::settings::{over_defaults, read};
 use crate::states::{Show, show_diffusion, show_graphs, show_points, show_structures, show_vectors};
 
@@ -93,8 +95,11 @@ pub(super) fn session(
             let policy = of_graphs(plan, env)?;
             listed((env.clone(), reward, policy), rest, rng, show)
         }
-        (EnvKind::Vectors(vectors), EnvSpec::Vectors(spec)) => {
-            let reward = reward.build(show_vectors(), |settings| vector_reward(settings, spec))?;
+        (EnvKind::Vectors(vectors), spec) => {
+            let reward = reward.build(show_vectors(), |settings| match spec {
+                EnvSpec::Vectors(spec) => vector_reward(settings, spec),
+                EnvSpec::Other => Err(wrong_states(&settings, "the vectors of an environment of your own")),
+            })?;
             let policy = of_vectors(plan, vectors)?;
             listed((vectors.env.clone(), reward, policy), rest, rng, show_vectors())
         }
@@ -124,7 +129,6 @@ pub(super) fn session(
             let policy = of_diffusion(plan, env, target)?;
             continuous((env.clone(), reward, policy), rest, rng, show_diffusion())
         }
-        (EnvKind::Vectors(_), _) => Err(pyo3::exceptions::PyRuntimeError::new_err("the environment has no settings")),
     }
 }
 

@@ -13,7 +13,8 @@ use gfn_molecules::MoleculeCodec;
 use pyo3::prelude::*;
 
 pub(crate) use graphs::Graphs;
-use rows::{adjacency, entries, reals};
+pub(crate) use rows::entries;
+use rows::{adjacency, reals};
 
 /// How states of one environment are shown to Python.
 pub(crate) type Show<S> = Arc<dyn for<'py> Fn(Python<'py>, &S) -> PyResult<Bound<'py, PyAny>> + Send + Sync>;

@@ -6,7 +6,7 @@ use numpy::{IntoPyArray, PyArrayMethods};
 use pyo3::prelude::*;
 
 /// An int64 array, a row per state.
-pub(super) fn entries<'py>(py: Python<'py>, states: &VectorStates) -> PyResult<Bound<'py, PyAny>> {
+pub(crate) fn entries<'py>(py: Python<'py>, states: &VectorStates) -> PyResult<Bound<'py, PyAny>> {
     let values: Vec<i64> = states.values().iter().map(|&value| i64::from(value)).collect();
     table(py, values, states.width())
 }

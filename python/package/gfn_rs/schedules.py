@@ -1,0 +1,68 @@
+"""Numbers that change with the step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Union
+
+from ._settings import Settings, plain
+
+
+class Schedule(Settings):
+    """A number that changes with the step. A plain number stays as it is."""
+
+    def _json(self) -> Any:
+        values = {name.rstrip("_"): value for name, value in self._values().items()}
+        return {type(self).__name__: values}
+
+
+@dataclass(frozen=True)
+class Constant(Schedule):
+    """The same number at every step."""
+
+    value: float
+
+    def _json(self) -> Any:
+        return {"Constant": plain(float(self.value), "value")}
+
+
+@dataclass(frozen=True)
+class Linear(Schedule):
+    """In a straight line over `steps` steps, then constant."""
+
+    from_: float
+    to: float
+    steps: int
+
+
+@dataclass(frozen=True)
+class Cosine(Schedule):
+    """Along half a wave of the cosine, then constant."""
+
+    from_: float
+    to: float
+    steps: int
+
+
+@dataclass(frozen=True)
+class Exponential(Schedule):
+    """By the same factor at every step, then constant."""
+
+    from_: float
+    to: float
+    steps: int
+
+
+@dataclass(frozen=True)
+class InverseRoot(Schedule):
+    """With the square root of the step, from `from_` until step `steps`."""
+
+    from_: float
+    steps: int
+
+
+Number = Union[float, Schedule]
+
+
+def schedule(value: Number) -> Any:
+    return value._json() if isinstance(value, Schedule) else Constant(value)._json()

@@ -1,0 +1,65 @@
+//! What rules in Python are asked, and what becomes of what they raise.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use numpy::PyReadonlyArray1;
+use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::prelude::*;
+
+/// What Python raised where the library has no place for an error; the trainer raises it once it is back.
+#[derive(Clone, Default)]
+pub(crate) struct Failures(Arc<Mutex<Option<PyErr>>>);
+
+impl Failures {
+    fn keep(&self, error: PyErr) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
+    }
+
+    pub(crate) fn take(&self) -> Option<PyErr> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+}
+
+/// An object with methods that are asked about batches.
+pub(super) struct Rules {
+    pub(super) object: Option<Py<PyAny>>,
+    pub(super) failures: Failures,
+}
+
+impl Rules {
+    /// What a method says of `n` things; all are allowed where there is no such method, none where it fails.
+    pub(super) fn ask(
+        &self,
+        method: &str,
+        n: usize,
+        call: impl Fn(&Bound<'_, PyAny>) -> PyResult<Py<PyAny>>,
+    ) -> Vec<bool> {
+        let asked = |py: Python<'_>| -> PyResult<Vec<bool>> {
+            let Some(object) = &self.object else { return Ok(vec![true; n]) };
+            let Some(function) = object.bind(py).getattr_opt(method)? else { return Ok(vec![true; n]) };
+            answers(call(&function)?.bind(py), method, n)
+        };
+        Python::attach(asked).unwrap_or_else(|error| {
+            self.failures.keep(error);
+            vec![false; n]
+        })
+    }
+}
+
+fn answers(answer: &Bound<'_, PyAny>, method: &str, n: usize) -> PyResult<Vec<bool>> {
+    let Ok(array) = answer.extract::<PyReadonlyArray1<'_, bool>>() else {
+        let what = match answer.getattr_opt("dtype")? {
+            Some(dtype) => format!("an array of {dtype} and shape {}", answer.getattr("shape")?),
+            None => format!("a {}", answer.get_type().name()?),
+        };
+        return Err(PyTypeError::new_err(format!(
+            "`{method}` gave {what}: expected a flat array of bool, {n} of them"
+        )));
+    };
+    match array.as_array().len() == n {
+        true => Ok(array.as_array().to_vec()),
+        false => {
+            Err(PyValueError::new_err(format!("`{method}` gave {} answers: expected {n}", array.as_array().len())))
+        }
+    }
+}

@@ -162,7 +162,10 @@ def test_other_threads_of_python_run_meanwhile():
 
 def test_control_c_ends_a_run_within_a_step():
     import _thread
+    import signal
 
+    # A process that was started in the background ignores Ctrl-C, and its children with it.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     it = gfn.Trainer(gfn.Ring(5), gfn.RingReward(), gfn.GraphNet(), batch=64).fit(1)
     timer = threading.Timer(0.5, _thread.interrupt_main)
     timer.start()

@@ -13,6 +13,7 @@ mod session;
 mod settings;
 mod states;
 mod tensors;
+mod threads;
 
 use pyo3::prelude::*;
 
@@ -30,5 +31,6 @@ fn _gfn(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<session::Session>()?;
     module.add_class::<session::Exact>()?;
     module.add_class::<states::Graphs>()?;
+    module.add_function(wrap_pyfunction!(threads::set_threads, module)?)?;
     module.add_class::<policy::PyBatch>()
 }

@@ -24,7 +24,7 @@ if _torch.__version__.split("+")[0].split(".")[:2] != _wanted().split("."):
         f"pip install 'torch=={_wanted()}.*'"
     )
 
-from ._gfn import Exact, GraphBatch, Graphs, Moves, Scores, VectorMoves  # noqa: E402
+from ._gfn import Exact, GraphBatch, Graphs, Moves, Scores, VectorMoves, set_threads  # noqa: E402
 from .declared import (  # noqa: E402
     AddEdge,
     AddNode,

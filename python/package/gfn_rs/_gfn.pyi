@@ -12,6 +12,9 @@ Numbers = npt.NDArray[np.float64]
 __version__: str
 TORCH: str
 
+def set_threads(n: int) -> None:
+    """Gives the library and torch so many threads, for the rest of the process; before its first trainer."""
+
 class Env:
     def __new__(cls, text: str, rules: Any = None, initial: Graphs | None = None) -> Env: ...
 

@@ -95,8 +95,8 @@ class Trainer:
     device, double
         "cpu", "cuda" or "cuda:1"; double precision in place of single.
 
-    The first trainer of a process sets torch to one thread, which is fastest for small networks, unless a number was chosen before
-    (`torch.set_num_threads`, OMP_NUM_THREADS).
+    The library works on one thread, which is fastest for small networks, and its first trainer sets torch to one, unless a number was
+    chosen before (`set_threads`, `torch.set_num_threads`, OMP_NUM_THREADS).
     """
 
     def __init__(

@@ -12,7 +12,7 @@ use pyo3::types::PyDict;
 
 use crate::env::{Env, Failures};
 use crate::errors::raised;
-use crate::tensors;
+use crate::{tensors, threads};
 use engine::{Engine, Made};
 pub(crate) use exact::Exact;
 
@@ -79,6 +79,7 @@ impl Session {
             replay,
             description,
         };
+        threads::prepare();
         let built = build::session(env, asked, (seed, device, double));
         match env.failures.take() {
             Some(raised) => Err(raised),

@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import json
 import math
+import numbers
+import os
+import types
+import typing
+from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any
+from functools import lru_cache
+from typing import Any, Literal, Union
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+# What the extension reads into a `usize` on any machine that it runs on.
+LARGEST = 2**63 - 1
 
 
 def variant(name: str) -> str:
@@ -34,8 +44,96 @@ def plain(value: Any, name: str) -> Any:
     raise TypeError(f"{name} is a {type(value).__name__}: expected a number, a text or a list of them")
 
 
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (numbers.Real, np.number)) and not isinstance(value, bool)
+
+
+def _words(hint: Any) -> str:
+    """What a type asks for, in words."""
+    plain_types = {int: "a whole number", float: "a number", bool: "True or False", str: "a text", type(None): "None"}
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Literal:
+        return "one of " + ", ".join(repr(part) for part in parts)
+    if origin in (Union, types.UnionType):
+        return " or ".join(_words(part) for part in parts)
+    if origin is tuple:
+        return "a tuple of " + ", ".join(_words(part) for part in parts)
+    if origin is not None and issubclass(origin, Sequence):
+        return f"a list, each of it {_words(parts[0])}"
+    if origin is not None and issubclass(origin, os.PathLike):
+        return "a path"
+    return plain_types.get(hint) or getattr(hint, "__name__", str(hint))
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of a type as the classes of settings write them."""
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any or hint is ArrayLike:
+        return True
+    if hint is int:
+        return _is_whole(value)
+    if hint is float:
+        return _is_number(value)
+    if hint is bool:
+        return isinstance(value, (bool, np.bool_))
+    if origin is Literal:
+        return isinstance(value, str) and value in parts
+    if origin in (Union, types.UnionType):
+        return any(_fits(value, part) for part in parts)
+    if origin is tuple:
+        return isinstance(value, (tuple, list)) and len(value) == len(parts) and all(map(_fits, value, parts))
+    if origin is not None and issubclass(origin, Sequence):
+        # A text is a sequence of texts, which nobody means.
+        return isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str) and all(_fits(v, parts[0]) for v in value)
+    if origin is dict:
+        return isinstance(value, dict)
+    if origin is not None and issubclass(origin, os.PathLike):
+        return isinstance(value, os.PathLike)
+    return isinstance(value, hint) if isinstance(hint, type) else callable(value)
+
+
+def _within(value: Any, name: str) -> None:
+    """Refuses numbers that the extension has no place for, in lists, too."""
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            _within(item, name)
+    elif _is_whole(value) and not -LARGEST <= value <= LARGEST:
+        raise ValueError(f"{name} is {value}: expected a whole number up to {LARGEST}")
+    elif isinstance(value, (float, np.floating)) and not math.isfinite(value):
+        raise ValueError(f"{name} is {value}: expected a finite number")
+
+
+def checked(value: Any, name: str, hint: Any) -> None:
+    """Refuses a value that isn't of this type: what it is, and what was expected."""
+    if not _fits(value, hint):
+        kind = ValueError if _is_choice(hint) and isinstance(value, str) else TypeError
+        raise kind(f"{name} is {value!r:.200}: expected {_words(hint)}")
+    _within(value, name)
+    counts = hint is int or int in typing.get_args(hint)
+    if counts and _is_whole(value) and value < 0:
+        raise ValueError(f"{name} is {value}: expected a whole number of at least 0")
+
+
+def _is_choice(hint: Any) -> bool:
+    return typing.get_origin(hint) is Literal or any(typing.get_origin(part) is Literal for part in typing.get_args(hint))
+
+
+@lru_cache(maxsize=None)
+def _hints(kind: type) -> dict[str, Any]:
+    return typing.get_type_hints(kind)
+
+
 class Settings:
-    """What the classes of settings share."""
+    """What the classes of settings share: their values are checked when they are made."""
+
+    def __post_init__(self) -> None:
+        hints = _hints(type(self))
+        for field in fields(self):  # type: ignore[arg-type]
+            checked(getattr(self, field.name), f"{type(self).__name__}.{field.name}", hints[field.name])
 
     def _values(self) -> dict[str, Any]:
         """The values by the names that the extension has for them."""

@@ -8,14 +8,14 @@ import sys
 import time
 import warnings as _warnings
 from dataclasses import dataclass
-from typing import Any, Callable, Iterator, Literal, Sequence, Union
+from typing import Any, Callable, Iterator, Literal, Sequence, Union, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from . import _gfn
-from ._settings import Settings, plain, variant
+from ._settings import Settings, checked, plain, variant
 from .envs import Environment
 from .objectives import Objective, TrajectoryBalance
 from .policies import Policy
@@ -191,6 +191,12 @@ class Trainer:
         if isinstance(reward, type) or not (isinstance(reward, Reward) or callable(reward)):
             given = reward.__name__ if isinstance(reward, type) else type(reward).__name__
             raise TypeError(f"reward is {given}: expected an object like RingReward(), or a function of a batch of states")
+        hints = get_type_hints(Trainer.__init__)
+        given_settings = dict(batch=batch, lr=lr, log_z_lr=log_z_lr, lr_scale=lr_scale, weight_decay=weight_decay, max_norm=max_norm)
+        given_settings.update(epsilon=epsilon, temperature=temperature, exit_bias=exit_bias, noise=noise, replay=replay)
+        given_settings.update(regression=regression, chunk=chunk, max_steps=max_steps, device=device, double=double)
+        for name, setting in given_settings.items():
+            checked(setting, name, hints[name])
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**64:
             raise ValueError(f"seed is {seed!r}: expected a whole number from 0 to 2**64 - 1")
         training: dict[str, Any] = {
@@ -214,8 +220,6 @@ class Trainer:
         if epsilon is not None:
             training["epsilon"] = _schedule(epsilon)
         if replay is not None:
-            if not isinstance(replay, Replay):
-                raise TypeError(f"replay is a {type(replay).__name__}: expected Replay()")
             share = plain(replay.share, "Replay.share")
             training["source"] = {"on_policy": 1.0 - share, "replay": share, "offline": 0.0}
             training["replay_after"] = plain(replay.after, "Replay.after")

@@ -37,9 +37,11 @@ def plain(value: Any, name: str) -> Any:
         return [plain(item, name) for item in value]
     if hasattr(value, "__fspath__"):
         return str(value)
+    if isinstance(value, dict):
+        return {str(key): plain(item, f"{name}[{key!r}]") for key, item in value.items()}
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{name} is {value}: expected a finite number")
-    if value is None or isinstance(value, (bool, int, float, str, dict)):
+    if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise TypeError(f"{name} is a {type(value).__name__}: expected a number, a text or a list of them")
 
@@ -96,13 +98,18 @@ def _fits(value: Any, hint: Any) -> bool:
     return isinstance(value, hint) if isinstance(hint, type) else callable(value)
 
 
-def _within(value: Any, name: str) -> None:
+def _counts(hint: Any) -> bool:
+    """Whether its whole numbers count something: all that the settings have do."""
+    return hint is int or any(_counts(part) for part in typing.get_args(hint))
+
+
+def _within(value: Any, name: str, least: int) -> None:
     """Refuses numbers that the extension has no place for, in lists, too."""
     if isinstance(value, (list, tuple)):
         for item in value:
-            _within(item, name)
-    elif _is_whole(value) and not -LARGEST <= value <= LARGEST:
-        raise ValueError(f"{name} is {value}: expected a whole number up to {LARGEST}")
+            _within(item, name, least)
+    elif _is_whole(value) and not least <= value <= LARGEST:
+        raise ValueError(f"{name} is {value}: expected a whole number from {least} to {LARGEST}")
     elif isinstance(value, (float, np.floating)) and not math.isfinite(value):
         raise ValueError(f"{name} is {value}: expected a finite number")
 
@@ -112,10 +119,7 @@ def checked(value: Any, name: str, hint: Any) -> None:
     if not _fits(value, hint):
         kind = ValueError if _is_choice(hint) and isinstance(value, str) else TypeError
         raise kind(f"{name} is {value!r:.200}: expected {_words(hint)}")
-    _within(value, name)
-    counts = hint is int or int in typing.get_args(hint)
-    if counts and _is_whole(value) and value < 0:
-        raise ValueError(f"{name} is {value}: expected a whole number of at least 0")
+    _within(value, name, 0 if _counts(hint) else -LARGEST)
 
 
 def _is_choice(hint: Any) -> bool:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import torch
 
 from . import _gfn
-from ._settings import Settings, checked, plain, variant
+from ._settings import LARGEST, Settings, checked, plain, variant
 from .envs import Environment
 from .objectives import Objective, TrajectoryBalance
 from .policies import Policy
@@ -185,10 +185,10 @@ class Trainer:
             ("policy", policy, Policy),
             ("objective", objective, Objective),
         ):
-            if not isinstance(value, expected):
+            if not isinstance(value, expected) or type(value) is expected:
                 given = value.__name__ if isinstance(value, type) else type(value).__name__
                 raise TypeError(f"{what} is {given}: expected one of the library's, an object of a class like {_example(expected)}")
-        if isinstance(reward, type) or not (isinstance(reward, Reward) or callable(reward)):
+        if isinstance(reward, type) or type(reward) is Reward or not (isinstance(reward, Reward) or callable(reward)):
             given = reward.__name__ if isinstance(reward, type) else type(reward).__name__
             raise TypeError(f"reward is {given}: expected an object like RingReward(), or a function of a batch of states")
         hints = get_type_hints(Trainer.__init__)
@@ -197,7 +197,9 @@ class Trainer:
         given_settings.update(regression=regression, chunk=chunk, max_steps=max_steps, device=device, double=double)
         for name, setting in given_settings.items():
             checked(setting, name, hints[name])
-        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**64:
+        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+            raise TypeError(f"seed is {seed!r:.200}: expected a whole number from 0 to 2**64 - 1")
+        if not 0 <= seed < 2**64:
             raise ValueError(f"seed is {seed!r}: expected a whole number from 0 to 2**64 - 1")
         training: dict[str, Any] = {
             "batch": plain(batch, "batch"),
@@ -262,16 +264,15 @@ class Trainer:
         `callback(trainer, record)` is called after every `every` steps and at the end, with what the last step was like; if it gives True
         the run ends there. The trainer can be used in it: sampled, evaluated, saved. `progress` shows a line on a terminal.
         """
-        if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
-            raise ValueError(f"steps is {steps!r}: expected a whole number of at least 0")
-        if isinstance(every, bool) or not isinstance(every, (int, np.integer)) or every < 1:
-            raise ValueError(f"every is {every!r}: expected a whole number of at least 1")
+        steps, every = _count(steps, "steps"), _count(every, "every", least=1)
         if callback is not None and not callable(callback):
             raise TypeError(f"callback is a {type(callback).__name__}: expected a function of the trainer and a record")
-        line = _Line(int(steps), sys.stderr.isatty() if progress is None else progress)
-        left = int(steps)
+        if progress is not None and not isinstance(progress, bool):
+            raise TypeError(f"progress is {progress!r:.200}: expected True, False or None")
+        line = _Line(steps, sys.stderr.isatty() if progress is None else progress)
+        left = steps
         while left > 0:
-            until = min(left, int(every)) if callback is not None else left
+            until = min(left, every) if callback is not None else left
             record: dict[str, Any] = {}
             while until > 0:
                 # A few at a time, so that the line moves; one call of the extension costs microseconds.
@@ -312,16 +313,16 @@ class Trainer:
 
     def sample(self, n: int) -> States:
         """Draws `n` finished objects from the policy, without exploration; each call draws new ones."""
-        return self._session.sample(_count(n))
+        return self._session.sample(_count(n, least=1))
 
     def sample_with_rewards(self, n: int) -> tuple[States, npt.NDArray[np.float64]]:
         """The same, and log R of each."""
-        states, log_rewards = self._session.sample_with_rewards(_count(n))
+        states, log_rewards = self._session.sample_with_rewards(_count(n, least=1))
         return states, np.asarray(log_rewards, dtype=np.float64)
 
     def exact(self, limit: int = 1_000_000) -> _gfn.Exact:
         """The policy's distribution over all states, exactly, beside the reward's. More than `limit` states are refused."""
-        return self._session.exact(_count(limit))
+        return self._session.exact(_count(limit, "limit"))
 
     def prefill(self, n: int) -> int:
         """Fills the buffer with `n` uniform random walks; how many stayed."""
@@ -342,11 +343,11 @@ class Trainer:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a checkpoint, a folder that `resume` goes on from bit for bit."""
-        self._session.save(os.fspath(path))
+        self._session.save(os.fsdecode(path))
 
     def resume(self, path: str | os.PathLike[str]) -> "Trainer":
         """Goes on from a checkpoint of a trainer of the same settings."""
-        self._session.resume(os.fspath(path))
+        self._session.resume(os.fsdecode(path))
         return self
 
     @property
@@ -382,9 +383,11 @@ def _example(kind: type) -> str:
     return {"Environment": "Ring(4)", "Policy": "GraphNet()"}.get(kind.__name__, "TrajectoryBalance()")
 
 
-def _count(n: int) -> int:
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
-        raise ValueError(f"n is {n!r}: expected a whole number of at least 0")
+def _count(n: int, name: str = "n", least: int = 0) -> int:
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
+        raise TypeError(f"{name} is {n!r:.200}: expected a whole number of at least {least}")
+    if not least <= n <= LARGEST:
+        raise ValueError(f"{name} is {n}: expected a whole number from {least} to {LARGEST}")
     return int(n)
 
 

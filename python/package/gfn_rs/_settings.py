@@ -10,7 +10,6 @@ import types
 import typing
 from collections.abc import Sequence
 from dataclasses import fields
-from functools import lru_cache
 from typing import Any, Literal, Union
 
 import numpy as np
@@ -56,7 +55,7 @@ def _is_number(value: Any) -> bool:
 
 def _words(hint: Any) -> str:
     """What a type asks for, in words."""
-    plain_types = {int: "a whole number", float: "a number", bool: "True or False", str: "a text", type(None): "None"}
+    words = {int: "a whole number", float: "a number", bool: "True or False", str: "a text", type(None): "None"}
     origin, parts = typing.get_origin(hint), typing.get_args(hint)
     if origin is Literal:
         return "one of " + ", ".join(repr(part) for part in parts)
@@ -68,7 +67,7 @@ def _words(hint: Any) -> str:
         return f"a list, each of it {_words(parts[0])}"
     if origin is not None and issubclass(origin, os.PathLike):
         return "a path"
-    return plain_types.get(hint) or getattr(hint, "__name__", str(hint))
+    return words.get(hint) or str(getattr(hint, "__name__", hint))
 
 
 def _fits(value: Any, hint: Any) -> bool:
@@ -126,16 +125,11 @@ def _is_choice(hint: Any) -> bool:
     return typing.get_origin(hint) is Literal or any(typing.get_origin(part) is Literal for part in typing.get_args(hint))
 
 
-@lru_cache(maxsize=None)
-def _hints(kind: type) -> dict[str, Any]:
-    return typing.get_type_hints(kind)
-
-
 class Settings:
     """What the classes of settings share: their values are checked when they are made."""
 
     def __post_init__(self) -> None:
-        hints = _hints(type(self))
+        hints = typing.get_type_hints(type(self))
         for field in fields(self):  # type: ignore[arg-type]
             checked(getattr(self, field.name), f"{type(self).__name__}.{field.name}", hints[field.name])
 

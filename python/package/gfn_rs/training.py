@@ -186,16 +186,16 @@ class Trainer:
             ("objective", objective, Objective),
         ):
             if not isinstance(value, expected) or type(value) is expected:
-                given = value.__name__ if isinstance(value, type) else type(value).__name__
-                raise TypeError(f"{what} is {given}: expected one of the library's, an object of a class like {_example(expected)}")
+                kind = value.__name__ if isinstance(value, type) else type(value).__name__
+                raise TypeError(f"{what} is {kind}: expected one of the library's, an object of a class like {_example(expected)}")
         if isinstance(reward, type) or type(reward) is Reward or not (isinstance(reward, Reward) or callable(reward)):
-            given = reward.__name__ if isinstance(reward, type) else type(reward).__name__
-            raise TypeError(f"reward is {given}: expected an object like RingReward(), or a function of a batch of states")
+            kind = reward.__name__ if isinstance(reward, type) else type(reward).__name__
+            raise TypeError(f"reward is {kind}: expected an object like RingReward(), or a function of a batch of states")
         hints = get_type_hints(Trainer.__init__)
-        given_settings = dict(batch=batch, lr=lr, log_z_lr=log_z_lr, lr_scale=lr_scale, weight_decay=weight_decay, max_norm=max_norm)
-        given_settings.update(epsilon=epsilon, temperature=temperature, exit_bias=exit_bias, noise=noise, replay=replay)
-        given_settings.update(regression=regression, chunk=chunk, max_steps=max_steps, device=device, double=double)
-        for name, setting in given_settings.items():
+        given: dict[str, Any] = {"batch": batch, "lr": lr, "log_z_lr": log_z_lr, "lr_scale": lr_scale, "weight_decay": weight_decay}
+        given |= {"max_norm": max_norm, "epsilon": epsilon, "temperature": temperature, "exit_bias": exit_bias, "noise": noise}
+        given |= {"replay": replay, "regression": regression, "chunk": chunk, "max_steps": max_steps, "device": device, "double": double}
+        for name, setting in given.items():
             checked(setting, name, hints[name])
         if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
             raise TypeError(f"seed is {seed!r:.200}: expected a whole number from 0 to 2**64 - 1")

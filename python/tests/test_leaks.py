@@ -39,7 +39,7 @@ class Network(torch.nn.Module):
 
 
 def small(**changes):
-    parts = {"env": gfn.HyperGrid(2, 3), "reward": zero, "policy": gfn.Mlp((4,)), "batch": 2, **changes}
+    parts = {"env": gfn.HyperGrid(1, 2), "reward": zero, "policy": gfn.Mlp((4,)), "batch": 2, **changes}
     return gfn.Trainer(parts.pop("env"), parts.pop("reward"), parts.pop("policy"), **parts)
 
 

@@ -6,7 +6,7 @@ objectives need it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, Literal, Sequence
 
@@ -92,11 +92,12 @@ class HammingReward(Reward):
     temperature: float = 1.0
 
 
-@dataclass(frozen=True)
+# Arrays don't say by `==` whether they are equal, so neither do those that hold one.
+@dataclass(frozen=True, eq=False)
 class IsingReward(Reward):
     """log R = -`alpha` times the energy of spins under `couplings`, an array `[n, n]`."""
 
-    couplings: ArrayLike
+    couplings: ArrayLike = field(repr=False)
     alpha: float = 1.0
 
     def __post_init__(self) -> None:
@@ -148,12 +149,12 @@ class ToyReward(Reward):
             raise ValueError(f"rewards has {len(self.rewards)} numbers: expected 6, one for each state in which trajectories can end")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class StructureReward(Reward):
     """The posterior of a structure, up to a factor, given `data`, an array `[observations, variables]` or a pandas frame, under a
     uniform prior. `score` is BGe (Gaussian, parameters integrated out), BIC (linear Gaussian), or BDe (numbers cut into three classes)."""
 
-    data: Any
+    data: Any = field(repr=False)
     score: Literal["bge", "bic", "bde"] = "bge"
     max_parents: int | None = None
 

@@ -9,7 +9,7 @@ import gfn_rs as gfn
 import numpy as np
 
 arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-arguments.add_argument("--steps", type=int, default=500)
+arguments.add_argument("--steps", type=int, default=1000)
 arguments.add_argument("--samples", type=int, default=2000)
 arguments.add_argument("--seed", type=int, default=0)
 given = arguments.parse_args()
@@ -40,7 +40,7 @@ print(f"box: {before:.2f} of the samples in the corners before, {near_corners():
 # Noise on the steps while it learns finds what the policy doesn't reach yet. The target is normalised: its log Z is 0.
 mean, sd = [1.0, -1.0], 0.5
 diffusion = gfn.Trainer(
-    gfn.Diffusion(dim=2, steps=10, sigma=1.5),
+    gfn.Diffusion(dim=2, steps=20, sigma=1.0),
     gfn.GaussianTarget(mean, sd),
     gfn.DiffusionNet(),
     lr=1e-3,

@@ -1,4 +1,4 @@
-"""A reward of your own: connected graphs of at most five nodes, up to isomorphism, with triangles wanted.
+"""A reward of your own: connected graphs of three and four nodes, up to isomorphism, with triangles wanted.
 
 python own_reward.py
 """
@@ -10,7 +10,7 @@ import networkx
 import numpy as np
 
 arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-arguments.add_argument("--steps", type=int, default=250)
+arguments.add_argument("--steps", type=int, default=600)
 arguments.add_argument("--seed", type=int, default=0)
 given = arguments.parse_args()
 
@@ -20,13 +20,13 @@ def triangles(graphs):
     return np.array([sum(networkx.triangles(graph).values()) / 9 for graph in graphs.networkx()])
 
 
-env = gfn.GraphBuilding(max_nodes=5, min_nodes=3, attached=True)
+env = gfn.GraphBuilding(max_nodes=4, min_nodes=3, attached=True)
 trainer = gfn.Trainer(
     env,
     triangles,
     gfn.GraphNet(embedding=64, pair_walks=3),
     batch=64,
-    lr=2e-3,
+    lr=3e-3,
     # The number of steps is known, so the learning rate can fall to 0: that ends closest to the target.
     lr_scale=gfn.Linear(1, 0, given.steps),
     seed=given.seed,

@@ -22,6 +22,8 @@ PINS = ROOT / "scripts" / "libtorch.txt"
 NEEDED = "numpy filelock fsspec jinja2 networkx sympy typing_extensions pandas psutil pytest mypy".split()
 # A network of theirs is trained, without what else they bring.
 LAYERS = "torch_geometric tqdm aiohttp requests pyparsing xxhash".split()
+# What the examples, the notebook and the guide's page use.
+EXAMPLES = "rdkit matplotlib nbclient nbformat ipykernel".split()
 # Of the system's C library and its kin, which are there.
 SYSTEM = re.compile(r"lib(c|m|dl|rt|pthread|gcc_s|stdc\+\+|util|gomp)\.so|ld-linux")
 
@@ -73,7 +75,7 @@ def check(folder):
     torch = next(line.split()[0] for line in PINS.read_text().splitlines() if line.startswith("torch=="))
     pip = [python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
     run(*pip, "--no-deps", torch)
-    run(*pip, *NEEDED, *LAYERS)
+    run(*pip, *NEEDED, *LAYERS, *EXAMPLES)
     stub_cuda(Path(said(python, "-c", "import sysconfig; print(sysconfig.get_path('platlib'))").strip()))
     # The same libtorch as for everything else, so that torch-sys isn't compiled again.
     settings = dict(os.environ, LIBTORCH=os.environ.get("LIBTORCH", str(LIBTORCH)), PYO3_PYTHON=str(python))

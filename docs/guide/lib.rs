@@ -35,6 +35,8 @@ mod chapters {
     mod running {}
     #[doc = include_str!("src/machines.md")]
     mod machines {}
+    #[doc = include_str!("src/python.md")]
+    mod python {}
     #[doc = include_str!("src/torchgfn.md")]
     mod torchgfn {}
     #[doc = include_str!("src/inside.md")]

@@ -230,6 +230,13 @@ def test_structures_are_learned_from_data():
     assert exact.target[joined].sum() > 0.99 and exact.probs[joined].sum() > 0.95
 
 
+def test_rewards_of_arrays_are_told_apart_and_shown_in_short():
+    reward = gfn.StructureReward(np.ones((100, 3)))
+    assert reward == reward and reward != gfn.StructureReward(np.ones((100, 3)))
+    assert repr(reward) == "StructureReward(score='bge', max_parents=None)"
+    assert repr(gfn.IsingReward(np.eye(2))) == "IsingReward(alpha=1.0)"
+
+
 def test_checkpoints_go_on_bit_for_bit(tmp_path):
     whole = ring_trainer().fit(12)
     half = ring_trainer().fit(6)

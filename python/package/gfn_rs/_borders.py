@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -30,9 +31,24 @@ def to_networkx(graphs: _gfn.Graphs) -> list[Any]:
     return out
 
 
+def _class(data: Any, of: str) -> int:
+    """The class of a node or an edge in networkx."""
+    value = data.get("class", 0)
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < 2**16:
+        raise ValueError(f"the class of {of} is {value!r:.200}: expected a whole number from 0 to 65535")
+    return int(value)
+
+
 def of_networkx(graphs: Any) -> _gfn.Graphs:
     """Graphs of networkx, all directed or none; nodes are numbered in their order."""
+    import networkx
+
+    if isinstance(graphs, networkx.Graph) or not isinstance(graphs, Iterable):
+        raise TypeError(f"graphs is a {type(graphs).__name__}: expected a list of graphs of networkx")
     graphs = list(graphs)
+    for graph in graphs:
+        if not isinstance(graph, networkx.Graph):
+            raise TypeError(f"one of the graphs is a {type(graph).__name__}: expected a Graph or a DiGraph of networkx")
     kinds = {bool(graph.is_directed()) for graph in graphs}
     if len(kinds) > 1:
         raise ValueError("some graphs are directed and some are not: expected all of one kind")
@@ -42,10 +58,10 @@ def of_networkx(graphs: Any) -> _gfn.Graphs:
     for graph in graphs:
         number = {node: k for k, node in enumerate(graph.nodes)}
         n_nodes.append(len(number))
-        node_classes += [int(data.get("class", 0)) for _, data in graph.nodes(data=True)]
+        node_classes += [_class(data, f"node {node!r}") for node, data in graph.nodes(data=True)]
         for a, b, data in graph.edges(data=True):
             edges.append((number[a], number[b]))
-            edge_classes.append(int(data.get("class", 0)))
+            edge_classes.append(_class(data, f"edge ({a!r}, {b!r})"))
         ends.append(len(edges))
     return _gfn.Graphs.of(
         np.asarray(n_nodes, dtype=np.int64),

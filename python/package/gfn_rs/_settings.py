@@ -4,10 +4,26 @@ from __future__ import annotations
 
 import json
 import math
+import numbers
+import os
+import types
+import typing
+from collections.abc import Sequence
 from dataclasses import fields
-from typing import Any
+from functools import cache
+from typing import Any, Literal, Union
 
 import numpy as np
+from numpy.typing import ArrayLike
+
+# The most of anything that is asked for at once: steps, objects, entries of a buffer.
+MOST = 2**40
+# The most objects that are drawn at once; more are drawn in parts.
+AT_ONCE = 2**28
+# The largest size of a network, a state or a batch: more takes more memory than there is, and a failed allocation ends the process.
+LARGEST_SIZE = 2**20
+# Whole numbers that aren't sizes.
+_COUNTS = {"steps", "capacity", "after", "max_steps", "seed"}
 
 
 def variant(name: str) -> str:
@@ -27,15 +43,109 @@ def plain(value: Any, name: str) -> Any:
         return [plain(item, name) for item in value]
     if hasattr(value, "__fspath__"):
         return str(value)
+    if isinstance(value, dict):
+        return {str(key): plain(item, f"{name}[{key!r}]") for key, item in value.items()}
     if isinstance(value, float) and not math.isfinite(value):
         raise ValueError(f"{name} is {value}: expected a finite number")
-    if value is None or isinstance(value, (bool, int, float, str, dict)):
+    if value is None or isinstance(value, (bool, int, float, str)):
         return value
     raise TypeError(f"{name} is a {type(value).__name__}: expected a number, a text or a list of them")
 
 
+def _is_whole(value: Any) -> bool:
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (numbers.Real, np.number)) and not isinstance(value, bool)
+
+
+def _words(hint: Any) -> str:
+    """What a type asks for, in words."""
+    words = {int: "a whole number", float: "a number", bool: "True or False", str: "a text", type(None): "None"}
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if origin is Literal:
+        return "one of " + ", ".join(repr(part) for part in parts)
+    if origin in (Union, types.UnionType):
+        return " or ".join(_words(part) for part in parts)
+    if origin is tuple:
+        return "a tuple of " + ", ".join(_words(part) for part in parts)
+    if origin is not None and issubclass(origin, Sequence):
+        return f"a list, each of it {_words(parts[0])}"
+    if origin is not None and issubclass(origin, os.PathLike):
+        return "a path"
+    return words.get(hint) or str(getattr(hint, "__name__", hint))
+
+
+def _fits(value: Any, hint: Any) -> bool:
+    """Whether a value is of a type as the classes of settings write them."""
+    origin, parts = typing.get_origin(hint), typing.get_args(hint)
+    if hint is Any or hint is ArrayLike:
+        return True
+    if hint is int:
+        return _is_whole(value)
+    if hint is float:
+        return _is_number(value)
+    if hint is bool:
+        return isinstance(value, (bool, np.bool_))
+    if origin is Literal:
+        return isinstance(value, str) and value in parts
+    if origin in (Union, types.UnionType):
+        return any(_fits(value, part) for part in parts)
+    if origin is tuple:
+        return isinstance(value, (tuple, list)) and len(value) == len(parts) and all(map(_fits, value, parts))
+    if origin is not None and issubclass(origin, Sequence):
+        # A text is a sequence of texts, which nobody means.
+        return isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str) and all(_fits(v, parts[0]) for v in value)
+    if origin is dict:
+        return isinstance(value, dict)
+    if origin is not None and issubclass(origin, os.PathLike):
+        return isinstance(value, os.PathLike)
+    return isinstance(value, hint) if isinstance(hint, type) else callable(value)
+
+
+def _counts(hint: Any) -> bool:
+    """Whether its whole numbers count something: all that the settings have do."""
+    return hint is int or any(_counts(part) for part in typing.get_args(hint))
+
+
+def _within(value: Any, name: str, least: int) -> None:
+    """Refuses numbers that the extension has no place for, in lists, too."""
+    if isinstance(value, (list, tuple)):
+        for item in value:
+            _within(item, name, least)
+    elif _is_whole(value) and not least <= value <= (most := MOST if name.split(".")[-1] in _COUNTS else LARGEST_SIZE):
+        raise ValueError(f"{name} is {value}: expected a whole number from {least} to {most}")
+    elif isinstance(value, (float, np.floating)) and not math.isfinite(value):
+        raise ValueError(f"{name} is {value}: expected a finite number")
+
+
+def checked(value: Any, name: str, hint: Any) -> None:
+    """Refuses a value that isn't of this type: what it is, and what was expected."""
+    if not _fits(value, hint):
+        kind = ValueError if _is_choice(hint) and isinstance(value, str) else TypeError
+        raise kind(f"{name} is {value!r:.200}: expected {_words(hint)}")
+    _within(value, name, 0 if _counts(hint) else -LARGEST_SIZE)
+
+
+def _is_choice(hint: Any) -> bool:
+    return typing.get_origin(hint) is Literal or any(typing.get_origin(part) is Literal for part in typing.get_args(hint))
+
+
+@cache
+def _hints(kind: Any) -> dict[str, Any]:
+    """The types of a class's values; reading them takes a millisecond."""
+    return typing.get_type_hints(kind)
+
+
 class Settings:
-    """What the classes of settings share."""
+    """What the classes of settings share: their values are checked when they are made."""
+
+    def __post_init__(self) -> None:
+        kind: Any = type(self)
+        hints = _hints(kind)
+        for field in fields(self):  # type: ignore[arg-type]
+            checked(getattr(self, field.name), f"{type(self).__name__}.{field.name}", hints[field.name])
 
     def _values(self) -> dict[str, Any]:
         """The values by the names that the extension has for them."""

@@ -13,6 +13,7 @@ class Environment(Settings):
     """What the environments share: their settings are checked when they are made."""
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         object.__setattr__(self, "_env", self._made())
 
     def _made(self) -> _gfn.Env:

@@ -98,10 +98,12 @@ class GraphModule(Policy):
     initial_log_z: float = 0.0
     initial_exit_bias: float = 0.0
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.module, type) or not (callable(self.module) and hasattr(self.module, "named_parameters")):
+            raise TypeError(f"module is {self.module!r:.200}: expected a torch.nn.Module that takes a GraphBatch")
+
     def _module(self) -> Any:
-        if not (callable(self.module) and hasattr(self.module, "named_parameters")):
-            kind = type(self.module).__name__
-            raise TypeError(f"module is a {kind}: expected a torch.nn.Module that takes a GraphBatch")
         return self.module
 
     def _values(self) -> dict[str, Any]:
@@ -223,7 +225,7 @@ class DiffusionNet(Policy):
     def _values(self) -> dict[str, Any]:
         return {
             "langevin_clip": plain(self.langevin_clip, "langevin_clip"),
-            "network": self.network,
+            "network": plain(self.network, "network"),
             "estimators": _estimators(self),
         }
 

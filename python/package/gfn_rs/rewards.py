@@ -6,11 +6,12 @@ objectives need it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, Literal, Sequence
 
 import numpy as np
+import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from ._settings import Settings, plain
@@ -18,6 +19,17 @@ from ._settings import Settings, plain
 
 class Reward(Settings):
     """What the rewards share."""
+
+
+def _numbers(values: Any, name: str) -> npt.NDArray[np.float64]:
+    """An array of finite numbers."""
+    try:
+        array = np.asarray(values, dtype=float)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} has something that isn't a number ({error}): expected an array of numbers") from error
+    if not np.isfinite(array).all():
+        raise ValueError(f"{name} has a number that isn't finite: fill it in or leave it out")
+    return array
 
 
 @dataclass(frozen=True)
@@ -67,7 +79,9 @@ class HyperGridReward(Reward):
         "uniform_random",
         "corrupted",
     ] = "original"
-    preset: str | None = None
+    preset: (
+        Literal["easy", "medium", "hard", "challenging", "impossible", "k1", "k16", "k64", "k1_matched", "k16_matched", "k64_matched"] | None
+    ) = None
 
 
 @dataclass(frozen=True)
@@ -78,15 +92,22 @@ class HammingReward(Reward):
     temperature: float = 1.0
 
 
-@dataclass(frozen=True)
+# Arrays don't say by `==` whether they are equal, so neither do those that hold one.
+@dataclass(frozen=True, eq=False)
 class IsingReward(Reward):
     """log R = -`alpha` times the energy of spins under `couplings`, an array `[n, n]`."""
 
-    couplings: ArrayLike
+    couplings: ArrayLike = field(repr=False)
     alpha: float = 1.0
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        shape = np.shape(_numbers(self.couplings, "couplings"))
+        if len(shape) != 2 or shape[0] != shape[1]:
+            raise ValueError(f"couplings has shape {shape}: expected [n, n]")
+
     def _values(self) -> dict[str, Any]:
-        return {"couplings": np.asarray(self.couplings, dtype=float).ravel().tolist(), "alpha": plain(self.alpha, "alpha")}
+        return {"couplings": _numbers(self.couplings, "couplings").ravel().tolist(), "alpha": plain(self.alpha, "alpha")}
 
 
 @dataclass(frozen=True)
@@ -122,23 +143,29 @@ class ToyReward(Reward):
 
     rewards: Sequence[float]
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(self.rewards) != 6:
+            raise ValueError(f"rewards has {len(self.rewards)} numbers: expected 6, one for each state in which trajectories can end")
 
-@dataclass(frozen=True)
+
+@dataclass(frozen=True, eq=False)
 class StructureReward(Reward):
     """The posterior of a structure, up to a factor, given `data`, an array `[observations, variables]` or a pandas frame, under a
     uniform prior. `score` is BGe (Gaussian, parameters integrated out), BIC (linear Gaussian), or BDe (numbers cut into three classes)."""
 
-    data: Any
+    data: Any = field(repr=False)
     score: Literal["bge", "bic", "bde"] = "bge"
     max_parents: int | None = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if len(shape := _numbers(self.data, "data").shape) != 2:
+            raise ValueError(f"data has shape {shape}: expected [observations, variables]")
+
     def _values(self) -> dict[str, Any]:
         columns = getattr(self.data, "columns", None)
-        values = np.asarray(self.data, dtype=float)
-        if values.ndim != 2:
-            raise ValueError(f"data has shape {values.shape}: expected [observations, variables]")
-        if not np.isfinite(values).all():
-            raise ValueError("data has a number that isn't finite: fill it in or leave the row out")
+        values = _numbers(self.data, "data")
         names = [f"x{k}" for k in range(values.shape[1])] if columns is None else [str(name) for name in columns]
         return {
             "score": self.score,

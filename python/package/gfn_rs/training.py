@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import os
 import sys
 import warnings as _warnings
 from dataclasses import dataclass
-from typing import Any, Callable, Iterator, Literal, Sequence
+from typing import Any, Callable, Iterator, Literal, Sequence, get_type_hints
 
 import numpy as np
 import numpy.typing as npt
 import torch
 
 from . import _gfn
-from ._conditions import checked
+from ._conditions import checked as checked_conditions
 from ._progress import Line
-from ._settings import Settings, plain, variant
+from ._settings import AT_ONCE, LARGEST_SIZE, MOST, Settings, checked, plain, variant
 from .envs import Environment
 from .objectives import Objective, TrajectoryBalance
 from .policies import Policy
@@ -132,13 +133,21 @@ class Trainer:
             ("policy", policy, Policy),
             ("objective", objective, Objective),
         ):
-            if not isinstance(value, expected):
-                given = value.__name__ if isinstance(value, type) else type(value).__name__
-                raise TypeError(f"{what} is {given}: expected one of the library's, an object of a class like {_example(expected)}")
-        if isinstance(reward, type) or not (isinstance(reward, Reward) or callable(reward)):
-            given = reward.__name__ if isinstance(reward, type) else type(reward).__name__
-            raise TypeError(f"reward is {given}: expected an object like RingReward(), or a function of a batch of states")
-        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)) or not 0 <= seed < 2**64:
+            if not isinstance(value, expected) or type(value) is expected:
+                kind = value.__name__ if isinstance(value, type) else type(value).__name__
+                raise TypeError(f"{what} is {kind}: expected one of the library's, an object of a class like {_example(expected)}")
+        if isinstance(reward, type) or type(reward) is Reward or not (isinstance(reward, Reward) or callable(reward)):
+            kind = reward.__name__ if isinstance(reward, type) else type(reward).__name__
+            raise TypeError(f"reward is {kind}: expected an object like RingReward(), or a function of a batch of states")
+        hints = get_type_hints(Trainer.__init__)
+        given: dict[str, Any] = {"batch": batch, "lr": lr, "log_z_lr": log_z_lr, "lr_scale": lr_scale, "weight_decay": weight_decay}
+        given |= {"max_norm": max_norm, "epsilon": epsilon, "temperature": temperature, "exit_bias": exit_bias, "noise": noise}
+        given |= {"replay": replay, "regression": regression, "chunk": chunk, "max_steps": max_steps, "device": device, "double": double}
+        for name, setting in given.items():
+            checked(setting, name, hints[name])
+        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+            raise TypeError(f"seed is {seed!r:.200}: expected a whole number from 0 to 2**64 - 1")
+        if not 0 <= seed < 2**64:
             raise ValueError(f"seed is {seed!r}: expected a whole number from 0 to 2**64 - 1")
         if (conditions is None) != (n_conditions == 0):
             raise ValueError(f"conditions is {conditions!r} and n_conditions {n_conditions!r}: expected both, or neither")
@@ -165,8 +174,6 @@ class Trainer:
         if epsilon is not None:
             training["epsilon"] = schedule(epsilon)
         if replay is not None:
-            if not isinstance(replay, Replay):
-                raise TypeError(f"replay is a {type(replay).__name__}: expected Replay()")
             share = plain(replay.share, "Replay.share")
             training["source"] = {"on_policy": 1.0 - share, "replay": share, "offline": 0.0}
             training["replay_after"] = plain(replay.after, "Replay.after")
@@ -184,7 +191,7 @@ class Trainer:
             objective=objective._text(),
             loss=objective._loss(),
             conditions=conditions,
-            n_conditions=_count(n_conditions),
+            n_conditions=_count(n_conditions, "n_conditions", most=LARGEST_SIZE),
             training=json.dumps(training, allow_nan=False),
             description=json.dumps({"gfn_rs": [json.loads(part._text()) for part in (env, policy)]}, allow_nan=False),
             replay=None if replay is None else replay._text(),
@@ -214,16 +221,15 @@ class Trainer:
         `callback(trainer, record)` is called after every `every` steps and at the end, with what the last step was like; if it gives True
         the run ends there. The trainer can be used in it: sampled, evaluated, saved. `progress` shows a line on a terminal.
         """
-        if isinstance(steps, bool) or not isinstance(steps, (int, np.integer)) or steps < 0:
-            raise ValueError(f"steps is {steps!r}: expected a whole number of at least 0")
-        if isinstance(every, bool) or not isinstance(every, (int, np.integer)) or every < 1:
-            raise ValueError(f"every is {every!r}: expected a whole number of at least 1")
+        steps, every = _count(steps, "steps"), _count(every, "every", least=1)
         if callback is not None and not callable(callback):
             raise TypeError(f"callback is a {type(callback).__name__}: expected a function of the trainer and a record")
-        line = Line(int(steps), sys.stderr.isatty() if progress is None else progress)
-        left = int(steps)
+        if progress is not None and not isinstance(progress, bool):
+            raise TypeError(f"progress is {progress!r:.200}: expected True, False or None")
+        line = Line(steps, sys.stderr.isatty() if progress is None else progress)
+        left = steps
         while left > 0:
-            until = min(left, int(every)) if callback is not None else left
+            until = min(left, every) if callback is not None else left
             record: dict[str, Any] = {}
             while until > 0:
                 # A few at a time, so that the line moves; one call of the extension costs microseconds.
@@ -265,28 +271,28 @@ class Trainer:
     def sample(self, n: int, conditions: Any = None) -> States:
         """Draws `n` finished objects from the policy, without exploration; each call draws new ones. Under conditions, `[n, C]`, where
         the trainer has them."""
-        return self._session.sample(_count(n), self._conditions(conditions, n), False)[0]
+        return self._session.sample(_count(n, least=1, most=AT_ONCE), self._conditions(conditions, n), False)[0]
 
     def sample_with_rewards(self, n: int, conditions: Any = None) -> tuple[States, npt.NDArray[np.float64]]:
         """The same, and log R of each."""
-        states, log_rewards = self._session.sample(_count(n), self._conditions(conditions, n), True)
+        states, log_rewards = self._session.sample(_count(n, least=1, most=AT_ONCE), self._conditions(conditions, n), True)
         return states, np.asarray(log_rewards, dtype=np.float64)
 
     def exact(self, limit: int = 1_000_000, condition: Any = None) -> _gfn.Exact:
         """The policy's distribution over all states, exactly, beside the reward's. More than `limit` states are refused. Under one
         condition, `[C]`, where the trainer has them."""
         conditions = None if condition is None else np.reshape(condition, (1, -1))
-        return self._session.exact(_count(limit), self._conditions(conditions, 1))
+        return self._session.exact(_count(limit, "limit"), self._conditions(conditions, 1))
 
     def _conditions(self, conditions: Any, n: int) -> torch.Tensor | None:
         if (conditions is None) != (self._n_conditions == 0):
             there = "no conditions" if conditions is None else "conditions"
             raise ValueError(f"{there} for a trainer with {self._n_conditions} numbers of them: expected them where it has some")
-        return None if conditions is None else checked(conditions, n, self._n_conditions, "conditions is")
+        return None if conditions is None else checked_conditions(conditions, n, self._n_conditions, "conditions is")
 
     def prefill(self, n: int) -> int:
         """Fills the buffer with `n` uniform random walks; how many stayed."""
-        return self._session.prefill(_count(n))
+        return self._session.prefill(_count(n, most=AT_ONCE))
 
     def loss(self) -> torch.Tensor:
         """Draws a batch as a step would, without replay, and gives its loss as a tensor with gradients: for an optimizer or a loop of your
@@ -303,17 +309,17 @@ class Trainer:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes a checkpoint, a folder that `resume` goes on from bit for bit."""
-        self._session.save(os.fspath(path))
+        self._session.save(os.fsdecode(path))
 
     def resume(self, path: str | os.PathLike[str]) -> "Trainer":
         """Goes on from a checkpoint of a trainer of the same settings."""
-        self._session.resume(os.fspath(path))
+        self._session.resume(_there(path))
         return self
 
     def restore(self, path: str | os.PathLike[str]) -> "Trainer":
         """Takes the parameters of a checkpoint over, and nothing else: one of Rust's, or of a trainer of other settings but the same
         network."""
-        self._session.restore(os.fspath(path))
+        self._session.restore(_there(path))
         return self
 
     @property
@@ -349,7 +355,17 @@ def _example(kind: type) -> str:
     return {"Environment": "Ring(4)", "Policy": "GraphNet()"}.get(kind.__name__, "TrajectoryBalance()")
 
 
-def _count(n: int) -> int:
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or n < 0:
-        raise ValueError(f"n is {n!r}: expected a whole number of at least 0")
+def _there(path: str | os.PathLike[str]) -> str:
+    """The path of a checkpoint that is there."""
+    path = os.fsdecode(path)
+    if not os.path.exists(path):
+        raise FileNotFoundError(errno.ENOENT, "there is no checkpoint", path)
+    return path
+
+
+def _count(n: int, name: str = "n", least: int = 0, most: int = MOST) -> int:
+    if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
+        raise TypeError(f"{name} is {n!r:.200}: expected a whole number of at least {least}")
+    if not least <= n <= most:
+        raise ValueError(f"{name} is {n}: expected a whole number from {least} to {most}")
     return int(n)

@@ -4,7 +4,8 @@ mod build;
 mod engine;
 mod exact;
 
-use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Mutex, TryLockError};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -19,32 +20,59 @@ pub(crate) use exact::Exact;
 /// A trainer. It is at work for one caller at a time; any other, a callback of its own among them, gets an error in place of a wait.
 #[pyclass(frozen, module = "gfn_rs._gfn")]
 pub(crate) struct Session {
-    engine: Mutex<Box<dyn Engine>>,
+    /// None once the library has broken off in the middle of something.
+    engine: Mutex<Option<Box<dyn Engine>>>,
     /// What rules of the environment raised, which the library has no place for.
     failures: Failures,
 }
 
 impl Session {
-    fn engine(&self) -> PyResult<MutexGuard<'_, Box<dyn Engine>>> {
-        match self.engine.try_lock() {
-            Ok(engine) => Ok(engine),
-            Err(TryLockError::WouldBlock) => Err(PyRuntimeError::new_err(
-                "the trainer is at work, in another thread or in the call that asked its reward: wait until that returns",
-            )),
-            Err(TryLockError::Poisoned(_)) => {
-                Err(PyRuntimeError::new_err("the trainer broke off in the middle of a step: make a new one"))
-            }
-        }
-    }
-
     /// Works without the interpreter, which other threads of Python can have meanwhile.
-    fn work<T: Send>(&self, py: Python<'_>, job: impl FnOnce(&mut dyn Engine) -> gfn::Result<T> + Send) -> PyResult<T> {
+    ///
+    /// A panic is a defect of the library's, or of what a tensor was made to be from outside. It must not pass into Python as something
+    /// that no `except Exception` catches: it is an error, and the trainer, which may be half way through a step, can't be used again.
+    fn work<T: Send>(&self, py: Python<'_>, job: impl FnOnce(&mut dyn Engine) -> T + Send) -> PyResult<T> {
         py.detach(|| {
-            let mut engine = self.engine()?;
-            let done = job(engine.as_mut());
-            self.failures.take().map_or_else(|| done.map_err(raised), Err)
+            let mut held = match self.engine.try_lock() {
+                Ok(held) => held,
+                Err(TryLockError::WouldBlock) => {
+                    return Err(PyRuntimeError::new_err(
+                        "the trainer is at work, in another thread or in the call that asked its reward: wait until that returns",
+                    ));
+                }
+                Err(TryLockError::Poisoned(broken)) => broken.into_inner(),
+            };
+            let Some(engine) = held.as_mut() else {
+                return Err(PyRuntimeError::new_err("the trainer broke off in the middle of its work: make a new one"));
+            };
+            let done = unbroken(|| job(engine.as_mut()));
+            if done.is_err() {
+                *held = None;
+            }
+            done
         })
     }
+}
+
+impl Session {
+    /// The same for what can fail.
+    fn ask<T: Send>(&self, py: Python<'_>, job: impl FnOnce(&mut dyn Engine) -> gfn::Result<T> + Send) -> PyResult<T> {
+        let done = self.work(py, job)?;
+        self.failures.take().map_or_else(|| done.map_err(raised), Err)
+    }
+
+    /// What is read off a trainer.
+    fn read<T: Send>(&self, py: Python<'_>, read: impl FnOnce(&dyn Engine) -> T + Send) -> PyResult<T> {
+        self.work(py, |engine| read(engine))
+    }
+}
+
+/// What a job gives; an error where the library broke off.
+fn unbroken<T>(job: impl FnOnce() -> T) -> PyResult<T> {
+    catch_unwind(AssertUnwindSafe(job)).map_err(|panic| {
+        let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
+        PyRuntimeError::new_err(format!("the library broke off: {}", text.unwrap_or("for no reason that it tells")))
+    })
 }
 
 #[pymethods]
@@ -80,16 +108,16 @@ impl Session {
             description,
         };
         threads::prepare();
-        let built = build::session(env, asked, (seed, device, double));
+        let built = unbroken(|| build::session(env, asked, (seed, device, double))).and_then(|built| built);
         match env.failures.take() {
             Some(raised) => Err(raised),
-            None => Ok(Self { engine: Mutex::new(built?), failures: env.failures.clone() }),
+            None => Ok(Self { engine: Mutex::new(Some(built?)), failures: env.failures.clone() }),
         }
     }
 
     /// Makes up to `n` steps and gives what they were like, as lists by name; less than `n` where one failed, with its error.
     fn advance<'py>(&self, py: Python<'py>, n: usize) -> PyResult<(Bound<'py, PyDict>, Option<PyErr>)> {
-        let (made, failed) = py.detach(|| self.engine().map(|mut engine| engine.advance(n)))?;
+        let (made, failed) = self.work(py, |engine| engine.advance(n))?;
         let table = PyDict::new(py);
         let column = |of: fn(&Made) -> f64| made.iter().map(of).collect::<Vec<f64>>();
         table.set_item("step", made.iter().map(|made| made.step).collect::<Vec<_>>())?;
@@ -112,7 +140,7 @@ impl Session {
         rewarded: bool,
     ) -> PyResult<(Bound<'py, PyAny>, Option<Vec<f64>>)> {
         let conditions = conditions.map(tensors::from_python).transpose()?;
-        let (shown, log_rewards) = self.work(py, move |engine| engine.sample(n, conditions.as_ref(), rewarded))?;
+        let (shown, log_rewards) = self.ask(py, move |engine| engine.sample(n, conditions.as_ref(), rewarded))?;
         Ok((shown(py)?, log_rewards))
     }
 
@@ -120,64 +148,64 @@ impl Session {
     #[pyo3(signature = (limit, conditions))]
     fn exact(&self, py: Python<'_>, limit: usize, conditions: Option<&Bound<'_, PyAny>>) -> PyResult<Exact> {
         let conditions = conditions.map(tensors::from_python).transpose()?;
-        let parts = self.work(py, move |engine| engine.exact(limit, conditions.as_ref()))?;
+        let parts = self.ask(py, move |engine| engine.exact(limit, conditions.as_ref()))?;
         parts.shown(py)
     }
 
     /// Fills the replay buffer with uniform random walks; how many stayed.
     fn prefill(&self, py: Python<'_>, n: usize) -> PyResult<usize> {
-        self.work(py, |engine| engine.prefill(n))
+        self.ask(py, |engine| engine.prefill(n))
     }
 
     /// Draws a batch and gives its loss, with gradients.
     fn loss<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let loss = self.work(py, |engine| engine.loss())?;
+        let loss = self.ask(py, |engine| engine.loss())?;
         tensors::to_python(py, &loss)
     }
 
     /// Parameters by name: the tensors themselves.
     fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
-        let parameters = self.work(py, |engine| Ok(engine.parameters()))?;
+        let parameters = self.ask(py, |engine| Ok(engine.parameters()))?;
         parameters.into_iter().map(|(name, tensor)| Ok((name, tensors::to_python(py, &tensor)?))).collect()
     }
 
     /// Writes a checkpoint.
     fn save(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<()> {
-        self.work(py, |engine| engine.save(&path))
+        self.ask(py, |engine| engine.save(&path))
     }
 
     /// Goes on from a checkpoint.
     fn resume(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<()> {
-        self.work(py, |engine| engine.resume(&path))
+        self.ask(py, |engine| engine.resume(&path))
     }
 
     /// Takes the parameters of a checkpoint over, and nothing else.
     fn restore(&self, py: Python<'_>, path: std::path::PathBuf) -> PyResult<()> {
-        self.work(py, |engine| engine.restore(&path))
+        self.ask(py, |engine| engine.restore(&path))
     }
 
     /// Steps made.
-    fn steps_done(&self) -> PyResult<usize> {
-        Ok(self.engine()?.steps_done())
+    fn steps_done(&self, py: Python<'_>) -> PyResult<usize> {
+        self.read(py, |engine| engine.steps_done())
     }
 
     /// Objects that the reward was asked for.
-    fn reward_calls(&self) -> PyResult<u64> {
-        Ok(self.engine()?.reward_calls())
+    fn reward_calls(&self, py: Python<'_>) -> PyResult<u64> {
+        self.read(py, |engine| engine.reward_calls())
     }
 
     /// Numbers that are trained.
-    fn n_parameters(&self) -> PyResult<i64> {
-        Ok(self.engine()?.n_parameters())
+    fn n_parameters(&self, py: Python<'_>) -> PyResult<i64> {
+        self.read(py, |engine| engine.n_parameters())
     }
 
     /// Signs of trouble so far.
-    fn warnings(&self) -> PyResult<Vec<String>> {
-        Ok(self.engine()?.warnings())
+    fn warnings(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        self.read(py, |engine| engine.warnings())
     }
 
     /// Objects in the replay buffer; None without one.
-    fn replay_len(&self) -> PyResult<Option<usize>> {
-        Ok(self.engine()?.replay_len())
+    fn replay_len(&self, py: Python<'_>) -> PyResult<Option<usize>> {
+        self.read(py, |engine| engine.replay_len())
     }
 }

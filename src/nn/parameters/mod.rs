@@ -1,10 +1,12 @@
 //! A model's parameters: an ordered list of named leaf tensors, initialised from the library's own random stream.
 
+mod mistake;
 mod noise;
 mod parameter;
 mod restored;
 mod scope;
 
+pub(in crate::nn) use mistake::Mistake;
 pub(crate) use noise::WeightNoise;
 pub use parameter::{Group, Parameter};
 pub(crate) use restored::Restored;
@@ -50,43 +52,6 @@ pub struct Parameters {
     mistake: Option<Mistake>,
     /// The tensors of the list that hold noise.
     pub(in crate::nn) noise: Vec<Tensor>,
-}
-
-#[derive(Clone, Debug)]
-pub(in crate::nn) enum Mistake {
-    Duplicate(String),
-    Shape(String, Vec<i64>),
-    Kind(Kind),
-    Device(Device),
-    Noise(f64),
-}
-
-impl From<Mistake> for Error {
-    fn from(mistake: Mistake) -> Self {
-        match mistake {
-            Mistake::Duplicate(name) => Self::Config {
-                setting: "a parameter's name",
-                got: format!("`{name}`, which another parameter has"),
-                expected: "names that differ: build each layer in a scope of its own (`scope.sub(\"name\")`)",
-            },
-            Mistake::Shape(name, shape) => Self::Config {
-                setting: "a parameter's shape",
-                got: format!("{shape:?} for `{name}`"),
-                expected: "sizes of at least 1",
-            },
-            Mistake::Kind(kind) => Self::Config {
-                setting: "the kind of the parameters",
-                got: format!("{kind:?}"),
-                expected: "`Kind::Float` or `Kind::Double`",
-            },
-            Mistake::Device(device) => unusable(device),
-            Mistake::Noise(sigma) => Self::Config {
-                setting: "the noise of a perceptron's weights",
-                got: sigma.to_string(),
-                expected: "a finite amplitude of at least 0",
-            },
-        }
-    }
 }
 
 impl Parameters {

@@ -117,8 +117,16 @@ impl<'a> Scope<'a> {
             self.parameters.keep(mistake);
             sizes.iter_mut().for_each(|size| *size = (*size).max(0));
         }
-        let n: i64 = sizes.iter().product();
-        let values: Vec<f64> = (0..n).map(|_| draw(self.rng)).collect();
+        let n = sizes.iter().try_fold(1i64, |n, &size| n.checked_mul(size));
+        let mut values = Vec::new();
+        match n.and_then(|n| usize::try_from(n).ok()).filter(|&n| values.try_reserve_exact(n).is_ok()) {
+            Some(n) => values.extend((0..n).map(|_| draw(self.rng))),
+            // A failed allocation would end the process.
+            None => {
+                self.parameters.keep(Mistake::Memory(name.clone(), std::mem::take(&mut sizes)));
+                sizes = vec![0; shape.len()];
+            }
+        }
         let tensor = Tensor::from_slice(&values)
             .view(sizes.as_slice())
             .to_kind(self.parameters.kind())

@@ -1,0 +1,30 @@
+"""What the tests of bad input share."""
+
+import gfn_rs as gfn
+import numpy as np
+import pytest
+
+NAN, INF = float("nan"), float("inf")
+
+
+def zero(states):
+    return np.zeros(len(states))
+
+
+def trainer(env=gfn.HyperGrid(2, 3), reward=zero, policy=gfn.Mlp((8,)), objective=None, **settings):
+    return gfn.Trainer(env, reward, policy, objective, **{"batch": 4, **settings})
+
+
+def graph_trainer(env=gfn.GraphBuilding(3), reward=zero, policy=gfn.GraphNet(embedding=8), **settings):
+    return trainer(env, reward, policy, **settings)
+
+
+def ints(*values):
+    return np.asarray(values, dtype=np.int64)
+
+
+def refused(call, kind, message):
+    with pytest.raises(kind, match=message) as caught:
+        call()
+    # pyo3's panics are no Exceptions, so that `except Exception` would miss them.
+    assert isinstance(caught.value, Exception) and type(caught.value).__name__ != "PanicException"

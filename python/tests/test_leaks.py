@@ -1,0 +1,137 @@
+"""What is made again and again is given back: memory stays where it was after a warm-up."""
+
+import gc
+
+import gfn_rs as gfn
+import numpy as np
+import psutil
+import pytest
+import torch
+
+LIMIT = 20 * 2**20
+
+
+def grown(work, times, warm_up):
+    """Bytes that the process grew by in `times` calls, after so many others."""
+    process = psutil.Process()
+    for _ in range(warm_up):
+        work()
+    gc.collect()
+    before = process.memory_info().rss
+    for _ in range(times):
+        work()
+    gc.collect()
+    return process.memory_info().rss - before
+
+
+def zero(states):
+    return np.zeros(len(states))
+
+
+class Network(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.color = torch.nn.Embedding(2, 8)
+
+    def forward(self, batch):
+        x = self.color(batch.node_classes)
+        return x, x.new_zeros(batch.n_graphs, 8).index_add(0, batch.batch, x)
+
+
+def small(**changes):
+    parts = {"env": gfn.HyperGrid(1, 2), "reward": zero, "policy": gfn.Mlp((4,)), "batch": 2, **changes}
+    return gfn.Trainer(parts.pop("env"), parts.pop("reward"), parts.pop("policy"), **parts)
+
+
+def network():
+    return small(env=gfn.ColoredGraphs(2), policy=gfn.GraphModule(Network(), 8, 8))
+
+
+@pytest.mark.parametrize(
+    "trainer, steps",
+    [
+        (lambda: small(reward=gfn.HyperGridReward()), 2_000),
+        (lambda: small(), 10_000),
+        (lambda: small(replay=gfn.Replay(100, draw="reward_prioritised")), 2_000),
+        (lambda: small(env=gfn.GraphBuilding(2), policy=gfn.GraphNet(layers=1, embedding=4)), 1_000),
+        (network, 1_000),
+        (lambda: small(env=gfn.Box(), policy=gfn.BoxNet((4,), components=1)), 1_000),
+    ],
+    ids=["the library's reward", "a reward of Python", "replay", "graphs", "a module of torch", "box"],
+)
+def test_steps_leave_nothing_behind(trainer, steps):
+    # The history that `fit` keeps is seven numbers a step, so it is left out: steps are asked of the session.
+    session = trainer()._session
+    assert grown(lambda: session.advance(10), steps // 10, 30) < LIMIT
+
+
+def test_history_is_all_that_a_run_keeps():
+    it = small()
+    assert grown(lambda: it.fit(10), 100, 20) < LIMIT
+    assert len(it.history["loss"]) == 1_200
+
+
+def looks(it):
+    graphs = it.sample(3)
+    return (graphs.edges, graphs.edge_index, graphs.node_classes, graphs.node_attributes, graphs.node_ptr, graphs[1:], graphs[0].n_edges)
+
+
+def fails(it, error):
+    with pytest.raises(error):
+        it.fit(1)
+
+
+def broken(states):
+    raise KeyError("a reward that fails" * 100)
+
+
+MADE = {
+    "environments": (lambda: gfn.GraphBuilding(4, node_classes=2), 10_000),
+    "molecules": (lambda: gfn.Molecules(4), 1_000),
+    "refused settings": (lambda: pytest.raises(ValueError, gfn.Ring, 0), 10_000),
+    "trainers": (lambda: small(), 2_000),
+    "trainers of a module": (network, 500),
+    "trainers with steps": (lambda: small().fit(1), 500),
+    "refused trainers": (lambda: pytest.raises(ValueError, small, batch=0), 2_000),
+    "graphs": (
+        lambda: gfn.Graphs.of(np.array([2, 2]), np.array([[0, 1]]), np.array([0, 1, 1]), directed=False).edge_index,
+        10_000,
+    ),
+    "graphs of graph6": (lambda: gfn.Graphs.from_graph6(["C~", "Bw"]).graph6(), 10_000),
+}
+
+
+@pytest.mark.parametrize("make, times", MADE.values(), ids=MADE)
+def test_what_is_made_is_given_back(make, times):
+    assert grown(make, times, 200) < LIMIT
+
+
+USED = {
+    "arrays of graphs": (lambda: small(env=gfn.GraphBuilding(3), policy=gfn.GraphNet(embedding=4)), looks, 1_000),
+    "networkx": (lambda: small(env=gfn.GraphBuilding(3), policy=gfn.GraphNet(embedding=4)), lambda it: it.sample(3).networkx(), 500),
+    "pictures": (lambda: small(env=gfn.GraphBuilding(3), policy=gfn.GraphNet(embedding=4)), lambda it: it.sample(3)._repr_svg_(), 300),
+    "exact": (small, lambda it: it.exact().states, 1_000),
+    "exact of graphs": (lambda: small(env=gfn.GraphBuilding(3), policy=gfn.GraphNet(embedding=4)), lambda it: it.exact().states, 200),
+    "losses": (small, lambda it: it.loss().backward(), 1_000),
+    "parameters": (small, lambda it: list(it.named_parameters()), 2_000),
+    "exceptions of rewards": (lambda: small(reward=broken), lambda it: fails(it, KeyError), 2_000),
+    "rewards of the wrong length": (lambda: small(reward=lambda states: [0.0]), lambda it: fails(it, ValueError), 1_000),
+    "rewards that are tensors": (lambda: small(reward=lambda states: torch.zeros(len(states))), lambda it: it.sample_with_rewards(3), 1_000),
+}
+
+
+@pytest.mark.parametrize("make, use, times", USED.values(), ids=USED)
+def test_what_is_asked_for_is_given_back(make, use, times):
+    it = make()
+    assert grown(lambda: use(it), times, 100) < LIMIT
+
+
+def test_a_leak_is_seen():
+    """The negative control: 3 kB a time are kept, and found."""
+    kept = []
+    assert grown(lambda: kept.append(bytearray(3_000)), 10_000, 500) > LIMIT
+
+
+def test_checkpoints_leave_nothing_behind(tmp_path):
+    it = small().fit(1)
+    assert grown(lambda: (it.save(tmp_path / "run"), it.resume(tmp_path / "run")), 100, 20) < LIMIT

@@ -10,6 +10,7 @@
 )]
 
 mod actors;
+mod evaluation;
 mod faults;
 
 use std::io::{BufRead, BufReader, Read};

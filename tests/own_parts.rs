@@ -192,6 +192,36 @@ fn fresh_trajectories_from_elsewhere_are_counted_stored_and_made_up_for_by_repla
     assert_eq!((many.reward_calls(), many.replay().unwrap().len()), (360, 360), "the rest is kept for replay");
 }
 
+/// Who draws elsewhere needs the parameters of every step, and may speak to other replicas' sources.
+#[test]
+fn a_fresh_source_without_a_share_is_asked_in_every_step() {
+    let config = ReplayConfig { capacity: 1_000, eviction: Eviction::Fifo, draw: Draw::Uniform };
+    let (wanted, source) = (Rc::default(), DataSource::new(0.02, 0.98, 0.0).unwrap());
+    assert_eq!(source.counts(12).on_policy, 0);
+    let mut trainer = trainer_of(TrajectoryBalance, 1, source)
+        .with_replay(ReplayBuffer::new(config).unwrap())
+        .with_fresh(Trickle(2, Rc::clone(&wanted)));
+    losses(&mut trainer, 15);
+    let asked: Vec<_> = wanted.borrow().iter().map(|w| (w.least, w.most, w.more)).collect();
+    // Ten steps until the buffer is drawn from.
+    assert_eq!(asked, [vec![(12, 12, true); 10], vec![(0, 0, true); 5]].concat());
+    assert_eq!((trainer.n_fresh(), trainer.latest().map(Trajectories::len)), (0, Some(12)));
+    assert_eq!((trainer.reward_calls(), trainer.replay().unwrap().len()), (130, 130), "what it gives is kept");
+}
+
+#[test]
+fn who_must_see_every_trajectory_is_refused_where_some_are_stored_alone() {
+    let config = ReplayConfig { capacity: 1_000, eviction: Eviction::Fifo, draw: Draw::Uniform };
+    let replayed = || trainer(TrajectoryBalance, 1).with_replay(ReplayBuffer::new(config).unwrap());
+    let fresh = || Trickle(2, Rc::default());
+    let refused = replayed().with_fresh(fresh()).check_sees_all("this test");
+    assert!(matches!(refused, Err(Error::Missing { .. })), "{refused:?}");
+    assert!(message(refused).contains("this test needs all fresh trajectories"));
+    // Without a buffer there is no place for more than go into the batch; a policy's own are all in it.
+    trainer(TrajectoryBalance, 1).with_fresh(fresh()).check_sees_all("this test").unwrap();
+    replayed().check_sees_all("this test").unwrap();
+}
+
 #[test]
 fn what_has_no_say_in_trajectories_from_elsewhere_is_refused() {
     let fresh = |n| Trickle(n, Arc::default());

@@ -10,6 +10,8 @@
 )]
 
 mod actors;
+mod evaluation;
+mod faults;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;
@@ -89,6 +91,20 @@ fn part_operations() {
     let mut from_last = Tensor::from_slice(&[rank as i64; 3]).reshape([3, 1]);
     group.broadcast(&mut from_last, size - 1).unwrap();
     assert_eq!(from_last.int64_value(&[2, 0]), size as i64 - 1);
+    // More than one message has room for, more than is ever sent at once, and few again.
+    let lengths: [fn(i64) -> i64; 3] = [|_| 100, |rank| 20_000 * (rank + 1), |_| 3];
+    for kind in [Kind::Int, Kind::Half, Kind::Bool] {
+        for length in lengths {
+            let brought = |rank: usize| {
+                let numbers = Tensor::arange(length(rank as i64), (Kind::Int64, Device::Cpu)) + rank as i64;
+                numbers.remainder(97).to_kind(kind)
+            };
+            let all = group.all_gather(&brought(rank)).unwrap();
+            assert!(all == (0..size).map(brought).collect::<Vec<_>>(), "{kind:?}");
+        }
+    }
+    let refused = group.all_gather(&Tensor::zeros([2], (Kind::ComplexFloat, Device::Cpu)));
+    assert!(matches!(refused, Err(Error::Config { .. })), "{refused:?}");
     let mut uneven = Tensor::zeros([2 + rank as i64], (Kind::Float, Device::Cpu));
     let refused = group.all_reduce(&mut uneven);
     assert!(size == 1 || matches!(refused, Err(Error::Shape { .. })), "{refused:?}");
@@ -215,10 +231,16 @@ fn part_interrupted() {
     assert_eq!(fit.run(&mut trainer).unwrap(), Ended::Interrupted);
 }
 
-/// Ctrl-C and schedulers' signals reach the launcher, which passes them on: the run ends after a step, with a checkpoint.
+/// Ctrl-C and schedulers' signals reach the launcher, which passes them on: the run ends after a step, with a checkpoint, and the launcher
+/// as shells expect of whom a signal has ended.
 #[test]
 fn a_signal_ends_all_processes_after_their_step() {
-    let folder = std::env::temp_dir().join(format!("gfn-dist-interrupted-{}", std::process::id()));
+    interrupted("-TERM", 143);
+    interrupted("-INT", 130);
+}
+
+fn interrupted(signal: &str, code: i32) {
+    let folder = std::env::temp_dir().join(format!("gfn-dist-interrupted{signal}-{}", std::process::id()));
     let mut command = Command::new(env!("CARGO_BIN_EXE_gfn-dist"));
     command.args(["local", "-n", "2", "--"]).arg(std::env::current_exe().unwrap());
     command.args(["--exact", "part_interrupted", "--ignored", "--nocapture"]).env("GFN_TEST_FILE", &folder);
@@ -227,9 +249,10 @@ fn a_signal_ends_all_processes_after_their_step() {
     assert!(output.by_ref().lines().any(|line| line.unwrap().contains("READY")));
     // The handlers are set when the loop begins.
     std::thread::sleep(Duration::from_millis(500));
-    assert!(Command::new("kill").args(["-TERM", &launcher.id().to_string()]).status().unwrap().success());
+    assert!(Command::new("kill").args([signal, &launcher.id().to_string()]).status().unwrap().success());
     let rest: Vec<String> = output.lines().map(|line| line.unwrap()).collect();
-    assert!(launcher.wait().unwrap().success(), "{rest:?}");
+    // The processes themselves end well: they don't know of the launcher.
+    assert_eq!(launcher.wait().unwrap().code(), Some(code), "{rest:?}");
     let mut resumed = trainer().unwrap();
     resumed.resume(&folder).unwrap();
     assert!(resumed.steps_done() > 1);

@@ -6,9 +6,11 @@
 //! stream of its own, and all make the same update, that of the whole batch.
 
 mod replica;
+mod shares;
 mod threads;
 
 pub use replica::Replica;
+pub(crate) use shares::{Shares, hash};
 pub use threads::replicate;
 
 use tch::Tensor;

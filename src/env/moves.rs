@@ -3,7 +3,7 @@
 use super::Masks;
 
 /// States that go through a policy or an environment at once.
-pub(crate) const CHUNK: usize = 8192;
+pub(crate) const CHUNK: usize = 2048;
 
 /// The legal forward moves of a batch of states, one state after another.
 pub(crate) struct Moves {

@@ -204,13 +204,19 @@ impl<E: EnumerableEnv> StateGraph<E> {
         self.index.get(key).map(|&state| state as usize)
     }
 
-    /// The states in chunks, ascending: the range of indices and the states.
-    pub(crate) fn chunks(&self) -> impl DoubleEndedIterator<Item = (std::ops::Range<usize>, E::States)> + '_ {
-        let n = self.len();
-        (0..n.div_ceil(CHUNK)).map(move |k| {
-            let range = k * CHUNK..n.min((k + 1) * CHUNK);
-            (range.clone(), self.states.select(&range.collect::<Vec<_>>()))
-        })
+    /// How many chunks the states come in.
+    pub(crate) fn n_chunks(&self) -> usize {
+        self.len().div_ceil(CHUNK)
+    }
+
+    /// The states of a chunk, ascending: the range of indices.
+    pub(crate) fn chunk(&self, k: usize) -> std::ops::Range<usize> {
+        k * CHUNK..self.len().min((k + 1) * CHUNK)
+    }
+
+    /// These states themselves.
+    pub(crate) fn states_of(&self, chunk: usize) -> E::States {
+        self.states.select(&self.chunk(chunk).collect::<Vec<_>>())
     }
 
     /// The first move of a state, among all moves.

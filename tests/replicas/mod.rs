@@ -1,6 +1,7 @@
 //! Replicas on threads.
 
 mod checkpoints;
+mod evaluation;
 mod gradients;
 mod runs;
 

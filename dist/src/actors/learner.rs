@@ -117,12 +117,14 @@ impl<E: Env> Learner<E> {
         least as usize
     }
 
-    /// The error of a learner that nobody sends anything.
+    /// The error of a learner that nobody sends anything that it can use.
     pub(super) fn deserted(&self) -> Error {
         let (patience, counts) = (self.shared.config.patience, self.shared.counts());
+        let why = self.shared.last_refusal().map_or_else(String::new, |why| format!(", the last because of {why}"));
         let problem = format!(
-            "no walk has come in {patience:?}; there are {} actors now, {} ever came",
-            counts.actors, counts.joined
+            "no walk that could be used has come in {patience:?}: {} actors are there now, {} ever came, {} walks were too old, {} peers or \
+             messages were refused{why}",
+            counts.actors, counts.joined, counts.stale, counts.refused
         );
         let remedy = "start actors with this address, look for the errors that they ended with, or be more patient (`LearnerConfig::patience`)";
         Error::peer(format!("the actors of the learner at {}", self.address), problem, remedy)

@@ -46,6 +46,8 @@ pub(super) fn hashes<E: EnumerableEnv>(env: &E, states: &E::States) -> Vec<u64> 
 struct Said {
     /// Trajectories that it must have and hasn't.
     missing: u64,
+    /// Walks that came to it in this round.
+    came: u64,
     /// Walks by the rank that keeps them.
     walks: Vec<(u64, Submission)>,
 }
@@ -65,10 +67,11 @@ impl<E: ReplayEnv> Learner<E> {
             // Where another learner has too little, this one may have walks for it behind more of its own than it needs.
             let (mut message, mut left) =
                 (Vec::new(), if starving { *wanted.end() } else { wanted.end().saturating_sub(self.n_ready()) });
+            let mut came = 0;
             while left > 0 {
                 let Some((version, trajectories)) = self.next(step, env) else { break };
                 left = left.saturating_sub(trajectories.len());
-                until = Instant::now() + self.shared.config.patience;
+                came += trajectories.len() as u64;
                 self.share_out(
                     group,
                     &hashes(env, trajectories.terminal_states()),
@@ -77,13 +80,14 @@ impl<E: ReplayEnv> Learner<E> {
                 )?;
             }
             let missing = wanted.start().saturating_sub(self.n_ready()) as u64;
-            let message = [missing.to_le_bytes().to_vec(), message].concat();
+            let message = [&missing.to_le_bytes()[..], &came.to_le_bytes()[..], &message].concat();
             let all = group.all_gather(&Tensor::from_slice(&message))?;
             let all = all.iter().map(|said| heard(said, group.size())).collect::<Result<Vec<_>>>()?;
             let sent_to = |rank: usize| {
                 let walks = all.iter().flat_map(|said| &said.walks).filter(|(to, _)| *to == rank as u64);
                 walks.map(|(_, submission)| submission.len() as u64).sum::<u64>()
             };
+            let some_came = all.iter().any(|said| said.came > 0);
             // All compute the same.
             starving = (0..).zip(&all).any(|(rank, said)| sent_to(rank) < said.missing);
             for (_, submission) in
@@ -93,6 +97,10 @@ impl<E: ReplayEnv> Learner<E> {
             }
             if !starving {
                 return Ok(());
+            }
+            // Whoever's actors they are: while walks come, one learner's share is a matter of time.
+            if some_came {
+                until = Instant::now() + self.shared.config.patience;
             }
             if Instant::now() >= until {
                 return Err(self.deserted());
@@ -139,12 +147,12 @@ fn heard(message: &Tensor, size: usize) -> Result<Said> {
     let bytes = Vec::<u8>::try_from(message)?;
     let read = || {
         let mut fields = Fields(&bytes);
-        let (missing, mut walks) = (fields.u64()?, Vec::new());
+        let (missing, came, mut walks) = (fields.u64()?, fields.u64()?, Vec::new());
         while !fields.0.is_empty() {
             let (rank, length) = (fields.u64()?, fields.u64()?);
             walks.push((rank, Submission::decode(fields.take(usize::try_from(length).unwrap_or(usize::MAX))?)?));
         }
-        Ok(Said { missing, walks })
+        Ok(Said { missing, came, walks })
     };
     let refuse =
         || Error::contract("learners that train as one tell each other walks", "one of them told something else");

@@ -2,10 +2,10 @@
 
 use std::io::{BufRead, BufReader, IsTerminal, Read};
 use std::net::{Ipv4Addr, TcpListener};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Child, Command, ExitCode, ExitStatus, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -57,9 +57,9 @@ fn local(n: usize, program: &[String]) -> Result<ExitCode, String> {
     let (Some((name, arguments)), true) = (program.split_first(), n > 0) else {
         return Err("a program and at least one process are needed: gfn-dist local -n 2 -- PROGRAM".to_owned());
     };
-    let asked = Arc::new(AtomicBool::new(false));
+    let asked = Arc::new(AtomicUsize::new(0));
     for signal in [SIGHUP, SIGINT, SIGQUIT, SIGTERM] {
-        let set = signal_hook::flag::register(signal, Arc::clone(&asked));
+        let set = signal_hook::flag::register_usize(signal, Arc::clone(&asked), signal.unsigned_abs() as usize);
         set.map_err(|error| format!("signals can't be handled: {error}"))?;
     }
     let port = free_port().map_err(|error| format!("no port of this machine is free: {error}"))?;
@@ -106,9 +106,24 @@ fn relay(rank: usize, output: impl Read + Send + 'static) -> JoinHandle<()> {
     })
 }
 
+/// What shells say of a process that a signal has ended.
+fn of_signal(signal: usize) -> ExitCode {
+    ExitCode::from(u8::try_from(128 + signal).unwrap_or(1))
+}
+
+/// How a process ended, as the shell would say it.
+fn of_status(status: ExitStatus) -> ExitCode {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => ExitCode::from(u8::try_from(code).unwrap_or(1)),
+        (None, Some(signal)) => of_signal(signal.unsigned_abs() as usize),
+        (None, None) => ExitCode::FAILURE,
+    }
+}
+
 impl Processes {
-    /// Waits until all have ended. As soon as one fails, or this process is asked to end, all are asked to end, and killed if they don't.
-    fn wait(&mut self, asked: &AtomicBool) -> ExitCode {
+    /// Waits until all have ended. As soon as one fails, or a signal asks this process to end, all are asked to end, and killed if they
+    /// don't. What happened first is what the exit code says.
+    fn wait(&mut self, asked: &AtomicUsize) -> ExitCode {
         let (mut code, mut deadline) = (ExitCode::SUCCESS, None);
         let mut ended: Vec<Option<ExitStatus>> = vec![None; self.children.len()];
         while ended.iter().any(Option::is_none) {
@@ -117,15 +132,21 @@ impl Processes {
                     ended[rank] = child.try_wait().ok().flatten();
                 }
             }
-            let failed = ended.iter().position(|status| status.is_some_and(|status| !status.success()));
-            if let (Some(rank), None) = (failed, deadline) {
-                let status = ended[rank].unwrap_or_default();
-                code = ExitCode::from(status.code().and_then(|code| u8::try_from(code).ok()).unwrap_or(1));
-                eprintln!("process {rank} of {} failed ({status}); all are asked to end", ended.len());
-            }
-            if deadline.is_none() && (failed.is_some() || asked.load(Ordering::SeqCst)) {
-                self.tell(Signal::TERM);
-                deadline = Some(Instant::now() + GRACE);
+            if deadline.is_none() {
+                let failed = ended.iter().position(|status| status.is_some_and(|status| !status.success()));
+                let first = match (asked.load(Ordering::SeqCst), failed) {
+                    (0, None) => None,
+                    (0, Some(rank)) => {
+                        let status = ended[rank].unwrap_or_default();
+                        eprintln!("process {rank} of {} failed ({status}); all are asked to end", ended.len());
+                        Some(of_status(status))
+                    }
+                    (signal, _) => Some(of_signal(signal)),
+                };
+                if let Some(first) = first {
+                    self.tell(Signal::TERM);
+                    (code, deadline) = (first, Some(Instant::now() + GRACE));
+                }
             }
             if deadline.is_some_and(|deadline| Instant::now() > deadline) {
                 eprintln!("processes that haven't ended are killed");

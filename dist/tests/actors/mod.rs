@@ -1,6 +1,7 @@
 //! A learner, actors in processes of their own, and what goes wrong between them.
 
 mod faults;
+mod settings;
 mod shards;
 mod training;
 mod wire;
@@ -53,11 +54,14 @@ fn learner(config: LearnerConfig) -> Learner<Words> {
     Learner::listen("127.0.0.1:0".parse().unwrap(), config).unwrap()
 }
 
-/// One that never asks the reward itself.
 fn trainer(learner: Learner<Words>, batch: usize) -> WordTrainer {
+    trainer_of(learner, TrainerConfig { batch, source: DataSource::HALF_REPLAYED, ..TrainerConfig::default() })
+}
+
+/// One that never asks the reward itself.
+fn trainer_of(learner: Learner<Words>, config: TrainerConfig) -> WordTrainer {
     let never =
         |_: &VectorStates, _: Option<&Tensor>| Err(Error::contract("actors alone ask the reward", "the learner did"));
-    let config = TrainerConfig { batch, source: DataSource::HALF_REPLAYED, ..TrainerConfig::default() };
     let replay = ReplayConfig { capacity: 1_000_000, eviction: Eviction::Fifo, draw: Draw::Uniform };
     Trainer::new(env(), never, policy(), TrajectoryBalance, config, Rng::seeded(0))
         .unwrap()

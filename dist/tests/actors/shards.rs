@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::sync::Mutex;
+use std::time::{Duration, Instant};
 
 use gfn::Rng;
 use gfn::collective::{Collective, replicate};
-use gfn::env::EnumerableEnv;
+use gfn::env::{EnumerableEnv, VectorStates};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn_dist::actors::{Actor, ActorConfig, LearnerConfig};
+use tch::Tensor;
 
 use super::{Limit, Process, env, learner, policy, reward, total_variation, trainer};
 
@@ -40,6 +42,34 @@ fn each_object_is_kept_by_one_of_two_learners_wherever_its_actor_is() {
     assert!(tv < 0.05, "{tv}");
     let idle = counts.into_inner().unwrap().into_iter().find(|(rank, _)| *rank == 1).unwrap().1;
     assert!(idle.received == 0 && idle.used >= 600 * 16 / 8, "{idle:?}");
+}
+
+/// One learner's actors feed both: the other waits for as long as they send.
+#[test]
+fn a_learner_without_actors_is_as_patient_as_those_that_have_some() {
+    let _limit = Limit::seconds(60);
+    let seconds = replicate(2, |replica| {
+        let rank = replica.rank();
+        let learner = learner(LearnerConfig { patience: Duration::from_secs(2), ..LearnerConfig::default() }).sharded();
+        let address = learner.address();
+        // Four walks in 0.4 seconds, where 32 are needed.
+        let slow = |states: &VectorStates, conditions: Option<&Tensor>| {
+            std::thread::sleep(Duration::from_millis(400));
+            reward(states, conditions)
+        };
+        let config = ActorConfig { batch: 4, ..ActorConfig::default() };
+        let actor = move || Actor::connect(address, env(), slow, policy(), config)?.run();
+        let actor = (rank == 0).then(|| std::thread::spawn(actor));
+        let mut trainer = trainer(learner, 32).with_collective(replica)?;
+        let started = Instant::now();
+        trainer.step()?;
+        let seconds = started.elapsed().as_secs_f64();
+        drop(trainer);
+        actor.map_or(Ok(0), |actor| actor.join().unwrap())?;
+        Ok(seconds)
+    });
+    let seconds = seconds.unwrap();
+    assert!(seconds > 2.5, "{seconds} s: nobody had to wait for longer than the patience");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use gfn::replay::DataSource;
 use gfn::train::{Fit, Record, Trainer, TrainerConfig};
 use gfn_dist::actors::{Actor, ActorConfig, LearnerConfig};
 
-use super::{Limit, Process, counted, env, learner, policy, reward, step_until, total_variation, trainer};
+use super::{Limit, Process, counted, env, learner, policy, reward, step_until, total_variation, trainer, trainer_of};
 use gfn::env::EnumerableEnv;
 
 #[test]
@@ -90,10 +90,29 @@ fn actors_wait_while_the_learner_has_enough_and_the_learner_while_it_has_too_lit
             Err(error) => break error.to_string(),
         }
     };
-    assert!(error.contains("no walk has come in 3s") && error.contains("0 actors now"), "{error}");
+    assert!(error.contains("no walk that could be used has come in 3s: 0 actors are there now"), "{error}");
     let (counts, trained) = (monitor.counts(), 16 * trainer.steps_done() as u64);
     assert!(trained <= 8 * counts.used && trained + 16 > 8 * counts.used, "{trained} trained, {counts:?}");
     assert_eq!(actor.join().unwrap().unwrap(), counts.received);
+}
+
+/// Of each batch five are fresh, so that the bound needs more of them than go into batches.
+#[test]
+fn nothing_is_trained_on_more_often_than_it_may_be_where_few_of_a_batch_are_fresh() {
+    let _limit = Limit::seconds(60);
+    let learner = learner(LearnerConfig::default());
+    let (address, monitor) = (learner.address(), learner.monitor());
+    let _actor = Process::actor(address, 1);
+    let config = TrainerConfig { batch: 100, source: DataSource::new(0.05, 0.95, 0.0).unwrap(), ..Default::default() };
+    let mut trainer = trainer_of(learner, config);
+    for step in 1..=400 {
+        trainer.step().unwrap();
+        let used = monitor.counts().used;
+        assert!(100 * step <= 8 * used, "{used} walks for {step} steps");
+    }
+    println!("{:?}", monitor.counts());
+    assert_eq!(trainer.n_fresh(), 5);
+    assert_eq!(trainer.replay().unwrap().len() as u64, monitor.counts().used, "what goes into no batch is kept");
 }
 
 #[test]

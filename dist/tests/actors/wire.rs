@@ -118,6 +118,30 @@ fn peers_and_walks_that_make_no_sense_are_refused_counted_and_told_why() {
     good.says("DONE ");
 }
 
+/// Not that nothing came: what became of it.
+#[test]
+fn a_learner_that_can_use_nothing_that_comes_says_why() {
+    let _limit = Limit::seconds(60);
+    let learner = learner(LearnerConfig { patience: Duration::from_secs(1), ..LearnerConfig::default() });
+    let address = learner.address();
+    // Walks whose last action is another one.
+    let altered = through(address, |kind, frame| {
+        if kind == WALKS {
+            let last = frame.len() - 4;
+            frame[last] = 0;
+        }
+    });
+    let actor = refused(|| Ok(env()), altered, 32);
+    let error = trainer(learner, 16).step().unwrap_err();
+    assert!(actor.join().unwrap().contains("can't be replayed"));
+    let Error::Peer { problem, .. } = error else { panic!("{error}") };
+    for words in ["has come in 1s", "1 ever came", "0 walks were too old", "1 peers or messages were refused, the last"]
+    {
+        assert!(problem.contains(words), "`{problem}` has no `{words}`");
+    }
+    assert!(problem.contains("walks that can't be replayed"), "{problem}");
+}
+
 #[test]
 fn as_many_actors_are_taken_as_were_asked_for() {
     let _limit = Limit::seconds(60);

@@ -1,16 +1,19 @@
 //! The exact distribution of a policy beside its target, where all states can be listed.
 
+use std::sync::Arc;
+
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{EnumerableEnv, Reward, StateGraph};
 use gfn::graph::{GraphEnv, GraphRules};
-use gfn::metrics::{Distances, Target, modes_covered};
+use gfn::metrics::{Distances, Evaluator, Target, modes_covered};
 use gfn::plot::{GraphSheet, Panel};
 use gfn::policy::Policy;
+use gfn::rollout::ReplayEnv;
 use gfn::train::Trainer;
 use gfn::{Error, Result};
 use serde_json::{Value, json};
 
-use super::{Common, Distance};
+use super::{Common, Distance, members};
 
 /// States up to which the curves over training show the exact distance, too.
 const LOOK_LIMIT: usize = 1 << 12;
@@ -19,16 +22,21 @@ const DOTS: usize = 4_000;
 
 /// All states of an environment, and what a reward asks of them.
 pub(crate) struct Exact<E: EnumerableEnv> {
-    pub(crate) graph: StateGraph<E>,
+    pub(crate) graph: Arc<StateGraph<E>>,
     pub(crate) target: Target,
 }
 
-impl<E: EnumerableEnv> Exact<E> {
+impl<E: EnumerableEnv + 'static> Exact<E> {
     /// Lists the states; an error where there are more than `limit`.
     pub(crate) fn new<R: Reward<E::States>>(limit: usize, env: &E, reward: &R) -> Result<Self> {
-        let graph = StateGraph::build(env, limit)?;
-        let target = graph.target_distribution(reward, None)?;
-        Ok(Self { graph, target })
+        let listed = || match StateGraph::build(env, limit) {
+            Err(Error::TooManyStates { .. }) => Ok(None),
+            graph => graph.map(|graph| Some(Arc::new(graph))),
+        };
+        let graph = members::once(listed)?.ok_or(Error::TooManyStates { limit })?;
+        let target =
+            members::together(|group| Evaluator::of(env).shared_by(group).target_distribution(&graph, reward, None));
+        Ok(Self { graph, target: target? })
     }
 
     /// Lists the states; `None` where there are more than `limit`, and where the policy is frozen: what is timed then isn't compared.
@@ -46,13 +54,16 @@ impl<E: EnumerableEnv> Exact<E> {
             exact => exact.map(Some),
         }
     }
+}
 
+impl<E: EnumerableEnv> Exact<E> {
     /// What the policy samples, and how far that is from the target.
-    pub(crate) fn learned<P>(&self, env: &E, policy: &P) -> Result<(Distance, Vec<f64>)>
+    pub(crate) fn learned<P>(&self, trainer: &Trainer<E, P>) -> Result<(Distance, Vec<f64>)>
     where
+        E: ReplayEnv,
         P: Policy<E, Dist = GraphActionCategorical>,
     {
-        let probs = self.graph.terminating_distribution(env, policy, None)?.probs;
+        let probs = trainer.evaluator().terminating_distribution(&self.graph, trainer.policy(), None)?.probs;
         let d = Distances::between(&probs, &self.target.probs)?;
         Ok((d.into(), probs))
     }
@@ -60,11 +71,11 @@ impl<E: EnumerableEnv> Exact<E> {
     /// The exact JSD during training, where that is cheap.
     pub(crate) fn look<P>(exact: Option<&Self>, trainer: &Trainer<E, P>) -> Result<Option<f64>>
     where
-        E: gfn::rollout::ReplayEnv,
+        E: ReplayEnv,
         P: Policy<E, Dist = GraphActionCategorical>,
     {
         match exact.filter(|exact| exact.graph.len() <= LOOK_LIMIT) {
-            Some(exact) => Ok(exact.learned(trainer.env(), trainer.policy())?.0.jsd),
+            Some(exact) => Ok(exact.learned(trainer)?.0.jsd),
             None => Ok(None),
         }
     }

@@ -290,7 +290,7 @@ impl Common {
 
     /// Whether it is worth to list all states: somebody asks how far the policy is from its target.
     pub(crate) fn is_compared(&self) -> bool {
-        !self.is_frozen() && members::is_first()
+        !self.is_frozen() && members::measures()
     }
 
     pub(crate) fn steps(&self, defaults: &Defaults) -> usize {
@@ -366,9 +366,9 @@ impl Common {
         refuse("--prefill", self.prefill.is_some_and(|n| n > 0), expected)
     }
 
-    /// Where to write a picture or a table of this name, if that is wanted; the result lists it.
+    /// Where to write a picture or a table of this name, if that is wanted and this member does it; the result lists it.
     pub(crate) fn picture(&self, name: &str) -> Option<PathBuf> {
-        let path = self.out()?.join(name);
+        let path = self.out().filter(|_| members::is_first())?.join(name);
         self.written.add(&path);
         Some(path)
     }

@@ -7,7 +7,7 @@ use gfn::report::{Cell, Table};
 use serde_json::{Map, Value, json};
 
 use super::words::{cell, fields, rows, words};
-use super::{Common, Trained};
+use super::{Common, Trained, members};
 use crate::runs::folder::write_json;
 
 /// How far the learned distribution is from the target.
@@ -60,8 +60,11 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    /// Draws the pictures, prints the table and what was written, and with `--json` the line.
+    /// Draws the pictures, prints the table and what was written, and with `--json` the line: the first member does.
     pub(crate) fn print(mut self, common: &Common, trained: &Trained) -> Result<()> {
+        if !members::is_first() {
+            return Ok(());
+        }
         trained.draw(common, &self.title, self.log_z_true, std::mem::take(&mut self.panels))?;
         let line = self.line(common, trained);
         if let Some(run) = common.run_folder() {

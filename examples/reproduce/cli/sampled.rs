@@ -1,10 +1,11 @@
 //! What samples say of a policy where states can't be listed.
 
+use std::ops::Range;
+
 use gfn::Result;
-use gfn::env::{EnumerableEnv, log_rewards};
-use gfn::metrics::estimate_log_z;
+use gfn::env::{EnumerableEnv, Rows, log_rewards};
 use gfn::policy::Policy;
-use gfn::rollout::{ReplayEnv, Sampler};
+use gfn::rollout::ReplayEnv;
 use gfn::train::Trainer;
 use serde_json::{Value, json};
 
@@ -18,13 +19,14 @@ where
     P: Policy<E>,
 {
     let (env, reward, rng) = (trainer.env(), trainer.reward(), &mut trainer.evaluation_rng());
-    let estimate = estimate_log_z(env, trainer.policy(), reward, n, rng)?;
-    let samples = Sampler::new(env, trainer.policy()).forward(n, rng)?;
-    let states = samples.terminal_states();
-    let mut keys = env.keys(states);
+    let evaluator = trainer.evaluator();
+    let estimate = evaluator.estimate_log_z(trainer.policy(), reward, n, rng)?;
+    let states = evaluator.sample(trainer.policy(), n, rng)?;
+    let mut keys = env.keys(&states);
     keys.sort_unstable();
     keys.dedup();
-    let log_rewards = log_rewards(reward, states, None)?;
+    let of = |range: Range<usize>| log_rewards(reward, &states.select(&range.collect::<Vec<_>>()), None);
+    let log_rewards = evaluator.figures(n, of)?;
     Ok(vec![
         ("log_z_importance", json!(estimate.log_z)),
         ("log_z_interval", json!([estimate.interval.0, estimate.interval.1])),

@@ -77,8 +77,8 @@ pub(crate) struct Trained {
     modes_curve: Vec<(f64, f64)>,
 }
 
-/// Trains as the flags say, with the task's own observers; `look` gives the JSD of the policy, and isn't counted as training. `None` for
-/// a member of the run that isn't the first: it has nothing left to do.
+/// Trains as the flags say, with the task's own observers; `look` gives the JSD of the policy, and isn't counted as training: all members
+/// of the run call it, and get the trainer to measure with. `None` for a member that has nothing left to do.
 pub(crate) fn train<E: ReplayEnv, P: Policy<E>>(
     trainer: Trainer<E, P>,
     common: &Common,
@@ -129,14 +129,29 @@ fn train_ready<E: ReplayEnv, P: Policy<E>>(
     }
     let filled = started.elapsed().as_secs_f64();
 
+    let measure = |trainer: &Trainer<E, P>| {
+        Ok(trainer.averaged(|_| look(trainer))?.map(|jsd| ("jsd".to_owned(), jsd)).into_iter().collect::<Metrics>())
+    };
+    let validation = common.looks(steps).map(|every| Validation::every(every, measure)).transpose()?;
+    let mut validation = validation.map(Validation::shared);
+    let save = common.save();
+    let (batch, params) = (trainer.context().config.batch, trainer.n_parameters());
+    let mut out = Trained { example, steps, batch, params, members, train_s: filled, ..Trained::default() };
     if trainer.replica() > 0 {
+        // What is written and shown is the first one's.
         let mut fit = Fit::new(steps);
-        if let Some(path) = common.save() {
+        if let Some(validation) = &mut validation {
+            fit = fit.observe(validation);
+        }
+        if let Some(path) = save {
             fit = fit.checkpoint(path, common.checkpoint_every)?.stop_on_interrupt();
         }
-        return fit.run(&mut trainer).map(|_| None);
+        let ended = fit.run(&mut trainer)?;
+        if common.ema.is_some() {
+            trainer.take_average()?;
+        }
+        return Ok((ended != Ended::Interrupted).then_some((trainer, out)));
     }
-    let looks = common.looks(steps);
     let run = common.run_folder();
     if let (Some(run), Some(asked)) = (&run, Asked::of_process()) {
         let context = trainer.context();
@@ -150,10 +165,6 @@ fn train_ready<E: ReplayEnv, P: Policy<E>>(
             ],
         )?;
     }
-    let measure = |trainer: &Trainer<E, P>| {
-        Ok(trainer.averaged(|_| look(trainer))?.map(|jsd| ("jsd".to_owned(), jsd)).into_iter().collect::<Metrics>())
-    };
-    let mut validation = looks.map(|every| Validation::every(every, measure)).transpose()?;
     let mut stop = common.patience.map(|patience| EarlyStop::new("jsd", Goal::Smaller, patience)).transpose()?;
     let mut lines = common.metrics.clone().or_else(|| Some(run.as_ref()?.metrics())).map(MetricsFile::new);
     let mut table = run.as_ref().map(|run| MetricsCsv::new(run.table()));
@@ -190,7 +201,6 @@ fn train_ready<E: ReplayEnv, P: Policy<E>>(
     if let Some(events) = &mut events {
         fit = fit.observe(events);
     }
-    let save = common.save();
     if let Some(path) = &save {
         fit = fit.checkpoint(path, common.checkpoint_every)?.stop_on_interrupt();
     }
@@ -217,8 +227,6 @@ fn train_ready<E: ReplayEnv, P: Policy<E>>(
         // The checkpoint, saved by now, has both; what is reported is the average.
         trainer.take_average()?;
     }
-    let (batch, params) = (trainer.context().config.batch, trainer.n_parameters());
-    let mut out = Trained { example, steps, batch, params, members, train_s: filled, ..Trained::default() };
     out.summarise(&history);
     Ok(Some((trainer, out)))
 }

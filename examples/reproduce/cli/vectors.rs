@@ -141,7 +141,7 @@ where
         let mut panels = Vec::new();
         let exact = match exact {
             Some(exact) => {
-                let (learned, probs) = exact.learned(&self.env, trainer.policy())?;
+                let (learned, probs) = exact.learned(&trainer)?;
                 distance = learned;
                 panels.push(exact.panel("objects", &probs));
                 Some((exact, probs))
@@ -156,8 +156,8 @@ where
         if run.exact.is_none() && !common.is_frozen() && !said {
             extra.extend(sampled(&run.trainer, SAMPLES)?);
         }
-        // Replayed trajectories aren't sampled: the products of such an iteration are others.
-        let latest = run.trainer.latest().filter(|_| run.trainer.replay().is_none());
+        // Replayed trajectories aren't sampled: the products of such an iteration are others. They are timed by one member alone.
+        let latest = run.trainer.latest().filter(|_| run.trainer.replay().is_none() && members::is_first());
         let floor = latest.zip(perceptron.as_ref());
         let floor = floor.map(|(latest, network)| products::of_iteration(&self.env, latest, network, device));
         extra.push(("products_ms", json!(floor.map(|seconds| 1e3 * seconds))));

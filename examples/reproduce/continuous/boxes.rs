@@ -12,7 +12,7 @@ use gfn::{Error, Result, Rng};
 use gfn_gym::boxes::{BetaMixtures, BoxEnv, BoxPolicy, BoxPolicyConfig, BoxReward, Coupling, GridHistogram};
 use serde_json::json;
 
-use crate::cli::{Common, Defaults, Distance, Report, train};
+use crate::cli::{Common, Defaults, Distance, Report, members, train};
 
 /// Train a perceptron to sample the points of the unit square
 #[derive(Parser, Debug)]
@@ -110,7 +110,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Ok(sampler.forward(n, &mut trainer.evaluation_rng())?.terminal_states().clone())
     };
     let look = |trainer: &_| Ok(Some(grid.jsd(&sample(trainer, args.samples)?)?));
-    let Some((trainer, trained)) = train(trainer, common, ("box", &defaults), look, Vec::new())? else { return Ok(()) };
+    let trained = train(trainer, common, ("box", &defaults), look, Vec::new())?;
+    let Some((trainer, trained)) = trained.filter(|_| members::is_first()) else { return Ok(()) };
 
     let points = sample(&trainer, args.samples)?;
     let floor = grid.floor(args.samples, FLOORS, &mut Rng::seeded(common.seed))?;

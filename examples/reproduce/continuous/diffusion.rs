@@ -15,7 +15,7 @@ use gfn_gym::diffusion::{
 use serde_json::json;
 
 use super::densities::{TargetName, draw, figures, panels};
-use crate::cli::{Common, Defaults, LrSchedule, Report, refuse, train, value_words};
+use crate::cli::{Common, Defaults, LrSchedule, Report, members, refuse, train, value_words};
 
 /// Train a diffusion to sample from a density
 #[derive(Parser, Debug)]
@@ -155,9 +155,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     let mut validation = common.looks(steps).map(|every| Validation::every(every, measure)).transpose()?;
     let observers = validation.iter_mut().map(|validation| validation as &mut dyn Observer<_, _>).collect();
-    let Some((trainer, trained)) = train(trainer, common, ("diffusion", &defaults), |_| Ok(None), observers)? else {
-        return Ok(());
-    };
+    let trained = train(trainer, common, ("diffusion", &defaults), |_| Ok(None), observers)?;
+    let Some((trainer, trained)) = trained.filter(|_| members::is_first()) else { return Ok(()) };
 
     // Before evaluation, which holds more states at once.
     let memory = super::densities::peak_memory_mib();

@@ -20,7 +20,7 @@ use gfn_gym::diffusion::{
 use serde_json::json;
 
 use super::densities::{EVALUATED, draw, panels, sample_figures};
-use crate::cli::{Common, Defaults, ObjectiveName, Report, refuse, train};
+use crate::cli::{Common, Defaults, ObjectiveName, Report, members, refuse, train};
 
 /// Fine-tune a diffusion from 25 modes to 9 of them
 #[derive(Parser, Debug)]
@@ -134,11 +134,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             .described_by(&json!({ "example": "diffusion_posterior", "horizon": args.horizon, "sigma": args.sigma,
             "beta": args.beta, "prior_steps": prior_steps, "prior_seed": common.seed, "network": config,
             "prior_training": fitted }))?;
-    let Some((trainer, trained)) =
-        train(trainer, common, ("diffusion_posterior", &defaults), |_| Ok(None), Vec::new())?
-    else {
-        return Ok(());
-    };
+    let trained = train(trainer, common, ("diffusion_posterior", &defaults), |_| Ok(None), Vec::new())?;
+    let Some((trainer, trained)) = trained.filter(|_| members::is_first()) else { return Ok(()) };
 
     let rng = &mut trainer.evaluation_rng();
     let trajectories = Sampler::new(&env, trainer.policy()).forward(EVALUATED, rng)?;

@@ -12,7 +12,7 @@ use gfn::{Result, Rng};
 use gfn_gym::line::{Line, LinePolicy, LinePolicyConfig, LineReward, NormalMixtures};
 use serde_json::json;
 
-use crate::cli::{Common, Defaults, Distance, Report, refuse, train};
+use crate::cli::{Common, Defaults, Distance, Report, members, refuse, train};
 
 /// Train a perceptron to walk along the line, and to end as a sum of two Gaussians is spread
 #[derive(Parser, Debug)]
@@ -68,9 +68,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         Ok(histogram(&positions))
     };
     let look = |trainer: &_| Ok(Some(Distances::between(&sample(trainer)?, &target)?.jsd));
-    let Some((trainer, trained)) = train(trainer, common, ("line", &defaults), look, Vec::new())? else {
-        return Ok(());
-    };
+    let trained = train(trainer, common, ("line", &defaults), look, Vec::new())?;
+    let Some((trainer, trained)) = trained.filter(|_| members::is_first()) else { return Ok(()) };
 
     let learned = sample(&trainer)?;
     let jsd = Distances::between(&learned, &target)?.jsd;

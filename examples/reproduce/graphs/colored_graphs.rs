@@ -5,7 +5,6 @@ use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
 use gfn::plot::{GraphSheet, Layout, NodeLabels};
 use gfn::policy::GraphPolicy;
 use gfn::replay::ReplayBuffer;
-use gfn::rollout::Sampler;
 use gfn::train::Trainer;
 use gfn::{Result, Rng};
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
@@ -93,8 +92,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         return Ok(());
     };
 
-    let samples = Sampler::new(trainer.env(), trainer.policy()).forward(SAMPLES, &mut trainer.evaluation_rng())?;
-    let graphs = samples.terminal_states().graphs();
+    let samples = trainer.evaluator().sample(trainer.policy(), SAMPLES, &mut trainer.evaluation_rng())?;
+    let graphs = samples.graphs();
     // An independent look: petgraph's components in place of the environment's masks.
     let valid = graphs.iter().filter(|graph| {
         let connected = graph.as_undirected().is_some_and(|g| petgraph::algo::connected_components(g) == 1);
@@ -113,7 +112,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     match &exact {
         Some(exact) => {
-            let (learned, probs) = exact.learned(trainer.env(), trainer.policy())?;
+            let (learned, probs) = exact.learned(&trainer)?;
             distance = learned;
             extra.extend(exact.modes(&probs)?);
             extra.push(("classes", json!(exact.graph.len())));

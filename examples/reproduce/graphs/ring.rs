@@ -1,14 +1,12 @@
 //! Rings: graphs on labelled nodes, sampled in proportion to a reward of 100 for one cycle through all of them.
 
 use clap::{Parser, ValueEnum};
-use gfn::env::StateGraph;
 use gfn::graph::{GraphEnv, GraphKind, GraphState};
-use gfn::metrics::{Distances, Target, modes_found, pruned_distribution};
+use gfn::metrics::modes_found;
 use gfn::nn::{BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, GraphNetwork, MlpConfig};
 use gfn::plot::{GraphSheet, Layout, Panel};
 use gfn::policy::GraphPolicy;
 use gfn::replay::ReplayBuffer;
-use gfn::rollout::Sampler;
 use gfn::train::Trainer;
 use gfn::{Error, Result, Rng};
 use gfn_gym::ring::{Ring, RingReward};
@@ -16,7 +14,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::cli::{
-    Common, Defaults, Distance, Report, SAMPLES as EVALUATED, Saved, draw_sheet, sampled, train_with_actors,
+    Common, Defaults, Distance, Exact, Report, SAMPLES as EVALUATED, Saved, draw_sheet, sampled, train_with_actors,
 };
 
 /// Train a policy to build rings
@@ -127,17 +125,14 @@ fn run_with<N: GraphNetwork + Send + 'static>(
     let trainer = common.replayed(trainer, &defaults, ReplayBuffer::distinct)?;
     let env = env_again;
     let exact =
-        (env.n_states() <= EXACT_LIMIT && common.is_compared()).then(|| Exact::new(&env, reward)).transpose()?;
-    let look = |trainer: &RingTrainer<N>| match &exact {
-        Some(exact) if exact.graph.len() <= 1 << 12 => Ok(Some(exact.distances(trainer)?.0.jsd)),
-        _ => Ok(None),
-    };
+        (env.n_states() <= EXACT_LIMIT && common.is_compared()).then(|| Listed::new(&env, reward)).transpose()?;
+    let look = |trainer: &RingTrainer<N>| Exact::look(exact.as_ref().map(|listed| &listed.exact), trainer);
     let Some((trainer, trained)) = train_with_actors(trainer, common, ("ring", &defaults), look, Vec::new())? else {
         return Ok(());
     };
 
-    let samples = Sampler::new(&env, trainer.policy()).forward(SAMPLES, &mut trainer.evaluation_rng())?;
-    let rings: Vec<Option<usize>> = samples.terminal_states().graphs().iter().map(|g| env.ring_index(g)).collect();
+    let samples = trainer.evaluator().sample(trainer.policy(), SAMPLES, &mut trainer.evaluation_rng())?;
+    let rings: Vec<Option<usize>> = samples.graphs().iter().map(|g| env.ring_index(g)).collect();
     let valid = rings.iter().flatten().count() as f64 / SAMPLES as f64;
     let mut distinct: Vec<usize> = rings.iter().flatten().copied().collect();
     distinct.sort_unstable();
@@ -151,11 +146,11 @@ fn run_with<N: GraphNetwork + Send + 'static>(
     ];
     let mut distance = Distance::not_listed(common, EXACT_LIMIT as usize);
     let mut panels = Vec::new();
-    if let Some(exact) = &exact {
-        let (distances, probs) = exact.distances(&trainer)?;
-        distance = distances.into();
-        extra[0].1 = json!(modes_found(&probs, &exact.is_ring, env.n_rings() as usize)?);
-        let of_rings = exact.target.probs.iter().zip(&probs).zip(&exact.is_ring).filter(|(_, ring)| **ring);
+    if let Some(Listed { exact, is_ring }) = &exact {
+        let (learned, probs) = exact.learned(&trainer)?;
+        distance = learned;
+        extra[0].1 = json!(modes_found(&probs, is_ring, env.n_rings() as usize)?);
+        let of_rings = exact.target.probs.iter().zip(&probs).zip(is_ring).filter(|(_, ring)| **ring);
         panels.push(Panel::learned_against_target("rings", of_rings.map(|((&t, &p), _)| (t, p))));
         draw_rings(common, &env, exact, &probs, log_z_true)?;
     } else if !common.is_frozen() {
@@ -170,7 +165,7 @@ fn run_with<N: GraphNetwork + Send + 'static>(
                 extra.extend(sampled(&trainer, EVALUATED)?);
             }
         }
-        draw_samples(common, samples.terminal_states().graphs())?;
+        draw_samples(common, samples.graphs())?;
     }
     let directed = if args.undirected { "undirected" } else { "directed" };
     let title = format!("ring, {} nodes, {directed}", args.nodes);
@@ -178,23 +173,16 @@ fn run_with<N: GraphNetwork + Send + 'static>(
 }
 
 /// The whole state space, and what the reward asks of it.
-struct Exact {
-    graph: StateGraph<GraphEnv<Ring>>,
-    target: Target,
+struct Listed {
+    exact: Exact<GraphEnv<Ring>>,
     is_ring: Vec<bool>,
 }
 
-impl Exact {
+impl Listed {
     fn new(env: &GraphEnv<Ring>, reward: RingReward) -> Result<Self> {
-        let graph = StateGraph::build(env, EXACT_LIMIT as usize)?;
-        let target = graph.target_distribution(&reward, None)?;
-        let is_ring = graph.states().graphs().iter().map(|g| env.is_ring(g)).collect();
-        Ok(Self { graph, target, is_ring })
-    }
-
-    fn distances<N: GraphNetwork>(&self, trainer: &RingTrainer<N>) -> Result<(Distances, Vec<f64>)> {
-        let learned = self.graph.terminating_distribution(trainer.env(), trainer.policy(), None)?;
-        Ok((Distances::between(&learned.probs, &self.target.probs)?, learned.probs))
+        let exact = Exact::new(EXACT_LIMIT as usize, env, &reward)?;
+        let is_ring = exact.graph.states().graphs().iter().map(|g| env.is_ring(g)).collect();
+        Ok(Self { exact, is_ring })
     }
 }
 
@@ -204,7 +192,7 @@ fn bound<N: GraphNetwork>(
     trainer: &RingTrainer<N>,
     reward: RingReward,
 ) -> Result<Option<(f64, f64)>> {
-    let pruned = match pruned_distribution(env, trainer.policy(), PRUNE.0, PRUNE.1) {
+    let pruned = match trainer.evaluator().pruned_distribution(trainer.policy(), PRUNE.0, PRUNE.1) {
         Err(Error::TooManyStates { .. }) => return Ok(None),
         pruned => pruned?,
     };
@@ -215,7 +203,13 @@ fn bound<N: GraphNetwork>(
 }
 
 /// The most probable graphs with their probability and reward.
-fn draw_rings(common: &Common, env: &GraphEnv<Ring>, exact: &Exact, probs: &[f64], log_z: f64) -> Result<()> {
+fn draw_rings(
+    common: &Common,
+    env: &GraphEnv<Ring>,
+    exact: &Exact<GraphEnv<Ring>>,
+    probs: &[f64],
+    log_z: f64,
+) -> Result<()> {
     let mut order: Vec<usize> = (0..probs.len()).collect();
     order.sort_by(|&a, &b| probs[b].total_cmp(&probs[a]));
     let shown = (env.n_rings() as usize + 2).clamp(8, 24);

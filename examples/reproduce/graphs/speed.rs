@@ -15,7 +15,7 @@ use serde_json::json;
 use tch::{Device, Kind, Tensor};
 
 use crate::cli::products::time_of;
-use crate::cli::{Common, Defaults, Report, train};
+use crate::cli::{Common, Defaults, Report, members, train};
 
 /// Time growth to a fixed number of nodes, where hardly a state comes twice, against the matrix products of all its nodes, one by one
 #[derive(Parser, Debug)]
@@ -72,9 +72,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let objective = common.objective.build()?;
     let env = Growth::env(args.nodes)?;
     let trainer = Trainer::boxed(env, Box::new(reward), GraphPolicy(net), objective, trainer_config, rng)?;
-    let Some((trainer, trained)) = train(trainer, common, ("speed", &defaults), |_| Ok(None), Vec::new())? else {
-        return Ok(());
-    };
+    let trained = train(trainer, common, ("speed", &defaults), |_| Ok(None), Vec::new())?;
+    let Some((trainer, trained)) = trained.filter(|_| members::is_first()) else { return Ok(()) };
     let floor = floor(&trainer, batch, &config, runtime.device())?;
     let title = format!("growth to {} nodes", args.nodes);
     let extra = vec![("products_s", json!(floor)), ("iteration_over_products", json!(1.0 / trained.its_per_s / floor))];

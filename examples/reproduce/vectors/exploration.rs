@@ -113,7 +113,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         return Ok(());
     };
 
-    let learned = exact.as_ref().map(|exact| exact.learned(&env, trainer.policy())).transpose()?;
+    let learned = exact.as_ref().map(|exact| exact.learned(&trainer)).transpose()?;
     let panels = exact.iter().zip(&learned).map(|(exact, (_, probs))| exact.panel("points", probs)).collect();
     let means = value_words(&args.means);
     let title = format!("exploration by {means}, grid of {}^{}, {} reward", args.height, args.ndim, args.reward);

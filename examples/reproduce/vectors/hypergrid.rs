@@ -6,7 +6,6 @@ use gfn::metrics::modes_covered;
 use gfn::nn::BackwardPolicy;
 use gfn::plot::Panel;
 use gfn::policy::KHot;
-use gfn::rollout::Sampler;
 use gfn::{Error, Result};
 use gfn_gym::hypergrid::{GridReward, HyperGrid, OriginalReward, Preset, RewardKind};
 use serde_json::json;
@@ -79,8 +78,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
     task.run(common, |run| {
         let trainer = &run.trainer;
-        let samples = Sampler::new(&env, trainer.policy()).forward(SAMPLES, &mut trainer.evaluation_rng())?;
-        let points = samples.terminal_states();
+        let points = &trainer.evaluator().sample(trainer.policy(), SAMPLES, &mut trainer.evaluation_rng())?;
         let valid = points.rows().filter(|point| point.iter().all(|&x| usize::from(x) < args.height)).count();
         let is_mode = reward.is_mode(points);
         let sampled_modes: Vec<usize> = (0..SAMPLES).filter(|&k| is_mode[k]).collect();

@@ -110,7 +110,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let mut distance = Distance::not_listed(common, EXACT_LIMIT);
     let mut panels = Vec::new();
     if let Some(exact) = &exact {
-        let (to_reward, probs) = exact.learned(&env, trainer.policy())?;
+        let (to_reward, probs) = exact.learned(&trainer)?;
         let shares = exact.graph.empirical(&env, trajectories.terminal_states())?;
         let to_data = Distances::between(&probs, &shares)?;
         extra.push(("tv_to_data", json!(to_data.tv)));

@@ -2,12 +2,14 @@
 
 use tch::Tensor;
 
+use super::alike::check_moves;
 use super::evaluate::backward_log_probs;
 use crate::distribution::GraphActionCategorical;
 use crate::env::{
     CHUNK, Direction, EXIT, EnumerableEnv, KEEP_BACK, Moves, Reward, Rows, Slots, StateGraph, describe_move,
     describe_state,
 };
+use crate::metrics::Evaluator;
 use crate::policy::Policy;
 use crate::tensor::log_sum_exp;
 use crate::{Error, Result};
@@ -30,6 +32,7 @@ pub struct ExactFlows {
 
 impl<E: EnumerableEnv> StateGraph<E> {
     /// The flows of a reward under a backward policy (any policy's P_B; `UniformPolicy`'s is uniform).
+    /// [`Evaluator::exact_flows`] shares the work.
     ///
     /// `F(s) = R(s) [s can end] + sum over legal moves s -> s' of F(s') P_B(s | s')`, from the last state to the first.
     /// Up to isomorphism R is the training reward, |Aut(s)| R(s), and the sum is over moves, not classes, with P_B
@@ -49,32 +52,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         reward: &R,
         conditions: Option<&Tensor>,
     ) -> Result<ExactFlows> {
-        let target = self.target_distribution(reward, conditions)?;
-        let mut log_rewards = target.log_rewards;
-        for ends in self.ends().chunks(CHUNK) {
-            if let Some(symmetry) = env.log_symmetry(&self.states().select(ends))? {
-                ends.iter().zip(symmetry).for_each(|(&state, value)| log_rewards[state] += value);
-            }
-        }
-        let mut log_flow = log_rewards.clone();
-        for (range, states) in self.chunks().rev() {
-            let moves = Moves::of(&env.masks(Direction::Forward, &states));
-            if moves.rows.len() != self.first_move(range.end) - self.first_move(range.start) {
-                return Err(Error::contract(
-                    "the environment is the one that was enumerated",
-                    format!("states {range:?} have other legal moves now"),
-                ));
-            }
-            let log_pb = log_pb_of_moves(env, backward, &states, &moves, conditions)?;
-            for state in range.clone().rev() {
-                let shift = self.first_move(state) - self.first_move(range.start);
-                let inner = self.raw_children(state).iter().enumerate().filter(|(_, child)| **child != EXIT);
-                let flows = inner.map(|(k, &child)| log_flow[child as usize] + log_pb[shift + k]);
-                log_flow[state] = log_sum_exp(flows.chain([log_flow[state]]));
-            }
-        }
-        self.check_leaks(env, log_flow[0], target.log_z)?;
-        Ok(ExactFlows { log_z: log_flow[0], log_flow, log_rewards })
+        Evaluator::of(env).exact_flows(self, (backward, reward), conditions)
     }
 
     /// Checks that the mass of all rewards has reached the initial state.
@@ -99,7 +77,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
 
     /// A description of a legal backward move to a state that no forward move reaches, if there is one.
     fn leak(&self, env: &E) -> Result<Option<String>> {
-        for (_, states) in self.chunks() {
+        for states in (0..self.n_chunks()).map(|k| self.states_of(k)) {
             let moves = Moves::of(&env.masks(Direction::Backward, &states));
             let mut parents = states.select(&moves.rows);
             env.step(Direction::Backward, &mut parents, &Slots(moves.slots.clone()))?;
@@ -111,6 +89,56 @@ impl<E: EnumerableEnv> StateGraph<E> {
             }
         }
         Ok(None)
+    }
+}
+
+impl<E: EnumerableEnv> Evaluator<'_, E> {
+    /// Same as [`StateGraph::exact_flows`], of a backward policy and a reward. Members ask both about chunks of the states.
+    ///
+    /// # Errors
+    /// As there; [`Error::Contract`] for members that don't evaluate the same, and those of the group.
+    pub fn exact_flows<P: Policy<E, Dist = GraphActionCategorical>, R: Reward<E::States> + ?Sized>(
+        &self,
+        graph: &StateGraph<E>,
+        (backward, reward): (&P, &R),
+        conditions: Option<&Tensor>,
+    ) -> Result<ExactFlows> {
+        let env = self.env;
+        let target = self.target_distribution(graph, reward, conditions)?;
+        self.check_backward("exact flows", graph, backward, conditions)?;
+        let mut log_rewards = target.log_rewards;
+        for ends in graph.ends().chunks(CHUNK) {
+            if let Some(symmetry) = env.log_symmetry(&graph.states().select(ends))? {
+                ends.iter().zip(symmetry).for_each(|(&state, value)| log_rewards[state] += value);
+            }
+        }
+        let mut log_flow = log_rewards.clone();
+        // From the last to the first.
+        let n = graph.n_chunks();
+        let log_pb = |piece: usize| {
+            let (range, states) = (graph.chunk(n - 1 - piece), graph.states_of(n - 1 - piece));
+            let moves = Moves::of(&env.masks(Direction::Forward, &states));
+            if moves.rows.len() != graph.first_move(range.end) - graph.first_move(range.start) {
+                return Err(Error::contract(
+                    "the environment is the one that was enumerated",
+                    format!("states {range:?} have other legal moves now"),
+                ));
+            }
+            log_pb_of_moves(env, backward, &states, &moves, conditions)
+        };
+        self.shares.each(n, log_pb, |piece, log_pb| {
+            check_moves(graph, n - 1 - piece, &log_pb)?;
+            let range = graph.chunk(n - 1 - piece);
+            for state in range.clone().rev() {
+                let shift = graph.first_move(state) - graph.first_move(range.start);
+                let inner = graph.raw_children(state).iter().enumerate().filter(|(_, child)| **child != EXIT);
+                let flows = inner.map(|(k, &child)| log_flow[child as usize] + log_pb[shift + k]);
+                log_flow[state] = log_sum_exp(flows.chain([log_flow[state]]));
+            }
+            Ok(())
+        })?;
+        graph.check_leaks(env, log_flow[0], target.log_z)?;
+        Ok(ExactFlows { log_z: log_flow[0], log_flow, log_rewards })
     }
 }
 

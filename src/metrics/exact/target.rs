@@ -2,9 +2,12 @@
 
 use tch::Tensor;
 
+use super::alike::of_list;
 use super::evaluate::repeated;
 use crate::Result;
+use crate::collective::Shares;
 use crate::env::{CHUNK, EnumerableEnv, Reward, Rows, StateGraph, log_rewards};
+use crate::metrics::Evaluator;
 use crate::tensor::log_sum_exp;
 
 /// The target distribution of a reward, by state index.
@@ -19,7 +22,7 @@ pub struct Target {
 }
 
 impl<E: EnumerableEnv> StateGraph<E> {
-    /// The target distribution of a reward; `conditions` is one vector `[C]`.
+    /// The target distribution of a reward; `conditions` is one vector `[C]`. [`Evaluator::target_distribution`] shares the work.
     ///
     /// It uses the raw reward: up to isomorphism R counts once per class, not multiplied by |Aut|.
     ///
@@ -30,14 +33,44 @@ impl<E: EnumerableEnv> StateGraph<E> {
         reward: &R,
         conditions: Option<&Tensor>,
     ) -> Result<Target> {
-        let mut values = vec![f64::NEG_INFINITY; self.len()];
-        for ends in self.ends().chunks(CHUNK) {
-            let conditions = repeated(conditions, ends.len());
-            let of_ends = log_rewards(reward, &self.states().select(ends), conditions.as_ref())?;
-            ends.iter().zip(of_ends).for_each(|(&state, value)| values[state] = value);
-        }
-        let log_z = log_sum_exp(values.iter().copied());
-        let probs = values.iter().map(|value| (value - log_z).exp()).collect();
-        Ok(Target { probs, log_rewards: values, log_z })
+        target(self, Shares::of(None), reward, conditions)
     }
+}
+
+impl<E: EnumerableEnv> Evaluator<'_, E> {
+    /// Same as [`StateGraph::target_distribution`]. Each member asks the reward about its share of the objects.
+    ///
+    /// # Errors
+    /// As there; [`Error::Contract`](crate::Error::Contract) for members that don't evaluate the same, and those of the group.
+    pub fn target_distribution<R: Reward<E::States> + ?Sized>(
+        &self,
+        graph: &StateGraph<E>,
+        reward: &R,
+        conditions: Option<&Tensor>,
+    ) -> Result<Target> {
+        self.shares.check_alike(|| Ok(of_list("target distribution", graph, conditions)))?;
+        target(graph, self.shares, reward, conditions)
+    }
+}
+
+fn target<E: EnumerableEnv, R: Reward<E::States> + ?Sized>(
+    graph: &StateGraph<E>,
+    shares: Shares<'_>,
+    reward: &R,
+    conditions: Option<&Tensor>,
+) -> Result<Target> {
+    let ends = graph.ends();
+    let of_ends = shares.figures(ends.len(), |range| {
+        let mut out = Vec::with_capacity(range.len());
+        for ends in ends[range].chunks(CHUNK) {
+            let conditions = repeated(conditions, ends.len());
+            out.extend(log_rewards(reward, &graph.states().select(ends), conditions.as_ref())?);
+        }
+        Ok(out)
+    })?;
+    let mut values = vec![f64::NEG_INFINITY; graph.len()];
+    ends.iter().zip(of_ends).for_each(|(&state, value)| values[state] = value);
+    let log_z = log_sum_exp(values.iter().copied());
+    let probs = values.iter().map(|value| (value - log_z).exp()).collect();
+    Ok(Target { probs, log_rewards: values, log_z })
 }

@@ -2,9 +2,11 @@
 
 use tch::Tensor;
 
+use super::alike::check_moves;
 use super::evaluate::forward_policy;
 use crate::distribution::GraphActionCategorical;
 use crate::env::{EXIT, EnumerableEnv, StateGraph};
+use crate::metrics::Evaluator;
 use crate::policy::Policy;
 use crate::{Error, Result, Rng};
 
@@ -24,6 +26,7 @@ pub struct TerminatingDistribution {
 
 impl<E: EnumerableEnv> StateGraph<E> {
     /// The distribution of a policy's finished objects, in double precision; `conditions` is one vector `[C]`.
+    /// [`Evaluator::terminating_distribution`] shares the work.
     ///
     /// Up to isomorphism the policy is evaluated once per class, at its representative. That is correct only for an
     /// equivariant policy, so equivariance is checked on a few relabelled states first.
@@ -37,35 +40,59 @@ impl<E: EnumerableEnv> StateGraph<E> {
         policy: &P,
         conditions: Option<&Tensor>,
     ) -> Result<TerminatingDistribution> {
+        Evaluator::of(env).terminating_distribution(self, policy, conditions)
+    }
+}
+
+impl<E: EnumerableEnv> Evaluator<'_, E> {
+    /// Same as [`StateGraph::terminating_distribution`]. Members evaluate the policy on chunks of the states; all follow the probability.
+    ///
+    /// # Errors
+    /// As there; [`Error::Contract`] for members that don't evaluate the same, and those of the group.
+    pub fn terminating_distribution<P: Policy<E, Dist = GraphActionCategorical>>(
+        &self,
+        graph: &StateGraph<E>,
+        policy: &P,
+        conditions: Option<&Tensor>,
+    ) -> Result<TerminatingDistribution> {
+        let env = self.env;
         if env.merges_isomorphic() {
-            self.check_equivariance_under(env, policy, conditions, EQUIVARIANCE_CHECKS, &mut Rng::seeded(0))?;
+            graph.check_equivariance_under(env, policy, conditions, EQUIVARIANCE_CHECKS, &mut Rng::seeded(0))?;
         }
-        let mut visits = vec![0.0; self.len()];
-        let mut probs = vec![0.0; self.len()];
+        self.check_exact("terminating distribution", graph, policy, conditions)?;
+        let mut visits = vec![0.0; graph.len()];
+        let mut probs = vec![0.0; graph.len()];
         let mut mean_len = 0.0;
         visits[0] = 1.0;
-        for (range, states) in self.chunks() {
-            let pf = forward_policy(env, policy, &states, conditions)?;
-            let (log_probs, offsets) = (pf.host_log_probs()?, pf.legal_offsets());
-            for (row, state) in range.enumerate() {
-                let children = self.raw_children(state);
-                let log_probs = &log_probs[offsets[row]..offsets[row + 1]];
-                check_legal(state, children.len(), log_probs.len())?;
+        let of_moves = |k: usize| {
+            let states = graph.chunk(k);
+            let pf = forward_policy(env, policy, &graph.states_of(k), conditions)?;
+            for (state, ends) in states.zip(pf.legal_offsets().windows(2)) {
+                check_legal(state, graph.raw_children(state).len(), ends[1] - ends[0])?;
+            }
+            Ok(pf.host_log_probs()?.iter().map(|log_prob| log_prob.exp()).collect())
+        };
+        self.shares.each(graph.n_chunks(), of_moves, |k, of_moves| {
+            check_moves(graph, k, &of_moves)?;
+            let mut of_moves = of_moves.into_iter();
+            for state in graph.chunk(k) {
+                let children = graph.raw_children(state);
                 let mass = visits[state];
                 if children.is_empty() {
                     probs[state] += mass;
                     continue;
                 }
                 mean_len += mass;
-                for (&child, log_prob) in children.iter().zip(log_probs) {
-                    let share = mass * log_prob.exp();
+                for (&child, prob) in children.iter().zip(of_moves.by_ref()) {
+                    let share = mass * prob;
                     match child {
                         EXIT => probs[state] += share,
                         child => visits[child as usize] += share,
                     }
                 }
             }
-        }
+            Ok(())
+        })?;
         Ok(TerminatingDistribution { probs, visits, mean_len })
     }
 }

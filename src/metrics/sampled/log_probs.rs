@@ -2,14 +2,16 @@
 
 use tch::Tensor;
 
-use super::log_z::{in_batches, log_weights};
+use super::log_z::log_weights;
 use crate::env::{Env, Rows};
+use crate::metrics::Evaluator;
 use crate::policy::Policy;
 use crate::rollout::Sampler;
 use crate::tensor::log_sum_exp;
 use crate::{Error, Result, Rng};
 
 /// Estimates log p(x), the log-probability that a policy ends in x, for each of these finished objects.
+/// [`Evaluator::estimate_log_probs`] shares the work.
 ///
 /// `p(x) = E[P_F(tau) / P_B(tau | x)]` over paths drawn backwards from x by P_B. The estimate is the log of the mean of
 /// that ratio over `paths` paths per object. The mean is unbiased. Its log is biased downwards, less so for more paths
@@ -34,17 +36,34 @@ pub fn estimate_log_probs<E: Env, P: Policy<E>>(
     paths: usize,
     rng: &mut Rng,
 ) -> Result<Vec<f64>> {
-    if paths == 0 {
-        return Err(Error::config("paths per object", "0", "at least one"));
+    Evaluator::of(env).estimate_log_probs(policy, objects, paths, rng)
+}
+
+impl<E: Env> Evaluator<'_, E> {
+    /// Same as [`estimate_log_probs`].
+    ///
+    /// # Errors
+    /// As there; [`Error::Contract`] for members that don't evaluate the same, and those of the group.
+    pub fn estimate_log_probs<P: Policy<E>>(
+        &self,
+        policy: &P,
+        objects: &E::States,
+        paths: usize,
+        rng: &mut Rng,
+    ) -> Result<Vec<f64>> {
+        if paths == 0 {
+            return Err(Error::config("paths per object", "0", "at least one"));
+        }
+        self.check_samples("log-probabilities of objects", policy, (objects.len() * paths, rng))?;
+        let sampler = Sampler::new(self.env, policy);
+        // With R = 1 the log importance weight is log P_B - log P_F, plus log |Aut(x)| if states are classes.
+        let one = |states: &E::States, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
+        let log_weights = self.in_batches(objects.len() * paths, rng, |range, rng| {
+            let rows: Vec<usize> = range.map(|k| k / paths).collect();
+            let trajectories = sampler.backward(&objects.select(&rows), rng)?;
+            log_weights(self.env, policy, &one, &trajectories)
+        })?;
+        let of_object = log_weights.chunks(paths);
+        Ok(of_object.map(|weights| log_sum_exp(weights.iter().map(|w| -w)) - (paths as f64).ln()).collect())
     }
-    let sampler = Sampler::new(env, policy);
-    // With R = 1 the log importance weight is log P_B - log P_F, plus log |Aut(x)| if states are classes.
-    let one = |states: &E::States, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
-    let log_weights = in_batches(objects.len() * paths, |range| {
-        let rows: Vec<usize> = range.map(|k| k / paths).collect();
-        let trajectories = sampler.backward(&objects.select(&rows), rng)?;
-        log_weights(env, policy, &one, &trajectories)
-    })?;
-    let of_object = log_weights.chunks(paths);
-    Ok(of_object.map(|weights| log_sum_exp(weights.iter().map(|w| -w)) - (paths as f64).ln()).collect())
 }

@@ -2,6 +2,7 @@
 
 use super::empirical::mean_and_sd;
 use crate::env::{Env, Reward, Rows, check_one_instance};
+use crate::metrics::Evaluator;
 use crate::objective::score;
 use crate::policy::Policy;
 use crate::quantity::Quantities;
@@ -9,8 +10,6 @@ use crate::rollout::{Sampler, Trajectories};
 use crate::tensor::log_sum_exp;
 use crate::{Error, Result, Rng};
 
-/// Number of trajectories sampled and scored at once.
-const BATCH: usize = 1024;
 /// Half-width of a 95 % confidence interval, in standard errors.
 const Z_95: f64 = 1.959_963_984_540_054;
 
@@ -43,7 +42,7 @@ pub struct LogZEstimate {
     pub effective_samples: f64,
 }
 
-/// Estimates log Z from `n` forward trajectories of a policy.
+/// Estimates log Z from `n` forward trajectories of a policy. [`Evaluator::estimate_log_z`] shares the work.
 ///
 /// Up to isomorphism R is multiplied by |Aut| as in training; log Z is still that of the raw reward.
 ///
@@ -55,13 +54,50 @@ where
     P: Policy<E>,
     R: Reward<E::States> + ?Sized,
 {
-    check_one_instance(env, "one, whose log Z can be estimated")?;
-    let sampler = Sampler::new(env, policy);
-    let log_weights = in_batches(n, |range| {
-        let trajectories = sampler.forward(range.len(), rng)?;
-        log_weights(env, policy, reward, &trajectories)
-    })?;
-    importance_log_z(&log_weights)
+    Evaluator::of(env).estimate_log_z(policy, reward, n, rng)
+}
+
+impl<E: Env> Evaluator<'_, E> {
+    /// Same as [`estimate_log_z`].
+    ///
+    /// # Errors
+    /// As there; [`Error::Contract`] for members that don't evaluate the same, and those of the group.
+    pub fn estimate_log_z<P: Policy<E>, R: Reward<E::States> + ?Sized>(
+        &self,
+        policy: &P,
+        reward: &R,
+        n: usize,
+        rng: &mut Rng,
+    ) -> Result<LogZEstimate> {
+        check_one_instance(self.env, "one, whose log Z can be estimated")?;
+        self.check_samples("log Z", policy, (n, rng))?;
+        let sampler = Sampler::new(self.env, policy);
+        let log_weights = self.in_batches(n, rng, |range, rng| {
+            let trajectories = sampler.forward(range.len(), rng)?;
+            log_weights(self.env, policy, reward, &trajectories)
+        })?;
+        importance_log_z(&log_weights)
+    }
+
+    /// Same as [`eubo`].
+    ///
+    /// # Errors
+    /// As there; [`Error::Contract`] for members that don't evaluate the same, and those of the group.
+    pub fn eubo<P: Policy<E>, R: Reward<E::States> + ?Sized>(
+        &self,
+        policy: &P,
+        reward: &R,
+        terminal: &E::States,
+        rng: &mut Rng,
+    ) -> Result<Estimate> {
+        self.check_samples("EUBO", policy, (terminal.len(), rng))?;
+        let sampler = Sampler::new(self.env, policy);
+        let log_weights = self.in_batches(terminal.len(), rng, |range, rng| {
+            let trajectories = sampler.backward(&terminal.select(&range.collect::<Vec<_>>()), rng)?;
+            log_weights(self.env, policy, reward, &trajectories)
+        })?;
+        Ok(Estimate::of(&log_weights))
+    }
 }
 
 /// log Z from log importance weights of trajectories, such as
@@ -95,6 +131,7 @@ pub fn importance_log_z(log_weights: &[f64]) -> Result<LogZEstimate> {
 }
 
 /// An upper bound on log Z: the mean of log w over backward trajectories from finished objects drawn from the *target*.
+/// [`Evaluator::eubo`] shares the work.
 ///
 /// # Errors
 /// Those of sampling and scoring; [`Error::Config`] for no objects.
@@ -104,26 +141,7 @@ where
     P: Policy<E>,
     R: Reward<E::States> + ?Sized,
 {
-    let sampler = Sampler::new(env, policy);
-    let log_weights = in_batches(terminal.len(), |range| {
-        let trajectories = sampler.backward(&terminal.select(&range.collect::<Vec<_>>()), rng)?;
-        log_weights(env, policy, reward, &trajectories)
-    })?;
-    Ok(Estimate::of(&log_weights))
-}
-
-pub(in crate::metrics) fn in_batches(
-    n: usize,
-    mut batch: impl FnMut(std::ops::Range<usize>) -> Result<Vec<f64>>,
-) -> Result<Vec<f64>> {
-    if n == 0 {
-        return Err(Error::config("trajectories to estimate from", "none", "at least one"));
-    }
-    let mut out = Vec::with_capacity(n);
-    for start in (0..n).step_by(BATCH) {
-        out.extend(batch(start..n.min(start + BATCH))?);
-    }
-    Ok(out)
+    Evaluator::of(env).eubo(policy, reward, terminal, rng)
 }
 
 /// log R + sum log P_B - sum log P_F of each trajectory.

@@ -1,12 +1,16 @@
 //! The members of a run: threads of this process (`--threads`), or processes that a launcher started (`--dist`).
 //!
-//! Each does the whole task up to the end of training, from one seed. Members that train as one draw and score a share of each batch each;
-//! of others the first trains, and the rest draw for it (`--dist async`). Then the first alone measures and reports.
+//! Members that train as one each do the whole task, from one seed: they draw and score a share of each batch, and work out a share of what
+//! is measured, during training and in the end. The first alone writes, draws and prints. Of others (`--dist async`) the first does the
+//! task, and the rest draw for it.
 
+mod once;
 #[cfg(feature = "dist")]
 mod processes;
 
 use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
 
 use clap::{ArgMatches, ValueEnum};
 use gfn::Result;
@@ -16,6 +20,7 @@ use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
 use gfn::runtime::Threads;
 use gfn::train::{Observer, Trainer};
+use once::Once;
 
 /// What several threads do.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -43,22 +48,47 @@ const FASTER_AS_REPLICAS: [&str; 4] = ["colored-graphs", "bayesian-structure", "
 const ALONE: &str = "record";
 
 thread_local! {
-    static MEMBER: RefCell<Member> = const { RefCell::new(Member { rank: 0, size: 1, is_thread: false, end: None }) };
+    static MEMBER: RefCell<Member> = const { RefCell::new(Member::alone(0)) };
 }
 
 /// This thread's place in the run.
 struct Member {
     rank: usize,
     size: usize,
-    /// Of this process, which has the others, too.
-    is_thread: bool,
+    /// What threads of this process have made once for all of them; `None` for a process.
+    once: Option<Rc<Once>>,
     /// Until a trainer takes it.
     end: Option<Box<dyn Collective>>,
 }
 
-/// Whether this member measures and reports.
+impl Member {
+    /// One whose work the others don't share.
+    const fn alone(rank: usize) -> Self {
+        Self { rank, size: 1, once: None, end: None }
+    }
+}
+
+/// Whether this member writes, draws and prints.
 pub(crate) fn is_first() -> bool {
     MEMBER.with_borrow(|member| member.rank == 0)
+}
+
+/// Whether this member measures: who draws for another doesn't.
+pub(crate) fn measures() -> bool {
+    MEMBER.with_borrow(|member| member.rank == 0 || member.size > 1)
+}
+
+/// Gives `work` the group of those that train as one, before a trainer has it.
+pub(crate) fn together<T>(work: impl FnOnce(Option<&dyn Collective>) -> T) -> T {
+    MEMBER.with_borrow(|member| work(member.end.as_deref()))
+}
+
+/// What `make` makes, which takes much memory: threads have one for all of them, and ask for all that they share in the same order.
+pub(crate) fn once<T: Clone + Send + 'static>(make: impl FnOnce() -> Result<T>) -> Result<T> {
+    match MEMBER.with_borrow(|member| member.once.clone()) {
+        Some(once) => once.get(make),
+        None => make(),
+    }
 }
 
 /// Whether this member sees every trajectory that is drawn.
@@ -82,7 +112,7 @@ fn take() -> Option<Box<dyn Collective>> {
 
 /// What the threads that were asked for are for: replicas are one each, and what one does isn't split.
 pub(crate) fn threads(asked: usize) -> Threads {
-    match MEMBER.with_borrow(|member| member.is_thread) {
+    match MEMBER.with_borrow(|member| member.once.is_some()) {
         true => Threads { rayon: asked, libtorch: 1 },
         false => asked.into(),
     }
@@ -113,13 +143,15 @@ pub(crate) fn run(program: &ArgMatches, work: impl Fn() -> Result<()> + Sync) ->
         }
     }
     eprintln!("{threads} threads: as {threads} replicas, each with its share of the batch");
-    replicate(threads, |replica| as_member(Box::new(replica), true, &work))
+    let made = Arc::default();
+    replicate(threads, |replica| as_member(Box::new(replica), Some(Once::of(&made)), &work))
 }
 
-fn as_member(end: Box<dyn Collective>, is_thread: bool, work: &impl Fn() -> Result<()>) -> Result<()> {
-    MEMBER.set(Member { rank: end.rank(), size: end.size(), is_thread, end: Some(end) });
+fn as_member(end: Box<dyn Collective>, once: Option<Once>, work: &impl Fn() -> Result<()>) -> Result<()> {
+    let (rank, size) = (end.rank(), end.size());
+    MEMBER.set(Member { rank, size, once: once.map(Rc::new), end: Some(end) });
     let done = work();
-    MEMBER.set(Member { rank: 0, size: 1, is_thread: false, end: None });
+    MEMBER.set(Member::alone(0));
     done
 }
 

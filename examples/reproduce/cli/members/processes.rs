@@ -47,7 +47,7 @@ pub(super) fn in_processes(dist: Dist, work: impl Fn() -> Result<()>) -> Result<
         return Err(Error::config("--dist", "given", expected));
     };
     if dist == Dist::Sync {
-        return as_member(Box::new(launch.connect(TIMEOUT)?), false, &work);
+        return as_member(Box::new(launch.connect(TIMEOUT)?), None, &work);
     }
     let (rank, size) = (launch.rank, launch.size);
     let port = launch.port.checked_add(1).filter(|_| size > 1);
@@ -58,9 +58,9 @@ pub(super) fn in_processes(dist: Dist, work: impl Fn() -> Result<()>) -> Result<
     let launch = Launch { port, ..launch };
     SIDE.set(Some(Side { launch, rank, actors: size - 1 }));
     // One trains, the others don't count as members that train as one.
-    MEMBER.set(Member { rank, size: 1, is_thread: false, end: None });
+    MEMBER.set(Member::alone(rank));
     let done = work();
-    MEMBER.set(Member { rank: 0, size: 1, is_thread: false, end: None });
+    MEMBER.set(Member::alone(0));
     done
 }
 

@@ -9,7 +9,6 @@ use gfn::graph::{GraphEnv, GraphRules, GraphState, GraphStates};
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::policy::{GraphPolicy, UniformPolicy};
 use gfn::replay::ReplayBuffer;
-use gfn::rollout::Sampler;
 use gfn::train::{Observer, Trainer};
 use gfn::{Result, Rng};
 use gfn_molecules::{Molecule, MoleculeScore};
@@ -70,9 +69,6 @@ pub(crate) struct Run<'a> {
     pub(crate) exact_limit: usize,
 }
 
-/// Molecules that are sampled at once.
-const CHUNK: usize = 1_000;
-
 impl Run<'_> {
     /// Trains on a score to the power of `--beta`, of at least e^-20 so that every molecule has a finite log-reward, and reports,
     /// with what is known in the end besides.
@@ -107,7 +103,7 @@ impl Run<'_> {
         };
 
         let molecules = self.sample(&trainer, &read)?;
-        let log_scores = score.log_scores(&molecules)?;
+        let log_scores = trainer.evaluator().figures(molecules.len(), |range| score.log_scores(&molecules[range]))?;
         let mut extra = outputs::of_samples(&molecules, &log_scores);
         extra.extend(args.top_k.map(|k| outputs::of_best(k, &molecules, &log_scores)).transpose()?);
         extra.push(("symmetry_corrected", json!(!args.no_symmetry_correction)));
@@ -118,7 +114,7 @@ impl Run<'_> {
         let mut distance = Distance::not_listed(common, self.exact_limit);
         let mut panels = Vec::new();
         if let Some(exact) = &exact {
-            let (learned, probs) = exact.learned(trainer.env(), trainer.policy())?;
+            let (learned, probs) = exact.learned(&trainer)?;
             distance = learned;
             extra.extend(outputs::of_symmetry(exact, trainer.env(), &probs)?);
             let (tv, finished, molecules) = outputs::tv_of_molecules(exact, &probs, |graph| read(graph))?;
@@ -157,18 +153,11 @@ impl Run<'_> {
         trainer: &Trainer<GraphEnv<R>, GraphPolicy<GraphNet>>,
         read: &Reader,
     ) -> Result<Vec<Molecule>> {
-        let (env, mut rng, n) = (trainer.env(), trainer.evaluation_rng(), self.args.samples);
-        let mut out = Vec::with_capacity(n);
-        while out.len() < n {
-            let chunk = CHUNK.min(n - out.len());
-            let sampled = match self.args.random {
-                true => Sampler::new(env, &UniformPolicy).forward(chunk, &mut rng)?,
-                false => Sampler::new(env, trainer.policy()).forward(chunk, &mut rng)?,
-            };
-            for graph in sampled.terminal_states().graphs() {
-                out.push(read(graph)?);
-            }
-        }
-        Ok(out)
+        let (evaluator, rng, n) = (trainer.evaluator(), &mut trainer.evaluation_rng(), self.args.samples);
+        let sampled = match self.args.random {
+            true => evaluator.sample(&UniformPolicy, n, rng)?,
+            false => evaluator.sample(trainer.policy(), n, rng)?,
+        };
+        sampled.graphs().iter().map(|graph| read(graph)).collect()
     }
 }

@@ -13,7 +13,6 @@ use gfn::objective::{ModifiedDetailedBalance, NextExit, Objective};
 use gfn::optim::Schedule;
 use gfn::policy::{MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::ReplayBuffer;
-use gfn::rollout::Sampler;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_dags::{
@@ -218,7 +217,7 @@ where
     let trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
     // A look at 29,281 graphs is cheap beside the thousands of steps between two of them.
     let look = |trainer: &Trainer<BayesianStructure, P>| match &exact {
-        Some(exact) => Ok(exact.learned(trainer.env(), trainer.policy())?.0.jsd),
+        Some(exact) => Ok(exact.learned(trainer)?.0.jsd),
         None => Ok(None),
     };
     let Some((trainer, trained)) =
@@ -230,18 +229,20 @@ where
     let mut distance = Distance::not_listed(common, EXACT_LIMIT);
     let findings = match &exact {
         Some(exact) => {
-            let (learned, probs) = exact.learned(&env, trainer.policy())?;
+            let (learned, probs) = exact.learned(&trainer)?;
             distance = learned;
             Findings::listed(problem, exact, probs)?
         }
         None => {
-            let sampler = Sampler::new(&env, trainer.policy());
-            let samples = sampler.forward(args.graphs, &mut trainer.evaluation_rng())?.terminal_states().clone();
+            let rng = &mut trainer.evaluation_rng();
+            let samples = trainer.evaluator().sample(trainer.policy(), args.graphs, rng)?;
             Findings::sampled(problem, edges, samples)?
         }
     };
     findings.write(common)?;
-    findings.print();
+    if members::is_first() {
+        findings.print();
+    }
     let (title, log_z_true) = (problem.title.clone(), findings.log_z_true);
     let (extra, panels) = (findings.figures()?, findings.panels());
     Report { title, log_z_true, distance, extra, panels }.print(common, &trained)

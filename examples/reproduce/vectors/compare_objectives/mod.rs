@@ -352,13 +352,13 @@ where
         seconds += step_started.elapsed().as_secs_f64();
         let done = trainer.steps_done();
         if let (Some(exact), true) = (exact, args.out.is_some() && done.is_multiple_of((steps / LOOKS).max(1))) {
-            let tv = exact.learned(env, trainer.policy())?.0.tv.unwrap_or(f64::NAN);
+            let tv = exact.learned(&trainer)?.0.tv.unwrap_or(f64::NAN);
             curve.push(((done * args.batch) as f64, tv));
         }
     }
     let measured = match exact {
         Some(exact) => {
-            let tv = exact.learned(env, trainer.policy())?.0.tv.unwrap_or(f64::NAN);
+            let tv = exact.learned(&trainer)?.0.tv.unwrap_or(f64::NAN);
             Measured::Exactly { tv, curve }
         }
         None => Measured::Sampled(sampled(&trainer, SAMPLES)?),

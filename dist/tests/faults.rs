@@ -1,0 +1,127 @@
+//! What goes wrong around a group: its store is gone, the disk is full.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gfn::Error;
+use gfn::collective::Collective;
+use gfn::train::{Ended, Fit};
+use gfn_dist::{Group, Launch, Store};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use tch::Tensor;
+
+use super::{TIMEOUT, trainer};
+
+/// Says a word, so that the test knows how far this process is.
+fn say(word: &str) {
+    println!("SAYS {word}");
+    std::io::stdout().flush().unwrap();
+}
+
+#[test]
+#[ignore = "a part of another test"]
+fn part_without_store() {
+    let Some(launch) = Launch::from_env().unwrap() else { return };
+    let timeout = Duration::from_secs(2);
+    let store = Store::connect(&launch.host, launch.port, timeout).unwrap();
+    let group = |name: &str| Group::new(&store.under(name)?, (launch.rank, launch.size), timeout, &launch.address);
+    let first = group("first").unwrap();
+    let sum = || {
+        let mut sum = Tensor::from_slice(&[1.0f32]);
+        first.all_reduce(&mut sum).map(|()| sum.double_value(&[0]))
+    };
+    assert_eq!(sum().unwrap(), launch.size as f64);
+    say("READY");
+    // The test ends the store, and says so by a line.
+    std::io::stdin().read_line(&mut String::new()).unwrap();
+    for _ in 0..20 {
+        assert_eq!(sum().unwrap(), launch.size as f64, "a group that has met needs no store");
+    }
+    let started = Instant::now();
+    match group("second") {
+        Err(Error::Peer { problem, .. }) => say(&format!("{} {problem}", started.elapsed().as_millis())),
+        other => panic!("{other:?}"),
+    }
+}
+
+/// As each process of two, told what launchers tell.
+fn start(part: &str, port: u16) -> [Child; 2] {
+    [0, 1].map(|rank: usize| {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command.args(["--exact", &format!("faults::{part}"), "--ignored", "--nocapture", "--test-threads=1"]);
+        command.envs([("RANK", rank.to_string()), ("WORLD_SIZE", 2.to_string()), ("MASTER_PORT", port.to_string())]);
+        command.env("MASTER_ADDR", "127.0.0.1").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap()
+    })
+}
+
+/// What a process says next.
+fn hear(output: &mut impl BufRead) -> String {
+    let mut lines = output.lines().map(|line| line.unwrap());
+    lines.find_map(|line| Some(line.split_once("SAYS ")?.1.to_owned())).expect("a process that hasn't ended")
+}
+
+#[test]
+fn a_group_goes_on_without_its_store_and_a_new_one_is_refused_at_the_timeout() {
+    let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let store = Store::serve(free, TIMEOUT).unwrap();
+    let mut children = start("part_without_store", free.port());
+    let mut outputs = children.each_mut().map(|child| BufReader::new(child.stdout.take().unwrap()));
+    outputs.iter_mut().for_each(|output| assert_eq!(hear(output), "READY"));
+    drop(store);
+    children.iter_mut().for_each(|child| child.stdin.take().unwrap().write_all(b"gone\n").unwrap());
+    for output in &mut outputs {
+        let said = hear(output);
+        println!("a second group: {said}");
+        let (milliseconds, problem) = said.split_once(' ').unwrap();
+        assert!(milliseconds.parse::<u128>().unwrap() < 10_000 && !problem.is_empty(), "{said}");
+    }
+    children.iter_mut().for_each(|child| assert!(child.wait().unwrap().success()));
+}
+
+#[test]
+#[ignore = "a part of another test"]
+fn part_disk_full() {
+    tch::set_num_threads(1);
+    let Some(launch) = Launch::from_env().unwrap() else { return };
+    let folder = std::env::var_os("GFN_TEST_FILE").unwrap();
+    let mut trainer = trainer().unwrap().with_collective(launch.connect(TIMEOUT).unwrap()).unwrap();
+    let fit = |steps| Fit::new(steps).checkpoint(&folder, Some(5)).unwrap();
+    assert_eq!(fit(5).run(&mut trainer).unwrap(), Ended::Done);
+    // From here on no file can be longer than a kilobyte: writing fails as on a full disk, where the signal is caught.
+    signal_hook::flag::register(libc::SIGXFSZ, Arc::default()).unwrap();
+    let most = getrlimit(Resource::Fsize).maximum;
+    setrlimit(Resource::Fsize, Rlimit { current: Some(1024), maximum: most }).unwrap();
+    let started = Instant::now();
+    let error = fit(1_000_000).run(&mut trainer).unwrap_err();
+    say(&format!("{} {} {error:?}", trainer.steps_done(), started.elapsed().as_millis()));
+}
+
+#[test]
+fn a_full_disk_ends_all_processes_and_leaves_the_last_checkpoint() {
+    let folder = std::env::temp_dir().join(format!("gfn-dist-full-{}", std::process::id()));
+    let checkpoint = folder.join("checkpoint");
+    std::fs::create_dir_all(&folder).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_gfn-dist"));
+    command.args(["local", "-n", "2", "--"]).arg(std::env::current_exe().unwrap());
+    command.args(["--exact", "faults::part_disk_full", "--ignored", "--nocapture"]);
+    let output = command.env("GFN_TEST_FILE", &checkpoint).output().unwrap();
+    // The first process's lines come as they are, the others' among the errors.
+    let text = [output.stdout, output.stderr].concat();
+    let text = String::from_utf8_lossy(&text);
+    assert!(output.status.success(), "{text}");
+    let said: Vec<&str> = text.lines().filter_map(|line| Some(line.split_once("SAYS ")?.1)).collect();
+    println!("{said:?}");
+    let of = |kind: &str| said.iter().find(|said| said.contains(kind)).map(|said| said.split(' ').collect::<Vec<_>>());
+    let (first, other) = (of(" File {").expect("who saves"), of(" Peer {").expect("the other"));
+    assert_eq!((said.len(), first[0]), (2, "10"), "at the next checkpoint");
+    assert!(other[1].parse::<u128>().unwrap() < 10_000);
+    let mut resumed = trainer().unwrap();
+    resumed.resume(&checkpoint).unwrap();
+    assert_eq!(resumed.steps_done(), 5);
+    let left: Vec<_> = std::fs::read_dir(&folder).unwrap().map(|entry| entry.unwrap().file_name()).collect();
+    assert_eq!(left, ["checkpoint"], "nothing half-written is left on the full disk");
+    std::fs::remove_dir_all(folder).unwrap();
+}

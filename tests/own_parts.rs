@@ -196,13 +196,13 @@ fn fresh_trajectories_from_elsewhere_are_counted_stored_and_made_up_for_by_repla
 #[test]
 fn a_fresh_source_without_a_share_is_asked_in_every_step() {
     let config = ReplayConfig { capacity: 1_000, eviction: Eviction::Fifo, draw: Draw::Uniform };
-    let (wanted, source) = (Rc::default(), DataSource::new(0.02, 0.98, 0.0).unwrap());
+    let (wanted, source) = (Arc::default(), DataSource::new(0.02, 0.98, 0.0).unwrap());
     assert_eq!(source.counts(12).on_policy, 0);
     let mut trainer = trainer_of(TrajectoryBalance, 1, source)
         .with_replay(ReplayBuffer::new(config).unwrap())
-        .with_fresh(Trickle(2, Rc::clone(&wanted)));
+        .with_fresh(Trickle(2, Arc::clone(&wanted)));
     losses(&mut trainer, 15);
-    let asked: Vec<_> = wanted.borrow().iter().map(|w| (w.least, w.most, w.more)).collect();
+    let asked: Vec<_> = wanted.lock().unwrap().iter().map(|w| (w.least, w.most, w.more)).collect();
     // Ten steps until the buffer is drawn from.
     assert_eq!(asked, [vec![(12, 12, true); 10], vec![(0, 0, true); 5]].concat());
     assert_eq!((trainer.n_fresh(), trainer.latest().map(Trajectories::len)), (0, Some(12)));
@@ -213,7 +213,7 @@ fn a_fresh_source_without_a_share_is_asked_in_every_step() {
 fn who_must_see_every_trajectory_is_refused_where_some_are_stored_alone() {
     let config = ReplayConfig { capacity: 1_000, eviction: Eviction::Fifo, draw: Draw::Uniform };
     let replayed = || trainer(TrajectoryBalance, 1).with_replay(ReplayBuffer::new(config).unwrap());
-    let fresh = || Trickle(2, Rc::default());
+    let fresh = || Trickle(2, Arc::default());
     let refused = replayed().with_fresh(fresh()).check_sees_all("this test");
     assert!(matches!(refused, Err(Error::Missing { .. })), "{refused:?}");
     assert!(message(refused).contains("this test needs all fresh trajectories"));

@@ -111,10 +111,11 @@ def _counts(hint: Any) -> bool:
 
 def _within(value: Any, name: str, least: int) -> None:
     """Refuses numbers that the extension has no place for, in lists, too."""
+    most = MOST if name.split(".")[-1] in _COUNTS else LARGEST_SIZE
     if isinstance(value, (list, tuple)):
         for item in value:
             _within(item, name, least)
-    elif _is_whole(value) and not least <= value <= (most := MOST if name.split(".")[-1] in _COUNTS else LARGEST_SIZE):
+    elif _is_whole(value) and not least <= value <= most:
         raise ValueError(f"{name} is {value}: expected a whole number from {least} to {most}")
     elif isinstance(value, (float, np.floating)) and not math.isfinite(value):
         raise ValueError(f"{name} is {value}: expected a finite number")

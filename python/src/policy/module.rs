@@ -43,6 +43,8 @@ pub(crate) struct PyBatch {
 struct ModuleTorso {
     module: Py<PyAny>,
     widths: (i64, i64),
+    /// Where its answers must be, and of which kind.
+    made_for: (Device, Kind),
 }
 
 impl ModuleTorso {
@@ -71,10 +73,20 @@ impl ModuleTorso {
                 pair.len()
             )));
         }
-        Ok(Embedded {
-            nodes: tensors::from_python(&pair.get_item(0)?)?,
-            graphs: tensors::from_python(&pair.get_item(1)?)?,
-        })
+        let checked = |place: usize, what: &str| {
+            let tensor = tensors::from_python(&pair.get_item(place)?)?;
+            let (device, kind) = self.made_for;
+            // Anything else would end in the middle of the backward pass.
+            match (tensor.device(), tensor.kind()) == (device, kind) {
+                true => Ok(tensor),
+                false => Err(PyTypeError::new_err(format!(
+                    "the module gave embeddings of {what} of kind {:?} on {:?}: expected {kind:?} on {device:?}, as the trainer is",
+                    tensor.kind(),
+                    tensor.device()
+                ))),
+            }
+        };
+        Ok(Embedded { nodes: checked(0, "nodes")?, graphs: checked(1, "graphs")? })
     }
 }
 
@@ -124,7 +136,7 @@ pub(super) fn of_graphs(
     let torso = |scope: &mut Scope<'_>| {
         adopted = parameters.iter().try_for_each(|(name, tensor)| scope.adopt(name, tensor));
         let module = Python::attach(|py| module.clone_ref(py));
-        ModuleTorso { module, widths: (asked.node_width, asked.graph_width) }
+        ModuleTorso { module, widths: (asked.node_width, asked.graph_width), made_for: (device, kind) }
     };
     let net = GraphNet::with_torso(env, torso, config, device, kind, rng);
     adopted.map_err(raised)?;

@@ -66,6 +66,10 @@ pub(crate) fn structure_reward(settings: Value, env: &BayesianStructure) -> PyRe
     };
     let build = || -> gfn::Result<Box<dyn Reward<DagStates>>> {
         let variables = names.len();
+        if variables != env.n_nodes() {
+            let got = format!("{variables} variables for an environment of {} nodes", env.n_nodes());
+            return Err(gfn::Error::config("the data of a StructureReward", got, "a column for each node"));
+        }
         let data = ContinuousData::new(names, values)?;
         let score: Box<dyn LocalScore> = match score {
             Score::Bge => Box::new(Bge::new(&data, BgeConfig::default())?),

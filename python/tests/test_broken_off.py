@@ -1,0 +1,50 @@
+"""What the library has no answer for must not end the process, or come as something that `except Exception` doesn't catch."""
+
+import gfn_rs as gfn
+import numpy as np
+import pytest
+import torch
+from test_modules import Messages, module_trainer
+
+
+def test_a_trainer_that_broke_off_is_not_used_again():
+    trainer = gfn.Trainer(gfn.Ring(3), gfn.RingReward(), gfn.GraphNet(embedding=8), batch=4).fit(1)
+    for parameter in trainer.parameters():
+        # Nobody is stopped from doing this to a tensor of torch's.
+        parameter.data = parameter.data.double()
+    with pytest.raises(RuntimeError, match="the library broke off|libtorch"):
+        trainer.fit(2)
+    with pytest.raises(RuntimeError, match="make a new one|libtorch"):
+        trainer.sample(1)
+    assert gfn.Trainer(gfn.Ring(3), gfn.RingReward(), gfn.GraphNet(embedding=8), batch=4).fit(1).steps_done == 1
+
+
+@pytest.mark.parametrize("change", [torch.Tensor.double, torch.Tensor.half, torch.Tensor.long, torch.Tensor.bool])
+def test_a_module_of_another_kind_is_named(change):
+    class Other(Messages):
+        def forward(self, batch):
+            nodes, graphs = super().forward(batch)
+            return change(nodes), graphs
+
+    with pytest.raises(TypeError, match="embeddings of nodes of kind"):
+        module_trainer(Other()).fit(1)
+
+
+def test_data_of_another_number_of_variables_is_refused():
+    for columns in (3, 5):
+        with pytest.raises(ValueError, match="a column for each node"):
+            gfn.Trainer(gfn.BayesianStructure(4), gfn.StructureReward(np.random.default_rng(0).normal(size=(10, columns))), gfn.Mlp((8,)))
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: gfn.Trainer(gfn.Ring(3), gfn.RingReward(), gfn.GraphNet(embedding=2**20)),
+        lambda: gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((2**20, 2**20))),
+        lambda: gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((8,)), batch=2**62),
+        lambda: gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((8,))).sample(2**62),
+    ],
+)
+def test_sizes_that_there_is_no_memory_for_are_refused(make):
+    with pytest.raises(ValueError, match="memory|whole number"):
+        make()

@@ -1,7 +1,7 @@
 //! The extension module of the Python package `gfn_rs`: environments, trainers and batches of states, as its classes use them.
 //!
 //! Settings come as JSON from classes that are written in Python; objects of Python (rewards, networks, callbacks) are called with
-//! batches, never state by state. The interpreter is let go while the library works.
+//! batches, never state by state. The interpreter is let go while a trainer works.
 
 mod conditions;
 mod env;
@@ -17,13 +17,9 @@ mod threads;
 
 use pyo3::prelude::*;
 
-/// The version of torch whose libraries this module is linked to.
-const TORCH: &str = "2.13";
-
 #[pymodule]
 fn _gfn(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
-    module.add("TORCH", TORCH)?;
     module.add_class::<env::Env>()?;
     module.add_class::<env::Moves>()?;
     module.add_class::<env::VectorMoves>()?;

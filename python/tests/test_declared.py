@@ -197,3 +197,103 @@ def test_what_is_declared_wrongly_is_refused():
     ):
         with pytest.raises(kind):
             make()
+
+
+class Once(gfn.GraphRules):
+    """Raises in one of its calls."""
+
+    def __init__(self, error, at):
+        self.error, self.left = error, at
+
+    def can_exit(self, graphs):
+        self.left -= 1
+        if self.left == 0:
+            raise self.error
+        return np.ones(len(graphs), dtype=bool)
+
+
+@pytest.mark.parametrize("error", [LookupError("mine"), KeyboardInterrupt()])
+def test_a_rule_that_raises_ends_its_step_before_anything_is_learned(error):
+    rules = Once(error, -1)
+    env = gfn.GraphEnv([gfn.AddEdge()], 3, initial=3, labelled=True, rules=rules)
+    trainer = gfn.Trainer(env, count_edges, gfn.GraphNet(embedding=8), batch=4).fit(2)
+    rules.left = 20
+    before = None
+
+    def look(trainer, record):
+        nonlocal before
+        before = {name: tensor.clone() for name, tensor in trainer.named_parameters()}
+
+    with pytest.raises(type(error)):
+        trainer.fit(100, callback=look, every=1)
+    done = trainer.steps_done
+    assert 2 < done < 20 and len(trainer.history["loss"]) == done
+    # Nothing was learned from masks that nobody gave.
+    assert all(torch.equal(before[name], tensor) for name, tensor in trainer.named_parameters())
+    rules.left = 20
+    with pytest.raises(type(error)):
+        trainer.fit(100)
+    assert trainer.steps_done < done + 20
+
+
+def test_trainers_of_one_environment_raise_their_own():
+    class Mine(gfn.GraphRules):
+        broken = False
+
+        def can_exit(self, graphs):
+            if self.broken:
+                raise LookupError("mine")
+            return np.ones(len(graphs), dtype=bool)
+
+    rules = Mine()
+    env = gfn.GraphEnv([gfn.AddEdge()], 3, initial=3, labelled=True, rules=rules)
+    inner = gfn.Trainer(env, count_edges, gfn.GraphNet(embedding=8), batch=4)
+
+    def reward(graphs):
+        rules.broken = True
+        with pytest.raises(LookupError):
+            inner.sample(2)
+        rules.broken = False
+        return count_edges(graphs)
+
+    # What the inner one raised is no business of the outer one's.
+    assert gfn.Trainer(env, reward, gfn.GraphNet(embedding=8), batch=4).fit(2).steps_done == 2
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        dict(directed=True),
+        dict(initial=3),
+        dict(initial=gfn.Graphs.of(np.array([4]), np.array([[0, 1], [2, 3]]), np.array([0, 2]), directed=False)),
+    ],
+)
+def test_graphs_that_moves_back_would_cut_are_refused(settings):
+    with pytest.raises(ValueError, match="attached"):
+        gfn.GraphEnv([gfn.AddNode(attached=True), gfn.AddEdge()], 5, **settings)
+
+
+def test_graphs_that_grow_attached_are_learned():
+    env = gfn.GraphEnv([gfn.AddNode(attached=True), gfn.AddEdge()], 3)
+    trainer = gfn.Trainer(env, count_edges, gfn.GraphNet(embedding=32), batch=64, lr=3e-3, lr_scale=gfn.Linear(1, 0, 300))
+    # None, one node, two joined ones, a path, a triangle.
+    exact = trainer.fit(300).exact()
+    assert exact.n_states == 5 and exact.tv < 0.03
+
+
+def test_a_run_goes_on_in_its_own_environment_alone(tmp_path):
+    def start(a, b):
+        return gfn.Graphs.of(np.array([3]), np.array([[a, b]]), np.array([0, 1]), directed=False)
+
+    def trainer(reward=count_edges, **settings):
+        env = gfn.GraphEnv([gfn.AddEdge()], 3, labelled=True, **settings)
+        return gfn.Trainer(env, reward, gfn.GraphNet(embedding=8), batch=4)
+
+    run = trainer(initial=start(0, 1)).fit(1)
+    run.save(tmp_path / "run")
+    first = run.sample(6).graph6()
+    assert trainer(initial=start(0, 1)).resume(tmp_path / "run").steps_done == 1
+    for other in (trainer(initial=start(1, 2)), trainer(initial=start(0, 1), rules=Thin()), trainer(gfn.RingReward(), initial=start(0, 1))):
+        with pytest.raises(ValueError):
+            other.resume(tmp_path / "run")
+    assert len(first) == 6

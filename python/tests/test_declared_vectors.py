@@ -15,9 +15,10 @@ class OffDiagonal(gfn.VectorRules):
     def restrict(self, states, moves):
         after = states[moves.state].copy()
         after[np.arange(len(moves)), moves.number // 2] += 1
-        before = states[moves.state]
-        reachable = (before[:, 0] != before[:, 1]) | (before[:, 0] == 0)
-        return reachable & (after[:, 0] != after[:, 1])
+        return after[:, 0] != after[:, 1]
+
+    def is_reachable(self, states):
+        return (states[:, 0] != states[:, 1]) | (states[:, 0] == 0)
 
     def can_end(self, states):
         return states.sum(axis=1) != 1
@@ -89,3 +90,24 @@ def test_mistakes_in_rules_are_raised(method):
         trainer.fit(1)
     broken["now"] = False
     assert np.isfinite(trainer.fit(1).history["loss"][-1])
+
+
+def test_moves_back_that_lead_nowhere_are_found():
+    """1 can't be reached, so a move back to it would take half of P_B for nothing."""
+    moves = [(0, 0, 2), (0, 1, 2)]
+    with pytest.raises(ValueError, match="back"):
+        gfn.VectorEnv(1, 3, moves)
+
+    class Told(gfn.VectorRules):
+        def is_reachable(self, states):
+            return states[:, 0] != 1
+
+    def flat(states):
+        return np.zeros(len(states))
+
+    trainer = gfn.Trainer(gfn.VectorEnv(1, 3, moves, Told()), flat, gfn.Mlp((16,)), batch=32, lr=3e-3, lr_scale=gfn.Linear(1, 0, 300))
+    assert trainer.fit(300).exact().tv < 0.02
+
+
+def test_environments_of_arrays_can_be_compared():
+    assert gfn.VectorEnv(2, 3, np.array(GRID)) == gfn.VectorEnv(2, 3, np.array(GRID)) != gfn.VectorEnv(2, 3, np.array(GRID[:3]))

@@ -50,7 +50,11 @@ def test_whatever_is_an_array_of_numbers_is_taken(answer):
         (lambda n: np.full(n, np.nan), FloatingPointError, "NaN"),
         (lambda n: np.full(n, np.inf), FloatingPointError, "inf"),
         (lambda n: np.full(n, -np.inf), FloatingPointError, "inf"),
-        (lambda n: np.zeros(n, dtype=complex) + 1j, (TypeError, ValueError), ""),
+        (lambda n: np.zeros(n, dtype=complex) + 1j, TypeError, "log R"),
+        (lambda n: torch.zeros(n, dtype=torch.complex64), TypeError, "log R"),
+        (lambda n: ["1"] * n, TypeError, "reward gave a list"),
+        (lambda n: np.ma.masked_array(np.zeros(n), mask=True), TypeError, "log R"),
+        (lambda n: np.zeros(n, dtype="M8[s]"), TypeError, "log R"),
     ],
 )
 def test_any_other_answer_is_an_error_and_the_trainer_goes_on(answer, kind, message):
@@ -61,24 +65,11 @@ def test_any_other_answer_is_an_error_and_the_trainer_goes_on(answer, kind, mess
 
     it = trainer(reward, replay=gfn.Replay(100)).fit(3)
     state["broken"] = True
-    with pytest.warns() if isinstance(answer(1), np.ndarray) and np.iscomplexobj(answer(1)) else _nothing():
-        try:
-            with pytest.raises(kind, match=message):
-                it.fit(5)
-        except pytest.fail.Exception:
-            # numpy takes the real part of a complex array, with a warning.
-            assert np.iscomplexobj(answer(1))
+    with pytest.raises(kind, match=message):
+        it.fit(5)
     state["broken"] = False
     before = it.steps_done
     assert np.isfinite(it.fit(2).history["loss"]).all() and it.steps_done == before + 2
-
-
-class _nothing:
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        return False
 
 
 class Own(Exception):
@@ -178,7 +169,7 @@ def test_control_c_ends_a_run_within_a_step():
     assert it.fit(1).steps_done == done + 1
 
 
-def test_conditions_and_gradients_stay_out_of_rewards():
+def test_gradients_stay_out_of_rewards():
     seen = []
 
     def reward(states):
@@ -186,7 +177,7 @@ def test_conditions_and_gradients_stay_out_of_rewards():
         return np.zeros(len(states))
 
     trainer(reward).fit(1)
-    assert seen[0][:3] == (np.ndarray, (8, 2), np.int64)
+    assert seen[0] == (np.ndarray, (8, 2), np.int64, False) and torch.is_grad_enabled()
 
 
 def test_states_may_be_kept_and_changed():

@@ -11,6 +11,11 @@ pub trait BatchVectorRules: Send + Sync {
     /// batch and a slot.
     fn permits(&self, states: &VectorStates, moves: &[(usize, u32)]) -> Vec<bool>;
 
+    /// False for vectors that no sequence of forward moves builds; none, by default.
+    fn is_reachable(&self, states: &VectorStates) -> Vec<bool> {
+        vec![true; states.len()]
+    }
+
     /// Which of these vectors can be the end, where trajectories end by an exit; all, by default.
     fn can_end(&self, states: &VectorStates) -> Vec<bool> {
         vec![true; states.len()]
@@ -54,7 +59,11 @@ pub(super) fn restrict<R: VectorRules>(
         let permitted = match parents.is_empty() {
             true => batched.permits(states, &moves),
             false => match VectorStates::from_flat(rules.width(), parents) {
-                Ok(parents) => batched.permits(&parents, &moves),
+                Ok(parents) => {
+                    let reachable = batched.is_reachable(&parents);
+                    let permitted = batched.permits(&parents, &moves);
+                    permitted.iter().zip(reachable).map(|(&permitted, reachable)| permitted && reachable).collect()
+                }
                 Err(_) => Vec::new(),
             },
         };
@@ -124,11 +133,10 @@ mod tests {
 
     impl BatchVectorRules for Steps {
         fn permits(&self, states: &VectorStates, moves: &[(usize, u32)]) -> Vec<bool> {
-            // A vector on the diagonal isn't reachable, so nothing leads on from it.
-            let reachable = |row: &[u16]| row[0] != row[1] || row[0] == 0;
-            let permits =
-                |&(at, slot): &(usize, u32)| reachable(states.row(at)) && allowed(states.row(at), slot as usize);
-            moves.iter().map(permits).collect()
+            moves.iter().map(|&(at, slot)| allowed(states.row(at), slot as usize)).collect()
+        }
+        fn is_reachable(&self, states: &VectorStates) -> Vec<bool> {
+            states.rows().map(|row| row[0] != row[1] || row[0] == 0).collect()
         }
         fn can_end(&self, states: &VectorStates) -> Vec<bool> {
             states.rows().map(ends).collect()

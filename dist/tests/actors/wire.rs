@@ -135,7 +135,8 @@ fn a_learner_that_can_use_nothing_that_comes_says_why() {
     let error = trainer(learner, 16).step().unwrap_err();
     assert!(actor.join().unwrap().contains("can't be replayed"));
     let Error::Peer { problem, .. } = error else { panic!("{error}") };
-    for words in ["has come in 1s", "1 ever came", "0 walks were too old", "1 peers or messages were refused, the last"]
+    // A slow learner may have refused more than one by then.
+    for words in ["has come in 1s", "1 ever came", "0 walks were too old", " peers or messages were refused, the last"]
     {
         assert!(problem.contains(words), "`{problem}` has no `{words}`");
     }

@@ -113,4 +113,4 @@ try:
 except PackageNotFoundError:
     __version__ = "unknown"
 
-__all__ = [name for name in dir() if not name.startswith("_") and name not in {"PackageNotFoundError", "version"}]
+__all__ = [name for name, value in list(globals().items()) if not name.startswith("_") and str(getattr(value, "__module__", "")).startswith("gfn_rs")]

@@ -10,7 +10,6 @@ Integers = npt.NDArray[np.int64]
 Numbers = npt.NDArray[np.float64]
 
 __version__: str
-TORCH: str
 
 def set_threads(n: int) -> None:
     """Gives the library and torch so many threads, for the rest of the process; before its first trainer."""

@@ -153,5 +153,9 @@ class Settings:
         named = {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
         return {name: plain(value, f"{type(self).__name__}.{name}") for name, value in named.items()}
 
+    def _described(self) -> Any:
+        """What checkpoints say of it."""
+        return self._values()
+
     def _text(self) -> str:
         return json.dumps({type(self).__name__: self._values()}, allow_nan=False)

@@ -90,6 +90,11 @@ class GraphEnv(Environment):
         initial = self.initial if isinstance(self.initial, _gfn.Graphs) else None
         return _gfn.Env(self._text(), self.rules, initial)
 
+    def _described(self) -> Any:
+        start = self.initial
+        edges = [start.n_nodes.tolist(), start.edges.tolist(), start.node_classes.tolist()] if isinstance(start, _gfn.Graphs) else start
+        return [self._values(), edges, type(self.rules).__name__]
+
     def _values(self) -> dict[str, Any]:
         names = [name for name in self.__dataclass_fields__ if name not in {"rules", "initial"}]
         values = {name: plain(getattr(self, name), f"GraphEnv.{name}") for name in names}
@@ -99,11 +104,17 @@ class GraphEnv(Environment):
 
 class VectorRules:
     """What the author of an environment of vectors forbids: override what you need. Each method is asked about a whole batch, and what
-    an answer depends on must be in the vectors and moves that it is given. Moves back are found by undoing."""
+    an answer depends on must be in the vectors and moves that it is given. Moves back are found by undoing: the vectors that they lead to
+    are asked about, too, and those that no sequence of moves builds must be told by `is_reachable`. A declared environment is looked at
+    for moves back that lead nowhere."""
 
     def restrict(self, states: Any, moves: _gfn.VectorMoves) -> Any:
         """Which of these moves are allowed: an array of bool. Move k is number `moves.number[k]` of vector `states[moves.state[k]]`."""
         return np.ones(len(moves), dtype=bool)
+
+    def is_reachable(self, states: Any) -> Any:
+        """False for vectors that no sequence of moves builds: an array of bool."""
+        return np.ones(len(states), dtype=bool)
 
     def can_end(self, states: Any) -> Any:
         """Which of these vectors can be the end: an array of bool."""
@@ -123,8 +134,17 @@ class VectorEnv(Environment):
     moves: Any
     rules: Any = None
 
+    def __post_init__(self) -> None:
+        if isinstance(self.moves, np.ndarray):
+            # Environments are compared, and an array has no one answer.
+            object.__setattr__(self, "moves", tuple(tuple(move) for move in np.atleast_2d(self.moves).tolist()))
+        super().__post_init__()
+
+    def _described(self) -> Any:
+        return [self._values(), type(self.rules).__name__]
+
     def _made(self) -> _gfn.Env:
-        _check_rules(self.rules, "restrict", "can_end")
+        _check_rules(self.rules, "restrict", "can_end", "is_reachable")
         return _gfn.Env(self._text(), self.rules)
 
     def _values(self) -> dict[str, Any]:

@@ -156,7 +156,6 @@ class StructureReward(Reward):
 
     data: Any = field(repr=False)
     score: Literal["bge", "bic", "bde"] = "bge"
-    max_parents: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -171,7 +170,6 @@ class StructureReward(Reward):
             "score": self.score,
             "names": names,
             "values": values.ravel().tolist(),
-            "max_parents": self.max_parents,
         }
 
 

@@ -193,7 +193,7 @@ class Trainer:
             conditions=conditions,
             n_conditions=_count(n_conditions, "n_conditions", most=LARGEST_SIZE),
             training=json.dumps(training, allow_nan=False),
-            description=json.dumps({"gfn_rs": [json.loads(part._text()) for part in (env, policy)]}, allow_nan=False),
+            description=json.dumps({"gfn_rs": _described(env, policy, reward)}, allow_nan=False),
             replay=None if replay is None else replay._text(),
             seed=int(seed),
             device=device,
@@ -203,7 +203,7 @@ class Trainer:
     def step(self) -> dict[str, Any]:
         """One step: what it was like, by name."""
         columns, failed = self._session.advance(1)
-        self._keep(columns)
+        self._keep(columns, warn=failed is None)
         if failed is not None:
             raise failed
         return {name: values[-1] for name, values in columns.items()}
@@ -235,7 +235,7 @@ class Trainer:
                 # A few at a time, so that the line moves; one call of the extension costs microseconds.
                 part = min(until, line.steps_at_once())
                 columns, failed = self._session.advance(part)
-                self._keep(columns)
+                self._keep(columns, warn=failed is None)
                 made = len(columns["step"])
                 until, left = until - part, left - part
                 if made:
@@ -244,18 +244,19 @@ class Trainer:
                 if failed is not None:
                     line.close()
                     raise failed
-            if callback is not None and callback(self, record) is True:
+            if callback is not None and isinstance(answer := callback(self, record), (bool, np.bool_)) and answer:
                 break
         line.close()
         return self
 
-    def _keep(self, columns: dict[str, list[Any]]) -> None:
+    def _keep(self, columns: dict[str, list[Any]], warn: bool) -> None:
         for name, values in columns.items():
             self._history.setdefault(name, []).extend(values)
-        warned = self._session.warnings()
-        for message in warned[self._warned :]:
-            _warnings.warn(message, TrainingWarning, stacklevel=3)
-        self._warned = len(warned)
+        if warn:
+            warned = self._session.warnings()
+            new, self._warned = warned[self._warned :], len(warned)
+            for message in new:
+                _warnings.warn(message, TrainingWarning, stacklevel=3)
 
     @property
     def history(self) -> Columns:
@@ -295,8 +296,8 @@ class Trainer:
         return self._session.prefill(_count(n, most=AT_ONCE))
 
     def loss(self) -> torch.Tensor:
-        """Draws a batch as a step would, without replay, and gives its loss as a tensor with gradients: for an optimizer or a loop of your
-        own. `parameters` is what to train."""
+        """Draws a batch and gives its loss as a tensor with gradients: for an optimizer or a loop of your own. `parameters` is what to
+        train. It is no step: there is no replay, nothing is counted, and schedules stand where `steps_done` is."""
         return self._session.loss()
 
     def named_parameters(self) -> Iterator[tuple[str, torch.Tensor]]:
@@ -353,6 +354,11 @@ class Trainer:
 
 def _example(kind: type) -> str:
     return {"Environment": "Ring(4)", "Policy": "GraphNet()"}.get(kind.__name__, "TrajectoryBalance()")
+
+
+def _described(*parts: Any) -> list[Any]:
+    """What a checkpoint says that a run is: it goes on with equal parts alone. Of a function nothing can be told but that it is one."""
+    return [[type(part).__name__, part._described()] if isinstance(part, Settings) else "a function" for part in parts]
 
 
 def _there(path: str | os.PathLike[str]) -> str:

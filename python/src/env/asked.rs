@@ -7,7 +7,7 @@ use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 /// What Python raised where the library has no place for an error; the trainer raises it once it is back.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Debug)]
 pub(crate) struct Failures(Arc<Mutex<Option<PyErr>>>);
 
 impl Failures {

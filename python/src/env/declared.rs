@@ -52,8 +52,16 @@ impl Declared {
         let semantics = if self.labelled { Semantics::Labelled } else { Semantics::UpToIsomorphism };
         let kind = if self.directed { GraphKind::Directed } else { GraphKind::Undirected };
         let (node_classes, edge_classes) = (self.node_classes, self.edge_classes);
+        let start = initial.unwrap_or_else(|| GraphState::with_nodes(kind, self.initial.min(self.max_nodes + 1)));
+        let adds_edges = self.actions.iter().any(|action| matches!(action, Action::AddEdge { .. }));
+        let grown = self.actions.iter().any(|action| matches!(action, Action::AddNode { attached: true }));
+        if adds_edges && grown && (self.directed || !is_connected(&start)) {
+            let got = "AddNode(attached=True) and AddEdge in directed graphs, or from a start of several parts";
+            let expected = "undirected graphs that start connected, where no move back may cut a graph in two; else nodes that \
+                            aren't attached, and rules";
+            return Err(Error::config("actions", got, expected));
+        }
         let mut actions = ActionSet::new(semantics);
-        let grows_attached = self.actions.iter().any(|action| matches!(action, Action::AddNode { attached: true }));
         for action in &self.actions {
             actions = match action {
                 Action::AddNode { attached: true } => {
@@ -61,7 +69,7 @@ impl Declared {
                     first.with(AddNode::attached(node_classes, edge_classes, self.max_nodes))
                 }
                 Action::AddNode { attached: false } => actions.with(AddNode::free(node_classes, self.max_nodes)),
-                Action::AddEdge { max_edges: Some(most) } if grows_attached => {
+                Action::AddEdge { max_edges: Some(most) } if grown => {
                     let expected = "None where nodes come with an edge, which it wouldn't count: limit edges by rules";
                     return Err(Error::config("max_edges", most, expected));
                 }
@@ -69,7 +77,7 @@ impl Declared {
                     let edge = AddEdge::new(edge_classes);
                     let edge = max_edges.map_or(edge, |most| edge.at_most(most));
                     // Where nodes come with an edge, no move back may cut a graph in two.
-                    actions.with(if grows_attached { edge.keeping_connected() } else { edge })
+                    actions.with(if grown { edge.keeping_connected() } else { edge })
                 }
                 Action::SetNodeAttribute {} => actions.with(SetNodeAttr::new(&self.node_attributes)?),
                 Action::SetEdgeAttribute {} => actions.with(SetEdgeAttr::new(&self.edge_attributes)?),
@@ -85,12 +93,25 @@ impl Declared {
             edge_attributes: self.edge_attributes.clone(),
             ..GraphSchema::plain(kind, self.max_nodes)
         };
-        let initial = initial.unwrap_or_else(|| GraphState::with_nodes(kind, self.initial.min(self.max_nodes + 1)));
         let names = actions.types().map(|(_, action_type)| action_type.name().to_owned()).collect();
         let rules = Asked { rules: Rules { object: rules, failures: failures.clone() }, names };
-        let env = GraphEnv::new(rules, actions, schema, initial)?;
+        let env = GraphEnv::new(rules, actions, schema, start)?;
         Ok(any_graphs(env.with_symmetry_correction(self.corrects_symmetry)))
     }
+}
+
+/// Whether there is a way between any two nodes.
+fn is_connected(graph: &GraphState) -> bool {
+    let n = graph.n_nodes() as u32;
+    let mut part: Vec<u32> = (0..n.min(1)).collect();
+    let mut next = 0;
+    while let Some(&a) = part.get(next) {
+        next += 1;
+        let others = (0..n).filter(|&b| graph.has_edge(a, b) || graph.has_edge(b, a));
+        let new: Vec<u32> = others.filter(|b| !part.contains(b)).collect();
+        part.extend(new);
+    }
+    part.len() == n as usize
 }
 
 /// Forward moves of a batch of graphs, as arrays of one length.

@@ -104,6 +104,13 @@ impl VectorRules for Steps {
     }
 }
 
+impl Steps {
+    fn of_states(&self, method: &str, states: &VectorStates) -> Vec<bool> {
+        self.rules
+            .ask(method, states.len(), |function| Ok(function.call1((entries(function.py(), states)?,))?.unbind()))
+    }
+}
+
 impl BatchVectorRules for Steps {
     fn permits(&self, states: &VectorStates, moves: &[(usize, u32)]) -> Vec<bool> {
         self.rules.ask("restrict", moves.len(), |function| {
@@ -117,8 +124,11 @@ impl BatchVectorRules for Steps {
         })
     }
 
+    fn is_reachable(&self, states: &VectorStates) -> Vec<bool> {
+        self.of_states("is_reachable", states)
+    }
+
     fn can_end(&self, states: &VectorStates) -> Vec<bool> {
-        self.rules
-            .ask("can_end", states.len(), |function| Ok(function.call1((entries(function.py(), states)?,))?.unbind()))
+        self.of_states("can_end", states)
     }
 }

@@ -9,7 +9,9 @@ mod vectors;
 
 use declared::Declared;
 use declared_vectors::DeclaredVectors;
+use gfn::Rng;
 use gfn::graph::GraphState;
+use gfn::testing::check_env;
 use gfn_dags::{BayesianStructure, StructureConfig};
 use gfn_gym::boxes::BoxEnv;
 use gfn_gym::diffusion::{DiffusionSampling, Process, ProcessKind};
@@ -37,7 +39,7 @@ pub(crate) enum EnvSpec {
 }
 
 /// Environments of states of their own.
-#[derive(Deserialize)]
+#[derive(Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 enum OtherSpec {
     GraphEnv(Declared),
@@ -63,9 +65,14 @@ pub(crate) enum EnvKind {
 #[pyclass(frozen, module = "gfn_rs._gfn")]
 pub(crate) struct Env {
     pub(crate) spec: EnvSpec,
-    pub(crate) kind: EnvKind,
-    /// What rules in Python raised.
-    pub(crate) failures: Failures,
+    made: Made,
+}
+
+/// An environment, or what one is made of that asks rules of Python: each trainer has one of its own, so that what its rules raise is
+/// raised by it and no other.
+enum Made {
+    Once(EnvKind),
+    Anew(OtherSpec, Own),
 }
 
 /// What an environment that is declared in Python has of its own.
@@ -82,36 +89,63 @@ impl Env {
     fn new(text: &str, rules: Option<Py<PyAny>>, initial: Option<PyRef<'_, Graphs>>) -> PyResult<Self> {
         let value: serde_json::Value = read("an environment", text)?;
         let name = value.as_object().and_then(|object| object.keys().next()).cloned().unwrap_or_default();
-        let failures = Failures::default();
-        let initial = initial.map(|graphs| graphs.only()).transpose()?;
-        let (spec, kind) = if GraphSpec::NAMES.contains(&name.as_str()) {
+        let own = Own { rules, initial: initial.map(|graphs| graphs.only()).transpose()? };
+        let (spec, made) = if GraphSpec::NAMES.contains(&name.as_str()) {
             let spec: GraphSpec = read(&name, text)?;
-            let kind = spec.build();
-            (EnvSpec::Other, kind)
+            (EnvSpec::Other, Made::Once(spec.build().map_err(raised)?))
         } else if OtherSpec::NAMES.contains(&name.as_str()) {
-            let spec: OtherSpec = read(&name, text)?;
-            (EnvSpec::Other, spec.build(Own { rules, initial }, &failures))
+            (EnvSpec::Other, Made::Anew(read(&name, text)?, own))
         } else {
             let spec: VectorSpec = read(&name, text)?;
-            let kind = spec.build().map(EnvKind::Vectors);
-            (EnvSpec::Vectors(spec), kind)
+            let made = spec.build().map(EnvKind::Vectors).map_err(raised)?;
+            (EnvSpec::Vectors(spec), Made::Once(made))
         };
-        match (kind, failures.take()) {
-            (_, Some(raised)) => Err(raised),
-            (kind, None) => Ok(Self { kind: kind.map_err(raised)?, spec, failures }),
+        let env = Self { spec, made };
+        env.check()?;
+        Ok(env)
+    }
+}
+
+impl Env {
+    /// The environment for a trainer, and what its rules raise.
+    pub(crate) fn fresh(&self) -> PyResult<(EnvKind, Failures)> {
+        let failures = Failures::default();
+        let kind = match &self.made {
+            Made::Once(kind) => Ok(kind.clone()),
+            Made::Anew(spec, own) => spec.build(own, &failures),
+        };
+        match failures.take() {
+            Some(raised) => Err(raised),
+            None => Ok((kind.map_err(raised)?, failures)),
+        }
+    }
+
+    /// Looks for moves back that lead nowhere, which would train a wrong distribution without a word. Graph environments are looked at by
+    /// each trainer.
+    fn check(&self) -> PyResult<()> {
+        let (kind, failures) = self.fresh()?;
+        let (EnvKind::Vectors(vectors), Made::Anew(..)) = (kind, &self.made) else { return Ok(()) };
+        let checked = check_env(&vectors.env, CHECKED, &mut Rng::seeded(0));
+        match failures.take() {
+            Some(raised) => Err(raised),
+            None => checked.map(|_| ()).map_err(raised),
         }
     }
 }
 
+/// Random walks that a declared environment of vectors is looked at on.
+const CHECKED: usize = 32;
+
 impl OtherSpec {
     const NAMES: [&str; 6] = ["GraphEnv", "VectorEnv", "BayesianStructure", "Box", "Line", "Diffusion"];
 
-    fn build(&self, own: Own, failures: &Failures) -> gfn::Result<EnvKind> {
+    fn build(&self, own: &Own, failures: &Failures) -> gfn::Result<EnvKind> {
+        let rules = || own.rules.as_ref().map(|rules| Python::attach(|py| rules.clone_ref(py)));
         Ok(match self {
             Self::GraphEnv(declared) => {
-                EnvKind::Graphs { env: declared.build(own.rules, own.initial, failures)?, codec: None }
+                EnvKind::Graphs { env: declared.build(rules(), own.initial.clone(), failures)?, codec: None }
             }
-            Self::VectorEnv(declared) => EnvKind::Vectors(declared.build(own.rules, failures)?),
+            Self::VectorEnv(declared) => EnvKind::Vectors(declared.build(rules(), failures)?),
             Self::BayesianStructure(config) => EnvKind::Structures(BayesianStructure::new(config.clone())?),
             Self::Box { ndim, delta, polar: false } => EnvKind::Box(BoxEnv::cartesian(*ndim, *delta)?),
             Self::Box { ndim: 2, delta, polar: true } => EnvKind::Box(BoxEnv::polar(*delta)?),

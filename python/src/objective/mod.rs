@@ -1,6 +1,7 @@
 //! Objectives by their settings, and functions of Python.
 
 mod called;
+mod guarded;
 
 use gfn::objective::{
     Advantage, DetailedBalance, FlowMatching, LogPartitionVariance, MaximumEntropyBackward, ModifiedDetailedBalance,
@@ -12,6 +13,7 @@ use serde::Deserialize;
 
 use called::Called;
 pub(crate) use called::Scores;
+pub(crate) use guarded::guarded;
 
 use crate::errors::raised;
 use crate::settings::read;

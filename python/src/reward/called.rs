@@ -5,7 +5,6 @@ use gfn::env::{Reward, Rows};
 use numpy::PyReadonlyArray1;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use tch::Tensor;
 
 use crate::errors::passed_on;
@@ -43,15 +42,16 @@ impl<S: Rows> Called<S> {
             };
             numbers(&answer, states.len())
         };
-        Python::attach(asked).map_err(passed_on("the reward"))
+        // A reward is no part of what is differentiated.
+        tch::no_grad(|| Python::attach(asked)).map_err(passed_on("the reward"))
     }
 }
 
 /// One float64 for each of `n` states, from whatever numpy makes an array of.
 fn numbers(answer: &Bound<'_, PyAny>, n: usize) -> PyResult<Vec<f64>> {
     let values = match answer.extract::<PyReadonlyArray1<'_, f64>>() {
-        Ok(values) => values.as_array().to_vec(),
-        Err(_) => as_float64(answer)?,
+        Ok(values) if !answer.hasattr("mask")? => values.as_array().to_vec(),
+        _ => as_float64(answer)?,
     };
     match values.len() == n {
         true => Ok(values),
@@ -70,14 +70,20 @@ fn as_float64(answer: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
         true => answer.call_method0("detach")?.call_method0("cpu")?,
         false => answer.clone(),
     };
-    let settings = PyDict::new(py);
-    settings.set_item("dtype", "float64")?;
-    let array = py.import("numpy")?.call_method("asarray", (&answer,), Some(&settings)).map_err(|error| {
+    let refused = |cause: Option<PyErr>| {
         let kind = answer.get_type().name().map_or_else(|_| "value".to_owned(), |name| name.to_string());
         let told = PyTypeError::new_err(format!("the reward gave a {kind}: {expected}"));
-        told.set_cause(py, Some(error));
+        told.set_cause(py, cause);
         told
-    })?;
+    };
+    let numpy = py.import("numpy")?;
+    let array = numpy.call_method1("asarray", (&answer,)).map_err(|error| refused(Some(error)))?;
+    // Booleans, whole and real numbers: of a complex one numpy would take the real part, of a text what it spells.
+    let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
+    if !["b", "i", "u", "f"].contains(&kind.as_str()) || answer.hasattr("mask")? {
+        return Err(refused(None));
+    }
+    let array = array.call_method1("astype", ("float64",))?;
     match array.extract::<PyReadonlyArray1<'_, f64>>() {
         Ok(values) => Ok(values.as_array().to_vec()),
         Err(_) => {

@@ -26,7 +26,7 @@ const LEVELS: usize = 3;
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 enum Spec {
-    StructureReward { score: Score, names: Vec<String>, values: Vec<f64>, max_parents: Option<usize> },
+    StructureReward { score: Score, names: Vec<String>, values: Vec<f64> },
     BoxReward { r0: f64, r1: f64, r2: f64 },
     LineReward { modes: Vec<(f64, f64)> },
     GaussianTarget { mean: Vec<f64>, sd: f64 },
@@ -61,7 +61,7 @@ fn spec(settings: &Value, states: &'static str) -> PyResult<Spec> {
 
 /// The posterior over structures, given observations.
 pub(crate) fn structure_reward(settings: Value, env: &BayesianStructure) -> PyResult<Box<dyn Reward<DagStates>>> {
-    let Spec::StructureReward { score, names, values, max_parents } = spec(&settings, "acyclic graphs")? else {
+    let Spec::StructureReward { score, names, values } = spec(&settings, "acyclic graphs")? else {
         return Err(wrong_states(&settings, "acyclic graphs"));
     };
     let build = || -> gfn::Result<Box<dyn Reward<DagStates>>> {
@@ -77,7 +77,7 @@ pub(crate) fn structure_reward(settings: Value, env: &BayesianStructure) -> PyRe
             Score::Bde => Box::new(Bde::new(data.discretised(LEVELS)?, BdeConfig::default())?),
         };
         let scores = match variables <= AHEAD {
-            true => CachedScores::ahead(score, max_parents)?,
+            true => CachedScores::ahead(score, env.config().max_parents)?,
             false => CachedScores::new(score),
         };
         Ok(Box::new(DagReward::new(scores, StructurePrior::Uniform)?.relative_to(&env.initial(&[0]).dag(0))))

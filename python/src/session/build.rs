@@ -23,7 +23,7 @@ use tch::Kind;
 use super::engine::{Engine, Trained};
 use super::exact::evaluate;
 use crate::conditions::{Conditions, refuse_native};
-use crate::env::{Env, EnvKind, EnvSpec};
+use crate::env::{EnvKind, EnvSpec, Failures};
 use crate::errors::raised;
 use crate::policy::{Needs, Plan, of_box, of_diffusion, of_graphs, of_line, of_structures, of_vectors};
 use crate::reward::{
@@ -63,13 +63,15 @@ struct Rest {
 
 /// The trainer that was asked for.
 pub(super) fn session(
-    env: &Env,
+    (spec, kind_of_env): (&EnvSpec, EnvKind),
     asked: Asked<'_>,
     (seed, device, double): (u64, &str, bool),
+    failures: &Failures,
 ) -> PyResult<Box<dyn Engine>> {
     let device = DeviceKind::from_str(device).and_then(DeviceKind::resolve).map_err(raised)?;
     let kind = if double { Kind::Double } else { Kind::Float };
     let objective = crate::objective::objective(asked.objective.0, asked.objective.1)?;
+    let objective = crate::objective::guarded(objective, failures.clone());
     let given: Value = read("the settings of the trainer", asked.training)?;
     let config = over_defaults("the settings of the trainer", &given, &["adam"]).map_err(raised)?;
     let replay = asked.replay.map(|text| read("Replay", text)).transpose()?;
@@ -88,7 +90,7 @@ pub(super) fn session(
     let mut rng = Rng::seeded(seed);
     let reward = reward::Asked::new(asked.reward.0, asked.reward.1)?;
     let plan = Plan::new(asked.policy.0, asked.policy.1, (device, kind), &mut rng, needs)?;
-    match (&env.kind, &env.spec) {
+    match (&kind_of_env, spec) {
         (EnvKind::Graphs { env, codec }, _) => {
             let show = show_graphs(codec.clone());
             let reward = reward.build(show.clone(), |settings| graph_reward(settings, codec.as_ref()))?;

@@ -142,7 +142,8 @@ where
     fn loss(&mut self) -> Result<Tensor> {
         let context = self.trainer.context();
         let exploration = context.exploration()?;
-        let sampler = Sampler::new(&context.env, &context.policy).exploration(exploration);
+        let sampler =
+            Sampler::new(&context.env, &context.policy).exploration(exploration).max_steps(context.config.max_steps);
         let trajectories = match &self.conditions {
             None => sampler.forward(context.config.batch, &mut self.rng)?,
             Some(source) => {
@@ -165,7 +166,10 @@ where
     }
 
     fn resume(&mut self, path: &Path) -> Result<()> {
-        self.trainer.resume(path)
+        self.trainer.resume(path)?;
+        // Else it would give again what it gave before the checkpoint was written.
+        self.rng = self.trainer.evaluation_rng();
+        Ok(())
     }
 
     fn restore(&mut self, path: &Path) -> Result<()> {

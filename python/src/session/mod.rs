@@ -108,10 +108,11 @@ impl Session {
             description,
         };
         threads::prepare();
-        let built = unbroken(|| build::session(env, asked, (seed, device, double))).and_then(|built| built);
-        match env.failures.take() {
+        let (kind, failures) = env.fresh()?;
+        let built = unbroken(|| build::session((&env.spec, kind), asked, (seed, device, double), &failures));
+        match failures.take() {
             Some(raised) => Err(raised),
-            None => Ok(Self { engine: Mutex::new(Some(built?)), failures: env.failures.clone() }),
+            None => Ok(Self { engine: Mutex::new(Some(built??)), failures }),
         }
     }
 

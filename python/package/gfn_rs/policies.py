@@ -24,12 +24,13 @@ def _estimators(policy: Any) -> dict[str, Any]:
     return {"initial_log_z": plain(policy.initial_log_z, "initial_log_z")}
 
 
-def _mlp(policy: Any) -> dict[str, Any]:
-    return {
+def _perceptron(policy: Any) -> dict[str, Any]:
+    mlp = {
         "hidden": plain(policy.hidden, "hidden"),
         "activation": policy.activation,
         "layer_norm": plain(policy.layer_norm, "layer_norm"),
     }
+    return {"mlp": mlp, "backward": variant(policy.backward), "estimators": _estimators(policy)}
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class EdgeMlp(Policy):
     initial_log_z: float = 0.0
 
     def _values(self) -> dict[str, Any]:
-        return {"mlp": _mlp(self), "backward": variant(self.backward), "estimators": _estimators(self)}
+        return _perceptron(self)
 
 
 @dataclass(frozen=True)
@@ -128,7 +129,7 @@ class Mlp(Policy):
     initial_log_z: float = 0.0
 
     def _values(self) -> dict[str, Any]:
-        return {"mlp": _mlp(self), "backward": variant(self.backward), "estimators": _estimators(self)}
+        return _perceptron(self)
 
 
 @dataclass(frozen=True)
@@ -186,12 +187,7 @@ class BoxNet(Policy):
     initial_log_z: float = 0.0
 
     def _values(self) -> dict[str, Any]:
-        return {
-            "mlp": _mlp(self),
-            "mixtures": {"components": self.components},
-            "backward": variant(self.backward),
-            "estimators": _estimators(self),
-        }
+        return {**_perceptron(self), "mixtures": {"components": self.components}}
 
 
 @dataclass(frozen=True)
@@ -206,12 +202,7 @@ class LineNet(Policy):
     initial_log_z: float = 0.0
 
     def _values(self) -> dict[str, Any]:
-        return {
-            "mlp": _mlp(self),
-            "mixtures": {"components": self.components},
-            "backward": variant(self.backward),
-            "estimators": _estimators(self),
-        }
+        return {**_perceptron(self), "mixtures": {"components": self.components}}
 
 
 @dataclass(frozen=True)

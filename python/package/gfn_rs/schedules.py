@@ -27,30 +27,27 @@ class Constant(Schedule):
 
 
 @dataclass(frozen=True)
-class Linear(Schedule):
+class _Between(Schedule):
+    """What goes from one number to another."""
+
+    from_: float
+    to: float
+    steps: int
+
+
+@dataclass(frozen=True)
+class Linear(_Between):
     """In a straight line over `steps` steps, then constant."""
 
-    from_: float
-    to: float
-    steps: int
-
 
 @dataclass(frozen=True)
-class Cosine(Schedule):
+class Cosine(_Between):
     """Along half a wave of the cosine, then constant."""
 
-    from_: float
-    to: float
-    steps: int
-
 
 @dataclass(frozen=True)
-class Exponential(Schedule):
+class Exponential(_Between):
     """By the same factor at every step, then constant."""
-
-    from_: float
-    to: float
-    steps: int
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ use pyo3::prelude::*;
 use tch::{Kind, Tensor};
 
 use crate::errors::passed_on;
+use crate::kept::Object;
 use crate::tensors;
 
 /// A function of a number and a random generator of numpy that gives conditions, `[number, width]`.
@@ -13,13 +14,14 @@ use crate::tensors;
 /// The generator is made anew for each batch, with a seed from the trainer's own stream, so that a run that goes on draws what it would
 /// have drawn.
 pub(crate) struct Conditions {
-    pub(crate) function: Py<PyAny>,
+    pub(crate) function: Object,
     pub(crate) width: usize,
 }
 
 impl Conditions {
     fn ask(&self, py: Python<'_>, n: usize, seed: u64) -> PyResult<Tensor> {
-        let drawn = py.import("gfn_rs._conditions")?.call_method1("drawn", (&self.function, n, self.width, seed))?;
+        let drawn =
+            py.import("gfn_rs._conditions")?.call_method1("drawn", (self.function.as_ref(), n, self.width, seed))?;
         Ok(tensors::from_python(&drawn)?.to_kind(Kind::Double))
     }
 }

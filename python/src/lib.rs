@@ -6,8 +6,10 @@
 mod conditions;
 mod env;
 mod errors;
+mod kept;
 mod objective;
 mod policy;
+mod record;
 mod reward;
 mod session;
 mod settings;

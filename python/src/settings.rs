@@ -9,7 +9,9 @@ use serde_json::Value;
 
 /// Reads what a class of Python says of itself.
 pub(crate) fn read<T: DeserializeOwned>(what: &str, text: &str) -> PyResult<T> {
-    serde_json::from_str(text).map_err(|error| PyValueError::new_err(format!("{what}: {error}")))
+    let given = &mut serde_json::Deserializer::from_str(text);
+    serde_path_to_error::deserialize(given)
+        .map_err(|error| PyValueError::new_err(format!("{what}: {}: {}", error.path(), error.inner())))
 }
 
 /// The defaults of some settings, with what is given in place of them; of the `nested` ones, part by part.

@@ -44,6 +44,7 @@ GOOD = {
     gfn.TriangleReward: {},
     gfn.ColoredGraphReward: {},
     gfn.MoleculeReward: {},
+    gfn.ExternalReward: {"command": ["true"]},
     gfn.HyperGridReward: {},
     gfn.HammingReward: {"modes": ["01"]},
     gfn.WeightReward: {"base": 1.0, "weights": [1.0]},

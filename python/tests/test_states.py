@@ -1,5 +1,10 @@
 """Batches of graphs, and the libraries that they go to and come from."""
 
+import copy
+import pickle
+import subprocess
+import sys
+
 import gfn_rs as gfn
 import networkx
 import numpy as np
@@ -32,6 +37,83 @@ def test_parts_are_batches():
         graphs[40]
     with pytest.raises(TypeError):
         graphs["first"]
+
+
+SAME = ("n_nodes", "edge_ptr", "edges", "node_classes", "edge_classes", "node_attributes", "edge_attributes")
+
+
+def same(some, others):
+    assert some.directed == others.directed and len(some) == len(others)
+    for name in SAME:
+        assert np.array_equal(getattr(some, name), getattr(others, name)), name
+
+
+def attributed(directed=False):
+    env = gfn.GraphBuilding(5, directed=directed, node_classes=2, edge_classes=2, node_attributes=(2, 3), edge_attributes=(4,))
+    graphs = samples(env)
+    # Something is there to be lost.
+    assert graphs.node_attributes.any() and graphs.edge_attributes.any() and not graphs.node_attributes.all()
+    return graphs
+
+
+def test_parts_are_chosen_by_numbers_and_masks():
+    graphs = samples()
+    for places in ([3, 0, 3, -1], (2, 1), np.array([5, 4], dtype=np.int32), np.array([7], dtype=np.uint8), torch.tensor([1, 2]), []):
+        same(graphs[places], gfn.Graphs.from_networkx([graphs.networkx()[int(k)] for k in places]) if len(places) else graphs[:0])
+    mask = graphs.n_edges > 2
+    assert 0 < mask.sum() < len(graphs)
+    same(graphs[mask], graphs[np.flatnonzero(mask)])
+    same(graphs[mask.tolist()], graphs[mask])
+    for places in ([0, 40], [-41], np.array([2**40]), mask[:-1]):
+        with pytest.raises(IndexError):
+            graphs[places]
+    for wrong in (True, 1.0, np.array([1.0]), [[0], [1]], ["a"], None, {1: 2}):
+        with pytest.raises(TypeError):
+            graphs[wrong]
+
+
+def test_graphs_are_pickled():
+    for graphs in (attributed(), attributed(directed=True), samples(gfn.GraphBuilding(6)), samples()[:0]):
+        for protocol in range(pickle.HIGHEST_PROTOCOL + 1):
+            same(pickle.loads(pickle.dumps(graphs, protocol)), graphs)
+        same(copy.deepcopy(graphs), graphs)
+    molecules = samples(gfn.Molecules(4, elements=("C", "O"), charges=False), 20)
+    same(pickle.loads(pickle.dumps(molecules)), molecules)
+    assert pickle.loads(pickle.dumps(molecules)).smiles == molecules.smiles
+
+
+def test_a_pickle_is_read_in_another_process(tmp_path):
+    molecules = samples(gfn.Molecules(4), 20)
+    path = tmp_path / "molecules"
+    path.write_bytes(pickle.dumps(molecules))
+    program = f"import pickle; print(*pickle.load(open({str(path)!r}, 'rb')).smiles)"
+    run = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    assert run.stdout.split() == molecules.smiles
+
+
+def test_attributes_pass_every_border():
+    for directed in (False, True):
+        graphs = attributed(directed)
+        same(gfn.Graphs.from_networkx(graphs.networkx()), graphs)
+        parts = {name: getattr(graphs, name) for name in SAME}
+        same(gfn.Graphs.of(directed=directed, **parts), graphs)
+        for data, k in zip(graphs.pyg(), range(len(graphs))):
+            assert np.array_equal(data.node_attributes, graphs[k].node_attributes)
+            once = data.edge_attributes if directed else data.edge_attributes[::2]
+            assert np.array_equal(once, graphs[k].edge_attributes) and len(data.edge_attributes) == data.num_edges
+
+
+def test_attributes_that_are_none_are_refused():
+    for wrong in ("ab", 3, (256,), (-1,), (1.5,), (True,), (0,) * 8):
+        graph = networkx.Graph()
+        graph.add_node(0, attributes=wrong)
+        with pytest.raises(ValueError, match="the attributes of node 0"):
+            gfn.Graphs.from_networkx([graph])
+    ints = lambda *values: np.asarray(values, dtype=np.int64)  # noqa: E731
+    for wrong in (np.zeros((1, 1), int), np.zeros((2, 8), int), np.full((2, 1), 256), np.full((2, 1), -1)):
+        with pytest.raises(ValueError, match="node_attributes"):
+            gfn.Graphs.of(ints(2), ints().reshape(0, 2), ints(0, 0), directed=False, node_attributes=wrong)
 
 
 def test_networkx_there_and_back():

@@ -22,7 +22,7 @@ pub struct Described {
     pub scores: Vec<f64>,
 }
 
-type Describe<E> = Box<dyn Fn(&E, &<E as Env>::States) -> Result<Vec<Described>>>;
+type Describe<E> = Box<dyn Fn(&E, &<E as Env>::States) -> Result<Vec<Described>> + Send>;
 
 /// An observer that records all objects that training draws: those of the policy, of a teacher, and what local search ended at. Not
 /// what is replayed or given, nor the random walks that fill a buffer.
@@ -48,7 +48,7 @@ impl<E: Env> TrainingRecord<E> {
     pub fn new(
         path: impl Into<PathBuf>,
         columns: &[&str],
-        describe: impl Fn(&E, &E::States) -> Result<Vec<Described>> + 'static,
+        describe: impl Fn(&E, &E::States) -> Result<Vec<Described>> + Send + 'static,
     ) -> Self {
         let columns = columns.iter().map(|&name| name.to_owned()).collect();
         Self { path: path.into(), columns, describe: Box::new(describe), writer: None, spent: Duration::ZERO }

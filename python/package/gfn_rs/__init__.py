@@ -84,9 +84,11 @@ from .policies import (  # noqa: E402
     SequenceNet,
     Uniform,
 )
+from .records import read_record  # noqa: E402
 from .rewards import (  # noqa: E402
     BoxReward,
     ColoredGraphReward,
+    ExternalReward,
     FunnelTarget,
     GaussianTarget,
     HammingReward,

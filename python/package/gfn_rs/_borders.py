@@ -9,24 +9,48 @@ import numpy as np
 
 from . import _gfn
 
+# What a node or an edge has room for.
+ATTRIBUTES = 7
+
+
+def arrays(graphs: _gfn.Graphs) -> dict[str, Any]:
+    """What `Graphs.of` makes these graphs from."""
+    names = ("n_nodes", "edges", "edge_ptr", "node_classes", "edge_classes", "node_attributes", "edge_attributes", "directed")
+    return {name: getattr(graphs, name) for name in names}
+
+
+def again(parts: dict[str, Any], settings: str | None) -> _gfn.Graphs:
+    """Graphs that were pickled."""
+    graphs = _gfn.Graphs.of(**parts)
+    return graphs if settings is None else graphs._molecules(settings)
+
 
 def _parts(graphs: _gfn.Graphs) -> Any:
-    """Each graph: its node classes, its edges and their classes."""
-    node_ptr, edge_ptr = graphs.node_ptr, graphs.edge_ptr
-    node_classes, edges, edge_classes = graphs.node_classes, graphs.edges, graphs.edge_classes
+    """Each graph: classes and attributes of its nodes; its edges, their classes and attributes."""
+    node_ptr, edge_ptr, edges = graphs.node_ptr, graphs.edge_ptr, graphs.edges
+    node_classes, node_attributes = graphs.node_classes, graphs.node_attributes
+    edge_classes, edge_attributes = graphs.edge_classes, graphs.edge_attributes
     for k in range(len(graphs)):
-        ends = slice(edge_ptr[k], edge_ptr[k + 1])
-        yield node_classes[node_ptr[k] : node_ptr[k + 1]], edges[ends], edge_classes[ends]
+        nodes, ends = slice(node_ptr[k], node_ptr[k + 1]), slice(edge_ptr[k], edge_ptr[k + 1])
+        yield (node_classes[nodes], node_attributes[nodes]), (edges[ends], edge_classes[ends], edge_attributes[ends])
+
+
+def _named(kind: Any, attributes: Any) -> dict[str, Any]:
+    """A node or an edge of networkx; attributes where one is set."""
+    data: dict[str, Any] = {"class": int(kind)}
+    if attributes.any():
+        data["attributes"] = tuple(attributes.tolist())
+    return data
 
 
 def to_networkx(graphs: _gfn.Graphs) -> list[Any]:
     import networkx
 
     out = []
-    for node_classes, edges, edge_classes in _parts(graphs):
+    for nodes, edges in _parts(graphs):
         graph = networkx.DiGraph() if graphs.directed else networkx.Graph()
-        graph.add_nodes_from((k, {"class": int(c)}) for k, c in enumerate(node_classes))
-        graph.add_edges_from((int(a), int(b), {"class": int(c)}) for (a, b), c in zip(edges, edge_classes))
+        graph.add_nodes_from((k, _named(*each)) for k, each in enumerate(zip(*nodes)))
+        graph.add_edges_from((int(a), int(b), _named(*each)) for (a, b), *each in zip(*edges))
         out.append(graph)
     return out
 
@@ -37,6 +61,17 @@ def _class(data: Any, of: str) -> int:
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not 0 <= value < 2**16:
         raise ValueError(f"the class of {of} is {value!r:.200}: expected a whole number from 0 to 65535")
     return int(value)
+
+
+def _attributes(data: Any, of: str) -> list[int]:
+    """The attributes of a node or an edge in networkx; 0 for those that aren't named."""
+    values = data.get("attributes", ())
+    small = isinstance(values, (tuple, list)) and all(
+        isinstance(value, (int, np.integer)) and not isinstance(value, bool) and 0 <= value < 256 for value in values
+    )
+    if not small or len(values) > ATTRIBUTES:
+        raise ValueError(f"the attributes of {of} are {values!r:.200}: expected at most {ATTRIBUTES} whole numbers from 0 to 255")
+    return [*map(int, values), *[0] * (ATTRIBUTES - len(values))]
 
 
 def of_networkx(graphs: Any) -> _gfn.Graphs:
@@ -54,22 +89,29 @@ def of_networkx(graphs: Any) -> _gfn.Graphs:
         raise ValueError("some graphs are directed and some are not: expected all of one kind")
     if any(graph.is_multigraph() for graph in graphs):
         raise ValueError("a graph has several edges between two nodes: expected at most one")
-    n_nodes, edges, ends, node_classes, edge_classes = [], [], [0], [], []
+    n_nodes, edges, ends = [], [], [0]
+    classes: dict[str, list[int]] = {"node": [], "edge": []}
+    attributes: dict[str, list[list[int]]] = {"node": [], "edge": []}
     for graph in graphs:
         number = {node: k for k, node in enumerate(graph.nodes)}
         n_nodes.append(len(number))
-        node_classes += [_class(data, f"node {node!r}") for node, data in graph.nodes(data=True)]
+        named = [("node", f"node {node!r}", data) for node, data in graph.nodes(data=True)]
         for a, b, data in graph.edges(data=True):
             edges.append((number[a], number[b]))
-            edge_classes.append(_class(data, f"edge ({a!r}, {b!r})"))
+            named.append(("edge", f"edge ({a!r}, {b!r})", data))
+        for kind, name, data in named:
+            classes[kind].append(_class(data, name))
+            attributes[kind].append(_attributes(data, name))
         ends.append(len(edges))
     return _gfn.Graphs.of(
         np.asarray(n_nodes, dtype=np.int64),
         np.asarray(edges, dtype=np.int64).reshape(-1, 2),
         np.asarray(ends, dtype=np.int64),
         directed=kinds.pop() if kinds else False,
-        node_classes=np.asarray(node_classes, dtype=np.int64),
-        edge_classes=np.asarray(edge_classes, dtype=np.int64),
+        node_classes=np.asarray(classes["node"], dtype=np.int64),
+        edge_classes=np.asarray(classes["edge"], dtype=np.int64),
+        node_attributes=np.asarray(attributes["node"], dtype=np.int64).reshape(-1, ATTRIBUTES),
+        edge_attributes=np.asarray(attributes["edge"], dtype=np.int64).reshape(-1, ATTRIBUTES),
     )
 
 
@@ -78,12 +120,14 @@ def to_pyg(graphs: _gfn.Graphs) -> list[Any]:
     from torch_geometric.data import Data
 
     out = []
-    for node_classes, edges, edge_classes in _parts(graphs):
-        index, classes = torch.from_numpy(edges.T.copy()), torch.from_numpy(edge_classes.copy())
+    for (node_classes, node_attributes), (edges, edge_classes, edge_attributes) in _parts(graphs):
+        of_nodes, of_edges = (torch.from_numpy(part.copy()) for part in (node_classes, edge_classes))
+        index, more = torch.from_numpy(edges.T.copy()), torch.from_numpy(edge_attributes.copy())
         if not graphs.directed:
             index = torch.stack([index, index.flip(0)], dim=-1).reshape(2, -1)
-            classes = classes.repeat_interleave(2)
-        out.append(Data(x=torch.from_numpy(node_classes.copy()), edge_index=index, edge_attr=classes))
+            of_edges, more = of_edges.repeat_interleave(2), more.repeat_interleave(2, dim=0)
+        own = {"node_attributes": torch.from_numpy(node_attributes.copy()), "edge_attributes": more}
+        out.append(Data(x=of_nodes, edge_index=index, edge_attr=of_edges, **own))
     return out
 
 

@@ -6,6 +6,8 @@ use numpy::PyReadonlyArray1;
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::kept::Object;
+
 /// What Python raised where the library has no place for an error; the trainer raises it once it is back.
 #[derive(Clone, Default, Debug)]
 pub(crate) struct Failures(Arc<Mutex<Option<PyErr>>>);
@@ -22,7 +24,7 @@ impl Failures {
 
 /// An object with methods that are asked about batches.
 pub(super) struct Rules {
-    pub(super) object: Option<Py<PyAny>>,
+    pub(super) object: Option<Object>,
     pub(super) failures: Failures,
 }
 

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use super::asked::Rules;
 use super::erased::any_graphs;
 use super::{AnyGraphEnv, Failures};
+use crate::kept::Object;
 use crate::states::Graphs;
 
 /// What a declared environment is made of.
@@ -45,7 +46,7 @@ impl Declared {
     /// The environment; `rules` is asked what is forbidden.
     pub(super) fn build(
         &self,
-        rules: Option<Py<PyAny>>,
+        rules: Option<Object>,
         initial: Option<GraphState>,
         failures: &Failures,
     ) -> Result<AnyGraphEnv> {

@@ -9,6 +9,7 @@ use serde::Deserialize;
 use super::asked::Rules;
 use super::erased::any_vectors;
 use super::{Failures, Vectors};
+use crate::kept::Object;
 use crate::states::entries;
 
 /// What a declared environment is made of.
@@ -22,7 +23,7 @@ pub(crate) struct DeclaredVectors {
 }
 
 impl DeclaredVectors {
-    pub(super) fn build(&self, rules: Option<Py<PyAny>>, failures: &Failures) -> Result<Vectors> {
+    pub(super) fn build(&self, rules: Option<Object>, failures: &Failures) -> Result<Vectors> {
         let &Self { width, values, .. } = self;
         if width == 0 || !(2..=1 << 16).contains(&values) {
             let got = format!("{width} entries of {values} values");

@@ -8,13 +8,13 @@ use gfn_gym::ring::Ring;
 use gfn_gym::triangle::Triangle;
 use gfn_molecules::fragments::{FragmentLibrary, Fragments};
 use gfn_molecules::{BondOrder, Element, MoleculeConfig, MoleculeEnv};
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
 
-use super::EnvKind;
 use super::erased::any_graphs;
+use super::{EnvKind, Molecular};
 
 /// Their settings, by the name of the class in Python.
-#[derive(Clone, Deserialize, Debug)]
+#[derive(Clone, Serialize, Deserialize, Debug)]
 #[serde(deny_unknown_fields)]
 pub(crate) enum GraphSpec {
     Ring {
@@ -106,7 +106,7 @@ impl GraphSpec {
                 any_graphs(Fragments::new(&library, *max_fragments)?)
             }
         };
-        Ok(EnvKind::Graphs { env, codec: None })
+        Ok(EnvKind::Graphs { env, molecules: None })
     }
 
     fn molecules(&self) -> Result<EnvKind> {
@@ -145,8 +145,9 @@ impl GraphSpec {
             config.charges.clear();
         }
         let env = MoleculeEnv::new(config)?;
-        let codec = env.codec().clone();
-        Ok(EnvKind::Graphs { env: any_graphs(env), codec: Some(codec) })
+        let settings = serde_json::to_string(self).map_err(|error| Error::external("settings of molecules", error))?;
+        let molecules = Molecular { codec: env.codec().clone(), settings: settings.into() };
+        Ok(EnvKind::Graphs { env: any_graphs(env), molecules: Some(molecules) })
     }
 }
 

@@ -5,6 +5,7 @@ mod declared;
 mod declared_vectors;
 mod erased;
 mod graphs;
+mod molecular;
 mod vectors;
 
 use declared::Declared;
@@ -16,8 +17,8 @@ use gfn_dags::{BayesianStructure, StructureConfig};
 use gfn_gym::boxes::BoxEnv;
 use gfn_gym::diffusion::{DiffusionSampling, Process, ProcessKind};
 use gfn_gym::line::Line;
-use gfn_molecules::MoleculeCodec;
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 use serde::Deserialize;
 
 pub(crate) use asked::Failures;
@@ -25,9 +26,11 @@ pub(crate) use declared::Moves;
 pub(crate) use declared_vectors::VectorMoves;
 pub(crate) use erased::{AnyGraphEnv, AnyVectorEnv};
 pub(crate) use graphs::GraphSpec;
+pub(crate) use molecular::Molecular;
 pub(crate) use vectors::{VectorSpec, Vectors};
 
 use crate::errors::raised;
+use crate::kept::Kept;
 use crate::settings::read;
 use crate::states::Graphs;
 
@@ -53,7 +56,7 @@ enum OtherSpec {
 /// An environment, by the states that it has.
 #[derive(Clone)]
 pub(crate) enum EnvKind {
-    Graphs { env: AnyGraphEnv, codec: Option<MoleculeCodec> },
+    Graphs { env: AnyGraphEnv, molecules: Option<Molecular> },
     Vectors(Vectors),
     Structures(BayesianStructure),
     Box(BoxEnv),
@@ -104,15 +107,23 @@ impl Env {
         env.check()?;
         Ok(env)
     }
+
+    /// Tells Python's collector of the rules, which may refer to the environment. They break the cycle, so there is no `__clear__`.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match &self.made {
+            Made::Anew(_, Own { rules: Some(rules), .. }) => visit.call(rules),
+            _ => Ok(()),
+        }
+    }
 }
 
 impl Env {
-    /// The environment for a trainer, and what its rules raise.
-    pub(crate) fn fresh(&self) -> PyResult<(EnvKind, Failures)> {
+    /// The environment for a trainer, which keeps its rules, and what they raise.
+    pub(crate) fn fresh(&self, kept: &Kept) -> PyResult<(EnvKind, Failures)> {
         let failures = Failures::default();
         let kind = match &self.made {
             Made::Once(kind) => Ok(kind.clone()),
-            Made::Anew(spec, own) => spec.build(own, &failures),
+            Made::Anew(spec, own) => spec.build(own, kept, &failures),
         };
         match failures.take() {
             Some(raised) => Err(raised),
@@ -123,7 +134,7 @@ impl Env {
     /// Looks for moves back that lead nowhere, which would train a wrong distribution without a word. Graph environments are looked at by
     /// each trainer.
     fn check(&self) -> PyResult<()> {
-        let (kind, failures) = self.fresh()?;
+        let (kind, failures) = self.fresh(&Kept::default())?;
         let (EnvKind::Vectors(vectors), Made::Anew(..)) = (kind, &self.made) else { return Ok(()) };
         let checked = check_env(&vectors.env, CHECKED, &mut Rng::seeded(0));
         match failures.take() {
@@ -139,11 +150,11 @@ const CHECKED: usize = 32;
 impl OtherSpec {
     const NAMES: [&str; 6] = ["GraphEnv", "VectorEnv", "BayesianStructure", "Box", "Line", "Diffusion"];
 
-    fn build(&self, own: &Own, failures: &Failures) -> gfn::Result<EnvKind> {
-        let rules = || own.rules.as_ref().map(|rules| Python::attach(|py| rules.clone_ref(py)));
+    fn build(&self, own: &Own, kept: &Kept, failures: &Failures) -> gfn::Result<EnvKind> {
+        let rules = || own.rules.as_ref().map(|rules| kept.keep(Python::attach(|py| rules.clone_ref(py))));
         Ok(match self {
             Self::GraphEnv(declared) => {
-                EnvKind::Graphs { env: declared.build(rules(), own.initial.clone(), failures)?, codec: None }
+                EnvKind::Graphs { env: declared.build(rules(), own.initial.clone(), failures)?, molecules: None }
             }
             Self::VectorEnv(declared) => EnvKind::Vectors(declared.build(rules(), failures)?),
             Self::BayesianStructure(config) => EnvKind::Structures(BayesianStructure::new(config.clone())?),

@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 use tch::Tensor;
 
 use crate::errors::passed_on;
+use crate::kept::Object;
 use crate::tensors;
 
 /// What an objective sees of a batch of B trajectories with T transitions in all: tensors of torch with gradients, and where each
@@ -34,7 +35,7 @@ pub(crate) struct Scores {
 /// A function of Python, as an objective.
 #[derive(Debug)]
 pub(super) struct Called {
-    pub(super) function: Py<PyAny>,
+    pub(super) function: Object,
     /// What stands for it in checkpoints: a run goes on with the objective of this name alone.
     pub(super) name: String,
     pub(super) log_z: bool,

@@ -16,6 +16,7 @@ pub(crate) use called::Scores;
 pub(crate) use guarded::guarded;
 
 use crate::errors::raised;
+use crate::kept::Object;
 use crate::settings::read;
 
 /// Their settings, by the name of the class in Python.
@@ -46,11 +47,11 @@ fn flow(forward_looking: bool) -> StateFlow {
 }
 
 /// The objective of these settings, with the function that it is where Python has one.
-pub(crate) fn objective(text: &str, function: Option<Py<PyAny>>) -> PyResult<Box<dyn Objective>> {
+pub(crate) fn objective(text: &str, function: Option<Object>) -> PyResult<Box<dyn Objective>> {
     build(read("an objective", text)?, function).map_err(raised)
 }
 
-fn build(spec: Spec, function: Option<Py<PyAny>>) -> gfn::Result<Box<dyn Objective>> {
+fn build(spec: Spec, function: Option<Object>) -> gfn::Result<Box<dyn Objective>> {
     Ok(match spec {
         Spec::OwnObjective { name, log_z, flow } => {
             let none =

@@ -29,6 +29,7 @@ use tch::{Device, Kind};
 
 use crate::env::{AnyGraphEnv, AnyVectorEnv, Vectors};
 use crate::errors::raised;
+use crate::kept::Object;
 use crate::settings::{over_defaults, read};
 
 /// A policy chosen at run time.
@@ -43,7 +44,7 @@ pub(crate) struct Plan<'a> {
     name: String,
     settings: Value,
     /// A network in Python.
-    module: Option<Py<PyAny>>,
+    module: Option<Object>,
     pub(crate) device: Device,
     pub(crate) kind: Kind,
     pub(crate) rng: &'a mut Rng,
@@ -53,7 +54,7 @@ impl<'a> Plan<'a> {
     /// Reads `{class: settings}`. What the objective needs of the policy is added to the settings.
     pub(crate) fn new(
         text: &str,
-        module: Option<Py<PyAny>>,
+        module: Option<Object>,
         (device, kind): (Device, Kind),
         rng: &'a mut Rng,
         needs: Needs,
@@ -122,7 +123,7 @@ pub(crate) fn of_graphs(plan: Plan<'_>, env: &AnyGraphEnv) -> PyResult<Discrete<
             boxed(net.map(GraphPolicy))
         }
         ("GraphModule", Some(network)) => {
-            let network = Python::attach(|py| network.clone_ref(py));
+            let network = network.clone();
             module::of_graphs(network, &plan.settings, env, (device, kind), plan.rng)
         }
         ("Uniform", None) => Ok(Box::new(UniformPolicy)),

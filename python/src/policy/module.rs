@@ -14,6 +14,7 @@ use tch::{Device, Kind, Tensor};
 use super::{Discrete, boxed, estimators};
 use crate::env::AnyGraphEnv;
 use crate::errors::{passed_on, raised};
+use crate::kept::Object;
 use crate::tensors;
 
 /// A batch of graphs as a network sees it; all are tensors on the policy's device, int64 but for `conditions`.
@@ -41,7 +42,7 @@ pub(crate) struct PyBatch {
 
 #[derive(Debug)]
 struct ModuleTorso {
-    module: Py<PyAny>,
+    module: Object,
     widths: (i64, i64),
     /// Where its answers must be, and of which kind.
     made_for: (Device, Kind),
@@ -111,7 +112,7 @@ struct Settings {
 
 /// A policy around a module.
 pub(super) fn of_graphs(
-    module: Py<PyAny>,
+    module: Object,
     settings: &Value,
     env: &AnyGraphEnv,
     (device, kind): (Device, Kind),
@@ -135,8 +136,7 @@ pub(super) fn of_graphs(
     let mut adopted = Ok(());
     let torso = |scope: &mut Scope<'_>| {
         adopted = parameters.iter().try_for_each(|(name, tensor)| scope.adopt(name, tensor));
-        let module = Python::attach(|py| module.clone_ref(py));
-        ModuleTorso { module, widths: (asked.node_width, asked.graph_width), made_for: (device, kind) }
+        ModuleTorso { module: module.clone(), widths: (asked.node_width, asked.graph_width), made_for: (device, kind) }
     };
     let net = GraphNet::with_torso(env, torso, config, device, kind, rng);
     adopted.map_err(raised)?;

@@ -8,34 +8,41 @@ use pyo3::prelude::*;
 use tch::Tensor;
 
 use crate::errors::passed_on;
+use crate::kept::Object;
 use crate::states::Show;
 use crate::tensors;
+
+/// The method for states that aren't finished.
+const PARTIAL: &str = "partial_log_reward";
 
 /// A function of a batch of states that gives log R of each; with conditions, a function of states and conditions.
 ///
 /// An object with a method `partial_log_reward` says the same of states that aren't finished.
 pub(crate) struct Called<S> {
-    function: Py<PyAny>,
-    partial: Option<Py<PyAny>>,
+    function: Object,
+    has_partial: bool,
     show: Show<S>,
 }
 
 impl<S: Rows> Called<S> {
-    pub(crate) fn new(function: &Bound<'_, PyAny>, show: Show<S>) -> PyResult<Self> {
-        if !function.is_callable() {
-            let kind = function.get_type().name()?;
+    pub(crate) fn new(py: Python<'_>, function: Object, show: Show<S>) -> PyResult<Self> {
+        let object = function.bind(py);
+        if !object.is_callable() {
+            let kind = object.get_type().name()?;
             return Err(PyTypeError::new_err(format!(
                 "the reward is a {kind}: expected one of the library's, or a function of a batch of states that gives log R of each"
             )));
         }
-        let partial = function.getattr_opt("partial_log_reward")?.map(Bound::unbind);
-        Ok(Self { function: function.clone().unbind(), partial, show })
+        let has_partial = object.getattr_opt(PARTIAL)?.is_some();
+        Ok(Self { function, has_partial, show })
     }
 
-    fn ask(&self, function: &Py<PyAny>, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
+    /// Log R by the function itself, or by its method of that name.
+    fn ask(&self, method: Option<&str>, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
         let asked = |py: Python<'_>| {
             let shown = (self.show)(py, states)?;
-            let function = function.bind(py);
+            let object = self.function.bind(py);
+            let function = method.map_or_else(|| Ok(object.clone()), |name| object.getattr(name))?;
             let answer = match conditions {
                 None => function.call1((shown,))?,
                 Some(conditions) => function.call1((shown, tensors::to_python(py, conditions)?))?,
@@ -95,11 +102,10 @@ fn as_float64(answer: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
 
 impl<S: Rows> Reward<S> for Called<S> {
     fn log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
-        self.ask(&self.function, states, conditions)
+        self.ask(None, states, conditions)
     }
 
     fn partial_log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
-        let partial = self.partial.as_ref();
-        partial.map(|function| self.ask(function, states, conditions)).transpose()
+        self.has_partial.then(|| self.ask(Some(PARTIAL), states, conditions)).transpose()
     }
 }

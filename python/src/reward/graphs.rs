@@ -1,11 +1,16 @@
 //! Rewards of graphs.
 
+use std::time::Duration;
+
 use gfn::env::Reward;
 use gfn::graph::GraphStates;
 use gfn_gym::colored_graphs::ColoredGraphReward;
 use gfn_gym::ring::RingReward;
 use gfn_gym::triangle::TriangleReward;
-use gfn_molecules::{LogWindow, Molecule, MoleculeCodec, MoleculeReward, MoleculeScore, Product, RingTarget};
+use gfn_molecules::{
+    ExternalScorer, ExternalScorerConfig, LogWindow, Molecule, MoleculeCodec, MoleculeReward, MoleculeScore, Product,
+    RingTarget,
+};
 use pyo3::prelude::*;
 use serde::Deserialize;
 
@@ -21,6 +26,28 @@ enum Spec {
     TriangleReward { triangle: f64, floor: f64 },
     ColoredGraphReward { kind: ColoredGraphReward },
     MoleculeReward { score: Score, beta: f64, floor: f64 },
+    ExternalReward { program: Program, beta: f64, floor: f64 },
+}
+
+/// A program that scores molecules.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Program {
+    command: Vec<String>,
+    workers: usize,
+    batch: usize,
+    timeout: f64,
+    retries: usize,
+    on_failure: Option<f64>,
+}
+
+impl Program {
+    fn build(self) -> gfn::Result<ExternalScorer> {
+        let Self { command, workers, batch, timeout, retries, on_failure } = self;
+        let patience = Duration::try_from_secs_f64(timeout)
+            .map_err(|_| gfn::Error::config("timeout", timeout, "a number of seconds above 0"))?;
+        ExternalScorer::new(ExternalScorerConfig { command, workers, batch, timeout: patience, retries, on_failure })
+    }
 }
 
 /// What molecules are scored by.
@@ -72,6 +99,10 @@ pub(crate) fn graph_reward(
                 let Some(codec) = codec else { return Ok(None) };
                 let score = score.build()?.clamped(floor, f64::MAX)?.to_the(beta)?;
                 Box::new(MoleculeReward::new(codec, score))
+            }
+            Spec::ExternalReward { program, beta, floor } => {
+                let Some(codec) = codec else { return Ok(None) };
+                Box::new(MoleculeReward::new(codec, program.build()?.clamped(floor, f64::MAX)?.to_the(beta)?))
             }
         }))
     };

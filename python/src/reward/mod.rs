@@ -13,6 +13,7 @@ pub(crate) use vectors::vector_reward;
 use gfn::env::{Reward, Rows};
 use pyo3::prelude::*;
 
+use crate::kept::Object;
 use crate::settings::read;
 use crate::states::Show;
 
@@ -21,12 +22,12 @@ pub(crate) enum Asked {
     /// The settings of one of the library's, as JSON.
     Native(serde_json::Value),
     /// A callable.
-    Called(Py<PyAny>),
+    Called(Object),
 }
 
 impl Asked {
     /// Reads `(text, callable)`, one of which is there.
-    pub(crate) fn new(settings: Option<&str>, callable: Option<Py<PyAny>>) -> PyResult<Self> {
+    pub(crate) fn new(settings: Option<&str>, callable: Option<Object>) -> PyResult<Self> {
         match (settings, callable) {
             (_, Some(callable)) => Ok(Self::Called(callable)),
             (settings, None) => Ok(Self::Native(read("a reward", settings.unwrap_or("null"))?)),
@@ -41,7 +42,7 @@ impl Asked {
     ) -> PyResult<Box<dyn Reward<S>>> {
         match self {
             Self::Native(settings) => native(settings),
-            Self::Called(callable) => Python::attach(|py| Ok(Box::new(Called::new(callable.bind(py), show)?) as _)),
+            Self::Called(callable) => Python::attach(|py| Ok(Box::new(Called::new(py, callable, show)?) as _)),
         }
     }
 }

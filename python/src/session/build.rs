@@ -20,24 +20,26 @@ use serde::Deserialize;
 use serde_json::Value;
 use tch::Kind;
 
-use super::engine::{Engine, Trained};
+use super::engine::{Border, Engine, Trained};
 use super::exact::evaluate;
 use crate::conditions::{Conditions, refuse_native};
 use crate::env::{EnvKind, EnvSpec, Failures};
 use crate::errors::raised;
+use crate::kept::Object;
 use crate::policy::{Needs, Plan, of_box, of_diffusion, of_graphs, of_line, of_structures, of_vectors};
+use crate::record::{describe_diffusion, describe_graphs, describe_points, describe_structures, describe_vectors};
 use crate::reward::{
     self, box_reward, diffusion_target, graph_reward, line_reward, structure_reward, vector_reward, wrong_states,
 };
 use crate::settings::{over_defaults, read};
-use crate::states::{Show, show_diffusion, show_graphs, show_points, show_structures, show_vectors};
+use crate::states::{show_diffusion, show_graphs, show_points, show_structures, show_vectors};
 
 /// What Python asked for: settings as JSON, and objects of its own.
 pub(super) struct Asked<'a> {
-    pub(super) reward: (Option<&'a str>, Option<Py<PyAny>>),
-    pub(super) policy: (&'a str, Option<Py<PyAny>>),
-    pub(super) objective: (&'a str, Option<Py<PyAny>>),
-    pub(super) conditions: (Option<Py<PyAny>>, usize),
+    pub(super) reward: (Option<&'a str>, Option<Object>),
+    pub(super) policy: (&'a str, Option<Object>),
+    pub(super) objective: (&'a str, Option<Object>),
+    pub(super) conditions: (Option<Object>, usize),
     pub(super) training: &'a str,
     pub(super) replay: Option<&'a str>,
     /// What checkpoints say that the run is, as JSON.
@@ -91,11 +93,13 @@ pub(super) fn session(
     let reward = reward::Asked::new(asked.reward.0, asked.reward.1)?;
     let plan = Plan::new(asked.policy.0, asked.policy.1, (device, kind), &mut rng, needs)?;
     match (&kind_of_env, spec) {
-        (EnvKind::Graphs { env, codec }, _) => {
-            let show = show_graphs(codec.clone());
-            let reward = reward.build(show.clone(), |settings| graph_reward(settings, codec.as_ref()))?;
+        (EnvKind::Graphs { env, molecules }, _) => {
+            let border = Border { show: show_graphs(molecules.clone()), describe: describe_graphs(molecules.clone()) };
+            let reward = reward.build(border.show.clone(), |settings| {
+                graph_reward(settings, molecules.as_ref().map(|molecules| &molecules.codec))
+            })?;
             let policy = of_graphs(plan, env)?;
-            listed((env.clone(), reward, policy), rest, rng, show)
+            listed((env.clone(), reward, policy), rest, rng, border)
         }
         (EnvKind::Vectors(vectors), spec) => {
             let reward = reward.build(show_vectors(), |settings| match spec {
@@ -103,22 +107,32 @@ pub(super) fn session(
                 EnvSpec::Other => Err(wrong_states(&settings, "the vectors of an environment of your own")),
             })?;
             let policy = of_vectors(plan, vectors)?;
-            listed((vectors.env.clone(), reward, policy), rest, rng, show_vectors())
+            listed(
+                (vectors.env.clone(), reward, policy),
+                rest,
+                rng,
+                Border { show: show_vectors(), describe: describe_vectors() },
+            )
         }
         (EnvKind::Structures(env), _) => {
             let reward = reward.build(show_structures(), |settings| structure_reward(settings, env))?;
             let policy = of_structures(plan, env)?;
-            listed((env.clone(), reward, policy), rest, rng, show_structures())
+            listed(
+                (env.clone(), reward, policy),
+                rest,
+                rng,
+                Border { show: show_structures(), describe: describe_structures() },
+            )
         }
         (EnvKind::Box(env), _) => {
             let reward = reward.build(show_points(), box_reward)?;
             let policy = of_box(plan, env)?;
-            continuous((*env, reward, policy), rest, rng, show_points())
+            continuous((*env, reward, policy), rest, rng, Border { show: show_points(), describe: describe_points() })
         }
         (EnvKind::Line(env), _) => {
             let reward = reward.build(show_points(), line_reward)?;
             let policy = of_line(plan, env)?;
-            continuous((*env, reward, policy), rest, rng, show_points())
+            continuous((*env, reward, policy), rest, rng, Border { show: show_points(), describe: describe_points() })
         }
         (EnvKind::Diffusion(env), _) => {
             let target = match &reward {
@@ -129,7 +143,12 @@ pub(super) fn session(
                 Ok(Box::new(Energy::new(diffusion_target(&settings)?).along(env.process())) as _)
             })?;
             let policy = of_diffusion(plan, env, target)?;
-            continuous((env.clone(), reward, policy), rest, rng, show_diffusion())
+            continuous(
+                (env.clone(), reward, policy),
+                rest,
+                rng,
+                Border { show: show_diffusion(), describe: describe_diffusion() },
+            )
         }
     }
 }
@@ -138,7 +157,7 @@ pub(super) fn session(
 type Given<E, P> = (E, Box<dyn Reward<<E as gfn::env::Env>::States>>, P);
 
 /// A trainer of an environment whose states can be listed.
-fn listed<E, P>(given: Given<E, P>, rest: Rest, rng: Rng, show: Show<E::States>) -> PyResult<Box<dyn Engine>>
+fn listed<E, P>(given: Given<E, P>, rest: Rest, rng: Rng, border: Border<E>) -> PyResult<Box<dyn Engine>>
 where
     E: ReplayEnv + EnumerableEnv + 'static,
     P: Policy<E, Dist = GraphActionCategorical> + Send + 'static,
@@ -149,11 +168,11 @@ where
     };
     let conditions = rest.conditions.clone();
     let trainer = trainer(given, rest, rng, buffer).map_err(raised)?;
-    Ok(Box::new(Trained::new(trainer, show, Some(evaluate::<E, P>), conditions)))
+    Ok(Box::new(Trained::new(trainer, border, Some(evaluate::<E, P>), conditions)))
 }
 
 /// A trainer of any other.
-fn continuous<E, P>(given: Given<E, P>, rest: Rest, rng: Rng, show: Show<E::States>) -> PyResult<Box<dyn Engine>>
+fn continuous<E, P>(given: Given<E, P>, rest: Rest, rng: Rng, border: Border<E>) -> PyResult<Box<dyn Engine>>
 where
     E: ReplayEnv + 'static,
     P: Policy<E> + Send + 'static,
@@ -164,7 +183,7 @@ where
     };
     let conditions = rest.conditions.clone();
     let trainer = trainer(given, rest, rng, buffer).map_err(raised)?;
-    Ok(Box::new(Trained::new(trainer, show, None, conditions)))
+    Ok(Box::new(Trained::new(trainer, border, None, conditions)))
 }
 
 fn trainer<E: ReplayEnv, P: Policy<E>>(

@@ -1,5 +1,6 @@
 //! What can be asked of a trainer, whatever its states.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,14 +10,16 @@ use gfn::env::log_rewards;
 use gfn::objective::score;
 use gfn::policy::Policy;
 use gfn::rollout::{ReplayEnv, Sampler};
-use gfn::train::{Checkpoint, StepStats, Trainer};
+use gfn::train::{Checkpoint, Fit, Record, StepStats, Trainer};
 use gfn::{Error, Result, Rng};
+use gfn_record::TrainingRecord;
 use pyo3::prelude::*;
 use tch::Tensor;
 
 use super::exact::Parts;
 use crate::conditions::Conditions;
 use crate::errors::passed_on;
+use crate::record::Describe;
 use crate::states::Show;
 
 /// How long Ctrl-C may wait.
@@ -40,6 +43,8 @@ pub(super) trait Engine: Send {
     fn sample(&mut self, n: usize, conditions: Option<&Tensor>, rewarded: bool) -> Result<(Shown, Option<Vec<f64>>)>;
     fn exact(&self, limit: usize, conditions: Option<&Tensor>) -> Result<Parts>;
     fn prefill(&mut self, n: usize) -> Result<usize>;
+    /// Records what training draws in this file from now on, or no more.
+    fn record(&mut self, path: Option<&Path>);
     fn loss(&mut self) -> Result<Tensor>;
     fn parameters(&self) -> Vec<(String, Tensor)>;
     fn save(&self, path: &Path) -> Result<()>;
@@ -56,10 +61,18 @@ pub(super) trait Engine: Send {
 pub(super) type ExactOf<E, P> =
     fn(&Trainer<E, P>, (usize, Option<&Tensor>), &Show<<E as gfn::env::Env>::States>) -> Result<Parts>;
 
-/// A trainer and how its states are shown.
+/// How states leave a trainer.
+pub(super) struct Border<E: ReplayEnv> {
+    pub(super) show: Show<E::States>,
+    pub(super) describe: Describe<E>,
+}
+
+/// A trainer and how its states leave it.
 pub(super) struct Trained<E: ReplayEnv, P> {
     trainer: Trainer<E, P>,
-    show: Show<E::States>,
+    border: Border<E>,
+    /// Where all that training draws is written, if anywhere.
+    record: Option<TrainingRecord<E>>,
     exact: Option<ExactOf<E, P>>,
     conditions: Option<Arc<Conditions>>,
     rng: Rng,
@@ -68,12 +81,12 @@ pub(super) struct Trained<E: ReplayEnv, P> {
 impl<E: ReplayEnv, P: Policy<E>> Trained<E, P> {
     pub(super) fn new(
         trainer: Trainer<E, P>,
-        show: Show<E::States>,
+        border: Border<E>,
         exact: Option<ExactOf<E, P>>,
         conditions: Option<Arc<Conditions>>,
     ) -> Self {
         let rng = trainer.evaluation_rng();
-        Self { trainer, show, exact, conditions, rng }
+        Self { trainer, border, record: None, exact, conditions, rng }
     }
 
     fn draw(&mut self, n: usize, conditions: Option<&Tensor>) -> Result<E::States> {
@@ -100,33 +113,32 @@ where
     fn advance(&mut self, n: usize) -> (Vec<Made>, Option<Error>) {
         let mut made = Vec::with_capacity(n.min(1 << 16));
         let mut looked = Instant::now();
-        for _ in 0..n {
-            match self.trainer.step() {
-                Ok(stats) => {
-                    let (step, reward_calls) = (self.trainer.steps_done(), self.trainer.reward_calls());
-                    made.push(Made { step, reward_calls, stats });
-                }
-                Err(error) => return (made, Some(error)),
-            }
+        let mut note = |_: &Trainer<E, P>, record: &mut Record| {
+            made.push(Made { step: record.step, reward_calls: record.reward_calls, stats: record.stats });
             if looked.elapsed() > PATIENCE {
                 looked = Instant::now();
-                if let Err(interrupt) = Python::attach(|py| py.check_signals()) {
-                    return (made, Some(passed_on("a signal")(interrupt)));
-                }
+                Python::attach(|py| py.check_signals()).map_err(passed_on("a signal"))?;
             }
-        }
-        (made, None)
+            Ok(ControlFlow::Continue(()))
+        };
+        let fit = Fit::new(self.trainer.steps_done().saturating_add(n));
+        // What is recorded of a step is there before a signal ends the run.
+        let ended = match &mut self.record {
+            None => fit.observe(&mut note).run(&mut self.trainer),
+            Some(record) => fit.observe(record).observe(&mut note).run(&mut self.trainer),
+        };
+        (made, ended.err())
     }
 
     fn sample(&mut self, n: usize, conditions: Option<&Tensor>, rewarded: bool) -> Result<(Shown, Option<Vec<f64>>)> {
         let states = self.draw(n, conditions)?;
         let values = rewarded.then(|| log_rewards(self.trainer.reward(), &states, conditions)).transpose()?;
-        Ok((later(&self.show, states), values))
+        Ok((later(&self.border.show, states), values))
     }
 
     fn exact(&self, limit: usize, conditions: Option<&Tensor>) -> Result<Parts> {
         match self.exact {
-            Some(exact) => exact(&self.trainer, (limit, conditions), &self.show),
+            Some(exact) => exact(&self.trainer, (limit, conditions), &self.border.show),
             None => Err(Error::config(
                 "the environment of an exact evaluation",
                 "continuous",
@@ -137,6 +149,12 @@ where
 
     fn prefill(&mut self, n: usize) -> Result<usize> {
         self.trainer.prefill(n)
+    }
+
+    fn record(&mut self, path: Option<&Path>) {
+        let describe = self.border.describe.clone();
+        self.record =
+            path.map(|path| TrainingRecord::new(path, &[], move |env: &E, states: &E::States| describe(env, states)));
     }
 
     fn loss(&mut self) -> Result<Tensor> {

@@ -10,9 +10,11 @@ use std::sync::{Mutex, TryLockError};
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use pyo3::{PyTraverseError, PyVisit};
 
 use crate::env::{Env, Failures};
 use crate::errors::raised;
+use crate::kept::Kept;
 use crate::{tensors, threads};
 use engine::{Engine, Made};
 pub(crate) use exact::Exact;
@@ -24,6 +26,7 @@ pub(crate) struct Session {
     engine: Mutex<Option<Box<dyn Engine>>>,
     /// What rules of the environment raised, which the library has no place for.
     failures: Failures,
+    kept: Kept,
 }
 
 impl Session {
@@ -98,22 +101,29 @@ impl Session {
         device: &str,
         double: bool,
     ) -> PyResult<Self> {
+        let kept = Kept::default();
+        let keep = |object: Option<Py<PyAny>>| object.map(|object| kept.keep(object));
         let asked = build::Asked {
-            reward: (reward, reward_call),
-            policy: (policy, module),
-            objective: (objective, loss),
-            conditions: (conditions, n_conditions),
+            reward: (reward, keep(reward_call)),
+            policy: (policy, keep(module)),
+            objective: (objective, keep(loss)),
+            conditions: (keep(conditions), n_conditions),
             training,
             replay,
             description,
         };
         threads::prepare();
-        let (kind, failures) = env.fresh()?;
+        let (kind, failures) = env.fresh(&kept)?;
         let built = unbroken(|| build::session((&env.spec, kind), asked, (seed, device, double), &failures));
         match failures.take() {
             Some(raised) => Err(raised),
-            None => Ok(Self { engine: Mutex::new(Some(built??)), failures }),
+            None => Ok(Self { engine: Mutex::new(Some(built??)), failures, kept }),
         }
+    }
+
+    /// Tells Python's collector what the engine refers to. What was found to be in a cycle breaks it, so there is no `__clear__`.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.kept.visit(&visit)
     }
 
     /// Makes up to `n` steps and gives what they were like, as lists by name; less than `n` where one failed, with its error.
@@ -156,6 +166,11 @@ impl Session {
     /// Fills the replay buffer with uniform random walks; how many stayed.
     fn prefill(&self, py: Python<'_>, n: usize) -> PyResult<usize> {
         self.ask(py, |engine| engine.prefill(n))
+    }
+
+    /// Records all that training draws from now on in a file; None ends it.
+    fn record(&self, py: Python<'_>, path: Option<std::path::PathBuf>) -> PyResult<()> {
+        self.work(py, |engine| engine.record(path.as_deref()))
     }
 
     /// Draws a batch and gives its loss, with gradients.

@@ -1,30 +1,34 @@
 //! A batch of graphs.
 
-use gfn::graph::{Edge, GraphArrays, GraphFormat, GraphKind, GraphState, GraphStates, Node};
+mod chosen;
+mod given;
+
+use gfn::graph::{GraphArrays, GraphFormat, GraphKind, GraphState, GraphStates};
 use gfn::plot::{GraphSheet, Layout};
-use gfn_molecules::MoleculeCodec;
 use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
-use pyo3::types::{PyList, PySlice};
+use pyo3::types::PyList;
 
 use super::rows::table;
+use crate::env::Molecular;
 use crate::errors::raised;
+use given::Given;
 
 /// Graphs that are drawn in a notebook, of a larger batch.
 const DRAWN: usize = 24;
 
 /// A batch of graphs, read as arrays of all of them: nodes and edges come graph by graph, and `node_ptr` and `edge_ptr` say where each
-/// graph's begin and end. `graphs[3]` and `graphs[2:5]` are batches, too.
+/// graph's begin and end. `graphs[3]`, `graphs[2:5]`, `graphs[[0, 4]]` and `graphs[mask]` are batches, too.
 #[pyclass(frozen, module = "gfn_rs", name = "Graphs")]
 pub(crate) struct Graphs {
     states: GraphStates,
-    codec: Option<MoleculeCodec>,
+    molecules: Option<Molecular>,
 }
 
 impl Graphs {
-    pub(crate) fn new(states: GraphStates, codec: Option<MoleculeCodec>) -> Self {
-        Self { states, codec }
+    pub(crate) fn new(states: GraphStates, molecules: Option<Molecular>) -> Self {
+        Self { states, molecules }
     }
 
     /// The one graph of a batch.
@@ -39,9 +43,9 @@ impl Graphs {
         self.states.arrays()
     }
 
-    fn some(&self, rows: impl Iterator<Item = usize>) -> Self {
-        let graphs: Vec<GraphState> = rows.map(|row| self.states.graphs()[row].clone()).collect();
-        Self::new(graphs.into(), self.codec.clone())
+    fn some(&self, rows: impl IntoIterator<Item = usize>) -> Self {
+        let graphs: Vec<GraphState> = rows.into_iter().map(|row| self.states.graphs()[row].clone()).collect();
+        Self::new(graphs.into(), self.molecules.clone())
     }
 
     /// The labels that the first nodes of each graph have in the whole batch.
@@ -51,6 +55,9 @@ impl Graphs {
     }
 }
 
+/// What pickle writes: a function, and what it is called with.
+type Again<'py> = (Bound<'py, PyAny>, (Bound<'py, PyAny>, Option<String>));
+
 fn numbers<'py>(py: Python<'py>, values: impl Iterator<Item = usize>) -> Bound<'py, PyAny> {
     values.map(|value| value as i64).collect::<Vec<_>>().into_pyarray(py).into_any()
 }
@@ -58,9 +65,11 @@ fn numbers<'py>(py: Python<'py>, values: impl Iterator<Item = usize>) -> Bound<'
 #[pymethods]
 impl Graphs {
     /// Graphs of given nodes and edges: `n_nodes[g]` nodes in graph g, and edges `[E, 2]` between nodes numbered from 0 in each graph;
-    /// those of graph g are `edges[edge_ptr[g]:edge_ptr[g + 1]]`. Classes are 0 where none are given.
+    /// those of graph g are `edges[edge_ptr[g]:edge_ptr[g + 1]]`. Classes, and attributes `[N, K]`, are 0 where none
+    /// are given.
     #[staticmethod]
-    #[pyo3(signature = (n_nodes, edges, edge_ptr, *, directed, node_classes=None, edge_classes=None))]
+    #[pyo3(signature = (n_nodes, edges, edge_ptr, *, directed, node_classes=None, edge_classes=None, node_attributes=None, edge_attributes=None))]
+    #[expect(clippy::too_many_arguments, reason = "Python gives them by name")]
     fn of(
         n_nodes: PyReadonlyArray1<'_, i64>,
         edges: PyReadonlyArray2<'_, i64>,
@@ -68,60 +77,13 @@ impl Graphs {
         directed: bool,
         node_classes: Option<PyReadonlyArray1<'_, i64>>,
         edge_classes: Option<PyReadonlyArray1<'_, i64>>,
+        node_attributes: Option<PyReadonlyArray2<'_, i64>>,
+        edge_attributes: Option<PyReadonlyArray2<'_, i64>>,
     ) -> PyResult<Self> {
-        let refuse = |what: String| Err(PyValueError::new_err(what));
-        let n_nodes = n_nodes.as_slice()?;
-        let (edges, ends) = (edges.as_array(), edge_ptr.as_slice()?);
-        let rises = ends.windows(2).all(|pair| pair[0] <= pair[1]);
-        if edges.ncols() != 2
-            || ends.len() != n_nodes.len() + 1
-            || !rises
-            || ends.first() != Some(&0)
-            || ends.last() != Some(&(edges.nrows() as i64))
-        {
-            let (rows, columns) = edges.dim();
-            return refuse(format!(
-                "edges of shape [{rows}, {columns}] for {} graphs with edge_ptr {ends:?}: expected edges [E, 2], and an edge_ptr \
-                 of one more number than graphs, rising from 0 to E",
-                n_nodes.len()
-            ));
-        }
-        let small = |value: i64, what: &str| {
-            u16::try_from(value).map_err(|_| PyValueError::new_err(format!("{what} {value}: expected 0 to 65535")))
-        };
-        let total: i64 = n_nodes.iter().sum();
-        let classes = |given: &Option<PyReadonlyArray1<'_, i64>>, n: usize, what: &'static str| -> PyResult<Vec<u16>> {
-            let Some(given) = given else { return Ok(vec![0; n]) };
-            let given = given.as_slice()?;
-            if given.len() != n {
-                return Err(PyValueError::new_err(format!("{} of {what}, expected {n}", given.len())));
-            }
-            given.iter().map(|&class| small(class, what)).collect()
-        };
-        if n_nodes.iter().any(|&n| !(0..=65_535).contains(&n)) {
-            return refuse(format!("n_nodes {n_nodes:?}: expected 0 to 65535 for each graph"));
-        }
-        let node_classes = classes(&node_classes, total as usize, "node_classes")?;
-        let edge_classes = classes(&edge_classes, edges.nrows(), "edge_classes")?;
         let kind = if directed { GraphKind::Directed } else { GraphKind::Undirected };
-        let mut graphs = Vec::with_capacity(n_nodes.len());
-        let mut first = 0;
-        for (graph, &n) in n_nodes.iter().enumerate() {
-            let nodes: Vec<Node> =
-                node_classes[first..first + n as usize].iter().map(|&class| Node::of_class(class)).collect();
-            first += n as usize;
-            let mut own = Vec::new();
-            for row in ends[graph] as usize..ends[graph + 1] as usize {
-                let (a, b) = (edges[[row, 0]], edges[[row, 1]]);
-                if !(0..n).contains(&a) || !(0..n).contains(&b) {
-                    return refuse(format!(
-                        "edge {row} is ({a}, {b}), in a graph of {n} nodes: expected numbers below that"
-                    ));
-                }
-                own.push((a as u32, b as u32, Edge::of_class(edge_classes[row])));
-            }
-            graphs.push(GraphState::from_parts(kind, &nodes, &own).map_err(raised)?);
-        }
+        let nodes = Given { of: "node", classes: node_classes, attributes: node_attributes };
+        let of_edges = Given { of: "edge", classes: edge_classes, attributes: edge_attributes };
+        let graphs = given::graphs(kind, (&n_nodes, &nodes), (&edges, &edge_ptr), &of_edges)?;
         Ok(Self::new(graphs.into(), None))
     }
 
@@ -132,7 +94,8 @@ impl Graphs {
         Ok(Self::new(graphs.into(), None))
     }
 
-    /// Graphs of networkx, all directed or none; nodes are numbered in their order, and `class` on nodes and edges is read.
+    /// Graphs of networkx, all directed or none; nodes are numbered in their order, and `class` and `attributes` on nodes
+    /// and edges are read.
     #[staticmethod]
     fn from_networkx<'py>(py: Python<'py>, graphs: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         py.import("gfn_rs._borders")?.call_method1("of_networkx", (graphs,))
@@ -143,18 +106,19 @@ impl Graphs {
     }
 
     fn __getitem__(&self, index: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let n = self.states.graphs().len();
-        if let Ok(slice) = index.cast::<PySlice>() {
-            let part = slice.indices(n as isize)?;
-            let rows = (0..part.slicelength as isize).map(|k| (part.start + k * part.step) as usize);
-            return Ok(self.some(rows));
-        }
-        let asked: isize = index.extract()?;
-        let row = if asked < 0 { asked + n as isize } else { asked };
-        match usize::try_from(row).ok().filter(|row| *row < n) {
-            Some(row) => Ok(self.some(std::iter::once(row))),
-            None => Err(raised(gfn::Error::out_of_range(asked.unsigned_abs(), n))),
-        }
+        Ok(self.some(chosen::rows(index, self.__len__())?))
+    }
+
+    /// How a copy is made in another process: from the arrays, and the settings of the molecules that they stand for.
+    fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Again<'py>> {
+        let borders = slf.py().import("gfn_rs._borders")?;
+        let settings = slf.get().molecules.as_ref().map(|molecules| molecules.settings.to_string());
+        Ok((borders.getattr("again")?, (borders.call_method1("arrays", (slf,))?, settings)))
+    }
+
+    /// The same graphs as molecules of an environment of these settings.
+    fn _molecules(&self, settings: &str) -> PyResult<Self> {
+        Ok(Self::new(self.states.clone(), Some(Molecular::read(settings)?)))
     }
 
     fn __repr__(&self) -> String {
@@ -243,7 +207,7 @@ impl Graphs {
     /// The SMILES of each graph, where graphs stand for molecules.
     #[getter]
     fn smiles(&self) -> PyResult<Vec<String>> {
-        let Some(codec) = &self.codec else {
+        let Some(Molecular { codec, .. }) = &self.molecules else {
             return Err(PyTypeError::new_err("these graphs aren't molecules, so they have no SMILES"));
         };
         let graphs = self.states.graphs().iter();
@@ -259,13 +223,14 @@ impl Graphs {
         Ok(text.lines().map(str::to_owned).collect())
     }
 
-    /// The graphs as networkx has them (`Graph`, `DiGraph`), with `class` on nodes and edges. Needs networkx.
+    /// The graphs as networkx has them (`Graph`, `DiGraph`), with `class` on nodes and edges, and `attributes` where one is
+    /// set. Needs networkx.
     fn networkx<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyList>> {
         Ok(slf.py().import("gfn_rs._borders")?.call_method1("to_networkx", (slf,))?.cast_into()?)
     }
 
     /// The graphs as PyTorch Geometric has them: a `Data` each, with `edge_index` both ways where edges have no direction, `x` the class
-    /// of nodes and `edge_attr` that of edges. Needs torch_geometric.
+    /// of nodes and `edge_attr` that of edges; `node_attributes` and `edge_attributes` are theirs. Needs torch_geometric.
     fn pyg<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyList>> {
         Ok(slf.py().import("gfn_rs._borders")?.call_method1("to_pyg", (slf,))?.cast_into()?)
     }

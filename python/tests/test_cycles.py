@@ -1,0 +1,145 @@
+"""What refers to a trainer of which it is a part is collected, as any cycle of Python's is."""
+
+import gc
+import weakref
+
+import gfn_rs as gfn
+import numpy as np
+import pytest
+from test_modules import Messages, module_trainer
+
+
+class Holder:
+    """Holds what it is a part of."""
+
+    held = None
+
+    def reward(self, states):
+        return np.zeros(len(states))
+
+    def loss(self, scores):
+        return (scores.log_z.mean() + scores.log_pf.sum()).square()
+
+    def conditions(self, n, generator):
+        return np.zeros((n, 1))
+
+
+class Rewarding(Holder):
+    """The same as an object that is called, with rewards of partial states."""
+
+    def __call__(self, states):
+        return self.reward(states)
+
+    def partial_log_reward(self, states):
+        return self.reward(states)
+
+
+class Rules(gfn.GraphRules):
+    held = None
+
+
+class VectorRules(gfn.VectorRules):
+    held = None
+
+
+def grid(reward, **settings):
+    return gfn.Trainer(gfn.HyperGrid(1, 2), reward, gfn.Mlp((4,)), batch=2, **settings)
+
+
+def with_reward():
+    holder = Holder()
+    holder.held = grid(holder.reward).fit(2)
+    return holder
+
+
+def with_partial_rewards():
+    holder = Rewarding()
+    holder.held = grid(holder, objective=gfn.DetailedBalance(forward_looking=True)).fit(2)
+    return holder
+
+
+def with_objective():
+    holder = Holder()
+    holder.held = grid(holder.reward, objective=gfn.OwnObjective(holder.loss)).fit(2)
+    return holder
+
+
+def with_conditions():
+    holder = Holder()
+    holder.held = grid(lambda states, conditions: np.zeros(len(states)), conditions=holder.conditions, n_conditions=1).fit(2)
+    return holder
+
+
+def with_graph_rules():
+    rules = Rules()
+    env = gfn.GraphEnv([gfn.AddEdge()], rules=rules, max_nodes=2, initial=2, labelled=True)
+    rules.held = gfn.Trainer(env, Holder().reward, gfn.EdgeMlp((4,)), batch=2).fit(2)
+    return rules
+
+
+def with_vector_rules():
+    rules = VectorRules()
+    env = gfn.VectorEnv(1, 2, [(0, 0, 1)], rules=rules)
+    rules.held = gfn.Trainer(env, Holder().reward, gfn.Mlp((4,)), batch=2).fit(2)
+    return rules
+
+
+def rules_of_an_environment():
+    rules = Rules()
+    rules.held = gfn.GraphEnv([gfn.AddEdge()], rules=rules, max_nodes=2, initial=2, labelled=True)
+    return rules
+
+
+def with_module():
+    module = Messages()
+    # Not as an attribute that a module would look into.
+    module.held = [module_trainer(module).fit(2)]
+    return module
+
+
+CYCLES = [with_reward, with_partial_rewards, with_objective, with_conditions, with_graph_rules, with_vector_rules, rules_of_an_environment, with_module]
+
+
+@pytest.mark.parametrize("make", CYCLES, ids=lambda make: make.__name__)
+def test_a_cycle_is_collected(make):
+    held = weakref.ref(make())
+    gc.collect()
+    assert held() is None
+
+
+@pytest.mark.parametrize("make", CYCLES, ids=lambda make: make.__name__)
+def test_what_is_in_use_is_not(make):
+    """The negative control: a reference that the collector were told twice would be taken from what still uses it."""
+    holder = make()
+    held = holder.held
+    kind = weakref.ref(holder)
+    del holder
+    for _ in range(3):
+        gc.collect()
+    assert kind() is not None
+    trainers = [each for each in (held if isinstance(held, list) else [held]) if isinstance(each, gfn.Trainer)]
+    for trainer in trainers:
+        assert trainer.fit(2).steps_done == 4
+    assert len(trainers) == (make is not rules_of_an_environment)
+
+
+def test_it_is_collected_while_it_works():
+    """A reward that collects: the trainer is in use, and stays whole."""
+
+    def reward(states):
+        gc.collect()
+        return np.zeros(len(states))
+
+    assert grid(reward).fit(5).steps_done == 5
+
+
+def trainers():
+    gc.collect()
+    return sum(type(each) is gfn.Trainer for each in gc.get_objects())
+
+
+def test_many_cycles_leave_nothing_behind():
+    before = trainers()
+    for _ in range(20):
+        with_reward()
+    assert trainers() == before

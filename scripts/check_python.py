@@ -19,7 +19,7 @@ ROOT = Path(__file__).resolve().parent.parent
 LIBTORCH = ROOT / ".libtorch" / "torch"
 PINS = ROOT / "scripts" / "libtorch.txt"
 # What torch itself imports, what the package needs, and what the tests use.
-NEEDED = "numpy filelock fsspec jinja2 networkx sympy typing_extensions pandas psutil pytest mypy".split()
+NEEDED = "numpy filelock fsspec jinja2 networkx sympy typing_extensions pandas psutil pytest pytest-xdist mypy".split()
 # A network of theirs is trained, without what else they bring.
 LAYERS = "torch_geometric tqdm aiohttp requests pyparsing xxhash".split()
 # What the examples, the notebook and the guide's page use.
@@ -82,7 +82,7 @@ def check(folder):
     run("cargo", "clippy", "--profile", "ci", "-p", "gfn-python", "--", "-D", "warnings", cwd=ROOT, env=settings)
     run(*pip, "--no-deps", "-C", "build-args=--profile ci", ROOT / "python", env=settings)
     run(python, "-m", "mypy", "--config-file", ROOT / "python" / "pyproject.toml", "-p", "gfn_rs", cwd=folder)
-    run(python, "-m", "pytest", "-q", ROOT / "python" / "tests", cwd=folder)
+    run(python, "-m", "pytest", "-q", "-n", "auto", ROOT / "python" / "tests", cwd=folder)
 
 
 def main():

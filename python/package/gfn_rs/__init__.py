@@ -40,6 +40,7 @@ from .envs import (  # noqa: E402
     BitSequence,
     Box,
     ColoredGraphs,
+    Coverage,
     Diffusion,
     DiscreteEbm,
     Environment,

@@ -16,6 +16,7 @@ def set_threads(n: int) -> None:
 
 class Env:
     def __new__(cls, text: str, rules: Any = None, initial: Graphs | None = None) -> Env: ...
+    def check(self, walks: int, seed: int) -> tuple[int, int | None]: ...
 
 class Moves:
     """Forward moves of a batch of graphs, as arrays of one length."""

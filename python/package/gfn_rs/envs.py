@@ -3,10 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal, Sequence
+from typing import Any, Literal, NamedTuple, Sequence
 
 from . import _gfn
-from ._settings import Settings
+from ._settings import Settings, whole
+
+
+class Coverage(NamedTuple):
+    """How much of an environment was looked at."""
+
+    visited: int
+    """Distinct states that random walks visited."""
+    states: int | None
+    """These and all that moves back lead to; None where they are too many, and ways back were drawn at random."""
 
 
 class Environment(Settings):
@@ -20,6 +29,14 @@ class Environment(Settings):
         return _gfn.Env(self._text())
 
     _env: _gfn.Env
+
+    def check(self, walks: int = 100, seed: int = 0) -> Coverage:
+        """Looks at the states of so many random walks, and at all ways back from them: that each move can be undone, that no way back leads
+        elsewhere than to the start, that equal states have equal moves. What is wrong is a ValueError that names the state and the move.
+
+        Worth a call for every environment of your own, before it is trained on: a wrong mask trains a wrong distribution without a word.
+        """
+        return Coverage(*self._env.check(whole(walks, "walks", 1), whole(seed, "seed")))
 
     def __reduce__(self) -> Any:
         values = [getattr(self, name) for name in self.__dataclass_fields__]  # type: ignore[attr-defined]

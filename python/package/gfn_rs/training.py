@@ -18,6 +18,7 @@ from . import _gfn
 from ._conditions import checked as checked_conditions
 from ._progress import Line
 from ._settings import AT_ONCE, LARGEST_SIZE, MOST, Settings, checked, plain, variant
+from ._settings import whole as _count
 from .envs import Environment
 from .objectives import Objective, TrajectoryBalance
 from .policies import Policy
@@ -380,11 +381,3 @@ def _there(path: str | os.PathLike[str]) -> str:
     if not os.path.exists(path):
         raise FileNotFoundError(errno.ENOENT, "there is no checkpoint", path)
     return path
-
-
-def _count(n: int, name: str = "n", least: int = 0, most: int = MOST) -> int:
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
-        raise TypeError(f"{name} is {n!r:.200}: expected a whole number of at least {least}")
-    if not least <= n <= most:
-        raise ValueError(f"{name} is {n}: expected a whole number from {least} to {most}")
-    return int(n)

@@ -1,6 +1,7 @@
 //! Environments.
 
 mod asked;
+mod checked;
 mod declared;
 mod declared_vectors;
 mod erased;
@@ -10,9 +11,7 @@ mod vectors;
 
 use declared::Declared;
 use declared_vectors::DeclaredVectors;
-use gfn::Rng;
 use gfn::graph::GraphState;
-use gfn::testing::check_env;
 use gfn_dags::{BayesianStructure, StructureConfig};
 use gfn_gym::boxes::BoxEnv;
 use gfn_gym::diffusion::{DiffusionSampling, Process, ProcessKind};
@@ -104,8 +103,19 @@ impl Env {
             (EnvSpec::Vectors(spec), Made::Once(made))
         };
         let env = Self { spec, made };
-        env.check()?;
+        // Moves back that lead nowhere would train a wrong distribution without a word. Graph environments are looked at by each trainer.
+        match &env.made {
+            Made::Anew(OtherSpec::VectorEnv(_), _) => drop(env.checked(CHECKED, 0)?),
+            // What can't be built is refused here.
+            _ => drop(env.fresh(&Kept::default())?),
+        }
         Ok(env)
+    }
+
+    /// Looks at the states of `walks` random walks, and at all ways back from them: how many were visited, and how many in all were
+    /// seen, None where those are too many.
+    fn check(&self, py: Python<'_>, walks: usize, seed: u64) -> PyResult<(usize, Option<usize>)> {
+        py.detach(|| self.checked(walks, seed))
     }
 
     /// Tells Python's collector of the rules, which may refer to the environment. They break the cycle, so there is no `__clear__`.
@@ -131,15 +141,12 @@ impl Env {
         }
     }
 
-    /// Looks for moves back that lead nowhere, which would train a wrong distribution without a word. Graph environments are looked at by
-    /// each trainer.
-    fn check(&self) -> PyResult<()> {
+    fn checked(&self, walks: usize, seed: u64) -> PyResult<(usize, Option<usize>)> {
         let (kind, failures) = self.fresh(&Kept::default())?;
-        let (EnvKind::Vectors(vectors), Made::Anew(..)) = (kind, &self.made) else { return Ok(()) };
-        let checked = check_env(&vectors.env, CHECKED, &mut Rng::seeded(0));
+        let seen = checked::check(&kind, walks, seed);
         match failures.take() {
             Some(raised) => Err(raised),
-            None => checked.map(|_| ()).map_err(raised),
+            None => seen.map_err(raised),
         }
     }
 }

@@ -36,6 +36,7 @@ mod golden_exact_distributions;
 mod golden_isomorphism;
 mod golden_objectives;
 mod golden_symmetry;
+mod independence;
 mod instances;
 mod interrupted;
 mod leaks;

@@ -5,9 +5,11 @@ use gfn::error::ErrorKind;
 use pyo3::PyErr;
 use pyo3::exceptions::{PyFloatingPointError, PyIndexError, PyOSError, PyRuntimeError, PyValueError};
 
+use crate::wording::in_python;
+
 /// The exception for an error.
 pub(crate) fn raised(error: Error) -> PyErr {
-    let message = error.to_string();
+    let message = in_python(&error.to_string());
     match error {
         Error::External { source, .. } => match source.downcast::<PyErr>() {
             Ok(exception) => *exception,

@@ -16,6 +16,7 @@ mod settings;
 mod states;
 mod tensors;
 mod threads;
+mod wording;
 
 use pyo3::prelude::*;
 

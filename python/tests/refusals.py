@@ -28,3 +28,6 @@ def refused(call, kind, message):
         call()
     # pyo3's panics are no Exceptions, so that `except Exception` would miss them.
     assert isinstance(caught.value, Exception) and type(caught.value).__name__ != "PanicException"
+    # Names of Rust say nothing to who writes Python.
+    text = str(caught.value)
+    assert "::" not in text and "`with_" not in text, text

@@ -125,3 +125,27 @@ def test_double_precision_needs_a_module_of_it():
     with pytest.raises(ValueError, match="Double"):
         module_trainer(Messages(), double=True)
     module_trainer(Messages().double(), double=True)
+
+
+class Normed(Messages):
+    def __init__(self, layer):
+        super().__init__()
+        self.norm = layer
+
+    def forward(self, batch):
+        nodes, graphs = super().forward(batch)
+        return self.norm(nodes), graphs
+
+
+@pytest.mark.parametrize("layer", [torch.nn.BatchNorm1d(64), torch.nn.BatchNorm1d(64, track_running_stats=False), torch.nn.Dropout(0.5)])
+def test_states_that_depend_on_others_or_on_chance_are_refused(layer):
+    with pytest.raises(ValueError, match="judges each state by itself|equivariant"):
+        module_trainer(Normed(layer)).fit(1)
+
+
+@pytest.mark.parametrize("layer", [torch.nn.BatchNorm1d(64).eval(), torch.nn.LayerNorm(64), torch.nn.Dropout(0.5).eval()])
+def test_layers_that_do_not_are_taken(layer, tmp_path):
+    trainer = module_trainer(Normed(layer)).fit(2)
+    trainer.save(tmp_path / "run")
+    losses = trainer.fit(1).history["loss"]
+    assert module_trainer(Normed(layer)).resume(tmp_path / "run").fit(1).history["loss"][-1] == losses[-1]

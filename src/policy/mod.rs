@@ -90,7 +90,7 @@ impl<D> Evaluation<D> {
 
 /// The estimators of a GFlowNet in one object, so that a state is encoded once and torsos can be shared.
 ///
-/// A policy never depends on a state's batch mates. For graphs up to isomorphism it is equivariant: relabelling a graph
+/// A policy never depends on a state's batch mates, nor on chance: a trainer refuses batch normalisation in training mode, and dropout. For graphs up to isomorphism it is equivariant: relabelling a graph
 /// permutes its slots and changes no probability.
 pub trait Policy<E: Env> {
     /// The distribution over actions.

@@ -4,9 +4,9 @@ use std::time::Instant;
 
 use super::checkpoint::Observed;
 use super::companions::{Averaged, Companions, Novelty};
-use super::equivariance::check_equivariance;
 use super::gradients::{Graded, check_batch, differentiate};
 use super::observers::{Sentinel, Sight};
+use super::policy_checks::check_policy;
 use super::replicas::Streams;
 use super::sources::{Batch, Sources};
 use super::{Context, StepStats, TrainerConfig};
@@ -45,8 +45,8 @@ pub struct Trainer<E: Env, P> {
     pub(super) companions: Companions<E, P>,
     sentinel: Sentinel<E::States>,
     pub(super) rng: Rng,
-    /// Whether it is known that the policy sees no labels where they mean nothing.
-    equivariant: bool,
+    /// Whether the policy was looked at: one that needs conditions is before the first step.
+    checked_policy: bool,
     pub(super) latest: Option<Batch<E>>,
     /// How often all replicas have asked the reward, as of the last step of a loop.
     pub(super) all_reward_calls: Option<u64>,
@@ -108,7 +108,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             Some(parameters) => Some(Box::new(Adam::new(parameters, config.adam)?)),
             None => None,
         };
-        let equivariant = check_equivariance(&env, &policy, None)?;
+        let checked_policy = check_policy(&env, &policy, None)?;
         Ok(Self {
             context: Context { env, reward, policy, objective, config, step: 0, collective: None },
             optimizer,
@@ -116,7 +116,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             companions: Companions::default(),
             sentinel: Sentinel::default(),
             rng,
-            equivariant,
+            checked_policy,
             latest: None,
             all_reward_calls: None,
             description: serde_json::Value::Null,
@@ -162,10 +162,10 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// What must be known and drawn before a batch is.
     fn prepare(&mut self) -> Result<()> {
         let Context { env, policy, .. } = &self.context;
-        if !self.equivariant {
+        if !self.checked_policy {
             // Once: without a source of conditions a policy that needs them can't be asked at all.
-            self.equivariant = true;
-            check_equivariance(env, policy, self.sources.on_policy.conditions.as_deref())?;
+            self.checked_policy = true;
+            check_policy(env, policy, self.sources.on_policy.conditions.as_deref())?;
         }
         // Both draw nothing without noisy layers.
         if let Some(parameters) = policy.parameters() {

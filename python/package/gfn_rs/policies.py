@@ -87,8 +87,8 @@ class GraphModule(Policy):
     """A network of your own: a `torch.nn.Module` (or any function, with `parameters` of its own) from a `GraphBatch` to embeddings of
     nodes `[N, node_width]` and of graphs `[B, graph_width]`. The library adds the heads, trains the module's parameters and saves them.
 
-    A state must not depend on its batch mates: no batch normalisation in training mode. Up to isomorphism the module must not read
-    `node_labels`; a trainer looks for both before its first step.
+    What a state gets must depend neither on its batch mates nor on chance: no batch normalisation in training mode, no dropout. Up to
+    isomorphism the module must not read `node_labels`. A trainer refuses such modules. Buffers of whole numbers aren't saved.
     """
 
     module: Callable[[_gfn.GraphBatch], Any]

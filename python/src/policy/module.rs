@@ -143,13 +143,17 @@ pub(super) fn of_graphs(
     boxed(net.map(GraphPolicy))
 }
 
-/// A module's parameters and its buffers, by name: what it is trained and saved by.
+/// A module's parameters and its buffers, by name: what it is trained and saved by. Buffers of whole numbers are counters of modules
+/// that change by being called, such as batch normalisation in training mode, which is refused, or constants, which need no saving.
 fn named_tensors(module: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Tensor)>> {
     let mut out = Vec::new();
     for list in ["named_parameters", "named_buffers"] {
         for item in module.call_method0(list)?.try_iter()? {
             let (name, tensor): (String, Bound<'_, PyAny>) = item?.extract()?;
-            out.push((name, tensors::from_python(&tensor)?));
+            let tensor = tensors::from_python(&tensor)?;
+            if tensor.is_floating_point() {
+                out.push((name, tensor));
+            }
         }
     }
     Ok(out)

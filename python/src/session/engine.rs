@@ -21,6 +21,7 @@ use crate::conditions::Conditions;
 use crate::errors::passed_on;
 use crate::record::Describe;
 use crate::states::Show;
+use crate::wording::in_python;
 
 /// How long Ctrl-C may wait.
 const PATIENCE: Duration = Duration::from_millis(50);
@@ -210,7 +211,7 @@ where
     }
 
     fn warnings(&self) -> Vec<String> {
-        self.trainer.warnings().iter().map(ToString::to_string).collect()
+        self.trainer.warnings().iter().map(|warning| in_python(&warning.to_string())).collect()
     }
 
     fn replay_len(&self) -> Option<usize> {

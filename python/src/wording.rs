@@ -1,0 +1,33 @@
+//! What the library's messages say of Rust, said of Python.
+
+/// Phrases of the library's, and what stands for them in `gfn_rs`; the longer ones first.
+const PHRASES: [(&str, &str); 19] = [
+    (
+        "(graphs whose backward moves are derived: let `is_reachable` be false of what no forward move builds; by type: use action \
+         types that keep to it, such as `AddEdge::keeping_connected`)",
+        "(let `is_reachable` be false of what no forward move builds)",
+    ),
+    ("write it with GraphFormat::EdgeList (any extension but g6 and d6)", "use `networkx()`, or pickle"),
+    ("give `DiffusionPolicy::new` the target", "use a target of the library's"),
+    ("give the policy one (`Policy::log_z`)", "use a policy with parameters"),
+    ("`VarStore::new(device)`, `to_kind`", "`device` and `double` of the trainer"),
+    ("as `Torso::widths` says", "as `GraphModule` says"),
+    ("`Reward::partial_log_reward`", "`partial_log_reward`"),
+    ("`testing::check_env`", "`check` of the environment"),
+    ("`Trainer::with_conditions`", "`conditions`"),
+    ("`with_conditions`", "`conditions`"),
+    ("`with_replay`", "`replay=Replay()`"),
+    ("`with_data`", "`data`"),
+    ("`TrainerConfig::source`", "`share`"),
+    ("`TrainerConfig::replay_path`", "`Replay.path`"),
+    ("`TrainerConfig::", "`"),
+    ("`ReplayPath::Stored`", "\"stored\""),
+    ("`ReplayPath::PolicyBackward`", "\"policy_backward\""),
+    ("`ReplayPath::UniformBackward`", "\"uniform_backward\""),
+    ("`tch::no_grad`", "`torch.no_grad`"),
+];
+
+/// A message as who writes Python reads it.
+pub(crate) fn in_python(message: &str) -> String {
+    PHRASES.iter().fold(message.to_owned(), |text, (rust, python)| text.replace(rust, python))
+}

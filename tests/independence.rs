@@ -1,0 +1,168 @@
+//! A trainer refuses a policy for which a state's probabilities depend on the others of its batch, or on chance.
+
+use gfn::distribution::GraphActionCategorical;
+use gfn::env::{Direction, DiscreteEnv, Reals, Rows};
+use gfn::graph::{GraphBatch, GraphEnv, GraphKind, GraphStates};
+use gfn::nn::{BackwardPolicy, Embedded, GraphNet, GraphNetConfig, Linear, Scope, Torso};
+use gfn::objective::{ModifiedDetailedBalance, TrajectoryBalance};
+use gfn::policy::{Evaluation, GraphPolicy, Policy};
+use gfn::quantity::Quantities;
+use gfn::train::{Trainer, TrainerConfig};
+use gfn::{Error, Result, Rng};
+use gfn_gym::boxes::{BoxEnv, BoxPolicy, BoxPolicyConfig};
+use gfn_gym::ring::Ring;
+use tch::{Device, Kind, Tensor};
+
+fn zero<S: Rows>(states: &S, _: Option<&Tensor>) -> Result<Vec<f64>> {
+    Ok(vec![0.0; states.len()])
+}
+
+fn ring() -> GraphEnv<Ring> {
+    Ring::new(3, GraphKind::Directed).unwrap()
+}
+
+fn trained<P: Policy<GraphEnv<Ring>>>(policy: P) -> Result<()> {
+    let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
+    Trainer::new(ring(), zero, policy, ModifiedDetailedBalance::default(), config, Rng::seeded(1)).map(|_| ())
+}
+
+fn told(result: Result<()>, direction: &str) {
+    let error = result.unwrap_err();
+    let message = error.to_string();
+    assert!(matches!(error, Error::Contract { .. }), "{message}");
+    for words in ["judges each state by itself", "batch normalisation", direction, "in a batch of", "edge"] {
+        assert!(message.contains(words), "{words}: {message}");
+    }
+}
+
+/// What the logit of a block's first slots is.
+#[derive(Clone, Copy, Debug)]
+enum Logit {
+    /// The number of edges of the graph itself.
+    Edges,
+    /// The mean number of edges of the batch.
+    MeanEdges,
+    Chance,
+}
+
+/// A policy whose logits are 0, but for one in one direction.
+#[derive(Debug)]
+struct Judges(Logit, Direction);
+
+impl Policy<GraphEnv<Ring>> for Judges {
+    type Dist = GraphActionCategorical;
+
+    fn evaluate(
+        &self,
+        env: &GraphEnv<Ring>,
+        states: &GraphStates,
+        _: Option<&Tensor>,
+        _: Quantities,
+    ) -> Result<Evaluation<GraphActionCategorical>> {
+        let edges: Vec<f32> = states.graphs().iter().map(|graph| graph.n_edges() as f32).collect();
+        let n = edges.len();
+        let mean = edges.iter().sum::<f32>() / n as f32;
+        // One number for each graph, or for all of them.
+        let (of_graph, of_all) = match self.0 {
+            Logit::Edges => (Some(Tensor::from_slice(&edges).view([-1, 1])), 0.0),
+            Logit::MeanEdges => (None, f64::from(mean)),
+            Logit::Chance => (None, Tensor::rand([1], (Kind::Double, Device::Cpu)).double_value(&[0])),
+        };
+        let dist = |direction: Direction| {
+            let masks = env.masks(direction, states);
+            let blocks = masks.blocks.iter().map(|block| {
+                let (rows, width) = (block.rows() as i64, block.width as i64);
+                let zeros = Tensor::zeros([rows, width], (Kind::Float, Device::Cpu));
+                // Not the same for all edges, which would change nothing where there is no exit.
+                let place = Tensor::arange(rows, (Kind::Float, Device::Cpu)).remainder(9).view([-1, 1]);
+                let first = if rows == n as i64 { place.full_like(of_all) } else { place * of_all };
+                let first = of_graph.as_ref().filter(|_| rows == n as i64).map_or(first, Tensor::shallow_clone);
+                if direction == self.1 && rows > 0 { zeros.slice_scatter(&first, 1, 0, 1, 1) } else { zeros }
+            });
+            let blocks: Vec<Tensor> = blocks.collect();
+            GraphActionCategorical::new(masks, &blocks)
+        };
+        Ok(Evaluation {
+            pf: Some(dist(Direction::Forward)?),
+            pb: Some(dist(Direction::Backward)?),
+            ..Evaluation::default()
+        })
+    }
+}
+
+#[test]
+fn policies_that_look_at_the_batch_are_refused() {
+    told(trained(Judges(Logit::MeanEdges, Direction::Forward)), "forward");
+    told(trained(Judges(Logit::MeanEdges, Direction::Backward)), "backward");
+}
+
+#[test]
+fn policies_that_throw_dice_are_refused() {
+    told(trained(Judges(Logit::Chance, Direction::Forward)), "forward");
+}
+
+#[test]
+fn policies_that_look_at_the_state_are_not() {
+    trained(Judges(Logit::Edges, Direction::Forward)).unwrap();
+}
+
+/// The number of edges at each node, normalised over the batch or by fixed numbers, or with half of it dropped.
+#[derive(Debug)]
+struct Degrees {
+    layer: Linear,
+    norm: Norm,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Norm {
+    Batch,
+    Fixed,
+    Dropout,
+}
+
+impl Torso for Degrees {
+    fn widths(&self) -> (i64, i64) {
+        (8, 8)
+    }
+
+    fn embed(&self, batch: &GraphBatch<'_>, _: Option<&Tensor>) -> Result<Embedded> {
+        let ends = batch.edge_index().get(0);
+        let x = Tensor::zeros([batch.node_graph().size()[0], 1], (Kind::Float, Device::Cpu));
+        let x = x.index_add(0, &ends, &Tensor::ones([ends.size()[0], 1], (Kind::Float, Device::Cpu)));
+        let none = None::<Tensor>;
+        let x = match self.norm {
+            Norm::Batch => {
+                x.batch_norm(none.as_ref(), none.as_ref(), none.as_ref(), none.as_ref(), true, 0.1, 1e-5, false)
+            }
+            Norm::Fixed => (x - 1.0) / 2.0,
+            Norm::Dropout => x.dropout(0.5, true),
+        };
+        let nodes = self.layer.forward(&x);
+        let graphs = Tensor::zeros([batch.len() as i64, 8], (Kind::Float, Device::Cpu));
+        let graphs = graphs.index_add(0, batch.node_graph(), &nodes);
+        Ok(Embedded { nodes, graphs })
+    }
+}
+
+#[test]
+fn batch_normalisation_and_dropout_of_libtorch_are_refused() {
+    let with = |norm: Norm| {
+        let config = GraphNetConfig { backward: BackwardPolicy::SharedTorso, ..GraphNetConfig::default() };
+        let torso = |scope: &mut Scope<'_>| Degrees { layer: Linear::new(&mut scope.sub("layer"), 1, 8), norm };
+        let net = GraphNet::with_torso(&ring(), torso, config, Device::Cpu, Kind::Float, &mut Rng::seeded(2)).unwrap();
+        let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
+        Trainer::new(ring(), zero, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(1)).map(|_| ())
+    };
+    with(Norm::Fixed).unwrap();
+    told(with(Norm::Batch), "forward");
+    told(with(Norm::Dropout), "forward");
+}
+
+#[test]
+fn policies_over_points_are_looked_at_and_are_sound() {
+    let env = BoxEnv::cartesian(2, 0.25).unwrap();
+    let policy =
+        BoxPolicy::new(&env, BoxPolicyConfig::default(), Device::Cpu, Kind::Float, &mut Rng::seeded(3)).unwrap();
+    let reward = |states: &Reals, _: Option<&Tensor>| zero(states, None);
+    Trainer::new(env, reward, policy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(1)).unwrap();
+}

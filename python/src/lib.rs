@@ -6,7 +6,10 @@
 mod conditions;
 mod env;
 mod errors;
+mod evaluation;
 mod objective;
+mod objects;
+mod parts;
 mod policy;
 mod reward;
 mod session;
@@ -26,6 +29,11 @@ fn _gfn(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<objective::Scores>()?;
     module.add_class::<session::Session>()?;
     module.add_class::<session::Exact>()?;
+    module.add_class::<evaluation::Correlation>()?;
+    module.add_class::<evaluation::Estimate>()?;
+    module.add_class::<evaluation::Sampled>()?;
+    module.add_class::<evaluation::Tested>()?;
+    module.add_class::<evaluation::TopK>()?;
     module.add_class::<states::Graphs>()?;
     module.add_function(wrap_pyfunction!(threads::set_threads, module)?)?;
     module.add_class::<policy::PyBatch>()

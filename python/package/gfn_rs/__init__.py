@@ -24,7 +24,20 @@ if _torch.__version__.split("+")[0].split(".")[:2] != _wanted().split("."):
         f"pip install 'torch=={_wanted()}.*'"
     )
 
-from ._gfn import Exact, GraphBatch, Graphs, Moves, Scores, VectorMoves, set_threads  # noqa: E402
+from ._gfn import (  # noqa: E402
+    Correlation,
+    Estimate,
+    Exact,
+    GraphBatch,
+    Graphs,
+    Moves,
+    Sampled,
+    Scores,
+    Tested,
+    TopK,
+    VectorMoves,
+    set_threads,
+)
 from .declared import (  # noqa: E402
     AddEdge,
     AddNode,
@@ -59,16 +72,23 @@ from .envs import (  # noqa: E402
     Triangle,
 )
 from .objectives import (  # noqa: E402
+    AugmentedDetailedBalance,
+    AugmentedTrajectoryBalance,
     DetailedBalance,
     FlowMatching,
     LogPartitionVariance,
+    MaximumLikelihood,
     ModifiedDetailedBalance,
     Objective,
     OwnObjective,
     PolicyGradient,
     ProximalPolicy,
+    RandomDistillation,
+    RelativeLogPartitionVariance,
+    RelativeTrajectoryBalance,
     SubTrajectoryBalance,
     TrajectoryBalance,
+    TrustPcl,
 )
 from .policies import (  # noqa: E402
     BoxNet,
@@ -87,6 +107,7 @@ from .policies import (  # noqa: E402
 from .rewards import (  # noqa: E402
     BoxReward,
     ColoredGraphReward,
+    ConditionalGridReward,
     FunnelTarget,
     GaussianTarget,
     HammingReward,
@@ -106,7 +127,8 @@ from .rewards import (  # noqa: E402
     WeightReward,
 )
 from .schedules import Constant, Cosine, Exponential, InverseRoot, Linear, Schedule  # noqa: E402
-from .training import Replay, Trainer, TrainingWarning  # noqa: E402
+from .sources import Average, Data, Hindsight, LocalSearch, Mala, Replay, Search, Teacher  # noqa: E402
+from .training import Trainer, TrainingWarning  # noqa: E402
 
 try:
     __version__ = version("gfn-rs")

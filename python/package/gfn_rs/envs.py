@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Literal, Sequence
 
 from . import _gfn
-from ._settings import Settings
+from ._settings import Settings, plain
 
 
 class Environment(Settings):
@@ -206,10 +206,21 @@ class Diffusion(Environment):
     """Points of `dim` dimensions that take `steps` Gaussian steps from the origin. States are float64 arrays `[n, dim]`; targets are
     `GaussianTarget`, `MixtureTarget`, `FunnelTarget`, `ManyWellTarget`.
 
-    The process is a pinned Brownian motion of variance `sigma**2` at the end.
+    The process is a Brownian motion, whose variance at the end is `sigma**2`; one that forgets where it was, by `rate` in a unit of time
+    (Ornstein-Uhlenbeck); or one of the same variance at all times but the start, of which each step replaces a share from `beta_max` at
+    first to `beta_min` at the end.
     """
 
     dim: int
     steps: int = 100
     sigma: float = 1.0
-    process: Literal["pinned_brownian"] = "pinned_brownian"
+    process: Literal["pinned_brownian", "ornstein_uhlenbeck", "variance_preserving"] = "pinned_brownian"
+    rate: float = 1.0
+    beta_min: float = 0.01
+    beta_max: float = 0.3
+
+    def _values(self) -> dict[str, Any]:
+        of_process: dict[str, tuple[str, ...]] = {"ornstein_uhlenbeck": ("rate",), "variance_preserving": ("beta_min", "beta_max")}
+        numbers = {name: plain(getattr(self, name), name) for name in of_process.get(self.process, ())}
+        sizes = {name: plain(getattr(self, name), name) for name in ("dim", "steps", "sigma")}
+        return {**sizes, "process": {self.process: numbers} if numbers else self.process}

@@ -7,7 +7,6 @@ import json
 import os
 import sys
 import warnings as _warnings
-from dataclasses import dataclass
 from typing import Any, Callable, Iterator, Literal, Sequence, get_type_hints
 
 import numpy as np
@@ -16,13 +15,15 @@ import torch
 
 from . import _gfn
 from ._conditions import checked as checked_conditions
+from ._parts import parts, shares
 from ._progress import Line
 from ._settings import AT_ONCE, LARGEST_SIZE, MOST, Settings, checked, plain, variant
 from .envs import Environment
 from .objectives import Objective, TrajectoryBalance
 from .policies import Policy
-from .rewards import Reward
+from .rewards import ConditionalGridReward, Reward
 from .schedules import Number, schedule
+from .sources import Average, Data, Hindsight, LocalSearch, Mala, Replay, Search, Teacher
 
 States = Any  # Graphs, or a numpy array, as the environment says
 RewardFunction = Callable[[States], Any]
@@ -30,36 +31,6 @@ RewardFunction = Callable[[States], Any]
 
 class TrainingWarning(UserWarning):
     """A sign that training goes wrong without an error."""
-
-
-@dataclass(frozen=True)
-class Replay(Settings):
-    """A buffer of objects that were drawn, `share` of each batch from it once `after` steps are made.
-
-    With `distinct` no object is in it twice. `draw`: uniformly, or by reward or loss to the power `exponent`. The path to an object
-    is drawn anew by uniform steps back, by P_B, or is the one on which it was found.
-    """
-
-    capacity: int = 10_000
-    share: float = 0.5
-    after: int = 10
-    distinct: bool = False
-    eviction: Literal["fifo", "best_reward"] = "fifo"
-    draw: Literal["uniform", "reward_prioritised", "loss_prioritised"] = "uniform"
-    exponent: float = 1.0
-    path: Literal["uniform_backward", "policy_backward", "stored"] = "uniform_backward"
-
-    def _text(self) -> str:
-        draw: Any = variant(self.draw)
-        if self.draw != "uniform":
-            draw = {draw: {"exponent": plain(self.exponent, "exponent")}}
-        values = {
-            "capacity": plain(self.capacity, "capacity"),
-            "distinct": plain(self.distinct, "distinct"),
-            "eviction": variant(self.eviction),
-            "draw": draw,
-        }
-        return json.dumps(values, allow_nan=False)
 
 
 Columns = dict[str, npt.NDArray[Any]]
@@ -84,8 +55,15 @@ class Trainer:
         The share of uniform actions in sampling; by default 0.1 that falls to 0.01, if the objective allows it.
     temperature, exit_bias, noise
         What else changes sampling: a divisor of logits, a number added to the exit's, a deviation added to Gaussian steps.
-    replay
-        A buffer, `Replay()`.
+    replay, data
+        A buffer, `Replay()`; given objects, `Data(objects)`.
+    local_search, teacher, thompson, search
+        Further exploration: `LocalSearch(3)`; a second policy, `Teacher(Mlp())`; heads of one policy, `Mlp(heads=8)`, of which each learns
+        from such a share of a batch (Rector-Brooks et al. 2023); a search from the objects of the buffer, `Search(function)` or `Mala()`.
+    average
+        A moving average of the parameters, `Average()`.
+    hindsight
+        Other conditions for what is replayed, `Hindsight(function)`.
     regression
         The loss of a residual.
     chunk
@@ -118,6 +96,13 @@ class Trainer:
         exit_bias: Number = 0.0,
         noise: Number = 0.0,
         replay: Replay | None = None,
+        data: Data | None = None,
+        local_search: LocalSearch | None = None,
+        teacher: Teacher | None = None,
+        thompson: float | None = None,
+        search: Search | Mala | None = None,
+        average: Average | None = None,
+        hindsight: Hindsight | None = None,
         regression: Literal["squared", "half_squared", "shifted_cosh", "absolute"] = "squared",
         chunk: int | None = None,
         max_steps: int = 100_000,
@@ -142,6 +127,8 @@ class Trainer:
         hints = get_type_hints(Trainer.__init__)
         given: dict[str, Any] = {"batch": batch, "lr": lr, "log_z_lr": log_z_lr, "lr_scale": lr_scale, "weight_decay": weight_decay}
         given |= {"max_norm": max_norm, "epsilon": epsilon, "temperature": temperature, "exit_bias": exit_bias, "noise": noise}
+        given |= {"data": data, "local_search": local_search, "teacher": teacher, "thompson": thompson, "search": search}
+        given |= {"average": average, "hindsight": hindsight}
         given |= {"replay": replay, "regression": regression, "chunk": chunk, "max_steps": max_steps, "device": device, "double": double}
         for name, setting in given.items():
             checked(setting, name, hints[name])
@@ -149,7 +136,10 @@ class Trainer:
             raise TypeError(f"seed is {seed!r:.200}: expected a whole number from 0 to 2**64 - 1")
         if not 0 <= seed < 2**64:
             raise ValueError(f"seed is {seed!r}: expected a whole number from 0 to 2**64 - 1")
-        if (conditions is None) != (n_conditions == 0):
+        if isinstance(reward, ConditionalGridReward) and conditions is None and n_conditions == 0:
+            # Drawn by the library, uniformly from 0 to 1.
+            n_conditions = 1
+        elif (conditions is None) != (n_conditions == 0):
             raise ValueError(f"conditions is {conditions!r} and n_conditions {n_conditions!r}: expected both, or neither")
         if conditions is not None and not callable(conditions):
             raise TypeError(f"conditions is a {type(conditions).__name__}: expected a function of a number and a generator")
@@ -173,11 +163,27 @@ class Trainer:
             training["lr_scale"] = schedule(lr_scale)
         if epsilon is not None:
             training["epsilon"] = schedule(epsilon)
-        if replay is not None:
-            share = plain(replay.share, "Replay.share")
-            training["source"] = {"on_policy": 1.0 - share, "replay": share, "offline": 0.0}
-            training["replay_after"] = plain(replay.after, "Replay.after")
-            training["replay_path"] = variant(replay.path)
+        if local_search is not None:
+            training["local_search"] = local_search._json()
+        where = shares(replay, data)
+        training |= where
+        if where:
+            training["replay_path"] = variant(where["replay_path"])
+        others = parts(
+            env,
+            policy,
+            objective,
+            n_conditions,
+            data=data,
+            teacher=teacher,
+            search=search,
+            hindsight=hindsight,
+            average=average,
+            thompson=thompson,
+        )
+        description: dict[str, Any] = {"gfn_rs": _described(env, policy, reward)}
+        if others.description:
+            description["parts"] = others.description
         self.env, self.reward, self.policy, self.objective = env, reward, policy, objective
         self._warned = 0
         self._n_conditions = n_conditions
@@ -193,7 +199,8 @@ class Trainer:
             conditions=conditions,
             n_conditions=_count(n_conditions, "n_conditions", most=LARGEST_SIZE),
             training=json.dumps(training, allow_nan=False),
-            description=json.dumps({"gfn_rs": _described(env, policy, reward)}, allow_nan=False),
+            description=json.dumps(description, allow_nan=False),
+            parts=others,
             replay=None if replay is None else replay._text(),
             seed=int(seed),
             device=device,
@@ -284,6 +291,23 @@ class Trainer:
         condition, `[C]`, where the trainer has them."""
         conditions = None if condition is None else np.reshape(condition, (1, -1))
         return self._session.exact(_count(limit, "limit"), self._conditions(conditions, 1))
+
+    def evaluate(self, n: int = 1000, condition: Any = None) -> _gfn.Sampled:
+        """Estimates from `n` samples, where states can't be listed: bounds on log Z, the best objects, modes. Under one condition, `[C]`,
+        where the trainer has them."""
+        conditions = None if condition is None else np.reshape(condition, (1, -1))
+        return self._session.sampled(_count(n, least=1, most=AT_ONCE), self._conditions(conditions, 1))
+
+    def evaluate_on(self, objects: Any, paths: int = 20, condition: Any = None) -> _gfn.Tested:
+        """What the policy makes of given objects, a test set say: their log-probabilities, from `paths` paths back to the start each, and
+        how they go with the rewards. Objects are as `sample` shows them; of molecules SMILES, too."""
+        conditions = None if condition is None else np.reshape(condition, (1, -1))
+        return self._session.tested(objects, _count(paths, "paths", least=1, most=AT_ONCE), self._conditions(conditions, 1))
+
+    def take_average(self) -> "Trainer":
+        """Gives the policy the average of its parameters for good, once training is over (`average=Average()`)."""
+        self._session.take_average()
+        return self
 
     def _conditions(self, conditions: Any, n: int) -> torch.Tensor | None:
         if (conditions is None) != (self._n_conditions == 0):

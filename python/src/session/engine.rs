@@ -15,12 +15,15 @@ use pyo3::prelude::*;
 use tch::Tensor;
 
 use super::exact::Parts;
+use super::sampled::{self, Alike};
 use crate::conditions::Conditions;
 use crate::errors::passed_on;
+use crate::evaluation::{Parts as SampledParts, Tested};
+use crate::objects::Border;
 use crate::states::Show;
 
 /// How long Ctrl-C may wait.
-const PATIENCE: Duration = Duration::from_millis(50);
+pub(super) const PATIENCE: Duration = Duration::from_millis(50);
 
 /// A batch of states, to be shown once the interpreter is there.
 pub(super) type Shown = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyAny>> + Send>;
@@ -39,6 +42,12 @@ pub(super) trait Engine: Send {
     /// Objects, and with `rewarded` log R of each; under conditions `[n, C]`, if the trainer has them.
     fn sample(&mut self, n: usize, conditions: Option<&Tensor>, rewarded: bool) -> Result<(Shown, Option<Vec<f64>>)>;
     fn exact(&self, limit: usize, conditions: Option<&Tensor>) -> Result<Parts>;
+    /// Estimates from so many samples, under one condition, `[1, C]`, if the trainer has them.
+    fn sampled(&mut self, n: usize, condition: Option<&Tensor>) -> Result<SampledParts>;
+    /// What the policy makes of given objects, from so many paths to each.
+    fn tested(&mut self, objects: &Py<PyAny>, paths: usize, condition: Option<&Tensor>) -> Result<Tested>;
+    /// Gives the policy the average of its parameters for good.
+    fn take_average(&mut self) -> Result<()>;
     fn prefill(&mut self, n: usize) -> Result<usize>;
     fn loss(&mut self) -> Result<Tensor>;
     fn parameters(&self) -> Vec<(String, Tensor)>;
@@ -59,8 +68,9 @@ pub(super) type ExactOf<E, P> =
 /// A trainer and how its states are shown.
 pub(super) struct Trained<E: ReplayEnv, P> {
     trainer: Trainer<E, P>,
-    show: Show<E::States>,
+    border: Border<E::States>,
     exact: Option<ExactOf<E, P>>,
+    alike: Alike<E>,
     conditions: Option<Arc<Conditions>>,
     rng: Rng,
 }
@@ -68,12 +78,12 @@ pub(super) struct Trained<E: ReplayEnv, P> {
 impl<E: ReplayEnv, P: Policy<E>> Trained<E, P> {
     pub(super) fn new(
         trainer: Trainer<E, P>,
-        show: Show<E::States>,
-        exact: Option<ExactOf<E, P>>,
+        border: Border<E::States>,
+        (exact, alike): (Option<ExactOf<E, P>>, Alike<E>),
         conditions: Option<Arc<Conditions>>,
     ) -> Self {
         let rng = trainer.evaluation_rng();
-        Self { trainer, show, exact, conditions, rng }
+        Self { trainer, border, exact, alike, conditions, rng }
     }
 
     fn draw(&mut self, n: usize, conditions: Option<&Tensor>) -> Result<E::States> {
@@ -121,18 +131,30 @@ where
     fn sample(&mut self, n: usize, conditions: Option<&Tensor>, rewarded: bool) -> Result<(Shown, Option<Vec<f64>>)> {
         let states = self.draw(n, conditions)?;
         let values = rewarded.then(|| log_rewards(self.trainer.reward(), &states, conditions)).transpose()?;
-        Ok((later(&self.show, states), values))
+        Ok((later(&self.border.show, states), values))
     }
 
     fn exact(&self, limit: usize, conditions: Option<&Tensor>) -> Result<Parts> {
         match self.exact {
-            Some(exact) => exact(&self.trainer, (limit, conditions), &self.show),
+            Some(exact) => exact(&self.trainer, (limit, conditions), &self.border.show),
             None => Err(Error::config(
                 "the environment of an exact evaluation",
                 "continuous",
                 "one whose states can be listed; of others, compare samples",
             )),
         }
+    }
+
+    fn sampled(&mut self, n: usize, condition: Option<&Tensor>) -> Result<SampledParts> {
+        sampled::sampled(&self.trainer, (n, condition), (&self.border, self.alike), &mut self.rng)
+    }
+
+    fn tested(&mut self, objects: &Py<PyAny>, paths: usize, condition: Option<&Tensor>) -> Result<Tested> {
+        sampled::tested(&self.trainer, objects, (paths, condition), &self.border, &mut self.rng)
+    }
+
+    fn take_average(&mut self) -> Result<()> {
+        self.trainer.take_average()
     }
 
     fn prefill(&mut self, n: usize) -> Result<usize> {

@@ -3,6 +3,8 @@
 mod build;
 mod engine;
 mod exact;
+mod replay;
+mod sampled;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, TryLockError};
@@ -13,6 +15,8 @@ use pyo3::types::PyDict;
 
 use crate::env::{Env, Failures};
 use crate::errors::raised;
+use crate::evaluation::{Sampled, Tested};
+use crate::parts::PyParts;
 use crate::{tensors, threads};
 use engine::{Engine, Made};
 pub(crate) use exact::Exact;
@@ -79,9 +83,10 @@ fn unbroken<T>(job: impl FnOnce() -> T) -> PyResult<T> {
 impl Session {
     /// A trainer of an environment; the settings come as JSON, written by the classes of `gfn_rs`.
     #[new]
-    #[pyo3(signature = (env, *, reward, reward_call, policy, module, objective, loss, conditions, n_conditions, training, replay, description, seed, device, double))]
+    #[pyo3(signature = (env, *, reward, reward_call, policy, module, objective, loss, conditions, n_conditions, training, replay, parts, description, seed, device, double))]
     #[expect(clippy::too_many_arguments, reason = "one class of Python calls it, by name")]
     fn new(
+        py: Python<'_>,
         env: &Env,
         reward: Option<&str>,
         reward_call: Option<Py<PyAny>>,
@@ -93,6 +98,7 @@ impl Session {
         n_conditions: usize,
         training: &str,
         replay: Option<&str>,
+        parts: PyParts,
         description: &str,
         seed: u64,
         device: &str,
@@ -105,6 +111,7 @@ impl Session {
             conditions: (conditions, n_conditions),
             training,
             replay,
+            parts: parts.read(py)?,
             description,
         };
         threads::prepare();
@@ -151,6 +158,31 @@ impl Session {
         let conditions = conditions.map(tensors::from_python).transpose()?;
         let parts = self.ask(py, move |engine| engine.exact(limit, conditions.as_ref()))?;
         parts.shown(py)
+    }
+
+    /// Estimates from `n` samples, under one condition, `[1, C]`.
+    #[pyo3(signature = (n, conditions))]
+    fn sampled(&self, py: Python<'_>, n: usize, conditions: Option<&Bound<'_, PyAny>>) -> PyResult<Sampled> {
+        let conditions = conditions.map(tensors::from_python).transpose()?;
+        Ok(self.ask(py, move |engine| engine.sampled(n, conditions.as_ref()))?.into())
+    }
+
+    /// What the policy makes of given objects, from so many paths to each, under one condition, `[1, C]`.
+    #[pyo3(signature = (objects, paths, conditions))]
+    fn tested(
+        &self,
+        py: Python<'_>,
+        objects: Py<PyAny>,
+        paths: usize,
+        conditions: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Tested> {
+        let conditions = conditions.map(tensors::from_python).transpose()?;
+        self.ask(py, move |engine| engine.tested(&objects, paths, conditions.as_ref()))
+    }
+
+    /// Gives the policy the average of its parameters for good.
+    fn take_average(&self, py: Python<'_>) -> PyResult<()> {
+        self.ask(py, |engine| engine.take_average())
     }
 
     /// Fills the replay buffer with uniform random walks; how many stayed.

@@ -27,6 +27,11 @@ impl Graphs {
         Self { states, codec }
     }
 
+    /// The graphs.
+    pub(crate) fn states(&self) -> &GraphStates {
+        &self.states
+    }
+
     /// The one graph of a batch.
     pub(crate) fn only(&self) -> PyResult<GraphState> {
         match self.states.graphs() {

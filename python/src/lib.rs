@@ -7,6 +7,7 @@ mod conditions;
 mod env;
 mod errors;
 mod evaluation;
+mod molecules;
 mod objective;
 mod objects;
 mod parts;

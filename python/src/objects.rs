@@ -2,19 +2,20 @@
 
 use std::sync::Arc;
 
-use gfn::env::{Env, Reals, Rows, VectorStates};
+use gfn::env::{Reals, Rows, VectorStates};
 use gfn::graph::GraphStates;
 use gfn::policy::{Features, StateFeatures};
 use gfn::rollout::{ReplayEnv, Sampler, Walks};
 use gfn::{Error, Rng};
 use gfn_dags::DagStates;
 use gfn_gym::diffusion::{DiffusionSampling, DiffusionStates};
-use gfn_molecules::{Molecule, MoleculeCodec};
+use gfn_molecules::Molecule;
 use numpy::{PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::errors::raised;
+use crate::molecules::Reading;
 use crate::states::{Graphs, Show};
 
 /// How states of one environment are read.
@@ -107,14 +108,17 @@ pub(crate) fn some<S: Rows>(objects: S) -> gfn::Result<S> {
 }
 
 /// Graphs; of molecules SMILES, too.
-pub(crate) fn read_graphs(codec: Option<MoleculeCodec>) -> Read<GraphStates> {
+pub(crate) fn read_graphs(codec: Option<Reading>) -> Read<GraphStates> {
     Arc::new(move |given| {
         if let Ok(graphs) = given.cast::<Graphs>() {
             return Ok(graphs.get().states().clone());
         }
         let (Some(codec), Ok(smiles)) = (&codec, given.extract::<Vec<String>>()) else {
             let expected = if codec.is_some() { "Graphs, or a list of SMILES" } else { "Graphs" };
-            return Err(PyTypeError::new_err(format!("objects is a {}: expected {expected}", given.get_type().name()?)));
+            return Err(PyTypeError::new_err(format!(
+                "objects is a {}: expected {expected}",
+                given.get_type().name()?
+            )));
         };
         let read = |text: &String| {
             let molecule = Molecule::from_smiles(text).map_err(|error| PyValueError::new_err(error.to_string()))?;

@@ -138,8 +138,12 @@ impl PhyloTree {
     /// The entry of the root above a species.
     pub(super) fn root(&self, row: &[u16], species: usize) -> usize {
         let mut node = species;
-        while row[node] > 0 {
-            node = self.inner(usize::from(row[node]));
+        // No forest is higher; a row from outside that is no forest may go in circles.
+        for _ in 0..self.n {
+            match row[node] {
+                0 => break,
+                name => node = self.inner(usize::from(name)),
+            }
         }
         node
     }

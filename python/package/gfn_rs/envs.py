@@ -91,7 +91,7 @@ class Molecules(Environment):
 @dataclass(frozen=True)
 class Fragments(Environment):
     """Molecules of fragments that are joined at their stems; `library` is a file of fragments in place of the standard ones. States
-    are `Graphs` of fragments."""
+    are `Graphs` of fragments, with the `smiles` of the molecules; the reward is `MoleculeReward`."""
 
     max_fragments: int
     library: str | None = None

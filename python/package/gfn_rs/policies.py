@@ -29,6 +29,7 @@ def _perceptron(policy: Any) -> dict[str, Any]:
         "hidden": plain(policy.hidden, "hidden"),
         "activation": policy.activation,
         "layer_norm": plain(policy.layer_norm, "layer_norm"),
+        "noise": plain(getattr(policy, "weight_noise", None), "weight_noise"),
     }
     return {"mlp": mlp, "backward": variant(policy.backward), "estimators": _estimators(policy)}
 
@@ -121,7 +122,8 @@ class GraphModule(Policy):
 @dataclass(frozen=True)
 class Mlp(Policy):
     """A perceptron on the entries of a vector, one-hot; of acyclic graphs, on the adjacency matrix. With several `heads` of P_F, the
-    trainer's `thompson` samples by them."""
+    trainer's `thompson` samples by them. `weight_noise` is the amplitude at first of noise on all weights, which learn how much of it is
+    of use (Fortunato et al. 2018): exploration, which samples and evaluations are without."""
 
     hidden: Sequence[int] = (256, 256)
     activation: Activation = "relu"
@@ -129,6 +131,7 @@ class Mlp(Policy):
     backward: Backward = "shared_torso"
     initial_log_z: float = 0.0
     heads: int = 1
+    weight_noise: float | None = None
 
     def _values(self) -> dict[str, Any]:
         return {**_perceptron(self), "heads": plain(self.heads, "heads")}

@@ -12,6 +12,7 @@ use serde::Deserialize;
 
 use super::EnvKind;
 use super::erased::any_graphs;
+use crate::molecules::Reading;
 
 /// Their settings, by the name of the class in Python.
 #[derive(Clone, Deserialize, Debug)]
@@ -103,7 +104,8 @@ impl GraphSpec {
                     None => FragmentLibrary::standard()?,
                     Some(path) => FragmentLibrary::read(path)?,
                 };
-                any_graphs(Fragments::new(&library, *max_fragments)?)
+                let env = any_graphs(Fragments::new(&library, *max_fragments)?);
+                return Ok(EnvKind::Graphs { env, codec: Some(Reading::Fragments(library)) });
             }
         };
         Ok(EnvKind::Graphs { env, codec: None })
@@ -146,7 +148,7 @@ impl GraphSpec {
         }
         let env = MoleculeEnv::new(config)?;
         let codec = env.codec().clone();
-        Ok(EnvKind::Graphs { env: any_graphs(env), codec: Some(codec) })
+        Ok(EnvKind::Graphs { env: any_graphs(env), codec: Some(Reading::Atoms(codec)) })
     }
 }
 

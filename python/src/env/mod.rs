@@ -16,7 +16,6 @@ use gfn_dags::{BayesianStructure, StructureConfig};
 use gfn_gym::boxes::BoxEnv;
 use gfn_gym::diffusion::{DiffusionSampling, Process, ProcessKind};
 use gfn_gym::line::Line;
-use gfn_molecules::MoleculeCodec;
 use pyo3::prelude::*;
 use serde::Deserialize;
 
@@ -28,6 +27,7 @@ pub(crate) use graphs::GraphSpec;
 pub(crate) use vectors::{VectorSpec, Vectors};
 
 use crate::errors::raised;
+use crate::molecules::Reading;
 use crate::settings::read;
 use crate::states::Graphs;
 
@@ -53,7 +53,7 @@ enum OtherSpec {
 /// An environment, by the states that it has.
 #[derive(Clone)]
 pub(crate) enum EnvKind {
-    Graphs { env: AnyGraphEnv, codec: Option<MoleculeCodec> },
+    Graphs { env: AnyGraphEnv, codec: Option<Reading> },
     Vectors(Vectors),
     Structures(BayesianStructure),
     Box(BoxEnv),

@@ -2,7 +2,7 @@
 
 use gfn::env::{Rows, log_rewards};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::rollout::ReplayEnv;
+use gfn::rollout::{Container, ReplayEnv};
 use gfn::train::Trainer;
 use gfn::{Error, Rng};
 use pyo3::prelude::*;
@@ -26,7 +26,12 @@ pub(super) fn buffer<E: ReplayEnv, P: gfn::policy::Policy<E>>(
         let objects = some(objects)?;
         if let Some(conditions) = conditions.as_ref().filter(|given| given.size()[0] != objects.len() as i64) {
             let remedy = "give one row of conditions for each object";
-            return Err(Error::shape("the conditions of objects", [objects.len() as i64], [conditions.size()[0]], remedy));
+            return Err(Error::shape(
+                "the conditions of objects",
+                [objects.len() as i64],
+                [conditions.size()[0]],
+                remedy,
+            ));
         }
         let config = ReplayConfig { capacity: objects.len(), eviction: Eviction::Fifo, draw: Draw::Uniform };
         let mut buffer = ReplayBuffer::new(config)?.terminal_only();

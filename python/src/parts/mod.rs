@@ -12,7 +12,9 @@ pub(crate) use search::{AnySearch, mala};
 use gfn::env::Env;
 use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
-use gfn::train::{AverageFor, DistillationConfig, IntrinsicConfig, Novelty, RandomDistillation, TeacherConfig, Trainer};
+use gfn::train::{
+    AverageFor, DistillationConfig, IntrinsicConfig, Novelty, RandomDistillation, TeacherConfig, Trainer,
+};
 use gfn::{Error, Result, Rng};
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -61,7 +63,8 @@ impl PyParts {
             let values = values.into_iter().map(|(name, value)| Ok((name, tensor(&value)?)));
             PyResult::Ok(Prior { network: (text, module), parameters: values.collect::<PyResult<_>>()? })
         });
-        let data = data.map(|(objects, conditions)| PyResult::Ok((objects, conditions.as_ref().map(tensor).transpose()?)));
+        let data =
+            data.map(|(objects, conditions)| PyResult::Ok((objects, conditions.as_ref().map(tensor).transpose()?)));
         Ok(Parts {
             settings: read("the parts of a trainer", &settings)?,
             prior: prior.transpose()?,
@@ -102,7 +105,8 @@ impl Parts {
             let expected = "a novelty that is a function of states, where these aren't vectors of one width";
             return Err(raised(Error::config("novelty", "RandomDistillation", expected)));
         };
-        let config: DistillationConfig = over_defaults("the settings of the novelty", given, &["mlp", "adam"]).map_err(raised)?;
+        let config: DistillationConfig =
+            over_defaults("the settings of the novelty", given, &["mlp", "adam"]).map_err(raised)?;
         let novelty = RandomDistillation::new(features, config, device, kind, rng).map_err(raised)?;
         Ok(Some(Box::new(novelty)))
     }

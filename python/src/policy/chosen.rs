@@ -46,7 +46,7 @@ where
 /// A policy chosen at run time, beside the frozen prior that its objective is relative to, if there is one.
 pub(crate) struct AnyPolicy<E: Env, D> {
     policy: Box<dyn Acting<E, D>>,
-    prior: Option<Box<dyn Acting<E, D>>>,
+    prior: Option<Box<Self>>,
 }
 
 impl<E: Env, D: Distribution<Actions = E::Actions>> AnyPolicy<E, D> {
@@ -60,12 +60,12 @@ impl<E: Env, D: Distribution<Actions = E::Actions>> AnyPolicy<E, D> {
     }
 
     pub(super) fn relative_to(self, prior: Option<Self>) -> Self {
-        Self { prior: prior.map(|prior| prior.policy), ..self }
+        Self { prior: prior.map(Box::new), ..self }
     }
 
     /// The prior.
-    pub(crate) fn prior(&self) -> Option<&dyn Policy<E, Dist = D>> {
-        self.prior.as_ref().map(|prior| prior.policy())
+    pub(crate) fn prior(&self) -> Option<&Self> {
+        self.prior.as_deref()
     }
 }
 

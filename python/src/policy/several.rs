@@ -62,7 +62,8 @@ impl Networks {
 /// Gives a policy these values; others than its own parameters' may be among them.
 fn take_over<E: Env, P: Policy<E>>(policy: &P, values: &[(String, Tensor)]) -> gfn::Result<()> {
     for parameter in policy.parameters().into_iter().flat_map(|parameters| parameters.iter()) {
-        let fits = |(name, value): &&(String, Tensor)| *name == parameter.name && value.size() == parameter.tensor.size();
+        let fits =
+            |(name, value): &&(String, Tensor)| *name == parameter.name && value.size() == parameter.tensor.size();
         let Some((_, value)) = values.iter().find(fits) else {
             let got = format!("a policy without parameter `{}` of shape {:?}", parameter.name, parameter.tensor.size());
             return Err(Error::config("the prior", got, "the policy of a trainer of the same environment"));

@@ -5,12 +5,13 @@ use gfn::graph::GraphStates;
 use gfn_gym::colored_graphs::ColoredGraphReward;
 use gfn_gym::ring::RingReward;
 use gfn_gym::triangle::TriangleReward;
-use gfn_molecules::{LogWindow, Molecule, MoleculeCodec, MoleculeReward, MoleculeScore, Product, RingTarget};
+use gfn_molecules::{LogWindow, Molecule, MoleculeScore, Product, RingTarget};
 use pyo3::prelude::*;
 use serde::Deserialize;
 
 use super::wrong_states;
 use crate::errors::raised;
+use crate::molecules::Reading;
 
 /// Their settings, by the name of the class in Python.
 #[expect(clippy::enum_variant_names, reason = "the names of the classes")]
@@ -58,7 +59,7 @@ impl Score {
 /// A reward of the library's for graphs; `codec` reads them as molecules.
 pub(crate) fn graph_reward(
     settings: serde_json::Value,
-    codec: Option<&MoleculeCodec>,
+    codec: Option<&Reading>,
 ) -> PyResult<Box<dyn Reward<GraphStates>>> {
     let Ok(spec) = serde_json::from_value(settings.clone()) else {
         return Err(wrong_states(&settings, "graphs"));
@@ -71,7 +72,7 @@ pub(crate) fn graph_reward(
             Spec::MoleculeReward { score, beta, floor } => {
                 let Some(codec) = codec else { return Ok(None) };
                 let score = score.build()?.clamped(floor, f64::MAX)?.to_the(beta)?;
-                Box::new(MoleculeReward::new(codec, score))
+                codec.reward(score)
             }
         }))
     };

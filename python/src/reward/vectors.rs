@@ -47,7 +47,8 @@ fn build(spec: Spec, env: &VectorSpec) -> Built {
             Box::new(preset.map_or_else(|| kind.standard(&env), |preset| kind.preset(&env, preset))?)
         }
         (Spec::ConditionalGridReward {}, VectorSpec::HyperGrid { ndim, height }) => {
-            Box::new(ConditionalReward::new(OriginalReward::standard(&HyperGrid::new(*ndim, *height)?)?))
+            let env = HyperGrid::new(*ndim, *height)?;
+            Box::new(ConditionalReward::new(OriginalReward::standard(&env)?))
         }
         (
             Spec::HammingReward { modes, temperature },

@@ -98,8 +98,7 @@ pub(super) fn session(
     }
     match (&kind_of_env, spec) {
         (EnvKind::Graphs { env, codec }, _) => {
-            let border =
-                Border { show: show_graphs(codec.clone()), read: read_graphs(codec.clone()), features: None };
+            let border = Border { show: show_graphs(codec.clone()), read: read_graphs(codec.clone()), features: None };
             let reward = reward.build(border.show.clone(), |settings| graph_reward(settings, codec.as_ref()))?;
             let policies = networks.build(&mut rng, |plan| of_graphs(plan, env))?;
             listed(Given { env: env.clone(), reward, policies, border, search: None }, rest, rng)
@@ -189,8 +188,7 @@ where
     D: Distribution<Actions = E::Actions> + 'static,
 {
     let (border, conditions) = (given.border.clone(), rest.conditions.clone());
-    let distinct =
-        |_| Err(gfn::Error::config("distinct", true, "false, where states are points: no two are equal"));
+    let distinct = |_| Err(gfn::Error::config("distinct", true, "false, where states are points: no two are equal"));
     let trainer = trainer(given, rest, rng, distinct)?;
     let each_its_own = |_: &E, states: &E::States| (0..states.len()).collect();
     Ok(Box::new(Trained::new(trainer, border, (None, each_its_own), conditions)))

@@ -41,7 +41,7 @@ pub(super) trait Engine: Send {
     fn advance(&mut self, n: usize) -> (Vec<Made>, Option<Error>);
     /// Objects, and with `rewarded` log R of each; under conditions `[n, C]`, if the trainer has them.
     fn sample(&mut self, n: usize, conditions: Option<&Tensor>, rewarded: bool) -> Result<(Shown, Option<Vec<f64>>)>;
-    fn exact(&self, limit: usize, conditions: Option<&Tensor>) -> Result<Parts>;
+    fn exact(&mut self, limit: usize, conditions: Option<&Tensor>) -> Result<Parts>;
     /// Estimates from so many samples, under one condition, `[1, C]`, if the trainer has them.
     fn sampled(&mut self, n: usize, condition: Option<&Tensor>) -> Result<SampledParts>;
     /// What the policy makes of given objects, from so many paths to each.
@@ -86,13 +86,24 @@ impl<E: ReplayEnv, P: Policy<E>> Trained<E, P> {
         Self { trainer, border, exact, alike, conditions, rng }
     }
 
-    fn draw(&mut self, n: usize, conditions: Option<&Tensor>) -> Result<E::States> {
-        let sampler =
-            Sampler::new(self.trainer.env(), self.trainer.policy()).max_steps(self.trainer.context().config.max_steps);
-        match conditions {
-            None => Ok(sampler.walks(n, &mut self.rng)?.terminal),
-            Some(conditions) => Ok(sampler.forward_conditional(conditions, &mut self.rng)?.terminal_states().clone()),
+    /// What `look` gives where weights are without noise, if the policy has noisy layers.
+    fn quietly<T>(&mut self, look: impl FnOnce(&Trainer<E, P>, &mut Rng) -> T) -> T {
+        let Self { trainer, rng, .. } = self;
+        match trainer.policy().parameters() {
+            Some(parameters) => parameters.without_noise(|| look(trainer, rng)),
+            None => look(trainer, rng),
         }
+    }
+
+    fn draw(&mut self, n: usize, conditions: Option<&Tensor>) -> Result<E::States> {
+        self.quietly(|trainer, rng| {
+            let max_steps = trainer.context().config.max_steps;
+            let sampler = Sampler::new(trainer.env(), trainer.policy()).max_steps(max_steps);
+            match conditions {
+                None => Ok(sampler.walks(n, rng)?.terminal),
+                Some(conditions) => Ok(sampler.forward_conditional(conditions, rng)?.terminal_states().clone()),
+            }
+        })
     }
 }
 
@@ -134,9 +145,10 @@ where
         Ok((later(&self.border.show, states), values))
     }
 
-    fn exact(&self, limit: usize, conditions: Option<&Tensor>) -> Result<Parts> {
+    fn exact(&mut self, limit: usize, conditions: Option<&Tensor>) -> Result<Parts> {
+        let show = self.border.show.clone();
         match self.exact {
-            Some(exact) => exact(&self.trainer, (limit, conditions), &self.border.show),
+            Some(exact) => self.quietly(|trainer, _| exact(trainer, (limit, conditions), &show)),
             None => Err(Error::config(
                 "the environment of an exact evaluation",
                 "continuous",
@@ -146,11 +158,13 @@ where
     }
 
     fn sampled(&mut self, n: usize, condition: Option<&Tensor>) -> Result<SampledParts> {
-        sampled::sampled(&self.trainer, (n, condition), (&self.border, self.alike), &mut self.rng)
+        let (border, alike) = (self.border.clone(), self.alike);
+        self.quietly(|trainer, rng| sampled::sampled(trainer, (n, condition), (&border, alike), rng))
     }
 
     fn tested(&mut self, objects: &Py<PyAny>, paths: usize, condition: Option<&Tensor>) -> Result<Tested> {
-        sampled::tested(&self.trainer, objects, (paths, condition), &self.border, &mut self.rng)
+        let border = self.border.clone();
+        self.quietly(|trainer, rng| sampled::tested(trainer, objects, (paths, condition), &border, rng))
     }
 
     fn take_average(&mut self) -> Result<()> {

@@ -63,7 +63,7 @@ fn target<E: EnumerableEnv>(
     let mut target = space.target_distribution(trainer.reward(), conditions)?;
     let Some(prior) = trainer.policy().prior() else { return Ok(target) };
     let beta = trainer.context().objective.reward_exponent();
-    let prior = space.terminating_distribution(trainer.env(), &prior, conditions)?;
+    let prior = space.terminating_distribution(trainer.env(), prior, conditions)?;
     let logs = target.log_rewards.iter().zip(&prior.probs);
     let logs: Vec<f64> = logs.map(|(log_reward, prior)| beta * log_reward + prior.ln()).collect();
     let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);

@@ -73,7 +73,11 @@ impl Session {
 
 /// What a job gives; an error where the library broke off.
 fn unbroken<T>(job: impl FnOnce() -> T) -> PyResult<T> {
+    let kept = tensors::keep_gradients(true);
+    tensors::keep_gradients(kept);
     catch_unwind(AssertUnwindSafe(job)).map_err(|panic| {
+        // What breaks off where no gradients are kept would leave this thread without.
+        tensors::keep_gradients(kept);
         let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
         PyRuntimeError::new_err(format!("the library broke off: {}", text.unwrap_or("for no reason that it tells")))
     })

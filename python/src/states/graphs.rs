@@ -2,7 +2,6 @@
 
 use gfn::graph::{Edge, GraphArrays, GraphFormat, GraphKind, GraphState, GraphStates, Node};
 use gfn::plot::{GraphSheet, Layout};
-use gfn_molecules::MoleculeCodec;
 use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -10,6 +9,7 @@ use pyo3::types::{PyList, PySlice};
 
 use super::rows::table;
 use crate::errors::raised;
+use crate::molecules::Reading;
 
 /// Graphs that are drawn in a notebook, of a larger batch.
 const DRAWN: usize = 24;
@@ -19,11 +19,11 @@ const DRAWN: usize = 24;
 #[pyclass(frozen, module = "gfn_rs", name = "Graphs")]
 pub(crate) struct Graphs {
     states: GraphStates,
-    codec: Option<MoleculeCodec>,
+    codec: Option<Reading>,
 }
 
 impl Graphs {
-    pub(crate) fn new(states: GraphStates, codec: Option<MoleculeCodec>) -> Self {
+    pub(crate) fn new(states: GraphStates, codec: Option<Reading>) -> Self {
         Self { states, codec }
     }
 

@@ -9,9 +9,9 @@ use gfn::env::{Reals, VectorStates};
 use gfn::graph::GraphStates;
 use gfn_dags::DagStates;
 use gfn_gym::diffusion::DiffusionStates;
-use gfn_molecules::MoleculeCodec;
 use pyo3::prelude::*;
 
+use crate::molecules::Reading;
 pub(crate) use graphs::Graphs;
 pub(crate) use rows::entries;
 use rows::{adjacency, reals};
@@ -20,7 +20,7 @@ use rows::{adjacency, reals};
 pub(crate) type Show<S> = Arc<dyn for<'py> Fn(Python<'py>, &S) -> PyResult<Bound<'py, PyAny>> + Send + Sync>;
 
 /// Graphs, which may stand for molecules.
-pub(crate) fn show_graphs(codec: Option<MoleculeCodec>) -> Show<GraphStates> {
+pub(crate) fn show_graphs(codec: Option<Reading>) -> Show<GraphStates> {
     Arc::new(move |py, states| Ok(Bound::new(py, Graphs::new(states.clone(), codec.clone()))?.into_any()))
 }
 

@@ -75,6 +75,7 @@ GOOD = {
     gfn.Teacher: {"policy": gfn.Mlp((8,))},
     gfn.Search: {"function": zero},
     gfn.Mala: {},
+    gfn.Source: {"function": zero},
     gfn.Hindsight: {"function": zero},
     gfn.Average: {},
     gfn.Linear: {"from_": 1.0, "to": 0.0, "steps": 10},

@@ -231,6 +231,13 @@ def test_what_objectives_cannot_be(prior, call, kind, message):
     refused(lambda: call(prior), kind, message)
 
 
+def test_losses_of_the_policy_itself_where_there_is_nothing_to_learn_from_it():
+    it = trainer(objective=gfn.MaximumLikelihood(), data=gfn.Data(np.zeros((1, 2), int), share=1.0)).fit(1)
+    refused(it.loss, ValueError, "maximum likelihood needs given trajectories")
+    refused(trainer(objective=gfn.AugmentedTrajectoryBalance(1.0)).loss, ValueError, "intrinsic")
+    assert trainer(objective=gfn.RelativeTrajectoryBalance(gfn.Uniform())).loss().requires_grad
+
+
 def test_priors_that_follow_a_target_are_refused():
     env, target = gfn.Diffusion(2, 8), gfn.GaussianTarget([0.0, 0.0])
     led = gfn.Trainer(env, target, gfn.DiffusionNet(langevin_clip=9.0), batch=4)

@@ -127,7 +127,7 @@ from .rewards import (  # noqa: E402
     WeightReward,
 )
 from .schedules import Constant, Cosine, Exponential, InverseRoot, Linear, Schedule  # noqa: E402
-from .sources import Average, Data, Hindsight, LocalSearch, Mala, Replay, Search, Teacher  # noqa: E402
+from .sources import Average, Data, Hindsight, LocalSearch, Mala, Replay, Search, Source, Teacher  # noqa: E402
 from .training import Trainer, TrainingWarning  # noqa: E402
 
 try:

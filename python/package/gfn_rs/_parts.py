@@ -17,7 +17,7 @@ from ._settings import plain
 from .envs import Environment
 from .objectives import Objective
 from .policies import DiffusionNet, Policy
-from .sources import Average, Data, Hindsight, Mala, Replay, Search, Teacher
+from .sources import Average, Data, Hindsight, Mala, Replay, Search, Source, Teacher
 
 
 @dataclass
@@ -31,6 +31,7 @@ class Parts:
     data: tuple[Any, torch.Tensor | None] | None
     search: Any
     hindsight: Any
+    source: Any
     description: dict[str, Any]
 
 
@@ -41,6 +42,7 @@ def parts(
     n_conditions: int,
     *,
     data: Data | None,
+    source: Source | None,
     teacher: Teacher | None,
     search: Search | Mala | None,
     hindsight: Hindsight | None,
@@ -50,6 +52,8 @@ def parts(
     """All of them, each checked as far as Python can."""
     if teacher is not None and teacher.policy._module() is not None and teacher.policy._module() is policy._module():
         raise ValueError("the teacher's module is the policy's own: expected another one, with parameters of its own")
+    if source is not None and n_conditions > 0:
+        raise ValueError("source gives objects without conditions: expected None in a trainer with conditions")
     settings: dict[str, Any] = {
         **objective._parts(),
         "teacher": None if teacher is None else teacher._values(),
@@ -57,6 +61,7 @@ def parts(
         "thompson": plain(thompson, "thompson"),
         "search": None if search is None else search._search(),
         "hindsight": None if hindsight is None else plain(hindsight.share, "Hindsight.share"),
+        "source": None if source is None else plain(source.share, "Source.share"),
     }
     settings = {name: value for name, value in settings.items() if value is not None}
     novelty = objective._novelty()
@@ -76,6 +81,7 @@ def parts(
         data=None if data is None else _given(data, n_conditions),
         search=search.function if isinstance(search, Search) else None,
         hindsight=None if hindsight is None else hindsight.function,
+        source=None if source is None else source.function,
         description=description,
     )
 

@@ -1,4 +1,4 @@
-"""Where trajectories come from, beside the policy: a buffer, given objects, searches, a teacher."""
+"""Where trajectories come from, beside the policy: a buffer, given objects, a source of your own, searches, a teacher."""
 
 from __future__ import annotations
 
@@ -78,6 +78,19 @@ class Data(Settings):
     share: float = 0.5
     path: Literal["uniform_backward", "policy_backward"] = "uniform_backward"
     conditions: Any = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Source(Settings):
+    """Objects of your own, anew for each batch: `function(n, rng)` is given their number, `share` of the batch, and a generator of numpy,
+    and gives so many finished objects. Paths to them are drawn back by P_B; the reward is asked for them, and a replay buffer takes them."""
+
+    function: Callable[[int, np.random.Generator], Any]
+    share: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_function(self, "a number and a generator")
 
 
 @dataclass(frozen=True)
@@ -176,7 +189,7 @@ class Average(Settings):
     sampling: bool = False
 
 
-def _check_function(settings: Search | Hindsight, of: str) -> None:
+def _check_function(settings: Source | Search | Hindsight, of: str) -> None:
     function = settings.function
     if isinstance(function, type) or not callable(function):
         raise TypeError(f"{type(settings).__name__}.function is a {type(function).__name__}: expected a function of {of}")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import json
 import os
 import sys
@@ -14,16 +13,17 @@ import numpy.typing as npt
 import torch
 
 from . import _gfn
+from ._checks import count, described, example, there
 from ._conditions import checked as checked_conditions
 from ._parts import parts, shares
 from ._progress import Line
-from ._settings import AT_ONCE, LARGEST_SIZE, MOST, Settings, checked, plain, variant
+from ._settings import AT_ONCE, LARGEST_SIZE, checked, plain, variant
 from .envs import Environment
 from .objectives import Objective, TrajectoryBalance
 from .policies import Policy
 from .rewards import ConditionalGridReward, Reward
 from .schedules import Number, schedule
-from .sources import Average, Data, Hindsight, LocalSearch, Mala, Replay, Search, Teacher
+from .sources import Average, Data, Hindsight, LocalSearch, Mala, Replay, Search, Source, Teacher
 
 States = Any  # Graphs, or a numpy array, as the environment says
 RewardFunction = Callable[[States], Any]
@@ -55,8 +55,8 @@ class Trainer:
         The share of uniform actions in sampling; by default 0.1 that falls to 0.01, if the objective allows it.
     temperature, exit_bias, noise
         What else changes sampling: a divisor of logits, a number added to the exit's, a deviation added to Gaussian steps.
-    replay, data
-        A buffer, `Replay()`; given objects, `Data(objects)`.
+    replay, data, source
+        A buffer, `Replay()`; given objects, `Data(objects)`; objects of your own for each batch, `Source(function)`.
     local_search, teacher, thompson, search
         Further exploration: `LocalSearch(3)`; a second policy, `Teacher(Mlp())`; heads of one policy, `Mlp(heads=8)`, of which each learns
         from such a share of a batch (Rector-Brooks et al. 2023); a search from the objects of the buffer, `Search(function)` or `Mala()`.
@@ -97,6 +97,7 @@ class Trainer:
         noise: Number = 0.0,
         replay: Replay | None = None,
         data: Data | None = None,
+        source: Source | None = None,
         local_search: LocalSearch | None = None,
         teacher: Teacher | None = None,
         thompson: float | None = None,
@@ -120,14 +121,14 @@ class Trainer:
         ):
             if not isinstance(value, expected) or type(value) is expected:
                 kind = value.__name__ if isinstance(value, type) else type(value).__name__
-                raise TypeError(f"{what} is {kind}: expected one of the library's, an object of a class like {_example(expected)}")
+                raise TypeError(f"{what} is {kind}: expected one of the library's, an object of a class like {example(expected)}")
         if isinstance(reward, type) or type(reward) is Reward or not (isinstance(reward, Reward) or callable(reward)):
             kind = reward.__name__ if isinstance(reward, type) else type(reward).__name__
             raise TypeError(f"reward is {kind}: expected an object like RingReward(), or a function of a batch of states")
         hints = get_type_hints(Trainer.__init__)
         given: dict[str, Any] = {"batch": batch, "lr": lr, "log_z_lr": log_z_lr, "lr_scale": lr_scale, "weight_decay": weight_decay}
         given |= {"max_norm": max_norm, "epsilon": epsilon, "temperature": temperature, "exit_bias": exit_bias, "noise": noise}
-        given |= {"data": data, "local_search": local_search, "teacher": teacher, "thompson": thompson, "search": search}
+        given |= {"data": data, "source": source, "local_search": local_search, "teacher": teacher, "thompson": thompson, "search": search}
         given |= {"average": average, "hindsight": hindsight}
         given |= {"replay": replay, "regression": regression, "chunk": chunk, "max_steps": max_steps, "device": device, "double": double}
         for name, setting in given.items():
@@ -175,13 +176,14 @@ class Trainer:
             objective,
             n_conditions,
             data=data,
+            source=source,
             teacher=teacher,
             search=search,
             hindsight=hindsight,
             average=average,
             thompson=thompson,
         )
-        description: dict[str, Any] = {"gfn_rs": _described(env, policy, reward)}
+        description: dict[str, Any] = {"gfn_rs": described(env, policy, reward)}
         if others.description:
             description["parts"] = others.description
         self.env, self.reward, self.policy, self.objective = env, reward, policy, objective
@@ -197,7 +199,7 @@ class Trainer:
             objective=objective._text(),
             loss=objective._loss(),
             conditions=conditions,
-            n_conditions=_count(n_conditions, "n_conditions", most=LARGEST_SIZE),
+            n_conditions=count(n_conditions, "n_conditions", most=LARGEST_SIZE),
             training=json.dumps(training, allow_nan=False),
             description=json.dumps(description, allow_nan=False),
             parts=others,
@@ -228,7 +230,7 @@ class Trainer:
         `callback(trainer, record)` is called after every `every` steps and at the end, with what the last step was like; if it gives True
         the run ends there. The trainer can be used in it: sampled, evaluated, saved. `progress` shows a line on a terminal.
         """
-        steps, every = _count(steps, "steps"), _count(every, "every", least=1)
+        steps, every = count(steps, "steps"), count(every, "every", least=1)
         if callback is not None and not callable(callback):
             raise TypeError(f"callback is a {type(callback).__name__}: expected a function of the trainer and a record")
         if progress is not None and not isinstance(progress, bool):
@@ -279,30 +281,30 @@ class Trainer:
     def sample(self, n: int, conditions: Any = None) -> States:
         """Draws `n` finished objects from the policy, without exploration; each call draws new ones. Under conditions, `[n, C]`, where
         the trainer has them."""
-        return self._session.sample(_count(n, least=1, most=AT_ONCE), self._conditions(conditions, n), False)[0]
+        return self._session.sample(count(n, least=1, most=AT_ONCE), self._conditions(conditions, n), False)[0]
 
     def sample_with_rewards(self, n: int, conditions: Any = None) -> tuple[States, npt.NDArray[np.float64]]:
         """The same, and log R of each."""
-        states, log_rewards = self._session.sample(_count(n, least=1, most=AT_ONCE), self._conditions(conditions, n), True)
+        states, log_rewards = self._session.sample(count(n, least=1, most=AT_ONCE), self._conditions(conditions, n), True)
         return states, np.asarray(log_rewards, dtype=np.float64)
 
     def exact(self, limit: int = 1_000_000, condition: Any = None) -> _gfn.Exact:
         """The policy's distribution over all states, exactly, beside the reward's. More than `limit` states are refused. Under one
         condition, `[C]`, where the trainer has them."""
         conditions = None if condition is None else np.reshape(condition, (1, -1))
-        return self._session.exact(_count(limit, "limit"), self._conditions(conditions, 1))
+        return self._session.exact(count(limit, "limit"), self._conditions(conditions, 1))
 
     def evaluate(self, n: int = 1000, condition: Any = None) -> _gfn.Sampled:
         """Estimates from `n` samples, where states can't be listed: bounds on log Z, the best objects, modes. Under one condition, `[C]`,
         where the trainer has them."""
         conditions = None if condition is None else np.reshape(condition, (1, -1))
-        return self._session.sampled(_count(n, least=1, most=AT_ONCE), self._conditions(conditions, 1))
+        return self._session.sampled(count(n, least=1, most=AT_ONCE), self._conditions(conditions, 1))
 
     def evaluate_on(self, objects: Any, paths: int = 20, condition: Any = None) -> _gfn.Tested:
         """What the policy makes of given objects, a test set say: their log-probabilities, from `paths` paths back to the start each, and
         how they go with the rewards. Objects are as `sample` shows them; of molecules SMILES, too."""
         conditions = None if condition is None else np.reshape(condition, (1, -1))
-        return self._session.tested(objects, _count(paths, "paths", least=1, most=AT_ONCE), self._conditions(conditions, 1))
+        return self._session.tested(objects, count(paths, "paths", least=1, most=AT_ONCE), self._conditions(conditions, 1))
 
     def take_average(self) -> "Trainer":
         """Gives the policy the average of its parameters for good, once training is over (`average=Average()`)."""
@@ -317,11 +319,12 @@ class Trainer:
 
     def prefill(self, n: int) -> int:
         """Fills the buffer with `n` uniform random walks; how many stayed."""
-        return self._session.prefill(_count(n, most=AT_ONCE))
+        return self._session.prefill(count(n, most=AT_ONCE))
 
     def loss(self) -> torch.Tensor:
         """Draws a batch and gives its loss as a tensor with gradients: for an optimizer or a loop of your own. `parameters` is what to
-        train. It is no step: there is no replay, nothing is counted, and schedules stand where `steps_done` is."""
+        train. It is no step: there is no replay, nothing is given or searched for, nothing is counted, and schedules stand where
+        `steps_done` is."""
         return self._session.loss()
 
     def named_parameters(self) -> Iterator[tuple[str, torch.Tensor]]:
@@ -338,13 +341,13 @@ class Trainer:
 
     def resume(self, path: str | os.PathLike[str]) -> "Trainer":
         """Goes on from a checkpoint of a trainer of the same settings."""
-        self._session.resume(_there(path))
+        self._session.resume(there(path))
         return self
 
     def restore(self, path: str | os.PathLike[str]) -> "Trainer":
         """Takes the parameters of a checkpoint over, and nothing else: one of Rust's, or of a trainer of other settings but the same
         network."""
-        self._session.restore(_there(path))
+        self._session.restore(there(path))
         return self
 
     @property
@@ -374,28 +377,3 @@ class Trainer:
 
     def __repr__(self) -> str:
         return f"Trainer({self.env!r}, {self.objective!r}, {self.policy!r})"
-
-
-def _example(kind: type) -> str:
-    return {"Environment": "Ring(4)", "Policy": "GraphNet()"}.get(kind.__name__, "TrajectoryBalance()")
-
-
-def _described(*parts: Any) -> list[Any]:
-    """What a checkpoint says that a run is: it goes on with equal parts alone. Of a function nothing can be told but that it is one."""
-    return [[type(part).__name__, part._described()] if isinstance(part, Settings) else "a function" for part in parts]
-
-
-def _there(path: str | os.PathLike[str]) -> str:
-    """The path of a checkpoint that is there."""
-    path = os.fsdecode(path)
-    if not os.path.exists(path):
-        raise FileNotFoundError(errno.ENOENT, "there is no checkpoint", path)
-    return path
-
-
-def _count(n: int, name: str = "n", least: int = 0, most: int = MOST) -> int:
-    if isinstance(n, bool) or not isinstance(n, (int, np.integer)):
-        raise TypeError(f"{name} is {n!r:.200}: expected a whole number of at least {least}")
-    if not least <= n <= most:
-        raise ValueError(f"{name} is {n}: expected a whole number from {least} to {most}")
-    return int(n)

@@ -6,6 +6,7 @@ mod hindsight;
 mod novelty;
 mod search;
 mod settings;
+mod source;
 
 pub(crate) use search::{AnySearch, mala};
 
@@ -29,19 +30,23 @@ use hindsight::CalledHindsight;
 use novelty::CalledNovelty;
 use search::CalledSearch;
 use settings::PartSettings;
+use source::CalledSource;
+
+type PyPrior = (String, Option<Py<PyAny>>, Vec<(String, Py<PyAny>)>);
 
 /// What `gfn_rs._parts.Parts` holds: settings as JSON, and what else Python has of them.
 #[derive(FromPyObject)]
 pub(crate) struct PyParts {
     settings: String,
     /// Class and settings of a policy, its module, and the values of its parameters.
-    prior: Option<(String, Option<Py<PyAny>>, Vec<(String, Py<PyAny>)>)>,
+    prior: Option<PyPrior>,
     teacher: Option<Network>,
     novelty: Option<Py<PyAny>>,
     /// Objects, and a tensor of their conditions.
     data: Option<(Py<PyAny>, Option<Py<PyAny>>)>,
     search: Option<Py<PyAny>>,
     hindsight: Option<Py<PyAny>>,
+    source: Option<Py<PyAny>>,
 }
 
 /// The same, read.
@@ -53,11 +58,12 @@ pub(crate) struct Parts {
     data: Option<(Py<PyAny>, Option<Tensor>)>,
     search: Option<Py<PyAny>>,
     hindsight: Option<Py<PyAny>>,
+    source: Option<Py<PyAny>>,
 }
 
 impl PyParts {
     pub(crate) fn read(self, py: Python<'_>) -> PyResult<Parts> {
-        let Self { settings, prior, teacher, novelty, data, search, hindsight } = self;
+        let Self { settings, prior, teacher, novelty, data, search, hindsight, source } = self;
         let tensor = |tensor: &Py<PyAny>| tensors::from_python(tensor.bind(py));
         let prior = prior.map(|(text, module, values)| {
             let values = values.into_iter().map(|(name, value)| Ok((name, tensor(&value)?)));
@@ -73,6 +79,7 @@ impl PyParts {
             data: data.transpose()?,
             search,
             hindsight,
+            source,
         })
     }
 }
@@ -125,7 +132,7 @@ impl Parts {
         E::States: 'static,
         D: 'static,
     {
-        let Self { settings, data, search, hindsight, .. } = self;
+        let Self { settings, data, search, hindsight, source, .. } = self;
         if let (Some(share), Some(function)) = (settings.hindsight, hindsight) {
             let hindsight = CalledHindsight { function, show: border.show.clone() };
             trainer = trainer.with_hindsight(hindsight, share).map_err(raised)?;
@@ -140,6 +147,10 @@ impl Parts {
                 }
             };
             trainer = trainer.with_search(search, asked.every, asked.objects).map_err(raised)?;
+        }
+        if let (Some(share), Some(function)) = (settings.source, source) {
+            let source = CalledSource { function, border: border.clone() };
+            trainer = trainer.with_source(share, source).map_err(raised)?;
         }
         if let Some(data) = data {
             let given = given::buffer(&trainer, data, border, rng)?;

@@ -18,6 +18,8 @@ pub(crate) struct PartSettings {
     pub(super) search: Option<Search>,
     /// The share of replayed objects that get other conditions.
     pub(super) hindsight: Option<f64>,
+    /// The share of a batch that a function of Python gives the objects of.
+    pub(super) source: Option<f64>,
 }
 
 /// A moving average of the parameters.

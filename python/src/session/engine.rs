@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use gfn::condition::ConditionSource;
 use gfn::env::log_rewards;
-use gfn::objective::score;
+use gfn::objective::{Origin, score};
 use gfn::policy::Policy;
 use gfn::rollout::{ReplayEnv, Sampler};
 use gfn::train::{Checkpoint, StepStats, Trainer};
@@ -177,6 +177,10 @@ where
 
     fn loss(&mut self) -> Result<Tensor> {
         let context = self.trainer.context();
+        if context.objective.origin() == Origin::Given {
+            let remedy = "train by `fit`: a loss is that of trajectories of the policy, from which nothing is learned here";
+            return Err(Error::missing(context.objective.name(), "given trajectories", remedy));
+        }
         let exploration = context.exploration()?;
         let sampler =
             Sampler::new(&context.env, &context.policy).exploration(exploration).max_steps(context.config.max_steps);

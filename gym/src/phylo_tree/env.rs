@@ -292,6 +292,16 @@ mod tests {
         assert!(PhyloTree::new(9).unwrap().all_trees().is_none());
     }
 
+    /// A row from outside may be no forest: whoever climbs in circles would never come back.
+    #[test]
+    fn circles_have_an_end() {
+        let env = PhyloTree::new(4).unwrap();
+        let mut row = [1, 1, 1, 1, 1, 1, 1];
+        assert!(env.0.root(&row, 0) < row.len() && !env.0.is_forest(&row));
+        let slots = 0..env.0.n_moves(Direction::Backward);
+        slots.for_each(|slot| drop(env.0.apply(Direction::Backward, &mut row, slot)));
+    }
+
     #[test]
     fn sizes_do_not_overflow() {
         let counts: Vec<Option<u64>> = (2..8).map(|n| PhyloTree::new(n).unwrap().n_states()).collect();

@@ -7,6 +7,7 @@ mod conditions;
 mod env;
 mod errors;
 mod evaluation;
+mod metrics;
 mod molecules;
 mod objective;
 mod objects;
@@ -36,6 +37,12 @@ fn _gfn(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<evaluation::Tested>()?;
     module.add_class::<evaluation::TopK>()?;
     module.add_class::<states::Graphs>()?;
+    module.add_class::<metrics::NoiseFloor>()?;
+    module.add_function(wrap_pyfunction!(metrics::wasserstein2, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::maximum_mean_discrepancy, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::pareto_front, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::hypervolume, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::noise_floor, module)?)?;
     module.add_function(wrap_pyfunction!(threads::set_threads, module)?)?;
     module.add_class::<policy::PyBatch>()
 }

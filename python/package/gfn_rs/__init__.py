@@ -31,6 +31,7 @@ from ._gfn import (  # noqa: E402
     GraphBatch,
     Graphs,
     Moves,
+    NoiseFloor,
     Sampled,
     Scores,
     Tested,
@@ -71,6 +72,7 @@ from .envs import (  # noqa: E402
     ToyDag,
     Triangle,
 )
+from .metrics import hypervolume, maximum_mean_discrepancy, noise_floor, pareto_front, wasserstein2  # noqa: E402
 from .objectives import (  # noqa: E402
     AugmentedDetailedBalance,
     AugmentedTrajectoryBalance,

@@ -178,7 +178,8 @@ where
     fn loss(&mut self) -> Result<Tensor> {
         let context = self.trainer.context();
         if context.objective.origin() == Origin::Given {
-            let remedy = "train by `fit`: a loss is that of trajectories of the policy, from which nothing is learned here";
+            let remedy =
+                "train by `fit`: a loss is that of trajectories of the policy, from which nothing is learned here";
             return Err(Error::missing(context.objective.name(), "given trajectories", remedy));
         }
         let exploration = context.exploration()?;

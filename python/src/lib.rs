@@ -6,8 +6,13 @@
 mod conditions;
 mod env;
 mod errors;
+mod evaluation;
 mod kept;
+mod metrics;
+mod molecules;
 mod objective;
+mod objects;
+mod parts;
 mod policy;
 mod record;
 mod reward;
@@ -29,7 +34,18 @@ fn _gfn(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<objective::Scores>()?;
     module.add_class::<session::Session>()?;
     module.add_class::<session::Exact>()?;
+    module.add_class::<evaluation::Correlation>()?;
+    module.add_class::<evaluation::Estimate>()?;
+    module.add_class::<evaluation::Sampled>()?;
+    module.add_class::<evaluation::Tested>()?;
+    module.add_class::<evaluation::TopK>()?;
     module.add_class::<states::Graphs>()?;
+    module.add_class::<metrics::NoiseFloor>()?;
+    module.add_function(wrap_pyfunction!(metrics::wasserstein2, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::maximum_mean_discrepancy, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::pareto_front, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::hypervolume, module)?)?;
+    module.add_function(wrap_pyfunction!(metrics::noise_floor, module)?)?;
     module.add_function(wrap_pyfunction!(threads::set_threads, module)?)?;
     module.add_class::<policy::PyBatch>()
 }

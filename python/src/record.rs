@@ -9,7 +9,8 @@ use gfn_dags::{BayesianStructure, Dag, DagStates};
 use gfn_gym::diffusion::DiffusionStates;
 use gfn_record::Described;
 
-use crate::env::{AnyGraphEnv, Molecular};
+use crate::env::AnyGraphEnv;
+use crate::molecules::Reading;
 
 /// Says of a batch of states what a record holds of each.
 pub(crate) type Describe<E> = Arc<dyn Fn(&E, &<E as Env>::States) -> Result<Vec<Described>> + Send + Sync>;
@@ -23,11 +24,11 @@ fn bytes<const N: usize, T: Copy>(values: &[T], of: fn(T) -> [u8; N]) -> Vec<u8>
 }
 
 /// Graphs: SMILES of molecules, the lines of an edge list of others.
-pub(crate) fn describe_graphs(molecules: Option<Molecular>) -> Describe<AnyGraphEnv> {
+pub(crate) fn describe_graphs(reading: Option<Reading>) -> Describe<AnyGraphEnv> {
     Arc::new(move |env: &AnyGraphEnv, states: &GraphStates| {
         let text = |graph| -> Result<String> {
-            match &molecules {
-                Some(molecules) => Ok(molecules.codec.molecule(graph)?.smiles()),
+            match &reading {
+                Some(reading) => Ok(reading.molecule(graph)?.smiles()),
                 None => Ok(GraphFormat::EdgeList.write(std::slice::from_ref(graph))?.trim_end().replace('\n', "; ")),
             }
         };

@@ -31,3 +31,9 @@ pub(crate) fn from_python(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     // SAFETY: as above; from here on the tensor owns it.
     Ok(unsafe { Tensor::from_ptr(handle) })
 }
+
+/// Sets whether this thread keeps gradients, and says whether it did.
+pub(crate) fn keep_gradients(keep: bool) -> bool {
+    // SAFETY: it takes and gives a number, and touches a flag of this thread.
+    unsafe { torch_sys::at_grad_set_enabled(i32::from(keep)) != 0 }
+}

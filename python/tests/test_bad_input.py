@@ -52,7 +52,7 @@ USES = [
     (lambda: trainer().resume(object()), TypeError, "object"),
     (lambda: trainer(lr=1e308).fit(10), FloatingPointError, "learning rate"),
     (lambda: graph_trainer(policy=gfn.GraphNet(initial_log_z=1e308)).fit(1), FloatingPointError, "loss is inf"),
-    (lambda: trainer(gfn.Diffusion(2, sigma=1e308), policy=gfn.DiffusionNet()).fit(1), FloatingPointError, "mean is NaN"),
+    (lambda: trainer(gfn.Diffusion(2, sigma=1e308), policy=gfn.DiffusionNet()).fit(1), FloatingPointError, "mean is NaN|deviation is inf"),
     (lambda: pickle.dumps(trainer()), TypeError, "cannot pickle"),
     (lambda: copy.deepcopy(trainer()), TypeError, "cannot pickle"),
     (lambda: gfn.Graphs(), TypeError, "cannot create"),

@@ -62,7 +62,23 @@ GOOD = {
     gfn.PolicyGradient: {},
     gfn.ProximalPolicy: {},
     gfn.TrajectoryBalance: {},
+    gfn.LogPartitionVariance: {},
+    gfn.ModifiedDetailedBalance: {},
+    gfn.RelativeTrajectoryBalance: {"prior": gfn.Uniform()},
+    gfn.RelativeLogPartitionVariance: {"prior": gfn.Uniform()},
+    gfn.TrustPcl: {"prior": gfn.Uniform()},
+    gfn.AugmentedTrajectoryBalance: {"edges": 1.0},
+    gfn.AugmentedDetailedBalance: {"edges": 1.0},
+    gfn.RandomDistillation: {},
     gfn.Replay: {},
+    gfn.Data: {"objects": [[0, 0]]},
+    gfn.LocalSearch: {"max_back": 1},
+    gfn.Teacher: {"policy": gfn.Mlp((8,))},
+    gfn.Search: {"function": zero},
+    gfn.Mala: {},
+    gfn.Source: {"function": zero},
+    gfn.Hindsight: {"function": zero},
+    gfn.Average: {},
     gfn.Linear: {"from_": 1.0, "to": 0.0, "steps": 10},
     gfn.Constant: {"value": 1.0},
 }
@@ -82,7 +98,8 @@ def settings_cases():
     for kind, good in GOOD.items():
         for field in dataclasses.fields(kind):
             for hint, values in BAD.items():
-                fits = field.type.startswith(hint) or (hint == "Literal" and field.type in ("Backward", "Activation", "Advantage"))
+                choice = field.type.split(" | ")[0] in ("Backward", "Activation", "Advantage", "Path")
+                fits = field.type.startswith(hint) or (hint == "Literal" and choice)
                 for value in values if fits else []:
                     if value is None and "None" in field.type:
                         continue
@@ -276,7 +293,7 @@ PAIRS = [
     (lambda: graph_trainer(reward=gfn.MoleculeReward()), TypeError, "aren't molecules"),
     (lambda: graph_trainer(reward=gfn.HyperGridReward()), TypeError, "HyperGridReward isn't one of graphs"),
     (lambda: graph_trainer(gfn.Ring(3), gfn.ColoredGraphReward()).fit(1), ValueError, "undirected graph"),
-    (lambda: graph_trainer(gfn.Fragments(2), gfn.MoleculeReward()), TypeError, "aren't molecules"),
+    (lambda: graph_trainer(gfn.Triangle(2), gfn.MoleculeReward()), TypeError, "aren't molecules"),
     (lambda: trainer(gfn.BayesianStructure(3), gfn.BoxReward()), TypeError, "isn't one of acyclic graphs"),
     (lambda: trainer(gfn.Box(), gfn.LineReward([(0.0, 1.0)]), gfn.BoxNet()), TypeError, "isn't one of points of the unit box"),
     (lambda: trainer(gfn.Line(), gfn.BoxReward(), gfn.LineNet()), TypeError, "isn't one of points of the line"),

@@ -23,6 +23,15 @@ class Holder:
     def conditions(self, n, generator):
         return np.zeros((n, 1))
 
+    def drawn(self, n, generator):
+        return np.zeros((n, 1), dtype=int)
+
+    def found(self, states, generator):
+        return states
+
+    def relabelled(self, states, conditions, generator):
+        return conditions
+
 
 class Rewarding(Holder):
     """The same as an object that is called, with rewards of partial states."""
@@ -70,6 +79,20 @@ def with_conditions():
     return holder
 
 
+def with_sources():
+    holder = Holder()
+    parts = dict(source=gfn.Source(holder.drawn, share=0.5), search=gfn.Search(holder.found, every=1), replay=gfn.Replay(10, after=0))
+    holder.held = grid(holder.reward, objective=gfn.AugmentedTrajectoryBalance(0.1, novelty=holder.reward), **parts).fit(2)
+    return holder
+
+
+def with_hindsight():
+    holder = Holder()
+    parts = dict(conditions=holder.conditions, n_conditions=1, replay=gfn.Replay(10, after=0), hindsight=gfn.Hindsight(holder.relabelled, share=0.5))
+    holder.held = grid(lambda states, conditions: np.zeros(len(states)), **parts).fit(2)
+    return holder
+
+
 def with_graph_rules():
     rules = Rules()
     env = gfn.GraphEnv([gfn.AddEdge()], rules=rules, max_nodes=2, initial=2, labelled=True)
@@ -97,7 +120,26 @@ def with_module():
     return module
 
 
-CYCLES = [with_reward, with_partial_rewards, with_objective, with_conditions, with_graph_rules, with_vector_rules, rules_of_an_environment, with_module]
+def with_teacher():
+    module = Messages()
+    teacher = gfn.Teacher(gfn.GraphModule(module, 64, 64))
+    module.held = [module_trainer(Messages(), teacher=teacher).fit(2)]
+    return module
+
+
+CYCLES = [
+    with_reward,
+    with_partial_rewards,
+    with_objective,
+    with_conditions,
+    with_sources,
+    with_hindsight,
+    with_graph_rules,
+    with_vector_rules,
+    rules_of_an_environment,
+    with_module,
+    with_teacher,
+]
 
 
 @pytest.mark.parametrize("make", CYCLES, ids=lambda make: make.__name__)

@@ -105,6 +105,20 @@ def broken(states):
     raise KeyError("a reward that fails" * 100)
 
 
+def beside_all(prior=None):
+    """A trainer with whatever it may have of Python's."""
+    parts = dict(
+        data=gfn.Data([[1]], share=0.25),
+        source=gfn.Source(lambda n, rng: np.ones((n, 1), int), share=0.25),
+        search=gfn.Search(lambda states, rng: states, every=1),
+        replay=gfn.Replay(10, after=0),
+        teacher=gfn.Teacher(gfn.Mlp((4,))) if prior is None else None,
+        average=gfn.Average(),
+    )
+    objective = gfn.AugmentedTrajectoryBalance(0.1, novelty=zero) if prior is None else gfn.RelativeTrajectoryBalance(prior)
+    return gfn.Trainer(gfn.HyperGrid(1, 2), zero, gfn.Mlp((4,)), objective, batch=8, **parts)
+
+
 MADE = {
     "environments": (lambda: gfn.GraphBuilding(4, node_classes=2), 10_000),
     "molecules": (lambda: gfn.Molecules(4), 1_000),
@@ -112,6 +126,8 @@ MADE = {
     "trainers": (lambda: small(), 2_000),
     "trainers of a module": (network, 500),
     "trainers with steps": (lambda: small().fit(1), 500),
+    "trainers with sources": (lambda: beside_all().fit(1), 300),
+    "trainers with a prior": (lambda: beside_all(small()), 300),
     "refused trainers": (lambda: pytest.raises(ValueError, small, batch=0), 2_000),
     "graphs": (
         lambda: gfn.Graphs.of(np.array([2, 2]), np.array([[0, 1]]), np.array([0, 1, 1]), directed=False).edge_index,
@@ -133,6 +149,9 @@ USED = {
     "exact": (small, lambda it: it.exact().states, 1_000),
     "exact of graphs": (lambda: small(env=gfn.GraphBuilding(3), policy=gfn.GraphNet(embedding=4)), lambda it: it.exact().states, 200),
     "losses": (small, lambda it: it.loss().backward(), 1_000),
+    "estimates": (small, lambda it: it.evaluate(20).top_k(3).states, 1_000),
+    "given objects": (small, lambda it: it.evaluate_on([[0], [1]]).correlation, 1_000),
+    "sources": (beside_all, lambda it: it._session.advance(1), 1_000),
     "parameters": (small, lambda it: list(it.named_parameters()), 2_000),
     "exceptions of rewards": (lambda: small(reward=broken), lambda it: fails(it, KeyError), 2_000),
     "rewards of the wrong length": (lambda: small(reward=lambda states: [0.0]), lambda it: fails(it, ValueError), 1_000),

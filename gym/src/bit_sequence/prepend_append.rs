@@ -79,12 +79,12 @@ impl VectorRules for PrependAppendBitSequence {
                 Some(REMOVE_FIRST)
             }
             Direction::Backward if len > 0 && slot == REMOVE_LAST => {
-                let word = usize::from(row[len - 1] - 1);
+                let word = usize::from(row[len - 1].checked_sub(1)?);
                 row[len - 1] = 0;
                 Some(word)
             }
             Direction::Backward if len > 0 && slot == REMOVE_FIRST => {
-                let word = usize::from(row[0] - 1);
+                let word = usize::from(row[0].checked_sub(1)?);
                 row.copy_within(1..len, 0);
                 row[len - 1] = 0;
                 Some(vocabulary + word)

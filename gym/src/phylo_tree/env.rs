@@ -138,8 +138,12 @@ impl PhyloTree {
     /// The entry of the root above a species.
     pub(super) fn root(&self, row: &[u16], species: usize) -> usize {
         let mut node = species;
-        while row[node] > 0 {
-            node = self.inner(usize::from(row[node]));
+        // No forest is higher; a row from outside that is no forest may go in circles.
+        for _ in 0..self.n {
+            match row[node] {
+                0 => break,
+                name => node = self.inner(usize::from(name)),
+            }
         }
         node
     }
@@ -286,6 +290,17 @@ mod tests {
             assert!(all.rows().all(|row| env.can_end(row)));
         }
         assert!(PhyloTree::new(9).unwrap().all_trees().is_none());
+    }
+
+    /// A row from outside may be no forest: whoever climbs in circles would never come back.
+    #[test]
+    fn circles_have_an_end() {
+        let env = PhyloTree::new(4).unwrap();
+        let mut row = [1, 1, 1, 1, 1, 1, 1];
+        assert!(env.0.root(&row, 0) < row.len() && !env.0.is_forest(&row));
+        // The first takes the circle apart, and then nothing is joined.
+        let moves: Vec<_> = (0..4).map(|slot| env.0.apply(Direction::Backward, &mut row, slot)).collect();
+        assert_eq!(moves.iter().flatten().count(), 1, "{moves:?}");
     }
 
     #[test]

@@ -176,7 +176,7 @@ impl VectorRules for TokenSequence {
                 Some(0)
             }
             Direction::Backward if slot == 0 && len > 0 => {
-                let token = row[len - 1] - 1;
+                let token = row[len - 1].checked_sub(1)?;
                 row[len - 1] = 0;
                 Some(usize::from(token))
             }

@@ -24,7 +24,21 @@ if _torch.__version__.split("+")[0].split(".")[:2] != _wanted().split("."):
         f"pip install 'torch=={_wanted()}.*'"
     )
 
-from ._gfn import Exact, GraphBatch, Graphs, Moves, Scores, VectorMoves, set_threads  # noqa: E402
+from ._gfn import (  # noqa: E402
+    Correlation,
+    Estimate,
+    Exact,
+    GraphBatch,
+    Graphs,
+    Moves,
+    NoiseFloor,
+    Sampled,
+    Scores,
+    Tested,
+    TopK,
+    VectorMoves,
+    set_threads,
+)
 from .declared import (  # noqa: E402
     AddEdge,
     AddNode,
@@ -59,17 +73,25 @@ from .envs import (  # noqa: E402
     ToyDag,
     Triangle,
 )
+from .metrics import hypervolume, maximum_mean_discrepancy, noise_floor, pareto_front, wasserstein2  # noqa: E402
 from .objectives import (  # noqa: E402
+    AugmentedDetailedBalance,
+    AugmentedTrajectoryBalance,
     DetailedBalance,
     FlowMatching,
     LogPartitionVariance,
+    MaximumLikelihood,
     ModifiedDetailedBalance,
     Objective,
     OwnObjective,
     PolicyGradient,
     ProximalPolicy,
+    RandomDistillation,
+    RelativeLogPartitionVariance,
+    RelativeTrajectoryBalance,
     SubTrajectoryBalance,
     TrajectoryBalance,
+    TrustPcl,
 )
 from .policies import (  # noqa: E402
     BoxNet,
@@ -89,6 +111,7 @@ from .records import read_record  # noqa: E402
 from .rewards import (  # noqa: E402
     BoxReward,
     ColoredGraphReward,
+    ConditionalGridReward,
     ExternalReward,
     FunnelTarget,
     GaussianTarget,
@@ -109,7 +132,8 @@ from .rewards import (  # noqa: E402
     WeightReward,
 )
 from .schedules import Constant, Cosine, Exponential, InverseRoot, Linear, Schedule  # noqa: E402
-from .training import Replay, Trainer, TrainingWarning  # noqa: E402
+from .sources import Average, Data, Hindsight, LocalSearch, Mala, Replay, Search, Source, Teacher  # noqa: E402
+from .training import Trainer, TrainingWarning  # noqa: E402
 
 try:
     __version__ = version("gfn-rs")

@@ -13,6 +13,12 @@ def drawn(function: Callable[[int, np.random.Generator], Any], n: int, width: in
     return checked(function(n, np.random.default_rng(seed)), n, width, "conditions(n, rng) gave")
 
 
+def relabelled(function: Callable[..., Any], objects: Any, conditions: torch.Tensor, seed: int) -> torch.Tensor:
+    """The conditions that objects get in hindsight, checked."""
+    n, width = conditions.shape
+    return checked(function(objects, conditions, np.random.default_rng(seed)), n, width, "the hindsight gave")
+
+
 def checked(values: Any, n: int, width: int, who: str) -> torch.Tensor:
     """Conditions as a tensor `[n, width]` of double precision."""
     if isinstance(values, torch.Tensor):

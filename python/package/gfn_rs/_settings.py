@@ -60,15 +60,6 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, (numbers.Real, np.number)) and not isinstance(value, bool)
 
 
-def whole(n: int, name: str = "n", least: int = 0, most: int = MOST) -> int:
-    """A whole number within bounds."""
-    if not _is_whole(n):
-        raise TypeError(f"{name} is {n!r:.200}: expected a whole number of at least {least}")
-    if not least <= n <= most:
-        raise ValueError(f"{name} is {n}: expected a whole number from {least} to {most}")
-    return int(n)
-
-
 def _words(hint: Any) -> str:
     """What a type asks for, in words."""
     words = {int: "a whole number", float: "a number", bool: "True or False", str: "a text", type(None): "None"}

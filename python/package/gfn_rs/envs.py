@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Any, Literal, NamedTuple, Sequence
 
 from . import _gfn
-from ._settings import Settings, whole
+from ._checks import count
+from ._settings import Settings, plain
 
 
 class Coverage(NamedTuple):
@@ -36,7 +37,7 @@ class Environment(Settings):
 
         Worth a call for every environment of your own, before it is trained on: a wrong mask trains a wrong distribution without a word.
         """
-        return Coverage(*self._env.check(whole(walks, "walks", 1), whole(seed, "seed")))
+        return Coverage(*self._env.check(count(walks, "walks", 1), count(seed, "seed")))
 
     def __reduce__(self) -> Any:
         values = [getattr(self, name) for name in self.__dataclass_fields__]  # type: ignore[attr-defined]
@@ -108,7 +109,7 @@ class Molecules(Environment):
 @dataclass(frozen=True)
 class Fragments(Environment):
     """Molecules of fragments that are joined at their stems; `library` is a file of fragments in place of the standard ones. States
-    are `Graphs` of fragments."""
+    are `Graphs` of fragments, with the `smiles` of the molecules; the reward is `MoleculeReward`."""
 
     max_fragments: int
     library: str | None = None
@@ -223,10 +224,21 @@ class Diffusion(Environment):
     """Points of `dim` dimensions that take `steps` Gaussian steps from the origin. States are float64 arrays `[n, dim]`; targets are
     `GaussianTarget`, `MixtureTarget`, `FunnelTarget`, `ManyWellTarget`.
 
-    The process is a pinned Brownian motion of variance `sigma**2` at the end.
+    The process is a Brownian motion, whose variance at the end is `sigma**2`; one that forgets where it was, by `rate` in a unit of time
+    (Ornstein-Uhlenbeck); or one of the same variance at all times but the start, of which each step replaces a share from `beta_max` at
+    first to `beta_min` at the end.
     """
 
     dim: int
     steps: int = 100
     sigma: float = 1.0
-    process: Literal["pinned_brownian"] = "pinned_brownian"
+    process: Literal["pinned_brownian", "ornstein_uhlenbeck", "variance_preserving"] = "pinned_brownian"
+    rate: float = 1.0
+    beta_min: float = 0.01
+    beta_max: float = 0.3
+
+    def _values(self) -> dict[str, Any]:
+        of_process: dict[str, tuple[str, ...]] = {"ornstein_uhlenbeck": ("rate",), "variance_preserving": ("beta_min", "beta_max")}
+        numbers = {name: plain(getattr(self, name), name) for name in of_process.get(self.process, ())}
+        sizes = {name: plain(getattr(self, name), name) for name in ("dim", "steps", "sigma")}
+        return {**sizes, "process": {self.process: numbers} if numbers else self.process}

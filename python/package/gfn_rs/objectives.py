@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Any, Callable, Literal
+from dataclasses import dataclass, field
+from typing import Any, Callable, Literal, Sequence
 
 import torch
 
 from . import _gfn
 from ._settings import Settings, plain, variant
+from .schedules import Number, schedule
 
+Backward = Literal["trajectory_likelihood", "maximum_entropy"]
 Advantage = Literal["total", "reward_to_go", "baseline", "gae"]
 
 
@@ -24,17 +26,92 @@ class Objective(Settings):
         """An objective that is a function of Python."""
         return None
 
+    def _prior(self) -> Any:
+        """The trainer, or the policy without parameters, that it is relative to."""
+        return None
+
+    def _parts(self) -> dict[str, Any]:
+        """What a trainer must have for it."""
+        return {}
+
+    def _novelty(self) -> Any:
+        """What says of states how new they are: settings, or a function."""
+        return None
+
 
 @dataclass(frozen=True)
 class TrajectoryBalance(Objective):
-    """Trajectory balance (Malkin et al. 2022). `backward` trains P_B, too, by an objective of its own."""
+    """Trajectory balance (Malkin et al. 2022). `backward` trains P_B, too, by an objective of its own: that of the paths which P_F
+    takes (Gritsaev et al. 2025), or that which makes all paths to an object alike (Mohammadpour et al. 2024)."""
 
-    backward: Literal["trajectory_likelihood", "maximum_entropy"] | None = None
+    backward: Backward | None = None
 
 
 @dataclass(frozen=True)
 class LogPartitionVariance(Objective):
     """The variance of what trajectory balance makes equal (VarGrad; Zhang et al. 2023). No log Z is learned."""
+
+    backward: Backward | None = None
+
+
+class _Relative(Objective):
+    """What is relative to a prior."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        from .policies import Uniform
+        from .training import Trainer
+
+        prior = self._prior()
+        if not isinstance(prior, (Trainer, Uniform)):
+            kind = prior.__name__ if isinstance(prior, type) else type(prior).__name__
+            raise TypeError(f"prior is {kind}: expected a trainer of the same environment, or Uniform()")
+
+    def _prior(self) -> Any:
+        return getattr(self, "prior")
+
+    def _values(self) -> dict[str, Any]:
+        return {name: plain(getattr(self, name), name) for name in ("beta", "alpha") if hasattr(self, name)}
+
+
+@dataclass(frozen=True)
+class RelativeTrajectoryBalance(_Relative):
+    """Relative trajectory balance (Venkatraman et al. 2024): the posterior of a prior, x in proportion to prior(x) R(x)^`beta`.
+
+    `prior` is a trainer of the same environment, or `Uniform()`. Its policy is copied when the new trainer is made and stays as it is
+    then, whatever becomes of that trainer. The new policy starts anywhere; to start at the prior, copy its parameters:
+
+    >>> import gfn_rs as gfn
+    >>> import torch
+    >>> make = lambda reward, objective: gfn.Trainer(gfn.HyperGrid(2, 4), reward, gfn.Mlp((16,)), objective, batch=16)
+    >>> prior = make(gfn.HyperGridReward(), None).fit(10)
+    >>> posterior = make(lambda points: -points.sum(axis=1).astype(float), gfn.RelativeTrajectoryBalance(prior))
+    >>> with torch.no_grad():
+    ...     for ours, theirs in zip(posterior.parameters(), prior.parameters()):
+    ...         _ = ours.copy_(theirs)
+    >>> posterior.fit(10).steps_done
+    10
+    """
+
+    prior: Any
+    beta: float = 1.0
+
+
+@dataclass(frozen=True)
+class RelativeLogPartitionVariance(_Relative):
+    """The variance form of `RelativeTrajectoryBalance`: the mean of a batch takes the place of log Z."""
+
+    prior: Any
+    beta: float = 1.0
+
+
+@dataclass(frozen=True)
+class TrustPcl(_Relative):
+    """Path consistency of reinforcement learning within a trust region (Nachum et al. 2018), of temperature `alpha`, around the policy of
+    `prior`: that of `RelativeTrajectoryBalance` with beta = 1 / alpha."""
+
+    prior: Any
+    alpha: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -42,11 +119,18 @@ class DetailedBalance(Objective):
     """Detailed balance (Bengio et al. 2023). Forward-looking, flows learn what is left of partial rewards (Pan et al. 2023)."""
 
     forward_looking: bool = False
+    backward: Backward | None = None
 
 
 @dataclass(frozen=True)
 class ModifiedDetailedBalance(Objective):
-    """Detailed balance without state flows, where every state can be finished (Deleu et al. 2022)."""
+    """Detailed balance without state flows, where every state can be finished (Deleu et al. 2022). With `target_network`, the exit after
+    a step is that of a copy of the network which takes its parameters over every so many steps."""
+
+    target_network: int | None = None
+
+    def _parts(self) -> dict[str, Any]:
+        return {"target_network": plain(self.target_network, "target_network")}
 
 
 @dataclass(frozen=True)
@@ -56,11 +140,77 @@ class SubTrajectoryBalance(Objective):
     weighting: Literal["geometric_within", "geometric", "equal", "equal_within", "tb", "db", "modified_db"] = "geometric_within"
     lambda_: float = 0.9
     forward_looking: bool = False
+    backward: Backward | None = None
 
     def _values(self) -> dict[str, Any]:
         name = variant(self.weighting)
         weighting: Any = {name: {"lambda": plain(self.lambda_, "lambda_")}} if self.weighting.startswith("geometric") else name
-        return {"weighting": weighting, "forward_looking": self.forward_looking}
+        return {"weighting": weighting, "forward_looking": self.forward_looking, "backward": self.backward}
+
+
+@dataclass(frozen=True)
+class RandomDistillation(Settings):
+    """How new a state is, as the error of a network that learns what a random one says of states (Burda et al. 2019). For vectors,
+    acyclic graphs and points."""
+
+    hidden: Sequence[int] = (256, 256)
+    outputs: int = 128
+    lr: float = 1e-3
+
+    def _values(self) -> dict[str, Any]:
+        return {"mlp": {"hidden": plain(self.hidden, "hidden")}, "outputs": self.outputs, "adam": {"lr": plain(self.lr, "lr")}}
+
+
+class _Augmented(Objective):
+    """What has intrinsic rewards."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        novelty = self._novelty()
+        if isinstance(novelty, type) or not (isinstance(novelty, RandomDistillation) or callable(novelty)):
+            kind = novelty.__name__ if isinstance(novelty, type) else type(novelty).__name__
+            raise TypeError(f"novelty is {kind}: expected RandomDistillation(), or a function of states")
+
+    def _novelty(self) -> Any:
+        return getattr(self, "novelty")
+
+    def _values(self) -> dict[str, Any]:
+        return {}
+
+    def _parts(self) -> dict[str, Any]:
+        novelty = self._novelty()
+        distillation = novelty._values() if isinstance(novelty, RandomDistillation) else None
+        coefficients = {name: schedule(getattr(self, name)) for name in ("edges", "terminal")}
+        return {"intrinsic": {**coefficients, "distillation": distillation}}
+
+
+@dataclass(frozen=True)
+class AugmentedTrajectoryBalance(_Augmented):
+    """Trajectory balance with intrinsic rewards (Pan et al. 2023): `edges` times how new the state is that a move leads to, `terminal`
+    times how new the object is. `novelty` says how new, a function of states that gives a number of at least 0 for each, or
+    `RandomDistillation()`.
+
+    Both numbers change what is trained while they aren't 0: let them fall, `Linear(0.1, 0, 500)`. `exact` compares with the reward alone.
+    """
+
+    edges: Number
+    terminal: Number = 0.0
+    novelty: Any = field(default_factory=RandomDistillation)
+
+
+@dataclass(frozen=True)
+class AugmentedDetailedBalance(_Augmented):
+    """The same with detailed balance."""
+
+    edges: Number
+    terminal: Number = 0.0
+    novelty: Any = field(default_factory=RandomDistillation)
+
+
+@dataclass(frozen=True)
+class MaximumLikelihood(Objective):
+    """The likelihood of given trajectories: the policy learns the distribution of the objects of `Data(objects, share=1.0)`, and nothing
+    of the reward."""
 
 
 @dataclass(frozen=True)

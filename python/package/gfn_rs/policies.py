@@ -29,6 +29,7 @@ def _perceptron(policy: Any) -> dict[str, Any]:
         "hidden": plain(policy.hidden, "hidden"),
         "activation": policy.activation,
         "layer_norm": plain(policy.layer_norm, "layer_norm"),
+        "noise": plain(getattr(policy, "weight_noise", None), "weight_noise"),
     }
     return {"mlp": mlp, "backward": variant(policy.backward), "estimators": _estimators(policy)}
 
@@ -120,16 +121,20 @@ class GraphModule(Policy):
 
 @dataclass(frozen=True)
 class Mlp(Policy):
-    """A perceptron on the entries of a vector, one-hot; of acyclic graphs, on the adjacency matrix."""
+    """A perceptron on the entries of a vector, one-hot; of acyclic graphs, on the adjacency matrix. With several `heads` of P_F, the
+    trainer's `thompson` samples by them. `weight_noise` is the amplitude at first of noise on all weights, which learn how much of it is
+    of use (Fortunato et al. 2018): exploration, which samples and evaluations are without."""
 
     hidden: Sequence[int] = (256, 256)
     activation: Activation = "relu"
     layer_norm: bool = False
     backward: Backward = "shared_torso"
     initial_log_z: float = 0.0
+    heads: int = 1
+    weight_noise: float | None = None
 
     def _values(self) -> dict[str, Any]:
-        return _perceptron(self)
+        return {**_perceptron(self), "heads": plain(self.heads, "heads")}
 
 
 @dataclass(frozen=True)
@@ -207,16 +212,25 @@ class LineNet(Policy):
 
 @dataclass(frozen=True)
 class DiffusionNet(Policy):
-    """A network of the drift of a diffusion; with `langevin_clip`, led by the target's gradient."""
+    """A network of the drift of a diffusion; with `langevin_clip`, led by the target's gradient.
+
+    With `log_variance_range` the deviation of steps is learned, too, up to a factor of e to half of it; with `backward_range`, so is P_B,
+    which shifts and scales the process's own by up to so many deviations.
+    """
 
     langevin_clip: float | None = None
     initial_log_z: float = 0.0
     network: dict[str, Any] = field(default_factory=dict)
+    log_variance_range: float | None = None
+    backward_range: float | None = None
 
     def _values(self) -> dict[str, Any]:
+        learned = self.backward_range is not None
         return {
             "langevin_clip": plain(self.langevin_clip, "langevin_clip"),
             "network": plain(self.network, "network"),
+            "log_variance_range": plain(self.log_variance_range, "log_variance_range"),
+            "backward": {"learned": {"range": plain(self.backward_range, "backward_range")}} if learned else "fixed",
             "estimators": _estimators(self),
         }
 

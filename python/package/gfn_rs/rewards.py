@@ -109,6 +109,12 @@ class HyperGridReward(Reward):
 
 
 @dataclass(frozen=True)
+class ConditionalGridReward(Reward):
+    """A family of rewards of points of a grid, by a condition c from 0 to 1: R(x | c) goes in a straight line from a flat reward at 0, each
+    point worth as much as a mode, to the original one at 1. Conditions are drawn uniformly, unless the trainer is given others."""
+
+
+@dataclass(frozen=True)
 class HammingReward(Reward):
     """log R falls with the distance from the nearest mode, over `temperature`; modes are texts of 0 and 1."""
 

@@ -7,7 +7,6 @@ import json
 import os
 import sys
 import warnings as _warnings
-from dataclasses import dataclass
 from typing import Any, Callable, Iterator, Literal, Sequence, get_type_hints
 
 import numpy as np
@@ -15,15 +14,17 @@ import numpy.typing as npt
 import torch
 
 from . import _gfn
+from ._checks import count, described, example, there
 from ._conditions import checked as checked_conditions
+from ._parts import parts, shares
 from ._progress import Line
-from ._settings import AT_ONCE, LARGEST_SIZE, MOST, Settings, checked, plain, variant
-from ._settings import whole as _count
+from ._settings import AT_ONCE, LARGEST_SIZE, checked, plain, variant
 from .envs import Environment
 from .objectives import Objective, TrajectoryBalance
 from .policies import Policy
-from .rewards import Reward
+from .rewards import ConditionalGridReward, Reward
 from .schedules import Number, schedule
+from .sources import Average, Data, Hindsight, LocalSearch, Mala, Replay, Search, Source, Teacher
 
 States = Any  # Graphs, or a numpy array, as the environment says
 RewardFunction = Callable[[States], Any]
@@ -31,36 +32,6 @@ RewardFunction = Callable[[States], Any]
 
 class TrainingWarning(UserWarning):
     """A sign that training goes wrong without an error."""
-
-
-@dataclass(frozen=True)
-class Replay(Settings):
-    """A buffer of objects that were drawn, `share` of each batch from it once `after` steps are made.
-
-    With `distinct` no object is in it twice. `draw`: uniformly, or by reward or loss to the power `exponent`. The path to an object
-    is drawn anew by uniform steps back, by P_B, or is the one on which it was found.
-    """
-
-    capacity: int = 10_000
-    share: float = 0.5
-    after: int = 10
-    distinct: bool = False
-    eviction: Literal["fifo", "best_reward"] = "fifo"
-    draw: Literal["uniform", "reward_prioritised", "loss_prioritised"] = "uniform"
-    exponent: float = 1.0
-    path: Literal["uniform_backward", "policy_backward", "stored"] = "uniform_backward"
-
-    def _text(self) -> str:
-        draw: Any = variant(self.draw)
-        if self.draw != "uniform":
-            draw = {draw: {"exponent": plain(self.exponent, "exponent")}}
-        values = {
-            "capacity": plain(self.capacity, "capacity"),
-            "distinct": plain(self.distinct, "distinct"),
-            "eviction": variant(self.eviction),
-            "draw": draw,
-        }
-        return json.dumps(values, allow_nan=False)
 
 
 Columns = dict[str, npt.NDArray[Any]]
@@ -85,8 +56,15 @@ class Trainer:
         The share of uniform actions in sampling; by default 0.1 that falls to 0.01, if the objective allows it.
     temperature, exit_bias, noise
         What else changes sampling: a divisor of logits, a number added to the exit's, a deviation added to Gaussian steps.
-    replay
-        A buffer, `Replay()`.
+    replay, data, source
+        A buffer, `Replay()`; given objects, `Data(objects)`; objects of your own for each batch, `Source(function)`.
+    local_search, teacher, thompson, search
+        Further exploration: `LocalSearch(3)`; a second policy, `Teacher(Mlp())`; heads of one policy, `Mlp(heads=8)`, of which each learns
+        from such a share of a batch (Rector-Brooks et al. 2023); a search from the objects of the buffer, `Search(function)` or `Mala()`.
+    average
+        A moving average of the parameters, `Average()`.
+    hindsight
+        Other conditions for what is replayed, `Hindsight(function)`.
     regression
         The loss of a residual.
     chunk
@@ -119,6 +97,14 @@ class Trainer:
         exit_bias: Number = 0.0,
         noise: Number = 0.0,
         replay: Replay | None = None,
+        data: Data | None = None,
+        source: Source | None = None,
+        local_search: LocalSearch | None = None,
+        teacher: Teacher | None = None,
+        thompson: float | None = None,
+        search: Search | Mala | None = None,
+        average: Average | None = None,
+        hindsight: Hindsight | None = None,
         regression: Literal["squared", "half_squared", "shifted_cosh", "absolute"] = "squared",
         chunk: int | None = None,
         max_steps: int = 100_000,
@@ -136,13 +122,15 @@ class Trainer:
         ):
             if not isinstance(value, expected) or type(value) is expected:
                 kind = value.__name__ if isinstance(value, type) else type(value).__name__
-                raise TypeError(f"{what} is {kind}: expected one of the library's, an object of a class like {_example(expected)}")
+                raise TypeError(f"{what} is {kind}: expected one of the library's, an object of a class like {example(expected)}")
         if isinstance(reward, type) or type(reward) is Reward or not (isinstance(reward, Reward) or callable(reward)):
             kind = reward.__name__ if isinstance(reward, type) else type(reward).__name__
             raise TypeError(f"reward is {kind}: expected an object like RingReward(), or a function of a batch of states")
         hints = get_type_hints(Trainer.__init__)
         given: dict[str, Any] = {"batch": batch, "lr": lr, "log_z_lr": log_z_lr, "lr_scale": lr_scale, "weight_decay": weight_decay}
         given |= {"max_norm": max_norm, "epsilon": epsilon, "temperature": temperature, "exit_bias": exit_bias, "noise": noise}
+        given |= {"data": data, "source": source, "local_search": local_search, "teacher": teacher, "thompson": thompson, "search": search}
+        given |= {"average": average, "hindsight": hindsight}
         given |= {"replay": replay, "regression": regression, "chunk": chunk, "max_steps": max_steps, "device": device, "double": double}
         for name, setting in given.items():
             checked(setting, name, hints[name])
@@ -150,7 +138,10 @@ class Trainer:
             raise TypeError(f"seed is {seed!r:.200}: expected a whole number from 0 to 2**64 - 1")
         if not 0 <= seed < 2**64:
             raise ValueError(f"seed is {seed!r}: expected a whole number from 0 to 2**64 - 1")
-        if (conditions is None) != (n_conditions == 0):
+        if isinstance(reward, ConditionalGridReward) and conditions is None and n_conditions == 0:
+            # Drawn by the library, uniformly from 0 to 1.
+            n_conditions = 1
+        elif (conditions is None) != (n_conditions == 0):
             raise ValueError(f"conditions is {conditions!r} and n_conditions {n_conditions!r}: expected both, or neither")
         if conditions is not None and not callable(conditions):
             raise TypeError(f"conditions is a {type(conditions).__name__}: expected a function of a number and a generator")
@@ -174,11 +165,28 @@ class Trainer:
             training["lr_scale"] = schedule(lr_scale)
         if epsilon is not None:
             training["epsilon"] = schedule(epsilon)
-        if replay is not None:
-            share = plain(replay.share, "Replay.share")
-            training["source"] = {"on_policy": 1.0 - share, "replay": share, "offline": 0.0}
-            training["replay_after"] = plain(replay.after, "Replay.after")
-            training["replay_path"] = variant(replay.path)
+        if local_search is not None:
+            training["local_search"] = local_search._json()
+        where = shares(replay, data)
+        training |= where
+        if where:
+            training["replay_path"] = variant(where["replay_path"])
+        others = parts(
+            env,
+            policy,
+            objective,
+            n_conditions,
+            data=data,
+            source=source,
+            teacher=teacher,
+            search=search,
+            hindsight=hindsight,
+            average=average,
+            thompson=thompson,
+        )
+        description: dict[str, Any] = {"gfn_rs": described(env, policy, reward)}
+        if others.description:
+            description["parts"] = others.description
         self.env, self.reward, self.policy, self.objective = env, reward, policy, objective
         self._warned = 0
         self._n_conditions = n_conditions
@@ -192,9 +200,10 @@ class Trainer:
             objective=objective._text(),
             loss=objective._loss(),
             conditions=conditions,
-            n_conditions=_count(n_conditions, "n_conditions", most=LARGEST_SIZE),
+            n_conditions=count(n_conditions, "n_conditions", most=LARGEST_SIZE),
             training=json.dumps(training, allow_nan=False),
-            description=json.dumps({"gfn_rs": _described(env, policy, reward)}, allow_nan=False),
+            description=json.dumps(description, allow_nan=False),
+            parts=others,
             replay=None if replay is None else replay._text(),
             seed=int(seed),
             device=device,
@@ -222,7 +231,7 @@ class Trainer:
         `callback(trainer, record)` is called after every `every` steps and at the end, with what the last step was like; if it gives True
         the run ends there. The trainer can be used in it: sampled, evaluated, saved. `progress` shows a line on a terminal.
         """
-        steps, every = _count(steps, "steps"), _count(every, "every", least=1)
+        steps, every = count(steps, "steps"), count(every, "every", least=1)
         if callback is not None and not callable(callback):
             raise TypeError(f"callback is a {type(callback).__name__}: expected a function of the trainer and a record")
         if progress is not None and not isinstance(progress, bool):
@@ -273,18 +282,35 @@ class Trainer:
     def sample(self, n: int, conditions: Any = None) -> States:
         """Draws `n` finished objects from the policy, without exploration; each call draws new ones. Under conditions, `[n, C]`, where
         the trainer has them."""
-        return self._session.sample(_count(n, least=1, most=AT_ONCE), self._conditions(conditions, n), False)[0]
+        return self._session.sample(count(n, least=1, most=AT_ONCE), self._conditions(conditions, n), False)[0]
 
     def sample_with_rewards(self, n: int, conditions: Any = None) -> tuple[States, npt.NDArray[np.float64]]:
         """The same, and log R of each."""
-        states, log_rewards = self._session.sample(_count(n, least=1, most=AT_ONCE), self._conditions(conditions, n), True)
+        states, log_rewards = self._session.sample(count(n, least=1, most=AT_ONCE), self._conditions(conditions, n), True)
         return states, np.asarray(log_rewards, dtype=np.float64)
 
     def exact(self, limit: int = 1_000_000, condition: Any = None) -> _gfn.Exact:
         """The policy's distribution over all states, exactly, beside the reward's. More than `limit` states are refused. Under one
         condition, `[C]`, where the trainer has them."""
         conditions = None if condition is None else np.reshape(condition, (1, -1))
-        return self._session.exact(_count(limit, "limit"), self._conditions(conditions, 1))
+        return self._session.exact(count(limit, "limit"), self._conditions(conditions, 1))
+
+    def evaluate(self, n: int = 1000, condition: Any = None) -> _gfn.Sampled:
+        """Estimates from `n` samples, where states can't be listed: bounds on log Z, the best objects, modes. Under one condition, `[C]`,
+        where the trainer has them."""
+        conditions = None if condition is None else np.reshape(condition, (1, -1))
+        return self._session.sampled(count(n, least=1, most=AT_ONCE), self._conditions(conditions, 1))
+
+    def evaluate_on(self, objects: Any, paths: int = 20, condition: Any = None) -> _gfn.Tested:
+        """What the policy makes of given objects, a test set say: their log-probabilities, from `paths` paths back to the start each, and
+        how they go with the rewards. Objects are as `sample` shows them; of molecules SMILES, too."""
+        conditions = None if condition is None else np.reshape(condition, (1, -1))
+        return self._session.tested(objects, count(paths, "paths", least=1, most=AT_ONCE), self._conditions(conditions, 1))
+
+    def take_average(self) -> "Trainer":
+        """Gives the policy the average of its parameters for good, once training is over (`average=Average()`)."""
+        self._session.take_average()
+        return self
 
     def _conditions(self, conditions: Any, n: int) -> torch.Tensor | None:
         if (conditions is None) != (self._n_conditions == 0):
@@ -294,7 +320,7 @@ class Trainer:
 
     def prefill(self, n: int) -> int:
         """Fills the buffer with `n` uniform random walks; how many stayed."""
-        return self._session.prefill(_count(n, most=AT_ONCE))
+        return self._session.prefill(count(n, most=AT_ONCE))
 
     def record(self, path: str | os.PathLike[str] | None) -> "Trainer":
         """Records all objects that training draws from now on in an SQLite file, which `read_record` reads: SMILES of molecules, what says
@@ -311,7 +337,8 @@ class Trainer:
 
     def loss(self) -> torch.Tensor:
         """Draws a batch and gives its loss as a tensor with gradients: for an optimizer or a loop of your own. `parameters` is what to
-        train. It is no step: there is no replay, nothing is counted, and schedules stand where `steps_done` is."""
+        train. It is no step: there is no replay, nothing is given or searched for, nothing is counted, and schedules stand where
+        `steps_done` is."""
         return self._session.loss()
 
     def named_parameters(self) -> Iterator[tuple[str, torch.Tensor]]:
@@ -328,13 +355,13 @@ class Trainer:
 
     def resume(self, path: str | os.PathLike[str]) -> "Trainer":
         """Goes on from a checkpoint of a trainer of the same settings."""
-        self._session.resume(_there(path))
+        self._session.resume(there(path))
         return self
 
     def restore(self, path: str | os.PathLike[str]) -> "Trainer":
         """Takes the parameters of a checkpoint over, and nothing else: one of Rust's, or of a trainer of other settings but the same
         network."""
-        self._session.restore(_there(path))
+        self._session.restore(there(path))
         return self
 
     @property
@@ -364,20 +391,3 @@ class Trainer:
 
     def __repr__(self) -> str:
         return f"Trainer({self.env!r}, {self.objective!r}, {self.policy!r})"
-
-
-def _example(kind: type) -> str:
-    return {"Environment": "Ring(4)", "Policy": "GraphNet()"}.get(kind.__name__, "TrajectoryBalance()")
-
-
-def _described(*parts: Any) -> list[Any]:
-    """What a checkpoint says that a run is: it goes on with equal parts alone. Of a function nothing can be told but that it is one."""
-    return [[type(part).__name__, part._described()] if isinstance(part, Settings) else "a function" for part in parts]
-
-
-def _there(path: str | os.PathLike[str]) -> str:
-    """The path of a checkpoint that is there."""
-    path = os.fsdecode(path)
-    if not os.path.exists(path):
-        raise FileNotFoundError(errno.ENOENT, "there is no checkpoint", path)
-    return path

@@ -10,8 +10,9 @@ use gfn_molecules::fragments::{FragmentLibrary, Fragments};
 use gfn_molecules::{BondOrder, Element, MoleculeConfig, MoleculeEnv};
 use serde::{Deserialize, Serialize};
 
+use super::EnvKind;
 use super::erased::any_graphs;
-use super::{EnvKind, Molecular};
+use crate::molecules::{How, Reading};
 
 /// Their settings, by the name of the class in Python.
 #[derive(Clone, Serialize, Deserialize, Debug)]
@@ -65,7 +66,7 @@ impl GraphSpec {
     pub(super) const NAMES: [&str; 6] =
         ["Ring", "Triangle", "ColoredGraphs", "GraphBuilding", "Molecules", "Fragments"];
 
-    pub(super) fn build(&self) -> Result<EnvKind> {
+    pub(crate) fn build(&self) -> Result<EnvKind> {
         let env = match self {
             Self::Ring { n_nodes, directed } => any_graphs(Ring::new(*n_nodes, kind(*directed))?),
             Self::Triangle { colors, directed } => any_graphs(Triangle::new(kind(*directed), *colors)?),
@@ -103,10 +104,12 @@ impl GraphSpec {
                     None => FragmentLibrary::standard()?,
                     Some(path) => FragmentLibrary::read(path)?,
                 };
-                any_graphs(Fragments::new(&library, *max_fragments)?)
+                let env = any_graphs(Fragments::new(&library, *max_fragments)?);
+                let reading = Reading::of(self, How::Fragments(library))?;
+                return Ok(EnvKind::Graphs { env, reading: Some(reading) });
             }
         };
-        Ok(EnvKind::Graphs { env, molecules: None })
+        Ok(EnvKind::Graphs { env, reading: None })
     }
 
     fn molecules(&self) -> Result<EnvKind> {
@@ -145,9 +148,8 @@ impl GraphSpec {
             config.charges.clear();
         }
         let env = MoleculeEnv::new(config)?;
-        let settings = serde_json::to_string(self).map_err(|error| Error::external("settings of molecules", error))?;
-        let molecules = Molecular { codec: env.codec().clone(), settings: settings.into() };
-        Ok(EnvKind::Graphs { env: any_graphs(env), molecules: Some(molecules) })
+        let reading = Reading::of(self, How::Atoms(env.codec().clone()))?;
+        Ok(EnvKind::Graphs { env: any_graphs(env), reading: Some(reading) })
     }
 }
 

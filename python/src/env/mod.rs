@@ -6,7 +6,6 @@ mod declared;
 mod declared_vectors;
 mod erased;
 mod graphs;
-mod molecular;
 mod vectors;
 
 use declared::Declared;
@@ -25,11 +24,11 @@ pub(crate) use declared::Moves;
 pub(crate) use declared_vectors::VectorMoves;
 pub(crate) use erased::{AnyGraphEnv, AnyVectorEnv};
 pub(crate) use graphs::GraphSpec;
-pub(crate) use molecular::Molecular;
 pub(crate) use vectors::{VectorSpec, Vectors};
 
 use crate::errors::raised;
 use crate::kept::Kept;
+use crate::molecules::Reading;
 use crate::settings::read;
 use crate::states::Graphs;
 
@@ -55,7 +54,7 @@ enum OtherSpec {
 /// An environment, by the states that it has.
 #[derive(Clone)]
 pub(crate) enum EnvKind {
-    Graphs { env: AnyGraphEnv, molecules: Option<Molecular> },
+    Graphs { env: AnyGraphEnv, reading: Option<Reading> },
     Vectors(Vectors),
     Structures(BayesianStructure),
     Box(BoxEnv),
@@ -161,7 +160,7 @@ impl OtherSpec {
         let rules = || own.rules.as_ref().map(|rules| kept.keep(Python::attach(|py| rules.clone_ref(py))));
         Ok(match self {
             Self::GraphEnv(declared) => {
-                EnvKind::Graphs { env: declared.build(rules(), own.initial.clone(), failures)?, molecules: None }
+                EnvKind::Graphs { env: declared.build(rules(), own.initial.clone(), failures)?, reading: None }
             }
             Self::VectorEnv(declared) => EnvKind::Vectors(declared.build(rules(), failures)?),
             Self::BayesianStructure(config) => EnvKind::Structures(BayesianStructure::new(config.clone())?),

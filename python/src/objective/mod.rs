@@ -4,9 +4,10 @@ mod called;
 mod guarded;
 
 use gfn::objective::{
-    Advantage, DetailedBalance, FlowMatching, LogPartitionVariance, MaximumEntropyBackward, ModifiedDetailedBalance,
-    Objective, PolicyGradient, ProximalPolicy, StateFlow, SubTrajectoryBalance, TrajectoryBalance,
-    TrajectoryLikelihood, Weighting, WithBackward,
+    Advantage, AugmentedDetailedBalance, AugmentedTrajectoryBalance, DetailedBalance, FlowMatching,
+    LogPartitionVariance, MaximumEntropyBackward, MaximumLikelihood, ModifiedDetailedBalance, NextExit, Objective,
+    PolicyGradient, ProximalPolicy, RelativeLogPartitionVariance, RelativeTrajectoryBalance, StateFlow,
+    SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood, TrustPcl, Weighting, WithBackward,
 };
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -25,13 +26,19 @@ use crate::settings::read;
 enum Spec {
     OwnObjective { name: String, log_z: bool, flow: bool },
     TrajectoryBalance { backward: Option<Backward> },
-    LogPartitionVariance {},
-    DetailedBalance { forward_looking: bool },
-    ModifiedDetailedBalance {},
-    SubTrajectoryBalance { weighting: Weighting, forward_looking: bool },
+    LogPartitionVariance { backward: Option<Backward> },
+    RelativeTrajectoryBalance { beta: f64 },
+    RelativeLogPartitionVariance { beta: f64 },
+    TrustPcl { alpha: f64 },
+    DetailedBalance { forward_looking: bool, backward: Option<Backward> },
+    ModifiedDetailedBalance { target_network: Option<usize> },
+    SubTrajectoryBalance { weighting: Weighting, forward_looking: bool, backward: Option<Backward> },
+    AugmentedTrajectoryBalance {},
+    AugmentedDetailedBalance {},
     FlowMatching {},
     PolicyGradient { advantage: Advantage },
     ProximalPolicy { advantage: Advantage, clip: f64, kl: f64, value_weight: f64, epochs: usize },
+    MaximumLikelihood {},
 }
 
 /// What P_B is trained by.
@@ -46,6 +53,15 @@ fn flow(forward_looking: bool) -> StateFlow {
     if forward_looking { StateFlow::ForwardLooking } else { StateFlow::Whole }
 }
 
+/// An objective of P_F, with one of P_B beside it if it has one of its own.
+fn with_backward(objective: impl Objective + 'static, backward: Option<Backward>) -> Box<dyn Objective> {
+    match backward {
+        None => Box::new(objective),
+        Some(Backward::TrajectoryLikelihood) => Box::new(WithBackward::new(objective, TrajectoryLikelihood)),
+        Some(Backward::MaximumEntropy) => Box::new(WithBackward::new(objective, MaximumEntropyBackward)),
+    }
+}
+
 /// The objective of these settings, with the function that it is where Python has one.
 pub(crate) fn objective(text: &str, function: Option<Object>) -> PyResult<Box<dyn Objective>> {
     build(read("an objective", text)?, function).map_err(raised)
@@ -58,23 +74,28 @@ fn build(spec: Spec, function: Option<Object>) -> gfn::Result<Box<dyn Objective>
                 || gfn::Error::missing("an objective of your own", "a function", "give one: `OwnObjective(function)`");
             Box::new(Called { function: function.ok_or_else(none)?, name, log_z, flow })
         }
-        Spec::TrajectoryBalance { backward: None } => Box::new(TrajectoryBalance),
-        Spec::TrajectoryBalance { backward: Some(Backward::TrajectoryLikelihood) } => {
-            Box::new(WithBackward::new(TrajectoryBalance, TrajectoryLikelihood))
+        Spec::TrajectoryBalance { backward } => with_backward(TrajectoryBalance, backward),
+        Spec::LogPartitionVariance { backward } => with_backward(LogPartitionVariance, backward),
+        Spec::RelativeTrajectoryBalance { beta } => Box::new(RelativeTrajectoryBalance::new(beta)?),
+        Spec::RelativeLogPartitionVariance { beta } => Box::new(RelativeLogPartitionVariance::new(beta)?),
+        Spec::TrustPcl { alpha } => Box::new(TrustPcl::new(alpha)?),
+        Spec::DetailedBalance { forward_looking, backward } => {
+            with_backward(DetailedBalance { flow: flow(forward_looking) }, backward)
         }
-        Spec::TrajectoryBalance { backward: Some(Backward::MaximumEntropy) } => {
-            Box::new(WithBackward::new(TrajectoryBalance, MaximumEntropyBackward))
+        Spec::ModifiedDetailedBalance { target_network } => {
+            let next_exit = target_network.map_or(NextExit::Own, |_| NextExit::TargetNetwork);
+            Box::new(ModifiedDetailedBalance { next_exit })
         }
-        Spec::LogPartitionVariance {} => Box::new(LogPartitionVariance),
-        Spec::DetailedBalance { forward_looking } => Box::new(DetailedBalance { flow: flow(forward_looking) }),
-        Spec::ModifiedDetailedBalance {} => Box::new(ModifiedDetailedBalance::default()),
-        Spec::SubTrajectoryBalance { weighting, forward_looking } => {
-            Box::new(SubTrajectoryBalance::new(weighting)?.with_flow(flow(forward_looking)))
+        Spec::SubTrajectoryBalance { weighting, forward_looking, backward } => {
+            with_backward(SubTrajectoryBalance::new(weighting)?.with_flow(flow(forward_looking)), backward)
         }
+        Spec::AugmentedTrajectoryBalance {} => Box::new(AugmentedTrajectoryBalance),
+        Spec::AugmentedDetailedBalance {} => Box::new(AugmentedDetailedBalance),
         Spec::FlowMatching {} => Box::new(FlowMatching::default()),
         Spec::PolicyGradient { advantage } => Box::new(PolicyGradient::new(advantage)?),
         Spec::ProximalPolicy { advantage, clip, kl, value_weight, epochs } => {
             Box::new(ProximalPolicy { advantage, clip, kl, value_weight, epochs })
         }
+        Spec::MaximumLikelihood {} => Box::new(MaximumLikelihood),
     })
 }

@@ -1,8 +1,12 @@
 //! Policies by their settings.
 
+mod chosen;
 mod module;
+mod several;
 
+pub(crate) use chosen::AnyPolicy;
 pub(crate) use module::PyBatch;
+pub(crate) use several::{Network, Networks, Policies, Prior};
 
 use std::sync::Arc;
 
@@ -10,7 +14,8 @@ use gfn::distribution::{Distribution, GraphActionCategorical};
 use gfn::env::Env;
 use gfn::nn::{EdgeMlp, EdgeMlpConfig, EstimatorsConfig, GraphNet, GraphNetConfig};
 use gfn::policy::{
-    GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, SequencePolicy, SequencePolicyConfig, UniformPolicy,
+    GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, MultiHead, Policy, SequencePolicy, SequencePolicyConfig,
+    UniformPolicy,
 };
 use gfn::{Error, Result, Rng};
 use gfn_dags::{
@@ -31,9 +36,6 @@ use crate::env::{AnyGraphEnv, AnyVectorEnv, Vectors};
 use crate::errors::raised;
 use crate::kept::Object;
 use crate::settings::{over_defaults, read};
-
-/// A policy chosen at run time.
-pub(crate) type AnyPolicy<E, D> = Box<dyn Policy<E, Dist = D> + Send>;
 
 /// A policy over actions that can be listed.
 type Discrete<E> = AnyPolicy<E, GraphActionCategorical>;
@@ -106,7 +108,13 @@ pub(crate) struct Needs {
 fn boxed<E: Env, D: Distribution<Actions = E::Actions>>(
     policy: Result<impl Policy<E, Dist = D> + Send + 'static>,
 ) -> PyResult<AnyPolicy<E, D>> {
-    policy.map(|policy| Box::new(policy) as AnyPolicy<E, D>).map_err(raised)
+    policy.map(AnyPolicy::new).map_err(raised)
+}
+
+fn headed<E: Env, D: Distribution<Actions = E::Actions>>(
+    policy: Result<impl Policy<E, Dist = D> + MultiHead + Send + 'static>,
+) -> PyResult<AnyPolicy<E, D>> {
+    policy.map(AnyPolicy::headed).map_err(raised)
 }
 
 /// A policy for graphs.
@@ -126,7 +134,7 @@ pub(crate) fn of_graphs(plan: Plan<'_>, env: &AnyGraphEnv) -> PyResult<Discrete<
             let network = network.clone();
             module::of_graphs(network, &plan.settings, env, (device, kind), plan.rng)
         }
-        ("Uniform", None) => Ok(Box::new(UniformPolicy)),
+        ("Uniform", None) => Ok(AnyPolicy::new(UniformPolicy)),
         _ => Err(plan.not_for("graphs (there are GraphNet, EdgeMlp, GraphModule and Uniform)")),
     }
 }
@@ -136,7 +144,7 @@ pub(crate) fn of_vectors(plan: Plan<'_>, vectors: &Vectors) -> PyResult<Discrete
     let (env, device, kind) = (&vectors.env, plan.device, plan.kind);
     let features = KHot::new(gfn::env::VectorRules::width(&env.0), vectors.values);
     match plan.name.as_str() {
-        "Mlp" => boxed(
+        "Mlp" => headed(
             plan.config()
                 .and_then(|config: MlpPolicyConfig| MlpPolicy::new(env, features, config, device, kind, plan.rng)),
         ),
@@ -149,7 +157,7 @@ pub(crate) fn of_vectors(plan: Plan<'_>, vectors: &Vectors) -> PyResult<Discrete
                 SequencePolicy::new(env, layout, config, device, kind, plan.rng)
             }))
         }
-        "Uniform" => Ok(Box::new(UniformPolicy)),
+        "Uniform" => Ok(AnyPolicy::new(UniformPolicy)),
         _ => Err(plan.not_for("vectors (there are Mlp, SequenceNet and Uniform)")),
     }
 }
@@ -158,7 +166,7 @@ pub(crate) fn of_vectors(plan: Plan<'_>, vectors: &Vectors) -> PyResult<Discrete
 pub(crate) fn of_structures(plan: Plan<'_>, env: &BayesianStructure) -> PyResult<Discrete<BayesianStructure>> {
     let (device, kind) = (plan.device, plan.kind);
     match plan.name.as_str() {
-        "Mlp" => boxed(plan.config().and_then(|config: MlpPolicyConfig| {
+        "Mlp" => headed(plan.config().and_then(|config: MlpPolicyConfig| {
             MlpPolicy::new(env, Adjacency::new(env.n_nodes()), config, device, kind, plan.rng)
         })),
         "GraphNet" => boxed(plan.config().and_then(|config: GraphNetConfig| {
@@ -172,7 +180,7 @@ pub(crate) fn of_structures(plan: Plan<'_>, env: &BayesianStructure) -> PyResult
             plan.config()
                 .and_then(|config: EdgeTransformerConfig| EdgeTransformer::new(env, config, device, kind, plan.rng)),
         ),
-        "Uniform" => Ok(Box::new(UniformPolicy)),
+        "Uniform" => Ok(AnyPolicy::new(UniformPolicy)),
         _ => Err(plan.not_for("acyclic graphs (there are Mlp, GraphNet, NodeAttention, EdgeTransformer and Uniform)")),
     }
 }

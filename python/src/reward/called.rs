@@ -47,31 +47,31 @@ impl<S: Rows> Called<S> {
                 None => function.call1((shown,))?,
                 Some(conditions) => function.call1((shown, tensors::to_python(py, conditions)?))?,
             };
-            numbers(&answer, states.len())
+            numbers(&answer, states.len(), ("the reward", "log R"))
         };
         // A reward is no part of what is differentiated.
         tch::no_grad(|| Python::attach(asked)).map_err(passed_on("the reward"))
     }
 }
 
-/// One float64 for each of `n` states, from whatever numpy makes an array of.
-fn numbers(answer: &Bound<'_, PyAny>, n: usize) -> PyResult<Vec<f64>> {
+/// One float64 for each of `n` states, from whatever numpy makes an array of. `who` says it, `what` is meant.
+pub(crate) fn numbers(answer: &Bound<'_, PyAny>, n: usize, (who, what): (&str, &str)) -> PyResult<Vec<f64>> {
     let values = match answer.extract::<PyReadonlyArray1<'_, f64>>() {
         Ok(values) if !answer.hasattr("mask")? => values.as_array().to_vec(),
-        _ => as_float64(answer)?,
+        _ => as_float64(answer, (who, what))?,
     };
     match values.len() == n {
         true => Ok(values),
         false => Err(PyValueError::new_err(format!(
-            "the reward gave {} numbers for {n} states: expected log R of each",
+            "{who} gave {} numbers for {n} states: expected {what} of each",
             values.len()
         ))),
     }
 }
 
-fn as_float64(answer: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
+fn as_float64(answer: &Bound<'_, PyAny>, (who, what): (&str, &str)) -> PyResult<Vec<f64>> {
     let py = answer.py();
-    let expected = "expected log R of each state, as a flat array or list of numbers";
+    let expected = format!("expected {what} of each state, as a flat array or list of numbers");
     // A tensor with gradients, or on another device, isn't an array as it is.
     let answer = match answer.hasattr("detach")? {
         true => answer.call_method0("detach")?.call_method0("cpu")?,
@@ -79,7 +79,7 @@ fn as_float64(answer: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
     };
     let refused = |cause: Option<PyErr>| {
         let kind = answer.get_type().name().map_or_else(|_| "value".to_owned(), |name| name.to_string());
-        let told = PyTypeError::new_err(format!("the reward gave a {kind}: {expected}"));
+        let told = PyTypeError::new_err(format!("{who} gave a {kind}: {expected}"));
         told.set_cause(py, cause);
         told
     };
@@ -95,7 +95,7 @@ fn as_float64(answer: &Bound<'_, PyAny>) -> PyResult<Vec<f64>> {
         Ok(values) => Ok(values.as_array().to_vec()),
         Err(_) => {
             let shape = array.getattr("shape")?;
-            Err(PyValueError::new_err(format!("the reward gave an array of shape {shape}: {expected}")))
+            Err(PyValueError::new_err(format!("{who} gave an array of shape {shape}: {expected}")))
         }
     }
 }

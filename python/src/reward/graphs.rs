@@ -7,15 +7,13 @@ use gfn::graph::GraphStates;
 use gfn_gym::colored_graphs::ColoredGraphReward;
 use gfn_gym::ring::RingReward;
 use gfn_gym::triangle::TriangleReward;
-use gfn_molecules::{
-    ExternalScorer, ExternalScorerConfig, LogWindow, Molecule, MoleculeCodec, MoleculeReward, MoleculeScore, Product,
-    RingTarget,
-};
+use gfn_molecules::{ExternalScorer, ExternalScorerConfig, LogWindow, Molecule, MoleculeScore, Product, RingTarget};
 use pyo3::prelude::*;
 use serde::Deserialize;
 
 use super::wrong_states;
 use crate::errors::raised;
+use crate::molecules::Reading;
 
 /// Their settings, by the name of the class in Python.
 #[expect(clippy::enum_variant_names, reason = "the names of the classes")]
@@ -82,10 +80,10 @@ impl Score {
     }
 }
 
-/// A reward of the library's for graphs; `codec` reads them as molecules.
+/// A reward of the library's for graphs; `reading` reads them as molecules.
 pub(crate) fn graph_reward(
     settings: serde_json::Value,
-    codec: Option<&MoleculeCodec>,
+    reading: Option<&Reading>,
 ) -> PyResult<Box<dyn Reward<GraphStates>>> {
     let Ok(spec) = serde_json::from_value(settings.clone()) else {
         return Err(wrong_states(&settings, "graphs"));
@@ -96,13 +94,13 @@ pub(crate) fn graph_reward(
             Spec::TriangleReward { triangle, floor } => Box::new(TriangleReward::new(triangle, floor)?),
             Spec::ColoredGraphReward { kind } => Box::new(kind),
             Spec::MoleculeReward { score, beta, floor } => {
-                let Some(codec) = codec else { return Ok(None) };
+                let Some(reading) = reading else { return Ok(None) };
                 let score = score.build()?.clamped(floor, f64::MAX)?.to_the(beta)?;
-                Box::new(MoleculeReward::new(codec, score))
+                reading.reward(score)
             }
             Spec::ExternalReward { program, beta, floor } => {
-                let Some(codec) = codec else { return Ok(None) };
-                Box::new(MoleculeReward::new(codec, program.build()?.clamped(floor, f64::MAX)?.to_the(beta)?))
+                let Some(reading) = reading else { return Ok(None) };
+                reading.reward(program.build()?.clamped(floor, f64::MAX)?.to_the(beta)?)
             }
         }))
     };

@@ -5,7 +5,7 @@ mod graphs;
 mod other;
 mod vectors;
 
-pub(crate) use called::Called;
+pub(crate) use called::{Called, numbers};
 pub(crate) use graphs::graph_reward;
 pub(crate) use other::{box_reward, diffusion_target, line_reward, structure_reward};
 pub(crate) use vectors::vector_reward;

@@ -3,7 +3,7 @@
 use gfn::env::{Reward, VectorStates};
 use gfn_gym::bit_sequence::{HammingReward, Words};
 use gfn_gym::discrete_ebm::IsingReward;
-use gfn_gym::hypergrid::{HyperGrid, Preset, RewardKind};
+use gfn_gym::hypergrid::{ConditionalReward, HyperGrid, OriginalReward, Preset, RewardKind};
 use gfn_gym::phylo_tree::{ParsimonyReward, PhyloTree};
 use gfn_gym::sequence::{Alphabet, TableReward, TokenSequence};
 use gfn_gym::set_addition::{SetAddition, WeightReward};
@@ -21,6 +21,7 @@ use crate::errors::raised;
 #[serde(deny_unknown_fields)]
 enum Spec {
     HyperGridReward { kind: RewardKind, preset: Option<Preset> },
+    ConditionalGridReward {},
     HammingReward { modes: Vec<String>, temperature: f64 },
     IsingReward { couplings: Vec<f64>, alpha: f64 },
     WeightReward { base: f64, weights: Vec<f64> },
@@ -44,6 +45,10 @@ fn build(spec: Spec, env: &VectorSpec) -> Built {
         (Spec::HyperGridReward { kind, preset }, VectorSpec::HyperGrid { ndim, height }) => {
             let env = HyperGrid::new(*ndim, *height)?;
             Box::new(preset.map_or_else(|| kind.standard(&env), |preset| kind.preset(&env, preset))?)
+        }
+        (Spec::ConditionalGridReward {}, VectorSpec::HyperGrid { ndim, height }) => {
+            let env = HyperGrid::new(*ndim, *height)?;
+            Box::new(ConditionalReward::new(OriginalReward::standard(&env)?))
         }
         (
             Spec::HammingReward { modes, temperature },

@@ -1,33 +1,43 @@
 //! From settings to a trainer.
 
+use std::collections::HashMap;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use gfn::Rng;
 use gfn::condition::ConditionSource;
-use gfn::distribution::GraphActionCategorical;
-use gfn::env::{EnumerableEnv, Reward};
+use gfn::distribution::{Distribution, GraphActionCategorical};
+use gfn::env::{EnumerableEnv, Env, Reward, Rows};
 use gfn::objective::Objective;
-use gfn::policy::Policy;
+use gfn::policy::KHot;
 use gfn::quantity::Quantity;
-use gfn::replay::{ReplayBuffer, ReplayConfig};
+use gfn::replay::ReplayBuffer;
 use gfn::rollout::ReplayEnv;
 use gfn::runtime::DeviceKind;
 use gfn::train::{Trainer, TrainerConfig};
-use gfn::{Result, Rng};
+use gfn_dags::Adjacency;
 use gfn_gym::diffusion::Energy;
 use pyo3::prelude::*;
-use serde::Deserialize;
 use serde_json::Value;
-use tch::Kind;
+use tch::{Device, Kind};
 
-use super::engine::{Border, Engine, Trained};
+use super::engine::{Engine, Trained};
 use super::exact::evaluate;
-use crate::conditions::{Conditions, refuse_native};
+use super::replay::Replay;
+use crate::conditions::{Conditions, check_native};
 use crate::env::{EnvKind, EnvSpec, Failures};
 use crate::errors::raised;
 use crate::kept::Object;
-use crate::policy::{Needs, Plan, of_box, of_diffusion, of_graphs, of_line, of_structures, of_vectors};
-use crate::record::{describe_diffusion, describe_graphs, describe_points, describe_structures, describe_vectors};
+use crate::objects::{
+    Border, Coordinates, Encoding, read_diffusion, read_graphs, read_points, read_structures, read_vectors,
+};
+use crate::parts::{AnySearch, Others, Parts, mala};
+use crate::policy::{
+    AnyPolicy, Needs, Networks, Policies, of_box, of_diffusion, of_graphs, of_line, of_structures, of_vectors,
+};
+use crate::record::{
+    Describe, describe_diffusion, describe_graphs, describe_points, describe_structures, describe_vectors,
+};
 use crate::reward::{
     self, box_reward, diffusion_target, graph_reward, line_reward, structure_reward, vector_reward, wrong_states,
 };
@@ -42,16 +52,9 @@ pub(super) struct Asked<'a> {
     pub(super) conditions: (Option<Object>, usize),
     pub(super) training: &'a str,
     pub(super) replay: Option<&'a str>,
+    pub(super) parts: Parts,
     /// What checkpoints say that the run is, as JSON.
     pub(super) description: &'a str,
-}
-
-/// The settings of a buffer.
-#[derive(Deserialize)]
-struct Replay {
-    distinct: bool,
-    #[serde(flatten)]
-    config: ReplayConfig,
 }
 
 /// All of a trainer but environment, reward and policy.
@@ -60,6 +63,8 @@ struct Rest {
     config: TrainerConfig,
     replay: Option<Replay>,
     conditions: Option<Arc<Conditions>>,
+    parts: Parts,
+    made_for: (Device, Kind),
     description: Value,
 }
 
@@ -83,56 +88,92 @@ pub(super) fn session(
         paths: objective.needs().has(Quantity::LogPaths),
         conditions: width,
     };
-    let conditions = function.map(|function| Arc::new(Conditions { function, width }));
+    let conditions = (width > 0).then(|| Arc::new(Conditions { function, width }));
     let description = read("a description", asked.description)?;
-    if let (Some(_), Some(name), None) = (&conditions, asked.reward.0, &asked.reward.1) {
-        return Err(raised(refuse_native(name)));
-    }
-    let rest = Rest { objective, config, replay, conditions, description };
+    let mut parts = asked.parts;
+    let (prior, teacher) = parts.take_networks();
+    let own = (asked.policy.0.to_owned(), asked.policy.1);
+    let networks = Networks { own, prior, teacher, made_for: (device, kind), needs };
+    let rest = Rest { objective, config, replay, conditions, parts, made_for: (device, kind), description };
     let mut rng = Rng::seeded(seed);
     let reward = reward::Asked::new(asked.reward.0, asked.reward.1)?;
-    let plan = Plan::new(asked.policy.0, asked.policy.1, (device, kind), &mut rng, needs)?;
+    if let (Some(_), reward::Asked::Native(settings)) = (&rest.conditions, &reward) {
+        check_native(settings).map_err(raised)?;
+    }
     match (&kind_of_env, spec) {
-        (EnvKind::Graphs { env, molecules }, _) => {
-            let border = Border { show: show_graphs(molecules.clone()), describe: describe_graphs(molecules.clone()) };
-            let reward = reward.build(border.show.clone(), |settings| {
-                graph_reward(settings, molecules.as_ref().map(|molecules| &molecules.codec))
-            })?;
-            let policy = of_graphs(plan, env)?;
-            listed((env.clone(), reward, policy), rest, rng, border)
+        (EnvKind::Graphs { env, reading }, _) => {
+            let border =
+                Border { show: show_graphs(reading.clone()), read: read_graphs(reading.clone()), features: None };
+            let reward = reward.build(border.show.clone(), |settings| graph_reward(settings, reading.as_ref()))?;
+            let policies = networks.build(&mut rng, |plan| of_graphs(plan, env))?;
+            listed(
+                Given {
+                    env: env.clone(),
+                    reward,
+                    policies,
+                    border,
+                    describe: describe_graphs(reading.clone()),
+                    search: None,
+                },
+                rest,
+                rng,
+            )
         }
         (EnvKind::Vectors(vectors), spec) => {
             let reward = reward.build(show_vectors(), |settings| match spec {
                 EnvSpec::Vectors(spec) => vector_reward(settings, spec),
                 EnvSpec::Other => Err(wrong_states(&settings, "the vectors of an environment of your own")),
             })?;
-            let policy = of_vectors(plan, vectors)?;
+            let width = gfn::env::VectorRules::width(&vectors.env.0);
+            let features = Some(Encoding::new(KHot::new(width, vectors.values)));
+            let border = Border { show: show_vectors(), read: read_vectors(width, vectors.values), features };
+            let policies = networks.build(&mut rng, |plan| of_vectors(plan, vectors))?;
             listed(
-                (vectors.env.clone(), reward, policy),
+                Given {
+                    env: vectors.env.clone(),
+                    reward,
+                    policies,
+                    border,
+                    describe: describe_vectors(),
+                    search: None,
+                },
                 rest,
                 rng,
-                Border { show: show_vectors(), describe: describe_vectors() },
             )
         }
         (EnvKind::Structures(env), _) => {
             let reward = reward.build(show_structures(), |settings| structure_reward(settings, env))?;
-            let policy = of_structures(plan, env)?;
+            let n = env.n_nodes();
+            let features = Some(Encoding::new(Adjacency::new(n)));
+            let border = Border { show: show_structures(), read: read_structures(n), features };
+            let policies = networks.build(&mut rng, |plan| of_structures(plan, env))?;
             listed(
-                (env.clone(), reward, policy),
+                Given { env: env.clone(), reward, policies, border, describe: describe_structures(), search: None },
                 rest,
                 rng,
-                Border { show: show_structures(), describe: describe_structures() },
             )
         }
         (EnvKind::Box(env), _) => {
             let reward = reward.build(show_points(), box_reward)?;
-            let policy = of_box(plan, env)?;
-            continuous((*env, reward, policy), rest, rng, Border { show: show_points(), describe: describe_points() })
+            let features = Some(Encoding::new(Coordinates(env.ndim())));
+            let border = Border { show: show_points(), read: read_points(env.ndim()), features };
+            let policies = networks.build(&mut rng, |plan| of_box(plan, env))?;
+            continuous(
+                Given { env: *env, reward, policies, border, describe: describe_points(), search: None },
+                rest,
+                rng,
+            )
         }
         (EnvKind::Line(env), _) => {
             let reward = reward.build(show_points(), line_reward)?;
-            let policy = of_line(plan, env)?;
-            continuous((*env, reward, policy), rest, rng, Border { show: show_points(), describe: describe_points() })
+            let features = Some(Encoding::new(Coordinates(2)));
+            let border = Border { show: show_points(), read: read_points(2), features };
+            let policies = networks.build(&mut rng, |plan| of_line(plan, env))?;
+            continuous(
+                Given { env: *env, reward, policies, border, describe: describe_points(), search: None },
+                rest,
+                rng,
+            )
         }
         (EnvKind::Diffusion(env), _) => {
             let target = match &reward {
@@ -142,63 +183,87 @@ pub(super) fn session(
             let reward = reward.build(show_diffusion(), |settings| {
                 Ok(Box::new(Energy::new(diffusion_target(&settings)?).along(env.process())) as _)
             })?;
-            let policy = of_diffusion(plan, env, target)?;
+            let search = target.clone().zip(rest.parts.mala()).map(|(target, given)| mala(env, target, given));
+            let search = search.transpose().map_err(raised)?;
+            let features = Some(Encoding::new(Coordinates(env.dim())));
+            let border = Border { show: show_diffusion(), read: read_diffusion(env.clone()), features };
+            let policies = networks.build(&mut rng, |plan| of_diffusion(plan, env, target.clone()))?;
             continuous(
-                (env.clone(), reward, policy),
+                Given { env: env.clone(), reward, policies, border, describe: describe_diffusion(), search },
                 rest,
                 rng,
-                Border { show: show_diffusion(), describe: describe_diffusion() },
             )
         }
     }
 }
 
-/// Environment, reward and policy.
-type Given<E, P> = (E, Box<dyn Reward<<E as gfn::env::Env>::States>>, P);
+/// What is made by the kind of the environment.
+struct Given<E: Env, D> {
+    env: E,
+    reward: Box<dyn Reward<E::States>>,
+    policies: Policies<E, D>,
+    border: Border<E::States>,
+    describe: Describe<E>,
+    search: Option<AnySearch<E>>,
+}
 
 /// A trainer of an environment whose states can be listed.
-fn listed<E, P>(given: Given<E, P>, rest: Rest, rng: Rng, border: Border<E>) -> PyResult<Box<dyn Engine>>
+fn listed<E>(given: Given<E, GraphActionCategorical>, rest: Rest, rng: Rng) -> PyResult<Box<dyn Engine>>
 where
-    E: ReplayEnv + EnumerableEnv + 'static,
-    P: Policy<E, Dist = GraphActionCategorical> + Send + 'static,
+    E: ReplayEnv<Actions = gfn::env::Slots> + EnumerableEnv + 'static,
+    E::States: 'static,
 {
-    let buffer = |replay: Replay| match replay.distinct {
-        true => ReplayBuffer::distinct(replay.config),
-        false => ReplayBuffer::new(replay.config),
-    };
-    let conditions = rest.conditions.clone();
-    let trainer = trainer(given, rest, rng, buffer).map_err(raised)?;
-    Ok(Box::new(Trained::new(trainer, border, Some(evaluate::<E, P>), conditions)))
+    let (border, conditions) = ((given.border.clone(), given.describe.clone()), rest.conditions.clone());
+    let trainer = trainer(given, rest, rng, ReplayBuffer::distinct)?;
+    Ok(Box::new(Trained::new(trainer, border, (Some(evaluate::<E>), by_key::<E>), conditions)))
+}
+
+/// The first of equal objects, by their keys.
+fn by_key<E: EnumerableEnv>(env: &E, states: &E::States) -> Vec<usize> {
+    let mut first = HashMap::new();
+    env.keys(states).into_iter().enumerate().map(|(row, key)| *first.entry(key).or_insert(row)).collect()
 }
 
 /// A trainer of any other.
-fn continuous<E, P>(given: Given<E, P>, rest: Rest, rng: Rng, border: Border<E>) -> PyResult<Box<dyn Engine>>
+fn continuous<E, D>(given: Given<E, D>, rest: Rest, rng: Rng) -> PyResult<Box<dyn Engine>>
 where
     E: ReplayEnv + 'static,
-    P: Policy<E> + Send + 'static,
+    E::States: 'static,
+    D: Distribution<Actions = E::Actions> + 'static,
 {
-    let buffer = |replay: Replay| match replay.distinct {
-        true => Err(gfn::Error::config("distinct", true, "false, where states are points: no two are equal")),
-        false => ReplayBuffer::new(replay.config),
-    };
-    let conditions = rest.conditions.clone();
-    let trainer = trainer(given, rest, rng, buffer).map_err(raised)?;
-    Ok(Box::new(Trained::new(trainer, border, None, conditions)))
+    let (border, conditions) = ((given.border.clone(), given.describe.clone()), rest.conditions.clone());
+    let distinct = |_| Err(gfn::Error::config("distinct", true, "false, where states are points: no two are equal"));
+    let trainer = trainer(given, rest, rng, distinct)?;
+    let each_its_own = |_: &E, states: &E::States| (0..states.len()).collect();
+    Ok(Box::new(Trained::new(trainer, border, (None, each_its_own), conditions)))
 }
 
-fn trainer<E: ReplayEnv, P: Policy<E>>(
-    (env, reward, policy): Given<E, P>,
+fn trainer<E, D>(
+    given: Given<E, D>,
     rest: Rest,
-    rng: Rng,
-    buffer: impl Fn(Replay) -> Result<ReplayBuffer<E>>,
-) -> Result<Trainer<E, P>> {
-    let Rest { objective, config, replay, conditions, description } = rest;
-    let mut trainer = Trainer::boxed(env, reward, policy, objective, config, rng)?.described_by(&description)?;
-    if let Some(conditions) = conditions {
-        trainer = trainer.with_conditions(move |n: usize, rng: &mut Rng| conditions.draw(n, rng));
-    }
-    match replay {
-        None => Ok(trainer),
-        Some(replay) => Ok(trainer.with_replay(buffer(replay)?)),
-    }
+    mut rng: Rng,
+    distinct: impl Fn(gfn::replay::ReplayConfig) -> gfn::Result<ReplayBuffer<E>>,
+) -> PyResult<Trainer<E, AnyPolicy<E, D>>>
+where
+    E: ReplayEnv + 'static,
+    E::States: 'static,
+    D: Distribution<Actions = E::Actions> + 'static,
+{
+    let Rest { objective, config, replay, conditions, mut parts, made_for, description } = rest;
+    let Given { env, reward, policies: Policies { own, teacher }, border, search, .. } = given;
+    let novelty = parts.novelty(&border, made_for, &mut rng)?;
+    // A stream of its own: whether there are given objects doesn't change what is drawn.
+    let mut looking = rng.clone().split();
+    let built = || -> gfn::Result<_> {
+        let mut trainer = Trainer::boxed(env, reward, own, objective, config, rng)?.described_by(&description)?;
+        if let Some(conditions) = conditions {
+            trainer = trainer.with_conditions(move |n: usize, rng: &mut Rng| conditions.draw(n, rng));
+        }
+        match replay {
+            None => Ok(trainer),
+            Some(replay) => Ok(trainer.with_replay(replay.build(distinct, border.features.clone())?)),
+        }
+    };
+    let trainer = built().map_err(raised)?;
+    parts.attach(trainer, Others { teacher, novelty, search }, &border, &mut looking)
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use gfn::condition::ConditionSource;
 use gfn::env::log_rewards;
-use gfn::objective::score;
+use gfn::objective::{Origin, score};
 use gfn::policy::Policy;
 use gfn::rollout::{ReplayEnv, Sampler};
 use gfn::train::{Checkpoint, Fit, Record, StepStats, Trainer};
@@ -17,14 +17,17 @@ use pyo3::prelude::*;
 use tch::Tensor;
 
 use super::exact::Parts;
+use super::sampled::{self, Alike};
 use crate::conditions::Conditions;
 use crate::errors::passed_on;
+use crate::evaluation::{Parts as SampledParts, Tested};
+use crate::objects::Border;
 use crate::record::Describe;
 use crate::states::Show;
 use crate::wording::in_python;
 
 /// How long Ctrl-C may wait.
-const PATIENCE: Duration = Duration::from_millis(50);
+pub(super) const PATIENCE: Duration = Duration::from_millis(50);
 
 /// A batch of states, to be shown once the interpreter is there.
 pub(super) type Shown = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyAny>> + Send>;
@@ -42,7 +45,13 @@ pub(super) trait Engine: Send {
     fn advance(&mut self, n: usize) -> (Vec<Made>, Option<Error>);
     /// Objects, and with `rewarded` log R of each; under conditions `[n, C]`, if the trainer has them.
     fn sample(&mut self, n: usize, conditions: Option<&Tensor>, rewarded: bool) -> Result<(Shown, Option<Vec<f64>>)>;
-    fn exact(&self, limit: usize, conditions: Option<&Tensor>) -> Result<Parts>;
+    fn exact(&mut self, limit: usize, conditions: Option<&Tensor>) -> Result<Parts>;
+    /// Estimates from so many samples, under one condition, `[1, C]`, if the trainer has them.
+    fn sampled(&mut self, n: usize, condition: Option<&Tensor>) -> Result<SampledParts>;
+    /// What the policy makes of given objects, from so many paths to each.
+    fn tested(&mut self, objects: &Py<PyAny>, paths: usize, condition: Option<&Tensor>) -> Result<Tested>;
+    /// Gives the policy the average of its parameters for good.
+    fn take_average(&mut self) -> Result<()>;
     fn prefill(&mut self, n: usize) -> Result<usize>;
     /// Records what training draws in this file from now on, or no more.
     fn record(&mut self, path: Option<&Path>);
@@ -62,19 +71,15 @@ pub(super) trait Engine: Send {
 pub(super) type ExactOf<E, P> =
     fn(&Trainer<E, P>, (usize, Option<&Tensor>), &Show<<E as gfn::env::Env>::States>) -> Result<Parts>;
 
-/// How states leave a trainer.
-pub(super) struct Border<E: ReplayEnv> {
-    pub(super) show: Show<E::States>,
-    pub(super) describe: Describe<E>,
-}
-
 /// A trainer and how its states leave it.
 pub(super) struct Trained<E: ReplayEnv, P> {
     trainer: Trainer<E, P>,
-    border: Border<E>,
+    border: Border<E::States>,
+    describe: Describe<E>,
     /// Where all that training draws is written, if anywhere.
     record: Option<TrainingRecord<E>>,
     exact: Option<ExactOf<E, P>>,
+    alike: Alike<E>,
     conditions: Option<Arc<Conditions>>,
     rng: Rng,
 }
@@ -82,21 +87,32 @@ pub(super) struct Trained<E: ReplayEnv, P> {
 impl<E: ReplayEnv, P: Policy<E>> Trained<E, P> {
     pub(super) fn new(
         trainer: Trainer<E, P>,
-        border: Border<E>,
-        exact: Option<ExactOf<E, P>>,
+        (border, describe): (Border<E::States>, Describe<E>),
+        (exact, alike): (Option<ExactOf<E, P>>, Alike<E>),
         conditions: Option<Arc<Conditions>>,
     ) -> Self {
         let rng = trainer.evaluation_rng();
-        Self { trainer, border, record: None, exact, conditions, rng }
+        Self { trainer, border, describe, record: None, exact, alike, conditions, rng }
+    }
+
+    /// What `look` gives where weights are without noise, if the policy has noisy layers.
+    fn quietly<T>(&mut self, look: impl FnOnce(&Trainer<E, P>, &mut Rng) -> T) -> T {
+        let Self { trainer, rng, .. } = self;
+        match trainer.policy().parameters() {
+            Some(parameters) => parameters.without_noise(|| look(trainer, rng)),
+            None => look(trainer, rng),
+        }
     }
 
     fn draw(&mut self, n: usize, conditions: Option<&Tensor>) -> Result<E::States> {
-        let sampler =
-            Sampler::new(self.trainer.env(), self.trainer.policy()).max_steps(self.trainer.context().config.max_steps);
-        match conditions {
-            None => Ok(sampler.walks(n, &mut self.rng)?.terminal),
-            Some(conditions) => Ok(sampler.forward_conditional(conditions, &mut self.rng)?.terminal_states().clone()),
-        }
+        self.quietly(|trainer, rng| {
+            let max_steps = trainer.context().config.max_steps;
+            let sampler = Sampler::new(trainer.env(), trainer.policy()).max_steps(max_steps);
+            match conditions {
+                None => Ok(sampler.walks(n, rng)?.terminal),
+                Some(conditions) => Ok(sampler.forward_conditional(conditions, rng)?.terminal_states().clone()),
+            }
+        })
     }
 }
 
@@ -137,9 +153,10 @@ where
         Ok((later(&self.border.show, states), values))
     }
 
-    fn exact(&self, limit: usize, conditions: Option<&Tensor>) -> Result<Parts> {
+    fn exact(&mut self, limit: usize, conditions: Option<&Tensor>) -> Result<Parts> {
+        let show = self.border.show.clone();
         match self.exact {
-            Some(exact) => exact(&self.trainer, (limit, conditions), &self.border.show),
+            Some(exact) => self.quietly(|trainer, _| exact(trainer, (limit, conditions), &show)),
             None => Err(Error::config(
                 "the environment of an exact evaluation",
                 "continuous",
@@ -148,18 +165,37 @@ where
         }
     }
 
+    fn sampled(&mut self, n: usize, condition: Option<&Tensor>) -> Result<SampledParts> {
+        let (border, alike) = (self.border.clone(), self.alike);
+        self.quietly(|trainer, rng| sampled::sampled(trainer, (n, condition), (&border, alike), rng))
+    }
+
+    fn tested(&mut self, objects: &Py<PyAny>, paths: usize, condition: Option<&Tensor>) -> Result<Tested> {
+        let border = self.border.clone();
+        self.quietly(|trainer, rng| sampled::tested(trainer, objects, (paths, condition), &border, rng))
+    }
+
+    fn take_average(&mut self) -> Result<()> {
+        self.trainer.take_average()
+    }
+
     fn prefill(&mut self, n: usize) -> Result<usize> {
         self.trainer.prefill(n)
     }
 
     fn record(&mut self, path: Option<&Path>) {
-        let describe = self.border.describe.clone();
+        let describe = self.describe.clone();
         self.record =
             path.map(|path| TrainingRecord::new(path, &[], move |env: &E, states: &E::States| describe(env, states)));
     }
 
     fn loss(&mut self) -> Result<Tensor> {
         let context = self.trainer.context();
+        if context.objective.origin() == Origin::Given {
+            let remedy =
+                "train by `fit`: a loss is that of trajectories of the policy, from which nothing is learned here";
+            return Err(Error::missing(context.objective.name(), "given trajectories", remedy));
+        }
         let exploration = context.exploration()?;
         let sampler =
             Sampler::new(&context.env, &context.policy).exploration(exploration).max_steps(context.config.max_steps);

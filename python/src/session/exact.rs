@@ -2,16 +2,18 @@
 
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{EnumerableEnv, Rows, StateGraph};
-use gfn::experiment::ExactEvaluation;
-use gfn::metrics::Distances;
-use gfn::policy::Policy;
+use gfn::metrics::{Distances, Target};
 use gfn::train::Trainer;
 use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use tch::Tensor;
 
 use super::engine::{Shown, later};
+use crate::policy::AnyPolicy;
 use crate::states::Show;
+
+/// A trainer of an environment whose actions can be listed.
+type Listed<E> = Trainer<E, AnyPolicy<E, GraphActionCategorical>>;
 
 /// What an exact evaluation found, before it is shown.
 pub(super) struct Parts {
@@ -26,37 +28,48 @@ pub(super) struct Parts {
 }
 
 /// Evaluates the policy in every state.
-pub(super) fn evaluate<E, P>(
-    trainer: &Trainer<E, P>,
+pub(super) fn evaluate<E>(
+    trainer: &Listed<E>,
     (limit, conditions): (usize, Option<&Tensor>),
     show: &Show<E::States>,
 ) -> gfn::Result<Parts>
 where
     E: EnumerableEnv,
     E::States: 'static,
-    P: Policy<E, Dist = GraphActionCategorical>,
 {
-    let exact = match conditions {
-        None => ExactEvaluation::of(trainer, limit)?,
-        Some(_) => {
-            let space = StateGraph::build(trainer.env(), limit)?;
-            let target = space.target_distribution(trainer.reward(), conditions)?;
-            let learned = space.terminating_distribution(trainer.env(), trainer.policy(), conditions)?;
-            let distances = Distances::between(&learned.probs, &target.probs)?;
-            ExactEvaluation { space, target, learned, distances }
-        }
-    };
-    let states = exact.space.states().clone();
+    let space = StateGraph::build(trainer.env(), limit)?;
+    let target = target(trainer, &space, conditions)?;
+    let learned = space.terminating_distribution(trainer.env(), trainer.policy(), conditions)?;
+    let distances = Distances::between(&learned.probs, &target.probs)?;
+    let states = space.states().clone();
     Ok(Parts {
         n_states: states.len(),
         states: later(show, states),
-        probs: exact.learned.probs,
-        target: exact.target.probs,
-        log_rewards: exact.target.log_rewards,
-        log_z: exact.target.log_z,
-        mean_len: exact.learned.mean_len,
-        distances: exact.distances,
+        probs: learned.probs,
+        target: target.probs,
+        log_rewards: target.log_rewards,
+        log_z: target.log_z,
+        mean_len: learned.mean_len,
+        distances,
     })
+}
+
+/// What the objective asks for: R / Z, or, relative to a prior, prior R^beta / Z.
+fn target<E: EnumerableEnv>(
+    trainer: &Listed<E>,
+    space: &StateGraph<E>,
+    conditions: Option<&Tensor>,
+) -> gfn::Result<Target> {
+    let mut target = space.target_distribution(trainer.reward(), conditions)?;
+    let Some(prior) = trainer.policy().prior() else { return Ok(target) };
+    let beta = trainer.context().objective.reward_exponent();
+    let prior = space.terminating_distribution(trainer.env(), prior, conditions)?;
+    let logs = target.log_rewards.iter().zip(&prior.probs);
+    let logs: Vec<f64> = logs.map(|(log_reward, prior)| beta * log_reward + prior.ln()).collect();
+    let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    target.log_z = most + logs.iter().map(|log| (log - most).exp()).sum::<f64>().ln();
+    target.probs = logs.into_iter().map(|log| (log - target.log_z).exp()).collect();
+    Ok(target)
 }
 
 impl Parts {
@@ -89,11 +102,11 @@ pub(crate) struct Exact {
     n_states: usize,
     /// The probability that the policy ends in each, `[states]`.
     probs: Py<PyAny>,
-    /// The probability that the reward asks for, R(x) / Z.
+    /// The probability that the reward asks for, R(x) / Z; of an objective that is relative to a prior, that of prior(x) R(x)^beta.
     target: Py<PyAny>,
     /// log R of each; minus infinity where no trajectory can end.
     log_rewards: Py<PyAny>,
-    /// The true log Z.
+    /// The true log Z, of the same.
     log_z: f64,
     /// The mean number of actions of a trajectory.
     mean_len: f64,

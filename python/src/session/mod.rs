@@ -3,6 +3,8 @@
 mod build;
 mod engine;
 mod exact;
+mod replay;
+mod sampled;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, TryLockError};
@@ -14,7 +16,9 @@ use pyo3::{PyTraverseError, PyVisit};
 
 use crate::env::{Env, Failures};
 use crate::errors::raised;
+use crate::evaluation::{Sampled, Tested};
 use crate::kept::Kept;
+use crate::parts::PyParts;
 use crate::{tensors, threads};
 use engine::{Engine, Made};
 pub(crate) use exact::Exact;
@@ -72,7 +76,11 @@ impl Session {
 
 /// What a job gives; an error where the library broke off.
 fn unbroken<T>(job: impl FnOnce() -> T) -> PyResult<T> {
+    let kept = tensors::keep_gradients(true);
+    tensors::keep_gradients(kept);
     catch_unwind(AssertUnwindSafe(job)).map_err(|panic| {
+        // What breaks off where no gradients are kept would leave this thread without.
+        tensors::keep_gradients(kept);
         let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
         PyRuntimeError::new_err(format!("the library broke off: {}", text.unwrap_or("for no reason that it tells")))
     })
@@ -82,9 +90,10 @@ fn unbroken<T>(job: impl FnOnce() -> T) -> PyResult<T> {
 impl Session {
     /// A trainer of an environment; the settings come as JSON, written by the classes of `gfn_rs`.
     #[new]
-    #[pyo3(signature = (env, *, reward, reward_call, policy, module, objective, loss, conditions, n_conditions, training, replay, description, seed, device, double))]
+    #[pyo3(signature = (env, *, reward, reward_call, policy, module, objective, loss, conditions, n_conditions, training, replay, parts, description, seed, device, double))]
     #[expect(clippy::too_many_arguments, reason = "one class of Python calls it, by name")]
     fn new(
+        py: Python<'_>,
         env: &Env,
         reward: Option<&str>,
         reward_call: Option<Py<PyAny>>,
@@ -96,6 +105,7 @@ impl Session {
         n_conditions: usize,
         training: &str,
         replay: Option<&str>,
+        parts: PyParts,
         description: &str,
         seed: u64,
         device: &str,
@@ -110,6 +120,7 @@ impl Session {
             conditions: (keep(conditions), n_conditions),
             training,
             replay,
+            parts: parts.read(py, &kept)?,
             description,
         };
         threads::prepare();
@@ -161,6 +172,31 @@ impl Session {
         let conditions = conditions.map(tensors::from_python).transpose()?;
         let parts = self.ask(py, move |engine| engine.exact(limit, conditions.as_ref()))?;
         parts.shown(py)
+    }
+
+    /// Estimates from `n` samples, under one condition, `[1, C]`.
+    #[pyo3(signature = (n, conditions))]
+    fn sampled(&self, py: Python<'_>, n: usize, conditions: Option<&Bound<'_, PyAny>>) -> PyResult<Sampled> {
+        let conditions = conditions.map(tensors::from_python).transpose()?;
+        Ok(self.ask(py, move |engine| engine.sampled(n, conditions.as_ref()))?.into())
+    }
+
+    /// What the policy makes of given objects, from so many paths to each, under one condition, `[1, C]`.
+    #[pyo3(signature = (objects, paths, conditions))]
+    fn tested(
+        &self,
+        py: Python<'_>,
+        objects: Py<PyAny>,
+        paths: usize,
+        conditions: Option<&Bound<'_, PyAny>>,
+    ) -> PyResult<Tested> {
+        let conditions = conditions.map(tensors::from_python).transpose()?;
+        self.ask(py, move |engine| engine.tested(&objects, paths, conditions.as_ref()))
+    }
+
+    /// Gives the policy the average of its parameters for good.
+    fn take_average(&self, py: Python<'_>) -> PyResult<()> {
+        self.ask(py, |engine| engine.take_average())
     }
 
     /// Fills the replay buffer with uniform random walks; how many stayed.

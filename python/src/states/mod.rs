@@ -11,8 +11,7 @@ use gfn_dags::DagStates;
 use gfn_gym::diffusion::DiffusionStates;
 use pyo3::prelude::*;
 
-use crate::env::Molecular;
-
+use crate::molecules::Reading;
 pub(crate) use graphs::Graphs;
 pub(crate) use rows::entries;
 use rows::{adjacency, reals};
@@ -21,8 +20,8 @@ use rows::{adjacency, reals};
 pub(crate) type Show<S> = Arc<dyn for<'py> Fn(Python<'py>, &S) -> PyResult<Bound<'py, PyAny>> + Send + Sync>;
 
 /// Graphs, which may stand for molecules.
-pub(crate) fn show_graphs(molecules: Option<Molecular>) -> Show<GraphStates> {
-    Arc::new(move |py, states| Ok(Bound::new(py, Graphs::new(states.clone(), molecules.clone()))?.into_any()))
+pub(crate) fn show_graphs(reading: Option<Reading>) -> Show<GraphStates> {
+    Arc::new(move |py, states| Ok(Bound::new(py, Graphs::new(states.clone(), reading.clone()))?.into_any()))
 }
 
 /// Vectors of small integers: an int64 array, a row per state.

@@ -41,6 +41,8 @@ impl<E: ReplayEnv> Walks<E> {
             let sampler = Sampler::new(env, &uniform).max_steps(MAX_STEPS).exploration(exploration);
             match sampler.forward(WALKS, &mut Rng::seeded(0)) {
                 Err(Error::StepLimit { .. }) => None,
+                // There is no exit to be more likely.
+                Err(Error::Config { .. }) if *bias > 0.0 => None,
                 walks => Some(walks),
             }
         };

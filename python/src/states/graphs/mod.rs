@@ -11,8 +11,8 @@ use pyo3::prelude::*;
 use pyo3::types::PyList;
 
 use super::rows::table;
-use crate::env::Molecular;
 use crate::errors::raised;
+use crate::molecules::Reading;
 use given::Given;
 
 /// Graphs that are drawn in a notebook, of a larger batch.
@@ -23,12 +23,17 @@ const DRAWN: usize = 24;
 #[pyclass(frozen, module = "gfn_rs", name = "Graphs")]
 pub(crate) struct Graphs {
     states: GraphStates,
-    molecules: Option<Molecular>,
+    reading: Option<Reading>,
 }
 
 impl Graphs {
-    pub(crate) fn new(states: GraphStates, molecules: Option<Molecular>) -> Self {
-        Self { states, molecules }
+    pub(crate) fn new(states: GraphStates, reading: Option<Reading>) -> Self {
+        Self { states, reading }
+    }
+
+    /// The graphs.
+    pub(crate) fn states(&self) -> &GraphStates {
+        &self.states
     }
 
     /// The one graph of a batch.
@@ -45,7 +50,7 @@ impl Graphs {
 
     fn some(&self, rows: impl IntoIterator<Item = usize>) -> Self {
         let graphs: Vec<GraphState> = rows.into_iter().map(|row| self.states.graphs()[row].clone()).collect();
-        Self::new(graphs.into(), self.molecules.clone())
+        Self::new(graphs.into(), self.reading.clone())
     }
 
     /// The labels that the first nodes of each graph have in the whole batch.
@@ -112,13 +117,13 @@ impl Graphs {
     /// How a copy is made in another process: from the arrays, and the settings of the molecules that they stand for.
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Again<'py>> {
         let borders = slf.py().import("gfn_rs._borders")?;
-        let settings = slf.get().molecules.as_ref().map(|molecules| molecules.settings.to_string());
+        let settings = slf.get().reading.as_ref().map(|reading| reading.settings.to_string());
         Ok((borders.getattr("again")?, (borders.call_method1("arrays", (slf,))?, settings)))
     }
 
     /// The same graphs as molecules of an environment of these settings.
     fn _molecules(&self, settings: &str) -> PyResult<Self> {
-        Ok(Self::new(self.states.clone(), Some(Molecular::read(settings)?)))
+        Ok(Self::new(self.states.clone(), Some(Reading::read(settings)?)))
     }
 
     fn __repr__(&self) -> String {
@@ -207,12 +212,12 @@ impl Graphs {
     /// The SMILES of each graph, where graphs stand for molecules.
     #[getter]
     fn smiles(&self) -> PyResult<Vec<String>> {
-        let Some(Molecular { codec, .. }) = &self.molecules else {
+        let Some(reading) = &self.reading else {
             return Err(PyTypeError::new_err("these graphs aren't molecules, so they have no SMILES"));
         };
         let graphs = self.states.graphs().iter();
         graphs
-            .map(|graph| codec.molecule(graph).map(|molecule| molecule.smiles()))
+            .map(|graph| reading.molecule(graph).map(|molecule| molecule.smiles()))
             .collect::<gfn::Result<_>>()
             .map_err(raised)
     }

@@ -1,0 +1,156 @@
+"""What a trainer has besides environment, reward, policy and objective, as the extension takes it."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+
+from . import _gfn
+from ._conditions import checked as checked_conditions
+from ._settings import plain
+from .envs import Environment
+from .objectives import Objective
+from .policies import DiffusionNet, Policy
+from .sources import Average, Data, Hindsight, Mala, Replay, Search, Source, Teacher
+
+
+@dataclass
+class Parts:
+    """Settings as JSON, and objects."""
+
+    settings: str
+    prior: tuple[str, Any, list[tuple[str, torch.Tensor]]] | None
+    teacher: tuple[str, Any] | None
+    novelty: Any
+    data: tuple[Any, torch.Tensor | None] | None
+    search: Any
+    hindsight: Any
+    source: Any
+    description: dict[str, Any]
+
+
+def parts(
+    env: Environment,
+    policy: Policy,
+    objective: Objective,
+    n_conditions: int,
+    *,
+    data: Data | None,
+    source: Source | None,
+    teacher: Teacher | None,
+    search: Search | Mala | None,
+    hindsight: Hindsight | None,
+    average: Average | None,
+    thompson: float | None,
+) -> Parts:
+    """All of them, each checked as far as Python can."""
+    if teacher is not None and teacher.policy._module() is not None and teacher.policy._module() is policy._module():
+        raise ValueError("the teacher's module is the policy's own: expected another one, with parameters of its own")
+    if source is not None and n_conditions > 0:
+        raise ValueError("source gives objects without conditions: expected None in a trainer with conditions")
+    settings: dict[str, Any] = {
+        **objective._parts(),
+        "teacher": None if teacher is None else teacher._values(),
+        "average": None if average is None else average._values(),
+        "thompson": plain(thompson, "thompson"),
+        "search": None if search is None else search._search(),
+        "hindsight": None if hindsight is None else plain(hindsight.share, "Hindsight.share"),
+        "source": None if source is None else plain(source.share, "Source.share"),
+    }
+    settings = {name: value for name, value in settings.items() if value is not None}
+    novelty = objective._novelty()
+    prior = _prior(objective._prior(), env, n_conditions)
+    description = dict(settings)
+    if prior is not None:
+        description["prior"] = [prior[0], _fingerprint(prior[2])]
+    if teacher is not None:
+        description["teacher"] = [teacher.policy._text(), settings["teacher"]]
+    if data is not None:
+        description["data"] = _fingerprint([("objects", data.objects), ("conditions", data.conditions)])
+    return Parts(
+        settings=json.dumps(settings, allow_nan=False),
+        prior=prior,
+        teacher=None if teacher is None else (teacher.policy._text(), teacher.policy._module()),
+        novelty=novelty if callable(novelty) else None,
+        data=None if data is None else _given(data, n_conditions),
+        search=search.function if isinstance(search, Search) else None,
+        hindsight=None if hindsight is None else hindsight.function,
+        source=None if source is None else source.function,
+        description=description,
+    )
+
+
+def shares(replay: Replay | None, data: Data | None) -> dict[str, Any]:
+    """Where a batch comes from, and by which paths."""
+    if replay is None and data is None:
+        return {}
+    if replay is not None and data is not None and replay.path != data.path:
+        raise ValueError(f"Replay.path is {replay.path!r} and Data.path {data.path!r}: expected one for both")
+    replayed = 0.0 if replay is None else plain(replay.share, "Replay.share")
+    given = 0.0 if data is None else plain(data.share, "Data.share")
+    path = data.path if data is not None else replay.path if replay is not None else ""
+    out = {"source": {"on_policy": 1.0 - replayed - given, "replay": replayed, "offline": given}, "replay_path": path}
+    return out if replay is None else {**out, "replay_after": plain(replay.after, "Replay.after")}
+
+
+def _prior(prior: Any, env: Environment, n_conditions: int) -> tuple[str, Any, list[tuple[str, torch.Tensor]]] | None:
+    """The policy of a trainer as it is now, or one without parameters."""
+    if prior is None:
+        return None
+    if isinstance(prior, Policy):
+        return prior._text(), None, []
+    if not _equal(prior.env, env):
+        raise ValueError(f"prior is a trainer of {prior.env!r}: expected one of the same environment, {env!r}")
+    if prior._n_conditions != n_conditions:
+        raise ValueError(f"prior has {prior._n_conditions} numbers of conditions: expected {n_conditions}, as the new trainer has")
+    if isinstance(prior.policy, DiffusionNet) and prior.policy.langevin_clip is not None:
+        raise ValueError("prior is led by the gradient of its target (langevin_clip): expected one that needs no target")
+    # Else both would train the one module.
+    module = copy.deepcopy(prior.policy._module())
+    return prior.policy._text(), module, [(name, tensor.detach()) for name, tensor in prior._session.parameters()]
+
+
+def _equal(one: Environment, other: Environment) -> bool:
+    """Whether two environments are the same: of rules of Python only the very same are known to be."""
+    rules = getattr(one, "rules", None) is getattr(other, "rules", None)
+    return type(one) is type(other) and rules and one._described() == other._described()
+
+
+def _given(data: Data, n_conditions: int) -> tuple[Any, torch.Tensor | None]:
+    """Objects and their conditions."""
+    if (data.conditions is None) != (n_conditions == 0):
+        there = "no conditions" if data.conditions is None else "conditions"
+        raise ValueError(f"{there} of given objects for a trainer with {n_conditions} numbers of them: expected them where it has some")
+    if data.conditions is None:
+        return data.objects, None
+    return data.objects, checked_conditions(data.conditions, len(data.objects), n_conditions, "Data.conditions is")
+
+
+def _fingerprint(named: list[tuple[str, Any]]) -> str:
+    """A hash of arrays, tensors and graphs by name, so that a run goes on with equal ones alone."""
+    digest = hashlib.sha256()
+
+    def take(value: Any) -> None:
+        if isinstance(value, torch.Tensor):
+            value = value.detach().cpu().numpy()
+        if isinstance(value, _gfn.Graphs):
+            for array in (value.n_nodes, value.edges, value.edge_ptr, value.node_classes, value.edge_classes):
+                take(array)
+            take(value.node_attributes)
+            take(value.edge_attributes)
+        elif isinstance(value, np.ndarray) and value.dtype != object:
+            digest.update(f"{value.dtype}{value.shape}".encode())
+            digest.update(np.ascontiguousarray(value).tobytes())
+        else:
+            digest.update(repr(value).encode())
+
+    for name, value in named:
+        digest.update(name.encode())
+        take(value)
+    return digest.hexdigest()

@@ -1,0 +1,62 @@
+"""Figures of samples and of objectives that need no trainer."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import torch
+
+from . import _gfn
+from ._checks import count
+from ._settings import AT_ONCE
+
+# Pairs of so many points take 3 GB.
+_MOST_PAIRED = 20_000
+
+
+def _numbers(values: Any, name: str, ndim: int) -> npt.NDArray[np.float64]:
+    if isinstance(values, torch.Tensor):
+        values = values.detach().cpu().numpy()
+    shape = {1: "[n]", 2: "[n, width]"}[ndim]
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} is a {type(values).__name__}: expected numbers of shape {shape}") from error
+    if array.dtype.kind not in "biuf":
+        raise TypeError(f"{name} is an array of {array.dtype}: expected numbers of shape {shape}")
+    if array.ndim != ndim or 0 in array.shape:
+        raise ValueError(f"{name} has shape {list(array.shape)}: expected {shape}, with at least one number")
+    return np.ascontiguousarray(array, dtype=np.float64)
+
+
+def wasserstein2(a: Any, b: Any) -> float:
+    """The 2-Wasserstein distance between two sets of equally many points, `[n, width]`: exact, by the best pairing, in about n^3 steps; a
+    thousand points take about a second. Two perfect samples of one distribution aren't at distance 0."""
+    a, b = _numbers(a, "a", 2), _numbers(b, "b", 2)
+    if len(a) > _MOST_PAIRED:
+        raise ValueError(f"a has {len(a)} points: expected at most {_MOST_PAIRED}, as all pairs are held")
+    return _gfn.wasserstein2(a, b)
+
+
+def maximum_mean_discrepancy(a: Any, b: Any) -> float:
+    """The squared maximum mean discrepancy between two sets of points, `[n, width]` and `[m, width]`, under a Gaussian kernel as wide as
+    the median distance within `b` (Gretton et al. 2012): 0 on average for samples of one distribution, so sometimes negative."""
+    return _gfn.maximum_mean_discrepancy(_numbers(a, "a", 2), _numbers(b, "b", 2))
+
+
+def noise_floor(target: Any, n: int, rounds: int = 20, seed: int = 0) -> _gfn.NoiseFloor:
+    """How far `n` samples of a perfect sampler are from a distribution, `exact().target` say: the mean of `rounds` simulations."""
+    target = _numbers(target, "target", 1)
+    return _gfn.noise_floor(target, count(n, least=1, most=AT_ONCE), count(rounds, "rounds", least=1), count(seed, "seed"))
+
+
+def pareto_front(objectives: Any) -> npt.NDArray[np.int64]:
+    """The rows of `objectives`, `[n, objectives]`, than which no other is better in one and as good in all; of equal ones the first."""
+    return np.asarray(_gfn.pareto_front(_numbers(objectives, "objectives", 2)), dtype=np.int64)
+
+
+def hypervolume(objectives: Any, reference: Any) -> float:
+    """The volume that is dominated by `objectives`, `[n, objectives]`, and dominates `reference`."""
+    return _gfn.hypervolume(_numbers(objectives, "objectives", 2), _numbers(reference, "reference", 1))

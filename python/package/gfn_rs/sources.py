@@ -1,0 +1,195 @@
+"""Where trajectories come from, beside the policy: a buffer, given objects, a source of your own, searches, a teacher."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any, Callable, Literal
+
+import numpy as np
+import torch
+
+from ._settings import Settings, plain, variant
+from .policies import Policy
+
+Path = Literal["uniform_backward", "policy_backward", "stored"]
+
+
+@dataclass(frozen=True)
+class Replay(Settings):
+    """A buffer of objects that were drawn, `share` of each batch from it once `after` steps are made.
+
+    With `distinct` no object is in it twice; with `diverse`, a full buffer takes only what is further than that from all that it holds,
+    by the `norm` of the difference of vectors (where states are vectors, acyclic graphs or points).
+
+    `draw` is uniform; by reward or loss to the power `exponent`; or by rank in the order of `rank_by`: in proportion to
+    1 / rank^exponent, or to 1 / (`k` n + rank) of n objects, which favours about a share k of them.
+
+    The path to an object is drawn anew by uniform steps back, by P_B, or is the one on which it was found (`stored`). Without it,
+    `objects_alone` keeps no paths, which saves memory.
+    """
+
+    capacity: int = 10_000
+    share: float = 0.5
+    after: int = 10
+    distinct: bool = False
+    eviction: Literal["fifo", "best_reward"] = "fifo"
+    draw: Literal["uniform", "reward_prioritised", "loss_prioritised", "rank_prioritised", "weighted_ranks"] = "uniform"
+    exponent: float = 1.0
+    path: Path = "uniform_backward"
+    rank_by: Literal["reward", "loss"] = "reward"
+    k: float = 0.01
+    diverse: float | None = None
+    norm: Literal["l1", "l2", "max"] = "l2"
+    objects_alone: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.objects_alone and self.path == "stored":
+            raise ValueError("Replay.path is 'stored' with objects_alone: expected another path, as none are kept")
+
+    def _text(self) -> str:
+        exponent, by = plain(self.exponent, "exponent"), variant(self.rank_by)
+        settings: dict[str, Any] = {
+            "reward_prioritised": {"exponent": exponent},
+            "loss_prioritised": {"exponent": exponent},
+            "rank_prioritised": {"by": by, "exponent": exponent},
+            "weighted_ranks": {"by": by, "k": plain(self.k, "k")},
+        }
+        draw: Any = variant(self.draw)
+        values = {
+            "capacity": plain(self.capacity, "capacity"),
+            "distinct": plain(self.distinct, "distinct"),
+            "diverse": None if self.diverse is None else {"cutoff": plain(self.diverse, "diverse"), "norm": variant(self.norm)},
+            "objects_alone": plain(self.objects_alone, "objects_alone"),
+            "eviction": variant(self.eviction),
+            "draw": {draw: settings[self.draw]} if self.draw in settings else draw,
+        }
+        return json.dumps(values, allow_nan=False)
+
+
+@dataclass(frozen=True, eq=False)
+class Data(Settings):
+    """Given objects, as `sample` shows them (of molecules SMILES, too): `share` of each batch is paths to them, drawn back by uniform
+    steps or by P_B. They must be finished objects of the environment. The reward is asked for theirs; under conditions, those of each
+    object are given, `[n, n_conditions]`."""
+
+    objects: Any = field(repr=False)
+    share: float = 0.5
+    path: Literal["uniform_backward", "policy_backward"] = "uniform_backward"
+    conditions: Any = field(default=None, repr=False)
+
+
+@dataclass(frozen=True)
+class Source(Settings):
+    """Objects of your own, anew for each batch: `function(n, rng)` is given their number, `share` of the batch, and a generator of numpy,
+    and gives so many finished objects. Paths to them are drawn back by P_B; the reward is asked for them, and a replay buffer takes them."""
+
+    function: Callable[[int, np.random.Generator], Any]
+    share: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_function(self, "a number and a generator")
+
+
+@dataclass(frozen=True)
+class LocalSearch(Settings):
+    """Local search (Kim et al. 2024): from each fresh object up to `max_back` steps back by P_B and forwards again by P_F, `rounds` times
+    one after another. What is found joins the batch; a proposal is taken by the rule of Metropolis and Hastings, or if it is better."""
+
+    max_back: int
+    rounds: int = 1
+    acceptance: Literal["metropolis_hastings", "greedy"] = "metropolis_hastings"
+
+    def _json(self) -> Any:
+        return {"rounds": self.rounds, "max_back": self.max_back, "acceptance": variant(self.acceptance)}
+
+
+@dataclass(frozen=True)
+class Teacher(Settings):
+    """An adaptive teacher (Kim et al. 2025): a second policy that draws `share` of the fresh trajectories, and learns to sample where the
+    trainer's own is wrong: in proportion to the squared imbalance, `1 + under_sampled` times as much where that samples too rarely, times
+    R^`alpha`. `epsilon` is added to the square."""
+
+    policy: Policy
+    share: float = 0.5
+    under_sampled: float = 19.0
+    alpha: float = 0.5
+    epsilon: float = 1e-3
+    lr: float = 1e-3
+    log_z_lr: float = 1e-1
+    max_norm: float | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if type(self.policy) is Policy:
+            raise TypeError("Teacher.policy is Policy: expected an object of a class like Mlp()")
+
+    def _values(self) -> dict[str, Any]:
+        numbers = {name: plain(getattr(self, name), name) for name in ("share", "under_sampled", "alpha", "epsilon")}
+        return {**numbers, "adam": {name: plain(getattr(self, name), name) for name in ("lr", "log_z_lr", "max_norm")}}
+
+
+@dataclass(frozen=True)
+class Search(Settings):
+    """A search of your own: every `every` steps `function(objects, rng)` is given `objects` objects of the replay buffer and a generator
+    of numpy, and gives other objects, which the reward is asked for and which go into the buffer."""
+
+    function: Callable[[Any, np.random.Generator], Any]
+    every: int = 100
+    objects: int = 100
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_function(self, "objects and a generator")
+
+    def _search(self) -> dict[str, Any]:
+        return {"every": self.every, "objects": self.objects, "mala": None}
+
+
+@dataclass(frozen=True)
+class Mala(Settings):
+    """The Metropolis-adjusted Langevin algorithm as a search (Sendera et al. 2024), for diffusions with a target of the library's: every
+    `every` steps a chain from each of `objects` objects of the replay buffer, of which every `thin`-th point behind `burn_in` is kept."""
+
+    every: int = 100
+    objects: int = 300
+    steps: int = 200
+    burn_in: int = 100
+    thin: int = 10
+    step_size: float = 0.01
+    acceptance: float = 0.574
+
+    def _search(self) -> dict[str, Any]:
+        names = ("steps", "burn_in", "thin", "step_size", "acceptance")
+        mala = {name: plain(getattr(self, name), name) for name in names}
+        return {"every": self.every, "objects": self.objects, "mala": mala}
+
+
+@dataclass(frozen=True)
+class Hindsight(Settings):
+    """Other conditions for what is replayed: each object gets them with probability `share`, from
+    `function(objects, conditions, rng)`, and the reward is asked again. The conditions are a tensor `[n, n_conditions]`."""
+
+    function: Callable[[Any, torch.Tensor, np.random.Generator], Any]
+    share: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_function(self, "objects, conditions and a generator")
+
+
+@dataclass(frozen=True)
+class Average(Settings):
+    """A moving average of the parameters, which `trainer.take_average()` makes those of the policy. With `sampling`, fresh trajectories
+    are drawn by it."""
+
+    decay: float = 0.999
+    sampling: bool = False
+
+
+def _check_function(settings: Source | Search | Hindsight, of: str) -> None:
+    function = settings.function
+    if isinstance(function, type) or not callable(function):
+        raise TypeError(f"{type(settings).__name__}.function is a {type(function).__name__}: expected a function of {of}")

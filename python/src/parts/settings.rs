@@ -1,0 +1,50 @@
+//! The settings of these parts, as Python writes them.
+
+use gfn::optim::Schedule;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// What is asked for; what isn't named isn't there.
+#[derive(Deserialize, Default)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct PartSettings {
+    pub(super) teacher: Option<Value>,
+    pub(super) average: Option<Average>,
+    /// The share of a batch that each head learns from.
+    pub(super) thompson: Option<f64>,
+    /// Steps between copies.
+    pub(super) target_network: Option<usize>,
+    pub(super) intrinsic: Option<Intrinsic>,
+    pub(super) search: Option<Search>,
+    /// The share of replayed objects that get other conditions.
+    pub(super) hindsight: Option<f64>,
+    /// The share of a batch that a function of Python gives the objects of.
+    pub(super) source: Option<f64>,
+}
+
+/// A moving average of the parameters.
+#[derive(Deserialize, Clone, Copy)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Average {
+    pub(super) decay: f64,
+    /// Whether fresh trajectories are drawn by it.
+    pub(super) sampling: bool,
+}
+
+/// Intrinsic rewards; without `distillation` a function of Python gives them.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Intrinsic {
+    pub(super) edges: Schedule,
+    pub(super) terminal: Schedule,
+    pub(super) distillation: Option<Value>,
+}
+
+/// A search among objects; without `mala` a function of Python makes it.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Search {
+    pub(super) every: usize,
+    pub(super) objects: usize,
+    pub(super) mala: Option<Value>,
+}

@@ -1,0 +1,152 @@
+//! Estimates from samples of a policy, and from given objects, where states can't be listed.
+
+use std::time::Instant;
+
+use gfn::env::{Env, Rows};
+use gfn::metrics::importance_log_z;
+use gfn::objective::{Scores, score};
+use gfn::policy::Policy;
+use gfn::quantity::{Quantities, Quantity};
+use gfn::rollout::{ReplayEnv, Sampler, Trajectories};
+use gfn::train::Trainer;
+use gfn::{Error, Result, Rng};
+use pyo3::prelude::*;
+use tch::Tensor;
+
+use super::engine::PATIENCE;
+use crate::errors::passed_on;
+use crate::evaluation::{Parts, Select, Tested};
+use crate::objects::{Border, finished, some};
+
+/// Trajectories that are drawn and scored at once.
+const AT_ONCE: usize = 512;
+
+/// Which of these objects are one: the place of the first that is equal, for each.
+pub(super) type Alike<E> = fn(&E, &<E as Env>::States) -> Vec<usize>;
+
+/// The same row of conditions again and again.
+fn repeated(condition: Option<&Tensor>, n: usize) -> Option<Tensor> {
+    condition.map(|condition| condition.expand([n as i64, -1], false))
+}
+
+/// Calls `work` for batches of `n` things, and looks for Ctrl-C between them.
+fn in_batches(n: usize, mut work: impl FnMut(std::ops::Range<usize>) -> Result<()>) -> Result<()> {
+    let mut looked = Instant::now();
+    for start in (0..n).step_by(AT_ONCE) {
+        work(start..n.min(start + AT_ONCE))?;
+        if looked.elapsed() > PATIENCE {
+            looked = Instant::now();
+            Python::attach(|py| py.check_signals()).map_err(passed_on("a signal"))?;
+        }
+    }
+    Ok(())
+}
+
+/// Scores without gradients, with the prior's where the objective is relative to one.
+fn scored<E: ReplayEnv, P: Policy<E>>(trainer: &Trainer<E, P>, trajectories: &Trajectories<E>) -> Result<Scores> {
+    let context = trainer.context();
+    let relative = context.objective.needs().has(Quantity::LogPrior);
+    let needs = if relative { Quantity::LogPrior.into() } else { Quantities::NONE };
+    tch::no_grad(|| score(&context.env, context.reward.as_ref(), &context.policy, trajectories, needs))
+}
+
+fn numbers(tensor: &Tensor) -> Result<Vec<f64>> {
+    Ok(Vec::<f64>::try_from(tensor.to_kind(tch::Kind::Double).to_device(tch::Device::Cpu).contiguous())?)
+}
+
+/// log w of each trajectory: its share of the target over its probability.
+fn log_weights<E: ReplayEnv, P: Policy<E>>(trainer: &Trainer<E, P>, scores: &Scores) -> Result<Vec<f64>> {
+    let objective = &trainer.context().objective;
+    match objective.needs().has(Quantity::LogPrior) {
+        true => scores.relative_log_weights(objective.reward_exponent()),
+        false => numbers(&(&scores.log_reward + scores.sums(&(&scores.log_pb - &scores.log_pf)))),
+    }
+}
+
+fn one_instance<E: Env>(env: &E) -> Result<()> {
+    match env.n_instances() {
+        1 => Ok(()),
+        n => Err(Error::config("the environment's instances", n, "one, whose log Z can be estimated")),
+    }
+}
+
+/// Samples, and what they say of log Z.
+pub(super) fn sampled<E, P>(
+    trainer: &Trainer<E, P>,
+    (n, condition): (usize, Option<&Tensor>),
+    (border, alike): (&Border<E::States>, Alike<E>),
+    rng: &mut Rng,
+) -> Result<Parts>
+where
+    E: ReplayEnv,
+    E::States: 'static,
+    P: Policy<E>,
+{
+    let (env, context) = (trainer.env(), trainer.context());
+    one_instance(env)?;
+    let sampler = Sampler::new(env, trainer.policy()).max_steps(context.config.max_steps);
+    let mut states = env.initial(&[]);
+    let (mut log_rewards, mut weights, mut lengths) = (Vec::new(), Vec::new(), Vec::new());
+    in_batches(n, |range| {
+        let drawn = match repeated(condition, range.len()) {
+            None => sampler.forward(range.len(), rng)?,
+            Some(conditions) => sampler.forward_conditional(&conditions, rng)?,
+        };
+        let scores = scored(trainer, &drawn)?;
+        weights.extend(log_weights(trainer, &scores)?);
+        log_rewards.extend(numbers(&scores.raw_log_reward)?);
+        lengths.extend(drawn.offsets().windows(2).map(|ends| (ends[1] - ends[0]) as i64));
+        states.append(drawn.terminal_states().clone());
+        Ok(())
+    })?;
+    let log_z = importance_log_z(&weights)?;
+    let groups = alike(env, &states);
+    let show = border.show.clone();
+    let select: Select = Box::new(move |py, rows| match rows {
+        None => show(py, &states),
+        Some(rows) => show(py, &states.select(rows)),
+    });
+    Ok(Parts { select, log_rewards, log_weights: weights, lengths, groups, log_z })
+}
+
+/// What a policy makes of given objects.
+pub(super) fn tested<E, P>(
+    trainer: &Trainer<E, P>,
+    objects: &Py<PyAny>,
+    (paths, condition): (usize, Option<&Tensor>),
+    border: &Border<E::States>,
+    rng: &mut Rng,
+) -> Result<Tested>
+where
+    E: ReplayEnv,
+    P: Policy<E>,
+{
+    let (env, context) = (trainer.env(), trainer.context());
+    one_instance(env)?;
+    if paths == 0 {
+        return Err(Error::config("paths", 0, "at least one path to each object"));
+    }
+    let objects = Python::attach(|py| (border.read)(objects.bind(py))).map_err(passed_on("the objects"))?;
+    let objects = some(objects)?;
+    finished(env, &objects, rng)?;
+    let sampler = Sampler::new(env, trainer.policy()).max_steps(context.config.max_steps);
+    let (mut log_rewards, mut ratios, mut weights) = (Vec::new(), Vec::new(), Vec::new());
+    in_batches(objects.len() * paths, |range| {
+        let rows: Vec<usize> = range.map(|k| k / paths).collect();
+        let some = objects.select(&rows);
+        let drawn = match repeated(condition, rows.len()) {
+            None => sampler.backward(&some, rng)?,
+            Some(conditions) => sampler.backward_conditional(&some, &conditions, rng)?,
+        };
+        let scores = scored(trainer, &drawn)?;
+        // log P_F - log P_B, less the correction for symmetry that is part of the reward in training.
+        let correction = &scores.log_reward - &scores.raw_log_reward;
+        ratios.extend(numbers(&(scores.sums(&(&scores.log_pf - &scores.log_pb)) - &correction))?);
+        weights.extend(numbers(&(&scores.log_reward + scores.sums(&(&scores.log_pb - &scores.log_pf))))?);
+        log_rewards.extend(numbers(&scores.raw_log_reward)?);
+        Ok(())
+    })?;
+    let log_rewards = log_rewards.into_iter().step_by(paths).collect();
+    let relative = context.objective.needs().has(Quantity::LogPrior);
+    Tested::new((ratios, paths), log_rewards, (!relative).then_some(weights))
+}

@@ -3,6 +3,7 @@
 mod checkpoints;
 mod evaluation;
 mod gradients;
+mod rings;
 mod runs;
 
 use std::ops::Range;

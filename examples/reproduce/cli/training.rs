@@ -183,7 +183,7 @@ fn train_ready<E: ReplayEnv, P: Policy<E>>(
         history.push(Made::from(&*record));
         if common.as_one_of.is_some() {
             let before = std::mem::replace(&mut worked, members::worked_ms());
-            steps_ms.extend(worked.zip(before).map(|(now, before)| now - before));
+            steps_ms.push(worked - before);
         }
         Ok(ControlFlow::Continue(()))
     };

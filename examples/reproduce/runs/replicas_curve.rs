@@ -86,8 +86,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             eprintln!("round {round} of {}: {name}", args.rounds);
             for (k, replicas) in REPLICAS.iter().enumerate() {
                 let line = result_of(task, &["--as-one-of", &replicas.to_string()], args.steps)?;
-                let steps = line["steps_ms"].as_array().map_or(&[][..], Vec::as_slice);
-                timed.steps[k].extend(steps.iter().filter_map(Value::as_f64));
+                let steps = line["steps_ms"].as_array().into_iter().flatten().filter_map(Value::as_f64);
+                timed.steps[k].extend(steps);
             }
             for (k, threads) in ["1", "2"].iter().enumerate() {
                 let flags = ["--threads", threads, "--threads-for", "replicas"];
@@ -97,8 +97,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
     }
     if timed.iter().any(|timed| timed.steps.iter().any(Vec::is_empty)) {
-        let remedy = "run it where /proc/thread-self/schedstat says what a thread has worked: on Linux";
-        return Err(Error::missing("a prediction", "processor time of each step", remedy));
+        return Err(Error::missing("a prediction", "the time of a step", "give --steps, one at least"));
     }
     report(args, &timed)
 }

@@ -1,10 +1,9 @@
 //! One of several replicas by itself, to time what each of so many would do.
 
-use std::fs;
-
 use gfn::Result;
 use gfn::collective::Collective;
 use gfn::tch::{Tensor, no_grad};
+use rustix::time::{ClockId, clock_gettime};
 
 /// The end of a group in which all others say what this one says: it does the work of one member, and waits for nobody.
 #[derive(Debug)]
@@ -44,8 +43,8 @@ impl Collective for Rehearsal {
     }
 }
 
-/// Milliseconds that a processor has worked on this thread, where the system says so: other programs take no part of them.
-pub(crate) fn worked_ms() -> Option<f64> {
-    let text = fs::read_to_string("/proc/thread-self/schedstat").ok()?;
-    Some(text.split_whitespace().next()?.parse::<f64>().ok()? / 1e6)
+/// Milliseconds that a processor has worked on this thread: other programs take no part of them.
+pub(crate) fn worked_ms() -> f64 {
+    let worked = clock_gettime(ClockId::ThreadCPUTime);
+    1e3 * worked.tv_sec as f64 + worked.tv_nsec as f64 / 1e6
 }

@@ -5,7 +5,7 @@ command, seeds). `must` holds what has to stand in the JSON of each of its runs.
 `--seed` and `--json` are added. The default is one thread.
 """
 
-ALL, ONE = (0, 1, 2), (0,)
+ALL, ONE, FIVE = (0, 1, 2), (0,), (0, 1, 2, 3, 4)
 
 # The columns that most tables begin with.
 SIZE = [("parameters", "same", "params"), ("steps x batch", "by", "steps", "batch"), ("processor, s", "processor")]
@@ -16,6 +16,7 @@ LOG_Z = ("log Z - true", "difference", "log_z", "log_z_true")
 MODES = ("modes", "of", "modes_found", "modes_total")
 
 FROZEN = "--lr 0 --steps 400"
+REPLICAS = "--threads-for replicas --threads"
 STRUCTURES = "bayesian-structure --policy gnn --layers 2 --objective tb --replay 100000 --steps 300"
 SPEED_GRID = "hypergrid --ndim 4 --height 8 --exit-bias -2"
 BUDGET = "hypergrid --steps 250 --lr 1e-2 --epsilon 0.2"
@@ -32,6 +33,18 @@ TABLES = [
             ("ring-5-undirected", "rings, 5 nodes, undirected", "ring --nodes 5 --undirected", (0, 1)),
             ("ring-5", "rings, 5 nodes, directed: 2^20 graphs", "ring --nodes 5 --directed", ONE),
             ("colored", "coloured graphs: 420 classes", "colored-graphs", ONE),
+        ],
+    },
+    {
+        "title": "Replicas",
+        "text": "Rings of 4 nodes at equal steps and batches: 128,000 trajectories, half of them replayed, of one trainer and of replicas that train "
+        "as one. Processes (`--dist sync`) give the bits of as many threads.",
+        "must": {"exact": True, "device": "cpu"},
+        "columns": SIZE + [("members", "same", "members"), JSD, TV, MODES, ("reward calls", "spread", "reward_calls")],
+        "rows": [
+            ("replicas-1", "one", f"ring --nodes 4 --directed {REPLICAS} 1", FIVE),
+            ("replicas-2", "two replicas", f"ring --nodes 4 --directed {REPLICAS} 2", FIVE),
+            ("replicas-4", "four replicas", f"ring --nodes 4 --directed {REPLICAS} 4", FIVE),
         ],
     },
     {

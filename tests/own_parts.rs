@@ -10,7 +10,7 @@ use gfn::optim::Schedule;
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::quantity::{Quantity, Values};
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::rollout::Trajectories;
+use gfn::rollout::{Container, Trajectories};
 use gfn::testing::Words;
 use gfn::train::{
     AverageFor, BatchSource, Companion, Context, FreshSource, IntrinsicConfig, Persist, StepStats, Trainer,
@@ -163,6 +163,17 @@ impl<P> FreshSource<Words, P> for Trickle {
     }
 }
 
+/// The same, each with a condition.
+struct UnderConditions(Trickle);
+
+impl<P> FreshSource<Words, P> for UnderConditions {
+    fn draw(&mut self, wanted: Wanted, context: &Context<Words, P>) -> Result<Option<Trajectories<Words>>> {
+        let drawn = FreshSource::<Words, P>::draw(&mut self.0, wanted, context)?;
+        let zeros = |n: usize| Tensor::zeros([n as i64, 2], (Kind::Float, Device::Cpu));
+        drawn.map(|drawn| drawn.clone().with_conditions(zeros(drawn.len()))).transpose()
+    }
+}
+
 #[test]
 fn fresh_trajectories_from_elsewhere_are_counted_stored_and_made_up_for_by_replay() {
     let config = ReplayConfig { capacity: 1_000, eviction: Eviction::Fifo, draw: Draw::Uniform };
@@ -235,6 +246,15 @@ fn what_has_no_say_in_trajectories_from_elsewhere_is_refused() {
     says(
         average.with_fresh(fresh(0)),
         "sampling by the average needs a trainer that draws its fresh trajectories itself",
+    );
+    let zeros = |n: usize, _: &mut Rng| Ok(Tensor::zeros([n as i64, 2], (Kind::Float, Device::Cpu)));
+    says(
+        trainer(TrajectoryBalance, 1).with_conditions(zeros).with_fresh(fresh(0)),
+        "a trainer with conditions needs the conditions under which fresh trajectories were drawn",
+    );
+    says(
+        trainer(TrajectoryBalance, 1).with_fresh(UnderConditions(fresh(0))),
+        "a fresh source that draws under conditions needs a trainer that knows of them",
     );
     let surplus = trainer(TrajectoryBalance, 1).with_fresh(fresh(13)).step();
     assert!(matches!(surplus, Err(Error::Shape { .. })), "{surplus:?}");

@@ -12,6 +12,7 @@
 mod actors;
 mod evaluation;
 mod faults;
+mod gradients;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;

@@ -20,7 +20,7 @@ use graphs::{colored_graphs, ring, sample, speed};
 use molecules::{
     draw_molecules, fragments, molecule, molecule_external, molecule_multi_objective, qm9str, scorer_overhead,
 };
-use runs::{Asked, compare, end_with_starter, sweep};
+use runs::{Asked, compare, end_with_starter, replicas_curve, sweep};
 use structures::{bayesian_structure, dag_from_csv};
 use vectors::{
     bit_sequence, compare_objectives, conditional_hypergrid, discrete_ebm, exploration, hypergrid, ising, local_search,
@@ -64,6 +64,7 @@ enum Task {
     DiffusionPosterior(diffusion_posterior::Args),
     Compare(compare::Args),
     Sweep(sweep::Args),
+    ReplicasCurve(replicas_curve::Args),
 }
 
 fn main() -> ExitCode {
@@ -110,5 +111,6 @@ fn run(task: &Task) -> Result<()> {
         Task::DiffusionPosterior(args) => diffusion_posterior::run(args),
         Task::Compare(args) => compare::run(args),
         Task::Sweep(args) => sweep::run(args),
+        Task::ReplicasCurve(args) => replicas_curve::run(args),
     }
 }

@@ -6,6 +6,9 @@ use super::{ConditionSource, Directions, Encoding, Temperature};
 use crate::tensor::{from_host, to_host};
 use crate::{Error, Result, Rng};
 
+/// How far vectors in single precision may be from those of their conditions, relative to their numbers.
+const ROUNDING: f64 = 1e-4;
+
 /// One condition in plain numbers, as opposed to its vector for the network.
 #[derive(Clone, PartialEq, Debug)]
 pub struct Condition {
@@ -251,6 +254,17 @@ impl ConditionSource for Conditioning {
     fn draw(&self, n: usize, rng: &mut Rng) -> Result<Tensor> {
         self.encode(&self.conditions(n, rng))
     }
+
+    /// Refuses vectors that aren't those of any condition, rounding to single precision aside.
+    fn check(&self, conditions: &Tensor) -> Result<()> {
+        let again = self.encode(&self.decode(conditions)?)?;
+        let off = |(got, meant): (f64, f64)| (got - meant).abs() > ROUNDING * meant.abs().max(1.0);
+        let odd = to_host(conditions).into_iter().zip(to_host(&again)).find(|&pair| off(pair));
+        odd.map_or(Ok(()), |(got, meant)| {
+            let expected = "one that the conditioning can encode: its nearest has another number there";
+            Err(Error::config("a condition vector", format!("one with {got} in place of {meant}"), expected))
+        })
+    }
 }
 
 /// A vector divided by its sum.
@@ -323,6 +337,26 @@ mod tests {
         assert_eq!(constant.width(), 0);
         let decoded = constant.decode(&constant.draw(1, &mut Rng::seeded(0)).unwrap()).unwrap();
         assert_eq!(decoded, [Condition { beta: 4.0, preferences: vec![0.25, 0.75], focus: None }]);
+    }
+
+    #[test]
+    fn vectors_from_elsewhere_are_those_of_conditions() {
+        for encoding in [Encoding::Number, Encoding::Thermometer { bins: 8 }] {
+            let conditioning = all(encoding);
+            let drawn = conditioning.draw(50, &mut Rng::seeded(3)).unwrap();
+            for kind in [tch::Kind::Double, tch::Kind::Float] {
+                conditioning.check(&drawn.to_kind(kind)).unwrap();
+            }
+            // Of the last one, the first number of beta and the last one of the focus.
+            for place in [0, conditioning.width() as i64 - 1] {
+                let other = drawn.copy();
+                let _ = other.get(49).get(place).fill_(1.5e6);
+                assert!(matches!(conditioning.check(&other), Err(Error::Config { .. })), "{encoding:?}, {place}");
+            }
+            let none = Tensor::zeros([1, conditioning.width() as i64], (tch::Kind::Double, Device::Cpu));
+            assert!(conditioning.check(&none).is_err(), "no preference at all");
+            assert!(matches!(conditioning.check(&drawn.narrow(1, 1, 3)), Err(Error::Shape { .. })));
+        }
     }
 
     #[test]

@@ -9,6 +9,15 @@ pub trait ConditionSource: Send {
     /// # Errors
     /// Any error of the implementation.
     fn draw(&self, n: usize, rng: &mut Rng) -> Result<tch::Tensor>;
+
+    /// Checks condition vectors that come from elsewhere, `[n, C]` of finite numbers: whether it could have drawn them. The default takes
+    /// all.
+    ///
+    /// # Errors
+    /// Whatever says what is wrong with one of them.
+    fn check(&self, _conditions: &tch::Tensor) -> Result<()> {
+        Ok(())
+    }
 }
 
 impl<F: Fn(usize, &mut Rng) -> Result<tch::Tensor> + Send> ConditionSource for F {

@@ -99,6 +99,19 @@ impl<'a, E: Env, P: Policy<E>> Sampler<'a, E, P> {
         Ok(self.rollout(Direction::Forward, start, None, false, rng)?.into_walks())
     }
 
+    /// Samples one walk for each row of `conditions`, `[n, C]`.
+    ///
+    /// # Errors
+    /// As for [`forward_conditional`](Self::forward_conditional).
+    pub fn walks_conditional(&self, conditions: &Tensor, rng: &mut Rng) -> Result<Walks<E>> {
+        let n = conditions.size().first().copied().unwrap_or(1) as usize;
+        let checked = Conditions::checked(conditions.shallow_clone(), n)?;
+        let start = self.env.initial(&draw_instances(self.env, n, rng));
+        let mut out = self.rollout(Direction::Forward, start, Some(conditions), false, rng)?.into_walks();
+        out.conditions = Some(checked);
+        Ok(out)
+    }
+
     /// Samples one backward trajectory from each of these finished objects by P_B; the result is in forward order.
     ///
     /// # Errors

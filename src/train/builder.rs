@@ -40,7 +40,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// Draws a condition vector for each trajectory, which policy, log Z and reward see.
     #[must_use]
     pub fn with_conditions(mut self, conditions: impl ConditionSource + 'static) -> Self {
-        self.sources.on_policy.conditions = Some(Box::new(conditions));
+        self.context.conditions = Some(Box::new(conditions));
         self
     }
 
@@ -56,7 +56,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         if !(0.0..=1.0).contains(&share) {
             return Err(Error::config("the share of hindsight", share, "a number between 0 and 1"));
         }
-        let (Some(replay), true) = (&mut self.sources.replay, self.sources.on_policy.conditions.is_some()) else {
+        let (Some(replay), true) = (&mut self.sources.replay, self.context.conditions.is_some()) else {
             let remedy = "give the trainer both before (`with_replay`, `with_conditions`)";
             return Err(Error::missing("hindsight", "a replay buffer and conditions", remedy));
         };
@@ -94,7 +94,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// Takes fresh trajectories from elsewhere: the policy isn't sampled from here any more. [`FreshSource`] has an example.
     ///
     /// The first step refuses an objective that learns from the policy's own trajectories alone, and whatever has a say in how a trainer
-    /// draws: an adaptive teacher, Thompson sampling, conditions, sampling by the average, local search.
+    /// draws: an adaptive teacher, Thompson sampling, sampling by the average, local search. Where the trainer has conditions
+    /// ([`with_conditions`](Self::with_conditions)), what comes must have some, too.
     #[must_use]
     pub fn with_fresh(mut self, source: impl FreshSource<E, P> + 'static) -> Self {
         self.sources.elsewhere = Some(Box::new(source));

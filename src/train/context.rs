@@ -1,5 +1,6 @@
 use super::TrainerConfig;
 use crate::collective::Collective;
+use crate::condition::ConditionSource;
 use crate::distribution::Exploration;
 use crate::env::{Env, Reward, log_rewards};
 use crate::objective::Objective;
@@ -16,6 +17,8 @@ pub struct Context<E: Env, P> {
     pub reward: Box<dyn Reward<E::States>>,
     /// What is trained.
     pub policy: P,
+    /// What each trajectory's condition is drawn from ([`Trainer::with_conditions`](super::Trainer::with_conditions)), if there is anything.
+    pub conditions: Option<Box<dyn ConditionSource>>,
     /// The loss.
     pub objective: Box<dyn Objective>,
     /// The settings.

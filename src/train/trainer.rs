@@ -110,7 +110,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         };
         let checked_policy = check_policy(&env, &policy, None)?;
         Ok(Self {
-            context: Context { env, reward, policy, objective, config, step: 0, collective: None },
+            context: Context { env, reward, policy, conditions: None, objective, config, step: 0, collective: None },
             optimizer,
             sources: Sources::default(),
             companions: Companions::default(),
@@ -161,11 +161,11 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
 
     /// What must be known and drawn before a batch is.
     fn prepare(&mut self) -> Result<()> {
-        let Context { env, policy, .. } = &self.context;
+        let Context { env, policy, conditions, .. } = &self.context;
         if !self.checked_policy {
             // Once: without a source of conditions a policy that needs them can't be asked at all.
             self.checked_policy = true;
-            check_policy(env, policy, self.sources.on_policy.conditions.as_deref())?;
+            check_policy(env, policy, conditions.as_deref())?;
         }
         // Both draw nothing without noisy layers.
         if let Some(parameters) = policy.parameters() {
@@ -256,7 +256,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let Some(replay) = &mut self.sources.replay else {
             return Err(Error::missing("prefilling", "a replay buffer", "give the trainer one (`with_replay`)"));
         };
-        let Context { env, reward, config, .. } = &self.context;
+        let Context { env, reward, config, conditions, .. } = &self.context;
         let uniform = env.uniform();
         let mut stayed = 0;
         let mut streams = Streams::of(&self.context, &mut self.rng);
@@ -264,7 +264,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         while left > 0 {
             let chunk = left.min(CHUNK);
             let mut walks = Sampler::new(env, &uniform).max_steps(config.max_steps).walks(chunk, streams.own())?;
-            if let Some(source) = &self.sources.on_policy.conditions {
+            if let Some(source) = conditions {
                 walks = walks.with_conditions(source.draw(chunk, streams.own())?)?;
             }
             let rewards = log_rewards(reward.as_ref(), &walks.terminal, walks.conditions())?;
@@ -307,10 +307,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         &self.context
     }
 
-    /// Environment, reward and policy, for whoever goes on without training.
-    pub fn into_parts(self) -> (E, Box<dyn Reward<E::States>>, P) {
-        let Context { env, reward, policy, .. } = self.context;
-        (env, reward, policy)
+    /// The same for good, environment, reward and policy among it, for whoever goes on without training.
+    pub fn into_context(self) -> Context<E, P> {
+        self.context
     }
 
     /// The environment.

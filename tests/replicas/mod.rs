@@ -3,14 +3,19 @@
 mod checkpoints;
 mod evaluation;
 mod gradients;
+mod rings;
 mod runs;
 
+use std::ops::Range;
+
 use crate::words::{count, fresh, with_flow, words};
-use gfn::collective::Replica;
+use gfn::collective::{Collective, Replica};
+use gfn::env::Env;
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::{KHot, MlpPolicy, Policy};
+use gfn::rollout::{Container, Trajectories};
 use gfn::testing::Words;
-use gfn::train::{AverageFor, Trainer};
+use gfn::train::{AverageFor, BatchSource, Context, Persist, Trainer};
 use gfn::{Result, Rng};
 use tch::{Kind, Tensor};
 
@@ -20,12 +25,45 @@ pub(crate) fn parameters<P: Policy<Words>>(trainer: &Trainer<Words, P>) -> Vec<f
     Vec::try_from(Tensor::cat(&all, 0)).unwrap()
 }
 
-pub(crate) fn furthest(a: &[f64], b: &[f64]) -> f64 {
-    assert_eq!(a.len(), b.len());
-    a.iter().zip(b).map(|(a, b)| (a - b).abs()).fold(0.0, f64::max)
-}
-
 pub(crate) fn trainer(replica: Replica) -> Result<Trainer<Words, MlpPolicy<KHot>>> {
     let make = Trainer::new(words(), count, with_flow(), TrajectoryBalance, fresh(16), Rng::seeded(1))?;
     make.with_average(0.9, AverageFor::Sampling)?.with_collective(replica)
+}
+
+/// A share of the same trajectories for each replica.
+pub(crate) struct Dealt<E: Env> {
+    pub(crate) all: Trajectories<E>,
+    pub(crate) start: usize,
+}
+
+impl<E: Env> Persist<E> for Dealt<E> {
+    fn name(&self) -> &str {
+        "dealt"
+    }
+}
+
+impl<E: Env, P> BatchSource<E, P> for Dealt<E> {
+    fn draw(&mut self, n: usize, _: &Context<E, P>, _: &mut Rng) -> Result<Trajectories<E>> {
+        self.all.select(self.start..self.start + n)
+    }
+}
+
+/// The share of one of several replicas, as trainers deal batches.
+pub(crate) fn share(of: &dyn Collective, batch: usize) -> Range<usize> {
+    let before = |rank| rank * batch / of.size();
+    before(of.rank())..before(of.rank() + 1)
+}
+
+fn norm(numbers: &[f64]) -> f64 {
+    numbers.iter().map(|x| x * x).sum::<f64>().sqrt()
+}
+
+/// How far gradients are from these, relative to their norms: the worst of all updates.
+pub(crate) fn off(whole: &[Vec<f64>], others: &[Vec<f64>]) -> f64 {
+    assert!(whole.len() == others.len() && !whole.is_empty());
+    let of_one = |(whole, other): (&Vec<f64>, &Vec<f64>)| {
+        assert!(whole.len() == other.len() && norm(whole) > 1e-3, "a gradient that says nothing");
+        norm(&whole.iter().zip(other).map(|(a, b)| a - b).collect::<Vec<_>>()) / norm(whole)
+    };
+    whole.iter().zip(others).map(of_one).fold(0.0, f64::max)
 }

@@ -2,12 +2,15 @@ use std::net::{TcpStream, ToSocketAddrs};
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
 
+use gfn::condition::ConditionSource;
 use gfn::distribution::Exploration;
 use gfn::env::{Env, Reward, log_rewards};
 use gfn::policy::Policy;
 use gfn::rollout::{ReplayEnv, Sampler, Walks};
 use gfn::{Error, Result, Rng};
+use tch::Tensor;
 
+use super::conditions::Form;
 use super::config::MOST;
 use super::frame::{Broken, Kind, read, write};
 use super::heartbeat::Heartbeat;
@@ -56,6 +59,7 @@ pub struct Actor<E: Env, P, R> {
     env: E,
     reward: R,
     policy: P,
+    conditions: Option<Box<dyn ConditionSource>>,
     config: ActorConfig,
     rng: Rng,
     who: String,
@@ -96,6 +100,31 @@ impl<E: ReplayEnv, P: Policy<E> + Send, R: Reward<E::States>> Actor<E, P, R> {
         policy: P,
         config: ActorConfig,
     ) -> Result<Self> {
+        Self::open(address, (env, reward, policy), None, config)
+    }
+
+    /// The same for a learner whose trainer has conditions ([`Trainer::with_conditions`](gfn::train::Trainer::with_conditions)): a condition is
+    /// drawn for each walk, from the same source as there, and sent along.
+    ///
+    /// # Errors
+    /// As for [`connect`](Self::connect), and those of the source.
+    pub fn connect_conditional(
+        address: impl ToSocketAddrs + std::fmt::Display,
+        env: E,
+        reward: R,
+        policy: P,
+        conditions: impl ConditionSource + 'static,
+        config: ActorConfig,
+    ) -> Result<Self> {
+        Self::open(address, (env, reward, policy), Some(Box::new(conditions)), config)
+    }
+
+    fn open(
+        address: impl ToSocketAddrs + std::fmt::Display,
+        (env, reward, policy): (E, R, P),
+        conditions: Option<Box<dyn ConditionSource>>,
+        config: ActorConfig,
+    ) -> Result<Self> {
         if config.batch == 0 {
             return Err(Error::config("batch", 0, "at least one walk"));
         }
@@ -113,7 +142,11 @@ impl<E: ReplayEnv, P: Policy<E> + Send, R: Reward<E::States>> Actor<E, P, R> {
         };
         let mut stream = reach(&address, config.timeout).map_err(refuse)?;
         set_timeout(&stream, config.timeout).map_err(refuse)?;
-        let hello = Hello { model: model_of(policy.parameters()), environment: env.fingerprint()? };
+        let hello = Hello {
+            model: model_of(policy.parameters()),
+            conditions: Form::of_source(conditions.as_deref())?,
+            environment: env.fingerprint()?,
+        };
         let greeted = greet(&mut stream, &hello, size_of(policy.parameters()));
         let (Welcome { ticket, timeout, max_message }, body) = greeted.map_err(|broken| broken.of_peer(&who))?;
         let (version, exploration) = load(&body, policy.parameters()).map_err(|broken| broken.of_peer(&who))?;
@@ -126,6 +159,7 @@ impl<E: ReplayEnv, P: Policy<E> + Send, R: Reward<E::States>> Actor<E, P, R> {
             env,
             reward,
             policy,
+            conditions,
             config,
             rng,
             who,
@@ -162,11 +196,12 @@ impl<E: ReplayEnv, P: Policy<E> + Send, R: Reward<E::States>> Actor<E, P, R> {
             Some(drawn) => drawn,
             None => self.draw()?,
         };
-        let log_rewards = self.ask(&walks.terminal)?;
+        let log_rewards = self.ask(&walks)?;
         let submission = Submission {
             version,
             instances: self.env.instances(&walks.terminal),
             actions: self.env.write_actions(&walks.actions),
+            conditions: walks.conditions().map(Tensor::shallow_clone),
             offsets: walks.offsets,
             log_rewards,
         };
@@ -188,25 +223,26 @@ impl<E: ReplayEnv, P: Policy<E> + Send, R: Reward<E::States>> Actor<E, P, R> {
 
     fn draw(&mut self) -> Result<Drawn<E>> {
         let exploration = self.config.exploration.unwrap_or(self.exploration);
-        draw(&self.env, &self.policy, (&self.config, exploration, self.version), &mut self.rng)
+        let (conditions, how) = (self.conditions.as_deref(), (&self.config, exploration, self.version));
+        draw(&self.env, &self.policy, conditions, how, &mut self.rng)
     }
 
     /// Asks the reward about these objects, and samples the next ones meanwhile.
-    fn ask(&mut self, objects: &E::States) -> Result<Vec<f64>> {
+    fn ask(&mut self, walks: &Walks<E>) -> Result<Vec<f64>> {
         if !self.config.ahead {
-            return log_rewards(&self.reward, objects, None);
+            return log_rewards(&self.reward, &walks.terminal, walks.conditions());
         }
         let exploration = self.config.exploration.unwrap_or(self.exploration);
-        let Self { env, reward, policy, rng, config, version, .. } = self;
+        let Self { env, reward, policy, conditions, rng, config, version, .. } = self;
         // libtorch counts them for each thread.
         let threads = tch::get_num_threads();
         let (rewards, next) = std::thread::scope(|scope| {
             let (env, config, version) = (&*env, &*config, *version);
             let sampling = scope.spawn(move || {
                 tch::set_num_threads(threads);
-                draw(env, &*policy, (config, exploration, version), rng)
+                draw(env, &*policy, conditions.as_deref(), (config, exploration, version), rng)
             });
-            let rewards = log_rewards(&*reward, objects, None);
+            let rewards = log_rewards(&*reward, &walks.terminal, walks.conditions());
             match sampling.join() {
                 Ok(next) => (rewards, next),
                 Err(panic) => std::panic::resume_unwind(panic),
@@ -272,6 +308,7 @@ impl<E: Env, P, R> Drop for Actor<E, P, R> {
 fn draw<E: ReplayEnv, P: Policy<E>>(
     env: &E,
     policy: &P,
+    conditions: Option<&dyn ConditionSource>,
     (config, exploration, version): (&ActorConfig, Exploration, u64),
     rng: &mut Rng,
 ) -> Result<Drawn<E>> {
@@ -280,7 +317,11 @@ fn draw<E: ReplayEnv, P: Policy<E>>(
         parameters.reset_noise(rng);
     }
     let sampler = Sampler::new(env, policy).exploration(exploration).max_steps(config.max_steps);
-    Ok(Drawn { walks: sampler.walks(config.batch, rng)?, version })
+    let walks = match conditions {
+        Some(source) => sampler.walks_conditional(&source.draw(config.batch, rng)?, rng)?,
+        None => sampler.walks(config.batch, rng)?,
+    };
+    Ok(Drawn { walks, version })
 }
 
 /// The first of the addresses that answers. A learner that is about to start is waited for.

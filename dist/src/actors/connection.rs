@@ -2,6 +2,7 @@
 
 use std::net::TcpStream;
 
+use super::conditions::Form;
 use super::frame::{Broken, Kind, read, write};
 use super::message::{Hello, MAX_GREETING, Submission, Welcome};
 use super::shared::{Item, Shared};
@@ -25,9 +26,9 @@ pub(super) fn attend(shared: &Shared, mut stream: TcpStream, ticket: u64) {
     }
     let mut here = Here { shared, ticket, joined: false };
     let ended = greet(shared, &mut stream, ticket).and_then(|version| match version {
-        Some(version) => {
+        Some((version, conditions)) => {
             here.join();
-            serve(shared, &mut stream, ticket, version)
+            serve(shared, &mut stream, ticket, (version, conditions))
         }
         None => Ok(()),
     });
@@ -72,15 +73,15 @@ fn tell(stream: &mut TcpStream, reason: &str) -> Result<(), Broken> {
     write(stream, Kind::Refused, &reason.as_bytes()[..reason.len().min(MAX_GREETING)])
 }
 
-/// Takes an actor that has this model and this environment; says which parameters it was sent.
-fn greet(shared: &Shared, stream: &mut TcpStream, ticket: u64) -> Result<Option<u64>, Broken> {
+/// Takes an actor that has this model, this environment and conditions of this form; says which parameters it was sent, and which form that is.
+fn greet(shared: &Shared, stream: &mut TcpStream, ticket: u64) -> Result<Option<(u64, Form)>, Broken> {
     let (kind, body) = read(stream, MAX_GREETING)?;
     if kind != Kind::Hello {
         return Err(Broken::Garbage(format!("{kind:?} in place of a greeting")));
     }
     let hello = Hello::decode(&body)?;
     let Some(weights) = shared.weights(|| write(stream, Kind::Alive, &[]))? else { return Ok(None) };
-    let Weights { model, environment, version, learner: (rank, size), .. } = &*weights;
+    let Weights { model, environment, conditions, version, learner: (rank, size), .. } = &*weights;
     if hello.model != *model {
         return Err(Broken::garbage("another model: its parameters have other names, shapes or kinds"));
     }
@@ -88,16 +89,25 @@ fn greet(shared: &Shared, stream: &mut TcpStream, ticket: u64) -> Result<Option<
         let theirs = hello.environment;
         return Err(Broken::Garbage(format!("another environment ({theirs}, the learner's is {environment})")));
     }
+    if hello.conditions != *conditions {
+        let theirs = hello.conditions;
+        return Err(Broken::Garbage(format!("other conditions ({theirs}, the learner's are {conditions})")));
+    }
     let (timeout, max_message) = (shared.config.timeout, shared.config.max_message);
     // Actors of other learners have other numbers.
     let welcome = Welcome { ticket: ticket * size + rank, timeout, max_message };
     write(stream, Kind::Welcome, &welcome.encode())?;
     write(stream, Kind::Weights, &weights.body)?;
-    Ok(Some(*version))
+    Ok(Some((*version, *conditions)))
 }
 
 /// Takes walks, and gives parameters where there are newer ones.
-fn serve(shared: &Shared, stream: &mut TcpStream, ticket: u64, mut version: u64) -> Result<(), Broken> {
+fn serve(
+    shared: &Shared,
+    stream: &mut TcpStream,
+    ticket: u64,
+    (mut version, conditions): (u64, Form),
+) -> Result<(), Broken> {
     loop {
         let (kind, body) = read(stream, shared.config.max_message)?;
         match kind {
@@ -117,6 +127,10 @@ fn serve(shared: &Shared, stream: &mut TcpStream, ticket: u64, mut version: u64)
             return Err(Broken::Garbage(format!(
                 "walks by the parameters of step {claimed}, it was sent those of {version}"
             )));
+        }
+        let theirs = Form::of(submission.conditions.as_ref());
+        if theirs != conditions {
+            return Err(Broken::Garbage(format!("walks under other conditions ({theirs}, not {conditions})")));
         }
         let item = Item { ticket, submission };
         if shared.push(item, || write(stream, Kind::Alive, &[]))?.is_none() {

@@ -6,7 +6,7 @@ use gfn::Error;
 
 const MAGIC: [u8; 4] = *b"gfna";
 /// The version of frames and of all that is in them. Who speaks another one is refused.
-const PROTOCOL: u16 = 1;
+const PROTOCOL: u16 = 2;
 const HEAD: usize = 16;
 /// Shorter frames go as one piece.
 const SMALL: usize = 1 << 16;

@@ -12,6 +12,7 @@ use gfn::rollout::{Container, ReplayEnv, Trajectories};
 use gfn::train::{Context, FreshSource, Wanted};
 use gfn::{Error, Result};
 
+use super::conditions::Form;
 use super::connection::attend;
 use super::message::Submission;
 use super::shards::{Hashes, hashes};
@@ -37,7 +38,8 @@ pub struct Learner<E: Env> {
     accepting: Option<JoinHandle<()>>,
     /// Replayed, and not used yet; with the step that made the parameters.
     ready: VecDeque<(u64, Trajectories<E>)>,
-    environment: Option<String>,
+    /// What an actor must have, too.
+    greeting: Option<(String, Form)>,
     used: u64,
     trained: u64,
 }
@@ -72,7 +74,7 @@ impl<E: Env> Learner<E> {
             sharded: None,
             accepting,
             ready: VecDeque::new(),
-            environment: None,
+            greeting: None,
             used: 0,
             trained: 0,
         })
@@ -140,13 +142,16 @@ impl<E: ReplayEnv> Learner<E> {
             Some((_, model)) => model,
             None => model_of(parameters),
         };
-        let environment = match &self.environment {
+        let (environment, conditions) = match &self.greeting {
             Some(known) => known.clone(),
-            None => self.environment.insert(context.env.fingerprint()?).clone(),
+            None => {
+                let conditions = Form::of_source(context.conditions.as_deref())?;
+                self.greeting.insert((context.env.fingerprint()?, conditions)).clone()
+            }
         };
         let learner = context.replicas().map_or((0, 1), |group| (group.rank() as u64, group.size() as u64));
         let body = encode(version, &context.exploration()?, parameters)?;
-        self.shared.publish(Weights { version, model, environment, learner, body });
+        self.shared.publish(Weights { version, model, environment, conditions, learner, body });
         Ok(())
     }
 
@@ -159,7 +164,8 @@ impl<E: ReplayEnv> Learner<E> {
     }
 
     /// Replays the next message that waits, if it is any good.
-    pub(super) fn next(&mut self, step: u64, env: &E) -> Option<(u64, Trajectories<E>)> {
+    pub(super) fn next<P>(&mut self, context: &Context<E, P>) -> Option<(u64, Trajectories<E>)> {
+        let step = context.step as u64;
         loop {
             let Item { ticket, submission } = self.shared.pop()?;
             if self.is_stale(submission.version, step) {
@@ -167,7 +173,11 @@ impl<E: ReplayEnv> Learner<E> {
                 continue;
             }
             let version = submission.version;
-            match replay(env, submission) {
+            let replayed = match (&context.conditions, &submission.conditions) {
+                (Some(source), Some(conditions)) => source.check(conditions),
+                _ => Ok(()),
+            };
+            match replayed.and_then(|()| replay(&context.env, submission)) {
                 Ok(trajectories) => return Some((version, trajectories)),
                 Err(error) => self.shared.reject(ticket, format!("walks that can't be replayed: {error}")),
             }
@@ -179,12 +189,13 @@ impl<E: ReplayEnv> Learner<E> {
     }
 
     /// Takes in what waits, up to the most that is wanted, and waits for the least.
-    fn take_in(&mut self, wanted: RangeInclusive<usize>, step: u64, env: &E) -> Result<()> {
+    fn take_in<P>(&mut self, wanted: RangeInclusive<usize>, context: &Context<E, P>) -> Result<()> {
+        let step = context.step as u64;
         let mut until = Instant::now() + self.shared.config.patience;
         loop {
             self.drop_stale(step);
             while self.n_ready() < *wanted.end() {
-                let Some((version, trajectories)) = self.next(step, env) else { break };
+                let Some((version, trajectories)) = self.next(context) else { break };
                 until = Instant::now() + self.shared.config.patience;
                 self.keep(version, trajectories);
             }
@@ -228,8 +239,8 @@ impl<E: ReplayEnv, P: Policy<E>> FreshSource<E, P> for Learner<E> {
         let most = if wanted.more { wanted.most.max(self.shared.config.queue) } else { wanted.most };
         let least = self.owed(share).clamp(wanted.least, most);
         match (context.replicas(), self.sharded) {
-            (Some(group), Some(hashes)) => self.take_in_shares((group, hashes), least..=most, (step, &context.env))?,
-            _ => self.take_in(least..=most, step, &context.env)?,
+            (Some(group), Some(hashes)) => self.take_in_shares((group, hashes), least..=most, context)?,
+            _ => self.take_in(least..=most, context)?,
         }
         self.trained += share as u64;
         self.take(most, step)
@@ -248,9 +259,13 @@ impl<E: Env> Drop for Learner<E> {
 
 /// The walks of an actor, every action of which is checked.
 pub(super) fn replay<E: ReplayEnv>(env: &E, submission: Submission) -> Result<Trajectories<E>> {
-    let Submission { offsets, instances, log_rewards, actions, .. } = submission;
+    let Submission { offsets, instances, log_rewards, conditions, actions, .. } = submission;
     let actions = env.read_actions(&actions)?;
-    Trajectories::replay_of(env, &instances, &actions, &offsets)?.with_log_rewards(log_rewards)
+    let replayed = Trajectories::replay_of(env, &instances, &actions, &offsets)?.with_log_rewards(log_rewards)?;
+    match conditions {
+        Some(conditions) => replayed.with_conditions(conditions),
+        None => Ok(replayed),
+    }
 }
 
 /// Gives each actor that comes a thread, until the end.

@@ -4,30 +4,33 @@ use std::time::Duration;
 
 use tch::{Kind, Tensor};
 
+use super::conditions::Form;
 use super::frame::{Broken, Fields};
 
 /// The longest greeting.
 pub(super) const MAX_GREETING: usize = 1 << 12;
 
-/// Which model and which environment an actor has.
+/// Which model and which environment an actor has, and under which conditions it draws.
 #[derive(PartialEq, Eq, Debug)]
 pub(super) struct Hello {
     pub(super) model: u64,
+    pub(super) conditions: Form,
     pub(super) environment: String,
 }
 
 impl Hello {
     pub(super) fn encode(&self) -> Vec<u8> {
         let mut out = self.model.to_le_bytes().to_vec();
+        self.conditions.encode(&mut out);
         out.extend(self.environment.bytes());
         out
     }
 
     pub(super) fn decode(body: &[u8]) -> Result<Self, Broken> {
         let mut fields = Fields(body);
-        let (model, text) = (fields.u64()?, fields.0);
+        let (model, conditions, text) = (fields.u64()?, Form::decode(&mut fields)?, fields.0);
         let environment = str::from_utf8(text).map_err(|_| Broken::garbage("the name of an environment isn't text"))?;
-        Ok(Self { model, environment: environment.to_owned() })
+        Ok(Self { model, conditions, environment: environment.to_owned() })
     }
 }
 
@@ -57,7 +60,7 @@ impl Welcome {
     }
 }
 
-/// Walks with their log-rewards, and the step that made the parameters which drew them.
+/// Walks with their conditions and log-rewards, and the step that made the parameters which drew them.
 #[derive(Debug)]
 pub(super) struct Submission {
     pub(super) version: u64,
@@ -65,6 +68,8 @@ pub(super) struct Submission {
     pub(super) offsets: Vec<usize>,
     pub(super) instances: Vec<u32>,
     pub(super) log_rewards: Vec<f64>,
+    /// The condition of each walk, `[n, C]`, if there are any.
+    pub(super) conditions: Option<Tensor>,
     /// As the environment writes them: one row each, numbers of 64 bits.
     pub(super) actions: Tensor,
 }
@@ -98,9 +103,12 @@ impl Submission {
         out.extend((self.len() as u32).to_le_bytes());
         out.push(form);
         out.extend(width.to_le_bytes());
+        let conditions = Form::of(self.conditions.as_ref());
+        conditions.encode(&mut out);
         out.extend(self.offsets.windows(2).flat_map(|ends| ((ends[1] - ends[0]) as u32).to_le_bytes()));
         out.extend(self.instances.iter().flat_map(|instance| instance.to_le_bytes()));
         out.extend(self.log_rewards.iter().flat_map(|log_reward| log_reward.to_le_bytes()));
+        conditions.write(self.conditions.as_ref(), &mut out)?;
         out.extend(actions);
         Ok(out)
     }
@@ -109,6 +117,7 @@ impl Submission {
         let mut fields = Fields(body);
         let (version, n) = (fields.u64()?, fields.u32()? as usize);
         let (form, width) = (fields.u8()?, fields.u32()? as usize);
+        let conditions = Form::decode(&mut fields)?;
         // Sixteen bytes a walk beside its actions.
         if n == 0 || n > fields.0.len() / 16 {
             return Err(Broken::Garbage(format!("{n} walks in a message of {} bytes", body.len())));
@@ -121,6 +130,7 @@ impl Submission {
         if let Some(odd) = log_rewards.iter().find(|value| !value.is_finite()) {
             return Err(Broken::Garbage(format!("a log-reward of {odd}")));
         }
+        let conditions = conditions.read(n, &mut fields)?;
         let each = match form {
             SLOTS => 4,
             INTEGERS | REALS => 8,
@@ -149,7 +159,14 @@ impl Submission {
             *end += length as usize;
             Some(*end)
         });
-        Ok(Self { version, offsets: [0].into_iter().chain(ends).collect(), instances, log_rewards, actions })
+        Ok(Self {
+            version,
+            offsets: [0].into_iter().chain(ends).collect(),
+            instances,
+            log_rewards,
+            conditions,
+            actions,
+        })
     }
 }
 
@@ -158,7 +175,8 @@ mod tests {
     use super::*;
 
     fn submission(actions: Tensor) -> Submission {
-        Submission { version: 3, offsets: vec![0, 1, 3], instances: vec![0, 9], log_rewards: vec![0.5, -2.0], actions }
+        let (offsets, instances, log_rewards) = (vec![0, 1, 3], vec![0, 9], vec![0.5, -2.0]);
+        Submission { version: 3, offsets, instances, log_rewards, conditions: None, actions }
     }
 
     #[test]
@@ -184,24 +202,71 @@ mod tests {
             assert!(Submission::decode(&whole[..length]).is_err(), "{length} bytes");
         }
         assert!(Submission::decode(&[whole.clone(), vec![0]].concat()).is_err());
-        // The number of walks, the form, the width, the length of a walk, a log-reward.
-        for (place, byte) in
-            [(8, 0), (8, 1), (11, 255), (12, 1), (12, 9), (13, 2), (16, 255), (17, 0), (17, 2), (40, 0xff)]
-        {
+        // The number of walks, the form, the width, the form and the width of conditions, the length of a walk, a log-reward.
+        for (place, byte) in [
+            (8, 0),
+            (8, 1),
+            (11, 255),
+            (12, 1),
+            (12, 9),
+            (13, 2),
+            (16, 255),
+            (17, 3),
+            (17, 9),
+            (18, 1),
+            (22, 0),
+            (22, 2),
+            (45, 0xff),
+        ] {
             let mut other = whole.clone();
             other[place] = byte;
-            if place == 40 {
-                other[33..41].copy_from_slice(&f64::INFINITY.to_le_bytes());
+            if place == 45 {
+                other[38..46].copy_from_slice(&f64::INFINITY.to_le_bytes());
             }
             assert!(Submission::decode(&other).is_err(), "byte {place} as {byte}");
         }
     }
 
     #[test]
+    fn conditions_come_out_as_they_went_in_and_what_they_can_not_be_is_refused() {
+        for kind in [Kind::Float, Kind::Double] {
+            let conditions =
+                Tensor::from_slice(&[0.1f64, -2.5, 1e30, 0.0, 7.0, 1.0 / 3.0]).to_kind(kind).reshape([2, 3]);
+            let sent = Submission {
+                conditions: Some(conditions.shallow_clone()),
+                ..submission(Tensor::from_slice(&[0i64, 5, 7]))
+            };
+            let whole = sent.encode().unwrap();
+            let come = Submission::decode(&whole).unwrap();
+            let come_conditions = come.conditions.unwrap();
+            assert!(come_conditions == conditions && come_conditions.kind() == kind && come.actions == sent.actions);
+            for length in 0..whole.len() {
+                assert!(Submission::decode(&whole[..length]).is_err(), "{length} bytes");
+            }
+            // The form, the width, and the last byte of the first number: an exponent of all ones.
+            let at = 54 + kind.elt_size_in_bytes() - 1;
+            for (place, byte) in [(17, 0), (17, 3), (18, 2), (18, 4), (21, 255), (at, 0x7f)] {
+                let mut other = whole.clone();
+                (other[place], other[at - 1]) = (byte, if place == at { 0xff } else { other[at - 1] });
+                assert!(Submission::decode(&other).is_err(), "{kind:?}: byte {place} as {byte}");
+            }
+        }
+        let odd = Submission {
+            conditions: Some(Tensor::zeros([2, 0], (Kind::Float, tch::Device::Cpu))),
+            ..submission(Tensor::from_slice(&[0i64, 5, 7]))
+        };
+        let come = Submission::decode(&odd.encode().unwrap()).unwrap();
+        assert_eq!(come.conditions.map(|conditions| conditions.size()), Some(vec![2, 0]), "constant conditions");
+    }
+
+    #[test]
     fn greetings_come_out_as_they_went_in() {
-        let hello = Hello { model: 7, environment: "abc".to_owned() };
+        let conditions = Form::of(Some(&Tensor::zeros([1, 3], (Kind::Float, tch::Device::Cpu))));
+        let hello = Hello { model: 7, conditions, environment: "abc".to_owned() };
         assert_eq!(Hello::decode(&hello.encode()).unwrap(), hello);
-        assert!(Hello::decode(&[1, 2]).is_err() && Hello::decode(&[255; 9]).is_err());
+        assert!(
+            Hello::decode(&[1, 2]).is_err() && Hello::decode(&[255; 9]).is_err() && Hello::decode(&[0; 12]).is_err()
+        );
         let welcome = Welcome { ticket: 5, timeout: Duration::from_millis(1500), max_message: 99 };
         assert_eq!(Welcome::decode(&welcome.encode()).unwrap(), welcome);
         assert!(Welcome::decode(&[0; 25]).is_err());

@@ -48,10 +48,19 @@
 //! batch, and training goes on; where more have come, the rest goes into the replay buffer alone, and actors needn't wait. Runs aren't reproducible: what comes when depends on the machines. Objectives must learn from any trajectory;
 //! the first step refuses others.
 //!
+//! # Conditions
+//!
+//! Where the trainer has conditions ([`Trainer::with_conditions`](gfn::train::Trainer::with_conditions)), actors draw them from the same source
+//! ([`Actor::connect_conditional`]), and send them with their walks. An actor whose conditions have another width or precision is refused at
+//! its greeting, walks under numbers that aren't finite or that the source would not give ([`ConditionSource::check`](gfn::condition::ConditionSource::check)) with
+//! their message.
+//!
 //! # Several learners
 //!
 //! Learners of trainers that train as one ([`Trainer::with_collective`](gfn::train::Trainer::with_collective)) each have actors of their own. Made
-//! [`sharded`](Learner::sharded), they pass walks on, so that each buffer holds the objects whose keys fall to it; each trainer draws from its own.
+//! [`sharded`](Learner::sharded), they pass walks on, so that each buffer holds the objects whose keys fall to it; each trainer draws from its own. What they
+//! measure they work out in shares ([`Trainer::evaluator`](gfn::train::Trainer::evaluator)), to the bits of one alone on the same parameters; actors draw on meanwhile, until the
+//! queue is full.
 //!
 //! # What goes wrong
 //!
@@ -67,6 +76,7 @@
 //! They aren't c10d's: gloo ends the process that gets a message of another length than it expects.
 
 mod actor;
+mod conditions;
 mod config;
 mod connection;
 mod frame;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use gfn::collective::Collective;
 use gfn::env::{EnumerableEnv, Env};
 use gfn::rollout::{Container, ReplayEnv, Trajectories};
+use gfn::train::Context;
 use gfn::{Error, Result, Rng};
 use tch::Tensor;
 
@@ -54,12 +55,13 @@ struct Said {
 
 impl<E: ReplayEnv> Learner<E> {
     /// Takes in what has come and sends each walk to the learner that keeps it, until all learners have what they must have.
-    pub(super) fn take_in_shares(
+    pub(super) fn take_in_shares<P>(
         &mut self,
         (group, hashes): (&dyn Collective, Hashes<E>),
         wanted: RangeInclusive<usize>,
-        (step, env): (u64, &E),
+        context: &Context<E, P>,
     ) -> Result<()> {
+        let (step, env) = (context.step as u64, &context.env);
         let mut until = Instant::now() + self.shared.config.patience;
         let mut starving = false;
         loop {
@@ -69,7 +71,7 @@ impl<E: ReplayEnv> Learner<E> {
                 (Vec::new(), if starving { *wanted.end() } else { wanted.end().saturating_sub(self.n_ready()) });
             let mut came = 0;
             while left > 0 {
-                let Some((version, trajectories)) = self.next(step, env) else { break };
+                let Some((version, trajectories)) = self.next(context) else { break };
                 left = left.saturating_sub(trajectories.len());
                 came += trajectories.len() as u64;
                 self.share_out(
@@ -140,7 +142,8 @@ fn of_trajectories<E: ReplayEnv>(env: &E, version: u64, trajectories: &Trajector
     let walks = trajectories.walks(env)?;
     let (instances, actions) = (env.instances(&walks.terminal), env.write_actions(&walks.actions));
     let log_rewards = trajectories.recorded_log_rewards().unwrap_or_default().to_vec();
-    Ok(Submission { version, offsets: walks.offsets, instances, log_rewards, actions })
+    let conditions = walks.conditions().map(Tensor::shallow_clone);
+    Ok(Submission { version, offsets: walks.offsets, instances, log_rewards, conditions, actions })
 }
 
 fn heard(message: &Tensor, size: usize) -> Result<Said> {

@@ -5,6 +5,7 @@ use gfn::nn::Parameters;
 use gfn::{Result, Rng};
 use tch::{Device, Tensor, no_grad};
 
+use super::conditions::Form;
 use super::frame::{Broken, Fields};
 
 /// Bytes before the parameters: the step, and how to explore.
@@ -16,6 +17,8 @@ pub(super) struct Weights {
     pub(super) version: u64,
     pub(super) model: u64,
     pub(super) environment: String,
+    /// Those under which walks are to be drawn.
+    pub(super) conditions: Form,
     /// Which of how many learners that train as one this is.
     pub(super) learner: (u64, u64),
     pub(super) body: Vec<u8>,

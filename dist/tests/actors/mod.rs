@@ -1,5 +1,6 @@
 //! A learner, actors in processes of their own, and what goes wrong between them.
 
+mod conditions;
 mod faults;
 mod settings;
 mod shards;

@@ -12,11 +12,11 @@ use gfn_dist::actors::{Actor, ActorConfig, LearnerConfig};
 use super::{Limit, Process, env, learner, policy, policy_of, reward, step_until, trainer};
 
 /// The head of a frame: four letters, version, kind, length.
-const HEAD: usize = 16;
-const WALKS: u16 = 4;
+pub(super) const HEAD: usize = 16;
+pub(super) const WALKS: u16 = 4;
 
 /// Passes one connection on to the learner, frame by frame; what the actor says passes through `alter`.
-fn through(learner: SocketAddr, alter: impl Fn(u16, &mut Vec<u8>) + Send + 'static) -> SocketAddr {
+pub(super) fn through(learner: SocketAddr, alter: impl Fn(u16, &mut Vec<u8>) + Send + 'static) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
     std::thread::spawn(move || {
@@ -74,7 +74,7 @@ fn peers_and_walks_that_make_no_sense_are_refused_counted_and_told_why() {
     let cases: Vec<(JoinHandle<String>, &str)> = vec![
         (refused(|| Ok(env()), address, 16), "another model"),
         (refused(|| Ok(Words::new(2, 4)), address, 32), "another environment"),
-        (of_env(through(address, |_, frame| frame[4] = 2)), "version 2 of the protocol"),
+        (of_env(through(address, |_, frame| frame[4] = 3)), "version 3 of the protocol"),
         (of_env(through(address, |_, frame| frame[6] = 77)), "unknown kind 77"),
         (of_env(through(address, |_, frame| frame[0] = b'x')), "no messages of actors"),
         (of_env(altered(|frame| frame[14] = 1)), "at most 65536 are taken"),
@@ -83,10 +83,10 @@ fn peers_and_walks_that_make_no_sense_are_refused_counted_and_told_why() {
         (of_env(altered(|frame| frame[HEAD + 11] = 1)), "walks in a message"),
         (of_env(altered(|frame| frame[HEAD + 12] = 9)), "unknown form"),
         (of_env(altered(|frame| frame[HEAD + 13] = 9)), "actions in"),
-        (of_env(altered(|frame| frame[HEAD + 17] += 1)), "actions in"),
-        (of_env(altered(|frame| frame[HEAD + 49..HEAD + 57].fill(255))), "a log-reward of"),
+        (of_env(altered(|frame| frame[HEAD + 22] += 1)), "actions in"),
+        (of_env(altered(|frame| frame[HEAD + 54..HEAD + 62].fill(255))), "a log-reward of"),
         // An instance that isn't there, and an action.
-        (of_env(altered(|frame| frame[HEAD + 33] = 1)), "can't be replayed"),
+        (of_env(altered(|frame| frame[HEAD + 38] = 1)), "can't be replayed"),
         (
             of_env(altered(|frame| {
                 let last = frame.len() - 4;
@@ -105,7 +105,7 @@ fn peers_and_walks_that_make_no_sense_are_refused_counted_and_told_why() {
     assert!(counts.refused >= n && counts.actors == 1 && monitor.last_refusal().is_some(), "{counts:?}");
 
     // Bytes that nobody asked for, and connections that end in the midst of a message.
-    for bytes in [vec![0; 5], vec![255; 100_000], b"GET / HTTP/1.1\r\n\r\n".to_vec(), b"gfna\x01\0\x01\0".to_vec()] {
+    for bytes in [vec![0; 5], vec![255; 100_000], b"GET / HTTP/1.1\r\n\r\n".to_vec(), b"gfna\x02\0\x01\0".to_vec()] {
         let mut stream = TcpStream::connect(address).unwrap();
         // It may be cut off while it still writes.
         let _ = stream.write_all(&bytes);

@@ -26,14 +26,22 @@ pub(crate) struct Exact<E: EnumerableEnv> {
     pub(crate) target: Target,
 }
 
+/// All states, listed once for all threads that train as one; `None` where there are more than `limit`, and for a member that draws for
+/// another and measures nothing.
+pub(crate) fn listed<E: EnumerableEnv + 'static>(limit: usize, env: &E) -> Result<Option<Arc<StateGraph<E>>>> {
+    if !members::measures() {
+        return Ok(None);
+    }
+    members::once(|| match StateGraph::build(env, limit) {
+        Err(Error::TooManyStates { .. }) => Ok(None),
+        graph => graph.map(|graph| Some(Arc::new(graph))),
+    })
+}
+
 impl<E: EnumerableEnv + 'static> Exact<E> {
     /// Lists the states; an error where there are more than `limit`.
     pub(crate) fn new<R: Reward<E::States>>(limit: usize, env: &E, reward: &R) -> Result<Self> {
-        let listed = || match StateGraph::build(env, limit) {
-            Err(Error::TooManyStates { .. }) => Ok(None),
-            graph => graph.map(|graph| Some(Arc::new(graph))),
-        };
-        let graph = members::once(listed)?.ok_or(Error::TooManyStates { limit })?;
+        let graph = listed(limit, env)?.ok_or(Error::TooManyStates { limit })?;
         let target =
             members::together(|group| Evaluator::of(env).shared_by(group).target_distribution(&graph, reward, None));
         Ok(Self { graph, target: target? })

@@ -26,7 +26,7 @@ use gfn::train::{Checkpoint, Trainer, TrainerConfig};
 use gfn::{Error, Result};
 
 pub(crate) use config_file::{matches, parse};
-pub(crate) use exact::{Exact, draw_sheet};
+pub(crate) use exact::{Exact, draw_sheet, listed};
 pub(crate) use objective::ObjectiveName;
 pub(crate) use outcome::{Distance, Report};
 pub(crate) use outputs::{Written, try_file, try_folder};
@@ -46,6 +46,9 @@ pub(crate) struct Common {
     /// TOML file of flags by name, such as `steps = 500`; flags that are given win
     #[arg(long)]
     pub(crate) config: Option<PathBuf>,
+    /// Time one of so many replicas by itself, with what it says for what the others would say; the policy must be frozen (--lr 0)
+    #[arg(long, hide = true, requires = "lr", conflicts_with_all = ["dist", "threads"], value_parser = at_least_one)]
+    pub(crate) as_one_of: Option<usize>,
     /// Seed of everything that is random
     #[arg(long, default_value_t = 0)]
     pub(crate) seed: u64,
@@ -66,6 +69,10 @@ pub(crate) struct Common {
     #[arg(long, value_enum)]
     #[allow(dead_code, reason = "read before a task is run, by `members`")]
     pub(crate) dist: Option<Dist>,
+    /// Processes that train as one with --dist async, each with actors of its own; the rest are the actors
+    #[arg(long, requires = "dist", value_parser = at_least_one)]
+    #[allow(dead_code, reason = "read before a task is run, by `members`")]
+    pub(crate) learners: Option<usize>,
     /// Where tensors live: cpu, cuda or cuda:N
     #[arg(long, default_value = "cpu")]
     pub(crate) device: DeviceKind,
@@ -245,6 +252,8 @@ impl Common {
     /// Threads, allocator and device, before anything else; what can't be written is refused before anything is worked for.
     pub(crate) fn runtime(&self) -> Result<Runtime> {
         let threads = members::threads(self.threads);
+        let trains = self.as_one_of.is_some() && !self.is_frozen();
+        refuse("--as-one-of", trains, "no such flag while the policy learns: give --lr 0")?;
         if !members::is_first() {
             return Runtime::new(threads, self.device);
         }

@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use clap::ValueEnum;
 use gfn::Result;
+use gfn::env::EnumerableEnv;
 use gfn::optim::Schedule;
 use gfn::plot::{Curve, Figure, Panel, Scale};
 use gfn::policy::Policy;
@@ -90,7 +91,7 @@ pub(crate) fn train<E: ReplayEnv, P: Policy<E>>(
 }
 
 /// The same where others may draw for it (`--dist async`).
-pub(crate) fn train_with_actors<E: ReplayEnv + 'static, P: Policy<E> + Send>(
+pub(crate) fn train_with_actors<E: ReplayEnv + EnumerableEnv + 'static, P: Policy<E> + Send>(
     trainer: Trainer<E, P>,
     common: &Common,
     task: (&'static str, &Defaults),
@@ -143,6 +144,10 @@ fn train_ready<E: ReplayEnv, P: Policy<E>>(
         if let Some(validation) = &mut validation {
             fit = fit.observe(validation);
         }
+        // Those that the first alone has see nothing here.
+        for observer in observers {
+            fit = fit.observe(observer);
+        }
         if let Some(path) = save {
             fit = fit.checkpoint(path, common.checkpoint_every)?.stop_on_interrupt();
         }
@@ -171,10 +176,15 @@ fn train_ready<E: ReplayEnv, P: Policy<E>>(
     let mut events = common.tensorboard.as_ref().map(TensorBoard::new);
     let mut progress = Progress::new(steps as u64, example).resumed_at(trainer.steps_done() as u64);
     // A run that stopped before its end goes on: what it has made is in its folder.
+    let (mut worked, mut steps_ms) = (members::worked_ms(), Vec::new());
     let mut history = run.as_ref().map_or(Ok(Vec::new()), |run| steps_before(run, trainer.steps_done()))?;
     let mut keep = |_: &Trainer<E, P>, record: &mut Record| {
         progress.update(record.step as u64, record.stats.loss, Some(record.stats.log_z));
         history.push(Made::from(&*record));
+        if common.as_one_of.is_some() {
+            let before = std::mem::replace(&mut worked, members::worked_ms());
+            steps_ms.push(worked - before);
+        }
         Ok(ControlFlow::Continue(()))
     };
 
@@ -226,6 +236,12 @@ fn train_ready<E: ReplayEnv, P: Policy<E>>(
     if common.ema.is_some() {
         // The checkpoint, saved by now, has both; what is reported is the average.
         trainer.take_average()?;
+    }
+    if let Some(replicas) = common.as_one_of {
+        // Nothing is measured: the policy is what it was, and nobody is there to share the work.
+        let warm = &steps_ms[steps_ms.len() / 4..];
+        println!("{}", json!({ "example": example, "replicas": replicas, "batch": batch, "steps_ms": warm }));
+        return Ok(None);
     }
     out.summarise(&history);
     Ok(Some((trainer, out)))

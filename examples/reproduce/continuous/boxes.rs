@@ -6,7 +6,7 @@ use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::optim::AdamConfig;
 use gfn::plot::Panel;
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::rollout::{ReplayEnv, Sampler, Walks};
+use gfn::rollout::{ReplayEnv, Walks};
 use gfn::train::{ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::boxes::{BetaMixtures, BoxEnv, BoxPolicy, BoxPolicyConfig, BoxReward, Coupling, GridHistogram};
@@ -106,14 +106,17 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
     let grid = GridHistogram::new(BINS, reward.cells(BINS))?;
     let sample = |trainer: &Trainer<BoxEnv, BoxPolicy>, n| -> Result<Reals> {
-        let sampler = Sampler::new(trainer.env(), trainer.policy());
-        Ok(sampler.forward(n, &mut trainer.evaluation_rng())?.terminal_states().clone())
+        trainer.evaluator().sample(trainer.policy(), n, &mut trainer.evaluation_rng())
     };
     let look = |trainer: &_| Ok(Some(grid.jsd(&sample(trainer, args.samples)?)?));
-    let trained = train(trainer, common, ("box", &defaults), look, Vec::new())?;
-    let Some((trainer, trained)) = trained.filter(|_| members::is_first()) else { return Ok(()) };
+    let Some((trainer, trained)) = train(trainer, common, ("box", &defaults), look, Vec::new())? else {
+        return Ok(());
+    };
 
     let points = sample(&trainer, args.samples)?;
+    if !members::is_first() {
+        return Ok(());
+    }
     let floor = grid.floor(args.samples, FLOORS, &mut Rng::seeded(common.seed))?;
     let distance = Distance { jsd: Some(grid.jsd(&points)?), ..Distance::default() };
     let log_z_true = reward.log_z(2);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use gfn::env::{Reals, Rows};
-use gfn::metrics::{estimate_log_z, eubo, maximum_mean_discrepancy, wasserstein2};
+use gfn::metrics::{Evaluator, maximum_mean_discrepancy, wasserstein2};
 use gfn::plot::{Curve, Figure, Panel, contours};
 use gfn::policy::Policy;
 use gfn::rollout::Sampler;
@@ -89,18 +89,18 @@ pub(crate) const EVALUATED: usize = 2_000;
 /// Points that are paired with exact samples: pairing takes the third power of their number.
 const PAIRED: usize = 1_000;
 
-/// The figures of a policy's samples: log Z, distances, modes.
-pub(crate) fn figures<P: Policy<DiffusionSampling>>(
-    env: &DiffusionSampling,
+/// What a policy's trajectories say of log Z, and its samples.
+pub(crate) fn estimates<P: Policy<DiffusionSampling>>(
+    (env, evaluator): (&DiffusionSampling, &Evaluator<'_, DiffusionSampling>),
     policy: &P,
     energy: &Energy,
     rng: &mut Rng,
-) -> Result<Vec<(&'static str, Value)>> {
+) -> Result<(Vec<(&'static str, Value)>, Reals)> {
     let target = energy.target();
-    let estimate = estimate_log_z(env, policy, energy, EVALUATED, rng)?;
+    let estimate = evaluator.estimate_log_z(policy, energy, EVALUATED, rng)?;
     let log_z = target.log_z();
     let error = |value: f64| json!(log_z.map(|true_value| (value - true_value).abs()));
-    let points = Sampler::new(env, policy).forward(EVALUATED, rng)?.terminal_states().points.clone();
+    let points = evaluator.sample(policy, EVALUATED, rng)?.points;
     let mut out = vec![
         ("log_z_bound", json!(estimate.elbo.mean)),
         ("log_z_error", error(estimate.elbo.mean)),
@@ -110,10 +110,9 @@ pub(crate) fn figures<P: Policy<DiffusionSampling>>(
         ("ess", json!(estimate.effective_samples / EVALUATED as f64)),
     ];
     if let Some(exact) = target.sample(EVALUATED, rng) {
-        out.push(("eubo", json!(eubo(env, policy, energy, &env.terminal(exact), rng)?.mean)));
+        out.push(("eubo", json!(evaluator.eubo(policy, energy, &env.terminal(exact), rng)?.mean)));
     }
-    out.extend(sample_figures(&points, target.as_ref(), rng)?);
-    Ok(out)
+    Ok((out, points))
 }
 
 /// Distances of samples from a target's exact ones, and the modes among them.

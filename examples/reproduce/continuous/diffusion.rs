@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use clap::{Parser, ValueEnum};
-use gfn::metrics::estimate_log_z;
 use gfn::optim::Schedule;
 use gfn::replay::{Draw, Eviction, RankBy, ReplayBuffer, ReplayConfig};
 use gfn::train::{Metrics, Observer, ReplayPath, Trainer, TrainerConfig, Validation};
@@ -14,7 +13,7 @@ use gfn_gym::diffusion::{
 };
 use serde_json::json;
 
-use super::densities::{TargetName, draw, figures, panels};
+use super::densities::{EVALUATED, TargetName, draw, estimates, panels, sample_figures};
 use crate::cli::{Common, Defaults, LrSchedule, Report, members, refuse, train, value_words};
 
 /// Train a diffusion to sample from a density
@@ -147,21 +146,27 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let measure = |trainer: &Trainer<DiffusionSampling, DiffusionPolicy>| {
         let rng = &mut trainer.evaluation_rng();
         trainer.averaged(|policy| {
-            let estimate = estimate_log_z(trainer.env(), policy, &energy, super::densities::EVALUATED, rng)?;
+            let estimate = trainer.evaluator().estimate_log_z(policy, &energy, EVALUATED, rng)?;
             let figures = [("log_z_error", estimate.elbo.mean), ("log_z_reweighted_error", estimate.log_z)];
             let off = |truth: f64| figures.map(|(name, value)| (name.to_owned(), (value - truth).abs()));
             Ok(target.log_z().map(off).into_iter().flatten().collect::<Metrics>())
         })
     };
-    let mut validation = common.looks(steps).map(|every| Validation::every(every, measure)).transpose()?;
+    let validation = common.looks(steps).map(|every| Validation::every(every, measure)).transpose()?;
+    let mut validation = validation.map(Validation::shared);
     let observers = validation.iter_mut().map(|validation| validation as &mut dyn Observer<_, _>).collect();
-    let trained = train(trainer, common, ("diffusion", &defaults), |_| Ok(None), observers)?;
-    let Some((trainer, trained)) = trained.filter(|_| members::is_first()) else { return Ok(()) };
+    let Some((trainer, trained)) = train(trainer, common, ("diffusion", &defaults), |_| Ok(None), observers)? else {
+        return Ok(());
+    };
 
     // Before evaluation, which holds more states at once.
     let memory = super::densities::peak_memory_mib();
     let rng = &mut trainer.evaluation_rng();
-    let mut extra = figures(trainer.env(), trainer.policy(), &energy, rng)?;
+    let (mut extra, points) = estimates((trainer.env(), &trainer.evaluator()), trainer.policy(), &energy, rng)?;
+    if !members::is_first() {
+        return Ok(());
+    }
+    extra.extend(sample_figures(&points, target.as_ref(), rng)?);
     extra.push(("peak_memory_mib", json!(memory)));
     let title = format!("{}, {} steps of {}", value_words(&args.target), args.horizon, args.process.words());
     if common.out().is_some() {

@@ -6,7 +6,6 @@ use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::optim::AdamConfig;
 use gfn::plot::{Curve, Panel};
 use gfn::replay::ReplayBuffer;
-use gfn::rollout::Sampler;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_gym::line::{Line, LinePolicy, LinePolicyConfig, LineReward, NormalMixtures};
@@ -63,15 +62,20 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
     let target = target(&reward);
     let sample = |trainer: &Trainer<Line, LinePolicy>| -> Result<Vec<f64>> {
-        let samples = Sampler::new(&env, trainer.policy()).forward(args.samples, &mut trainer.evaluation_rng())?;
-        let positions: Vec<f64> = samples.terminal_states().rows().map(|state| state[0]).collect();
+        let rng = &mut trainer.evaluation_rng();
+        let samples = trainer.evaluator().sample(trainer.policy(), args.samples, rng)?;
+        let positions: Vec<f64> = samples.rows().map(|state| state[0]).collect();
         Ok(histogram(&positions))
     };
     let look = |trainer: &_| Ok(Some(Distances::between(&sample(trainer)?, &target)?.jsd));
-    let trained = train(trainer, common, ("line", &defaults), look, Vec::new())?;
-    let Some((trainer, trained)) = trained.filter(|_| members::is_first()) else { return Ok(()) };
+    let Some((trainer, trained)) = train(trainer, common, ("line", &defaults), look, Vec::new())? else {
+        return Ok(());
+    };
 
     let learned = sample(&trainer)?;
+    if !members::is_first() {
+        return Ok(());
+    }
     let jsd = Distances::between(&learned, &target)?.jsd;
     let (mut perfect_rng, mut floor) = (Rng::seeded(common.seed), 0.0);
     for _ in 0..FLOORS {

@@ -73,6 +73,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let env = Growth::env(args.nodes)?;
     let trainer = Trainer::boxed(env, Box::new(reward), GraphPolicy(net), objective, trainer_config, rng)?;
     let trained = train(trainer, common, ("speed", &defaults), |_| Ok(None), Vec::new())?;
+    // Nothing is measured but the time of products, by one member while the others rest.
     let Some((trainer, trained)) = trained.filter(|_| members::is_first()) else { return Ok(()) };
     let floor = floor(&trainer, batch, &config, runtime.device())?;
     let title = format!("growth to {} nodes", args.nodes);

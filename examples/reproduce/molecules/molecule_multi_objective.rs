@@ -7,7 +7,7 @@ use clap::Parser;
 use gfn::condition::{
     Condition, ConditionedReward, Conditioning, Directions, Encoding, Focus, FocusInHindsight, Temperature,
 };
-use gfn::env::{Reals, Rows, StateGraph};
+use gfn::env::{Reals, Rows};
 use gfn::graph::{CanonicalKey, GraphEnv, GraphStates};
 use gfn::metrics::{
     Distances, focus_accuracy, hypervolume, inverted_generational_distance, pareto_front, r2_indicator, simplex_grid,
@@ -25,7 +25,7 @@ use gfn_molecules::{
 use serde_json::json;
 use tch::Tensor;
 
-use crate::cli::{Common, Defaults, Distance, Report, train};
+use crate::cli::{Common, Defaults, Distance, Report, listed, train_with_actors};
 
 /// Train a GNN policy that is told temperature and preferences
 #[derive(Parser, Debug)]
@@ -176,10 +176,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let description = json!({ "example": "molecule_multi_objective", "max_atoms": args.max_atoms,
         "conditioning": conditioning, "network": network });
     let net = GraphNet::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
-    let graph = match StateGraph::build(&env, EXACT_LIMIT) {
-        Err(Error::TooManyStates { .. }) => None,
-        graph => Some(graph?),
-    };
+    let graph = listed(EXACT_LIMIT, &env)?;
     let config = common.trainer(&defaults);
     let objective = common.objective.build()?;
     let trainer = Trainer::boxed(env, Box::new(reward.clone()), GraphPolicy(net), objective, config, rng)?
@@ -190,7 +187,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         trainer = trainer.with_hindsight(FocusInHindsight(reward.clone()), share)?;
     }
     let Some((trainer, trained)) =
-        train(trainer, common, ("molecule_multi_objective", &defaults), |_| Ok(None), Vec::new())?
+        train_with_actors(trainer, common, ("molecule_multi_objective", &defaults), |_| Ok(None), Vec::new())?
     else {
         return Ok(());
     };
@@ -208,7 +205,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             row["focus_accuracy"] = json!(focus_accuracy(&own, direction, cosine)?);
         }
         if let Some(graph) = &graph {
-            let target = graph.target_distribution(&reward, Some(&vector))?;
+            let target = trainer.evaluator().target_distribution(graph, &reward, Some(&vector))?;
             let learned = trainer.evaluator().terminating_distribution(graph, trainer.policy(), Some(&vector))?;
             let d = Distances::between(&learned.probs, &target.probs)?;
             let log_z = Policy::<GraphEnv<MoleculeEnv>>::log_z(trainer.policy(), Some(&vector), 1)

@@ -7,6 +7,7 @@ mod made;
 mod pictures;
 mod processes;
 mod recorded;
+pub(crate) mod replicas_curve;
 mod spread;
 pub(crate) mod sweep;
 

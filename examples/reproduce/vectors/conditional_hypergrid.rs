@@ -1,7 +1,7 @@
 //! One policy for a family of rewards: the grid's reward under a condition between 0 (flat) and 1 (the original).
 
 use clap::Parser;
-use gfn::env::{StateGraph, VectorEnv};
+use gfn::env::VectorEnv;
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
 use gfn::plot::{Curve, Panel};
@@ -9,12 +9,12 @@ use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::ReplayBuffer;
 use gfn::rollout::Sampler;
 use gfn::train::Trainer;
-use gfn::{Error, Result, Rng};
+use gfn::{Result, Rng};
 use gfn_gym::hypergrid::{ConditionalReward, HyperGrid, OriginalReward};
 use serde_json::json;
 use tch::Tensor;
 
-use crate::cli::{Common, Defaults, Distance, Report, train};
+use crate::cli::{Common, Defaults, Distance, Report, listed, train_with_actors};
 
 /// Train a perceptron that is told the condition
 #[derive(Parser, Debug)]
@@ -81,18 +81,16 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         .with_conditions(move |n: usize, rng: &mut Rng| Ok(drawn.sample_conditions(n, rng)))
         .described_by(&description)?;
     let trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
-    let graph = match StateGraph::build(&env, EXACT_LIMIT) {
-        Err(Error::TooManyStates { .. }) => None,
-        graph => Some(graph?),
-    };
+    let graph = listed(EXACT_LIMIT, &env)?;
     let exact = |trainer: &Trainer<_, MlpPolicy<KHot>>, c: f64| -> Result<Option<Distances>> {
         let (Some(graph), condition) = (&graph, condition(c)) else { return Ok(None) };
-        let target = graph.target_distribution(&reward, Some(&condition))?;
+        let target = trainer.evaluator().target_distribution(graph, &reward, Some(&condition))?;
         let learned = trainer.evaluator().terminating_distribution(graph, trainer.policy(), Some(&condition))?;
         Distances::between(&learned.probs, &target.probs).map(Some)
     };
     let look = |trainer: &Trainer<_, MlpPolicy<KHot>>| Ok(exact(trainer, 1.0)?.map(|distances| distances.jsd));
-    let Some((trainer, trained)) = train(trainer, common, ("conditional_hypergrid", &defaults), look, Vec::new())?
+    let Some((trainer, trained)) =
+        train_with_actors(trainer, common, ("conditional_hypergrid", &defaults), look, Vec::new())?
     else {
         return Ok(());
     };

@@ -101,7 +101,7 @@ impl<'a> Sight<'a> {
             && !needs.has(Quantity::LogPrior)
             && objective.reward_exponent() == 1.0
             && !intrinsic
-            && on_policy.conditions.is_none();
+            && context.conditions.is_none();
         Ok(Self { stats, step: *step, explores, one_target })
     }
 }

@@ -116,7 +116,6 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
         let parts = [
             (self.on_policy.teacher.is_some(), "an adaptive teacher"),
             (self.on_policy.thompson.is_some(), "Thompson sampling"),
-            (self.on_policy.conditions.is_some(), "a source of conditions"),
             (by_average, "sampling by the average"),
             (context.config.local_search.is_some(), "local search"),
         ];

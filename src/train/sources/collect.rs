@@ -133,6 +133,7 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
         }
         counts.replay += most.saturating_sub(n);
         let Some(drawn) = drawn.filter(|drawn| !drawn.is_empty()) else { return Ok(Vec::new()) };
+        check_conditions(&drawn, context)?;
         let drawn = if drawn.recorded_log_rewards().is_some() { drawn } else { context.rewarded(drawn)? };
         self.reward_calls += n as u64;
         self.replay.as_mut().map_or(Ok(()), |replay| replay.add(&context.env, &drawn))?;
@@ -174,6 +175,23 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
             .try_for_each(|(source, rows)| source.learn(rows.clone(), scores, context))?;
         let Some(teacher) = &mut on_policy.teacher else { return Ok(()) };
         teacher.learn(&context.env, context.reward.as_ref(), &batch.trajectories, scores, context.config.chunk)
+    }
+}
+
+/// Trajectories from elsewhere have conditions where the trainer has, and nowhere else.
+fn check_conditions<E: Env, P>(drawn: &Trajectories<E>, context: &Context<E, P>) -> Result<()> {
+    match (drawn.conditions().is_some(), context.conditions.is_some()) {
+        (false, true) => Err(Error::missing(
+            "a trainer with conditions",
+            "the conditions under which fresh trajectories were drawn",
+            "draw them under conditions of `Context::conditions`, and give them along",
+        )),
+        (true, false) => Err(Error::missing(
+            "a fresh source that draws under conditions",
+            "a trainer that knows of them",
+            "give the trainer the source of the conditions (`Trainer::with_conditions`)",
+        )),
+        _ => Ok(()),
     }
 }
 

@@ -4,7 +4,7 @@ use tch::Tensor;
 
 use super::teacher::Teacher;
 use super::thompson::Thompson;
-use crate::condition::{ConditionSource, Conditions};
+use crate::condition::Conditions;
 use crate::distribution::Exploration;
 use crate::env::Env;
 use crate::optim::Average;
@@ -16,14 +16,13 @@ use crate::{Error, Result, Rng};
 
 /// What fresh trajectories are drawn by, beside the policy.
 pub(in crate::train) struct OnPolicy<E: Env, P> {
-    pub(in crate::train) conditions: Option<Box<dyn ConditionSource>>,
     pub(in crate::train) teacher: Option<Box<dyn Teacher<E>>>,
     pub(in crate::train) thompson: Option<Thompson<P>>,
 }
 
 impl<E: Env, P> Default for OnPolicy<E, P> {
     fn default() -> Self {
-        Self { conditions: None, teacher: None, thompson: None }
+        Self { teacher: None, thompson: None }
     }
 }
 
@@ -36,7 +35,7 @@ impl<E: ReplayEnv, P: Policy<E>> OnPolicy<E, P> {
         (context, average): (&Context<E, P>, Option<&Average>),
         rng: &mut Rng,
     ) -> Result<Trajectories<E>> {
-        let drawn = self.conditions.as_ref().map(|source| source.draw(n, rng)).transpose()?;
+        let drawn = context.conditions.as_ref().map(|source| source.draw(n, rng)).transpose()?;
         let conditions = drawn.map(|drawn| Conditions::checked(drawn, n)).transpose()?.map(|Conditions(drawn)| drawn);
         let of = |rows: std::ops::Range<usize>| {
             conditions.as_ref().map(|c| c.narrow(0, rows.start as i64, rows.len() as i64))

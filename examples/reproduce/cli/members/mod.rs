@@ -1,12 +1,13 @@
 //! The members of a run: threads of this process (`--threads`), or processes that a launcher started (`--dist`).
 //!
 //! Members that train as one each do the whole task, from one seed: they draw and score a share of each batch, and work out a share of what
-//! is measured, during training and in the end. The first alone writes, draws and prints. Of others (`--dist async`) the first does the
-//! task, and the rest draw for it.
+//! is measured, during training and in the end. The first alone writes, draws and prints. Of others (`--dist async`) the first, or several that
+//! train as one (`--learners`), do the task, and the rest draw for them.
 
 mod once;
 #[cfg(feature = "dist")]
 mod processes;
+mod rehearsal;
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -15,12 +16,14 @@ use std::sync::Arc;
 use clap::{ArgMatches, ValueEnum};
 use gfn::Result;
 use gfn::collective::{Collective, replicate};
-use gfn::env::Env;
+use gfn::env::{EnumerableEnv, Env};
 use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
 use gfn::runtime::Threads;
 use gfn::train::{Observer, Trainer};
 use once::Once;
+use rehearsal::Rehearsal;
+pub(crate) use rehearsal::worked_ms;
 
 /// What several threads do.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,7 +41,7 @@ pub(crate) enum ThreadsFor {
 pub(crate) enum Dist {
     /// Each draws and scores its share of the batch, and all make the same update
     Sync,
-    /// The first trains; the others draw with its latest parameters, ask the reward and send it what they drew
+    /// The first trains, or as many as --learners says; the others draw with its latest parameters, ask the reward and send it what they drew
     Async,
 }
 
@@ -122,9 +125,13 @@ pub(crate) fn threads(asked: usize) -> Threads {
 pub(crate) fn run(program: &ArgMatches, work: impl Fn() -> Result<()> + Sync) -> Result<()> {
     let Some((task, flags)) = program.subcommand() else { return work() };
     let Ok(Some(&threads)) = flags.try_get_one::<usize>("threads") else { return work() };
+    if let Some(&size) = flags.try_get_one::<usize>("as_one_of").ok().flatten() {
+        return as_member(Box::new(Rehearsal(size)), None, &work);
+    }
     let asked = |flag: &str| flags.try_get_one::<Dist>(flag).ok().flatten().copied();
     if let Some(dist) = asked("dist") {
-        return in_processes(dist, work);
+        let learners = flags.try_get_one::<usize>("learners").ok().flatten().copied();
+        return in_processes((dist, learners), work);
     }
     let of = flags.try_get_one::<ThreadsFor>("threads_for").ok().flatten().copied().unwrap_or(ThreadsFor::Auto);
     if threads < 2 || of == ThreadsFor::Products {
@@ -159,7 +166,7 @@ fn as_member(end: Box<dyn Collective>, once: Option<Once>, work: &impl Fn() -> R
 use processes::in_processes;
 
 #[cfg(not(feature = "dist"))]
-fn in_processes(_: Dist, _: impl Fn() -> Result<()>) -> Result<()> {
+fn in_processes(_: (Dist, Option<usize>), _: impl Fn() -> Result<()>) -> Result<()> {
     let remedy = "build with it: cargo run --release --features gfn-reproduce/dist --example reproduce";
     Err(gfn::Error::missing("--dist", "the feature of that name", remedy))
 }
@@ -185,7 +192,7 @@ pub(crate) fn join<E: ReplayEnv, P: Policy<E>>(mut trainer: Trainer<E, P>) -> Re
 
 /// The same for a policy that another process can have a copy of; `None` for a process that had nothing to do but to draw, until the first
 /// was done.
-pub(crate) fn join_or_draw<E: ReplayEnv + 'static, P: Policy<E> + Send>(
+pub(crate) fn join_or_draw<E: ReplayEnv + EnumerableEnv + 'static, P: Policy<E> + Send>(
     trainer: Trainer<E, P>,
 ) -> Result<Option<Ready<E, P>>> {
     #[cfg(feature = "dist")]

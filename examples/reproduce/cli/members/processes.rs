@@ -1,19 +1,23 @@
-//! Processes that a launcher started: replicas of a trainer, or a learner and its actors.
+//! Processes that a launcher started: replicas of a trainer, or learners and their actors.
 
 use std::cell::RefCell;
+use std::net::{SocketAddr, ToSocketAddrs};
 use std::sync::Arc;
 use std::time::Duration;
 
+use gfn::collective::Collective;
+use gfn::env::EnumerableEnv;
 use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
-use gfn::train::{Observer, Trainer};
-use gfn::{Error, Result, tch};
+use gfn::tch::Tensor;
+use gfn::train::{Context, Observer, Trainer};
+use gfn::{Error, Result};
 use gfn_dist::Launch;
 use gfn_dist::actors::{Actor, ActorConfig, Learner, LearnerConfig};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-use super::{Dist, MEMBER, Member, Ready, as_member};
+use super::{Dist, MEMBER, Member, Ready, as_member, take};
 
 /// So long others may take for what one does alone: a validation, a checkpoint.
 const TIMEOUT: Duration = Duration::from_secs(600);
@@ -25,10 +29,11 @@ thread_local! {
 /// What a process of an asynchronous run does.
 #[derive(Clone)]
 pub(super) struct Side {
-    /// Its port is where the learner listens: beside the launcher's own.
     launch: Launch,
-    rank: usize,
-    actors: usize,
+    /// Beside the launcher's own: one learner listens here, several find each other.
+    port: u16,
+    /// The first so many processes train, the others draw.
+    learners: usize,
 }
 
 /// Whether this is a process of an asynchronous run.
@@ -41,22 +46,30 @@ pub(super) fn side() -> Option<Side> {
     SIDE.take()
 }
 
-pub(super) fn in_processes(dist: Dist, work: impl Fn() -> Result<()>) -> Result<()> {
+pub(super) fn in_processes((dist, learners): (Dist, Option<usize>), work: impl Fn() -> Result<()>) -> Result<()> {
     let Some(launch) = Launch::from_env()? else {
         let expected = "a process that a launcher started: gfn-dist local -n 2 -- reproduce TASK --dist sync, or torchrun, srun, mpirun";
         return Err(Error::config("--dist", "given", expected));
     };
     if dist == Dist::Sync {
+        if let Some(learners) = learners {
+            return Err(Error::config("--learners", learners, "no such flag with --dist sync: all processes train"));
+        }
         return as_member(Box::new(launch.connect(TIMEOUT)?), None, &work);
     }
-    let (rank, size) = (launch.rank, launch.size);
-    let port = launch.port.checked_add(1).filter(|_| size > 1);
+    let (rank, size, learners) = (launch.rank, launch.size, learners.unwrap_or(1));
+    let port = launch.port.checked_add(1).filter(|_| size > learners);
     let Some(port) = port else {
-        let got = format!("async in {size} process, at port {}", launch.port);
+        let got = format!("async in {size} processes, {learners} of which train, at port {}", launch.port);
         return Err(Error::config("--dist", got, "a learner and at least one actor, and a port below 65535"));
     };
-    let launch = Launch { port, ..launch };
-    SIDE.set(Some(Side { launch, rank, actors: size - 1 }));
+    if learners > 1 && rank < learners {
+        let among = Launch { port, size: learners, launcher_serves: false, ..launch.clone() };
+        let group = among.connect(TIMEOUT)?;
+        SIDE.set(Some(Side { launch, port, learners }));
+        return as_member(Box::new(group), None, &work);
+    }
+    SIDE.set(Some(Side { launch, port, learners }));
     // One trains, the others don't count as members that train as one.
     MEMBER.set(Member::alone(rank));
     let done = work();
@@ -65,31 +78,71 @@ pub(super) fn in_processes(dist: Dist, work: impl Fn() -> Result<()>) -> Result<
 }
 
 impl Side {
-    pub(super) fn take<E: ReplayEnv + 'static, P: Policy<E> + Send>(
+    pub(super) fn take<E: ReplayEnv + EnumerableEnv + 'static, P: Policy<E> + Send>(
         self,
-        trainer: Trainer<E, P>,
+        mut trainer: Trainer<E, P>,
     ) -> Result<Option<Ready<E, P>>> {
-        if self.rank == 0 {
-            let learner = Learner::listen(self.launch.first()?, LearnerConfig::default())?;
-            let monitor: Box<dyn Observer<E, P>> = Box::new(learner.monitor());
-            return Ok(Some(Ready { trainer: trainer.with_fresh(learner), monitor: Some(monitor) }));
+        if self.launch.rank >= self.learners {
+            return self.draw(trainer).map(|()| None);
         }
+        let learner = match self.learners {
+            1 => Learner::listen(Launch { port: self.port, ..self.launch }.first()?, LearnerConfig::default())?,
+            _ => {
+                let learner = Learner::listen(own_address(&self.launch)?, LearnerConfig::default())?.sharded();
+                self.meet(&learner.address().to_string())?;
+                if let Some(end) = take() {
+                    trainer.join(end)?;
+                }
+                learner
+            }
+        };
+        let monitor: Box<dyn Observer<E, P>> = Box::new(learner.monitor());
+        Ok(Some(Ready { trainer: trainer.with_fresh(learner), monitor: Some(monitor) }))
+    }
+
+    /// All processes tell each other where they listen; learners do.
+    fn meet(&self, mine: &str) -> Result<Vec<String>> {
+        let all = self.launch.connect(TIMEOUT)?.all_gather(&Tensor::from_slice(mine.as_bytes()))?;
+        let text = |bytes: &Tensor| Ok(String::from_utf8_lossy(&Vec::<u8>::try_from(bytes)?).into_owned());
+        all.iter().map(text).collect()
+    }
+
+    /// Draws for a learner until it has enough.
+    fn draw<E: ReplayEnv + 'static, P: Policy<E> + Send>(self, trainer: Trainer<E, P>) -> Result<()> {
+        let (rank, actors) = (self.launch.rank - self.learners, self.launch.size - self.learners);
         let settings = &trainer.context().config;
         let config = ActorConfig {
-            batch: (settings.batch / self.actors).max(1),
+            batch: (settings.batch / actors).max(1),
             max_steps: settings.max_steps,
             // The learner makes ready first: it may list all states.
             timeout: TIMEOUT,
             ..ActorConfig::default()
         };
-        let address = format!("{}:{}", self.launch.host, self.launch.port);
+        let address = match self.learners {
+            1 => format!("{}:{}", self.launch.host, self.port),
+            learners => self.meet("none")?.swap_remove(rank % learners),
+        };
         // A signal that ends the run reaches all: the learner needs walks until its step is done, and then says that it is over.
         for signal in [SIGINT, SIGTERM] {
             flag::register(signal, Arc::default())
                 .map_err(|error| Error::config("drawing on after an interrupt", error, "a system with signals"))?;
         }
-        let (env, reward, policy) = trainer.into_parts();
-        let reward = move |states: &E::States, conditions: Option<&tch::Tensor>| reward.log_reward(states, conditions);
-        Actor::connect(address, env, reward, policy, config)?.run().map(|_| None)
+        let Context { env, reward, policy, conditions, .. } = trainer.into_context();
+        let reward = move |states: &E::States, conditions: Option<&Tensor>| reward.log_reward(states, conditions);
+        let actor = match conditions {
+            Some(source) => {
+                let source = move |n: usize, rng: &mut gfn::Rng| source.draw(n, rng);
+                Actor::connect_conditional(address, env, reward, policy, source, config)?
+            }
+            None => Actor::connect(address, env, reward, policy, config)?,
+        };
+        actor.run().map(drop)
     }
+}
+
+/// A free port of the address by which others reach this machine.
+fn own_address(launch: &Launch) -> Result<SocketAddr> {
+    let found = (launch.address.as_str(), 0).to_socket_addrs().ok().and_then(|mut found| found.next());
+    let expected = "an address of this machine, or a name that it can look up as one";
+    found.ok_or_else(|| Error::config("GFN_ADDRESS", &launch.address, expected))
 }

@@ -52,7 +52,7 @@ impl MoleculeScore for Shared {
 }
 
 /// What molecule a state is.
-type Reader = Arc<dyn Fn(&GraphState) -> Result<Molecule>>;
+type Reader = Arc<dyn Fn(&GraphState) -> Result<Molecule> + Send + Sync>;
 
 /// One run of a task.
 pub(crate) struct Run<'a> {

@@ -1,0 +1,129 @@
+//! The gradient of several processes is that of one on the joined batch.
+
+use std::sync::{Arc, Mutex};
+
+use gfn::collective::Collective;
+use gfn::env::VectorStates;
+use gfn::nn::EstimatorsConfig;
+use gfn::objective::{
+    DetailedBalance, LogPartitionVariance, Objective, SubTrajectoryBalance, TrajectoryBalance, Weighting,
+};
+use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy};
+use gfn::replay::DataSource;
+use gfn::rollout::{Container, Sampler, Trajectories};
+use gfn::testing::{NotedGradients, Words};
+use gfn::train::{BatchSource, Context, Persist, Trainer, TrainerConfig};
+use gfn::{Result, Rng};
+use gfn_dist::Group;
+use tch::{Device, Kind, Tensor};
+
+const OBJECTIVES: [fn() -> Box<dyn Objective>; 4] = [
+    || Box::new(TrajectoryBalance),
+    || Box::new(LogPartitionVariance),
+    || Box::new(DetailedBalance::default()),
+    || Box::new(SubTrajectoryBalance::new(Weighting::Geometric { lambda: 0.9 }).unwrap()),
+];
+const BATCH: usize = 11;
+
+/// Trajectories from this one on.
+struct Dealt {
+    all: Trajectories<Words>,
+    start: usize,
+}
+
+impl Persist<Words> for Dealt {
+    fn name(&self) -> &str {
+        "dealt"
+    }
+}
+
+impl<P> BatchSource<Words, P> for Dealt {
+    fn draw(&mut self, n: usize, _: &Context<Words, P>, _: &mut Rng) -> Result<Trajectories<Words>> {
+        self.all.select(self.start..self.start + n)
+    }
+}
+
+/// A group for one trainer after the other; this process's part of each sum counts so much.
+#[derive(Debug)]
+struct Lent {
+    group: Arc<Mutex<Group>>,
+    weight: f64,
+}
+
+impl Collective for Lent {
+    fn rank(&self) -> usize {
+        self.group.lock().unwrap().rank()
+    }
+    fn size(&self) -> usize {
+        self.group.lock().unwrap().size()
+    }
+    fn all_gather(&self, mine: &Tensor) -> Result<Vec<Tensor>> {
+        self.group.lock().unwrap().all_gather(mine)
+    }
+    fn all_reduce(&self, tensor: &mut Tensor) -> Result<()> {
+        *tensor *= self.weight;
+        self.group.lock().unwrap().all_reduce(tensor)
+    }
+    fn broadcast(&self, tensor: &mut Tensor, root: usize) -> Result<()> {
+        self.group.lock().unwrap().broadcast(tensor, root)
+    }
+}
+
+/// The gradient of a batch of eleven, or of the share of it that falls to a process.
+fn gradient(objective: Box<dyn Objective>, group: Option<Lent>) -> Vec<f64> {
+    tch::set_num_threads(1);
+    let env = Words::new(2, 3);
+    let config = MlpPolicyConfig { estimators: EstimatorsConfig::with_flow(true), ..MlpPolicyConfig::default() };
+    let policy = MlpPolicy::new(&env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
+    let count = |states: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
+        Ok(states.rows().map(|row| row.iter().filter(|&&x| x == 1).count() as f64).collect())
+    };
+    let all = Sampler::new(&env, &UniformPolicy).forward(BATCH, &mut Rng::seeded(5)).unwrap();
+    let start = group.as_ref().map_or(0, |group| group.rank() * BATCH / group.size());
+    let (noted, config) = (
+        NotedGradients::default(),
+        TrainerConfig { batch: BATCH, source: DataSource::default(), ..TrainerConfig::default() },
+    );
+    let mut trainer = Trainer::boxed(env, Box::new(count), policy, objective, config, Rng::seeded(1))
+        .and_then(|trainer| trainer.with_source(1.0, Dealt { all, start }))
+        .and_then(|trainer| trainer.with_optimizer(|parameters| Ok(noted.optimizer(parameters, 0.1))))
+        .unwrap();
+    if let Some(group) = group {
+        trainer = trainer.with_collective(group).unwrap();
+    }
+    trainer.step().unwrap();
+    noted.take().remove(0)
+}
+
+#[test]
+#[ignore = "a part of another test"]
+fn part_gradients() {
+    let Some(group) = crate::group(crate::TIMEOUT) else { return };
+    let (rank, group) = (group.rank(), Arc::new(Mutex::new(group)));
+    let norm = |numbers: &mut dyn Iterator<Item = f64>| numbers.map(|x| x * x).sum::<f64>().sqrt();
+    for make in OBJECTIVES {
+        let whole = gradient(make(), None);
+        // The second time one process counts for 1 in 100,000 too much.
+        for weight in [1.0, if rank == 1 { 1.0 + 1e-5 } else { 1.0 }] {
+            let together = gradient(make(), Some(Lent { group: Arc::clone(&group), weight }));
+            let off = norm(&mut whole.iter().zip(&together).map(|(a, b)| a - b)) / norm(&mut whole.iter().copied());
+            println!("SAYS {off}");
+        }
+    }
+}
+
+#[test]
+fn the_gradient_of_processes_is_that_of_the_joined_batch() {
+    for size in [2, 3] {
+        let said = crate::run("gradients::part_gradients", size);
+        assert_eq!(said.len(), size);
+        for said in said {
+            let off: Vec<f64> = said.iter().map(|said| said.parse().unwrap()).collect();
+            println!("{size} processes: {off:?}");
+            assert_eq!(off.len(), 2 * OBJECTIVES.len());
+            for off in off.chunks(2) {
+                assert!(off[0] <= 1e-6 && off[1] > 1e-6, "{off:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! What replicas learn, beside what one trainer learns of as many trajectories.
+
+use gfn::collective::{Replica, replicate};
+use gfn::env::StateGraph;
+use gfn::graph::GraphKind;
+use gfn::metrics::Distances;
+use gfn::nn::{ConvKind, GraphNet, GraphNetConfig};
+use gfn::objective::TrajectoryBalance;
+use gfn::optim::{AdamConfig, Schedule};
+use gfn::policy::GraphPolicy;
+use gfn::train::{Trainer, TrainerConfig};
+use gfn::{Result, Rng};
+use gfn_gym::ring::{Ring, RingReward};
+use tch::{Device, Kind};
+
+const STEPS: usize = 600;
+
+/// The exact Jensen-Shannon divergence on rings of three nodes, of a run of so many trajectories a step.
+fn jsd(seed: u64, batch: usize, replica: Replica) -> Result<f64> {
+    let (env, mut rng) = (Ring::new(3, GraphKind::Directed)?, Rng::seeded(seed));
+    let config = GraphNetConfig {
+        conv: ConvKind::Directed,
+        layers: 1,
+        embedding: 32,
+        identity: true,
+        initial_exit_bias: 9f64.ln(),
+        ..GraphNetConfig::default()
+    };
+    let policy = GraphPolicy(GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng)?);
+    let space = StateGraph::build(&env, 100)?;
+    let reward = RingReward::new(100.0, 1.0)?;
+    let target = space.target_distribution(&reward, None)?;
+    let config = TrainerConfig {
+        batch,
+        adam: AdamConfig { lr: 1e-2, log_z_lr: 0.1, ..AdamConfig::default() },
+        lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: STEPS },
+        epsilon: Some(Schedule::Linear { from: 0.2, to: 0.0, steps: STEPS / 2 }),
+        ..TrainerConfig::default()
+    };
+    let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, config, rng)?.with_collective(replica)?;
+    (0..STEPS).try_for_each(|_| trainer.step().map(drop))?;
+    let learned = trainer.evaluator().terminating_distribution(&space, trainer.policy(), None)?;
+    Ok(Distances::between(&learned.probs, &target.probs)?.jsd)
+}
+
+/// Three seeds, the least first.
+fn jsds(batch: usize, replicas: usize) -> [f64; 3] {
+    let mut all = [0, 1, 2].map(|seed| replicate(replicas, |replica| jsd(seed, batch, replica)).unwrap());
+    all.sort_by(f64::total_cmp);
+    println!("{replicas} with {batch}: {all:?}");
+    all
+}
+
+#[test]
+fn four_replicas_learn_what_one_trainer_learns_of_as_many_trajectories() {
+    let (one, four) = (jsds(64, 1), jsds(64, 4));
+    assert!((one[0] / 2.0..2.0 * one[2]).contains(&four[1]), "four: {four:?}, one: {one:?}");
+    // What each would learn of its share alone.
+    let share = jsds(16, 1);
+    assert!(share[0] > 3.0 * one[2], "a share: {share:?}, one: {one:?}");
+}

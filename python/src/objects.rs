@@ -82,6 +82,12 @@ impl StateFeatures<DiffusionStates> for Coordinates {
 
 /// Ways to objects, at random; whether there is one shows that they are finished objects of the environment.
 pub(crate) fn ways<E: ReplayEnv>(env: &E, objects: &E::States, rng: &mut Rng) -> gfn::Result<Walks<E>> {
+    if let Some(row) = env.is_initial(objects).iter().position(|initial| *initial)
+        && env.exit_actions(&objects.select(&[row])).is_none()
+    {
+        let got = format!("row {row} is the state that trajectories start from");
+        return Err(Error::config("objects", got, "finished ones: no trajectory ends before its first step"));
+    }
     let uniform = env.uniform();
     let walks = Sampler::new(env, &uniform).backward(objects, rng)?.walks(env)?;
     // Steps back are taken without a look at where they began: taken again from the start, each is looked at.

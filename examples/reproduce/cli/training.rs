@@ -183,7 +183,7 @@ fn train_ready<E: ReplayEnv, P: Policy<E>>(
         history.push(Made::from(&*record));
         if common.as_one_of.is_some() {
             let before = std::mem::replace(&mut worked, members::worked_ms());
-            steps_ms.push(worked - before);
+            steps_ms.push((worked - before, record.stats.distinct));
         }
         Ok(ControlFlow::Continue(()))
     };
@@ -239,8 +239,13 @@ fn train_ready<E: ReplayEnv, P: Policy<E>>(
     }
     if let Some(replicas) = common.as_one_of {
         // Nothing is measured: the policy is what it was, and nobody is there to share the work.
-        let warm = &steps_ms[steps_ms.len() / 4..];
-        println!("{}", json!({ "example": example, "replicas": replicas, "batch": batch, "steps_ms": warm }));
+        let (ms, states): (Vec<f64>, Vec<usize>) = steps_ms.split_off(steps_ms.len() / 4).into_iter().unzip();
+        // Those of all, who do what this one does.
+        let states: Vec<usize> = states.into_iter().map(|states| states / replicas).collect();
+        println!(
+            "{}",
+            json!({ "example": example, "replicas": replicas, "batch": batch, "steps_ms": ms, "states": states })
+        );
         return Ok(None);
     }
     out.summarise(&history);

@@ -1,8 +1,9 @@
 //! How fast N replicas on as many cores would be, from what one of them does, timed on one core.
 //!
 //! One of N replicas draws and scores an N-th of the batch, computes the loss of all of it, and takes its part in the sum of gradients:
-//! `--as-one-of N` does that alone, and says what a processor worked for each step. A step of all is as long as the slowest of N such
-//! steps, drawn at random. What isn't in it: how long replicas take to notice that all are there, and memory that cores share.
+//! `--as-one-of N` does that alone, and says what a processor worked for each step, and how many states it evaluated. A step of all is as
+//! long as the slowest of N: that of the most states among N drawn at random, each of which takes what the line through the means of all
+//! sizes says. What isn't in it: how long replicas take to notice that all are there, and what cores share.
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
@@ -43,27 +44,33 @@ const TASKS: [(&str, &str); 4] = [
 const REPLICAS: [usize; 5] = [1, 2, 4, 8, 16];
 /// Draws of N steps each.
 const DRAWS: usize = 20_000;
-/// Steps beyond this share of all, the slowest, count as that one: what else runs on a machine disturbs some.
-const TRIMMED: f64 = 0.98;
-
 /// What was timed of one task.
 #[derive(Default)]
 struct Timed {
     /// Milliseconds of processor time of each step of one of N replicas.
     steps: [Vec<f64>; REPLICAS.len()],
+    /// States that each evaluated.
+    states: [Vec<f64>; REPLICAS.len()],
     /// Steps per second of one and of two threads.
     speeds: [Vec<f64>; 2],
 }
 
 impl Timed {
-    /// Milliseconds of a step of N replicas: the mean of the slowest of N.
+    /// Milliseconds of a step of N replicas: the mean of one's, and what the most states of N take more than the mean number.
     fn predicted(&self, k: usize, rng: &mut Rng) -> f64 {
-        let mut steps = self.steps[k].clone();
-        steps.sort_by(f64::total_cmp);
-        let most = steps[((steps.len() - 1) as f64 * TRIMMED) as usize];
-        let mut draw = || steps[rng.below(steps.len())].min(most);
-        let mut slowest = || (0..REPLICAS[k]).map(|_| draw()).fold(0.0, f64::max);
-        (0..DRAWS).map(|_| slowest()).sum::<f64>() / DRAWS as f64
+        let states = &self.states[k];
+        let mut most = || (0..REPLICAS[k]).map(|_| states[rng.below(states.len())]).fold(0.0, f64::max);
+        let slowest = (0..DRAWS).map(|_| most()).sum::<f64>() / DRAWS as f64;
+        mean(&self.steps[k]) + self.ms_per_state() * (slowest - mean(states)).max(0.0)
+    }
+
+    /// The slope of the line through the means, by least squares.
+    fn ms_per_state(&self) -> f64 {
+        let (ms, states) = (self.steps.each_ref().map(|steps| mean(steps)), self.states.each_ref().map(|n| mean(n)));
+        let (centre_ms, centre) = (mean(&ms), mean(&states));
+        let spread: f64 = states.iter().map(|n| (n - centre).powi(2)).sum();
+        let common: f64 = states.iter().zip(ms).map(|(n, ms)| (n - centre) * (ms - centre_ms)).sum();
+        if spread > 0.0 { (common / spread).max(0.0) } else { 0.0 }
     }
 
     /// Speed against one replica's.
@@ -79,6 +86,10 @@ impl Timed {
     }
 }
 
+fn mean(numbers: &[f64]) -> f64 {
+    numbers.iter().sum::<f64>() / numbers.len() as f64
+}
+
 pub(crate) fn run(args: &Args) -> Result<()> {
     let mut timed: [Timed; TASKS.len()] = Default::default();
     for round in 1..=args.rounds {
@@ -86,8 +97,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             eprintln!("round {round} of {}: {name}", args.rounds);
             for (k, replicas) in REPLICAS.iter().enumerate() {
                 let line = result_of(task, &["--as-one-of", &replicas.to_string()], args.steps)?;
-                let steps = line["steps_ms"].as_array().into_iter().flatten().filter_map(Value::as_f64);
-                timed.steps[k].extend(steps);
+                let list = |name: &str| line[name].as_array().into_iter().flatten().filter_map(Value::as_f64);
+                timed.steps[k].extend(list("steps_ms"));
+                timed.states[k].extend(list("states"));
             }
             for (k, threads) in ["1", "2"].iter().enumerate() {
                 let flags = ["--threads", threads, "--threads-for", "replicas"];
@@ -96,7 +108,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             }
         }
     }
-    if timed.iter().any(|timed| timed.steps.iter().any(Vec::is_empty)) {
+    if timed.iter().any(|timed| timed.steps.iter().chain(&timed.states).any(Vec::is_empty)) {
         return Err(Error::missing("a prediction", "the time of a step", "give --steps, one at least"));
     }
     report(args, &timed)
@@ -120,7 +132,7 @@ fn report(args: &Args, timed: &[Timed]) -> Result<()> {
     let all: Vec<f64> = REPLICAS.iter().map(|&n| n as f64).collect();
     for ((name, task), timed) in TASKS.iter().zip(timed) {
         let (speed_ups, measured) = (timed.speed_ups(), timed.measured());
-        let mean = timed.steps[0].iter().sum::<f64>() / timed.steps[0].len() as f64;
+        let mean = mean(&timed.steps[0]);
         let mut row: Vec<Cell> = vec![(*name).into(), mean.into()];
         row.extend(speed_ups[1..].iter().map(|&speed| Cell::from(speed)));
         row.push(measured.map_or(Cell::Missing, |spread| spread.median.into()));

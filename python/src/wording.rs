@@ -1,7 +1,7 @@
 //! What the library's messages say of Rust, said of Python.
 
 /// Phrases of the library's, and what stands for them in `gfn_rs`; the longer ones first.
-const PHRASES: [(&str, &str); 19] = [
+const PHRASES: [(&str, &str); 24] = [
     (
         "(graphs whose backward moves are derived: let `is_reachable` be false of what no forward move builds; by type: use action \
          types that keep to it, such as `AddEdge::keeping_connected`)",
@@ -13,7 +13,12 @@ const PHRASES: [(&str, &str); 19] = [
     ("`VarStore::new(device)`, `to_kind`", "`device` and `double` of the trainer"),
     ("as `Torso::widths` says", "as `GraphModule` says"),
     ("`Reward::partial_log_reward`", "`partial_log_reward`"),
+    ("`testing::check_env` (of graphs `testing::check_graph_env`)", "`check` of the environment"),
     ("`testing::check_env`", "`check` of the environment"),
+    ("give the trainer some (`with_intrinsic`), or set them by hand (`Scores::set`)", "train by `fit`, which has them"),
+    ("`MlpPolicyConfig::heads`", "`Mlp(heads=)`"),
+    ("`with_average`", "`average=Average()`"),
+    ("`with_target_network`", "`target_network`"),
     ("`Trainer::with_conditions`", "`conditions`"),
     ("`with_conditions`", "`conditions`"),
     ("`with_replay`", "`replay=Replay()`"),

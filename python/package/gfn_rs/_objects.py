@@ -18,6 +18,9 @@ def rows(objects: Any, kind: str, widths: list[int]) -> npt.NDArray[Any]:
         array = np.asarray(objects)
     except (TypeError, ValueError) as error:
         raise TypeError(f"objects is a {type(objects).__name__}: expected an array of shape {shape}") from error
+    if array.ndim == 1 and array.size == 0:
+        # An empty list has neither kind nor widths.
+        array = np.empty((0, *widths), dtype=kind)
     if array.dtype.kind not in {"int64": "iu", "float64": "iuf", "bool": "b"}[kind]:
         raise TypeError(f"objects is an array of {array.dtype}: expected one of {kind} and shape {shape}")
     if array.shape[1:] != tuple(widths):

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import torch
 
 from . import _gfn
@@ -54,6 +55,8 @@ def parts(
         raise ValueError("the teacher's module is the policy's own: expected another one, with parameters of its own")
     if source is not None and n_conditions > 0:
         raise ValueError("source gives objects without conditions: expected None in a trainer with conditions")
+    if isinstance(search, Search) and n_conditions > 0:
+        raise ValueError("search finds objects without conditions: expected None in a trainer with conditions")
     settings: dict[str, Any] = {
         **objective._parts(),
         "teacher": None if teacher is None else teacher._values(),
@@ -94,6 +97,8 @@ def shares(replay: Replay | None, data: Data | None) -> dict[str, Any]:
         raise ValueError(f"Replay.path is {replay.path!r} and Data.path {data.path!r}: expected one for both")
     replayed = 0.0 if replay is None else plain(replay.share, "Replay.share")
     given = 0.0 if data is None else plain(data.share, "Data.share")
+    if replayed + given > 1.0:
+        raise ValueError(f"Replay.share is {replayed} and Data.share {given}: expected at most 1 in all")
     path = data.path if data is not None else replay.path if replay is not None else ""
     out = {"source": {"on_policy": 1.0 - replayed - given, "replay": replayed, "offline": given}, "replay_path": path}
     return out if replay is None else {**out, "replay_after": plain(replay.after, "Replay.after")}
@@ -113,7 +118,15 @@ def _prior(prior: Any, env: Environment, n_conditions: int) -> tuple[str, Any, l
         raise ValueError("prior is led by the gradient of its target (langevin_clip): expected one that needs no target")
     # Else both would train the one module.
     module = copy.deepcopy(prior.policy._module())
+    if module is not None and _tensors(module) & _tensors(prior.policy._module()):
+        raise ValueError("prior has a module that can't be copied, and would be trained along: expected a torch.nn.Module")
     return prior.policy._text(), module, [(name, tensor.detach()) for name, tensor in prior._session.parameters()]
+
+
+def _tensors(module: Any) -> set[int]:
+    """Where the numbers of a module lie."""
+    named = [*module.named_parameters(), *module.named_buffers()]
+    return {tensor.data_ptr() for _, tensor in named if tensor.numel() > 0}
 
 
 def _equal(one: Environment, other: Environment) -> bool:
@@ -140,13 +153,17 @@ def _fingerprint(named: list[tuple[str, Any]]) -> str:
         if isinstance(value, torch.Tensor):
             value = value.detach().cpu().numpy()
         if isinstance(value, _gfn.Graphs):
-            for array in (value.n_nodes, value.edges, value.edge_ptr, value.node_classes, value.edge_classes):
-                take(array)
+            for part in (value.n_nodes, value.edges, value.edge_ptr, value.node_classes, value.edge_classes):
+                take(part)
             take(value.node_attributes)
             take(value.edge_attributes)
-        elif isinstance(value, np.ndarray) and value.dtype != object:
-            digest.update(f"{value.dtype}{value.shape}".encode())
-            digest.update(np.ascontiguousarray(value).tobytes())
+        elif (array := _array(value)) is not None:
+            digest.update(f"{array.dtype}{array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).tobytes())
+        elif isinstance(value, (list, tuple)):
+            digest.update(f"{len(value)}".encode())
+            for item in value:
+                take(item)
         else:
             digest.update(repr(value).encode())
 
@@ -154,3 +171,12 @@ def _fingerprint(named: list[tuple[str, Any]]) -> str:
         digest.update(name.encode())
         take(value)
     return digest.hexdigest()
+
+
+def _array(value: Any) -> npt.NDArray[Any] | None:
+    """What numpy makes of a value, if it is numbers or texts: what a long one shows of itself leaves out its middle."""
+    try:
+        array = np.asarray(value)
+    except (TypeError, ValueError):
+        return None
+    return None if array.dtype == object else array

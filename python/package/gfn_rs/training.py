@@ -339,6 +339,9 @@ class Trainer:
         """Draws a batch and gives its loss as a tensor with gradients: for an optimizer or a loop of your own. `parameters` is what to
         train. It is no step: there is no replay, nothing is given or searched for, nothing is counted, and schedules stand where
         `steps_done` is."""
+        if any(value is not None for value in self.objective._parts().values()):
+            name = type(self.objective).__name__
+            raise ValueError(f"{name} learns from what `fit` adds, novelty or a target network, which a loss alone doesn't have: train by `fit`")
         return self._session.loss()
 
     def named_parameters(self) -> Iterator[tuple[str, torch.Tensor]]:

@@ -7,6 +7,10 @@ use pyo3::prelude::*;
 
 use crate::errors::raised;
 
+/// The most nodes of all graphs, and the most pairs of nodes of one graph: 4 GiB.
+const MOST_NODES: i64 = 1 << 24;
+const MOST_PAIRS: i64 = 1 << 35;
+
 /// Nodes or edges of all graphs: how many in each, and what they are.
 pub(super) struct Given<'py> {
     /// "node" or "edge".
@@ -81,7 +85,15 @@ pub(super) fn graphs(
     if n_nodes.iter().any(|&n| !(0..=65_535).contains(&n)) {
         return refused(format!("n_nodes {n_nodes:?}: expected 0 to 65535 for each graph"));
     }
-    let nodes = nodes.read(n_nodes.iter().sum::<i64>() as usize)?;
+    // Each graph takes a bit per pair of nodes; a failed allocation would end the process.
+    let (total, pairs) = n_nodes.iter().fold((0, 0), |(total, pairs), n| (total + n, pairs + n * n));
+    if total > MOST_NODES || pairs > MOST_PAIRS {
+        return refused(format!(
+            "{total} nodes and {pairs} pairs of them in {} graphs: expected at most {MOST_NODES} and {MOST_PAIRS}, as all are held",
+            n_nodes.len()
+        ));
+    }
+    let nodes = nodes.read(total as usize)?;
     let nodes: Vec<Node> = nodes.into_iter().map(|(class, attributes)| Node { class, attributes }).collect();
     let weights = of_edges.read(edges.nrows())?;
     let mut first = 0;

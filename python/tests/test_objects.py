@@ -1,0 +1,69 @@
+"""Objects, modules and data from outside that would go wrong without a word."""
+
+import gfn_rs as gfn
+import numpy as np
+import pandas
+import pytest
+import torch
+from test_modules import Messages, module_trainer
+
+
+def grid(**parts):
+    parts = {"objective": None, **parts}
+    return gfn.Trainer(gfn.HyperGrid(2, 4), lambda states: np.zeros(len(states)), gfn.Mlp((4,)), parts.pop("objective"), batch=8, **parts)
+
+
+@pytest.mark.parametrize("n_nodes", [np.full(10**6, 65_535), np.full(100, 65_535), np.full(2**25, 1)])
+def test_more_graphs_than_memory_are_refused(n_nodes):
+    with pytest.raises(ValueError, match="as all are held"):
+        gfn.Graphs.of(n_nodes, np.zeros((0, 2), int), np.zeros(len(n_nodes) + 1, int), directed=False)
+
+
+def test_places_beyond_signed_numbers_are_no_places():
+    graphs = gfn.Graphs.from_graph6(["C~", "Bw"])
+    with pytest.raises(IndexError):
+        graphs[np.array([2**64 - 1], dtype=np.uint64)]
+    assert len(graphs[np.array([1], dtype=np.uint64)]) == 1
+
+
+def test_a_prior_that_cannot_be_copied_is_refused():
+    """`deepcopy` gives a function back as it is, and its parameters would be trained."""
+    inner = Messages()
+
+    def called(batch):
+        return inner(batch)
+
+    called.named_parameters, called.named_buffers = inner.named_parameters, inner.named_buffers
+    with pytest.raises(ValueError, match="trained along"):
+        module_trainer(Messages(), objective=gfn.RelativeTrajectoryBalance(module_trainer(called)))
+    # The control: a module stays as it is.
+    prior = module_trainer(inner)
+    before = [tensor.detach().clone() for tensor in inner.parameters()]
+    module_trainer(Messages(), objective=gfn.RelativeTrajectoryBalance(prior)).fit(3)
+    assert all(torch.equal(*pair) for pair in zip(before, inner.parameters()))
+
+
+@pytest.mark.parametrize("of", [pandas.DataFrame, lambda rows: rows, list, lambda rows: rows.tolist()])
+def test_other_data_are_other_runs(of, tmp_path):
+    """A change in the middle of a long table, which its text leaves out."""
+    rows = np.zeros((2_000, 2), dtype=int)
+    grid(data=gfn.Data(of(rows), share=0.5)).fit(1).save(tmp_path / "run")
+    assert grid(data=gfn.Data(of(rows.copy()), share=0.5)).resume(tmp_path / "run").steps_done == 1
+    rows[1_000] = 1
+    with pytest.raises(ValueError):
+        grid(data=gfn.Data(of(rows), share=0.5)).resume(tmp_path / "run")
+
+
+def test_a_search_may_find_nothing():
+    it = grid(search=gfn.Search(lambda states, rng: [], every=1), replay=gfn.Replay(10, after=0)).fit(2)
+    assert it.steps_done == 2
+
+
+def test_what_does_not_go_together_is_told_at_once():
+    with pytest.raises(ValueError, match="search finds objects without conditions"):
+        grid(search=gfn.Search(lambda states, rng: states), conditions=lambda n, rng: np.zeros((n, 1)), n_conditions=1)
+    with pytest.raises(ValueError, match="at most 1 in all"):
+        grid(data=gfn.Data([[0, 0]], share=0.7), replay=gfn.Replay(share=0.7))
+    for objective in (gfn.AugmentedTrajectoryBalance(0.1, novelty=lambda states: np.zeros(len(states))), gfn.ModifiedDetailedBalance(target_network=5)):
+        with pytest.raises(ValueError, match="train by `fit`"):
+            grid(objective=objective).loss()

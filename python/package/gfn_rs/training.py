@@ -341,7 +341,7 @@ class Trainer:
         `steps_done` is."""
         if any(value is not None for value in self.objective._parts().values()):
             name = type(self.objective).__name__
-            raise ValueError(f"{name} learns from what `fit` adds, novelty or a target network, which a loss alone doesn't have: train by `fit`")
+            raise ValueError(f"{name} learns from intrinsic rewards or a target network, which a loss alone doesn't have: train by `fit`")
         return self._session.loss()
 
     def named_parameters(self) -> Iterator[tuple[str, torch.Tensor]]:

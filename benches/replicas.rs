@@ -1,5 +1,5 @@
-//! Training steps per second of one trainer and of replicas on threads, interleaved: `cargo bench --bench replicas`, or
-//! `cargo bench --bench replicas -- 1 2 4 8` for other numbers of replicas.
+//! Training steps per second of one trainer, of replicas on threads, and of trainers for which other threads draw ahead, interleaved:
+//! `cargo bench --bench replicas`, or `cargo bench --bench replicas -- 1 2 4 8` for other numbers of threads.
 //!
 //! Policies are frozen, so every step is the same work, and the batch is the same whatever the number of replicas.
 
@@ -31,11 +31,33 @@ use tch::{Device, Kind};
 const WARM: usize = 10;
 const ROUNDS: usize = 7;
 
+/// What several threads do.
+#[derive(Clone, Copy)]
+enum As {
+    /// Each draws and scores its share of the batch.
+    Replicas(usize),
+    /// So many do, and as many draw the next batch meanwhile and score a part of the states.
+    Ahead(usize),
+}
+
+impl std::fmt::Display for As {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Replicas(1) => f.pad("1"),
+            Self::Replicas(n) => f.pad(&format!("{n} replicas")),
+            Self::Ahead(n) => f.pad(&format!("{}, ahead", 2 * n)),
+        }
+    }
+}
+
 fn main() {
     Runtime::new(1, DeviceKind::Cpu).expect("one thread");
     let given: Vec<usize> = std::env::args().filter_map(|word| word.parse().ok()).collect();
     let sizes = if given.is_empty() { vec![1, 2] } else { given };
-    println!("{:12} {:>10} {:>8} {:>10} {:>8}", "task", "parameters", "replicas", "steps/s", "ratio");
+    let even = sizes.iter().filter(|&&n| n.is_multiple_of(2));
+    let pairs = even.map(|n| As::Ahead(n / 2));
+    let sizes: Vec<As> = sizes.iter().map(|&n| As::Replicas(n)).chain(pairs).collect();
+    println!("{:12} {:>10} {:>10} {:>10} {:>8}", "task", "parameters", "threads", "steps/s", "ratio");
     compare("ring", 100, &sizes, ring);
     compare("structures", 60, &sizes, structures);
     compare("molecules", 20, &sizes, molecules);
@@ -43,9 +65,9 @@ fn main() {
 }
 
 /// What a run on so many replicas gave: the trained scalars, and the seconds of all steps.
-type Run = fn(usize, usize) -> Result<(i64, f64)>;
+type Run = fn(As, usize) -> Result<(i64, f64)>;
 
-fn compare(task: &str, steps: usize, sizes: &[usize], run: Run) {
+fn compare(task: &str, steps: usize, sizes: &[As], run: Run) {
     let mut seconds = vec![Vec::new(); sizes.len()];
     let mut parameters = 0;
     for _ in 0..ROUNDS {
@@ -63,17 +85,22 @@ fn compare(task: &str, steps: usize, sizes: &[usize], run: Run) {
         })
         .collect();
     for (size, rate) in sizes.iter().zip(&rates) {
-        println!("{task:12} {parameters:>10} {size:>8} {rate:>10.1} {:>8.2}", rate / rates[0]);
+        println!("{task:12} {parameters:>10} {size:>10} {rate:>10.1} {:>8.2}", rate / rates[0]);
     }
 }
 
 /// The steps of trainers that `make` makes, one for each replica.
-fn timed<E: ReplayEnv, P: Policy<E>>(
-    (replicas, steps): (usize, usize),
+fn timed<E: ReplayEnv + 'static, P: Policy<E> + Send + 'static>(
+    (threads, steps): (As, usize),
     make: impl Fn() -> Result<Trainer<E, P>> + Sync,
 ) -> Result<(i64, f64)> {
+    let (As::Replicas(replicas) | As::Ahead(replicas)) = threads;
     replicate(replicas, |replica: Replica| {
         let mut trainer = make()?.with_collective(replica)?;
+        trainer = match threads {
+            As::Replicas(_) => trainer,
+            As::Ahead(_) => trainer.with_ahead(make()?)?,
+        };
         (0..WARM).try_for_each(|_| trainer.step().map(drop))?;
         let started = Instant::now();
         (0..steps).try_for_each(|_| trainer.step().map(drop))?;
@@ -101,8 +128,8 @@ fn on_graphs<G: GraphRules + 'static>(
 }
 
 /// Rings of five directed nodes, as `reproduce ring --nodes 5` has them.
-fn ring(replicas: usize, steps: usize) -> Result<(i64, f64)> {
-    timed((replicas, steps), || {
+fn ring(threads: As, steps: usize) -> Result<(i64, f64)> {
+    timed((threads, steps), || {
         let network = GraphNetConfig {
             conv: ConvKind::Directed,
             layers: 2,
@@ -118,8 +145,8 @@ fn ring(replicas: usize, steps: usize) -> Result<(i64, f64)> {
 }
 
 /// Molecules of at most six atoms, as `reproduce molecule --max-atoms 6` has them.
-fn molecules(replicas: usize, steps: usize) -> Result<(i64, f64)> {
-    timed((replicas, steps), || {
+fn molecules(threads: As, steps: usize) -> Result<(i64, f64)> {
+    timed((threads, steps), || {
         let network = GraphNetConfig {
             layers: 3,
             embedding: 64,
@@ -134,8 +161,8 @@ fn molecules(replicas: usize, steps: usize) -> Result<(i64, f64)> {
 }
 
 /// Structures of five variables by node attention, as `reproduce bayesian-structure` has them.
-fn structures(replicas: usize, steps: usize) -> Result<(i64, f64)> {
-    timed((replicas, steps), || {
+fn structures(threads: As, steps: usize) -> Result<(i64, f64)> {
+    timed((threads, steps), || {
         let mut rng = Rng::seeded(0);
         let rows: Vec<[f64; 5]> = (0..100).map(|_| std::array::from_fn(|_| rng.normal())).collect();
         let data = ContinuousData::from_rows(&rows)?;
@@ -148,8 +175,8 @@ fn structures(replicas: usize, steps: usize) -> Result<(i64, f64)> {
 }
 
 /// A grid of 16^4 points, as `reproduce hypergrid --ndim 4 --height 16 --batch 128` has it.
-fn grid(replicas: usize, steps: usize) -> Result<(i64, f64)> {
-    timed((replicas, steps), || {
+fn grid(threads: As, steps: usize) -> Result<(i64, f64)> {
+    timed((threads, steps), || {
         let mut rng = Rng::seeded(0);
         let env = HyperGrid::new(4, 16)?;
         let config = MlpPolicyConfig {

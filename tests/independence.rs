@@ -2,12 +2,12 @@
 
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, Reals, Rows};
-use gfn::graph::{GraphBatch, GraphEnv, GraphKind, GraphStates};
-use gfn::nn::{BackwardPolicy, Embedded, GraphNet, GraphNetConfig, Linear, Scope, Torso};
+use gfn::graph::{GraphArrays, GraphBatch, GraphEnv, GraphKind, GraphStates};
+use gfn::nn::{BackwardPolicy, Embedded, GraphNet, GraphNetConfig, HostEmbedded, HostTorso, Linear, Scope, Torso};
 use gfn::objective::{ModifiedDetailedBalance, TrajectoryBalance};
-use gfn::policy::{Evaluation, GraphPolicy, Policy};
+use gfn::policy::{Evaluation, GraphPolicy, Policy, UniformPolicy, WithPrior};
 use gfn::quantity::Quantities;
-use gfn::train::{Trainer, TrainerConfig};
+use gfn::train::{TeacherConfig, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::boxes::{BoxEnv, BoxPolicy, BoxPolicyConfig};
 use gfn_gym::ring::Ring;
@@ -156,6 +156,77 @@ fn batch_normalisation_and_dropout_of_libtorch_are_refused() {
     with(Norm::Fixed).unwrap();
     told(with(Norm::Batch), "forward");
     told(with(Norm::Dropout), "forward");
+}
+
+#[test]
+fn a_prior_is_looked_at_too() {
+    let with = |logit: Logit| trained(WithPrior { policy: UniformPolicy, prior: Judges(logit, Direction::Forward) });
+    with(Logit::Edges).unwrap();
+    told(with(Logit::MeanEdges), "of the prior");
+    // What a prior would go back by is never asked.
+    trained(WithPrior { policy: UniformPolicy, prior: Judges(Logit::MeanEdges, Direction::Backward) }).unwrap();
+}
+
+#[test]
+fn a_teacher_is_looked_at_too() {
+    let net = |norm: Norm| {
+        let config = GraphNetConfig { backward: BackwardPolicy::SharedTorso, ..GraphNetConfig::default() };
+        let torso = |scope: &mut Scope<'_>| Degrees { layer: Linear::new(&mut scope.sub("layer"), 1, 8), norm };
+        GraphNet::with_torso(&ring(), torso, config, Device::Cpu, Kind::Float, &mut Rng::seeded(2)).unwrap()
+    };
+    let with = |norm: Norm| {
+        let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
+        let student = GraphPolicy(net(Norm::Fixed));
+        Trainer::new(ring(), zero, student, TrajectoryBalance, config, Rng::seeded(1))
+            .and_then(|trainer| trainer.with_teacher(GraphPolicy(net(norm)), TeacherConfig::default()))
+            .map(|_| ())
+    };
+    with(Norm::Fixed).unwrap();
+    told(with(Norm::Batch), "forward");
+}
+
+/// Nodes by their labels; on the host by another multiple of them.
+#[derive(Clone, Debug)]
+struct Labels {
+    on_host: f32,
+}
+
+impl Torso for Labels {
+    fn widths(&self) -> (i64, i64) {
+        (8, 8)
+    }
+
+    fn embed(&self, batch: &GraphBatch<'_>, _: Option<&Tensor>) -> Result<Embedded> {
+        let nodes = batch.node_labels().to_kind(Kind::Float).view([-1, 1]).repeat([1, 8]);
+        Ok(Embedded { nodes, graphs: Tensor::zeros([batch.len() as i64, 8], (Kind::Float, Device::Cpu)) })
+    }
+
+    fn on_host(&self) -> Option<Box<dyn HostTorso>> {
+        Some(Box::new(self.clone()))
+    }
+}
+
+impl HostTorso for Labels {
+    fn embed(&self, arrays: &GraphArrays) -> HostEmbedded {
+        let nodes = arrays.labels.iter().flat_map(|&label| [self.on_host * label as f32; 8]).collect();
+        HostEmbedded { nodes, graphs: vec![0.0; arrays.len() * 8] }
+    }
+}
+
+#[test]
+fn a_form_on_the_host_that_is_another_policy_is_refused() {
+    let with = |on_host: f32| {
+        let config = GraphNetConfig { backward: BackwardPolicy::SharedTorso, ..GraphNetConfig::default() };
+        let torso = |_: &mut Scope<'_>| Labels { on_host };
+        let net = GraphNet::with_torso(&ring(), torso, config, Device::Cpu, Kind::Float, &mut Rng::seeded(2)).unwrap();
+        let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
+        Trainer::new(ring(), zero, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(1)).map(|_| ())
+    };
+    with(1.0).unwrap();
+    let message = with(2.0).unwrap_err().to_string();
+    for words in ["draws by what it is trained by", "on the host", "forward", "edge"] {
+        assert!(message.contains(words), "{words}: {message}");
+    }
 }
 
 #[test]

@@ -153,6 +153,12 @@ fn a_source_gives_its_share_and_is_shown_what_was_made_of_it() {
 /// So many trajectories of the word `1 1` at each step, as far as they are wanted; what was wanted.
 struct Trickle(usize, Arc<Mutex<Vec<Wanted>>>);
 
+impl<E: Env> Persist<E> for Trickle {
+    fn name(&self) -> &str {
+        "trickle"
+    }
+}
+
 impl<P> FreshSource<Words, P> for Trickle {
     fn draw(&mut self, wanted: Wanted, context: &Context<Words, P>) -> Result<Option<Trajectories<Words>>> {
         self.1.lock().unwrap().push(wanted);
@@ -165,6 +171,12 @@ impl<P> FreshSource<Words, P> for Trickle {
 
 /// The same, each with a condition.
 struct UnderConditions(Trickle);
+
+impl<E: Env> Persist<E> for UnderConditions {
+    fn name(&self) -> &str {
+        "under_conditions"
+    }
+}
 
 impl<P> FreshSource<Words, P> for UnderConditions {
     fn draw(&mut self, wanted: Wanted, context: &Context<Words, P>) -> Result<Option<Trajectories<Words>>> {
@@ -180,7 +192,8 @@ fn fresh_trajectories_from_elsewhere_are_counted_stored_and_made_up_for_by_repla
     let wanted = Arc::default();
     let mut half = trainer_of(TrajectoryBalance, 1, DataSource::HALF_REPLAYED)
         .with_replay(ReplayBuffer::new(config).unwrap())
-        .with_fresh(Trickle(2, Arc::clone(&wanted)));
+        .with_fresh(Trickle(2, Arc::clone(&wanted)))
+        .unwrap();
     for step in 0..12 {
         half.step().unwrap();
         let fresh = if step < 10 { 12 } else { 2 };
@@ -192,12 +205,14 @@ fn fresh_trajectories_from_elsewhere_are_counted_stored_and_made_up_for_by_repla
     assert!(half.latest().unwrap().recorded_log_rewards().unwrap().iter().all(|&x| x == 2.0), "taken as given");
     let mut none = trainer_of(TrajectoryBalance, 1, DataSource::HALF_REPLAYED)
         .with_replay(ReplayBuffer::new(config).unwrap())
-        .with_fresh(Trickle(0, Arc::default()));
+        .with_fresh(Trickle(0, Arc::default()))
+        .unwrap();
     losses(&mut none, 12);
     assert_eq!((none.n_fresh(), none.reward_calls()), (0, 120), "a batch of replayed ones alone");
     let mut many = trainer_of(TrajectoryBalance, 1, DataSource::HALF_REPLAYED)
         .with_replay(ReplayBuffer::new(config).unwrap())
-        .with_fresh(Trickle(30, Arc::default()));
+        .with_fresh(Trickle(30, Arc::default()))
+        .unwrap();
     losses(&mut many, 12);
     assert_eq!((many.n_fresh(), many.latest().map(Trajectories::len)), (6, Some(12)));
     assert_eq!((many.reward_calls(), many.replay().unwrap().len()), (360, 360), "the rest is kept for replay");
@@ -211,7 +226,8 @@ fn a_fresh_source_without_a_share_is_asked_in_every_step() {
     assert_eq!(source.counts(12).on_policy, 0);
     let mut trainer = trainer_of(TrajectoryBalance, 1, source)
         .with_replay(ReplayBuffer::new(config).unwrap())
-        .with_fresh(Trickle(2, Arc::clone(&wanted)));
+        .with_fresh(Trickle(2, Arc::clone(&wanted)))
+        .unwrap();
     losses(&mut trainer, 15);
     let asked: Vec<_> = wanted.lock().unwrap().iter().map(|w| (w.least, w.most, w.more)).collect();
     // Ten steps until the buffer is drawn from.
@@ -225,11 +241,11 @@ fn who_must_see_every_trajectory_is_refused_where_some_are_stored_alone() {
     let config = ReplayConfig { capacity: 1_000, eviction: Eviction::Fifo, draw: Draw::Uniform };
     let replayed = || trainer(TrajectoryBalance, 1).with_replay(ReplayBuffer::new(config).unwrap());
     let fresh = || Trickle(2, Arc::default());
-    let refused = replayed().with_fresh(fresh()).check_sees_all("this test");
+    let refused = replayed().with_fresh(fresh()).unwrap().check_sees_all("this test");
     assert!(matches!(refused, Err(Error::Missing { .. })), "{refused:?}");
     assert!(message(refused).contains("this test needs all fresh trajectories"));
     // Without a buffer there is no place for more than go into the batch; a policy's own are all in it.
-    trainer(TrajectoryBalance, 1).with_fresh(fresh()).check_sees_all("this test").unwrap();
+    trainer(TrajectoryBalance, 1).with_fresh(fresh()).unwrap().check_sees_all("this test").unwrap();
     replayed().check_sees_all("this test").unwrap();
 }
 
@@ -241,22 +257,22 @@ fn what_has_no_say_in_trajectories_from_elsewhere_is_refused() {
         assert!(matches!(error, Error::Missing { .. }) && error.to_string().contains(words), "{error}");
     };
     let on_policy = PolicyGradient::new(gfn::objective::Advantage::Total).unwrap();
-    says(trainer(on_policy, 1).with_fresh(fresh(0)), "drawn by the policy of an earlier step");
+    says(trainer(on_policy, 1).with_fresh(fresh(0)).unwrap(), "drawn by the policy of an earlier step");
     let average = trainer(TrajectoryBalance, 1).with_average(0.9, AverageFor::Sampling).unwrap();
     says(
-        average.with_fresh(fresh(0)),
+        average.with_fresh(fresh(0)).unwrap(),
         "sampling by the average needs a trainer that draws its fresh trajectories itself",
     );
     let zeros = |n: usize, _: &mut Rng| Ok(Tensor::zeros([n as i64, 2], (Kind::Float, Device::Cpu)));
     says(
-        trainer(TrajectoryBalance, 1).with_conditions(zeros).with_fresh(fresh(0)),
+        trainer(TrajectoryBalance, 1).with_conditions(zeros).with_fresh(fresh(0)).unwrap(),
         "a trainer with conditions needs the conditions under which fresh trajectories were drawn",
     );
     says(
-        trainer(TrajectoryBalance, 1).with_fresh(UnderConditions(fresh(0))),
+        trainer(TrajectoryBalance, 1).with_fresh(UnderConditions(fresh(0))).unwrap(),
         "a fresh source that draws under conditions needs a trainer that knows of them",
     );
-    let surplus = trainer(TrajectoryBalance, 1).with_fresh(fresh(13)).step();
+    let surplus = trainer(TrajectoryBalance, 1).with_fresh(fresh(13)).unwrap().step();
     assert!(matches!(surplus, Err(Error::Shape { .. })), "{surplus:?}");
 }
 

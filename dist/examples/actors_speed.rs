@@ -56,7 +56,7 @@ fn main() -> gfn::Result<()> {
     let config = TrainerConfig { batch: args.batch, ..TrainerConfig::default() };
     let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(0))?
         .with_replay(buffer)
-        .with_fresh(learner);
+        .with_fresh(learner)?;
     for &n in &args.actors {
         let mut actors =
             (0..n).map(|_| start_actor(address, &args, args.batch / n)).collect::<gfn::Result<Vec<Child>>>()?;

@@ -18,6 +18,9 @@ struct Args {
     /// Objects of all processes' steps together
     #[arg(long, default_value_t = 128)]
     batch: usize,
+    /// Whether a second thread of each process draws its next share, and asks the reward, while the first learns
+    #[arg(long)]
+    ahead: bool,
     /// Steps that are timed
     #[arg(long, default_value_t = 10)]
     steps: usize,
@@ -26,6 +29,29 @@ struct Args {
 fn main() -> gfn::Result<()> {
     let args = Args::parse();
     tch::set_num_threads(1);
+    let make = || trainer(&args);
+    let mut trainer = make()?;
+    if let Some(launch) = Launch::from_env()? {
+        trainer = trainer.with_collective(launch.connect(Duration::from_secs(60))?)?;
+    }
+    if args.ahead {
+        trainer = trainer.with_ahead(make()?)?;
+    }
+    (0..3).try_for_each(|_| trainer.step().map(drop))?;
+    let began = Instant::now();
+    (0..args.steps).try_for_each(|_| trainer.step().map(drop))?;
+    let took = began.elapsed().as_secs_f64();
+    if trainer.replica() == 0 {
+        let (n, objects) = (trainer.n_replicas(), (args.steps * args.batch) as f64 / took);
+        let ideal = n as f64 * 1e3 / args.sleep_ms;
+        let of = if args.sleep_ms > 0.0 { format!(", {:.2} of {ideal:.0}", objects / ideal) } else { String::new() };
+        let ahead = if args.ahead { ", ahead" } else { "" };
+        println!("{n} processes{ahead}: {objects:.0} objects/s{of}, {:.1} steps/s", args.steps as f64 / took);
+    }
+    Ok(())
+}
+
+fn trainer(args: &Args) -> gfn::Result<Trainer<GraphEnv<Free>, GraphPolicy<GraphNet>>> {
     // Directed graphs on four labelled nodes, built edge by edge; the more nodes have one edge in and one out, the better.
     let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
     let (schema, start) = (GraphSchema::plain(GraphKind::Directed, 4), GraphState::with_nodes(GraphKind::Directed, 4));
@@ -38,19 +64,5 @@ fn main() -> gfn::Result<()> {
         gfn::env::Reward::log_reward(&one_each, graphs, conditions)
     };
     let config = TrainerConfig { batch: args.batch, ..TrainerConfig::default() };
-    let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(0))?;
-    if let Some(launch) = Launch::from_env()? {
-        trainer = trainer.with_collective(launch.connect(Duration::from_secs(60))?)?;
-    }
-    (0..3).try_for_each(|_| trainer.step().map(drop))?;
-    let began = Instant::now();
-    (0..args.steps).try_for_each(|_| trainer.step().map(drop))?;
-    let took = began.elapsed().as_secs_f64();
-    if trainer.replica() == 0 {
-        let (n, objects) = (trainer.n_replicas(), (args.steps * args.batch) as f64 / took);
-        let ideal = n as f64 * 1e3 / args.sleep_ms;
-        let of = if args.sleep_ms > 0.0 { format!(", {:.2} of {ideal:.0}", objects / ideal) } else { String::new() };
-        println!("{n} processes: {objects:.0} objects/s{of}, {:.1} steps/s", args.steps as f64 / took);
-    }
-    Ok(())
+    Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(0))
 }

@@ -84,6 +84,7 @@ fn part_learner() {
         .unwrap()
         .with_replay(ReplayBuffer::distinct(replay).unwrap())
         .with_fresh(learner)
+        .unwrap()
         .with_collective(group)
         .unwrap();
     for _ in 0..30 {

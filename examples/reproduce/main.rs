@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use continuous::{boxes, diffusion, diffusion_posterior, line};
 use gfn::Result;
-use graphs::{colored_graphs, ring, sample, speed};
+use graphs::{colored_graphs, graph_problem, ring, sample, speed};
 use molecules::{
     draw_molecules, fragments, molecule, molecule_external, molecule_multi_objective, qm9str, scorer_overhead,
 };
@@ -38,6 +38,7 @@ struct Reproduce {
 enum Task {
     Ring(ring::Args),
     ColoredGraphs(colored_graphs::Args),
+    GraphProblem(graph_problem::Args),
     Sample(sample::Args),
     Speed(speed::Args),
     BayesianStructure(bayesian_structure::Args),
@@ -85,6 +86,7 @@ fn run(task: &Task) -> Result<()> {
     match task {
         Task::Ring(args) => ring::run(args),
         Task::ColoredGraphs(args) => colored_graphs::run(args),
+        Task::GraphProblem(args) => graph_problem::run(args),
         Task::Sample(args) => sample::run(args),
         Task::Speed(args) => speed::run(args),
         Task::BayesianStructure(args) => bayesian_structure::run(args),

@@ -7,6 +7,7 @@
 //! | [`triangle::Triangle`] | graphs of at most 3 coloured nodes | 100 for a triangle, else a floor | closed form | closed form | up to isomorphism | always: 256 states with 5 colours (directed: 1,501) |
 //! | [`colored_graphs::ColoredGraphs`] | connected graphs of at most N two-coloured nodes | count, even neighbours, cliques | by enumeration | by enumeration | up to isomorphism | to N = 7 (72,297 states) |
 //! | [`hypergrid::HyperGrid`] | points of a grid, one step along an axis at a time | nine by [name](hypergrid::RewardKind), each with presets, and [one](hypergrid::ConditionalReward) under a condition; [table](hypergrid) | closed form, but for two | closed form, but for three | each point is one object | to 20^4 (160,000 states) |
+//! | [`graph_problems::GraphProblem`] | input graphs with a mark on each node: independent sets, cliques, dominating sets, cuts | exp(beta size); partial states too | by enumeration | by enumeration | labelled; an instance for each graph | small graphs |
 //! | [`discrete_ebm::DiscreteEbm`] | binary coordinates, set in any order | Ising energy, any couplings or a lattice; partial states too | lattices to 9 x 9, else to 24 spins | no | each vector is one object | 3^n states |
 //! | [`bit_sequence::BitSequence`] | words appended from left to right | distance from the nearest mode | one or two modes of any length, more of up to about 24 bits | given, or drawn from motifs | each sequence is one object | 2^bits sequences |
 //! | [`bit_sequence::PrependAppendBitSequence`] | words added at either end | the same | the same | the same | the same | the same states |
@@ -48,6 +49,7 @@ mod continuous;
 pub mod diffusion;
 pub mod discrete_ebm;
 pub mod graph_building;
+pub mod graph_problems;
 pub mod hypergrid;
 mod levels;
 pub mod line;

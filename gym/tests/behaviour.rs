@@ -236,6 +236,8 @@ fn a_teacher_learns_in_chunks() {
         let teacher = Watched { policy: network(1, &mut rng), most: Cell::new(0) };
         let mut trainer = Trainer::new(env, reward, student, TrajectoryBalance, config, rng).unwrap();
         trainer = trainer.with_teacher(teacher, TeacherConfig::default()).unwrap();
+        // It was asked about random walks when it came.
+        trainer.teacher::<Watched>().unwrap().most.set(0);
         trainer.step().unwrap();
         let teacher = trainer.teacher::<Watched>().unwrap();
         let weights: Vec<Tensor> = teacher.parameters().unwrap().iter().map(|p| p.tensor.detach().copy()).collect();

@@ -18,6 +18,7 @@ mod diffusion_targets;
 mod diffusion_training;
 mod ebm_policy;
 mod enumeration;
+mod graph_problems;
 mod hypergrid_golden;
 mod hypergrid_rewards;
 mod hypergrid_training;

@@ -21,4 +21,20 @@ at::Tensor* gfn_tensor_from_python(PyObject* object) {
     return nullptr;
   }
 }
+
+// Whether a tensor's memory is as long as its sizes say: that of another can be taken from outside, and reading it ends the process.
+int gfn_tensor_is_whole(const at::Tensor* tensor) {
+  try {
+    if (!tensor->defined() || tensor->layout() != at::kStrided || tensor->numel() == 0 || !tensor->has_storage()) {
+      return 1;
+    }
+    int64_t last = tensor->storage_offset();
+    for (int64_t d = 0; d < tensor->dim(); ++d) {
+      last += (tensor->size(d) - 1) * tensor->stride(d);
+    }
+    return static_cast<size_t>(last + 1) * tensor->itemsize() <= tensor->storage().nbytes();
+  } catch (...) {
+    return 0;
+  }
+}
 }

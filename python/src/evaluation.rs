@@ -6,6 +6,7 @@ use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::counts::count;
 use crate::errors::raised;
 
 /// Shows all states, or those in some places.
@@ -135,7 +136,13 @@ impl Sampled {
     ///
     /// `distance`, a function from k objects to an array `[k, k]` of the distances between them, gives their diversity.
     #[pyo3(signature = (k, distance=None))]
-    fn top_k<'py>(&self, py: Python<'py>, k: usize, distance: Option<&Bound<'py, PyAny>>) -> PyResult<TopK> {
+    fn top_k<'py>(
+        &self,
+        py: Python<'py>,
+        k: &Bound<'py, PyAny>,
+        distance: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<TopK> {
+        let k = count(k, "k", 0)?;
         let best = Best::of(&self.parts.log_rewards, k, |_, _| 0.0).map_err(raised)?;
         let states = (self.parts.select)(py, Some(&best.rows))?;
         let diversity = distance.map(|function| mean_distance(&function.call1((&states,))?, k)).transpose()?;
@@ -192,7 +199,8 @@ fn mean_distance(answer: &Bound<'_, PyAny>, k: usize) -> PyResult<f64> {
     let table: PyReadonlyArray2<'_, f64> = array.extract()?;
     let table = table.as_array();
     let pairs = (0..k).flat_map(|i| (i + 1..k).map(move |j| (i, j)));
-    let total: f64 = pairs.map(|pair| table[pair]).sum();
+    // From 0: the sum of nothing is -0.
+    let total = pairs.fold(0.0, |total, pair| total + table[pair]);
     match total.is_finite() {
         true => Ok(total / (k * (k - 1) / 2).max(1) as f64),
         false => Err(PyValueError::new_err("`distance` gave a number that isn't finite: expected finite ones")),

@@ -3,7 +3,9 @@
 //! Settings come as JSON from classes that are written in Python; objects of Python (rewards, networks, callbacks) are called with
 //! batches, never state by state. The interpreter is let go while a trainer works.
 
+mod conditioning;
 mod conditions;
+mod counts;
 mod env;
 mod errors;
 mod evaluation;
@@ -28,6 +30,7 @@ use pyo3::prelude::*;
 #[pymodule]
 fn _gfn(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<conditioning::Conditioner>()?;
     module.add_class::<env::Env>()?;
     module.add_class::<env::Moves>()?;
     module.add_class::<env::VectorMoves>()?;

@@ -18,8 +18,8 @@ use crate::errors::raised;
 use crate::molecules::Reading;
 use crate::states::{Graphs, Show};
 
-/// How states of one environment are read.
-pub(crate) type Read<S> = Arc<dyn Fn(&Bound<'_, PyAny>) -> PyResult<S> + Send + Sync>;
+/// How states of one environment are read; the text says what they are, where they are refused.
+pub(crate) type Read<S> = Arc<dyn Fn(&Bound<'_, PyAny>, &str) -> PyResult<S> + Send + Sync>;
 
 /// How states of one environment go to Python and come from there, and as what vectors a network may read them.
 pub(crate) struct Border<S> {
@@ -115,16 +115,13 @@ pub(crate) fn some<S: Rows>(objects: S) -> gfn::Result<S> {
 
 /// Graphs; of molecules SMILES, too.
 pub(crate) fn read_graphs(reading: Option<Reading>) -> Read<GraphStates> {
-    Arc::new(move |given| {
+    Arc::new(move |given, who| {
         if let Ok(graphs) = given.cast::<Graphs>() {
             return Ok(graphs.get().states().clone());
         }
         let (Some(reading), Ok(smiles)) = (&reading, given.extract::<Vec<String>>()) else {
             let expected = if reading.is_some() { "Graphs, or a list of SMILES" } else { "Graphs" };
-            return Err(PyTypeError::new_err(format!(
-                "objects is a {}: expected {expected}",
-                given.get_type().name()?
-            )));
+            return Err(PyTypeError::new_err(format!("{who} is a {}: expected {expected}", given.get_type().name()?)));
         };
         let read = |text: &String| {
             let molecule = Molecule::from_smiles(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
@@ -135,18 +132,18 @@ pub(crate) fn read_graphs(reading: Option<Reading>) -> Read<GraphStates> {
 }
 
 /// A rectangular array of numbers, as `gfn_rs._objects` makes one of what was given.
-fn array<'py>(given: &Bound<'py, PyAny>, kind: &str, widths: &[usize]) -> PyResult<Bound<'py, PyAny>> {
-    given.py().import("gfn_rs._objects")?.call_method1("rows", (given, kind, widths.to_vec()))
+fn array<'py>((given, who): (&Bound<'py, PyAny>, &str), kind: &str, widths: &[usize]) -> PyResult<Bound<'py, PyAny>> {
+    given.py().import("gfn_rs._objects")?.call_method1("rows", (given, who, kind, widths.to_vec()))
 }
 
 /// Vectors of `width` entries, each below `values`.
 pub(crate) fn read_vectors(width: usize, values: usize) -> Read<VectorStates> {
-    Arc::new(move |given| {
-        let rows = array(given, "int64", &[width])?;
+    Arc::new(move |given, who| {
+        let rows = array((given, who), "int64", &[width])?;
         let rows: PyReadonlyArray2<'_, i64> = rows.extract()?;
         let entry = |&value: &i64| match u16::try_from(value) {
             Ok(entry) if usize::from(entry) < values => Ok(entry),
-            _ => Err(PyValueError::new_err(format!("an entry of objects is {value}: expected 0 to {}", values - 1))),
+            _ => Err(PyValueError::new_err(format!("an entry of {who} is {value}: expected 0 to {}", values - 1))),
         };
         let entries = rows.as_array().iter().map(entry).collect::<PyResult<Vec<u16>>>()?;
         VectorStates::from_flat(width, entries).map_err(raised)
@@ -155,8 +152,8 @@ pub(crate) fn read_vectors(width: usize, values: usize) -> Read<VectorStates> {
 
 /// Adjacency matrices of acyclic graphs of `n` nodes.
 pub(crate) fn read_structures(n: usize) -> Read<DagStates> {
-    Arc::new(move |given| {
-        let matrices = array(given, "bool", &[n, n])?;
+    Arc::new(move |given, who| {
+        let matrices = array((given, who), "bool", &[n, n])?;
         let matrices: PyReadonlyArray3<'_, bool> = matrices.extract()?;
         let edges = |matrix: numpy::ndarray::ArrayView2<'_, bool>| {
             let ends = matrix.indexed_iter().filter(|(_, there)| **there);
@@ -169,16 +166,16 @@ pub(crate) fn read_structures(n: usize) -> Read<DagStates> {
 
 /// Points of `width` coordinates.
 pub(crate) fn read_points(width: usize) -> Read<Reals> {
-    Arc::new(move |given| points(given, width))
+    Arc::new(move |given, who| points(given, who, width))
 }
 
 /// Points at the end of a diffusion.
 pub(crate) fn read_diffusion(env: DiffusionSampling) -> Read<DiffusionStates> {
-    Arc::new(move |given| Ok(env.terminal(points(given, env.dim())?)))
+    Arc::new(move |given, who| Ok(env.terminal(points(given, who, env.dim())?)))
 }
 
-fn points(given: &Bound<'_, PyAny>, width: usize) -> PyResult<Reals> {
-    let rows = array(given, "float64", &[width])?;
+fn points(given: &Bound<'_, PyAny>, who: &str, width: usize) -> PyResult<Reals> {
+    let rows = array((given, who), "float64", &[width])?;
     let rows: PyReadonlyArray2<'_, f64> = rows.extract()?;
     Reals::from_flat(width, rows.as_array().iter().copied().collect()).map_err(raised)
 }

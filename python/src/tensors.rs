@@ -4,7 +4,7 @@
 //! one is a handle of the other. The interpreter is attached at each call, as the `Python` token says.
 #![allow(unsafe_code)]
 
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use tch::Tensor;
 use torch_sys::C_tensor;
@@ -12,6 +12,7 @@ use torch_sys::C_tensor;
 unsafe extern "C" {
     fn gfn_tensor_to_python(tensor: *mut C_tensor) -> *mut pyo3::ffi::PyObject;
     fn gfn_tensor_from_python(object: *mut pyo3::ffi::PyObject) -> *mut C_tensor;
+    fn gfn_tensor_is_whole(tensor: *const C_tensor) -> std::ffi::c_int;
 }
 
 /// The `torch.Tensor` of a tensor.
@@ -29,7 +30,21 @@ pub(crate) fn from_python(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
         return Err(PyTypeError::new_err(format!("expected a torch.Tensor, got {kind}")));
     }
     // SAFETY: as above; from here on the tensor owns it.
-    Ok(unsafe { Tensor::from_ptr(handle) })
+    let tensor = unsafe { Tensor::from_ptr(handle) };
+    match is_whole(&tensor) {
+        true => Ok(tensor),
+        false => Err(PyValueError::new_err(format!(
+            "a torch.Tensor of shape {:?} has lost its memory: its storage was resized, give one that is whole",
+            tensor.size()
+        ))),
+    }
+}
+
+/// Whether a tensor's memory is as long as its sizes say. Whoever has a tensor of torch's can resize its storage, and to read what isn't
+/// there ends the process.
+pub(crate) fn is_whole(tensor: &Tensor) -> bool {
+    // SAFETY: the pointer is of a live tensor, and only read.
+    unsafe { gfn_tensor_is_whole(tensor.as_ptr()) != 0 }
 }
 
 /// Sets whether this thread keeps gradients, and says whether it did.

@@ -5,6 +5,7 @@ use std::sync::Once;
 use gfn::runtime::{DeviceKind, Runtime};
 use pyo3::prelude::*;
 
+use crate::counts::count;
 use crate::errors::raised;
 
 /// One thread for what the library does itself, as torch gets one for small networks, unless another number was chosen: a step is so
@@ -21,6 +22,7 @@ pub(crate) fn prepare() {
 
 /// Gives the library and torch so many threads, for the rest of the process; before its first trainer.
 #[pyfunction]
-pub(crate) fn set_threads(n: usize) -> PyResult<()> {
+pub(crate) fn set_threads(n: &Bound<'_, PyAny>) -> PyResult<()> {
+    let n = count(n, "threads", 1)?;
     Runtime::new(n, DeviceKind::Cpu).map(|_| ()).map_err(raised)
 }

@@ -1,7 +1,7 @@
 //! What the library's messages say of Rust, said of Python.
 
 /// Phrases of the library's, and what stands for them in `gfn_rs`; the longer ones first.
-const PHRASES: [(&str, &str); 24] = [
+const PHRASES: [(&str, &str); 26] = [
     (
         "(graphs whose backward moves are derived: let `is_reachable` be false of what no forward move builds; by type: use action \
          types that keep to it, such as `AddEdge::keeping_connected`)",
@@ -21,6 +21,8 @@ const PHRASES: [(&str, &str); 24] = [
     ("`with_target_network`", "`target_network`"),
     ("`Trainer::with_conditions`", "`conditions`"),
     ("`with_conditions`", "`conditions`"),
+    ("`Trainer::with_fresh`, `Trainer::with_ahead`", "`fresh`"),
+    ("`Trainer::with_fresh`", "`fresh`"),
     ("`with_replay`", "`replay=Replay()`"),
     ("`with_data`", "`data`"),
     ("`TrainerConfig::source`", "`share`"),

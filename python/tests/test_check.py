@@ -70,5 +70,8 @@ def test_what_cannot_be_checked_is_said():
     for walks, error in ((0, ValueError), (-1, ValueError), (1.5, TypeError), (True, TypeError), (2**70, ValueError)):
         with pytest.raises(error, match="walks is"):
             gfn.Ring(3).check(walks)
-    with pytest.raises(TypeError, match="seed is"):
-        gfn.Ring(3).check(seed="a")
+    for seed, error in (("a", TypeError), (1.0, TypeError), (-1, ValueError), (2**64, ValueError)):
+        with pytest.raises(error, match="seed is"):
+            gfn.Ring(3).check(seed=seed)
+    # Each seed of the library's is one.
+    assert gfn.Ring(3).check(seed=2**64 - 1).states == 64 == gfn.Ring(3).check(seed=np.uint64(2**63)).states

@@ -35,6 +35,12 @@ def test_one_policy_learns_a_family_of_rewards():
     assert max(before) > 0.2
 
 
+def test_each_batch_has_conditions_of_its_own():
+    seen = []
+    trainer(conditions=lambda n, rng: seen.append(rng.integers(1 << 60)) or uniform(n, rng)).fit(3)
+    assert len(seen) >= 3 and len(set(seen[-3:])) == 3
+
+
 def test_a_run_under_conditions_goes_on_bit_for_bit(tmp_path):
     whole, half = trainer().fit(8), trainer().fit(4)
     half.save(tmp_path / "half")

@@ -29,6 +29,9 @@ class Holder:
     def found(self, states, generator):
         return states
 
+    def weight(self, log_reward, loss):
+        return log_reward
+
     def relabelled(self, states, conditions, generator):
         return conditions
 
@@ -86,6 +89,25 @@ def with_sources():
     return holder
 
 
+def with_fresh_objects():
+    holder = Holder()
+    holder.held = grid(holder.reward, fresh=gfn.FreshSource(lambda wanted, rng: holder.drawn(wanted.most, rng))).fit(2)
+    return holder
+
+
+def with_priority():
+    holder = Holder()
+    holder.held = grid(holder.reward, replay=gfn.Replay(10, after=0, draw=holder.weight)).fit(2)
+    return holder
+
+
+def with_several_rewards():
+    holder = Holder()
+    both = gfn.Conditioning(2, preferences=gfn.Dirichlet())
+    holder.held = grid([holder.reward, holder.reward], conditions=both).fit(2)
+    return holder
+
+
 def with_hindsight():
     holder = Holder()
     parts = dict(conditions=holder.conditions, n_conditions=1, replay=gfn.Replay(10, after=0), hindsight=gfn.Hindsight(holder.relabelled, share=0.5))
@@ -134,6 +156,9 @@ CYCLES = [
     with_conditions,
     with_sources,
     with_hindsight,
+    with_fresh_objects,
+    with_priority,
+    with_several_rewards,
     with_graph_rules,
     with_vector_rules,
     rules_of_an_environment,

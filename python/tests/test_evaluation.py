@@ -93,7 +93,7 @@ def test_the_best_objects_and_their_diversity(learned):
     assert top.mean_log_reward == pytest.approx(sampled.log_rewards[order].mean())
     assert top.mean_reward == pytest.approx(np.exp(sampled.log_rewards[order]).mean())
     assert top.diversity == pytest.approx(apart(sampled.states[order]).sum() / (7 * 6))
-    assert sampled.top_k(7).diversity is None and sampled.top_k(1, apart).diversity == 0.0
+    assert sampled.top_k(7).diversity is None and math.copysign(1, sampled.top_k(1, apart).diversity) == 1 and sampled.top_k(1, apart).diversity == 0
 
 
 def test_estimates_under_conditions():
@@ -108,6 +108,15 @@ def test_estimates_under_conditions():
         assert tested.log_probs == pytest.approx(np.log(exact.probs), abs=0.1) and tested.correlation.pearson > 0.9
     refused(lambda: it.evaluate(10), ValueError, "no conditions")
     refused(lambda: untrained().evaluate(10, condition=[0.0]), ValueError, "conditions for a trainer with 0")
+
+
+def test_an_upper_bound_has_the_error_of_its_mean():
+    """With one path to each object log w is log R less log p."""
+    it = gfn.Trainer(gfn.HyperGrid(1, 4), lambda points: 1.5 * points[:, 0], gfn.Mlp((8,)), batch=8, double=True).fit(3)
+    tested = it.evaluate_on([[0], [1], [3]], paths=1)
+    weights = tested.log_rewards - tested.log_probs
+    assert tested.upper_bound.mean == pytest.approx(weights.mean())
+    assert tested.upper_bound.standard_error == pytest.approx(weights.std(ddof=1) / math.sqrt(3))
 
 
 def test_continuous_objects_are_evaluated():
@@ -171,6 +180,9 @@ WRONG = [
     (lambda it: it.evaluate(0), ValueError, "n is 0"),
     (lambda it: it.evaluate("many"), TypeError, "n is 'many'"),
     (lambda it: it.evaluate(10).top_k(0), ValueError, "number of best samples is 0 of 10"),
+    (lambda it: it.evaluate(10).top_k(-1), ValueError, "k is -1"),
+    (lambda it: it.evaluate(10).top_k(2**70), ValueError, "k is 1180591620717411303424"),
+    (lambda it: it.evaluate(10).top_k(2.0), TypeError, "k is 2.0"),
     (lambda it: it.evaluate(10).top_k(11), ValueError, "number of best samples is 11 of 10"),
     (lambda it: it.evaluate(10).top_k(3, lambda points: np.zeros((2, 2))), ValueError, r"`distance` gave an array of shape \[2, 2\]"),
     (lambda it: it.evaluate(10).top_k(3, lambda points: "far"), TypeError, "`distance` gave no numbers"),

@@ -53,6 +53,34 @@ def test_a_module_s_checkpoint_goes_on(tmp_path):
     assert other.history["loss"].tolist() == whole.history["loss"].tolist()[4:]
 
 
+class Half(Messages):
+    """The same, whose layers compute in half precision; what it gives is `scale` times as great."""
+
+    def __init__(self, kind, scale):
+        super().__init__()
+        self.kind, self.scale = kind, scale
+
+    def forward(self, batch):
+        with torch.autocast("cpu", dtype=self.kind):
+            nodes, _ = super().forward(batch)
+        nodes = self.scale * nodes.float()
+        return nodes, nodes.new_zeros(batch.n_graphs, nodes.shape[1]).index_add(0, batch.batch, nodes)
+
+
+@pytest.mark.parametrize("kind, scale", [(torch.bfloat16, 1.0), (torch.bfloat16, 300.0), (torch.float16, 1.0)])
+def test_layers_may_compute_in_half_precision(kind, scale):
+    """Each row is rounded alike in every batch, so a trainer's checks see no difference."""
+    torch.manual_seed(0)
+    it = module_trainer(Half(kind, scale), env=gfn.ColoredGraphs(4))
+    assert it.fit(2).steps_done == 2 and it.exact().n_states > 10
+
+
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16])
+def test_parameters_in_half_precision_are_refused(kind):
+    with pytest.raises(ValueError, match="the same kind and device for all"):
+        module_trainer(Messages().to(kind))
+
+
 def test_layers_of_pytorch_geometric_work_unchanged():
     from torch_geometric import nn
 
@@ -149,3 +177,17 @@ def test_layers_that_do_not_are_taken(layer, tmp_path):
     trainer.save(tmp_path / "run")
     losses = trainer.fit(1).history["loss"]
     assert module_trainer(Normed(layer)).resume(tmp_path / "run").fit(1).history["loss"][-1] == losses[-1]
+
+
+def test_a_module_sees_classes_and_attributes():
+    seen = {"node_classes": 0, "edge_classes": 0, "node_attributes": 0, "edge_attributes": 0}
+
+    class Looks(Messages):
+        def forward(self, batch):
+            for name in seen:
+                seen[name] = max([seen[name], *getattr(batch, name).flatten().tolist()])
+            return super().forward(batch)
+
+    env = gfn.GraphBuilding(3, node_classes=2, edge_classes=3, node_attributes=[4], edge_attributes=[5])
+    module_trainer(Looks(), env=env, reward=lambda graphs: np.zeros(len(graphs)), epsilon=1.0).fit(5)
+    assert seen == {"node_classes": 1, "edge_classes": 2, "node_attributes": 4, "edge_attributes": 5}

@@ -169,6 +169,61 @@ def test_control_c_ends_a_run_within_a_step():
     assert it.fit(1).steps_done == done + 1
 
 
+def log_density(target, points, dim=2):
+    it = gfn.Trainer(gfn.Diffusion(dim, 4), target, gfn.DiffusionNet(), batch=4, double=True)
+    return it.evaluate_on(points, paths=1).log_rewards
+
+
+def test_a_posterior_is_a_ratio_of_mixtures():
+    points = np.random.default_rng(0).normal(0, 5, size=(50, 2))
+    nine, prior = (log_density(gfn.MixtureTarget(name), points) for name in ("nine_modes", "twenty_five_modes"))
+    assert log_density(gfn.PosteriorTarget(), points) == pytest.approx(nine - prior)
+    assert np.abs(nine - prior).max() > 1
+    # The gradient is there to be led by.
+    led = gfn.Trainer(gfn.Diffusion(2, 4, sigma=5.0), gfn.PosteriorTarget(), gfn.DiffusionNet(langevin_clip=100.0), batch=4)
+    assert led.fit(2).steps_done == 2
+
+
+def test_a_cox_process_is_the_posterior_of_log_intensities():
+    side, n = 3, 9
+    at = np.stack(np.divmod(np.arange(n), side), axis=1)
+    covariance = 1.91 * np.exp(-np.linalg.norm(at[:, None] - at[None], axis=2) * 33 / side)
+    mean = np.log(126) - 1.91 / 2
+
+    def without_counts(points):
+        """log N(x; mean, covariance) less what is expected of each cell."""
+        away = points - mean
+        prior = -0.5 * np.einsum("ni,ij,nj->n", away, np.linalg.inv(covariance), away)
+        return prior - 0.5 * (np.linalg.slogdet(covariance)[1] + n * np.log(2 * np.pi)) - np.exp(points).sum(axis=1) / n
+
+    points = np.concatenate([np.zeros((1, n)), np.eye(n)])
+    counts = {}
+    for seed in (0, 1):
+        rest = log_density(gfn.CoxTarget(side, seed), points, n) - without_counts(points)
+        assert rest[0] == pytest.approx(0, abs=1e-9)
+        counts[seed] = rest[1:]
+        assert counts[seed] == pytest.approx(np.round(counts[seed]), abs=1e-6) and counts[seed].min() > -1e-6 and counts[seed].sum() > 1
+    # As many points as the process has on average, within five deviations of their number; others of another seed.
+    assert (counts[0] != counts[1]).any()
+    led = gfn.Trainer(gfn.Diffusion(16, 4), gfn.CoxTarget(4), gfn.DiffusionNet(langevin_clip=100.0), batch=4)
+    assert led.fit(2).sample(3).shape == (3, 16)
+
+
+def test_targets_that_cannot_be():
+    for call, message in (
+        (lambda: log_density(gfn.CoxTarget(1), np.zeros((1, 1)), 1), "grid's side is 1"),
+        (lambda: log_density(gfn.CoxTarget(65), np.zeros((1, 2))), "grid's side is 65"),
+        (lambda: log_density(gfn.CoxTarget(3), np.zeros((1, 2))), "dimension|shape"),
+        (lambda: log_density(gfn.PosteriorTarget(), np.zeros((1, 3)), 3), "dimension|shape"),
+        (lambda: gfn.CoxTarget(-1), "side is -1"),
+        (lambda: gfn.CoxTarget(3, seed=2**64), "seed is"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            call()
+    # All seeds are taken.
+    assert np.isfinite(log_density(gfn.CoxTarget(2, 2**64 - 1), np.zeros((1, 4)), 4)).all()
+
+
 def test_gradients_stay_out_of_rewards():
     seen = []
 

@@ -29,6 +29,7 @@ def learner(reward=gfn.HyperGridReward(), **changes):
         dict(replay=gfn.Replay(500, draw="weighted_ranks", k=0.1)),
         dict(replay=gfn.Replay(500, draw="weighted_ranks", rank_by="loss")),
         dict(replay=gfn.Replay(500, draw="loss_prioritised")),
+        dict(replay=gfn.Replay(500, draw=lambda log_reward, loss: 0.5 * log_reward + math.log(1e-3 + (1.0 if loss is None else loss)))),
         dict(replay=gfn.Replay(20, diverse=1.0, norm="l1", objects_alone=True)),
         dict(replay=gfn.Replay(500), search=gfn.Search(lambda points, rng: rng.permutation(points), every=5)),
     ],
@@ -229,6 +230,34 @@ def test_learned_deviations_and_backward_steps_of_diffusions():
     assert it.fit(400).evaluate(4000).elbo.mean > -0.1
 
 
+def library(path, *lines):
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_what_was_made_of_a_file_of_fragments_keeps_it(tmp_path):
+    import pickle
+
+    path = library(tmp_path / "fragments", "c1ccccc1 0,3", "O 0")
+    env = gfn.Fragments(2, path)
+    make = lambda env: gfn.Trainer(env, gfn.MoleculeReward(), gfn.GraphNet(embedding=8), batch=8)
+    it = make(env).fit(2)
+    it.save(tmp_path / "run")
+    states = it.sample(50)
+    kept = pickle.dumps((env, states))
+    library(path, "N 0,0", "O 0,0")
+    other = gfn.Fragments(2, path)
+    assert other != env == gfn.Fragments(2, library(tmp_path / "same", "c1ccccc1 0,3", "O 0")) and hash(env) != hash(other)
+    assert any("N" in smiles for smiles in make(other).sample(50).smiles) and not any("N" in smiles for smiles in states.smiles)
+    path.unlink()
+    # What was in the file, without the file.
+    again, read = pickle.loads(kept)
+    assert again == env and read.smiles == states.smiles and any("c1" in smiles for smiles in read.smiles)
+    assert make(again).resume(tmp_path / "run").sample(20).smiles == make(env).resume(tmp_path / "run").sample(20).smiles
+    refused(lambda: make(other).resume(tmp_path / "run"), ValueError, "description|run")
+    assert pickle.loads(pickle.dumps(gfn.Fragments(3))) == gfn.Fragments(3) != gfn.Fragments(2)
+
+
 def test_fragments_are_molecules():
     from rdkit import Chem
 
@@ -295,7 +324,7 @@ WRONG = [
         ValueError,
         "search's steps is",
     ),
-    (lambda: found(lambda s, rng: None), TypeError, "objects is an array of object"),
+    (lambda: found(lambda s, rng: None), TypeError, "what the search found is an array of object"),
     (lambda: found(lambda s, rng: s + 7), ValueError, "expected 0 to 2"),
     (lambda: found(lambda s, rng: s[:, :1]), ValueError, "expected .n, 2."),
     (lambda: found(lambda s, rng: 1 / 0), ZeroDivisionError, "division"),
@@ -305,14 +334,14 @@ WRONG = [
     (lambda: trainer(source=gfn.Source(zero, share=0.0)), ValueError, "share of a source is 0"),
     (lambda: trainer(source=gfn.Source(zero, share=0.01)).fit(1), ValueError, "at least one trajectory for each"),
     (lambda: trainer(source=gfn.Source(lambda n, rng: np.zeros((n + 1, 2), int))).fit(1), ValueError, "source's objects has shape"),
-    (lambda: trainer(source=gfn.Source(lambda n, rng: np.full((n, 2), 5))).fit(1), ValueError, "entry of objects is 5"),
-    (lambda: trainer(source=gfn.Source(lambda n, rng: None)).fit(1), TypeError, "objects is an array of object"),
+    (lambda: trainer(source=gfn.Source(lambda n, rng: np.full((n, 2), 5))).fit(1), ValueError, "entry of what the source gave is 5"),
+    (lambda: trainer(source=gfn.Source(lambda n, rng: None)).fit(1), TypeError, "what the source gave is an array of object"),
     (lambda: trainer(source=gfn.Source(lambda n, rng: 1 / 0)).fit(1), ZeroDivisionError, "division"),
     (lambda: trainer(source=gfn.Source(lambda n: 1)).fit(1), TypeError, "positional"),
     (lambda: trainer(source=gfn.Source(corners), objective=gfn.PolicyGradient()).fit(1), ValueError, "off-policy objective"),
     (lambda: trainer(reward=gfn.ConditionalGridReward(), source=gfn.Source(corners)), ValueError, "source gives objects without conditions"),
     (lambda: trainer(data=[[1, 1]]), TypeError, "data is"),
-    (lambda: trainer(data=gfn.Data([[1, 9]])), ValueError, "entry of objects is 9"),
+    (lambda: trainer(data=gfn.Data([[1, 9]])), ValueError, "entry of Data.objects is 9"),
     (lambda: trainer(data=gfn.Data([[0.5, 1.0]])), TypeError, "array of float64"),
     (lambda: trainer(data=gfn.Data(np.zeros((0, 2), int))), ValueError, "objects is none"),
     (lambda: trainer(gfn.SetAddition(4, 2, True), data=gfn.Data([[1, 0, 0, 0]])), ValueError, "terminal state"),
@@ -331,6 +360,32 @@ WRONG = [
     (lambda: graph_trainer(replay=gfn.Replay(diverse=1.0)), ValueError, "vectors of one width"),
     (lambda: trainer(replay=gfn.Replay(draw="weighted_ranks", k=-1.0)), ValueError, "exponent"),
     (lambda: gfn.Replay(draw="rank_prioritised", exponent=INF), ValueError, "exponent is inf"),
+    (lambda: gfn.Replay(draw="best"), ValueError, "draw is 'best': expected one of 'uniform'.* or a function"),
+    (lambda: gfn.Replay(draw=3), TypeError, "draw is 3: expected"),
+    (lambda: gfn.Replay(draw=dict), TypeError, "draw is a type"),
+    (lambda: drawn_by(lambda log_reward: 0.0), TypeError, "positional"),
+    (lambda: drawn_by(lambda log_reward, loss: 1 / 0), ZeroDivisionError, "division"),
+    (lambda: drawn_by(lambda log_reward, loss: "much"), TypeError, "Replay.draw gave a str: expected a number"),
+    (lambda: drawn_by(lambda log_reward, loss: NAN), FloatingPointError, "log-weight that a priority gives"),
+    (lambda: drawn_by(lambda log_reward, loss: 0.0 if loss is None else NAN), FloatingPointError, "log-weight that a priority gives"),
+    (lambda: drawn_by(lambda log_reward, loss: 0.0 if loss is None else 1 / 0), ZeroDivisionError, "division"),
+    (lambda: gfn.FreshSource(3), TypeError, "function is 3: expected a function"),
+    (lambda: trainer(fresh=corners), TypeError, "fresh is"),
+    (lambda: fresh(lambda wanted: 1), TypeError, "positional"),
+    (lambda: fresh(lambda wanted, rng: 1 / 0), ZeroDivisionError, "division"),
+    (lambda: fresh(lambda wanted, rng: None), ValueError, "trajectories of a fresh source has shape"),
+    (lambda: fresh(lambda wanted, rng: np.zeros((wanted.most + 1, 2), int)), ValueError, "trajectories of a fresh source has shape"),
+    (lambda: fresh(lambda wanted, rng: np.zeros((wanted.most - 1, 2), int)), ValueError, "trajectories of a fresh source has shape"),
+    (lambda: fresh(lambda wanted, rng: np.full((wanted.most, 2), 7)), ValueError, "entry of what the fresh source gave is 7"),
+    (lambda: fresh(lambda wanted, rng: "far"), TypeError, "what the fresh source gave is an array of"),
+    (lambda: fresh(lambda wanted, rng: gfn.Drawn(np.zeros((4, 2), int), [0.0])), ValueError, "fresh source gave 1 numbers for 4"),
+    (lambda: fresh(lambda wanted, rng: gfn.Drawn(np.zeros((4, 2), int), [NAN] * 4)), FloatingPointError, "NaN"),
+    (lambda: fresh(lambda wanted, rng: gfn.Drawn(np.zeros((4, 2), int), "many")), TypeError, "fresh source gave a"),
+    (lambda: fresh(lambda wanted, rng: gfn.Drawn(np.zeros((4, 2), int), None, np.zeros((4, 1)))), ValueError, "gave conditions to a trainer with 0"),
+    (lambda: fresh(lambda w, rng: np.zeros((4, 2), int), objective=gfn.PolicyGradient()), ValueError, "off-policy|own trajectories"),
+    (lambda: fresh(lambda w, rng: np.zeros((4, 2), int), local_search=gfn.LocalSearch(2)), ValueError, "local search|fresh"),
+    (lambda: fresh(lambda w, rng: np.zeros((4, 2), int), teacher=gfn.Teacher(gfn.Mlp((8,)))), ValueError, "teacher|fresh"),
+    (lambda: trainer(hindsight=gfn.FocusInHindsight(), **RELABELLED), ValueError, "is for a `Conditioning`"),
     (lambda: gfn.Hindsight("other"), TypeError, "function is 'other'"),
     (lambda: trainer(hindsight=gfn.Hindsight(zero), replay=gfn.Replay()), ValueError, "a replay buffer and conditions"),
     (lambda: relabelled(lambda s, c, rng: c, share=1.5), ValueError, "share of hindsight is 1.5"),
@@ -361,6 +416,19 @@ def corners(n, rng):
 
 def found(function):
     return trainer(replay=gfn.Replay(100, after=1), search=gfn.Search(function, every=2)).fit(4)
+
+
+def drawn_by(function):
+    return trainer(replay=gfn.Replay(100, after=1, draw=function)).fit(4)
+
+
+def fresh(function, **settings):
+    return trainer(fresh=gfn.FreshSource(function), **settings).fit(1)
+
+
+RELABELLED = dict(
+    reward=lambda points, conditions: np.zeros(len(points)), conditions=lambda n, rng: np.zeros((n, 1)), n_conditions=1, replay=gfn.Replay(100)
+)
 
 
 def relabelled(function, share=1.0, replay=gfn.Replay(100, after=1)):

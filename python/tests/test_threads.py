@@ -25,3 +25,5 @@ def test_a_second_number_is_refused():
     done = run(f"{RING}\ngfn.set_threads(2)")
     assert "ValueError: threads is 2" in done.stderr
     assert "ValueError: threads is 0" in run("gfn.set_threads(0)").stderr
+    assert "ValueError: threads is -1" in run("gfn.set_threads(-1)").stderr
+    assert "TypeError: threads is 'all'" in run("gfn.set_threads('all')").stderr

@@ -293,6 +293,22 @@ def test_losses_are_driven_by_an_optimizer_of_torch():
     assert sum(p.numel() for p in trainer.parameters()) == trainer.n_parameters
 
 
+def test_what_the_signature_says_is_what_is_taken():
+    import inspect
+
+    shown = {name: parameter.default for name, parameter in inspect.signature(gfn.Trainer).parameters.items()}
+    assert shown["lr_scale"] == gfn.InverseRoot(1.0, 1000) and shown["epsilon"] == gfn.Linear(0.1, 0.01, 2000)
+    losses = lambda **changes: ring_trainer(**{"lr_scale": gfn.LR_SCALE, "epsilon": gfn.EPSILON, **changes}).fit(5).history["loss"].tolist()  # noqa: E731
+    none = losses(lr_scale=None, epsilon=None)
+    assert none == losses() == losses(lr_scale=gfn.InverseRoot(1.0, 1000), epsilon=gfn.Linear(0.1, 0.01, 2000))
+    assert none != losses(epsilon=0.0) and none != losses(lr_scale=1.0, epsilon=gfn.Linear(0.2, 0.01, 2000))
+    # Where the objective learns from the policy's own trajectories alone the default explores nothing, and others are refused.
+    own = lambda **changes: gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((8,)), gfn.PolicyGradient(), batch=8, **changes)  # noqa: E731
+    assert own().fit(3).history["loss"].tolist() == own(epsilon=0.0).fit(3).history["loss"].tolist()
+    with pytest.raises(ValueError, match="own|on-policy|off-policy"):
+        own(epsilon=gfn.Linear(0.1, 0.01, 2000)).fit(1)
+
+
 def test_history_is_a_frame():
     trainer = ring_trainer().fit(5)
     frame = trainer.frame()

@@ -70,6 +70,25 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// # Errors
     /// As for [`build`](Self::build); [`Error::OutOfRange`] for an instance that the environment doesn't have.
     pub fn build_of(env: &E, instance: u32, limit: usize) -> Result<Self> {
+        Self::build_watched(env, (instance, limit), |_| Ok(()))
+    }
+
+    /// Same as [`build_of`](Self::build_of), told how many states are listed every few thousand of them: whoever watches ends it by an
+    /// error (because a user asks for it, say).
+    ///
+    /// ```
+    /// use gfn::{Error, env::StateGraph, testing::Triangles};
+    /// let enough = |_| Err(Error::config("states", "more", "none"));
+    /// assert!(StateGraph::build_watched(&Triangles::new(), (0, 1_000), enough).is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// As for [`build_of`](Self::build_of); those of `watch`.
+    pub fn build_watched(
+        env: &E,
+        (instance, limit): (u32, usize),
+        mut watch: impl FnMut(usize) -> Result<()>,
+    ) -> Result<Self> {
         check_instances(env, &[instance])?;
         let limit = limit.min(EXIT as usize - 1);
         let states = env.initial(&[instance]);
@@ -77,6 +96,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         let mut out = Self { states, index: HashMap::new(), move_ptr: vec![0], children: Vec::new() };
         let mut expanded = 0;
         while expanded < out.states.len() {
+            watch(out.states.len())?;
             let end = out.states.len().min(expanded + CHUNK);
             let chunk = out.states.select(&(expanded..end).collect::<Vec<_>>());
             let moves = Moves::of(&env.masks(Direction::Forward, &chunk));

@@ -84,7 +84,15 @@ impl<E: Env> ReplayBuffer<E> {
     where
         E: EnumerableEnv + 'static,
     {
-        Ok(Self { distinct: Some(Box::new(SeenKeys::<E::Key>::default())), ..Self::new(config)? })
+        Ok(Self::new(config)?.keeping_each_once())
+    }
+
+    /// The same empty buffer, which holds each object once.
+    pub(super) fn keeping_each_once(self) -> Self
+    where
+        E: EnumerableEnv + 'static,
+    {
+        Self { distinct: Some(Box::new(SeenKeys::<E::Key>::default())), ..self }
     }
 
     /// Once the buffer is full, accepts only objects that are further than a cutoff from all stored ones, including

@@ -2,7 +2,7 @@ use std::sync::Arc;
 
 use super::weights::Weights;
 use super::{Draw, ReplayBuffer, ReplayConfig};
-use crate::env::Env;
+use crate::env::{EnumerableEnv, Env};
 use crate::{Error, Result};
 
 /// What a [`Priority`] is told of an object in a buffer.
@@ -82,6 +82,17 @@ impl<E: Env> ReplayBuffer<E> {
             return Err(Error::config("draw", format!("{:?}", config.draw), "`Draw::Own` beside a priority"));
         }
         Self::with_weighing(config, Some(Arc::new(priority)))
+    }
+
+    /// The same, with each finished object in it once, under each condition, as in [`distinct`](Self::distinct).
+    ///
+    /// # Errors
+    /// As for [`by_priority`](Self::by_priority).
+    pub fn distinct_by_priority(config: ReplayConfig, priority: impl Priority + 'static) -> Result<Self>
+    where
+        E: EnumerableEnv + 'static,
+    {
+        Ok(Self::by_priority(config, priority)?.keeping_each_once())
     }
 
     pub(super) fn weighing(&self) -> Weighing {

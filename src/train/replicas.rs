@@ -85,6 +85,20 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         }
     }
 
+    /// Compares this trainer with one of another thread, which is to draw for it.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] where the two differ.
+    pub(super) fn check_equal(&self, other: &Self) -> Result<()> {
+        let conditional = |trainer: &Self| trainer.context.conditions.is_some();
+        match self.fingerprint() == other.fingerprint() && conditional(self) == conditional(other) {
+            true => Ok(()),
+            false => {
+                Err(Error::contract(SAME, "the trainer that is to draw is another than the one that it draws for"))
+            }
+        }
+    }
+
     /// Adds up over all replicas how often the reward was asked.
     pub(super) fn count_reward_calls(&mut self) -> Result<()> {
         let Some(replicas) = self.context.replicas() else { return Ok(()) };

@@ -8,7 +8,7 @@ use super::gradients::{Graded, check_batch, differentiate};
 use super::observers::{Sentinel, Sight};
 use super::policy_checks::check_policy;
 use super::replicas::Streams;
-use super::sources::{Batch, Sources};
+use super::sources::{Batch, Elsewhere, Sources};
 use super::{Context, StepStats, TrainerConfig};
 use crate::distribution::Distribution;
 use crate::env::{Env, Reward, log_rewards};
@@ -46,7 +46,7 @@ pub struct Trainer<E: Env, P> {
     sentinel: Sentinel<E::States>,
     pub(super) rng: Rng,
     /// Whether the policy was looked at: one that needs conditions is before the first step.
-    checked_policy: bool,
+    pub(super) checked_policy: bool,
     pub(super) latest: Option<Batch<E>>,
     /// How often all replicas have asked the reward, as of the last step of a loop.
     pub(super) all_reward_calls: Option<u64>,
@@ -166,6 +166,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             // Once: without a source of conditions a policy that needs them can't be asked at all.
             self.checked_policy = true;
             check_policy(env, policy, conditions.as_deref())?;
+            if let Some(teacher) = &self.sources.on_policy.teacher {
+                teacher.check(env, conditions.as_deref())?;
+            }
         }
         // Both draw nothing without noisy layers.
         if let Some(parameters) = policy.parameters() {
@@ -221,8 +224,12 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         stats: &mut StepStats,
     ) -> Result<Graded> {
         let parts = (&self.context, &self.companions);
+        let ahead = match &mut self.sources.elsewhere {
+            Some(Elsewhere::Ahead(ahead)) => Some(ahead.as_mut()),
+            _ => None,
+        };
         let done = match &self.sources.on_policy.thompson {
-            None => differentiate(parts, trajectories, old, 1.0, stats)?,
+            None => differentiate(parts, trajectories, old, (1.0, ahead), stats)?,
             Some(thompson) => {
                 let shares = thompson.draw_shares(trajectories.len(), &mut self.rng);
                 let weight = 1.0 / shares.len() as f64;
@@ -231,7 +238,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
                     // A head without a share learns from all.
                     let (share, all) = (&shares[head], !shares[head].contains(&true));
                     let mine = trajectories.select((0..share.len()).filter(|&i| all || share[i]))?;
-                    let graded = differentiate(parts, &mine, None, weight, stats)?;
+                    let graded = differentiate(parts, &mine, None, (weight, None), stats)?;
                     total += weight * graded.loss;
                     last = Some(graded.scores);
                     Ok(())

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use gfn::env::{EnumerableEnv, Env};
 use gfn::policy::Policy;
 use gfn::rollout::{Container, ReplayEnv, Trajectories};
-use gfn::train::{Context, FreshSource, Wanted};
+use gfn::train::{Context, FreshSource, Persist, Wanted};
 use gfn::{Error, Result};
 
 use super::conditions::Form;
@@ -228,6 +228,13 @@ impl<E: ReplayEnv> Learner<E> {
             left -= here;
         }
         Ok(taken)
+    }
+}
+
+/// Actors come and go, so nothing of them is kept.
+impl<E: Env> Persist<E> for Learner<E> {
+    fn name(&self) -> &str {
+        "actors"
     }
 }
 

@@ -29,7 +29,7 @@
 //! let config = TrainerConfig { batch: 16, ..TrainerConfig::default() };
 //! let mut trainer = Trainer::new(env, reward, policy()?, TrajectoryBalance, config, Rng::seeded(0))?
 //!     .with_replay(buffer)
-//!     .with_fresh(learner);
+//!     .with_fresh(learner)?;
 //! Fit::new(20).observe(&mut monitor).run(&mut trainer)?;
 //! drop(trainer);
 //! assert!(actor.join().unwrap()? >= 160 && monitor.counts().used >= 160);

@@ -49,6 +49,7 @@ fn trainer(learner: Learner<Words>, batch: usize) -> Trainer<Words, MlpPolicy<KH
         .with_conditions(conditioning())
         .with_replay(ReplayBuffer::new(replay).unwrap())
         .with_fresh(learner)
+        .unwrap()
 }
 
 /// An actor under conditions of this source, until it is refused or the end; what it ended with.

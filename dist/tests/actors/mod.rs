@@ -68,6 +68,7 @@ fn trainer_of(learner: Learner<Words>, config: TrainerConfig) -> WordTrainer {
         .unwrap()
         .with_replay(ReplayBuffer::new(replay).unwrap())
         .with_fresh(learner)
+        .unwrap()
 }
 
 /// The exact total variation between what a trainer's policy samples and its target.

@@ -50,7 +50,7 @@ fn walks_of_parameters_that_are_too_old_are_dropped_and_counted() {
     // Eight a step, of 512 that wait; without a buffer there is no place for more.
     let config = TrainerConfig { batch: 8, source: DataSource::default(), ..TrainerConfig::default() };
     let mut trainer = Trainer::new(env(), reward, policy(), TrajectoryBalance, config, Rng::seeded(0)).unwrap();
-    trainer = trainer.with_fresh(learner);
+    trainer = trainer.with_fresh(learner).unwrap();
     step_until(&mut trainer, |_| {
         std::thread::sleep(Duration::from_millis(10));
         monitor.counts().queued > 100
@@ -228,7 +228,7 @@ fn an_actor_explores_as_the_learner_says_or_as_it_is_told_itself() {
     let (never, none) = (Schedule::Constant(-1e3), Some(Schedule::Constant(0.0)));
     let config = TrainerConfig { batch: 16, exit_bias: never, epsilon: none, ..TrainerConfig::default() };
     let mut trainer = Trainer::new(env(), reward, policy(), TrajectoryBalance, config, Rng::seeded(0)).unwrap();
-    trainer = trainer.with_fresh(learner);
+    trainer = trainer.with_fresh(learner).unwrap();
     let mut lengths = BTreeSet::new();
     step_until(&mut trainer, |trainer| {
         let words = trainer.latest().map(|latest| latest.terminal_states().clone());

@@ -91,7 +91,7 @@ pub(crate) fn train<E: ReplayEnv, P: Policy<E>>(
 }
 
 /// The same where others may draw for it (`--dist async`).
-pub(crate) fn train_with_actors<E: ReplayEnv + EnumerableEnv + 'static, P: Policy<E> + Send>(
+pub(crate) fn train_with_actors<E: ReplayEnv + EnumerableEnv + 'static, P: Policy<E> + Send + 'static>(
     trainer: Trainer<E, P>,
     common: &Common,
     task: (&'static str, &Defaults),

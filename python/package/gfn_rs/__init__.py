@@ -39,6 +39,18 @@ from ._gfn import (  # noqa: E402
     VectorMoves,
     set_threads,
 )
+from .conditioning import (  # noqa: E402
+    Condition,
+    Conditioning,
+    Dirichlet,
+    Directions,
+    Focus,
+    GammaTemperature,
+    LogUniformTemperature,
+    OneOf,
+    Temperature,
+    UniformTemperature,
+)
 from .declared import (  # noqa: E402
     AddEdge,
     AddNode,
@@ -112,6 +124,7 @@ from .rewards import (  # noqa: E402
     BoxReward,
     ColoredGraphReward,
     ConditionalGridReward,
+    CoxTarget,
     ExternalReward,
     FunnelTarget,
     GaussianTarget,
@@ -123,6 +136,7 @@ from .rewards import (  # noqa: E402
     MixtureTarget,
     MoleculeReward,
     ParsimonyReward,
+    PosteriorTarget,
     Reward,
     RingReward,
     StructureReward,
@@ -132,8 +146,22 @@ from .rewards import (  # noqa: E402
     WeightReward,
 )
 from .schedules import Constant, Cosine, Exponential, InverseRoot, Linear, Schedule  # noqa: E402
-from .sources import Average, Data, Hindsight, LocalSearch, Mala, Replay, Search, Source, Teacher  # noqa: E402
-from .training import Trainer, TrainingWarning  # noqa: E402
+from .sources import (  # noqa: E402
+    Average,
+    Data,
+    Drawn,
+    FocusInHindsight,
+    FreshSource,
+    Hindsight,
+    LocalSearch,
+    Mala,
+    Replay,
+    Search,
+    Source,
+    Teacher,
+    Wanted,
+)
+from .training import EPSILON, LR_SCALE, Trainer, TrainingWarning  # noqa: E402
 
 try:
     __version__ = version("gfn-rs")

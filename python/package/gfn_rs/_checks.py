@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ._settings import MOST, Settings
+from ._settings import LARGEST_SIZE, MOST, Settings
+from .conditioning import Conditioning
+from .rewards import ConditionalGridReward, Reward
 
 
 def example(kind: type) -> str:
@@ -26,6 +28,45 @@ def there(path: str | os.PathLike[str]) -> str:
     if not os.path.exists(path):
         raise FileNotFoundError(errno.ENOENT, "there is no checkpoint", path)
     return path
+
+
+def seed(value: int) -> int:
+    """A seed of the library's random numbers."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)):
+        raise TypeError(f"seed is {value!r:.200}: expected a whole number from 0 to 2**64 - 1")
+    if not 0 <= value < 2**64:
+        raise ValueError(f"seed is {value!r}: expected a whole number from 0 to 2**64 - 1")
+    return int(value)
+
+
+def rewards(reward: Any) -> list[tuple[str | None, Any]]:
+    """Each reward of a trainer, as settings or as a function."""
+    if isinstance(reward, (list, tuple)):
+        return [one for each in reward for one in rewards(each)]
+    if isinstance(reward, type) or type(reward) is Reward or not (isinstance(reward, Reward) or callable(reward)):
+        kind = reward.__name__ if isinstance(reward, type) else type(reward).__name__
+        raise TypeError(f"reward is {kind}: expected an object like RingReward(), or a function of a batch of states")
+    return [(reward._text(), None)] if isinstance(reward, Reward) else [(None, reward)]
+
+
+def conditions(given: Any, n_conditions: int, reward: Any) -> tuple[Any, int]:
+    """What conditions are drawn from, and how many numbers one has."""
+    n_conditions = count(n_conditions, "n_conditions", most=LARGEST_SIZE)
+    if isinstance(given, Conditioning):
+        if n_conditions not in (0, given.width):
+            raise ValueError(f"n_conditions is {n_conditions} beside a Conditioning of width {given.width}: leave it out")
+        if given.width == 0:
+            raise ValueError(f"conditions is {given!r}, of which nothing varies: expected None, or a part that is drawn")
+        return given._conditioner, given.width
+    if given is not None and (isinstance(given, type) or not callable(given)):
+        kind = type(given).__name__
+        raise TypeError(f"conditions is a {kind}: expected a function of a number and a generator, or a Conditioning")
+    if isinstance(reward, ConditionalGridReward) and given is None and n_conditions == 0:
+        # Drawn by the library, uniformly from 0 to 1.
+        return None, 1
+    if (given is None) != (n_conditions == 0):
+        raise ValueError(f"conditions is {given!r} and n_conditions {n_conditions!r}: expected both, or neither")
+    return given, n_conditions
 
 
 def count(n: int, name: str = "n", least: int = 0, most: int = MOST) -> int:

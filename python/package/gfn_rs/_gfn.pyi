@@ -15,6 +15,15 @@ def set_threads(n: int) -> None:
     """Gives the library and torch so many threads, for the rest of the process; before its first trainer."""
 
 @final
+class Conditioner:
+    def __new__(cls, text: str) -> Conditioner: ...
+    @property
+    def width(self) -> int: ...
+    def draw(self, n: int, seed: int) -> torch.Tensor: ...
+    def encode(self, conditions: list[tuple[float, list[float], list[float] | None]]) -> torch.Tensor: ...
+    def decode(self, vectors: torch.Tensor) -> list[tuple[float, list[float], list[float] | None]]: ...
+
+@final
 class Env:
     def __new__(cls, text: str, rules: Any = None, initial: Graphs | None = None) -> Env: ...
     def check(self, walks: int, seed: int) -> tuple[int, int | None]: ...
@@ -274,8 +283,7 @@ class Session:
         cls,
         env: Env,
         *,
-        reward: str | None,
-        reward_call: Callable[..., Any] | None,
+        rewards: list[tuple[str | None, Callable[..., Any] | None]],
         policy: str,
         module: Any,
         objective: str,

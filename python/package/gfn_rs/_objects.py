@@ -9,7 +9,7 @@ import numpy.typing as npt
 import torch
 
 
-def rows(objects: Any, kind: str, widths: list[int]) -> npt.NDArray[Any]:
+def rows(objects: Any, who: str, kind: str, widths: list[int]) -> npt.NDArray[Any]:
     """Objects as an array `[n, *widths]` of a kind; whole numbers and booleans aren't rounded from others."""
     shape = "[n, " + ", ".join(map(str, widths)) + "]"
     if isinstance(objects, torch.Tensor):
@@ -17,16 +17,16 @@ def rows(objects: Any, kind: str, widths: list[int]) -> npt.NDArray[Any]:
     try:
         array = np.asarray(objects)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"objects is a {type(objects).__name__}: expected an array of shape {shape}") from error
+        raise TypeError(f"{who} is a {type(objects).__name__}: expected an array of shape {shape}") from error
     if array.ndim == 1 and array.size == 0:
         # An empty list has neither kind nor widths.
         array = np.empty((0, *widths), dtype=kind)
     if array.dtype.kind not in {"int64": "iu", "float64": "iuf", "bool": "b"}[kind]:
-        raise TypeError(f"objects is an array of {array.dtype}: expected one of {kind} and shape {shape}")
+        raise TypeError(f"{who} is an array of {array.dtype}: expected one of {kind} and shape {shape}")
     if array.shape[1:] != tuple(widths):
-        raise ValueError(f"objects has shape {list(array.shape)}: expected {shape}")
+        raise ValueError(f"{who} has shape {list(array.shape)}: expected {shape}")
     if kind == "float64" and not np.isfinite(array).all():
-        raise ValueError("objects has a number that isn't finite: leave it out")
+        raise ValueError(f"{who} has a number that isn't finite: leave it out")
     if array.dtype == np.uint64 and array.size and array.max() > 2**62:
-        raise ValueError(f"an entry of objects is {array.max()}: expected small numbers")
+        raise ValueError(f"an entry of {who} is {array.max()}: expected small numbers")
     return np.ascontiguousarray(array, dtype=kind)

@@ -18,7 +18,7 @@ from ._settings import plain
 from .envs import Environment
 from .objectives import Objective
 from .policies import DiffusionNet, Policy
-from .sources import Average, Data, Hindsight, Mala, Replay, Search, Source, Teacher
+from .sources import Average, Data, FocusInHindsight, FreshSource, Hindsight, Mala, Replay, Search, Source, Teacher
 
 
 @dataclass
@@ -33,6 +33,8 @@ class Parts:
     search: Any
     hindsight: Any
     source: Any
+    fresh: Any
+    priority: Any
     description: dict[str, Any]
 
 
@@ -44,9 +46,11 @@ def parts(
     *,
     data: Data | None,
     source: Source | None,
+    fresh: FreshSource | None,
+    replay: Replay | None,
     teacher: Teacher | None,
     search: Search | Mala | None,
-    hindsight: Hindsight | None,
+    hindsight: Hindsight | FocusInHindsight | None,
     average: Average | None,
     thompson: float | None,
 ) -> Parts:
@@ -83,8 +87,10 @@ def parts(
         novelty=novelty if callable(novelty) else None,
         data=None if data is None else _given(data, n_conditions),
         search=search.function if isinstance(search, Search) else None,
-        hindsight=None if hindsight is None else hindsight.function,
+        hindsight=hindsight.function if isinstance(hindsight, Hindsight) else None,
         source=None if source is None else source.function,
+        fresh=None if fresh is None else fresh.function,
+        priority=None if replay is None else replay._priority(),
         description=description,
     )
 

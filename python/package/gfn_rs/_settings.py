@@ -8,7 +8,7 @@ import numbers
 import os
 import types
 import typing
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import fields
 from functools import cache
 from typing import Any, Literal, Union
@@ -23,7 +23,7 @@ AT_ONCE = 2**28
 # The largest size of a network, a state or a batch: more takes more memory than there is, and a failed allocation ends the process.
 LARGEST_SIZE = 2**20
 # Whole numbers that aren't sizes.
-_COUNTS = {"steps", "capacity", "after", "max_steps", "seed"}
+_COUNTS = {"steps", "capacity", "after", "max_steps"}
 
 
 def variant(name: str) -> str:
@@ -74,6 +74,8 @@ def _words(hint: Any) -> str:
         return f"a list, each of it {_words(parts[0])}"
     if origin is not None and issubclass(origin, os.PathLike):
         return "a path"
+    if origin is Callable:
+        return "a function"
     return words.get(hint) or str(getattr(hint, "__name__", hint))
 
 
@@ -111,7 +113,8 @@ def _counts(hint: Any) -> bool:
 
 def _within(value: Any, name: str, least: int) -> None:
     """Refuses numbers that the extension has no place for, in lists, too."""
-    most = MOST if name.split(".")[-1] in _COUNTS else LARGEST_SIZE
+    last = name.split(".")[-1]
+    most = 2**64 - 1 if last == "seed" else MOST if last in _COUNTS else LARGEST_SIZE
     if isinstance(value, (list, tuple)):
         for item in value:
             _within(item, name, least)

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
 from typing import Any, Literal, NamedTuple, Sequence
 
 from . import _gfn
 from ._checks import count
+from ._checks import seed as checked_seed
 from ._settings import Settings, plain
 
 
@@ -37,7 +40,7 @@ class Environment(Settings):
 
         Worth a call for every environment of your own, before it is trained on: a wrong mask trains a wrong distribution without a word.
         """
-        return Coverage(*self._env.check(count(walks, "walks", 1), count(seed, "seed")))
+        return Coverage(*self._env.check(count(walks, "walks", 1), checked_seed(seed)))
 
     def __reduce__(self) -> Any:
         values = [getattr(self, name) for name in self.__dataclass_fields__]  # type: ignore[attr-defined]
@@ -106,13 +109,49 @@ class Molecules(Environment):
     corrects_symmetry: bool = True
 
 
-@dataclass(frozen=True)
-class Fragments(Environment):
+class _OfFile(Environment):
+    """What was in a file when an environment was made of it."""
+
+    _fragments: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class Fragments(_OfFile):
     """Molecules of fragments that are joined at their stems; `library` is a file of fragments in place of the standard ones. States
-    are `Graphs` of fragments, with the `smiles` of the molecules; the reward is `MoleculeReward`."""
+    are `Graphs` of fragments, with the `smiles` of the molecules; the reward is `MoleculeReward`.
+
+    The file is read once: a pickle holds what was in it, as those of its graphs do, and a run goes on with the same fragments alone.
+    """
 
     max_fragments: int
-    library: str | None = None
+    library: str | PathLike[str] | None = None
+
+    def _made(self) -> _gfn.Env:
+        if not hasattr(self, "_fragments"):
+            text = None if self.library is None else Path(self.library).read_text(encoding="utf-8")
+            object.__setattr__(self, "_fragments", text)
+        return super()._made()
+
+    def _values(self) -> dict[str, Any]:
+        return {"max_fragments": plain(self.max_fragments, "max_fragments"), "library": self._fragments}
+
+    @classmethod
+    def _again(cls, max_fragments: int, library: str | None, fragments: str | None) -> Fragments:
+        """One that was pickled, whatever has become of its file."""
+        made = object.__new__(cls)
+        for name, value in (("_fragments", fragments), ("max_fragments", max_fragments), ("library", library)):
+            object.__setattr__(made, name, value)
+        made.__post_init__()
+        return made
+
+    def __reduce__(self) -> Any:
+        return Fragments._again, (self.max_fragments, self.library, self._fragments)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Fragments) and self._values() == other._values()
+
+    def __hash__(self) -> int:
+        return hash((self.max_fragments, self._fragments))
 
 
 @dataclass(frozen=True)
@@ -222,7 +261,7 @@ class Line(Environment):
 @dataclass(frozen=True)
 class Diffusion(Environment):
     """Points of `dim` dimensions that take `steps` Gaussian steps from the origin. States are float64 arrays `[n, dim]`; targets are
-    `GaussianTarget`, `MixtureTarget`, `FunnelTarget`, `ManyWellTarget`.
+    `GaussianTarget`, `MixtureTarget`, `FunnelTarget`, `ManyWellTarget`, `PosteriorTarget`, `CoxTarget`.
 
     The process is a Brownian motion, whose variance at the end is `sigma**2`; one that forgets where it was, by `rate` in a unit of time
     (Ornstein-Uhlenbeck); or one of the same variance at all times but the start, of which each step replaces a share from `beta_max` at

@@ -10,6 +10,7 @@ import torch
 
 from . import _gfn
 from ._checks import count
+from ._checks import seed as checked_seed
 from ._settings import AT_ONCE
 
 # Pairs of so many points take 3 GB.
@@ -49,7 +50,7 @@ def maximum_mean_discrepancy(a: Any, b: Any) -> float:
 def noise_floor(target: Any, n: int, rounds: int = 20, seed: int = 0) -> _gfn.NoiseFloor:
     """How far `n` samples of a perfect sampler are from a distribution, `exact().target` say: the mean of `rounds` simulations."""
     target = _numbers(target, "target", 1)
-    return _gfn.noise_floor(target, count(n, least=1, most=AT_ONCE), count(rounds, "rounds", least=1), count(seed, "seed"))
+    return _gfn.noise_floor(target, count(n, least=1, most=AT_ONCE), count(rounds, "rounds", least=1), checked_seed(seed))
 
 
 def pareto_front(objectives: Any) -> npt.NDArray[np.int64]:

@@ -1,4 +1,8 @@
-"""Policies: networks, with what they estimate. An objective that needs a state flow gets one without being asked."""
+"""Policies: networks, with what they estimate. An objective that needs a state flow gets one without being asked.
+
+Under conditions all networks get the condition's vector. With `logit_scale`, the layers of a perceptron, P_F's logits are multiplied by a
+function of it besides, so that one network is sharp at one temperature and flat at another (Kim et al. 2024).
+"""
 
 from __future__ import annotations
 
@@ -20,17 +24,21 @@ class Policy(Settings):
         return None
 
 
+def _layers(hidden: Any, activation: str = "relu", layer_norm: Any = False, noise: Any = None) -> dict[str, Any]:
+    return {"hidden": hidden, "activation": activation, "layer_norm": layer_norm, "noise": noise}
+
+
 def _estimators(policy: Any) -> dict[str, Any]:
-    return {"initial_log_z": plain(policy.initial_log_z, "initial_log_z")}
+    scale = getattr(policy, "logit_scale", None)
+    return {
+        "initial_log_z": plain(policy.initial_log_z, "initial_log_z"),
+        "logit_scale": None if scale is None else _layers(plain(scale, "logit_scale")),
+    }
 
 
 def _perceptron(policy: Any) -> dict[str, Any]:
-    mlp = {
-        "hidden": plain(policy.hidden, "hidden"),
-        "activation": policy.activation,
-        "layer_norm": plain(policy.layer_norm, "layer_norm"),
-        "noise": plain(getattr(policy, "weight_noise", None), "weight_noise"),
-    }
+    noise = plain(getattr(policy, "weight_noise", None), "weight_noise")
+    mlp = _layers(plain(policy.hidden, "hidden"), policy.activation, plain(policy.layer_norm, "layer_norm"), noise)
     return {"mlp": mlp, "backward": variant(policy.backward), "estimators": _estimators(policy)}
 
 
@@ -53,6 +61,7 @@ class GraphNet(Policy):
     backward: Backward = "uniform"
     initial_log_z: float = 0.0
     initial_exit_bias: float = 0.0
+    logit_scale: Sequence[int] | None = None
 
     def _values(self) -> dict[str, Any]:
         conv: Any = {"Transformer": {"heads": self.heads}} if self.conv == "transformer" else variant(self.conv)
@@ -78,6 +87,7 @@ class EdgeMlp(Policy):
     layer_norm: bool = False
     backward: Backward = "uniform"
     initial_log_z: float = 0.0
+    logit_scale: Sequence[int] | None = None
 
     def _values(self) -> dict[str, Any]:
         return _perceptron(self)
@@ -99,6 +109,7 @@ class GraphModule(Policy):
     pair_walks: int | None = None
     initial_log_z: float = 0.0
     initial_exit_bias: float = 0.0
+    logit_scale: Sequence[int] | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -132,6 +143,7 @@ class Mlp(Policy):
     initial_log_z: float = 0.0
     heads: int = 1
     weight_noise: float | None = None
+    logit_scale: Sequence[int] | None = None
 
     def _values(self) -> dict[str, Any]:
         return {**_perceptron(self), "heads": plain(self.heads, "heads")}

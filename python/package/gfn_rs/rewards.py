@@ -244,6 +244,21 @@ class FunnelTarget(Reward):
 
 
 @dataclass(frozen=True)
+class PosteriorTarget(Reward):
+    """The density of nine weighted modes over that of all 25 (`MixtureTarget("nine_modes")`, `"twenty_five_modes"`): as relative trajectory
+    balance fine-tunes a prior of the 25 to them. Its integral doesn't exist, so it has no log Z but relative to a prior."""
+
+
+@dataclass(frozen=True)
+class CoxTarget(Reward):
+    """A log-Gaussian Cox process (Moller et al. 1998): the posterior of log-intensities on a grid of `side` times `side` cells, given points
+    that were drawn by `seed`; of `side**2` dimensions."""
+
+    side: int = 8
+    seed: int = 0
+
+
+@dataclass(frozen=True)
 class ManyWellTarget(Reward):
     """Double wells, in each second coordinate."""
 

@@ -23,7 +23,9 @@ class Replay(Settings):
     by the `norm` of the difference of vectors (where states are vectors, acyclic graphs or points).
 
     `draw` is uniform; by reward or loss to the power `exponent`; or by rank in the order of `rank_by`: in proportion to
-    1 / rank^exponent, or to 1 / (`k` n + rank) of n objects, which favours about a share k of them.
+    1 / rank^exponent, or to 1 / (`k` n + rank) of n objects, which favours about a share k of them. A function draws by a rule of your own:
+    it is given an object's log R and its loss when it was last drawn, None if it never was, and gives the log of its weight. It is asked
+    again and again, and must depend on nothing else; a run goes on with the function that it is given.
 
     The path to an object is drawn anew by uniform steps back, by P_B, or is the one on which it was found (`stored`). Without it,
     `objects_alone` keeps no paths, which saves memory.
@@ -34,7 +36,10 @@ class Replay(Settings):
     after: int = 10
     distinct: bool = False
     eviction: Literal["fifo", "best_reward"] = "fifo"
-    draw: Literal["uniform", "reward_prioritised", "loss_prioritised", "rank_prioritised", "weighted_ranks"] = "uniform"
+    draw: (
+        Literal["uniform", "reward_prioritised", "loss_prioritised", "rank_prioritised", "weighted_ranks"]
+        | Callable[[float, float | None], float]
+    ) = "uniform"
     exponent: float = 1.0
     path: Path = "uniform_backward"
     rank_by: Literal["reward", "loss"] = "reward"
@@ -47,6 +52,11 @@ class Replay(Settings):
         super().__post_init__()
         if self.objects_alone and self.path == "stored":
             raise ValueError("Replay.path is 'stored' with objects_alone: expected another path, as none are kept")
+        if isinstance(self.draw, type):
+            raise TypeError("Replay.draw is a type: expected the name of a draw, or a function of log R and a loss")
+
+    def _priority(self) -> Callable[[float, float | None], float] | None:
+        return None if isinstance(self.draw, str) else self.draw
 
     def _text(self) -> str:
         exponent, by = plain(self.exponent, "exponent"), variant(self.rank_by)
@@ -56,14 +66,15 @@ class Replay(Settings):
             "rank_prioritised": {"by": by, "exponent": exponent},
             "weighted_ranks": {"by": by, "k": plain(self.k, "k")},
         }
-        draw: Any = variant(self.draw)
+        named = self.draw if isinstance(self.draw, str) else "own"
+        draw: Any = variant(named)
         values = {
             "capacity": plain(self.capacity, "capacity"),
             "distinct": plain(self.distinct, "distinct"),
             "diverse": None if self.diverse is None else {"cutoff": plain(self.diverse, "diverse"), "norm": variant(self.norm)},
             "objects_alone": plain(self.objects_alone, "objects_alone"),
             "eviction": variant(self.eviction),
-            "draw": {draw: settings[self.draw]} if self.draw in settings else draw,
+            "draw": {draw: settings[named]} if named in settings else draw,
         }
         return json.dumps(values, allow_nan=False)
 
@@ -91,6 +102,45 @@ class Source(Settings):
     def __post_init__(self) -> None:
         super().__post_init__()
         _check_function(self, "a number and a generator")
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """How many objects a trainer wants of a `FreshSource`."""
+
+    least: int
+    """It can't do with fewer. 0 once the replay buffer can fill the batch in place of what isn't there yet."""
+    most: int
+    """So many go into the batch."""
+    more: bool
+    """Whether there may be more: those in front go into the replay buffer alone."""
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """What a `FreshSource` gives: objects, log R of each where it is known (else the reward is asked), and in a trainer with conditions
+    those that they were found under, `[n, n_conditions]`."""
+
+    objects: Any
+    log_rewards: Any = None
+    conditions: Any = None
+
+
+@dataclass(frozen=True)
+class FreshSource(Settings):
+    """Fresh objects from elsewhere, in place of the policy's own: of other processes that sample with a copy of it, of an experiment.
+    `function(wanted, rng)` is given a `Wanted` and a generator of numpy, and gives finished objects, or `Drawn(objects, log_rewards)`, or
+    None for none yet. They count as new objects and go into the replay buffer. Paths to them are drawn back by P_B, so the objective must
+    learn from any trajectory.
+
+    The trainer is at work while the function runs; the tensors of `trainer.named_parameters()`, taken before, are as they are then.
+    """
+
+    function: Callable[[Wanted, np.random.Generator], Any]
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        _check_function(self, "a `Wanted` and a generator")
 
 
 @dataclass(frozen=True)
@@ -181,6 +231,14 @@ class Hindsight(Settings):
 
 
 @dataclass(frozen=True)
+class FocusInHindsight(Settings):
+    """The same where conditions are a `Conditioning` with a focus: with probability `share` the direction of what is replayed becomes that of
+    the object's own rewards, so that it is one that was wanted (Roy et al. 2023)."""
+
+    share: float = 0.5
+
+
+@dataclass(frozen=True)
 class Average(Settings):
     """A moving average of the parameters, which `trainer.take_average()` makes those of the policy. With `sampling`, fresh trajectories
     are drawn by it."""
@@ -189,7 +247,7 @@ class Average(Settings):
     sampling: bool = False
 
 
-def _check_function(settings: Source | Search | Hindsight, of: str) -> None:
+def _check_function(settings: Source | Search | Hindsight | FreshSource, of: str) -> None:
     function = settings.function
     if isinstance(function, type) or not callable(function):
         raise TypeError(f"{type(settings).__name__}.function is a {type(function).__name__}: expected a function of {of}")

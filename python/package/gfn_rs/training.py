@@ -14,20 +14,29 @@ import numpy.typing as npt
 import torch
 
 from . import _gfn
-from ._checks import count, described, example, there
+from ._checks import conditions as checked_source
+from ._checks import count, described, example, rewards, there
+from ._checks import seed as checked_seed
 from ._conditions import checked as checked_conditions
 from ._parts import parts, shares
 from ._progress import Line
-from ._settings import AT_ONCE, LARGEST_SIZE, checked, plain, variant
+from ._settings import AT_ONCE, checked, plain, variant
+from .conditioning import Conditioning
 from .envs import Environment
 from .objectives import Objective, TrajectoryBalance
 from .policies import Policy
-from .rewards import ConditionalGridReward, Reward
-from .schedules import Number, schedule
-from .sources import Average, Data, Hindsight, LocalSearch, Mala, Replay, Search, Source, Teacher
+from .rewards import Reward
+from .schedules import InverseRoot, Linear, Number, schedule
+from .sources import Average, Data, FocusInHindsight, FreshSource, Hindsight, LocalSearch, Mala, Replay, Search, Source, Teacher
 
 States = Any  # Graphs, or a numpy array, as the environment says
 RewardFunction = Callable[[States], Any]
+
+
+LR_SCALE = InverseRoot(1.0, 1_000)
+"""The factor on learning rates unless another is chosen."""
+EPSILON = Linear(0.1, 0.01, 2_000)
+"""The share of uniform actions unless another is chosen."""
 
 
 class TrainingWarning(UserWarning):
@@ -53,25 +62,28 @@ class Trainer:
     max_norm
         The norm that gradients are clipped to.
     epsilon
-        The share of uniform actions in sampling; by default 0.1 that falls to 0.01, if the objective allows it.
+        The share of uniform actions in sampling. The default, `gfn_rs.EPSILON`, is 0 where the objective learns from the policy's own
+        trajectories alone and where actions can't be mixed with uniform ones; any other schedule is refused there.
     temperature, exit_bias, noise
         What else changes sampling: a divisor of logits, a number added to the exit's, a deviation added to Gaussian steps.
-    replay, data, source
-        A buffer, `Replay()`; given objects, `Data(objects)`; objects of your own for each batch, `Source(function)`.
+    replay, data, source, fresh
+        A buffer, `Replay()`; given objects, `Data(objects)`; objects of your own for each batch, `Source(function)`; objects from elsewhere
+        in place of the policy's own, `FreshSource(function)`.
     local_search, teacher, thompson, search
         Further exploration: `LocalSearch(3)`; a second policy, `Teacher(Mlp())`; heads of one policy, `Mlp(heads=8)`, of which each learns
         from such a share of a batch (Rector-Brooks et al. 2023); a search from the objects of the buffer, `Search(function)` or `Mala()`.
     average
         A moving average of the parameters, `Average()`.
     hindsight
-        Other conditions for what is replayed, `Hindsight(function)`.
+        Other conditions for what is replayed, `Hindsight(function)` or `FocusInHindsight()`.
     regression
         The loss of a residual.
     chunk
         Transitions that are scored at once, where a whole batch takes too much memory.
     conditions, n_conditions
         One policy for a family of rewards: a function of a number n and a generator of numpy that gives an array `[n, n_conditions]`. The
-        reward is then a function of states and conditions, a tensor.
+        reward is then a function of states and conditions, a tensor. Or a `Conditioning`: temperatures, preferences among several rewards
+        (`reward` is a list of them then, each of states alone), directions of focus.
     device, double
         "cpu", "cuda" or "cuda:1"; double precision in place of single.
 
@@ -82,33 +94,34 @@ class Trainer:
     def __init__(
         self,
         env: Environment,
-        reward: Reward | RewardFunction,
+        reward: Reward | RewardFunction | Sequence[Reward | RewardFunction],
         policy: Policy,
         objective: Objective | None = None,
         *,
         batch: int = 128,
         lr: float = 1e-3,
         log_z_lr: float = 1e-1,
-        lr_scale: Number | None = None,
+        lr_scale: Number | None = LR_SCALE,
         weight_decay: float = 0.0,
         max_norm: float | None = None,
-        epsilon: Number | None = None,
+        epsilon: Number | None = EPSILON,
         temperature: Number = 1.0,
         exit_bias: Number = 0.0,
         noise: Number = 0.0,
         replay: Replay | None = None,
         data: Data | None = None,
         source: Source | None = None,
+        fresh: FreshSource | None = None,
         local_search: LocalSearch | None = None,
         teacher: Teacher | None = None,
         thompson: float | None = None,
         search: Search | Mala | None = None,
         average: Average | None = None,
-        hindsight: Hindsight | None = None,
+        hindsight: Hindsight | FocusInHindsight | None = None,
         regression: Literal["squared", "half_squared", "shifted_cosh", "absolute"] = "squared",
         chunk: int | None = None,
         max_steps: int = 100_000,
-        conditions: Callable[[int, np.random.Generator], Any] | None = None,
+        conditions: Callable[[int, np.random.Generator], Any] | Conditioning | None = None,
         n_conditions: int = 0,
         seed: int = 0,
         device: str = "cpu",
@@ -123,28 +136,17 @@ class Trainer:
             if not isinstance(value, expected) or type(value) is expected:
                 kind = value.__name__ if isinstance(value, type) else type(value).__name__
                 raise TypeError(f"{what} is {kind}: expected one of the library's, an object of a class like {example(expected)}")
-        if isinstance(reward, type) or type(reward) is Reward or not (isinstance(reward, Reward) or callable(reward)):
-            kind = reward.__name__ if isinstance(reward, type) else type(reward).__name__
-            raise TypeError(f"reward is {kind}: expected an object like RingReward(), or a function of a batch of states")
+        of_rewards = rewards(reward)
         hints = get_type_hints(Trainer.__init__)
         given: dict[str, Any] = {"batch": batch, "lr": lr, "log_z_lr": log_z_lr, "lr_scale": lr_scale, "weight_decay": weight_decay}
         given |= {"max_norm": max_norm, "epsilon": epsilon, "temperature": temperature, "exit_bias": exit_bias, "noise": noise}
         given |= {"data": data, "source": source, "local_search": local_search, "teacher": teacher, "thompson": thompson, "search": search}
-        given |= {"average": average, "hindsight": hindsight}
+        given |= {"average": average, "hindsight": hindsight, "fresh": fresh}
         given |= {"replay": replay, "regression": regression, "chunk": chunk, "max_steps": max_steps, "device": device, "double": double}
         for name, setting in given.items():
             checked(setting, name, hints[name])
-        if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
-            raise TypeError(f"seed is {seed!r:.200}: expected a whole number from 0 to 2**64 - 1")
-        if not 0 <= seed < 2**64:
-            raise ValueError(f"seed is {seed!r}: expected a whole number from 0 to 2**64 - 1")
-        if isinstance(reward, ConditionalGridReward) and conditions is None and n_conditions == 0:
-            # Drawn by the library, uniformly from 0 to 1.
-            n_conditions = 1
-        elif (conditions is None) != (n_conditions == 0):
-            raise ValueError(f"conditions is {conditions!r} and n_conditions {n_conditions!r}: expected both, or neither")
-        if conditions is not None and not callable(conditions):
-            raise TypeError(f"conditions is a {type(conditions).__name__}: expected a function of a number and a generator")
+        seed = checked_seed(seed)
+        drawn_from, n_conditions = checked_source(conditions, n_conditions, reward)
         training: dict[str, Any] = {
             "batch": plain(batch, "batch"),
             "adam": {
@@ -159,11 +161,10 @@ class Trainer:
             "regression": variant(regression),
             "chunk": plain(chunk, "chunk"),
             "max_steps": plain(max_steps, "max_steps"),
+            "lr_scale": schedule(LR_SCALE if lr_scale is None else lr_scale),
             "on_warning": "Keep",
         }
-        if lr_scale is not None:
-            training["lr_scale"] = schedule(lr_scale)
-        if epsilon is not None:
+        if epsilon is not None and epsilon is not EPSILON:
             training["epsilon"] = schedule(epsilon)
         if local_search is not None:
             training["local_search"] = local_search._json()
@@ -178,6 +179,8 @@ class Trainer:
             n_conditions,
             data=data,
             source=source,
+            fresh=fresh,
+            replay=replay,
             teacher=teacher,
             search=search,
             hindsight=hindsight,
@@ -193,19 +196,18 @@ class Trainer:
         self._history: dict[str, list[Any]] = {}
         self._session = _gfn.Session(
             env._env,
-            reward=reward._text() if isinstance(reward, Reward) else None,
-            reward_call=None if isinstance(reward, Reward) else reward,
+            rewards=of_rewards,
             policy=policy._text(),
             module=policy._module(),
             objective=objective._text(),
             loss=objective._loss(),
-            conditions=conditions,
-            n_conditions=count(n_conditions, "n_conditions", most=LARGEST_SIZE),
+            conditions=drawn_from,
+            n_conditions=n_conditions,
             training=json.dumps(training, allow_nan=False),
             description=json.dumps(description, allow_nan=False),
             parts=others,
             replay=None if replay is None else replay._text(),
-            seed=int(seed),
+            seed=seed,
             device=device,
             double=bool(double),
         )
@@ -292,20 +294,17 @@ class Trainer:
     def exact(self, limit: int = 1_000_000, condition: Any = None) -> _gfn.Exact:
         """The policy's distribution over all states, exactly, beside the reward's. More than `limit` states are refused. Under one
         condition, `[C]`, where the trainer has them."""
-        conditions = None if condition is None else np.reshape(condition, (1, -1))
-        return self._session.exact(count(limit, "limit"), self._conditions(conditions, 1))
+        return self._session.exact(count(limit, "limit"), self._condition(condition))
 
     def evaluate(self, n: int = 1000, condition: Any = None) -> _gfn.Sampled:
         """Estimates from `n` samples, where states can't be listed: bounds on log Z, the best objects, modes. Under one condition, `[C]`,
         where the trainer has them."""
-        conditions = None if condition is None else np.reshape(condition, (1, -1))
-        return self._session.sampled(count(n, least=1, most=AT_ONCE), self._conditions(conditions, 1))
+        return self._session.sampled(count(n, least=1, most=AT_ONCE), self._condition(condition))
 
     def evaluate_on(self, objects: Any, paths: int = 20, condition: Any = None) -> _gfn.Tested:
         """What the policy makes of given objects, a test set say: their log-probabilities, from `paths` paths back to the start each, and
         how they go with the rewards. Objects are as `sample` shows them; of molecules SMILES, too."""
-        conditions = None if condition is None else np.reshape(condition, (1, -1))
-        return self._session.tested(objects, count(paths, "paths", least=1, most=AT_ONCE), self._conditions(conditions, 1))
+        return self._session.tested(objects, count(paths, "paths", least=1, most=AT_ONCE), self._condition(condition))
 
     def take_average(self) -> "Trainer":
         """Gives the policy the average of its parameters for good, once training is over (`average=Average()`)."""
@@ -317,6 +316,11 @@ class Trainer:
             there = "no conditions" if conditions is None else "conditions"
             raise ValueError(f"{there} for a trainer with {self._n_conditions} numbers of them: expected them where it has some")
         return None if conditions is None else checked_conditions(conditions, n, self._n_conditions, "conditions is")
+
+    def _condition(self, condition: Any) -> torch.Tensor | None:
+        if isinstance(condition, torch.Tensor):
+            condition = condition.detach().cpu().numpy()
+        return self._conditions(None if condition is None else np.reshape(condition, (1, -1)), 1)
 
     def prefill(self, n: int) -> int:
         """Fills the buffer with `n` uniform random walks; how many stayed."""

@@ -13,7 +13,7 @@ use crate::kept::Object;
 pub(crate) struct Failures(Arc<Mutex<Option<PyErr>>>);
 
 impl Failures {
-    fn keep(&self, error: PyErr) {
+    pub(crate) fn keep(&self, error: PyErr) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 

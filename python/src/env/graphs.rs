@@ -54,6 +54,7 @@ pub(crate) enum GraphSpec {
     },
     Fragments {
         max_fragments: usize,
+        /// What is in the file: the file may be another one by the time that something is made again from these settings.
         library: Option<String>,
     },
 }
@@ -102,7 +103,7 @@ impl GraphSpec {
             Self::Fragments { max_fragments, library } => {
                 let library = match library {
                     None => FragmentLibrary::standard()?,
-                    Some(path) => FragmentLibrary::read(path)?,
+                    Some(text) => FragmentLibrary::parse(text)?,
                 };
                 let env = any_graphs(Fragments::new(&library, *max_fragments)?);
                 let reading = Reading::of(self, How::Fragments(library))?;

@@ -21,7 +21,7 @@ pub(super) fn buffer<E: ReplayEnv, P: gfn::policy::Policy<E>>(
     border: &Border<E::States>,
     rng: &mut Rng,
 ) -> PyResult<ReplayBuffer<E>> {
-    let objects = Python::attach(|py| (border.read)(objects.bind(py)))?;
+    let objects = Python::attach(|py| (border.read)(objects.bind(py), "Data.objects"))?;
     let fill = || {
         let objects = some(objects)?;
         if let Some(conditions) = conditions.as_ref().filter(|given| given.size()[0] != objects.len() as i64) {
@@ -32,6 +32,9 @@ pub(super) fn buffer<E: ReplayEnv, P: gfn::policy::Policy<E>>(
                 [conditions.size()[0]],
                 remedy,
             ));
+        }
+        if let (Some(source), Some(conditions)) = (&trainer.context().conditions, &conditions) {
+            source.check(conditions)?;
         }
         let config = ReplayConfig { capacity: objects.len(), eviction: Eviction::Fifo, draw: Draw::Uniform };
         let mut buffer = ReplayBuffer::new(config)?.terminal_only();

@@ -1,15 +1,19 @@
 //! What a trainer may have besides environment, reward, policy and objective: given objects, a teacher, a search, an average, novelty,
 //! hindsight.
 
+mod fresh;
 mod given;
 mod hindsight;
 mod novelty;
+mod priority;
 mod search;
 mod settings;
 mod source;
 
+pub(crate) use priority::CalledPriority;
 pub(crate) use search::{AnySearch, mala};
 
+use gfn::condition::{ConditionedReward, FocusInHindsight};
 use gfn::env::Env;
 use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
@@ -21,12 +25,14 @@ use pyo3::prelude::*;
 use serde_json::Value;
 use tch::{Device, Kind, Tensor};
 
+use crate::env::Failures;
 use crate::errors::raised;
 use crate::kept::{Kept, Object};
 use crate::objects::Border;
 use crate::policy::{AnyPolicy, Network, Prior};
 use crate::settings::{over_defaults, read};
 use crate::tensors;
+use fresh::CalledFresh;
 use hindsight::CalledHindsight;
 use novelty::CalledNovelty;
 use search::CalledSearch;
@@ -48,6 +54,9 @@ pub(crate) struct PyParts {
     search: Option<Py<PyAny>>,
     hindsight: Option<Py<PyAny>>,
     source: Option<Py<PyAny>>,
+    fresh: Option<Py<PyAny>>,
+    /// What a buffer draws by.
+    priority: Option<Py<PyAny>>,
 }
 
 /// The same, read.
@@ -60,12 +69,14 @@ pub(crate) struct Parts {
     search: Option<Object>,
     hindsight: Option<Object>,
     source: Option<Object>,
+    fresh: Option<Object>,
+    priority: Option<Object>,
 }
 
 impl PyParts {
     /// What a trainer goes on calling is kept.
     pub(crate) fn read(self, py: Python<'_>, kept: &Kept) -> PyResult<Parts> {
-        let Self { settings, prior, teacher, novelty, data, search, hindsight, source } = self;
+        let Self { settings, prior, teacher, novelty, data, search, hindsight, source, fresh, priority } = self;
         let tensor = |tensor: &Py<PyAny>| tensors::from_python(tensor.bind(py));
         let keep = |object: Option<Py<PyAny>>| object.map(|object| kept.keep(object));
         let prior = prior.map(|(text, module, values)| {
@@ -83,6 +94,8 @@ impl PyParts {
             search: keep(search),
             hindsight: keep(hindsight),
             source: keep(source),
+            fresh: keep(fresh),
+            priority: keep(priority),
         })
     }
 }
@@ -91,6 +104,11 @@ impl Parts {
     /// The policies that are asked for beside the trainer's own, which are made with it.
     pub(crate) fn take_networks(&mut self) -> (Option<Prior>, Option<Network>) {
         (self.prior.take(), self.teacher.take())
+    }
+
+    /// What a buffer draws by, where that is a function of Python.
+    pub(crate) fn priority(&mut self, failures: &Failures) -> Option<CalledPriority> {
+        self.priority.take().map(|function| CalledPriority { function, failures: failures.clone() })
     }
 
     /// The settings of a search of the library's own, where one is asked for.
@@ -126,7 +144,7 @@ impl Parts {
         self,
         mut trainer: Trainer<E, AnyPolicy<E, D>>,
         others: Others<E, D>,
-        border: &Border<E::States>,
+        (border, width): (&Border<E::States>, usize),
         rng: &mut Rng,
     ) -> PyResult<Trainer<E, AnyPolicy<E, D>>>
     where
@@ -135,10 +153,19 @@ impl Parts {
         E::States: 'static,
         D: 'static,
     {
-        let Self { settings, data, search, hindsight, source, .. } = self;
-        if let (Some(share), Some(function)) = (settings.hindsight, hindsight) {
-            let hindsight = CalledHindsight { function, show: border.show.clone() };
-            trainer = trainer.with_hindsight(hindsight, share).map_err(raised)?;
+        let Self { settings, data, search, hindsight, source, fresh, .. } = self;
+        if let Some(share) = settings.hindsight {
+            let built = match (hindsight, others.conditioned) {
+                (Some(function), _) => {
+                    trainer.with_hindsight(CalledHindsight { function, show: border.show.clone() }, share)
+                }
+                (None, Some(conditioned)) => trainer.with_hindsight(FocusInHindsight(conditioned), share),
+                (None, None) => {
+                    let expected = "a function of objects; `FocusInHindsight` is for a `Conditioning`";
+                    Err(Error::config("hindsight", "FocusInHindsight", expected))
+                }
+            };
+            trainer = built.map_err(raised)?;
         }
         if let Some(asked) = settings.search {
             let search = match (others.search, search) {
@@ -154,6 +181,11 @@ impl Parts {
         if let (Some(share), Some(function)) = (settings.source, source) {
             let source = CalledSource { function, border: border.clone() };
             trainer = trainer.with_source(share, source).map_err(raised)?;
+        }
+        if let Some(function) = fresh {
+            let seed = rng.clone().below(1 << 53) as u64;
+            let source = CalledFresh { function, border: border.clone(), width, seed };
+            trainer = trainer.with_fresh(source).map_err(raised)?;
         }
         if let Some(data) = data {
             let given = given::buffer(&trainer, data, border, rng)?;
@@ -189,4 +221,5 @@ pub(crate) struct Others<E: Env, D> {
     pub(crate) teacher: Option<AnyPolicy<E, D>>,
     pub(crate) novelty: Option<Box<dyn Novelty<E::States>>>,
     pub(crate) search: Option<AnySearch<E>>,
+    pub(crate) conditioned: Option<ConditionedReward<E::States>>,
 }

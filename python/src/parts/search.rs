@@ -67,7 +67,7 @@ where
         let asked = |py: Python<'_>| {
             let generator = py.import("numpy")?.getattr("random")?.call_method1("default_rng", (seed,))?;
             let found = self.function.bind(py).call1(((self.border.show)(py, objects)?, generator))?;
-            (self.border.read)(&found)
+            (self.border.read)(&found, "what the search found")
         };
         let found = Python::attach(asked).map_err(passed_on("the search"))?;
         if found.is_empty() {

@@ -28,7 +28,7 @@ impl<E: ReplayEnv, P: Policy<E>> BatchSource<E, P> for CalledSource<E::States> {
         let seed = rng.below(1 << 53) as u64;
         let asked = |py: Python<'_>| {
             let generator = py.import("numpy")?.getattr("random")?.call_method1("default_rng", (seed,))?;
-            (self.border.read)(&self.function.bind(py).call1((n, generator))?)
+            (self.border.read)(&self.function.bind(py).call1((n, generator))?, "what the source gave")
         };
         let objects = tch::no_grad(|| Python::attach(asked)).map_err(passed_on("the source"))?;
         if objects.len() != n {

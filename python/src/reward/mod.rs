@@ -10,15 +10,22 @@ pub(crate) use graphs::graph_reward;
 pub(crate) use other::{box_reward, diffusion_target, line_reward, structure_reward};
 pub(crate) use vectors::vector_reward;
 
-use gfn::env::{Reward, Rows};
-use pyo3::prelude::*;
+use std::sync::{Arc, Mutex, PoisonError};
 
+use gfn::condition::{ConditionedReward, Conditioning};
+use gfn::env::{Reward, Rows};
+use gfn::{Error, Result};
+use pyo3::prelude::*;
+use tch::Tensor;
+
+use crate::conditions::{Conditions, check_native};
+use crate::errors::raised;
 use crate::kept::Object;
 use crate::settings::read;
 use crate::states::Show;
 
 /// What Python gave for a reward.
-pub(crate) enum Asked {
+enum Asked {
     /// The settings of one of the library's, as JSON.
     Native(serde_json::Value),
     /// A callable.
@@ -27,23 +34,86 @@ pub(crate) enum Asked {
 
 impl Asked {
     /// Reads `(text, callable)`, one of which is there.
-    pub(crate) fn new(settings: Option<&str>, callable: Option<Object>) -> PyResult<Self> {
+    fn new((settings, callable): (Option<String>, Option<Object>)) -> PyResult<Self> {
         match (settings, callable) {
             (_, Some(callable)) => Ok(Self::Called(callable)),
-            (settings, None) => Ok(Self::Native(read("a reward", settings.unwrap_or("null"))?)),
+            (settings, None) => Ok(Self::Native(read("a reward", settings.as_deref().unwrap_or("null"))?)),
+        }
+    }
+}
+
+/// What Python gave for the reward of a trainer: one, or those that conditions weigh.
+pub(crate) struct Rewards {
+    all: Vec<Asked>,
+    conditioning: Option<Conditioning>,
+}
+
+/// A trainer's reward.
+pub(crate) struct Built<S> {
+    pub(crate) reward: Box<dyn Reward<S>>,
+    /// The same where conditions are temperatures, preferences and directions of focus.
+    pub(crate) conditioned: Option<ConditionedReward<S>>,
+}
+
+impl Rewards {
+    /// Reads them; a reward of the library's that stands alone must take the conditions that there are.
+    pub(crate) fn read(
+        given: Vec<(Option<String>, Option<Object>)>,
+        conditions: Option<&Conditions>,
+    ) -> PyResult<Self> {
+        let all = given.into_iter().map(Asked::new).collect::<PyResult<Vec<_>>>()?;
+        let conditioning = conditions.and_then(Conditions::conditioning).cloned();
+        if let (Some(_), None, [Asked::Native(settings)]) = (conditions, &conditioning, &all[..]) {
+            check_native(settings).map_err(raised)?;
+        }
+        Ok(Self { all, conditioning })
+    }
+
+    /// The settings of the library's reward, if that is all there is.
+    pub(crate) fn native(&self) -> Option<&serde_json::Value> {
+        match (&self.all[..], &self.conditioning) {
+            ([Asked::Native(settings)], None) => Some(settings),
+            _ => None,
         }
     }
 
     /// The reward: Python's own is shown the states, `native` makes the library's.
     pub(crate) fn build<S: Rows + 'static>(
         self,
-        show: Show<S>,
-        native: impl FnOnce(serde_json::Value) -> PyResult<Box<dyn Reward<S>>>,
-    ) -> PyResult<Box<dyn Reward<S>>> {
-        match self {
-            Self::Native(settings) => native(settings),
-            Self::Called(callable) => Python::attach(|py| Ok(Box::new(Called::new(py, callable, show)?) as _)),
+        show: &Show<S>,
+        native: impl Fn(serde_json::Value) -> PyResult<Box<dyn Reward<S>>>,
+    ) -> PyResult<Built<S>> {
+        let one = |asked| match asked {
+            Asked::Native(settings) => native(settings),
+            Asked::Called(callable) => Python::attach(|py| Ok(Box::new(Called::new(py, callable, show.clone())?) as _)),
+        };
+        let mut built = self.all.into_iter().map(one).collect::<PyResult<Vec<_>>>()?;
+        if let Some(conditioning) = self.conditioning {
+            let shared = built.into_iter().map(|reward| Arc::new(Shared(Mutex::new(reward))) as _).collect();
+            let conditioned = ConditionedReward::new(conditioning, shared).map_err(raised)?;
+            return Ok(Built { reward: Box::new(conditioned.clone()), conditioned: Some(conditioned) });
         }
+        match (built.pop(), built.is_empty()) {
+            (Some(reward), true) => Ok(Built { reward, conditioned: None }),
+            (last, _) => {
+                let n = built.len() + usize::from(last.is_some());
+                let expected = "one, or a `Conditioning` that says how several are weighed";
+                Err(raised(Error::config("the rewards of a trainer", n, expected)))
+            }
+        }
+    }
+}
+
+/// A reward that several have a share in.
+struct Shared<S>(Mutex<Box<dyn Reward<S>>>);
+
+impl<S> Reward<S> for Shared<S> {
+    fn log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).log_reward(states, conditions)
+    }
+
+    fn partial_log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).partial_log_reward(states, conditions)
     }
 }
 

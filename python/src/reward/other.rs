@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
+use gfn::Rng;
 use gfn::env::{Env, Reals, Reward};
 use gfn_dags::{
     BayesianStructure, Bde, BdeConfig, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, DagStates,
     LinearGaussianBic, LocalScore, StructurePrior,
 };
 use gfn_gym::boxes::BoxReward;
-use gfn_gym::diffusion::{Funnel, ManyWell, Mixture, Target};
+use gfn_gym::diffusion::{CoxProcess, Funnel, ManyWell, Mixture, Posterior, Target};
 use gfn_gym::line::LineReward;
 use pyo3::prelude::*;
 use serde::Deserialize;
@@ -33,6 +34,8 @@ enum Spec {
     MixtureTarget { name: MixtureName, seed: u64 },
     FunnelTarget { dim: usize, sd: f64 },
     ManyWellTarget { dim: usize },
+    PosteriorTarget {},
+    CoxTarget { side: usize, seed: u64 },
 }
 
 /// What structures are scored by.
@@ -114,6 +117,8 @@ pub(crate) fn diffusion_target(settings: &Value) -> PyResult<Arc<dyn Target>> {
             }),
             Spec::FunnelTarget { dim, sd } => Arc::new(Funnel::new(dim, sd)?),
             Spec::ManyWellTarget { dim } => Arc::new(ManyWell::new(dim)?),
+            Spec::PosteriorTarget {} => Arc::new(Posterior::nine_of_twenty_five()),
+            Spec::CoxTarget { side, seed } => Arc::new(CoxProcess::generated(side, &mut Rng::seeded(seed))?),
             _ => return Ok(None),
         }))
     };

@@ -5,11 +5,10 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use gfn::Rng;
-use gfn::condition::ConditionSource;
 use gfn::distribution::{Distribution, GraphActionCategorical};
-use gfn::env::{EnumerableEnv, Env, Reward, Rows};
+use gfn::env::{EnumerableEnv, Env, Rows};
 use gfn::objective::Objective;
-use gfn::policy::KHot;
+use gfn::policy::{KHot, Policy};
 use gfn::quantity::Quantity;
 use gfn::replay::ReplayBuffer;
 use gfn::rollout::ReplayEnv;
@@ -19,12 +18,12 @@ use gfn_dags::Adjacency;
 use gfn_gym::diffusion::Energy;
 use pyo3::prelude::*;
 use serde_json::Value;
-use tch::{Device, Kind};
+use tch::{Device, Kind, Tensor};
 
-use super::engine::{Engine, Trained};
+use super::engine::{Engine, Trained, named};
 use super::exact::evaluate;
-use super::replay::Replay;
-use crate::conditions::{Conditions, check_native};
+use super::replay::{Distinct, Replay};
+use crate::conditions::{Conditions, Shared};
 use crate::env::{EnvKind, EnvSpec, Failures};
 use crate::errors::raised;
 use crate::kept::Object;
@@ -39,17 +38,18 @@ use crate::record::{
     Describe, describe_diffusion, describe_graphs, describe_points, describe_structures, describe_vectors,
 };
 use crate::reward::{
-    self, box_reward, diffusion_target, graph_reward, line_reward, structure_reward, vector_reward, wrong_states,
+    Built, Rewards, box_reward, diffusion_target, graph_reward, line_reward, structure_reward, vector_reward,
+    wrong_states,
 };
 use crate::settings::{over_defaults, read};
 use crate::states::{show_diffusion, show_graphs, show_points, show_structures, show_vectors};
 
 /// What Python asked for: settings as JSON, and objects of its own.
 pub(super) struct Asked<'a> {
-    pub(super) reward: (Option<&'a str>, Option<Object>),
+    pub(super) rewards: Vec<(Option<String>, Option<Object>)>,
     pub(super) policy: (&'a str, Option<Object>),
     pub(super) objective: (&'a str, Option<Object>),
-    pub(super) conditions: (Option<Object>, usize),
+    pub(super) conditions: Option<Conditions>,
     pub(super) training: &'a str,
     pub(super) replay: Option<&'a str>,
     pub(super) parts: Parts,
@@ -66,6 +66,7 @@ struct Rest {
     parts: Parts,
     made_for: (Device, Kind),
     description: Value,
+    failures: Failures,
 }
 
 /// The trainer that was asked for.
@@ -82,29 +83,35 @@ pub(super) fn session(
     let given: Value = read("the settings of the trainer", asked.training)?;
     let config = over_defaults("the settings of the trainer", &given, &["adam"]).map_err(raised)?;
     let replay = asked.replay.map(|text| read("Replay", text)).transpose()?;
-    let (function, width) = asked.conditions;
+    let conditions = asked.conditions.map(Arc::new);
+    let width = conditions.as_ref().map_or(0, |conditions| conditions.width());
     let needs = Needs {
         flow: objective.needs().has(Quantity::LogFlow),
         paths: objective.needs().has(Quantity::LogPaths),
         conditions: width,
     };
-    let conditions = (width > 0).then(|| Arc::new(Conditions { function, width }));
     let description = read("a description", asked.description)?;
     let mut parts = asked.parts;
     let (prior, teacher) = parts.take_networks();
     let own = (asked.policy.0.to_owned(), asked.policy.1);
     let networks = Networks { own, prior, teacher, made_for: (device, kind), needs };
-    let rest = Rest { objective, config, replay, conditions, parts, made_for: (device, kind), description };
+    let rest = Rest {
+        objective,
+        config,
+        replay,
+        conditions,
+        parts,
+        made_for: (device, kind),
+        description,
+        failures: failures.clone(),
+    };
     let mut rng = Rng::seeded(seed);
-    let reward = reward::Asked::new(asked.reward.0, asked.reward.1)?;
-    if let (Some(_), reward::Asked::Native(settings)) = (&rest.conditions, &reward) {
-        check_native(settings).map_err(raised)?;
-    }
+    let reward = Rewards::read(asked.rewards, rest.conditions.as_deref())?;
     match (&kind_of_env, spec) {
         (EnvKind::Graphs { env, reading }, _) => {
             let border =
                 Border { show: show_graphs(reading.clone()), read: read_graphs(reading.clone()), features: None };
-            let reward = reward.build(border.show.clone(), |settings| graph_reward(settings, reading.as_ref()))?;
+            let reward = reward.build(&border.show, |settings| graph_reward(settings, reading.as_ref()))?;
             let policies = networks.build(&mut rng, |plan| of_graphs(plan, env))?;
             listed(
                 Given {
@@ -120,7 +127,7 @@ pub(super) fn session(
             )
         }
         (EnvKind::Vectors(vectors), spec) => {
-            let reward = reward.build(show_vectors(), |settings| match spec {
+            let reward = reward.build(&show_vectors(), |settings| match spec {
                 EnvSpec::Vectors(spec) => vector_reward(settings, spec),
                 EnvSpec::Other => Err(wrong_states(&settings, "the vectors of an environment of your own")),
             })?;
@@ -142,7 +149,7 @@ pub(super) fn session(
             )
         }
         (EnvKind::Structures(env), _) => {
-            let reward = reward.build(show_structures(), |settings| structure_reward(settings, env))?;
+            let reward = reward.build(&show_structures(), |settings| structure_reward(settings, env))?;
             let n = env.n_nodes();
             let features = Some(Encoding::new(Adjacency::new(n)));
             let border = Border { show: show_structures(), read: read_structures(n), features };
@@ -154,7 +161,7 @@ pub(super) fn session(
             )
         }
         (EnvKind::Box(env), _) => {
-            let reward = reward.build(show_points(), box_reward)?;
+            let reward = reward.build(&show_points(), box_reward)?;
             let features = Some(Encoding::new(Coordinates(env.ndim())));
             let border = Border { show: show_points(), read: read_points(env.ndim()), features };
             let policies = networks.build(&mut rng, |plan| of_box(plan, env))?;
@@ -165,7 +172,7 @@ pub(super) fn session(
             )
         }
         (EnvKind::Line(env), _) => {
-            let reward = reward.build(show_points(), line_reward)?;
+            let reward = reward.build(&show_points(), line_reward)?;
             let features = Some(Encoding::new(Coordinates(2)));
             let border = Border { show: show_points(), read: read_points(2), features };
             let policies = networks.build(&mut rng, |plan| of_line(plan, env))?;
@@ -176,11 +183,8 @@ pub(super) fn session(
             )
         }
         (EnvKind::Diffusion(env), _) => {
-            let target = match &reward {
-                reward::Asked::Native(settings) => Some(diffusion_target(settings)?),
-                reward::Asked::Called(_) => None,
-            };
-            let reward = reward.build(show_diffusion(), |settings| {
+            let target = reward.native().map(diffusion_target).transpose()?;
+            let reward = reward.build(&show_diffusion(), |settings| {
                 Ok(Box::new(Energy::new(diffusion_target(&settings)?).along(env.process())) as _)
             })?;
             let search = target.clone().zip(rest.parts.mala()).map(|(target, given)| mala(env, target, given));
@@ -200,7 +204,7 @@ pub(super) fn session(
 /// What is made by the kind of the environment.
 struct Given<E: Env, D> {
     env: E,
-    reward: Box<dyn Reward<E::States>>,
+    reward: Built<E::States>,
     policies: Policies<E, D>,
     border: Border<E::States>,
     describe: Describe<E>,
@@ -214,8 +218,19 @@ where
     E::States: 'static,
 {
     let (border, conditions) = ((given.border.clone(), given.describe.clone()), rest.conditions.clone());
-    let trainer = trainer(given, rest, rng, ReplayBuffer::distinct)?;
-    Ok(Box::new(Trained::new(trainer, border, (Some(evaluate::<E>), by_key::<E>), conditions)))
+    let others = of_others(&given.policies);
+    let distinct = |config, priority| match priority {
+        None => ReplayBuffer::distinct(config),
+        Some(priority) => ReplayBuffer::distinct_by_priority(config, priority),
+    };
+    let trainer = trainer(given, rest, rng, distinct)?;
+    Ok(Box::new(Trained::new(trainer, border, (Some(evaluate::<E>), by_key::<E>), (conditions, others))))
+}
+
+/// The parameters of prior and teacher, whose tensors Python may have, too.
+fn of_others<E: Env, D: Distribution<Actions = E::Actions>>(policies: &Policies<E, D>) -> Vec<(String, Tensor)> {
+    let others = [policies.own.prior(), policies.teacher.as_ref()];
+    others.into_iter().flatten().flat_map(|policy| named(policy.parameters())).collect()
 }
 
 /// The first of equal objects, by their keys.
@@ -232,38 +247,42 @@ where
     D: Distribution<Actions = E::Actions> + 'static,
 {
     let (border, conditions) = ((given.border.clone(), given.describe.clone()), rest.conditions.clone());
-    let distinct = |_| Err(gfn::Error::config("distinct", true, "false, where states are points: no two are equal"));
+    let others = of_others(&given.policies);
+    let distinct = |_, _| Err(gfn::Error::config("distinct", true, "false, where states are points: no two are equal"));
     let trainer = trainer(given, rest, rng, distinct)?;
     let each_its_own = |_: &E, states: &E::States| (0..states.len()).collect();
-    Ok(Box::new(Trained::new(trainer, border, (None, each_its_own), conditions)))
+    Ok(Box::new(Trained::new(trainer, border, (None, each_its_own), (conditions, others))))
 }
 
 fn trainer<E, D>(
     given: Given<E, D>,
     rest: Rest,
     mut rng: Rng,
-    distinct: impl Fn(gfn::replay::ReplayConfig) -> gfn::Result<ReplayBuffer<E>>,
+    distinct: Distinct<E>,
 ) -> PyResult<Trainer<E, AnyPolicy<E, D>>>
 where
     E: ReplayEnv + 'static,
     E::States: 'static,
     D: Distribution<Actions = E::Actions> + 'static,
 {
-    let Rest { objective, config, replay, conditions, mut parts, made_for, description } = rest;
-    let Given { env, reward, policies: Policies { own, teacher }, border, search, .. } = given;
+    let Rest { objective, config, replay, conditions, mut parts, made_for, description, failures } = rest;
+    let Given { env, reward: Built { reward, conditioned }, policies, border, search, .. } = given;
+    let Policies { own, teacher } = policies;
     let novelty = parts.novelty(&border, made_for, &mut rng)?;
     // A stream of its own: whether there are given objects doesn't change what is drawn.
     let mut looking = rng.clone().split();
+    let priority = parts.priority(&failures);
+    let width = conditions.as_ref().map_or(0, |conditions| conditions.width());
     let built = || -> gfn::Result<_> {
         let mut trainer = Trainer::boxed(env, reward, own, objective, config, rng)?.described_by(&description)?;
         if let Some(conditions) = conditions {
-            trainer = trainer.with_conditions(move |n: usize, rng: &mut Rng| conditions.draw(n, rng));
+            trainer = trainer.with_conditions(Shared(conditions));
         }
         match replay {
             None => Ok(trainer),
-            Some(replay) => Ok(trainer.with_replay(replay.build(distinct, border.features.clone())?)),
+            Some(replay) => Ok(trainer.with_replay(replay.build(distinct, border.features.clone(), priority)?)),
         }
     };
     let trainer = built().map_err(raised)?;
-    parts.attach(trainer, Others { teacher, novelty, search }, &border, &mut looking)
+    parts.attach(trainer, Others { teacher, novelty, search, conditioned }, (&border, width), &mut looking)
 }

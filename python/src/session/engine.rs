@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use gfn::condition::ConditionSource;
-use gfn::env::log_rewards;
+use gfn::env::{Rows, log_rewards};
+use gfn::nn::Parameters;
 use gfn::objective::{Origin, score};
 use gfn::policy::Policy;
 use gfn::rollout::{ReplayEnv, Sampler};
@@ -17,17 +17,19 @@ use pyo3::prelude::*;
 use tch::Tensor;
 
 use super::exact::Parts;
-use super::sampled::{self, Alike};
+use super::sampled::{self, Alike, in_batches};
+use super::watch::Watch;
 use crate::conditions::Conditions;
-use crate::errors::passed_on;
 use crate::evaluation::{Parts as SampledParts, Tested};
 use crate::objects::Border;
 use crate::record::Describe;
 use crate::states::Show;
+use crate::tensors;
 use crate::wording::in_python;
 
-/// How long Ctrl-C may wait.
-pub(super) const PATIENCE: Duration = Duration::from_millis(50);
+/// Objects that are drawn at once, and uniform walks: as many as the library's `prefill` draws.
+const AT_ONCE: usize = 4096;
+const WALKS_AT_ONCE: usize = 8192;
 
 /// A batch of states, to be shown once the interpreter is there.
 pub(super) type Shown = Box<dyn for<'py> FnOnce(Python<'py>) -> PyResult<Bound<'py, PyAny>> + Send>;
@@ -57,6 +59,8 @@ pub(super) trait Engine: Send {
     fn record(&mut self, path: Option<&Path>);
     fn loss(&mut self) -> Result<Tensor>;
     fn parameters(&self) -> Vec<(String, Tensor)>;
+    /// Refuses to work with parameters whose memory was taken from outside.
+    fn check_whole(&self) -> Result<()>;
     fn save(&self, path: &Path) -> Result<()>;
     fn resume(&mut self, path: &Path) -> Result<()>;
     fn restore(&mut self, path: &Path) -> Result<()>;
@@ -82,17 +86,33 @@ pub(super) struct Trained<E: ReplayEnv, P> {
     alike: Alike<E>,
     conditions: Option<Arc<Conditions>>,
     rng: Rng,
+    /// What Python has of the networks, by name: its own tensors and those of prior and teacher.
+    shared: Vec<(String, Tensor)>,
 }
 
-impl<E: ReplayEnv, P: Policy<E>> Trained<E, P> {
+impl<E, P> Trained<E, P>
+where
+    E: ReplayEnv + 'static,
+    P: Policy<E>,
+    P::Dist: 'static,
+{
     pub(super) fn new(
         trainer: Trainer<E, P>,
         (border, describe): (Border<E::States>, Describe<E>),
         (exact, alike): (Option<ExactOf<E, P>>, Alike<E>),
-        conditions: Option<Arc<Conditions>>,
+        (conditions, of_others): (Option<Arc<Conditions>>, Vec<(String, Tensor)>),
     ) -> Self {
         let rng = trainer.evaluation_rng();
-        Self { trainer, border, describe, record: None, exact, alike, conditions, rng }
+        let shared = named(trainer.policy().parameters()).chain(of_others).collect();
+        Self { trainer, border, describe, record: None, exact, alike, conditions, rng, shared }
+    }
+
+    /// Refuses conditions that the trainer's own source could not have drawn.
+    fn check(&self, conditions: Option<&Tensor>) -> Result<()> {
+        match (&self.conditions, conditions) {
+            (Some(source), Some(conditions)) => source.check(conditions),
+            _ => Ok(()),
+        }
     }
 
     /// What `look` gives where weights are without noise, if the policy has noisy layers.
@@ -104,15 +124,44 @@ impl<E: ReplayEnv, P: Policy<E>> Trained<E, P> {
         }
     }
 
-    fn draw(&mut self, n: usize, conditions: Option<&Tensor>) -> Result<E::States> {
+    /// Objects, and log R of each where that is asked for.
+    fn draw(&mut self, n: usize, conditions: Option<&Tensor>, rewarded: bool) -> Result<(E::States, Option<Vec<f64>>)> {
         self.quietly(|trainer, rng| {
-            let max_steps = trainer.context().config.max_steps;
-            let sampler = Sampler::new(trainer.env(), trainer.policy()).max_steps(max_steps);
-            match conditions {
-                None => Ok(sampler.walks(n, rng)?.terminal),
-                Some(conditions) => Ok(sampler.forward_conditional(conditions, rng)?.terminal_states().clone()),
-            }
+            let watch = Watch::new();
+            let policy = watch.over(trainer.policy());
+            let sampler = Sampler::new(trainer.env(), &policy).max_steps(trainer.context().config.max_steps);
+            let (mut states, mut values) = (trainer.env().initial(&[]), rewarded.then(Vec::new));
+            in_batches(n, (AT_ONCE, &watch), |range| {
+                let conditions = conditions.map(|all| all.narrow(0, range.start as i64, range.len() as i64));
+                let drawn = match &conditions {
+                    None => sampler.walks(range.len(), rng)?.terminal,
+                    Some(conditions) => sampler.forward_conditional(conditions, rng)?.terminal_states().clone(),
+                };
+                if let Some(values) = &mut values {
+                    values.extend(log_rewards(trainer.reward(), &drawn, conditions.as_ref())?);
+                }
+                states.append(drawn);
+                Ok(())
+            })?;
+            Ok((states, values))
         })
+    }
+}
+
+/// Parameters by name.
+pub(super) fn named(parameters: Option<&Parameters>) -> impl Iterator<Item = (String, Tensor)> + '_ {
+    let all = parameters.into_iter().flat_map(|parameters| parameters.iter());
+    all.map(|parameter| (parameter.name.clone(), parameter.tensor.shallow_clone()))
+}
+
+/// Refuses tensors whose memory was taken from outside.
+fn check_whole(shared: &[(String, Tensor)]) -> Result<()> {
+    match shared.iter().find(|(_, tensor)| !tensors::is_whole(tensor)) {
+        None => Ok(()),
+        Some((name, tensor)) => Err(Error::contract(
+            "the storage of a parameter stays as long as the parameter: resize it back, or make a new trainer",
+            format!("`{name}` of shape {:?} has a storage that was made shorter", tensor.size()),
+        )),
     }
 }
 
@@ -126,16 +175,18 @@ impl<E, P> Engine for Trained<E, P>
 where
     E: ReplayEnv + 'static,
     P: Policy<E> + Send,
+    P::Dist: 'static,
 {
     fn advance(&mut self, n: usize) -> (Vec<Made>, Option<Error>) {
         let mut made = Vec::with_capacity(n.min(1 << 16));
-        let mut looked = Instant::now();
+        let (watch, shared) = (Watch::new(), &self.shared);
+        if let Err(error) = check_whole(shared) {
+            return (made, Some(error));
+        }
         let mut note = |_: &Trainer<E, P>, record: &mut Record| {
             made.push(Made { step: record.step, reward_calls: record.reward_calls, stats: record.stats });
-            if looked.elapsed() > PATIENCE {
-                looked = Instant::now();
-                Python::attach(|py| py.check_signals()).map_err(passed_on("a signal"))?;
-            }
+            watch.look()?;
+            check_whole(shared)?;
             Ok(ControlFlow::Continue(()))
         };
         let fit = Fit::new(self.trainer.steps_done().saturating_add(n));
@@ -148,12 +199,13 @@ where
     }
 
     fn sample(&mut self, n: usize, conditions: Option<&Tensor>, rewarded: bool) -> Result<(Shown, Option<Vec<f64>>)> {
-        let states = self.draw(n, conditions)?;
-        let values = rewarded.then(|| log_rewards(self.trainer.reward(), &states, conditions)).transpose()?;
+        self.check(conditions)?;
+        let (states, values) = self.draw(n, conditions, rewarded)?;
         Ok((later(&self.border.show, states), values))
     }
 
     fn exact(&mut self, limit: usize, conditions: Option<&Tensor>) -> Result<Parts> {
+        self.check(conditions)?;
         let show = self.border.show.clone();
         match self.exact {
             Some(exact) => self.quietly(|trainer, _| exact(trainer, (limit, conditions), &show)),
@@ -166,11 +218,13 @@ where
     }
 
     fn sampled(&mut self, n: usize, condition: Option<&Tensor>) -> Result<SampledParts> {
+        self.check(condition)?;
         let (border, alike) = (self.border.clone(), self.alike);
         self.quietly(|trainer, rng| sampled::sampled(trainer, (n, condition), (&border, alike), rng))
     }
 
     fn tested(&mut self, objects: &Py<PyAny>, paths: usize, condition: Option<&Tensor>) -> Result<Tested> {
+        self.check(condition)?;
         let border = self.border.clone();
         self.quietly(|trainer, rng| sampled::tested(trainer, objects, (paths, condition), &border, rng))
     }
@@ -180,7 +234,13 @@ where
     }
 
     fn prefill(&mut self, n: usize) -> Result<usize> {
-        self.trainer.prefill(n)
+        let (watch, mut stayed) = (Watch::new(), self.trainer.prefill(0)?);
+        // In the parts that the library makes of it, so that the same seed draws the same.
+        in_batches(n, (WALKS_AT_ONCE, &watch), |range| {
+            stayed += self.trainer.prefill(range.len())?;
+            Ok(())
+        })?;
+        Ok(stayed)
     }
 
     fn record(&mut self, path: Option<&Path>) {
@@ -212,8 +272,11 @@ where
     }
 
     fn parameters(&self) -> Vec<(String, Tensor)> {
-        let Some(parameters) = self.trainer.policy().parameters() else { return Vec::new() };
-        parameters.iter().map(|parameter| (parameter.name.clone(), parameter.tensor.shallow_clone())).collect()
+        named(self.trainer.policy().parameters()).collect()
+    }
+
+    fn check_whole(&self) -> Result<()> {
+        check_whole(&self.shared)
     }
 
     fn save(&self, path: &Path) -> Result<()> {

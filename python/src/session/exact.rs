@@ -1,7 +1,7 @@
 //! The exact distribution of a policy, beside the reward's.
 
 use gfn::distribution::GraphActionCategorical;
-use gfn::env::{EnumerableEnv, Rows, StateGraph};
+use gfn::env::{EnumerableEnv, Rows, StateGraph, log_rewards};
 use gfn::metrics::{Distances, Target};
 use gfn::train::Trainer;
 use numpy::IntoPyArray;
@@ -9,8 +9,13 @@ use pyo3::prelude::*;
 use tch::Tensor;
 
 use super::engine::{Shown, later};
+use super::sampled::{in_batches, one_instance, repeated};
+use super::watch::Watch;
 use crate::policy::AnyPolicy;
 use crate::states::Show;
+
+/// Objects whose rewards are asked at once.
+const AT_ONCE: usize = 2048;
 
 /// A trainer of an environment whose actions can be listed.
 type Listed<E> = Trainer<E, AnyPolicy<E, GraphActionCategorical>>;
@@ -34,12 +39,14 @@ pub(super) fn evaluate<E>(
     show: &Show<E::States>,
 ) -> gfn::Result<Parts>
 where
-    E: EnumerableEnv,
+    E: EnumerableEnv + 'static,
     E::States: 'static,
 {
-    let space = StateGraph::build(trainer.env(), limit)?;
-    let target = target(trainer, &space, conditions)?;
-    let learned = space.terminating_distribution(trainer.env(), trainer.policy(), conditions)?;
+    let watch = Watch::new();
+    one_instance(trainer.env())?;
+    let space = StateGraph::build_watched(trainer.env(), (0, limit), |_| watch.look())?;
+    let target = target(trainer, &space, conditions, &watch)?;
+    let learned = space.terminating_distribution(trainer.env(), &watch.over(trainer.policy()), conditions)?;
     let distances = Distances::between(&learned.probs, &target.probs)?;
     let states = space.states().clone();
     Ok(Parts {
@@ -55,15 +62,22 @@ where
 }
 
 /// What the objective asks for: R / Z, or, relative to a prior, prior R^beta / Z.
-fn target<E: EnumerableEnv>(
+fn target<E: EnumerableEnv + 'static>(
     trainer: &Listed<E>,
     space: &StateGraph<E>,
     conditions: Option<&Tensor>,
+    watch: &Watch,
 ) -> gfn::Result<Target> {
-    let mut target = space.target_distribution(trainer.reward(), conditions)?;
+    let (ends, mut values) = (space.ends(), Vec::new());
+    in_batches(ends.len(), (AT_ONCE, watch), |range| {
+        let conditions = repeated(conditions, range.len());
+        values.extend(log_rewards(trainer.reward(), &space.states().select(&ends[range]), conditions.as_ref())?);
+        Ok(())
+    })?;
+    let mut target = space.target_of(&values)?;
     let Some(prior) = trainer.policy().prior() else { return Ok(target) };
     let beta = trainer.context().objective.reward_exponent();
-    let prior = space.terminating_distribution(trainer.env(), prior, conditions)?;
+    let prior = space.terminating_distribution(trainer.env(), &watch.over(prior), conditions)?;
     let logs = target.log_rewards.iter().zip(&prior.probs);
     let logs: Vec<f64> = logs.map(|(log_reward, prior)| beta * log_reward + prior.ln()).collect();
     let most = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);

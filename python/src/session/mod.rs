@@ -5,6 +5,7 @@ mod engine;
 mod exact;
 mod replay;
 mod sampled;
+mod watch;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Mutex, TryLockError};
@@ -14,6 +15,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use pyo3::{PyTraverseError, PyVisit};
 
+use crate::conditions::Conditions;
 use crate::env::{Env, Failures};
 use crate::errors::raised;
 use crate::evaluation::{Sampled, Tested};
@@ -64,7 +66,7 @@ impl Session {
 impl Session {
     /// The same for what can fail.
     fn ask<T: Send>(&self, py: Python<'_>, job: impl FnOnce(&mut dyn Engine) -> gfn::Result<T> + Send) -> PyResult<T> {
-        let done = self.work(py, job)?;
+        let done = self.work(py, |engine| engine.check_whole().and_then(|()| job(engine)))?;
         self.failures.take().map_or_else(|| done.map_err(raised), Err)
     }
 
@@ -90,13 +92,12 @@ fn unbroken<T>(job: impl FnOnce() -> T) -> PyResult<T> {
 impl Session {
     /// A trainer of an environment; the settings come as JSON, written by the classes of `gfn_rs`.
     #[new]
-    #[pyo3(signature = (env, *, reward, reward_call, policy, module, objective, loss, conditions, n_conditions, training, replay, parts, description, seed, device, double))]
+    #[pyo3(signature = (env, *, rewards, policy, module, objective, loss, conditions, n_conditions, training, replay, parts, description, seed, device, double))]
     #[expect(clippy::too_many_arguments, reason = "one class of Python calls it, by name")]
     fn new(
         py: Python<'_>,
         env: &Env,
-        reward: Option<&str>,
-        reward_call: Option<Py<PyAny>>,
+        rewards: Vec<(Option<String>, Option<Py<PyAny>>)>,
         policy: &str,
         module: Option<Py<PyAny>>,
         objective: &str,
@@ -114,10 +115,10 @@ impl Session {
         let kept = Kept::default();
         let keep = |object: Option<Py<PyAny>>| object.map(|object| kept.keep(object));
         let asked = build::Asked {
-            reward: (reward, keep(reward_call)),
+            rewards: rewards.into_iter().map(|(text, function)| (text, keep(function))).collect(),
             policy: (policy, keep(module)),
             objective: (objective, keep(loss)),
-            conditions: (keep(conditions), n_conditions),
+            conditions: Conditions::read(conditions, n_conditions, py, &kept).map_err(raised)?,
             training,
             replay,
             parts: parts.read(py, &kept)?,
@@ -217,7 +218,7 @@ impl Session {
 
     /// Parameters by name: the tensors themselves.
     fn parameters<'py>(&self, py: Python<'py>) -> PyResult<Vec<(String, Bound<'py, PyAny>)>> {
-        let parameters = self.ask(py, |engine| Ok(engine.parameters()))?;
+        let parameters = self.read(py, |engine| engine.parameters())?;
         parameters.into_iter().map(|(name, tensor)| Ok((name, tensors::to_python(py, &tensor)?))).collect()
     }
 

@@ -6,6 +6,7 @@ use gfn::{Error, Result};
 use serde::Deserialize;
 
 use crate::objects::Encoding;
+use crate::parts::CalledPriority;
 
 /// The settings of a buffer.
 #[derive(Deserialize)]
@@ -45,17 +46,26 @@ impl Norm {
     }
 }
 
+/// Makes buffers in which each object is once; by a rule of Python's, if there is one.
+pub(super) type Distinct<E> = fn(ReplayConfig, Option<CalledPriority>) -> Result<ReplayBuffer<E>>;
+
 impl Replay {
-    /// The buffer; `distinct` makes one that holds each object once, `features` are the vectors that distances are between.
+    /// The buffer; `distinct` makes one that holds each object once, `features` are the vectors that distances are between, `priority` is
+    /// what Python draws by.
     pub(super) fn build<E: Env>(
         self,
-        distinct: impl Fn(ReplayConfig) -> Result<ReplayBuffer<E>>,
+        distinct: Distinct<E>,
         features: Option<Encoding<E::States>>,
+        priority: Option<CalledPriority>,
     ) -> Result<ReplayBuffer<E>>
     where
         E::States: 'static,
     {
-        let mut buffer = if self.distinct { distinct(self.config)? } else { ReplayBuffer::new(self.config)? };
+        let mut buffer = match (self.distinct, priority) {
+            (true, priority) => distinct(self.config, priority)?,
+            (false, Some(priority)) => ReplayBuffer::by_priority(self.config, priority)?,
+            (false, None) => ReplayBuffer::new(self.config)?,
+        };
         if let Some(Diverse { cutoff, norm }) = self.diverse {
             let Some(features) = features else {
                 let expected = "None, where states aren't vectors of one width";

@@ -1,7 +1,5 @@
 //! Estimates from samples of a policy, and from given objects, where states can't be listed.
 
-use std::time::Instant;
-
 use gfn::env::{Env, Rows};
 use gfn::metrics::importance_log_z;
 use gfn::objective::{Scores, score};
@@ -13,7 +11,7 @@ use gfn::{Error, Result, Rng};
 use pyo3::prelude::*;
 use tch::Tensor;
 
-use super::engine::PATIENCE;
+use super::watch::Watch;
 use crate::errors::passed_on;
 use crate::evaluation::{Parts, Select, Tested};
 use crate::objects::{Border, finished, some};
@@ -25,19 +23,19 @@ const AT_ONCE: usize = 512;
 pub(super) type Alike<E> = fn(&E, &<E as Env>::States) -> Vec<usize>;
 
 /// The same row of conditions again and again.
-fn repeated(condition: Option<&Tensor>, n: usize) -> Option<Tensor> {
+pub(super) fn repeated(condition: Option<&Tensor>, n: usize) -> Option<Tensor> {
     condition.map(|condition| condition.expand([n as i64, -1], false))
 }
 
 /// Calls `work` for batches of `n` things, and looks for Ctrl-C between them.
-fn in_batches(n: usize, mut work: impl FnMut(std::ops::Range<usize>) -> Result<()>) -> Result<()> {
-    let mut looked = Instant::now();
-    for start in (0..n).step_by(AT_ONCE) {
-        work(start..n.min(start + AT_ONCE))?;
-        if looked.elapsed() > PATIENCE {
-            looked = Instant::now();
-            Python::attach(|py| py.check_signals()).map_err(passed_on("a signal"))?;
-        }
+pub(super) fn in_batches(
+    n: usize,
+    (at_once, watch): (usize, &Watch),
+    mut work: impl FnMut(std::ops::Range<usize>) -> Result<()>,
+) -> Result<()> {
+    for start in (0..n).step_by(at_once) {
+        work(start..n.min(start + at_once))?;
+        watch.look()?;
     }
     Ok(())
 }
@@ -63,10 +61,10 @@ fn log_weights<E: ReplayEnv, P: Policy<E>>(trainer: &Trainer<E, P>, scores: &Sco
     }
 }
 
-fn one_instance<E: Env>(env: &E) -> Result<()> {
+pub(super) fn one_instance<E: Env>(env: &E) -> Result<()> {
     match env.n_instances() {
         1 => Ok(()),
-        n => Err(Error::config("the environment's instances", n, "one, whose log Z can be estimated")),
+        n => Err(Error::config("the environment's instances", n, "one, which has one log Z")),
     }
 }
 
@@ -78,16 +76,19 @@ pub(super) fn sampled<E, P>(
     rng: &mut Rng,
 ) -> Result<Parts>
 where
-    E: ReplayEnv,
+    E: ReplayEnv + 'static,
     E::States: 'static,
     P: Policy<E>,
+    P::Dist: 'static,
 {
     let (env, context) = (trainer.env(), trainer.context());
     one_instance(env)?;
-    let sampler = Sampler::new(env, trainer.policy()).max_steps(context.config.max_steps);
+    let watch = Watch::new();
+    let policy = watch.over(trainer.policy());
+    let sampler = Sampler::new(env, &policy).max_steps(context.config.max_steps);
     let mut states = env.initial(&[]);
     let (mut log_rewards, mut weights, mut lengths) = (Vec::new(), Vec::new(), Vec::new());
-    in_batches(n, |range| {
+    in_batches(n, (AT_ONCE, &watch), |range| {
         let drawn = match repeated(condition, range.len()) {
             None => sampler.forward(range.len(), rng)?,
             Some(conditions) => sampler.forward_conditional(&conditions, rng)?,
@@ -118,20 +119,23 @@ pub(super) fn tested<E, P>(
     rng: &mut Rng,
 ) -> Result<Tested>
 where
-    E: ReplayEnv,
+    E: ReplayEnv + 'static,
     P: Policy<E>,
+    P::Dist: 'static,
 {
     let (env, context) = (trainer.env(), trainer.context());
     one_instance(env)?;
     if paths == 0 {
         return Err(Error::config("paths", 0, "at least one path to each object"));
     }
-    let objects = Python::attach(|py| (border.read)(objects.bind(py))).map_err(passed_on("the objects"))?;
+    let objects = Python::attach(|py| (border.read)(objects.bind(py), "objects")).map_err(passed_on("the objects"))?;
     let objects = some(objects)?;
     finished(env, &objects, rng)?;
-    let sampler = Sampler::new(env, trainer.policy()).max_steps(context.config.max_steps);
+    let watch = Watch::new();
+    let policy = watch.over(trainer.policy());
+    let sampler = Sampler::new(env, &policy).max_steps(context.config.max_steps);
     let (mut log_rewards, mut ratios, mut weights) = (Vec::new(), Vec::new(), Vec::new());
-    in_batches(objects.len() * paths, |range| {
+    in_batches(objects.len() * paths, (AT_ONCE, &watch), |range| {
         let rows: Vec<usize> = range.map(|k| k / paths).collect();
         let some = objects.select(&rows);
         let drawn = match repeated(condition, rows.len()) {

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::str::SplitAsciiWhitespace;
 
+use super::words::{found, shown};
 use crate::graph::{Attributes, Edge, GraphKind, GraphState, MAX_ATTRIBUTES, MAX_EDGE_LIST_NODES, Node};
 use crate::{Error, Result};
 
@@ -198,19 +199,6 @@ impl Line<'_> {
     fn error(&self, problem: impl ToString) -> Error {
         Error::parse(self.number, problem, self.expected)
     }
-}
-
-fn found(word: Option<&str>) -> String {
-    word.map_or_else(|| "missing".to_owned(), shown)
-}
-
-/// A word in quotes, cut if it is long: a binary file read by mistake must not fill the terminal.
-fn shown(word: &str) -> String {
-    let mut short: String = word.escape_debug().take(24).collect();
-    if word.chars().count() > 24 {
-        short.push('…');
-    }
-    format!("`{short}`")
 }
 
 #[cfg(test)]

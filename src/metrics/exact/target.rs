@@ -4,11 +4,11 @@ use tch::Tensor;
 
 use super::alike::of_list;
 use super::evaluate::repeated;
-use crate::Result;
 use crate::collective::Shares;
 use crate::env::{CHUNK, EnumerableEnv, Reward, Rows, StateGraph, log_rewards};
 use crate::metrics::Evaluator;
 use crate::tensor::log_sum_exp;
+use crate::{Error, Result};
 
 /// The target distribution of a reward, by state index.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +34,31 @@ impl<E: EnumerableEnv> StateGraph<E> {
         conditions: Option<&Tensor>,
     ) -> Result<Target> {
         target(self, Shares::of(None), reward, conditions)
+    }
+
+    /// The target distribution of log-rewards that were asked for before: one for each of [`ends`](Self::ends).
+    ///
+    /// ```
+    /// use gfn::{env::StateGraph, testing::Triangles};
+    /// let graph = StateGraph::build(&Triangles::new(), 100)?;
+    /// let target = graph.target_of(&vec![1.0; graph.ends().len()])?;
+    /// assert!((target.log_z - 1.0 - (graph.ends().len() as f64).ln()).abs() < 1e-12);
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Shape`] for another number of them.
+    pub fn target_of(&self, log_rewards: &[f64]) -> Result<Target> {
+        let ends = self.ends();
+        if ends.len() != log_rewards.len() {
+            let remedy = "give one for each state in which trajectories can end (`StateGraph::ends`)";
+            return Err(Error::shape("log-rewards", [ends.len() as i64], [log_rewards.len() as i64], remedy));
+        }
+        let mut values = vec![f64::NEG_INFINITY; self.len()];
+        ends.iter().zip(log_rewards).for_each(|(&state, &value)| values[state] = value);
+        let log_z = log_sum_exp(values.iter().copied());
+        let probs = values.iter().map(|value| (value - log_z).exp()).collect();
+        Ok(Target { probs, log_rewards: values, log_z })
     }
 }
 
@@ -68,9 +93,5 @@ fn target<E: EnumerableEnv, R: Reward<E::States> + ?Sized>(
         }
         Ok(out)
     })?;
-    let mut values = vec![f64::NEG_INFINITY; graph.len()];
-    ends.iter().zip(of_ends).for_each(|(&state, value)| values[state] = value);
-    let log_z = log_sum_exp(values.iter().copied());
-    let probs = values.iter().map(|value| (value - log_z).exp()).collect();
-    Ok(Target { probs, log_rewards: values, log_z })
+    graph.target_of(&of_ends)
 }

@@ -13,7 +13,7 @@ use super::observed::Observed;
 use super::persist::{kept, load};
 use crate::policy::Policy;
 use crate::rollout::ReplayEnv;
-use crate::train::sources::REPLAY;
+use crate::train::sources::{Elsewhere, REPLAY};
 use crate::train::{Checkpoint, Persist, Trainer};
 use crate::{Error, Result, Rng};
 
@@ -37,6 +37,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         self.optimizer.iter().for_each(|optimizer| parts.push(optimizer));
         self.companions.all().into_iter().for_each(|companion| parts.push(companion));
         parts.push(&self.sources.on_policy);
+        self.sources.elsewhere.iter().for_each(|elsewhere| parts.push(elsewhere.source()));
         self.sources.all().into_iter().rev().for_each(|source| parts.push(source));
         parts
     }
@@ -90,6 +91,10 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         }
         let mut own: Vec<&dyn Persist<E>> = vec![&self.sources.on_policy];
         self.sources.all().into_iter().filter(|source| source.name() != REPLAY).for_each(|source| own.push(source));
+        // All replicas have ordered the same of those who draw ahead.
+        if let Some(Elsewhere::Others(source)) = &self.sources.elsewhere {
+            own.push(source.as_ref());
+        }
         self.companions.others.iter().for_each(|companion| own.push(companion.as_ref()));
         match kept(&self.context.env, own)?.is_empty() {
             true => Ok(()),
@@ -160,8 +165,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let mut parts: Vec<&mut dyn Persist<E>> = Vec::new();
         self.optimizer.iter_mut().for_each(|optimizer| parts.push(optimizer));
         self.companions.all_mut().into_iter().for_each(|companion| parts.push(companion));
-        let (on_policy, sources) = self.sources.all_mut();
+        let (on_policy, elsewhere, sources) = self.sources.all_mut();
         parts.push(on_policy);
+        elsewhere.into_iter().for_each(|source| parts.push(source));
         sources.into_iter().rev().for_each(|source| parts.push(source));
         load(&self.context.env, &mut parts, (&checkpoint, &state.parts), other)?;
         checkpoint.restore(parameters)?;

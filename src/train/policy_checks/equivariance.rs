@@ -2,8 +2,8 @@
 
 use tch::Tensor;
 
-use super::{COMPARED, Walks};
-use crate::env::{Classes, Direction, Env, Rows};
+use super::{COMPARED, Part, Walks};
+use crate::env::{Classes, Env, Rows};
 use crate::policy::Policy;
 use crate::rollout::ReplayEnv;
 use crate::{Error, Result};
@@ -36,13 +36,8 @@ impl<'a, E: ReplayEnv> Twins<'a, E> {
     }
 
     /// Compares the probabilities of these actions with those of the same actions under other labels.
-    fn compare<P: Policy<E>>(
-        &self,
-        env: &E,
-        policy: &P,
-        conditions: Option<&Tensor>,
-        direction: Direction,
-    ) -> Result<()> {
+    fn compare<P: Policy<E>>(&self, env: &E, policy: &P, conditions: Option<&Tensor>, part: Part) -> Result<()> {
+        let direction = part.direction();
         let (rows, actions) = self.walks.taken(&self.rows, direction);
         if rows.is_empty() {
             return Ok(());
@@ -50,7 +45,7 @@ impl<'a, E: ReplayEnv> Twins<'a, E> {
         let renamed = env.translate(direction, self.walks.0.states(), (&self.classes, &rows), &actions, false)?;
         let firsts = self.firsts(&rows);
         let asked = |rows: &[usize], actions: &E::Actions| {
-            self.walks.log_probs((env, policy, conditions), direction, (rows, actions))
+            self.walks.log_probs((env, policy, conditions), part, (rows, actions))
         };
         let (mine, others) = (asked(&rows, &actions)?, asked(&firsts, &renamed)?);
         let Some((k, mine, other)) = super::first_difference(&mine, &others) else { return Ok(()) };
@@ -59,7 +54,7 @@ impl<'a, E: ReplayEnv> Twins<'a, E> {
             "up to isomorphism a policy is equivariant: relabelling a graph changes no probability \
              (leave node identity, the order of nodes and chance out of the network)",
             format!(
-                "the log-probability ({direction}) of one action is {mine} in {state}, and {other} in the same under other \
+                "the log-probability ({part}) of one action is {mine} in {state}, and {other} in the same under other \
                  labels, {twin}"
             ),
         ))
@@ -77,6 +72,5 @@ pub(super) fn check<E: ReplayEnv, P: Policy<E>>(
     conditions: Option<&Tensor>,
 ) -> Result<()> {
     let Some(twins) = Twins::among(env, walks) else { return Ok(()) };
-    twins.compare(env, policy, conditions, Direction::Forward)?;
-    twins.compare(env, policy, conditions, Direction::Backward)
+    Part::ALL.into_iter().try_for_each(|part| twins.compare(env, policy, conditions, part))
 }

@@ -2,8 +2,8 @@
 
 use tch::Tensor;
 
-use super::{COMPARED, Walks};
-use crate::env::{Direction, Rows};
+use super::{COMPARED, Part, Walks};
+use crate::env::Rows;
 use crate::policy::Policy;
 use crate::rollout::ReplayEnv;
 use crate::{Error, Result};
@@ -21,28 +21,28 @@ pub(super) fn check<E: ReplayEnv, P: Policy<E>>(
     let distinct = walks.0.states().group().first;
     let apart = distinct.len().div_ceil(COMPARED).max(1);
     let compared: Vec<usize> = distinct.into_iter().step_by(apart).collect();
-    for direction in [Direction::Forward, Direction::Backward] {
-        let (rows, actions) = walks.taken(&compared, direction);
+    for part in Part::ALL {
+        let (rows, actions) = walks.taken(&compared, part.direction());
         if rows.len() < 2 {
             continue;
         }
         let asked = |from: usize, to: usize| -> Result<Vec<f64>> {
             let places: Vec<usize> = (from..to).collect();
             let conditions = conditions.map(|c| c.f_narrow(0, from as i64, (to - from) as i64)).transpose()?;
-            let part = (&rows[from..to], &actions.select(&places));
-            walks.log_probs((env, policy, conditions.as_ref()), direction, part)
+            let some = (&rows[from..to], &actions.select(&places));
+            walks.log_probs((env, policy, conditions.as_ref()), part, some)
         };
         let (half, all) = (rows.len() / 2, rows.len());
         let (together, mut in_parts) = (asked(0, all)?, asked(0, half)?);
         in_parts.extend(asked(half, all)?);
         let Some((k, mine, other)) = super::first_difference(&together, &in_parts) else { continue };
-        let part = if k < half { half } else { all - half };
+        let n = if k < half { half } else { all - half };
         let state = walks.words(rows[k]);
         return Err(Error::contract(
             "a policy judges each state by itself: what it gives for one depends neither on the others of its batch nor on chance \
              (leave batch normalisation in training mode and dropout out of the network)",
             format!(
-                "the log-probability ({direction}) of one action is {mine} in a batch of {all} states, and {other} in one of {part}, \
+                "the log-probability ({part}) of one action is {mine} in a batch of {all} states, and {other} in one of {n}, \
                  in {state}"
             ),
         ));

@@ -1,6 +1,7 @@
 //! What a policy promises, looked at before training.
 
 mod equivariance;
+mod host;
 mod independence;
 
 use tch::Tensor;
@@ -9,7 +10,7 @@ use crate::condition::{ConditionSource, Conditions};
 use crate::distribution::{Distribution, Exploration};
 use crate::env::{Direction, Env, Rows};
 use crate::policy::Policy;
-use crate::quantity::Quantities;
+use crate::quantity::{Quantities, Quantity};
 use crate::rollout::{ReplayEnv, Sampler, Trajectories};
 use crate::tensor::to_host;
 use crate::{Error, Result, Rng};
@@ -25,6 +26,35 @@ const EXIT_BIASES: [f64; 4] = [0.0, 4.0, 8.0, 12.0];
 /// Allowed difference of a log-probability, per unit of its size if that is above 1. Single precision sums in another order, and
 /// logits may be far larger than their differences.
 const TOLERANCE: f64 = 1e-3;
+
+/// What of a policy is asked.
+#[derive(Clone, Copy, Debug)]
+enum Part {
+    Forward,
+    Backward,
+    /// The P_F that the objective is relative to, of a policy that has one.
+    Prior,
+}
+
+impl Part {
+    const ALL: [Self; 3] = [Self::Forward, Self::Backward, Self::Prior];
+
+    fn direction(self) -> Direction {
+        match self {
+            Self::Forward | Self::Prior => Direction::Forward,
+            Self::Backward => Direction::Backward,
+        }
+    }
+}
+
+impl std::fmt::Display for Part {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Prior => f.write_str("of the prior"),
+            part => part.direction().fmt(f),
+        }
+    }
+}
 
 /// Random walks whose states a policy is asked about.
 struct Walks<E: Env>(Trajectories<E>);
@@ -67,28 +97,31 @@ impl<E: ReplayEnv> Walks<E> {
     fn log_probs<P: Policy<E>>(
         &self,
         (env, policy, conditions): (&E, &P, Option<&Tensor>),
-        direction: Direction,
+        part: Part,
         (rows, actions): (&[usize], &E::Actions),
     ) -> Result<Vec<f64>> {
         let states = self.0.states().select(rows);
         let conditions = conditions.map(|c| c.f_narrow(0, 0, rows.len() as i64)).transpose()?;
         tch::no_grad(|| {
             let asked = |wants| policy.evaluate(env, &states, conditions.as_ref(), wants);
-            let dist = match direction {
-                Direction::Forward => asked(Quantities::PF)?.pf,
-                Direction::Backward => asked(Quantities::PB)?.pb,
+            let dist = match part {
+                Part::Forward => asked(Quantities::PF)?.pf,
+                Part::Backward => asked(Quantities::PB)?.pb,
+                Part::Prior => asked(Quantity::LogPrior.into())?.prior,
             };
-            let all: Vec<usize> = (0..rows.len()).collect();
-            match dist {
-                Some(dist) => Ok(to_host(&dist.log_prob(&all, actions)?)),
-                None => Ok(vec![0.0; rows.len()]),
-            }
+            log_probs(dist, actions, rows.len())
         })
     }
 
     fn words(&self, row: usize) -> String {
         self.0.states().describe(row).unwrap_or_else(|| format!("state {row} of random walks"))
     }
+}
+
+/// The log-probabilities of an action of each state; 0 where there is no such distribution.
+fn log_probs<D: Distribution>(dist: Option<D>, actions: &D::Actions, n: usize) -> Result<Vec<f64>> {
+    let all: Vec<usize> = (0..n).collect();
+    dist.map_or_else(|| Ok(vec![0.0; n]), |dist| Ok(to_host(&dist.log_prob(&all, actions)?)))
 }
 
 /// The first place where two lists of log-probabilities differ, and both of them.
@@ -99,11 +132,11 @@ fn first_difference(some: &[f64], others: &[f64]) -> Option<(usize, f64, f64)> {
     pairs.find(|(_, (mine, other))| !agree(**mine, **other)).map(|(k, (&mine, &other))| (k, mine, other))
 }
 
-/// Checks that a policy judges each state by itself, and gives the same probabilities for all labellings of a state, if the environment
-/// identifies them; under conditions if the policy takes any. Returns false if the policy needs conditions and there are none.
+/// Checks that a policy and its prior judge each state by itself, give the same probabilities for all labellings of a state, if the
+/// environment identifies them, and draw by what they are trained by; under conditions if the policy takes any. Returns false if the policy needs conditions and there are none.
 ///
 /// # Errors
-/// [`Error::Contract`] for a policy that depends on a state's batch mates or on labels; the errors of sampler and policy.
+/// [`Error::Contract`] for a policy that depends on a state's batch mates or on labels, or whose form on the host is another policy; the errors of sampler and policy.
 pub(super) fn check_policy<E: ReplayEnv, P: Policy<E>>(
     env: &E,
     policy: &P,
@@ -121,5 +154,7 @@ pub(super) fn check_policy<E: ReplayEnv, P: Policy<E>>(
     }
     equivariance::check(env, policy, &walks, conditions)?;
     independence::check(env, policy, &walks, conditions)?;
+    // Roll-outs without conditions alone are drawn on the host.
+    conditions.map_or_else(|| host::check(env, policy, &walks), |_| Ok(()))?;
     Ok(true)
 }

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use super::ahead::Ahead;
 use super::on_policy::{OnPolicy, joined};
 use super::{BatchSource, FreshSource, Given, Replay, Wanted, local_search};
 use crate::distribution::Exploration;
@@ -18,7 +19,7 @@ use crate::{Error, Result, Rng};
 pub(in crate::train) struct Sources<E: Env, P> {
     pub(in crate::train) on_policy: OnPolicy<E, P>,
     /// Who draws fresh trajectories in the policy's place.
-    pub(in crate::train) elsewhere: Option<Box<dyn FreshSource<E, P>>>,
+    pub(in crate::train) elsewhere: Option<Elsewhere<E, P>>,
     pub(in crate::train) replay: Option<Replay<E>>,
     pub(in crate::train) data: Option<Given<E>>,
     /// Further ones, each with its share of a batch.
@@ -26,6 +27,33 @@ pub(in crate::train) struct Sources<E: Env, P> {
     /// New objects that the reward was asked for.
     pub(in crate::train) reward_calls: u64,
 }
+
+/// Who draws fresh trajectories in the policy's place.
+pub(in crate::train) enum Elsewhere<E: Env, P> {
+    /// A second thread of the trainer's own.
+    Ahead(Box<Ahead<E>>),
+    Others(Box<dyn FreshSource<E, P>>),
+}
+
+impl<E: ReplayEnv, P: Policy<E>> Elsewhere<E, P> {
+    pub(in crate::train) fn source(&self) -> &dyn FreshSource<E, P> {
+        match self {
+            Self::Ahead(ahead) => ahead.as_ref(),
+            Self::Others(source) => source.as_ref(),
+        }
+    }
+
+    pub(in crate::train) fn source_mut(&mut self) -> &mut dyn FreshSource<E, P> {
+        match self {
+            Self::Ahead(ahead) => ahead.as_mut(),
+            Self::Others(source) => source.as_mut(),
+        }
+    }
+}
+
+/// What draws fresh ones, here and elsewhere, and all other sources.
+type AllMut<'a, E, P> =
+    (&'a mut OnPolicy<E, P>, Option<&'a mut dyn FreshSource<E, P>>, Vec<&'a mut dyn BatchSource<E, P>>);
 
 /// A training batch.
 pub(in crate::train) struct Batch<E: Env> {
@@ -54,12 +82,12 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
     }
 
     /// The same, and what fresh ones are drawn by.
-    pub(in crate::train) fn all_mut(&mut self) -> (&mut OnPolicy<E, P>, Vec<&mut dyn BatchSource<E, P>>) {
+    pub(in crate::train) fn all_mut(&mut self) -> AllMut<'_, E, P> {
         let mut all: Vec<&mut dyn BatchSource<E, P>> = Vec::new();
         self.replay.iter_mut().for_each(|one| all.push(one));
         self.data.iter_mut().for_each(|one| all.push(one));
         self.others.iter_mut().for_each(|(_, one)| all.push(one.as_mut()));
-        (&mut self.on_policy, all)
+        (&mut self.on_policy, self.elsewhere.as_mut().map(Elsewhere::source_mut), all)
     }
 
     /// The trajectories of one step; new ones go into the buffer. `average` draws them in the policy's place.
@@ -86,7 +114,7 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
         let own = [self.replay.as_ref().map(|_| counts.replay), self.data.as_ref().map(|_| counts.offline)];
         let counts: Vec<usize> = own.into_iter().flatten().chain(others).collect();
         let (mut rows, mut end) = (Vec::new(), n_fresh);
-        for (source, n) in self.all_mut().1.into_iter().zip(counts) {
+        for (source, n) in self.all_mut().2.into_iter().zip(counts) {
             rows.push(end..end + n);
             end += n;
             if n > 0 {
@@ -122,7 +150,7 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
 
     /// Fresh trajectories from elsewhere; replayed ones take the place of those that aren't there.
     fn receive(&mut self, counts: &mut SourceCounts, context: &Context<E, P>) -> Result<Vec<Trajectories<E>>> {
-        let Some(source) = &mut self.elsewhere else { return Ok(Vec::new()) };
+        let Some(source) = self.elsewhere.as_mut().map(Elsewhere::source_mut) else { return Ok(Vec::new()) };
         let (most, more) = (counts.on_policy, self.replay.is_some());
         let least = if counts.replay > 0 { 0 } else { most };
         let drawn = source.draw(Wanted { least, most, more }, context)?;
@@ -165,7 +193,7 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
 
     /// Shows all what the first update on a batch made of it.
     pub(in crate::train) fn learn(&mut self, batch: &Batch<E>, scores: &Scores, context: &Context<E, P>) -> Result<()> {
-        let (on_policy, others) = self.all_mut();
+        let (on_policy, _, others) = self.all_mut();
         if on_policy.thompson.is_some() {
             return Ok(());
         }

@@ -28,7 +28,7 @@ impl<E: Env, P> Default for OnPolicy<E, P> {
 
 impl<E: ReplayEnv, P: Policy<E>> OnPolicy<E, P> {
     /// `n` fresh trajectories: the policy's (or its average's) first, a teacher's last.
-    pub(super) fn draw(
+    pub(in crate::train) fn draw(
         &self,
         n: usize,
         exploration: Exploration,

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
 use super::on_policy::forward;
+use crate::condition::ConditionSource;
 use crate::distribution::Exploration;
 use crate::env::{Env, Reward};
 use crate::objective::{Objective, RegressionLoss, Scores, TrajectoryBalance, score};
@@ -16,6 +17,7 @@ use crate::runtime::flushing_denormals;
 use crate::tensor::to_host;
 use crate::train::companions::{load_network_state, network_state};
 use crate::train::gradients::chunked::{self, Starts};
+use crate::train::policy_checks::check_policy;
 use crate::{Error, Result, Rng};
 
 /// How an adaptive teacher rewards, learns and takes part; see [`Trainer::with_teacher`](crate::train::Trainer::with_teacher).
@@ -98,6 +100,9 @@ pub(in crate::train) trait Teacher<E: Env>: Send {
     /// How many of `n` fresh trajectories are its own.
     fn count(&self, n: usize, rng: &mut Rng) -> usize;
 
+    /// Looks at what its policy promises, as trainers do at their own; false where it needs conditions and there are none.
+    fn check(&self, env: &E, conditions: Option<&dyn ConditionSource>) -> Result<bool>;
+
     /// Draws the noise of noisy layers anew.
     fn reset_noise(&self, rng: &mut Rng);
 
@@ -154,6 +159,10 @@ fn no_parameters() -> Error {
 impl<E: ReplayEnv, T: Policy<E> + Send + 'static> Teacher<E> for Adaptive<T> {
     fn count(&self, n: usize, rng: &mut Rng) -> usize {
         self.config.count(n, rng)
+    }
+
+    fn check(&self, env: &E, conditions: Option<&dyn ConditionSource>) -> Result<bool> {
+        check_policy(env, &self.policy, conditions)
     }
 
     fn reset_noise(&self, rng: &mut Rng) {

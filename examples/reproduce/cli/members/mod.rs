@@ -4,6 +4,7 @@
 //! is measured, during training and in the end. The first alone writes, draws and prints. Of others (`--dist async`) the first, or several that
 //! train as one (`--learners`), do the task, and the rest draw for them.
 
+mod ahead;
 mod once;
 #[cfg(feature = "dist")]
 mod processes;
@@ -13,14 +14,15 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
+use ahead::Ahead;
 use clap::{ArgMatches, ValueEnum};
-use gfn::Result;
 use gfn::collective::{Collective, replicate};
 use gfn::env::{EnumerableEnv, Env};
 use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
 use gfn::runtime::Threads;
 use gfn::train::{Observer, Trainer};
+use gfn::{Error, Result};
 use once::Once;
 use rehearsal::Rehearsal;
 pub(crate) use rehearsal::worked_ms;
@@ -32,6 +34,8 @@ pub(crate) enum ThreadsFor {
     Auto,
     /// Each draws and scores its share of the batch: another number of threads is another run
     Replicas,
+    /// Of each two, one trains and the other draws its next batch: walks are one update older, and training is less steady
+    Ahead,
     /// libtorch splits its products among them, and rayon what it can
     Products,
 }
@@ -62,12 +66,14 @@ struct Member {
     once: Option<Rc<Once>>,
     /// Until a trainer takes it.
     end: Option<Box<dyn Collective>>,
+    /// What this thread has to do with one that draws ahead, until there is a trainer.
+    ahead: Option<Ahead>,
 }
 
 impl Member {
     /// One whose work the others don't share.
     const fn alone(rank: usize) -> Self {
-        Self { rank, size: 1, once: None, end: None }
+        Self { rank, size: 1, once: None, end: None, ahead: None }
     }
 }
 
@@ -115,7 +121,7 @@ fn take() -> Option<Box<dyn Collective>> {
 
 /// What the threads that were asked for are for: replicas are one each, and what one does isn't split.
 pub(crate) fn threads(asked: usize) -> Threads {
-    match MEMBER.with_borrow(|member| member.once.is_some()) {
+    match MEMBER.with_borrow(|member| member.once.is_some() || member.ahead.is_some()) {
         true => Threads { rayon: asked, libtorch: 1 },
         false => asked.into(),
     }
@@ -126,14 +132,19 @@ pub(crate) fn run(program: &ArgMatches, work: impl Fn() -> Result<()> + Sync) ->
     let Some((task, flags)) = program.subcommand() else { return work() };
     let Ok(Some(&threads)) = flags.try_get_one::<usize>("threads") else { return work() };
     if let Some(&size) = flags.try_get_one::<usize>("as_one_of").ok().flatten() {
-        return as_member(Box::new(Rehearsal(size)), None, &work);
+        return as_member(Box::new(Rehearsal(size)), None, None, &work);
     }
+    let of = flags.try_get_one::<ThreadsFor>("threads_for").ok().flatten().copied();
     let asked = |flag: &str| flags.try_get_one::<Dist>(flag).ok().flatten().copied();
     if let Some(dist) = asked("dist") {
         let learners = flags.try_get_one::<usize>("learners").ok().flatten().copied();
-        return in_processes((dist, learners), work);
+        return in_processes((dist, learners, of.unwrap_or(ThreadsFor::Auto)), work);
     }
-    let of = flags.try_get_one::<ThreadsFor>("threads_for").ok().flatten().copied().unwrap_or(ThreadsFor::Auto);
+    let of = of.unwrap_or(ThreadsFor::Auto);
+    let ahead = of == ThreadsFor::Ahead;
+    if ahead && (threads == 0 || !threads.is_multiple_of(2)) {
+        return Err(Error::config("--threads", threads, "an even number: one of each two threads draws for the other"));
+    }
     if threads < 2 || of == ThreadsFor::Products {
         return work();
     }
@@ -149,14 +160,27 @@ pub(crate) fn run(program: &ArgMatches, work: impl Fn() -> Result<()> + Sync) ->
             return work();
         }
     }
-    eprintln!("{threads} threads: as {threads} replicas, each with its share of the batch");
     let made = Arc::default();
-    replicate(threads, |replica| as_member(Box::new(replica), Some(Once::of(&made)), &work))
+    let once = || Some(Once::of(&made));
+    if ahead {
+        let pairs = threads / 2;
+        eprintln!("{threads} threads: {pairs} train, as many draw one batch ahead and score a part of the states");
+        let learn = |replica, ahead| as_member(Box::new(replica), once(), Some(ahead), &work);
+        return replicate(pairs, |replica| ahead::in_pairs(|ahead| learn(replica, ahead), &work));
+    }
+    eprintln!("{threads} threads: as {threads} replicas, each with its share of the batch");
+    replicate(threads, |replica| as_member(Box::new(replica), once(), None, &work))
 }
 
-fn as_member(end: Box<dyn Collective>, once: Option<Once>, work: &impl Fn() -> Result<()>) -> Result<()> {
+/// Does a task as one of those that train as one.
+fn as_member(
+    end: Box<dyn Collective>,
+    once: Option<Once>,
+    ahead: Option<Ahead>,
+    work: &impl Fn() -> Result<()>,
+) -> Result<()> {
     let (rank, size) = (end.rank(), end.size());
-    MEMBER.set(Member { rank, size, once: once.map(Rc::new), end: Some(end) });
+    MEMBER.set(Member { rank, size, once: once.map(Rc::new), end: Some(end), ahead });
     let done = work();
     MEMBER.set(Member::alone(0));
     done
@@ -166,9 +190,9 @@ fn as_member(end: Box<dyn Collective>, once: Option<Once>, work: &impl Fn() -> R
 use processes::in_processes;
 
 #[cfg(not(feature = "dist"))]
-fn in_processes(_: (Dist, Option<usize>), _: impl Fn() -> Result<()>) -> Result<()> {
+fn in_processes(_: (Dist, Option<usize>, ThreadsFor), _: impl Fn() -> Result<()>) -> Result<()> {
     let remedy = "build with it: cargo run --release --features gfn-reproduce/dist --example reproduce";
-    Err(gfn::Error::missing("--dist", "the feature of that name", remedy))
+    Err(Error::missing("--dist", "the feature of that name", remedy))
 }
 
 /// A trainer that is ready to train, and what watches those who draw for it.
@@ -182,7 +206,11 @@ pub(crate) fn join<E: ReplayEnv, P: Policy<E>>(mut trainer: Trainer<E, P>) -> Re
     #[cfg(feature = "dist")]
     if processes::is_apart() {
         let expected = "sync: this task has no actors";
-        return Err(gfn::Error::config("--dist", "async", expected));
+        return Err(Error::config("--dist", "async", expected));
+    }
+    if ahead::take().is_some() {
+        let expected = "replicas or products: nobody can draw ahead for this task";
+        return Err(Error::config("--threads-for", "ahead", expected));
     }
     if let Some(end) = take() {
         trainer.join(end)?;
@@ -192,9 +220,14 @@ pub(crate) fn join<E: ReplayEnv, P: Policy<E>>(mut trainer: Trainer<E, P>) -> Re
 
 /// The same for a policy that another process can have a copy of; `None` for a process that had nothing to do but to draw, until the first
 /// was done.
-pub(crate) fn join_or_draw<E: ReplayEnv + EnumerableEnv + 'static, P: Policy<E> + Send>(
-    trainer: Trainer<E, P>,
+pub(crate) fn join_or_draw<E: ReplayEnv + EnumerableEnv + 'static, P: Policy<E> + Send + 'static>(
+    mut trainer: Trainer<E, P>,
 ) -> Result<Option<Ready<E, P>>> {
+    match ahead::take() {
+        Some(Ahead::Draws(to)) => return to.give(trainer).map(|()| None),
+        Some(Ahead::Learns(from)) => trainer = trainer.with_ahead(from.take()?)?,
+        None => {}
+    }
     #[cfg(feature = "dist")]
     if let Some(side) = processes::side() {
         return side.take(trainer);

@@ -17,7 +17,8 @@ use gfn_dist::actors::{Actor, ActorConfig, Learner, LearnerConfig};
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
-use super::{Dist, MEMBER, Member, Ready, as_member, take};
+use super::ahead::in_pairs;
+use super::{Dist, MEMBER, Member, Ready, ThreadsFor, as_member, take};
 
 /// So long others may take for what one does alone: a validation, a checkpoint.
 const TIMEOUT: Duration = Duration::from_secs(600);
@@ -46,7 +47,10 @@ pub(super) fn side() -> Option<Side> {
     SIDE.take()
 }
 
-pub(super) fn in_processes((dist, learners): (Dist, Option<usize>), work: impl Fn() -> Result<()>) -> Result<()> {
+pub(super) fn in_processes(
+    (dist, learners, of): (Dist, Option<usize>, ThreadsFor),
+    work: impl Fn() -> Result<()> + Sync,
+) -> Result<()> {
     let Some(launch) = Launch::from_env()? else {
         let expected = "a process that a launcher started: gfn-dist local -n 2 -- reproduce TASK --dist sync, or torchrun, srun, mpirun";
         return Err(Error::config("--dist", "given", expected));
@@ -55,7 +59,15 @@ pub(super) fn in_processes((dist, learners): (Dist, Option<usize>), work: impl F
         if let Some(learners) = learners {
             return Err(Error::config("--learners", learners, "no such flag with --dist sync: all processes train"));
         }
-        return as_member(Box::new(launch.connect(TIMEOUT)?), None, &work);
+        let group = Box::new(launch.connect(TIMEOUT)?);
+        return match of {
+            ThreadsFor::Ahead => in_pairs(|ahead| as_member(group, None, Some(ahead), &work), &work),
+            _ => as_member(group, None, None, &work),
+        };
+    }
+    if of == ThreadsFor::Ahead {
+        let expected = "--dist sync with it: with async, the other processes draw";
+        return Err(Error::config("--threads-for", "ahead", expected));
     }
     let (rank, size, learners) = (launch.rank, launch.size, learners.unwrap_or(1));
     let port = launch.port.checked_add(1).filter(|_| size > learners);
@@ -67,7 +79,7 @@ pub(super) fn in_processes((dist, learners): (Dist, Option<usize>), work: impl F
         let among = Launch { port, size: learners, launcher_serves: false, ..launch.clone() };
         let group = among.connect(TIMEOUT)?;
         SIDE.set(Some(Side { launch, port, learners }));
-        return as_member(Box::new(group), None, &work);
+        return as_member(Box::new(group), None, None, &work);
     }
     SIDE.set(Some(Side { launch, port, learners }));
     // One trains, the others don't count as members that train as one.
@@ -78,7 +90,7 @@ pub(super) fn in_processes((dist, learners): (Dist, Option<usize>), work: impl F
 }
 
 impl Side {
-    pub(super) fn take<E: ReplayEnv + EnumerableEnv + 'static, P: Policy<E> + Send>(
+    pub(super) fn take<E: ReplayEnv + EnumerableEnv + 'static, P: Policy<E> + Send + 'static>(
         self,
         mut trainer: Trainer<E, P>,
     ) -> Result<Option<Ready<E, P>>> {
@@ -97,7 +109,7 @@ impl Side {
             }
         };
         let monitor: Box<dyn Observer<E, P>> = Box::new(learner.monitor());
-        Ok(Some(Ready { trainer: trainer.with_fresh(learner), monitor: Some(monitor) }))
+        Ok(Some(Ready { trainer: trainer.with_fresh(learner)?, monitor: Some(monitor) }))
     }
 
     /// All processes tell each other where they listen; learners do.
@@ -108,7 +120,7 @@ impl Side {
     }
 
     /// Draws for a learner until it has enough.
-    fn draw<E: ReplayEnv + 'static, P: Policy<E> + Send>(self, trainer: Trainer<E, P>) -> Result<()> {
+    fn draw<E: ReplayEnv + 'static, P: Policy<E> + Send + 'static>(self, trainer: Trainer<E, P>) -> Result<()> {
         let (rank, actors) = (self.launch.rank - self.learners, self.launch.size - self.learners);
         let settings = &trainer.context().config;
         let config = ActorConfig {

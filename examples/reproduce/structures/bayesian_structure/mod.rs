@@ -175,7 +175,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 
 fn learn<P>(args: &Args, problem: &Problem, env: BayesianStructure, policy: P, rng: Rng) -> Result<()>
 where
-    P: Policy<BayesianStructure, Dist = GraphActionCategorical> + Send,
+    P: Policy<BayesianStructure, Dist = GraphActionCategorical> + Send + 'static,
 {
     let common = &args.common;
     let small = problem.names.len() <= 5;

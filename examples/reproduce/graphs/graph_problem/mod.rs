@@ -1,0 +1,168 @@
+//! Problems on input graphs: one policy for all graphs, measured on graphs that it wasn't trained on.
+
+mod exact;
+mod large;
+
+use clap::{Parser, ValueEnum};
+use gfn::graph::GraphEnv;
+use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
+use gfn::policy::GraphPolicy;
+use gfn::replay::ReplayBuffer;
+use gfn::train::Trainer;
+use gfn::{Error, Result, Rng};
+use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, RbModel, SizeReward, erdos_renyi};
+use serde_json::json;
+
+use crate::cli::{Common, Defaults, value_words};
+
+/// Train one policy on many input graphs, and measure it on others
+#[derive(Parser, Debug)]
+#[command(mut_arg("objective", |objective| objective.default_value("fl-db")))]
+pub(crate) struct Args {
+    /// What is looked for
+    #[arg(long, value_enum, default_value = "independent-set")]
+    problem: ProblemName,
+    /// Which graphs
+    #[arg(long, value_enum, default_value = "small")]
+    graphs: GraphsName,
+    /// Log-reward of a unit of size; by default 2, of RB graphs 5
+    #[arg(long)]
+    beta: Option<f64>,
+    /// Graphs that are generated to train on; by default 4,000, of RB graphs 1,000
+    #[arg(long)]
+    train: Option<usize>,
+    /// Graphs that are generated to measure on; by default 50, of RB graphs 100
+    #[arg(long)]
+    held_out: Option<usize>,
+    /// Probability of an edge of small graphs
+    #[arg(long, default_value_t = 0.3)]
+    edge_probability: f64,
+    /// Samples of which the best one counts, of RB graphs
+    #[arg(long, default_value_t = 20)]
+    best_of: usize,
+    /// Negative control: the network gets no messages along edges, and sees marks alone
+    #[arg(long, conflicts_with = "layers")]
+    blind: bool,
+    #[command(flatten)]
+    common: Common,
+}
+
+/// What is looked for.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum ProblemName {
+    /// Most nodes of which no two have an edge
+    IndependentSet,
+    /// Most nodes of which any two have an edge; learned as an independent set of the complement, whose edges are what matters
+    Clique,
+    /// Fewest nodes with an edge to each other node
+    DominatingSet,
+    /// Two sides with most edges between them
+    Cut,
+}
+
+impl From<ProblemName> for Problem {
+    fn from(name: ProblemName) -> Self {
+        match name {
+            ProblemName::IndependentSet => Self::IndependentSet,
+            ProblemName::Clique => Self::Clique,
+            ProblemName::DominatingSet => Self::DominatingSet,
+            ProblemName::Cut => Self::Cut,
+        }
+    }
+}
+
+/// Which graphs.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum GraphsName {
+    /// All of 6 nodes and random ones of 6 to 14 to train on, random ones of 10 to 14 held out: distances are exact
+    Small,
+    /// RB graphs of 50 to 100 nodes: the best of some samples beside the optimum, greedy and local search
+    Rb,
+}
+
+type ProblemEnv = GraphEnv<GraphProblem>;
+type ProblemTrainer = Trainer<ProblemEnv, GraphPolicy<GraphNet>>;
+
+/// Nodes of the generated small graphs, and of those that are measured on.
+const TRAINED_NODES: [usize; 2] = [6, 14];
+const HELD_OUT_NODES: [usize; 2] = [10, 14];
+/// What tells the seed of held-out graphs from that of the run, which must not choose what it is measured on.
+const HELD_OUT_SEED: u64 = 0x6865_6c64;
+
+/// The environment of a problem on these graphs.
+///
+/// Cliques are built as independent sets of the complements: messages of the network go along edges, and what a node of a clique forces
+/// out are the nodes that it has no edge to. The states, the solutions and their sizes are the same.
+fn environment(problem: Problem, graphs: &Instances) -> Result<ProblemEnv> {
+    match problem {
+        Problem::Clique => GraphProblem::new(Problem::IndependentSet, &graphs.complements()?),
+        problem => GraphProblem::new(problem, graphs),
+    }
+}
+
+/// The graphs to train on, and those to measure on.
+fn instances(args: &Args) -> Result<[Instances; 2]> {
+    let (held_out_rng, train_rng) = (&mut Rng::seeded(HELD_OUT_SEED), &mut Rng::seeded(args.common.seed).split());
+    let (train, held_out) = match args.graphs {
+        GraphsName::Small => {
+            let random = |count: usize, [least, most]: [usize; 2], rng: &mut Rng| {
+                let sizes = (least..=most).cycle().take(count);
+                Instances::new(sizes.map(|n| erdos_renyi(n, args.edge_probability, rng)).collect::<Result<_>>()?)
+            };
+            let held_out = random(args.held_out.unwrap_or(50), HELD_OUT_NODES, held_out_rng)?.distinct();
+            (Instances::all(6)?.and(random(args.train.unwrap_or(4_000), TRAINED_NODES, train_rng)?), held_out)
+        }
+        GraphsName::Rb => {
+            let model = RbModel::medium();
+            let draw = |count: usize, rng: &mut Rng| {
+                Instances::new((0..count).map(|_| model.draw(rng)).collect::<Result<_>>()?)
+            };
+            (
+                draw(args.train.unwrap_or(1_000), train_rng)?,
+                draw(args.held_out.unwrap_or(100), held_out_rng)?.distinct(),
+            )
+        }
+    };
+    Ok([train.distinct().without(&held_out), held_out])
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    let common = &args.common;
+    let problem = Problem::from(args.problem);
+    let large = args.graphs == GraphsName::Rb;
+    if large && problem != Problem::IndependentSet {
+        let expected = "independent-set with --graphs rb: those graphs were made for it";
+        return Err(Error::config("--problem", value_words(&args.problem), expected));
+    }
+    let runtime = common.runtime()?;
+    let reward = SizeReward::new(problem, args.beta.unwrap_or(if large { 5.0 } else { 2.0 }))?;
+    let [train, held_out] = instances(args)?;
+    let env = environment(problem, &train)?;
+    let small = Defaults { steps: 20_000, batch: 64, epsilon: 0.05, lr: 1e-3, lr_end: 0.01, ..Defaults::default() };
+    let defaults = if large { Defaults { steps: 3_000, batch: 32, ..small } } else { small };
+    let mut rng = Rng::seeded(common.seed);
+    let network = GraphNetConfig {
+        conv: ConvKind::Gin,
+        layers: if args.blind { 0 } else { common.layers.unwrap_or(4) },
+        embedding: common.embedding.unwrap_or(64),
+        // What is learned of nodes holds for other graphs.
+        identity: false,
+        global: true,
+        backward: common.backward.map_or(BackwardPolicy::Uniform, Into::into),
+        estimators: common.objective.estimators(),
+        ..GraphNetConfig::default()
+    };
+    let description = json!({ "example": "graph_problem", "problem": value_words(&args.problem),
+        "graphs": value_words(&args.graphs), "beta": reward.beta(), "network": network });
+    let net = GraphNet::new(&env, network, runtime.device(), tch::Kind::Float, &mut rng)?;
+    let (config, objective) = (common.trainer(&defaults), common.objective.build()?);
+    let trainer =
+        Trainer::boxed(env, Box::new(reward), GraphPolicy(net), objective, config, rng)?.described_by(&description)?;
+    let trainer = common.replayed(trainer, &defaults, ReplayBuffer::distinct)?;
+    let sizes = [("train_graphs", json!(train.graphs().len())), ("held_out_graphs", json!(held_out.graphs().len()))];
+    let extra = sizes.into_iter().chain([("beta", json!(reward.beta())), ("blind", json!(args.blind))]).collect();
+    match args.graphs {
+        GraphsName::Small => exact::run(args, trainer, &defaults, (problem, reward, &held_out), extra),
+        GraphsName::Rb => large::run(args, trainer, &defaults, &held_out, extra),
+    }
+}

@@ -1,0 +1,96 @@
+use std::collections::HashSet;
+
+use gfn::graph::{ActionSet, BackwardRule, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, Semantics};
+use gfn::{Error, Result};
+
+use super::{Instances, Mark, MarkNode, Problem};
+
+/// An environment that builds solutions of a problem, node by node, on each of its input graphs.
+///
+/// The number of an instance ([`Env::initial`](gfn::env::Env::initial)) is the place of its graph among the [`Instances`]. Nodes are
+/// labelled in the sense that marks belong to nodes; give networks no identity (`identity: false`), so that what they learn on
+/// some graphs holds for others.
+///
+/// ```
+/// use gfn::{Rng, env::{Direction, DiscreteEnv, Env}};
+/// use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, erdos_renyi};
+/// let mut rng = Rng::seeded(0);
+/// let graphs = (8..=12).map(|n| erdos_renyi(n, 0.3, &mut rng)).collect::<gfn::Result<_>>()?;
+/// let env = GraphProblem::new(Problem::Clique, &Instances::new(graphs)?)?;
+/// let start = env.initial(&[4]);
+/// // Any of the 12 nodes can come first, and a clique of none isn't one that can't grow.
+/// assert_eq!(env.masks(Direction::Forward, &start).n_legal(0), 12);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct GraphProblem {
+    problem: Problem,
+}
+
+impl GraphProblem {
+    /// The problem on these graphs.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for no graph; [`Error::Contract`] for a graph that is there twice.
+    pub fn new(problem: Problem, instances: &Instances) -> Result<GraphEnv<Self>> {
+        let marking = MarkNode(problem);
+        let marked = |graph: &GraphState| {
+            let mut graph = graph.clone();
+            let chosen = marking.chosen(&graph);
+            marking.mark(&mut graph, &chosen).map(|()| graph)
+        };
+        let graphs = instances.graphs().iter().map(marked).collect::<Result<Vec<_>>>()?;
+        let Some(first) = graphs.first() else {
+            return Err(Error::config("input graphs", "none", "at least one graph to solve the problem on"));
+        };
+        let mut seen = HashSet::new();
+        if let Some(k) = instances.graphs().iter().position(|graph| !seen.insert(graph)) {
+            let detail = format!("graph {k} is there before; `Instances::distinct` drops repetitions");
+            return Err(Error::contract(
+                "no input graph is there twice: a network couldn't tell one from the other",
+                detail,
+            ));
+        }
+        let max_nodes = graphs.iter().map(GraphState::n_nodes).max().unwrap_or(0);
+        let schema = GraphSchema { node_attributes: vec![2], ..GraphSchema::plain(GraphKind::Undirected, max_nodes) };
+        let actions = ActionSet::new(Semantics::Labelled).with(marking);
+        let env = GraphEnv::new(Self { problem }, actions, schema, first.clone())?;
+        Ok(env.with_instances(graphs)?.with_backward(BackwardRule::ByType))
+    }
+
+    /// The problem.
+    #[must_use]
+    pub fn problem(&self) -> Problem {
+        self.problem
+    }
+
+    /// The nodes of the solution that a finished state stands for, ascending; what of it is there as yet, of a state that isn't
+    /// finished (of a dominating set: all nodes that haven't been taken out).
+    #[must_use]
+    pub fn solution(&self, state: &GraphState) -> Vec<u32> {
+        solution(self.problem, state)
+    }
+}
+
+/// The nodes that marks stand for.
+pub(super) fn solution(problem: Problem, state: &GraphState) -> Vec<u32> {
+    let counts = |node| match problem {
+        Problem::DominatingSet => Mark::of(node) != Mark::Out,
+        _ => Mark::of(node) == Mark::In,
+    };
+    (0..).zip(state.nodes()).filter(|&(_, node)| counts(node)).map(|(a, _)| a).collect()
+}
+
+impl GraphRules for GraphProblem {
+    fn can_exit(&self, graph: &GraphState) -> bool {
+        self.problem == Problem::Cut || graph.nodes().all(|node| Mark::of(node) != Mark::Undecided)
+    }
+
+    /// Whether the marks are those of the chosen nodes, and these are a choice that can be made.
+    fn is_reachable(&self, graph: &GraphState) -> bool {
+        let marking = MarkNode(self.problem);
+        let marks = marking.marks(graph, &marking.chosen(graph));
+        let can_be_chosen = self.problem.check(graph, &self.solution(graph)).is_ok();
+        can_be_chosen && graph.nodes().zip(marks).all(|(node, mark)| Mark::of(node) == mark)
+    }
+}

@@ -1,0 +1,267 @@
+//! Random input graphs.
+
+use std::ops::RangeInclusive;
+
+use gfn::graph::{Edge, GraphKind, GraphState};
+use gfn::{Error, Result, Rng};
+
+/// A graph of `n` nodes in which each pair has an edge with probability `p` (Erdos and Renyi; Gilbert 1959).
+///
+/// ```
+/// use gfn::Rng;
+/// use gfn_gym::graph_problems::erdos_renyi;
+/// assert_eq!(erdos_renyi(10, 1.0, &mut Rng::seeded(0))?.n_edges(), 45);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Config`] unless `p` is between 0 and 1.
+pub fn erdos_renyi(n: usize, p: f64, rng: &mut Rng) -> Result<GraphState> {
+    if !(0.0..=1.0).contains(&p) {
+        return Err(Error::config("the probability of an edge", p, "a number from 0 to 1"));
+    }
+    let mut graph = GraphState::with_nodes(GraphKind::Undirected, n);
+    for b in 0..n as u32 {
+        for a in 0..b {
+            if rng.uniform() < p {
+                graph.add_edge(a, b, Edge::default())?;
+            }
+        }
+    }
+    Ok(graph)
+}
+
+/// A graph of `n` nodes that grows from a star of `attached + 1`: each new node gets edges to `attached` others, drawn in proportion to
+/// their degrees (Barabasi and Albert 1999). It has `attached (n - attached)` edges.
+///
+/// ```
+/// use gfn::Rng;
+/// use gfn_gym::graph_problems::barabasi_albert;
+/// assert_eq!(barabasi_albert(20, 3, &mut Rng::seeded(0))?.n_edges(), 3 * 17);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+///
+/// # Errors
+/// [`Error::Config`] unless `attached` is at least 1 and less than `n`.
+pub fn barabasi_albert(n: usize, attached: usize, rng: &mut Rng) -> Result<GraphState> {
+    if attached == 0 || attached >= n {
+        return Err(Error::config("edges of a new node", attached, "at least 1, and less than there are nodes"));
+    }
+    let mut graph = GraphState::with_nodes(GraphKind::Undirected, n);
+    // Both ends of each edge: a node is in it as often as it has edges.
+    let mut ends = Vec::with_capacity(2 * attached * (n - attached));
+    let join = |graph: &mut GraphState, ends: &mut Vec<u32>, a: u32, b: u32| {
+        ends.extend([a, b]);
+        graph.add_edge(a, b, Edge::default())
+    };
+    for b in 1..=attached as u32 {
+        join(&mut graph, &mut ends, 0, b)?;
+    }
+    for b in attached as u32 + 1..n as u32 {
+        let mut others = Vec::with_capacity(attached);
+        while others.len() < attached {
+            let a = ends[rng.below(ends.len())];
+            if !others.contains(&a) {
+                others.push(a);
+            }
+        }
+        for a in others {
+            join(&mut graph, &mut ends, a, b)?;
+        }
+    }
+    Ok(graph)
+}
+
+/// Hard graphs for independent sets: cliques with random edges between them, near the point where an independent set with a node
+/// of each clique ceases to exist.
+///
+/// A graph is a random constraint problem of model RB (Xu and Li, *Exact Phase Transitions in Random Constraint Satisfaction Problems*,
+/// 2000): a clique for each variable, a node for each of its values, an edge for each pair of values that a constraint forbids. With
+/// `n` cliques of `k` nodes and tightness `p` there are `r n ln n - 1` constraints (rounded down) on two cliques each, of `p k^2` edges
+/// (rounded down) that aren't there yet, where `r = a / -ln(1 - p)` and `k = n^a`: the generator of Karalias and Loukas (*Erdos Goes
+/// Neural*, 2020), which Zhang et al. (2023) take their graphs from.
+///
+/// ```
+/// use gfn::Rng;
+/// use gfn_gym::graph_problems::RbModel;
+/// let graph = RbModel::medium().draw(&mut Rng::seeded(0))?;
+/// assert!((50..=100).contains(&graph.n_nodes()));
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Debug)]
+pub struct RbModel {
+    /// The number of cliques is drawn from these.
+    pub cliques: RangeInclusive<usize>,
+    /// The nodes of each clique are drawn from these: one number for all cliques of a graph.
+    pub clique_nodes: RangeInclusive<usize>,
+    /// The share of pairs that a constraint forbids is drawn between these.
+    pub tightness: [f64; 2],
+    /// Graphs with fewer nodes or more are drawn again.
+    pub nodes: RangeInclusive<usize>,
+}
+
+impl RbModel {
+    /// Graphs of 50 to 100 nodes: 10 to 16 cliques of 4 to 9 nodes.
+    #[must_use]
+    pub fn medium() -> Self {
+        Self { cliques: 10..=16, clique_nodes: 4..=9, tightness: [0.3, 1.0], nodes: 50..=100 }
+    }
+
+    /// Graphs of 200 to 300 nodes: 20 to 25 cliques of 5 to 12 nodes, those that Zhang et al. call small.
+    #[must_use]
+    pub fn large() -> Self {
+        Self { cliques: 20..=25, clique_nodes: 5..=12, tightness: [0.3, 1.0], nodes: 200..=300 }
+    }
+
+    fn check(&self) -> Result<()> {
+        let (n, k) = (&self.cliques, &self.clique_nodes);
+        if *n.start() < 2 || *k.start() < 2 || n.is_empty() || k.is_empty() {
+            let got = format!("{n:?} of {k:?} nodes");
+            return Err(Error::config("cliques of an RB graph", got, "at least 2 cliques, of at least 2 nodes"));
+        }
+        let sizes = n.clone().flat_map(|n| k.clone().map(move |k| n.saturating_mul(k)));
+        if !sizes.into_iter().any(|nodes| self.nodes.contains(&nodes)) {
+            let got = format!("{:?} where there are {n:?} cliques of {k:?} nodes", self.nodes);
+            return Err(Error::config("nodes of an RB graph", got, "a number of nodes that some of the cliques have"));
+        }
+        let [least, most] = self.tightness;
+        if !(0.0 < least && least <= most && most <= 1.0) {
+            let got = format!("{:?}", self.tightness);
+            return Err(Error::config("tightness of an RB graph", got, "two numbers above 0 and at most 1, ascending"));
+        }
+        Ok(())
+    }
+
+    /// Draws a graph. Nodes `i k..(i + 1) k` are clique `i`.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for fewer than two cliques or nodes of a clique, for a range that is empty or that no drawn graph is in, and for a
+    /// tightness that isn't above 0 and at most 1.
+    pub fn draw(&self, rng: &mut Rng) -> Result<GraphState> {
+        self.check()?;
+        loop {
+            let (n, k) = (from(&self.cliques, rng), from(&self.clique_nodes, rng));
+            let p = self.tightness[0] + (self.tightness[1] - self.tightness[0]) * rng.uniform();
+            if self.nodes.contains(&(n * k)) {
+                return rb_graph(n, k, p, rng);
+            }
+        }
+    }
+}
+
+fn rb_graph(n: usize, k: usize, p: f64, rng: &mut Rng) -> Result<GraphState> {
+    let (cliques, values) = (n as f64, k as f64);
+    let r = values.ln() / cliques.ln() / -(1.0 - p).ln();
+    // A tightness of 1 makes r 0.
+    let constraints = (r * cliques * cliques.ln() - 1.0).max(0.0) as usize;
+    let forbidden = (p * values * values) as usize;
+    let mut graph = GraphState::with_nodes(GraphKind::Undirected, n * k);
+    for clique in 0..n {
+        for b in 0..k {
+            for a in 0..b {
+                graph.add_edge((clique * k + a) as u32, (clique * k + b) as u32, Edge::default())?;
+            }
+        }
+    }
+    for _ in 0..constraints {
+        let i = rng.below(n);
+        let j = (i + 1 + rng.below(n - 1)) % n;
+        let pair = |at: usize| ((i * k + at / k) as u32, (j * k + at % k) as u32);
+        let mut free: Vec<_> = (0..k * k).map(pair).filter(|&(a, b)| !graph.has_edge(a, b)).collect();
+        for _ in 0..forbidden.min(free.len()) {
+            let (a, b) = free.swap_remove(rng.below(free.len()));
+            graph.add_edge(a, b, Edge::default())?;
+        }
+    }
+    Ok(graph)
+}
+
+/// A number drawn from a range that isn't empty.
+fn from(range: &RangeInclusive<usize>, rng: &mut Rng) -> usize {
+    range.start() + rng.below(range.end() - range.start() + 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edges_of_a_random_graph_come_with_their_probability() {
+        let rng = &mut Rng::seeded(1);
+        for p in [0.0, 0.3, 0.8, 1.0] {
+            let edges: usize = (0..200).map(|_| erdos_renyi(12, p, rng).unwrap().n_edges()).sum();
+            let n = 200.0 * 66.0;
+            // Five standard deviations.
+            assert!((edges as f64 - n * p).abs() <= 5.0 * (n * p * (1.0 - p)).sqrt(), "{p}: {edges}");
+        }
+        for p in [-0.1, 1.1, f64::NAN] {
+            assert!(erdos_renyi(3, p, rng).unwrap_err().to_string().contains("from 0 to 1"));
+        }
+    }
+
+    #[test]
+    fn attachment_prefers_nodes_of_high_degree() {
+        let rng = &mut Rng::seeded(2);
+        let (mut largest, mut of_uniform) = (0, 0);
+        for _ in 0..50 {
+            let graph = barabasi_albert(60, 2, rng).unwrap();
+            assert_eq!(graph.n_edges(), 2 * 58);
+            assert!((0..60).all(|a| graph.degree(a) >= 1) && (3..60).all(|a| graph.degree(a) >= 2));
+            largest += (0..60).map(|a| graph.degree(a)).max().unwrap();
+            let other = erdos_renyi(60, 2.0 * 58.0 / (30.0 * 59.0), rng).unwrap();
+            of_uniform += (0..60).map(|a| other.degree(a)).max().unwrap();
+        }
+        // As many edges, spread evenly, give no such hubs.
+        assert!(largest as f64 > 1.5 * of_uniform as f64, "{largest} {of_uniform}");
+        for (n, attached) in [(3, 0), (3, 3), (0, 0)] {
+            assert!(barabasi_albert(n, attached, rng).is_err());
+        }
+    }
+
+    #[test]
+    fn rb_graphs_are_cliques_with_as_many_edges_between_as_asked() {
+        let rng = &mut Rng::seeded(3);
+        for (n, k, p) in [(10, 5, 0.3), (12, 8, 0.6), (16, 4, 0.9)] {
+            let graph = rb_graph(n, k, p, rng).unwrap();
+            assert_eq!(graph.n_nodes(), n * k);
+            let within = graph.edges().filter(|&(a, b)| a as usize / k == b as usize / k).count();
+            assert_eq!(within, n * k * (k - 1) / 2);
+            // r n ln n = a n ln n / -ln(1 - p) = n ln k / -ln(1 - p).
+            let constraints = (n as f64 * (k as f64).ln() / -(1.0 - p).ln() - 1.0).floor() as usize;
+            let most = constraints * (p * (k * k) as f64).floor() as usize;
+            let between = graph.n_edges() - within;
+            // Fewer only where one pair of cliques was drawn so often that it has no pair of nodes left.
+            assert!(between <= most && between as f64 > 0.8 * most as f64, "{n} {k} {p}: {between} of {most}");
+        }
+        // Nothing is forbidden often at a tightness of 1, and nothing divides by zero.
+        assert_eq!(rb_graph(4, 3, 1.0, rng).unwrap().n_edges(), 4 * 3);
+    }
+
+    #[test]
+    fn ranges_are_kept_to_and_impossible_ones_refused() {
+        let rng = &mut Rng::seeded(4);
+        for (model, nodes) in [(RbModel::medium(), 50..=100), (RbModel::large(), 200..=300)] {
+            for _ in 0..20 {
+                let graph = model.draw(rng).unwrap();
+                assert!(nodes.contains(&graph.n_nodes()), "{}", graph.n_nodes());
+            }
+        }
+        for wrong in [
+            RbModel { cliques: 1..=3, ..RbModel::medium() },
+            RbModel { clique_nodes: RangeInclusive::new(5, 4), ..RbModel::medium() },
+            RbModel { nodes: 10..=20, ..RbModel::medium() },
+            RbModel { tightness: [0.0, 0.5], ..RbModel::medium() },
+            RbModel { tightness: [0.6, 0.5], ..RbModel::medium() },
+            RbModel { tightness: [0.6, f64::NAN], ..RbModel::medium() },
+        ] {
+            assert!(matches!(wrong.draw(rng), Err(Error::Config { .. })), "{wrong:?}");
+        }
+    }
+
+    #[test]
+    fn a_seed_gives_one_graph() {
+        let draw = |seed| RbModel::medium().draw(&mut Rng::seeded(seed)).unwrap();
+        assert_eq!(draw(5), draw(5));
+        assert_ne!(draw(5), draw(6));
+    }
+}

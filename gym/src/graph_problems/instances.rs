@@ -1,0 +1,194 @@
+//! Lists of input graphs.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use gfn::graph::{CanonicalKey, Edge, GraphKind, GraphState, Node, canonical_keys, read_graphs};
+use gfn::{Error, Result};
+
+/// The most nodes of which all graphs are listed: 12,346 of 8.
+const MAX_NODES_LISTED: usize = 8;
+
+/// Input graphs, the instances of a [`GraphProblem`](super::GraphProblem): undirected, without classes and attributes.
+///
+/// A policy that sees no labels takes isomorphic graphs for one: [`distinct`](Self::distinct) drops repetitions, and
+/// [`without`](Self::without) drops what is in another list, such as the graphs that a policy is measured on.
+///
+/// ```
+/// use gfn::Rng;
+/// use gfn_gym::graph_problems::{Instances, erdos_renyi};
+/// let all = Instances::all(6)?;
+/// assert_eq!(all.graphs().len(), 156);
+/// let mut rng = Rng::seeded(0);
+/// let drawn = (0..50).map(|_| erdos_renyi(6, 0.5, &mut rng)).collect::<gfn::Result<_>>()?;
+/// // Each of them is isomorphic to one of all.
+/// assert!(Instances::new(drawn)?.without(&all).graphs().is_empty());
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Debug, Default)]
+pub struct Instances {
+    graphs: Vec<GraphState>,
+}
+
+impl Instances {
+    /// These graphs, in this order.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] for a graph that is directed, or has classes or attributes: no problem here reads them.
+    pub fn new(graphs: Vec<GraphState>) -> Result<Self> {
+        for (k, graph) in graphs.iter().enumerate() {
+            let wrong = match () {
+                () if graph.is_directed() => "directed",
+                () if graph.nodes().any(|node| node != Node::default()) => "with classes or attributes of nodes",
+                () if graph.has_edge_weights() => "with classes or attributes of edges",
+                () => continue,
+            };
+            return Err(Error::contract(
+                "input graphs are undirected, without classes and attributes (write them as graph6, which has none)",
+                format!("graph {k} is one {wrong}"),
+            ));
+        }
+        Ok(Self { graphs })
+    }
+
+    /// The graphs of a file, in the format of its extension ([`read_graphs`]).
+    ///
+    /// # Errors
+    /// Those of [`read_graphs`] and of [`new`](Self::new).
+    pub fn read(path: impl AsRef<Path>) -> Result<Self> {
+        Self::new(read_graphs(path)?)
+    }
+
+    /// One graph of each isomorphism class of graphs of `n` nodes: 1, 1, 2, 4, 11, 34, 156, 1,044 and 12,346 of 0 to 8 nodes (OEIS
+    /// A000088).
+    ///
+    /// # Errors
+    /// [`Error::Config`] for more than 8 nodes.
+    pub fn all(n: usize) -> Result<Self> {
+        if n > MAX_NODES_LISTED {
+            return Err(Error::config("nodes of listed graphs", n, "at most 8 (12,346 graphs)"));
+        }
+        let mut graphs = vec![GraphState::with_nodes(GraphKind::Undirected, 0)];
+        // Taking the last node from a graph leaves a graph: each comes from one of fewer nodes.
+        for last in 0..n as u32 {
+            let mut grown = Vec::with_capacity(graphs.len() << last);
+            for graph in &graphs {
+                for near in 0..1u32 << last {
+                    let mut graph = graph.clone();
+                    graph.add_node(Node::default());
+                    for a in (0..last).filter(|a| near >> a & 1 == 1) {
+                        graph.add_edge(a, last, Edge::default())?;
+                    }
+                    grown.push(graph);
+                }
+            }
+            graphs = Self { graphs: grown }.distinct().graphs;
+        }
+        Ok(Self { graphs })
+    }
+
+    /// The graphs.
+    #[must_use]
+    pub fn graphs(&self) -> &[GraphState] {
+        &self.graphs
+    }
+
+    /// The graphs of both, those of the other one last.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.graphs.extend(other.graphs);
+        self
+    }
+
+    /// The same without graphs that are isomorphic to one before.
+    #[must_use]
+    pub fn distinct(self) -> Self {
+        let mut known = HashSet::new();
+        self.retain(|key| known.insert(key))
+    }
+
+    /// The same without graphs that are isomorphic to one of the other list.
+    #[must_use]
+    pub fn without(self, other: &Self) -> Self {
+        let known: HashSet<CanonicalKey> = canonical_keys(&other.graphs).into_iter().collect();
+        self.retain(|key| !known.contains(&key))
+    }
+
+    /// The complements, in the same order: an edge wherever there was none.
+    ///
+    /// A clique of a graph is an independent set of its complement. On the complement, messages of a
+    /// network go from a node of the clique to those that it forces out.
+    ///
+    /// ```
+    /// use gfn::graph::GraphFormat;
+    /// use gfn_gym::graph_problems::{Instances, Problem};
+    /// let path = Instances::new(GraphFormat::EdgeList.read(b"graph undirected 3\nedge 0 1\nedge 1 2")?)?;
+    /// let complements = path.complements()?;
+    /// assert_eq!(complements.graphs()[0].edges().collect::<Vec<_>>(), [(0, 2)]);
+    /// assert_eq!(Problem::IndependentSet.check(&complements.graphs()[0], &[0, 1])?, 2);
+    /// assert_eq!(Problem::Clique.check(&path.graphs()[0], &[0, 1])?, 2);
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`GraphState::add_edge`], which no graph of a list leads to.
+    pub fn complements(&self) -> Result<Self> {
+        let complement = |graph: &GraphState| {
+            let n = graph.n_nodes() as u32;
+            let mut other = GraphState::with_nodes(GraphKind::Undirected, graph.n_nodes());
+            for (a, b) in (0..n).flat_map(|b| (0..b).map(move |a| (a, b))).filter(|&(a, b)| !graph.has_edge(a, b)) {
+                other.add_edge(a, b, Edge::default())?;
+            }
+            Ok(other)
+        };
+        Ok(Self { graphs: self.graphs.iter().map(complement).collect::<Result<_>>()? })
+    }
+
+    fn retain(mut self, mut keep: impl FnMut(CanonicalKey) -> bool) -> Self {
+        let mut keys = canonical_keys(&self.graphs).into_iter();
+        self.graphs.retain(|_| keys.next().is_some_and(&mut keep));
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use gfn::graph::GraphFormat;
+
+    use super::*;
+
+    #[test]
+    fn all_graphs_are_as_many_as_there_are() {
+        for (n, count) in [1, 1, 2, 4, 11, 34, 156, 1044].into_iter().enumerate() {
+            assert_eq!(Instances::all(n).unwrap().graphs().len(), count, "{n}");
+        }
+        assert!(Instances::all(9).unwrap_err().to_string().contains("at most 8"));
+    }
+
+    #[test]
+    fn isomorphic_graphs_are_dropped_and_others_kept() {
+        // Two labellings of a path, and a triangle.
+        let of = |text: &[u8]| Instances::new(GraphFormat::EdgeList.read(text).unwrap()).unwrap();
+        let path = of(b"graph undirected 3\nedge 0 1\nedge 1 2");
+        let other = of(b"graph undirected 3\nedge 0 1\nedge 0 2");
+        let ring = of(b"graph undirected 3\nedge 0 1\nedge 0 2\nedge 1 2");
+        let both = path.clone().and(other.clone()).and(ring.clone());
+        assert_eq!(both.clone().distinct().graphs(), path.clone().and(ring.clone()).graphs());
+        assert_eq!(both.without(&other).graphs(), ring.graphs());
+    }
+
+    #[test]
+    fn what_no_problem_reads_is_refused() {
+        for (text, words) in [
+            ("graph directed 2", "directed"),
+            (
+                "graph undirected 1\ngraph undirected 2\nnode 1 class 1",
+                "graph 1 is one with classes or attributes of nodes",
+            ),
+            ("graph undirected 2\nedge 0 1 attributes 1", "of edges"),
+        ] {
+            let message = Instances::new(GraphFormat::EdgeList.read(text.as_bytes()).unwrap()).unwrap_err().to_string();
+            assert!(message.contains(words), "{message}");
+        }
+    }
+}

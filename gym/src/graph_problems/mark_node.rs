@@ -1,0 +1,172 @@
+//! The one action type: a node is chosen, and whatever follows from that is marked with it.
+
+use gfn::env::Direction;
+use gfn::graph::{Anchor, BitRows, GraphActionType, GraphState, GraphView, Head, Move, Node, Semantics};
+use gfn::{Error, Result};
+
+use super::Problem;
+
+/// What is known of a node: attribute 0 of it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Mark {
+    /// It can still be chosen.
+    Undecided,
+    /// It belongs to the solution (of a cut: it is on the other side).
+    In,
+    /// It doesn't.
+    Out,
+}
+
+impl Mark {
+    /// The mark of a node.
+    #[must_use]
+    pub fn of(node: Node) -> Self {
+        match node.attributes.get(0) {
+            0 => Self::Undecided,
+            1 => Self::In,
+            _ => Self::Out,
+        }
+    }
+
+    fn value(self) -> u8 {
+        match self {
+            Self::Undecided => 0,
+            Self::In => 1,
+            Self::Out => 2,
+        }
+    }
+}
+
+/// Marks a node as chosen, and others as what they are forced to be; the way back undoes any choice.
+///
+/// Chosen nodes are in the solution, but for a dominating set, which nodes are taken out of. A set of nodes that can be chosen
+/// has no part that can't: the marks depend on which nodes are chosen, and not on the order.
+///
+/// ```
+/// use gfn::{env::Direction, graph::*};
+/// use gfn_gym::graph_problems::{Mark, MarkNode, Problem};
+/// let mut path = GraphFormat::EdgeList.read(b"graph undirected 3\nedge 0 1\nedge 1 2")?.remove(0);
+/// MarkNode(Problem::IndependentSet).apply(Direction::Forward, &mut path, Move { a: 0, ..Move::default() })?;
+/// assert_eq!(path.nodes().map(Mark::of).collect::<Vec<_>>(), [Mark::In, Mark::Out, Mark::Undecided]);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct MarkNode(pub Problem);
+
+impl GraphActionType for MarkNode {
+    fn name(&self) -> &str {
+        "mark_node"
+    }
+    fn head(&self, _: Direction) -> Option<Head> {
+        Some(Head { anchor: Anchor::Node, width: 1 })
+    }
+    fn mask(&self, direction: Direction, _: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
+        let wanted = self.mark_before(direction);
+        mask.iter_mut().zip(graph.nodes()).for_each(|(legal, node)| *legal = Mark::of(node) == wanted);
+    }
+    fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()> {
+        let node = graph.node(action.a).unwrap_or_default();
+        if Mark::of(node) != self.mark_before(direction) || action.a as usize >= graph.n_nodes() {
+            return Err(Error::contract(
+                "a node that is chosen is undecided, and one whose choice is undone was chosen",
+                format!("node {} of {graph}", action.a),
+            ));
+        }
+        let mut chosen = self.chosen(graph);
+        chosen.set(action.a as usize, direction == Direction::Forward);
+        self.mark(graph, &chosen)
+    }
+    fn reverse(&self, _: Direction, _: &GraphState, action: Move) -> Move {
+        action
+    }
+}
+
+impl MarkNode {
+    /// The mark of chosen nodes.
+    fn choice(self) -> Mark {
+        if self.0 == Problem::DominatingSet { Mark::Out } else { Mark::In }
+    }
+
+    fn mark_before(self, direction: Direction) -> Mark {
+        match direction {
+            Direction::Forward => Mark::Undecided,
+            Direction::Backward => self.choice(),
+        }
+    }
+
+    pub(super) fn chosen(self, graph: &GraphState) -> NodeSet {
+        let mut chosen = NodeSet::new(graph.n_nodes());
+        for (a, node) in graph.nodes().enumerate() {
+            if Mark::of(node) == self.choice() {
+                chosen.set(a, true);
+            }
+        }
+        chosen
+    }
+
+    /// Marks all nodes as this choice says.
+    pub(super) fn mark(self, graph: &mut GraphState, chosen: &NodeSet) -> Result<()> {
+        let marks = self.marks(graph, chosen);
+        for (a, mark) in (0..).zip(marks) {
+            let mut node = graph.node(a).unwrap_or_default();
+            if Mark::of(node) != mark {
+                node.attributes.set(0, mark.value());
+                graph.set_node(a, node)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// What the choice of these nodes makes of each node.
+    pub(super) fn marks(self, graph: &GraphState, chosen: &NodeSet) -> Vec<Mark> {
+        let (n, adjacency) = (graph.n_nodes(), graph.adjacency());
+        // Of a dominating set: how many of the nodes that aren't out are near each node, itself included.
+        let near: Vec<usize> = match self.0 {
+            Problem::DominatingSet => {
+                (0..n).map(|a| adjacency.count(a) - chosen.common(adjacency, a) + usize::from(!chosen.has(a))).collect()
+            }
+            _ => Vec::new(),
+        };
+        let n_chosen = chosen.len();
+        let mark = |a: usize| {
+            if chosen.has(a) {
+                return self.choice();
+            }
+            let (forced, to) = match self.0 {
+                Problem::IndependentSet => (chosen.common(adjacency, a) > 0, Mark::Out),
+                Problem::Clique => (chosen.common(adjacency, a) < n_chosen, Mark::Out),
+                Problem::DominatingSet => (near[a] < 2 || adjacency.ones(a).any(|b| near[b] < 2), Mark::In),
+                Problem::Cut => (false, Mark::Out),
+            };
+            if forced { to } else { Mark::Undecided }
+        };
+        (0..n).map(mark).collect()
+    }
+}
+
+/// A set of nodes as bits, word by word like the rows of an adjacency.
+pub(super) struct NodeSet(Vec<u64>);
+
+impl NodeSet {
+    fn new(n: usize) -> Self {
+        Self(vec![0; n.div_ceil(64)])
+    }
+
+    pub(super) fn set(&mut self, a: usize, is_in: bool) {
+        let bit = 1 << (a % 64);
+        self.0[a / 64] = self.0[a / 64] & !bit | if is_in { bit } else { 0 };
+    }
+
+    pub(super) fn has(&self, a: usize) -> bool {
+        self.0[a / 64] >> (a % 64) & 1 == 1
+    }
+
+    fn len(&self) -> usize {
+        self.0.iter().map(|word| word.count_ones() as usize).sum()
+    }
+
+    /// How many of them node `a` has an edge to.
+    fn common(&self, adjacency: &BitRows, a: usize) -> usize {
+        self.0.iter().zip(adjacency.row(a)).map(|(x, y)| (x & y).count_ones() as usize).sum()
+    }
+}

@@ -1,0 +1,50 @@
+//! Problems on input graphs: maximum independent set, maximum clique, minimum dominating set, maximum cut.
+//!
+//! Each input graph is an instance of one environment: a state is the graph with a mark on each node, a solution is a set of
+//! nodes, and its reward `exp(beta size)` (`exp(-beta size)` where small is good). One policy learns `p(x | G)` of all of them. After
+//! Zhang et al., *Let the Flows Tell: Solving Graph Combinatorial Optimization Problems with GFlowNets*, 2023.
+//!
+//! | problem | a step | moves that it forces | it ends | solutions that can be built |
+//! |---|---|---|---|---|
+//! | [`Problem::IndependentSet`] | a node comes in | its neighbours are out | when each node is in or out | all maximal independent sets |
+//! | [`Problem::Clique`] | a node comes in | the nodes that it has no edge to are out | when each node is in or out | all maximal cliques |
+//! | [`Problem::DominatingSet`] | a node goes out | nodes that the rest can't spare are in | when each node is in or out | all minimal dominating sets |
+//! | [`Problem::Cut`] | a node changes sides | none | at any time | all sets of nodes |
+//!
+//! The marks follow from the nodes that were chosen, in whatever order: the moves back undo any of the choices.
+//! What a node of a clique forces out are nodes that it has no edge to, where no message of a network goes. A clique is an independent
+//! set of the [complement](Instances::complements), whose edges are those; neither form was shown to be learned better.
+//! [`Problem::check`] says what a set of nodes is worth, or what is wrong with it, and knows nothing of the environment.
+//!
+//! ```
+//! use gfn::{Rng, env::{Env, StateGraph}, graph::GraphFormat};
+//! use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, SizeReward};
+//! // A cycle of 5 nodes, in graph6.
+//! let ring = Instances::new(GraphFormat::Graph6.read(b"Dhc")?)?;
+//! let env = GraphProblem::new(Problem::IndependentSet, &ring)?;
+//! let space = StateGraph::build(&env, 100)?;
+//! let solutions: Vec<_> = space.ends().iter().map(|&end| env.solution(&space.states().graphs()[end])).collect();
+//! assert_eq!(solutions.len(), 5);
+//! assert_eq!(Problem::IndependentSet.check(&ring.graphs()[0], &solutions[0])?, 2);
+//! let target = space.target_distribution(&SizeReward::new(Problem::IndependentSet, 2.0)?, None)?;
+//! assert!((target.log_z - (5.0 * 4f64.exp()).ln()).abs() < 1e-12);
+//! # Ok::<(), gfn::Error>(())
+//! ```
+
+mod env;
+mod generators;
+mod instances;
+mod mark_node;
+mod optimum;
+mod problem;
+mod reward;
+mod search;
+
+pub use env::GraphProblem;
+pub use generators::{RbModel, barabasi_albert, erdos_renyi};
+pub use instances::Instances;
+pub use mark_node::{Mark, MarkNode};
+pub use optimum::{maximum_clique, maximum_independent_set};
+pub use problem::Problem;
+pub use reward::SizeReward;
+pub use search::{greedy, improved};

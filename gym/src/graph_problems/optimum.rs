@@ -1,0 +1,162 @@
+//! The largest clique and the largest independent set, exactly.
+
+use gfn::graph::GraphState;
+
+/// The largest clique of a graph, by branch and bound; `None` if `max_branches` don't suffice to prove that it is.
+///
+/// Bounds are greedy colourings (Tomita and Seki, *An Efficient Branch-and-Bound Algorithm for Finding a Maximum Clique*, 2003), on sets of
+/// nodes as bits (San Segundo et al. 2011). It looks at edges alone.
+///
+/// ```
+/// use gfn::graph::GraphFormat;
+/// use gfn_gym::graph_problems::maximum_clique;
+/// let graph = &GraphFormat::EdgeList.read(b"graph undirected 4\nedge 0 1\nedge 1 2\nedge 0 2\nedge 2 3")?[0];
+/// assert_eq!(maximum_clique(graph, 1_000), Some(vec![0, 1, 2]));
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[must_use]
+pub fn maximum_clique(graph: &GraphState, max_branches: u64) -> Option<Vec<u32>> {
+    Search::new(graph, true, max_branches).run()
+}
+
+/// The largest independent set of a graph: the [largest clique](maximum_clique) of the graph that has the edges which it hasn't.
+///
+/// ```
+/// use gfn::{Rng, graph::GraphState};
+/// use gfn_gym::graph_problems::{RbModel, maximum_independent_set};
+/// let graph = RbModel::medium().draw(&mut Rng::seeded(0))?;
+/// assert!(maximum_independent_set(&graph, 1_000_000).is_some());
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[must_use]
+pub fn maximum_independent_set(graph: &GraphState, max_branches: u64) -> Option<Vec<u32>> {
+    Search::new(graph, false, max_branches).run()
+}
+
+/// A set of nodes, bit by bit.
+type Bits = Vec<u64>;
+
+struct Search {
+    /// Of each node, in the order of the search: the nodes that can be in a clique with it.
+    near: Vec<Bits>,
+    /// The nodes in that order.
+    order: Vec<u32>,
+    clique: Vec<usize>,
+    best: Vec<usize>,
+    branches_left: u64,
+}
+
+impl Search {
+    fn new(graph: &GraphState, of_edges: bool, max_branches: u64) -> Self {
+        let n = graph.n_nodes();
+        let joined = |a: u32, b: u32| a != b && graph.has_edge(a, b) == of_edges;
+        let degree = |a: u32| (0..n as u32).filter(|&b| joined(a, b)).count();
+        let mut order: Vec<u32> = (0..n as u32).collect();
+        // Nodes of many neighbours first: they get the small colours, and are branched on last.
+        order.sort_by_key(|&a| std::cmp::Reverse(degree(a)));
+        let near = order.iter().map(|&a| {
+            let mut row = vec![0; n.div_ceil(64)];
+            (0..n).filter(|&k| joined(a, order[k])).for_each(|k| row[k / 64] |= 1 << (k % 64));
+            row
+        });
+        Self {
+            near: near.collect(),
+            order: order.clone(),
+            clique: Vec::new(),
+            best: Vec::new(),
+            branches_left: max_branches,
+        }
+    }
+
+    fn run(mut self) -> Option<Vec<u32>> {
+        let n = self.order.len();
+        let mut all = vec![0; n.div_ceil(64)];
+        (0..n).for_each(|k| all[k / 64] |= 1 << (k % 64));
+        self.extend(all)?;
+        let mut nodes: Vec<u32> = self.best.iter().map(|&k| self.order[k]).collect();
+        nodes.sort_unstable();
+        Some(nodes)
+    }
+
+    /// Extends the clique by some of these nodes, each of which has an edge to all of it.
+    fn extend(&mut self, mut nodes: Bits) -> Option<()> {
+        if self.clique.len() > self.best.len() {
+            self.best.clone_from(&self.clique);
+        }
+        let coloured = self.colours(&nodes);
+        for &(k, colours) in coloured.iter().rev() {
+            // Each node of a clique has a colour of its own.
+            if self.clique.len() + colours <= self.best.len() {
+                return Some(());
+            }
+            self.branches_left = self.branches_left.checked_sub(1)?;
+            self.clique.push(k);
+            let rest = nodes.iter().zip(&self.near[k]).map(|(x, y)| x & y).collect();
+            self.extend(rest)?;
+            self.clique.pop();
+            nodes[k / 64] &= !(1 << (k % 64));
+        }
+        Some(())
+    }
+
+    /// The nodes, and with how many colours they and those before can be coloured, so that no edge joins two of one colour.
+    fn colours(&self, nodes: &Bits) -> Vec<(usize, usize)> {
+        let (mut left, mut out, mut colours) = (nodes.clone(), Vec::new(), 0);
+        while left.iter().any(|word| *word != 0) {
+            colours += 1;
+            let mut free = left.clone();
+            while let Some(k) = first(&free) {
+                left[k / 64] &= !(1 << (k % 64));
+                free[k / 64] &= !(1 << (k % 64));
+                free.iter_mut().zip(&self.near[k]).for_each(|(x, y)| *x &= !y);
+                out.push((k, colours));
+            }
+        }
+        out
+    }
+}
+
+fn first(bits: &Bits) -> Option<usize> {
+    let word = bits.iter().position(|word| *word != 0)?;
+    Some(64 * word + bits[word].trailing_zeros() as usize)
+}
+
+#[cfg(test)]
+mod tests {
+    use gfn::Rng;
+
+    use super::*;
+    use crate::graph_problems::{Problem, erdos_renyi};
+
+    /// The largest of all subsets that the checker takes.
+    fn largest(problem: Problem, graph: &GraphState) -> usize {
+        let n = graph.n_nodes() as u32;
+        let sets = (0..1u32 << n).map(|bits| (0..n).filter(|a| bits >> a & 1 == 1).collect::<Vec<_>>());
+        sets.filter_map(|nodes| problem.check(graph, &nodes).ok()).max().unwrap()
+    }
+
+    #[test]
+    fn the_optimum_is_that_of_all_subsets() {
+        let rng = &mut Rng::seeded(7);
+        for n in 0..=10 {
+            for p in [0.0, 0.2, 0.5, 0.8, 1.0] {
+                let graph = erdos_renyi(n, p, rng).unwrap();
+                let clique = maximum_clique(&graph, u64::MAX).unwrap();
+                assert_eq!(Problem::Clique.check(&graph, &clique).unwrap(), largest(Problem::Clique, &graph));
+                let set = maximum_independent_set(&graph, u64::MAX).unwrap();
+                let size = Problem::IndependentSet.check(&graph, &set).unwrap();
+                assert_eq!(size, largest(Problem::IndependentSet, &graph));
+            }
+        }
+    }
+
+    #[test]
+    fn graphs_of_more_than_a_word_are_searched_and_a_budget_is_kept() {
+        let graph = erdos_renyi(150, 0.5, &mut Rng::seeded(8)).unwrap();
+        let clique = maximum_clique(&graph, u64::MAX).unwrap();
+        // The clique number of such a graph is 10 or 11 nearly always (2 log2 150 - 2 log2 log2 150 + 2 log2(e / 2) + 1 = 11.7).
+        let size = Problem::Clique.check(&graph, &clique).unwrap();
+        assert!((9..=12).contains(&size), "{size}");
+        assert_eq!(maximum_clique(&graph, 100), None);
+    }
+}

@@ -1,0 +1,98 @@
+//! The problems, and what a set of nodes is worth in each.
+
+use gfn::graph::GraphState;
+use gfn::{Error, Result};
+
+/// A problem on an input graph, whose solutions are sets of nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Problem {
+    /// As many nodes as possible of which no two have an edge.
+    IndependentSet,
+    /// As many nodes as possible of which any two have an edge.
+    Clique,
+    /// As few nodes as possible, such that each other node has an edge to one of them.
+    DominatingSet,
+    /// The nodes on one of two sides, such that as many edges as possible join nodes of different sides.
+    Cut,
+}
+
+impl Problem {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::IndependentSet, Self::Clique, Self::DominatingSet, Self::Cut];
+
+    /// Whether the smallest solution is the best one.
+    #[must_use]
+    pub fn is_minimised(self) -> bool {
+        self == Self::DominatingSet
+    }
+
+    /// The size of a solution: its nodes, or the edges that a cut cuts.
+    ///
+    /// It reads the graph's edges and the list, and nothing else: no marks, no environment.
+    ///
+    /// ```
+    /// use gfn::graph::GraphFormat;
+    /// use gfn_gym::graph_problems::Problem;
+    /// let path = &GraphFormat::EdgeList.read(b"graph undirected 3\nedge 0 1\nedge 1 2")?[0];
+    /// assert_eq!(Problem::IndependentSet.check(path, &[2, 0])?, 2);
+    /// assert_eq!(Problem::Cut.check(path, &[1])?, 2);
+    /// assert!(Problem::Clique.check(path, &[2, 0]).unwrap_err().to_string().contains("no edge"));
+    /// # Ok::<(), gfn::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`Error::Contract`] for a node that the graph doesn't have or that is named twice, and for a set that is no solution; it
+    /// names the nodes at fault.
+    pub fn check(self, graph: &GraphState, nodes: &[u32]) -> Result<usize> {
+        let n = graph.n_nodes();
+        let mut is_in = vec![false; n];
+        for &a in nodes {
+            match is_in.get_mut(a as usize) {
+                Some(seen) if !*seen => *seen = true,
+                Some(_) => return Err(wrong("a solution names each of its nodes once", format!("node {a} twice"))),
+                None => return Err(wrong("a solution is of nodes of the graph", format!("node {a} of {n}"))),
+            }
+        }
+        let pairs = || nodes.iter().enumerate().flat_map(|(k, &a)| nodes[..k].iter().map(move |&b| (b, a)));
+        match self {
+            Self::IndependentSet => match pairs().find(|&(a, b)| graph.has_edge(a, b)) {
+                Some((a, b)) => {
+                    Err(wrong("no two nodes of an independent set have an edge", format!("edge ({a}, {b})")))
+                }
+                None => Ok(nodes.len()),
+            },
+            Self::Clique => match pairs().find(|&(a, b)| !graph.has_edge(a, b)) {
+                Some((a, b)) => {
+                    Err(wrong("any two nodes of a clique have an edge", format!("no edge between {a} and {b}")))
+                }
+                None => Ok(nodes.len()),
+            },
+            Self::DominatingSet => {
+                let near = |a: u32| is_in[a as usize] || nodes.iter().any(|&b| graph.has_edge(a, b));
+                match (0..n as u32).find(|&a| !near(a)) {
+                    Some(a) => Err(wrong(
+                        "each node is in a dominating set, or has an edge to one that is",
+                        format!("node {a} isn't, and has none"),
+                    )),
+                    None => Ok(nodes.len()),
+                }
+            }
+            Self::Cut => Ok(graph.edges().filter(|&(a, b)| is_in[a as usize] != is_in[b as usize]).count()),
+        }
+    }
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::IndependentSet => "independent set",
+            Self::Clique => "clique",
+            Self::DominatingSet => "dominating set",
+            Self::Cut => "cut",
+        })
+    }
+}
+
+fn wrong(expected: &'static str, got: String) -> Error {
+    Error::contract(expected, got)
+}

@@ -1,0 +1,80 @@
+use gfn::env::Reward;
+use gfn::graph::{GraphState, GraphStates};
+use gfn::{Error, Result};
+use rayon::prelude::*;
+
+use super::env::solution;
+use super::{Mark, Problem};
+
+/// `log R = beta size`, with a minus where the smallest solution is the best; of unfinished states, too.
+///
+/// The size is that of [`Problem::check`]. What a state that isn't finished is worth is the size of its solution as it stands, as
+/// forward-looking objectives want it (Pan et al. 2023; Zhang et al. 2023, section 3.3).
+///
+/// With beta as a condition of one policy, the reward at beta = 1 is what a
+/// [`ConditionedReward`](gfn::condition::ConditionedReward) takes:
+///
+/// ```
+/// use std::sync::Arc;
+/// use gfn::condition::{Condition, ConditionedReward, Conditioning, Encoding, Temperature};
+/// use gfn::{env::Reward, graph::GraphFormat};
+/// use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, SizeReward};
+/// let conditioning = Conditioning::new(1)?
+///     .temperature(Temperature::Uniform { least: 1.0, most: 4.0 }, Encoding::Thermometer { bins: 16 })?;
+/// let one = SizeReward::new(Problem::DominatingSet, 1.0)?;
+/// let reward = ConditionedReward::new(conditioning.clone(), vec![Arc::new(one)])?;
+/// let condition = conditioning.encode(&[Condition { beta: 3.0, preferences: vec![1.0], focus: None }])?;
+/// // A graph of two nodes without an edge, which dominate nothing but themselves.
+/// let env = GraphProblem::new(Problem::DominatingSet, &Instances::new(GraphFormat::Graph6.read(b"A?")?)?)?;
+/// let state = gfn::env::Env::initial(&env, &[0]);
+/// assert!((reward.log_reward(&state, Some(&condition))?[0] + 3.0 * 2.0).abs() < 1e-6);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+#[derive(Clone, Copy, PartialEq, Debug)]
+pub struct SizeReward {
+    problem: Problem,
+    beta: f64,
+}
+
+impl SizeReward {
+    /// The reward of a problem's solutions.
+    ///
+    /// # Errors
+    /// [`Error::Config`] unless beta is finite and positive.
+    pub fn new(problem: Problem, beta: f64) -> Result<Self> {
+        match beta.is_finite() && beta > 0.0 {
+            true => Ok(Self { problem, beta }),
+            false => Err(Error::config("beta", beta, "a positive number; what is minimised has its minus already")),
+        }
+    }
+
+    /// How much a unit of size is worth.
+    #[must_use]
+    pub fn beta(&self) -> f64 {
+        self.beta
+    }
+
+    fn of(&self, state: &GraphState) -> f64 {
+        let size = match self.problem {
+            Problem::Cut => {
+                let adjacency = state.adjacency();
+                let sides: Vec<bool> = state.nodes().map(|node| Mark::of(node) == Mark::In).collect();
+                let cut = |a: usize| adjacency.ones(a).filter(|&b| !sides[b]).count();
+                (0..sides.len()).filter(|&a| sides[a]).map(cut).sum()
+            }
+            _ => solution(self.problem, state).len(),
+        };
+        let sign = if self.problem.is_minimised() { -1.0 } else { 1.0 };
+        sign * self.beta * size as f64
+    }
+}
+
+impl Reward<GraphStates> for SizeReward {
+    fn log_reward(&self, states: &GraphStates, _: Option<&tch::Tensor>) -> Result<Vec<f64>> {
+        Ok(states.graphs().par_iter().with_min_len(256).map(|graph| self.of(graph)).collect())
+    }
+
+    fn partial_log_reward(&self, states: &GraphStates, conditions: Option<&tch::Tensor>) -> Result<Option<Vec<f64>>> {
+        self.log_reward(states, conditions).map(Some)
+    }
+}

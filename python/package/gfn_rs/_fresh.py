@@ -1,0 +1,23 @@
+"""Fresh objects that a function of Python gives."""
+
+from __future__ import annotations
+
+from typing import Any, Callable
+
+import numpy as np
+
+from .sources import Drawn, Wanted
+
+
+def asked(
+    function: Callable[[Wanted, np.random.Generator], Any], wanted: tuple[int, int, bool], n_conditions: int, seed: int
+) -> tuple[Any, Any, Any] | None:
+    """Objects, their rewards and their conditions; None for none yet."""
+    answer = function(Wanted(*wanted), np.random.default_rng(seed))
+    if answer is None:
+        return None
+    drawn = answer if isinstance(answer, Drawn) else Drawn(answer)
+    if (drawn.conditions is None) != (n_conditions == 0):
+        there = "no conditions" if drawn.conditions is None else "conditions"
+        raise ValueError(f"the fresh source gave {there} to a trainer with {n_conditions} numbers of them: expected them where it has some")
+    return drawn.objects, drawn.log_rewards, drawn.conditions

@@ -1,0 +1,184 @@
+"""One policy for a family of rewards: what conditions are drawn from, how rewards depend on them, how a network is told them.
+
+A condition has an exponent beta of the reward (an inverse temperature), a preference for each of several rewards, and a direction in which
+objects are wanted. log R(x | c) is beta times the log of the weighted sum of the rewards, and of the factor of the focus.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Sequence
+
+import numpy as np
+import torch
+
+from . import _gfn
+from ._settings import LARGEST_SIZE, Settings, plain
+
+
+class Temperature(Settings):
+    """What the distributions of beta share. `bins`: the network is told beta as a thermometer of so many marks, in place of a number."""
+
+    def _json(self) -> Any:
+        values = self._values()
+        bins = values.pop("bins")
+        return {"of": {type(self).__name__.removesuffix("Temperature"): values}, "bins": bins}
+
+
+@dataclass(frozen=True)
+class UniformTemperature(Temperature):
+    """Uniform between two numbers."""
+
+    least: float
+    most: float
+    bins: int | None = None
+
+
+@dataclass(frozen=True)
+class LogUniformTemperature(Temperature):
+    """Uniform in the logarithm between two numbers above 0."""
+
+    least: float
+    most: float
+    bins: int | None = None
+
+
+@dataclass(frozen=True)
+class GammaTemperature(Temperature):
+    """A Gamma distribution, of which greater draws than `most` count as `most`."""
+
+    shape: float
+    scale: float
+    most: float
+    bins: int | None = None
+
+
+class Directions(Settings):
+    """What the distributions of preferences and of directions of focus share. `bins`: the network is told each number as a thermometer of
+    so many marks."""
+
+    def _json(self) -> Any:
+        values = self._values()
+        bins = values.pop("bins")
+        return {"of": {type(self).__name__: values.get("vectors", values)}, "bins": bins}
+
+
+@dataclass(frozen=True)
+class OneOf(Directions):
+    """One of these vectors, of a number for each reward; each is as likely."""
+
+    vectors: Sequence[Sequence[float]]
+    bins: int | None = None
+
+
+@dataclass(frozen=True)
+class Dirichlet(Directions):
+    """The symmetric Dirichlet distribution: at 1 uniform on the simplex, below it near the corners, above it near the middle."""
+
+    concentration: float = 1.0
+    bins: int | None = None
+
+
+def _directions(given: Any) -> Any:
+    return given._json() if isinstance(given, Directions) else {"of": {"Constant": plain(given, "directions")}, "bins": None}
+
+
+@dataclass(frozen=True)
+class Focus(Settings):
+    """A cone of wanted objectives (Roy et al. 2023). With c the cosine between an object's rewards and the wanted direction, the reward is
+    multiplied by a power of c that is `limit` on the cone's surface, where c is `cosine`; outside, log R is `outside`."""
+
+    directions: Sequence[float] | Directions
+    cosine: float = 0.98
+    limit: float = 0.1
+    outside: float = -75.0
+
+    def _json(self) -> Any:
+        numbers = {name: plain(getattr(self, name), name) for name in ("cosine", "limit", "outside")}
+        return {"directions": _directions(self.directions), **numbers}
+
+
+@dataclass(frozen=True)
+class Condition(Settings):
+    """One condition in plain numbers: the exponent, a weight for each reward (equal ones by default), a direction where there is a focus."""
+
+    beta: float = 1.0
+    preferences: Sequence[float] | None = None
+    focus: Sequence[float] | None = None
+
+
+class _Encoding(Settings):
+    """What the extension makes of a `Conditioning`."""
+
+    _conditioner: _gfn.Conditioner
+
+
+@dataclass(frozen=True)
+class Conditioning(_Encoding):
+    """What the condition of each trajectory is drawn from: a `Trainer` takes one as its `conditions`, beside `n_rewards` rewards of states
+    alone.
+
+    `temperature` is beta, or what it is drawn from; `preferences` weigh the rewards, equally by default; `focus` is a cone of wanted
+    objects. A condition is told to the network as a vector of `width` numbers: beta, preferences, direction, of which those that don't
+    vary are left out.
+
+    >>> import gfn_rs as gfn
+    >>> of = gfn.Conditioning(2, temperature=gfn.LogUniformTemperature(1, 64, bins=8), preferences=gfn.Dirichlet())
+    >>> of.width, of.draw(3).shape
+    (10, torch.Size([3, 10]))
+    >>> of.decode(of.encode([gfn.Condition(beta=8, preferences=[1, 3])]))[0].preferences
+    [0.25, 0.75]
+    """
+
+    n_rewards: int = 1
+    temperature: float | Temperature = 1.0
+    preferences: Sequence[float] | Directions | None = None
+    focus: Focus | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        object.__setattr__(self, "_conditioner", _gfn.Conditioner(self._text()))
+
+    def _text(self) -> str:
+        beta = self.temperature
+        values = {
+            "n_rewards": plain(self.n_rewards, "n_rewards"),
+            "temperature": beta._json() if isinstance(beta, Temperature) else {"of": {"Constant": float(beta)}, "bins": None},
+            "preferences": None if self.preferences is None else _directions(self.preferences),
+            "focus": None if self.focus is None else self.focus._json(),
+        }
+        return json.dumps(values, allow_nan=False)
+
+    @property
+    def width(self) -> int:
+        """Numbers of a condition's vector."""
+        return self._conditioner.width
+
+    def draw(self, n: int, seed: int = 0) -> torch.Tensor:
+        """The vectors of `n` conditions, `[n, width]`."""
+        from ._checks import count
+        from ._checks import seed as checked_seed
+
+        return self._conditioner.draw(count(n, most=LARGEST_SIZE), checked_seed(seed))
+
+    def encode(self, conditions: Sequence[Condition]) -> torch.Tensor:
+        """The vectors of conditions, `[n, width]`: what `sample` and `exact` are asked for."""
+        wrong = next((each for each in conditions if not isinstance(each, Condition)), None)
+        if wrong is not None:
+            raise TypeError(f"one of the conditions is {wrong!r:.200}: expected Condition(...)")
+
+        def numbers(values: Sequence[float] | None) -> list[float] | None:
+            return None if values is None else [float(value) for value in values]
+
+        equal = [1.0] * self.n_rewards
+        return self._conditioner.encode([(float(c.beta), numbers(c.preferences) or equal, numbers(c.focus)) for c in conditions])
+
+    def decode(self, vectors: Any) -> list[Condition]:
+        """The conditions of vectors `[n, width]`; preferences have the sum 1 and directions the length 1. A vector that is none of a
+        condition is refused."""
+        vectors = torch.as_tensor(np.asarray(vectors, dtype=np.float64))
+        return [Condition(*each) for each in self._conditioner.decode(vectors)]
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.n_rewards, self.temperature, self.preferences, self.focus)

@@ -1,0 +1,84 @@
+//! Fresh objects that a function of Python finds in the policy's place.
+
+use gfn::env::Rows;
+use gfn::policy::Policy;
+use gfn::rollout::{ReplayEnv, Sampler, Trajectories};
+use gfn::train::{Context, FreshSource, Persist, Wanted};
+use gfn::{Result, Rng};
+use pyo3::prelude::*;
+use tch::Tensor;
+
+use crate::errors::passed_on;
+use crate::kept::Object;
+use crate::objects::{Border, finished};
+use crate::reward::numbers;
+use crate::tensors;
+
+/// A function from what is wanted and a random generator of numpy to objects that somebody found; paths to them are drawn back by P_B.
+pub(super) struct CalledFresh<S> {
+    pub(super) function: Object,
+    pub(super) border: Border<S>,
+    /// Numbers of a condition; 0 without.
+    pub(super) width: usize,
+    /// Where its streams begin: each step has its own, so that a run that goes on draws what it would have drawn.
+    pub(super) seed: u64,
+}
+
+/// Objects, log R of each where it is known, and their conditions where there are any.
+type Given<S> = (S, Option<Vec<f64>>, Option<Tensor>);
+
+const WHO: &str = "what the fresh source gave";
+
+impl<S: Rows> CalledFresh<S> {
+    fn ask(&self, wanted: Wanted, seed: u64, py: Python<'_>) -> PyResult<Option<Given<S>>> {
+        let asked = (self.function.as_ref(), (wanted.least, wanted.most, wanted.more), self.width, seed);
+        let answer = py.import("gfn_rs._fresh")?.call_method1("asked", asked)?;
+        if answer.is_none() {
+            return Ok(None);
+        }
+        let (objects, log_rewards, conditions): (Bound<'_, PyAny>, Bound<'_, PyAny>, Bound<'_, PyAny>) =
+            answer.extract()?;
+        let objects = (self.border.read)(&objects, WHO)?;
+        let log_rewards = (!log_rewards.is_none())
+            .then(|| numbers(&log_rewards, objects.len(), ("the fresh source", "log R")))
+            .transpose()?;
+        let conditions = (!conditions.is_none())
+            .then(|| {
+                let checked = (conditions, objects.len(), self.width, "the conditions of the fresh source are");
+                tensors::from_python(&py.import("gfn_rs._conditions")?.call_method1("checked", checked)?)
+            })
+            .transpose()?;
+        Ok(Some((objects, log_rewards, conditions)))
+    }
+}
+
+impl<E: ReplayEnv> Persist<E> for CalledFresh<E::States> {
+    fn name(&self) -> &str {
+        "fresh"
+    }
+}
+
+impl<E: ReplayEnv, P: Policy<E>> FreshSource<E, P> for CalledFresh<E::States> {
+    fn draw(&mut self, wanted: Wanted, context: &Context<E, P>) -> Result<Option<Trajectories<E>>> {
+        let mut rng = Rng::seeded(Rng::mix64(self.seed ^ context.step as u64));
+        let seed = rng.below(1 << 53) as u64;
+        let asked = tch::no_grad(|| Python::attach(|py| self.ask(wanted, seed, py)));
+        let Some((objects, log_rewards, conditions)) = asked.map_err(passed_on("the fresh source"))? else {
+            return Ok(None);
+        };
+        if let (Some(source), Some(conditions)) = (&context.conditions, &conditions) {
+            source.check(conditions)?;
+        }
+        // With draws of its own, so that what is looked at twice is drawn once.
+        finished(&context.env, &objects, &mut Rng::seeded(seed))?;
+        let sampler = Sampler::new(&context.env, &context.policy).max_steps(context.config.max_steps);
+        let drawn = match &conditions {
+            None => sampler.backward(&objects, &mut rng)?,
+            Some(conditions) => sampler.backward_conditional(&objects, conditions, &mut rng)?,
+        };
+        match log_rewards {
+            None => Ok(Some(drawn)),
+            Some(log_rewards) => drawn.with_log_rewards(log_rewards).map(Some),
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! What objects of a buffer are drawn by: a function of Python.
+
+use gfn::replay::{Priority, Stored};
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+
+use crate::env::Failures;
+use crate::kept::Object;
+
+/// A function of an object's log R and of its last loss, None of one that was never visited, that gives the log of its weight.
+///
+/// What it raises is kept until the trainer is back; the library sees NaN, which it refuses.
+pub(crate) struct CalledPriority {
+    pub(crate) function: Object,
+    pub(crate) failures: Failures,
+}
+
+impl Priority for CalledPriority {
+    fn log_weight(&self, stored: Stored) -> f64 {
+        let asked = |py: Python<'_>| {
+            let answer = self.function.bind(py).call1((stored.log_reward, stored.loss))?;
+            answer.extract::<f64>().map_err(|_| {
+                let kind = answer.get_type().name().map_or_else(|_| "value".to_owned(), |name| name.to_string());
+                PyTypeError::new_err(format!(
+                    "Replay.draw gave a {kind}: expected a number, the log of an object's weight"
+                ))
+            })
+        };
+        Python::attach(asked).unwrap_or_else(|error| {
+            self.failures.keep(error);
+            f64::NAN
+        })
+    }
+}

@@ -1,0 +1,66 @@
+"""Ctrl-C ends whatever takes long, in a process of its own: the trainer goes on, and other things go their way."""
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+SET_UP = """
+import signal, sys
+import gfn_rs as gfn
+import numpy as np
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+grid = gfn.Trainer(gfn.HyperGrid(4, 32), gfn.HyperGridReward(), gfn.Mlp((256, 256)), batch=8, replay=gfn.Replay(100))
+graphs = gfn.Trainer(gfn.GraphBuilding(9), lambda graphs: np.zeros(len(graphs)), gfn.GraphNet(embedding=32), batch=8, replay=gfn.Replay(100))
+"""
+ENDED = """
+print("begun", flush=True)
+try:
+    {what}
+except KeyboardInterrupt:
+    print("interrupted", grid.fit(1).steps_done, graphs.fit(1).steps_done)
+else:
+    print("finished")
+"""
+
+
+def interrupted(what, ignored=False):
+    """What a process says that gets SIGINT half a second after it has begun, and how long it took to end."""
+    code = SET_UP + ("signal.signal(signal.SIGINT, signal.SIG_IGN)" if ignored else "") + ENDED.format(what=what)
+    with subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline() == "begun\n"
+        time.sleep(0.5)
+        sent = time.perf_counter()
+        process.send_signal(signal.SIGINT)
+        out = process.communicate(timeout=120)[0]
+        return out.strip(), time.perf_counter() - sent
+
+
+@pytest.mark.parametrize(
+    "what",
+    [
+        "grid.prefill(2**27)",
+        "graphs.prefill(2**27)",
+        "grid.sample(2**27)",
+        "graphs.sample(2**27)",
+        "grid.sample_with_rewards(2**27)",
+        "grid.exact(2**21)",
+        "graphs.exact(2**30)",
+        "grid.evaluate(2**27)",
+        "graphs.evaluate_on(graphs.sample(10), paths=2**24)",
+        "grid.fit(2**30)",
+    ],
+)
+def test_a_signal_ends_it(what):
+    said, took = interrupted(what)
+    assert said == "interrupted 1 1" if "fit" not in what else said.startswith("interrupted")
+    assert took < 15
+
+
+def test_a_signal_that_is_ignored_changes_nothing():
+    """The negative control: what is interrupted above would not have ended by itself."""
+    assert interrupted("grid.sample(2**16)", ignored=True)[0] == "finished"
+    assert interrupted("grid.prefill(2**17)", ignored=True)[0] == "finished"

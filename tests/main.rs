@@ -40,6 +40,7 @@ mod golden_symmetry;
 mod independence;
 mod instances;
 mod interrupted;
+mod large_graphs;
 mod leaks;
 mod local_search;
 mod misled;

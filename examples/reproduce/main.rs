@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use clap::{CommandFactory, Parser, Subcommand};
 use continuous::{boxes, diffusion, diffusion_posterior, line};
 use gfn::Result;
-use graphs::{colored_graphs, graph_problem, ring, sample, speed};
+use graphs::{colored_graphs, graph_problem, ring, sample, scaling, speed};
 use molecules::{
     draw_molecules, fragments, molecule, molecule_external, molecule_multi_objective, qm9str, scorer_overhead,
 };
@@ -41,6 +41,7 @@ enum Task {
     GraphProblem(graph_problem::Args),
     Sample(sample::Args),
     Speed(speed::Args),
+    Scaling(scaling::Args),
     BayesianStructure(bayesian_structure::Args),
     DagFromCsv(dag_from_csv::Args),
     Molecule(molecule::Args),
@@ -89,6 +90,7 @@ fn run(task: &Task) -> Result<()> {
         Task::GraphProblem(args) => graph_problem::run(args),
         Task::Sample(args) => sample::run(args),
         Task::Speed(args) => speed::run(args),
+        Task::Scaling(args) => scaling::run(args),
         Task::BayesianStructure(args) => bayesian_structure::run(args),
         Task::DagFromCsv(args) => dag_from_csv::run(args),
         Task::Molecule(args) => molecule::run(args),

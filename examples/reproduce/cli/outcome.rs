@@ -171,3 +171,11 @@ impl Report {
 fn known(value: f64) -> Cell {
     if value.is_nan() { Cell::Missing } else { value.into() }
 }
+
+/// The most memory that the process has held, where the system says so.
+pub(crate) fn peak_memory_mib() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+    let kib: f64 = line.trim().trim_end_matches(" kB").parse().ok()?;
+    Some(kib / 1024.0)
+}

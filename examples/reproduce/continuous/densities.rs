@@ -195,11 +195,3 @@ pub(crate) fn draw(common: &Common, name: &str, title: &str, panels: &[Panel]) -
     let figure = panels.iter().cloned().fold(Figure::new(title), Figure::panel);
     common.draw(name, |path| figure.write(path))
 }
-
-/// The most memory that the process has held, where the system says so.
-pub(crate) fn peak_memory_mib() -> Option<f64> {
-    let status = std::fs::read_to_string("/proc/self/status").ok()?;
-    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-    let kib: f64 = line.trim().trim_end_matches(" kB").parse().ok()?;
-    Some(kib / 1024.0)
-}

@@ -160,7 +160,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     };
 
     // Before evaluation, which holds more states at once.
-    let memory = super::densities::peak_memory_mib();
+    let memory = crate::cli::peak_memory_mib();
     let rng = &mut trainer.evaluation_rng();
     let (mut extra, points) = estimates((trainer.env(), &trainer.evaluator()), trainer.policy(), &energy, rng)?;
     if !members::is_first() {

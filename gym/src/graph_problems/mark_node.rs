@@ -1,7 +1,7 @@
 //! The one action type: a node is chosen, and whatever follows from that is marked with it.
 
 use gfn::env::Direction;
-use gfn::graph::{Anchor, BitRows, GraphActionType, GraphState, GraphView, Head, Move, Node, Semantics};
+use gfn::graph::{Adjacency, Anchor, GraphActionType, GraphState, GraphView, Head, Move, Node, Semantics};
 use gfn::{Error, Result};
 
 use super::Problem;
@@ -166,7 +166,10 @@ impl NodeSet {
     }
 
     /// How many of them node `a` has an edge to.
-    fn common(&self, adjacency: &BitRows, a: usize) -> usize {
-        self.0.iter().zip(adjacency.row(a)).map(|(x, y)| (x & y).count_ones() as usize).sum()
+    fn common(&self, adjacency: &Adjacency, a: usize) -> usize {
+        match adjacency.bits() {
+            Some(bits) => self.0.iter().zip(bits.row(a)).map(|(x, y)| (x & y).count_ones() as usize).sum(),
+            None => adjacency.ones(a).filter(|&b| self.has(b)).count(),
+        }
     }
 }

@@ -58,8 +58,11 @@ fn mark_free(graph: &GraphState, a: usize, width: usize, row: &mut [bool]) {
     if graph.is_directed() {
         close(a);
     }
+    let Some(bits) = graph.adjacency().bits() else {
+        return graph.adjacency().ones(a).filter(|&b| b >= first).for_each(close);
+    };
     // The nodes that are joined to `a` already, word by word: most rows have few.
-    for (k, &word) in graph.adjacency().row(a).iter().enumerate().skip(first / 64) {
+    for (k, &word) in bits.row(a).iter().enumerate().skip(first / 64) {
         let mut joined = if k == first / 64 { word >> (first % 64) << (first % 64) } else { word };
         while joined != 0 {
             close(k * 64 + joined.trailing_zeros() as usize);

@@ -1,17 +1,28 @@
 //! Two states are equal when they are the same labelled graph of the same instance.
 
 use std::hash::{Hash, Hasher};
+use std::sync::Arc;
 
 use super::GraphState;
 
 impl PartialEq for GraphState {
     fn eq(&self, other: &Self) -> bool {
-        self.kind() == other.kind()
+        self.digest == other.digest
             && self.instance == other.instance
-            && self.marked_edges == other.marked_edges
-            && self.adjacency == other.adjacency
-            && self.nodes().eq(other.nodes())
-            && (self.marked_edges == 0 || self.edges().all(|(a, b)| self.edge(a, b) == other.edge(a, b)))
+            && self.nodes == other.nodes
+            && self.has_edges_of(other)
+    }
+}
+
+impl GraphState {
+    fn has_edges_of(&self, other: &Self) -> bool {
+        let weighted = self.has_edge_weights();
+        Arc::ptr_eq(&self.topology, &other.topology)
+            || self.topology.digest == other.topology.digest
+                && self.kind() == other.kind()
+                && weighted == other.has_edge_weights()
+                && self.adjacency() == other.adjacency()
+                && (!weighted || self.edges().all(|(a, b)| self.edge(a, b) == other.edge(a, b)))
     }
 }
 
@@ -19,15 +30,75 @@ impl Eq for GraphState {}
 
 impl Hash for GraphState {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        self.instance.hash(state);
-        self.adjacency.hash(state);
-        for node in self.nodes() {
-            node.hash(state);
-        }
-        if self.marked_edges > 0 {
-            for (a, b) in self.edges() {
-                self.edge(a, b).hash(state);
+        state.write_u32(self.instance);
+        state.write_u64(self.digest);
+        state.write_u64(self.topology.digest);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
+
+    use super::*;
+    use crate::Rng;
+    use crate::graph::{Attributes, Edge, GraphKind, Node};
+
+    fn hash(graph: &GraphState) -> u64 {
+        BuildHasherDefault::<DefaultHasher>::default().hash_one(graph)
+    }
+
+    /// Whatever way a graph came about, it is equal to one that is built of its parts, and has its hash.
+    #[test]
+    fn edits_lead_to_the_hash_of_the_whole() {
+        let mut rng = Rng::seeded(0);
+        for kind in [GraphKind::Directed, GraphKind::Undirected] {
+            let mut graph = GraphState::new(kind);
+            let mut before = graph.clone();
+            let (mut same, mut others) = (0, 0);
+            for _ in 0..3_000 {
+                let n = graph.n_nodes() as u32;
+                let any = |rng: &mut Rng| rng.below(n.max(1) as usize) as u32;
+                let (a, b) = (any(&mut rng), any(&mut rng));
+                let attributes = Attributes::new(&[0, rng.below(2) as u8]).unwrap();
+                let class = rng.below(2) as u16;
+                // What can't be done changes nothing.
+                let _ = match rng.below(if n < 6 { 10 } else { 9 }) {
+                    0 => graph.remove_node(a).map(drop),
+                    1 | 2 => graph.set_node(a, Node { class, attributes }),
+                    3 | 4 => graph.set_edge(a, b, Edge { class, attributes }),
+                    5 => graph.remove_edge(a, b).map(drop),
+                    6..9 => graph.add_edge(a, b, Edge { class, attributes }),
+                    _ => {
+                        graph.add_node(Node { class, attributes });
+                        Ok(())
+                    }
+                };
+                let nodes: Vec<_> = graph.nodes().collect();
+                let edges: Vec<_> = graph.edges().map(|(a, b)| (a, b, graph.edge(a, b).unwrap())).collect();
+                let built = GraphState::from_parts(kind, &nodes, &edges).unwrap();
+                assert_eq!(graph, built);
+                assert_eq!(hash(&graph), hash(&built), "{graph}");
+                let is_same = graph.to_string() == before.to_string();
+                assert_eq!(graph == before, is_same, "{graph} and {before}");
+                assert_eq!(hash(&graph) == hash(&before), is_same, "{graph} and {before}");
+                *(if is_same { &mut same } else { &mut others }) += 1;
+                before = graph.clone();
             }
+            assert!(same > 100 && others > 1_000, "{same} edits that changed nothing, {others} others");
         }
+    }
+
+    #[test]
+    fn copies_share_their_edges_until_one_changes_them() {
+        let mut graph = GraphState::with_nodes(GraphKind::Undirected, 3);
+        graph.add_edge(0, 1, Edge::default()).unwrap();
+        let mut copy = graph.clone();
+        copy.set_node(2, Node::of_class(1)).unwrap();
+        assert!(copy.add_edge(0, 1, Edge::default()).is_err() && copy.remove_edge(1, 2).is_err());
+        assert!(Arc::ptr_eq(&graph.topology, &copy.topology));
+        copy.remove_edge(0, 1).unwrap();
+        assert!(!Arc::ptr_eq(&graph.topology, &copy.topology));
+        assert!(graph.has_edge(0, 1) && !copy.has_edge(0, 1));
     }
 }

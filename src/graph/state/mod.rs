@@ -1,40 +1,35 @@
 //! One graph state: a petgraph graph, edited only in ways that keep node labels and the cached adjacency in order.
 
+mod adjacency;
 mod batched;
 mod bits;
 mod describe;
+mod digest;
 mod equality;
 mod kind;
+mod topology;
 mod weights;
 
+pub use adjacency::Adjacency;
 pub use batched::GraphStates;
 pub(in crate::graph) use batched::MIN_GRAPHS_PER_THREAD;
 pub use bits::BitRows;
 pub use kind::GraphKind;
 pub use weights::{Attributes, Edge, MAX_ATTRIBUTES, Node};
 
-use petgraph::graph::{DiGraph, NodeIndex, UnGraph};
+use std::sync::Arc;
+
+use petgraph::graph::{DiGraph, UnGraph};
+use smallvec::SmallVec;
 
 use crate::{Error, Result};
+use topology::{Storage, Topology};
 
-#[derive(Clone, Debug)]
-enum Storage {
-    Directed(DiGraph<Node, Edge>),
-    Undirected(UnGraph<Node, Edge>),
-}
-
-/// Does the same to either kind of petgraph graph.
-macro_rules! on {
-    ($storage:expr, $graph:ident => $body:expr) => {
-        match $storage {
-            Storage::Directed($graph) => $body,
-            Storage::Undirected($graph) => $body,
-        }
-    };
-}
-
-/// A graph under construction: a petgraph graph with a class and attributes on every node and edge, and its adjacency as
-/// bit rows beside it.
+/// A graph under construction: a petgraph graph with a class and attributes on every edge, its adjacency as bit rows beside it, and
+/// a class and attributes of every node.
+///
+/// Copies share their edges until one of them changes an edge or the number of nodes: states that mark the nodes of one large
+/// graph cost a node's weight each.
 ///
 /// Nodes are labelled `0..n` in the order in which they came; removing one shifts the later ones down by one. There are no
 /// self-loops and no parallel edges. Edges are ordered by their endpoints, whatever the order in which they were added:
@@ -52,10 +47,10 @@ macro_rules! on {
 /// ```
 #[derive(Clone, Debug)]
 pub struct GraphState {
-    storage: Storage,
-    adjacency: BitRows,
-    /// Edges with a class or an attribute: where there is none, equality and hashing need not look at weights.
-    marked_edges: u32,
+    nodes: SmallVec<[Node; 8]>,
+    /// The sum of the digests of all nodes.
+    digest: u64,
+    topology: Arc<Topology>,
     instance: u32,
 }
 
@@ -73,16 +68,11 @@ impl GraphState {
     }
 
     /// These nodes and no edge.
-    pub(in crate::graph) fn of_nodes(kind: GraphKind, nodes: impl ExactSizeIterator<Item = Node>) -> Self {
-        let n = nodes.len();
-        let mut storage = match kind {
-            GraphKind::Directed => Storage::Directed(DiGraph::with_capacity(n, 0)),
-            GraphKind::Undirected => Storage::Undirected(UnGraph::with_capacity(n, 0)),
-        };
-        for node in nodes {
-            on!(&mut storage, graph => graph.add_node(node));
-        }
-        Self { storage, adjacency: BitRows::new(n), marked_edges: 0, instance: 0 }
+    pub(in crate::graph) fn of_nodes(kind: GraphKind, nodes: impl Iterator<Item = Node>) -> Self {
+        let nodes: SmallVec<_> = nodes.collect();
+        let topology = Arc::new(Topology::new(kind, nodes.len()));
+        let digest = (0..).zip(&nodes).fold(0, |sum: u64, (a, &node)| sum.wrapping_add(digest::of_node(a, node)));
+        Self { nodes, digest, topology, instance: 0 }
     }
 
     /// Builds a graph from its parts.
@@ -113,7 +103,7 @@ impl GraphState {
     /// Directed or undirected.
     #[must_use]
     pub fn kind(&self) -> GraphKind {
-        match self.storage {
+        match self.topology.storage {
             Storage::Directed(_) => GraphKind::Directed,
             Storage::Undirected(_) => GraphKind::Undirected,
         }
@@ -125,19 +115,19 @@ impl GraphState {
         self.kind() == GraphKind::Directed
     }
 
-    /// The petgraph graph, if it is directed.
+    /// The petgraph graph, if it is directed; the weights of its nodes are [`node`](Self::node)'s.
     #[must_use]
-    pub fn as_directed(&self) -> Option<&DiGraph<Node, Edge>> {
-        match &self.storage {
+    pub fn as_directed(&self) -> Option<&DiGraph<(), Edge>> {
+        match &self.topology.storage {
             Storage::Directed(graph) => Some(graph),
             Storage::Undirected(_) => None,
         }
     }
 
-    /// The petgraph graph, if it is undirected.
+    /// The petgraph graph, if it is undirected; the weights of its nodes are [`node`](Self::node)'s.
     #[must_use]
-    pub fn as_undirected(&self) -> Option<&UnGraph<Node, Edge>> {
-        match &self.storage {
+    pub fn as_undirected(&self) -> Option<&UnGraph<(), Edge>> {
+        match &self.topology.storage {
             Storage::Undirected(graph) => Some(graph),
             Storage::Directed(_) => None,
         }
@@ -146,60 +136,59 @@ impl GraphState {
     /// The number of nodes.
     #[must_use]
     pub fn n_nodes(&self) -> usize {
-        self.adjacency.len()
+        self.nodes.len()
     }
 
     /// The number of edges; an undirected edge counts once.
     #[must_use]
     pub fn n_edges(&self) -> usize {
-        on!(&self.storage, graph => graph.edge_count())
+        self.topology.n_edges()
     }
 
-    /// Adjacency: bit `b` of row `a` is set where there is an edge from `a` to `b` (or, undirected, between them).
+    /// Adjacency: row `a` has node `b` where there is an edge from `a` to `b` (or, undirected, between them).
     #[must_use]
-    pub fn adjacency(&self) -> &BitRows {
-        &self.adjacency
+    pub fn adjacency(&self) -> &Adjacency {
+        &self.topology.adjacency
     }
 
     /// Whether there is an edge from `a` to `b`; false for nodes that don't exist.
     #[must_use]
     pub fn has_edge(&self, a: u32, b: u32) -> bool {
         let (a, b) = (a as usize, b as usize);
-        a.max(b) < self.n_nodes() && self.adjacency.get(a, b)
+        a.max(b) < self.n_nodes() && self.topology.adjacency.get(a, b)
     }
 
     /// The weight of node `a`.
     #[must_use]
     pub fn node(&self, a: u32) -> Option<Node> {
-        on!(&self.storage, graph => graph.node_weight(NodeIndex::from(a)).copied())
+        self.nodes.get(a as usize).copied()
     }
 
     /// The weights of all nodes, in label order.
     pub fn nodes(&self) -> impl ExactSizeIterator<Item = Node> + '_ {
-        on!(&self.storage, graph => graph.raw_nodes()).iter().map(|node| node.weight)
+        self.nodes.iter().copied()
     }
 
     /// The weight of the edge from `a` to `b` (or between them).
     #[must_use]
     pub fn edge(&self, a: u32, b: u32) -> Option<Edge> {
-        if self.marked_edges == 0 {
+        if self.topology.marked_edges == 0 {
             return self.has_edge(a, b).then(Edge::default);
         }
-        let (a, b) = (NodeIndex::from(a), NodeIndex::from(b));
-        on!(&self.storage, graph => graph.find_edge(a, b).and_then(|e| graph.edge_weight(e)).copied())
+        self.topology.edge(a, b)
     }
 
     /// Whether some edge has a class other than 0, or an attribute.
     #[must_use]
     pub fn has_edge_weights(&self) -> bool {
-        self.marked_edges > 0
+        self.topology.marked_edges > 0
     }
 
     /// The endpoints of all edges in order: `(a, b)` ascending, undirected ones with `a < b`.
     pub fn edges(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         let directed = self.is_directed();
         (0..self.n_nodes()).flat_map(move |a| {
-            let others = self.adjacency.ones(a);
+            let others = self.adjacency().ones(a);
             others.filter(move |&b| directed || a < b).map(move |b| (a as u32, b as u32))
         })
     }
@@ -212,8 +201,8 @@ impl GraphState {
         let (a, b) = (a as usize, b as usize);
         let from = |row: usize| if directed { 0 } else { row + 1 };
         let n = self.n_nodes();
-        let before: usize = (0..a.min(n)).map(|row| self.adjacency.count_between(row, from(row), n)).sum();
-        if a < n { before + self.adjacency.count_between(a, from(a), b) } else { before }
+        let before: usize = (0..a.min(n)).map(|row| self.adjacency().count_between(row, from(row), n)).sum();
+        if a < n { before + self.adjacency().count_between(a, from(a), b) } else { before }
     }
 
     /// The number of edges into node `a` (undirected: its degree).
@@ -223,11 +212,11 @@ impl GraphState {
     #[must_use]
     pub fn in_degree(&self, a: u32) -> usize {
         match self.kind() {
-            GraphKind::Undirected => self.adjacency.count(a as usize),
+            GraphKind::Undirected => self.adjacency().count(a as usize),
             GraphKind::Directed => {
                 let n = self.n_nodes();
                 assert!((a as usize) < n, "there is no node {a}: the graph has {n} nodes");
-                (0..n).filter(|&i| self.adjacency.get(i, a as usize)).count()
+                (0..n).filter(|&i| self.adjacency().get(i, a as usize)).count()
             }
         }
     }
@@ -238,7 +227,7 @@ impl GraphState {
     /// If there is no such node.
     #[must_use]
     pub fn out_degree(&self, a: u32) -> usize {
-        self.adjacency.count(a as usize)
+        self.adjacency().count(a as usize)
     }
 
     /// The number of edges at node `a`, whichever way they lead.
@@ -255,8 +244,11 @@ impl GraphState {
 
     /// Adds a node and gives its label, the number of nodes before.
     pub fn add_node(&mut self, node: Node) -> u32 {
-        self.adjacency.push_row();
-        on!(&mut self.storage, graph => graph.add_node(node)).index() as u32
+        Arc::make_mut(&mut self.topology).add_node();
+        let label = self.nodes.len() as u32;
+        self.digest = self.digest.wrapping_add(digest::of_node(label, node));
+        self.nodes.push(node);
+        label
     }
 
     /// Removes a node and its edges; the labels of later nodes shift down by one.
@@ -269,8 +261,9 @@ impl GraphState {
         };
         let last = a as usize + 1 == self.n_nodes();
         if last && self.degree(a) == 0 {
-            on!(&mut self.storage, graph => graph.remove_node(NodeIndex::from(a)));
-            self.adjacency.pop_row();
+            Arc::make_mut(&mut self.topology).pop_node();
+            self.nodes.pop();
+            self.digest = self.digest.wrapping_sub(digest::of_node(a, weight));
             return Ok(weight);
         }
         if last {
@@ -282,9 +275,8 @@ impl GraphState {
             return self.remove_node(a);
         }
         // petgraph would move the last node into the gap, which changes the order of the labels: build anew.
-        let mut nodes: Vec<Node> = self.nodes().collect();
-        nodes.remove(a as usize);
-        let mut out = Self::of_nodes(self.kind(), nodes.into_iter()).with_instance(self.instance);
+        let kept = (0..).zip(self.nodes()).filter(|&(b, _)| b != a).map(|(_, node)| node);
+        let mut out = Self::of_nodes(self.kind(), kept).with_instance(self.instance);
         let name = |b: u32| b - u32::from(b > a);
         for (b, c) in self.edges().filter(|&(b, c)| b != a && c != a) {
             out.insert_edge(name(b), name(c), self.edge(b, c).unwrap_or_default());
@@ -330,9 +322,7 @@ impl GraphState {
     pub(crate) fn insert_edge(&mut self, a: u32, b: u32, edge: Edge) {
         debug_assert!(a != b && !self.has_edge(a, b), "edge ({a}, {b}) can't be added");
         let (a, b) = self.ordered(a, b);
-        self.marked_edges += u32::from(!edge.is_plain());
-        on!(&mut self.storage, graph => graph.add_edge(NodeIndex::from(a), NodeIndex::from(b), edge));
-        self.mark(a, b, true);
+        Arc::make_mut(&mut self.topology).insert_edge(a, b, edge);
     }
 
     /// Removes an edge and gives its weight.
@@ -340,14 +330,13 @@ impl GraphState {
     /// # Errors
     /// [`Error::Contract`] if there is no such edge.
     pub fn remove_edge(&mut self, a: u32, b: u32) -> Result<Edge> {
-        let (i, j) = (NodeIndex::from(a), NodeIndex::from(b));
-        let removed = on!(&mut self.storage, graph => graph.find_edge(i, j).and_then(|e| graph.remove_edge(e)));
-        let Some(weight) = removed else {
+        // What isn't there needn't make this graph's edges its own.
+        if !self.has_edge(a, b) {
             return Err(no_such("edge", &format!("({a}, {b})")));
-        };
-        self.marked_edges -= u32::from(!weight.is_plain());
-        self.mark(a, b, false);
-        Ok(weight)
+        }
+        let (a, b) = self.ordered(a, b);
+        let removed = Arc::make_mut(&mut self.topology).remove_edge(a, b);
+        removed.ok_or_else(|| no_such("edge", &format!("({a}, {b})")))
     }
 
     /// Replaces the weight of a node.
@@ -355,11 +344,15 @@ impl GraphState {
     /// # Errors
     /// [`Error::Contract`] if there is no such node.
     pub fn set_node(&mut self, a: u32, node: Node) -> Result<()> {
-        match on!(&mut self.storage, graph => graph.node_weight_mut(NodeIndex::from(a))) {
-            Some(weight) => *weight = node,
-            None => return Err(no_such("node", &a.to_string())),
+        match self.nodes.get_mut(a as usize) {
+            Some(weight) => {
+                let change = digest::of_node(a, node).wrapping_sub(digest::of_node(a, *weight));
+                self.digest = self.digest.wrapping_add(change);
+                *weight = node;
+                Ok(())
+            }
+            None => Err(no_such("node", &a.to_string())),
         }
-        Ok(())
     }
 
     /// Replaces the weight of an edge.
@@ -367,21 +360,13 @@ impl GraphState {
     /// # Errors
     /// [`Error::Contract`] if there is no such edge.
     pub fn set_edge(&mut self, a: u32, b: u32, edge: Edge) -> Result<()> {
-        let (i, j) = (NodeIndex::from(a), NodeIndex::from(b));
-        let found = on!(&mut self.storage, graph => graph.find_edge(i, j).and_then(|e| graph.edge_weight_mut(e)));
-        let Some(weight) = found else {
+        if !self.has_edge(a, b) {
             return Err(no_such("edge", &format!("({a}, {b})")));
-        };
-        self.marked_edges += u32::from(!edge.is_plain());
-        self.marked_edges -= u32::from(!weight.is_plain());
-        *weight = edge;
-        Ok(())
-    }
-
-    fn mark(&mut self, a: u32, b: u32, present: bool) {
-        self.adjacency.set(a as usize, b as usize, present);
-        if !self.is_directed() {
-            self.adjacency.set(b as usize, a as usize, present);
+        }
+        let (a, b) = self.ordered(a, b);
+        match Arc::make_mut(&mut self.topology).set_edge(a, b, edge) {
+            Some(_) => Ok(()),
+            None => Err(no_such("edge", &format!("({a}, {b})"))),
         }
     }
 

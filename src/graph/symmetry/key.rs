@@ -44,12 +44,14 @@ impl CanonicalKey {
             }
         }
         for i in 0..n {
-            let row = graph.adjacency().row(order(i) as usize);
+            let a = order(i) as usize;
+            let row = graph.adjacency().bits().map(|bits| bits.row(a));
+            let joined =
+                |b: usize| row.map_or_else(|| graph.adjacency().get(a, b), |row| row[b / 64] >> (b % 64) & 1 == 1);
             let first = if directed { 0 } else { i + 1 };
             let (mut bits, mut count) = (0, 0);
             for j in (first..n).filter(|&j| j != i) {
-                let b = order(j) as usize;
-                bits = bits << 1 | (row[b / 64] >> (b % 64) & 1);
+                bits = bits << 1 | u64::from(joined(order(j) as usize));
                 count += 1;
                 if count == 64 {
                     out.push(bits, 64);

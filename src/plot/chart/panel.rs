@@ -143,6 +143,13 @@ impl Panel {
         self
     }
 
+    /// Sets the scale of the x axis (default: linear).
+    #[must_use]
+    pub fn x_scale(mut self, scale: Scale) -> Self {
+        self.x_scale = scale;
+        self
+    }
+
     /// Sets the scale of the y axis (default: linear).
     #[must_use]
     pub fn y_scale(mut self, scale: Scale) -> Self {

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use gfn::Result;
 use gfn::env::{Env, Reward, StateGraph};
+use gfn::graph::GraphState;
 use gfn::metrics::{Correlation, Distances, Evaluator};
 use gfn::nn::GraphNet;
 use gfn::plot::Panel;
@@ -12,13 +13,17 @@ use gfn::quantity::Quantity;
 use gfn_gym::graph_problems::{Instances, Problem, SizeReward};
 use serde_json::{Value, json};
 
-use super::{Args, ProblemEnv, ProblemTrainer, environment};
+use super::{Args, HELD_OUT_NODES, ProblemEnv, ProblemTrainer, environment};
 use crate::cli::{Defaults, Distance, ObjectiveName, Report, members, train_with_actors, value_words};
 
 /// States of one graph: all cuts of 14 nodes.
 const LIMIT: usize = 1 << 14;
 /// During training every so many-th of the held-out graphs is looked at, those of up to so many states.
 const LOOKS: (usize, usize) = (5, 1 << 12);
+
+/// So many of the graphs that were trained on are measured, too, those of at least as many nodes as held-out ones have.
+const SEEN: usize = 10;
+const LEAST_SEEN: usize = HELD_OUT_NODES[0];
 
 /// What is known of some held-out graphs.
 struct HeldOut {
@@ -59,7 +64,7 @@ pub(super) fn run(
     args: &Args,
     trainer: ProblemTrainer,
     defaults: &Defaults,
-    (problem, reward, graphs): (Problem, SizeReward, &Instances),
+    (problem, reward, [train, graphs]): (Problem, SizeReward, [&Instances; 2]),
     mut extra: Vec<(&'static str, Value)>,
 ) -> Result<()> {
     let common = &args.common;
@@ -101,6 +106,18 @@ pub(super) fn run(
             "log_z_true": of_graph.log_z_true }));
         measured.push(of_graph);
     }
+    // What is learned of graphs that were trained on tells how much worse it is for being held out.
+    let seen: Vec<GraphState> =
+        train.graphs().iter().filter(|graph| graph.n_nodes() >= LEAST_SEEN).take(SEEN).cloned().collect();
+    if !seen.is_empty() {
+        let seen = HeldOut { env: environment(problem, &Instances::new(seen)?)?, reward };
+        let tv = |instance| {
+            let space = StateGraph::build_of(&seen.env, instance, LIMIT)?;
+            seen.measure(&space, trainer.policy()).map(|measured| measured.distances.tv)
+        };
+        let tvs = (0..seen.env.n_instances()).map(tv).collect::<Result<Vec<f64>>>()?;
+        extra.push(("tv_seen", json!(tvs.iter().sum::<f64>() / tvs.len() as f64)));
+    }
     let mean =
         |of: fn(&Distances) -> f64| measured.iter().map(|m| of(&m.distances)).sum::<f64>() / measured.len() as f64;
     let distance = Distance {
@@ -122,8 +139,10 @@ pub(super) fn run(
         extra.push(("tv_curve", looks.collect()));
     }
     extra.push(("held_out", json!(rows)));
-    let panels =
-        log_z.map(|log_z| Panel::learned_against_target("log Z of held-out graphs", truth.into_iter().zip(log_z)));
+    let panels = log_z.map(|log_z| {
+        Panel::scatter("log Z of held-out graphs", truth.into_iter().zip(log_z))
+            .labels("log Z of all solutions", "log of the flow of the initial state")
+    });
     let title = format!("{} of graphs, beta {}", value_words(&args.problem), reward.beta());
     Report { title, distance, extra, panels: panels.into_iter().collect(), ..Report::default() }.print(common, &trained)
 }

@@ -17,7 +17,7 @@ use crate::cli::{Common, Defaults, value_words};
 
 /// Train one policy on many input graphs, and measure it on others
 #[derive(Parser, Debug)]
-#[command(mut_arg("objective", |objective| objective.default_value("fl-db")))]
+#[command(mut_arg("objective", |objective| objective.default_value("fl-subtb")))]
 pub(crate) struct Args {
     /// What is looked for
     #[arg(long, value_enum, default_value = "independent-set")]
@@ -40,6 +40,12 @@ pub(crate) struct Args {
     /// Samples of which the best one counts, of RB graphs
     #[arg(long, default_value_t = 20)]
     best_of: usize,
+    /// RB graphs of 200 to 300 nodes, and of 800 to 1,200, that the policy is asked about, too
+    #[arg(long, default_value_t = 0)]
+    larger: usize,
+    /// How nodes learn of others: along edges, or also by attention to a node that all are joined to
+    #[arg(long, value_enum, default_value = "gin")]
+    conv: ConvName,
     /// Negative control: the network gets no messages along edges, and sees marks alone
     #[arg(long, conflicts_with = "layers")]
     blind: bool,
@@ -69,6 +75,15 @@ impl From<ProblemName> for Problem {
             ProblemName::Cut => Self::Cut,
         }
     }
+}
+
+/// How nodes learn of others.
+#[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
+enum ConvName {
+    /// Sums over neighbours
+    Gin,
+    /// Attention along edges and to a virtual node, four heads
+    Transformer,
 }
 
 /// Which graphs.
@@ -134,16 +149,22 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         let expected = "independent-set with --graphs rb: those graphs were made for it";
         return Err(Error::config("--problem", value_words(&args.problem), expected));
     }
+    if args.held_out == Some(0) {
+        return Err(Error::config("--held-out", 0, "at least one graph to measure on"));
+    }
     let runtime = common.runtime()?;
     let reward = SizeReward::new(problem, args.beta.unwrap_or(if large { 5.0 } else { 2.0 }))?;
     let [train, held_out] = instances(args)?;
     let env = environment(problem, &train)?;
-    let small = Defaults { steps: 20_000, batch: 64, epsilon: 0.05, lr: 1e-3, lr_end: 0.01, ..Defaults::default() };
-    let defaults = if large { Defaults { steps: 3_000, batch: 32, ..small } } else { small };
+    let small = Defaults { steps: 40_000, batch: 32, epsilon: 0.05, lr: 3e-3, lr_end: 0.01, ..Defaults::default() };
+    let defaults = if large { Defaults { steps: 15_000, ..small } } else { small };
     let mut rng = Rng::seeded(common.seed);
     let network = GraphNetConfig {
-        conv: ConvKind::Gin,
-        layers: if args.blind { 0 } else { common.layers.unwrap_or(4) },
+        conv: match args.conv {
+            ConvName::Gin => ConvKind::Gin,
+            ConvName::Transformer => ConvKind::Transformer { heads: 4 },
+        },
+        layers: if args.blind { 0 } else { common.layers.unwrap_or(5) },
         embedding: common.embedding.unwrap_or(64),
         // What is learned of nodes holds for other graphs.
         identity: false,
@@ -162,7 +183,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let sizes = [("train_graphs", json!(train.graphs().len())), ("held_out_graphs", json!(held_out.graphs().len()))];
     let extra = sizes.into_iter().chain([("beta", json!(reward.beta())), ("blind", json!(args.blind))]).collect();
     match args.graphs {
-        GraphsName::Small => exact::run(args, trainer, &defaults, (problem, reward, &held_out), extra),
+        GraphsName::Small => exact::run(args, trainer, &defaults, (problem, reward, [&train, &held_out]), extra),
         GraphsName::Rb => large::run(args, trainer, &defaults, &held_out, extra),
     }
 }

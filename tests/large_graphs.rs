@@ -1,0 +1,94 @@
+//! Graphs of more nodes than have rows of bits: growth over that border and back, and what a network makes of them.
+
+use gfn::Rng;
+use gfn::env::{Direction, DiscreteEnv, Env};
+use gfn::graph::{
+    ActionSet, AddEdge, AddNode, Edge, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, GraphStates, Node,
+    Semantics,
+};
+use gfn::nn::{GraphNet, GraphNetConfig};
+use gfn::policy::{GraphPolicy, Policy, UniformPolicy};
+use gfn::quantity::Quantities;
+use gfn::rollout::Sampler;
+use tch::{Device, Kind, Tensor};
+
+const BORDER: usize = 2_048;
+
+struct Full(usize);
+
+impl GraphRules for Full {
+    fn can_exit(&self, graph: &GraphState) -> bool {
+        graph.n_nodes() == self.0
+    }
+}
+
+/// A path, to which nodes are attached until there are `n`.
+fn growth(start: usize, n: usize) -> GraphEnv<Full> {
+    let edges: Vec<_> = (1..start as u32).map(|b| (b - 1, b, Edge::default())).collect();
+    let path = GraphState::from_parts(GraphKind::Undirected, &vec![Node::default(); start], &edges).unwrap();
+    let actions = ActionSet::new(Semantics::Labelled).with(AddNode::attached(2, 1, n));
+    let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(GraphKind::Undirected, n) };
+    GraphEnv::new(Full(n), actions, schema, path).unwrap()
+}
+
+#[test]
+fn growth_over_the_border_goes_back_the_way_it_came() {
+    let env = growth(BORDER - 4, BORDER + 4);
+    let mut rng = Rng::seeded(0);
+    let sampler = Sampler::new(&env, &UniformPolicy);
+    let forward = sampler.forward(3, &mut rng).unwrap();
+    assert_eq!(forward.n_transitions(), 3 * 9);
+    let masks = env.masks(Direction::Backward, forward.terminal_states());
+    // Where nodes are labelled, only the newest can go.
+    assert!((0..3).all(|row| masks.n_legal(row) == 1));
+    let back = sampler.backward(forward.terminal_states(), &mut rng).unwrap();
+    assert_eq!(back.states(), forward.states());
+    assert_eq!(back.actions(), forward.actions());
+    for graph in forward.terminal_states().graphs() {
+        assert!(graph.adjacency().bits().is_none());
+        assert_eq!(petgraph::algo::connected_components(graph.as_undirected().unwrap()), 1);
+        assert!((BORDER as u32 - 4..BORDER as u32 + 4).all(|a| graph.degree(a) >= 1));
+    }
+}
+
+/// A path on either side of the border: what a network says of a node shows only what is near it.
+#[test]
+fn a_network_says_the_same_on_either_side_of_the_border() {
+    let env = growth(3, BORDER + 40);
+    let config = GraphNetConfig { identity: false, global: false, embedding: 8, ..GraphNetConfig::default() };
+    let mut rng = Rng::seeded(1);
+    let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
+    let policy = GraphPolicy(net);
+    // Untrained, it says nearly the same of all.
+    for parameter in Policy::<GraphEnv<Full>>::parameters(&policy).unwrap().iter() {
+        let numbers = Tensor::arange(parameter.tensor.numel() as i64, (Kind::Float, Device::Cpu)).sin() * 2.0;
+        tch::no_grad(|| parameter.tensor.shallow_clone().copy_(&numbers.view_as(&parameter.tensor)));
+    }
+    let path = |n: usize| growth(n, BORDER + 40).initial(&[0]);
+    // Log-probabilities of attaching at some nodes, against those of attaching at the path's end.
+    let relative = |states: &GraphStates| {
+        let evaluation = tch::no_grad(|| policy.evaluate(&env, states, None, Quantities::PF)).unwrap();
+        let log_probs = evaluation.pf.unwrap().host_log_probs().unwrap().to_vec();
+        [0, 1, 2, 5, 40].map(|a: usize| log_probs[2 * a] - log_probs[0])
+    };
+    let (small, large) = (relative(&path(BORDER - 20)), relative(&path(BORDER + 20)));
+    assert!(small.iter().zip(large).all(|(a, b)| (a - b).abs() < 1e-3 * a.abs().max(0.01)), "{small:?} {large:?}");
+    // Else it would say the same of all.
+    assert!(small[1].abs() > 1e-3, "{small:?}");
+}
+
+#[test]
+fn edges_of_large_graphs_are_masked_added_and_removed() {
+    let n = BORDER + 2;
+    let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1).at_most(3));
+    let start = GraphState::with_nodes(GraphKind::Undirected, n);
+    let env = GraphEnv::new(gfn::graph::Free, actions, GraphSchema::plain(GraphKind::Undirected, n), start).unwrap();
+    let mut states = env.initial(&[0]);
+    states.graphs_mut()[0].add_edge(2_049, 7, Edge::default()).unwrap();
+    let masks = env.masks(Direction::Forward, &states);
+    // All pairs but the one that is joined, and the exit.
+    assert_eq!(masks.n_legal(0), n * (n - 1) / 2 - 1 + 1);
+    assert_eq!(env.masks(Direction::Backward, &states).n_legal(0), 1);
+    states.graphs_mut()[0].remove_edge(7, 2_049).unwrap();
+    assert_eq!(states, env.initial(&[0]));
+}

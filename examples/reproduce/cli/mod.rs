@@ -28,7 +28,7 @@ use gfn::{Error, Result};
 pub(crate) use config_file::{matches, parse};
 pub(crate) use exact::{Exact, draw_sheet, listed};
 pub(crate) use objective::ObjectiveName;
-pub(crate) use outcome::{Distance, Report, peak_memory_mib};
+pub(crate) use outcome::{Distance, Report, forget_peak_memory, peak_memory_mib};
 pub(crate) use outputs::{Written, try_file, try_folder};
 pub(crate) use sampled::{SAMPLES, sampled};
 pub(crate) use saved::Saved;

@@ -71,7 +71,7 @@ impl Adjacency {
     pub fn get(&self, i: usize, j: usize) -> bool {
         match &self.0 {
             Rows::Bits(bits) => bits.get(i, j),
-            Rows::Lists(lists) => lists[i].binary_search(&(j as u32)).is_ok(),
+            Rows::Lists(lists) => j < lists.len() && lists[i].binary_search(&(j as u32)).is_ok(),
         }
     }
 
@@ -176,7 +176,7 @@ mod tests {
             for (from, to) in [(0, 64), (1, 64), (64, 10_000), (2_048, 0), (3, 3)] {
                 assert_eq!(small.count_between(i, from, to), adjacency.count_between(i, from, to), "{i} {from} {to}");
             }
-            for j in [0, 1, 6, 63, 2_047, 2_048, 1 << 20] {
+            for j in [0, 1, 6, 63, 2_047, 2_048, 1 << 20, 1 << 32] {
                 assert_eq!(small.get(i, j), adjacency.get(i, j), "({i}, {j})");
             }
         }

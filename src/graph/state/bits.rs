@@ -1,4 +1,4 @@
-//! Adjacency as rows of bits: the cache beside each petgraph graph that makes masks and neighbour tests cheap.
+//! Adjacency as rows of bits: the cache beside each petgraph graph of not too many nodes, which makes masks and neighbour tests cheap.
 
 use smallvec::SmallVec;
 

@@ -18,10 +18,10 @@ fn of_weight(class: u16, attributes: Attributes) -> u64 {
 
 pub(super) fn of_node(label: u32, node: Node) -> u64 {
     let weight = if node == Node::default() { 0 } else { of_weight(node.class, node.attributes) };
-    mix(u64::from(label) << 1 ^ weight)
+    mix(u64::from(label) ^ weight)
 }
 
 pub(super) fn of_edge(a: u32, b: u32, edge: Edge) -> u64 {
     let weight = if edge.is_plain() { 0 } else { of_weight(edge.class, edge.attributes) };
-    mix((u64::from(a) << 32 | u64::from(b)).rotate_left(1) ^ weight)
+    mix((u64::from(a) << 32 | u64::from(b)) ^ weight)
 }

@@ -25,8 +25,8 @@ use smallvec::SmallVec;
 use crate::{Error, Result};
 use topology::{Storage, Topology};
 
-/// A graph under construction: a petgraph graph with a class and attributes on every edge, its adjacency as bit rows beside it, and
-/// a class and attributes of every node.
+/// A graph under construction: a petgraph graph with a class and attributes on every edge, its [`Adjacency`] beside it, and a class
+/// and attributes of every node.
 ///
 /// Copies share their edges until one of them changes an edge or the number of nodes: states that mark the nodes of one large
 /// graph cost a node's weight each.
@@ -267,11 +267,11 @@ impl GraphState {
             return Ok(weight);
         }
         if last {
-            for b in 0..a {
-                // Either direction may be there; what isn't there needn't go.
-                let _ = self.remove_edge(a, b);
-                let _ = self.remove_edge(b, a);
-            }
+            let out: Vec<u32> = self.adjacency().ones(a as usize).map(|b| b as u32).collect();
+            out.into_iter().try_for_each(|b| self.remove_edge(a, b).map(drop))?;
+            // Of an undirected graph none is left.
+            let into: Vec<u32> = (0..a).filter(|&b| self.has_edge(b, a)).collect();
+            into.into_iter().try_for_each(|b| self.remove_edge(b, a).map(drop))?;
             return self.remove_node(a);
         }
         // petgraph would move the last node into the gap, which changes the order of the labels: build anew.

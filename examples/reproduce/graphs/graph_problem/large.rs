@@ -10,7 +10,7 @@ use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, RbModel, greedy,
 use serde_json::{Value, json};
 
 use super::{Args, HELD_OUT_SEED, ProblemTrainer};
-use crate::cli::{Defaults, Distance, Report, members, peak_memory_mib, train_with_actors};
+use crate::cli::{Defaults, Distance, Report, forget_peak_memory, members, peak_memory_mib, train_with_actors};
 
 /// The problem that RB graphs are made for.
 const PROBLEM: Problem = Problem::IndependentSet;
@@ -39,10 +39,10 @@ struct Found {
     sampling_s: f64,
 }
 
-/// The mean over graphs, if all have a number.
+/// The mean over the graphs that have a number, if any has.
 fn mean(found: &[Found], of: impl Fn(&Found) -> Option<f64>) -> Option<f64> {
-    let numbers: Vec<f64> = found.iter().map_while(of).collect();
-    (numbers.len() == found.len() && !found.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
+    let numbers: Vec<f64> = found.iter().filter_map(of).collect();
+    (!numbers.is_empty()).then(|| numbers.iter().sum::<f64>() / numbers.len() as f64)
 }
 
 impl Found {
@@ -132,7 +132,9 @@ pub(super) fn run(
         ("share_of_optimum_greedy", share(|found| found.greedy)),
         ("share_of_optimum_local_search", share(|found| found.local_search)),
     ]);
-    extra.push(("best_of", json!(args.best_of)));
+    // Shares are of these: where the exact search isn't over in time, there is no optimum to compare with.
+    let optima = found.iter().filter(|found| found.optimum.is_some()).count();
+    extra.extend([("best_of", json!(args.best_of)), ("optima_known", json!(optima))]);
     let rng = &mut Rng::seeded(HELD_OUT_SEED).split();
     let mut rows = Vec::new();
     // No exact search ends on the largest ones.
@@ -144,16 +146,20 @@ pub(super) fn run(
         }
         let graphs = Instances::new((0..args.larger).map(|_| model.draw(rng)).collect::<Result<_>>()?)?.distinct();
         search.branches = branches;
+        forget_peak_memory();
         let found = search.all(&graphs)?;
         let known = |of: fn(&Found) -> f64| mean(&found, |found| Some(of(found)));
         rows.push(
             json!({ "graphs": name, "nodes": known(|found| found.nodes as f64), "best": known(|found| found.best),
             "mean": known(|found| found.mean), "greedy": known(|found| found.greedy),
             "local_search": known(|found| found.local_search), "optimum": mean(&found, |found| found.optimum),
+            "optima_known": found.iter().filter(|found| found.optimum.is_some()).count(),
             "sampling_s": known(|found| found.sampling_s), "peak_memory_mib": peak_memory_mib() }),
         );
     }
-    extra.push(("larger", json!(rows)));
+    if args.larger > 0 {
+        extra.push(("larger", json!(rows)));
+    }
     extra.push(("held_out", found.iter().map(Found::json).collect()));
     let distance = Distance::unknown("the independent sets of such graphs are too many".into());
     let title = "independent sets of RB graphs".to_owned();

@@ -47,7 +47,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value = "gin")]
     conv: ConvName,
     /// Negative control: the network gets no messages along edges, and sees marks alone
-    #[arg(long, conflicts_with = "layers")]
+    #[arg(long, conflicts_with_all = ["layers", "conv"])]
     blind: bool,
     #[command(flatten)]
     common: Common,
@@ -151,6 +151,13 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     }
     if args.held_out == Some(0) {
         return Err(Error::config("--held-out", 0, "at least one graph to measure on"));
+    }
+    if args.larger > 0 && !large {
+        return Err(Error::config(
+            "--larger",
+            args.larger,
+            "--graphs rb, which larger graphs of the same kind belong to",
+        ));
     }
     let runtime = common.runtime()?;
     let reward = SizeReward::new(problem, args.beta.unwrap_or(if large { 5.0 } else { 2.0 }))?;

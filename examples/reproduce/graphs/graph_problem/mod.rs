@@ -164,7 +164,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let [train, held_out] = instances(args)?;
     let env = environment(problem, &train)?;
     let small = Defaults { steps: 40_000, batch: 32, epsilon: 0.05, lr: 3e-3, lr_end: 0.01, ..Defaults::default() };
-    let defaults = if large { Defaults { steps: 15_000, ..small } } else { small };
+    let defaults = if large { Defaults { steps: 3_000, ..small } } else { small };
     let mut rng = Rng::seeded(common.seed);
     let network = GraphNetConfig {
         conv: match args.conv {

@@ -1,8 +1,8 @@
-"""What it costs that a reward or rules are in Python, in milliseconds a batch of 128; and ring-4 beside `reproduce`.
+"""What it costs that a reward or rules are in Python: in milliseconds a batch of 128, and as a share of the training of ring-4.
 
   overhead.py [REPRODUCE]     with the program `reproduce`, its steps per second, too, in turns with those from here
 
-Medians; frozen policies, so that every step is the same work.
+Medians, one thread.
 """
 
 import json
@@ -21,6 +21,10 @@ import torch
 warnings.simplefilter("ignore", gfn.TrainingWarning)
 
 ROUNDS = 200
+# Of six training steps each.
+WINDOWS = 250
+# Of a run beside the program.
+STEPS = 1_000
 
 
 def constant(graphs):
@@ -79,21 +83,34 @@ def of_rules():
     return 1e3 * (statistics.median(a for a, _ in pairs) - statistics.median(b for _, b in pairs)) / batches
 
 
-def rates(reproduce):
-    """Steps per second of ring-4: the library's reward, one in Python, and the program in Rust, in turns."""
+def trainers():
+    """The same run of ring-4 by the library's reward, by one in Python, and by that with its answers kept: the same draws, so the same work."""
     net = gfn.GraphNet(layers=1, embedding=128, conv="directed", global_=False, initial_exit_bias=math.log(16))
-    settings = dict(batch=128, lr=0.0, log_z_lr=0.0, lr_scale=gfn.Constant(1.0), epsilon=0.0)
-    trainers = {name: gfn.Trainer(gfn.Ring(4), reward, net, **settings).fit(10) for name, reward in (("native", gfn.RingReward()), ("python", ring))}
-    found = {name: [] for name in [*trainers, "rust"]}
-    for _ in range(7):
-        for name, trainer in trainers.items():
-            # As the program does: the median of windows of steps, so that what else the machine does counts in few of them.
-            found[name].append(statistics.median(6 / timed(lambda: trainer.fit(6)) for _ in range(10)))
-        if reproduce:
-            flags = "ring --nodes 4 --lr 0 --replay 0 --epsilon 0 --steps 60 --threads 1 --json".split()
-            done = subprocess.run([reproduce, *flags], capture_output=True, text=True, check=True)
-            found["rust"].append(json.loads(done.stdout.splitlines()[-1])["its_per_s"])
-    return {name: statistics.median(values) for name, values in found.items() if values}
+    settings = dict(batch=128, lr_scale=gfn.Constant(1.0), epsilon=0.0, seed=1)
+    rewards = {"native": gfn.RingReward(), "python": ring, "cached": gfn.CachedReward(ring)}
+    return {name: gfn.Trainer(gfn.Ring(4), reward, net, **settings).fit(10) for name, reward in rewards.items()}
+
+
+def of_training():
+    """What a step takes, over a step with the library's reward: medians over windows of steps, in turns, of whole runs."""
+    runs, found = trainers(), {"native": [], "python": [], "cached": []}
+    for _ in range(WINDOWS):
+        for name, trainer in runs.items():
+            found[name].append(timed(lambda: trainer.fit(6)))
+    assert len({trainer.exact().tv for trainer in runs.values()}) == 1, "not the same runs"
+    return {name: statistics.median(a / b for a, b in zip(found[name], found["native"])) for name in found}
+
+
+def rates(reproduce):
+    """Steps per second of that run, beside the program in Rust, in turns."""
+    found = {"native": [], "python": [], "cached": [], "rust": []}
+    for _ in range(5):
+        for name, trainer in trainers().items():
+            found[name].append(STEPS / timed(lambda: trainer.fit(STEPS)))
+        flags = f"ring --nodes 4 --replay 0 --epsilon 0 --steps {STEPS} --seed 1 --threads 1 --json".split()
+        done = subprocess.run([reproduce, *flags], capture_output=True, text=True, check=True)
+        found["rust"].append(STEPS / json.loads(done.stdout.splitlines()[-1])["train_s"])
+    return {name: statistics.median(values) for name, values in found.items()}
 
 
 torch.set_num_threads(1)
@@ -101,6 +118,7 @@ figures = {
     "constant_reward_ms": of_reward(constant),
     "ring_reward_ms": of_reward(ring),
     "rules_ms": of_rules(),
-    "its_per_s": rates(sys.argv[1] if len(sys.argv) > 1 else None),
+    "step_over_native": of_training(),
+    "its_per_s": rates(sys.argv[1]) if len(sys.argv) > 1 else None,
 }
 print(json.dumps(figures))

@@ -45,6 +45,7 @@ GOOD = {
     gfn.ColoredGraphReward: {},
     gfn.MoleculeReward: {},
     gfn.ExternalReward: {"command": ["true"]},
+    gfn.CachedReward: {"reward": zero},
     gfn.HyperGridReward: {},
     gfn.HammingReward: {"modes": ["01"]},
     gfn.WeightReward: {"base": 1.0, "weights": [1.0]},

@@ -246,3 +246,103 @@ def test_states_may_be_kept_and_changed():
     it = trainer(reward).fit(5)
     # What Python does with its array is its own business: the trainer has its own.
     assert it.sample(20).max() <= 2 and all((states == 99).all() for states in kept)
+
+
+class Counted:
+    """A reward that counts what it is asked about; `drift` is added with each call."""
+
+    def __init__(self, drift=0.0):
+        self.asked, self.calls, self.drift, self.seen = 0, 0, drift, set()
+
+    def __call__(self, states):
+        self.calls += 1
+        self.asked += len(states)
+        self.seen |= {tuple(row) for row in states.tolist()}
+        return states.sum(axis=1) * 0.5 + self.calls * self.drift
+
+    def partial_log_reward(self, states):
+        return self(states)
+
+
+def test_a_cached_reward_is_asked_about_an_object_once_and_trains_the_same():
+    plain, counted = trainer(Counted(), seed=3).fit(30), Counted()
+    cached = trainer(gfn.CachedReward(counted), seed=3).fit(30)
+    # The check of 16 answers, and no more.
+    assert len(counted.seen) <= 9 and counted.asked <= len(counted.seen) + 16
+    assert np.array_equal(plain.history["loss"], cached.history["loss"])
+    before = counted.calls
+    states, log_rewards = cached.sample_with_rewards(50)
+    assert np.array_equal(log_rewards, states.sum(axis=1) * 0.5)
+    assert counted.calls <= before + 9 - len(counted.seen) + 1
+    assert plain.reward_calls == cached.reward_calls
+
+
+def test_graphs_up_to_isomorphism_are_asked_about_once():
+    seen = []
+
+    def edges(graphs):
+        seen.extend(graphs.graph6())
+        return np.zeros(len(graphs))
+
+    env = gfn.GraphEnv([gfn.AddNode(), gfn.AddEdge()], 4)
+    gfn.Trainer(env, gfn.CachedReward(edges), gfn.Uniform(), gfn.LogPartitionVariance(), batch=64).fit(10)
+    # Graphs of up to four nodes, and the answers that are looked at again.
+    assert len(seen) <= 1 + 1 + 2 + 4 + 11 + 16
+    seen.clear()
+    gfn.Trainer(env, edges, gfn.Uniform(), gfn.LogPartitionVariance(), batch=64).fit(10)
+    assert len(seen) > 300
+
+
+@pytest.mark.parametrize("reward", [gfn.HyperGridReward(), gfn.HyperGridReward("cosine")])
+def test_rewards_of_the_library_are_cached_too(reward):
+    one, other = trainer(gfn.CachedReward(reward, capacity=4), seed=1).fit(5), trainer(reward, seed=1).fit(5)
+    assert np.array_equal(one.history["loss"], other.history["loss"])
+
+
+def test_partial_answers_are_kept_apart():
+    counted = Counted()
+    objective = gfn.SubTrajectoryBalance(forward_looking=True)
+    it = trainer(gfn.CachedReward(counted), policy=gfn.Mlp((8,)), objective=objective).fit(20)
+    assert counted.asked <= 2 * (9 + 16) and np.isfinite(it.history["loss"]).all()
+
+
+def test_a_cached_reward_that_changes_its_mind_is_refused():
+    with pytest.raises((RuntimeError, ValueError), match="says the same of the same object"):
+        trainer(gfn.CachedReward(Counted(drift=0.5)), batch=2).fit(20)
+
+
+def test_what_a_cached_reward_raises_is_raised_and_not_kept():
+    broken = [True]
+
+    def reward(states):
+        if broken[0]:
+            raise KeyError("not yet")
+        return np.zeros(len(states))
+
+    it = trainer(gfn.CachedReward(reward))
+    with pytest.raises(KeyError, match="not yet"):
+        it.fit(1)
+    broken[0] = False
+    assert len(it.fit(3).history["loss"]) == 3
+
+
+@pytest.mark.parametrize(
+    "make, kind, message",
+    [
+        (lambda: gfn.CachedReward(3), TypeError, "reward is 3"),
+        (lambda: gfn.CachedReward([np.sum]), TypeError, "reward"),
+        (lambda: gfn.CachedReward(gfn.RingReward), TypeError, "an object like"),
+        (lambda: gfn.CachedReward(gfn.CachedReward(np.sum)), TypeError, "an object like"),
+        (lambda: gfn.CachedReward(np.sum, capacity=1), ValueError, "at least 2"),
+        (lambda: trainer(gfn.CachedReward(gfn.RingReward())), TypeError, "RingReward"),
+        (lambda: trainer(gfn.CachedReward(lambda points: points[:, 0]), env=gfn.Box(2), policy=gfn.BoxNet()), ValueError, "points"),
+        (
+            lambda: trainer(gfn.CachedReward(lambda s, c: 0), n_conditions=1, conditions=lambda n, rng: rng.random((n, 1))),
+            ValueError,
+            "by object",
+        ),
+    ],
+)
+def test_what_cannot_be_cached_is_refused(make, kind, message):
+    with pytest.raises(kind, match=message):
+        make()

@@ -30,7 +30,7 @@ pub(crate) use instances::{check_instances, check_one_instance, draw_instances, 
 pub use masks::{Block, Masks};
 pub(crate) use moves::{CHUNK, Moves};
 pub(crate) use reward::check_log_rewards;
-pub use reward::{Clipped, Reward, log_rewards};
+pub use reward::{Cached, Clipped, Reward, log_rewards};
 pub use rows::{Classes, Grouping, Rows, Slots};
 pub(crate) use state_graph::EXIT;
 pub use state_graph::{Child, StateGraph};

@@ -122,6 +122,7 @@ from .policies import (  # noqa: E402
 from .records import read_record  # noqa: E402
 from .rewards import (  # noqa: E402
     BoxReward,
+    CachedReward,
     ColoredGraphReward,
     ConditionalGridReward,
     CoxTarget,

@@ -10,7 +10,7 @@ import numpy as np
 
 from ._settings import LARGEST_SIZE, MOST, Settings
 from .conditioning import Conditioning
-from .rewards import ConditionalGridReward, Reward
+from .rewards import CachedReward, ConditionalGridReward, Reward
 
 
 def example(kind: type) -> str:
@@ -39,14 +39,16 @@ def seed(value: int) -> int:
     return int(value)
 
 
-def rewards(reward: Any) -> list[tuple[str | None, Any]]:
-    """Each reward of a trainer, as settings or as a function."""
+def rewards(reward: Any) -> list[tuple[str | None, Any, int | None]]:
+    """Each reward of a trainer, as settings or as a function, and how many of its answers are kept."""
     if isinstance(reward, (list, tuple)):
         return [one for each in reward for one in rewards(each)]
     if isinstance(reward, type) or type(reward) is Reward or not (isinstance(reward, Reward) or callable(reward)):
         kind = reward.__name__ if isinstance(reward, type) else type(reward).__name__
         raise TypeError(f"reward is {kind}: expected an object like RingReward(), or a function of a batch of states")
-    return [(reward._text(), None)] if isinstance(reward, Reward) else [(None, reward)]
+    if isinstance(reward, CachedReward):
+        return [(text, function, reward.capacity) for text, function, _ in rewards(reward.reward)]
+    return [(reward._text(), None, None)] if isinstance(reward, Reward) else [(None, reward, None)]
 
 
 def conditions(given: Any, n_conditions: int, reward: Any) -> tuple[Any, int]:

@@ -283,7 +283,7 @@ class Session:
         cls,
         env: Env,
         *,
-        rewards: list[tuple[str | None, Callable[..., Any] | None]],
+        rewards: list[tuple[str | None, Callable[..., Any] | None, int | None]],
         policy: str,
         module: Any,
         objective: str,

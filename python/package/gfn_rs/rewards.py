@@ -6,6 +6,7 @@ objectives need it.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from os import PathLike
 from typing import Any, Literal, Sequence
@@ -86,6 +87,31 @@ class ExternalReward(Reward):
         names = ("command", "workers", "batch", "timeout", "retries", "on_failure")
         program = {name: plain(getattr(self, name), name) for name in names}
         return {"program": program, "beta": plain(self.beta, "beta"), "floor": plain(self.floor, "floor")}
+
+
+@dataclass(frozen=True)
+class CachedReward(Reward):
+    """A reward that is asked about an object once, however often it is drawn: for one that costs something, and says the same of the same
+    object whenever it is asked.
+
+    `reward` is a function of a batch of states, or one of the library's. Its last `capacity` answers are kept. A batch that it is asked
+    about holds the objects that are new, each once; where all are known, it isn't asked. The first few answers are asked for again, and
+    one that differs is an error.
+    """
+
+    reward: Reward | Callable[..., Any]
+    capacity: int = 1_000_000
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if isinstance(self.reward, (type, CachedReward)) or type(self.reward) is Reward:
+            raise TypeError(f"CachedReward.reward is {self.reward!r:.200}: expected an object like RingReward(), or a function of a batch of states")
+        if self.capacity < 2:
+            raise ValueError(f"CachedReward.capacity is {self.capacity}: expected at least 2 answers to be kept")
+
+    def _values(self) -> dict[str, Any]:
+        own = self.reward
+        return {"reward": own._values() if isinstance(own, Reward) else "a function", "capacity": plain(self.capacity, "capacity")}
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ pub(crate) use vectors::vector_reward;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use gfn::condition::{ConditionedReward, Conditioning};
-use gfn::env::{Reward, Rows};
+use gfn::env::{Cached, EnumerableEnv, Reward, Rows};
 use gfn::{Error, Result};
 use pyo3::prelude::*;
 use tch::Tensor;
@@ -30,14 +30,58 @@ enum Asked {
     Native(serde_json::Value),
     /// A callable.
     Called(Object),
+    /// One of them, so many of whose answers are kept.
+    Cached(Box<Asked>, usize),
+}
+
+/// A reward as Python hands it over: settings or a callable, and how many answers are kept.
+pub(crate) type Handed<O> = (Option<String>, Option<O>, Option<usize>);
+
+/// A reward of which so many answers are kept.
+type Caching<S> = Box<dyn Fn(Box<dyn Reward<S>>, usize) -> Result<Box<dyn Reward<S>>>>;
+
+/// How a reward of this environment's states keeps its answers: by their keys.
+pub(crate) fn by_keys<E>(env: &E) -> Option<Caching<E::States>>
+where
+    E: EnumerableEnv + Clone + 'static,
+    E::States: 'static,
+    E::Key: 'static,
+{
+    let env = env.clone();
+    Some(Box::new(move |reward, capacity| {
+        let env = env.clone();
+        Ok(Box::new(Cached::boxed(reward, move |states| env.keys(states), capacity)?))
+    }))
 }
 
 impl Asked {
-    /// Reads `(text, callable)`, one of which is there.
-    fn new((settings, callable): (Option<String>, Option<Object>)) -> PyResult<Self> {
-        match (settings, callable) {
-            (_, Some(callable)) => Ok(Self::Called(callable)),
-            (settings, None) => Ok(Self::Native(read("a reward", settings.as_deref().unwrap_or("null"))?)),
+    /// Reads text or callable, one of which is there.
+    fn new((settings, callable, kept): Handed<Object>) -> PyResult<Self> {
+        let asked = match (settings, callable) {
+            (_, Some(callable)) => Self::Called(callable),
+            (settings, None) => Self::Native(read("a reward", settings.as_deref().unwrap_or("null"))?),
+        };
+        Ok(kept.into_iter().fold(asked, |asked, kept| Self::Cached(Box::new(asked), kept)))
+    }
+
+    /// The reward: Python's own is shown the states, `native` makes the library's.
+    fn build<S: Rows + 'static>(
+        self,
+        show: &Show<S>,
+        caching: Option<&Caching<S>>,
+        native: &impl Fn(serde_json::Value) -> PyResult<Box<dyn Reward<S>>>,
+    ) -> PyResult<Box<dyn Reward<S>>> {
+        match self {
+            Self::Native(settings) => native(settings),
+            Self::Called(callable) => Python::attach(|py| Ok(Box::new(Called::new(py, callable, show.clone())?) as _)),
+            Self::Cached(asked, capacity) => {
+                let reward = asked.build(show, caching, native)?;
+                let Some(caching) = caching else {
+                    let expected = "the reward as it is, as states are points: none comes twice";
+                    return Err(raised(Error::config("the reward of this environment", "CachedReward", expected)));
+                };
+                caching(reward, capacity).map_err(raised)
+            }
         }
     }
 }
@@ -57,14 +101,16 @@ pub(crate) struct Built<S> {
 
 impl Rewards {
     /// Reads them; a reward of the library's that stands alone must take the conditions that there are.
-    pub(crate) fn read(
-        given: Vec<(Option<String>, Option<Object>)>,
-        conditions: Option<&Conditions>,
-    ) -> PyResult<Self> {
+    pub(crate) fn read(given: Vec<Handed<Object>>, conditions: Option<&Conditions>) -> PyResult<Self> {
         let all = given.into_iter().map(Asked::new).collect::<PyResult<Vec<_>>>()?;
         let conditioning = conditions.and_then(Conditions::conditioning).cloned();
         if let (Some(_), None, [Asked::Native(settings)]) = (conditions, &conditioning, &all[..]) {
             check_native(settings).map_err(raised)?;
+        }
+        if let (Some(_), None, [Asked::Cached(..)]) = (conditions, &conditioning, &all[..]) {
+            let expected =
+                "the reward as it is, as answers are kept by object; or a `Conditioning`, which weighs cached rewards";
+            return Err(raised(Error::config("the reward under conditions", "CachedReward", expected)));
         }
         Ok(Self { all, conditioning })
     }
@@ -81,12 +127,10 @@ impl Rewards {
     pub(crate) fn build<S: Rows + 'static>(
         self,
         show: &Show<S>,
+        caching: Option<Caching<S>>,
         native: impl Fn(serde_json::Value) -> PyResult<Box<dyn Reward<S>>>,
     ) -> PyResult<Built<S>> {
-        let one = |asked| match asked {
-            Asked::Native(settings) => native(settings),
-            Asked::Called(callable) => Python::attach(|py| Ok(Box::new(Called::new(py, callable, show.clone())?) as _)),
-        };
+        let one = |asked: Asked| asked.build(show, caching.as_ref(), &native);
         let mut built = self.all.into_iter().map(one).collect::<PyResult<Vec<_>>>()?;
         if let Some(conditioning) = self.conditioning {
             let shared = built.into_iter().map(|reward| Arc::new(Shared(Mutex::new(reward))) as _).collect();

@@ -38,15 +38,15 @@ use crate::record::{
     Describe, describe_diffusion, describe_graphs, describe_points, describe_structures, describe_vectors,
 };
 use crate::reward::{
-    Built, Rewards, box_reward, diffusion_target, graph_reward, line_reward, structure_reward, vector_reward,
-    wrong_states,
+    Built, Handed, Rewards, box_reward, by_keys, diffusion_target, graph_reward, line_reward, structure_reward,
+    vector_reward, wrong_states,
 };
 use crate::settings::{over_defaults, read};
 use crate::states::{show_diffusion, show_graphs, show_points, show_structures, show_vectors};
 
 /// What Python asked for: settings as JSON, and objects of its own.
 pub(super) struct Asked<'a> {
-    pub(super) rewards: Vec<(Option<String>, Option<Object>)>,
+    pub(super) rewards: Vec<Handed<Object>>,
     pub(super) policy: (&'a str, Option<Object>),
     pub(super) objective: (&'a str, Option<Object>),
     pub(super) conditions: Option<Conditions>,
@@ -111,7 +111,8 @@ pub(super) fn session(
         (EnvKind::Graphs { env, reading }, _) => {
             let border =
                 Border { show: show_graphs(reading.clone()), read: read_graphs(reading.clone()), features: None };
-            let reward = reward.build(&border.show, |settings| graph_reward(settings, reading.as_ref()))?;
+            let reward =
+                reward.build(&border.show, by_keys(env), |settings| graph_reward(settings, reading.as_ref()))?;
             let policies = networks.build(&mut rng, |plan| of_graphs(plan, env))?;
             listed(
                 Given {
@@ -127,7 +128,7 @@ pub(super) fn session(
             )
         }
         (EnvKind::Vectors(vectors), spec) => {
-            let reward = reward.build(&show_vectors(), |settings| match spec {
+            let reward = reward.build(&show_vectors(), by_keys(&vectors.env), |settings| match spec {
                 EnvSpec::Vectors(spec) => vector_reward(settings, spec),
                 EnvSpec::Other => Err(wrong_states(&settings, "the vectors of an environment of your own")),
             })?;
@@ -149,7 +150,7 @@ pub(super) fn session(
             )
         }
         (EnvKind::Structures(env), _) => {
-            let reward = reward.build(&show_structures(), |settings| structure_reward(settings, env))?;
+            let reward = reward.build(&show_structures(), by_keys(env), |settings| structure_reward(settings, env))?;
             let n = env.n_nodes();
             let features = Some(Encoding::new(Adjacency::new(n)));
             let border = Border { show: show_structures(), read: read_structures(n), features };
@@ -161,7 +162,7 @@ pub(super) fn session(
             )
         }
         (EnvKind::Box(env), _) => {
-            let reward = reward.build(&show_points(), box_reward)?;
+            let reward = reward.build(&show_points(), None, box_reward)?;
             let features = Some(Encoding::new(Coordinates(env.ndim())));
             let border = Border { show: show_points(), read: read_points(env.ndim()), features };
             let policies = networks.build(&mut rng, |plan| of_box(plan, env))?;
@@ -172,7 +173,7 @@ pub(super) fn session(
             )
         }
         (EnvKind::Line(env), _) => {
-            let reward = reward.build(&show_points(), line_reward)?;
+            let reward = reward.build(&show_points(), None, line_reward)?;
             let features = Some(Encoding::new(Coordinates(2)));
             let border = Border { show: show_points(), read: read_points(2), features };
             let policies = networks.build(&mut rng, |plan| of_line(plan, env))?;
@@ -184,7 +185,7 @@ pub(super) fn session(
         }
         (EnvKind::Diffusion(env), _) => {
             let target = reward.native().map(diffusion_target).transpose()?;
-            let reward = reward.build(&show_diffusion(), |settings| {
+            let reward = reward.build(&show_diffusion(), None, |settings| {
                 Ok(Box::new(Energy::new(diffusion_target(&settings)?).along(env.process())) as _)
             })?;
             let search = target.clone().zip(rest.parts.mala()).map(|(target, given)| mala(env, target, given));

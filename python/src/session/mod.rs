@@ -21,6 +21,7 @@ use crate::errors::raised;
 use crate::evaluation::{Sampled, Tested};
 use crate::kept::Kept;
 use crate::parts::PyParts;
+use crate::reward::Handed;
 use crate::{tensors, threads};
 use engine::{Engine, Made};
 pub(crate) use exact::Exact;
@@ -97,7 +98,7 @@ impl Session {
     fn new(
         py: Python<'_>,
         env: &Env,
-        rewards: Vec<(Option<String>, Option<Py<PyAny>>)>,
+        rewards: Vec<Handed<Py<PyAny>>>,
         policy: &str,
         module: Option<Py<PyAny>>,
         objective: &str,
@@ -115,7 +116,7 @@ impl Session {
         let kept = Kept::default();
         let keep = |object: Option<Py<PyAny>>| object.map(|object| kept.keep(object));
         let asked = build::Asked {
-            rewards: rewards.into_iter().map(|(text, function)| (text, keep(function))).collect(),
+            rewards: rewards.into_iter().map(|(text, function, kept)| (text, keep(function), kept)).collect(),
             policy: (policy, keep(module)),
             objective: (objective, keep(loss)),
             conditions: Conditions::read(conditions, n_conditions, py, &kept).map_err(raised)?,

@@ -1,5 +1,8 @@
 //! Rewards. They are apart from environments: a reward may hold a network and may fail, an environment holds no tensor.
 
+mod cached;
+
+pub use cached::Cached;
 use tch::Tensor;
 
 use super::Rows;
@@ -115,14 +118,7 @@ pub fn log_rewards<S: Rows, R: Reward<S> + ?Sized>(
 
 /// Checks what a reward said of `n` states.
 pub(crate) fn check_log_rewards(values: &[f64], n: usize) -> Result<()> {
-    if values.len() != n {
-        return Err(Error::shape(
-            "the reward's answer",
-            [n as i64],
-            [values.len() as i64],
-            "a reward gives one log-reward per state",
-        ));
-    }
+    check_count(values, n)?;
     match values.iter().position(|value| !value.is_finite()) {
         None => Ok(()),
         Some(row) => Err(Error::non_finite(
@@ -132,4 +128,12 @@ pub(crate) fn check_log_rewards(values: &[f64], n: usize) -> Result<()> {
             "give every finished object a finite log-reward, or raise it to a floor (`Clipped`)",
         )),
     }
+}
+
+fn check_count(values: &[f64], n: usize) -> Result<()> {
+    if values.len() == n {
+        return Ok(());
+    }
+    let remedy = "a reward gives one log-reward per state";
+    Err(Error::shape("the reward's answer", [n as i64], [values.len() as i64], remedy))
 }

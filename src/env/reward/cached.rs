@@ -1,0 +1,320 @@
+//! A reward that is asked about each object once.
+
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::Hash;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tch::Tensor;
+
+use super::{Reward, check_count};
+use crate::env::Rows;
+use crate::{Error, Result};
+
+/// Answers that are asked for a second time, with the next objects that are new, to see that they stay the same.
+const LOOKED_AT: usize = 16;
+/// Largest difference between two answers about one object, relative to the larger of the answer and 1: what is asked with other objects in
+/// its batch is rounded otherwise.
+const TOLERANCE: f64 = 1e-3;
+
+/// A reward whose answers are kept: it is asked about an object once, however often it is drawn.
+///
+/// It is for rewards that cost something and say the same of the same object whenever they are asked: docking, a network, a call into
+/// another language. What the same object is, keys say: those of the environment, or any others. The first
+/// few answers are asked for again; one that differs is an error, as keeping it would train on a reward that isn't there.
+///
+/// At most `capacity` answers are kept; half of them, those that were asked for longest ago, are forgotten when there are more. An
+/// answer that isn't finite isn't kept. There is no reward of conditions to keep: under them,
+/// [`ConditionedReward`](crate::condition::ConditionedReward) takes cached rewards.
+///
+/// ```
+/// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+/// use gfn::env::{Cached, Reward, Slots};
+/// static ASKED: AtomicUsize = AtomicUsize::new(0);
+/// let slow = |states: &Slots, _: Option<&tch::Tensor>| -> gfn::Result<Vec<f64>> {
+///     ASKED.fetch_add(states.0.len(), Relaxed);
+///     Ok(states.0.iter().map(|&s| f64::from(s)).collect())
+/// };
+/// let cached = Cached::new(slow, |states: &Slots| states.0.clone(), 1_000)?;
+/// assert_eq!(cached.log_reward(&Slots(vec![3, 3, 5]), None)?, [3.0, 3.0, 5.0]);
+/// assert_eq!(cached.log_reward(&Slots(vec![5, 3]), None)?, [5.0, 3.0]);
+/// assert_eq!(ASKED.load(Relaxed), 2);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+pub struct Cached<S, K> {
+    reward: Box<dyn Reward<S>>,
+    keys: Box<dyn Fn(&S) -> Vec<K> + Send>,
+    finished: Mutex<Known<K>>,
+    partial: Mutex<Known<K>>,
+}
+
+/// Answers by key: the younger half of what may be kept, and the older one.
+struct Known<K> {
+    young: HashMap<K, f64>,
+    old: HashMap<K, f64>,
+    half: usize,
+    looked_at: usize,
+}
+
+impl<K: Hash + Eq + Clone> Known<K> {
+    fn new(capacity: usize) -> Self {
+        Self { young: HashMap::new(), old: HashMap::new(), half: capacity.div_ceil(2), looked_at: 0 }
+    }
+
+    fn get(&mut self, key: &K) -> Option<f64> {
+        if let Some(&value) = self.young.get(key) {
+            return Some(value);
+        }
+        let (key, value) = self.old.remove_entry(key)?;
+        self.insert(key, value);
+        Some(value)
+    }
+
+    fn insert(&mut self, key: K, value: f64) {
+        if self.young.len() >= self.half {
+            self.old = std::mem::take(&mut self.young);
+        }
+        self.young.insert(key, value);
+    }
+}
+
+impl<S, K> std::fmt::Debug for Cached<S, K> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Cached").finish_non_exhaustive()
+    }
+}
+
+impl<S: Rows, K: Hash + Eq + Clone + Send> Cached<S, K> {
+    /// The same reward, with its last `capacity` answers kept.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a capacity of less than 2.
+    pub fn new(
+        reward: impl Reward<S> + 'static,
+        keys: impl Fn(&S) -> Vec<K> + Send + 'static,
+        capacity: usize,
+    ) -> Result<Self> {
+        Self::boxed(Box::new(reward), keys, capacity)
+    }
+
+    /// [`new`](Self::new), for a reward that is chosen at run time.
+    ///
+    /// # Errors
+    /// Those of [`new`](Self::new).
+    pub fn boxed(
+        reward: Box<dyn Reward<S>>,
+        keys: impl Fn(&S) -> Vec<K> + Send + 'static,
+        capacity: usize,
+    ) -> Result<Self> {
+        if capacity < 2 {
+            return Err(Error::config("the capacity of a cached reward", capacity, "at least 2 answers to be kept"));
+        }
+        let known = || Mutex::new(Known::new(capacity));
+        Ok(Self { reward, keys: Box::new(keys), finished: known(), partial: known() })
+    }
+
+    /// The answers about these states: those that are known, and of `ask` about the others. `None` where it has none.
+    fn answers(
+        &self,
+        known: &Mutex<Known<K>>,
+        states: &S,
+        ask: impl Fn(&S) -> Result<Option<Vec<f64>>>,
+    ) -> Result<Option<Vec<f64>>> {
+        let keys = (self.keys)(states);
+        if keys.len() != states.len() {
+            let remedy = "the keys of a cached reward are one for each state";
+            return Err(Error::shape("the keys", [states.len() as i64], [keys.len() as i64], remedy));
+        }
+        // The reward is asked without the lock: it may be slow, or ask this one.
+        let (mut values, again) = {
+            let mut known = lock(known);
+            let values: Vec<Option<f64>> = keys.iter().map(|key| known.get(key)).collect();
+            let again = values.iter().position(Option::is_some).filter(|_| known.looked_at < LOOKED_AT);
+            (values, again)
+        };
+        // Each new object once, and one that is known.
+        let mut places = HashMap::new();
+        let mut asked = Vec::new();
+        for row in (0..keys.len()).filter(|&row| values[row].is_none()) {
+            if let Entry::Vacant(place) = places.entry(&keys[row]) {
+                place.insert(asked.len());
+                asked.push(row);
+            }
+        }
+        if asked.is_empty() {
+            return Ok(Some(values.into_iter().flatten().collect()));
+        }
+        let new = asked.len();
+        asked.extend(again);
+        let Some(mut answers) = ask(&states.select(&asked))? else { return Ok(None) };
+        check_count(&answers, asked.len())?;
+        if let (Some(row), true) = (again, answers.len() > new) {
+            self.look(states, row, (values[row], answers.pop()))?;
+        }
+        for (row, value) in values.iter_mut().enumerate() {
+            if value.is_none() {
+                *value = places.get(&keys[row]).map(|&place| answers[place]);
+            }
+        }
+        let mut known = lock(known);
+        known.looked_at += usize::from(again.is_some());
+        for (&row, &answer) in asked.iter().zip(&answers).filter(|(_, answer)| answer.is_finite()) {
+            known.insert(keys[row].clone(), answer);
+        }
+        Ok(Some(values.into_iter().flatten().collect()))
+    }
+
+    /// Compares two answers about one object.
+    fn look(&self, states: &S, row: usize, (first, second): (Option<f64>, Option<f64>)) -> Result<()> {
+        let (Some(first), Some(second)) = (first, second) else { return Ok(()) };
+        if (first - second).abs() <= TOLERANCE * first.abs().max(1.0) {
+            return Ok(());
+        }
+        let object = states.describe(row).unwrap_or_else(|| "an object".into());
+        Err(Error::contract(
+            "a reward whose answers are kept says the same of the same object",
+            format!(
+                "log R of {object} was {first}, and then {second}; don't keep its answers, or tell such objects apart"
+            ),
+        ))
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Refuses conditions, of which an answer would depend.
+fn refuse(conditions: Option<&Tensor>) -> Result<()> {
+    match conditions {
+        None => Ok(()),
+        Some(_) => Err(Error::config(
+            "the conditions of a cached reward",
+            "some",
+            "none, as answers are kept by object: give cached rewards to a `ConditionedReward`, or the reward as it is",
+        )),
+    }
+}
+
+impl<S: Rows, K: Hash + Eq + Clone + Send> Reward<S> for Cached<S, K> {
+    fn log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
+        refuse(conditions)?;
+        let answers = self.answers(&self.finished, states, |new| self.reward.log_reward(new, None).map(Some))?;
+        Ok(answers.unwrap_or_default())
+    }
+
+    fn partial_log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
+        refuse(conditions)?;
+        self.answers(&self.partial, states, |new| self.reward.partial_log_reward(new, None))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    use super::*;
+    use crate::env::Slots;
+
+    /// log R is the number over 2; `drift` is added for each object that was asked about before.
+    fn counted(drift: f64) -> (impl Reward<Slots>, Arc<AtomicUsize>) {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let counter = asked.clone();
+        let reward = move |states: &Slots, _: Option<&Tensor>| {
+            let before = counter.fetch_add(states.0.len(), Relaxed) as f64;
+            Ok(states.0.iter().map(|&s| f64::from(s) / 2.0 + drift * before).collect())
+        };
+        (reward, asked)
+    }
+
+    fn keys(states: &Slots) -> Vec<u32> {
+        states.0.clone()
+    }
+
+    #[test]
+    fn answers_are_those_of_the_reward_and_few_are_kept() {
+        let (reward, asked) = counted(0.0);
+        let cached = Cached::new(reward, keys, 8).unwrap();
+        let mut rng = crate::Rng::seeded(0);
+        let mut drawn = 0;
+        for _ in 0..400 {
+            let states = Slots((0..5).map(|_| rng.below(12) as u32).collect());
+            let expected: Vec<f64> = states.0.iter().map(|&s| f64::from(s) / 2.0).collect();
+            assert_eq!(cached.log_reward(&states, None).unwrap(), expected);
+            let known = lock(&cached.finished);
+            assert!(known.young.len() <= 4 && known.old.len() <= 4);
+            drawn += 5;
+        }
+        // Of 12 objects up to 8 are known.
+        let asked = asked.load(Relaxed);
+        assert!((drawn / 5..drawn * 3 / 4).contains(&asked), "{asked} of {drawn}");
+    }
+
+    #[test]
+    fn what_is_asked_for_often_stays() {
+        let (reward, asked) = counted(0.0);
+        let cached = Cached::new(reward, keys, 8).unwrap();
+        for new in 1..100 {
+            cached.log_reward(&Slots(vec![0, new]), None).unwrap();
+        }
+        // The first object, each of the others, and what was looked at again.
+        assert_eq!(asked.load(Relaxed), 1 + 99 + LOOKED_AT);
+    }
+
+    #[test]
+    fn a_reward_that_changes_its_mind_is_refused() {
+        let (reward, _) = counted(0.01);
+        let cached = Cached::new(reward, keys, 8).unwrap();
+        cached.log_reward(&Slots(vec![1]), None).unwrap();
+        let message = cached.log_reward(&Slots(vec![1, 2]), None).unwrap_err().to_string();
+        assert!(message.contains("log R of 1 was 0.5, and then 0.51"), "{message}");
+        // Rounding isn't another answer.
+        let (reward, _) = counted(1e-5);
+        let cached = Cached::new(reward, keys, 8).unwrap();
+        (1..60).for_each(|s| drop(cached.log_reward(&Slots(vec![1, s]), None).unwrap()));
+    }
+
+    #[test]
+    fn partial_answers_are_kept_apart_and_may_be_missing() {
+        let (reward, _) = counted(0.0);
+        let cached = Cached::new(reward, keys, 8).unwrap();
+        cached.log_reward(&Slots(vec![1]), None).unwrap();
+        assert_eq!(cached.partial_log_reward(&Slots(vec![1]), None).unwrap(), None);
+
+        struct Both;
+        impl Reward<Slots> for Both {
+            fn log_reward(&self, states: &Slots, _: Option<&Tensor>) -> Result<Vec<f64>> {
+                Ok(vec![1.0; states.0.len()])
+            }
+            fn partial_log_reward(&self, states: &Slots, _: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
+                Ok(Some(vec![2.0; states.0.len()]))
+            }
+        }
+        let cached = Cached::new(Both, keys, 8).unwrap();
+        for _ in 0..2 {
+            assert_eq!(cached.log_reward(&Slots(vec![1, 2]), None).unwrap(), [1.0; 2]);
+            assert_eq!(cached.partial_log_reward(&Slots(vec![1, 2]), None).unwrap(), Some(vec![2.0; 2]));
+        }
+    }
+
+    #[test]
+    fn what_no_answer_can_be_kept_of_is_an_error() {
+        let (reward, _) = counted(0.0);
+        assert!(Cached::new(reward, keys, 1).is_err());
+        let (reward, _) = counted(0.0);
+        let cached = Cached::new(reward, keys, 2).unwrap();
+        let message = cached.log_reward(&Slots(vec![1]), Some(&Tensor::from(1.0))).unwrap_err().to_string();
+        assert!(message.contains("conditions"), "{message}");
+        let (reward, _) = counted(0.0);
+        let cached = Cached::new(reward, |_: &Slots| vec![0], 2).unwrap();
+        assert!(cached.log_reward(&Slots(vec![1, 2]), None).is_err());
+        // A wrong number of answers, and one that isn't finite, of which nothing is kept.
+        let short = |_: &Slots, _: Option<&Tensor>| Ok(vec![0.0]);
+        assert!(Cached::new(short, keys, 2).unwrap().log_reward(&Slots(vec![1, 2]), None).is_err());
+        let infinite = |_: &Slots, _: Option<&Tensor>| Ok(vec![f64::NEG_INFINITY]);
+        let cached = Cached::new(infinite, keys, 2).unwrap();
+        assert_eq!(cached.log_reward(&Slots(vec![1]), None).unwrap(), [f64::NEG_INFINITY]);
+        assert!(lock(&cached.finished).young.is_empty());
+    }
+}

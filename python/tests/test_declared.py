@@ -297,3 +297,31 @@ def test_a_run_goes_on_in_its_own_environment_alone(tmp_path):
         with pytest.raises(ValueError):
             other.resume(tmp_path / "run")
     assert len(first) == 6
+
+
+def test_edges_among_candidates_are_those_of_a_rule_over_all_pairs():
+    pairs = [(0, 1), (2, 1), (2, 3)]
+
+    class Listed(gfn.GraphRules):
+        def restrict(self, graphs, moves):
+            listed = {tuple(sorted(pair)) for pair in pairs}
+            return np.array([tuple(sorted(pair)) in listed for pair in zip(moves.a.tolist(), moves.b.tolist())], dtype=bool)
+
+    reward = lambda graphs: 0.7 * graphs.n_edges
+    few = gfn.GraphEnv([gfn.AddEdge(candidates=pairs)], 4, initial=4, labelled=True)
+    all_pairs = gfn.GraphEnv([gfn.AddEdge()], 4, initial=4, labelled=True, rules=Listed())
+    exact = [gfn.Trainer(env, reward, gfn.Uniform(), gfn.LogPartitionVariance()).exact() for env in (few, all_pairs)]
+    by_graph = [dict(zip(one.states.graph6(), one.probs)) for one in exact]
+    assert exact[0].n_states == 8 and by_graph[0].keys() == by_graph[1].keys()
+    assert all(by_graph[0][graph] == pytest.approx(by_graph[1][graph]) for graph in by_graph[0])
+    trained = gfn.Trainer(few, reward, gfn.GraphNet(embedding=16), batch=16).fit(200)
+    assert trained.exact().tv < 0.05
+
+
+@pytest.mark.parametrize(
+    "candidates, kind, message",
+    [([(0, 4)], ValueError, "of 4 nodes"), ([(1, 1)], ValueError, "of 4 nodes"), ([], ValueError, "candidates"), ([0, 1], TypeError, "candidates"), ("01", TypeError, "candidates")],
+)
+def test_candidates_that_are_no_pairs_of_nodes_are_refused(candidates, kind, message):
+    with pytest.raises(kind, match=message):
+        gfn.GraphEnv([gfn.AddEdge(candidates=candidates)], 4, initial=4, labelled=True)

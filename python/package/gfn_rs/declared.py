@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -28,9 +29,11 @@ class AddNode(ActionType):
 
 @dataclass(frozen=True)
 class AddEdge(ActionType):
-    """Adds an edge of any class between two nodes without one; at most `max_edges` in all."""
+    """Adds an edge of any class between two nodes without one; at most `max_edges` in all. `candidates` are all the pairs of initial nodes
+    that it may join, such as `[(0, 1), (1, 2)]`: other pairs cost nothing, so graphs may have thousands of nodes."""
 
     max_edges: int | None = None
+    candidates: Sequence[tuple[int, int]] | None = None
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class GraphNet(Policy):
 
     `conv` is chosen by what the environment's graphs are made of, unless named; `transformer` has `heads` heads of attention along
     edges. `identity`: nodes know their label, where labels mean something. `pair_walks` gives heads of pairs the number of walks of so
-    many lengths between the two. `global_`: the mean of all nodes joins each round.
+    many lengths between the two. `global_`: after the last round each node is told of the whole graph.
     """
 
     layers: int = 2

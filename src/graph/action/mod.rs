@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | [`AddNode`] free or first | graph, node classes | `RemoveNode`: node, 1 |
 //! | [`AddNode`] attached | node, node classes x edge classes | `RemoveNode`: node, 1 |
-//! | [`AddEdge`] | node pair, edge classes | `RemoveEdge`: edge, 1 |
+//! | [`AddEdge`] | node pair or [candidate](Anchor::Candidate), edge classes | `RemoveEdge`: edge, 1 |
 //! | [`SetNodeAttr`] | node, sum of values | `RemoveNodeAttr`: node, attributes |
 //! | [`SetEdgeAttr`] | edge, sum of values | `RemoveEdgeAttr`: edge, attributes |
 //! | [`Exit`] | graph, 1 | none (P_B = 1) |
@@ -16,6 +16,7 @@
 
 mod add_edge;
 mod add_node;
+mod anchor;
 mod exit;
 mod reversed;
 mod set;
@@ -23,6 +24,7 @@ mod set_attr;
 
 pub use add_edge::{AddEdge, Connectivity};
 pub use add_node::{AddNode, Placement};
+pub use anchor::{Anchor, Head, Move};
 pub use exit::Exit;
 pub use reversed::{RemoveEdge, RemoveEdgeAttr, RemoveNode, RemoveNodeAttr, Reversed};
 pub use set::{ActionKind, ActionSet, Semantics};
@@ -30,109 +32,7 @@ pub use set_attr::{SetEdgeAttr, SetNodeAttr};
 
 use crate::Result;
 use crate::env::Direction;
-use crate::graph::{GraphKind, GraphState, GraphView};
-
-/// What a row of logits belongs to: the only closed set of graph actions.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Anchor {
-    /// One row per graph.
-    Graph,
-    /// One row per node, in label order.
-    Node,
-    /// One row per edge, in the order of [`GraphState::edges`]; an undirected edge has one row.
-    Edge,
-    /// One row per ordered pair of nodes, `n * n` of them: row `a * n + b`. Undirected pairs use the rows with `a < b`.
-    NodePair,
-}
-
-impl Anchor {
-    /// The number of rows that a graph has.
-    #[must_use]
-    pub fn rows(self, graph: &GraphState) -> usize {
-        match self {
-            Self::Graph => 1,
-            Self::Node => graph.n_nodes(),
-            Self::Edge => graph.n_edges(),
-            Self::NodePair => graph.n_nodes() * graph.n_nodes(),
-        }
-    }
-
-    /// No graph of this kind and of up to `max_nodes` nodes has more rows.
-    fn most_rows(self, kind: GraphKind, max_nodes: usize) -> usize {
-        let pairs = max_nodes.saturating_mul(max_nodes);
-        match self {
-            Self::Graph => 1,
-            Self::Node => max_nodes,
-            Self::Edge if kind == GraphKind::Undirected => pairs / 2,
-            Self::Edge | Self::NodePair => pairs,
-        }
-    }
-}
-
-/// The block of logits of one action type in one direction, which a network gives: rows by [`Anchor`], `width` columns.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub struct Head {
-    /// What a row belongs to.
-    pub anchor: Anchor,
-    /// Logits per row.
-    pub width: usize,
-}
-
-impl Head {
-    /// The move that a slot of this block stands for.
-    #[must_use]
-    pub fn decode(&self, graph: &GraphState, slot: usize) -> Move {
-        let (row, class) = (slot / self.width, (slot % self.width) as u32);
-        let (a, b) = match self.anchor {
-            Anchor::Graph => (0, 0),
-            Anchor::Node => (row as u32, 0),
-            Anchor::Edge => graph.edges().nth(row).unwrap_or((0, 0)),
-            Anchor::NodePair => {
-                let n = graph.n_nodes().max(1);
-                ((row / n) as u32, (row % n) as u32)
-            }
-        };
-        Move { a, b, class }
-    }
-
-    /// The slot of a move in this block.
-    #[must_use]
-    pub fn encode(&self, graph: &GraphState, action: Move) -> usize {
-        let row = match self.anchor {
-            Anchor::Graph => 0,
-            Anchor::Node => action.a as usize,
-            Anchor::Edge => graph.edge_rank(action.a, action.b),
-            Anchor::NodePair => action.a as usize * graph.n_nodes() + action.b as usize,
-        };
-        row * self.width + action.class as usize
-    }
-
-    /// The move with its nodes called by other names.
-    fn rename(&self, action: Move, names: &[u32], directed: bool) -> Move {
-        let name = |a: u32| names.get(a as usize).copied().unwrap_or(a);
-        let (a, b) = match self.anchor {
-            Anchor::Graph => return action,
-            Anchor::Node => (name(action.a), action.b),
-            Anchor::Edge | Anchor::NodePair => (name(action.a), name(action.b)),
-        };
-        let swap = !directed && matches!(self.anchor, Anchor::Edge | Anchor::NodePair) && a > b;
-        let (a, b) = if swap { (b, a) } else { (a, b) };
-        Move { a, b, ..action }
-    }
-}
-
-/// What an action does, spelt out: nodes by label and a column of its block.
-///
-/// Which fields mean something depends on the anchor: none of the nodes (graph), `a` (node), both (edge, node pair).
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-pub struct Move {
-    /// The node, or the first of two.
-    pub a: u32,
-    /// The second node.
-    pub b: u32,
-    /// The column: a class, a value, whatever the type says.
-    pub class: u32,
-}
+use crate::graph::{GraphState, GraphView};
 
 /// The move that undoes `action`, named in the graph that `action` leads to.
 pub(crate) fn reverse_move(
@@ -149,7 +49,7 @@ pub(crate) fn reverse_move(
     match head.anchor {
         Anchor::Graph => undo,
         Anchor::Node => Move { a: shifted(undo.a), ..undo },
-        Anchor::Edge | Anchor::NodePair => Move { a: shifted(undo.a), b: shifted(undo.b), ..undo },
+        Anchor::Edge | Anchor::NodePair | Anchor::Candidate => Move { a: shifted(undo.a), b: shifted(undo.b), ..undo },
     }
 }
 

@@ -142,7 +142,8 @@ impl<'a> GraphBatch<'a> {
         self.arrays.weights.iter().flat_map(move |edge| std::iter::repeat_n(edge, each))
     }
 
-    fn ends(&self, pairs: &[(u32, u32)]) -> Tensor {
+    /// The nodes of some pairs, `[2, pairs]`.
+    pub(crate) fn ends(&self, pairs: &[(u32, u32)]) -> Tensor {
         let (from, to) = (pairs.iter().map(|pair| pair.0), pairs.iter().map(|pair| pair.1));
         self.tensor(from.chain(to).map(i64::from)).view([2, -1])
     }

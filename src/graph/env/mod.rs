@@ -18,6 +18,7 @@ use std::ops::Deref;
 pub use batched::{BatchMove, BatchRules};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use contract::check_by_type;
+use contract::check_candidates;
 pub(crate) use contract::{check_fits, check_settings};
 pub(crate) use fits::misfit;
 pub use move_mask::MoveMask;
@@ -170,6 +171,10 @@ impl<R: GraphRules> GraphEnv<R> {
         let alike = scaffold == Scaffold::Alike && self.actions.semantics() == Semantics::UpToIsomorphism;
         let graphs = self.initial.iter().filter(|_| alike);
         self.symmetries = graphs.map(symmetries).collect::<Result<_>>()?;
+        if alike && self.initial.iter().any(|graph| !graph.candidates().is_empty()) {
+            let expected = "nodes told apart, as candidates name them";
+            return Err(Error::config("the scaffold of a graph with candidates", "nodes that are alike", expected));
+        }
         if self.symmetries.windows(2).any(|pair| pair[0] != pair[1]) {
             let expected = "instances of one initial shape where nodes are alike, or nodes told apart";
             return Err(Error::config("symmetries of the initial graphs", "different ones", expected));
@@ -189,7 +194,8 @@ impl<R: GraphRules> GraphEnv<R> {
                             from later ones by their label";
             return Err(Error::config("nodes of the initial graphs", format!("{n_nodes:?}"), expected));
         }
-        self.initial.iter().try_for_each(|graph| check_fits(&self.schema, graph))
+        self.initial.iter().try_for_each(|graph| check_fits(&self.schema, graph))?;
+        check_candidates(self)
     }
 
     /// The same, with its legal backward moves found in this way.

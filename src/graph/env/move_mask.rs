@@ -57,7 +57,7 @@ impl<'a> MoveMask<'a> {
             Anchor::Graph => action,
             Anchor::Node => Some(action).filter(|action| action.a < n)?,
             Anchor::Edge => Some(Move { a, b, ..action }).filter(|_| self.graph.has_edge(a, b))?,
-            Anchor::NodePair => Some(Move { a, b, ..action }).filter(|_| a < n && b < n)?,
+            Anchor::NodePair | Anchor::Candidate => Some(Move { a, b, ..action }).filter(|_| a < n && b < n)?,
         };
         ((action.class as usize) < self.head.width).then(|| self.head.encode(&self.graph, action))
     }
@@ -107,6 +107,10 @@ impl<'a> MoveMask<'a> {
                 let rows = self.graph.weighted_edges().zip(self.legal.chunks_mut(width));
                 rows.for_each(|((a, b, _), row)| of_row(row, a, b));
             }
+            Anchor::Candidate => {
+                let rows = self.graph.candidates().iter().zip(self.legal.chunks_mut(width));
+                rows.for_each(|(&(a, b), row)| of_row(row, a, b));
+            }
             Anchor::NodePair => {
                 for (a, rows) in (0..).zip(self.legal.chunks_mut(n * width)) {
                     (0..).zip(rows.chunks_mut(width)).for_each(|(b, row)| of_row(row, a, b));
@@ -134,10 +138,11 @@ mod tests {
     /// The moves of each anchor, by both ways of taking away, are those that the slots of the block stand for.
     #[test]
     fn moves_are_the_slots_that_they_stand_for() {
-        let types: [&dyn GraphActionType; 4] =
-            [&AddNode::free(3, 9), &AddNode::attached(2, 2, 9), &AddEdge::new(2), &SetEdgeAttr::new(&[2, 1]).unwrap()];
+        let (among, set) = (AddEdge::new(2).among_candidates(), SetEdgeAttr::new(&[2, 1]).unwrap());
+        let types: [&dyn GraphActionType; 5] =
+            [&AddNode::free(3, 9), &AddNode::attached(2, 2, 9), &AddEdge::new(2), &among, &set];
         for kind in [GraphKind::Directed, GraphKind::Undirected] {
-            let graph = tailed(kind);
+            let graph = tailed(kind).with_candidates([(0, 1), (0, 3), (1, 3)]).unwrap();
             for action_type in types {
                 let head = action_type.head(Direction::Forward).unwrap();
                 let mut all = vec![false; head.anchor.rows(&graph) * head.width];

@@ -3,6 +3,7 @@
 mod adjacency;
 mod batched;
 mod bits;
+mod candidates;
 mod describe;
 mod digest;
 mod equality;
@@ -52,6 +53,8 @@ pub struct GraphState {
     digest: u64,
     topology: Arc<Topology>,
     instance: u32,
+    /// Pairs that edges may be added between, where that is told; they come with the instance.
+    candidates: Option<Arc<Vec<(u32, u32)>>>,
 }
 
 impl GraphState {
@@ -72,7 +75,7 @@ impl GraphState {
         let nodes: SmallVec<_> = nodes.collect();
         let topology = Arc::new(Topology::new(kind, nodes.len()));
         let digest = (0..).zip(&nodes).fold(0, |sum: u64, (a, &node)| sum.wrapping_add(digest::of_node(a, node)));
-        Self { nodes, digest, topology, instance: 0 }
+        Self { nodes, digest, topology, instance: 0, candidates: None }
     }
 
     /// Builds a graph from its parts.
@@ -261,6 +264,7 @@ impl GraphState {
         };
         let last = a as usize + 1 == self.n_nodes();
         if last && self.degree(a) == 0 {
+            self.forget_candidates_of(a);
             Arc::make_mut(&mut self.topology).pop_node();
             self.nodes.pop();
             self.digest = self.digest.wrapping_sub(digest::of_node(a, weight));
@@ -276,8 +280,9 @@ impl GraphState {
         }
         // petgraph would move the last node into the gap, which changes the order of the labels: build anew.
         let kept = (0..).zip(self.nodes()).filter(|&(b, _)| b != a).map(|(_, node)| node);
-        let mut out = Self::of_nodes(self.kind(), kept).with_instance(self.instance);
         let name = |b: u32| b - u32::from(b > a);
+        let mut out = Self { instance: self.instance, ..Self::of_nodes(self.kind(), kept) };
+        out.candidates = self.renamed_candidates(|b| (b != a).then(|| name(b)));
         for (b, c) in self.edges().filter(|&(b, c)| b != a && c != a) {
             out.insert_edge(name(b), name(c), self.edge(b, c).unwrap_or_default());
         }
@@ -291,6 +296,7 @@ impl GraphState {
     pub fn induced(&self, nodes: &[u32]) -> Self {
         let weights = nodes.iter().map(|&a| self.node(a).unwrap_or_default());
         let mut out = Self::of_nodes(self.kind(), weights).with_instance(self.instance);
+        out.candidates = self.renamed_candidates(|a| nodes.iter().position(|&b| b == a).map(|k| k as u32));
         for (i, &a) in nodes.iter().enumerate() {
             for (j, &b) in nodes.iter().enumerate() {
                 if (self.is_directed() || i < j) && self.has_edge(a, b) {

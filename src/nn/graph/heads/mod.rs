@@ -13,7 +13,8 @@ use crate::nn::graph::GraphNetConfig;
 use crate::nn::graph::torso::{Embedded, HostEmbedded};
 use crate::nn::host::HostPairHead;
 use crate::nn::{Activation, HostMlp, Mlp, MlpConfig, Scope};
-use edge::{EdgeHead, HostEdgeHead};
+pub(in crate::nn) use edge::candidate_places;
+use edge::{EdgeHead, HostEdgeHead, Rows};
 
 /// Largest number of nodes for which logits start unscaled. A graph's embedding sums over its nodes and so grows with
 /// their number; logits of node pairs grow with its square.
@@ -66,8 +67,9 @@ impl Heads {
                     mlp.scale_output(scale);
                     AnchorHead::Node(mlp)
                 }
-                Anchor::Edge => {
-                    let head = EdgeHead::new(&mut scope, schema, (width, columns), n_features);
+                Anchor::Edge | Anchor::Candidate => {
+                    let rows = if head.anchor == Anchor::Edge { Rows::Edges } else { Rows::Candidates };
+                    let head = EdgeHead::new(&mut scope, schema, rows, (width, columns), n_features);
                     head.scale(scale);
                     AnchorHead::Edge(head)
                 }

@@ -1,7 +1,7 @@
 //! Edges that are added among listed candidates: the same environment as a rule that forbids all other pairs, with fewer slots.
 
 use gfn::distribution::GraphActionCategorical;
-use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, StateGraph};
+use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, StateGraph};
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, BackwardRule, Edge, Free, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState,
     GraphStates, MoveMask, Reversed, Scaffold, Semantics,
@@ -11,7 +11,7 @@ use gfn::nn::{BackwardPolicy, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::{GraphPolicy, Policy, UniformPolicy};
 use gfn::quantity::Quantities;
-use gfn::rollout::Sampler;
+use gfn::rollout::{Sampler, Trajectories};
 use gfn::testing::{check_action_type, check_graph_env};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
@@ -83,7 +83,7 @@ fn masks_are_those_of_a_rule_over_all_pairs() {
             decoded.map(|(kind, _, action)| (kind, action)).collect::<Vec<_>>()
         };
         for direction in [Direction::Forward, Direction::Backward] {
-            let (few, all) = (sparse.masks(direction, &states), dense.masks(direction, &states));
+            let (few, all) = (sparse.masks(direction, &states), dense.masks(direction, &dense.adopted(states.clone())));
             for row in 0..states.len() {
                 let [few, all] = [moves(&few, sparse.actions(), row), moves(&all, dense.actions(), row)];
                 assert_eq!(few, all, "{kind:?} {semantics:?} {direction}: {}", states.graphs()[row]);
@@ -232,6 +232,101 @@ fn candidates_that_would_mean_nothing_are_refused() {
     let far = gfn::graph::Move { a: 1, b: 2, class: 0 };
     let error = set.encode(Direction::Forward, graph, gfn::graph::ActionKind(0), far).unwrap_err();
     assert!(matches!(error, Error::Contract { .. }) && error.to_string().contains("1 and 2"), "{error}");
-    // Nor has any in a graph that isn't of this environment.
-    assert_eq!(right.masks(Direction::Forward, &vec![bare].into()).n_legal(0), 1);
+}
+
+/// States with other candidates than their instance has would name other edges by the same slots.
+#[test]
+fn states_of_elsewhere_are_refused_until_they_are_adopted() {
+    let kind = GraphKind::Undirected;
+    let set = || ActionSet::new(Semantics::Labelled).with(AddEdge::new(1).among_candidates());
+    let env = |pairs: &[(u32, u32)]| {
+        let initial = GraphState::with_nodes(kind, 4).with_candidates(pairs.iter().copied()).unwrap();
+        GraphEnv::new(Free, set(), GraphSchema::plain(kind, 4), initial).unwrap()
+    };
+    let (one, other) = (env(&[(0, 1), (1, 2)]), env(&[(0, 1), (2, 3)]));
+    let rng = &mut Rng::seeded(0);
+    let net = GraphNet::new(&one, GraphNetConfig::default(), Device::Cpu, Kind::Float, rng).unwrap();
+    let policy = GraphPolicy(net);
+    let built = |edge| {
+        let mut graph = GraphState::with_nodes(kind, 4);
+        graph.add_edge(0, edge, Edge::default()).unwrap();
+        GraphStates::from(vec![graph])
+    };
+    for foreign in [other.initial(&[0]), vec![GraphState::with_nodes(kind, 4)].into(), built(1)] {
+        for direction in [Direction::Forward, Direction::Backward] {
+            assert_eq!(one.masks(direction, &foreign).n_legal(0), 0);
+        }
+        let evaluated = policy.evaluate(&one, &foreign, None, Quantities::PF).map(|_| ());
+        let stepped = one.step(Direction::Forward, &mut foreign.clone(), &Slots(vec![0])).map(|_| ());
+        for error in [evaluated.unwrap_err(), stepped.unwrap_err()] {
+            assert!(error.to_string().contains("adopted"), "{error}");
+        }
+        assert!(Sampler::new(&one, &UniformPolicy).backward(&foreign, rng).is_err());
+        assert!(!one.is_initial(&foreign)[0]);
+    }
+    // Adopted they are states, and only those that can be built have a way back.
+    assert!(one.is_initial(&one.adopted(other.initial(&[0])))[0]);
+    let back = Sampler::new(&one, &UniformPolicy).backward(&one.adopted(built(1)), rng).unwrap();
+    assert_eq!(back.n_transitions(), 2);
+    assert!(Sampler::new(&one, &UniformPolicy).backward(&one.adopted(built(3)), rng).is_err());
+    let plain = GraphEnv::new(
+        Free,
+        ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)),
+        GraphSchema::plain(kind, 4),
+        GraphState::with_nodes(kind, 4),
+    );
+    assert!(plain.unwrap().adopted(one.initial(&[0])).graphs()[0].candidates().is_empty());
+}
+
+/// A data set of one environment isn't read as one of another whose slots are as many.
+#[test]
+fn data_sets_know_their_candidates() {
+    let kind = GraphKind::Undirected;
+    let env = |pairs: [(u32, u32); 2]| {
+        let initial = GraphState::with_nodes(kind, 4).with_candidates(pairs).unwrap();
+        let set = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1).among_candidates());
+        GraphEnv::new(Free, set, GraphSchema::plain(kind, 4), initial).unwrap()
+    };
+    let (one, other) = (env([(0, 1), (1, 2)]), env([(0, 1), (2, 3)]));
+    let drawn = Sampler::new(&one, &UniformPolicy).forward(20, &mut Rng::seeded(0)).unwrap();
+    let path = std::env::temp_dir().join(format!("gfn_candidates_{}", std::process::id()));
+    drawn.save(&one, &path).unwrap();
+    let read = Trajectories::load(&one, &path).unwrap();
+    assert_eq!(read.terminal_states(), drawn.terminal_states());
+    assert!(Trajectories::load(&other, &path).is_err());
+    std::fs::remove_dir_all(&path).unwrap();
+}
+
+/// A type that takes nodes of the initial graph would take the candidates that name them.
+#[test]
+fn nodes_that_candidates_name_stay() {
+    let kind = GraphKind::Undirected;
+    let initial = GraphState::with_nodes(kind, 3).with_candidates([(0, 1), (1, 2)]).unwrap();
+    let set = ActionSet::new(Semantics::UpToIsomorphism)
+        .with(AddEdge::new(1).among_candidates())
+        .with(Reversed(AddNode::free(1, 3)));
+    let env = GraphEnv::new(Free, set, GraphSchema::plain(kind, 3), initial).unwrap();
+    let error = Sampler::new(&env, &UniformPolicy).forward(50, &mut Rng::seeded(0)).unwrap_err();
+    assert!(error.to_string().contains("which name its nodes"), "{error}");
+}
+
+/// Each instance has its own list.
+#[test]
+fn instances_have_candidates_of_their_own() {
+    let kind = GraphKind::Undirected;
+    let initial = |n: usize, pairs: &[(u32, u32)]| {
+        GraphState::with_nodes(kind, n).with_candidates(pairs.iter().copied()).unwrap()
+    };
+    let set = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1).among_candidates());
+    let env = GraphEnv::new(Free, set, GraphSchema::plain(kind, 4), initial(3, &[(0, 1)])).unwrap();
+    let instances = vec![initial(3, &[(0, 1), (1, 2)]), initial(4, &[(0, 3), (1, 3), (2, 3)]), initial(2, &[])];
+    let env = env.with_instances(instances).unwrap();
+    let sizes = [0, 1, 2].map(|instance| StateGraph::build_of(&env, instance, 100).unwrap().len());
+    assert_eq!(sizes, [4, 8, 1]);
+    let net = GraphNet::new(&env, GraphNetConfig::default(), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
+    let drawn = Sampler::new(&env, &GraphPolicy(net)).forward_of(&[0, 1, 2, 1, 0], &mut Rng::seeded(0)).unwrap();
+    for (graph, n) in drawn.terminal_states().graphs().iter().zip([3, 4, 2, 4, 3]) {
+        let listed = env.initial_graphs()[graph.instance() as usize].candidates();
+        assert!(graph.n_nodes() == n && graph.edges().all(|edge| listed.contains(&edge)));
+    }
 }

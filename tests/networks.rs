@@ -55,7 +55,7 @@ fn renamed_slot(
         Anchor::Node => (name(action.a), action.b),
         Anchor::Edge | Anchor::NodePair | Anchor::Candidate => (name(action.a), name(action.b)),
     };
-    let pairs = matches!(action_type.head(direction).unwrap().anchor, Anchor::Edge | Anchor::NodePair);
+    let pairs = !matches!(action_type.head(direction).unwrap().anchor, Anchor::Graph | Anchor::Node);
     let (a, b) = if pairs && !pair.0.is_directed() { (a.min(b), a.max(b)) } else { (a, b) };
     env.actions().encode(direction, pair.1, kind, Move { a, b, ..action }).unwrap()
 }

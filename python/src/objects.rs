@@ -14,6 +14,7 @@ use numpy::{PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
+use crate::env::AnyGraphEnv;
 use crate::errors::raised;
 use crate::molecules::Reading;
 use crate::states::{Graphs, Show};
@@ -113,11 +114,12 @@ pub(crate) fn some<S: Rows>(objects: S) -> gfn::Result<S> {
     }
 }
 
-/// Graphs; of molecules SMILES, too.
-pub(crate) fn read_graphs(reading: Option<Reading>) -> Read<GraphStates> {
+/// Graphs of an environment; of molecules SMILES, too.
+pub(crate) fn read_graphs(env: &AnyGraphEnv, reading: Option<Reading>) -> Read<GraphStates> {
+    let env = env.clone();
     Arc::new(move |given, who| {
         if let Ok(graphs) = given.cast::<Graphs>() {
-            return Ok(graphs.get().states().clone());
+            return Ok(env.adopted(graphs.get().states().clone()));
         }
         let (Some(reading), Ok(smiles)) = (&reading, given.extract::<Vec<String>>()) else {
             let expected = if reading.is_some() { "Graphs, or a list of SMILES" } else { "Graphs" };

@@ -1,6 +1,7 @@
 """Environments and objectives that are declared in Python."""
 
 import math
+import pickle
 
 import gfn_rs as gfn
 import numpy as np
@@ -308,7 +309,7 @@ def test_edges_among_candidates_are_those_of_a_rule_over_all_pairs():
             return np.array([tuple(sorted(pair)) in listed for pair in zip(moves.a.tolist(), moves.b.tolist())], dtype=bool)
 
     reward = lambda graphs: 0.7 * graphs.n_edges
-    few = gfn.GraphEnv([gfn.AddEdge(candidates=pairs)], 4, initial=4, labelled=True)
+    few = gfn.GraphEnv([gfn.AddEdge(candidates=np.array(pairs))], 4, initial=4, labelled=True)
     all_pairs = gfn.GraphEnv([gfn.AddEdge()], 4, initial=4, labelled=True, rules=Listed())
     exact = [gfn.Trainer(env, reward, gfn.Uniform(), gfn.LogPartitionVariance()).exact() for env in (few, all_pairs)]
     by_graph = [dict(zip(one.states.graph6(), one.probs)) for one in exact]
@@ -325,3 +326,22 @@ def test_edges_among_candidates_are_those_of_a_rule_over_all_pairs():
 def test_candidates_that_are_no_pairs_of_nodes_are_refused(candidates, kind, message):
     with pytest.raises(kind, match=message):
         gfn.GraphEnv([gfn.AddEdge(candidates=candidates)], 4, initial=4, labelled=True)
+
+
+def test_graphs_of_elsewhere_get_the_candidates_of_their_environment():
+    def env(*pairs):
+        return gfn.GraphEnv([gfn.AddEdge(candidates=pairs)], 4, initial=4, labelled=True)
+
+    one, other = [gfn.Trainer(e, count_edges, gfn.GraphNet(embedding=16), batch=16) for e in (env((0, 1), (1, 2)), env((0, 1), (2, 3)))]
+    drawn = one.sample(50)
+    again = pickle.loads(pickle.dumps(drawn))
+    ends = drawn.graph6()
+    assert again.graph6() == ends and one.evaluate_on(again) is not None
+    common = drawn[np.array([not graph.has_edge(1, 2) for graph in drawn.networkx()])]
+    assert other.evaluate_on(common) is not None
+    with pytest.raises((ValueError, RuntimeError)):
+        other.evaluate_on(drawn)
+    # A graph that was drawn is a start without candidates, unless there are others.
+    assert gfn.Trainer(gfn.GraphEnv([gfn.AddEdge()], 4, initial=drawn[:1], labelled=True), count_edges, gfn.Uniform(), gfn.LogPartitionVariance()).exact().n_states > 4
+    with pytest.raises(ValueError, match="two lists"):
+        gfn.GraphEnv([gfn.AddEdge(candidates=[(0, 1)]), gfn.AddEdge(candidates=[(1, 2)])], 4, initial=4, labelled=True)

@@ -22,6 +22,7 @@ impl<R: GraphRules, N: GraphNetwork> Policy<GraphEnv<R>> for GraphPolicy<N> {
         conditions: Option<&Tensor>,
         wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
+        env.check_listed(states)?;
         let batch = GraphBatch::new(env.schema(), states.arrays(), conditions, self.0.parameters().device())?;
         Evaluation::of_network(env, states, wants, self.0.forward(&batch, wants)?)
     }
@@ -47,6 +48,7 @@ struct HostGraphPolicy {
 
 impl<R: GraphRules> HostPolicy<GraphEnv<R>, GraphActionCategorical> for HostGraphPolicy {
     fn distribution(&self, env: &GraphEnv<R>, states: &GraphStates) -> Result<GraphActionCategorical> {
+        env.check_listed(states)?;
         let blocks = self.network.forward(states.arrays())?;
         GraphActionCategorical::of_host_blocks(env.masks(self.direction, states), &blocks)
     }

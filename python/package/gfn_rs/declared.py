@@ -35,6 +35,12 @@ class AddEdge(ActionType):
     max_edges: int | None = None
     candidates: Sequence[tuple[int, int]] | None = None
 
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.candidates is not None:
+            # An array is taken, too, but wouldn't say by `==` whether it is equal.
+            object.__setattr__(self, "candidates", tuple((int(a), int(b)) for a, b in self.candidates))
+
 
 @dataclass(frozen=True)
 class SetNodeAttribute(ActionType):

@@ -94,9 +94,9 @@ class CachedReward(Reward):
     """A reward that is asked about an object once, however often it is drawn: for one that costs something, and says the same of the same
     object whenever it is asked.
 
-    `reward` is a function of a batch of states, or one of the library's. Its last `capacity` answers are kept. A batch that it is asked
-    about holds the objects that are new, each once; where all are known, it isn't asked. The first few answers are asked for again, and
-    one that differs is an error.
+    `reward` is a function of a batch of states, or one of the library's. At most `capacity` answers are kept, at least the last half as
+    many. A batch that it is asked about holds the objects that are new, each once; where all are known, it isn't asked. 16 answers are
+    asked for again, and one that differs is an error.
     """
 
     reward: Reward | Callable[..., Any]
@@ -111,7 +111,7 @@ class CachedReward(Reward):
 
     def _values(self) -> dict[str, Any]:
         own = self.reward
-        return {"reward": own._values() if isinstance(own, Reward) else "a function", "capacity": plain(self.capacity, "capacity")}
+        return {"reward": [type(own).__name__, own._values()] if isinstance(own, Reward) else "a function", "capacity": plain(self.capacity, "capacity")}
 
 
 @dataclass(frozen=True)

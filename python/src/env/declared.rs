@@ -68,6 +68,12 @@ impl Declared {
                             aren't attached, and rules";
             return Err(Error::config("actions", got, expected));
         }
+        let lists = self.actions.iter().filter(|action| matches!(action, Action::AddEdge { candidates: Some(_), .. }));
+        if lists.count() > 1 {
+            return Err(Error::config("candidates", "two lists", "one: it is of the initial graph"));
+        }
+        // A graph that another environment gave may have some.
+        start = start.without_candidates();
         let mut actions = ActionSet::new(semantics);
         for action in &self.actions {
             actions = match action {

@@ -50,7 +50,7 @@ where
     let env = env.clone();
     Some(Box::new(move |reward, capacity| {
         let env = env.clone();
-        Ok(Box::new(Cached::boxed(reward, move |states| env.keys(states), capacity)?))
+        Ok(Box::new(Cached::new(Shared(Mutex::new(reward)), move |states: &E::States| env.keys(states), capacity)?))
     }))
 }
 

@@ -11,7 +11,7 @@ use super::{Reward, check_count};
 use crate::env::Rows;
 use crate::{Error, Result};
 
-/// Answers that are asked for a second time, with the next objects that are new, to see that they stay the same.
+/// Answers that are asked for a second time, to see that they stay the same.
 const LOOKED_AT: usize = 16;
 /// Largest difference between two answers about one object, relative to the larger of the answer and 1: what is asked with other objects in
 /// its batch is rounded otherwise.
@@ -20,12 +20,14 @@ const TOLERANCE: f64 = 1e-3;
 /// A reward whose answers are kept: it is asked about an object once, however often it is drawn.
 ///
 /// It is for rewards that cost something and say the same of the same object whenever they are asked: docking, a network, a call into
-/// another language. What the same object is, keys say: those of the environment, or any others. The first
-/// few answers are asked for again; one that differs is an error, as keeping it would train on a reward that isn't there.
+/// another language. What the same object is, keys say: those of the environment, or any others. The first 16 times that a batch holds an
+/// object whose answer is known, the reward is asked about it again; another answer is an error, as keeping the first would train on a
+/// reward that isn't there.
 ///
-/// At most `capacity` answers are kept; half of them, those that were asked for longest ago, are forgotten when there are more. An
-/// answer that isn't finite isn't kept. There is no reward of conditions to keep: under them,
-/// [`ConditionedReward`](crate::condition::ConditionedReward) takes cached rewards.
+/// At most `capacity` answers are kept, and at least the last half as many: when the younger half is full, the older one is forgotten. NaN
+/// and +infinity, which no reward may say, aren't kept. There is no reward of conditions to keep: under them,
+/// [`ConditionedReward`](crate::condition::ConditionedReward) takes cached rewards. [`log_reward_change`](Reward::log_reward_change) is the
+/// difference of two answers that are kept, even if the reward has a way to it that costs less.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -42,8 +44,8 @@ const TOLERANCE: f64 = 1e-3;
 /// # Ok::<(), gfn::Error>(())
 /// ```
 pub struct Cached<S, K> {
-    reward: Box<dyn Reward<S>>,
-    keys: Box<dyn Fn(&S) -> Vec<K> + Send>,
+    reward: Box<dyn Reward<S> + Sync>,
+    keys: Box<dyn Fn(&S) -> Vec<K> + Send + Sync>,
     finished: Mutex<Known<K>>,
     partial: Mutex<Known<K>>,
 }
@@ -58,22 +60,27 @@ struct Known<K> {
 
 impl<K: Hash + Eq + Clone> Known<K> {
     fn new(capacity: usize) -> Self {
-        Self { young: HashMap::new(), old: HashMap::new(), half: capacity.div_ceil(2), looked_at: 0 }
+        Self { young: HashMap::new(), old: HashMap::new(), half: capacity / 2, looked_at: 0 }
     }
 
     fn get(&mut self, key: &K) -> Option<f64> {
         if let Some(&value) = self.young.get(key) {
             return Some(value);
         }
+        if self.young.len() >= self.half {
+            return self.old.get(key).copied();
+        }
+        // What is asked for becomes young again.
         let (key, value) = self.old.remove_entry(key)?;
-        self.insert(key, value);
+        self.young.insert(key, value);
         Some(value)
     }
 
     fn insert(&mut self, key: K, value: f64) {
-        if self.young.len() >= self.half {
+        if self.young.len() >= self.half && !self.young.contains_key(&key) {
             self.old = std::mem::take(&mut self.young);
         }
+        self.old.remove(&key);
         self.young.insert(key, value);
     }
 }
@@ -85,32 +92,20 @@ impl<S, K> std::fmt::Debug for Cached<S, K> {
 }
 
 impl<S: Rows, K: Hash + Eq + Clone + Send> Cached<S, K> {
-    /// The same reward, with its last `capacity` answers kept.
+    /// The same reward, with at most `capacity` answers kept.
     ///
     /// # Errors
     /// [`Error::Config`] for a capacity of less than 2.
     pub fn new(
-        reward: impl Reward<S> + 'static,
-        keys: impl Fn(&S) -> Vec<K> + Send + 'static,
-        capacity: usize,
-    ) -> Result<Self> {
-        Self::boxed(Box::new(reward), keys, capacity)
-    }
-
-    /// [`new`](Self::new), for a reward that is chosen at run time.
-    ///
-    /// # Errors
-    /// Those of [`new`](Self::new).
-    pub fn boxed(
-        reward: Box<dyn Reward<S>>,
-        keys: impl Fn(&S) -> Vec<K> + Send + 'static,
+        reward: impl Reward<S> + Sync + 'static,
+        keys: impl Fn(&S) -> Vec<K> + Send + Sync + 'static,
         capacity: usize,
     ) -> Result<Self> {
         if capacity < 2 {
             return Err(Error::config("the capacity of a cached reward", capacity, "at least 2 answers to be kept"));
         }
         let known = || Mutex::new(Known::new(capacity));
-        Ok(Self { reward, keys: Box::new(keys), finished: known(), partial: known() })
+        Ok(Self { reward: Box::new(reward), keys: Box::new(keys), finished: known(), partial: known() })
     }
 
     /// The answers about these states: those that are known, and of `ask` about the others. `None` where it has none.
@@ -129,7 +124,9 @@ impl<S: Rows, K: Hash + Eq + Clone + Send> Cached<S, K> {
         let (mut values, again) = {
             let mut known = lock(known);
             let values: Vec<Option<f64>> = keys.iter().map(|key| known.get(key)).collect();
-            let again = values.iter().position(Option::is_some).filter(|_| known.looked_at < LOOKED_AT);
+            let rows: Vec<usize> = (0..values.len()).filter(|&row| values[row].is_some()).collect();
+            // In turn, so that it isn't always the same object.
+            let again = (known.looked_at < LOOKED_AT && !rows.is_empty()).then(|| rows[known.looked_at % rows.len()]);
             (values, again)
         };
         // Each new object once, and one that is known.
@@ -141,11 +138,11 @@ impl<S: Rows, K: Hash + Eq + Clone + Send> Cached<S, K> {
                 asked.push(row);
             }
         }
+        let new = asked.len();
+        asked.extend(again);
         if asked.is_empty() {
             return Ok(Some(values.into_iter().flatten().collect()));
         }
-        let new = asked.len();
-        asked.extend(again);
         let Some(mut answers) = ask(&states.select(&asked))? else { return Ok(None) };
         check_count(&answers, asked.len())?;
         if let (Some(row), true) = (again, answers.len() > new) {
@@ -158,7 +155,7 @@ impl<S: Rows, K: Hash + Eq + Clone + Send> Cached<S, K> {
         }
         let mut known = lock(known);
         known.looked_at += usize::from(again.is_some());
-        for (&row, &answer) in asked.iter().zip(&answers).filter(|(_, answer)| answer.is_finite()) {
+        for (&row, &answer) in asked.iter().zip(&answers).filter(|(_, answer)| **answer < f64::INFINITY) {
             known.insert(keys[row].clone(), answer);
         }
         Ok(Some(values.into_iter().flatten().collect()))
@@ -167,7 +164,7 @@ impl<S: Rows, K: Hash + Eq + Clone + Send> Cached<S, K> {
     /// Compares two answers about one object.
     fn look(&self, states: &S, row: usize, (first, second): (Option<f64>, Option<f64>)) -> Result<()> {
         let (Some(first), Some(second)) = (first, second) else { return Ok(()) };
-        if (first - second).abs() <= TOLERANCE * first.abs().max(1.0) {
+        if first == second || (first - second).abs() <= TOLERANCE * first.abs().max(1.0) {
             return Ok(());
         }
         let object = states.describe(row).unwrap_or_else(|| "an object".into());
@@ -218,7 +215,7 @@ mod tests {
     use crate::env::Slots;
 
     /// log R is the number over 2; `drift` is added for each object that was asked about before.
-    fn counted(drift: f64) -> (impl Reward<Slots>, Arc<AtomicUsize>) {
+    fn counted(drift: f64) -> (impl Reward<Slots> + Sync, Arc<AtomicUsize>) {
         let asked = Arc::new(AtomicUsize::new(0));
         let counter = asked.clone();
         let reward = move |states: &Slots, _: Option<&Tensor>| {
@@ -251,6 +248,40 @@ mod tests {
         assert!((drawn / 5..drawn * 3 / 4).contains(&asked), "{asked} of {drawn}");
     }
 
+    /// Working sets up to half of the capacity are never asked about again; and no more than the capacity is kept, odd or even.
+    #[test]
+    fn half_of_the_capacity_is_sure() {
+        for capacity in [2usize, 3, 9, 16] {
+            let (reward, asked) = counted(0.0);
+            let cached = Cached::new(reward, keys, capacity).unwrap();
+            let half = (capacity / 2) as u32;
+            for _ in 0..40 {
+                (0..half).for_each(|s| drop(cached.log_reward(&Slots(vec![s]), None).unwrap()));
+            }
+            assert_eq!(asked.load(Relaxed), half as usize + LOOKED_AT);
+            for s in 0..100 {
+                cached.log_reward(&Slots(vec![s % 37, s % 5]), None).unwrap();
+                let known = lock(&cached.finished);
+                assert!(known.young.len() + known.old.len() <= capacity, "{capacity}");
+            }
+        }
+    }
+
+    #[test]
+    fn conditions_weigh_cached_rewards() {
+        use crate::condition::{ConditionSource, ConditionedReward, Conditioning, Encoding, Temperature};
+        let (reward, asked) = counted(0.0);
+        let cached = Cached::new(reward, keys, 8).unwrap();
+        let conditioning =
+            Conditioning::new(1).unwrap().temperature(Temperature::Constant(2.0), Encoding::Number).unwrap();
+        let weighed = ConditionedReward::new(conditioning, vec![Arc::new(cached)]).unwrap();
+        let conditions = weighed.conditioning().draw(2, &mut crate::Rng::seeded(0)).unwrap();
+        for _ in 0..40 {
+            assert_eq!(weighed.log_reward(&Slots(vec![1, 4]), Some(&conditions)).unwrap(), [1.0, 4.0]);
+        }
+        assert_eq!(asked.load(Relaxed), 2 + LOOKED_AT);
+    }
+
     #[test]
     fn what_is_asked_for_often_stays() {
         let (reward, asked) = counted(0.0);
@@ -264,11 +295,14 @@ mod tests {
 
     #[test]
     fn a_reward_that_changes_its_mind_is_refused() {
-        let (reward, _) = counted(0.01);
-        let cached = Cached::new(reward, keys, 8).unwrap();
-        cached.log_reward(&Slots(vec![1]), None).unwrap();
-        let message = cached.log_reward(&Slots(vec![1, 2]), None).unwrap_err().to_string();
-        assert!(message.contains("log R of 1 was 0.5, and then 0.51"), "{message}");
+        // Seen with a new object in the batch, and without.
+        for states in [vec![1, 2], vec![1]] {
+            let (reward, _) = counted(0.01);
+            let cached = Cached::new(reward, keys, 8).unwrap();
+            cached.log_reward(&Slots(vec![1]), None).unwrap();
+            let message = cached.log_reward(&Slots(states), None).unwrap_err().to_string();
+            assert!(message.contains("log R of 1 was 0.5, and then 0.51"), "{message}");
+        }
         // Rounding isn't another answer.
         let (reward, _) = counted(1e-5);
         let cached = Cached::new(reward, keys, 8).unwrap();
@@ -309,12 +343,16 @@ mod tests {
         let (reward, _) = counted(0.0);
         let cached = Cached::new(reward, |_: &Slots| vec![0], 2).unwrap();
         assert!(cached.log_reward(&Slots(vec![1, 2]), None).is_err());
-        // A wrong number of answers, and one that isn't finite, of which nothing is kept.
+        // A wrong number of answers, and one that no reward may give, which isn't kept; of R = 0 there is an answer.
         let short = |_: &Slots, _: Option<&Tensor>| Ok(vec![0.0]);
         assert!(Cached::new(short, keys, 2).unwrap().log_reward(&Slots(vec![1, 2]), None).is_err());
-        let infinite = |_: &Slots, _: Option<&Tensor>| Ok(vec![f64::NEG_INFINITY]);
-        let cached = Cached::new(infinite, keys, 2).unwrap();
-        assert_eq!(cached.log_reward(&Slots(vec![1]), None).unwrap(), [f64::NEG_INFINITY]);
-        assert!(lock(&cached.finished).young.is_empty());
+        for (value, n_kept) in [(f64::NAN, 0), (f64::INFINITY, 0), (f64::NEG_INFINITY, 1)] {
+            let cached = Cached::new(move |_: &Slots, _: Option<&Tensor>| Ok(vec![value]), keys, 2).unwrap();
+            for _ in 0..3 {
+                let got = cached.log_reward(&Slots(vec![1]), None).unwrap();
+                assert_eq!(got[0].to_bits(), value.to_bits());
+            }
+            assert_eq!(lock(&cached.finished).young.len(), n_kept);
+        }
     }
 }

@@ -31,7 +31,8 @@ impl Anchor {
         }
     }
 
-    /// No graph of this kind and of up to `max_nodes` nodes has more rows; of candidates, whose number this doesn't tell, a tree's worth.
+    /// No graph of this kind and of up to `max_nodes` nodes has more rows. How many candidates there are isn't known here: as many as nodes
+    /// are taken, and slots beyond 32 bits are refused where they are numbered.
     pub(super) fn most_rows(self, kind: GraphKind, max_nodes: usize) -> usize {
         let pairs = max_nodes.saturating_mul(max_nodes);
         match self {

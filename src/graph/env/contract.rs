@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::backward::derived_backward;
 use crate::env::{Direction, DiscreteEnv, Env, Rows, Slots, instances_in_turn, random_moves, walk_back};
 use crate::graph::{
-    Anchor, BackwardRule, GraphArrays, GraphEnv, GraphRules, GraphSchema, GraphState, GraphStates, labelled_key,
+    BackwardRule, GraphArrays, GraphEnv, GraphRules, GraphSchema, GraphState, GraphStates, labelled_key,
 };
 use crate::{Error, Result, Rng};
 
@@ -36,25 +36,6 @@ pub(crate) fn check_fits(schema: &GraphSchema, graph: &GraphState) -> Result<()>
         return Ok(());
     };
     Err(Error::contract("graphs keep to the environment's schema", format!("a graph {what}: {graph}; {schema:?}")))
-}
-
-/// Checks that candidates are there where edges are added among them, and only there: else they would mean nothing, or no edge could be added.
-pub(super) fn check_candidates<R: GraphRules>(env: &GraphEnv<R>) -> Result<()> {
-    let among = [Direction::Forward, Direction::Backward]
-        .into_iter()
-        .any(|direction| env.actions().heads(direction).any(|(_, _, head)| head.anchor == Anchor::Candidate));
-    let listed = |graph: &GraphState| !graph.candidates().is_empty();
-    match (among, env.initial_graphs().iter().all(listed), env.initial_graphs().iter().any(listed)) {
-        (true, false, _) => {
-            let expected = "`GraphState::with_candidates`, as edges are added among these alone";
-            Err(Error::config("the candidates of an initial graph", "none", expected))
-        }
-        (false, _, true) => {
-            let expected = "none, or `AddEdge::among_candidates`: no action type reads them";
-            Err(Error::config("the candidates of an initial graph", "some", expected))
-        }
-        _ => Ok(()),
-    }
 }
 
 /// Checks that backward masks that are given by type are those that derivation finds.

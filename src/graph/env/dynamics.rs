@@ -1,7 +1,7 @@
 //! Batches of graphs as an environment: steps, masks, symmetry.
 
 use super::backward::fill;
-use super::{GraphEnv, GraphRules, batched, classes, contract, relabel};
+use super::{GraphEnv, GraphRules, batched, candidates, classes, contract, relabel};
 use crate::env::{Block, Classes, Direction, DiscreteEnv, Env, InsertionOrder, Masks, Rows, Slots, Step};
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
 use crate::graph::symmetry::MIN_PER_THREAD;
@@ -20,6 +20,7 @@ fn step_one<R: GraphRules>(
     if action_type.is_exit() {
         return Ok((0, true));
     }
+    candidates::check_removed(env, (direction, action_type), graph, action)?;
     let reverse = reverse_move(action_type, direction, graph, action);
     action_type.apply(direction, graph, action)?;
     Ok((actions.encode(direction.opposite(), graph, kind, reverse)?, false))
@@ -50,6 +51,7 @@ impl<R: GraphRules> Env for GraphEnv<R> {
                 "give one action per state",
             ));
         }
+        self.check_listed(states)?;
         let graphs = states.graphs_mut();
         let stepped = parallel::try_map_mut(graphs, &actions.0, MIN_GRAPHS_PER_THREAD, |graph, &slot| {
             let (reverse, exit) = step_one(self, direction, graph, slot)?;
@@ -156,6 +158,10 @@ impl<R: GraphRules> DiscreteEnv for GraphEnv<R> {
         }
         let mut legal = vec![false; n_slots];
         let fill_graph = |graph: GraphView<'_>, mut mask: &mut [bool]| {
+            // With other candidates its slots would mean something else: nothing is allowed, not even the exit.
+            if !self.lists_as_initial(&graph) {
+                return;
+            }
             for &(kind, action_type, head) in &heads {
                 let (block, rest) = mask.split_at_mut(head.anchor.rows(&graph) * head.width);
                 fill(self, direction, graph, (kind, action_type, head), block);
@@ -175,6 +181,12 @@ impl<R: GraphRules> DiscreteEnv for GraphEnv<R> {
             batched::restrict(self, rules, states, &mut masks);
         }
         masks
+    }
+
+    fn told_apart_by(&self, instance: u32) -> Vec<u64> {
+        let initial = self.initial.get(instance as usize);
+        let candidates = initial.map_or(&[][..], GraphState::candidates);
+        candidates.iter().map(|&(a, b)| u64::from(a) << 32 | u64::from(b)).collect()
     }
 
     fn describe(&self, direction: Direction, states: &GraphStates, row: usize, slot: u32) -> String {

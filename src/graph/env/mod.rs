@@ -2,11 +2,11 @@
 
 mod backward;
 mod batched;
+mod candidates;
 mod classes;
 mod contract;
 mod dynamics;
 mod enumerable;
-mod fits;
 mod move_mask;
 mod relabel;
 mod rules;
@@ -18,14 +18,13 @@ use std::ops::Deref;
 pub use batched::{BatchMove, BatchRules};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use contract::check_by_type;
-use contract::check_candidates;
 pub(crate) use contract::{check_fits, check_settings};
-pub(crate) use fits::misfit;
 pub use move_mask::MoveMask;
 pub use rules::{Free, GraphRules};
 pub use scaffold::Scaffold;
 use scaffold::symmetries;
 pub use schema::GraphSchema;
+pub(crate) use schema::misfit;
 
 use crate::graph::{ActionSet, GraphState, Semantics};
 use crate::{Error, Result};
@@ -169,12 +168,12 @@ impl<R: GraphRules> GraphEnv<R> {
     /// for several instances whose symmetries differ.
     pub fn with_scaffold(mut self, scaffold: Scaffold) -> Result<Self> {
         let alike = scaffold == Scaffold::Alike && self.actions.semantics() == Semantics::UpToIsomorphism;
-        let graphs = self.initial.iter().filter(|_| alike);
-        self.symmetries = graphs.map(symmetries).collect::<Result<_>>()?;
-        if alike && self.initial.iter().any(|graph| !graph.candidates().is_empty()) {
+        if alike && self.initial.iter().any(GraphState::lists_candidates) {
             let expected = "nodes told apart, as candidates name them";
             return Err(Error::config("the scaffold of a graph with candidates", "nodes that are alike", expected));
         }
+        let graphs = self.initial.iter().filter(|_| alike);
+        self.symmetries = graphs.map(symmetries).collect::<Result<_>>()?;
         if self.symmetries.windows(2).any(|pair| pair[0] != pair[1]) {
             let expected = "instances of one initial shape where nodes are alike, or nodes told apart";
             return Err(Error::config("symmetries of the initial graphs", "different ones", expected));
@@ -195,7 +194,7 @@ impl<R: GraphRules> GraphEnv<R> {
             return Err(Error::config("nodes of the initial graphs", format!("{n_nodes:?}"), expected));
         }
         self.initial.iter().try_for_each(|graph| check_fits(&self.schema, graph))?;
-        check_candidates(self)
+        candidates::check_candidates(self)
     }
 
     /// The same, with its legal backward moves found in this way.

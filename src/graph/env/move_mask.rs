@@ -59,7 +59,9 @@ impl<'a> MoveMask<'a> {
             Anchor::Edge => Some(Move { a, b, ..action }).filter(|_| self.graph.has_edge(a, b))?,
             Anchor::NodePair | Anchor::Candidate => Some(Move { a, b, ..action }).filter(|_| a < n && b < n)?,
         };
-        ((action.class as usize) < self.head.width).then(|| self.head.encode(&self.graph, action))
+        let slot = ((action.class as usize) < self.head.width).then(|| self.head.encode(&self.graph, action));
+        // That of a pair which is no candidate isn't there.
+        slot.filter(|&slot| slot < self.legal.len())
     }
 
     /// Forbids a move; nothing happens where there is no such move, or it is forbidden already.
@@ -185,6 +187,14 @@ mod tests {
         assert!(!mask.allows(Move { a: 0, b: 3, class: 1 }));
         mask.forbid_all();
         assert!(!mask.any());
+        // Nor is there one between nodes that are no candidate.
+        let among = AddEdge::new(1).among_candidates();
+        let head = among.head(Direction::Forward).unwrap();
+        let listed = graph.clone().with_candidates([(0, 3)]).unwrap();
+        let mut legal = vec![true];
+        let mut mask = MoveMask::new((&listed).into(), (ActionKind(0), &among, head), &mut legal);
+        mask.forbid(Move { a: 1, b: 3, class: 0 });
+        assert!(!mask.allows(Move { a: 1, b: 3, class: 0 }) && mask.allows(Move { a: 3, b: 0, class: 0 }));
         // An edge that isn't there has no row that could be another's.
         let set = SetEdgeAttr::new(&[1]).unwrap();
         let head = set.head(Direction::Forward).unwrap();

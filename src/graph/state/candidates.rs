@@ -7,7 +7,8 @@ use crate::{Error, Result};
 
 impl GraphState {
     /// The same graph, with all pairs of nodes that [`AddEdge::among_candidates`](crate::graph::AddEdge::among_candidates) may join: they
-    /// alone get logits. States that are built from it share the list, and are equal with or without. Undirected pairs may be given either
+    /// alone get logits. States that are built from it share the list; a graph
+    /// with another list, or none, is another state. Undirected pairs may be given either
     /// way round, and any pair more than once.
     ///
     /// ```
@@ -39,6 +40,31 @@ impl GraphState {
         self.candidates.as_deref().map_or(&[], Vec::as_slice)
     }
 
+    /// The same graph without a list of candidates.
+    #[must_use]
+    pub fn without_candidates(self) -> Self {
+        Self { candidates: None, ..self }
+    }
+
+    /// Whether a list is there, though it may be empty.
+    pub(in crate::graph) fn lists_candidates(&self) -> bool {
+        self.candidates.is_some()
+    }
+
+    /// Whether both have the same list, or none.
+    pub(in crate::graph) fn has_candidates_of(&self, other: &Self) -> bool {
+        match (&self.candidates, &other.candidates) {
+            (None, None) => true,
+            (Some(own), Some(others)) => Arc::ptr_eq(own, others) || own == others,
+            _ => false,
+        }
+    }
+
+    /// The same graph with the list of another, or without.
+    pub(in crate::graph) fn with_candidates_of(self, other: &Self) -> Self {
+        Self { candidates: other.candidates.clone(), ..self }
+    }
+
     pub(in crate::graph) fn shared_candidates(&self) -> Option<Arc<Vec<(u32, u32)>>> {
         self.candidates.clone()
     }
@@ -52,6 +78,21 @@ impl GraphState {
         let mut renamed: Vec<_> = renamed.collect();
         renamed.sort_unstable();
         Some(Arc::new(renamed))
+    }
+
+    /// The candidates of the graph on these nodes.
+    pub(super) fn induced_candidates(&self, nodes: &[u32]) -> Option<Arc<Vec<(u32, u32)>>> {
+        let listed = self.candidates.as_ref()?;
+        if nodes.iter().copied().eq(0..self.n_nodes() as u32) {
+            return Some(listed.clone());
+        }
+        let mut names = vec![None; self.n_nodes()];
+        for (name, &a) in (0..).zip(nodes) {
+            if let Some(place) = names.get_mut(a as usize) {
+                *place = Some(name);
+            }
+        }
+        self.renamed_candidates(|a| names[a as usize])
     }
 
     /// Leaves out those candidates that name a node; none does that came after the initial graph.
@@ -73,7 +114,9 @@ mod tests {
         let undirected = graph(GraphKind::Undirected);
         assert_eq!(undirected.candidates(), [(0, 1), (0, 2), (2, 3)]);
         assert_eq!(graph(GraphKind::Directed).candidates(), [(0, 1), (1, 0), (2, 0), (3, 2)]);
-        assert_eq!(undirected, GraphState::with_nodes(GraphKind::Undirected, 4));
+        assert_ne!(undirected, GraphState::with_nodes(GraphKind::Undirected, 4));
+        assert_eq!(undirected.clone().without_candidates(), GraphState::with_nodes(GraphKind::Undirected, 4));
+        assert_eq!(undirected, graph(GraphKind::Undirected));
 
         let mut edited = undirected.clone();
         edited.add_node(crate::graph::Node::default());

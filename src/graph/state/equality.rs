@@ -1,4 +1,4 @@
-//! Two states are equal when they are the same labelled graph of the same instance.
+//! Two states are equal when they are the same labelled graph of the same instance, with the same candidates.
 
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
@@ -10,6 +10,7 @@ impl PartialEq for GraphState {
         self.digest == other.digest
             && self.instance == other.instance
             && self.nodes == other.nodes
+            && self.has_candidates_of(other)
             && self.has_edges_of(other)
     }
 }

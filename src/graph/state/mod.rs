@@ -296,7 +296,7 @@ impl GraphState {
     pub fn induced(&self, nodes: &[u32]) -> Self {
         let weights = nodes.iter().map(|&a| self.node(a).unwrap_or_default());
         let mut out = Self::of_nodes(self.kind(), weights).with_instance(self.instance);
-        out.candidates = self.renamed_candidates(|a| nodes.iter().position(|&b| b == a).map(|k| k as u32));
+        out.candidates = self.induced_candidates(nodes);
         for (i, &a) in nodes.iter().enumerate() {
             for (j, &b) in nodes.iter().enumerate() {
                 if (self.is_directed() || i < j) && self.has_edge(a, b) {

@@ -45,10 +45,13 @@ const TOLERANCE: f64 = 1e-3;
 /// ```
 pub struct Cached<S, K> {
     reward: Box<dyn Reward<S> + Sync>,
-    keys: Box<dyn Fn(&S) -> Vec<K> + Send + Sync>,
+    keys: Keys<S, K>,
     finished: Mutex<Known<K>>,
     partial: Mutex<Known<K>>,
 }
+
+/// What gives the key of each state.
+type Keys<S, K> = Box<dyn Fn(&S) -> Vec<K> + Send + Sync>;
 
 /// Answers by key: the younger half of what may be kept, and the older one.
 struct Known<K> {

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
+use crate::graph::state::Candidates;
 use crate::graph::{Edge, GraphKind, GraphState, Node};
 use crate::{Error, Result};
 
@@ -47,7 +48,7 @@ pub struct GraphArrays {
     pub(in crate::graph) other_kind: Option<usize>,
     neighbours: OnceLock<Neighbours>,
     /// Of each graph that has a list of them.
-    candidates: Vec<Option<Arc<Vec<(u32, u32)>>>>,
+    candidates: Vec<Option<Arc<Candidates>>>,
 }
 
 impl GraphArrays {

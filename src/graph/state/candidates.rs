@@ -5,6 +5,9 @@ use std::sync::Arc;
 use super::{GraphKind, GraphState};
 use crate::{Error, Result};
 
+/// Pairs of nodes, ascending.
+pub(in crate::graph) type Candidates = Vec<(u32, u32)>;
+
 impl GraphState {
     /// The same graph, with all pairs of nodes that [`AddEdge::among_candidates`](crate::graph::AddEdge::among_candidates) may join: they
     /// alone get logits. States that are built from it share the list; a graph
@@ -65,12 +68,12 @@ impl GraphState {
         Self { candidates: other.candidates.clone(), ..self }
     }
 
-    pub(in crate::graph) fn shared_candidates(&self) -> Option<Arc<Vec<(u32, u32)>>> {
+    pub(in crate::graph) fn shared_candidates(&self) -> Option<Arc<Candidates>> {
         self.candidates.clone()
     }
 
     /// The candidates by other names of their nodes; those that name a node without one are left out.
-    pub(super) fn renamed_candidates(&self, name: impl Fn(u32) -> Option<u32>) -> Option<Arc<Vec<(u32, u32)>>> {
+    pub(super) fn renamed_candidates(&self, name: impl Fn(u32) -> Option<u32>) -> Option<Arc<Candidates>> {
         let renamed = self.candidates.as_deref()?.iter().filter_map(|&(a, b)| {
             let (a, b) = (name(a)?, name(b)?);
             Some(if self.kind() == GraphKind::Directed || a < b { (a, b) } else { (b, a) })
@@ -81,7 +84,7 @@ impl GraphState {
     }
 
     /// The candidates of the graph on these nodes.
-    pub(super) fn induced_candidates(&self, nodes: &[u32]) -> Option<Arc<Vec<(u32, u32)>>> {
+    pub(super) fn induced_candidates(&self, nodes: &[u32]) -> Option<Arc<Candidates>> {
         let listed = self.candidates.as_ref()?;
         if nodes.iter().copied().eq(0..self.n_nodes() as u32) {
             return Some(listed.clone());

@@ -15,6 +15,7 @@ pub use adjacency::Adjacency;
 pub use batched::GraphStates;
 pub(in crate::graph) use batched::MIN_GRAPHS_PER_THREAD;
 pub use bits::BitRows;
+pub(in crate::graph) use candidates::Candidates;
 pub use kind::GraphKind;
 pub use weights::{Attributes, Edge, MAX_ATTRIBUTES, Node};
 
@@ -54,7 +55,7 @@ pub struct GraphState {
     topology: Arc<Topology>,
     instance: u32,
     /// Pairs that edges may be added between, where that is told; they come with the instance.
-    candidates: Option<Arc<Vec<(u32, u32)>>>,
+    candidates: Option<Arc<Candidates>>,
 }
 
 impl GraphState {

@@ -95,7 +95,7 @@ def _fits(value: Any, hint: Any) -> bool:
     if origin in (Union, types.UnionType):
         return any(_fits(value, part) for part in parts)
     if origin is tuple:
-        return isinstance(value, (tuple, list, np.ndarray)) and len(value) == len(parts) and all(map(_fits, value, parts))
+        return isinstance(value, (tuple, list)) and len(value) == len(parts) and all(map(_fits, value, parts))
     if origin is not None and issubclass(origin, Sequence):
         # A text is a sequence of texts, which nobody means.
         return isinstance(value, (Sequence, np.ndarray)) and not isinstance(value, str) and all(_fits(v, parts[0]) for v in value)
@@ -115,7 +115,7 @@ def _within(value: Any, name: str, least: int) -> None:
     """Refuses numbers that the extension has no place for, in lists, too."""
     last = name.split(".")[-1]
     most = 2**64 - 1 if last == "seed" else MOST if last in _COUNTS else LARGEST_SIZE
-    if isinstance(value, (list, tuple, np.ndarray)):
+    if isinstance(value, (list, tuple)):
         for item in value:
             _within(item, name, least)
     elif _is_whole(value) and not least <= value <= most:

@@ -36,10 +36,14 @@ class AddEdge(ActionType):
     candidates: Sequence[tuple[int, int]] | None = None
 
     def __post_init__(self) -> None:
+        if isinstance(self.candidates, np.ndarray):
+            # An array wouldn't say by `==` whether it is equal.
+            object.__setattr__(self, "candidates", self.candidates.tolist())
         super().__post_init__()
         if self.candidates is not None:
-            # An array is taken, too, but wouldn't say by `==` whether it is equal.
-            object.__setattr__(self, "candidates", tuple((int(a), int(b)) for a, b in self.candidates))
+            if len(self.candidates) == 0:
+                raise ValueError("AddEdge.candidates is empty: expected at least one pair of nodes, or None for all pairs")
+            object.__setattr__(self, "candidates", tuple((a, b) for a, b in self.candidates))
 
 
 @dataclass(frozen=True)

@@ -185,7 +185,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Refuses conditions, of which an answer would depend.
+/// Refuses conditions, on which an answer would depend.
 fn refuse(conditions: Option<&Tensor>) -> Result<()> {
     match conditions {
         None => Ok(()),

@@ -69,6 +69,7 @@ mod settings;
 mod short_walks;
 mod spaces;
 mod subtb;
+mod symmetry;
 mod threads;
 mod trainers;
 mod training;

@@ -23,5 +23,6 @@ pub use io::{GraphFormat, MAX_EDGE_LIST_NODES, read_graphs, write_graphs};
 pub use reward::PerGraph;
 pub use state::{Adjacency, Attributes, BitRows, Edge, GraphKind, GraphState, GraphStates, MAX_ATTRIBUTES, Node};
 pub use symmetry::{
-    Canonical, CanonicalKey, Canonizer, canonical_key, canonical_keys, labelled_key, log_automorphisms, with_canonizer,
+    Canonical, CanonicalKey, Canonizer, MoveSymmetries, canonical_key, canonical_keys, labelled_key, log_automorphisms,
+    with_canonizer,
 };

@@ -11,7 +11,7 @@ mod torch_script;
 pub use estimators::{Estimators, EstimatorsConfig, NetworkOutput};
 pub use graph::{
     BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, Embedded, GraphNet, GraphNetConfig, GraphNetwork, HostEmbedded,
-    HostTorso, MessagePassing, Torso,
+    HostTorso, MessagePassing, Symmetry, Torso,
 };
 pub(crate) use host::floats;
 pub use host::{HostGraphNet, HostLinear, HostMlp, HostNorm};

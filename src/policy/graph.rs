@@ -1,4 +1,4 @@
-use crate::quantity::Quantities;
+use crate::quantity::{Quantities, Quantity};
 use tch::Tensor;
 
 use crate::Result;
@@ -23,6 +23,12 @@ impl<R: GraphRules, N: GraphNetwork> Policy<GraphEnv<R>> for GraphPolicy<N> {
         wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         env.check_listed(states)?;
+        let forward = wants.has(Quantity::LogPf) || wants.has(Quantity::LogFlow);
+        for (direction, wanted) in [(Direction::Forward, forward), (Direction::Backward, wants.has(Quantity::LogPb))] {
+            if wanted && self.0.sees_symmetry(direction) {
+                env.count_symmetries(direction, states)?;
+            }
+        }
         let batch = GraphBatch::new(env.schema(), states.arrays(), conditions, self.0.parameters().device())?;
         Evaluation::of_network(env, states, wants, self.0.forward(&batch, wants)?)
     }
@@ -49,7 +55,11 @@ struct HostGraphPolicy {
 impl<R: GraphRules> HostPolicy<GraphEnv<R>, GraphActionCategorical> for HostGraphPolicy {
     fn distribution(&self, env: &GraphEnv<R>, states: &GraphStates) -> Result<GraphActionCategorical> {
         env.check_listed(states)?;
+        let masks = env.masks(self.direction, states);
+        if self.network.sees_symmetry() {
+            env.count_symmetries_of(&masks, states)?;
+        }
         let blocks = self.network.forward(states.arrays())?;
-        GraphActionCategorical::of_host_blocks(env.masks(self.direction, states), &blocks)
+        GraphActionCategorical::of_host_blocks(masks, &blocks)
     }
 }

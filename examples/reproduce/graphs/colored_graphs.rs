@@ -1,7 +1,7 @@
 //! Growth up to isomorphism: connected graphs of two-coloured nodes, with and without the correction for symmetry.
 
 use clap::{Parser, ValueEnum};
-use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
+use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, Symmetry};
 use gfn::plot::{GraphSheet, Layout, NodeLabels};
 use gfn::policy::GraphPolicy;
 use gfn::replay::ReplayBuffer;
@@ -27,6 +27,9 @@ pub(crate) struct Args {
     /// Train on R(G) in place of |Aut(G)| R(G): samples R(G) / |Aut(G)|
     #[arg(long)]
     no_symmetry_correction: bool,
+    /// Tell the network how many automorphisms graphs have, and how each move changes that
+    #[arg(long)]
+    see_symmetry: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -75,6 +78,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         pair_walks: Some(3),
         global: true,
         backward: common.backward.map_or(BackwardPolicy::SharedTorso, Into::into),
+        symmetry: if args.see_symmetry { Symmetry::Seen } else { Symmetry::Unseen },
         estimators: common.objective.estimators(),
         ..GraphNetConfig::default()
     };

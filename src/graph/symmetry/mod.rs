@@ -2,12 +2,14 @@
 
 mod canonizer;
 mod key;
+mod moves;
 mod reduce;
 mod search;
 
 pub(in crate::graph) use canonizer::MIN_PER_THREAD;
 pub use canonizer::{Canonical, Canonizer};
 pub use key::{CanonicalKey, labelled_key};
+pub use moves::MoveSymmetries;
 
 use std::cell::RefCell;
 

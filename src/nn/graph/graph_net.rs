@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
 use super::fits::Fits;
-use super::heads::{Heads, pair_features, start_scale};
+use super::heads::{Heads, Symmetry, SymmetryLayer, counted, pair_features, start_scale};
 use super::node_features::Labels;
 use super::torso::{Torso, checked_conditions};
 use super::{ConvKind, GraphNetwork, MessagePassing};
@@ -51,6 +51,10 @@ pub struct GraphNetConfig {
     pub global: bool,
     /// The kind of backward policy.
     pub backward: BackwardPolicy,
+    /// Whether the network is told how symmetric graphs are, and how each move changes that. Files from before this setting read
+    /// as without.
+    #[serde(default, skip_serializing_if = "Symmetry::is_unseen")]
+    pub symmetry: Symmetry,
     /// The state-flow head, log Z, and conditions.
     pub estimators: EstimatorsConfig,
     /// Initial bias of the exit action's logit. At 0 an untrained policy takes each legal action about equally often,
@@ -70,6 +74,7 @@ impl Default for GraphNetConfig {
             pair_walks: None,
             global: true,
             backward: BackwardPolicy::Uniform,
+            symmetry: Symmetry::default(),
             estimators: EstimatorsConfig::default(),
             initial_exit_bias: 0.0,
         }
@@ -126,6 +131,7 @@ pub struct GraphNet<T = MessagePassing> {
     backward: Option<T>,
     pb: Option<Heads>,
     flow: Option<Mlp>,
+    symmetry: Option<SymmetryLayer>,
     estimators: Estimators,
     parameters: Parameters,
 }
@@ -178,6 +184,7 @@ impl<T: Torso> GraphNet<T> {
     ) -> Result<Self> {
         let schema = env.schema();
         config.estimators.check()?;
+        let config = GraphNetConfig { symmetry: config.symmetry.chosen(env)?, ..config };
         let mut parameters = Parameters::new(device, kind);
         let mut scope = parameters.scope(rng);
         let forward = torso(&mut scope.sub("torso"));
@@ -193,9 +200,11 @@ impl<T: Torso> GraphNet<T> {
             flow.scale_output(start_scale(schema));
         }
         let estimators = Estimators::new(&mut scope, &config.estimators, Some(&hidden))?;
+        let symmetry =
+            (config.symmetry == Symmetry::Seen).then(|| SymmetryLayer::new(&mut scope.sub("symmetry"), of_graph));
         parameters.check()?;
         let fits = Fits { schema: schema.clone(), n_labels: None };
-        Ok(Self { config, fits, forward, pf, backward, pb, flow, estimators, parameters })
+        Ok(Self { config, fits, forward, pf, backward, pb, flow, symmetry, estimators, parameters })
     }
 
     /// The network's configuration, with the convolution that was chosen.
@@ -217,18 +226,29 @@ impl<T: Torso> GraphNetwork for GraphNet<T> {
             true => checked_conditions(batch, self.config.estimators.n_conditions, self.parameters.kind())?,
             false => None,
         };
-        let embed = |torso: &T| torso.embed(batch, conditions.as_ref())?.checked(batch.arrays, torso.widths());
-        let shared = needs_forward.then(|| embed(&self.forward)).transpose()?;
+        let embed = |torso: &T, direction| {
+            let embedded = torso.embed(batch, conditions.as_ref())?.checked(batch.arrays, torso.widths())?;
+            Ok::<_, Error>(match &self.symmetry {
+                Some(layer) => layer.tell(batch, direction, embedded)?,
+                None => embedded,
+            })
+        };
+        let symmetries = |direction| self.symmetry.as_ref().map(|_| counted(batch.arrays, direction)).transpose();
+        let alone = wants.has(Quantity::LogPf) || wants.has(Quantity::LogFlow);
+        let first = if alone { Direction::Forward } else { Direction::Backward };
+        let shared = needs_forward.then(|| embed(&self.forward, first)).transpose()?;
         let pf = match &shared {
-            Some(embedded) if wants.has(Quantity::LogPf) => Some(self.pf.forward(batch, embedded, pairs.as_ref())),
+            Some(embedded) if wants.has(Quantity::LogPf) => {
+                Some(self.pf.forward(batch, embedded, pairs.as_ref(), symmetries(Direction::Forward)?))
+            }
             _ => None,
         };
         let flow = self.flow.as_ref().filter(|_| wants.has(Quantity::LogFlow)).zip(shared.as_ref());
         let log_flow = flow.map(|(flow, embedded)| (Quantity::LogFlow, flow.forward(&embedded.graphs).view(-1)));
-        let own = own.map(embed).transpose()?;
+        let own = own.map(|torso| embed(torso, Direction::Backward)).transpose()?;
         let pb = match (&self.pb, own.as_ref().or(shared.as_ref())) {
             (Some(heads), Some(embedded)) if wants.has(Quantity::LogPb) => {
-                Some(heads.forward(batch, embedded, pairs.as_ref()))
+                Some(heads.forward(batch, embedded, pairs.as_ref(), symmetries(Direction::Backward)?))
             }
             _ => None,
         };
@@ -247,7 +267,12 @@ impl<T: Torso> GraphNetwork for GraphNet<T> {
             return None;
         }
         let on_host = (torso.on_host()?, torso.widths());
-        Some(HostGraphNet::new(self.fits.clone(), on_host, heads.on_host()?, self.config.pair_walks))
+        let symmetry = self.symmetry.as_ref().map(|layer| layer.on_host(direction));
+        Some(HostGraphNet::new(self.fits.clone(), on_host, heads.on_host()?, self.config.pair_walks, symmetry))
+    }
+
+    fn sees_symmetry(&self, direction: Direction) -> bool {
+        self.symmetry.is_some() && (direction == Direction::Forward || self.pb.is_some())
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {

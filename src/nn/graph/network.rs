@@ -23,6 +23,12 @@ pub trait GraphNetwork {
         None
     }
 
+    /// Whether the network reads how moves of this direction change symmetry:
+    /// [`GraphArrays::symmetries`](crate::graph::GraphArrays::symmetries), which a policy then has counted. No, by default.
+    fn sees_symmetry(&self, _direction: Direction) -> bool {
+        false
+    }
+
     /// log Z for each of `n` trajectories, `[n]`; `conditions` is `[n, C]`.
     fn log_z(&self, _conditions: Option<&Tensor>, _n: usize) -> Option<Tensor> {
         None
@@ -39,6 +45,10 @@ impl<N: GraphNetwork> GraphNetwork for &N {
 
     fn on_host(&self, direction: Direction) -> Option<HostGraphNet> {
         (**self).on_host(direction)
+    }
+
+    fn sees_symmetry(&self, direction: Direction) -> bool {
+        (**self).sees_symmetry(direction)
     }
 
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {

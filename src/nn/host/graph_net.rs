@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::graph::GraphArrays;
-use crate::nn::graph::{Fits, HostHead, HostTorso, host_pair_features};
+use crate::nn::graph::{Fits, HostHeads, HostSymmetry, HostTorso, host_pair_features};
 
 /// A copy of a [`GraphNet`](crate::nn::GraphNet) on the host, in single precision and without gradients.
 /// A roll-out step holds so few graphs that tensor operations cost more than the computation in them.
@@ -22,18 +22,25 @@ pub struct HostGraphNet {
     fits: Fits,
     torso: Box<dyn HostTorso>,
     widths: (i64, i64),
-    heads: Vec<HostHead>,
+    heads: HostHeads,
     pair_walks: Option<usize>,
+    symmetry: Option<HostSymmetry>,
 }
 
 impl HostGraphNet {
     pub(in crate::nn) fn new(
         fits: Fits,
         (torso, widths): (Box<dyn HostTorso>, (i64, i64)),
-        heads: Vec<HostHead>,
+        heads: HostHeads,
         pair_walks: Option<usize>,
+        symmetry: Option<HostSymmetry>,
     ) -> Self {
-        Self { fits, torso, widths, heads, pair_walks }
+        Self { fits, torso, widths, heads, pair_walks, symmetry }
+    }
+
+    /// Whether the environment has to count symmetries first.
+    pub(crate) fn sees_symmetry(&self) -> bool {
+        self.symmetry.is_some()
     }
 
     /// The blocks of logits of some graphs, each `[rows, width]` row by row, in the order of the action types.
@@ -43,8 +50,12 @@ impl HostGraphNet {
     /// environment doesn't have; [`Error::Shape`](crate::Error::Shape) for embeddings of other widths than the torso's.
     pub fn forward(&self, arrays: &GraphArrays) -> Result<Vec<Vec<f32>>> {
         self.fits.check_graphs(arrays)?;
-        let embedded = self.torso.embed(arrays).checked(arrays, self.widths)?;
+        let mut embedded = self.torso.embed(arrays).checked(arrays, self.widths)?;
+        let symmetries = match &self.symmetry {
+            Some(symmetry) => Some(symmetry.tell(arrays, &mut embedded)?),
+            None => None,
+        };
         let pairs = self.pair_walks.map(|walks| host_pair_features(arrays, walks));
-        Ok(self.heads.iter().map(|head| head.forward(arrays, &embedded, pairs.as_deref())).collect())
+        Ok(self.heads.forward(arrays, &embedded, pairs.as_deref(), symmetries))
     }
 }

@@ -2,19 +2,23 @@
 
 mod edge;
 mod pairs;
+mod symmetry;
 
 pub(in crate::nn) use pairs::{PairHead, SIZE_STEP, edge_pairs, host_pair_features, pair_features};
 
 use tch::Tensor;
 
 use crate::env::Direction;
-use crate::graph::{Anchor, GraphArrays, GraphBatch, GraphEnv, GraphRules, GraphSchema};
+use crate::graph::{Anchor, GraphArrays, GraphBatch, GraphEnv, GraphRules, GraphSchema, MoveSymmetries};
 use crate::nn::graph::GraphNetConfig;
 use crate::nn::graph::torso::{Embedded, HostEmbedded};
 use crate::nn::host::HostPairHead;
 use crate::nn::{Activation, HostMlp, Mlp, MlpConfig, Scope};
 pub(in crate::nn) use edge::candidate_places;
 use edge::{EdgeHead, HostEdgeHead, Rows};
+pub use symmetry::Symmetry;
+use symmetry::{Gate, HostGate};
+pub(in crate::nn) use symmetry::{HostSymmetry, SymmetryLayer, counted};
 
 /// Largest number of nodes for which logits start unscaled. A graph's embedding sums over its nodes and so grows with
 /// their number; logits of node pairs grow with its square.
@@ -28,7 +32,7 @@ pub(in crate::nn) fn start_scale(schema: &GraphSchema) -> f64 {
 
 /// The heads of one direction: one block of logits for each action type, in the set's order.
 #[derive(Debug)]
-pub(crate) struct Heads(Vec<AnchorHead>);
+pub(crate) struct Heads(Vec<(AnchorHead, Option<Gate>)>);
 
 #[derive(Debug)]
 enum AnchorHead {
@@ -53,7 +57,7 @@ impl Heads {
         let heads = env.actions().heads(direction).map(|(kind, action_type, head)| {
             let mut scope = scope.sub(&format!("{}_{}", kind.0, action_type.name()));
             let columns = head.width as i64;
-            match head.anchor {
+            let head_of_type = match head.anchor {
                 Anchor::Graph => {
                     let mlp = Mlp::new(&mut scope, of_graph, columns, &hidden);
                     mlp.scale_output(scale);
@@ -78,23 +82,37 @@ impl Heads {
                     head.scale(scale);
                     AnchorHead::NodePair(head)
                 }
-            }
+            };
+            let gated = config.symmetry == Symmetry::Seen && !action_type.is_exit();
+            (head_of_type, gated.then(|| Gate::new(&mut scope.sub("gate"), of_graph, scale)))
         });
         Self(heads.collect())
     }
 
-    pub(crate) fn forward(&self, batch: &GraphBatch<'_>, embedded: &Embedded, pairs: Option<&Tensor>) -> Vec<Tensor> {
+    /// The blocks of logits, given pair features, and what moves do to symmetry if gates are there to read it.
+    pub(crate) fn forward(
+        &self,
+        batch: &GraphBatch<'_>,
+        embedded: &Embedded,
+        pairs: Option<&Tensor>,
+        symmetries: Option<&MoveSymmetries>,
+    ) -> Vec<Tensor> {
         let block = |head: &AnchorHead| match head {
             AnchorHead::Graph(mlp) => mlp.forward(&embedded.graphs),
             AnchorHead::Node(mlp) => mlp.forward(&embedded.nodes),
             AnchorHead::Edge(head) => head.forward(batch, &embedded.nodes, pairs),
             AnchorHead::NodePair(head) => head.all_pairs(batch, &embedded.nodes, pairs),
         };
-        self.0.iter().map(block).collect()
+        let heads = self.0.iter().enumerate();
+        let gated = heads.map(|(k, (head, gate))| match (gate, symmetries) {
+            (Some(gate), Some(symmetries)) => gate.forward(&block(head), k, symmetries, &embedded.graphs),
+            _ => block(head),
+        });
+        gated.collect()
     }
 
     /// A copy of the heads on the host.
-    pub(crate) fn on_host(&self) -> Option<Vec<HostHead>> {
+    pub(crate) fn on_host(&self) -> Option<HostHeads> {
         let on_host = |head: &AnchorHead| {
             Some(match head {
                 AnchorHead::Graph(mlp) => HostHead::Graph(HostMlp::new(mlp)?),
@@ -103,13 +121,40 @@ impl Heads {
                 AnchorHead::NodePair(head) => HostHead::NodePair(head.on_host()),
             })
         };
-        self.0.iter().map(on_host).collect()
+        let heads = self.0.iter();
+        let copies = heads.map(|(head, gate)| Some((on_host(head)?, gate.as_ref().map(Gate::on_host))));
+        copies.collect::<Option<_>>().map(HostHeads)
+    }
+}
+
+/// A copy of [`Heads`] on the host.
+#[derive(Debug)]
+pub(crate) struct HostHeads(Vec<(HostHead, Option<HostGate>)>);
+
+impl HostHeads {
+    /// The blocks of logits, each `[rows, width]` row by row: see [`Heads::forward`].
+    pub(in crate::nn) fn forward(
+        &self,
+        arrays: &GraphArrays,
+        embedded: &HostEmbedded,
+        pairs: Option<&[f64]>,
+        symmetries: Option<&MoveSymmetries>,
+    ) -> Vec<Vec<f32>> {
+        let heads = self.0.iter().enumerate();
+        let blocks = heads.map(|(k, (head, gate))| {
+            let mut block = head.forward(arrays, embedded, pairs);
+            if let (Some(gate), Some(symmetries)) = (gate, symmetries) {
+                gate.add_to(&mut block, k, symmetries, &embedded.graphs);
+            }
+            block
+        });
+        blocks.collect()
     }
 }
 
 /// A copy of an action type's head on the host.
 #[derive(Debug)]
-pub(crate) enum HostHead {
+enum HostHead {
     Graph(HostMlp),
     Node(HostMlp),
     Edge(HostEdgeHead),
@@ -118,12 +163,7 @@ pub(crate) enum HostHead {
 
 impl HostHead {
     /// The block of logits, `[rows, width]`, given pair features of `[sum of n * n, features]`.
-    pub(in crate::nn) fn forward(
-        &self,
-        arrays: &GraphArrays,
-        embedded: &HostEmbedded,
-        pairs: Option<&[f64]>,
-    ) -> Vec<f32> {
+    fn forward(&self, arrays: &GraphArrays, embedded: &HostEmbedded, pairs: Option<&[f64]>) -> Vec<f32> {
         match self {
             Self::Graph(mlp) => mlp.forward(embedded.graphs.clone(), arrays.len()),
             Self::Node(mlp) => mlp.forward(embedded.nodes.clone(), arrays.nodes.len()),

@@ -1,0 +1,162 @@
+//! What networks are told of |Aut|: the counts against permutations, both forms of the network, and what it is good for.
+
+use gfn::Rng;
+use gfn::env::{Direction, Env, Rows, StateGraph};
+use gfn::graph::{GraphBatch, GraphEnv, GraphState, GraphStates};
+use gfn::metrics::Distances;
+use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig, GraphNetwork, Symmetry};
+use gfn::objective::TrajectoryBalance;
+use gfn::optim::AdamConfig;
+use gfn::policy::GraphPolicy;
+use gfn::quantity::{Quantities, Quantity};
+use gfn::train::{Trainer, TrainerConfig};
+use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
+use gfn_gym::ring::Ring;
+use tch::{Device, Kind};
+
+/// The automorphisms of a graph, by trying all orders of its nodes.
+fn by_hand(graph: &GraphState) -> usize {
+    fn orders(n: usize) -> Vec<Vec<u32>> {
+        if n == 0 {
+            return vec![Vec::new()];
+        }
+        let shorter = orders(n - 1);
+        let with = |order: &Vec<u32>, at: usize| {
+            let mut order = order.clone();
+            order.insert(at, n as u32 - 1);
+            order
+        };
+        shorter.iter().flat_map(|order| (0..n).map(move |at| with(order, at))).collect()
+    }
+    orders(graph.n_nodes()).iter().filter(|order| graph.induced(order) == *graph).count()
+}
+
+fn all_states(env: &GraphEnv<ColoredGraphs>) -> GraphStates {
+    StateGraph::build(env, 1_000).unwrap().states().clone()
+}
+
+#[test]
+fn what_is_counted_of_moves_is_what_permutations_say() {
+    let env = ColoredGraphs::new(4).unwrap();
+    let states = all_states(&env);
+    for direction in [Direction::Forward, Direction::Backward] {
+        env.count_symmetries(direction, &states).unwrap();
+        let counted = states.arrays().symmetries(direction).unwrap();
+        let mut changes = 0;
+        for row in 0..states.len() {
+            let own = by_hand(&states.graphs()[row]) as f64;
+            assert!((counted.of_graphs[row] - own.ln()).abs() < 1e-12);
+            // A state's slots, block by block.
+            let of_row = counted.blocks.iter().zip(&counted.of_slots).flat_map(|(block, all)| {
+                all[block.row_ptr[row] * block.width..block.row_ptr[row + 1] * block.width].iter().copied()
+            });
+            let of_row: Vec<f64> = of_row.collect();
+            let masks = gfn::env::DiscreteEnv::masks(&env, direction, &states.select(&[row]));
+            assert_eq!(of_row.len(), masks.legal.len());
+            for (slot, change) in of_row.into_iter().enumerate() {
+                let exit = masks.has_exit && slot + 1 == masks.legal.len();
+                let expected = match masks.legal[slot] && !exit {
+                    false => 0.0,
+                    true => {
+                        let mut child = states.select(&[row]);
+                        env.step(direction, &mut child, &gfn::env::Slots(vec![slot as u32])).unwrap();
+                        (by_hand(&child.graphs()[0]) as f64 / own).ln()
+                    }
+                };
+                assert!((change - expected).abs() < 1e-12, "{direction:?} row {row} slot {slot}");
+                changes += usize::from(change.abs() > 0.1);
+            }
+        }
+        assert!(changes > 50, "{direction:?}: {changes} moves change the symmetry");
+    }
+}
+
+fn config(symmetry: Symmetry) -> GraphNetConfig {
+    GraphNetConfig {
+        embedding: 32,
+        layers: 3,
+        identity: false,
+        pair_walks: Some(2),
+        backward: BackwardPolicy::SharedTorso,
+        symmetry,
+        ..GraphNetConfig::default()
+    }
+}
+
+#[test]
+fn both_forms_of_the_network_read_the_same_counts() {
+    let env = ColoredGraphs::new(4).unwrap();
+    let net = GraphNet::new(&env, config(Symmetry::Auto), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
+    assert_eq!(net.config().symmetry, Symmetry::Seen);
+    let blind = GraphNet::new(&env, config(Symmetry::Unseen), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
+    let states = all_states(&env);
+    let batch = || GraphBatch::new(env.schema(), states.arrays(), None, Device::Cpu).unwrap();
+    let wants = Quantity::LogPf | Quantity::LogPb;
+    let message = net.forward(&batch(), wants).unwrap_err().to_string();
+    assert!(message.contains("count_symmetries"), "{message}");
+    let message = net.on_host(Direction::Forward).unwrap().forward(states.arrays()).unwrap_err().to_string();
+    assert!(message.contains("count_symmetries"), "{message}");
+    env.count_symmetries(Direction::Forward, &states).unwrap();
+    // Those of one direction don't do for both.
+    assert!(net.forward(&batch(), Quantities::PF).is_ok() && net.forward(&batch(), wants).is_err());
+    env.count_symmetries(Direction::Backward, &states).unwrap();
+    let output = net.forward(&batch(), wants).unwrap();
+    let other = blind.forward(&batch(), wants).unwrap();
+    let both = [(Direction::Forward, output.pf, other.pf), (Direction::Backward, output.pb, other.pb)];
+    for (direction, blocks, of_blind) in both {
+        let host = net.on_host(direction).unwrap().forward(states.arrays()).unwrap();
+        let mut seen = 0.0f64;
+        for ((block, host), of_blind) in blocks.unwrap().iter().zip(host).zip(of_blind.unwrap()) {
+            let host = tch::Tensor::from_slice(&host).view_as(block);
+            assert!((block - host).abs().max().double_value(&[]) < 1e-4, "{direction:?}");
+            seen = seen.max((block - of_blind).abs().max().double_value(&[]));
+        }
+        assert!(seen > 1e-3, "{direction:?}: the counts change logits");
+    }
+}
+
+#[test]
+fn labelled_graphs_have_no_symmetry_to_see() {
+    let env = Ring::new(4, gfn::graph::GraphKind::Directed).unwrap();
+    let made = |symmetry| GraphNet::new(&env, config(symmetry), Device::Cpu, Kind::Float, &mut Rng::seeded(0));
+    let message = made(Symmetry::Seen).unwrap_err().to_string();
+    assert!(message.contains("labelled"), "{message}");
+    assert_eq!(made(Symmetry::Auto).unwrap().config().symmetry, Symmetry::Unseen);
+    let large = ColoredGraphs::new(9).unwrap();
+    let of = |symmetry| GraphNet::new(&large, config(symmetry), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
+    assert_eq!(of(Symmetry::Auto).config().symmetry, Symmetry::Unseen);
+    assert_eq!(of(Symmetry::Seen).config().symmetry, Symmetry::Seen);
+}
+
+#[test]
+fn files_from_before_read_as_without() {
+    assert_eq!(GraphNetConfig::default().symmetry, Symmetry::Unseen);
+    let mut written = serde_json::to_value(config(Symmetry::Seen)).unwrap();
+    assert!(written.as_object_mut().unwrap().remove("symmetry").is_some());
+    let read: GraphNetConfig = serde_json::from_value(written.clone()).unwrap();
+    assert_eq!(read.symmetry, Symmetry::Unseen);
+    assert_eq!(serde_json::to_value(read).unwrap(), written);
+}
+
+/// The exact distance after some training; the network that isn't told is the control.
+#[test]
+fn a_network_that_sees_symmetry_learns_faster() {
+    let tv = |symmetry| {
+        let env = ColoredGraphs::new(5).unwrap();
+        let mut rng = Rng::seeded(3);
+        let net = GraphNet::new(&env, config(symmetry), Device::Cpu, Kind::Float, &mut rng).unwrap();
+        let adam = AdamConfig { lr: 3e-3, ..AdamConfig::default() };
+        let config = TrainerConfig { batch: 32, adam, ..TrainerConfig::default() };
+        let reward = ColoredGraphReward::Count;
+        let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap();
+        for _ in 0..600 {
+            trainer.step().unwrap();
+        }
+        let graph = StateGraph::build(trainer.env(), 1_000).unwrap();
+        let learned = graph.terminating_distribution(trainer.env(), trainer.policy(), None).unwrap();
+        let target = graph.target_distribution(&reward, None).unwrap();
+        Distances::between(&learned.probs, &target.probs).unwrap().tv
+    };
+    let (seen, unseen) = (tv(Symmetry::Seen), tv(Symmetry::Unseen));
+    assert!(seen < 0.6 * unseen, "{seen} where symmetry is seen, {unseen} where it isn't");
+}

@@ -80,7 +80,7 @@ fn a_collapse_is_seen_without_exploration() {
             seen.extend(record.warnings.clone());
             Ok(ControlFlow::Continue(()))
         };
-        Fit::new(400).observe(&mut keep).run(&mut trainer).unwrap();
+        Fit::new(600).observe(&mut keep).run(&mut trainer).unwrap();
         let tv = tv(&trainer);
         if tv < 0.3 {
             assert_eq!(seen, [], "seed {seed}: {tv}");

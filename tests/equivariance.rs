@@ -53,6 +53,9 @@ impl GraphNetwork for LabelsBack {
         let (clean, seeing) = (self.0.0.forward(batch, wants)?, self.0.forward(batch, wants)?);
         Ok(NetworkOutput { pb: seeing.pb, ..clean })
     }
+    fn sees_symmetry(&self, direction: Direction) -> bool {
+        self.0.0.sees_symmetry(direction)
+    }
     fn parameters(&self) -> &Parameters {
         self.0.parameters()
     }

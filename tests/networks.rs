@@ -183,6 +183,9 @@ impl GraphNetwork for Tampered {
         (self.1)(&mut output);
         Ok(output)
     }
+    fn sees_symmetry(&self, direction: Direction) -> bool {
+        self.0.sees_symmetry(direction)
+    }
     fn parameters(&self) -> &Parameters {
         self.0.parameters()
     }

@@ -10,7 +10,7 @@ use gfn::graph::{
 };
 use gfn::metrics::Distances;
 use gfn::nn::GraphNetwork;
-use gfn::nn::{ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig};
+use gfn::nn::{ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, Symmetry};
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;
@@ -109,7 +109,12 @@ fn by_default_networks_learn_what_depends_on_edge_classes() {
     let config = GraphNetConfig { embedding: 32, layers: 3, pair_walks: Some(3), ..GraphNetConfig::default() };
     let tv = trained(bonded, strong, config.clone(), 600);
     assert!(tv < 0.15, "{tv}");
-    let tv = trained(bonded, strong, GraphNetConfig { conv: ConvKind::Gin, ablation: true, ..config }, 600);
+    let tv = trained(
+        bonded,
+        strong,
+        GraphNetConfig { conv: ConvKind::Gin, ablation: true, symmetry: Symmetry::Unseen, ..config },
+        600,
+    );
     assert!(tv > 0.2, "an ablation is what it says: {tv}");
 }
 
@@ -210,9 +215,9 @@ fn graphs_that_do_not_fit_a_network_are_refused() {
     asked(&four, &net, four.initial_graphs()[0].clone()).unwrap();
     misfit(asked(&five, &net, five.initial_graphs()[0].clone()), "5 nodes, and the network knows 4 labels");
     let frozen = net.on_host(Direction::Forward).unwrap();
-    misfit(frozen.forward(&GraphArrays::of(&[five.initial_graphs()[0].clone()])).map(|_| ()), "5 nodes");
+    misfit(frozen.forward(&GraphArrays::of(&[five.initial_graphs()[0].clone()]), None).map(|_| ()), "5 nodes");
     misfit(
-        frozen.forward(&GraphArrays::of(&[GraphState::with_nodes(GraphKind::Undirected, 4)])).map(|_| ()),
+        frozen.forward(&GraphArrays::of(&[GraphState::with_nodes(GraphKind::Undirected, 4)]), None).map(|_| ()),
         "is Undirected",
     );
     // Where labels mean nothing, size is no matter.

@@ -2,12 +2,14 @@
 
 use gfn::Rng;
 use gfn::env::{Direction, Env, Rows, StateGraph};
-use gfn::graph::{GraphBatch, GraphEnv, GraphState, GraphStates};
+use gfn::graph::{
+    ActionSet, AddEdge, AddNode, Free, GraphBatch, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Semantics,
+};
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig, GraphNetwork, Symmetry};
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::AdamConfig;
-use gfn::policy::GraphPolicy;
+use gfn::policy::{GraphPolicy, Policy};
 use gfn::quantity::{Quantities, Quantity};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
@@ -40,8 +42,7 @@ fn what_is_counted_of_moves_is_what_permutations_say() {
     let env = ColoredGraphs::new(4).unwrap();
     let states = all_states(&env);
     for direction in [Direction::Forward, Direction::Backward] {
-        env.count_symmetries(direction, &states).unwrap();
-        let counted = states.arrays().symmetries(direction).unwrap();
+        let counted = env.move_symmetries(direction, &states).unwrap();
         let mut changes = 0;
         for row in 0..states.len() {
             let own = by_hand(&states.graphs()[row]) as f64;
@@ -92,19 +93,30 @@ fn both_forms_of_the_network_read_the_same_counts() {
     let states = all_states(&env);
     let batch = || GraphBatch::new(env.schema(), states.arrays(), None, Device::Cpu).unwrap();
     let wants = Quantity::LogPf | Quantity::LogPb;
-    let message = net.forward(&batch(), wants).unwrap_err().to_string();
-    assert!(message.contains("count_symmetries"), "{message}");
-    let message = net.on_host(Direction::Forward).unwrap().forward(states.arrays()).unwrap_err().to_string();
-    assert!(message.contains("count_symmetries"), "{message}");
-    env.count_symmetries(Direction::Forward, &states).unwrap();
-    // Those of one direction don't do for both.
-    assert!(net.forward(&batch(), Quantities::PF).is_ok() && net.forward(&batch(), wants).is_err());
-    env.count_symmetries(Direction::Backward, &states).unwrap();
-    let output = net.forward(&batch(), wants).unwrap();
+    let counted = |direction| env.move_symmetries(direction, &states).unwrap();
+    let refused = |error: gfn::Error| {
+        let message = error.to_string();
+        assert!(message.contains("move_symmetries"), "{message}");
+    };
+    refused(net.forward(&batch(), wants).unwrap_err());
+    let host = net.on_host(Direction::Forward).unwrap();
+    refused(host.forward(states.arrays(), None).unwrap_err());
+    // Those of one direction don't do for both, nor for the other.
+    let backward = counted(Direction::Backward);
+    refused(host.forward(states.arrays(), Some(&backward)).unwrap_err());
+    let forward_alone = batch().with_symmetries(counted(Direction::Forward)).unwrap();
+    assert!(net.forward(&forward_alone, Quantities::PF).is_ok());
+    refused(net.forward(&forward_alone, wants).unwrap_err());
+    // Nor do those of other graphs.
+    let fewer = env.move_symmetries(Direction::Forward, &states.select(&[0, 1])).unwrap();
+    refused(batch().with_symmetries(fewer.clone()).unwrap_err());
+    refused(host.forward(states.arrays(), Some(&fewer)).unwrap_err());
+    let told = forward_alone.with_symmetries(backward).unwrap();
+    let output = net.forward(&told, wants).unwrap();
     let other = blind.forward(&batch(), wants).unwrap();
     let both = [(Direction::Forward, output.pf, other.pf), (Direction::Backward, output.pb, other.pb)];
     for (direction, blocks, of_blind) in both {
-        let host = net.on_host(direction).unwrap().forward(states.arrays()).unwrap();
+        let host = net.on_host(direction).unwrap().forward(states.arrays(), Some(&counted(direction))).unwrap();
         let mut seen = 0.0f64;
         for ((block, host), of_blind) in blocks.unwrap().iter().zip(host).zip(of_blind.unwrap()) {
             let host = tch::Tensor::from_slice(&host).view_as(block);
@@ -115,9 +127,40 @@ fn both_forms_of_the_network_read_the_same_counts() {
     }
 }
 
+/// Counts of the same graphs in an environment with other moves: both forms refuse them.
+#[test]
+fn counts_of_other_moves_are_refused() {
+    let kind = GraphKind::Undirected;
+    let env =
+        |actions: ActionSet| GraphEnv::new(Free, actions, GraphSchema::plain(kind, 3), GraphState::new(kind)).unwrap();
+    let set = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 3));
+    let (all, nodes) = (env(set().with(AddEdge::new(1))), env(set()));
+    let states = GraphStates::from(vec![GraphState::with_nodes(kind, 3)]);
+    let net = GraphNet::new(&all, config(Symmetry::Auto), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
+    let of_others = nodes.move_symmetries(Direction::Forward, &states).unwrap();
+    let batch = GraphBatch::new(all.schema(), states.arrays(), None, Device::Cpu).unwrap();
+    let batch = batch.with_symmetries(of_others.clone()).unwrap();
+    let on_host = net.on_host(Direction::Forward).unwrap().forward(states.arrays(), Some(&of_others));
+    for message in [net.forward(&batch, Quantities::PF).unwrap_err().to_string(), on_host.unwrap_err().to_string()] {
+        assert!(message.contains("symmetries of moves, block"), "{message}");
+    }
+    // A policy counts for the environment that it is asked in, whoever evaluated the states before.
+    let policy = GraphPolicy(net);
+    let first = policy.evaluate(&all, &states, None, Quantities::PF).unwrap().pf.unwrap();
+    drop(
+        GraphPolicy(
+            GraphNet::new(&nodes, config(Symmetry::Auto), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap(),
+        )
+        .evaluate(&nodes, &states, None, Quantities::PF)
+        .unwrap(),
+    );
+    let again = policy.evaluate(&all, &states, None, Quantities::PF).unwrap().pf.unwrap();
+    assert_eq!(first.host_log_probs().unwrap(), again.host_log_probs().unwrap());
+}
+
 #[test]
 fn labelled_graphs_have_no_symmetry_to_see() {
-    let env = Ring::new(4, gfn::graph::GraphKind::Directed).unwrap();
+    let env = Ring::new(4, GraphKind::Directed).unwrap();
     let made = |symmetry| GraphNet::new(&env, config(symmetry), Device::Cpu, Kind::Float, &mut Rng::seeded(0));
     let message = made(Symmetry::Seen).unwrap_err().to_string();
     assert!(message.contains("labelled"), "{message}");
@@ -130,7 +173,7 @@ fn labelled_graphs_have_no_symmetry_to_see() {
 
 #[test]
 fn files_from_before_read_as_without() {
-    assert_eq!(GraphNetConfig::default().symmetry, Symmetry::Unseen);
+    assert_eq!(GraphNetConfig::default().symmetry, Symmetry::Auto);
     let mut written = serde_json::to_value(config(Symmetry::Seen)).unwrap();
     assert!(written.as_object_mut().unwrap().remove("symmetry").is_some());
     let read: GraphNetConfig = serde_json::from_value(written.clone()).unwrap();

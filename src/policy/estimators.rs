@@ -2,7 +2,7 @@
 
 use crate::Result;
 use crate::distribution::GraphActionCategorical;
-use crate::env::{Direction, DiscreteEnv, Slots};
+use crate::env::{Direction, DiscreteEnv, Masks, Slots};
 use crate::nn::NetworkOutput;
 use crate::policy::Evaluation;
 use crate::quantity::{Quantities, Quantity};
@@ -19,10 +19,19 @@ impl Evaluation<GraphActionCategorical> {
         wants: Quantities,
         output: NetworkOutput,
     ) -> Result<Self> {
+        Self::of_masks(|direction| env.masks(direction, states), wants, output)
+    }
+
+    /// The same, given the masks of each direction that is asked for, at most once.
+    pub(crate) fn of_masks(
+        mut masks: impl FnMut(Direction) -> Masks,
+        wants: Quantities,
+        output: NetworkOutput,
+    ) -> Result<Self> {
         let pf = match output.pf.filter(|_| wants.has(Quantity::LogPf)) {
             None => None,
             Some(blocks) => {
-                let pf = GraphActionCategorical::new(env.masks(Direction::Forward, states), &blocks)?;
+                let pf = GraphActionCategorical::new(masks(Direction::Forward), &blocks)?;
                 Some(match &output.pf_scale {
                     Some(scale) => pf.scaled(scale)?,
                     None => pf,
@@ -31,8 +40,8 @@ impl Evaluation<GraphActionCategorical> {
         };
         let pb = match (wants.has(Quantity::LogPb), output.pb) {
             (false, _) => None,
-            (true, Some(blocks)) => Some(GraphActionCategorical::new(env.masks(Direction::Backward, states), &blocks)?),
-            (true, None) => Some(GraphActionCategorical::uniform(env.masks(Direction::Backward, states))),
+            (true, Some(blocks)) => Some(GraphActionCategorical::new(masks(Direction::Backward), &blocks)?),
+            (true, None) => Some(GraphActionCategorical::uniform(masks(Direction::Backward))),
         };
         Ok(Self { pf, pb, prior: None, values: output.values })
     }

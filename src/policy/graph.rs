@@ -3,8 +3,8 @@ use tch::Tensor;
 
 use crate::Result;
 use crate::distribution::GraphActionCategorical;
-use crate::env::{Direction, DiscreteEnv};
-use crate::graph::{GraphBatch, GraphEnv, GraphRules, GraphStates};
+use crate::env::{Direction, DiscreteEnv, Masks};
+use crate::graph::{GraphBatch, GraphEnv, GraphRules, GraphStates, MoveSymmetries};
 use crate::nn::{GraphNetwork, HostGraphNet, Parameters};
 use crate::policy::{Evaluation, HostPolicy, Policy};
 
@@ -23,14 +23,22 @@ impl<R: GraphRules, N: GraphNetwork> Policy<GraphEnv<R>> for GraphPolicy<N> {
         wants: Quantities,
     ) -> Result<Evaluation<GraphActionCategorical>> {
         env.check_listed(states)?;
+        let mut batch = GraphBatch::new(env.schema(), states.arrays(), conditions, self.0.parameters().device())?;
+        let mut made: Vec<Masks> = Vec::new();
         let forward = wants.has(Quantity::LogPf) || wants.has(Quantity::LogFlow);
         for (direction, wanted) in [(Direction::Forward, forward), (Direction::Backward, wants.has(Quantity::LogPb))] {
             if wanted && self.0.sees_symmetry(direction) {
-                env.count_symmetries(direction, states)?;
+                let masks = env.masks(direction, states);
+                batch = batch.with_symmetries(MoveSymmetries::of(env, &masks, states)?)?;
+                made.push(masks);
             }
         }
-        let batch = GraphBatch::new(env.schema(), states.arrays(), conditions, self.0.parameters().device())?;
-        Evaluation::of_network(env, states, wants, self.0.forward(&batch, wants)?)
+        let output = self.0.forward(&batch, wants)?;
+        let masks = |direction| match made.iter().position(|masks| masks.direction == direction) {
+            Some(at) => made.swap_remove(at),
+            None => env.masks(direction, states),
+        };
+        Evaluation::of_masks(masks, wants, output)
     }
 
     fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<GraphEnv<R>, GraphActionCategorical> + '_>> {
@@ -56,10 +64,8 @@ impl<R: GraphRules> HostPolicy<GraphEnv<R>, GraphActionCategorical> for HostGrap
     fn distribution(&self, env: &GraphEnv<R>, states: &GraphStates) -> Result<GraphActionCategorical> {
         env.check_listed(states)?;
         let masks = env.masks(self.direction, states);
-        if self.network.sees_symmetry() {
-            env.count_symmetries_of(&masks, states)?;
-        }
-        let blocks = self.network.forward(states.arrays())?;
+        let seen = self.network.sees_symmetry().then(|| MoveSymmetries::of(env, &masks, states)).transpose()?;
+        let blocks = self.network.forward(states.arrays(), seen.as_ref())?;
         GraphActionCategorical::of_host_blocks(masks, &blocks)
     }
 }

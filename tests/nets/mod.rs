@@ -1,5 +1,6 @@
 //! Environments, graphs and networks that the tests of networks share.
 
+use gfn::env::Direction;
 use gfn::graph::{
     Attributes, Edge, GraphBatch, GraphEnv, GraphKind, GraphRules, GraphState, GraphStates, Node, Semantics,
 };
@@ -80,6 +81,9 @@ impl<N: GraphNetwork> GraphNetwork for SeesLabels<N> {
         }
         Ok(output)
     }
+    fn sees_symmetry(&self, direction: Direction) -> bool {
+        self.0.sees_symmetry(direction)
+    }
     fn parameters(&self) -> &Parameters {
         self.0.parameters()
     }
@@ -97,7 +101,10 @@ pub(crate) fn blocks<R: GraphRules>(
     conditions: Option<&Tensor>,
 ) -> NetworkOutput {
     let states = GraphStates::from(graphs.to_vec());
-    let batch = GraphBatch::new(env.schema(), states.arrays(), conditions, Device::Cpu).unwrap();
+    let mut batch = GraphBatch::new(env.schema(), states.arrays(), conditions, Device::Cpu).unwrap();
+    for direction in [Direction::Forward, Direction::Backward].into_iter().filter(|&d| net.sees_symmetry(d)) {
+        batch = batch.with_symmetries(env.move_symmetries(direction, &states).unwrap()).unwrap();
+    }
     tch::no_grad(|| net.forward(&batch, all())).unwrap()
 }
 

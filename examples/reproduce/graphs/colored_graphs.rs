@@ -27,9 +27,9 @@ pub(crate) struct Args {
     /// Train on R(G) in place of |Aut(G)| R(G): samples R(G) / |Aut(G)|
     #[arg(long)]
     no_symmetry_correction: bool,
-    /// Tell the network how many automorphisms graphs have, and how each move changes that
+    /// Don't tell the network how many automorphisms graphs have, and how each move changes that
     #[arg(long)]
-    see_symmetry: bool,
+    blind_to_symmetry: bool,
     #[command(flatten)]
     common: Common,
 }
@@ -78,7 +78,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         pair_walks: Some(3),
         global: true,
         backward: common.backward.map_or(BackwardPolicy::SharedTorso, Into::into),
-        symmetry: if args.see_symmetry { Symmetry::Seen } else { Symmetry::Unseen },
+        symmetry: if args.blind_to_symmetry { Symmetry::Unseen } else { Symmetry::Seen },
         estimators: common.objective.estimators(),
         ..GraphNetConfig::default()
     };

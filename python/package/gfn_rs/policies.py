@@ -42,6 +42,11 @@ def _perceptron(policy: Any) -> dict[str, Any]:
     return {"mlp": mlp, "backward": variant(policy.backward), "estimators": _estimators(policy)}
 
 
+def _symmetry(symmetry: str) -> dict[str, Any]:
+    # Files from before the setting are of networks that aren't told, and name nothing.
+    return {} if symmetry == "unseen" else {"symmetry": variant(symmetry)}
+
+
 @dataclass(frozen=True)
 class GraphNet(Policy):
     """Messages along edges, then a head for each type of action.
@@ -64,7 +69,7 @@ class GraphNet(Policy):
     initial_log_z: float = 0.0
     initial_exit_bias: float = 0.0
     logit_scale: Sequence[int] | None = None
-    symmetry: Literal["auto", "seen", "unseen"] = "unseen"
+    symmetry: Literal["auto", "seen", "unseen"] = "auto"
 
     def _values(self) -> dict[str, Any]:
         conv: Any = {"Transformer": {"heads": self.heads}} if self.conv == "transformer" else variant(self.conv)
@@ -76,7 +81,7 @@ class GraphNet(Policy):
             "pair_walks": plain(self.pair_walks, "pair_walks"),
             "global": plain(self.global_, "global_"),
             "backward": variant(self.backward),
-            "symmetry": variant(self.symmetry),
+            **_symmetry(self.symmetry),
             "initial_exit_bias": plain(self.initial_exit_bias, "initial_exit_bias"),
             "estimators": _estimators(self),
         }
@@ -104,6 +109,7 @@ class GraphModule(Policy):
 
     What a state gets must depend neither on its batch mates nor on chance: no batch normalisation in training mode, no dropout. Up to
     isomorphism the module must not read `node_labels`. A trainer refuses such modules. Buffers of whole numbers aren't saved.
+    `symmetry`: what the library's heads are told, as in `GraphNet`.
     """
 
     module: Callable[[_gfn.GraphBatch], Any]
@@ -114,6 +120,7 @@ class GraphModule(Policy):
     initial_log_z: float = 0.0
     initial_exit_bias: float = 0.0
     logit_scale: Sequence[int] | None = None
+    symmetry: Literal["auto", "seen", "unseen"] = "auto"
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -129,6 +136,7 @@ class GraphModule(Policy):
             "graph_width": plain(self.graph_width, "graph_width"),
             "backward": variant(self.backward),
             "pair_walks": plain(self.pair_walks, "pair_walks"),
+            **_symmetry(self.symmetry),
             "initial_exit_bias": plain(self.initial_exit_bias, "initial_exit_bias"),
             "estimators": _estimators(self),
         }

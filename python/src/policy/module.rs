@@ -1,7 +1,7 @@
 //! A network of graphs that is a `torch.nn.Module`: the library adds heads, flow and log Z, trains its parameters and saves them.
 
 use gfn::graph::GraphBatch;
-use gfn::nn::{BackwardPolicy, Embedded, GraphNet, GraphNetConfig, Scope, Torso};
+use gfn::nn::{BackwardPolicy, Embedded, GraphNet, GraphNetConfig, Scope, Symmetry, Torso};
 use gfn::policy::GraphPolicy;
 use gfn::{Result, Rng};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -107,7 +107,14 @@ struct Settings {
     graph_width: i64,
     backward: BackwardPolicy,
     pair_walks: Option<usize>,
+    #[serde(default = "unseen")]
+    symmetry: Symmetry,
     initial_exit_bias: f64,
+}
+
+/// Files from before the setting.
+fn unseen() -> Symmetry {
+    Symmetry::Unseen
 }
 
 /// A policy around a module.
@@ -128,6 +135,7 @@ pub(super) fn of_graphs(
     let config = GraphNetConfig {
         backward: asked.backward,
         pair_walks: asked.pair_walks,
+        symmetry: asked.symmetry,
         initial_exit_bias: asked.initial_exit_bias,
         estimators: estimators(settings).map_err(raised)?,
         ..GraphNetConfig::default()

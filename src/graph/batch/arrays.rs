@@ -2,9 +2,8 @@
 
 use std::sync::{Arc, OnceLock};
 
-use crate::env::Direction;
 use crate::graph::state::Candidates;
-use crate::graph::{Edge, GraphKind, GraphState, MoveSymmetries, Node};
+use crate::graph::{Edge, GraphKind, GraphState, Node};
 use crate::{Error, Result};
 
 /// The nodes and edges of a batch of graphs, one graph after another: the one listing that masks and networks read.
@@ -48,8 +47,6 @@ pub struct GraphArrays {
     /// The first graph that is of another kind.
     pub(in crate::graph) other_kind: Option<usize>,
     neighbours: OnceLock<Neighbours>,
-    /// Of forward and of backward moves.
-    symmetries: [OnceLock<MoveSymmetries>; 2],
     /// Of each graph that has a list of them.
     candidates: Vec<Option<Arc<Candidates>>>,
 }
@@ -94,7 +91,6 @@ impl GraphArrays {
             pair_ptr: ptr(),
             other_kind: None,
             neighbours: OnceLock::new(),
-            symmetries: Default::default(),
             candidates: Vec::with_capacity(graphs),
         }
     }
@@ -144,7 +140,6 @@ impl GraphArrays {
         self.edge_ptr.push(self.edges.len());
         self.pair_ptr.push(self.n_pairs() + n * n);
         self.neighbours = OnceLock::new();
-        self.symmetries = Default::default();
     }
 
     /// The number of graphs.
@@ -224,18 +219,6 @@ impl GraphArrays {
     #[must_use]
     pub fn neighbours(&self) -> &Neighbours {
         self.neighbours.get_or_init(|| Neighbours::of(self))
-    }
-
-    /// How symmetric the graphs are, and how moves of this direction change that; `None` unless an environment has
-    /// [counted](crate::graph::GraphEnv::count_symmetries).
-    #[must_use]
-    pub fn symmetries(&self, direction: Direction) -> Option<&MoveSymmetries> {
-        self.symmetries[usize::from(direction == Direction::Backward)].get()
-    }
-
-    /// Keeps what was counted, unless something is there already.
-    pub(in crate::graph) fn keep_symmetries(&self, direction: Direction, counted: MoveSymmetries) {
-        self.symmetries[usize::from(direction == Direction::Backward)].get_or_init(|| counted);
     }
 }
 

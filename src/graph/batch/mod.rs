@@ -10,8 +10,9 @@ use std::cell::OnceCell;
 
 use tch::{Device, Tensor};
 
-use super::{Edge, GraphSchema, Node};
+use super::{Edge, GraphSchema, MoveSymmetries, Node};
 use crate::Result;
+use crate::env::Direction;
 
 /// A minibatch of graphs, concatenated: node and edge rows of all graphs one after another, with offsets.
 ///
@@ -30,6 +31,7 @@ pub struct GraphBatch<'a> {
     /// What the graphs were encoded by, and fit.
     pub schema: &'a GraphSchema,
     device: Device,
+    symmetries: Vec<MoveSymmetries>,
     tensors: Tensors,
 }
 
@@ -60,7 +62,26 @@ impl<'a> GraphBatch<'a> {
     ) -> Result<Self> {
         schema.check_graphs(arrays)?;
         let conditions = conditions.map(|c| c.to_device(device));
-        Ok(Self { arrays, conditions, schema, device, tensors: Tensors::default() })
+        Ok(Self { arrays, conditions, schema, device, symmetries: Vec::new(), tensors: Tensors::default() })
+    }
+
+    /// The same, with what an environment [counted](crate::graph::GraphEnv::move_symmetries) of the moves of these graphs in one
+    /// direction, in place of what was given for it before.
+    ///
+    /// # Errors
+    /// [`Error::Shape`](crate::Error::Shape) for counts of another number of graphs.
+    pub fn with_symmetries(mut self, counted: MoveSymmetries) -> Result<Self> {
+        counted.check(self.len())?;
+        self.symmetries.retain(|other| other.direction != counted.direction);
+        self.symmetries.push(counted);
+        Ok(self)
+    }
+
+    /// How symmetric the graphs are, and how moves of this direction change that; `None` unless it was
+    /// [given](Self::with_symmetries).
+    #[must_use]
+    pub fn symmetries(&self, direction: Direction) -> Option<&MoveSymmetries> {
+        self.symmetries.iter().find(|counted| counted.direction == direction)
     }
 
     /// The number of graphs.

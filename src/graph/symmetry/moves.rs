@@ -2,7 +2,7 @@
 
 use crate::env::{Block, Direction, DiscreteEnv, Masks, Rows};
 use crate::graph::{GraphEnv, GraphRules, GraphState, GraphStates};
-use crate::{Result, parallel};
+use crate::{Error, Result, parallel};
 
 use super::MIN_PER_THREAD;
 
@@ -13,6 +13,8 @@ use super::MIN_PER_THREAD;
 /// see it: it gives nodes that are nearly alike nearly the same embeddings, where |Aut| jumps by a factor of 2.
 #[derive(Clone, PartialEq, Debug)]
 pub struct MoveSymmetries {
+    /// Of which moves.
+    pub direction: Direction,
     /// ln |Aut(G)| of each graph, `[B]`.
     pub of_graphs: Vec<f64>,
     /// The blocks of logits that slots belong to.
@@ -23,7 +25,35 @@ pub struct MoveSymmetries {
 }
 
 impl MoveSymmetries {
-    fn of<R: GraphRules>(env: &GraphEnv<R>, masks: &Masks, states: &GraphStates) -> Result<Self> {
+    /// What a batch of `n` graphs can be told.
+    pub(crate) fn check(&self, n: usize) -> Result<()> {
+        let of_blocks = self.blocks.iter().map(|block| block.row_ptr.len() - 1);
+        match std::iter::once(self.of_graphs.len()).chain(of_blocks).find(|&counted| counted != n) {
+            None => Ok(()),
+            Some(counted) => Err(Error::shape(
+                "symmetries of moves",
+                [n as i64],
+                [counted as i64],
+                "give those that `GraphEnv::move_symmetries` counts of the same graphs",
+            )),
+        }
+    }
+
+    /// The changes of the slots of block `k`, which has this many logits.
+    pub(crate) fn of_block(&self, k: usize, logits: usize) -> Result<(&Block, &[f64])> {
+        match self.blocks.get(k).zip(self.of_slots.get(k)).filter(|(_, changes)| changes.len() == logits) {
+            Some((block, changes)) => Ok((block, changes)),
+            None => Err(Error::shape(
+                format!("symmetries of moves, block {k}"),
+                [logits as i64],
+                [self.of_slots.get(k).map_or(0, Vec::len) as i64],
+                "give those that the environment counts whose action types the network was built for",
+            )),
+        }
+    }
+
+    /// Given the masks.
+    pub(crate) fn of<R: GraphRules>(env: &GraphEnv<R>, masks: &Masks, states: &GraphStates) -> Result<Self> {
         let of_row = |row: usize| {
             let graph = &states.graphs()[row];
             let own = env.log_automorphisms(graph)?;
@@ -47,7 +77,7 @@ impl MoveSymmetries {
             }
         }
         let of_graphs = rows.into_iter().map(|(own, _)| own).collect();
-        Ok(Self { of_graphs, blocks: masks.blocks.clone(), of_slots })
+        Ok(Self { direction: masks.direction, of_graphs, blocks: masks.blocks.clone(), of_slots })
     }
 }
 
@@ -68,11 +98,9 @@ fn after<R: GraphRules>(
 }
 
 impl<R: GraphRules> GraphEnv<R> {
-    /// Counts the automorphisms of graphs and of what their legal moves lead to, and keeps them with the graphs' arrays, where
-    /// [`GraphArrays::symmetries`](crate::graph::GraphArrays::symmetries) gives them. What is there already isn't counted again.
-    ///
-    /// [`GraphPolicy`](crate::policy::GraphPolicy) does it for networks that
-    /// [see symmetry](crate::nn::GraphNetwork::sees_symmetry).
+    /// Counts the automorphisms of graphs and of what their legal moves lead to, for networks that
+    /// [see symmetry](crate::nn::GraphNetwork::sees_symmetry). [`GraphPolicy`](crate::policy::GraphPolicy) does it for them; by hand
+    /// it is [`GraphBatch::with_symmetries`](crate::graph::GraphBatch::with_symmetries) that hands it over.
     ///
     /// ```
     /// use gfn::env::{Direction, Env};
@@ -82,29 +110,18 @@ impl<R: GraphRules> GraphEnv<R> {
     /// let kind = GraphKind::Undirected;
     /// let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, 3), GraphState::new(kind))?;
     /// let states = GraphStates::from(vec![GraphState::with_nodes(kind, 3)]);
-    /// env.count_symmetries(Direction::Forward, &states)?;
-    /// let counted = states.arrays().symmetries(Direction::Forward).ok_or("counted")?;
+    /// let counted = env.move_symmetries(Direction::Forward, &states)?;
     /// assert!((counted.of_graphs[0] - 6_f64.ln()).abs() < 1e-12);
     /// let fewest = counted.of_slots.concat().into_iter().fold(0.0, f64::min);
     /// assert!((fewest - (2.0_f64 / 6.0).ln()).abs() < 1e-12);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// let batch = GraphBatch::new(env.schema(), states.arrays(), None, tch::Device::Cpu)?.with_symmetries(counted)?;
+    /// assert!(batch.symmetries(Direction::Forward).is_some());
+    /// # Ok::<(), gfn::Error>(())
     /// ```
     ///
     /// # Errors
     /// Those of [`log_automorphisms`](Self::log_automorphisms).
-    pub fn count_symmetries(&self, direction: Direction, states: &GraphStates) -> Result<()> {
-        match states.arrays().symmetries(direction) {
-            Some(_) => Ok(()),
-            None => self.count_symmetries_of(&self.masks(direction, states), states),
-        }
-    }
-
-    /// The same, given the masks.
-    pub(crate) fn count_symmetries_of(&self, masks: &Masks, states: &GraphStates) -> Result<()> {
-        let arrays = states.arrays();
-        if arrays.symmetries(masks.direction).is_none() {
-            arrays.keep_symmetries(masks.direction, MoveSymmetries::of(self, masks, states)?);
-        }
-        Ok(())
+    pub fn move_symmetries(&self, direction: Direction, states: &GraphStates) -> Result<MoveSymmetries> {
+        MoveSymmetries::of(self, &self.masks(direction, states), states)
     }
 }

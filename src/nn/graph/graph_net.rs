@@ -53,7 +53,7 @@ pub struct GraphNetConfig {
     pub backward: BackwardPolicy,
     /// Whether the network is told how symmetric graphs are, and how each move changes that. Files from before this setting read
     /// as without.
-    #[serde(default, skip_serializing_if = "Symmetry::is_unseen")]
+    #[serde(default = "Symmetry::of_files_without", skip_serializing_if = "Symmetry::is_unseen")]
     pub symmetry: Symmetry,
     /// The state-flow head, log Z, and conditions.
     pub estimators: EstimatorsConfig,
@@ -233,13 +233,13 @@ impl<T: Torso> GraphNetwork for GraphNet<T> {
                 None => embedded,
             })
         };
-        let symmetries = |direction| self.symmetry.as_ref().map(|_| counted(batch.arrays, direction)).transpose();
+        let symmetries = |direction| self.symmetry.as_ref().map(|_| counted(batch.symmetries(direction))).transpose();
         let alone = wants.has(Quantity::LogPf) || wants.has(Quantity::LogFlow);
         let first = if alone { Direction::Forward } else { Direction::Backward };
         let shared = needs_forward.then(|| embed(&self.forward, first)).transpose()?;
         let pf = match &shared {
             Some(embedded) if wants.has(Quantity::LogPf) => {
-                Some(self.pf.forward(batch, embedded, pairs.as_ref(), symmetries(Direction::Forward)?))
+                Some(self.pf.forward(batch, embedded, pairs.as_ref(), symmetries(Direction::Forward)?)?)
             }
             _ => None,
         };
@@ -248,7 +248,7 @@ impl<T: Torso> GraphNetwork for GraphNet<T> {
         let own = own.map(|torso| embed(torso, Direction::Backward)).transpose()?;
         let pb = match (&self.pb, own.as_ref().or(shared.as_ref())) {
             (Some(heads), Some(embedded)) if wants.has(Quantity::LogPb) => {
-                Some(heads.forward(batch, embedded, pairs.as_ref(), symmetries(Direction::Backward)?))
+                Some(heads.forward(batch, embedded, pairs.as_ref(), symmetries(Direction::Backward)?)?)
             }
             _ => None,
         };

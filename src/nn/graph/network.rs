@@ -23,8 +23,8 @@ pub trait GraphNetwork {
         None
     }
 
-    /// Whether the network reads how moves of this direction change symmetry:
-    /// [`GraphArrays::symmetries`](crate::graph::GraphArrays::symmetries), which a policy then has counted. No, by default.
+    /// Whether the network reads how moves of this direction change symmetry, [`GraphBatch::symmetries`], which a policy then has
+    /// counted. No, by default.
     fn sees_symmetry(&self, _direction: Direction) -> bool {
         false
     }

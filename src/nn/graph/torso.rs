@@ -154,7 +154,7 @@ mod tests {
             let net = GraphNet::with_torso(&env, torso, config, Device::Cpu, Kind::Float, rng).unwrap();
             let states = env.initial(&[0; 2]);
             let batch = GraphBatch::new(env.schema(), states.arrays(), None, Device::Cpu).unwrap();
-            let on_host = net.on_host(Direction::Forward).unwrap().forward(states.arrays()).map(|_| ());
+            let on_host = net.on_host(Direction::Forward).unwrap().forward(states.arrays(), None).map(|_| ());
             for outcome in [net.forward(&batch, Quantities::PF).map(|_| ()), on_host] {
                 match (nodes, graphs) {
                     (2, 2) => outcome.unwrap(),

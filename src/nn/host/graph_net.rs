@@ -1,7 +1,7 @@
 //! Copies of graph networks on the host for roll-outs.
 
 use crate::Result;
-use crate::graph::GraphArrays;
+use crate::graph::{GraphArrays, MoveSymmetries};
 use crate::nn::graph::{Fits, HostHeads, HostSymmetry, HostTorso, host_pair_features};
 
 /// A copy of a [`GraphNet`](crate::nn::GraphNet) on the host, in single precision and without gradients.
@@ -13,7 +13,7 @@ use crate::nn::graph::{Fits, HostHeads, HostSymmetry, HostTorso, host_pair_featu
 /// let net = GraphNet::new(&env, GraphNetConfig::default(), tch::Device::Cpu, tch::Kind::Float, &mut Rng::seeded(0))?;
 /// let frozen = net.on_host(Direction::Forward).ok_or("not for this network")?;
 /// // The logits of pairs of nodes, then those of the exit.
-/// let blocks = frozen.forward(env.initial(&[0; 2]).arrays())?;
+/// let blocks = frozen.forward(env.initial(&[0; 2]).arrays(), None)?;
 /// assert_eq!(blocks.iter().map(Vec::len).collect::<Vec<_>>(), [2 * 9, 2]);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -43,19 +43,22 @@ impl HostGraphNet {
         self.symmetry.is_some()
     }
 
-    /// The blocks of logits of some graphs, each `[rows, width]` row by row, in the order of the action types.
+    /// The blocks of logits of some graphs, each `[rows, width]` row by row, in the order of the action types. `symmetries` is what an
+    /// environment [counted](crate::graph::GraphEnv::move_symmetries) of them, for a network that
+    /// [sees it](crate::nn::GraphNetwork::sees_symmetry); others don't read it.
     ///
     /// # Errors
+    /// [`Error::Contract`](crate::Error::Contract) where symmetries are missing, [`Error::Shape`](crate::Error::Shape) for those of other graphs;
     /// [`Error::Contract`](crate::Error::Contract) for a graph with classes, labels or attributes that the network's
     /// environment doesn't have; [`Error::Shape`](crate::Error::Shape) for embeddings of other widths than the torso's.
-    pub fn forward(&self, arrays: &GraphArrays) -> Result<Vec<Vec<f32>>> {
+    pub fn forward(&self, arrays: &GraphArrays, symmetries: Option<&MoveSymmetries>) -> Result<Vec<Vec<f32>>> {
         self.fits.check_graphs(arrays)?;
         let mut embedded = self.torso.embed(arrays).checked(arrays, self.widths)?;
         let symmetries = match &self.symmetry {
-            Some(symmetry) => Some(symmetry.tell(arrays, &mut embedded)?),
+            Some(symmetry) => Some(symmetry.tell(arrays, symmetries, &mut embedded)?),
             None => None,
         };
         let pairs = self.pair_walks.map(|walks| host_pair_features(arrays, walks));
-        Ok(self.heads.forward(arrays, &embedded, pairs.as_deref(), symmetries))
+        self.heads.forward(arrays, &embedded, pairs.as_deref(), symmetries)
     }
 }

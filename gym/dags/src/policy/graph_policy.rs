@@ -95,7 +95,7 @@ struct HostDagPolicy(HostGraphNet);
 
 impl HostPolicy<BayesianStructure, GraphActionCategorical> for HostDagPolicy {
     fn distribution(&self, env: &BayesianStructure, states: &DagStates) -> Result<GraphActionCategorical> {
-        let blocks = self.0.forward(&states.to_arrays()?)?;
+        let blocks = self.0.forward(&states.to_arrays()?, None)?;
         let pairs = env.n_nodes() * env.n_nodes();
         let [add, exit] = sized(&blocks, [states.len() * pairs, states.len()], "forward logits", Vec::len)?;
         let logits = add.chunks_exact(pairs).zip(exit).flat_map(|(add, exit)| add.iter().chain([exit])).copied();

@@ -8,6 +8,7 @@ pub(in crate::nn) use pairs::{PairHead, SIZE_STEP, edge_pairs, host_pair_feature
 
 use tch::Tensor;
 
+use crate::Result;
 use crate::env::Direction;
 use crate::graph::{Anchor, GraphArrays, GraphBatch, GraphEnv, GraphRules, GraphSchema, MoveSymmetries};
 use crate::nn::graph::GraphNetConfig;
@@ -96,7 +97,7 @@ impl Heads {
         embedded: &Embedded,
         pairs: Option<&Tensor>,
         symmetries: Option<&MoveSymmetries>,
-    ) -> Vec<Tensor> {
+    ) -> Result<Vec<Tensor>> {
         let block = |head: &AnchorHead| match head {
             AnchorHead::Graph(mlp) => mlp.forward(&embedded.graphs),
             AnchorHead::Node(mlp) => mlp.forward(&embedded.nodes),
@@ -106,7 +107,7 @@ impl Heads {
         let heads = self.0.iter().enumerate();
         let gated = heads.map(|(k, (head, gate))| match (gate, symmetries) {
             (Some(gate), Some(symmetries)) => gate.forward(&block(head), k, symmetries, &embedded.graphs),
-            _ => block(head),
+            _ => Ok(block(head)),
         });
         gated.collect()
     }
@@ -139,14 +140,14 @@ impl HostHeads {
         embedded: &HostEmbedded,
         pairs: Option<&[f64]>,
         symmetries: Option<&MoveSymmetries>,
-    ) -> Vec<Vec<f32>> {
+    ) -> Result<Vec<Vec<f32>>> {
         let heads = self.0.iter().enumerate();
         let blocks = heads.map(|(k, (head, gate))| {
             let mut block = head.forward(arrays, embedded, pairs);
             if let (Some(gate), Some(symmetries)) = (gate, symmetries) {
-                gate.add_to(&mut block, k, symmetries, &embedded.graphs);
+                gate.add_to(&mut block, k, symmetries, &embedded.graphs)?;
             }
-            block
+            Ok(block)
         });
         blocks.collect()
     }

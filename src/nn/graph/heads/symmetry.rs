@@ -18,16 +18,21 @@ const MAX_NODES: usize = 8;
 /// has to learn graphs by heart. It costs the automorphisms of each graph that a legal move leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Symmetry {
-    /// Up to isomorphism, in environments of at most 8 nodes.
+    /// Up to isomorphism, in environments of at most 8 nodes. The default.
+    #[default]
     Auto,
     /// Yes, whatever the size.
     Seen,
-    /// No. The default.
-    #[default]
+    /// No.
     Unseen,
 }
 
 impl Symmetry {
+    pub(in crate::nn) fn of_files_without() -> Self {
+        Self::Unseen
+    }
+
+    /// Then it isn't written, so that settings of before the setting are written as they were.
     pub(in crate::nn) fn is_unseen(&self) -> bool {
         *self == Self::Unseen
     }
@@ -48,12 +53,13 @@ impl Symmetry {
     }
 }
 
-pub(in crate::nn) fn counted(arrays: &GraphArrays, direction: Direction) -> Result<&MoveSymmetries> {
-    arrays.symmetries(direction).ok_or_else(|| {
+pub(in crate::nn) fn counted(symmetries: Option<&MoveSymmetries>) -> Result<&MoveSymmetries> {
+    symmetries.ok_or_else(|| {
         Error::missing(
             "a graph network that sees symmetry",
             "automorphisms of these graphs and of what their moves lead to",
-            "call `GraphEnv::count_symmetries` first, as `GraphPolicy` does, or build the network with `Symmetry::Unseen`",
+            "give `GraphBatch::with_symmetries` what `GraphEnv::move_symmetries` counts, as `GraphPolicy` does, or build the \
+             network with `Symmetry::Unseen`",
         )
     })
 }
@@ -74,7 +80,7 @@ impl SymmetryLayer {
         direction: Direction,
         embedded: Embedded,
     ) -> Result<Embedded> {
-        let symmetries = counted(batch.arrays, direction)?;
+        let symmetries = counted(batch.symmetries(direction))?;
         let (kind, device) = (embedded.graphs.kind(), embedded.graphs.device());
         let own = crate::tensor::from_host(&symmetries.of_graphs, kind, device).unsqueeze(1);
         Ok(Embedded { graphs: embedded.graphs + self.0.forward(&own), ..embedded })
@@ -95,10 +101,12 @@ pub(in crate::nn) struct HostSymmetry {
 impl HostSymmetry {
     pub(in crate::nn) fn tell<'a>(
         &self,
-        arrays: &'a GraphArrays,
+        arrays: &GraphArrays,
+        symmetries: Option<&'a MoveSymmetries>,
         embedded: &mut HostEmbedded,
     ) -> Result<&'a MoveSymmetries> {
-        let symmetries = counted(arrays, self.direction)?;
+        let symmetries = counted(symmetries.filter(|counted| counted.direction == self.direction))?;
+        symmetries.check(arrays.len())?;
         let own: Vec<f32> = symmetries.of_graphs.iter().map(|&log| log as f32).collect();
         add(&mut embedded.graphs, &self.layer.rows(&own, arrays.len()));
         Ok(symmetries)
@@ -130,12 +138,13 @@ impl Gate {
         k: usize,
         symmetries: &MoveSymmetries,
         graphs: &Tensor,
-    ) -> Tensor {
-        let (block, kind, device) = (&symmetries.blocks[k], logits.kind(), logits.device());
-        let changes = crate::tensor::from_host(&symmetries.of_slots[k], kind, device).view([-1, block.width as i64]);
+    ) -> Result<Tensor> {
+        let (kind, device) = (logits.kind(), logits.device());
+        let (block, changes) = symmetries.of_block(k, logits.numel())?;
+        let changes = crate::tensor::from_host(changes, kind, device).view_as(logits);
         let of_rows: Vec<i64> = rows(&block.row_ptr).map(|graph| graph as i64).collect();
         let of_rows = Tensor::from_slice(&of_rows).to_device(device);
-        logits + changes * self.0.forward(graphs).index_select(0, &of_rows)
+        Ok(logits + changes * self.0.forward(graphs).index_select(0, &of_rows))
     }
 
     pub(in crate::nn) fn on_host(&self) -> HostGate {
@@ -153,13 +162,20 @@ fn rows(row_ptr: &[usize]) -> impl Iterator<Item = usize> + '_ {
 pub(in crate::nn) struct HostGate(HostLinear);
 
 impl HostGate {
-    pub(in crate::nn) fn add_to(&self, logits: &mut [f32], k: usize, symmetries: &MoveSymmetries, graphs: &[f32]) {
-        let block = &symmetries.blocks[k];
+    pub(in crate::nn) fn add_to(
+        &self,
+        logits: &mut [f32],
+        k: usize,
+        symmetries: &MoveSymmetries,
+        graphs: &[f32],
+    ) -> Result<()> {
+        let (block, changes) = symmetries.of_block(k, logits.len())?;
         let weights = self.0.rows(graphs, symmetries.of_graphs.len());
-        let changes = symmetries.of_slots[k].chunks(block.width.max(1));
+        let changes = changes.chunks(block.width.max(1));
         let logits = logits.chunks_mut(block.width.max(1));
         for ((graph, changes), logits) in rows(&block.row_ptr).zip(changes).zip(logits) {
             changes.iter().zip(logits).for_each(|(&change, x)| *x += weights[graph] * change as f32);
         }
+        Ok(())
     }
 }

@@ -292,10 +292,10 @@ fn edge_classes_attributes_and_directions_enter_where_they_should() {
     let mut marked = Edge::default();
     marked.attributes.set(0, 2);
     let cases = [
-        ("class", graph(0, 1, Edge::of_class(1)), [false, true, false, true]),
-        ("attribute", graph(0, 1, marked), [false, true, false, true]),
-        ("direction", graph(1, 0, Edge::default()), [false, true, true, true]),
-        ("presence", GraphState::from_parts(GraphKind::Directed, &nodes, &[]).unwrap(), [true; 4]),
+        ("class", graph(0, 1, Edge::of_class(1)), [false, false, true, false, true]),
+        ("attribute", graph(0, 1, marked), [false, false, true, false, true]),
+        ("direction", graph(1, 0, Edge::default()), [false, false, true, true, true]),
+        ("presence", GraphState::from_parts(GraphKind::Directed, &nodes, &[]).unwrap(), [true; 5]),
     ];
     for (what, other, enters) in cases {
         for (conv, enters) in CONVS.into_iter().zip(enters) {

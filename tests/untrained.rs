@@ -87,7 +87,9 @@ fn made(conv: ConvKind) -> GraphNetConfig {
 
 #[test]
 fn graph_networks_start_near_uniform_at_any_size() {
-    for conv in [ConvKind::Gin, ConvKind::Gine, ConvKind::Directed, ConvKind::Transformer { heads: 4 }] {
+    for conv in
+        [ConvKind::Gin, ConvKind::GinVirtual, ConvKind::Gine, ConvKind::Directed, ConvKind::Transformer { heads: 4 }]
+    {
         for global in [true, false] {
             check_graph_nets(&GraphNetConfig { global, ..made(conv) }, &SIZES);
         }
@@ -96,7 +98,9 @@ fn graph_networks_start_near_uniform_at_any_size() {
 
 #[test]
 fn pair_features_do_not_change_that() {
-    for conv in [ConvKind::Gin, ConvKind::Gine, ConvKind::Directed, ConvKind::Transformer { heads: 4 }] {
+    for conv in
+        [ConvKind::Gin, ConvKind::GinVirtual, ConvKind::Gine, ConvKind::Directed, ConvKind::Transformer { heads: 4 }]
+    {
         check_graph_nets(&GraphNetConfig { pair_walks: Some(3), ..made(conv) }, &[5, 50]);
     }
     check_graph_nets(&GraphNetConfig { pair_walks: Some(2), ..made(ConvKind::Gin) }, &[200]);

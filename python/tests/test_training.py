@@ -325,3 +325,13 @@ def test_parameters_of_a_checkpoint_of_rust_are_taken_over(reproduce, tmp_path):
         trainer.resume(tmp_path / "rust")
     with pytest.raises(ValueError):
         gfn.Trainer(gfn.Ring(3), gfn.RingReward(), gfn.GraphNet()).restore(tmp_path / "rust")
+
+
+def test_gin_with_a_virtual_node_is_trained_in_each_round():
+    policy = gfn.GraphNet(conv="gin_virtual", embedding=16, layers=3)
+    trainer = gfn.Trainer(gfn.ColoredGraphs(3), gfn.ColoredGraphReward(), policy, batch=16)
+    whole = {name: tensor for name, tensor in trainer.named_parameters() if ".whole." in name and name.endswith("weight")}
+    assert len(whole) == 3, list(whole)
+    before = {name: tensor.detach().clone() for name, tensor in whole.items()}
+    trainer.fit(3)
+    assert all((whole[name] != before[name]).any() for name in whole)

@@ -11,8 +11,8 @@ use gfn::{Result, Rng};
 use gfn_gym::graph_building::{GraphBuilding, GraphBuildingConfig};
 use tch::{Device, Kind, Tensor};
 
-pub(crate) const CONVS: [ConvKind; 4] =
-    [ConvKind::Gin, ConvKind::Gine, ConvKind::Directed, ConvKind::Transformer { heads: 4 }];
+pub(crate) const CONVS: [ConvKind; 5] =
+    [ConvKind::Gin, ConvKind::GinVirtual, ConvKind::Gine, ConvKind::Directed, ConvKind::Transformer { heads: 4 }];
 pub(crate) const KINDS: [GraphKind; 2] = [GraphKind::Directed, GraphKind::Undirected];
 pub(crate) fn all() -> Quantities {
     Quantities::PF | Quantity::LogPb | Quantity::LogFlow

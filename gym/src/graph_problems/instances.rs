@@ -116,8 +116,7 @@ impl Instances {
 
     /// The complements, in the same order: an edge wherever there was none.
     ///
-    /// A clique of a graph is an independent set of its complement. On the complement, messages of a
-    /// network go from a node of the clique to those that it forces out.
+    /// A clique of a graph is an independent set of its complement.
     ///
     /// ```
     /// use gfn::graph::GraphFormat;

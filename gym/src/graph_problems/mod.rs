@@ -12,8 +12,8 @@
 //! | [`Problem::Cut`] | a node changes sides | none | at any time | all sets of nodes |
 //!
 //! The marks follow from the nodes that were chosen, in whatever order: the moves back undo any of the choices.
-//! What a node of a clique forces out are nodes that it has no edge to, where no message of a network goes. A clique is an independent
-//! set of the [complement](Instances::complements), whose edges are those; neither form was shown to be learned better.
+//! What a node of a clique forces out are nodes that it has no edge to, where messages along edges don't go: a network of
+//! `ConvKind::GinVirtual` hears of them. A clique is also an independent set of the [complement](Instances::complements).
 //! [`Problem::check`] says what a set of nodes is worth, or what is wrong with it, and knows nothing of the environment.
 //!
 //! ```

@@ -60,7 +60,7 @@ class GraphNet(Policy):
 
     layers: int = 2
     embedding: int = 128
-    conv: Literal["auto", "gin", "gine", "directed", "transformer"] = "auto"
+    conv: Literal["auto", "gin", "gin_virtual", "gine", "directed", "transformer"] = "auto"
     heads: int = 4
     identity: bool = True
     pair_walks: int | None = None

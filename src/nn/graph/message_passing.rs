@@ -1,7 +1,8 @@
 //! The library's own torso.
 
-use tch::{Kind, Tensor};
+use tch::Tensor;
 
+use super::conv::pooling::{pool, scales, sums, to_nodes};
 use super::conv::{Conv, MessageKind, MessageRounds};
 use super::node_features::{Labels, NodeFeatures};
 use super::torso::{Embedded, HostTorso, Torso};
@@ -40,6 +41,7 @@ impl MessagePassing {
         };
         let body = match config.conv.chosen(schema) {
             ConvKind::Auto | ConvKind::Gin => convs(scope, Conv::gin),
+            ConvKind::GinVirtual => convs(scope, Conv::gin_virtual),
             ConvKind::Gine => convs(scope, Conv::gine),
             ConvKind::Directed => convs(scope, Conv::directed),
             ConvKind::Transformer { heads } => {
@@ -109,37 +111,4 @@ impl Torso for MessagePassing {
         let Body::Convs(convs) = &self.body else { return None };
         Some(Box::new(HostMessagePassing::new(&self.features, convs, self.global.as_ref())))
     }
-}
-
-/// Mean and damped sum of node embeddings, `[B, 2 D]`. The mean alone can't count nodes. An empty graph gives zeros.
-fn pool(batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
-    let sum = sums(batch, nodes);
-    let scale = |power: f64| scales(batch, power, nodes.kind());
-    Tensor::cat(&[&sum * scale(-1.0), &sum * scale(-0.5)], 1)
-}
-
-/// Adds each graph's row to its nodes, `[N, D]`.
-fn to_nodes(batch: &GraphBatch<'_>, nodes: &Tensor, graphs: &Tensor) -> Tensor {
-    match batch.arrays.same_size() {
-        Some(n) if n > 0 => {
-            let size = nodes.size();
-            (nodes.view([batch.len() as i64, n as i64, size[1]]) + graphs.unsqueeze(1)).view([size[0], size[1]])
-        }
-        _ => nodes + graphs.index_select(0, batch.node_graph()),
-    }
-}
-
-/// The sum of each graph's node rows, `[B, D]`.
-fn sums(batch: &GraphBatch<'_>, nodes: &Tensor) -> Tensor {
-    let (b, width) = (batch.len() as i64, nodes.size()[1]);
-    match batch.arrays.same_size() {
-        Some(n) if n > 0 => nodes.reshape([b, n as i64, width]).sum_dim_intlist(1, false, nodes.kind()),
-        _ => Tensor::zeros([b, width], (nodes.kind(), nodes.device())).index_add(0, batch.node_graph(), nodes),
-    }
-}
-
-/// A power of each graph's number of nodes, `[B, 1]`; 1 for an empty graph.
-fn scales(batch: &GraphBatch<'_>, power: f64, kind: Kind) -> Tensor {
-    let scales: Vec<f64> = batch.arrays.sizes().map(|n| (n.max(1) as f64).powf(power)).collect();
-    crate::tensor::from_host(&scales, kind, batch.device()).unsqueeze(1)
 }

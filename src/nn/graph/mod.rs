@@ -15,6 +15,7 @@ mod torso;
 mod transformer;
 
 pub use conv::ConvKind;
+pub(in crate::nn) use conv::pooling::{add_to_nodes, host_pool};
 pub(in crate::nn) use conv::{Conv, HostConv};
 pub(in crate::nn) use conv::{MessageKind, MessageRounds};
 pub use edge_mlp::{EdgeMlp, EdgeMlpConfig};

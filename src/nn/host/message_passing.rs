@@ -4,7 +4,8 @@ use super::HostLinear;
 use crate::graph::GraphArrays;
 use crate::nn::Linear;
 use crate::nn::graph::{
-    Conv, HostConv, HostEmbedded, HostFeatures, HostTorso, MessageKind, MessageRounds, NodeFeatures,
+    Conv, HostConv, HostEmbedded, HostFeatures, HostTorso, MessageKind, MessageRounds, NodeFeatures, add_to_nodes,
+    host_pool,
 };
 
 /// A copy of a [`MessagePassing`](crate::nn::MessagePassing) with convolutions on the host.
@@ -27,16 +28,12 @@ impl HostTorso for HostMessagePassing {
         if let Some(index) = &rounds.index {
             nodes = index.iter().flat_map(|&row| &nodes[row as usize * self.width..][..self.width]).copied().collect();
         }
-        let pooled = self.pool(arrays, &nodes);
+        let pooled = host_pool(arrays, &nodes, self.width);
         if let Some(global) = &self.global {
-            let added = global.rows(&pooled, arrays.len());
-            let mut rows = nodes.chunks_exact_mut(self.width);
-            for (n, added) in arrays.sizes().zip(added.chunks_exact(self.width)) {
-                for row in rows.by_ref().take(n) {
-                    // NaN passes through; the check before drawing finds it.
-                    row.iter_mut().zip(added).for_each(|(x, &a)| *x += if a < 0.0 { 0.0 } else { a });
-                }
-            }
+            let mut added = global.rows(&pooled, arrays.len());
+            // NaN passes through; the check before drawing finds it.
+            added.iter_mut().for_each(|x| *x = if *x < 0.0 { 0.0 } else { *x });
+            add_to_nodes(arrays, &mut nodes, &added, self.width);
         }
         HostEmbedded { nodes, graphs: pooled }
     }
@@ -51,24 +48,5 @@ impl HostMessagePassing {
             message_kind: convs.first().map_or(MessageKind::Sum, Conv::message_kind),
             global: global.map(HostLinear::of),
         }
-    }
-
-    /// Mean and damped sum of each graph's node rows.
-    fn pool(&self, arrays: &GraphArrays, nodes: &[f32]) -> Vec<f32> {
-        let mut out = Vec::with_capacity(arrays.len() * 2 * self.width);
-        let mut rows = nodes.chunks_exact(self.width);
-        for n in arrays.sizes() {
-            let start = out.len();
-            out.resize(start + self.width, 0.0f32);
-            for row in rows.by_ref().take(n) {
-                out[start..].iter_mut().zip(row).for_each(|(sum, x)| *sum += x);
-            }
-            let n = n.max(1) as f32;
-            out.extend_from_within(start..);
-            let (mean, damped) = out[start..].split_at_mut(self.width);
-            mean.iter_mut().for_each(|x| *x /= n);
-            damped.iter_mut().for_each(|x| *x /= n.sqrt());
-        }
-        out
     }
 }

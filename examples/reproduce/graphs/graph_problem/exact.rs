@@ -10,10 +10,10 @@ use gfn::nn::GraphNet;
 use gfn::plot::Panel;
 use gfn::policy::{GraphPolicy, Policy};
 use gfn::quantity::Quantity;
-use gfn_gym::graph_problems::{Instances, Problem, SizeReward};
+use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, SizeReward};
 use serde_json::{Value, json};
 
-use super::{Args, HELD_OUT_NODES, ProblemEnv, ProblemTrainer, environment};
+use super::{Args, HELD_OUT_NODES, ProblemEnv, ProblemTrainer};
 use crate::cli::{Defaults, Distance, ObjectiveName, Report, members, train_with_actors, value_words};
 
 /// States of one graph: all cuts of 14 nodes.
@@ -68,7 +68,7 @@ pub(super) fn run(
     mut extra: Vec<(&'static str, Value)>,
 ) -> Result<()> {
     let common = &args.common;
-    let held_out = HeldOut { env: environment(problem, graphs)?, reward };
+    let held_out = HeldOut { env: GraphProblem::new(problem, graphs)?, reward };
     let mut spaces = Vec::new();
     for instance in (0..held_out.env.n_instances()).step_by(LOOKS.0) {
         match StateGraph::build_of(&held_out.env, instance, LOOKS.1) {
@@ -110,7 +110,7 @@ pub(super) fn run(
     let seen: Vec<GraphState> =
         train.graphs().iter().filter(|graph| graph.n_nodes() >= LEAST_SEEN).take(SEEN).cloned().collect();
     if !seen.is_empty() {
-        let seen = HeldOut { env: environment(problem, &Instances::new(seen)?)?, reward };
+        let seen = HeldOut { env: GraphProblem::new(problem, &Instances::new(seen)?)?, reward };
         let tv = |instance| {
             let space = StateGraph::build_of(&seen.env, instance, LIMIT)?;
             seen.measure(&space, trainer.policy()).map(|measured| measured.distances.tv)

@@ -43,9 +43,9 @@ pub(crate) struct Args {
     /// RB graphs of 200 to 300 nodes, and of 800 to 1,200, that the policy is asked about, too
     #[arg(long, default_value_t = 0)]
     larger: usize,
-    /// How nodes learn of others: along edges, or also by attention to a node that all are joined to
-    #[arg(long, value_enum, default_value = "gin")]
-    conv: ConvName,
+    /// How nodes learn of others: along edges, or also from the whole graph; by default gin-virtual, of RB graphs gin
+    #[arg(long, value_enum)]
+    conv: Option<ConvName>,
     /// Negative control: the network gets no messages along edges, and sees marks alone
     #[arg(long, conflicts_with_all = ["layers", "conv"])]
     blind: bool,
@@ -58,7 +58,7 @@ pub(crate) struct Args {
 enum ProblemName {
     /// Most nodes of which no two have an edge
     IndependentSet,
-    /// Most nodes of which any two have an edge; learned as an independent set of the complement, whose edges are what matters
+    /// Most nodes of which any two have an edge
     Clique,
     /// Fewest nodes with an edge to each other node
     DominatingSet,
@@ -82,6 +82,8 @@ impl From<ProblemName> for Problem {
 enum ConvName {
     /// Sums over neighbours
     Gin,
+    /// Sums over neighbours, and over the whole graph
+    GinVirtual,
     /// Attention along edges and to a virtual node, four heads
     Transformer,
 }
@@ -103,17 +105,6 @@ const TRAINED_NODES: [usize; 2] = [6, 14];
 const HELD_OUT_NODES: [usize; 2] = [10, 14];
 /// What tells the seed of held-out graphs from that of the run, which must not choose what it is measured on.
 const HELD_OUT_SEED: u64 = 0x6865_6c64;
-
-/// The environment of a problem on these graphs.
-///
-/// Cliques are built as independent sets of the complements: messages of the network go along edges, and what a node of a clique forces
-/// out are the nodes that it has no edge to. The states, the solutions and their sizes are the same.
-fn environment(problem: Problem, graphs: &Instances) -> Result<ProblemEnv> {
-    match problem {
-        Problem::Clique => GraphProblem::new(Problem::IndependentSet, &graphs.complements()?),
-        problem => GraphProblem::new(problem, graphs),
-    }
-}
 
 /// The graphs to train on, and those to measure on.
 fn instances(args: &Args) -> Result<[Instances; 2]> {
@@ -162,13 +153,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let runtime = common.runtime()?;
     let reward = SizeReward::new(problem, args.beta.unwrap_or(if large { 5.0 } else { 2.0 }))?;
     let [train, held_out] = instances(args)?;
-    let env = environment(problem, &train)?;
+    let env = GraphProblem::new(problem, &train)?;
     let small = Defaults { steps: 40_000, batch: 32, epsilon: 0.05, lr: 3e-3, lr_end: 0.01, ..Defaults::default() };
     let defaults = if large { Defaults { steps: 3_000, ..small } } else { small };
     let mut rng = Rng::seeded(common.seed);
     let network = GraphNetConfig {
-        conv: match args.conv {
+        conv: match args.conv.unwrap_or(if large { ConvName::Gin } else { ConvName::GinVirtual }) {
             ConvName::Gin => ConvKind::Gin,
+            ConvName::GinVirtual => ConvKind::GinVirtual,
             ConvName::Transformer => ConvKind::Transformer { heads: 4 },
         },
         layers: if args.blind { 0 } else { common.layers.unwrap_or(5) },

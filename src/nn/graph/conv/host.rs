@@ -3,6 +3,7 @@
 use tch::Tensor;
 
 use super::message_classes::MessageRound;
+use super::pooling::{add_to_nodes, host_pool};
 use super::{Conv, Messages};
 use crate::graph::GraphArrays;
 use crate::nn::host::{HostLinear, HostNorm, floats};
@@ -26,6 +27,8 @@ enum HostMessages {
         bias: Vec<f32>,
         /// Weight of a node's own entry beside the sum; `None` if it is one of the entries.
         own: Option<f32>,
+        /// From the whole graph.
+        whole: Option<HostLinear>,
     },
     /// The map comes after the sum.
     WithEdges { inner: HostLinear, own: f32, edges: HostKinds, against: Option<Vec<f32>> },
@@ -36,9 +39,9 @@ impl Conv {
     pub(crate) fn on_host(&self) -> HostConv {
         let width = self.output.weight().size()[0] as usize;
         let messages = match &self.messages {
-            Messages::Gin { inner, eps } => {
-                let own = Some(1.0 + floats(eps)[0]);
-                HostMessages::Plain { table: HostLinear::of(inner), bias: vec![0.0; width], own }
+            Messages::Gin { inner, eps, whole } => {
+                let (own, whole) = (Some(1.0 + floats(eps)[0]), whole.as_ref().map(HostLinear::of));
+                HostMessages::Plain { table: HostLinear::of(inner), bias: vec![0.0; width], own, whole }
             }
             Messages::Gine { inner, eps, edges, against } => HostMessages::WithEdges {
                 inner: HostLinear::of(inner),
@@ -49,7 +52,7 @@ impl Conv {
             Messages::Directed { own, incoming, outgoing } => {
                 let weights = Tensor::cat(&[own.weight(), incoming.weight(), outgoing.weight()], 0);
                 let bias = own.bias().map_or_else(|| vec![0.0; width], floats);
-                HostMessages::Plain { table: HostLinear::new(&weights, None), bias, own: None }
+                HostMessages::Plain { table: HostLinear::new(&weights, None), bias, own: None, whole: None }
             }
         };
         HostConv { messages, output: HostLinear::of(&self.output), norm: self.norm.on_host(), width }
@@ -61,8 +64,14 @@ impl HostConv {
     pub(crate) fn forward(&self, arrays: &GraphArrays, round: &MessageRound<Vec<i64>>, rows: &[f32]) -> Vec<f32> {
         let (width, n) = (self.width, round.offsets.len());
         let mut inner = match &self.messages {
-            HostMessages::Plain { table, bias, own } => {
-                self.summed(round, &table.rows(rows, rows.len() / width), bias, *own)
+            HostMessages::Plain { table, bias, own, whole } => {
+                let mut sums = self.summed(round, &table.rows(rows, rows.len() / width), bias, *own);
+                if let Some(whole) = whole {
+                    let own: Vec<f32> = (0..n).flat_map(|row| self.row(rows, round.own_row(row))).copied().collect();
+                    let pooled = host_pool(arrays, &own, width);
+                    add_to_nodes(arrays, &mut sums, &whole.rows(&pooled, arrays.len()), width);
+                }
+                sums
             }
             HostMessages::WithEdges { inner, own, edges, against } => {
                 let edges = self.edge_rows(arrays, edges, against.as_deref());

@@ -49,6 +49,8 @@ pub(crate) struct MessageRound<T> {
 pub(crate) enum MessageKind {
     /// From neighbours, whatever the direction of edges. Table entries are rows.
     Sum,
+    /// The same, and from the whole graph: each node has a row after each round. Table entries are rows.
+    SumAndWhole,
     /// From neighbours, with the edge's features and direction. Table entries are rows.
     WithEdges,
     /// From the node itself, from sources of incoming edges and from targets of outgoing ones, with a linear map for
@@ -72,7 +74,7 @@ impl MessageRounds<Vec<i64>> {
         let edges = if message_kind == MessageKind::WithEdges { edge_keys(arrays) } else { Vec::new() };
         let mut out = Vec::with_capacity(rounds);
         for _ in 0..rounds {
-            let next = match colours.distinct() {
+            let next = match colours.distinct() || message_kind == MessageKind::SumAndWhole {
                 true => Colours::all(n),
                 false => {
                     let next = colours.refined(neighbours, &edges);
@@ -120,7 +122,9 @@ impl MessageRound<Vec<i64>> {
             let (incoming, outgoing) = (neighbours.incoming(node), neighbours.outgoing(node));
             let of = |&(node, _): &(u32, u32)| before.of[node as usize];
             match message_kind {
-                MessageKind::Sum => entries.extend(incoming.iter().chain(outgoing.unwrap_or_default()).map(of)),
+                MessageKind::Sum | MessageKind::SumAndWhole => {
+                    entries.extend(incoming.iter().chain(outgoing.unwrap_or_default()).map(of))
+                }
                 MessageKind::WithEdges => {
                     let outgoing = outgoing.unwrap_or_default();
                     entries.extend(incoming.iter().chain(outgoing).map(of));

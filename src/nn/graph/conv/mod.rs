@@ -2,6 +2,7 @@
 
 mod host;
 mod message_classes;
+pub(in crate::nn) mod pooling;
 
 pub(in crate::nn) use host::HostConv;
 pub(in crate::nn) use message_classes::{MessageKind, MessageRounds};
@@ -13,6 +14,7 @@ use crate::graph::{GraphBatch, GraphKind, GraphSchema};
 use crate::nn::graph::edge_features::EdgeFeatures;
 use crate::nn::{LayerNorm, Linear, Scope};
 use message_classes::MessageRound;
+use pooling::{pool, to_nodes};
 
 /// The kind of message passing.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
@@ -24,6 +26,13 @@ pub enum ConvKind {
     /// `MLP((1 + eps) h_i + sum_j h_j)` over neighbours in both directions (Xu et al., *How Powerful are GNNs?*, 2019,
     /// eq. 4.1).
     Gin,
+    /// [`Gin`](Self::Gin) with a virtual node: each round adds `W [mean h, sum h / sqrt(n)]` of the whole graph to what a node
+    /// receives (Gilmer et al., *Neural Message Passing for Quantum Chemistry*, 2017, section 5.2; Hu et al., *Open Graph
+    /// Benchmark*, 2020).
+    ///
+    /// For what depends on nodes far away, or on nodes without an edge. Equal nodes of different graphs are then different, so
+    /// that each is computed.
+    GinVirtual,
     /// `MLP((1 + eps) h_i + sum_j relu(h_j + e_ij))` over neighbours in both directions. `e_ij` holds edge classes and
     /// attributes (Hu et al. 2020) and, in directed graphs, the direction of the edge.
     Gine,
@@ -58,8 +67,10 @@ impl ConvKind {
     /// The edge feature of such graphs that this convolution can't see, if any.
     pub(in crate::nn) fn misses(self, schema: &GraphSchema) -> Option<&'static str> {
         match self {
-            Self::Gin | Self::Directed if schema.tells_edges_apart() => Some("the classes and attributes of edges"),
-            Self::Gin if schema.kind == GraphKind::Directed => Some("the direction of edges"),
+            Self::Gin | Self::GinVirtual | Self::Directed if schema.tells_edges_apart() => {
+                Some("the classes and attributes of edges")
+            }
+            Self::Gin | Self::GinVirtual if schema.kind == GraphKind::Directed => Some("the direction of edges"),
             _ => None,
         }
     }
@@ -78,6 +89,8 @@ enum Messages {
     Gin {
         inner: Linear,
         eps: Tensor,
+        /// From the whole graph.
+        whole: Option<Linear>,
     },
     /// Messages against the direction of their edge add `against` to the edge's vector. `None` in undirected graphs.
     Gine {
@@ -98,6 +111,16 @@ impl Conv {
         let messages = Messages::Gin {
             inner: Linear::new(&mut scope.sub("inner"), width, width),
             eps: scope.constant("eps", &[1], 0.0),
+            whole: None,
+        };
+        Self::with_messages(messages, scope, width)
+    }
+
+    pub(crate) fn gin_virtual(scope: &mut Scope<'_>, _: &GraphSchema, width: i64) -> Self {
+        let messages = Messages::Gin {
+            inner: Linear::new(&mut scope.sub("inner"), width, width),
+            eps: scope.constant("eps", &[1], 0.0),
+            whole: Some(Linear::new(&mut scope.sub("whole"), 2 * width, width)),
         };
         Self::with_messages(messages, scope, width)
     }
@@ -132,7 +155,8 @@ impl Conv {
     /// The kind of messages that nodes receive.
     pub(crate) fn message_kind(&self) -> MessageKind {
         match self.messages {
-            Messages::Gin { .. } => MessageKind::Sum,
+            Messages::Gin { whole: None, .. } => MessageKind::Sum,
+            Messages::Gin { whole: Some(_), .. } => MessageKind::SumAndWhole,
             Messages::Gine { .. } => MessageKind::WithEdges,
             Messages::Directed { .. } => MessageKind::BySide,
         }
@@ -141,11 +165,15 @@ impl Conv {
     /// One round: from the rows before it, `[R, D]`, to the rows after it, `[R', D]`.
     pub(crate) fn forward(&self, batch: &GraphBatch<'_>, round: &MessageRound<Tensor>, rows: &Tensor) -> Tensor {
         let inner = match &self.messages {
-            Messages::Gin { inner, eps } => {
+            Messages::Gin { inner, eps, whole } => {
                 // The linear map commutes with the sum. Applying it first is cheaper, because there are fewer rows
                 // before the round. The bias then becomes a part of each message, which the next layer can make up for.
                 let mapped = inner.forward(rows);
-                round.own(&mapped) * (eps + 1.0) + round.sum(&mapped)
+                let received = round.own(&mapped) * (eps + 1.0) + round.sum(&mapped);
+                match whole {
+                    Some(whole) => to_nodes(batch, &received, &whole.forward(&pool(batch, &round.own(rows)))),
+                    None => received,
+                }
             }
             Messages::Gine { inner, eps, edges, against } => {
                 let along = edges.of_messages(batch);
@@ -179,8 +207,8 @@ mod tests {
     use crate::nn::Parameters;
 
     pub(super) const WIDTH: i64 = 6;
-    pub(super) const MAKES: [fn(&mut Scope<'_>, &GraphSchema, i64) -> Conv; 3] =
-        [Conv::gin, Conv::gine, Conv::directed];
+    pub(super) const MAKES: [fn(&mut Scope<'_>, &GraphSchema, i64) -> Conv; 4] =
+        [Conv::gin, Conv::gin_virtual, Conv::gine, Conv::directed];
 
     pub(super) fn schema(kind: GraphKind) -> GraphSchema {
         GraphSchema {
@@ -208,9 +236,17 @@ mod tests {
             // An undirected edge is two messages already.
             let both = || incoming.iter().chain(outgoing.iter().filter(|_| batch.arrays.is_directed()));
             let inner = match &conv.messages {
-                Messages::Gin { inner, eps } => {
+                Messages::Gin { inner, eps, whole } => {
                     let mapped = |x: &Tensor| linear(inner, x);
-                    mapped(&row(i)) * (eps + 1.0) + sum(both().map(|&(j, _)| mapped(&row(j))).collect())
+                    let received = mapped(&row(i)) * (eps + 1.0) + sum(both().map(|&(j, _)| mapped(&row(j))).collect());
+                    let ptr = &batch.arrays.node_ptr;
+                    let graph = ptr.windows(2).find(|ends| (ends[0]..ends[1]).contains(&i)).unwrap();
+                    let total = || sum((graph[0]..graph[1]).map(row).collect());
+                    let n = (graph[1] - graph[0]) as f64;
+                    whole.as_ref().map_or_else(
+                        || received.shallow_clone(),
+                        |whole| &received + linear(whole, &Tensor::cat(&[total() / n, total() / n.sqrt()], 0)),
+                    )
                 }
                 Messages::Gine { inner, eps, edges, against } => {
                     let sent = edges.of_messages(batch);
@@ -276,7 +312,8 @@ mod tests {
                 });
                 let shared = rounds.of_nodes(&shared);
                 // Some nodes share a row, fewer after each round, and there are never more rows than nodes.
-                assert!(rows[1] < n && rows.is_sorted() && rows[3] <= n, "{rows:?} of {n}");
+                let few = rows[1] < n || convs[0].message_kind() == MessageKind::SumAndWhole;
+                assert!(few && rows[0] < n && rows.is_sorted() && rows[3] <= n, "{rows:?} of {n}");
 
                 let all = features.forward(&batch, &(0..n as usize).collect::<Vec<_>>());
                 let naive = convs.iter().fold(all, |x, conv| one_by_one(conv, &batch, &x));

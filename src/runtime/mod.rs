@@ -13,10 +13,13 @@
 //! [`Libtorch::loaded`] and [`cuda`] report what is installed without changing anything; `examples/doctor.rs` prints
 //! it.
 
+mod backward;
 mod denormals;
 mod libtorch;
 mod threads;
 
+pub(crate) use backward::backward;
+pub use backward::differentiate_by;
 pub(crate) use denormals::flushing_denormals;
 pub use libtorch::{Cuda, Libtorch, cuda};
 pub use threads::Threads;

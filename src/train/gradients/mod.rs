@@ -4,9 +4,11 @@ use std::time::Instant;
 
 mod checks;
 pub(in crate::train) mod chunked;
+mod first_log_z;
 mod joined;
 
 pub(in crate::train) use checks::check_batch;
+pub(in crate::train) use first_log_z::start_log_z;
 pub(in crate::train) use joined::SAME;
 
 use super::companions::Companions;

@@ -4,7 +4,9 @@
 use crate::trainers::{Folder, state};
 use gfn::distribution::Exploration;
 use gfn::env::{Direction, DiscreteEnv, Env, Slots};
-use gfn::graph::{GraphEnv, GraphKind, GraphStates};
+use gfn::graph::{
+    ActionSet, AddEdge, AddNode, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Reversed, Semantics,
+};
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::Schedule;
@@ -97,6 +99,25 @@ fn rewarded(values: &'static [f64], count: fn(usize) -> usize) -> Trainer<GraphE
     };
     let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
     Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap()
+}
+
+#[test]
+fn action_types_of_no_class_are_refused() {
+    let kind = GraphKind::Undirected;
+    for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
+        let env = |actions: ActionSet| GraphEnv::new(Free, actions, GraphSchema::plain(kind, 3), GraphState::new(kind));
+        let with = |of_nodes: AddNode| env(ActionSet::new(semantics).with(of_nodes).with(AddEdge::new(1)));
+        let edges = env(ActionSet::new(semantics).with(AddNode::free(1, 3)).with(AddEdge::new(0)));
+        refused!(edges, Error::Config { .. }, "0 of `add_edge`", "at least one class", "`AddEdge::new(1)`");
+        refused!(with(AddNode::free(0, 3)), Error::Config { .. }, "0 of `add_node`");
+        refused!(with(AddNode::first(0)), Error::Config { .. }, "0 of `add_first_node`");
+        for attached in [AddNode::attached(1, 0, 3), AddNode::attached(0, 1, 3)] {
+            refused!(with(attached), Error::Config { .. }, "0 of `add_attached_node`");
+        }
+        let removed = ActionSet::new(semantics).with(Reversed(AddEdge::new(0)));
+        refused!(env(removed), Error::Config { .. }, "0 of `remove_edge`");
+        assert!(with(AddNode::free(1, 3)).is_ok());
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::trainers::Folder;
 use gfn::env::VectorStates;
-use gfn::nn::{MlpConfig, Parameters};
+use gfn::nn::{EstimatorsConfig, MlpConfig, Parameters};
 use gfn::objective::{Objective, RegressionLoss, Scores, TrajectoryBalance};
 use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::quantity::Quantities;
@@ -17,8 +17,11 @@ use tch::{Device, Kind, Tensor};
 type Learner = MlpPolicy<KHot>;
 
 fn policy(env: &Words) -> Learner {
-    let config =
-        MlpPolicyConfig { mlp: MlpConfig { hidden: vec![16], ..MlpConfig::default() }, ..MlpPolicyConfig::default() };
+    let config = MlpPolicyConfig {
+        mlp: MlpConfig { hidden: vec![16], ..MlpConfig::default() },
+        estimators: EstimatorsConfig { initial_log_z: Some(0.0), ..EstimatorsConfig::default() },
+        ..MlpPolicyConfig::default()
+    };
     MlpPolicy::new(env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap()
 }
 
@@ -186,4 +189,100 @@ fn an_overflow_of_the_optimizer_is_an_error_and_leaves_the_checkpoint() {
     let mut clipped = Trainer::new(env, reward, policy(&env), TrajectoryBalance, config, Rng::seeded(1)).unwrap();
     let log_z = [0, 1, 2].map(|_| clipped.step().unwrap().log_z);
     assert!(log_z[0] < log_z[1] && log_z[1] < log_z[2], "{log_z:?}");
+}
+
+/// A policy whose log Z can't be differentiated the second time: what the way back needs is written over.
+struct SpoiltOnce {
+    inner: Learner,
+    asked: AtomicUsize,
+}
+
+impl Policy<Words> for SpoiltOnce {
+    type Dist = <Learner as Policy<Words>>::Dist;
+
+    fn evaluate(
+        &self,
+        env: &Words,
+        states: &VectorStates,
+        conditions: Option<&Tensor>,
+        wants: Quantities,
+    ) -> Result<Evaluation<Self::Dist>> {
+        self.inner.evaluate(env, states, conditions, wants)
+    }
+
+    fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
+        let log_z = Policy::<Words>::log_z(&self.inner, conditions, n)?;
+        let exponential = log_z.exp();
+        let out = exponential.log();
+        if exponential.requires_grad() && self.asked.fetch_add(1, Ordering::SeqCst) == 1 {
+            let _ = exponential.shallow_clone().g_add_scalar_(1.0);
+        }
+        Some(out)
+    }
+
+    fn parameters(&self) -> Option<&Parameters> {
+        Policy::<Words>::parameters(&self.inner)
+    }
+}
+
+/// libtorch says no in the middle of a backward pass: of a whole batch, and of a part of it.
+#[test]
+fn a_backward_pass_that_fails_spoils_one_step() {
+    tch::set_num_threads(1);
+    for (chunk, failed) in [(None, 1), (Some(12), 0)] {
+        let env = Words::new(2, 3);
+        let reward =
+            |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; words.rows().count()]) };
+        let config = TrainerConfig { batch: 8, chunk, source: DataSource::default(), ..TrainerConfig::default() };
+        let policy = SpoiltOnce { inner: policy(&env), asked: AtomicUsize::new(0) };
+        let mut trainer = Trainer::new(env, reward, policy, TrajectoryBalance, config, Rng::seeded(1)).unwrap();
+        let mut results = Vec::new();
+        for k in 0..4 {
+            let before = values(&trainer.policy().inner);
+            results.push(trainer.step());
+            let same = values(&trainer.policy().inner) == before;
+            assert_eq!((same, trainer.steps_done()), (k == failed, if k < failed { k + 1 } else { k }), "step {k}");
+            assert!(no_gradient(&trainer.policy().inner));
+        }
+        check_recovery(&results, failed);
+        let error = results[failed].as_ref().unwrap_err();
+        assert!(matches!(error, Error::Torch(_)) && error.to_string().contains("inplace"), "{error}");
+    }
+}
+
+/// Whoever looks at a gradient of their own between two steps doesn't change the next one.
+#[test]
+fn gradients_that_are_there_do_not_come_into_a_step() {
+    let bits = |look: bool| {
+        let mut trainer = trainer(0.0, TrajectoryBalance, RegressionLoss::Squared);
+        trainer.step().unwrap();
+        if look {
+            for parameter in parameters(trainer.policy()) {
+                parameter.tensor.square().sum(Kind::Float).backward();
+            }
+            assert!(!no_gradient(trainer.policy()));
+        }
+        let StepStats { loss, grad_norm, .. } = trainer.step().unwrap();
+        (loss.to_bits(), grad_norm.to_bits(), values(trainer.policy()))
+    };
+    assert!(bits(true) == bits(false));
+}
+
+/// Where log Z starts at what the first batch says, a first step that fails takes it back.
+#[test]
+fn a_first_step_that_fails_leaves_log_z_unset() {
+    let mut config =
+        MlpPolicyConfig { mlp: MlpConfig { hidden: vec![16], ..MlpConfig::default() }, ..MlpPolicyConfig::default() };
+    config.estimators.initial_log_z = None;
+    let env = Words::new(2, 3);
+    let policy = MlpPolicy::new(&env, KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
+    let reward =
+        |words: &VectorStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![50.0; words.rows().count()]) };
+    let objective = Once { loss: true, calls: AtomicUsize::new(1) };
+    let config = TrainerConfig { batch: 8, source: DataSource::default(), ..TrainerConfig::default() };
+    let mut trainer = Trainer::new(env, reward, policy, objective, config, Rng::seeded(1)).unwrap();
+    let before = values(trainer.policy());
+    trainer.step().unwrap_err();
+    assert_eq!(values(trainer.policy()), before);
+    assert!(trainer.step().unwrap().log_z > 50.0);
 }

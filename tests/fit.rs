@@ -5,10 +5,15 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use crate::trainers::{Folder, GridTrainer, Setting, bytes, hypergrid};
+use crate::words::{self, fresh, with_flow};
 use gfn::env::{Rows, VectorEnv, VectorStates};
-use gfn::policy::{KHot, MlpPolicy};
+use gfn::error::Warning;
+use gfn::objective::{LogPartitionVariance, TrajectoryBalance};
+use gfn::optim::Schedule;
+use gfn::policy::{KHot, MlpPolicy, UniformPolicy};
 use gfn::train::{
-    Checkpoint, CountModes, EarlyStop, Ended, Fit, Goal, Metrics, MetricsFile, Record, ReplayPath, Trainer, Validation,
+    Checkpoint, CountModes, EarlyStop, Ended, Fit, Goal, Metrics, MetricsFile, OnWarning, Record, ReplayPath, Trainer,
+    TrainerConfig, Validation,
 };
 use gfn::{Error, Result};
 use gfn_gym::hypergrid::HyperGrid;
@@ -109,6 +114,33 @@ fn reward_calls_count_new_objects_once() {
     Fit::new(4).observe(&mut keep).run(&mut trainer).unwrap();
     // From the second step on, half of the batch is replayed.
     assert_eq!(calls, [30 + 24, 30 + 36, 30 + 48, 30 + 60]);
+}
+
+/// Behind the end of a schedule that falls to 0, nothing is learned: that is said once, at the first such step.
+#[test]
+fn training_beyond_the_end_of_a_schedule_is_told_of() {
+    let lr_scale = Schedule::Linear { from: 1.0, to: 0.0, steps: 3 };
+    let config = TrainerConfig { lr_scale, on_warning: OnWarning::Keep, ..fresh(8) };
+    let mut trainer = words::trainer(with_flow(), Box::new(TrajectoryBalance), config).unwrap();
+    Fit::new(3).run(&mut trainer).unwrap();
+    assert_eq!(trainer.warnings(), []);
+    let mut seen = Vec::new();
+    let mut keep = |_: &Trainer<_, _>, record: &mut Record| {
+        seen.extend(record.warnings.clone());
+        Ok(ControlFlow::Continue(()))
+    };
+    Fit::new(9).observe(&mut keep).run(&mut trainer).unwrap();
+    assert_eq!(seen, [Warning::LearnsNothing { step: 4 }]);
+    assert_eq!(trainer.warnings(), seen);
+    let text = seen[0].to_string();
+    assert!(text.contains("nothing is learned") && text.contains("lr_scale"), "{text}");
+    // A schedule that takes no step to get there.
+    let config = TrainerConfig { lr_scale: Schedule::Linear { from: 1.0, to: 0.0, steps: 0 }, ..fresh(8) };
+    let refused = words::trainer(with_flow(), Box::new(TrajectoryBalance), config).map(drop).unwrap_err().to_string();
+    assert!(refused.contains("at least one step"), "{refused}");
+    // Nothing is to be trained.
+    let config = TrainerConfig { lr_scale: Schedule::Constant(0.0), on_warning: OnWarning::Fail, ..fresh(8) };
+    words::trainer(UniformPolicy, Box::new(LogPartitionVariance), config).unwrap().step().unwrap();
 }
 
 #[test]

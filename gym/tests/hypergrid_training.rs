@@ -67,7 +67,7 @@ fn a_state_is_judged_on_its_own() {
             let mlp = MlpConfig { hidden: vec![32], layer_norm: true, ..MlpConfig::default() };
             let defaults = MlpPolicyConfig::default();
             let of_conditions = EstimatorsConfig::conditional(n_conditions);
-            let estimators = EstimatorsConfig { flow: true, initial_log_z: 1.0, ..of_conditions };
+            let estimators = EstimatorsConfig { flow: true, initial_log_z: Some(1.0), ..of_conditions };
             let config = MlpPolicyConfig { mlp, backward, estimators, ..defaults };
             let policy = policy(&env, Scaled::new(env.ndim(), env.height()), config);
             let conditions = (n_conditions > 0).then(|| conditions.shallow_clone());

@@ -3,6 +3,7 @@
 //! Settings come as JSON from classes that are written in Python; objects of Python (rewards, networks, callbacks) are called with
 //! batches, never state by state. The interpreter is let go while a trainer works.
 
+mod backward;
 mod conditioning;
 mod conditions;
 mod counts;
@@ -29,6 +30,7 @@ use pyo3::prelude::*;
 
 #[pymodule]
 fn _gfn(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    gfn::runtime::differentiate_by(backward::backward);
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<conditioning::Conditioner>()?;
     module.add_class::<env::Env>()?;

@@ -2,7 +2,7 @@
 
 use std::sync::Once;
 
-use gfn::runtime::{DeviceKind, Runtime};
+use gfn::runtime::{DeviceKind, Runtime, Threads};
 use pyo3::prelude::*;
 
 use crate::counts::count;
@@ -24,5 +24,5 @@ pub(crate) fn prepare() {
 #[pyfunction]
 pub(crate) fn set_threads(n: &Bound<'_, PyAny>) -> PyResult<()> {
     let n = count(n, "threads", 1)?;
-    Runtime::new(n, DeviceKind::Cpu).map(|_| ()).map_err(raised)
+    Runtime::new(Threads { rayon: n, libtorch: n }, DeviceKind::Cpu).map(|_| ()).map_err(raised)
 }

@@ -1,7 +1,7 @@
 //! What the library's messages say of Rust, said of Python.
 
 /// Phrases of the library's, and what stands for them in `gfn_rs`; the longer ones first.
-const PHRASES: [(&str, &str); 26] = [
+const PHRASES: [(&str, &str); 29] = [
     (
         "(graphs whose backward moves are derived: let `is_reachable` be false of what no forward move builds; by type: use action \
          types that keep to it, such as `AddEdge::keeping_connected`)",
@@ -28,6 +28,9 @@ const PHRASES: [(&str, &str); 26] = [
     ("`TrainerConfig::source`", "`share`"),
     ("`TrainerConfig::replay_path`", "`Replay.path`"),
     ("`TrainerConfig::", "`"),
+    ("`EstimatorsConfig::", "`"),
+    ("`AdamConfig::", "`"),
+    ("`Schedule::", "`"),
     ("`ReplayPath::Stored`", "\"stored\""),
     ("`ReplayPath::PolicyBackward`", "\"policy_backward\""),
     ("`ReplayPath::UniformBackward`", "\"uniform_backward\""),

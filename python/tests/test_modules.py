@@ -191,3 +191,52 @@ def test_a_module_sees_classes_and_attributes():
     env = gfn.GraphBuilding(3, node_classes=2, edge_classes=3, node_attributes=[4], edge_attributes=[5])
     module_trainer(Looks(), env=env, reward=lambda graphs: np.zeros(len(graphs)), epsilon=1.0).fit(5)
     assert seen == {"node_classes": 1, "edge_classes": 2, "node_attributes": 4, "edge_attributes": 5}
+
+
+class Failing(torch.autograd.Function):
+    """The identity, whose gradient is an error while `raised` holds one."""
+
+    raised: list = []
+
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, gradient):
+        if Failing.raised:
+            raise Failing.raised.pop()
+        return gradient
+
+
+class Wrapped(Messages):
+    def forward(self, batch):
+        nodes, graphs = super().forward(batch)
+        return Failing.apply(nodes), graphs
+
+
+@pytest.mark.parametrize("settings", [{}, {"chunk": 100}])
+@pytest.mark.parametrize("kind", [KeyError, KeyboardInterrupt])
+def test_what_is_raised_in_a_backward_pass_comes_back_and_the_trainer_goes_on(kind, settings, tmp_path):
+    trainer = module_trainer(Wrapped(), **settings).fit(2)
+    Failing.raised.append(kind("mine"))
+    with pytest.raises(kind, match="mine") as caught:
+        trainer.fit(1)
+    assert any(frame.name == "backward" for frame in caught.traceback)
+    assert trainer.steps_done == 2 and all(p.grad is None or not p.grad.any() for p in trainer.parameters())
+    trainer.fit(1).save(tmp_path / "saved")
+    assert len(trainer.sample(3)) == 3 and trainer.steps_done == 3
+
+
+def test_what_torch_refuses_in_a_backward_pass_leaves_the_trainer():
+    class Inplace(Messages):
+        def forward(self, batch):
+            nodes, graphs = super().forward(batch)
+            gate = torch.sigmoid(nodes)
+            gate += 1
+            return nodes * gate, graphs
+
+    trainer = module_trainer(Inplace())
+    with pytest.raises(RuntimeError, match="inplace operation"):
+        trainer.fit(1)
+    assert trainer.steps_done == 0 and len(trainer.sample(2)) == 2

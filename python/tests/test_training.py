@@ -1,6 +1,7 @@
 """Training, against exact distributions and against the same runs in Rust."""
 
 import math
+import warnings
 
 import gfn_rs as gfn
 import numpy as np
@@ -299,14 +300,47 @@ def test_what_the_signature_says_is_what_is_taken():
     shown = {name: parameter.default for name, parameter in inspect.signature(gfn.Trainer).parameters.items()}
     assert shown["lr_scale"] == gfn.InverseRoot(1.0, 1000) and shown["epsilon"] == gfn.Linear(0.1, 0.01, 2000)
     losses = lambda **changes: ring_trainer(**{"lr_scale": gfn.LR_SCALE, "epsilon": gfn.EPSILON, **changes}).fit(5).history["loss"].tolist()  # noqa: E731
-    none = losses(lr_scale=None, epsilon=None)
-    assert none == losses() == losses(lr_scale=gfn.InverseRoot(1.0, 1000), epsilon=gfn.Linear(0.1, 0.01, 2000))
-    assert none != losses(epsilon=0.0) and none != losses(lr_scale=1.0, epsilon=gfn.Linear(0.2, 0.01, 2000))
+    default = losses()
+    assert default == losses(lr_scale=gfn.InverseRoot(1.0, 1000), epsilon=gfn.Linear(0.1, 0.01, 2000))
+    assert default != losses(epsilon=0.0) and default != losses(lr_scale=1.0, epsilon=gfn.Linear(0.2, 0.01, 2000))
+    # None is off, as it is in torch.
+    assert losses(epsilon=None) == losses(epsilon=0.0) and losses(lr_scale=None) == losses(lr_scale=1.0) != default
     # Where the objective learns from the policy's own trajectories alone the default explores nothing, and others are refused.
     own = lambda **changes: gfn.Trainer(gfn.HyperGrid(2, 3), gfn.HyperGridReward(), gfn.Mlp((8,)), gfn.PolicyGradient(), batch=8, **changes)  # noqa: E731
     assert own().fit(3).history["loss"].tolist() == own(epsilon=0.0).fit(3).history["loss"].tolist()
     with pytest.raises(ValueError, match="own|on-policy|off-policy"):
         own(epsilon=gfn.Linear(0.1, 0.01, 2000)).fit(1)
+
+
+def test_training_beyond_the_end_of_a_schedule_is_told_of():
+    trainer = gfn.Trainer(gfn.HyperGrid(2, 4), gfn.HyperGridReward(), gfn.Mlp((8,)), batch=8, lr_scale=gfn.Linear(1, 0, 3))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        trainer.fit(3)
+    with pytest.warns(gfn.TrainingWarning, match="nothing is learned any more: `lr_scale` is at its end.*`InverseRoot`"):
+        trainer.fit(5)
+    assert len(trainer.warnings) == 1 and trainer.steps_done == 8
+    with pytest.raises(ValueError, match="at least one step"):
+        gfn.Trainer(gfn.HyperGrid(2, 4), gfn.HyperGridReward(), gfn.Mlp((8,)), lr_scale=gfn.Linear(1, 0, 0))
+
+
+def test_a_gradient_that_is_left_does_not_come_into_a_step():
+    norms = []
+    for look in (False, True):
+        trainer = ring_trainer().fit(1)
+        if look:
+            trainer.loss().backward()
+            trainer.loss().backward()
+        norms.append(trainer.step()["grad_norm"])
+    assert norms[0] == norms[1]
+
+
+def test_a_large_log_z_starts_at_what_the_first_batch_says():
+    settings = {"batch": 32, "epsilon": None}
+    high = lambda states: [300.0] * len(states)  # noqa: E731
+    first = lambda policy: gfn.Trainer(gfn.HyperGrid(2, 4), high, policy, **settings).step()["log_z"]  # noqa: E731
+    assert 300 < first(gfn.Mlp((8,))) < 304
+    assert first(gfn.Mlp((8,), initial_log_z=0.0)) == 0 and first(gfn.Mlp((8,), initial_log_z=5)) == 5
 
 
 def test_history_is_a_frame():

@@ -7,6 +7,7 @@ mod warning;
 pub use kind::ErrorKind;
 pub use warning::Warning;
 
+use std::fmt;
 use std::path::PathBuf;
 
 use crate::direction::Direction;
@@ -16,8 +17,9 @@ pub type Result<T> = std::result::Result<T, Error>;
 
 /// Everything that can go wrong at run time.
 ///
-/// Bad input is an `Error`; a broken invariant of the library itself is a `debug_assert!`.
-#[derive(Debug, thiserror::Error)]
+/// Bad input is an `Error`; a broken invariant of the library itself is a `debug_assert!`. `Debug` writes what `Display` does: that is what a
+/// program prints whose `main` returns an error.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A state from which no action is legal was met where one had to be chosen.
@@ -247,6 +249,12 @@ pub enum Error {
     },
 }
 
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
 fn no_way_on(direction: Direction) -> &'static str {
     match direction {
         Direction::Forward => {
@@ -256,5 +264,18 @@ fn no_way_on(direction: Direction) -> &'static str {
             "every state that backward moves lead to needs a way back to the initial one, or P_B loses what it gives to it; \
              `testing::check_env` (of graphs `testing::check_graph_env`) follows every way back and names the move to be left out"
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `main` prints of an error that it returns.
+    #[test]
+    fn the_debug_form_has_the_advice() {
+        let error = Error::TooManyStates { limit: 1000 };
+        assert_eq!(format!("{error:?}"), error.to_string());
+        assert!(format!("{error:?}").contains("raise the limit"));
     }
 }

@@ -32,6 +32,20 @@ pub enum Warning {
         /// The greatest log-reward that was seen in this run.
         best: f64,
     },
+    /// The log Z that is learned stays far below the log-reward of a single object that was seen.
+    LogZFarBelow {
+        /// The step, counted from 1.
+        step: usize,
+        /// The estimate of log Z.
+        log_z: f64,
+        /// The greatest log-reward that was seen in this run.
+        best: f64,
+    },
+    /// All learning rates are 0 from this step on.
+    LearnsNothing {
+        /// The step, counted from 1.
+        step: usize,
+    },
     /// Nothing explores, and nearly every object has the least log-reward that was seen.
     NoExploration {
         /// The step, counted from 1.
@@ -70,6 +84,19 @@ impl fmt::Display for Warning {
                 "step {step}: the loss is {loss:.1e} and log Z stands still at {log_z:.3}, but an object of log-reward {best:.3} \
                  was seen, and Z is at least each reward: the loss only says that the few objects sampled now agree. {}",
                 Self::REMEDY
+            ),
+            Self::LogZFarBelow { step, log_z, best } => write!(
+                f,
+                "step {step}: log Z is {log_z:.3}, far below the log-reward {best:.3} of an object that was seen, and Z is at least each \
+                 reward: until it is there, the policy learns to make up for the difference, and not the target. Subtract a constant near \
+                 {best:.0} from the log-reward, which changes no probability, start nearer (`EstimatorsConfig::initial_log_z`), or raise \
+                 `AdamConfig::log_z_lr`."
+            ),
+            Self::LearnsNothing { step } => write!(
+                f,
+                "step {step}: learning rates are 0 from here on, so nothing is learned any more: `TrainerConfig::lr_scale` is at its \
+                 end. Train no longer than it lasts, or give a schedule for all steps together, or one that never ends, such as \
+                 `Schedule::InverseRoot`."
             ),
             Self::NoExploration { step, share, floor } => write!(
                 f,

@@ -41,6 +41,7 @@ pub struct Experiment<R> {
     steps: usize,
     seed: u64,
     device: Device,
+    progress: bool,
 }
 
 impl<R: GraphRules> std::fmt::Debug for Experiment<R> {
@@ -58,7 +59,17 @@ impl<R: GraphRules> Experiment<R> {
     pub fn new(env: GraphEnv<R>, reward: impl Reward<GraphStates> + 'static) -> Self {
         let (reward, objective) = (Box::new(reward), Box::new(TrajectoryBalance));
         let network = GraphNetConfig::default();
-        Self { env, reward, objective, network, training: None, steps: 1_000, seed: 0, device: Device::Cpu }
+        Self {
+            env,
+            reward,
+            objective,
+            network,
+            training: None,
+            steps: 1_000,
+            seed: 0,
+            device: Device::Cpu,
+            progress: true,
+        }
     }
 
     /// Sets the objective. A state-flow head is added to the network if the objective needs one.
@@ -96,6 +107,13 @@ impl<R: GraphRules> Experiment<R> {
         self
     }
 
+    /// Sets whether training shows a line of progress on a terminal, which it does unless told otherwise ([`Fit::progress`]).
+    #[must_use]
+    pub fn progress(mut self, shown: bool) -> Self {
+        self.progress = shown;
+        self
+    }
+
     /// Trains on the device of this runtime, whose threads are set already.
     #[must_use]
     pub fn runtime(mut self, runtime: Runtime) -> Self {
@@ -122,7 +140,7 @@ impl<R: GraphRules> Experiment<R> {
     /// [`Error::Config`] for no step and for a network that takes conditions, which nothing draws here; those of
     /// [`GraphNet::new`] and [`Trainer::new`].
     pub fn trainer(self) -> Result<Trainer<GraphEnv<R>, GraphPolicy<GraphNet>>> {
-        let Self { env, reward, objective, mut network, training, steps, seed, device } = self;
+        let Self { env, reward, objective, mut network, training, steps, seed, device, .. } = self;
         if steps == 0 {
             return Err(Error::config("steps", steps, "at least one step of training"));
         }
@@ -146,9 +164,9 @@ impl<R: GraphRules> Experiment<R> {
     /// # Errors
     /// Those of [`trainer`](Self::trainer) and of [`Trainer::step`].
     pub fn train(self) -> Result<Trained<GraphEnv<R>, GraphPolicy<GraphNet>>> {
-        let steps = self.steps;
+        let (steps, progress) = (self.steps, self.progress);
         let mut trainer = self.trainer()?;
-        Fit::new(steps).run(&mut trainer)?;
+        Fit::new(steps).progress(progress).run(&mut trainer)?;
         Ok(Trained::new(trainer))
     }
 }

@@ -38,8 +38,9 @@ pub struct NetworkOutput {
 pub struct EstimatorsConfig {
     /// Whether there is a state-flow head, for DB and SubTB.
     pub flow: bool,
-    /// Initial value of log Z, where there are no conditions. With conditions, log Z is a perceptron of them.
-    pub initial_log_z: f64,
+    /// Initial value of log Z, where there are no conditions. `None` leaves it to the trainer, which estimates it from its first batch
+    /// (the log of the mean of `R P_B / P_F`, with the symmetry correction). With conditions, log Z is a perceptron of them.
+    pub initial_log_z: Option<f64>,
     /// Width of the condition vectors; 0 for none. Not all policies take any.
     pub n_conditions: i64,
     /// A perceptron of the conditions whose output multiplies the logits of P_F. It controls how sharp P_F is at a temperature (Kim et
@@ -49,7 +50,7 @@ pub struct EstimatorsConfig {
 }
 
 impl EstimatorsConfig {
-    /// A state-flow head or none, no conditions, and log Z from 0.
+    /// A state-flow head or none, no conditions, and log Z from the first batch.
     #[must_use]
     pub fn with_flow(flow: bool) -> Self {
         Self { flow, ..Self::default() }
@@ -80,7 +81,7 @@ impl EstimatorsConfig {
 /// ```
 /// use gfn::nn::{Estimators, EstimatorsConfig, Parameters};
 /// let mut parameters = Parameters::new(tch::Device::Cpu, tch::Kind::Float);
-/// let config = EstimatorsConfig { initial_log_z: 3.0, ..EstimatorsConfig::default() };
+/// let config = EstimatorsConfig { initial_log_z: Some(3.0), ..EstimatorsConfig::default() };
 /// let estimators = Estimators::new(&mut parameters.scope(&mut gfn::Rng::seeded(0)), &config, None)?;
 /// assert_eq!(estimators.log_z(None, 2).ok_or("without conditions there is one")?.double_value(&[1]), 3.0);
 /// assert!(estimators.pf_scale(None).is_none());
@@ -115,7 +116,7 @@ impl Estimators {
             Mlp::new(scope, config.n_conditions, 1, &MlpConfig { noise: None, ..mlp.clone() })
         };
         let log_z = match (config.n_conditions, of_conditions) {
-            (0, _) => LogZ::Scalar(scope.group(Group::LogZ).constant("log_z", &[1], config.initial_log_z)),
+            (0, _) => LogZ::Scalar(scope.log_z(config.initial_log_z)),
             (_, Some(mlp)) => LogZ::OfConditions(perceptron(&mut scope.group(Group::LogZ).sub("log_z"), mlp)),
             (n, None) => return Err(Error::config("n_conditions", n, "0: this policy takes no conditions")),
         };

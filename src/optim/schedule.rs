@@ -136,14 +136,17 @@ impl Schedule {
     /// Checks that the schedule has a value at every step.
     ///
     /// # Errors
-    /// [`Error::Config`] for values that aren't finite, an exponential that would have to reach or cross 0, and
-    /// milestones out of order.
+    /// [`Error::Config`] for values that aren't finite, a change over no steps, an exponential that would have to reach or cross 0,
+    /// and milestones out of order.
     pub fn check(&self) -> Result<()> {
         let refuse = |expected| Err(Error::config("a schedule", format!("{self:?}"), expected));
         match self {
             Self::Exponential { from, to, .. } if from * to <= 0.0 => refuse(
                 "an exponential between two values of one sign, neither of them 0 (a cosine or a line reaches 0)",
             ),
+            Self::Linear { steps: 0, .. } | Self::Exponential { steps: 0, .. } | Self::Cosine { steps: 0, .. } => {
+                refuse("a change over at least one step (one value for all steps is `Schedule::Constant`)")
+            }
             Self::InverseRoot { steps: 0, .. } => refuse("an inverse root over at least one step"),
             Self::WarmUp { steps: 0, .. } => refuse("a warm-up of at least one step"),
             Self::WarmUp { then, .. } => then.check(),
@@ -152,6 +155,15 @@ impl Schedule {
             }
             _ if self.landmarks().iter().any(|&step| !self.at(step).is_finite()) => refuse("finite values"),
             _ => Ok(()),
+        }
+    }
+
+    /// Whether the value is 0 at a step and at all later ones. Of a function of one's own nobody knows.
+    pub(crate) fn stays_zero(&self, step: usize) -> bool {
+        match self {
+            Self::Own(_) => false,
+            Self::WarmUp { steps, then } => then.stays_zero(step.saturating_sub(*steps)),
+            _ => std::iter::once(step).chain(self.landmarks()).all(|other| other < step || self.at(other) == 0.0),
         }
     }
 
@@ -195,8 +207,6 @@ mod tests {
         let falling = Schedule::InverseRoot { from: 2.0, steps: 100 };
         assert!((falling.at(0), falling.at(300)) == (2.0, 1.0) && (falling.at(100) - 2.0 * root).abs() < 1e-12);
         assert!(falling.at(usize::MAX) > 0.0);
-        // A schedule over no steps has its final value.
-        assert_eq!(Schedule::Cosine { from: 1.0, to: 0.5, steps: 0 }.at(0), 0.5);
         assert_eq!(Schedule::Milestones { from: 4.0, then: vec![] }.at(9), 4.0);
     }
 
@@ -210,6 +220,9 @@ mod tests {
             (Schedule::Exponential { from: 0.0, to: 1.0, steps: 5 }, "neither of them 0"),
             (Schedule::Exponential { from: -1.0, to: 1.0, steps: 5 }, "one sign"),
             (Schedule::InverseRoot { from: 1.0, steps: 0 }, "at least one step"),
+            (Schedule::Linear { from: 1.0, to: 0.0, steps: 0 }, "at least one step"),
+            (Schedule::Cosine { from: 1.0, to: 0.5, steps: 0 }, "at least one step"),
+            (Schedule::Exponential { from: 1.0, to: 0.5, steps: 0 }, "at least one step"),
             (Schedule::InverseRoot { from: f64::NAN, steps: 3 }, "finite"),
             (Schedule::Milestones { from: 1.0, then: vec![(5, 0.1), (5, 0.2)] }, "ascending"),
             (Schedule::Milestones { from: 1.0, then: vec![(5, f64::NAN)] }, "finite"),
@@ -223,5 +236,18 @@ mod tests {
         }
         Schedule::Exponential { from: -1.0, to: -0.1, steps: 5 }.check().unwrap();
         Schedule::Milestones { from: 1.0, then: vec![(0, 0.5), (5, 2.0)] }.check().unwrap();
+    }
+
+    #[test]
+    fn an_end_at_zero_is_told_from_a_pause() {
+        let line = Schedule::Linear { from: 1.0, to: 0.0, steps: 10 };
+        assert_eq!([9, 10, 999].map(|step| line.stays_zero(step)), [false, true, true]);
+        let warm = Schedule::WarmUp { steps: 5, then: Box::new(line) };
+        assert_eq!([0, 14, 15].map(|step| warm.stays_zero(step)), [false, false, true]);
+        let pause = Schedule::Milestones { from: 1.0, then: vec![(5, 0.0), (8, 1.0), (20, 0.0)] };
+        assert_eq!([4, 5, 8, 20].map(|step| pause.stays_zero(step)), [false, false, false, true]);
+        assert!(Schedule::Constant(0.0).stays_zero(0) && !Schedule::Constant(1e-9).stays_zero(0));
+        assert!(!Schedule::Linear { from: 0.0, to: 1.0, steps: 3 }.stays_zero(0));
+        assert!(!Schedule::of(|_| 0.0).stays_zero(7));
     }
 }

@@ -30,6 +30,8 @@ pub struct Progress {
     /// `None` if stderr isn't a terminal.
     bar: Option<ProgressBar>,
     drawn: Option<Instant>,
+    /// Nothing is drawn before.
+    from: Option<Instant>,
     state: State,
 }
 
@@ -79,7 +81,14 @@ impl Progress {
             loss: None,
             log_z: None,
         };
-        Self { bar, drawn: None, state }
+        Self { bar, drawn: None, from: None, state }
+    }
+
+    /// Shows nothing at first, and nothing at all of a run that is over by then.
+    #[must_use]
+    pub fn after(mut self, wait: Duration) -> Self {
+        self.from = self.state.started.checked_add(wait);
+        self
     }
 
     /// Continues from `step`: steps before it don't count as made by this run.
@@ -97,6 +106,9 @@ impl Progress {
         }
         (self.state.step, self.state.loss, self.state.log_z) = (step, Some(loss), log_z);
         let now = Instant::now();
+        if self.from.is_some_and(|from| now < from) {
+            return;
+        }
         if self.drawn.is_none_or(|drawn| now - drawn >= INTERVAL) {
             self.drawn = Some(now);
             self.draw();
@@ -105,6 +117,9 @@ impl Progress {
 
     /// Shows the last state and leaves the line on the terminal.
     pub fn finish(self) {
+        if self.from.is_some() && self.drawn.is_none() {
+            return;
+        }
         self.draw();
         if let Some(bar) = &self.bar {
             bar.abandon();
@@ -219,6 +234,18 @@ mod tests {
         progress.finish();
         assert_eq!(bar.position(), 5000);
         assert!(bar.message().ends_with("  loss 0.5000  log Z 5000  ring"), "{}", bar.message());
+    }
+
+    #[test]
+    fn a_short_run_shows_nothing_where_the_line_waits() {
+        for (wait, shown) in [(Duration::from_secs(3600), false), (Duration::ZERO, true)] {
+            let terminal = Narrow::default();
+            let target = ProgressDrawTarget::term_like(Box::new(terminal.clone()));
+            let mut progress = Progress::on(Some(target), 10, "short").after(wait);
+            progress.update(10, 1.0, None);
+            progress.finish();
+            assert_eq!(terminal.0.lock().unwrap().contains("10/10"), shown, "{wait:?}");
+        }
     }
 
     #[test]

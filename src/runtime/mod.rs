@@ -13,10 +13,13 @@
 //! [`Libtorch::loaded`] and [`cuda`] report what is installed without changing anything; `examples/doctor.rs` prints
 //! it.
 
+mod backward;
 mod denormals;
 mod libtorch;
 mod threads;
 
+pub(crate) use backward::backward;
+pub use backward::differentiate_by;
 pub(crate) use denormals::flushing_denormals;
 pub use libtorch::{Cuda, Libtorch, cuda};
 pub use threads::Threads;
@@ -119,8 +122,8 @@ pub struct Runtime {
 impl Runtime {
     /// Sets up this process and resolves the device.
     ///
-    /// * The thread pools of rayon and libtorch (intra-op and inter-op) get their numbers of threads: one number for
-    ///   both, or [`Threads`].
+    /// * A single number is that of rayon's threads, which step, mask and encode states and ask rewards; libtorch's products (its intra-op and
+    ///   inter-op pools) stay on one thread. [`Threads`] names both.
     /// * glibc's allocator keeps large blocks instead of returning them to the system at each operation.
     ///
     /// Call it once, at the start of `main`. A second call with the same `threads` changes only the device. A program
@@ -131,13 +134,12 @@ impl Runtime {
     /// # Threads and reproducibility
     /// The same seed gives the same bits for any number of *rayon* threads. *libtorch's* products and sums round
     /// differently for each number of threads (and each kind of processor), so runs with different numbers of libtorch
-    /// threads diverge after some steps: equally good, but not equal. For equal bits on all machines take `Threads {
-    /// rayon: n, libtorch: 1 }`.
+    /// threads diverge after some steps: equally good, but not equal. So a single number gives the same bits, whatever it is.
     ///
     /// # Threads and speed
-    /// libtorch's threads spin while they wait for each other. That is fastest on an otherwise idle machine. If other
-    /// processes use the same cores, each wait can take a scheduler time slice, and a run can take ten times as long:
-    /// set `OMP_WAIT_POLICY=passive`, or give libtorch one thread.
+    /// libtorch's threads spin while they wait for each other. More than one help with large products on an otherwise idle machine. If other
+    /// processes use the same cores, each wait can take a scheduler time slice, and a run can take ten times as long: set
+    /// `OMP_WAIT_POLICY=passive` before the program starts, or leave libtorch its one thread.
     ///
     /// # Errors
     /// * [`Error::Config`] if a number of threads is zero or above 4,096, or if this process already runs with other

@@ -21,6 +21,9 @@ pub enum ReplayPath {
 }
 
 /// The settings of a [`Trainer`](super::Trainer).
+///
+/// Where log Z starts is a setting of the policy ([`EstimatorsConfig::initial_log_z`](crate::nn::EstimatorsConfig::initial_log_z)); without one,
+/// the first step sets it to the importance estimate of its batch.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
 pub struct TrainerConfig {
     /// Trajectories per step, from all sources.
@@ -54,7 +57,7 @@ pub struct TrainerConfig {
     #[serde(default)]
     pub chunk: Option<usize>,
     /// Factor on both learning rates. If the number of steps is known, a linear schedule to 0 ends closer to the target
-    /// than the default, which is for a run of unknown length.
+    /// than the default, which is for a run of unknown length. Beyond its end nothing is learned, of which the trainer warns.
     pub lr_scale: Schedule,
     /// The optimiser.
     pub adam: AdamConfig,

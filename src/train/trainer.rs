@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use super::checkpoint::Observed;
 use super::companions::{Averaged, Companions, Novelty};
-use super::gradients::{Graded, check_batch, differentiate};
+use super::gradients::{Graded, check_batch, differentiate, start_log_z};
 use super::observers::{Sentinel, Sight};
 use super::policy_checks::check_policy;
 use super::replicas::Streams;
@@ -13,7 +13,7 @@ use super::{Context, StepStats, TrainerConfig};
 use crate::distribution::Distribution;
 use crate::env::{Env, Reward, log_rewards};
 use crate::error::Warning;
-use crate::nn::Parameters;
+use crate::nn::{Parameters, Restored};
 use crate::objective::{Objective, Origin};
 use crate::optim::{Adam, Optimizer, Schedule};
 use crate::policy::Policy;
@@ -139,11 +139,13 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let average = self.companions.average.as_ref().and_then(Averaged::for_sampling);
         let mut streams = Streams::of(&self.context, &mut self.rng);
         let batch = self.sources.collect(&self.context, average, streams.own())?;
+        let mut unset_log_z = start_log_z(&self.context, &batch.trajectories, batch.fresh)?;
         let (sampled, mean_len) = (started.elapsed().as_secs_f64(), batch.trajectories.mean_len());
         let mut stats = StepStats { mean_len, seconds: [sampled, 0.0, 0.0, 0.0], ..StepStats::default() };
         let mut old = None;
         for _ in 0..self.context.objective.epochs() {
             let Graded { mut scores, own, .. } = self.update(&batch.trajectories, old.take(), &mut stats)?;
+            unset_log_z.take().into_iter().for_each(Restored::leave);
             if scores.old.is_none() {
                 self.sources.learn(&batch, own.as_ref().unwrap_or(&scores), &self.context)?;
             }
@@ -183,10 +185,12 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// One update on a batch; what is reported is the first one's loss, and everyone's time.
     fn update(&mut self, trajectories: &Trajectories<E>, old: Option<Values>, stats: &mut StepStats) -> Result<Graded> {
         let first = old.is_none();
+        // What somebody has left who differentiated a loss of their own.
+        self.clear_gradients();
         let differentiated = self.differentiate(trajectories, old, stats);
-        if let (Err(_), Some(parameters)) = (&differentiated, self.context.policy.parameters()) {
-            // What a part of the batch has left must not come into the next step.
-            parameters.clear_gradients();
+        if differentiated.is_err() {
+            // What a part of the batch has left: whoever goes on by themselves isn't to meet it.
+            self.clear_gradients();
         }
         let mut graded = differentiated?;
         // A scalar log Z is a view of its parameter, which is about to change under all who read the scores later.
@@ -214,6 +218,10 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             stats.grad_norm = grad_norm;
         }
         Ok(graded)
+    }
+
+    fn clear_gradients(&self) {
+        self.context.policy.parameters().into_iter().for_each(Parameters::clear_gradients);
     }
 
     /// The gradients of a batch; of several heads, each on its share of it: the scores are the last one's then, the loss is the mean.

@@ -21,7 +21,7 @@ use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::Policy;
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::ReplayEnv;
-use gfn::runtime::{DeviceKind, Runtime};
+use gfn::runtime::{DeviceKind, Runtime, Threads};
 use gfn::train::{Checkpoint, Trainer, TrainerConfig};
 use gfn::{Error, Result};
 
@@ -63,7 +63,6 @@ pub(crate) struct Common {
     pub(crate) threads: usize,
     /// What several threads do
     #[arg(long, value_enum, default_value = "auto")]
-    #[allow(dead_code, reason = "read before a task is run, by `members`")]
     pub(crate) threads_for: ThreadsFor,
     /// Train as one of several processes that a launcher started (gfn-dist local, torchrun, srun, mpirun)
     #[arg(long, value_enum)]
@@ -251,7 +250,8 @@ impl Default for Defaults {
 impl Common {
     /// Threads, allocator and device, before anything else; what can't be written is refused before anything is worked for.
     pub(crate) fn runtime(&self) -> Result<Runtime> {
-        let threads = members::threads(self.threads);
+        let libtorch = if self.threads_for == ThreadsFor::Products { self.threads } else { 1 };
+        let threads = Threads { rayon: self.threads, libtorch };
         let trains = self.as_one_of.is_some() && !self.is_frozen();
         refuse("--as-one-of", trains, "no such flag while the policy learns: give --lr 0")?;
         if !members::is_first() {

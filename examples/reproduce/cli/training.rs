@@ -10,7 +10,6 @@ use gfn::env::EnumerableEnv;
 use gfn::optim::Schedule;
 use gfn::plot::{Curve, Figure, Panel, Scale};
 use gfn::policy::Policy;
-use gfn::report::Progress;
 use gfn::rollout::ReplayEnv;
 use gfn::train::{
     AverageFor, EarlyStop, Ended, Fit, Goal, Metrics, MetricsCsv, MetricsFile, Observer, Record, StepStats,
@@ -174,12 +173,10 @@ fn train_ready<E: ReplayEnv, P: Policy<E>>(
     let mut lines = common.metrics.clone().or_else(|| Some(run.as_ref()?.metrics())).map(MetricsFile::new);
     let mut table = run.as_ref().map(|run| MetricsCsv::new(run.table()));
     let mut events = common.tensorboard.as_ref().map(TensorBoard::new);
-    let mut progress = Progress::new(steps as u64, example).resumed_at(trainer.steps_done() as u64);
     // A run that stopped before its end goes on: what it has made is in its folder.
     let (mut worked, mut steps_ms) = (members::worked_ms(), Vec::new());
     let mut history = run.as_ref().map_or(Ok(Vec::new()), |run| steps_before(run, trainer.steps_done()))?;
     let mut keep = |_: &Trainer<E, P>, record: &mut Record| {
-        progress.update(record.step as u64, record.stats.loss, Some(record.stats.log_z));
         history.push(Made::from(&*record));
         if common.as_one_of.is_some() {
             let before = std::mem::replace(&mut worked, members::worked_ms());
@@ -215,7 +212,6 @@ fn train_ready<E: ReplayEnv, P: Policy<E>>(
         fit = fit.checkpoint(path, common.checkpoint_every)?.stop_on_interrupt();
     }
     let ended = fit.run(&mut trainer)?;
-    progress.finish();
     let of_run = run.as_ref().map(|run| [run.settings(), run.metrics(), run.table()]);
     of_run.into_iter().flatten().for_each(|path| common.written.add(&path));
     [&save, &common.metrics, &common.tensorboard].into_iter().flatten().for_each(|path| common.written.add(path));

@@ -10,10 +10,10 @@ use gfn::objective::ModifiedDetailedBalance;
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::{MlpPolicy, MlpPolicyConfig};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::report::{Cell, Progress, Table};
+use gfn::report::{Cell, Table};
 use gfn::rollout::Sampler;
 use gfn::runtime::{DeviceKind, Runtime};
-use gfn::train::{Trainer, TrainerConfig};
+use gfn::train::{Fit, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_dags::{
     Adjacency, BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, EdgeMarginals,
@@ -97,12 +97,7 @@ pub(crate) fn learn(args: &Args, device: Device) -> Result<Edges> {
     let replay = ReplayConfig { capacity: 10_000, eviction: Eviction::Fifo, draw: Draw::Uniform };
     let mut trainer = Trainer::new(env, reward, policy, ModifiedDetailedBalance::default(), config, rng)?
         .with_replay(ReplayBuffer::new(replay)?);
-    let mut progress = Progress::new(args.steps as u64, "dag_from_csv");
-    while trainer.steps_done() < args.steps {
-        let stats = trainer.step()?;
-        progress.update(trainer.steps_done() as u64, stats.loss, None);
-    }
-    progress.finish();
+    Fit::new(args.steps).run(&mut trainer)?;
 
     let sampled = Sampler::new(trainer.env(), trainer.policy()).forward(args.graphs, &mut trainer.evaluation_rng())?;
     let learned = Marginals::of(sampled.terminal_states(), None)?.edge;

@@ -94,7 +94,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let trainer =
         Trainer::boxed(env, Box::new(reward.clone()), policy, objective, config, rng)?.described_by(&description)?;
     let trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
-    let coefficient = Schedule::Linear { from: args.coefficient, to: 0.0, steps: steps * 2 / 3 };
+    let coefficient = Schedule::Linear { from: args.coefficient, to: 0.0, steps: (steps * 2 / 3).max(1) };
     let trainer = match args.means {
         Means::None => Ok(trainer),
         Means::Edges => trainer.with_intrinsic(novelty, IntrinsicConfig::edge_based(coefficient)),

@@ -2,6 +2,8 @@
 
 Under conditions all networks get the condition's vector. With `logit_scale`, the layers of a perceptron, P_F's logits are multiplied by a
 function of it besides, so that one network is sharp at one temperature and flat at another (Kim et al. 2024).
+
+`initial_log_z` is where the estimate of log Z starts; without a number it is estimated from the first batch.
 """
 
 from __future__ import annotations
@@ -66,7 +68,7 @@ class GraphNet(Policy):
     pair_walks: int | None = None
     global_: bool = True
     backward: Backward = "uniform"
-    initial_log_z: float = 0.0
+    initial_log_z: float | None = None
     initial_exit_bias: float = 0.0
     logit_scale: Sequence[int] | None = None
     symmetry: Literal["auto", "seen", "unseen"] = "auto"
@@ -95,7 +97,7 @@ class EdgeMlp(Policy):
     activation: Activation = "relu"
     layer_norm: bool = False
     backward: Backward = "uniform"
-    initial_log_z: float = 0.0
+    initial_log_z: float | None = None
     logit_scale: Sequence[int] | None = None
 
     def _values(self) -> dict[str, Any]:
@@ -117,7 +119,7 @@ class GraphModule(Policy):
     graph_width: int
     backward: Literal["uniform", "shared_torso"] = "uniform"
     pair_walks: int | None = None
-    initial_log_z: float = 0.0
+    initial_log_z: float | None = None
     initial_exit_bias: float = 0.0
     logit_scale: Sequence[int] | None = None
     symmetry: Literal["auto", "seen", "unseen"] = "auto"
@@ -152,7 +154,7 @@ class Mlp(Policy):
     activation: Activation = "relu"
     layer_norm: bool = False
     backward: Backward = "shared_torso"
-    initial_log_z: float = 0.0
+    initial_log_z: float | None = None
     heads: int = 1
     weight_noise: float | None = None
     logit_scale: Sequence[int] | None = None
@@ -169,7 +171,7 @@ class SequenceNet(Policy):
     width: int = 64
     layers: int = 2
     heads: int = 4
-    initial_log_z: float = 0.0
+    initial_log_z: float | None = None
 
     def _values(self) -> dict[str, Any]:
         kind: Any = {"transformer": {"heads": self.heads}} if self.kind == "transformer" else self.kind
@@ -183,7 +185,7 @@ class NodeAttention(Policy):
 
     embedding: int = 128
     heads: int = 4
-    initial_log_z: float = 0.0
+    initial_log_z: float | None = None
 
     def _values(self) -> dict[str, Any]:
         return {"embedding": self.embedding, "heads": self.heads, "estimators": _estimators(self)}
@@ -197,7 +199,7 @@ class EdgeTransformer(Policy):
     heads: int = 4
     layers: int = 1
     head_layers: int = 1
-    initial_log_z: float = 0.0
+    initial_log_z: float | None = None
 
     def _values(self) -> dict[str, Any]:
         sizes = {name: getattr(self, name) for name in ("embedding", "heads", "layers", "head_layers")}
@@ -213,7 +215,7 @@ class BoxNet(Policy):
     layer_norm: bool = False
     components: int = 32
     backward: Backward = "shared_torso"
-    initial_log_z: float = 0.0
+    initial_log_z: float | None = None
 
     def _values(self) -> dict[str, Any]:
         return {**_perceptron(self), "mixtures": {"components": self.components}}
@@ -228,7 +230,7 @@ class LineNet(Policy):
     layer_norm: bool = False
     components: int = 2
     backward: Backward = "shared_torso"
-    initial_log_z: float = 0.0
+    initial_log_z: float | None = None
 
     def _values(self) -> dict[str, Any]:
         return {**_perceptron(self), "mixtures": {"components": self.components}}
@@ -243,7 +245,7 @@ class DiffusionNet(Policy):
     """
 
     langevin_clip: float | None = None
-    initial_log_z: float = 0.0
+    initial_log_z: float | None = None
     network: dict[str, Any] = field(default_factory=dict)
     log_variance_range: float | None = None
     backward_range: float | None = None

@@ -58,12 +58,12 @@ class Trainer:
         Learning rates of the network and of log Z.
     lr_scale
         A factor on both. It falls with the square root of the step by default; where the number of steps is known, `Linear(1, 0, n)`
-        ends closer to the target.
+        ends closer to the target. `None`: the rates stay as they are.
     max_norm
         The norm that gradients are clipped to.
     epsilon
         The share of uniform actions in sampling. The default, `gfn_rs.EPSILON`, is 0 where the objective learns from the policy's own
-        trajectories alone and where actions can't be mixed with uniform ones; any other schedule is refused there.
+        trajectories alone and where actions can't be mixed with uniform ones; any other schedule is refused there. `None` is 0: nothing explores.
     temperature, exit_bias, noise
         What else changes sampling: a divisor of logits, a number added to the exit's, a deviation added to Gaussian steps.
     replay, data, source, fresh
@@ -161,11 +161,11 @@ class Trainer:
             "regression": variant(regression),
             "chunk": plain(chunk, "chunk"),
             "max_steps": plain(max_steps, "max_steps"),
-            "lr_scale": schedule(LR_SCALE if lr_scale is None else lr_scale),
+            "lr_scale": schedule(1.0 if lr_scale is None else lr_scale),
             "on_warning": "Keep",
         }
-        if epsilon is not None and epsilon is not EPSILON:
-            training["epsilon"] = schedule(epsilon)
+        if epsilon is not EPSILON:
+            training["epsilon"] = schedule(0.0 if epsilon is None else epsilon)
         if local_search is not None:
             training["local_search"] = local_search._json()
         where = shares(replay, data)

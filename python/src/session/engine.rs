@@ -189,7 +189,7 @@ where
             check_whole(shared)?;
             Ok(ControlFlow::Continue(()))
         };
-        let fit = Fit::new(self.trainer.steps_done().saturating_add(n));
+        let fit = Fit::new(self.trainer.steps_done().saturating_add(n)).progress(false);
         // What is recorded of a step is there before a signal ends the run.
         let ended = match &mut self.record {
             None => fit.observe(&mut note).run(&mut self.trainer),

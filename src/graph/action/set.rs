@@ -71,6 +71,19 @@ impl ActionSet {
         self.heads(direction).map(|(_, _, head)| head.anchor.rows(graph) * head.width).sum()
     }
 
+    /// Refuses a type whose block has no column: it could never do or undo anything.
+    pub(crate) fn check(&self) -> Result<()> {
+        let both = [Direction::Forward, Direction::Backward];
+        match both.into_iter().flat_map(|direction| self.heads(direction)).find(|(_, _, head)| head.width == 0) {
+            Some((_, action_type, _)) => Err(Error::config(
+                "the classes of an action type",
+                format!("0 of `{}`", action_type.name()),
+                "at least one class, of nodes and of edges (`AddEdge::new(1)` where all edges are alike)",
+            )),
+            None => Ok(()),
+        }
+    }
+
     /// The most slots that a graph of up to `max_nodes` nodes can have; at most `usize::MAX`.
     pub(crate) fn most_slots(&self, direction: Direction, kind: GraphKind, max_nodes: usize) -> usize {
         let of_head = |head: Head| head.anchor.most_rows(kind, max_nodes).saturating_mul(head.width);

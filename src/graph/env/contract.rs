@@ -22,6 +22,7 @@ const MAX_STEPS: usize = 10_000;
 pub(crate) fn check_settings<R: GraphRules>(env: &GraphEnv<R>) -> Result<()> {
     let schema = env.schema();
     schema.check()?;
+    env.actions().check()?;
     for direction in [Direction::Forward, Direction::Backward] {
         Slots::slot(env.actions().most_slots(direction, schema.kind, schema.max_nodes))?;
     }

@@ -94,7 +94,7 @@ impl<R: GraphRules> GraphEnv<R> {
     /// Backward moves are derived, and training corrects for symmetry, until another method says otherwise.
     ///
     /// # Errors
-    /// [`Error::Config`](crate::Error::Config) for a schema that no graph can keep to, or of so large graphs that their slots can't be
+    /// [`Error::Config`](crate::Error::Config) for a schema that no graph can keep to, an action type of no class, or of so large graphs that their slots can't be
     /// numbered in 32 bits; [`Error::Contract`](crate::Error::Contract) for an initial graph that doesn't keep to the schema.
     pub fn new(rules: R, actions: ActionSet, schema: GraphSchema, initial: GraphState) -> Result<Self> {
         let env = Self::assembled(rules, actions, schema, initial);

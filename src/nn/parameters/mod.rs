@@ -52,7 +52,12 @@ pub struct Parameters {
     mistake: Option<Mistake>,
     /// The tensors of the list that hold noise.
     pub(in crate::nn) noise: Vec<Tensor>,
+    /// The log Z that nobody chose an initial value for.
+    waiting_log_z: Option<Tensor>,
 }
+
+/// log Z until somebody gives it a value.
+const UNSET_LOG_Z: f64 = 0.0;
 
 impl Parameters {
     /// An empty store for parameters of one kind (`Kind::Float`, or `Kind::Double` for exactness tests) on one device.
@@ -68,6 +73,7 @@ impl Parameters {
             kind: if wrong_kind.is_some() { Kind::Float } else { kind },
             mistake: wrong_kind.or(absent),
             noise: Vec::new(),
+            waiting_log_z: None,
         }
     }
 
@@ -109,6 +115,12 @@ impl Parameters {
     pub fn version(&self) -> u64 {
         // No term ever decreases, so changes can't cancel.
         self.list.iter().map(|p| p.tensor.internal_version() as u64).sum()
+    }
+
+    /// The log Z that still waits for a value: none was chosen, restored or learned.
+    pub(crate) fn unset_log_z(&self) -> Option<Tensor> {
+        let log_z = self.waiting_log_z.as_ref()?;
+        (log_z.double_value(&[0]) == UNSET_LOG_Z).then(|| log_z.shallow_clone())
     }
 
     /// Sets all gradients to zero.

@@ -11,6 +11,11 @@ impl Restored {
         let kept = tensors.into_iter().map(|tensor| (tensor.shallow_clone(), tensor.detach().copy()));
         Self(kept.collect())
     }
+
+    /// Leaves them as they are now.
+    pub(crate) fn leave(mut self) {
+        self.0.clear();
+    }
 }
 
 impl Drop for Restored {

@@ -3,7 +3,7 @@
 use tch::{Device, Kind, Tensor};
 
 use super::noise::noise;
-use super::{Mistake, join};
+use super::{Mistake, UNSET_LOG_Z, join};
 use crate::nn::{Group, Parameters};
 use crate::{Result, Rng};
 
@@ -55,6 +55,15 @@ impl<'a> Scope<'a> {
     /// A parameter with the same value everywhere. The shape `[]` is a scalar.
     pub fn constant(&mut self, name: &str, shape: &[i64], value: f64) -> Tensor {
         self.build(name, shape, |_| value)
+    }
+
+    /// One log Z for all objects, `[1]`. Without an initial value it waits for a trainer's first batch.
+    pub(in crate::nn) fn log_z(&mut self, initial: Option<f64>) -> Tensor {
+        let log_z = self.group(Group::LogZ).constant("log_z", &[1], initial.unwrap_or(UNSET_LOG_Z));
+        if initial.is_none() {
+            self.parameters.waiting_log_z = Some(log_z.shallow_clone());
+        }
+        log_z
     }
 
     /// A parameter with normally distributed values of mean 0 and a given standard deviation.

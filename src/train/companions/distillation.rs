@@ -8,6 +8,7 @@ use crate::env::Rows;
 use crate::nn::{Activation, MlpConfig, Parameters};
 use crate::optim::{Adam, AdamConfig};
 use crate::policy::{EncodedVectors, Inputs, Network, StateFeatures};
+use crate::runtime::backward;
 use crate::tensor::{from_host, to_host};
 use crate::{Error, Result, Rng};
 
@@ -112,7 +113,8 @@ impl<S: Rows, F: StateFeatures<S>> Novelty<S> for RandomDistillation<F> {
         grouping.of.iter().for_each(|&group| weights[group] += 1.0 / visited.len() as f64);
         let squared = self.squared(&visited.select(&grouping.first))?;
         let weights = from_host(&weights, squared.kind(), squared.device());
-        (squared * weights).sum(self.parameters.kind()).backward();
+        self.parameters.clear_gradients();
+        backward(&(squared * weights).sum(self.parameters.kind()))?;
         self.adam.step()?;
         Ok(())
     }

@@ -6,6 +6,7 @@ mod interrupt;
 use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::Duration;
 
 #[cfg(feature = "signals")]
 use interrupt::Interrupt;
@@ -15,8 +16,12 @@ use super::replicas::agree;
 use super::{Checkpoint, Observer, Record, Trainer};
 use crate::env::Env;
 use crate::policy::Policy;
+use crate::report::Progress;
 use crate::rollout::ReplayEnv;
 use crate::{Error, Result};
+
+/// A run that is over by then needs no line of progress.
+const QUIET: Duration = Duration::from_secs(1);
 
 /// The reason why a run ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -79,6 +84,7 @@ pub struct Fit<'a, E: Env, P> {
     checkpoint: Option<PathBuf>,
     every: Option<usize>,
     interruptible: bool,
+    progress: bool,
     /// The keys of a record that no metric may use.
     own_keys: Vec<String>,
 }
@@ -88,7 +94,8 @@ impl<E: Env, P> std::fmt::Debug for Fit<'_, E, P> {
         let names: Vec<_> = self.observers.iter().map(|observer| observer.name()).collect();
         let mut out = f.debug_struct("Fit");
         out.field("steps", &self.steps).field("observers", &names).field("checkpoint", &self.checkpoint);
-        out.field("every", &self.every).field("interruptible", &self.interruptible).finish()
+        out.field("every", &self.every).field("interruptible", &self.interruptible);
+        out.field("progress", &self.progress).finish()
     }
 }
 
@@ -97,13 +104,21 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
     #[must_use]
     pub fn new(steps: usize) -> Self {
         let (observers, own_keys) = (Vec::new(), Vec::new());
-        Self { steps, observers, checkpoint: None, every: None, interruptible: false, own_keys }
+        Self { steps, observers, checkpoint: None, every: None, interruptible: false, progress: true, own_keys }
     }
 
     /// Adds an observer, which is called after each step and after earlier observers.
     #[must_use]
     pub fn observe(mut self, observer: &'a mut dyn Observer<E, P>) -> Self {
         self.observers.push(observer);
+        self
+    }
+
+    /// Sets whether a run of more than a second shows a line of progress on stderr ([`Progress`]). It does unless told otherwise, where that
+    /// is a terminal; observers that print there are better off without.
+    #[must_use]
+    pub fn progress(mut self, shown: bool) -> Self {
+        self.progress = shown;
         self
     }
 
@@ -170,6 +185,10 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
 
     fn train(&mut self, trainer: &mut Trainer<E, P>, interrupted: &dyn Fn() -> bool) -> Result<Ended> {
         let mut saved = None;
+        let mut progress = (self.progress && trainer.replica() == 0).then(|| {
+            let line = Progress::new(self.steps as u64, trainer.context().objective.name());
+            line.resumed_at(trainer.steps_done() as u64).after(QUIET)
+        });
         let mut ended = Ended::Done;
         while trainer.steps_done() < self.steps && ended == Ended::Done {
             let warned = trainer.warnings().len();
@@ -177,6 +196,9 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
             let warnings = trainer.warnings()[warned..].to_vec();
             let step = trainer.steps_done();
             let last = step >= self.steps;
+            if let Some(line) = &mut progress {
+                line.update(step as u64, stats.loss, Some(stats.log_z));
+            }
             trainer.count_reward_calls()?;
             let mut record = Record::new(step, trainer.reward_calls(), stats, last);
             record.warnings = warnings;
@@ -191,6 +213,9 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
                 ended = Ended::Interrupted;
             }
             ended = Ended::of(agree(trainer.context(), f64::from(ended as u8))?);
+        }
+        if let Some(line) = progress {
+            line.finish();
         }
         if saved != Some(trainer.steps_done()) {
             self.save(trainer)?;

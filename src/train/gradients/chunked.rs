@@ -14,7 +14,7 @@ use crate::objective::{Scores, score};
 use crate::policy::Policy;
 use crate::quantity::{Quantities, Quantity};
 use crate::rollout::{Container, Trajectories};
-use crate::runtime::flushing_denormals;
+use crate::runtime;
 
 /// Splits trajectories into chunks of at most `limit` transitions, or of one trajectory that has more.
 pub(in crate::train) fn chunks<E: Env>(trajectories: &Trajectories<E>, limit: usize) -> Result<Vec<Trajectories<E>>> {
@@ -60,7 +60,7 @@ impl Starts {
 
     /// Propagates the gradients of the leaves that are this part's into the parameters, and goes past it; returns whether any of its
     /// scores depends on them.
-    pub(super) fn propagate(&mut self, part: &Scores, leaves: &Scores) -> bool {
+    pub(super) fn propagate(&mut self, part: &Scores, leaves: &Scores) -> Result<bool> {
         let mut terms = Vec::new();
         for (quantity, values) in part.all() {
             let start = self.0.get(&quantity).copied().unwrap_or(0);
@@ -72,10 +72,8 @@ impl Starts {
         }
         self.skip(part);
         let sum = terms.into_iter().reduce(|sum, term| sum + term);
-        if let Some(sum) = &sum {
-            flushing_denormals(|| sum.backward());
-        }
-        sum.is_some()
+        sum.as_ref().map_or(Ok(()), runtime::backward)?;
+        Ok(sum.is_some())
     }
 }
 
@@ -91,7 +89,7 @@ pub(in crate::train) fn backward<E: Env, P: Policy<E>, R: Reward<E::States> + ?S
 ) -> Result<bool> {
     let mut arrived = false;
     for chunk in chunks {
-        arrived |= starts.propagate(&score(env, reward, policy, chunk, needs)?, leaves);
+        arrived |= starts.propagate(&score(env, reward, policy, chunk, needs)?, leaves)?;
     }
     Ok(arrived)
 }

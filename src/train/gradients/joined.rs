@@ -12,6 +12,7 @@ use crate::collective::Collective;
 use crate::nn::Parameters;
 use crate::objective::Scores;
 use crate::quantity::Quantity;
+use crate::runtime::backward;
 use crate::tensor::{from_host, to_host};
 use crate::{Error, Result};
 
@@ -127,7 +128,7 @@ pub(super) fn reduce(collective: &dyn Collective, parameters: &Parameters) -> Re
                 gradient.shallow_clone().copy_(&summed);
             } else if defined > 0.0 {
                 // A gradient comes into being by a backward pass alone.
-                tch::with_grad(|| (tensor * 0.0).sum(tensor.kind()).backward());
+                tch::with_grad(|| backward(&(tensor * 0.0).sum(tensor.kind())))?;
                 tensor.grad().copy_(&summed);
             }
         }

@@ -4,9 +4,11 @@ use std::time::Instant;
 
 mod checks;
 pub(in crate::train) mod chunked;
+mod first_log_z;
 mod joined;
 
 pub(in crate::train) use checks::check_batch;
+pub(in crate::train) use first_log_z::start_log_z;
 pub(in crate::train) use joined::SAME;
 
 use super::companions::Companions;
@@ -16,7 +18,7 @@ use crate::objective::{Scores, Sharer, score_in_shares};
 use crate::policy::Policy;
 use crate::quantity::{Quantity, Values};
 use crate::rollout::{ReplayEnv, Trajectories};
-use crate::runtime::flushing_denormals;
+use crate::runtime::backward;
 use crate::{Error, Result};
 
 /// What a batch gave: its scores, and the loss itself.
@@ -79,12 +81,11 @@ pub(super) fn differentiate<E: ReplayEnv, P: Policy<E>>(
     let scored = started.elapsed().as_secs_f64();
     let mut has_gradient = loss.requires_grad();
     if has_gradient {
-        let weighted = loss * weight;
-        flushing_denormals(|| weighted.backward());
+        backward(&(loss * weight))?;
     }
     match (&chunks, &own) {
         (Some(chunks), _) => has_gradient &= chunked::backward(env, reward, policy, chunks, needs, (&scores, starts))?,
-        (None, Some(own)) => has_gradient &= starts.propagate(own, &scores),
+        (None, Some(own)) => has_gradient &= starts.propagate(own, &scores)?,
         (None, None) => {}
     }
     checks::check_gradient(objective, policy.parameters(), has_gradient)?;

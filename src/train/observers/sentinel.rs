@@ -1,15 +1,10 @@
 //! Watches the figures of a run for what a person would stop at. It draws no random number and asks no network.
 
-use crate::distribution::Exploration;
+use super::sight::Sight;
 use crate::env::{Env, Grouping, Rows};
 use crate::error::Warning;
-use crate::nn::Parameters;
-use crate::objective::Origin;
-use crate::policy::Policy;
-use crate::quantity::Quantity;
 use crate::report::terminal;
-use crate::rollout::ReplayEnv;
-use crate::train::sources::{Batch, Sources};
+use crate::train::sources::Batch;
 use crate::train::{Context, OnWarning, StepStats};
 use crate::{Error, Result};
 
@@ -31,6 +26,10 @@ const STILL_LOSS: f64 = 1e-3;
 const STILL_LOG_Z: f64 = 0.02;
 /// By how much log Z must be below a log-reward: more than a small loss allows.
 const BELOW: f64 = 0.2;
+/// By how much a learned log Z must be below a log-reward to be far below it.
+const FAR_BELOW: f64 = 10.0;
+/// Steps in a row before a log Z that is far below counts as one that doesn't get there.
+const FAR_STEPS: usize = 200;
 /// Steps in a row before rewards at the floor count as sparse.
 const FLOOR_STEPS: usize = 200;
 /// The share at the floor where rewards are sparse.
@@ -47,6 +46,8 @@ pub(in crate::train) struct Sentinel<S> {
     at_floor: usize,
     /// Steps with a loss next to 0, and log Z at the first of them.
     still: (usize, f64),
+    /// Steps with a log Z far below a log-reward.
+    far: usize,
 }
 
 impl<S> Default for Sentinel<S> {
@@ -59,6 +60,7 @@ impl<S> Default for Sentinel<S> {
             one_object: 0,
             at_floor: 0,
             still: (0, 0.0),
+            far: 0,
         }
     }
 }
@@ -69,41 +71,6 @@ struct Best<S> {
     log_reward: f64,
     /// The greatest log-reward of any other.
     other: Option<f64>,
-}
-
-/// What one step shows.
-pub(in crate::train) struct Sight<'a> {
-    stats: &'a StepStats,
-    step: usize,
-    /// Whether this step learned from anything but the policy as it is.
-    explores: bool,
-    /// Whether loss and log Z are those of one target that is R itself.
-    one_target: bool,
-}
-
-impl<'a> Sight<'a> {
-    /// That of the step just made.
-    pub(in crate::train) fn of<E: ReplayEnv, P: Policy<E>>(
-        context: &Context<E, P>,
-        sources: &Sources<E, P>,
-        stats: &'a StepStats,
-    ) -> Result<Self> {
-        let Context { policy, objective, config, step, .. } = context;
-        let (needs, on_policy) = (objective.needs(), &sources.on_policy);
-        let intrinsic = needs.has_any(&[Quantity::IntrinsicEdge, Quantity::IntrinsicTerminal]);
-        let noisy = policy.parameters().is_some_and(Parameters::is_noisy);
-        let drawn_by_others =
-            on_policy.teacher.is_some() || on_policy.thompson.is_some() || sources.elsewhere.is_some();
-        let others = drawn_by_others || !sources.all().is_empty();
-        let explored = config.exploration(step.saturating_sub(1))? != Exploration::none();
-        let explores = explored || noisy || others || config.local_search.is_some() || intrinsic;
-        let one_target = objective.origin() == Origin::Any
-            && !needs.has(Quantity::LogPrior)
-            && objective.reward_exponent() == 1.0
-            && !intrinsic
-            && context.conditions.is_none();
-        Ok(Self { stats, step: *step, explores, one_target })
-    }
 }
 
 impl<S: Rows> Sentinel<S> {
@@ -120,6 +87,9 @@ impl<S: Rows> Sentinel<S> {
         sight: &Sight<'_>,
     ) -> Result<()> {
         let known = self.warnings.len();
+        if sight.learns_nothing {
+            self.raise(Warning::LearnsNothing { step: sight.step });
+        }
         if let (Some(log_rewards), false) = (trajectories.recorded_log_rewards(), *fresh < LEAST_BATCH) {
             let objects = (trajectories.terminal_states(), trajectories.conditions().is_some());
             self.look(&context.env, objects, &log_rewards[..*fresh], sight);
@@ -236,14 +206,14 @@ impl<S: Rows> Sentinel<S> {
             true => (steps + 1, since),
             false => (usize::from(still), log_z),
         };
-        let Some(best) = &self.best else { return };
-        if self.still.0 >= STILL_STEPS && log_z < best.log_reward - BELOW && terminal.group().merges() {
-            // Where no two objects are ever equal, R may be a density, and above Z; where symmetry isn't corrected for, Z sums R / |Aut|.
-            let counts_whole = env.classes(terminal).is_none() || !matches!(env.log_symmetry(terminal), Ok(None));
-            if !counts_whole {
-                return;
-            }
-            self.raise(Warning::Stalled { step: sight.step, loss, log_z, best: best.log_reward });
+        let Some(&Best { log_reward: best, .. }) = self.best.as_ref() else { return };
+        let is_far = sight.one_target && sight.learned_log_z && log_z < best - FAR_BELOW;
+        self.far = if is_far { self.far + 1 } else { 0 };
+        if self.still.0 >= STILL_STEPS && log_z < best - BELOW && bounds_log_z(env, terminal) {
+            self.raise(Warning::Stalled { step: sight.step, loss, log_z, best });
+        }
+        if self.far >= FAR_STEPS && bounds_log_z(env, terminal) {
+            self.raise(Warning::LogZFarBelow { step: sight.step, log_z, best });
         }
     }
 
@@ -254,6 +224,13 @@ impl<S: Rows> Sentinel<S> {
             self.warnings.push(warning);
         }
     }
+}
+
+/// Whether Z is at least each reward: where no two objects are ever equal, R may be a density, and above Z; where symmetry isn't corrected
+/// for, Z sums R / |Aut|.
+fn bounds_log_z<E: Env>(env: &E, terminal: &E::States) -> bool {
+    let counts_whole = || env.classes(terminal).is_none() || !matches!(env.log_symmetry(terminal), Ok(None));
+    terminal.group().merges() && counts_whole()
 }
 
 /// Which rows are one object.
@@ -291,7 +268,14 @@ mod tests {
             for _ in 0..n {
                 self.1 += 1;
                 let stats = StepStats { loss, log_z, ..StepStats::default() };
-                let sight = Sight { stats: &stats, step: self.1, explores, one_target: true };
+                let sight = Sight {
+                    stats: &stats,
+                    step: self.1,
+                    explores,
+                    one_target: true,
+                    learned_log_z: true,
+                    learns_nothing: false,
+                };
                 self.0.look(&Chain::new(100), (&Positions(positions.clone()), false), &log_rewards, &sight);
             }
             self
@@ -357,6 +341,30 @@ mod tests {
         // Where no object is ever met twice, rewards may be densities, which exceed Z.
         let mut run = Run::new();
         assert_eq!(run.steps(300, &mixed(), (1e-6, -2.7), false).0.warnings, []);
+    }
+
+    #[test]
+    fn a_log_z_that_stays_far_below_a_reward_is_told_of() {
+        let high = [(3, 250.0), (4, 251.0)].repeat(10);
+        let after = |steps, log_z: f64| {
+            let mut run = Run::new();
+            run.steps(steps, &high, (9e4, log_z), true);
+            run.0.warnings.into_iter().filter(|one| matches!(one, Warning::LogZFarBelow { .. })).collect::<Vec<_>>()
+        };
+        assert_eq!(after(200, 139.0), [Warning::LogZFarBelow { step: 200, log_z: 139.0, best: 251.0 }]);
+        assert_eq!(after(199, 139.0), []);
+        assert_eq!(after(900, 242.0), []);
+        // It gets there in between.
+        let mut run = Run::new();
+        run.steps(150, &high, (9e4, 139.0), true).steps(1, &high, (9e4, 245.0), true).steps(
+            150,
+            &high,
+            (9e4, 139.0),
+            true,
+        );
+        assert_eq!(run.0.warnings, []);
+        // Where no object is ever met twice, rewards may be densities, which exceed Z.
+        assert_eq!(Run::new().steps(300, &mixed()[..10], (9.0, -20.0), true).0.warnings, []);
     }
 
     #[test]

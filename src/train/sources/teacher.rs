@@ -13,7 +13,7 @@ use crate::objective::{Objective, RegressionLoss, Scores, TrajectoryBalance, sco
 use crate::optim::{Adam, AdamConfig};
 use crate::policy::Policy;
 use crate::rollout::{ReplayEnv, Sampler, Trajectories};
-use crate::runtime::flushing_denormals;
+use crate::runtime::backward;
 use crate::tensor::to_host;
 use crate::train::companions::{load_network_state, network_state};
 use crate::train::gradients::chunked::{self, Starts};
@@ -233,13 +233,13 @@ impl<T> Adaptive<T> {
         match chunk {
             None => {
                 let loss = loss(&score(env, reward, policy, &batch, needs)?)?;
-                flushing_denormals(|| loss.backward());
+                backward(&loss)?;
             }
             Some(limit) => {
                 let chunks = chunked::chunks(&batch, limit)?;
                 let scores = chunked::leaf_scores(env, reward, policy, &chunks, needs)?;
                 let loss = loss(&scores)?;
-                flushing_denormals(|| loss.backward());
+                backward(&loss)?;
                 chunked::backward(env, reward, policy, &chunks, needs, (&scores, Starts::default()))?;
             }
         }

@@ -20,7 +20,6 @@ use gfn::collective::{Collective, replicate};
 use gfn::env::{EnumerableEnv, Env};
 use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
-use gfn::runtime::Threads;
 use gfn::train::{Observer, Trainer};
 use gfn::{Error, Result};
 use once::Once;
@@ -30,13 +29,14 @@ pub(crate) use rehearsal::worked_ms;
 /// What several threads do.
 #[derive(ValueEnum, Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum ThreadsFor {
-    /// What is faster: replicas for networks on graphs, unless something is asked for that replicas can't do; else products
+    /// What is faster than one thread: replicas where they were measured to be, unless something is asked for that replicas can't do; else the
+    /// environment's work alone
     Auto,
     /// Each draws and scores its share of the batch: another number of threads is another run
     Replicas,
     /// Of each two, one trains and the other draws its next batch: walks are one update older, and training is less steady
     Ahead,
-    /// libtorch splits its products among them, and rayon what it can
+    /// libtorch splits its products among them, too: on cores that others use, that can be ten times slower than one thread
     Products,
 }
 
@@ -49,7 +49,7 @@ pub(crate) enum Dist {
     Async,
 }
 
-/// Tasks whose replicas were measured to be faster than products on several threads.
+/// Tasks whose replicas were measured to be faster than one thread.
 const FASTER_AS_REPLICAS: [&str; 4] = ["colored-graphs", "bayesian-structure", "molecule", "molecule-external"];
 /// The flag of what one trainer alone can do: a record has every trajectory.
 const ALONE: &str = "record";
@@ -119,14 +119,6 @@ fn take() -> Option<Box<dyn Collective>> {
     MEMBER.with_borrow_mut(|member| member.end.take())
 }
 
-/// What the threads that were asked for are for: replicas are one each, and what one does isn't split.
-pub(crate) fn threads(asked: usize) -> Threads {
-    match MEMBER.with_borrow(|member| member.once.is_some() || member.ahead.is_some()) {
-        true => Threads { rayon: asked, libtorch: 1 },
-        false => asked.into(),
-    }
-}
-
 /// Runs a task as its flags say: alone, or as several members.
 pub(crate) fn run(program: &ArgMatches, work: impl Fn() -> Result<()> + Sync) -> Result<()> {
     let Some((task, flags)) = program.subcommand() else { return work() };
@@ -156,7 +148,7 @@ pub(crate) fn run(program: &ArgMatches, work: impl Fn() -> Result<()> + Sync) ->
             false => Some("replicas weren't found to be faster here"),
         };
         if let Some(why_not) = why_not {
-            eprintln!("{threads} threads: for products ({why_not})");
+            eprintln!("{threads} threads: for the environment alone ({why_not})");
             return work();
         }
     }

@@ -15,6 +15,7 @@ use crate::nn::Parameters;
 use crate::objective::{Answers, Questions, Sharer};
 use crate::policy::Policy;
 use crate::rollout::ReplayEnv;
+use crate::runtime::backward;
 use crate::train::Context;
 use crate::{Error, Result, Rng, parallel};
 pub(in crate::train) use source::AHEAD;
@@ -134,9 +135,9 @@ impl<E: Env> Ahead<E> {
         let gradient = |leaf: &Tensor| Some(leaf.grad()).filter(Tensor::defined);
         self.awaited = false;
         self.send(Task::Propagate(self.asked, leaves.all().map(gradient).collect()))?;
-        back(own.all().zip(own_leaves.all().map(gradient)));
+        let own = back(own.all().zip(own_leaves.all().map(gradient)));
         let gradients = match receive(&mut self.propagated, self.asked) {
-            Some(gradients) => gradients,
+            Some(gradients) => own.and(gradients)?,
             None => return Err(self.ended()),
         };
         for (parameter, gradient) in parameters.into_iter().flatten().zip(gradients) {
@@ -144,7 +145,7 @@ impl<E: Env> Ahead<E> {
             let tensor = &parameter.tensor;
             if !tensor.grad().defined() {
                 // A gradient comes into being by a backward pass alone.
-                with_grad(|| (tensor * 0.0).sum(tensor.kind()).backward());
+                with_grad(|| backward(&(tensor * 0.0).sum(tensor.kind())))?;
             }
             no_grad(|| tensor.grad().f_add_(&theirs).map(drop))?;
         }

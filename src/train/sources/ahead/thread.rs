@@ -9,7 +9,7 @@ use crate::env::Env;
 use crate::objective::{Answers, Questions};
 use crate::policy::Policy;
 use crate::rollout::{ReplayEnv, Trajectories};
-use crate::runtime::flushing_denormals;
+use crate::runtime::backward;
 use crate::train::Context;
 use crate::train::sources::OnPolicy;
 use crate::{Result, Rng};
@@ -60,7 +60,7 @@ pub(super) enum Task<E: Env> {
 pub(super) type Drawn<E> = (u64, Result<Trajectories<E>>);
 pub(super) type Answered = (u64, Result<Answers>);
 /// The gradient of each parameter that has one.
-pub(super) type Propagated = (u64, Vec<Option<Tensor>>);
+pub(super) type Propagated = (u64, Result<Vec<Option<Tensor>>>);
 
 /// Where results go.
 pub(super) struct Results<E: Env> {
@@ -145,7 +145,7 @@ impl<E: ReplayEnv, P: Policy<E>> Worker<'_, E, P> {
 
     fn propagate(&mut self, number: u64, gradients: Vec<Option<Tensor>>) -> bool {
         let answers = self.recorded.take();
-        let gradients = answers.map_or_else(Vec::new, |answers| propagate(self.context, &answers, gradients));
+        let gradients = answers.map_or_else(|| Ok(Vec::new()), |answers| propagate(self.context, &answers, gradients));
         self.to.propagated.send((number, gradients)).is_ok()
     }
 }
@@ -154,22 +154,23 @@ fn propagate<E: ReplayEnv, P: Policy<E>>(
     context: &Context<E, P>,
     answers: &Answers,
     gradients: Vec<Option<Tensor>>,
-) -> Vec<Option<Tensor>> {
-    back(answers.all().zip(gradients));
+) -> Result<Vec<Option<Tensor>>> {
+    let done = back(answers.all().zip(gradients));
     let parameters = context.policy.parameters();
     let gradient = |tensor: &Tensor| Some(tensor.grad()).filter(Tensor::defined).map(|gradient| gradient.copy());
     let out = parameters.into_iter().flatten().map(|one| gradient(&one.tensor)).collect();
     if let Some(parameters) = parameters {
         parameters.clear_gradients();
     }
-    out
+    done.map(|()| out)
 }
 
 /// The way back from values into the parameters, given the gradient with respect to each of them.
-pub(super) fn back<'a>(pairs: impl Iterator<Item = (&'a Tensor, Option<Tensor>)>) {
+pub(super) fn back<'a>(pairs: impl Iterator<Item = (&'a Tensor, Option<Tensor>)>) -> Result<()> {
     let terms = pairs.filter(|(value, _)| value.requires_grad());
     let terms = terms.filter_map(|(value, gradient)| Some((value * gradient?).sum(value.kind())));
     if let Some(sum) = terms.reduce(|sum, term| sum + term) {
-        flushing_denormals(|| sum.backward());
+        backward(&sum)?;
     }
+    Ok(())
 }

@@ -1,0 +1,52 @@
+//! What a step shows of whether training goes well.
+
+use crate::Result;
+use crate::distribution::Exploration;
+use crate::nn::Parameters;
+use crate::objective::Origin;
+use crate::policy::Policy;
+use crate::quantity::Quantity;
+use crate::rollout::ReplayEnv;
+use crate::train::sources::Sources;
+use crate::train::{Context, StepStats};
+
+/// What one step shows.
+pub(in crate::train) struct Sight<'a> {
+    pub(super) stats: &'a StepStats,
+    pub(super) step: usize,
+    /// Whether this step learned from anything but the policy as it is.
+    pub(super) explores: bool,
+    /// Whether loss and log Z are those of one target that is R itself.
+    pub(super) one_target: bool,
+    /// Whether log Z is learned, as a parameter or a state flow.
+    pub(super) learned_log_z: bool,
+    /// Whether all learning rates were 0 and will be from now on.
+    pub(super) learns_nothing: bool,
+}
+
+impl<'a> Sight<'a> {
+    /// That of the step just made.
+    pub(in crate::train) fn of<E: ReplayEnv, P: Policy<E>>(
+        context: &Context<E, P>,
+        sources: &Sources<E, P>,
+        stats: &'a StepStats,
+    ) -> Result<Self> {
+        let Context { policy, objective, config, step, .. } = context;
+        let (needs, on_policy) = (objective.needs(), &sources.on_policy);
+        let intrinsic = needs.has_any(&[Quantity::IntrinsicEdge, Quantity::IntrinsicTerminal]);
+        let noisy = policy.parameters().is_some_and(Parameters::is_noisy);
+        let drawn_by_others =
+            on_policy.teacher.is_some() || on_policy.thompson.is_some() || sources.elsewhere.is_some();
+        let others = drawn_by_others || !sources.all().is_empty();
+        let explored = config.exploration(step.saturating_sub(1))? != Exploration::none();
+        let explores = explored || noisy || others || config.local_search.is_some() || intrinsic;
+        let one_target = objective.origin() == Origin::Any
+            && !needs.has(Quantity::LogPrior)
+            && objective.reward_exponent() == 1.0
+            && !intrinsic
+            && context.conditions.is_none();
+        let learned_log_z = needs.has_any(&[Quantity::LogZ, Quantity::LogFlow]);
+        let learns_nothing = policy.parameters().is_some() && config.lr_scale.stays_zero(step.saturating_sub(1));
+        Ok(Self { stats, step: *step, explores, one_target, learned_log_z, learns_nothing })
+    }
+}

@@ -1,0 +1,156 @@
+//! Where log Z starts: at what the first batch says, unless somebody chose a value.
+
+use crate::words::{count, fresh, words};
+use gfn::collective::replicate;
+use gfn::env::{StateGraph, VectorStates};
+use gfn::metrics::{Distances, importance_log_z};
+use gfn::nn::{EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
+use gfn::objective::{Objective, RelativeTrajectoryBalance, TrajectoryBalance, score};
+use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy, WithPrior};
+use gfn::quantity::{Quantities, Quantity};
+use gfn::rollout::Trajectories;
+use gfn::tensor::to_host;
+use gfn::testing::Words;
+use gfn::train::{Checkpoint, Trainer, TrainerConfig};
+use gfn::{Result, Rng};
+use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
+use tch::{Device, Kind, Tensor};
+
+type Learner = MlpPolicy<KHot>;
+
+fn learner(initial_log_z: Option<f64>) -> Learner {
+    tch::set_num_threads(1);
+    let config = MlpPolicyConfig {
+        mlp: MlpConfig { hidden: vec![32], ..MlpConfig::default() },
+        estimators: EstimatorsConfig { initial_log_z, ..EstimatorsConfig::default() },
+        ..MlpPolicyConfig::default()
+    };
+    MlpPolicy::new(&words(), KHot::new(3, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap()
+}
+
+/// log R is the number of ones, and 300.
+fn high(words: &VectorStates, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
+    Ok(count(words, conditions)?.into_iter().map(|log_reward| log_reward + 300.0).collect())
+}
+
+fn trainer(policy: Learner, config: TrainerConfig) -> Trainer<Words, Learner> {
+    Trainer::new(words(), high, policy, TrajectoryBalance, config, Rng::seeded(1)).unwrap()
+}
+
+/// log Z before the first update.
+fn first<E: gfn::rollout::ReplayEnv, P: gfn::policy::Policy<E>>(trainer: &mut Trainer<E, P>) -> f64 {
+    trainer.step().unwrap().log_z
+}
+
+fn near(a: f64, b: f64) -> bool {
+    (a - b).abs() < 1e-3
+}
+
+#[test]
+fn it_starts_at_the_importance_estimate_of_the_first_batch() {
+    for chunk in [None, Some(7)] {
+        let mut trainer = trainer(learner(None), TrainerConfig { chunk, ..fresh(16) });
+        let started = first(&mut trainer);
+        let scores = score(&words(), &high, &learner(None), trainer.latest().unwrap(), Quantities::NONE).unwrap();
+        let [log_pf, log_pb] = [&scores.log_pf, &scores.log_pb].map(|rows| to_host(&scores.sums(rows)));
+        let weights: Vec<f64> = (0..16).map(|i| to_host(&scores.log_reward)[i] + log_pb[i] - log_pf[i]).collect();
+        assert!(near(started, importance_log_z(&weights).unwrap().log_z), "{started}");
+        // Once alone.
+        assert!((first(&mut trainer) - started).abs() < 0.11);
+    }
+}
+
+/// Up to isomorphism the weights have log |Aut|, as the loss does: without it the first log Z of a batch is off by some tenths.
+#[test]
+fn the_estimate_is_of_the_reward_that_is_trained_on() {
+    tch::set_num_threads(1);
+    let env = ColoredGraphs::new(4).unwrap();
+    let config = GraphNetConfig { embedding: 8, ..GraphNetConfig::default() };
+    let net = || GraphNet::new(&env, config.clone(), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
+    let (reward, batch) = (ColoredGraphReward::default(), fresh(64));
+    let trained =
+        Trainer::new(env.clone(), reward.clone(), GraphPolicy(net()), TrajectoryBalance, batch, Rng::seeded(1));
+    let mut trainer = trained.unwrap();
+    let started = first(&mut trainer);
+    let scores =
+        score(&env, &reward, &GraphPolicy(net()), trainer.latest().unwrap(), Quantities::from(Quantity::LogZ)).unwrap();
+    let ratio = to_host(&scores.sums(&(&scores.log_pb - &scores.log_pf)));
+    let of = |log_reward: &Tensor| {
+        let weights: Vec<f64> = to_host(log_reward).iter().zip(&ratio).map(|(r, ratio)| r + ratio).collect();
+        importance_log_z(&weights).unwrap().log_z
+    };
+    assert!(near(started, of(&scores.log_reward)), "{started} {}", of(&scores.log_reward));
+    assert!((of(&scores.raw_log_reward) - started).abs() > 0.05);
+}
+
+/// Relative to a prior, the weights are those of the posterior.
+#[test]
+fn relative_to_a_prior_it_is_the_posteriors() {
+    let objective = RelativeTrajectoryBalance::new(2.0).unwrap();
+    assert!(objective.needs().has(Quantity::LogZ));
+    let policy = WithPrior { policy: learner(None), prior: UniformPolicy };
+    let trained = Trainer::new(words(), high, policy, objective, fresh(64), Rng::seeded(1));
+    let started = first(&mut trained.unwrap());
+    // R^2 of a mean over the prior: exp(600) times a number of the order of 1.
+    assert!((600.0..606.0).contains(&started), "{started}");
+}
+
+#[test]
+fn a_value_that_was_chosen_restored_or_learned_stays() {
+    assert_eq!(first(&mut trainer(learner(Some(0.0)), fresh(16))), 0.0);
+    assert_eq!(first(&mut trainer(learner(Some(7.0)), fresh(16))), 7.0);
+    let folder = crate::trainers::Folder::new("first-log-z");
+    let path = folder.join("run");
+    let mut whole = trainer(learner(None), fresh(16));
+    let started = first(&mut whole);
+    whole.save(&path).unwrap();
+    let next = first(&mut whole);
+    let mut resumed = trainer(learner(None), fresh(16));
+    resumed.resume(&path).unwrap();
+    assert_eq!(first(&mut resumed), next);
+    // The parameters alone, in a run that begins.
+    let restored = learner(None);
+    Checkpoint::load(&path).unwrap().restore(gfn::policy::Policy::<Words>::parameters(&restored).unwrap()).unwrap();
+    let restored = first(&mut trainer(restored, fresh(16)));
+    assert!(restored != started && near(restored, next), "{restored} {started} {next}");
+}
+
+#[test]
+fn replicas_start_at_the_estimate_of_all() {
+    let started = std::sync::Mutex::new(Vec::new());
+    replicate(3, |replica| {
+        let mut trainer = trainer(learner(None), fresh(16)).with_collective(replica)?;
+        let log_z = first(&mut trainer);
+        let own: Trajectories<Words> = trainer.latest().unwrap().clone();
+        let scores = score(&words(), &high, &learner(None), &own, Quantities::NONE)?;
+        let ratio = to_host(&scores.sums(&(&scores.log_pb - &scores.log_pf)));
+        let weights: Vec<f64> = to_host(&scores.log_reward).iter().zip(ratio).map(|(r, ratio)| r + ratio).collect();
+        started.lock().unwrap().push((log_z, weights));
+        Ok(())
+    })
+    .unwrap();
+    let started = started.into_inner().unwrap();
+    let all: Vec<f64> = started.iter().flat_map(|(_, weights)| weights.clone()).collect();
+    assert_eq!(all.len(), 16);
+    let expected = importance_log_z(&all).unwrap().log_z;
+    assert!(
+        started.iter().all(|(log_z, _)| *log_z == started[0].0 && near(*log_z, expected)),
+        "{started:?} {expected}"
+    );
+}
+
+/// At 0.1 a step, 300 takes 3,000 steps.
+#[test]
+fn a_large_log_z_is_learned_as_fast_as_a_small_one() {
+    let mut trainer =
+        trainer(learner(None), TrainerConfig { lr_scale: gfn::optim::Schedule::Constant(1.0), ..fresh(32) });
+    (0..300).for_each(|_| {
+        trainer.step().unwrap();
+    });
+    let space = StateGraph::build(&words(), 100).unwrap();
+    let learned = space.terminating_distribution(&words(), trainer.policy(), None).unwrap();
+    let target = space.target_distribution(&high, None).unwrap();
+    let tv = Distances::between(&learned.probs, &target.probs).unwrap().tv;
+    assert!(tv < 0.1, "{tv}");
+    assert_eq!(trainer.warnings(), []);
+}

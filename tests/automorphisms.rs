@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::{Duration, Instant};
 
-use gfn::env::Env;
+use gfn::env::{EnumerableEnv, Env, Slots};
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, Canonizer, Edge, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates,
     Node, Semantics, canonical_key, log_automorphisms,
@@ -280,4 +280,46 @@ fn an_environment_hands_the_error_on() {
     assert_close(found[1], log_factorial(100), "isolated nodes");
     let unknown = GraphStates::from(vec![flower(2), flower(400)]);
     assert!(matches!(env.log_symmetry(&unknown), Err(Error::SymmetryLimit { .. })));
+}
+
+/// Edges that arrive at a node tell it from others as much as those that leave it.
+#[test]
+fn directed_graphs_of_interchangeable_parts_are_counted_at_once() {
+    let directed = |n: usize, edges: &[(u32, u32, u16)]| {
+        let mut out = GraphState::with_nodes(GraphKind::Directed, n);
+        edges.iter().for_each(|&(a, b, class)| out.add_edge(a, b, Edge::of_class(class)).unwrap());
+        out
+    };
+    let parts = |n: u32, of: u32, edges: &[(u32, u32, u16)]| {
+        let part = |k: u32| edges.iter().map(move |&(a, b, class)| (of * k + a, of * k + b, class));
+        directed((n * of) as usize, &(0..n).flat_map(part).collect::<Vec<_>>())
+    };
+    let tree: Vec<_> = (1..31).map(|b| ((b - 1) / 2, b, 0)).collect();
+    let cases = [
+        ("single edges", parts(12, 2, &[(0, 1, 0)]), log_factorial(12)),
+        ("paths", parts(20, 3, &[(0, 1, 0), (1, 2, 0)]), log_factorial(20)),
+        ("paths of two classes", parts(20, 3, &[(0, 1, 1), (1, 2, 0)]), log_factorial(20)),
+        ("rings", parts(20, 3, &[(0, 1, 0), (1, 2, 0), (2, 0, 0)]), log_factorial(20) + 20.0 * 3_f64.ln()),
+        ("a binary tree", directed(31, &tree), 15.0 * 2_f64.ln()),
+    ];
+    let mut rng = Rng::seeded(4);
+    for (what, graph, expected) in cases {
+        assert_close(soon(what, || log_automorphisms(&graph).unwrap()), expected, what);
+        let other = graph.induced(&permutation(graph.n_nodes(), &mut rng));
+        assert!(soon(what, || canonical_key(&graph)) == canonical_key(&other), "{what}");
+    }
+}
+
+#[test]
+fn canonical_forms_that_would_take_too_long_are_refused() {
+    let mut canonizer = Canonizer::default();
+    let (small, large) = (flower(20), flower(400));
+    assert!(matches!(canonizer.try_canonical(&large, 0), Err(Error::SymmetryLimit { n_nodes: 2001, n_edges: 2400 })));
+    assert_eq!(canonizer.try_canonical(&small, 0).unwrap(), canonizer.canonical(&small, 0));
+    // A list of states asks for the keys of what moves lead to.
+    let kind = GraphKind::Undirected;
+    let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 3000));
+    let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, 3000), GraphState::new(kind)).unwrap();
+    let states = GraphStates::from(vec![large]);
+    assert!(matches!(env.child_keys(&states, &[0], &Slots(vec![0])), Err(Error::SymmetryLimit { .. })));
 }

@@ -147,11 +147,11 @@ pub enum Error {
         /// The setting or the call that gives it.
         remedy: &'static str,
     },
-    /// A graph whose automorphisms weren't counted within the limit of the search.
+    /// A graph whose automorphisms, or canonical form, weren't found within the limit of the search.
     #[error(
-        "the automorphisms of a graph of {n_nodes} nodes and {n_edges} edges were not counted within the limit of the search: \
-         keep graphs smaller or nodes more different, or give the environment a count of its own (`log_automorphisms`) \
-         or no correction (`corrects_symmetry`)"
+        "the automorphisms of a graph of {n_nodes} nodes and {n_edges} edges were not found within the limit of the search: \
+         keep graphs smaller or nodes more different; in training, give the environment a count of its own \
+         (`log_automorphisms`) or no correction (`corrects_symmetry`)"
     )]
     SymmetryLimit {
         /// The number of nodes.

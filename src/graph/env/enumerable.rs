@@ -15,6 +15,14 @@ fn key<R: GraphRules>(env: &GraphEnv<R>, graph: &GraphState) -> CanonicalKey {
     }
 }
 
+/// The same, within the limit of the search.
+fn try_key<R: GraphRules>(env: &GraphEnv<R>, graph: &GraphState) -> Result<CanonicalKey> {
+    match env.actions().semantics() {
+        Semantics::Labelled => Ok(labelled_key(graph)),
+        Semantics::UpToIsomorphism => Ok(env.try_canonical(graph)?.key),
+    }
+}
+
 /// The keys of the children of one graph: each move is made and undone in place, which costs less than a copy.
 fn keys_after<R: GraphRules>(env: &GraphEnv<R>, graph: &GraphState, slots: &[u32]) -> Result<Vec<CanonicalKey>> {
     let mut edited = graph.clone();
@@ -23,7 +31,7 @@ fn keys_after<R: GraphRules>(env: &GraphEnv<R>, graph: &GraphState, slots: &[u32
         let (_, action_type, action) = env.actions().decode(Direction::Forward, graph, slot)?;
         let undo = reverse_move(action_type, Direction::Forward, graph, action);
         action_type.apply(Direction::Forward, &mut edited, action)?;
-        out.push(key(env, &edited));
+        out.push(try_key(env, &edited)?);
         // Going back may relabel nodes (a removed node comes back as the last one), and a broken type goes elsewhere.
         if action_type.apply(Direction::Backward, &mut edited, undo).is_err() || edited != *graph {
             edited = graph.clone();

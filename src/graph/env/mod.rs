@@ -296,7 +296,7 @@ impl<R: GraphRules> GraphEnv<R> {
     /// # Errors
     /// Those of the rules.
     pub fn log_automorphisms(&self, graph: &GraphState) -> Result<f64> {
-        Ok(self.rules.log_automorphisms(graph, self.n_fixed())? + self.log_scaffold_symmetries(graph))
+        Ok(self.rules.log_automorphisms(graph, self.n_fixed())? + self.log_scaffold_symmetries(graph)?)
     }
 
     /// Nodes that symmetries leave where they are: those of the initial graph, which come first.

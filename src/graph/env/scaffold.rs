@@ -1,7 +1,9 @@
 //! Whether the nodes of an initial graph are told apart, up to isomorphism.
 
+use std::convert::Infallible;
+
 use super::{GraphEnv, GraphRules};
-use crate::graph::{Canonical, GraphState, with_canonizer};
+use crate::graph::{Canonical, Canonizer, GraphState, with_canonizer};
 use crate::{Error, Result};
 
 /// Most symmetries of an initial graph whose nodes are alike: each costs a canonical form per state.
@@ -78,38 +80,56 @@ impl Search<'_> {
 impl<R: GraphRules> GraphEnv<R> {
     /// The graph in canonical form: equal keys are one object.
     pub(crate) fn canonical(&self, graph: &GraphState) -> Canonical {
-        let fixed = self.n_fixed();
-        let mut best = with_canonizer(|canonizer| canonizer.canonical(graph, fixed));
-        self.relabelled(graph, |order, relabelled| {
-            let other = with_canonizer(|canonizer| canonizer.canonical(relabelled, fixed));
+        let find = |canonizer: &mut Canonizer, graph: &GraphState| Ok(canonizer.canonical(graph, self.n_fixed()));
+        let Ok(found) = self.canonical_by::<Infallible>(graph, find);
+        found
+    }
+
+    /// The same, within the limit of the search.
+    pub(crate) fn try_canonical(&self, graph: &GraphState) -> Result<Canonical> {
+        self.canonical_by(graph, |canonizer, graph| canonizer.try_canonical(graph, self.n_fixed()))
+    }
+
+    fn canonical_by<E>(
+        &self,
+        graph: &GraphState,
+        find: impl Fn(&mut Canonizer, &GraphState) -> std::result::Result<Canonical, E>,
+    ) -> std::result::Result<Canonical, E> {
+        let mut best = with_canonizer(|canonizer| find(canonizer, graph))?;
+        for (order, relabelled) in self.relabelled(graph) {
+            let other = with_canonizer(|canonizer| find(canonizer, &relabelled))?;
             if other.key < best.key {
                 let order = other.order.iter().map(|&k| order[k as usize]).collect();
                 best = Canonical { order, ..other };
             }
-        });
-        best
+        }
+        Ok(best)
     }
 
     /// ln of the number of symmetries of the initial graph that the whole graph has, too. Times the symmetries that
     /// hold the initial nodes in place, it is |Aut| (orbits and stabilizers).
-    pub(super) fn log_scaffold_symmetries(&self, graph: &GraphState) -> f64 {
+    pub(super) fn log_scaffold_symmetries(&self, graph: &GraphState) -> Result<f64> {
         if self.symmetries.is_empty() {
-            return 0.0;
+            return Ok(0.0);
         }
-        let key = |graph: &GraphState| with_canonizer(|canonizer| canonizer.canonical(graph, self.n_fixed()).key);
-        let (own, mut count) = (key(graph), 1);
-        self.relabelled(graph, |_, relabelled| count += u32::from(key(relabelled) == own));
-        f64::from(count).ln()
+        let find = |graph: &GraphState| with_canonizer(|canonizer| canonizer.try_canonical(graph, self.n_fixed()));
+        let (own, mut count) = (find(graph)?.key, 1);
+        for (_, relabelled) in self.relabelled(graph) {
+            count += u32::from(find(&relabelled)?.key == own);
+        }
+        Ok(f64::from(count).ln())
     }
 
-    /// Calls `visit` with the graph as each symmetry of its initial graph but the identity labels it.
-    fn relabelled(&self, graph: &GraphState, mut visit: impl FnMut(&[u32], &GraphState)) {
+    /// The graph as each symmetry of its initial graph but the identity labels it, and the order of its nodes.
+    fn relabelled(&self, graph: &GraphState) -> impl Iterator<Item = (Vec<u32>, GraphState)> {
         let symmetries = self.symmetries.get(graph.instance() as usize).map_or(&[][..], Vec::as_slice);
         // A graph that has lost nodes of the scaffold has no room for its symmetries.
-        for symmetry in symmetries.iter().skip(1).filter(|symmetry| symmetry.len() <= graph.n_nodes()) {
+        let fits = symmetries.iter().skip(1).filter(|symmetry| symmetry.len() <= graph.n_nodes());
+        fits.map(|symmetry| {
             let mut order = symmetry.clone();
             order.extend(symmetry.len() as u32..graph.n_nodes() as u32);
-            visit(&order, &graph.induced(&order));
-        }
+            let relabelled = graph.induced(&order);
+            (order, relabelled)
+        })
     }
 }

@@ -5,10 +5,11 @@ use std::fmt;
 use smallvec::SmallVec;
 
 use super::key::{CanonicalKey, raw_edges};
+use super::looks::looks;
 use super::reduce::{Core, Reduction, n_alike};
 use super::search::{Budget, Order, Search, SortKey};
+use crate::Result;
 use crate::graph::{Edge, GraphState};
-use crate::{Error, Result};
 
 /// Fewer graphs than this stay on one thread: handing work over costs more than they do.
 pub(in crate::graph) const MIN_PER_THREAD: usize = 32;
@@ -30,14 +31,26 @@ pub struct Canonical {
     pub log_automorphisms: f64,
 }
 
+impl Canonical {
+    fn of(graph: &GraphState, order: &[u32], count: Order) -> Self {
+        Self {
+            key: CanonicalKey::encode(graph, |k| order[k]),
+            order: SmallVec::from_slice(order),
+            automorphisms: count.exact,
+            log_automorphisms: count.log(),
+        }
+    }
+}
+
 /// Finds canonical forms and counts automorphisms, with buffers that are kept from graph to graph.
 ///
 /// An automorphism is a permutation of the nodes that keeps node classes and attributes, edges and their directions, and
 /// edge classes and attributes. The work is done by the crate `canonaut`, nauty in Rust (McKay and Piperno, "Practical graph
-/// isomorphism, II", 2014); edge weights go through nauty's layers, one copy of the nodes per bit of an edge's colour.
+/// isomorphism, II", 2014); edge weights and directions go through nauty's layers, one copy of the nodes per bit of an edge's
+/// colour. A directed graph whose nodes all look different isn't searched.
 /// The functions of this module keep one `Canonizer` per thread: [`with_canonizer`](super::with_canonizer) lends it.
 ///
-/// A graph of 7 nodes takes about 1 microsecond, one of 30 about 6 (20 if directed or with edge classes). Of graphs of more than
+/// A graph of 7 nodes takes about 1 microsecond, one of 30 about 6 (20 to 100 with edge classes). Of graphs of more than
 /// 64 nodes, pendant trees and nodes that are interchangeable by themselves are taken off first: 2,000 isolated nodes take
 /// 0.4 ms, a tree of 10,000 nodes 20 ms. The search of what is left recurses once for each node that it has to hold in place,
 /// and takes long where many large parts are interchangeable (50 hexagons that hang on one node: 30 ms).
@@ -64,11 +77,11 @@ pub struct Canonizer {
     /// One per number of words in a row: canonaut 1.0.0 doesn't clear the further words of its buffers, so after a graph of
     /// 100 nodes it takes vertex 64 for one of a graph of 10, and panics.
     searches: Vec<Search>,
-    /// The nodes sorted by weight, fixed ones first.
+    /// The nodes sorted by weight (of a directed graph, by look), fixed ones first.
     sorted: Vec<SortKey>,
     /// The distinct weights of edges.
     colours: Vec<Edge>,
-    /// The canonical order of a graph that was searched part by part.
+    /// The canonical order of a graph that wasn't searched as a whole.
     order: Vec<u32>,
 }
 
@@ -82,17 +95,23 @@ impl Canonizer {
     /// The canonical form of a graph, in which the first `fixed` nodes (a scaffold) keep their places: no automorphism moves
     /// them, and `order` begins with them. Keys are comparable between graphs with the same `fixed`.
     ///
-    /// Nothing limits the search, as there is no key without it: see [`log_automorphisms`](Self::log_automorphisms) for what is
-    /// refused there.
+    /// Nothing limits the search, which can take hours where many large parts are interchangeable:
+    /// [`try_canonical`](Self::try_canonical) gives up in time.
     pub fn canonical(&mut self, graph: &GraphState, fixed: usize) -> Canonical {
         let mut budget = Budget::UNLIMITED;
         let (order, count) = self.search(graph, fixed, &mut budget);
-        Canonical {
-            key: CanonicalKey::encode(graph, |k| order[k]),
-            order: SmallVec::from_slice(order),
-            automorphisms: count.exact,
-            log_automorphisms: count.log(),
-        }
+        Canonical::of(graph, order, count)
+    }
+
+    /// [`canonical`](Self::canonical), within the limit of [`log_automorphisms`](Self::log_automorphisms).
+    ///
+    /// # Errors
+    /// As there.
+    pub fn try_canonical(&mut self, graph: &GraphState, fixed: usize) -> Result<Canonical> {
+        let mut budget = Budget::LIMITED;
+        let (order, count) = self.search(graph, fixed, &mut budget);
+        budget.check(graph)?;
+        Ok(Canonical::of(graph, order, count))
     }
 
     /// ln |Aut| of a graph whose first `fixed` nodes stay in place: [`canonical`](Self::canonical) without making the key.
@@ -101,17 +120,33 @@ impl Canonizer {
     /// [`Error::SymmetryLimit`] where that would take longer than some seconds, or a deeper search than a thread's stack has
     /// room for. The limit counts steps of the search: it doesn't depend on the machine.
     pub fn log_automorphisms(&mut self, graph: &GraphState, fixed: usize) -> Result<f64> {
-        let mut budget = Budget::COUNTING;
-        let log = self.search(graph, fixed, &mut budget).1.log();
-        match budget.is_exceeded {
-            false => Ok(log),
-            true => Err(Error::SymmetryLimit { n_nodes: graph.n_nodes(), n_edges: graph.n_edges() }),
+        self.sort(graph, fixed);
+        if self.are_told_apart(graph, fixed) {
+            return Ok(0.0);
         }
+        let mut budget = Budget::LIMITED;
+        let log = self.search_sorted(graph, fixed, &mut budget).1.log();
+        budget.check(graph)?;
+        Ok(log)
+    }
+
+    /// Whether the looks of sorted nodes tell all of them apart.
+    fn are_told_apart(&self, graph: &GraphState, fixed: usize) -> bool {
+        if graph.is_directed() {
+            return self.sorted.windows(2).all(|pair| pair[0].weight() != pair[1].weight());
+        }
+        let mut looks = looks(graph, &self.cells(fixed), &self.colours);
+        looks.sort_unstable();
+        looks.windows(2).all(|pair| pair[0] != pair[1])
     }
 
     /// The graph's nodes in canonical order, and |Aut|; neither is right where the budget is exceeded.
     fn search(&mut self, graph: &GraphState, fixed: usize, budget: &mut Budget) -> (&[u32], Order) {
         self.sort(graph, fixed);
+        self.search_sorted(graph, fixed, budget)
+    }
+
+    fn search_sorted(&mut self, graph: &GraphState, fixed: usize, budget: &mut Budget) -> (&[u32], Order) {
         if graph.n_nodes() <= MAX_WHOLE {
             return self.search_whole(graph, fixed, budget);
         }
@@ -160,9 +195,12 @@ impl Canonizer {
         budget: &mut Budget,
     ) -> (&[u32], Order) {
         let n = graph.n_nodes();
-        // Edges of one colour need no layers: the key records which one it is. Colours count from 1, as no edge is 0.
-        let layered = self.colours.len() > 1;
-        let layers = if layered { self.colours.len().ilog2() as usize + 1 } else { 1 };
+        if graph.is_directed() && self.are_told_apart(graph, fixed) {
+            self.order.clear();
+            self.order.extend(self.sorted.iter().map(|key| key.label()));
+            return (&self.order, Order::ONE);
+        }
+        let layers = n_layers(graph, self.colours.len());
         let words = (n * layers).div_ceil(64).max(1);
         let place = self.searches.iter().position(|search| search.words() == words);
         let place = place.unwrap_or_else(|| {
@@ -170,17 +208,17 @@ impl Canonizer {
             self.searches.len() - 1
         });
         let search = &mut self.searches[place];
-        if layered {
+        if layers > 1 {
             search.set_layers(graph, layers, &self.colours);
         } else {
             search.set_graph(graph);
         }
-        let order = search.run((&self.sorted, fixed, layers), graph.is_directed(), budget);
+        let order = search.run((&self.sorted, fixed, layers), budget);
         // In a layered graph, the first layer comes first.
         (&search.labelling()[..n], order)
     }
 
-    /// Sorts the weights of nodes and edges, for a search.
+    /// Sorts the weights of edges, and the nodes by weight, of a directed graph by look, too.
     pub(in crate::graph) fn sort(&mut self, graph: &GraphState, fixed: usize) {
         self.colours.clear();
         if graph.has_edge_weights() {
@@ -193,6 +231,14 @@ impl Canonizer {
         if let Some(free) = self.sorted.get_mut(fixed..) {
             free.sort_unstable();
         }
+        if graph.is_directed() {
+            let cells = self.cells(fixed);
+            let looks = looks(graph, &cells, &self.colours);
+            self.sorted.clear();
+            self.sorted
+                .extend(cells.into_iter().zip(looks).zip(0..).map(|((cell, look), a)| SortKey::of_look(cell, look, a)));
+            self.sorted.sort_unstable();
+        }
     }
 
     /// The number of each node's weight among those that there are; fixed nodes have numbers of their own.
@@ -204,5 +250,18 @@ impl Canonizer {
             cells[pair[1].label() as usize] = cell;
         }
         cells
+    }
+}
+
+/// How many copies of the nodes the search of a graph takes, whose edges have so many colours.
+fn n_layers(graph: &GraphState, n_colours: usize) -> usize {
+    let bits = |largest: usize| largest.ilog2() as usize + 1;
+    match (graph.is_directed(), n_colours) {
+        // A layer that edges leave, and those that they arrive at: colours count from 2 there.
+        (true, _) => 1 + bits(1 + n_colours.max(1)),
+        // Edges of one colour need no layers: the key records which one it is.
+        (false, 0 | 1) => 1,
+        // Colours count from 1, as no edge is 0.
+        (false, _) => bits(n_colours),
     }
 }

@@ -2,6 +2,7 @@
 
 mod canonizer;
 mod key;
+mod looks;
 mod moves;
 mod reduce;
 mod search;

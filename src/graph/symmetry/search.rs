@@ -11,6 +11,7 @@ use canonaut::support::KILL_REQUEST;
 
 use super::key::raw_edges;
 use crate::graph::{Edge, GraphState, Node};
+use crate::{Error, Result};
 
 /// canonaut's status of a search that was asked to end.
 const ENDED: u32 = 5;
@@ -27,6 +28,11 @@ impl SortKey {
         let values = node.attributes.values().iter();
         let weight = values.fold(u128::from(node.class), |weight, &value| weight << 8 | u128::from(value));
         Self(weight << 32 | u128::from(label))
+    }
+
+    /// Of a node of a directed graph, by its cell and its look in place of its weight.
+    pub(in crate::graph) fn of_look(cell: u32, look: u64, label: u32) -> Self {
+        Self(u128::from(cell) << 96 | u128::from(look) << 32 | u128::from(label))
     }
 
     pub(in crate::graph) fn label(self) -> u32 {
@@ -80,7 +86,15 @@ pub(in crate::graph) struct Budget {
 impl Budget {
     pub(in crate::graph) const UNLIMITED: Self = Self { work: u64::MAX, depth: u32::MAX, is_exceeded: false };
     /// Some seconds of work, and a depth that the stack of a thread has room for (2 MiB).
-    pub(in crate::graph) const COUNTING: Self = Self { work: 1 << 36, depth: 800, is_exceeded: false };
+    pub(in crate::graph) const LIMITED: Self = Self { work: 1 << 36, depth: 800, is_exceeded: false };
+
+    /// Refuses what a search of this graph found, if it went too far.
+    pub(in crate::graph) fn check(self, graph: &GraphState) -> Result<()> {
+        if self.is_exceeded {
+            return Err(Error::SymmetryLimit { n_nodes: graph.n_nodes(), n_edges: graph.n_edges() });
+        }
+        Ok(())
+    }
 }
 
 /// The search in progress: canonaut's callbacks are plain functions.
@@ -214,24 +228,34 @@ impl Search {
     /// Layer `l` has a copy of each node, at `l n + a`, and the edges whose colour has bit `l`; the copies of a node form
     /// a path. Layers have cells of their own, so an automorphism does the same in each: those of the layers are
     /// those of the graph.
+    ///
+    /// The edges of a directed graph leave the first layer and arrive at layer `l + 1` where their colour has bit `l`: canonaut
+    /// refines by the edges that leave a vertex alone, and of a directed graph as it is it would try all orders of what only
+    /// arriving edges tell apart. Colours count from 2, as a node's own path leaves the first layer like an edge of colour 1.
     pub(in crate::graph) fn set_layers(&mut self, graph: &GraphState, layers: usize, colours: &[Edge]) {
         let n = graph.n_nodes();
         self.adjacency.clear();
         self.adjacency.resize(n * layers * self.words, 0);
+        let directed = usize::from(graph.is_directed());
         for edge in raw_edges(graph) {
             let (a, b) = (edge.source().index(), edge.target().index());
-            let colour = 1 + colours.partition_point(|other| *other < edge.weight);
-            for layer in (0..layers).filter(|layer| colour >> layer & 1 == 1) {
-                self.set(layer * n + a, layer * n + b);
-                if !graph.is_directed() {
-                    self.set(layer * n + b, layer * n + a);
+            let colour = 1 + directed + colours.partition_point(|other| *other < edge.weight);
+            for layer in (0..layers - directed).filter(|layer| colour >> layer & 1 == 1) {
+                if graph.is_directed() {
+                    self.join(a, (layer + 1) * n + b);
+                } else {
+                    self.join(layer * n + a, layer * n + b);
                 }
             }
         }
         for a in 0..n * (layers - 1) {
-            self.set(a, a + n);
-            self.set(a + n, a);
+            self.join(a, a + n);
         }
+    }
+
+    fn join(&mut self, a: usize, b: usize) {
+        self.set(a, b);
+        self.set(b, a);
     }
 
     fn set(&mut self, a: usize, b: usize) {
@@ -257,12 +281,7 @@ impl Search {
     }
 
     /// Searches the graph that was set, of `layers` layers, whose nodes are `sorted` by weight.
-    pub(in crate::graph) fn run(
-        &mut self,
-        cells: (&[SortKey], usize, usize),
-        directed: bool,
-        budget: &mut Budget,
-    ) -> Order {
+    pub(in crate::graph) fn run(&mut self, cells: (&[SortKey], usize, usize), budget: &mut Budget) -> Order {
         let (sorted, fixed, layers) = cells;
         let n = sorted.len() * layers;
         if n == 0 {
@@ -271,7 +290,6 @@ impl Search {
         debug_assert_eq!(self.adjacency.len(), n * self.words, "rows of {n} vertices");
         self.orbits.resize(n, 0);
         self.canonical.resize(n * self.words, 0);
-        self.options.digraph = directed;
         loop {
             self.set_cells(sorted, fixed, layers);
             PROGRESS.set(Progress { order: Some(1), budget: *budget });
@@ -322,6 +340,6 @@ mod tests {
         let mut search = Search::new(1);
         search.adjacency = vec![0; 65];
         let mut budget = Budget::UNLIMITED;
-        search.run((&sorted, 0, 1), false, &mut budget);
+        search.run((&sorted, 0, 1), &mut budget);
     }
 }

@@ -44,6 +44,7 @@ mod interrupted;
 mod large_graphs;
 mod leaks;
 mod local_search;
+mod measure;
 mod misled;
 mod modes;
 mod nets;

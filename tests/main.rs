@@ -45,6 +45,7 @@ mod large_graphs;
 mod leaks;
 mod local_search;
 mod log_z;
+mod measure;
 mod misled;
 mod modes;
 mod nets;

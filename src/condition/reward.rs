@@ -11,24 +11,22 @@ use crate::{Error, Result};
 /// A reward shared between threads.
 type Shared<S> = Arc<dyn Reward<S> + Send + Sync>;
 
-/// One or several rewards under conditions: `log R(x | c) = log m(x) + beta * (log sum_i w_i R_i(x) + log f(x))`.
+/// One or several rewards under conditions: `log R(x | c) = beta * (log sum_i w_i R_i(x) + log f(x))`.
 ///
 /// beta, the preferences w and the focus f are decoded from the condition vector by the [`Conditioning`]. f is 1
-/// without a focus. Outside of the focus's cone the log-reward is `log m(x)` plus
-/// [`Focus::outside`](super::Focus::outside). The measure m is
-/// 1 unless it is [given](Self::with_measure); it is not raised to the power beta. recursionpharma/gflownet has the
-/// same order, but applies beta to the log-reward outside of a focus, too.
+/// without a focus. Outside of the focus's cone the log-reward is [`Focus::outside`](super::Focus::outside).
+/// recursionpharma/gflownet has the same order, but applies beta to the log-reward outside of a focus, too. Where several states are one
+/// object, the rewards are those of the object: the environment's measure over states isn't raised to the power beta.
 ///
 /// There is an example in the [module](super).
 pub struct ConditionedReward<S> {
     conditioning: Conditioning,
     rewards: Vec<Shared<S>>,
-    measure: Option<Shared<S>>,
 }
 
 impl<S> Clone for ConditionedReward<S> {
     fn clone(&self) -> Self {
-        Self { conditioning: self.conditioning.clone(), rewards: self.rewards.clone(), measure: self.measure.clone() }
+        Self { conditioning: self.conditioning.clone(), rewards: self.rewards.clone() }
     }
 }
 
@@ -51,18 +49,7 @@ impl<S: Rows> ConditionedReward<S> {
                 "as many as the conditioning was made for",
             ));
         }
-        Ok(Self { conditioning, rewards, measure: None })
-    }
-
-    /// Multiplies by a reward m(x) that doesn't depend on conditions.
-    ///
-    /// It is needed if several states are one object, such as the Kekule forms of a molecule: together they must have
-    /// the reward R(x | c) whatever beta is. There the rewards are those of the molecule, and the measure is one over
-    /// the number of its forms.
-    #[must_use]
-    pub fn with_measure(mut self, measure: impl Reward<S> + Sync + 'static) -> Self {
-        self.measure = Some(Arc::new(measure));
-        self
+        Ok(Self { conditioning, rewards })
     }
 
     /// The distribution and encoding of conditions.
@@ -90,9 +77,8 @@ impl<S: Rows> ConditionedReward<S> {
         Ok(out)
     }
 
-    fn combined(&self, logs: &[Vec<f64>], measure: Option<Vec<f64>>, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
+    fn combined(&self, logs: &[Vec<f64>], conditions: Option<&Tensor>) -> Result<Vec<f64>> {
         let n = logs.len();
-        let measure = measure.map_or_else(|| Ok(vec![0.0; n]), |measure| checked(measure, n))?;
         let Some(conditions) = conditions else {
             return Err(Error::missing(
                 "a conditioned reward",
@@ -109,8 +95,7 @@ impl<S: Rows> ConditionedReward<S> {
                 "give one row per object",
             ));
         }
-        let rows = logs.iter().zip(&conditions).zip(measure);
-        Ok(rows.map(|((logs, condition), log_measure)| log_measure + self.one(logs, condition)).collect())
+        Ok(logs.iter().zip(&conditions).map(|(logs, condition)| self.one(logs, condition)).collect())
     }
 
     fn one(&self, logs: &[f64], condition: &Condition) -> f64 {
@@ -136,8 +121,7 @@ impl<S: Rows> ConditionedReward<S> {
 impl<S: Rows> Reward<S> for ConditionedReward<S> {
     fn log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Vec<f64>> {
         let logs = self.logs(states, |reward| reward.log_reward(states, None))?;
-        let measure = self.measure.as_ref().map(|measure| measure.log_reward(states, None)).transpose()?;
-        self.combined(&logs, measure, conditions)
+        self.combined(&logs, conditions)
     }
 
     fn partial_log_reward(&self, states: &S, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
@@ -146,15 +130,8 @@ impl<S: Rows> Reward<S> for ConditionedReward<S> {
             let Some(logs) = reward.partial_log_reward(states, None)? else { return Ok(None) };
             columns.push(checked(logs, states.len())?);
         }
-        let measure = match &self.measure {
-            None => None,
-            Some(measure) => match measure.partial_log_reward(states, None)? {
-                None => return Ok(None),
-                some => some,
-            },
-        };
         let logs: Vec<Vec<f64>> = (0..states.len()).map(|i| columns.iter().map(|logs| logs[i]).collect()).collect();
-        self.combined(&logs, measure, conditions).map(Some)
+        self.combined(&logs, conditions).map(Some)
     }
 }
 
@@ -212,7 +189,7 @@ mod tests {
     }
 
     #[test]
-    fn sums_powers_and_measures_by_hand() {
+    fn sums_and_powers_by_hand() {
         let reward = two(false);
         let near = |a: f64, b: f64| assert!((a - b).abs() < 1e-12, "{a}, {b}");
         near(asked(&reward, 0, 2.0, [0.25, 0.75], None), 2.5f64.powi(2).ln());
@@ -221,9 +198,6 @@ mod tests {
         assert_eq!(asked(&reward, 2, 0.0, [0.5, 0.5], None), 0.0);
         let objectives = reward.objectives(&Slots(vec![3, 2])).unwrap();
         assert!(objectives.values().iter().zip([3.0, 4.0, 0.0, 0.0]).all(|(a, b)| (a - b).abs() < 1e-12));
-        // The measure isn't raised to the power beta.
-        let half = |states: &Slots, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.5f64.ln(); states.0.len()]) };
-        near(asked(&reward.with_measure(half), 0, 2.0, [0.25, 0.75], None), (0.5 * 2.5f64.powi(2)).ln());
     }
 
     #[test]

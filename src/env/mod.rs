@@ -16,6 +16,7 @@
 
 mod instances;
 mod masks;
+mod measure;
 mod moves;
 mod reward;
 mod rows;
@@ -28,6 +29,8 @@ mod walk;
 
 pub(crate) use instances::{check_instances, check_one_instance, draw_instances, instances_in_turn};
 pub use masks::{Block, Masks};
+pub use measure::Forms;
+pub(crate) use measure::training_log_rewards;
 pub(crate) use moves::{CHUNK, Moves};
 pub(crate) use reward::check_log_rewards;
 pub use reward::{Cached, Clipped, Reward, log_rewards};
@@ -115,6 +118,27 @@ pub trait Env: Send + Sync {
     /// # Errors
     /// [`Error`](crate::Error) for a state whose symmetry isn't found.
     fn log_symmetry(&self, _states: &Self::States) -> Result<Option<Vec<f64>>> {
+        Ok(None)
+    }
+
+    /// The log of the number of states that are the same object as each of these, itself among them (a molecule's Kekule forms); `None`
+    /// (the default) where every state is an object of its own.
+    ///
+    /// With [`log_symmetry`](Self::log_symmetry) it is the measure over states. A reward says R of the object, whichever of its states
+    /// it is shown; each state has an equal share of that in training and in the target, so that the object is sampled in proportion to R.
+    ///
+    /// # Errors
+    /// [`Error`](crate::Error) for a state whose object has more of them than can be counted.
+    fn log_multiplicity(&self, _states: &Self::States) -> Result<Option<Vec<f64>>> {
+        Ok(None)
+    }
+
+    /// The states that [`log_multiplicity`](Self::log_multiplicity) counts: for each of these all that are the same object, itself
+    /// among them; `None` where each is an object of its own. They have the same exits, and count each other.
+    ///
+    /// # Errors
+    /// [`Error`](crate::Error) for a state whose object has more of them than can be listed.
+    fn forms(&self, _states: &Self::States) -> Result<Option<Forms<Self::States>>> {
         Ok(None)
     }
 
@@ -236,6 +260,14 @@ pub trait EnumerableEnv: DiscreteEnv {
         let mut children = states.select(rows);
         self.step(Direction::Forward, &mut children, slots)?;
         Ok(self.keys(&children))
+    }
+
+    /// Which of these states are one object: by key, and by [`Env::forms`] where an object has several.
+    ///
+    /// # Errors
+    /// Those of [`Env::forms`].
+    fn objects(&self, states: &Self::States) -> Result<Grouping> {
+        measure::objects(self, states)
     }
 
     /// Whether one key can belong to several labelled states, as it does up to isomorphism.

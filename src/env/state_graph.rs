@@ -5,7 +5,7 @@ use std::collections::hash_map::Entry;
 
 use super::moves::{CHUNK, Moves};
 use super::topological::{is_topological, topological};
-use super::{Rows, Slots};
+use super::{Grouping, Rows, Slots};
 use crate::env::{Direction, EnumerableEnv, check_instances, check_one_instance};
 use crate::{Error, Result};
 
@@ -42,6 +42,9 @@ pub struct StateGraph<E: EnumerableEnv> {
     move_ptr: Vec<usize>,
     /// The child of each legal forward slot, in the order of the slots.
     children: Vec<u32>,
+    /// [`Env::log_multiplicity`](crate::env::Env::log_multiplicity) of each state in which trajectories can end, 0 of others; `None`
+    /// where every state is an object of its own.
+    log_multiplicity: Option<Vec<f64>>,
 }
 
 impl<E: EnumerableEnv> std::fmt::Debug for StateGraph<E> {
@@ -93,7 +96,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
         let limit = limit.min(EXIT as usize - 1);
         let states = env.initial(&[instance]);
         let mut index: HashMap<E::Key, u32> = env.keys(&states).into_iter().zip([0]).collect();
-        let mut out = Self { states, index: HashMap::new(), move_ptr: vec![0], children: Vec::new() };
+        let (move_ptr, children) = (vec![0], Vec::new());
+        let mut out = Self { states, index: HashMap::new(), move_ptr, children, log_multiplicity: None };
         let mut expanded = 0;
         while expanded < out.states.len() {
             watch(out.states.len())?;
@@ -139,7 +143,40 @@ impl<E: EnumerableEnv> StateGraph<E> {
         }
         out.children.shrink_to_fit();
         out.index = index;
-        if is_topological(&out.move_ptr, &out.children) { Ok(out) } else { out.reordered() }
+        let mut out = if is_topological(&out.move_ptr, &out.children) { out } else { out.reordered()? };
+        out.log_multiplicity = out.count_forms(env)?;
+        Ok(out)
+    }
+
+    /// The measure that the environment gives the states.
+    fn count_forms(&self, env: &E) -> Result<Option<Vec<f64>>> {
+        let mut found = None;
+        for ends in self.ends().chunks(CHUNK) {
+            if let Some(logs) = env.log_multiplicity(&self.states.select(ends))? {
+                let found = found.get_or_insert_with(|| vec![0.0; self.len()]);
+                ends.iter().zip(logs).for_each(|(&state, log)| found[state] = log);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Which states are one object: [`EnumerableEnv::objects`] of all of them.
+    ///
+    /// # Errors
+    /// As there.
+    pub fn objects(&self, env: &E) -> Result<Grouping> {
+        match self.log_multiplicity {
+            None => Ok(Grouping::identity(self.len())),
+            Some(_) => env.objects(&self.states),
+        }
+    }
+
+    /// Of log-rewards by state what falls to each state: an equal share of what its object has.
+    pub(crate) fn log_shares(&self, log_rewards: &[f64]) -> Vec<f64> {
+        match &self.log_multiplicity {
+            None => log_rewards.to_vec(),
+            Some(logs) => log_rewards.iter().zip(logs).map(|(log_reward, log_n)| log_reward - log_n).collect(),
+        }
     }
 
     /// The same with parents before their children.
@@ -156,7 +193,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
         }
         let mut index = self.index;
         index.values_mut().for_each(|state| *state = place[*state as usize]);
-        Ok(Self { states: self.states.permute(&order), index, move_ptr, children })
+        Ok(Self { states: self.states.permute(&order), index, move_ptr, children, log_multiplicity: None })
     }
 
     /// The number of states.

@@ -2,7 +2,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Sampler;
 use crate::distribution::{Distribution, Exploration};
-use crate::env::{Direction, Env, Reward, Rows, check_log_rewards, log_rewards};
+use crate::env::{Direction, Env, Reward, Rows, check_log_rewards, log_rewards, training_log_rewards};
 use crate::policy::Policy;
 use crate::quantity::{Quantities, Quantity};
 use crate::tensor::to_host;
@@ -81,7 +81,8 @@ struct Walk {
 impl<E: Env, P: Policy<E>> Sampler<'_, E, P> {
     /// Runs a local search from each of these objects; returns the resulting objects and their log-rewards.
     ///
-    /// Up to isomorphism, acceptance uses rewards with the symmetry correction, as in training.
+    /// Acceptance uses rewards by the environment's measure over states, as in training ([`Env::log_symmetry`],
+    /// [`Env::log_multiplicity`]).
     ///
     /// ```
     /// use gfn::{policy::UniformPolicy, rollout::{Acceptance, LocalSearch, Sampler}, testing::{Chain, Positions}, Rng};
@@ -126,12 +127,7 @@ impl<E: Env, P: Policy<E>> Sampler<'_, E, P> {
         search.check()?;
         check_log_rewards(known, objects.len())?;
         let raw = |objects: &E::States| log_rewards(reward, objects, None);
-        let corrected = |objects: &E::States, raw: &[f64]| -> Result<Vec<f64>> {
-            Ok(match self.env.log_symmetry(objects)? {
-                Some(symmetry) => raw.iter().zip(symmetry).map(|(r, s)| r + s).collect(),
-                None => raw.to_vec(),
-            })
-        };
+        let corrected = |objects: &E::States, raw: &[f64]| training_log_rewards(self.env, objects, raw.to_vec());
         let mut held = objects.clone();
         let mut log_reward = known.to_vec();
         for _ in 0..search.rounds {

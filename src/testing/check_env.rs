@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 use super::Coverage;
 use super::ways_back::Followed;
 use crate::env::{
-    Direction, EnumerableEnv, Masks, Rows, Slots, Step, describe_move, describe_state, instances_in_turn, random_moves,
+    Direction, EnumerableEnv, Forms, Masks, Rows, Slots, Step, describe_move, describe_state, instances_in_turn,
+    random_moves,
 };
 use crate::testing::broken;
 use crate::{Result, Rng};
@@ -27,6 +28,7 @@ const ALONE: usize = 8;
 /// - `done`, `exit`, `is_initial`, `exit_actions` and `child_keys` tell the truth.
 /// - Between two states there are as many moves forward as backward; up to isomorphism
 ///   `N_forward |Aut(child)| = N_backward |Aut(parent)|`.
+/// - The states that are one object are as many as their measure says, different, and the same whichever of them is asked about.
 ///
 /// The walks take the exit only where nothing else is legal.
 ///
@@ -51,6 +53,7 @@ pub fn check_env<E: EnumerableEnv>(env: &E, n: usize, rng: &mut Rng) -> Result<C
         check_forward(env, &states, &forward)?;
         check_backward(env, &states, &backward)?;
         check_counts(env, &states, &forward)?;
+        check_forms(env, &states)?;
         followed.add(&states, &backward);
     }
     // A stream of its own, so that the caller's goes on the same however many ways there are.
@@ -324,4 +327,45 @@ fn check_counts<E: EnumerableEnv>(env: &E, states: &E::States, forward: &Expansi
         }
     }
     Ok(())
+}
+
+/// The states that are one object: as many as the measure says, each once, and the same for all of them.
+fn check_forms<E: EnumerableEnv>(env: &E, states: &E::States) -> Result<()> {
+    let logs = env.log_multiplicity(states)?;
+    let Some(Forms { states: forms, offsets }) = env.forms(states)? else {
+        return match logs.and_then(|logs| logs.iter().position(|log| *log != 0.0)) {
+            None => Ok(()),
+            Some(row) => Err(miscounted(
+                env,
+                states,
+                row,
+                "is counted among several states of one object, and alone among its forms",
+            )),
+        };
+    };
+    let (own, keys) = (env.keys(states), env.keys(&forms));
+    let of_forms = env.log_multiplicity(&forms)?.unwrap_or_else(|| vec![0.0; forms.len()]);
+    for (row, ends) in offsets.windows(2).enumerate() {
+        let range = ends[0]..ends[1];
+        let distinct: HashSet<&E::Key> = keys[range.clone()].iter().collect();
+        let log_n = (range.len() as f64).ln();
+        let counted = logs.as_ref().map_or(0.0, |logs| logs[row]);
+        if (counted - log_n).abs() > 1e-9 || of_forms[range.clone()].iter().any(|log| (log - log_n).abs() > 1e-9) {
+            return Err(miscounted(
+                env,
+                states,
+                row,
+                "has another number of forms than are counted for it or for one of these",
+            ));
+        }
+        if distinct.len() != range.len() || !distinct.contains(&own[row]) {
+            return Err(miscounted(env, states, row, "isn't among its forms, or one of them is listed twice"));
+        }
+    }
+    Ok(())
+}
+
+fn miscounted<E: EnumerableEnv>(env: &E, states: &E::States, row: usize, what: &str) -> crate::Error {
+    let detail = format!("{} {what}", describe_state(env, states, row));
+    broken("`log_multiplicity` is the log of the number of `forms`: different states, the asked one among them", detail)
 }

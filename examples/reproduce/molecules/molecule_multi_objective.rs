@@ -151,11 +151,9 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         ..MoleculeConfig::new(args.max_atoms)
     })?;
     let conditioning = conditioning(args)?;
-    let whole = |score: fn(&Molecule) -> f64| MoleculeReward::new(env.codec(), score).per_kekule_form();
+    let of = |score: fn(&Molecule) -> f64| Arc::new(MoleculeReward::new(env.codec(), score));
     let reward: ConditionedReward<GraphStates> =
-        ConditionedReward::new(conditioning.clone(), vec![Arc::new(whole(bonding)), Arc::new(whole(greasy))])?
-            // A temperature must not act on the share of a Kekule form.
-            .with_measure(MoleculeReward::new(env.codec(), |_: &Molecule| 1.0));
+        ConditionedReward::new(conditioning.clone(), vec![of(bonding), of(greasy)])?;
     let defaults = Defaults { steps: 4_000, batch: 128, log_z_lr: 1e-2, ..Defaults::default() };
     let mut rng = Rng::seeded(common.seed);
     let embedding = common.embedding.unwrap_or(64);

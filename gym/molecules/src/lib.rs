@@ -7,7 +7,7 @@
 //! | [`ValenceTable`] | how many bonds atoms have |
 //! | [`MoleculeEnv`] | growth atom by atom, up to isomorphism, with exact masks |
 //! | [`MoleculeCodec`] | states as molecules, molecules as states |
-//! | [`MoleculeReward`] | a score as the environment's reward, divided between Kekule forms |
+//! | [`MoleculeReward`] | a score as the environment's reward |
 //! | [`MoleculeScore`] | a score: a closure, a descriptor, [`Product`], [`WeightedSum`], a power, bounds |
 //! | [`ExternalScorer`] | a program as a score, such as `examples/rdkit_scorer.py` |
 //! | [`TorchScriptProxy`] | a network from a TorchScript file as a score |

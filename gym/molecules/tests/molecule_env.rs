@@ -4,16 +4,18 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::enumeration::enumerate;
-use gfn::Rng;
 use gfn::condition::{Condition, ConditionedReward, Conditioning, Encoding, Temperature};
-use gfn::env::{Reward, Rows, StateGraph};
+use gfn::env::{EnumerableEnv, Env, Reward, Rows, StateGraph};
 use gfn::graph::{CanonicalKey, GraphEnv, GraphStates};
+use gfn::metrics::ExactPolicy;
 use gfn::policy::UniformPolicy;
 use gfn::rollout::Sampler;
 use gfn::testing::check_graph_env;
+use gfn::{Result, Rng};
 use gfn_molecules::{
     AtomSpec, BondOrder, Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, ValenceTable,
 };
+use tch::Tensor;
 
 fn carbon_nitrogen_oxygen(max_atoms: usize) -> MoleculeConfig {
     let elements = vec![Element::C, Element::N, Element::O];
@@ -222,57 +224,55 @@ fn the_target_is_over_molecules() {
     };
     let env = MoleculeEnv::new(config).unwrap();
     let graph = StateGraph::build(&env, 1 << 17).unwrap();
-    let mut forms: BTreeMap<CanonicalKey, (usize, f64)> = BTreeMap::new();
+    let mut forms: BTreeMap<CanonicalKey, (usize, Molecule)> = BTreeMap::new();
     for state in graph.states().graphs().iter().filter(|state| state.n_nodes() > 0) {
         let molecule = env.codec().molecule(state).unwrap();
-        forms.entry(molecule.key()).or_insert((0, score(&molecule))).0 += 1;
+        forms.entry(molecule.key()).or_insert((0, molecule)).0 += 1;
     }
     let several = forms.values().filter(|(forms, _)| *forms > 1);
     assert_eq!(several.map(|(forms, _)| forms - 1).sum::<usize>(), 16 - 13);
-    let reward = MoleculeReward::new(env.codec(), score);
-    let z = |reward: &MoleculeReward<_>| graph.target_distribution(reward, None).unwrap().log_z.exp();
-    let sum = |weight: fn(usize) -> f64| forms.values().map(|(forms, score)| weight(*forms) * score).sum::<f64>();
-    assert!((z(&reward) / sum(|_| 1.0) - 1.0).abs() < 1e-9);
-    assert!((z(&reward.per_kekule_form()) / sum(|forms| forms as f64) - 1.0).abs() < 1e-9);
-
-    // The three ways to write 1,2-dimethylnaphthalene share its reward.
-    let env = MoleculeEnv::new(MoleculeConfig::new(12)).unwrap();
-    let molecule = Molecule::from_smiles("Cc1ccc2ccccc2c1C").unwrap();
-    let forms = molecule.kekule_forms().unwrap();
-    let graphs: Vec<_> = forms.iter().map(|form| env.codec().graph(form).unwrap()).collect();
-    let logs = MoleculeReward::new(env.codec(), score).log_reward(&graphs.clone().into(), None).unwrap();
-    assert!(forms.len() == 3 && (logs.iter().map(|log| log.exp()).sum::<f64>() - score(&molecule)).abs() < 1e-12);
-    let each = MoleculeReward::new(env.codec(), score).per_kekule_form().log_reward(&graphs.into(), None).unwrap();
-    assert!(each.iter().all(|log| (log.exp() - score(&molecule)).abs() < 1e-12));
+    // Whoever wrote the reward: each molecule has its share of the target, and so has the policy of the exact flows.
+    let sum = |score: fn(&Molecule) -> f64| -> f64 { forms.values().map(|(_, molecule)| score(molecule)).sum() };
+    let alike = |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
+    let rewards: [(Box<dyn Reward<GraphStates>>, f64); 2] =
+        [(Box::new(MoleculeReward::new(env.codec(), score)), sum(score)), (Box::new(alike), forms.len() as f64)];
+    let objects = env.objects(graph.states()).unwrap();
+    assert_eq!(objects.first.len(), forms.len() + 1, "the empty one, too");
+    for (reward, expected) in rewards {
+        let target = graph.target_distribution(reward.as_ref(), None).unwrap();
+        assert!((target.log_z.exp() / expected - 1.0).abs() < 1e-9);
+        let exact = ExactPolicy::new(&graph, &env, UniformPolicy, reward.as_ref()).unwrap();
+        let learned = graph.terminating_distribution(&env, &exact, None).unwrap().probs;
+        let mut shares = vec![0.0; objects.first.len()];
+        objects.of.iter().zip(&learned).for_each(|(&object, p)| shares[object] += p);
+        for (share, &first) in shares.iter().zip(&objects.first).skip(1) {
+            let log_r = reward.log_reward(&graph.states().select(&[first]), None).unwrap()[0];
+            assert!((share / (log_r - target.log_z).exp() - 1.0).abs() < 1e-6);
+        }
+    }
 }
 
+/// A temperature acts on the molecule's reward, not on the share of a Kekule form.
 #[test]
-fn a_temperature_leaves_the_share_of_a_kekule_form_alone() {
-    let env = MoleculeEnv::new(MoleculeConfig::new(8)).unwrap();
+fn forms_share_the_reward_at_any_temperature() {
+    let env = MoleculeEnv::new(MoleculeConfig::new(12)).unwrap();
     let score = |molecule: &Molecule| molecule.atoms().len() as f64;
     let law = Temperature::Uniform { least: 0.5, most: 4.0 };
     let conditioning = Conditioning::new(1).unwrap().temperature(law, Encoding::Thermometer { bins: 8 }).unwrap();
-    let whole = MoleculeReward::new(env.codec(), score).per_kekule_form();
-    let share = MoleculeReward::new(env.codec(), |_: &Molecule| 1.0);
-    let reward = ConditionedReward::new(conditioning.clone(), vec![Arc::new(whole)]).unwrap().with_measure(share);
-    let divided = MoleculeReward::new(env.codec(), score);
-    let naive = ConditionedReward::new(conditioning.clone(), vec![Arc::new(divided)]).unwrap();
+    let reward = Arc::new(MoleculeReward::new(env.codec(), score));
+    let reward = ConditionedReward::new(conditioning.clone(), vec![reward]).unwrap();
     for beta in [0.5, 1.0, 3.0] {
-        let of = |smiles: &str, reward: &dyn Reward<GraphStates>| -> f64 {
-            let forms = Molecule::from_smiles(smiles).unwrap().kekule_forms().unwrap();
-            let told = vec![Condition { beta, preferences: vec![1.0], focus: None }; forms.len()];
-            let graphs: Vec<_> = forms.iter().map(|form| env.codec().graph(form).unwrap()).collect();
-            let vectors = conditioning.encode(&told).unwrap();
-            let logs = reward.log_reward(&graphs.into(), Some(&vectors)).unwrap();
-            logs.into_iter().map(f64::exp).sum()
-        };
-        // One form of ethylbenzene and two of o-xylene, 8 atoms each.
-        let expected = 8f64.powf(beta);
-        for smiles in ["CCc1ccccc1", "Cc1ccccc1C"] {
-            assert!((of(smiles, &reward) / expected - 1.0).abs() < 1e-9);
+        // 1,2-dimethylnaphthalene has three forms.
+        for (smiles, n_forms) in [("CCc1ccccc1", 1), ("Cc1ccccc1C", 2), ("Cc1ccc2ccccc2c1C", 3)] {
+            let molecule = Molecule::from_smiles(smiles).unwrap();
+            let one = GraphStates::from(vec![env.codec().graph(&molecule).unwrap()]);
+            let forms = env.forms(&one).unwrap().map_or(one, |forms| forms.states);
+            assert_eq!(forms.len(), n_forms);
+            let told = vec![Condition { beta, preferences: vec![1.0], focus: None }; n_forms];
+            let logs = reward.log_reward(&forms, Some(&conditioning.encode(&told).unwrap())).unwrap();
+            let shares = env.log_multiplicity(&forms).unwrap().unwrap_or(vec![0.0; n_forms]);
+            let sum: f64 = logs.iter().zip(shares).map(|(log, share)| (log - share).exp()).sum();
+            assert!((sum / score(&molecule).powf(beta) - 1.0).abs() < 1e-9);
         }
-        // A temperature on R / k favours or disfavours what has many forms.
-        let gap = of("Cc1ccccc1C", &naive) / expected - 2f64.powf(1.0 - beta);
-        assert!(gap.abs() < 1e-9);
     }
 }

@@ -13,6 +13,9 @@ use crate::{Error, Result};
 /// A closure `Fn(&States, Option<&Tensor>) -> Result<Vec<f64>>` is a reward; the second argument holds the conditions
 /// `[n, C]` of the trajectories, if there are any. A network's output is moved to the host once.
 ///
+/// R is that of the object. Symmetry, and how many states the object has, are the environment's business
+/// ([`Env::log_symmetry`](super::Env::log_symmetry), [`Env::log_multiplicity`](super::Env::log_multiplicity)).
+///
 /// ```
 /// use gfn::{env::{Reward, Slots}, Result};
 /// let reward = |states: &Slots, _: Option<&tch::Tensor>| -> Result<Vec<f64>> {

@@ -2,7 +2,7 @@
 
 use super::backward::fill;
 use super::{GraphEnv, GraphRules, batched, candidates, classes, contract, relabel};
-use crate::env::{Block, Classes, Direction, DiscreteEnv, Env, InsertionOrder, Masks, Rows, Slots, Step};
+use crate::env::{Block, Classes, Direction, DiscreteEnv, Env, Forms, InsertionOrder, Masks, Rows, Slots, Step};
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
 use crate::graph::symmetry::MIN_PER_THREAD;
 use crate::graph::{GraphState, GraphStates, GraphView, Move, Semantics, reverse_move};
@@ -87,6 +87,26 @@ impl<R: GraphRules> Env for GraphEnv<R> {
         }
         let of_graph = |row: usize| self.log_automorphisms(&states.graphs()[row]);
         parallel::try_map_range(states.graphs().len(), MIN_PER_THREAD, of_graph).map(Some)
+    }
+
+    fn log_multiplicity(&self, states: &GraphStates) -> Result<Option<Vec<f64>>> {
+        let of_graph = |row: usize| self.rules.log_multiplicity(&states.graphs()[row]);
+        let logs = parallel::try_map_range(states.graphs().len(), MIN_PER_THREAD, of_graph)?;
+        Ok(logs.iter().any(|log| *log != 0.0).then_some(logs))
+    }
+
+    fn forms(&self, states: &GraphStates) -> Result<Option<Forms<GraphStates>>> {
+        let of_graph = |row: usize| self.rules.forms(&states.graphs()[row]);
+        let found = parallel::try_map_range(states.graphs().len(), MIN_PER_THREAD, of_graph)?;
+        if found.iter().all(Option::is_none) {
+            return Ok(None);
+        }
+        let (mut all, mut offsets) = (Vec::with_capacity(found.len()), vec![0]);
+        for (graph, forms) in states.graphs().iter().zip(found) {
+            all.extend(forms.unwrap_or_else(|| vec![graph.clone()]));
+            offsets.push(all.len());
+        }
+        Ok(Some(Forms { states: all.into(), offsets }))
     }
 
     fn classes(&self, states: &GraphStates) -> Option<Classes> {

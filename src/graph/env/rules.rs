@@ -44,6 +44,25 @@ pub trait GraphRules: Send + Sync {
     fn log_automorphisms(&self, graph: &GraphState, n_fixed: usize) -> Result<f64> {
         with_canonizer(|canonizer| canonizer.log_automorphisms(graph, n_fixed))
     }
+
+    /// The log of the number of states that are the same object as a graph, itself among them; 0, by default.
+    ///
+    /// Where it isn't, each state has that share of its object's reward ([`Env::log_multiplicity`](crate::env::Env::log_multiplicity)).
+    ///
+    /// # Errors
+    /// [`Error`](crate::Error) for a graph whose object has more of them than can be counted.
+    fn log_multiplicity(&self, _graph: &GraphState) -> Result<f64> {
+        Ok(0.0)
+    }
+
+    /// The states that [`log_multiplicity`](Self::log_multiplicity) counts, each once, up to isomorphism one of each class; `None`
+    /// (the default) where there is no other.
+    ///
+    /// # Errors
+    /// [`Error`](crate::Error) for a graph whose object has more of them than can be listed.
+    fn forms(&self, _graph: &GraphState) -> Result<Option<Vec<GraphState>>> {
+        Ok(None)
+    }
 }
 
 /// Rules chosen at run time: `Arc<dyn GraphRules>` ([`GraphEnv::with_rules`](super::GraphEnv::with_rules)).
@@ -70,6 +89,14 @@ impl<R: GraphRules + ?Sized> GraphRules for Arc<R> {
 
     fn log_automorphisms(&self, graph: &GraphState, n_fixed: usize) -> Result<f64> {
         (**self).log_automorphisms(graph, n_fixed)
+    }
+
+    fn log_multiplicity(&self, graph: &GraphState) -> Result<f64> {
+        (**self).log_multiplicity(graph)
+    }
+
+    fn forms(&self, graph: &GraphState) -> Result<Option<Vec<GraphState>>> {
+        (**self).forms(graph)
     }
 }
 

@@ -7,7 +7,7 @@ use super::evaluate::backward_log_probs;
 use crate::distribution::GraphActionCategorical;
 use crate::env::{
     CHUNK, Direction, EXIT, EnumerableEnv, KEEP_BACK, Moves, Reward, Rows, Slots, StateGraph, describe_move,
-    describe_state,
+    describe_state, training_log_rewards,
 };
 use crate::metrics::Evaluator;
 use crate::policy::Policy;
@@ -23,7 +23,7 @@ const TOLERANCE: f64 = 1e-4;
 pub struct ExactFlows {
     /// log F by state index; minus infinity for states from which no trajectory can end.
     pub log_flow: Vec<f64>,
-    /// log R of each state as used in training, with the symmetry correction; minus infinity if no trajectory ends
+    /// log R of each state as used in training, by the environment's measure over states; minus infinity if no trajectory ends
     /// there.
     pub log_rewards: Vec<f64>,
     /// log Z = log F(s0).
@@ -35,7 +35,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// [`Evaluator::exact_flows`] shares the work.
     ///
     /// `F(s) = R(s) [s can end] + sum over legal moves s -> s' of F(s') P_B(s | s')`, from the last state to the first.
-    /// Up to isomorphism R is the training reward, |Aut(s)| R(s), and the sum is over moves, not classes, with P_B
+    /// R is the training reward (up to isomorphism |Aut(s)| R(s), and where several states are one object, a share of it), and the sum is over moves, not classes, with P_B
     /// evaluated at the very state that the move leads to. `log_z` is then that of the raw reward.
     ///
     /// log F(s0) is compared with the log of the sum of all rewards. They agree to 1e-4 unless P_B gives mass to states
@@ -108,9 +108,9 @@ impl<E: EnumerableEnv> Evaluator<'_, E> {
         self.check_backward("exact flows", graph, backward, conditions)?;
         let mut log_rewards = target.log_rewards;
         for ends in graph.ends().chunks(CHUNK) {
-            if let Some(symmetry) = env.log_symmetry(&graph.states().select(ends))? {
-                ends.iter().zip(symmetry).for_each(|(&state, value)| log_rewards[state] += value);
-            }
+            let raw = ends.iter().map(|&state| log_rewards[state]).collect();
+            let measured = training_log_rewards(env, &graph.states().select(ends), raw)?;
+            ends.iter().zip(measured).for_each(|(&state, value)| log_rewards[state] = value);
         }
         let mut log_flow = log_rewards.clone();
         // From the last to the first.

@@ -13,18 +13,20 @@ use crate::{Error, Result};
 /// The target distribution of a reward, by state index.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
-    /// R(x) / Z; 0 for states in which no trajectory ends. Up to isomorphism each class counts once.
+    /// R(x) / Z; 0 for states in which no trajectory ends. Up to isomorphism each class counts once; states that are one object
+    /// ([`Env::forms`](crate::env::Env::forms)) have equal shares of R.
     pub probs: Vec<f64>,
-    /// log R(x) of each state; minus infinity where no trajectory ends.
+    /// log R(x) of each state, as the reward says it of the object; minus infinity where no trajectory ends.
     pub log_rewards: Vec<f64>,
-    /// log Z, the log of the sum of all rewards.
+    /// log Z, the log of the sum of the rewards of all objects.
     pub log_z: f64,
 }
 
 impl<E: EnumerableEnv> StateGraph<E> {
     /// The target distribution of a reward; `conditions` is one vector `[C]`. [`Evaluator::target_distribution`] shares the work.
     ///
-    /// It uses the raw reward: up to isomorphism R counts once per class, not multiplied by |Aut|.
+    /// It uses the raw reward: up to isomorphism R counts once per class, not multiplied by |Aut|, and once per object, however many
+    /// states that has.
     ///
     /// # Errors
     /// Those of [`log_rewards`].
@@ -56,8 +58,9 @@ impl<E: EnumerableEnv> StateGraph<E> {
         }
         let mut values = vec![f64::NEG_INFINITY; self.len()];
         ends.iter().zip(log_rewards).for_each(|(&state, &value)| values[state] = value);
-        let log_z = log_sum_exp(values.iter().copied());
-        let probs = values.iter().map(|value| (value - log_z).exp()).collect();
+        let shares = self.log_shares(&values);
+        let log_z = log_sum_exp(shares.iter().copied());
+        let probs = shares.iter().map(|share| (share - log_z).exp()).collect();
         Ok(Target { probs, log_rewards: values, log_z })
     }
 }

@@ -3,7 +3,7 @@
 use tch::Tensor;
 
 use super::log_z::log_weights;
-use crate::env::{Env, Rows};
+use crate::env::{Env, Forms, Rows};
 use crate::metrics::Evaluator;
 use crate::policy::Policy;
 use crate::rollout::Sampler;
@@ -16,7 +16,8 @@ use crate::{Error, Result, Rng};
 /// `p(x) = E[P_F(tau) / P_B(tau | x)]` over paths drawn backwards from x by P_B. The estimate is the log of the mean of
 /// that ratio over `paths` paths per object. The mean is unbiased. Its log is biased downwards, less so for more paths
 /// and for a P_B that fits P_F better; if P_F and P_B balance exactly, one path gives the exact value. Up to
-/// isomorphism x is a class, and the ratio is divided by |Aut(x)|, just as the training reward is multiplied by it.
+/// isomorphism x is a class, and the ratio is divided by |Aut(x)|, just as the training reward is multiplied by it. Where several
+/// states are one object ([`Env::forms`]), x is the object: paths to each of its states are drawn, and p(x) is the sum of theirs.
 ///
 /// ```
 /// use gfn::{metrics::estimate_log_probs, policy::UniformPolicy, testing::{Chain, Positions}, Rng};
@@ -28,7 +29,7 @@ use crate::{Error, Result, Rng};
 /// ```
 ///
 /// # Errors
-/// [`Error::Config`] for no objects or no paths; those of sampling and scoring.
+/// [`Error::Config`] for no objects or no paths; those of [`Env::forms`], of sampling and scoring.
 pub fn estimate_log_probs<E: Env, P: Policy<E>>(
     env: &E,
     policy: &P,
@@ -54,16 +55,22 @@ impl<E: Env> Evaluator<'_, E> {
         if paths == 0 {
             return Err(Error::config("paths per object", "0", "at least one"));
         }
-        self.check_samples("log-probabilities of objects", policy, (objects.len() * paths, rng))?;
+        let Forms { states, offsets } = match self.env.forms(objects)? {
+            Some(forms) => forms,
+            None => Forms { states: objects.clone(), offsets: (0..=objects.len()).collect() },
+        };
+        let n = states.len() * paths;
+        self.check_samples("log-probabilities of objects", policy, (n, rng))?;
         let sampler = Sampler::new(self.env, policy);
-        // With R = 1 the log importance weight is log P_B - log P_F, plus log |Aut(x)| if states are classes.
+        // With R = 1 the log importance weight is log P_B - log P_F, plus log |Aut(x)| if states are classes, less the log of the number
+        // of the object's states: the mean over these of p times their number is the sum.
         let one = |states: &E::States, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
-        let log_weights = self.in_batches(objects.len() * paths, rng, |range, rng| {
+        let log_weights = self.in_batches(n, rng, |range, rng| {
             let rows: Vec<usize> = range.map(|k| k / paths).collect();
-            let trajectories = sampler.backward(&objects.select(&rows), rng)?;
+            let trajectories = sampler.backward(&states.select(&rows), rng)?;
             log_weights(self.env, policy, &one, &trajectories)
         })?;
-        let of_object = log_weights.chunks(paths);
-        Ok(of_object.map(|weights| log_sum_exp(weights.iter().map(|w| -w)) - (paths as f64).ln()).collect())
+        let of_object = offsets.windows(2).map(|ends| &log_weights[ends[0] * paths..ends[1] * paths]);
+        Ok(of_object.map(|weights| log_sum_exp(weights.iter().map(|w| -w)) - (weights.len() as f64).ln()).collect())
     }
 }

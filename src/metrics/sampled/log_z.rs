@@ -44,7 +44,7 @@ pub struct LogZEstimate {
 
 /// Estimates log Z from `n` forward trajectories of a policy. [`Evaluator::estimate_log_z`] shares the work.
 ///
-/// Up to isomorphism R is multiplied by |Aut| as in training; log Z is still that of the raw reward.
+/// R is that of training, by the environment's measure over states; log Z is still that of the raw reward, summed over objects.
 ///
 /// # Errors
 /// Those of sampling and scoring; [`Error::Config`] for no trajectories.

@@ -6,7 +6,7 @@ use tch::Tensor;
 
 use super::SCORING;
 use super::visited::Visited;
-use crate::env::{Env, Reward, Rows, check_log_rewards, log_rewards};
+use crate::env::{Env, Reward, Rows, check_log_rewards, log_rewards, training_log_rewards};
 use crate::quantity::Quantity;
 use crate::rollout::Trajectories;
 use crate::{Error, Result};
@@ -18,8 +18,8 @@ const CHANGE_TOLERANCE: f64 = 1e-3;
 /// The same, relative to the largest number: the rounding of sums in single precision.
 const CHANGE_ROUNDING: f64 = 1e-6;
 
-/// log R of each finished object, and the log-reward for training, which up to isomorphism adds log |Aut|. Recorded
-/// log-rewards are reused.
+/// log R of each finished object, and the log-reward for training, by the environment's measure over states. Recorded log-rewards are
+/// reused.
 pub(in crate::objective) fn both_log_rewards<E: Env, R: Reward<E::States> + ?Sized>(
     env: &E,
     reward: &R,
@@ -30,14 +30,11 @@ pub(in crate::objective) fn both_log_rewards<E: Env, R: Reward<E::States> + ?Siz
         Some(known) => known.to_vec(),
         None => log_rewards(reward, terminal, trajectories.conditions())?,
     };
-    let corrected = match env.log_symmetry(terminal)? {
-        Some(symmetry) => raw.iter().zip(symmetry).map(|(r, s)| r + s).collect(),
-        None => raw.clone(),
-    };
+    let corrected = training_log_rewards(env, terminal, raw.clone())?;
     Ok((raw, corrected))
 }
 
-/// log R of the state before each transition, with the symmetry correction of terminal log-rewards.
+/// log R of the state before each transition, by the same measure as that of finished objects.
 pub(in crate::objective) fn partial_log_rewards<E: Env, R: Reward<E::States> + ?Sized>(
     env: &E,
     reward: &R,
@@ -47,15 +44,12 @@ pub(in crate::objective) fn partial_log_rewards<E: Env, R: Reward<E::States> + ?
     let states = trajectories.states();
     let conditions = conditions.map(|c| c.narrow(0, 0, states.len() as i64));
     let partial = reward.partial_log_reward(states, conditions.as_ref())?;
-    let mut partial = partial.ok_or_else(no_partial)?;
+    let partial = partial.ok_or_else(no_partial)?;
     check_log_rewards(&partial, states.len())?;
-    if let Some(symmetry) = env.log_symmetry(states)? {
-        partial.iter_mut().zip(symmetry).for_each(|(r, s)| *r += s);
-    }
-    Ok(partial)
+    training_log_rewards(env, states, partial)
 }
 
-/// The change of log R in each step, with the symmetry correction, `[transitions]`; 0 for exits. `log_rewards` are
+/// The change of log R in each step, by the same measure, `[transitions]`; 0 for exits. `log_rewards` are
 /// those of the finished objects, raw and corrected.
 pub(in crate::objective) fn log_reward_changes<E: Env, R: Reward<E::States> + ?Sized>(
     env: &E,
@@ -97,9 +91,9 @@ fn changes_of_steps<E: Env, R: Reward<E::States> + ?Sized>(
     let change = reward.log_reward_change(&before, &after, conditions.as_ref())?;
     let mut change = change.ok_or_else(no_partial)?;
     check_log_rewards(&change, before.len())?;
-    if let Some((before, after)) = env.log_symmetry(&before)?.zip(env.log_symmetry(&after)?) {
-        change.iter_mut().zip(after.iter().zip(before)).for_each(|(change, (after, before))| *change += after - before);
-    }
+    let measure = |states: &E::States| training_log_rewards(env, states, vec![0.0; states.len()]);
+    let (before, after) = (measure(&before)?, measure(&after)?);
+    change.iter_mut().zip(after.iter().zip(before)).for_each(|(change, (after, before))| *change += after - before);
     Ok(of.into_iter().map(|k| change[k]).collect())
 }
 

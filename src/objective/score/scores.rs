@@ -36,9 +36,10 @@ pub struct Scores {
     pub log_pf: Tensor,
     /// log P_B of each transition, `[transitions]`; 0 for exits.
     pub log_pb: Tensor,
-    /// log R of each trajectory's terminal state, `[n]`, with the symmetry correction if the environment has one.
+    /// log R of each trajectory's terminal state, `[n]`, by the environment's measure over states: with the symmetry correction, and divided
+    /// among the states of one object, if it has either.
     pub log_reward: Tensor,
-    /// log R without correction, `[n]`, for objectives in which P_B cancels, and the correction with it.
+    /// log R as the reward says it, `[n]`, for objectives that are relative to a prior, whose own probability has the measure in it.
     pub raw_log_reward: Tensor,
     /// The trajectories' conditions, `[n, C]`.
     pub conditions: Option<Tensor>,

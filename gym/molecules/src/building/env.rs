@@ -1,13 +1,14 @@
 use std::collections::VecDeque;
 
-use gfn::Result;
 use gfn::graph::{
     ActionKind, ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState,
     MoveMask, Semantics, SetEdgeAttr, SetNodeAttr,
 };
+use gfn::{Error, Result};
 
 use super::small_rings::small_rings_span;
 use super::{MoleculeCodec, MoleculeConfig};
+use crate::Molecule;
 
 /// Molecules that grow atom by atom, up to isomorphism.
 ///
@@ -22,8 +23,9 @@ use super::{MoleculeCodec, MoleculeConfig};
 /// any order of its atoms. (recursionpharma/gflownet lets a bond of a ring be taken away with its order, though no
 /// action brings both back; its molecules are checked by RDKit when they are finished.)
 ///
-/// A molecule with several Kekule forms is several states: [`MoleculeReward`](crate::MoleculeReward) divides its reward
-/// between them.
+/// A molecule with several Kekule forms (o-xylene has two) is several states. The environment's measure over states
+/// ([`Env::log_multiplicity`](gfn::env::Env::log_multiplicity)) gives each an equal share of the molecule's reward, whoever wrote that, so
+/// that molecules are sampled in proportion to it.
 ///
 /// ```
 /// use gfn::{policy::UniformPolicy, rollout::Sampler, Rng};
@@ -147,6 +149,23 @@ fn within(graph: &GraphState, from: usize, steps: usize) -> Vec<bool> {
     near
 }
 
+/// Whether double bonds could stand elsewhere: that takes a ring, and two of them.
+fn may_have_other_forms(graph: &GraphState) -> bool {
+    let bonds = graph.as_undirected().map_or(&[][..], |graph| graph.raw_edges());
+    graph.n_nodes() > 0
+        && bonds.len() >= graph.n_nodes()
+        && bonds.iter().filter(|bond| bond.weight.attributes.get(0) == 1).count() >= 2
+}
+
+fn too_many(molecule: &Molecule, expected: &'static str) -> Error {
+    Error::config("a molecule among whose Kekule forms its reward is divided", molecule.smiles(), expected)
+}
+
+const COUNTED: &str = "one whose forms can be counted: ring systems with at most 65,536 placements of double bonds each, not so large \
+     that the search for them is given up, and a number of forms that fits into 64 bits (`max_atoms` and `max_rings` keep molecules small)";
+const LISTED: &str = "one whose forms can be listed: at most 65,536 placements of the double bonds of all its rings, which aren't so large \
+     that the search for them is given up";
+
 impl GraphRules for MoleculeEnv {
     fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
         let rules = self.codec.rules();
@@ -197,5 +216,23 @@ impl GraphRules for MoleculeEnv {
         connected
             && rules.atoms(graph).into_iter().all(|atom| rules.valence(atom).is_some())
             && rules.rings_within(graph)
+    }
+    fn log_multiplicity(&self, graph: &GraphState) -> Result<f64> {
+        if !may_have_other_forms(graph) {
+            return Ok(0.0);
+        }
+        let molecule = self.codec.molecule(graph)?;
+        match molecule.n_kekule_forms() {
+            Some(forms) => Ok((forms as f64).ln()),
+            None => Err(too_many(&molecule, COUNTED)),
+        }
+    }
+    fn forms(&self, graph: &GraphState) -> Result<Option<Vec<GraphState>>> {
+        if !may_have_other_forms(graph) {
+            return Ok(None);
+        }
+        let molecule = self.codec.molecule(graph)?;
+        let forms = molecule.kekule_forms().ok_or_else(|| too_many(&molecule, LISTED))?;
+        forms.iter().map(|form| self.codec.graph(form)).collect::<Result<_>>().map(Some)
     }
 }

@@ -1,0 +1,54 @@
+//! The measure over states: where several states are one object, each has a share of its reward.
+
+use std::collections::HashMap;
+
+use super::{CHUNK, EnumerableEnv, Env, Grouping, Rows};
+use crate::Result;
+
+/// All states that are the same objects as some states ([`Env::forms`]).
+#[derive(Clone, Debug)]
+pub struct Forms<S> {
+    /// The forms of the first state, then those of the second, and so on.
+    pub states: S,
+    /// Where the forms of each state begin, and where the last ones end: one more than there are states.
+    pub offsets: Vec<usize>,
+}
+
+/// What training takes for log R of these states: of what an object's reward is, each state's share, times |Aut| where states are
+/// classes. Rewards say nothing of either; it is done here, once, for all of them.
+pub(crate) fn training_log_rewards<E: Env>(env: &E, states: &E::States, mut log_rewards: Vec<f64>) -> Result<Vec<f64>> {
+    if let Some(several) = env.log_multiplicity(states)? {
+        log_rewards.iter_mut().zip(several).for_each(|(log_reward, log_n)| *log_reward -= log_n);
+    }
+    if let Some(symmetry) = env.log_symmetry(states)? {
+        log_rewards.iter_mut().zip(symmetry).for_each(|(log_reward, log_aut)| *log_reward += log_aut);
+    }
+    Ok(log_rewards)
+}
+
+/// The default of [`EnumerableEnv::objects`].
+pub(super) fn objects<E: EnumerableEnv + ?Sized>(env: &E, states: &E::States) -> Result<Grouping> {
+    let mut places: HashMap<E::Key, usize> = HashMap::new();
+    let mut out = Grouping { first: Vec::new(), of: Vec::with_capacity(states.len()) };
+    let rows: Vec<usize> = (0..states.len()).collect();
+    for rows in rows.chunks(CHUNK) {
+        let some = states.select(rows);
+        // An object goes by the least key of its forms.
+        let keys: Vec<E::Key> = match env.forms(&some)? {
+            None => env.keys(&some),
+            Some(Forms { states, offsets }) => {
+                let keys = env.keys(&states);
+                offsets.windows(2).filter_map(|ends| keys[ends[0]..ends[1]].iter().min().cloned()).collect()
+            }
+        };
+        for (&row, key) in rows.iter().zip(keys) {
+            let next = out.first.len();
+            let object = *places.entry(key).or_insert(next);
+            if object == next {
+                out.first.push(row);
+            }
+            out.of.push(object);
+        }
+    }
+    Ok(out)
+}

@@ -194,6 +194,23 @@ fn nobody_waits_for_a_replica_that_has_ended() {
     says(&replicate(0, |_| Ok(())).unwrap_err(), &["replicas is 0"]);
 }
 
+/// One's tensor must not be taken for another operation's.
+#[test]
+fn replicas_that_do_different_things_are_told_all_of_them() {
+    let told = Mutex::new(Vec::new());
+    let run = replicate(2, |replica| {
+        let mut mine = Tensor::from_slice(&[1.0]);
+        let done = match replica.rank() {
+            0 => replica.all_gather(&mine).map(drop),
+            _ => replica.broadcast(&mut mine, 1),
+        };
+        told.lock().unwrap().push(done.as_ref().unwrap_err().to_string());
+        done
+    });
+    says(&run.unwrap_err(), &["the same operations in the same order", "member 1 is at operation 0, broadcast"]);
+    assert!(told.lock().unwrap().iter().any(|said| said.contains("member 0 is at operation 0, all_gather, member 1")));
+}
+
 #[test]
 fn what_replicas_can_not_agree_on_is_refused() {
     let refused = |make: &(dyn Fn(usize) -> Result<Trainer<Words, MlpPolicy<KHot>>> + Sync)| {

@@ -303,3 +303,47 @@ fn replicas_of_other_rewards_conditions_or_descriptions_are_refused() {
     };
     says(&refused(&conditioned), &["replica 1 has other conditions"]);
 }
+
+/// What of a group of two is left when the other one's reward fails in its step `at`.
+fn broken(folder: &std::path::Path, at: usize) -> Error {
+    let run = replicate(2, |replica| {
+        let asked = std::sync::atomic::AtomicUsize::new(0);
+        let fails = replica.rank() == 1;
+        let reward = move |states: &VectorStates, conditions: Option<&Tensor>| {
+            // Once before the first step, where rewards are compared.
+            match fails && asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == at {
+                true => Err(Error::config("the reward's service", "gone", "running")),
+                false => count(states, conditions),
+            }
+        };
+        let make = Trainer::new(words(), reward, with_flow(), TrajectoryBalance, fresh(16), Rng::seeded(1))?;
+        let mut trainer = make.with_average(0.9, gfn::train::AverageFor::Sampling)?.with_collective(replica)?;
+        Fit::new(12).checkpoint(folder, None)?.run(&mut trainer).inspect_err(|error| {
+            if !fails {
+                says(error, &["replica 1: it has ended; step 6 is saved in"]);
+            }
+        })
+    });
+    run.unwrap_err()
+}
+
+/// The place of the random stream is that before the step which wasn't finished.
+#[test]
+fn who_is_left_saves_the_last_whole_step_and_the_run_goes_on_bit_for_bit() {
+    let folder = std::env::temp_dir().join(format!("gfn-replicas-broken-{}", std::process::id()));
+    let run = |resumes: bool| {
+        replicate(2, |replica| {
+            let mut trainer = trainer(replica)?;
+            if resumes {
+                trainer.resume(&folder)?;
+                assert_eq!(trainer.steps_done(), 6);
+            }
+            Fit::new(12).run(&mut trainer)?;
+            Ok(parameters(&trainer))
+        })
+        .unwrap()
+    };
+    says(&broken(&folder, 7), &["the reward's service is gone"]);
+    assert!(run(true) == run(false));
+    std::fs::remove_dir_all(&folder).unwrap();
+}

@@ -1,4 +1,5 @@
-//! Largest independent sets of graphs of your own: `cargo run --release --example graph_problem -- graphs.clq` (edge lists, DIMACS, graph6).
+//! Largest independent sets of graphs of your own: `cargo run --release --example graph_problem -- graphs.clq` (edge lists as networkx
+//! and SNAP write them, DIMACS, graph6).
 //!
 //! Without a file it takes Petersen's graph.
 
@@ -14,7 +15,7 @@ use gfn::report::Table;
 use gfn::rollout::Sampler;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Fit, Trainer, TrainerConfig};
-use gfn::{Result, Rng};
+use gfn::{Result, Rng, tch};
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, SizeReward, greedy, maximum_independent_set};
 
 const PROBLEM: Problem = Problem::IndependentSet;

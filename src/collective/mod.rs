@@ -19,7 +19,8 @@ use crate::Result;
 
 /// One member's end of a group of replicas. All members call the same operations in the same order.
 ///
-/// Every operation fails with [`Error::Peer`](crate::Error::Peer) once a member has left: nobody waits for what won't come.
+/// Every operation fails with [`Error::Peer`](crate::Error::Peer) once a member has left: nobody waits for what won't come. Where members call
+/// different ones, all get an [`Error::Contract`](crate::Error::Contract) that names both, and the group is of no use any more.
 pub trait Collective: Send + std::fmt::Debug {
     /// The number of this member, from 0.
     fn rank(&self) -> usize;

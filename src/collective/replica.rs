@@ -27,10 +27,13 @@ struct State {
     waiting: usize,
     /// What each has brought, for meetings of even and of odd number: who comes to the next one early must not take away
     /// what another still reads.
-    brought: [Vec<Option<Tensor>>; 2],
+    brought: [Vec<Option<Brought>>; 2],
     /// Who left first.
     gone: Option<usize>,
 }
+
+/// A tensor, and the operation that it was brought to.
+type Brought = (&'static str, Tensor);
 
 impl Meeting {
     pub(super) fn of(size: usize) -> Arc<Self> {
@@ -49,14 +52,14 @@ impl Meeting {
         self.all_here.notify_all();
     }
 
-    /// Brings a tensor, waits for all others, and gives what they brought, by rank.
-    fn exchange(&self, rank: usize, number: u64, mine: Tensor) -> Result<Vec<Tensor>> {
+    /// Brings a tensor to an operation, waits for all others, and gives what they brought, by rank.
+    fn exchange(&self, rank: usize, number: u64, (operation, mine): Brought) -> Result<Vec<Tensor>> {
         let bank = (number % 2) as usize;
         let mut state = self.state();
         if let Some(gone) = state.gone {
             return Err(left(gone));
         }
-        state.brought[bank][rank] = Some(mine);
+        state.brought[bank][rank] = Some((operation, mine));
         state.waiting += 1;
         if state.waiting == state.brought[bank].len() {
             state.waiting = 0;
@@ -67,7 +70,12 @@ impl Meeting {
             self.wait_for(number + 1)?;
             state = self.state();
         }
-        Ok(state.brought[bank].iter().flatten().map(Tensor::shallow_clone).collect())
+        let brought = || state.brought[bank].iter().flatten().enumerate();
+        if let Some((other, (theirs, _))) = brought().find(|(_, (theirs, _))| *theirs != operation) {
+            let detail = format!("member {other} is at operation {number}, {theirs}, member {rank} at {operation}");
+            return Err(Error::contract("members of a group call the same operations in the same order", detail));
+        }
+        Ok(brought().map(|(_, (_, tensor))| tensor.shallow_clone()).collect())
     }
 
     fn wait_for(&self, number: u64) -> Result<()> {
@@ -115,9 +123,9 @@ pub struct Replica {
 }
 
 impl Replica {
-    fn exchange(&self, mine: Tensor) -> Result<Vec<Tensor>> {
+    fn exchange(&self, operation: &'static str, mine: Tensor) -> Result<Vec<Tensor>> {
         let number = self.met.replace(self.met.get() + 1);
-        self.meeting.exchange(self.rank, number, mine)
+        self.meeting.exchange(self.rank, number, (operation, mine))
     }
 }
 
@@ -131,12 +139,12 @@ impl Collective for Replica {
     }
 
     fn all_gather(&self, mine: &Tensor) -> Result<Vec<Tensor>> {
-        self.exchange(mine.detach().copy())
+        self.exchange("all_gather", mine.detach().copy())
     }
 
     /// Each sums a part of all tensors, by rank, and takes the other parts from those who summed them.
     fn all_reduce(&self, tensor: &mut Tensor) -> Result<()> {
-        let all = self.exchange(tensor.detach())?;
+        let all = self.exchange("all_reduce", tensor.detach())?;
         check_alike(tensor, &all)?;
         let n = tensor.numel();
         no_grad(|| {
@@ -147,14 +155,14 @@ impl Collective for Replica {
                 sum += part(other);
             }
             // Nobody reads the tensors themselves any more once all have brought their sums.
-            let sums = self.exchange(sum)?;
+            let sums = self.exchange("all_reduce", sum)?;
             tensor.copy_(&Tensor::cat(&sums, 0).reshape(tensor.size()));
             Ok(())
         })
     }
 
     fn broadcast(&self, tensor: &mut Tensor, root: usize) -> Result<()> {
-        let all = self.exchange(tensor.detach().copy())?;
+        let all = self.exchange("broadcast", tensor.detach().copy())?;
         let Some(theirs) = all.get(root) else { return Err(Error::out_of_range(root, self.size)) };
         check_alike(tensor, &all)?;
         no_grad(|| tensor.copy_(theirs));

@@ -57,8 +57,17 @@ impl<'a> Shares<'a> {
         Ok(out)
     }
 
-    /// Compares what must be the same on all members: hashes by name, which nobody needs who works alone.
+    /// Compares what must be the same on all members that share an evaluation: hashes by name.
     pub(crate) fn check_alike(&self, mine: impl FnOnce() -> Result<Vec<(&'static str, u64)>>) -> Result<()> {
+        self.check_same("members of a group that share an evaluation evaluate the same", mine)
+    }
+
+    /// Compares what `rule` says is the same on all members: hashes by name, which nobody needs who works alone.
+    pub(crate) fn check_same(
+        &self,
+        rule: &'static str,
+        mine: impl FnOnce() -> Result<Vec<(&'static str, u64)>>,
+    ) -> Result<()> {
         let Some(group) = self.0 else { return Ok(()) };
         let mine = mine()?;
         let hashes: Vec<i64> = mine.iter().map(|(_, hash)| hash.cast_signed()).collect();
@@ -72,7 +81,7 @@ impl<'a> Shares<'a> {
             };
             if let Some(what) = differs {
                 let detail = format!("member {other} has another {what} than member {}", group.rank());
-                return Err(Error::contract("members of a group that share an evaluation evaluate the same", detail));
+                return Err(Error::contract(rule, detail));
             }
         }
         Ok(())

@@ -109,7 +109,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// Draws fresh trajectories, and asks the reward about them, in a thread of its own while this one learns from the batch before; the thread also
     /// scores a third of the batch's distinct states where that can be said of each state by itself. `twin` is a second trainer, built like this one
     /// from the same seed: its environment, policy, reward and conditions do that, and nothing else of it is used. Reward and conditions must
-    /// be the same; they aren't compared. Worth it for a reward that waits for others: no time is lost by it.
+    /// be the same: they are compared on a few objects. Worth it for a reward that waits for others: no time is lost by it.
     ///
     /// Each batch was drawn by the parameters before the last update, the first two by those of the start. So the objective must learn from
     /// others' trajectories, too, and training is less steady early on: on rings of four nodes the exact divergence after as many trajectories was
@@ -134,7 +134,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// ```
     ///
     /// # Errors
-    /// [`Error::Contract`] for a twin of another model, other parameters, settings, objective, step or seed; [`Error::Config`] where no thread can be had.
+    /// [`Error::Contract`] for a twin of another model, other parameters, settings, environment, reward, objective, step or seed; [`Error::Config`] where no thread can be had.
     ///
     /// # Panics
     /// The trainer's steps do where environment, reward or policy of the twin have.

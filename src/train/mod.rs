@@ -54,6 +54,8 @@ pub use checkpoint::{Checkpoint, Manifest, Persist};
 pub use companions::{AverageFor, Companion, DistillationConfig, IntrinsicConfig, Novelty, RandomDistillation};
 pub use config::{ReplayPath, StepStats, TrainerConfig};
 pub use context::Context;
+#[cfg(feature = "signals")]
+pub use fit::interrupted;
 pub use fit::{Ended, Fit};
 pub use observers::{
     CountModes, EarlyStop, Goal, KeepBest, Metrics, MetricsCsv, MetricsFile, Observer, OnWarning, Record, TensorBoard,

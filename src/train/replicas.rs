@@ -4,13 +4,15 @@ use rand::RngCore;
 use tch::{Kind, Tensor};
 
 use super::gradients::SAME;
+use super::policy_checks::random_walks;
 use super::{Context, Trainer};
-use crate::collective::Collective;
-use crate::env::Env;
+use crate::collective::{Collective, Shares, hash};
+use crate::env::{Env, Rows};
 use crate::metrics::Evaluator;
 use crate::nn::Parameters;
 use crate::policy::Policy;
-use crate::rollout::ReplayEnv;
+use crate::rollout::{Container, ReplayEnv, Sampler};
+use crate::tensor::to_host;
 use crate::{Error, Result, Rng};
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
@@ -43,8 +45,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     ///
     /// # Errors
     /// [`Error::Config`] for a batch of fewer trajectories than replicas; [`Error::Contract`] for replicas that aren't equal: they are to be
-    /// built from one seed; [`Error::Peer`] if another replica has ended. The first step refuses what isn't agreed on between replicas: an adaptive teacher,
-    /// Thompson sampling, intrinsic rewards.
+    /// built from one seed, for one environment; [`Error::Peer`] if another replica has ended. The first step asks each replica's reward about a few random
+    /// objects, which [`reward_calls`](Self::reward_calls) doesn't count, and refuses rewards that differ. It also refuses what isn't agreed on between replicas:
+    /// an adaptive teacher, Thompson sampling, intrinsic rewards.
     pub fn with_collective(mut self, collective: impl Collective + 'static) -> Result<Self> {
         self.join(Box::new(collective))?;
         Ok(self)
@@ -68,35 +71,54 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         self.check_equal_replicas()
     }
 
-    /// Compares the trainers of all replicas: in model, parameters, objective, settings, step and place of the random stream.
+    /// Compares the trainers of all replicas: in parameters, objective, description, settings, step and place of the random stream.
     ///
     /// # Errors
     /// [`Error::Contract`] where two differ; [`Error::Peer`] if another replica has ended.
     pub(super) fn check_equal_replicas(&self) -> Result<()> {
-        let Some(replicas) = self.context.replicas() else { return Ok(()) };
-        let mine = Tensor::from_slice(&self.fingerprint());
-        let all = replicas.all_gather(&mine)?;
-        match all.iter().position(|theirs| *theirs != mine) {
-            Some(other) => {
-                let detail = format!("replica {other} is another than replica {}", replicas.rank());
-                Err(Error::contract(SAME, detail))
-            }
-            None => Ok(()),
-        }
+        Shares::of(self.context.replicas()).check_same(SAME, || {
+            let mut parts = self.fingerprint();
+            parts.push(("description", hash_text(&self.description.to_string())));
+            Ok(parts)
+        })
     }
 
     /// Compares this trainer with one of another thread, which is to draw for it.
     ///
     /// # Errors
-    /// [`Error::Contract`] where the two differ.
+    /// [`Error::Contract`] where the two differ; those of the environment and of the reward, which both are asked about a few objects.
     pub(super) fn check_equal(&self, other: &Self) -> Result<()> {
-        let conditional = |trainer: &Self| trainer.context.conditions.is_some();
-        match self.fingerprint() == other.fingerprint() && conditional(self) == conditional(other) {
-            true => Ok(()),
-            false => {
-                Err(Error::contract(SAME, "the trainer that is to draw is another than the one that it draws for"))
+        let refuse = |difference: String| {
+            let detail = format!("the trainer that is to draw isn't the one that it draws for: it has {difference}");
+            Err(Error::contract(SAME, detail))
+        };
+        let (mine, theirs) = (self.fingerprint(), other.fingerprint());
+        if let Some(((what, _), _)) = mine.iter().zip(&theirs).find(|(mine, theirs)| mine != theirs) {
+            return refuse(format!("another {what}"));
+        }
+        if self.context.env.fingerprint()? != other.context.env.fingerprint()? {
+            return refuse("another environment".to_owned());
+        }
+        let judged = Judged::of(&self.context)?.zip(Judged::of(&other.context)?);
+        judged.and_then(|(mine, theirs)| mine.difference(&theirs.said)).map_or(Ok(()), refuse)
+    }
+
+    /// Compares the environments of all replicas, and lets each ask its own reward about a few objects, the same for all.
+    ///
+    /// # Errors
+    /// [`Error::Contract`] for environments, rewards or conditions that differ; [`Error::Peer`] if another replica has ended; those of the reward.
+    fn check_equal_tasks(&self) -> Result<()> {
+        let Some(replicas) = self.context.replicas() else { return Ok(()) };
+        let environment = || Ok(vec![("environment", hash_text(&self.context.env.fingerprint()?))]);
+        Shares::of(Some(replicas)).check_same(SAME, environment)?;
+        let Some(mine) = Judged::of(&self.context)? else { return Ok(()) };
+        for (other, said) in replicas.all_gather(&Tensor::from_slice(&mine.said))?.iter().enumerate() {
+            if let Some(difference) = mine.difference(&Vec::<f64>::try_from(said)?) {
+                let detail = format!("replica {other} has {difference} at replica {}", replicas.rank());
+                return Err(Error::contract(SAME, detail));
             }
         }
+        Ok(())
     }
 
     /// Adds up over all replicas how often the reward was asked.
@@ -107,23 +129,20 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(())
     }
 
-    /// Numbers that differ where two trainers do: step, random stream, settings, objective, and sums of each parameter. A schedule of one's
-    /// own can't be compared.
-    fn fingerprint(&self) -> Vec<f64> {
-        let Context { config, objective, step, .. } = &self.context;
+    /// Numbers that differ where two trainers do, by the name of what they are of. A schedule of one's own can't be compared.
+    fn fingerprint(&self) -> Vec<(&'static str, u64)> {
+        let Context { config, conditions, objective, step, .. } = &self.context;
         let settings = serde_json::to_string(config).unwrap_or_default();
-        let described = format!("{settings} {} {}", objective.name(), objective.settings());
-        let hash = described.bytes().fold(0, |hash, byte| Rng::mix64(hash ^ u64::from(byte)));
-        let mut out = vec![*step as f64];
-        // A double can't hold all of 64 bits.
-        out.extend(
-            [self.rng.clone().next_u64(), hash]
-                .into_iter()
-                .flat_map(|bits| [bits >> 32, bits & 0xffff_ffff].map(|half| half as f64)),
-        );
-        let sums = self.context.policy.parameters().into_iter().flat_map(Parameters::iter);
-        out.extend(sums.map(|parameter| parameter.tensor.detach().sum(Kind::Double).double_value(&[])));
-        out
+        let parameters = self.context.policy.parameters().into_iter().flat_map(Parameters::iter);
+        let sums = parameters.map(|one| one.tensor.detach().sum(Kind::Double).double_value(&[]).to_bits());
+        vec![
+            ("objective", hash_text(&format!("{} {}", objective.name(), objective.settings()))),
+            ("set of settings", hash_text(&settings)),
+            ("source of conditions", u64::from(conditions.is_some())),
+            ("number of steps made", *step as u64),
+            ("seed, or place of its random stream,", self.rng.clone().next_u64()),
+            ("set of parameters", hash(sums)),
+        ]
     }
 
     /// How many trainers train as one; 1 for a trainer by itself.
@@ -193,7 +212,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         }
     }
 
-    /// What replicas don't agree on, so that they would drift apart or learn something else than one trainer.
+    /// What replicas don't agree on, so that they would drift apart or learn something else than one trainer. Before the first step their
+    /// environments and rewards are compared, too.
     pub(super) fn check_replicas(&self) -> Result<()> {
         if self.n_replicas() == 1 {
             return Ok(());
@@ -210,9 +230,57 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
                 "one trainer that sees every trajectory: each replica sees its share alone",
                 "train it with one replica, on more threads of libtorch's (`Runtime::new`)",
             )),
+            None if self.latest.is_none() => self.check_equal_tasks(),
             None => Ok(()),
         }
     }
+}
+
+/// Objects that each replica's reward is asked about before the first step.
+const ASKED: usize = 8;
+/// Allowed difference of two replicas' log-rewards, per unit of their size if that is above 1: machines round differently.
+const TOLERANCE: f64 = 1e-4;
+
+/// What a trainer's reward says of a few objects, those of random walks that all trainers of an environment draw alike.
+struct Judged<S> {
+    objects: S,
+    /// Log-rewards, and the conditions that they were asked under.
+    said: Vec<f64>,
+}
+
+impl<S: Rows> Judged<S> {
+    /// `None` where no random walk ends.
+    fn of<E: ReplayEnv<States = S>, P>(context: &Context<E, P>) -> Result<Option<Self>> {
+        let Context { env, reward, config, conditions, .. } = context;
+        let draw = |sampler: Sampler<'_, E, E::Uniform>, rng: &mut Rng| sampler.walks(ASKED, rng);
+        let Some(mut walks) = random_walks(env, config.max_steps, draw)? else { return Ok(None) };
+        if let Some(source) = conditions {
+            walks = walks.with_conditions(source.draw(ASKED, &mut Rng::seeded(0))?)?;
+        }
+        let mut said = reward.log_reward(&walks.terminal, walks.conditions())?;
+        said.extend(walks.conditions().map_or_else(Vec::new, to_host));
+        Ok(Some(Self { objects: walks.terminal, said }))
+    }
+
+    /// What differs in what another's reward says, in words.
+    fn difference(&self, theirs: &[f64]) -> Option<String> {
+        let close = |mine: f64, theirs: f64| {
+            mine == theirs
+                || (mine - theirs).abs() <= TOLERANCE * (1.0 + mine.abs())
+                || (mine.is_nan() && theirs.is_nan())
+        };
+        let n = self.objects.len();
+        if theirs.len() != self.said.len() || (n..theirs.len()).any(|i| !close(self.said[i], theirs[i])) {
+            return Some("other conditions, drawn by the same stream, than those".to_owned());
+        }
+        let row = (0..n).find(|&row| !close(self.said[row], theirs[row]))?;
+        let object = self.objects.describe(row).unwrap_or_else(|| format!("object {row} of random walks"));
+        Some(format!("another reward: log R of {object} is {} there and {}", theirs[row], self.said[row]))
+    }
+}
+
+fn hash_text(text: &str) -> u64 {
+    hash(text.bytes().map(u64::from))
 }
 
 /// The random streams of one step: what all replicas draw alike, and what each draws for itself.

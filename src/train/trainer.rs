@@ -48,6 +48,8 @@ pub struct Trainer<E: Env, P> {
     /// Whether the policy was looked at: one that needs conditions is before the first step.
     pub(super) checked_policy: bool,
     pub(super) latest: Option<Batch<E>>,
+    /// Whether no step has failed between its updates and its end.
+    pub(super) whole: bool,
     /// How often all replicas have asked the reward, as of the last step of a loop.
     pub(super) all_reward_calls: Option<u64>,
     pub(super) description: serde_json::Value,
@@ -118,6 +120,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             rng,
             checked_policy,
             latest: None,
+            whole: true,
             all_reward_calls: None,
             description: serde_json::Value::Null,
             observed: Observed::default(),
@@ -155,6 +158,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             companion.after_step(&batch.trajectories, &self.context)?;
         }
         self.context.step += 1;
+        self.whole = true;
         let sight = Sight::of(&self.context, &self.sources, &stats);
         let warned = sight.and_then(|sight| self.sentinel.watch(&self.context, &batch, &sight));
         self.latest = Some(batch);
@@ -201,6 +205,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         }
         let started = Instant::now();
         let mut grad_norm = 0.0;
+        self.whole = false;
         if let Some(optimizer) = &mut self.optimizer {
             optimizer.scale_lr(self.context.config.lr_scale.at(self.context.step))?;
             grad_norm = optimizer.step()?.grad_norm;

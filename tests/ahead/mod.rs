@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gfn::collective::replicate;
-use gfn::env::{StateGraph, VectorStates};
+use gfn::env::{Rows, StateGraph, VectorStates};
 use gfn::metrics::Evaluator;
 use gfn::nn::MlpConfig;
 use gfn::objective::{Advantage, Objective, PolicyGradient, TrajectoryBalance};
@@ -175,7 +175,8 @@ fn a_buffer_works_with_it() {
 fn with_drawer(at_third: impl Fn() -> Result<Vec<f64>> + Send + 'static) -> WordTrainer {
     let calls = Arc::new(AtomicUsize::new(0));
     let drawer = with_reward(&PLAIN, TrajectoryBalance, move |states| match calls.fetch_add(1, Ordering::Relaxed) {
-        2 => at_third(),
+        // One batch was to compare rewards.
+        3 => at_third(),
         _ => Ok(log_rewards(states)),
     });
     trainer(&PLAIN).with_ahead(drawer).unwrap()
@@ -204,10 +205,15 @@ fn others_than_the_trainer_s_twin_and_what_draws_by_itself_are_refused() {
         let error = made.and_then(|mut one| one.step().map(drop)).unwrap_err().to_string();
         assert!(error.contains(says), "{error}");
     };
-    refused(trainer(&PLAIN).with_ahead(trainer(&How { seed: 4, ..PLAIN })), "another than the one that it draws for");
+    refused(
+        trainer(&PLAIN).with_ahead(trainer(&How { seed: 4, ..PLAIN })),
+        "isn't the one that it draws for: it has another",
+    );
     let conditional = trainer(&PLAIN)
         .with_conditions(|n: usize, _: &mut Rng| Ok(Tensor::zeros([n as i64, 1], (Kind::Float, Device::Cpu))));
-    refused(conditional.with_ahead(trainer(&PLAIN)), "another than the one");
+    refused(conditional.with_ahead(trainer(&PLAIN)), "has another source of conditions");
+    let other = with_reward(&PLAIN, TrajectoryBalance, |states| Ok(vec![1.5; states.len()]));
+    refused(trainer(&PLAIN).with_ahead(other), "it has another reward: log R of ");
     let on_policy =
         || with_reward(&PLAIN, PolicyGradient::new(Advantage::Total).unwrap(), |states| Ok(log_rewards(states)));
     refused(on_policy().with_ahead(on_policy()), "policy of an earlier step");

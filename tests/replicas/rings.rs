@@ -1,6 +1,6 @@
 //! What replicas learn, beside what one trainer learns of as many trajectories.
 
-use gfn::collective::{Replica, replicate};
+use gfn::collective::{Collective, Replica, replicate};
 use gfn::env::StateGraph;
 use gfn::graph::GraphKind;
 use gfn::metrics::Distances;
@@ -41,6 +41,27 @@ fn jsd(seed: u64, batch: usize, replica: Replica) -> Result<f64> {
     (0..STEPS).try_for_each(|_| trainer.step().map(drop))?;
     let learned = trainer.evaluator().terminating_distribution(&space, trainer.policy(), None)?;
     Ok(Distances::between(&learned.probs, &target.probs)?.jsd)
+}
+
+/// Networks that see no numbers of nodes fit rings of any size.
+#[test]
+fn replicas_of_other_environments_are_refused() {
+    let run = replicate(2, |replica| {
+        let (env, mut rng) = (Ring::new(3 + replica.rank(), GraphKind::Directed)?, Rng::seeded(0));
+        let config = GraphNetConfig {
+            conv: ConvKind::Directed,
+            layers: 1,
+            embedding: 8,
+            identity: false,
+            ..GraphNetConfig::default()
+        };
+        let policy = GraphPolicy(GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng)?);
+        let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
+        let trainer = Trainer::new(env, RingReward::new(100.0, 1.0)?, policy, TrajectoryBalance, config, rng)?;
+        trainer.with_collective(replica)?.step().map(drop)
+    });
+    let error = run.unwrap_err().to_string();
+    assert!(error.contains("member 1 has another environment than member 0"), "{error}");
 }
 
 /// Three seeds, the least first.

@@ -194,6 +194,23 @@ fn nobody_waits_for_a_replica_that_has_ended() {
     says(&replicate(0, |_| Ok(())).unwrap_err(), &["replicas is 0"]);
 }
 
+/// One's tensor must not be taken for another operation's.
+#[test]
+fn replicas_that_do_different_things_are_told_all_of_them() {
+    let told = Mutex::new(Vec::new());
+    let run = replicate(2, |replica| {
+        let mut mine = Tensor::from_slice(&[1.0]);
+        let done = match replica.rank() {
+            0 => replica.all_gather(&mine).map(drop),
+            _ => replica.broadcast(&mut mine, 1),
+        };
+        told.lock().unwrap().push(done.as_ref().unwrap_err().to_string());
+        done
+    });
+    says(&run.unwrap_err(), &["the same operations in the same order", "member 1 is at operation 0, broadcast"]);
+    assert!(told.lock().unwrap().iter().any(|said| said.contains("member 0 is at operation 0, all_gather, member 1")));
+}
+
 #[test]
 fn what_replicas_can_not_agree_on_is_refused() {
     let refused = |make: &(dyn Fn(usize) -> Result<Trainer<Words, MlpPolicy<KHot>>> + Sync)| {
@@ -206,14 +223,14 @@ fn what_replicas_can_not_agree_on_is_refused() {
     let with =
         |batch, seed| Trainer::new(words(), count, with_flow(), TrajectoryBalance, fresh(batch), Rng::seeded(seed));
     says(&refused(&|_| with(1, 0)), &["batch is 1 trajectories for 2 replicas"]);
-    says(&refused(&|rank| with(8, rank as u64)), &["build them alike", "another than replica"]);
-    says(&refused(&|rank| with(8 + 2 * rank, 0)), &["build them alike", "another than replica"]);
+    says(&refused(&|rank| with(8, rank as u64)), &["build them alike", "another seed", "than member"]);
+    says(&refused(&|rank| with(8 + 2 * rank, 0)), &["build them alike", "another set of settings"]);
     let learning = |lr| {
         let adam = AdamConfig { lr, ..AdamConfig::default() };
         let config = TrainerConfig { adam, ..fresh(8) };
         Trainer::new(words(), count, with_flow(), TrajectoryBalance, config, Rng::seeded(0))
     };
-    says(&refused(&|rank| learning(0.1 + rank as f64)), &["build them alike", "another than replica"]);
+    says(&refused(&|rank| learning(0.1 + rank as f64)), &["build them alike", "another set of settings"]);
     says(
         &refused(&|_| with(8, 0)?.with_teacher(with_flow(), TeacherConfig::default())),
         &["an adaptive teacher needs one trainer"],
@@ -234,14 +251,99 @@ fn slow_rewards_overlap() {
         count(states, conditions)
     };
     let taken = |replicas| {
-        let started = Instant::now();
-        replicate(replicas, |replica| {
+        let timed = replicate(replicas, |replica| {
             let trainer = Trainer::new(words(), slow, with_flow(), TrajectoryBalance, fresh(16), Rng::seeded(1))?;
-            Fit::new(6).run(&mut trainer.with_collective(replica)?)
-        })
-        .unwrap();
-        started.elapsed().as_secs_f64()
+            let mut trainer = trainer.with_collective(replica)?;
+            // Before its first step each asks about the same objects.
+            trainer.step()?;
+            let started = Instant::now();
+            Fit::new(7).run(&mut trainer)?;
+            Ok(started.elapsed().as_secs_f64())
+        });
+        timed.unwrap()
     };
     let (alone, together) = (taken(1), taken(4));
     assert!(alone > 0.48 && together < 0.6 * alone, "{alone} s alone, {together} s by four");
+}
+
+/// log R is twice the number of second letters.
+fn other(states: &VectorStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
+    Ok(states.rows().map(|row| 2.0 * row.iter().filter(|&&x| x == 2).count() as f64).collect())
+}
+
+/// Else each would learn a mixture of what all are given for, and nobody would say so.
+#[test]
+fn replicas_of_other_rewards_conditions_or_descriptions_are_refused() {
+    type Reward = fn(&VectorStates, Option<&Tensor>) -> Result<Vec<f64>>;
+    let refused = |make: &(dyn Fn(usize) -> Result<Trainer<Words, MlpPolicy<KHot>>> + Sync)| {
+        let result = replicate(3, |replica| {
+            let trainer = make(replica.rank())?;
+            Fit::new(2).run(&mut trainer.with_collective(replica)?)
+        });
+        result.unwrap_err()
+    };
+    let with = |reward: Reward| Trainer::new(words(), reward, with_flow(), TrajectoryBalance, fresh(9), Rng::seeded(0));
+    let error = refused(&|rank| with(if rank == 1 { other } else { count }));
+    // The first replica's error, as the others': it names the odd one.
+    says(&error, &["same reward", "replica 1 has another reward: log R of ", "at replica 0"]);
+    let noisy: Reward = |states, _| Ok(states.rows().map(|row| f64::from(row[0]) * (1.0 + 1e-6)).collect());
+    let plain: Reward = |states, _| Ok(states.rows().map(|row| f64::from(row[0])).collect());
+    replicate(2, |replica| {
+        let reward = if replica.rank() == 0 { plain } else { noisy };
+        with(reward)?.with_collective(replica)?.step().map(drop)
+    })
+    .unwrap();
+    let described = |rank: usize| with(count)?.described_by(&serde_json::json!({ "data": rank / 2 }));
+    says(&refused(&described), &["member 2 has another description"]);
+    let conditioned = |rank: usize| {
+        let source = move |n: usize, _: &mut Rng| {
+            Ok(Tensor::full([n as i64, 1], rank as f64, (tch::Kind::Float, tch::Device::Cpu)))
+        };
+        Ok(with(count)?.with_conditions(source))
+    };
+    says(&refused(&conditioned), &["replica 1 has other conditions"]);
+}
+
+/// What of a group of two is left when the other one's reward fails in its step `at`.
+fn broken(folder: &std::path::Path, at: usize) -> Error {
+    let run = replicate(2, |replica| {
+        let asked = std::sync::atomic::AtomicUsize::new(0);
+        let fails = replica.rank() == 1;
+        let reward = move |states: &VectorStates, conditions: Option<&Tensor>| {
+            // Once before the first step, where rewards are compared.
+            match fails && asked.fetch_add(1, std::sync::atomic::Ordering::Relaxed) == at {
+                true => Err(Error::config("the reward's service", "gone", "running")),
+                false => count(states, conditions),
+            }
+        };
+        let make = Trainer::new(words(), reward, with_flow(), TrajectoryBalance, fresh(16), Rng::seeded(1))?;
+        let mut trainer = make.with_average(0.9, gfn::train::AverageFor::Sampling)?.with_collective(replica)?;
+        Fit::new(12).checkpoint(folder, None)?.run(&mut trainer).inspect_err(|error| {
+            if !fails {
+                says(error, &["replica 1: it has ended; step 6 is saved in"]);
+            }
+        })
+    });
+    run.unwrap_err()
+}
+
+/// The place of the random stream is that before the step which wasn't finished.
+#[test]
+fn who_is_left_saves_the_last_whole_step_and_the_run_goes_on_bit_for_bit() {
+    let folder = std::env::temp_dir().join(format!("gfn-replicas-broken-{}", std::process::id()));
+    let run = |resumes: bool| {
+        replicate(2, |replica| {
+            let mut trainer = trainer(replica)?;
+            if resumes {
+                trainer.resume(&folder)?;
+                assert_eq!(trainer.steps_done(), 6);
+            }
+            Fit::new(12).run(&mut trainer)?;
+            Ok(parameters(&trainer))
+        })
+        .unwrap()
+    };
+    says(&broken(&folder, 7), &["the reward's service is gone"]);
+    assert!(run(true) == run(false));
+    std::fs::remove_dir_all(&folder).unwrap();
 }

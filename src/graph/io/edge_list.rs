@@ -65,15 +65,11 @@ struct Open {
 pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
     let mut graphs = Vec::new();
     let mut open: Option<Open> = None;
-    for (number, bytes) in super::lines(text) {
-        let content = bytes.split(|&byte| byte == b'#').next().unwrap_or(bytes);
-        let Ok(content) = std::str::from_utf8(content) else {
-            return Err(Error::parse(number, "bytes that are not UTF-8 text", "text outside of comments"));
-        };
+    for (number, content) in super::contents(text) {
         let mut line = Line {
             number,
-            words: content.split_ascii_whitespace(),
-            expected: "a line that begins with `graph`, `node`, `edge` or `#`",
+            words: content?.split_ascii_whitespace(),
+            expected: "a line that begins with `graph`, `node`, `edge` or `#` (or in all lines two numbers of nodes)",
         };
         match (line.words.next(), &mut open) {
             (None, _) => {}
@@ -96,6 +92,7 @@ pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
                 line.expected = GRAPH;
                 return Err(line.error("a node or an edge before the first graph"));
             }
+            (Some(word), None) if word.starts_with(|c: char| c.is_ascii_digit()) => return super::pairs::read(text),
             (Some(word), _) => return Err(line.error(format!("unknown word {}", shown(word)))),
         }
     }

@@ -1,8 +1,9 @@
-//! Graphs in files: an edge list of our own that loses nothing, nauty's graph6 and digraph6, DIMACS.
+//! Graphs in files: an edge list of our own that loses nothing, others' lists of pairs of nodes, nauty's graph6 and digraph6, DIMACS.
 
 mod dimacs;
 mod edge_list;
 mod graph6;
+mod pairs;
 mod words;
 
 use std::path::Path;
@@ -35,6 +36,16 @@ pub const MAX_EDGE_LIST_NODES: usize = 16_384;
 /// `class` and `attributes` may be left out (class 0; all attributes 0, which also stands for values that aren't given), and
 /// so may a node without either. Instances ([`GraphState::instance`](crate::graph::GraphState::instance)) aren't written. A node or an edge may be given once; an undirected edge may name either node first.
 ///
+/// A file whose first line (beside comments) begins with a number is read as others write edges, networkx (`write_edgelist`), SNAP and PyG
+/// among them: the two nodes of an edge in each line, as whole numbers between spaces, tabs or commas. It is one undirected graph, of the
+/// nodes that are named, numbered in ascending order from 0. An edge may be named twice. Weights and dictionaries behind the nodes are read over:
+///
+/// ```text
+/// # FromNodeId  ToNodeId
+/// 0 1
+/// 1 7 {'weight': 0.5}
+/// ```
+///
 /// # graph6 and digraph6
 /// The formats of nauty's `formats.txt` (B. D. McKay), one graph per line: graph6 for undirected graphs, digraph6 (`&` in
 /// front) for directed ones, of up to 258,047 nodes. The headers `>>graph6<<` and `>>digraph6<<` are read and not written.
@@ -63,7 +74,7 @@ pub const MAX_EDGE_LIST_NODES: usize = 16_384;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum GraphFormat {
-    /// An edge list with classes and attributes: what is written is read back equal.
+    /// An edge list with classes and attributes: what is written is read back equal. Lists of pairs of nodes are read, too.
     EdgeList,
     /// graph6 for undirected graphs, digraph6 for directed ones; no classes, no attributes.
     Graph6,
@@ -129,6 +140,15 @@ pub fn write_graphs(path: impl AsRef<Path>, graphs: &[GraphState]) -> Result<()>
     let path = path.as_ref();
     let text = GraphFormat::of_path(path).write(graphs)?;
     replace::replace_bytes(path, text.as_bytes())
+}
+
+/// What lines of a text say in front of `#`, numbered from 1.
+fn contents(text: &[u8]) -> impl Iterator<Item = (usize, Result<&str>)> {
+    lines(text).map(|(number, bytes)| {
+        let content = bytes.split(|&byte| byte == b'#').next().unwrap_or(bytes);
+        let refuse = |_| Error::parse(number, "bytes that are not UTF-8 text", "text outside of comments");
+        (number, std::str::from_utf8(content).map_err(refuse))
+    })
 }
 
 /// The lines of a text without their ends (LF or CRLF), numbered from 1.

@@ -74,6 +74,12 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         }
     }
 
+    /// Saves what this replica has, while the others can't be asked.
+    pub(in crate::train) fn save_alone(&self, path: &Path) -> Result<()> {
+        LAYOUT.check_target(path)?;
+        self.checkpoint(None)?.save(path)
+    }
+
     /// The buffers of all replicas, at the first of several.
     fn gathered(&self) -> Result<Option<Tensors>> {
         let parts = self.context.replicas().zip(self.sources.replay.as_ref());

@@ -55,6 +55,18 @@ fn is_default(_signal: i32) -> bool {
     true
 }
 
+/// Whether SIGINT (Ctrl-C) or SIGTERM has asked a run that listens ([`Fit::stop_on_interrupt`](super::Fit::stop_on_interrupt)) to save and end. Who waits for
+/// others, as a [`Collective`](crate::collective::Collective) does, shouldn't wait long from then on: who sent the signal kills soon.
+///
+/// ```
+/// assert!(!gfn::train::interrupted());
+/// ```
+#[must_use]
+pub fn interrupted() -> bool {
+    let handlers = HANDLERS.lock().unwrap_or_else(PoisonError::into_inner);
+    handlers.as_ref().is_some_and(|handlers| handlers.listening > 0 && handlers.asked.load(Ordering::SeqCst))
+}
+
 /// Listens for SIGINT (Ctrl-C) and SIGTERM (sent by schedulers before they kill) until it is dropped.
 pub(super) struct Interrupt(Arc<AtomicBool>);
 

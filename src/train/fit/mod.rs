@@ -10,6 +10,8 @@ use std::time::Duration;
 
 #[cfg(feature = "signals")]
 use interrupt::Interrupt;
+#[cfg(feature = "signals")]
+pub use interrupt::interrupted;
 
 use super::checkpoint::Observed;
 use super::replicas::agree;
@@ -18,7 +20,7 @@ use crate::env::Env;
 use crate::policy::Policy;
 use crate::report::Progress;
 use crate::rollout::ReplayEnv;
-use crate::{Error, Result};
+use crate::{Error, Result, Rng};
 
 /// A run that is over by then needs no line of progress.
 const QUIET: Duration = Duration::from_secs(1);
@@ -85,6 +87,8 @@ pub struct Fit<'a, E: Env, P> {
     every: Option<usize>,
     interruptible: bool,
     progress: bool,
+    /// Where the random stream was before a step that failed.
+    before: Option<Rng>,
     /// The keys of a record that no metric may use.
     own_keys: Vec<String>,
 }
@@ -104,7 +108,16 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
     #[must_use]
     pub fn new(steps: usize) -> Self {
         let (observers, own_keys) = (Vec::new(), Vec::new());
-        Self { steps, observers, checkpoint: None, every: None, interruptible: false, progress: true, own_keys }
+        Self {
+            steps,
+            observers,
+            checkpoint: None,
+            every: None,
+            interruptible: false,
+            progress: true,
+            before: None,
+            own_keys,
+        }
     }
 
     /// Adds an observer, which is called after each step and after earlier observers.
@@ -152,7 +165,8 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
     ///
     /// # Errors
     /// Those of [`Checkpoint::try_path`], [`Trainer::save`] before the first step, [`Trainer::step`], [`Trainer::save`] and the observers. The last checkpoint
-    /// is untouched then. [`Error::Config`], before the first step, for two observers of one name that both have a
+    /// is untouched then. [`Error::Peer`] where another replica has ended or doesn't answer: the first one then saves a checkpoint of the last
+    /// whole step, from which the replicas go on bit for bit; with the first one's own replay buffer alone, though, if they have some. [`Error::Config`], before the first step, for two observers of one name that both have a
     /// state; after a step, for a metric with the name of one of the step's own figures, and for an observer that saves
     /// to the folder of the run's own checkpoint.
     pub fn run(mut self, trainer: &mut Trainer<E, P>) -> Result<Ended> {
@@ -175,7 +189,7 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
             trainer.observed.start(*observer, trainer)?;
         }
         trainer.observed = Observed::of(&mut self.observers)?;
-        let ended = self.train(trainer, &interrupted);
+        let ended = self.train(trainer, &interrupted).map_err(|error| self.save_alone(trainer, error));
         if let (Err(_), Ok(states)) = (&ended, Observed::of(&mut self.observers)) {
             // What they have seen stays with the trainer, for a run that goes on with it.
             trainer.observed = states;
@@ -192,7 +206,12 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
         let mut ended = Ended::Done;
         while trainer.steps_done() < self.steps && ended == Ended::Done {
             let warned = trainer.warnings().len();
-            let stats = trainer.step()?;
+            let (made, before) = (trainer.steps_done(), trainer.rng.clone());
+            let stats = trainer.step().inspect_err(|_| {
+                if trainer.steps_done() == made {
+                    self.before = Some(before);
+                }
+            })?;
             let warnings = trainer.warnings()[warned..].to_vec();
             let step = trainer.steps_done();
             let last = step >= self.steps;
@@ -263,6 +282,26 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
             record.check_metrics(&self.own_keys)?;
         }
         Ok(flow)
+    }
+
+    /// Saves what the first replica has of the last whole step once the group is broken. What became of it stands with the group's error.
+    fn save_alone(&mut self, trainer: &mut Trainer<E, P>, error: Error) -> Error {
+        let (Error::Peer { who, problem, remedy }, Some(path)) = (&error, &self.checkpoint) else { return error };
+        if trainer.n_replicas() == 1 || trainer.replica() > 0 || !trainer.whole {
+            return error;
+        }
+        if let Some(before) = self.before.take() {
+            trainer.rng = before;
+        }
+        let saved = Observed::of(&mut self.observers).and_then(|observed| {
+            trainer.observed = observed;
+            trainer.save_alone(path)
+        });
+        let became = match saved {
+            Ok(()) => format!("step {} is saved in `{}`", trainer.steps_done(), path.display()),
+            Err(error) => format!("no checkpoint could be saved ({error})"),
+        };
+        Error::peer(who, format!("{problem}; {became}"), remedy)
     }
 
     fn save(&mut self, trainer: &mut Trainer<E, P>) -> Result<()> {

@@ -16,8 +16,7 @@ use crate::runtime::backward;
 use crate::tensor::{from_host, to_host};
 use crate::{Error, Result};
 
-pub(in crate::train) const SAME: &str =
-    "replicas must train the same model by the same objective and settings: build them alike, from one seed";
+pub(in crate::train) const SAME: &str = "replicas must train the same model for the same reward, by the same objective and settings: build them alike, from one seed";
 
 /// The scores of all replicas as those of one batch, and where this replica's stand among them. They are leaves, which collect the
 /// loss's gradient.

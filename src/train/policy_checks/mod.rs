@@ -59,24 +59,34 @@ impl std::fmt::Display for Part {
 /// Random walks whose states a policy is asked about.
 struct Walks<E: Env>(Trajectories<E>);
 
+/// What `draw` makes of the uniform policy and a random stream of its own, with an exit that is made likelier until walks are short enough; `None`
+/// if there are no short ones.
+pub(super) fn random_walks<E: ReplayEnv, T>(
+    env: &E,
+    max_steps: usize,
+    draw: impl Fn(Sampler<'_, E, E::Uniform>, &mut Rng) -> Result<T>,
+) -> Result<Option<T>> {
+    let uniform = env.uniform();
+    let short = |bias: &f64| {
+        let exploration = match Exploration::none().with_exit_bias(*bias) {
+            Ok(exploration) => exploration,
+            Err(error) => return Some(Err(error)),
+        };
+        let sampler = Sampler::new(env, &uniform).max_steps(max_steps).exploration(exploration);
+        match draw(sampler, &mut Rng::seeded(0)) {
+            Err(Error::StepLimit { .. }) => None,
+            // There is no exit to be more likely.
+            Err(Error::Config { .. }) if *bias > 0.0 => None,
+            drawn => Some(drawn),
+        }
+    };
+    EXIT_BIASES.iter().find_map(short).transpose()
+}
+
 impl<E: ReplayEnv> Walks<E> {
     /// Draws walks from a random stream of its own; `None` if there are no short ones.
     fn draw(env: &E) -> Result<Option<Self>> {
-        let uniform = env.uniform();
-        let short = |bias: &f64| {
-            let exploration = match Exploration::none().with_exit_bias(*bias) {
-                Ok(exploration) => exploration,
-                Err(error) => return Some(Err(error)),
-            };
-            let sampler = Sampler::new(env, &uniform).max_steps(MAX_STEPS).exploration(exploration);
-            match sampler.forward(WALKS, &mut Rng::seeded(0)) {
-                Err(Error::StepLimit { .. }) => None,
-                // There is no exit to be more likely.
-                Err(Error::Config { .. }) if *bias > 0.0 => None,
-                walks => Some(walks),
-            }
-        };
-        Ok(EXIT_BIASES.iter().find_map(short).transpose()?.map(Self))
+        Ok(random_walks(env, MAX_STEPS, |sampler, rng| sampler.forward(WALKS, rng))?.map(Self))
     }
 
     /// Those of these rows that have one, and one action of each in the given direction: the next one on its walk, or the one back.

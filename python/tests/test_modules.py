@@ -240,3 +240,21 @@ def test_what_torch_refuses_in_a_backward_pass_leaves_the_trainer():
     with pytest.raises(RuntimeError, match="inplace operation"):
         trainer.fit(1)
     assert trainer.steps_done == 0 and len(trainer.sample(2)) == 2
+
+
+def test_symmetry_that_is_unseen_is_unseen():
+    def made(symmetry, policy=lambda **changes: gfn.GraphNet(embedding=8, **changes)):
+        it = gfn.Trainer(gfn.GraphBuilding(4), lambda graphs: graphs.n_edges / 4, policy(symmetry=symmetry), batch=8)
+        return it.fit(2).history["loss"][-1], it.n_parameters
+
+    assert made("auto") == made("seen")
+    loss, n_parameters = made("unseen")
+    assert loss != made("auto")[0] and n_parameters < made("auto")[1]
+    # What checkpoints say of it is what they said before there was the setting.
+    assert "symmetry" not in gfn.GraphNet(symmetry="unseen")._described() and "symmetry" in gfn.GraphNet()._described()
+
+    def module(symmetry):
+        torch.manual_seed(0)
+        return gfn.GraphModule(Messages(classes=1), 64, 64, symmetry=symmetry)
+
+    assert made("unseen", module)[1] < made("auto", module)[1]

@@ -98,9 +98,9 @@ impl Parameters {
         self.list.iter()
     }
 
-    /// A number that grows whenever a value changes: by [`Adam`](crate::optim::Adam), by restoring a checkpoint, or by
-    /// any in-place libtorch operation. A result computed from the values stays valid as long as the number is the
-    /// same.
+    /// A number that grows when values change by [`Adam`](crate::optim::Adam), by restoring a checkpoint, or by an
+    /// in-place libtorch operation. It doesn't tell that nothing has changed: libtorch's fused optimizers, `set_data`
+    /// and whoever writes by [`Tensor::data_ptr`] leave it as it is.
     ///
     /// ```
     /// # use gfn::{Rng, nn::Parameters};
@@ -126,14 +126,6 @@ impl Parameters {
     /// Sets all gradients to zero.
     pub(crate) fn clear_gradients(&self) {
         self.list.iter().for_each(Parameter::clear_gradient);
-    }
-
-    /// Whether a computation would be recorded for gradients: not within `tch::no_grad`, and not if nothing is trained.
-    pub(crate) fn is_recording(&self) -> bool {
-        let trained = self.list.iter().find(|p| p.tensor.requires_grad());
-        // The result of an operation on a trained tensor requires a gradient only while operations are recorded. (A
-        // view doesn't show it: it requires a gradient if its base does.)
-        trained.is_some_and(|p| p.tensor.reshape([-1]).narrow(0, 0, 1).neg().requires_grad())
     }
 
     /// The root scope: no name prefix, [`Group::Network`], values drawn from `rng`.

@@ -17,10 +17,9 @@ const FIRST_ROOM: usize = 256;
 /// parent.
 ///
 /// A prefix is read once and kept with its rows, so results don't depend on the order, the number or the batch mates of
-/// requests. Rows belong to one version of the parameters; those of an older version are dropped.
+/// requests. It lives for one roll-out, in which the parameters stay as they are.
 #[derive(Debug)]
 pub(super) struct PrefixCache {
-    version: u64,
     /// The child of a prefix for each next input.
     children: HashMap<(u32, u32), u32>,
     /// Parent and last input of each prefix; a parent comes before its children.
@@ -31,7 +30,7 @@ pub(super) struct PrefixCache {
     limit: usize,
     /// Kind and device of the rows.
     options: (Kind, Device),
-    /// Number of network steps, and number of prefixes read in them.
+    /// Number of network steps, and number of prefixes read in them, since they were last taken.
     pub(super) steps: (u64, u64),
 }
 
@@ -53,23 +52,14 @@ impl PrefixCache {
     pub(super) fn new(limit: usize, options: (Kind, Device)) -> Self {
         let limit = limit.min(NOTHING as usize);
         let (children, prefixes) = (HashMap::new(), Vec::new());
-        Self { version: 0, children, prefixes, rows: None, limit, options, steps: (0, 0) }
+        Self { children, prefixes, rows: None, limit, options, steps: (0, 0) }
     }
 
-    fn clear(&mut self) {
-        self.children.clear();
-        self.prefixes.clear();
-    }
-
-    /// The rows of these prefixes, `[n, row_width]`, under this version of the parameters.
+    /// The rows of these prefixes, `[n, row_width]`.
     ///
     /// `None` if a prefix is more than one input longer than any known one, or if there is no room for all of them and
     /// their ancestors. Then it is cheaper to read whole sequences.
-    pub(super) fn rows(&mut self, net: &dyn SequenceNet, prefixes: &Prefixes<'_>, version: u64) -> Option<Tensor> {
-        if self.version != version {
-            self.clear();
-            self.version = version;
-        }
+    pub(super) fn rows(&mut self, net: &dyn SequenceNet, prefixes: &Prefixes<'_>) -> Option<Tensor> {
         let mut plan = self.plan(prefixes)?;
         if self.prefixes.len() + plan.new.len() > self.limit {
             self.keep_only(&plan);

@@ -8,13 +8,13 @@ pub use prefixes::SequenceLayout;
 use std::cell::{Cell, RefCell};
 
 use serde::{Deserialize, Serialize};
-use tch::{Device, Kind, Tensor};
+use tch::{Device, Kind, Tensor, no_grad};
 
 use super::dense::n_actions;
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, DiscreteEnv, Slots, VectorStates};
 use crate::nn::{Estimators, EstimatorsConfig, Linear, NetworkOutput, Parameters, SequenceNet, SequenceNetConfig};
-use crate::policy::{Evaluation, Policy};
+use crate::policy::{Evaluation, HostPolicy, Policy};
 use crate::quantity::{Quantities, Quantity};
 use crate::{Error, Result, Rng};
 use cache::PrefixCache;
@@ -54,11 +54,10 @@ pub struct SequenceWork {
 
 /// A recurrent network or a transformer as the policy of an environment that writes sequences from left to right.
 ///
-/// A state is a prefix, and the network reads it after a start symbol. With gradients (when trajectories are scored) it
-/// runs once, over those sequences of the batch that are not a prefix of another (teacher forcing), whatever the number
-/// of states. Without gradients (when they are sampled) it reads one input per prefix and step, and caches hidden
-/// states, or keys and values. The cache belongs to one [`Parameters::version`] and is dropped after any update. Both
-/// ways agree, for any states in any order.
+/// A state is a prefix, and the network reads it after a start symbol. Where states are evaluated it runs once, over
+/// those sequences of the batch that are not a prefix of another (teacher forcing), whatever the number of states. In a
+/// roll-out ([`Policy::on_host`]) it reads one input per prefix and step, and caches hidden states, or keys and values,
+/// until the roll-out ends. Both ways agree, for any states in any order.
 ///
 /// P_B is uniform over legal backward actions. That is exact where only the last entry of a sequence can be removed:
 /// there is one backward action then.
@@ -88,9 +87,7 @@ pub struct SequencePolicy {
     head: Linear,
     estimators: Estimators,
     parameters: Parameters,
-    cache: RefCell<PrefixCache>,
-    /// Number of passes over whole sequences, and number of these sequences.
-    passes: Cell<(u64, u64)>,
+    work: Cell<SequenceWork>,
 }
 
 impl SequencePolicy {
@@ -122,10 +119,7 @@ impl SequencePolicy {
         let head = Linear::new(&mut scope.sub("head"), config.net.width, n_actions + i64::from(config.estimators.flow));
         let estimators = Estimators::new(&mut scope, &config.estimators, None)?;
         parameters.check()?;
-        let row_bytes = net.row_width() as usize * kind.elt_size_in_bytes();
-        let cache = RefCell::new(PrefixCache::new(config.cache_bytes / row_bytes, (kind, device)));
-        let passes = Cell::new((0, 0));
-        Ok(Self { layout, config, n_actions, net, head, estimators, parameters, cache, passes })
+        Ok(Self { layout, config, n_actions, net, head, estimators, parameters, work: Cell::default() })
     }
 
     /// The network's configuration.
@@ -143,28 +137,21 @@ impl SequencePolicy {
     /// The work that the network has done since it was built.
     #[must_use]
     pub fn work(&self) -> SequenceWork {
-        let ((passes, sequences), (steps, prefixes)) = (self.passes.get(), self.cache.borrow().steps);
-        SequenceWork { passes, sequences, steps, prefixes }
+        self.work.get()
     }
 
-    /// The network's output for each state, `[states, width]`.
-    fn hidden(&self, states: &VectorStates) -> Result<Tensor> {
-        let prefixes = Prefixes::new(&self.layout, states)?;
+    /// The network's output for each state, `[states, width]`, in one pass.
+    fn hidden(&self, prefixes: &Prefixes<'_>) -> Tensor {
         let (kind, device) = (self.parameters.kind(), self.parameters.device());
         if prefixes.len() == 0 {
-            return Ok(Tensor::zeros([0, self.config.net.width], (kind, device)));
-        }
-        if !self.parameters.is_recording() {
-            let version = self.parameters.version();
-            if let Some(rows) = self.cache.borrow_mut().rows(self.net.as_ref(), &prefixes, version) {
-                return Ok(self.net.output(&rows));
-            }
+            return Tensor::zeros([0, self.config.net.width], (kind, device));
         }
         let maximal = prefixes.maximal();
         let (inputs, last) = prefixes.batch(&maximal, device);
-        let (passes, sequences) = self.passes.get();
-        self.passes.set((passes + 1, sequences + inputs.size()[0] as u64));
-        Ok(self.net.forward(&inputs).reshape([-1, self.config.net.width]).index_select(0, &last))
+        let SequenceWork { passes, sequences, .. } = self.work.get();
+        let sequences = sequences + inputs.size()[0] as u64;
+        self.work.set(SequenceWork { passes: passes + 1, sequences, ..self.work.get() });
+        self.net.forward(&inputs).reshape([-1, self.config.net.width]).index_select(0, &last)
     }
 }
 
@@ -188,7 +175,7 @@ impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> Policy<E> for Seque
         }
         let log_flow = wants.has(Quantity::LogFlow) && self.config.estimators.flow;
         let out = match wants.has(Quantity::LogPf) || log_flow {
-            true => Some(self.head.forward(&self.hidden(states)?)),
+            true => Some(self.head.forward(&self.hidden(&Prefixes::new(&self.layout, states)?))),
             false => None,
         };
         let pf = out.as_ref().map(|out| vec![out.narrow(1, 0, self.n_actions)]);
@@ -197,11 +184,49 @@ impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> Policy<E> for Seque
         Evaluation::of_network(env, states, wants, output)
     }
 
+    fn on_host(&self, direction: Direction) -> Option<Box<dyn HostPolicy<E, GraphActionCategorical> + '_>> {
+        if direction == Direction::Backward {
+            return None;
+        }
+        let options = (self.parameters.kind(), self.parameters.device());
+        let row_bytes = self.net.row_width() as usize * options.0.elt_size_in_bytes();
+        let cache = RefCell::new(PrefixCache::new(self.config.cache_bytes / row_bytes, options));
+        Some(Box::new(Reading { policy: self, cache }))
+    }
+
     fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
         self.estimators.log_z(conditions, n)
     }
 
     fn parameters(&self) -> Option<&Parameters> {
         Some(&self.parameters)
+    }
+}
+
+/// A roll-out of a [`SequencePolicy`], with what was read in it. Nothing is remembered for longer: values of parameters
+/// can change without a trace ([`Parameters::version`]).
+struct Reading<'a> {
+    policy: &'a SequencePolicy,
+    cache: RefCell<PrefixCache>,
+}
+
+impl<E: DiscreteEnv<Actions = Slots, States = VectorStates>> HostPolicy<E, GraphActionCategorical> for Reading<'_> {
+    fn distribution(&self, env: &E, states: &VectorStates) -> Result<GraphActionCategorical> {
+        let Self { policy, cache } = self;
+        let prefixes = Prefixes::new(&policy.layout, states)?;
+        let logits = no_grad(|| {
+            let mut cache = cache.borrow_mut();
+            let read = cache.rows(policy.net.as_ref(), &prefixes).map(|rows| policy.net.output(&rows));
+            let (steps, prefixes_read) = std::mem::take(&mut cache.steps);
+            let work = policy.work.get();
+            policy.work.set(SequenceWork {
+                steps: work.steps + steps,
+                prefixes: work.prefixes + prefixes_read,
+                ..work
+            });
+            let hidden = read.unwrap_or_else(|| policy.hidden(&prefixes));
+            policy.head.forward(&hidden).narrow(1, 0, policy.n_actions)
+        });
+        GraphActionCategorical::new(env.masks(Direction::Forward, states), &[logits])
     }
 }

@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use gfn::env::{EnumerableEnv, Env, StateGraph};
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, CanonicalKey, Edge, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates,
-    Node, Scaffold, Semantics, labelled_key,
+    Node, PerGraph, Scaffold, Semantics, labelled_key,
 };
-use gfn::metrics::Distances;
+use gfn::metrics::{Distances, ExactPolicy, estimate_log_probs, estimate_log_z, eubo};
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::{GraphPolicy, UniformPolicy};
@@ -134,6 +134,9 @@ fn a_policy_learns_the_distribution_over_states_of_alike_nodes() {
         let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None).unwrap();
         let tv = Distances::between(&learned.probs, &target.probs).unwrap().tv;
         assert!(tv < 0.05, "{tv} over {} states", space.len());
+        // ln |Aut| of the scaffolds is 0.69 and 1.79.
+        let log_z = trainer.step().unwrap().log_z;
+        assert!((log_z - target.log_z).abs() < 0.2, "{log_z} of {}", target.log_z);
     }
 }
 
@@ -192,4 +195,28 @@ fn nodes_that_differ_are_joined_or_name_candidates_are_told_apart_by_default() {
     let among = set(Semantics::UpToIsomorphism, free().among_candidates());
     assert_eq!(scaffold(among, listed), Scaffold::ToldApart);
     assert_eq!(scaffold(set(Semantics::Labelled, free()), bare), Scaffold::ToldApart);
+}
+
+#[test]
+fn log_z_and_log_probabilities_are_those_of_the_raw_reward() {
+    let [_, ring] = scaffolds();
+    let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::attached(1, 1, 5));
+    let env = GraphEnv::new(Free, actions, GraphSchema::plain(GraphKind::Undirected, 5), ring).unwrap();
+    let env = env.with_scaffold(Scaffold::Alike).unwrap();
+    let reward = PerGraph(|graph: &GraphState| 0.3 * graph.n_nodes() as f64);
+    let space = StateGraph::build(&env, 100).unwrap();
+    // The ring; with a leaf; with two on one node, on two, or one on the other.
+    let expected = (0.9_f64.exp() + 1.2_f64.exp() + 3.0 * 1.5_f64.exp()).ln();
+    let flows = space.exact_flows(&env, &UniformPolicy, &reward, None).unwrap();
+    assert!((flows.log_z - expected).abs() < 1e-6, "{} of {expected}", flows.log_z);
+    let exact = ExactPolicy::new(&space, &env, UniformPolicy, &reward).unwrap();
+    let estimated = estimate_log_z(&env, &exact, &reward, 20, &mut Rng::seeded(1)).unwrap().log_z;
+    let bound = eubo(&env, &exact, &reward, space.states(), &mut Rng::seeded(2)).unwrap().mean;
+    assert!(
+        (estimated - expected).abs() < 1e-4 && (bound - expected).abs() < 1e-4,
+        "{estimated}, {bound} of {expected}"
+    );
+    let log_probs = estimate_log_probs(&env, &exact, space.states(), 1, &mut Rng::seeded(3)).unwrap();
+    let sum: f64 = log_probs.iter().map(|log| log.exp()).sum();
+    assert!((sum - 1.0).abs() < 1e-4, "{log_probs:?}");
 }

@@ -2,12 +2,12 @@
 
 use std::collections::HashMap;
 
-use gfn::env::{Env, StateGraph};
+use gfn::env::{EnumerableEnv, Env, StateGraph};
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, CanonicalKey, Edge, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates,
-    Node, Scaffold, Semantics, labelled_key,
+    Node, PerGraph, Scaffold, Semantics, labelled_key,
 };
-use gfn::metrics::Distances;
+use gfn::metrics::{Distances, ExactPolicy, estimate_log_probs, estimate_log_z, eubo};
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::{GraphPolicy, UniformPolicy};
@@ -36,6 +36,15 @@ fn grown(scaffold: GraphState, told: Scaffold) -> GraphEnv<Free> {
     GraphEnv::new(Free, actions, schema, scaffold).unwrap().with_scaffold(told).unwrap()
 }
 
+/// Growth of `n` nodes without edges by single nodes of two classes, and by edges between any nodes.
+fn loose(kind: GraphKind, n: usize, max_nodes: usize, max_edges: usize) -> GraphEnv<Free> {
+    let actions = ActionSet::new(Semantics::UpToIsomorphism)
+        .with(AddNode::free(2, max_nodes))
+        .with(AddEdge::new(1).at_most(max_edges));
+    let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(kind, max_nodes) };
+    GraphEnv::new(Free, actions, schema, GraphState::with_nodes(kind, n)).unwrap()
+}
+
 fn permutations(items: &[u32]) -> Vec<Vec<u32>> {
     match items {
         [] => vec![Vec::new()],
@@ -61,10 +70,17 @@ fn labellings(scaffold: &GraphState, graph: &GraphState) -> Vec<CanonicalKey> {
 
 #[test]
 fn alike_nodes_make_one_state_of_what_their_symmetries_take_to_each_other() {
-    for scaffold in scaffolds() {
-        let env = grown(scaffold.clone(), Scaffold::Alike);
+    let asked =
+        scaffolds().map(|scaffold| [Scaffold::Alike, Scaffold::ToldApart].map(|told| grown(scaffold.clone(), told)));
+    // Of nodes without edges nothing need be said.
+    let by_default = [GraphKind::Undirected, GraphKind::Directed].map(|kind| {
+        let env = loose(kind, 3, NODES, 2);
+        [env.clone(), env.with_scaffold(Scaffold::ToldApart).unwrap()]
+    });
+    for [env, told_apart] in asked.into_iter().chain(by_default) {
+        let scaffold = env.initial_graphs()[0].clone();
+        assert_eq!((env.scaffold(), told_apart.scaffold()), (Scaffold::Alike, Scaffold::ToldApart));
         check_graph_env(&env, 60, &mut Rng::seeded(0)).unwrap();
-        let told_apart = grown(scaffold.clone(), Scaffold::ToldApart);
         let (alike, apart) =
             (StateGraph::build(&env, 10_000).unwrap(), StateGraph::build(&told_apart, 10_000).unwrap());
         let mut places = HashMap::new();
@@ -118,15 +134,89 @@ fn a_policy_learns_the_distribution_over_states_of_alike_nodes() {
         let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None).unwrap();
         let tv = Distances::between(&learned.probs, &target.probs).unwrap().tv;
         assert!(tv < 0.05, "{tv} over {} states", space.len());
+        // ln |Aut| of the scaffolds is 0.69 and 1.79.
+        let log_z = trainer.step().unwrap().log_z;
+        assert!((log_z - target.log_z).abs() < 0.2, "{log_z} of {}", target.log_z);
     }
 }
 
 #[test]
 fn a_scaffold_of_too_many_symmetries_is_refused_where_its_nodes_are_alike() {
     let actions = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 9));
-    let (kind, schema) = (GraphKind::Undirected, GraphSchema::plain(GraphKind::Undirected, 9));
-    let env = GraphEnv::new(Free, actions(), schema, GraphState::with_nodes(kind, 7)).unwrap();
+    let star: Vec<_> = (1..8).map(|b| (0, b, Edge::default())).collect();
+    let star = GraphState::from_parts(GraphKind::Undirected, &[Node::default(); 8], &star).unwrap();
+    let env = GraphEnv::new(Free, actions(), GraphSchema::plain(GraphKind::Undirected, 9), star).unwrap();
+    assert_eq!(env.scaffold(), Scaffold::ToldApart);
     let error = env.clone().with_scaffold(Scaffold::Alike).unwrap_err();
     assert!(matches!(error, Error::Config { setting: "symmetries of the initial graph", .. }), "{error}");
-    assert_eq!(env.with_scaffold(Scaffold::ToldApart).unwrap().initial(&[0]).graphs()[0].n_nodes(), 7);
+    assert_eq!(env.with_scaffold(Scaffold::ToldApart).unwrap().initial(&[0]).graphs()[0].n_nodes(), 8);
+}
+
+/// Of few nodes, and of more than are searched as they are.
+#[test]
+fn any_number_of_nodes_without_edges_may_be_alike() {
+    for (kind, n) in [GraphKind::Undirected, GraphKind::Directed].into_iter().flat_map(|kind| [(kind, 9), (kind, 100)])
+    {
+        let env = loose(kind, n, n + 3, 9);
+        let joined = |edges: [(u32, u32); 2]| {
+            let mut graph = GraphState::with_nodes(kind, n + 3);
+            edges.iter().for_each(|&(a, b)| graph.add_edge(a, b, Edge::default()).unwrap());
+            graph
+        };
+        let last = n as u32;
+        let inner = joined([(0, 1), (2, 3)]);
+        let graphs = [inner, joined([(6, 4), (8, 2)]), joined([(0, 1), (2, last)]), joined([(0, 1), (last + 2, last)])];
+        let keys = env.keys(&graphs.to_vec().into());
+        assert!(keys[0] == keys[1] && (0..4).all(|k| (k != 1 && k != 0) || (keys[k] != keys[2] && keys[k] != keys[3])));
+        assert_ne!(keys[2], keys[3]);
+        let expected = |free: usize, log: f64| (1..=free).map(|k| (k as f64).ln()).sum::<f64>() + log;
+        let turned = if kind == GraphKind::Undirected { 8.0 } else { 2.0_f64 };
+        let found = env.log_automorphisms(&graphs[0]).unwrap();
+        assert!((found - expected(n - 4, turned.ln() + 6_f64.ln())).abs() < 1e-9, "{found}");
+    }
+}
+
+#[test]
+fn nodes_that_differ_are_joined_or_name_candidates_are_told_apart_by_default() {
+    let (kind, free) = (GraphKind::Undirected, || AddEdge::new(1));
+    let scaffold = |actions, initial| {
+        let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(kind, 3) };
+        GraphEnv::new(Free, actions, schema, initial).unwrap().scaffold()
+    };
+    let set = |semantics, edges| ActionSet::new(semantics).with(edges);
+    let up_to = |initial| scaffold(set(Semantics::UpToIsomorphism, free()), initial);
+    let bare = GraphState::with_nodes(kind, 3);
+    assert_eq!(up_to(bare.clone()), Scaffold::Alike);
+    let nodes = [0, 0, 1].map(Node::of_class);
+    assert_eq!(up_to(GraphState::from_parts(kind, &nodes, &[]).unwrap()), Scaffold::ToldApart);
+    let edge = [(0, 1, Edge::default())];
+    assert_eq!(up_to(GraphState::from_parts(kind, &nodes[..2], &edge).unwrap()), Scaffold::ToldApart);
+    let listed = bare.clone().with_candidates([(0, 1), (1, 2)]).unwrap();
+    let among = set(Semantics::UpToIsomorphism, free().among_candidates());
+    assert_eq!(scaffold(among, listed), Scaffold::ToldApart);
+    assert_eq!(scaffold(set(Semantics::Labelled, free()), bare), Scaffold::ToldApart);
+}
+
+#[test]
+fn log_z_and_log_probabilities_are_those_of_the_raw_reward() {
+    let [_, ring] = scaffolds();
+    let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::attached(1, 1, 5));
+    let env = GraphEnv::new(Free, actions, GraphSchema::plain(GraphKind::Undirected, 5), ring).unwrap();
+    let env = env.with_scaffold(Scaffold::Alike).unwrap();
+    let reward = PerGraph(|graph: &GraphState| 0.3 * graph.n_nodes() as f64);
+    let space = StateGraph::build(&env, 100).unwrap();
+    // The ring; with a leaf; with two on one node, on two, or one on the other.
+    let expected = (0.9_f64.exp() + 1.2_f64.exp() + 3.0 * 1.5_f64.exp()).ln();
+    let flows = space.exact_flows(&env, &UniformPolicy, &reward, None).unwrap();
+    assert!((flows.log_z - expected).abs() < 1e-6, "{} of {expected}", flows.log_z);
+    let exact = ExactPolicy::new(&space, &env, UniformPolicy, &reward).unwrap();
+    let estimated = estimate_log_z(&env, &exact, &reward, 20, &mut Rng::seeded(1)).unwrap().log_z;
+    let bound = eubo(&env, &exact, &reward, space.states(), &mut Rng::seeded(2)).unwrap().mean;
+    assert!(
+        (estimated - expected).abs() < 1e-4 && (bound - expected).abs() < 1e-4,
+        "{estimated}, {bound} of {expected}"
+    );
+    let log_probs = estimate_log_probs(&env, &exact, space.states(), 1, &mut Rng::seeded(3)).unwrap();
+    let sum: f64 = log_probs.iter().map(|log| log.exp()).sum();
+    assert!((sum - 1.0).abs() < 1e-4, "{log_probs:?}");
 }

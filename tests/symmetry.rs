@@ -1,9 +1,12 @@
 //! What networks are told of |Aut|: the counts against permutations, both forms of the network, and what it is good for.
 
-use gfn::Rng;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use gfn::env::{Direction, Env, Rows, StateGraph};
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, Free, GraphBatch, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Semantics,
+    ActionSet, AddEdge, AddNode, Free, GraphBatch, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState,
+    GraphStates, MoveMask, Semantics,
 };
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, GraphNet, GraphNetConfig, GraphNetwork, Symmetry};
@@ -12,9 +15,11 @@ use gfn::optim::AdamConfig;
 use gfn::policy::{GraphPolicy, Policy};
 use gfn::quantity::{Quantities, Quantity};
 use gfn::train::{Trainer, TrainerConfig};
+use gfn::{Result, Rng};
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
 use gfn_gym::ring::Ring;
-use tch::{Device, Kind};
+use gfn_molecules::fragments::{FragmentLibrary, Fragments};
+use tch::{Device, Kind, Tensor};
 
 /// The automorphisms of a graph, by trying all orders of its nodes.
 fn by_hand(graph: &GraphState) -> usize {
@@ -202,4 +207,55 @@ fn a_network_that_sees_symmetry_learns_faster() {
     };
     let (seen, unseen) = (tv(Symmetry::Seen), tv(Symmetry::Unseen));
     assert!(seen < 0.6 * unseen, "{seen} where symmetry is seen, {unseen} where it isn't");
+}
+
+/// Rules that count how often they are asked for |Aut|.
+struct Counting(Arc<dyn GraphRules>, Arc<AtomicUsize>);
+
+impl GraphRules for Counting {
+    fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
+        self.0.restrict(graph, moves);
+    }
+    fn restrict_backward(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
+        self.0.restrict_backward(graph, moves);
+    }
+    fn can_exit(&self, graph: &GraphState) -> bool {
+        self.0.can_exit(graph)
+    }
+    fn is_reachable(&self, graph: &GraphState) -> bool {
+        self.0.is_reachable(graph)
+    }
+    fn log_automorphisms(&self, graph: &GraphState, n_fixed: usize) -> Result<f64> {
+        self.1.fetch_add(1, Ordering::Relaxed);
+        self.0.log_automorphisms(graph, n_fixed)
+    }
+}
+
+/// How often training asks for |Aut| in a step, in units of the graphs of a batch.
+fn counts_of_a_step<R: GraphRules + 'static>(env: GraphEnv<R>, symmetry: Symmetry) -> usize {
+    const BATCH: usize = 4;
+    let count = Arc::new(AtomicUsize::new(0));
+    let env = env.with_rules(|rules| Counting(Arc::new(rules), Arc::clone(&count)));
+    let config = GraphNetConfig { embedding: 8, layers: 1, symmetry, ..GraphNetConfig::default() };
+    let mut rng = Rng::seeded(1);
+    let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut rng).unwrap();
+    let reward = |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> { Ok(vec![0.0; states.len()]) };
+    let config = TrainerConfig { batch: BATCH, ..TrainerConfig::default() };
+    let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, rng).unwrap();
+    // The first step looks at the environment, too.
+    trainer.step().unwrap();
+    count.store(0, Ordering::Relaxed);
+    trainer.step().unwrap();
+    count.load(Ordering::Relaxed) / BATCH
+}
+
+/// Trees of 8 fragments have thousands of moves each, after all of which |Aut| would be counted.
+#[test]
+fn symmetry_is_seen_by_default_where_graphs_have_few_moves() {
+    let library = (0..16).map(|k| format!("{}C(C)C 0,{}\n", "C".repeat(k), k + 1)).collect::<String>();
+    let library = FragmentLibrary::parse(&format!("c1ccccc1 0,1,2,3,4,5\n{library}")).unwrap();
+    let fragments = || Fragments::new(&library, 8).unwrap();
+    assert!(counts_of_a_step(fragments(), Symmetry::Auto) <= 2);
+    assert!(counts_of_a_step(fragments(), Symmetry::Seen) > 1_000);
+    assert!(counts_of_a_step(ColoredGraphs::new(5).unwrap(), Symmetry::Auto) > 10);
 }

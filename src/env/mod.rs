@@ -113,7 +113,8 @@ pub trait Env: Send + Sync {
     /// What must be added to the log-reward of each state so that training samples in proportion to R.
     ///
     /// `None` where every state is one object. Up to isomorphism it is log |Aut(s)| (Kim et al., *Symmetry-Aware
-    /// GFlowNets*, 2025): training on R alone samples R(x) / |Aut(x)| there.
+    /// GFlowNets*, 2025): training on R alone samples R(x) / |Aut(x)| there. It is taken less that of the initial state, whose
+    /// automorphisms would be counted in log Z.
     ///
     /// # Errors
     /// [`Error`](crate::Error) for a state whose symmetry isn't found.

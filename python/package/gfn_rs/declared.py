@@ -78,9 +78,9 @@ class GraphRules:
 class GraphEnv(Environment):
     """An environment of graphs of your own: types of actions, what graphs are made of, and what is forbidden. States are `Graphs`.
 
-    `initial` is where trajectories start: a number of nodes without edges, or `Graphs` of one graph, whose nodes and edges stay for
-    good. `rules` is an object like `GraphRules`. Unless `labelled`, isomorphic graphs are one object, and the rules must not tell
-    them apart.
+    `initial` is where trajectories start: a number of nodes without edges (alike unless `labelled`), or `Graphs` of one graph, whose
+    nodes and edges stay for good. `rules` is an object like `GraphRules`. Unless `labelled`, isomorphic graphs are one object, and the
+    rules must not tell them apart.
     """
 
     actions: Sequence[ActionType]

@@ -60,8 +60,8 @@ class GraphNet(_Graphs):
     `conv` is chosen by what the environment's graphs are made of, unless named; `transformer` has `heads` heads of attention along
     edges. `identity`: nodes know their label, where labels mean something. `pair_walks` gives heads of pairs the number of walks of so
     many lengths between the two. `global_`: after the last round each node is told of the whole graph. `symmetry`: the network is told
-    how many automorphisms a graph has and how each move changes that (`auto`: up to isomorphism, of at most 8 nodes). Graphs up to
-    isomorphism are learned many times closer with it.
+    how many automorphisms a graph has and how each move changes that (`auto`: up to isomorphism, of at most 8 nodes and 256
+    slots of moves). Graphs up to isomorphism are learned many times closer with it.
     """
 
     layers: int = 2

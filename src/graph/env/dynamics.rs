@@ -1,5 +1,8 @@
 //! Batches of graphs as an environment: steps, masks, symmetry.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+
 use super::backward::fill;
 use super::{GraphEnv, GraphRules, batched, candidates, classes, contract, relabel};
 use crate::env::{Block, Classes, Direction, DiscreteEnv, Env, Forms, InsertionOrder, Masks, Rows, Slots, Step};
@@ -86,7 +89,16 @@ impl<R: GraphRules> Env for GraphEnv<R> {
             return Ok(None);
         }
         let of_graph = |row: usize| self.log_automorphisms(&states.graphs()[row]);
-        parallel::try_map_range(states.graphs().len(), MIN_PER_THREAD, of_graph).map(Some)
+        let mut out = parallel::try_map_range(states.graphs().len(), MIN_PER_THREAD, of_graph)?;
+        // Less that of the start, so that log Z is that of the raw reward.
+        let mut of_starts = HashMap::new();
+        for (graph, log) in states.graphs().iter().zip(&mut out) {
+            *log -= match of_starts.entry(graph.instance()) {
+                Entry::Occupied(known) => *known.get(),
+                Entry::Vacant(new) => *new.insert(self.log_automorphisms(self.initial_of(graph))?),
+            };
+        }
+        Ok(Some(out))
     }
 
     fn log_multiplicity(&self, states: &GraphStates) -> Result<Option<Vec<f64>>> {

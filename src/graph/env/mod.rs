@@ -80,8 +80,11 @@ pub struct GraphEnv<R> {
     schema: GraphSchema,
     /// That of each instance, in order of their numbers.
     initial: Vec<GraphState>,
-    scaffold: Scaffold,
-    /// Of each initial graph, where its nodes are alike.
+    /// What the author says of the nodes of the initial graphs, if anything.
+    asked: Option<Scaffold>,
+    /// Whether these nodes are alike, unjoined, and change places freely.
+    together: bool,
+    /// Of each initial graph whose nodes are alike, and joined or different.
     symmetries: Vec<Vec<Vec<u32>>>,
     backward: BackwardRule,
     corrects_symmetry: bool,
@@ -89,7 +92,8 @@ pub struct GraphEnv<R> {
 
 impl<R: GraphRules> GraphEnv<R> {
     /// An environment whose trajectories start at `initial`: the empty graph, nodes without edges, a scaffold. Its nodes and edges
-    /// stay for good, and up to isomorphism its nodes are told apart. [`Free`] are the rules that forbid nothing.
+    /// stay for good. Up to isomorphism its nodes are alike where they are equal and unjoined, and told apart otherwise, unless
+    /// [`with_scaffold`](Self::with_scaffold) says something else. [`Free`] are the rules that forbid nothing.
     ///
     /// Backward moves are derived, and training corrects for symmetry, until another method says otherwise.
     ///
@@ -107,8 +111,10 @@ impl<R: GraphRules> GraphEnv<R> {
     pub(crate) fn assembled(rules: R, actions: ActionSet, schema: GraphSchema, initial: GraphState) -> Self {
         // A graph of another environment may have a number there.
         let initial = vec![initial.with_instance(0)];
-        let (scaffold, symmetries, backward) = (Scaffold::ToldApart, Vec::new(), BackwardRule::Derived);
-        Self { rules, actions, schema, initial, scaffold, symmetries, backward, corrects_symmetry: true }
+        let (symmetries, backward) = (Vec::new(), BackwardRule::Derived);
+        let (asked, together, corrects_symmetry) = (None, false, true);
+        let env = Self { rules, actions, schema, initial, asked, together, symmetries, backward, corrects_symmetry };
+        Self { together: env.is_loose(), ..env }
     }
 
     /// The same, with an instance for each of these initial graphs, numbered in this order. Each has trajectories, a log Z
@@ -138,12 +144,13 @@ impl<R: GraphRules> GraphEnv<R> {
         self.initial = initial.into_iter().zip(0..).map(|(graph, instance)| graph.with_instance(instance)).collect();
         self.check_initial()?;
         self.backward = BackwardRule::Derived;
-        let scaffold = self.scaffold;
-        self.with_scaffold(scaffold)
+        let scaffold = self.scaffold();
+        Ok(Self { asked: self.asked, ..self.with_scaffold(scaffold)? })
     }
 
-    /// The same, with the nodes of the initial graph told apart (the default) or not. Where nodes are labelled, they are
-    /// told apart in any case.
+    /// The same, with the nodes of the initial graph told apart or not. By default they are alike where they are equal and
+    /// unjoined (in each instance), and list no [candidates](GraphState::candidates). Where nodes are labelled, they are told
+    /// apart in any case.
     ///
     /// A network sees which nodes are of the initial graph; of nodes that are alike it sees no more than which of them a
     /// symmetry takes to each other. Two graphs that differ only in which edges are of the initial graph look the same to
@@ -172,14 +179,23 @@ impl<R: GraphRules> GraphEnv<R> {
             let expected = "nodes told apart, as candidates name them";
             return Err(Error::config("the scaffold of a graph with candidates", "nodes that are alike", expected));
         }
-        let graphs = self.initial.iter().filter(|_| alike);
+        self.asked = Some(scaffold);
+        self.together = alike && self.is_loose();
+        let graphs = self.initial.iter().filter(|_| alike && !self.together);
         self.symmetries = graphs.map(symmetries).collect::<Result<_>>()?;
         if self.symmetries.windows(2).any(|pair| pair[0] != pair[1]) {
             let expected = "instances of one initial shape where nodes are alike, or nodes told apart";
             return Err(Error::config("symmetries of the initial graphs", "different ones", expected));
         }
-        self.scaffold = scaffold;
         Ok(self)
+    }
+
+    /// Whether initial graphs are of equal nodes without edges, to which neither labels nor candidates give a meaning. A single
+    /// node is told apart from later ones in any case.
+    fn is_loose(&self) -> bool {
+        let equal = |graph: &GraphState| graph.nodes().all(|node| Some(node) == graph.node(0));
+        let loose = |graph: &GraphState| graph.n_edges() == 0 && !graph.lists_candidates() && equal(graph);
+        self.actions.semantics() == Semantics::UpToIsomorphism && self.n_fixed() > 1 && self.initial.iter().all(loose)
     }
 
     fn check_initial(&self) -> Result<()> {
@@ -223,8 +239,9 @@ impl<R: GraphRules> GraphEnv<R> {
     /// ```
     #[must_use]
     pub fn with_rules<T: GraphRules>(self, make: impl FnOnce(R) -> T) -> GraphEnv<T> {
-        let Self { rules, actions, schema, initial, scaffold, symmetries, backward, corrects_symmetry } = self;
-        GraphEnv { rules: make(rules), actions, schema, initial, scaffold, symmetries, backward, corrects_symmetry }
+        let Self { rules, actions, schema, initial, asked, together, symmetries, backward, corrects_symmetry } = self;
+        let rules = make(rules);
+        GraphEnv { rules, actions, schema, initial, asked, together, symmetries, backward, corrects_symmetry }
     }
 
     /// The author's rules.
@@ -259,7 +276,7 @@ impl<R: GraphRules> GraphEnv<R> {
     /// Whether the nodes of the initial graph are told apart.
     #[must_use]
     pub fn scaffold(&self) -> Scaffold {
-        self.scaffold
+        self.asked.unwrap_or(if self.is_loose() { Scaffold::Alike } else { Scaffold::ToldApart })
     }
 
     /// How legal backward moves are found.
@@ -281,6 +298,9 @@ impl<R: GraphRules> GraphEnv<R> {
         match (self.actions.semantics(), self.symmetries.first()) {
             (Semantics::Labelled, _) => (0..self.schema.max_nodes as u32).collect(),
             (Semantics::UpToIsomorphism, _) if fixed == 0 => Vec::new(),
+            (Semantics::UpToIsomorphism, _) if self.together => {
+                (0..=fixed).map(|a| u32::from(a == fixed)).take(self.schema.max_nodes).collect()
+            }
             (Semantics::UpToIsomorphism, None) => (0..=fixed).take(self.schema.max_nodes).collect(),
             // The smallest label that a symmetry takes to this one.
             (Semantics::UpToIsomorphism, Some(symmetries)) => {

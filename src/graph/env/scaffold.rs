@@ -3,6 +3,7 @@
 use std::convert::Infallible;
 
 use super::{GraphEnv, GraphRules};
+use crate::graph::symmetry::Held;
 use crate::graph::{Canonical, Canonizer, GraphState, with_canonizer};
 use crate::{Error, Result};
 
@@ -12,10 +13,9 @@ const MAX_SYMMETRIES: usize = 1_000;
 const MAX_STEPS: usize = 100_000_000;
 
 /// Whether the nodes of the initial graph (a scaffold) are told apart, up to isomorphism.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Scaffold {
     /// Each is one of its own: what grows on one atom of a benzene ring isn't what grows on another.
-    #[default]
     ToldApart,
     /// Those that a symmetry of the initial graph takes to each other are alike: what grows on one atom of a benzene
     /// ring is what grows on any. Two graphs are one object if an isomorphism takes one to the other that is a symmetry
@@ -80,14 +80,19 @@ impl Search<'_> {
 impl<R: GraphRules> GraphEnv<R> {
     /// The graph in canonical form: equal keys are one object.
     pub(crate) fn canonical(&self, graph: &GraphState) -> Canonical {
-        let find = |canonizer: &mut Canonizer, graph: &GraphState| Ok(canonizer.canonical(graph, self.n_fixed()));
+        let find = |canonizer: &mut Canonizer, graph: &GraphState| Ok(canonizer.canonical_with(graph, self.held()));
         let Ok(found) = self.canonical_by::<Infallible>(graph, find);
         found
     }
 
     /// The same, within the limit of the search.
     pub(crate) fn try_canonical(&self, graph: &GraphState) -> Result<Canonical> {
-        self.canonical_by(graph, |canonizer, graph| canonizer.try_canonical(graph, self.n_fixed()))
+        self.canonical_by(graph, |canonizer, graph| canonizer.try_canonical_with(graph, self.held()))
+    }
+
+    /// The nodes that are told from later ones.
+    fn held(&self) -> Held {
+        if self.together { Held::Together(self.n_fixed()) } else { Held::Each(self.n_fixed()) }
     }
 
     fn canonical_by<E>(
@@ -109,10 +114,14 @@ impl<R: GraphRules> GraphEnv<R> {
     /// ln of the number of symmetries of the initial graph that the whole graph has, too. Times the symmetries that
     /// hold the initial nodes in place, it is |Aut| (orbits and stabilizers).
     pub(super) fn log_scaffold_symmetries(&self, graph: &GraphState) -> Result<f64> {
+        if self.together {
+            let log = |held| with_canonizer(|canonizer| canonizer.log_automorphisms_with(graph, held));
+            return Ok(log(self.held())? - log(Held::Each(self.n_fixed()))?);
+        }
         if self.symmetries.is_empty() {
             return Ok(0.0);
         }
-        let find = |graph: &GraphState| with_canonizer(|canonizer| canonizer.try_canonical(graph, self.n_fixed()));
+        let find = |graph: &GraphState| with_canonizer(|canonizer| canonizer.try_canonical_with(graph, self.held()));
         let (own, mut count) = (find(graph)?.key, 1);
         for (_, relabelled) in self.relabelled(graph) {
             count += u32::from(find(&relabelled)?.key == own);

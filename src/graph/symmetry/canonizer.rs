@@ -42,6 +42,30 @@ impl Canonical {
     }
 }
 
+/// The first nodes of a graph, which no automorphism takes to others.
+#[derive(Clone, Copy)]
+pub(in crate::graph) enum Held {
+    /// So many that keep their places.
+    Each(usize),
+    /// So many that may change places among themselves.
+    Together(usize),
+}
+
+impl Held {
+    /// Nodes that keep their places.
+    fn fixed(self) -> usize {
+        match self {
+            Self::Each(n) => n,
+            Self::Together(_) => 0,
+        }
+    }
+
+    /// Whether a node comes behind those that change places.
+    fn is_behind(self, a: u32) -> bool {
+        matches!(self, Self::Together(n) if a as usize >= n)
+    }
+}
+
 /// Finds canonical forms and counts automorphisms, with buffers that are kept from graph to graph.
 ///
 /// An automorphism is a permutation of the nodes that keeps node classes and attributes, edges and their directions, and
@@ -98,8 +122,12 @@ impl Canonizer {
     /// Nothing limits the search, which can take hours where many large parts are interchangeable:
     /// [`try_canonical`](Self::try_canonical) gives up in time.
     pub fn canonical(&mut self, graph: &GraphState, fixed: usize) -> Canonical {
+        self.canonical_with(graph, Held::Each(fixed))
+    }
+
+    pub(in crate::graph) fn canonical_with(&mut self, graph: &GraphState, held: Held) -> Canonical {
         let mut budget = Budget::UNLIMITED;
-        let (order, count) = self.search(graph, fixed, &mut budget);
+        let (order, count) = self.search(graph, held, &mut budget);
         Canonical::of(graph, order, count)
     }
 
@@ -108,8 +136,12 @@ impl Canonizer {
     /// # Errors
     /// As there.
     pub fn try_canonical(&mut self, graph: &GraphState, fixed: usize) -> Result<Canonical> {
+        self.try_canonical_with(graph, Held::Each(fixed))
+    }
+
+    pub(in crate::graph) fn try_canonical_with(&mut self, graph: &GraphState, held: Held) -> Result<Canonical> {
         let mut budget = Budget::LIMITED;
-        let (order, count) = self.search(graph, fixed, &mut budget);
+        let (order, count) = self.search(graph, held, &mut budget);
         budget.check(graph)?;
         Ok(Canonical::of(graph, order, count))
     }
@@ -119,13 +151,19 @@ impl Canonizer {
     /// # Errors
     /// [`Error::SymmetryLimit`] where that would take longer than some seconds, or a deeper search than a thread's stack has
     /// room for. The limit counts steps of the search: it doesn't depend on the machine.
+    ///
+    /// [`Error::SymmetryLimit`]: crate::Error::SymmetryLimit
     pub fn log_automorphisms(&mut self, graph: &GraphState, fixed: usize) -> Result<f64> {
-        self.sort(graph, fixed);
-        if self.are_told_apart(graph, fixed) {
+        self.log_automorphisms_with(graph, Held::Each(fixed))
+    }
+
+    pub(in crate::graph) fn log_automorphisms_with(&mut self, graph: &GraphState, held: Held) -> Result<f64> {
+        self.sort(graph, held);
+        if self.are_told_apart(graph, held.fixed()) {
             return Ok(0.0);
         }
         let mut budget = Budget::LIMITED;
-        let log = self.search_sorted(graph, fixed, &mut budget).1.log();
+        let log = self.search_sorted(graph, held, &mut budget).1.log();
         budget.check(graph)?;
         Ok(log)
     }
@@ -141,20 +179,23 @@ impl Canonizer {
     }
 
     /// The graph's nodes in canonical order, and |Aut|; neither is right where the budget is exceeded.
-    fn search(&mut self, graph: &GraphState, fixed: usize, budget: &mut Budget) -> (&[u32], Order) {
-        self.sort(graph, fixed);
-        self.search_sorted(graph, fixed, budget)
+    fn search(&mut self, graph: &GraphState, held: Held, budget: &mut Budget) -> (&[u32], Order) {
+        self.sort(graph, held);
+        self.search_sorted(graph, held, budget)
     }
 
-    fn search_sorted(&mut self, graph: &GraphState, fixed: usize, budget: &mut Budget) -> (&[u32], Order) {
+    fn search_sorted(&mut self, graph: &GraphState, held: Held, budget: &mut Budget) -> (&[u32], Order) {
+        let fixed = held.fixed();
         if graph.n_nodes() <= MAX_WHOLE {
             return self.search_whole(graph, fixed, budget);
         }
         let cells = self.cells(fixed);
-        match n_alike(graph, &cells) <= MAX_ALIKE {
-            true => self.search_whole(graph, fixed, budget),
-            false => self.search_reduced(graph, cells, fixed, budget),
+        if n_alike(graph, &cells) <= MAX_ALIKE {
+            return self.search_whole(graph, fixed, budget);
         }
+        let count = self.search_reduced(graph, cells, fixed, budget).1;
+        self.order.sort_by_key(|&a| held.is_behind(a));
+        (&self.order, count)
     }
 
     /// [`search`](Self::search) in what is left of the graph without pendant trees and twins, part by part.
@@ -169,7 +210,7 @@ impl Canonizer {
         let mut order = reduction.order;
         let mut parts = Vec::new();
         for Core { graph, nodes } in reduction.cores(graph, &self.colours) {
-            self.sort(&graph, 0);
+            self.sort(&graph, Held::Each(0));
             let (found, count) = self.search_whole(&graph, 0, budget);
             if budget.is_exceeded {
                 break;
@@ -219,7 +260,8 @@ impl Canonizer {
     }
 
     /// Sorts the weights of edges, and the nodes by weight, of a directed graph by look, too.
-    pub(in crate::graph) fn sort(&mut self, graph: &GraphState, fixed: usize) {
+    pub(in crate::graph) fn sort(&mut self, graph: &GraphState, held: Held) {
+        let fixed = held.fixed();
         self.colours.clear();
         if graph.has_edge_weights() {
             self.colours.extend(raw_edges(graph).iter().map(|edge| edge.weight));
@@ -227,7 +269,7 @@ impl Canonizer {
             self.colours.dedup();
         }
         self.sorted.clear();
-        self.sorted.extend(graph.nodes().zip(0..).map(SortKey::new));
+        self.sorted.extend(graph.nodes().zip(0..).map(|(node, a)| SortKey::new(node, a, held.is_behind(a))));
         if let Some(free) = self.sorted.get_mut(fixed..) {
             free.sort_unstable();
         }

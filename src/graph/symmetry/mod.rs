@@ -7,8 +7,8 @@ mod moves;
 mod reduce;
 mod search;
 
-pub(in crate::graph) use canonizer::MIN_PER_THREAD;
 pub use canonizer::{Canonical, Canonizer};
+pub(in crate::graph) use canonizer::{Held, MIN_PER_THREAD};
 pub use key::{CanonicalKey, labelled_key};
 pub use moves::MoveSymmetries;
 

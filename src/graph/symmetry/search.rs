@@ -19,14 +19,16 @@ const ENDED: u32 = 5;
 // Rows of 64 bits are handed over as machine words.
 const _: () = assert!(usize::BITS == 64, "a 64-bit target is needed");
 
-/// A node's weight and its label in one number, so that sorting is cheap: 72 bits of weight, 32 of label.
+/// A node's weight and its label in one number, so that sorting is cheap: a bit for nodes behind a scaffold whose nodes change
+/// places, 72 bits of weight, 32 of label.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(in crate::graph) struct SortKey(u128);
 
 impl SortKey {
-    pub(in crate::graph) fn new((node, label): (Node, u32)) -> Self {
+    pub(in crate::graph) fn new(node: Node, label: u32, is_behind: bool) -> Self {
         let values = node.attributes.values().iter();
-        let weight = values.fold(u128::from(node.class), |weight, &value| weight << 8 | u128::from(value));
+        let class = u128::from(is_behind) << 16 | u128::from(node.class);
+        let weight = values.fold(class, |weight, &value| weight << 8 | u128::from(value));
         Self(weight << 32 | u128::from(label))
     }
 
@@ -335,7 +337,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "canonaut refuses 65 vertices with code 1")]
     fn a_refusal_of_canonaut_is_never_taken_for_an_answer() {
-        let sorted: Vec<SortKey> = (0..65).map(|label| SortKey::new((Node::default(), label))).collect();
+        let sorted: Vec<SortKey> = (0..65).map(|label| SortKey::new(Node::default(), label, false)).collect();
         // Rows of 64 bits, one vertex too many.
         let mut search = Search::new(1);
         search.adjacency = vec![0; 65];

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::Rng;
+use crate::graph::symmetry::canonizer::Held;
 use crate::graph::symmetry::search::Budget;
 use crate::graph::{CanonicalKey, Canonizer, GraphKind};
 
@@ -10,7 +11,7 @@ const KINDS: [GraphKind; 2] = [GraphKind::Undirected, GraphKind::Directed];
 /// Canonical order and |Aut|, with and without a reduction.
 fn found(canonizer: &mut Canonizer, graph: &GraphState, fixed: usize, reduced: bool) -> (Vec<u32>, Order) {
     let mut budget = Budget::UNLIMITED;
-    canonizer.sort(graph, fixed);
+    canonizer.sort(graph, Held::Each(fixed));
     let cells = canonizer.cells(fixed);
     let (order, count) = match reduced {
         true => canonizer.search_reduced(graph, cells, fixed, &mut budget),

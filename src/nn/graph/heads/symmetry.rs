@@ -9,8 +9,10 @@ use crate::nn::graph::torso::{Embedded, HostEmbedded};
 use crate::nn::{HostLinear, Linear, Scope};
 use crate::{Error, Result};
 
-/// Larger graphs have more moves than it pays to count automorphisms after each.
+/// Automorphisms of larger graphs take longer to count than the default may cost.
 const MAX_NODES: usize = 8;
+/// So do those of what the moves of graphs lead to that have more slots.
+const MAX_SLOTS: usize = 256;
 
 /// Whether a network is told how symmetric graphs are, and how each move changes that ([`MoveSymmetries`]).
 ///
@@ -18,7 +20,7 @@ const MAX_NODES: usize = 8;
 /// has to learn graphs by heart. It costs the automorphisms of each graph that a legal move leads to.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default, Serialize, Deserialize)]
 pub enum Symmetry {
-    /// Up to isomorphism, in environments of at most 8 nodes. The default.
+    /// Up to isomorphism, in environments whose graphs have at most 8 nodes and 256 slots of forward moves. The default.
     #[default]
     Auto,
     /// Yes, whatever the size.
@@ -46,11 +48,17 @@ impl Symmetry {
                 "Seen, in an environment of labelled graphs",
                 "`Auto` or `Unseen`: where labels tell graphs apart, no policy depends on automorphisms",
             )),
-            Self::Auto if labelled || env.schema().max_nodes > MAX_NODES => Ok(Self::Unseen),
+            Self::Auto if labelled || is_dear(env) => Ok(Self::Unseen),
             Self::Auto => Ok(Self::Seen),
             chosen => Ok(chosen),
         }
     }
+}
+
+/// Whether counting automorphisms after each move would cost more than a default may.
+fn is_dear<R: GraphRules>(env: &GraphEnv<R>) -> bool {
+    let (kind, max_nodes) = (env.schema().kind, env.schema().max_nodes);
+    max_nodes > MAX_NODES || env.actions().most_slots(Direction::Forward, kind, max_nodes) > MAX_SLOTS
 }
 
 pub(in crate::nn) fn counted(symmetries: Option<&MoveSymmetries>) -> Result<&MoveSymmetries> {

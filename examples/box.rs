@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::fs;
 
-use gfn::Rng;
 use gfn::env::Reals;
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::{AdamConfig, Schedule};
@@ -12,6 +11,7 @@ use gfn::report::Table;
 use gfn::rollout::Sampler;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Trainer, TrainerConfig};
+use gfn::{Rng, tch};
 use gfn_gym::boxes::{BoxEnv, BoxPolicy, BoxPolicyConfig, BoxReward, GridHistogram};
 
 const STEPS: usize = 1_500;

@@ -13,7 +13,7 @@ use gfn::policy::GraphPolicy;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::testing::check_action_type;
 use gfn::train::{Fit, Trainer, TrainerConfig};
-use gfn::{Result, Rng};
+use gfn::{Result, Rng, tch};
 
 /// Gives an edge class 1 where none of its neighbours has it; the way back, which the edge itself names, gives it class 0 again.
 #[derive(Clone, Copy, Debug)]

@@ -12,7 +12,7 @@ use gfn::policy::GraphPolicy;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::testing::check_graph_env;
 use gfn::train::{Fit, Trainer, TrainerConfig};
-use gfn::{Result, Rng};
+use gfn::{Result, Rng, tch};
 
 /// Acyclic directed graphs on labelled nodes, built edge by edge: none that would close a cycle.
 struct Acyclic;

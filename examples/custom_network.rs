@@ -7,10 +7,10 @@ use gfn::nn::{Embedded, GraphNet, GraphNetConfig, HostEmbedded, HostMlp, HostTor
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::GraphPolicy;
 use gfn::runtime::{DeviceKind, Runtime};
+use gfn::tch::{Kind, Tensor};
 use gfn::train::{Fit, Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_gym::ring::{Ring, RingReward};
-use tch::{Kind, Tensor};
 
 const N: usize = 3; // nodes of each graph
 const WIDTH: usize = 64; // of embeddings

@@ -8,10 +8,10 @@ use gfn::objective::{Objective, RegressionLoss, Scores};
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig};
 use gfn::quantity::{Quantities, Quantity};
+use gfn::tch::{Device, Kind, Tensor};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
-use tch::{Device, Kind, Tensor};
 
 /// Detailed balance in which the flow of the next state is a target network's, with a bonus for the entropy of P_F.
 ///

@@ -7,7 +7,7 @@ use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig};
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::testing::check_env;
 use gfn::train::{Fit, Trainer, TrainerConfig};
-use gfn::{Result, Rng};
+use gfn::{Result, Rng, tch};
 
 /// Permutations of `N` items: entry `k` is the item at place `k`, from 1 on, or 0 for none yet.
 struct Permutations;

@@ -12,9 +12,9 @@ use gfn::report::{Cell, Table};
 use gfn::rollout::Sampler;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Fit, Trainer, TrainerConfig};
-use gfn::{Result, Rng};
+use gfn::{Result, Rng, tch};
 use gfn_dags::{
-    Adjacency, BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, EdgeMarginals,
+    AdjacencyFeatures, BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, EdgeMarginals,
     MAX_SUMMED_NODES, Marginals, StructureConfig, StructurePrior,
 };
 
@@ -39,7 +39,7 @@ fn main() -> Result<()> {
 
     let mlp = MlpConfig { hidden: vec![256, 256], ..MlpConfig::default() };
     let config = MlpPolicyConfig { mlp, backward: BackwardPolicy::Uniform, ..MlpPolicyConfig::default() };
-    let policy = MlpPolicy::new(&env, Adjacency::new(n), config, runtime.device(), tch::Kind::Float, &mut rng)?;
+    let policy = MlpPolicy::new(&env, AdjacencyFeatures::new(n), config, runtime.device(), tch::Kind::Float, &mut rng)?;
     let config = TrainerConfig {
         batch: 64,
         // Few of many graphs have nearly all of the probability: half of the actions at random find them, and replay keeps them.

@@ -4,7 +4,6 @@ use std::error::Error;
 use std::fs;
 use std::sync::Arc;
 
-use gfn::Rng;
 use gfn::metrics::{estimate_log_z, wasserstein2};
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::Schedule;
@@ -13,6 +12,7 @@ use gfn::report::Table;
 use gfn::rollout::Sampler;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Trainer, TrainerConfig};
+use gfn::{Rng, tch};
 use gfn_gym::diffusion::{
     DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, Energy, Mixture, Process, ProcessKind, Target,
 };

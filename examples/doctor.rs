@@ -6,8 +6,8 @@
 use std::process::ExitCode;
 
 use gfn::runtime::{Cuda, DeviceKind, Libtorch, Runtime, cuda};
-use gfn::{Error, Result};
-use tch::{Device, Kind, Tensor};
+use gfn::tch::{Device, Kind, Tensor};
+use gfn::{Error, Result, tch};
 
 fn main() -> ExitCode {
     let mut ok = true;

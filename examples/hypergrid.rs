@@ -4,7 +4,6 @@
 use std::error::Error;
 use std::fs;
 
-use gfn::Rng;
 use gfn::env::{EnumerableEnv, Rows, StateGraph};
 use gfn::metrics::{Distances, NoiseFloor};
 use gfn::objective::TrajectoryBalance;
@@ -15,6 +14,7 @@ use gfn::report::Table;
 use gfn::rollout::Sampler;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Trainer, TrainerConfig};
+use gfn::{Rng, tch};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 
 const STEPS: usize = 1_500;

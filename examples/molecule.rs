@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::fs;
 
-use gfn::Rng;
 use gfn::env::StateGraph;
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig};
@@ -15,6 +14,7 @@ use gfn::report::Table;
 use gfn::rollout::Sampler;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Fit, Trainer, TrainerConfig};
+use gfn::{Rng, tch};
 use gfn_molecules::{Element, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward};
 
 const STEPS: usize = 1_000;

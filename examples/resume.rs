@@ -8,7 +8,7 @@ use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::report::Table;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Fit, Trainer, TrainerConfig};
-use gfn::{Error, Result, Rng};
+use gfn::{Error, Result, Rng, tch};
 use gfn_gym::ring::{Ring, RingReward};
 
 type RingTrainer = Trainer<GraphEnv<Ring>, GraphPolicy<GraphNet>>;

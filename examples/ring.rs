@@ -3,7 +3,6 @@
 use std::error::Error;
 use std::fs;
 
-use gfn::Rng;
 use gfn::env::StateGraph;
 use gfn::graph::GraphKind;
 use gfn::metrics::Distances;
@@ -16,6 +15,7 @@ use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::report::Table;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Fit, Trainer, TrainerConfig};
+use gfn::{Rng, tch};
 use gfn_gym::ring::{Ring, RingReward};
 
 const STEPS: usize = 1_000;

@@ -35,6 +35,16 @@ def only(found, what):
     return found[0]
 
 
+def check_packages(manifest):
+    """The lines for the other packages are comments, which cargo doesn't read: they must name what is there."""
+    lines = re.findall(r'^# (gfn-\w+) = \{ path = "/path/to/gfn/([\w/]+)" \}$', manifest, re.M)
+    if not lines:
+        sys.exit("README.md's Cargo.toml has no lines for the gym's packages")
+    for name, path in lines:
+        if f'name = "{name}"' not in (ROOT / path / "Cargo.toml").read_text():
+            sys.exit(f"README.md: {path} isn't the package {name}")
+
+
 def files(text):
     own = section(text, "In your own crate")
     toml = blocks(own, "toml")
@@ -54,12 +64,16 @@ def main():
     target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target" / ("" if shared else "readme"))).resolve()
     with tempfile.TemporaryDirectory() as folder:
         folder = pathlib.Path(folder)
-        for name, text in files((ROOT / "README.md").read_text()).items():
+        written = files((ROOT / "README.md").read_text())
+        check_packages(written["Cargo.toml"])
+        for name, text in written.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text.replace("/path/to/gfn", str(ROOT)))
         if shared:
             shutil.copy(ROOT / "Cargo.lock", folder)
-            profiles = re.findall(r"^\[profile\..*?(?=^\[(?!profile\.)|\Z)", (ROOT / "Cargo.toml").read_text(), re.M | re.S)
+            profiles = re.findall(r"^\[profile\..*?(?=^\[|\Z)", (ROOT / "Cargo.toml").read_text(), re.M | re.S)
+            # The README's own profile is one of the workspace's, too.
+            profiles = [profile for profile in profiles if profile.split("\n")[0] not in written["Cargo.toml"]]
             with open(folder / "Cargo.toml", "a") as manifest:
                 manifest.write("\n" + "".join(profiles))
                 # Here it is a dependency like others: by the same settings as there, what is compiled serves again.

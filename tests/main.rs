@@ -25,6 +25,7 @@ mod dag_from_csv;
 mod data_sets;
 mod defaults;
 mod description;
+mod edge_lists;
 mod edges;
 mod environments;
 mod equivariance;

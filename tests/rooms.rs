@@ -181,3 +181,21 @@ fn examples_are_whole_and_short() {
         assert!(!code.lines().any(|line| line.starts_with("mod ")), "{} has a module", path.display());
     }
 }
+
+/// What readers copy names tch as a crate that depends on gfn alone can, and hidden lines replace no shown ones.
+#[test]
+fn guide_and_examples_can_be_copied() {
+    let of = |folder: &str, extension: &str| {
+        let entries = fs::read_dir(root().join(folder)).unwrap().map(|entry| entry.unwrap().path());
+        entries.filter(|path| path.extension().is_some_and(|e| e == extension)).collect::<Vec<_>>()
+    };
+    let (chapters, examples) = (of("docs/guide/src", "md"), of("examples", "rs"));
+    assert!(!chapters.is_empty() && !examples.is_empty());
+    for path in chapters.iter().chain(&examples) {
+        let text = fs::read_to_string(path).unwrap();
+        assert!(!text.contains("\n# /*\n"), "{}: hidden lines comment out what is shown", path.display());
+        let imported = text.lines().any(|line| line.starts_with("use gfn::") && line.ends_with(", tch};"));
+        let bare = text.replace("gfn::tch::", "").contains("tch::");
+        assert!(imported || !bare, "{}: `tch::` in place of `gfn::tch::`", path.display());
+    }
+}

@@ -8,10 +8,12 @@
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include <cstring>
+#include <optional>
 
 namespace {
 
 using Milliseconds = std::chrono::milliseconds;
+using Clock = std::chrono::steady_clock;
 
 template <class Work>
 auto guarded(char** error, Work work) -> decltype(work()) {
@@ -33,6 +35,32 @@ struct Store {
 
 struct Group {
   c10::intrusive_ptr<c10d::Backend> backend;
+  bool (*interrupted)();
+  Milliseconds patience;
+  // Whether an operation that nobody waits for any more still runs.
+  bool stuck = false;
+
+  // Waits for an operation: once this process is asked to end, not longer than its patience.
+  bool finish(const c10::intrusive_ptr<c10d::Work>& work) {
+    std::optional<Clock::time_point> asked;
+    while (!work->isCompleted()) {
+      if (!asked && interrupted()) {
+        asked = Clock::now();
+      }
+      if (asked && Clock::now() - *asked > patience) {
+        stuck = true;
+        throw std::runtime_error("this process was asked to end, and another one doesn't answer");
+      }
+      try {
+        return work->wait(Milliseconds(100));
+      } catch (const std::exception&) {
+        if (work->isCompleted()) {
+          throw;
+        }
+      }
+    }
+    return work->wait();
+  }
 };
 
 extern "C" {
@@ -62,22 +90,44 @@ Store* gfn_dist_store_prefix(Store* store, const char* prefix, char** error) {
 
 void gfn_dist_store_free(Store* store) { delete store; }
 
-Group* gfn_dist_group(Store* store, int rank, int size, int64_t timeout_ms, const char* address, char** error) {
-  return guarded(error, [&] {
-    auto options = c10d::ProcessGroupGloo::Options::create(Milliseconds(timeout_ms));
-    options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(std::string(address)));
-    options->threads = 2;
-    store->store->setTimeout(Milliseconds(timeout_ms));
-    return new Group{c10::make_intrusive<c10d::ProcessGroupGloo>(store->store, rank, size, options)};
+void gfn_dist_store_set(Store* store, const char* key, const char* value, char** error) {
+  guarded(error, [&] {
+    store->store->set(std::string(key), std::string(value));
+    return true;
   });
 }
 
-void gfn_dist_group_free(Group* group) { delete group; }
+// What another process has set, once it has; the caller frees it.
+char* gfn_dist_store_get(Store* store, const char* key, char** error) {
+  return guarded(error, [&] { return strdup(store->store->get_to_str(std::string(key)).c_str()); });
+}
+
+Group* gfn_dist_group(Store* store, int rank, int size, int64_t timeout_ms, const char* address, int64_t patience_ms,
+                      bool (*interrupted)(), char** error) {
+  return guarded(error, [&] {
+    auto options = c10d::ProcessGroupGloo::Options::create(Milliseconds(timeout_ms));
+    const std::string own(address), interface("interface:");
+    options->devices.push_back(
+        own.rfind(interface, 0) == 0 ? c10d::ProcessGroupGloo::createDeviceForInterface(own.substr(interface.size()))
+                                     : c10d::ProcessGroupGloo::createDeviceForHostname(own));
+    options->threads = 2;
+    store->store->setTimeout(Milliseconds(timeout_ms));
+    auto backend = c10::make_intrusive<c10d::ProcessGroupGloo>(store->store, rank, size, options);
+    return new Group{backend, interrupted, Milliseconds(patience_ms)};
+  });
+}
+
+// c10d would wait for an operation that is stuck, until its timeout.
+void gfn_dist_group_free(Group* group) {
+  if (!group->stuck) {
+    delete group;
+  }
+}
 
 bool gfn_dist_all_reduce(Group* group, at::Tensor* tensor, char** error) {
   return guarded(error, [&] {
     std::vector<at::Tensor> tensors{*tensor};
-    return group->backend->allreduce(tensors)->wait();
+    return group->finish(group->backend->allreduce(tensors));
   });
 }
 
@@ -86,7 +136,7 @@ bool gfn_dist_broadcast(Group* group, at::Tensor* tensor, int root, char** error
     std::vector<at::Tensor> tensors{*tensor};
     c10d::BroadcastOptions options;
     options.rootRank = root;
-    return group->backend->broadcast(tensors, options)->wait();
+    return group->finish(group->backend->broadcast(tensors, options));
   });
 }
 
@@ -95,7 +145,7 @@ bool gfn_dist_all_gather(Group* group, at::Tensor* mine, at::Tensor* all, char**
   return guarded(error, [&] {
     std::vector<std::vector<at::Tensor>> rows{all->unbind(0)};
     std::vector<at::Tensor> tensors{*mine};
-    return group->backend->allgather(rows, tensors)->wait();
+    return group->finish(group->backend->allgather(rows, tensors));
   });
 }
 

@@ -10,6 +10,10 @@ use torch_sys::C_tensor;
 
 type Message = *mut *mut c_char;
 
+/// So long a process that was asked to end waits for others at most, or for a tenth of the timeout if that is less: Slurm and Kubernetes
+/// kill after 30 seconds, and a checkpoint takes some of them.
+const PATIENCE: Duration = Duration::from_secs(15);
+
 unsafe extern "C" {
     fn gfn_dist_store_tcp(
         host: *const c_char,
@@ -21,12 +25,16 @@ unsafe extern "C" {
     fn gfn_dist_store_file(path: *const c_char, size: c_int, error: Message) -> *mut c_void;
     fn gfn_dist_store_prefix(store: *mut c_void, prefix: *const c_char, error: Message) -> *mut c_void;
     fn gfn_dist_store_free(store: *mut c_void);
+    fn gfn_dist_store_set(store: *mut c_void, key: *const c_char, value: *const c_char, error: Message);
+    fn gfn_dist_store_get(store: *mut c_void, key: *const c_char, error: Message) -> *mut c_char;
     fn gfn_dist_group(
         store: *mut c_void,
         rank: c_int,
         size: c_int,
         timeout_ms: i64,
         address: *const c_char,
+        patience_ms: i64,
+        interrupted: extern "C" fn() -> bool,
         error: Message,
     ) -> *mut c_void;
     fn gfn_dist_group_free(group: *mut c_void);
@@ -45,12 +53,22 @@ fn call<T>(function: impl FnOnce(Message) -> T) -> Said<T> {
     if message.is_null() {
         return Ok(given);
     }
+    Err(taken(message))
+}
+
+/// The text of a string that the shim gives away.
+fn taken(string: *mut c_char) -> String {
     // SAFETY: the shim leaves a string that `strdup` made, and keeps no pointer to it.
     unsafe {
-        let text = CStr::from_ptr(message).to_string_lossy().into_owned();
-        libc::free(message.cast());
-        Err(text)
+        let text = CStr::from_ptr(string).to_string_lossy().into_owned();
+        libc::free(string.cast());
+        text
     }
+}
+
+/// Whether this process was asked to end, so that waits for others are to be short.
+extern "C" fn interrupted() -> bool {
+    gfn::train::interrupted()
 }
 
 fn owned(pointer: *mut c_void) -> Said<NonNull<c_void>> {
@@ -95,6 +113,20 @@ impl StoreHandle {
             .and_then(owned)
             .map(Self)
     }
+
+    pub(crate) fn set(&self, key: &str, value: &str) -> Said<()> {
+        let (key, value) = (text(key)?, text(value)?);
+        // SAFETY: all are alive while the call lasts.
+        call(|error| unsafe { gfn_dist_store_set(self.0.as_ptr(), key.as_ptr(), value.as_ptr(), error) })
+    }
+
+    /// What a process has set, once it has.
+    pub(crate) fn get(&self, key: &str) -> Said<String> {
+        let key = text(key)?;
+        // SAFETY: both are alive while the call lasts.
+        let given = call(|error| unsafe { gfn_dist_store_get(self.0.as_ptr(), key.as_ptr(), error) })?;
+        if given.is_null() { Err("c10d gave nothing, and no reason".to_owned()) } else { Ok(taken(given)) }
+    }
 }
 
 impl Drop for StoreHandle {
@@ -118,10 +150,11 @@ impl GroupHandle {
         timeout: Duration,
         address: &str,
     ) -> Said<Self> {
-        let address = text(address)?;
+        let (address, timeout, patience) =
+            (text(address)?, milliseconds(timeout), milliseconds(PATIENCE.min(timeout / 10)));
         // SAFETY: store and address outlive the call; the group keeps a count of the store.
         let group = call(|error| unsafe {
-            gfn_dist_group(store.0.as_ptr(), rank, size, milliseconds(timeout), address.as_ptr(), error)
+            gfn_dist_group(store.0.as_ptr(), rank, size, timeout, address.as_ptr(), patience, interrupted, error)
         });
         group.and_then(owned).map(Self)
     }

@@ -1,5 +1,5 @@
 use std::cell::Cell;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::os::fd::IntoRawFd;
 use std::path::Path;
 use std::time::Duration;
@@ -25,7 +25,13 @@ impl Store {
         };
         let listener = TcpListener::bind(address).map_err(|error| refuse(error.to_string()))?;
         let port = listener.local_addr().map_or(address.port(), |bound| bound.port());
-        let store = StoreHandle::tcp(&address.ip().to_string(), port, Some(listener.into_raw_fd()), timeout);
+        // This process reaches it, too, in whatever way.
+        let ip = match address.ip() {
+            IpAddr::V4(all) if all.is_unspecified() => Ipv4Addr::LOCALHOST.into(),
+            IpAddr::V6(all) if all.is_unspecified() => Ipv6Addr::LOCALHOST.into(),
+            ip => ip,
+        };
+        let store = StoreHandle::tcp(&ip.to_string(), port, Some(listener.into_raw_fd()), timeout);
         store.map(Self).map_err(|said| refuse(first_line(&said)))
     }
 
@@ -50,6 +56,27 @@ impl Store {
         StoreHandle::file(name, small(size)?).map(Self).map_err(|said| refuse(first_line(&said)))
     }
 
+    /// Makes sure that the process that serves the store is of this run: it says so, and the others compare.
+    pub(crate) fn check_run(&self, serves: bool, run: &str) -> Result<()> {
+        const KEY: &str = "gfn-run";
+        let lost = |said: String| {
+            Error::peer(
+                "the store",
+                first_line(&said),
+                "check whether the first process still runs, and is one of this run's",
+            )
+        };
+        if serves {
+            return self.0.set(KEY, run).map_err(lost);
+        }
+        let theirs = self.0.get(KEY).map_err(lost)?;
+        if theirs == run {
+            return Ok(());
+        }
+        let problem = format!("it is that of run `{theirs}`, this process is of run `{run}`");
+        Err(Error::peer("the store", problem, "give each run a port of its own (MASTER_PORT)"))
+    }
+
     /// The part of it under a name: groups that use one store must not share names.
     ///
     /// # Errors
@@ -66,7 +93,8 @@ impl Store {
 /// Sums come out the same on all ranks, and again in another run with as many ranks. Tensors on a GPU go through the host.
 ///
 /// A group in which a process has ended or stopped answering is of no use any more: operations fail, at once for one that has ended, after
-/// the timeout for one that is stopped.
+/// the timeout for one that is stopped, and sooner where this process was asked to end ([`interrupted`](gfn::train::interrupted)): after a tenth of the timeout, 15 seconds
+/// at most.
 ///
 /// ```
 /// use gfn::collective::Collective;
@@ -85,10 +113,14 @@ pub struct Group {
     group: GroupHandle,
     rank: usize,
     size: usize,
+    /// Operations so far.
+    number: Cell<u64>,
     /// Bytes that each sends at first, known to all: what fits needs one message.
     room: Cell<usize>,
 }
 
+/// In front of the name of a network interface, in place of an address.
+pub(crate) const INTERFACE: &str = "interface:";
 /// What is sent at once at most; of more, the sizes are told first.
 const MOST_AT_ONCE: usize = 1 << 16;
 /// No tensor that replicas exchange has more elements.
@@ -106,11 +138,38 @@ const KINDS: [Kind; 10] = [
     Kind::Uint8,
     Kind::Bool,
 ];
-/// The kind and the number of elements, in front of what is sent.
-const HEADER: usize = 16;
+/// In front of what is sent: which operation it is for, the number of operations before it, the kind and the number of elements.
+const HEADER: usize = 32;
+
+/// What all members do, as it stands in front of what they send.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Operation {
+    AllGather,
+    AllReduce,
+    BroadcastFrom(usize),
+}
+
+impl Operation {
+    fn code(self) -> u64 {
+        match self {
+            Self::AllGather => 0,
+            Self::AllReduce => 1,
+            Self::BroadcastFrom(root) => 2 + root as u64,
+        }
+    }
+
+    fn name(code: u64) -> String {
+        match code {
+            0 => "all_gather".to_owned(),
+            1 => "all_reduce".to_owned(),
+            _ => format!("broadcast of member {}'s tensor", code - 2),
+        }
+    }
+}
 
 impl Group {
-    /// Member `rank` of `size`, once all have come. `address` is this machine's own, by which the others reach it.
+    /// Member `rank` of `size`, once all have come. `address` is this machine's own, by which the others reach it, or `interface:` and the name
+    /// of the network interface that has it.
     ///
     /// # Errors
     /// [`Error::Config`] for a rank that isn't below the size; [`Error::Peer`] if not all come within the timeout.
@@ -126,7 +185,7 @@ impl Group {
             let remedy = "check that all processes were started, with the same count, and that they reach each other";
             Error::peer(format!("a group of {size} replicas"), first_line(&said), remedy)
         })?;
-        Ok(Self { group, rank, size, room: Cell::new(64) })
+        Ok(Self { group, rank, size, number: Cell::new(0), room: Cell::new(64) })
     }
 
     fn broken(&self, said: &str) -> Error {
@@ -136,9 +195,9 @@ impl Group {
     }
 
     /// Whether all bring tensors of one kind and shape. gloo would crash on a difference, or wait for what doesn't come.
-    fn check_alike(&self, tensor: &Tensor) -> Result<()> {
+    fn check_alike(&self, operation: Operation, tensor: &Tensor) -> Result<()> {
         let form: Vec<i64> = [tensor.kind() as i64].into_iter().chain(tensor.size()).collect();
-        let all = self.all_gather(&Tensor::from_slice(&form))?;
+        let all = self.gather(operation, &Tensor::from_slice(&form))?;
         let forms = all.iter().map(Vec::<i64>::try_from).collect::<std::result::Result<Vec<_>, _>>()?;
         match forms.into_iter().find(|other| *other != form) {
             None => Ok(()),
@@ -147,6 +206,41 @@ impl Group {
                 Err(Error::shape("kind and shape of a tensor of all replicas", form, other, remedy))
             }
         }
+    }
+
+    /// What all bring to an operation. By one message where all fit into it, as most do: a message costs more than its bytes.
+    fn gather(&self, operation: Operation, mine: &Tensor) -> Result<Vec<Tensor>> {
+        if !KINDS.contains(&mine.kind()) {
+            let expected = "a tensor of floating-point numbers, integers or truth values";
+            return Err(Error::config(
+                "the kind of a tensor for other replicas",
+                format!("{:?}", mine.kind()),
+                expected,
+            ));
+        }
+        let host = mine.detach().to_device(Device::Cpu).contiguous();
+        let place = [operation.code(), self.number.replace(self.number.get() + 1)];
+        let numbers = [place[0], place[1], host.kind() as u64, host.numel() as u64];
+        let mut sent: Vec<u8> = numbers.into_iter().flat_map(u64::to_le_bytes).collect();
+        sent.resize(HEADER + host.numel() * host.kind().elt_size_in_bytes(), 0);
+        host.f_copy_data_u8(&mut sent[HEADER..], host.numel())?;
+        let mut room = self.room.get();
+        let mut rows = self.gather_rows(&sent, HEADER + room)?;
+        let header = |(other, row): (usize, &Vec<u8>)| self.header(place, other, row);
+        let headers = rows.iter().enumerate().map(header).collect::<Result<Vec<_>>>()?;
+        let longest = headers.iter().map(|(kind, length)| kind.elt_size_in_bytes() * length).max().unwrap_or(0);
+        if longest > room {
+            rows = self.gather_rows(&sent, HEADER + longest)?;
+            room = longest.next_power_of_two();
+            if room <= MOST_AT_ONCE {
+                self.room.set(room);
+            }
+        }
+        let tensor = |(row, (kind, length)): (&Vec<u8>, (Kind, usize))| {
+            let bytes = &row[HEADER..HEADER + kind.elt_size_in_bytes() * length];
+            Ok(Tensor::f_from_data_size(bytes, &[length as i64], kind)?.to_device(mine.device()))
+        };
+        rows.iter().zip(headers).map(tensor).collect()
     }
 
     /// The first `length` bytes of what all send.
@@ -162,14 +256,20 @@ impl Group {
         })
     }
 
-    /// Kind and number of elements of what another sends.
-    fn header(&self, row: &[u8]) -> Result<(Kind, usize)> {
+    /// Kind and number of elements of what another sends, for the same operation.
+    fn header(&self, place: [u64; 2], other: usize, row: &[u8]) -> Result<(Kind, usize)> {
         let number = |at: usize| {
-            let bytes: [u8; 8] = std::array::from_fn(|k| row.get(at + k).copied().unwrap_or_default());
-            i64::from_le_bytes(bytes)
+            let bytes: [u8; 8] = std::array::from_fn(|k| row.get(8 * at + k).copied().unwrap_or_default());
+            u64::from_le_bytes(bytes)
         };
-        let kind = KINDS.into_iter().find(|kind| *kind as i64 == number(0));
-        let length = usize::try_from(number(8)).ok().filter(|length| *length <= MOST_ELEMENTS);
+        let theirs = [number(0), number(1)];
+        if theirs != place {
+            let say = |[code, number]: [u64; 2]| format!("operation {number}, {}", Operation::name(code));
+            let detail = format!("member {other} is at {}, member {} at {}", say(theirs), self.rank, say(place));
+            return Err(Error::contract("members of a group call the same operations in the same order", detail));
+        }
+        let kind = KINDS.into_iter().find(|kind| *kind as u64 == number(2));
+        let length = usize::try_from(number(3)).ok().filter(|length| *length <= MOST_ELEMENTS);
         kind.zip(length).ok_or_else(|| self.broken("a message that isn't a tensor"))
     }
 
@@ -201,41 +301,12 @@ impl Collective for Group {
         self.size
     }
 
-    /// By one message where all fit into it, as most do: a message costs more than its bytes.
     fn all_gather(&self, mine: &Tensor) -> Result<Vec<Tensor>> {
-        if !KINDS.contains(&mine.kind()) {
-            let expected = "a tensor of floating-point numbers, integers or truth values";
-            return Err(Error::config(
-                "the kind of a tensor for other replicas",
-                format!("{:?}", mine.kind()),
-                expected,
-            ));
-        }
-        let host = mine.detach().to_device(Device::Cpu).contiguous();
-        let mut sent = vec![0; HEADER + host.numel() * host.kind().elt_size_in_bytes()];
-        sent[..8].copy_from_slice(&(host.kind() as i64).to_le_bytes());
-        sent[8..HEADER].copy_from_slice(&(host.numel() as i64).to_le_bytes());
-        host.f_copy_data_u8(&mut sent[HEADER..], host.numel())?;
-        let mut room = self.room.get();
-        let mut rows = self.gather_rows(&sent, HEADER + room)?;
-        let headers = rows.iter().map(|row| self.header(row)).collect::<Result<Vec<_>>>()?;
-        let longest = headers.iter().map(|(kind, length)| kind.elt_size_in_bytes() * length).max().unwrap_or(0);
-        if longest > room {
-            rows = self.gather_rows(&sent, HEADER + longest)?;
-            room = longest.next_power_of_two();
-            if room <= MOST_AT_ONCE {
-                self.room.set(room);
-            }
-        }
-        let tensor = |(row, (kind, length)): (&Vec<u8>, (Kind, usize))| {
-            let bytes = &row[HEADER..HEADER + kind.elt_size_in_bytes() * length];
-            Ok(Tensor::f_from_data_size(bytes, &[length as i64], kind)?.to_device(mine.device()))
-        };
-        rows.iter().zip(headers).map(tensor).collect()
+        self.gather(Operation::AllGather, mine)
     }
 
     fn all_reduce(&self, tensor: &mut Tensor) -> Result<()> {
-        self.check_alike(tensor)?;
+        self.check_alike(Operation::AllReduce, tensor)?;
         self.on_host(tensor, |host| self.group.all_reduce(host))
     }
 
@@ -243,7 +314,7 @@ impl Collective for Group {
         if root >= self.size {
             return Err(Error::out_of_range(root, self.size));
         }
-        self.check_alike(tensor)?;
+        self.check_alike(Operation::BroadcastFrom(root), tensor)?;
         let root = small(root)?;
         self.on_host(tensor, |host| self.group.broadcast(host, root))
     }

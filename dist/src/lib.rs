@@ -27,7 +27,7 @@
 //!
 //! # Safety of a network
 //! c10d knows neither encryption nor passwords: whoever reaches its ports can read and disturb a run. Sockets bind to the loopback unless
-//! the launcher names another address; do that in networks that you trust alone.
+//! the launcher names another address (the store then binds to all addresses of the first machine); do that in networks that you trust alone.
 
 pub mod actors;
 mod ffi;

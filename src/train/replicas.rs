@@ -5,9 +5,10 @@ use tch::{Kind, Tensor};
 
 use super::gradients::SAME;
 use super::policy_checks::random_walks;
+use super::sources::Elsewhere;
 use super::{Context, Trainer};
 use crate::collective::{Collective, Shares, hash};
-use crate::env::{Env, Rows};
+use crate::env::{Env, Rows, check_count};
 use crate::metrics::Evaluator;
 use crate::nn::Parameters;
 use crate::policy::Policy;
@@ -45,7 +46,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     ///
     /// # Errors
     /// [`Error::Config`] for a batch of fewer trajectories than replicas; [`Error::Contract`] for replicas that aren't equal: they are to be
-    /// built from one seed, for one environment; [`Error::Peer`] if another replica has ended. The first step asks each replica's reward about a few random
+    /// built from one seed, for one environment; [`Error::Peer`] if another replica has ended. The first step asks each replica's reward (but where trajectories come [from elsewhere](Self::with_fresh)) about a few random
     /// objects, which [`reward_calls`](Self::reward_calls) doesn't count, and refuses rewards that differ. It also refuses what isn't agreed on between replicas:
     /// an adaptive teacher, Thompson sampling, intrinsic rewards.
     pub fn with_collective(mut self, collective: impl Collective + 'static) -> Result<Self> {
@@ -111,6 +112,10 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let Some(replicas) = self.context.replicas() else { return Ok(()) };
         let environment = || Ok(vec![("environment", hash_text(&self.context.env.fingerprint()?))]);
         Shares::of(Some(replicas)).check_same(SAME, environment)?;
+        if matches!(self.sources.elsewhere, Some(Elsewhere::Others(_))) {
+            // What comes from elsewhere brings its log-rewards: this trainer may not be able to ask a reward itself.
+            return Ok(());
+        }
         let Some(mine) = Judged::of(&self.context)? else { return Ok(()) };
         for (other, said) in replicas.all_gather(&Tensor::from_slice(&mine.said))?.iter().enumerate() {
             if let Some(difference) = mine.difference(&Vec::<f64>::try_from(said)?) {
@@ -258,6 +263,7 @@ impl<S: Rows> Judged<S> {
             walks = walks.with_conditions(source.draw(ASKED, &mut Rng::seeded(0))?)?;
         }
         let mut said = reward.log_reward(&walks.terminal, walks.conditions())?;
+        check_count(&said, ASKED)?;
         said.extend(walks.conditions().map_or_else(Vec::new, to_host));
         Ok(Some(Self { objects: walks.terminal, said }))
     }

@@ -1,5 +1,6 @@
 //! `gfn-dist local -n 4 -- PROGRAM ARGS...` runs a program in several processes of this machine, which train as one.
 
+use std::hash::{BuildHasher, RandomState};
 use std::io::{BufRead, BufReader, IsTerminal, Read};
 use std::net::{Ipv4Addr, TcpListener};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -62,11 +63,15 @@ fn local(n: usize, program: &[String]) -> Result<ExitCode, String> {
         let set = signal_hook::flag::register_usize(signal, Arc::clone(&asked), signal.unsigned_abs() as usize);
         set.map_err(|error| format!("signals can't be handled: {error}"))?;
     }
+    // Random bits, so that no process of another run is taken for one of this run's.
+    let [high, low] = [0, 1].map(|half| RandomState::new().hash_one(half));
+    let run = format!("{high:016x}{low:016x}");
     let port = free_port().map_err(|error| format!("no port of this machine is free: {error}"))?;
     let mut processes = Processes { children: Vec::new(), relays: Vec::new() };
     for rank in 0..n {
         let mut command = Command::new(name);
         command.args(arguments).envs([("RANK", rank.to_string()), ("WORLD_SIZE", n.to_string())]);
+        command.env("GFN_RUN_ID", &run);
         // Ctrl-C comes to this process alone, which passes it on: a second signal would end a run before it has saved.
         command.process_group(0);
         command.envs([("MASTER_ADDR", Ipv4Addr::LOCALHOST.to_string()), ("MASTER_PORT", port.to_string())]);

@@ -72,6 +72,10 @@ pub(crate) struct Common {
     #[arg(long, requires = "dist", value_parser = at_least_one)]
     #[allow(dead_code, reason = "read before a task is run, by `members`")]
     pub(crate) learners: Option<usize>,
+    /// Seconds that a process waits for the others, which may do something alone meanwhile: a validation, a checkpoint
+    #[arg(long, requires = "dist", default_value_t = 600, value_parser = clap::value_parser!(u64).range(1..))]
+    #[allow(dead_code, reason = "read before a task is run, by `members`")]
+    pub(crate) dist_timeout: u64,
     /// Where tensors live: cpu, cuda or cuda:N
     #[arg(long, default_value = "cpu")]
     pub(crate) device: DeviceKind,
@@ -391,8 +395,5 @@ impl Common {
 
 /// Refuses a flag that was given, where it would do nothing.
 pub(crate) fn refuse(flag: &'static str, given: bool, expected: &'static str) -> Result<()> {
-    match given {
-        true => Err(Error::config(flag, "given", expected)),
-        false => Ok(()),
-    }
+    (!given).then_some(()).ok_or_else(|| Error::config(flag, "given", expected))
 }

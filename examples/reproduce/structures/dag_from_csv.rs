@@ -16,7 +16,7 @@ use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Fit, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_dags::{
-    Adjacency, BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, EdgeMarginals,
+    AdjacencyFeatures, BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, EdgeMarginals,
     MAX_SUMMED_NODES, Marginals, PairMatrix, StructureConfig, StructurePrior,
 };
 use tch::{Device, Kind};
@@ -85,7 +85,7 @@ pub(crate) fn learn(args: &Args, device: Device) -> Result<Edges> {
 
     let mlp = MlpConfig { hidden: vec![256, 256], ..MlpConfig::default() };
     let config = MlpPolicyConfig { mlp, backward: BackwardPolicy::Uniform, ..MlpPolicyConfig::default() };
-    let policy = MlpPolicy::new(&env, Adjacency::new(n), config, device, Kind::Float, &mut rng)?;
+    let policy = MlpPolicy::new(&env, AdjacencyFeatures::new(n), config, device, Kind::Float, &mut rng)?;
     let config = TrainerConfig {
         batch: 128,
         // Few of many graphs have nearly all of the probability: half of the actions at random find them, and replay keeps them.

@@ -10,7 +10,7 @@
 //! | scores | [`Bge`], [`LinearGaussianBic`], [`Bde`], or your own [`LocalScore`]; [`CachedScores`] remembers them |
 //! | reward | [`DagReward`]: the scores and a [`StructurePrior`], whole or as the change that an edge makes |
 //! | environment | [`BayesianStructure`] with the expert knowledge of a [`StructureConfig`]; [`DagGraphs`] is its twin on petgraph states |
-//! | policy | [`gfn::policy::MlpPolicy`] on [`Adjacency`], any graph network by [`DagPolicy`], attention among nodes after a round of messages, [`NodeAttention`], or between pairs of nodes, [`EdgeTransformer`] |
+//! | policy | [`gfn::policy::MlpPolicy`] on [`AdjacencyFeatures`], any graph network by [`DagPolicy`], attention among nodes after a round of messages, [`NodeAttention`], or between pairs of nodes, [`EdgeTransformer`] |
 //! | exact posterior | [`ExactPosterior`] to 5 nodes (6 with patience), [`EdgeMarginals`] to 14 |
 //! | comparison | [`Marginals`] of edges, paths and Markov blankets, [`PairMatrix`], [`expected_shd`], [`held_out_log_likelihoods`], [`most_probable`] |
 //!
@@ -52,8 +52,8 @@ pub use data::{
 };
 pub use env::{BayesianStructure, Dag, DagGraphs, DagStates, MAX_NODES, NodeSet, StructureConfig};
 pub use policy::{
-    Adjacency, DagPolicy, EdgeTransformer, EdgeTransformerConfig, EdgeTransformerNetwork, HostDags, NodeAttention,
-    NodeAttentionConfig, NodeAttentionNetwork, PairNetwork, PairPolicy,
+    AdjacencyFeatures, DagPolicy, EdgeTransformer, EdgeTransformerConfig, EdgeTransformerNetwork, HostDags,
+    NodeAttention, NodeAttentionConfig, NodeAttentionNetwork, PairNetwork, PairPolicy,
 };
 pub use posterior::{
     Detection, EdgeMarginals, ExactPosterior, MAX_SUMMED_NODES, Marginals, PairMatrix, expected_shd,

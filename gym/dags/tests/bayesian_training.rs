@@ -27,7 +27,7 @@ fn train(objective: impl Objective + 'static) -> f64 {
     let posterior = ExactPosterior::of(graph.states(), &reward).unwrap();
     let mlp = MlpConfig { hidden: vec![64, 64], ..MlpConfig::default() };
     let config = MlpPolicyConfig { mlp, ..MlpPolicyConfig::default() };
-    let policy = MlpPolicy::new(&env, Adjacency::new(3), config, Device::Cpu, Kind::Float, rng).unwrap();
+    let policy = MlpPolicy::new(&env, AdjacencyFeatures::new(3), config, Device::Cpu, Kind::Float, rng).unwrap();
     let steps = 800;
     let config = TrainerConfig {
         batch: 16,

@@ -19,7 +19,7 @@ use gfn::policy::{
 };
 use gfn::{Error, Result, Rng};
 use gfn_dags::{
-    Adjacency, BayesianStructure, DagGraphs, DagPolicy, EdgeTransformer, EdgeTransformerConfig, NodeAttention,
+    AdjacencyFeatures, BayesianStructure, DagGraphs, DagPolicy, EdgeTransformer, EdgeTransformerConfig, NodeAttention,
     NodeAttentionConfig,
 };
 use gfn_gym::boxes::{BoxDist, BoxEnv, BoxPolicy, BoxPolicyConfig};
@@ -167,7 +167,7 @@ pub(crate) fn of_structures(plan: Plan<'_>, env: &BayesianStructure) -> PyResult
     let (device, kind) = (plan.device, plan.kind);
     match plan.name.as_str() {
         "Mlp" => headed(plan.config().and_then(|config: MlpPolicyConfig| {
-            MlpPolicy::new(env, Adjacency::new(env.n_nodes()), config, device, kind, plan.rng)
+            MlpPolicy::new(env, AdjacencyFeatures::new(env.n_nodes()), config, device, kind, plan.rng)
         })),
         "GraphNet" => boxed(plan.config().and_then(|config: GraphNetConfig| {
             Ok(DagPolicy(GraphNet::new(&DagGraphs::new(env)?, config, device, kind, plan.rng)?))

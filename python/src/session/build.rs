@@ -14,7 +14,7 @@ use gfn::replay::ReplayBuffer;
 use gfn::rollout::ReplayEnv;
 use gfn::runtime::DeviceKind;
 use gfn::train::{Trainer, TrainerConfig};
-use gfn_dags::Adjacency;
+use gfn_dags::AdjacencyFeatures;
 use gfn_gym::diffusion::Energy;
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -152,7 +152,7 @@ pub(super) fn session(
         (EnvKind::Structures(env), _) => {
             let reward = reward.build(&show_structures(), by_keys(env), |settings| structure_reward(settings, env))?;
             let n = env.n_nodes();
-            let features = Some(Encoding::new(Adjacency::new(n)));
+            let features = Some(Encoding::new(AdjacencyFeatures::new(n)));
             let border = Border { show: show_structures(), read: read_structures(n), features };
             let policies = networks.build(&mut rng, |plan| of_structures(plan, env))?;
             listed(

@@ -133,7 +133,8 @@ pub(crate) fn check_log_rewards(values: &[f64], n: usize) -> Result<()> {
     }
 }
 
-fn check_count(values: &[f64], n: usize) -> Result<()> {
+/// Checks that a reward gave a number for each of `n` states.
+pub(crate) fn check_count(values: &[f64], n: usize) -> Result<()> {
     if values.len() == n {
         return Ok(());
     }

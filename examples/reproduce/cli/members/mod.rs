@@ -13,6 +13,7 @@ mod rehearsal;
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Duration;
 
 use ahead::Ahead;
 use clap::{ArgMatches, ValueEnum};
@@ -47,6 +48,14 @@ pub(crate) enum Dist {
     Sync,
     /// The first trains, or as many as --learners says; the others draw with its latest parameters, ask the reward and send it what they drew
     Async,
+}
+
+/// What flags say of processes that a launcher started.
+struct Together {
+    dist: Dist,
+    learners: Option<usize>,
+    of: ThreadsFor,
+    timeout: Duration,
 }
 
 /// Tasks whose replicas were measured to be faster than one thread.
@@ -130,7 +139,9 @@ pub(crate) fn run(program: &ArgMatches, work: impl Fn() -> Result<()> + Sync) ->
     let asked = |flag: &str| flags.try_get_one::<Dist>(flag).ok().flatten().copied();
     if let Some(dist) = asked("dist") {
         let learners = flags.try_get_one::<usize>("learners").ok().flatten().copied();
-        return in_processes((dist, learners, of.unwrap_or(ThreadsFor::Auto)), work);
+        let timeout = flags.try_get_one::<u64>("dist_timeout").ok().flatten().copied().unwrap_or_default();
+        let timeout = Duration::from_secs(timeout);
+        return in_processes(&Together { dist, learners, of: of.unwrap_or(ThreadsFor::Auto), timeout }, work);
     }
     let of = of.unwrap_or(ThreadsFor::Auto);
     let ahead = of == ThreadsFor::Ahead;
@@ -182,7 +193,7 @@ fn as_member(
 use processes::in_processes;
 
 #[cfg(not(feature = "dist"))]
-fn in_processes(_: (Dist, Option<usize>, ThreadsFor), _: impl Fn() -> Result<()>) -> Result<()> {
+fn in_processes(_: &Together, _: impl Fn() -> Result<()>) -> Result<()> {
     let remedy = "build with it: cargo run --release --features gfn-reproduce/dist --example reproduce";
     Err(Error::missing("--dist", "the feature of that name", remedy))
 }

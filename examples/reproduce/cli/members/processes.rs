@@ -18,10 +18,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
 
 use super::ahead::in_pairs;
-use super::{Dist, MEMBER, Member, Ready, ThreadsFor, as_member, take};
-
-/// So long others may take for what one does alone: a validation, a checkpoint.
-const TIMEOUT: Duration = Duration::from_secs(600);
+use super::{Dist, MEMBER, Member, Ready, ThreadsFor, Together, as_member, take};
 
 thread_local! {
     static SIDE: RefCell<Option<Side>> = const { RefCell::new(None) };
@@ -35,6 +32,7 @@ pub(super) struct Side {
     port: u16,
     /// The first so many processes train, the others draw.
     learners: usize,
+    timeout: Duration,
 }
 
 /// Whether this is a process of an asynchronous run.
@@ -48,7 +46,7 @@ pub(super) fn side() -> Option<Side> {
 }
 
 pub(super) fn in_processes(
-    (dist, learners, of): (Dist, Option<usize>, ThreadsFor),
+    &Together { dist, learners, of, timeout }: &Together,
     work: impl Fn() -> Result<()> + Sync,
 ) -> Result<()> {
     let Some(launch) = Launch::from_env()? else {
@@ -59,7 +57,7 @@ pub(super) fn in_processes(
         if let Some(learners) = learners {
             return Err(Error::config("--learners", learners, "no such flag with --dist sync: all processes train"));
         }
-        let group = Box::new(launch.connect(TIMEOUT)?);
+        let group = Box::new(launch.connect(timeout)?);
         return match of {
             ThreadsFor::Ahead => in_pairs(|ahead| as_member(group, None, Some(ahead), &work), &work),
             _ => as_member(group, None, None, &work),
@@ -77,11 +75,11 @@ pub(super) fn in_processes(
     };
     if learners > 1 && rank < learners {
         let among = Launch { port, size: learners, launcher_serves: false, ..launch.clone() };
-        let group = among.connect(TIMEOUT)?;
-        SIDE.set(Some(Side { launch, port, learners }));
+        let group = among.connect(timeout)?;
+        SIDE.set(Some(Side { launch, port, learners, timeout }));
         return as_member(Box::new(group), None, None, &work);
     }
-    SIDE.set(Some(Side { launch, port, learners }));
+    SIDE.set(Some(Side { launch, port, learners, timeout }));
     // One trains, the others don't count as members that train as one.
     MEMBER.set(Member::alone(rank));
     let done = work();
@@ -114,7 +112,7 @@ impl Side {
 
     /// All processes tell each other where they listen; learners do.
     fn meet(&self, mine: &str) -> Result<Vec<String>> {
-        let all = self.launch.connect(TIMEOUT)?.all_gather(&Tensor::from_slice(mine.as_bytes()))?;
+        let all = self.launch.connect(self.timeout)?.all_gather(&Tensor::from_slice(mine.as_bytes()))?;
         let text = |bytes: &Tensor| Ok(String::from_utf8_lossy(&Vec::<u8>::try_from(bytes)?).into_owned());
         all.iter().map(text).collect()
     }
@@ -127,7 +125,7 @@ impl Side {
             batch: (settings.batch / actors).max(1),
             max_steps: settings.max_steps,
             // The learner makes ready first: it may list all states.
-            timeout: TIMEOUT,
+            timeout: self.timeout,
             ..ActorConfig::default()
         };
         let address = match self.learners {

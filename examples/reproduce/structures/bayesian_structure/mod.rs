@@ -16,7 +16,7 @@ use gfn::replay::ReplayBuffer;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_dags::{
-    Adjacency, BayesianStructure, DagGraphs, DagPolicy, EdgeTransformer, EdgeTransformerConfig, NodeAttention,
+    AdjacencyFeatures, BayesianStructure, DagGraphs, DagPolicy, EdgeTransformer, EdgeTransformerConfig, NodeAttention,
     NodeAttentionConfig, StructureConfig,
 };
 use problem::{Problem, ScoreName};
@@ -133,7 +133,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             let mlp = MlpConfig { hidden, ..MlpConfig::default() };
             let paths = common.objective.needs_paths();
             let network = MlpPolicyConfig { mlp, backward, estimators, paths, ..MlpPolicyConfig::default() };
-            let policy = MlpPolicy::new(&env, Adjacency::new(n), network, device, kind, &mut rng)?;
+            let policy = MlpPolicy::new(&env, AdjacencyFeatures::new(n), network, device, kind, &mut rng)?;
             learn(args, &problem, env, policy, rng)
         }
         PolicyName::Gnn | PolicyName::GraphTransformer => {

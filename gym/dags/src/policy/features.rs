@@ -7,17 +7,17 @@ use crate::DagStates;
 ///
 /// ```
 /// use gfn::policy::{Features, StateFeatures};
-/// use gfn_dags::{Adjacency, DagStates};
+/// use gfn_dags::{AdjacencyFeatures, DagStates};
 /// let dags = DagStates::from_edges(2, [[(0, 1)].as_slice()])?;
-/// assert_eq!(Adjacency::new(2).encode(&dags), Features::Dense(vec![0.0, 1.0, 0.0, 0.0]));
+/// assert_eq!(AdjacencyFeatures::new(2).encode(&dags), Features::Dense(vec![0.0, 1.0, 0.0, 0.0]));
 /// # Ok::<(), gfn::Error>(())
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub struct Adjacency {
+pub struct AdjacencyFeatures {
     n: usize,
 }
 
-impl Adjacency {
+impl AdjacencyFeatures {
     /// Of graphs of `n` nodes.
     #[must_use]
     pub fn new(n: usize) -> Self {
@@ -25,7 +25,7 @@ impl Adjacency {
     }
 }
 
-impl StateFeatures<DagStates> for Adjacency {
+impl StateFeatures<DagStates> for AdjacencyFeatures {
     fn width(&self) -> usize {
         self.n * self.n
     }

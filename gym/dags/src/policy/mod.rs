@@ -7,7 +7,7 @@ mod node_attention;
 mod pair_policy;
 
 pub use edge_transformer::{EdgeTransformer, EdgeTransformerConfig, EdgeTransformerNetwork};
-pub use features::Adjacency;
+pub use features::AdjacencyFeatures;
 pub use graph_policy::DagPolicy;
 pub use node_attention::{NodeAttention, NodeAttentionConfig, NodeAttentionNetwork};
 pub use pair_policy::{HostDags, PairNetwork, PairPolicy};

@@ -16,6 +16,8 @@ pub use proxy::{ProxyError, ProxyOutput, TorchScriptProxy};
 pub use reward::MoleculeReward;
 pub use scorer_error::ScorerError;
 
+use std::sync::Arc;
+
 use gfn::{Error, Result};
 
 use super::Molecule;
@@ -69,6 +71,24 @@ impl<F: Fn(&Molecule) -> f64 + Send + Sync> MoleculeScore for F {
 }
 
 impl MoleculeScore for Box<dyn MoleculeScore> {
+    fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
+        self.as_ref().log_scores(molecules)
+    }
+}
+
+/// A score that is a reward's and is asked elsewhere, too: an [`ExternalScorer`] for what it has done, say.
+///
+/// ```
+/// use std::sync::Arc;
+/// use gfn_molecules::{ExternalScorer, Molecule, MoleculeCodec, MoleculeReward, MoleculeScore};
+/// fn reward_of(codec: &MoleculeCodec, scorer: &Arc<ExternalScorer>) -> MoleculeReward<Arc<ExternalScorer>> {
+///     MoleculeReward::new(codec, Arc::clone(scorer))
+/// }
+/// let shared: Arc<dyn MoleculeScore> = Arc::new(|molecule: &Molecule| molecule.n_rings() as f64);
+/// assert_eq!(shared.clone().log_scores(&[Molecule::from_smiles("C1CC1")?])?, [0.0]);
+/// # Ok::<(), gfn::Error>(())
+/// ```
+impl<S: MoleculeScore + ?Sized> MoleculeScore for Arc<S> {
     fn log_scores(&self, molecules: &[Molecule]) -> Result<Vec<f64>> {
         self.as_ref().log_scores(molecules)
     }

@@ -191,3 +191,21 @@ def test_a_module_sees_classes_and_attributes():
     env = gfn.GraphBuilding(3, node_classes=2, edge_classes=3, node_attributes=[4], edge_attributes=[5])
     module_trainer(Looks(), env=env, reward=lambda graphs: np.zeros(len(graphs)), epsilon=1.0).fit(5)
     assert seen == {"node_classes": 1, "edge_classes": 2, "node_attributes": 4, "edge_attributes": 5}
+
+
+def test_symmetry_that_is_unseen_is_unseen():
+    def made(symmetry, policy=lambda **changes: gfn.GraphNet(embedding=8, **changes)):
+        it = gfn.Trainer(gfn.GraphBuilding(4), lambda graphs: graphs.n_edges / 4, policy(symmetry=symmetry), batch=8)
+        return it.fit(2).history["loss"][-1], it.n_parameters
+
+    assert made("auto") == made("seen")
+    loss, n_parameters = made("unseen")
+    assert loss != made("auto")[0] and n_parameters < made("auto")[1]
+    # What checkpoints say of it is what they said before there was the setting.
+    assert "symmetry" not in gfn.GraphNet(symmetry="unseen")._described() and "symmetry" in gfn.GraphNet()._described()
+
+    def module(symmetry):
+        torch.manual_seed(0)
+        return gfn.GraphModule(Messages(classes=1), 64, 64, symmetry=symmetry)
+
+    assert made("unseen", module)[1] < made("auto", module)[1]

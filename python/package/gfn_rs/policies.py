@@ -42,13 +42,17 @@ def _perceptron(policy: Any) -> dict[str, Any]:
     return {"mlp": mlp, "backward": variant(policy.backward), "estimators": _estimators(policy)}
 
 
-def _symmetry(symmetry: str) -> dict[str, Any]:
-    # Files from before the setting are of networks that aren't told, and name nothing.
-    return {} if symmetry == "unseen" else {"symmetry": variant(symmetry)}
+class _Graphs(Policy):
+    """What the networks of graphs share."""
+
+    def _described(self) -> Any:
+        # Checkpoints from before the setting are of networks that aren't told, and name nothing.
+        values = self._values()
+        return {name: value for name, value in values.items() if (name, value) != ("symmetry", variant("unseen"))}
 
 
 @dataclass(frozen=True)
-class GraphNet(Policy):
+class GraphNet(_Graphs):
     """Messages along edges, then a head for each type of action.
 
     `conv` is chosen by what the environment's graphs are made of, unless named; `transformer` has `heads` heads of attention along
@@ -81,7 +85,7 @@ class GraphNet(Policy):
             "pair_walks": plain(self.pair_walks, "pair_walks"),
             "global": plain(self.global_, "global_"),
             "backward": variant(self.backward),
-            **_symmetry(self.symmetry),
+            "symmetry": variant(self.symmetry),
             "initial_exit_bias": plain(self.initial_exit_bias, "initial_exit_bias"),
             "estimators": _estimators(self),
         }
@@ -103,7 +107,7 @@ class EdgeMlp(Policy):
 
 
 @dataclass(frozen=True)
-class GraphModule(Policy):
+class GraphModule(_Graphs):
     """A network of your own: a `torch.nn.Module` (or any function, with `parameters` of its own) from a `GraphBatch` to embeddings of
     nodes `[N, node_width]` and of graphs `[B, graph_width]`. The library adds the heads, trains the module's parameters and saves them.
 
@@ -136,7 +140,7 @@ class GraphModule(Policy):
             "graph_width": plain(self.graph_width, "graph_width"),
             "backward": variant(self.backward),
             "pair_walks": plain(self.pair_walks, "pair_walks"),
-            **_symmetry(self.symmetry),
+            "symmetry": variant(self.symmetry),
             "initial_exit_bias": plain(self.initial_exit_bias, "initial_exit_bias"),
             "estimators": _estimators(self),
         }

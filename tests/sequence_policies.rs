@@ -7,7 +7,7 @@ use gfn::metrics::Distances;
 use gfn::nn::{EstimatorsConfig, Parameters, SequenceKind, SequenceNetConfig};
 use gfn::objective::score;
 use gfn::objective::{DetailedBalance, TrajectoryBalance};
-use gfn::optim::{Adam, AdamConfig};
+use gfn::optim::AdamConfig;
 use gfn::policy::{HostPolicy, Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig, SequenceWork};
 use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::Sampler;

@@ -7,6 +7,7 @@ use serde::Deserialize;
 use tch::Tensor;
 
 use crate::errors::raised;
+use crate::inside::Inside;
 use crate::settings::read;
 use crate::tensors;
 
@@ -90,6 +91,7 @@ impl Conditioner {
 
     /// Vectors of `n` conditions, `[n, width]`.
     fn draw<'py>(&self, py: Python<'py>, n: usize, seed: u64) -> PyResult<Bound<'py, PyAny>> {
+        let _inside = Inside::enter(py)?;
         let drawn = self.0.draw(n, &mut Rng::seeded(seed)).map_err(raised)?;
         tensors::to_python(py, &drawn)
     }
@@ -98,12 +100,14 @@ impl Conditioner {
     fn encode<'py>(&self, py: Python<'py>, conditions: Vec<Plain>) -> PyResult<Bound<'py, PyAny>> {
         let one = |(beta, preferences, focus)| Condition { beta, preferences, focus };
         let conditions: Vec<Condition> = conditions.into_iter().map(one).collect();
+        let _inside = Inside::enter(py)?;
         let encoded: Tensor = self.0.encode(&conditions).map_err(raised)?;
         tensors::to_python(py, &encoded)
     }
 
     /// The conditions of vectors.
     fn decode(&self, vectors: &Bound<'_, PyAny>) -> PyResult<Vec<Plain>> {
+        let _inside = Inside::enter(vectors.py())?;
         let vectors = tensors::from_python(vectors)?;
         self.0.check(&vectors).map_err(raised)?;
         let decoded = self.0.decode(&vectors).map_err(raised)?;

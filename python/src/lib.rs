@@ -10,6 +10,7 @@ mod counts;
 mod env;
 mod errors;
 mod evaluation;
+mod inside;
 mod kept;
 mod metrics;
 mod molecules;
@@ -24,6 +25,7 @@ mod settings;
 mod states;
 mod tensors;
 mod threads;
+mod watch;
 mod wording;
 
 use pyo3::prelude::*;
@@ -52,5 +54,8 @@ fn _gfn(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(metrics::hypervolume, module)?)?;
     module.add_function(wrap_pyfunction!(metrics::noise_floor, module)?)?;
     module.add_function(wrap_pyfunction!(threads::set_threads, module)?)?;
+    module.add_function(wrap_pyfunction!(inside::end, module)?)?;
+    module.add_function(wrap_pyfunction!(inside::calls, module)?)?;
+    module.add_function(wrap_pyfunction!(inside::forked, module)?)?;
     module.add_class::<policy::PyBatch>()
 }

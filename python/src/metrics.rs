@@ -7,6 +7,8 @@ use numpy::{PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::prelude::*;
 
 use crate::errors::raised;
+use crate::inside::Inside;
+use crate::watch::Watch;
 
 /// Points, a row each, that `gfn_rs.metrics` has looked at.
 type Points<'py> = PyReadonlyArray2<'py, f64>;
@@ -20,7 +22,8 @@ fn points(rows: &Points<'_>) -> Result<Reals> {
 #[pyfunction]
 pub(crate) fn wasserstein2(py: Python<'_>, a: Points<'_>, b: Points<'_>) -> PyResult<f64> {
     let (a, b) = (points(&a).map_err(raised)?, points(&b).map_err(raised)?);
-    py.detach(|| metrics::wasserstein2(&a, &b)).map_err(raised)
+    let (_inside, watch) = (Inside::enter(py)?, Watch::new());
+    py.detach(|| metrics::wasserstein2_watched(&a, &b, &mut || watch.look())).map_err(raised)
 }
 
 /// The squared maximum mean discrepancy between two sets of points.

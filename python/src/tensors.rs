@@ -4,7 +4,7 @@
 //! one is a handle of the other. The interpreter is attached at each call, as the `Python` token says.
 #![allow(unsafe_code)]
 
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyRuntimeError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use tch::Tensor;
 use torch_sys::C_tensor;
@@ -13,6 +13,32 @@ unsafe extern "C" {
     fn gfn_tensor_to_python(tensor: *mut C_tensor) -> *mut pyo3::ffi::PyObject;
     fn gfn_tensor_from_python(object: *mut pyo3::ffi::PyObject) -> *mut C_tensor;
     fn gfn_tensor_is_whole(tensor: *const C_tensor) -> std::ffi::c_int;
+    fn gfn_tensor_is_same(tensor: *const C_tensor, other: *const C_tensor) -> std::ffi::c_int;
+    fn gfn_state_enter() -> *mut std::ffi::c_void;
+    fn gfn_state_leave(state: *mut std::ffi::c_void);
+}
+
+/// This thread with torch's state of a new one, until it is dropped: what the caller is inside of (autocast, `no_grad`, inference, modes,
+/// hooks of saved tensors) is its own business, and would change or end what the library computes. What the library calls is inside of
+/// it, too.
+pub(crate) struct Clean(*mut std::ffi::c_void);
+
+impl Clean {
+    pub(crate) fn enter(_: Python<'_>) -> PyResult<Self> {
+        // SAFETY: it takes nothing; what comes back is null, or what `gfn_state_leave` takes once, on this thread: a pointer isn't `Send`.
+        let state = unsafe { gfn_state_enter() };
+        if state.is_null() {
+            return Err(PyRuntimeError::new_err("torch did not give a clean state of this thread"));
+        }
+        Ok(Self(state))
+    }
+}
+
+impl Drop for Clean {
+    fn drop(&mut self) {
+        // SAFETY: as above.
+        unsafe { gfn_state_leave(self.0) }
+    }
 }
 
 /// The `torch.Tensor` of a tensor.
@@ -34,7 +60,7 @@ pub(crate) fn from_python(object: &Bound<'_, PyAny>) -> PyResult<Tensor> {
     match is_whole(&tensor) {
         true => Ok(tensor),
         false => Err(PyValueError::new_err(format!(
-            "a torch.Tensor of shape {:?} has lost its memory: its storage was resized, give one that is whole",
+            "a torch.Tensor of shape {:?} has lost its memory, or never had any (its storage was resized, or it is a fake one): give one that is whole",
             tensor.size()
         ))),
     }
@@ -47,8 +73,8 @@ pub(crate) fn is_whole(tensor: &Tensor) -> bool {
     unsafe { gfn_tensor_is_whole(tensor.as_ptr()) != 0 }
 }
 
-/// Sets whether this thread keeps gradients, and says whether it did.
-pub(crate) fn keep_gradients(keep: bool) -> bool {
-    // SAFETY: it takes and gives a number, and touches a flag of this thread.
-    unsafe { torch_sys::at_grad_set_enabled(i32::from(keep)) != 0 }
+/// Whether two handles are of one tensor.
+pub(crate) fn is_same(tensor: &Tensor, other: &Tensor) -> bool {
+    // SAFETY: the pointers are of live tensors, and only read.
+    unsafe { gfn_tensor_is_same(tensor.as_ptr(), other.as_ptr()) != 0 }
 }

@@ -20,7 +20,8 @@ pub(crate) fn prepare() {
     });
 }
 
-/// Gives the library and torch so many threads, for the rest of the process; before its first trainer.
+/// Gives the library and torch so many threads, for the rest of the process; before its first trainer. A process that is forked from it has
+/// one: the others aren't there.
 #[pyfunction]
 pub(crate) fn set_threads(n: &Bound<'_, PyAny>) -> PyResult<()> {
     let n = count(n, "threads", 1)?;

@@ -12,20 +12,22 @@ use pyo3::prelude::*;
 use tch::Tensor;
 
 use crate::errors::passed_on;
+use crate::inside::check_ending;
 
 /// How long Ctrl-C may wait.
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// When signals were last looked at.
-pub(super) struct Watch(Mutex<Instant>);
+pub(crate) struct Watch(Mutex<Instant>);
 
 impl Watch {
-    pub(super) fn new() -> Self {
+    pub(crate) fn new() -> Self {
         Self(Mutex::new(Instant::now()))
     }
 
     /// Looks at signals, unless that was just done; an error where one of them raises something.
-    pub(super) fn look(&self) -> Result<()> {
+    pub(crate) fn look(&self) -> Result<()> {
+        check_ending()?;
         {
             let mut looked = self.0.lock().unwrap_or_else(PoisonError::into_inner);
             if looked.elapsed() <= PATIENCE {
@@ -37,13 +39,13 @@ impl Watch {
     }
 
     /// A policy that looks whenever it is asked.
-    pub(super) fn over<'a, P>(&'a self, policy: &'a P) -> Watched<'a, P> {
+    pub(crate) fn over<'a, P>(&'a self, policy: &'a P) -> Watched<'a, P> {
         Watched { of: policy, watch: self }
     }
 }
 
 /// A policy or its form on the host, which looks at signals before each answer.
-pub(super) struct Watched<'a, P: ?Sized> {
+pub(crate) struct Watched<'a, P: ?Sized> {
     of: &'a P,
     watch: &'a Watch,
 }

@@ -1,12 +1,33 @@
 //! What the library's messages say of Rust, said of Python.
 
 /// Phrases of the library's, and what stands for them in `gfn_rs`; the longer ones first.
-const PHRASES: [(&str, &str); 29] = [
+const PHRASES: &[(&str, &str)] = &[
     (
         "(graphs whose backward moves are derived: let `is_reachable` be false of what no forward move builds; by type: use action \
          types that keep to it, such as `AddEdge::keeping_connected`)",
         "(let `is_reachable` be false of what no forward move builds)",
     ),
+    (
+        "install a PyTorch 2.13 for CUDA, export LIBTORCH_USE_PYTORCH=1 and build again, or use --device cpu",
+        "install a build of torch for CUDA, or use device=\"cpu\"",
+    ),
+    (
+        "the libtorch that `make setup` fetches comes without NVIDIA's own libraries: `pip install torch==2.13.0`, export \
+         LIBTORCH_USE_PYTORCH=1 and build again, or use --device cpu",
+        "install a build of torch for CUDA, or use device=\"cpu\"",
+    ),
+    ("--device cpu", "device=\"cpu\""),
+    ("raise it to a floor (`Clipped`)", "raise it to a floor (`np.maximum(log_rewards, floor)`)"),
+    (
+        "choose a loss that grows more slowly (`RegressionLoss`), or train in f64",
+        "choose a `regression` that grows more slowly, or train with `double=True`",
+    ),
+    ("use the pruned or sampled metrics", "estimate from samples (`evaluate`)"),
+    (
+        "call `Runtime::new` once, before anything uses rayon or libtorch",
+        "call `set_threads` once, before the first trainer",
+    ),
+    (" (`allow_few_observations` lets the prior decide instead)", ""),
     ("write it with GraphFormat::EdgeList (any extension but g6 and d6)", "use `networkx()`, or pickle"),
     ("give `DiffusionPolicy::new` the target", "use a target of the library's"),
     ("give the policy one (`Policy::log_z`)", "use a policy with parameters"),

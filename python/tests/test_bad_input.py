@@ -61,7 +61,6 @@ USES = [
     (lambda: spoilt(lambda t: [p.data.fill_(NAN) for p in t.parameters()]), FloatingPointError, "NaN"),
     (lambda: spoilt(lambda t: [setattr(p, "grad", torch.full_like(p, NAN)) for p in t.parameters()]), FloatingPointError, "gradient"),
     (lambda: twice_backward(), RuntimeError, "second time"),
-    (lambda: without_gradients(), ValueError, "no_grad"),
 ]
 
 
@@ -75,11 +74,6 @@ def twice_backward():
     loss = trainer().loss()
     loss.backward()
     loss.backward()
-
-
-def without_gradients():
-    with torch.no_grad():
-        trainer().fit(1)
 
 
 def of(**changes):

@@ -242,6 +242,84 @@ def test_what_torch_refuses_in_a_backward_pass_leaves_the_trainer():
     assert trainer.steps_done == 0 and len(trainer.sample(2)) == 2
 
 
+def assigned(module):
+    module.load_state_dict({name: value.clone() for name, value in module.state_dict().items()}, assign=True)
+
+
+def replaced(module):
+    module.layers[0][0].weight = torch.nn.Parameter(module.layers[0][0].weight.detach())
+
+
+def reparametrized(module):
+    torch.nn.utils.parametrizations.weight_norm(module.layers[0][0])
+
+
+def added(module):
+    module.more = torch.nn.Parameter(torch.zeros(3))
+
+
+@pytest.mark.parametrize("change, message", [(assigned, "another tensor"), (replaced, "another tensor"), (reparametrized, "is gone"), (added, "`more` is new")])
+def test_a_module_with_other_parameters_is_refused(change, message, tmp_path):
+    """They would be neither trained nor saved."""
+    module = Messages()
+    it = module_trainer(module).fit(1)
+    change(module)
+    for use in (lambda: it.fit(1), it.step, lambda: it.sample(1), it.exact, it.loss, lambda: it.save(tmp_path / "it")):
+        with pytest.raises(ValueError, match=message):
+            use()
+    assert it.steps_done == 1
+
+
+def test_a_module_whose_parameters_are_written_into_is_taken():
+    module, other = Messages(), Messages()
+    it = module_trainer(module).fit(1)
+    module.load_state_dict(other.state_dict())
+    module.layers[0][0].weight.data = torch.zeros_like(module.layers[0][0].weight)
+    assert it.fit(1).steps_done == 2
+
+
+def test_dropout_that_is_switched_on_later_is_refused():
+    module = Normed(torch.nn.Dropout(0.5)).eval()
+    it = module_trainer(module).fit(2)
+    module.train()
+    for _ in range(2):
+        with pytest.raises(ValueError, match="judges each state by itself|equivariant"):
+            it.fit(1)
+    module.eval()
+    assert it.fit(1).steps_done == 3
+
+
+def test_a_module_that_learns_nothing_is_told_of():
+    class Detached(Messages):
+        def forward(self, batch):
+            return tuple(each.detach() for each in super().forward(batch))
+
+    with pytest.warns(gfn.TrainingWarning, match="the heads alone are trained"):
+        module_trainer(Detached()).fit(1)
+    it = module_trainer(Messages()).fit(1)
+    for parameter in it.parameters():
+        parameter.requires_grad_(False)
+    with pytest.warns(gfn.TrainingWarning, match="no parameter is trained"):
+        it.fit(1)
+
+
+@pytest.mark.filterwarnings("error::gfn_rs.TrainingWarning")
+def test_what_is_frozen_on_purpose_is_not_told_of():
+    frozen = Messages().requires_grad_(False)
+    module_trainer(frozen).fit(1)
+    gfn.Trainer(gfn.HyperGrid(2, 3), lambda states: np.zeros(len(states)), gfn.Uniform(), gfn.LogPartitionVariance(), batch=4).fit(1)
+
+
+def test_not_a_number_of_an_untrained_module_is_said():
+    class Mean(Messages):
+        def forward(self, batch):
+            nodes, graphs = super().forward(batch)
+            return nodes, graphs * 0 / (graphs * 0)
+
+    with pytest.raises(FloatingPointError, match="log-probability that the policy gives is NaN"):
+        module_trainer(Mean())
+
+
 def test_symmetry_that_is_unseen_is_unseen():
     def made(symmetry, policy=lambda **changes: gfn.GraphNet(embedding=8, **changes)):
         it = gfn.Trainer(gfn.GraphBuilding(4), lambda graphs: graphs.n_edges / 4, policy(symmetry=symmetry), batch=8)

@@ -6,6 +6,7 @@ import traceback
 
 import gfn_rs as gfn
 import numpy as np
+import pandas
 import pytest
 import torch
 
@@ -27,6 +28,8 @@ def trainer(reward, env=gfn.HyperGrid(2, 3), policy=gfn.Mlp((8,)), **settings):
         lambda n: torch.zeros(n),
         lambda n: torch.zeros(n, requires_grad=True),
         lambda n: torch.zeros(n, dtype=torch.float64),
+        lambda n: torch.zeros(n, dtype=torch.bfloat16),
+        lambda n: pandas.Series(np.zeros(n)),
     ],
 )
 def test_whatever_is_an_array_of_numbers_is_taken(answer):
@@ -346,3 +349,30 @@ def test_what_a_cached_reward_raises_is_raised_and_not_kept():
 def test_what_cannot_be_cached_is_refused(make, kind, message):
     with pytest.raises(kind, match=message):
         make()
+
+
+def test_the_step_is_told_in_the_middle_of_one():
+    seen = []
+    it = trainer(lambda states: seen.append(it.steps_done) or np.zeros(len(states)))
+    it.fit(3)
+    assert seen[-3:] == [0, 1, 2] and it.steps_done == 3
+
+
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: trainer(lambda states: np.full(len(states), np.inf)).fit(1), "np.maximum"),
+        (lambda: trainer(lambda states: np.zeros(len(states)), env=gfn.HyperGrid(4, 8)).exact(limit=10), "`evaluate`"),
+        (lambda: trainer(lambda states: np.zeros(len(states)), device="cuda:4000"), "device=.cpu."),
+        (lambda: gfn.Trainer(gfn.BayesianStructure(4), gfn.StructureReward(np.zeros((2, 4))), gfn.Mlp((8,))), "as many observations as variables"),
+    ],
+)
+def test_messages_name_what_there_is_in_python(call, message):
+    with pytest.raises((ValueError, FloatingPointError, RuntimeError), match=message) as caught:
+        call()
+    words = ("Clipped", "RegressionLoss", "Runtime", "--device", "allow_few", "pruned", "LIBTORCH")
+    assert not any(word in str(caught.value) for word in words)
+
+
+def test_a_device_of_torch_is_taken():
+    assert trainer(lambda states: np.zeros(len(states)), device=torch.device("cpu")).fit(1).steps_done == 1

@@ -15,6 +15,7 @@ import numpy as np
 signal.signal(signal.SIGINT, signal.default_int_handler)
 grid = gfn.Trainer(gfn.HyperGrid(4, 32), gfn.HyperGridReward(), gfn.Mlp((256, 256)), batch=8, replay=gfn.Replay(100))
 graphs = gfn.Trainer(gfn.GraphBuilding(9), lambda graphs: np.zeros(len(graphs)), gfn.GraphNet(embedding=32), batch=8, replay=gfn.Replay(100))
+points = np.random.default_rng(0).normal(size=(2500, 2))
 """
 ENDED = """
 print("begun", flush=True)
@@ -52,6 +53,8 @@ def interrupted(what, ignored=False):
         "grid.evaluate(2**27)",
         "graphs.evaluate_on(graphs.sample(10), paths=2**24)",
         "grid.fit(2**30)",
+        "gfn.wasserstein2(points, points[::-1] + 1)",
+        "gfn.Molecules(12).check(walks=3000)",
     ],
 )
 def test_a_signal_ends_it(what):

@@ -36,5 +36,5 @@ pub use pareto::{
 };
 pub use sampled::{
     Correlation, Estimate, LogZEstimate, ModeCount, ModeTracker, NoiseFloor, TopK, estimate_log_probs, estimate_log_z,
-    eubo, importance_log_z, maximum_mean_discrepancy, wasserstein2,
+    eubo, importance_log_z, maximum_mean_discrepancy, wasserstein2, wasserstein2_watched,
 };

@@ -42,6 +42,20 @@ const ALONE: usize = 8;
 /// # Errors
 /// [`Error::Contract`](crate::Error::Contract) naming the check and the state; whatever `step` fails with.
 pub fn check_env<E: EnumerableEnv>(env: &E, n: usize, rng: &mut Rng) -> Result<Coverage> {
+    check_env_watched(env, n, rng, &mut || Ok(()))
+}
+
+/// Same as [`check_env`], with a function that is called after every few hundred states: it ends the check by an error (because a user
+/// asks for it, say).
+///
+/// # Errors
+/// As for [`check_env`]; those of `watch`.
+pub fn check_env_watched<E: EnumerableEnv>(
+    env: &E,
+    n: usize,
+    rng: &mut Rng,
+    watch: &mut dyn FnMut() -> Result<()>,
+) -> Result<Coverage> {
     let visited = visited_states(env, n, rng)?;
     let mut followed = Followed::new(env, visited.clone());
     for start in (0..visited.len()).step_by(BATCH) {
@@ -54,10 +68,11 @@ pub fn check_env<E: EnumerableEnv>(env: &E, n: usize, rng: &mut Rng) -> Result<C
         check_backward(env, &states, &backward)?;
         check_counts(env, &states, &forward)?;
         check_forms(env, &states)?;
+        watch()?;
         followed.add(&states, &backward);
     }
     // A stream of its own, so that the caller's goes on the same however many ways there are.
-    let ways_back = followed.finish(env, &mut rng.clone().split())?;
+    let ways_back = followed.finish(env, &mut rng.clone().split(), watch)?;
     Ok(Coverage { visited: visited.len(), ways_back })
 }
 

@@ -1,5 +1,5 @@
 use super::check_env::visited_states;
-use super::{Coverage, check_env};
+use super::{Coverage, check_env_watched};
 use crate::graph::{GraphEnv, GraphRules, check_by_type, check_fits, check_settings};
 use crate::testing::broken;
 use crate::{Result, Rng};
@@ -22,12 +22,27 @@ use crate::{Result, Rng};
 /// [`Error::Contract`](crate::Error::Contract) naming the check and the state; [`Error::Config`](crate::Error::Config) for a schema
 /// that no graph can keep to.
 pub fn check_graph_env<R: GraphRules>(env: &GraphEnv<R>, n: usize, rng: &mut Rng) -> Result<Coverage> {
+    check_graph_env_watched(env, n, rng, &mut || Ok(()))
+}
+
+/// Same as [`check_graph_env`], with a function that is called after every few hundred states, as
+/// [`check_env_watched`] calls it.
+///
+/// # Errors
+/// As for [`check_graph_env`]; those of `watch`.
+pub fn check_graph_env_watched<R: GraphRules>(
+    env: &GraphEnv<R>,
+    n: usize,
+    rng: &mut Rng,
+    watch: &mut dyn FnMut() -> Result<()>,
+) -> Result<Coverage> {
     check_settings(env)?;
     let mut walks = rng.clone();
-    let coverage = check_env(env, n, rng)?;
+    let coverage = check_env_watched(env, n, rng, watch)?;
     // The same walks as those of `check_env`.
     let visited = visited_states(env, n, &mut walks)?;
     for graph in visited.graphs() {
+        watch()?;
         check_fits(env.schema(), graph)?;
         if !env.is_reachable(graph) {
             return Err(broken("`is_reachable` holds for every graph that forward moves build", graph.to_string()));

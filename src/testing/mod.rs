@@ -20,8 +20,8 @@ mod words;
 
 pub use chain::{Chain, Positions};
 pub use check_action_type::check_action_type;
-pub use check_env::check_env;
-pub use check_graph_env::check_graph_env;
+pub use check_env::{check_env, check_env_watched};
+pub use check_graph_env::{check_graph_env, check_graph_env_watched};
 pub use noted::NotedGradients;
 pub use triangles::Triangles;
 pub use ways_back::{Coverage, WaysBack};

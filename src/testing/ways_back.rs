@@ -75,10 +75,10 @@ impl<E: EnumerableEnv> Followed<E> {
     }
 
     /// Follows backward moves until no state is new, or draws some where there are too many.
-    pub(super) fn finish(mut self, env: &E, rng: &mut Rng) -> Result<WaysBack> {
+    pub(super) fn finish(mut self, env: &E, rng: &mut Rng, watch: &mut dyn FnMut() -> Result<()>) -> Result<WaysBack> {
         while self.done < self.states.len() {
             if self.states.len() > MOST_FOLLOWED {
-                return self.draw(env, rng);
+                return self.draw(env, rng, watch);
             }
             let rows: Vec<usize> = (self.done..self.states.len().min(self.done + BATCH)).collect();
             let states = self.states.select(&rows);
@@ -90,6 +90,7 @@ impl<E: EnumerableEnv> Followed<E> {
             }
             check_backward(env, &states, &backward)?;
             self.add(&states, &backward);
+            watch()?;
         }
         match self.leads_nowhere(env) {
             Some(state) => Err(self.broken(env, state, "from which backward moves lead round and round")),
@@ -119,10 +120,11 @@ impl<E: EnumerableEnv> Followed<E> {
         no_way_back(env, from, &describe_state(env, &self.states, state), why)
     }
 
-    fn draw(&self, env: &E, rng: &mut Rng) -> Result<WaysBack> {
+    fn draw(&self, env: &E, rng: &mut Rng, watch: &mut dyn FnMut() -> Result<()>) -> Result<WaysBack> {
         let rows: Vec<usize> = (0..self.n_visited).flat_map(|row| [row; DRAWN]).collect();
         for rows in rows.chunks(BATCH) {
             walk_back(env, self.states.select(rows), MAX_STEPS, rng)?;
+            watch()?;
         }
         Ok(WaysBack::Drawn { walks: rows.len() })
     }

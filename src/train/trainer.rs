@@ -169,12 +169,12 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     fn prepare(&mut self) -> Result<()> {
         let Context { env, policy, conditions, .. } = &self.context;
         if !self.checked_policy {
-            // Once: without a source of conditions a policy that needs them can't be asked at all.
-            self.checked_policy = true;
             check_policy(env, policy, conditions.as_deref())?;
             if let Some(teacher) = &self.sources.on_policy.teacher {
                 teacher.check(env, conditions.as_deref())?;
             }
+            // Without a source of conditions a policy that needs them can't be asked at all.
+            self.checked_policy = true;
         }
         // Both draw nothing without noisy layers.
         if let Some(parameters) = policy.parameters() {
@@ -340,6 +340,11 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// The reward.
     pub fn reward(&self) -> &dyn Reward<E::States> {
         self.context.reward.as_ref()
+    }
+
+    /// Says that the policy was changed in another way than by training: the next step looks at it as the first one did.
+    pub fn policy_changed(&mut self) {
+        self.checked_policy = false;
     }
 
     /// The policy.

@@ -7,6 +7,9 @@
 5
 """
 
+import atexit as _atexit
+import os as _os
+import time as _time
 from importlib.metadata import PackageNotFoundError, version
 
 # First: its libraries are those that the extension is linked to. There must be one libtorch in a process.
@@ -24,6 +27,7 @@ if _torch.__version__.split("+")[0].split(".")[:2] != _wanted().split("."):
         f"pip install 'torch=={_wanted()}.*'"
     )
 
+from . import _gfn  # noqa: E402
 from ._gfn import (  # noqa: E402
     Correlation,
     Estimate,
@@ -163,6 +167,22 @@ from .sources import (  # noqa: E402
     Wanted,
 )
 from .training import EPSILON, LR_SCALE, Trainer, TrainingWarning  # noqa: E402
+
+# Seconds that the end of Python waits for what daemon threads do in the library.
+_PATIENCE = 10.0
+
+
+def _end() -> None:
+    """Daemon threads leave the library before Python ends: one that came back to it later would end the process by an abort."""
+    _gfn.end()
+    until = _time.monotonic() + _PATIENCE
+    while _gfn.calls() and _time.monotonic() < until:
+        _time.sleep(0.005)
+
+
+_atexit.register(_end)
+if hasattr(_os, "register_at_fork"):
+    _os.register_at_fork(after_in_child=_gfn.forked)
 
 try:
     __version__ = version("gfn-rs")

@@ -12,7 +12,12 @@ _Numbers = npt.NDArray[np.float64]
 __version__: str
 
 def set_threads(n: int) -> None:
-    """Gives the library and torch so many threads, for the rest of the process; before its first trainer."""
+    """Gives the library and torch so many threads, for the rest of the process; before its first trainer. A process that is forked from
+    it has one: the others aren't there."""
+
+def end() -> None: ...
+def calls() -> int: ...
+def forked() -> None: ...
 
 @final
 class Conditioner:

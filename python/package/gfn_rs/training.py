@@ -85,7 +85,7 @@ class Trainer:
         reward is then a function of states and conditions, a tensor. Or a `Conditioning`: temperatures, preferences among several rewards
         (`reward` is a list of them then, each of states alone), directions of focus.
     device, double
-        "cpu", "cuda" or "cuda:1"; double precision in place of single.
+        "cpu", "cuda" or "cuda:1", or a `torch.device`; double precision in place of single.
 
     The library works on one thread, which is fastest for small networks, and its first trainer sets torch to one, unless a number was
     chosen before (`set_threads`, `torch.set_num_threads`, OMP_NUM_THREADS).
@@ -124,7 +124,7 @@ class Trainer:
         conditions: Callable[[int, np.random.Generator], Any] | Conditioning | None = None,
         n_conditions: int = 0,
         seed: int = 0,
-        device: str = "cpu",
+        device: str | torch.device = "cpu",
         double: bool = False,
     ) -> None:
         objective = TrajectoryBalance() if objective is None else objective
@@ -208,12 +208,13 @@ class Trainer:
             parts=others,
             replay=None if replay is None else replay._text(),
             seed=seed,
-            device=device,
+            device=str(device),
             double=bool(double),
         )
 
     def step(self) -> dict[str, Any]:
         """One step: what it was like, by name."""
+        self._check_learning()
         columns, failed = self._session.advance(1)
         self._keep(columns, warn=failed is None)
         if failed is not None:
@@ -238,6 +239,7 @@ class Trainer:
             raise TypeError(f"callback is a {type(callback).__name__}: expected a function of the trainer and a record")
         if progress is not None and not isinstance(progress, bool):
             raise TypeError(f"progress is {progress!r:.200}: expected True, False or None")
+        self._check_learning()
         line = Line(steps, sys.stderr.isatty() if progress is None else progress)
         left = steps
         while left > 0:
@@ -260,6 +262,11 @@ class Trainer:
                 break
         line.close()
         return self
+
+    def _check_learning(self) -> None:
+        if self._session.n_parameters() == 0 and any(True for _ in self.named_parameters()):
+            message = "no parameter is trained: none has requires_grad (was all of it frozen?)"
+            _warnings.warn(message, TrainingWarning, stacklevel=3)
 
     def _keep(self, columns: dict[str, list[Any]], warn: bool) -> None:
         for name, values in columns.items():
@@ -349,7 +356,8 @@ class Trainer:
         return self._session.loss()
 
     def named_parameters(self) -> Iterator[tuple[str, torch.Tensor]]:
-        """The policy's parameters by name: the tensors themselves, not copies."""
+        """The policy's parameters by name: the tensors themselves, not copies. While another thread trains, leave them and their gradients
+        alone: torch has no lock for them."""
         yield from self._session.parameters()
 
     def parameters(self) -> Iterator[torch.Tensor]:

@@ -17,6 +17,10 @@ impl Failures {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert(error);
     }
 
+    fn are_there(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+    }
+
     pub(crate) fn take(&self) -> Option<PyErr> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
@@ -29,13 +33,17 @@ pub(super) struct Rules {
 }
 
 impl Rules {
-    /// What a method says of `n` things; all are allowed where there is no such method, none where it fails.
+    /// What a method says of `n` things; all are allowed where there is no such method, none where it fails, and none from then on: what
+    /// was raised, Ctrl-C among it, is on its way.
     pub(super) fn ask(
         &self,
         method: &str,
         n: usize,
         call: impl Fn(&Bound<'_, PyAny>) -> PyResult<Py<PyAny>>,
     ) -> Vec<bool> {
+        if self.failures.are_there() {
+            return vec![false; n];
+        }
         let asked = |py: Python<'_>| -> PyResult<Vec<bool>> {
             let Some(object) = &self.object else { return Ok(vec![true; n]) };
             let Some(function) = object.bind(py).getattr_opt(method)? else { return Ok(vec![true; n]) };

@@ -27,6 +27,7 @@ pub(crate) use graphs::GraphSpec;
 pub(crate) use vectors::{VectorSpec, Vectors};
 
 use crate::errors::raised;
+use crate::inside::Inside;
 use crate::kept::Kept;
 use crate::molecules::Reading;
 use crate::settings::read;
@@ -87,7 +88,8 @@ impl Env {
     /// Reads `{class: settings}`; the rest is for environments that are declared in Python.
     #[new]
     #[pyo3(signature = (text, rules=None, initial=None))]
-    fn new(text: &str, rules: Option<Py<PyAny>>, initial: Option<PyRef<'_, Graphs>>) -> PyResult<Self> {
+    fn new(py: Python<'_>, text: &str, rules: Option<Py<PyAny>>, initial: Option<PyRef<'_, Graphs>>) -> PyResult<Self> {
+        let _inside = Inside::enter(py)?;
         let value: serde_json::Value = read("an environment", text)?;
         let name = value.as_object().and_then(|object| object.keys().next()).cloned().unwrap_or_default();
         let own = Own { rules, initial: initial.map(|graphs| graphs.only()).transpose()? };
@@ -114,6 +116,7 @@ impl Env {
     /// Looks at the states of `walks` random walks, and at all ways back from them: how many were visited, and how many in all were
     /// seen, None where those are too many.
     fn check(&self, py: Python<'_>, walks: usize, seed: u64) -> PyResult<(usize, Option<usize>)> {
+        let _inside = Inside::enter(py)?;
         py.detach(|| self.checked(walks, seed))
     }
 

@@ -4,7 +4,7 @@ use gfn::env::Rows;
 use gfn::policy::Policy;
 use gfn::rollout::{ReplayEnv, Sampler, Trajectories};
 use gfn::train::{Context, FreshSource, Persist, Wanted};
-use gfn::{Result, Rng};
+use gfn::{Error, Result, Rng};
 use pyo3::prelude::*;
 use tch::Tensor;
 
@@ -64,6 +64,14 @@ impl<E: ReplayEnv, P: Policy<E>> FreshSource<E, P> for CalledFresh<E::States> {
         let seed = rng.below(1 << 53) as u64;
         let asked = tch::no_grad(|| Python::attach(|py| self.ask(wanted, seed, py)));
         let Some((objects, log_rewards, conditions)) = asked.map_err(passed_on("the fresh source"))? else {
+            if wanted.least > 0 {
+                let remedy = "give at least `wanted.least` objects, or a trainer a buffer (`replay=Replay()`) that fills a batch in their place";
+                return Err(Error::missing(
+                    "the fresh source",
+                    "objects: it gave None, for none yet, and nothing stands in for them",
+                    remedy,
+                ));
+            }
             return Ok(None);
         };
         if let (Some(source), Some(conditions)) = (&context.conditions, &conditions) {

@@ -1,5 +1,7 @@
 //! A policy of a type that is known at run time alone, with what some of them have besides.
 
+use std::sync::Arc;
+
 use gfn::distribution::Distribution;
 use gfn::env::{Direction, Env};
 use gfn::nn::Parameters;
@@ -7,6 +9,8 @@ use gfn::policy::{Evaluation, HostPolicy, MultiHead, Policy};
 use gfn::quantity::{Quantities, Quantity};
 use gfn::{Error, Result};
 use tch::Tensor;
+
+use super::Adopted;
 
 /// Any policy.
 trait Acting<E: Env, D>: Send {
@@ -47,20 +51,31 @@ where
 pub(crate) struct AnyPolicy<E: Env, D> {
     policy: Box<dyn Acting<E, D>>,
     prior: Option<Box<Self>>,
+    module: Option<Arc<Adopted>>,
 }
 
 impl<E: Env, D: Distribution<Actions = E::Actions>> AnyPolicy<E, D> {
     pub(super) fn new(policy: impl Policy<E, Dist = D> + Send + 'static) -> Self {
-        Self { policy: Box::new(Plain(policy)), prior: None }
+        Self { policy: Box::new(Plain(policy)), prior: None, module: None }
     }
 
     /// One that may have several heads.
     pub(super) fn headed(policy: impl Policy<E, Dist = D> + MultiHead + Send + 'static) -> Self {
-        Self { policy: Box::new(Headed(policy)), prior: None }
+        Self { policy: Box::new(Headed(policy)), prior: None, module: None }
     }
 
     pub(super) fn relative_to(self, prior: Option<Self>) -> Self {
         Self { prior: prior.map(Box::new), ..self }
+    }
+
+    /// The same, of a module of Python.
+    pub(super) fn of_module(self, module: Adopted) -> Self {
+        Self { module: Some(Arc::new(module)), ..self }
+    }
+
+    /// The module of Python that it is of, if it is.
+    pub(crate) fn module(&self) -> Option<&Arc<Adopted>> {
+        self.module.as_ref()
     }
 
     /// The prior.

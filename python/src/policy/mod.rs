@@ -1,9 +1,11 @@
 //! Policies by their settings.
 
+mod adopted;
 mod chosen;
 mod module;
 mod several;
 
+pub(crate) use adopted::Adopted;
 pub(crate) use chosen::AnyPolicy;
 pub(crate) use module::PyBatch;
 pub(crate) use several::{Network, Networks, Policies, Prior};

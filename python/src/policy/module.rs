@@ -1,5 +1,7 @@
 //! A network of graphs that is a `torch.nn.Module`: the library adds heads, flow and log Z, trains its parameters and saves them.
 
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
 use gfn::graph::GraphBatch;
 use gfn::nn::{BackwardPolicy, Embedded, GraphNet, GraphNetConfig, Scope, Symmetry, Torso};
 use gfn::policy::GraphPolicy;
@@ -11,7 +13,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use tch::{Device, Kind, Tensor};
 
-use super::{Discrete, boxed, estimators};
+use super::{Adopted, Discrete, boxed, estimators};
 use crate::env::AnyGraphEnv;
 use crate::errors::{passed_on, raised};
 use crate::kept::Object;
@@ -46,6 +48,8 @@ struct ModuleTorso {
     widths: (i64, i64),
     /// Where its answers must be, and of which kind.
     made_for: (Device, Kind),
+    /// Whether it has something to learn, and nobody was told yet that it doesn't.
+    learns: AtomicBool,
 }
 
 impl ModuleTorso {
@@ -87,7 +91,25 @@ impl ModuleTorso {
                 ))),
             }
         };
-        Ok(Embedded { nodes: checked(0, "nodes")?, graphs: checked(1, "graphs")? })
+        let embedded = Embedded { nodes: checked(0, "nodes")?, graphs: checked(1, "graphs")? };
+        self.check_learning(py, &embedded)?;
+        Ok(embedded)
+    }
+
+    /// Warns, once, of a module that is to be trained and gives embeddings that no gradient leads away from.
+    fn check_learning(&self, py: Python<'_>, embedded: &Embedded) -> PyResult<()> {
+        if embedded.nodes.requires_grad() || embedded.graphs.requires_grad() || !self.learns.load(Relaxed) {
+            return Ok(());
+        }
+        if py.import("torch")?.call_method0("is_grad_enabled")?.is_truthy()? {
+            self.learns.store(false, Relaxed);
+            let warning = py.import("gfn_rs.training")?.getattr("TrainingWarning")?;
+            let message =
+                c"the module's embeddings have no gradients (are they detached, or computed under no_grad?): \
+                            the heads alone are trained";
+            PyErr::warn(py, &warning, message, 1)?;
+        }
+        Ok(())
     }
 }
 
@@ -140,29 +162,19 @@ pub(super) fn of_graphs(
         estimators: estimators(settings).map_err(raised)?,
         ..GraphNetConfig::default()
     };
-    let parameters = Python::attach(|py| named_tensors(module.bind(py)))?;
-    let mut adopted = Ok(());
+    let adopted = Adopted::new(module.clone())?;
+    let tensors = adopted.tensors();
+    let mut taken = Ok(());
     let torso = |scope: &mut Scope<'_>| {
-        adopted = parameters.iter().try_for_each(|(name, tensor)| scope.adopt(name, tensor));
-        ModuleTorso { module: module.clone(), widths: (asked.node_width, asked.graph_width), made_for: (device, kind) }
+        taken = tensors.iter().try_for_each(|(name, tensor)| scope.adopt(name, tensor));
+        ModuleTorso {
+            module: module.clone(),
+            widths: (asked.node_width, asked.graph_width),
+            made_for: (device, kind),
+            learns: AtomicBool::new(tensors.iter().any(|(_, tensor)| tensor.requires_grad())),
+        }
     };
     let net = GraphNet::with_torso(env, torso, config, device, kind, rng);
-    adopted.map_err(raised)?;
-    boxed(net.map(GraphPolicy))
-}
-
-/// A module's parameters and its buffers, by name: what it is trained and saved by. Buffers of whole numbers are counters of modules
-/// that change by being called, such as batch normalisation in training mode, which is refused, or constants, which need no saving.
-fn named_tensors(module: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Tensor)>> {
-    let mut out = Vec::new();
-    for list in ["named_parameters", "named_buffers"] {
-        for item in module.call_method0(list)?.try_iter()? {
-            let (name, tensor): (String, Bound<'_, PyAny>) = item?.extract()?;
-            let tensor = tensors::from_python(&tensor)?;
-            if tensor.is_floating_point() {
-                out.push((name, tensor));
-            }
-        }
-    }
-    Ok(out)
+    taken.map_err(raised)?;
+    Ok(boxed(net.map(GraphPolicy))?.of_module(adopted))
 }

@@ -72,11 +72,14 @@ pub(crate) fn numbers(answer: &Bound<'_, PyAny>, n: usize, (who, what): (&str, &
 fn as_float64(answer: &Bound<'_, PyAny>, (who, what): (&str, &str)) -> PyResult<Vec<f64>> {
     let py = answer.py();
     let expected = format!("expected {what} of each state, as a flat array or list of numbers");
-    // A tensor with gradients, or on another device, isn't an array as it is.
-    let answer = match answer.hasattr("detach")? {
-        true => answer.call_method0("detach")?.call_method0("cpu")?,
-        false => answer.clone(),
-    };
+    // A tensor with gradients, on another device, or of a kind that numpy hasn't (bfloat16), isn't an array as it is.
+    let mut answer = answer.clone();
+    if answer.hasattr("detach")? {
+        answer = answer.call_method0("detach")?.call_method0("cpu")?;
+        if answer.call_method0("is_floating_point")?.is_truthy()? {
+            answer = answer.call_method0("double")?;
+        }
+    }
     let refused = |cause: Option<PyErr>| {
         let kind = answer.get_type().name().map_or_else(|_| "value".to_owned(), |name| name.to_string());
         let told = PyTypeError::new_err(format!("{who} gave a {kind}: {expected}"));
@@ -87,7 +90,8 @@ fn as_float64(answer: &Bound<'_, PyAny>, (who, what): (&str, &str)) -> PyResult<
     let array = numpy.call_method1("asarray", (&answer,)).map_err(|error| refused(Some(error)))?;
     // Booleans, whole and real numbers: of a complex one numpy would take the real part, of a text what it spells.
     let kind: String = array.getattr("dtype")?.getattr("kind")?.extract()?;
-    if !["b", "i", "u", "f"].contains(&kind.as_str()) || answer.hasattr("mask")? {
+    let masked = answer.is_instance(&numpy.getattr("ma")?.getattr("MaskedArray")?)?;
+    if !["b", "i", "u", "f"].contains(&kind.as_str()) || masked {
         return Err(refused(None));
     }
     let array = array.call_method1("astype", ("float64",))?;

@@ -8,7 +8,7 @@ use gfn::Rng;
 use gfn::distribution::{Distribution, GraphActionCategorical};
 use gfn::env::{EnumerableEnv, Env, Rows};
 use gfn::objective::Objective;
-use gfn::policy::{KHot, Policy};
+use gfn::policy::KHot;
 use gfn::quantity::Quantity;
 use gfn::replay::ReplayBuffer;
 use gfn::rollout::ReplayEnv;
@@ -18,12 +18,13 @@ use gfn_dags::AdjacencyFeatures;
 use gfn_gym::diffusion::Energy;
 use pyo3::prelude::*;
 use serde_json::Value;
-use tch::{Device, Kind, Tensor};
+use tch::{Device, Kind};
 
-use super::engine::{Engine, Trained, named};
+use super::engine::{Engine, Trained};
 use super::exact::evaluate;
 use super::replay::{Distinct, Replay};
-use crate::conditions::{Conditions, Shared};
+use super::shared::Shared;
+use crate::conditions::{self, Conditions};
 use crate::env::{EnvKind, EnvSpec, Failures};
 use crate::errors::raised;
 use crate::kept::Object;
@@ -219,19 +220,13 @@ where
     E::States: 'static,
 {
     let (border, conditions) = ((given.border.clone(), given.describe.clone()), rest.conditions.clone());
-    let others = of_others(&given.policies);
+    let shared = Shared::of(&given.policies);
     let distinct = |config, priority| match priority {
         None => ReplayBuffer::distinct(config),
         Some(priority) => ReplayBuffer::distinct_by_priority(config, priority),
     };
     let trainer = trainer(given, rest, rng, distinct)?;
-    Ok(Box::new(Trained::new(trainer, border, (Some(evaluate::<E>), by_key::<E>), (conditions, others))))
-}
-
-/// The parameters of prior and teacher, whose tensors Python may have, too.
-fn of_others<E: Env, D: Distribution<Actions = E::Actions>>(policies: &Policies<E, D>) -> Vec<(String, Tensor)> {
-    let others = [policies.own.prior(), policies.teacher.as_ref()];
-    others.into_iter().flatten().flat_map(|policy| named(policy.parameters())).collect()
+    Ok(Box::new(Trained::new(trainer, border, (Some(evaluate::<E>), by_key::<E>), (conditions, shared))))
 }
 
 /// The first of equal objects, by their keys.
@@ -248,11 +243,11 @@ where
     D: Distribution<Actions = E::Actions> + 'static,
 {
     let (border, conditions) = ((given.border.clone(), given.describe.clone()), rest.conditions.clone());
-    let others = of_others(&given.policies);
+    let shared = Shared::of(&given.policies);
     let distinct = |_, _| Err(gfn::Error::config("distinct", true, "false, where states are points: no two are equal"));
     let trainer = trainer(given, rest, rng, distinct)?;
     let each_its_own = |_: &E, states: &E::States| (0..states.len()).collect();
-    Ok(Box::new(Trained::new(trainer, border, (None, each_its_own), (conditions, others))))
+    Ok(Box::new(Trained::new(trainer, border, (None, each_its_own), (conditions, shared))))
 }
 
 fn trainer<E, D>(
@@ -277,7 +272,7 @@ where
     let built = || -> gfn::Result<_> {
         let mut trainer = Trainer::boxed(env, reward, own, objective, config, rng)?.described_by(&description)?;
         if let Some(conditions) = conditions {
-            trainer = trainer.with_conditions(Shared(conditions));
+            trainer = trainer.with_conditions(conditions::Shared(conditions));
         }
         match replay {
             None => Ok(trainer),

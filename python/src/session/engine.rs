@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
 use gfn::condition::ConditionSource;
 use gfn::env::{Rows, log_rewards};
-use gfn::nn::Parameters;
 use gfn::objective::{Origin, score};
 use gfn::policy::Policy;
 use gfn::rollout::{ReplayEnv, Sampler};
@@ -18,13 +18,13 @@ use tch::Tensor;
 
 use super::exact::Parts;
 use super::sampled::{self, Alike, in_batches};
-use super::watch::Watch;
+use super::shared::{Shared, named};
 use crate::conditions::Conditions;
 use crate::evaluation::{Parts as SampledParts, Tested};
 use crate::objects::Border;
 use crate::record::Describe;
 use crate::states::Show;
-use crate::tensors;
+use crate::watch::Watch;
 use crate::wording::in_python;
 
 /// Objects that are drawn at once, and uniform walks: as many as the library's `prefill` draws.
@@ -59,12 +59,13 @@ pub(super) trait Engine: Send {
     fn record(&mut self, path: Option<&Path>);
     fn loss(&mut self) -> Result<Tensor>;
     fn parameters(&self) -> Vec<(String, Tensor)>;
-    /// Refuses to work with parameters whose memory was taken from outside.
-    fn check_whole(&self) -> Result<()>;
+    /// Refuses to work with parameters that were changed from outside to what the library can't know of.
+    fn check_shared(&self) -> Result<()>;
     fn save(&self, path: &Path) -> Result<()>;
     fn resume(&mut self, path: &Path) -> Result<()>;
     fn restore(&mut self, path: &Path) -> Result<()>;
-    fn steps_done(&self) -> usize;
+    /// Steps made, for whoever asks while more of them are.
+    fn steps_done(&self) -> Arc<AtomicUsize>;
     fn reward_calls(&self) -> u64;
     fn n_parameters(&self) -> i64;
     fn warnings(&self) -> Vec<String>;
@@ -86,8 +87,8 @@ pub(super) struct Trained<E: ReplayEnv, P> {
     alike: Alike<E>,
     conditions: Option<Arc<Conditions>>,
     rng: Rng,
-    /// What Python has of the networks, by name: its own tensors and those of prior and teacher.
-    shared: Vec<(String, Tensor)>,
+    shared: Shared,
+    steps: Arc<AtomicUsize>,
 }
 
 impl<E, P> Trained<E, P>
@@ -100,11 +101,10 @@ where
         trainer: Trainer<E, P>,
         (border, describe): (Border<E::States>, Describe<E>),
         (exact, alike): (Option<ExactOf<E, P>>, Alike<E>),
-        (conditions, of_others): (Option<Arc<Conditions>>, Vec<(String, Tensor)>),
+        (conditions, shared): (Option<Arc<Conditions>>, Shared),
     ) -> Self {
         let rng = trainer.evaluation_rng();
-        let shared = named(trainer.policy().parameters()).chain(of_others).collect();
-        Self { trainer, border, describe, record: None, exact, alike, conditions, rng, shared }
+        Self { trainer, border, describe, record: None, exact, alike, conditions, rng, shared, steps: Arc::default() }
     }
 
     /// Refuses conditions that the trainer's own source could not have drawn.
@@ -148,23 +148,6 @@ where
     }
 }
 
-/// Parameters by name.
-pub(super) fn named(parameters: Option<&Parameters>) -> impl Iterator<Item = (String, Tensor)> + '_ {
-    let all = parameters.into_iter().flat_map(|parameters| parameters.iter());
-    all.map(|parameter| (parameter.name.clone(), parameter.tensor.shallow_clone()))
-}
-
-/// Refuses tensors whose memory was taken from outside.
-fn check_whole(shared: &[(String, Tensor)]) -> Result<()> {
-    match shared.iter().find(|(_, tensor)| !tensors::is_whole(tensor)) {
-        None => Ok(()),
-        Some((name, tensor)) => Err(Error::contract(
-            "the storage of a parameter stays as long as the parameter: resize it back, or make a new trainer",
-            format!("`{name}` of shape {:?} has a storage that was made shorter", tensor.size()),
-        )),
-    }
-}
-
 /// States that are shown later.
 pub(super) fn later<S: Send + 'static>(show: &Show<S>, states: S) -> Shown {
     let show = show.clone();
@@ -180,13 +163,17 @@ where
     fn advance(&mut self, n: usize) -> (Vec<Made>, Option<Error>) {
         let mut made = Vec::with_capacity(n.min(1 << 16));
         let (watch, shared) = (Watch::new(), &self.shared);
-        if let Err(error) = check_whole(shared) {
-            return (made, Some(error));
+        match shared.check().and_then(|()| shared.changed_mode()) {
+            Ok(false) => {}
+            Ok(true) => self.trainer.policy_changed(),
+            Err(error) => return (made, Some(error)),
         }
+        let steps = &self.steps;
         let mut note = |_: &Trainer<E, P>, record: &mut Record| {
+            steps.store(record.step, Relaxed);
             made.push(Made { step: record.step, reward_calls: record.reward_calls, stats: record.stats });
             watch.look()?;
-            check_whole(shared)?;
+            shared.check_tensors()?;
             Ok(ControlFlow::Continue(()))
         };
         let fit = Fit::new(self.trainer.steps_done().saturating_add(n)).progress(false);
@@ -195,6 +182,7 @@ where
             None => fit.observe(&mut note).run(&mut self.trainer),
             Some(record) => fit.observe(record).observe(&mut note).run(&mut self.trainer),
         };
+        self.steps.store(self.trainer.steps_done(), Relaxed);
         (made, ended.err())
     }
 
@@ -275,8 +263,8 @@ where
         named(self.trainer.policy().parameters()).collect()
     }
 
-    fn check_whole(&self) -> Result<()> {
-        check_whole(&self.shared)
+    fn check_shared(&self) -> Result<()> {
+        self.shared.check()
     }
 
     fn save(&self, path: &Path) -> Result<()> {
@@ -287,6 +275,7 @@ where
         self.trainer.resume(path)?;
         // Else it would give again what it gave before the checkpoint was written.
         self.rng = self.trainer.evaluation_rng();
+        self.steps.store(self.trainer.steps_done(), Relaxed);
         Ok(())
     }
 
@@ -297,8 +286,8 @@ where
         }
     }
 
-    fn steps_done(&self) -> usize {
-        self.trainer.steps_done()
+    fn steps_done(&self) -> Arc<AtomicUsize> {
+        self.steps.clone()
     }
 
     fn reward_calls(&self) -> u64 {

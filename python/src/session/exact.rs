@@ -10,9 +10,9 @@ use tch::Tensor;
 
 use super::engine::{Shown, later};
 use super::sampled::{in_batches, one_instance, repeated};
-use super::watch::Watch;
 use crate::policy::AnyPolicy;
 use crate::states::Show;
+use crate::watch::Watch;
 
 /// Objects whose rewards are asked at once.
 const AT_ONCE: usize = 2048;

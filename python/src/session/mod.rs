@@ -5,10 +5,11 @@ mod engine;
 mod exact;
 mod replay;
 mod sampled;
-mod watch;
+mod shared;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Mutex, TryLockError};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, TryLockError};
 
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
@@ -19,6 +20,7 @@ use crate::conditions::Conditions;
 use crate::env::{Env, Failures};
 use crate::errors::raised;
 use crate::evaluation::{Sampled, Tested};
+use crate::inside::Inside;
 use crate::kept::Kept;
 use crate::parts::PyParts;
 use crate::reward::Handed;
@@ -34,14 +36,16 @@ pub(crate) struct Session {
     /// What rules of the environment raised, which the library has no place for.
     failures: Failures,
     kept: Kept,
+    steps: Arc<AtomicUsize>,
 }
 
 impl Session {
-    /// Works without the interpreter, which other threads of Python can have meanwhile.
+    /// Works without the interpreter, which other threads of Python can have meanwhile, and in a clean state of torch.
     ///
     /// A panic is a defect of the library's, or of what a tensor was made to be from outside. It must not pass into Python as something
     /// that no `except Exception` catches: it is an error, and the trainer, which may be half way through a step, can't be used again.
     fn work<T: Send>(&self, py: Python<'_>, job: impl FnOnce(&mut dyn Engine) -> T + Send) -> PyResult<T> {
+        let _inside = Inside::enter(py)?;
         py.detach(|| {
             let mut held = match self.engine.try_lock() {
                 Ok(held) => held,
@@ -67,7 +71,7 @@ impl Session {
 impl Session {
     /// The same for what can fail.
     fn ask<T: Send>(&self, py: Python<'_>, job: impl FnOnce(&mut dyn Engine) -> gfn::Result<T> + Send) -> PyResult<T> {
-        let done = self.work(py, |engine| engine.check_whole().and_then(|()| job(engine)))?;
+        let done = self.work(py, |engine| engine.check_shared().and_then(|()| job(engine)))?;
         self.failures.take().map_or_else(|| done.map_err(raised), Err)
     }
 
@@ -79,11 +83,7 @@ impl Session {
 
 /// What a job gives; an error where the library broke off.
 fn unbroken<T>(job: impl FnOnce() -> T) -> PyResult<T> {
-    let kept = tensors::keep_gradients(true);
-    tensors::keep_gradients(kept);
     catch_unwind(AssertUnwindSafe(job)).map_err(|panic| {
-        // What breaks off where no gradients are kept would leave this thread without.
-        tensors::keep_gradients(kept);
         let text = panic.downcast_ref::<String>().map(String::as_str).or_else(|| panic.downcast_ref::<&str>().copied());
         PyRuntimeError::new_err(format!("the library broke off: {}", text.unwrap_or("for no reason that it tells")))
     })
@@ -113,6 +113,7 @@ impl Session {
         device: &str,
         double: bool,
     ) -> PyResult<Self> {
+        let _inside = Inside::enter(py)?;
         let kept = Kept::default();
         let keep = |object: Option<Py<PyAny>>| object.map(|object| kept.keep(object));
         let asked = build::Asked {
@@ -127,10 +128,14 @@ impl Session {
         };
         threads::prepare();
         let (kind, failures) = env.fresh(&kept)?;
-        let built = unbroken(|| build::session((&env.spec, kind), asked, (seed, device, double), &failures));
+        let built =
+            py.detach(|| unbroken(|| build::session((&env.spec, kind), asked, (seed, device, double), &failures)));
         match failures.take() {
             Some(raised) => Err(raised),
-            None => Ok(Self { engine: Mutex::new(Some(built??)), failures, kept }),
+            None => {
+                let engine = built??;
+                Ok(Self { steps: engine.steps_done(), engine: Mutex::new(Some(engine)), failures, kept })
+            }
         }
     }
 
@@ -238,9 +243,9 @@ impl Session {
         self.ask(py, |engine| engine.restore(&path))
     }
 
-    /// Steps made.
-    fn steps_done(&self, py: Python<'_>) -> PyResult<usize> {
-        self.read(py, |engine| engine.steps_done())
+    /// Steps made; rewards and other parts may ask in the middle of one.
+    fn steps_done(&self) -> usize {
+        self.steps.load(Relaxed)
     }
 
     /// Objects that the reward was asked for.

@@ -11,10 +11,10 @@ use gfn::{Error, Result, Rng};
 use pyo3::prelude::*;
 use tch::Tensor;
 
-use super::watch::Watch;
 use crate::errors::passed_on;
 use crate::evaluation::{Parts, Select, Tested};
 use crate::objects::{Border, finished, some};
+use crate::watch::Watch;
 
 /// Trajectories that are drawn and scored at once.
 const AT_ONCE: usize = 512;

@@ -20,6 +20,15 @@ use crate::{Error, Result};
 /// [`Error::Shape`] for sets of different sizes or dimensions, or without a point; [`Error::NonFinite`] for a
 /// coordinate that isn't finite.
 pub fn wasserstein2(a: &Reals, b: &Reals) -> Result<f64> {
+    wasserstein2_watched(a, b, &mut || Ok(()))
+}
+
+/// Same as [`wasserstein2`], with a function that is called for every point that is paired: it ends the search by an error (because a user
+/// asks for it, say).
+///
+/// # Errors
+/// As for [`wasserstein2`]; those of `watch`.
+pub fn wasserstein2_watched(a: &Reals, b: &Reals, watch: &mut dyn FnMut() -> Result<()>) -> Result<f64> {
     let n = a.len();
     if n == 0 || (n, a.width()) != (b.len(), b.width()) {
         return Err(Error::shape(
@@ -31,14 +40,14 @@ pub fn wasserstein2(a: &Reals, b: &Reals) -> Result<f64> {
     }
     let (a, b, unit) = in_units(a, b)?;
     let cost: Vec<f64> = a.rows().flat_map(|x| b.rows().map(|y| squared(x, y))).collect();
-    let pairs = assignment(&cost, n);
+    let pairs = assignment(&cost, n, watch)?;
     let total: f64 = pairs.iter().enumerate().map(|(i, &j)| cost[i * n + j]).sum();
     Ok((total / n as f64).sqrt() * unit)
 }
 
 /// The column of each row in the cheapest perfect matching of `n` rows with `n` columns (shortest augmenting paths;
 /// Jonker and Volgenant 1987).
-fn assignment(cost: &[f64], n: usize) -> Vec<usize> {
+fn assignment(cost: &[f64], n: usize, watch: &mut dyn FnMut() -> Result<()>) -> Result<Vec<usize>> {
     // Column n is a dummy, where the search for each new row starts.
     let none = n;
     let mut row_potential = vec![0.0; n];
@@ -46,6 +55,7 @@ fn assignment(cost: &[f64], n: usize) -> Vec<usize> {
     let mut row_of = vec![usize::MAX; n + 1];
     let (mut shortest, mut from, mut done) = (vec![0.0; n], vec![none; n], vec![false; n + 1]);
     for start in 0..n {
+        watch()?;
         row_of[none] = start;
         let mut column = none;
         shortest.fill(f64::INFINITY);
@@ -87,7 +97,7 @@ fn assignment(cost: &[f64], n: usize) -> Vec<usize> {
     }
     let mut column_of = vec![0; n];
     row_of[..n].iter().enumerate().for_each(|(j, &i)| column_of[i] = j);
-    column_of
+    Ok(column_of)
 }
 
 /// The squared maximum mean discrepancy between two sets of points under a Gaussian kernel. The estimate is unbiased
@@ -184,7 +194,7 @@ mod tests {
             for _ in 0..20 {
                 // Small integers, so that there are ties.
                 let cost: Vec<f64> = (0..n * n).map(|_| rng.below(6) as f64).collect();
-                let pairs = assignment(&cost, n);
+                let pairs = assignment(&cost, n, &mut || Ok(())).unwrap();
                 let mut columns = pairs.clone();
                 columns.sort_unstable();
                 assert_eq!(columns, (0..n).collect::<Vec<_>>());

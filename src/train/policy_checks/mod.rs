@@ -129,9 +129,22 @@ impl<E: ReplayEnv> Walks<E> {
 }
 
 /// The log-probabilities of an action of each state; 0 where there is no such distribution.
+///
+/// # Errors
+/// [`Error::NonFinite`] for one that is NaN, which differs from itself.
 fn log_probs<D: Distribution>(dist: Option<D>, actions: &D::Actions, n: usize) -> Result<Vec<f64>> {
     let all: Vec<usize> = (0..n).collect();
-    dist.map_or_else(|| Ok(vec![0.0; n]), |dist| Ok(to_host(&dist.log_prob(&all, actions)?)))
+    let Some(dist) = dist else { return Ok(vec![0.0; n]) };
+    let values = to_host(&dist.log_prob(&all, actions)?);
+    match values.iter().position(|value| value.is_nan()) {
+        None => Ok(values),
+        Some(row) => Err(Error::non_finite(
+            "log-probability that the policy gives",
+            row,
+            values[row],
+            "let the network give finite numbers for every state: look for a division by 0, the mean of no nodes or the logarithm of 0 say",
+        )),
+    }
 }
 
 /// The first place where two lists of log-probabilities differ, and both of them.
@@ -146,7 +159,7 @@ fn first_difference(some: &[f64], others: &[f64]) -> Option<(usize, f64, f64)> {
 /// environment identifies them, and draw by what they are trained by; under conditions if the policy takes any. Returns false if the policy needs conditions and there are none.
 ///
 /// # Errors
-/// [`Error::Contract`] for a policy that depends on a state's batch mates or on labels, or whose form on the host is another policy; the errors of sampler and policy.
+/// [`Error::Contract`] for a policy that depends on a state's batch mates or on labels, or whose form on the host is another policy; the errors of sampler and policy; [`Error::NonFinite`] for probabilities that aren't numbers.
 pub(super) fn check_policy<E: ReplayEnv, P: Policy<E>>(
     env: &E,
     policy: &P,

@@ -1,0 +1,96 @@
+//! Threads of Python inside of the library.
+
+use std::cell::Cell;
+use std::sync::Once;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
+
+use gfn::{Error, Result};
+use pyo3::exceptions::PySystemExit;
+use pyo3::prelude::*;
+
+use crate::tensors::Clean;
+
+/// Whether the interpreter is about to end.
+static ENDING: AtomicBool = AtomicBool::new(false);
+/// Whether this process was forked from one that may have had threads, of which none is here.
+static FORKED: AtomicBool = AtomicBool::new(false);
+/// Calls of the library that haven't returned.
+static CALLS: AtomicUsize = AtomicUsize::new(0);
+
+thread_local! {
+    /// Those of this thread.
+    static OWN_CALLS: Cell<usize> = const { Cell::new(0) };
+    /// Whether this thread has a pool of its own.
+    static ALONE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// A call of the library: whatever works for long, or calls Python, holds one. It is made and dropped by a thread that has the interpreter.
+pub(crate) struct Inside {
+    _clean: Clean,
+}
+
+impl Inside {
+    /// # Errors
+    /// `SystemExit`, which ends a thread quietly, where the interpreter is about to end.
+    pub(crate) fn enter(py: Python<'_>) -> PyResult<Self> {
+        if ENDING.load(SeqCst) {
+            return Err(ended());
+        }
+        if FORKED.load(SeqCst) {
+            alone();
+        }
+        let _clean = Clean::enter(py)?;
+        CALLS.fetch_add(1, SeqCst);
+        OWN_CALLS.set(OWN_CALLS.get() + 1);
+        Ok(Self { _clean })
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        CALLS.fetch_sub(1, SeqCst);
+        OWN_CALLS.set(OWN_CALLS.get().saturating_sub(1));
+    }
+}
+
+fn ended() -> PyErr {
+    PySystemExit::new_err("Python is about to end")
+}
+
+/// Ends what a daemon thread does once the interpreter is about to end: a thread that comes back to it later ends the process by an abort.
+pub(crate) fn check_ending() -> Result<()> {
+    if ENDING.load(SeqCst) {
+        return Err(Error::external("the end of Python", ended()));
+    }
+    Ok(())
+}
+
+/// Has all calls end soon, and lets no other begin.
+#[pyfunction]
+pub(crate) fn end() {
+    ENDING.store(true, SeqCst);
+}
+
+/// Calls that haven't ended yet.
+#[pyfunction]
+pub(crate) fn calls() -> usize {
+    CALLS.load(SeqCst)
+}
+
+/// Says that this process was forked: the one thread that it has works alone.
+#[pyfunction]
+pub(crate) fn forked() {
+    FORKED.store(true, SeqCst);
+    CALLS.store(OWN_CALLS.get(), SeqCst);
+}
+
+/// Makes this thread a pool of rayon's: the one that there was has no threads in this process, and who waits for it waits for ever.
+fn alone() {
+    static TORCH: Once = Once::new();
+    TORCH.call_once(|| tch::set_num_threads(1));
+    if !ALONE.replace(true) {
+        // A thread that is a pool's already, one of a program around Python say, has it.
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(1).use_current_thread().build();
+        std::mem::forget(pool);
+    }
+}

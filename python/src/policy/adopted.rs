@@ -1,0 +1,94 @@
+//! The tensors of a module of Python, which a trainer trains and saves.
+
+use std::sync::{Mutex, PoisonError};
+
+use gfn::{Error, Result};
+use pyo3::prelude::*;
+use tch::Tensor;
+
+use crate::errors::passed_on;
+use crate::kept::Object;
+use crate::tensors;
+
+/// A module, and its parameters and buffers when the trainer was made.
+#[derive(Debug)]
+pub(crate) struct Adopted {
+    module: Object,
+    tensors: Mutex<Vec<(String, Tensor)>>,
+    /// Whether each of its layers was in training mode when that was last looked at.
+    modes: Mutex<Vec<bool>>,
+}
+
+impl Adopted {
+    pub(super) fn new(module: Object) -> PyResult<Self> {
+        let (tensors, modes) =
+            Python::attach(|py| Ok::<_, PyErr>((named_tensors(module.bind(py))?, modes(module.bind(py))?)))?;
+        Ok(Self { module, tensors: Mutex::new(tensors), modes: Mutex::new(modes) })
+    }
+
+    /// Its parameters and buffers when the trainer was made.
+    pub(super) fn tensors(&self) -> Vec<(String, Tensor)> {
+        let tensors = self.tensors.lock().unwrap_or_else(PoisonError::into_inner);
+        tensors.iter().map(|(name, tensor)| (name.clone(), tensor.shallow_clone())).collect()
+    }
+
+    /// Refuses a module that has other tensors now: what is trained and saved would not be what it computes with.
+    pub(crate) fn check(&self) -> Result<()> {
+        let now = Python::attach(|py| named_tensors(self.module.bind(py))).map_err(passed_on("the module"))?;
+        let adopted = self.tensors();
+        let of = |all: &[(String, Tensor)], name: &str| {
+            all.iter().find(|(other, _)| other == name).map(|(_, tensor)| tensor.shallow_clone())
+        };
+        let replaced = adopted.iter().find_map(|(name, tensor)| match of(&now, name) {
+            None => Some(format!("`{name}` is gone")),
+            Some(other) => (!tensors::is_same(tensor, &other)).then(|| format!("`{name}` is another tensor now")),
+        });
+        let added = || {
+            let new = now.iter().find(|(name, _)| of(&adopted, name).is_none());
+            new.map(|(name, _)| format!("`{name}` is new"))
+        };
+        match replaced.or_else(added) {
+            None => Ok(()),
+            Some(change) => Err(Error::contract(
+                "a module keeps the parameters and buffers that the trainer was made with: write values into them \
+                 (`load_state_dict` without `assign=True`, `parameter.copy_(values)` under `torch.no_grad()`), or make a new trainer",
+                change,
+            )),
+        }
+    }
+
+    /// Whether layers were put into another mode since the last look.
+    pub(crate) fn changed_mode(&self) -> Result<bool> {
+        let now = Python::attach(|py| modes(self.module.bind(py))).map_err(passed_on("the module"))?;
+        let mut modes = self.modes.lock().unwrap_or_else(PoisonError::into_inner);
+        Ok(std::mem::replace(&mut *modes, now) != *modes)
+    }
+}
+
+/// A module's parameters and its buffers, by name: what it is trained and saved by. Buffers of whole numbers are counters of modules
+/// that change by being called, such as batch normalisation in training mode, which is refused, or constants, which need no saving.
+fn named_tensors(module: &Bound<'_, PyAny>) -> PyResult<Vec<(String, Tensor)>> {
+    let mut out = Vec::new();
+    for list in ["named_parameters", "named_buffers"] {
+        for item in module.call_method0(list)?.try_iter()? {
+            let (name, tensor): (String, Bound<'_, PyAny>) = item?.extract()?;
+            let tensor = tensors::from_python(&tensor)?;
+            if tensor.is_floating_point() {
+                out.push((name, tensor));
+            }
+        }
+    }
+    Ok(out)
+}
+
+fn mode(layer: PyResult<Bound<'_, PyAny>>) -> PyResult<bool> {
+    layer?.getattr_opt("training")?.map_or(Ok(false), |training| training.is_truthy())
+}
+
+/// Whether each layer is in training mode; nothing of what isn't a `torch.nn.Module`.
+fn modes(module: &Bound<'_, PyAny>) -> PyResult<Vec<bool>> {
+    match module.getattr_opt("modules")? {
+        None => Ok(Vec::new()),
+        Some(modules) => modules.call0()?.try_iter()?.map(mode).collect(),
+    }
+}

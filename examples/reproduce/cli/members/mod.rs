@@ -51,6 +51,7 @@ pub(crate) enum Dist {
 }
 
 /// What flags say of processes that a launcher started.
+#[cfg_attr(not(feature = "dist"), allow(dead_code))]
 struct Together {
     dist: Dist,
     learners: Option<usize>,

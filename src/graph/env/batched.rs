@@ -245,4 +245,41 @@ mod tests {
         // Nothing but the exit.
         assert_eq!(env.masks(Direction::Forward, &env.initial(&[0])).n_legal(0), 1);
     }
+
+    /// A parent that can be reached, but from which the move that led here is forbidden, isn't gone back to.
+    #[test]
+    fn moves_back_undo_moves_that_are_allowed() {
+        /// The first two nodes are joined first or never.
+        struct First;
+        impl GraphRules for First {
+            fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
+                moves.retain(|action| allowed(graph, action));
+            }
+        }
+        struct FirstOfBatch;
+        impl BatchRules for FirstOfBatch {
+            fn permits(&self, states: &GraphStates, moves: &[BatchMove]) -> Vec<bool> {
+                moves.iter().map(|m| allowed(&states.graphs()[m.row], m.action)).collect()
+            }
+        }
+        impl GraphRules for FirstOfBatch {
+            fn batched(&self) -> Option<&dyn BatchRules> {
+                Some(self)
+            }
+        }
+        fn allowed(graph: &GraphState, action: Move) -> bool {
+            graph.n_edges() == 0 || (action.a.min(action.b), action.a.max(action.b)) != (0, 1)
+        }
+        fn edges<R: GraphRules>(rules: R) -> GraphEnv<R> {
+            let kind = GraphKind::Undirected;
+            let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
+            GraphEnv::new(rules, actions, GraphSchema::plain(kind, 3), GraphState::with_nodes(kind, 3)).unwrap()
+        }
+        let states = StateGraph::build(&edges(First), 100).unwrap().states().clone();
+        let back = edges(FirstOfBatch).masks(Direction::Backward, &states);
+        assert_eq!(back.legal, edges(First).masks(Direction::Backward, &states).legal);
+        // 01 must stay while there is another edge; all other edges may go.
+        let row = states.graphs().iter().position(|graph| graph.n_edges() == 3).unwrap();
+        assert_eq!(back.n_legal(row), 2);
+    }
 }

@@ -165,4 +165,20 @@ mod tests {
     fn a_row_that_does_not_exist_is_refused() {
         let _ = BitRows::new(3).get(3, 0);
     }
+
+    /// Rows know nothing of what they went through: a matrix that grew over a word's border and shrank again is the one that never did.
+    #[test]
+    fn rows_that_grew_and_shrank_are_those_that_never_grew() {
+        for border in [64, 128] {
+            let mut bits = BitRows::new(border);
+            bits.set(1, border - 1, true);
+            let small = bits.clone();
+            bits.push_row();
+            bits.set(border, 0, true);
+            bits.set(border, 0, false);
+            assert_ne!(bits, small, "{border}");
+            bits.pop_row();
+            assert_eq!(bits, small, "{border}");
+        }
+    }
 }

@@ -111,3 +111,63 @@ fn row_conditions<E: Env>(trajectories: &Trajectories<E>, extra: &[usize]) -> Op
     owner.extend(extra);
     Some(conditions.index_select(0, &index_tensor(&owner, conditions.device())))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Rng;
+    use crate::env::{VectorEnv, VectorRules};
+    use crate::policy::UniformPolicy;
+    use crate::rollout::Sampler;
+    use crate::tensor::to_host;
+
+    /// One or two is added until the sum is two or more: objects are finished without an exit action, after one step or two.
+    struct Sums;
+
+    impl VectorRules for Sums {
+        type Key = u16;
+
+        fn width(&self) -> usize {
+            1
+        }
+        fn n_moves(&self, _: Direction) -> usize {
+            2
+        }
+        fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize> {
+            let by = slot as u16 + 1;
+            row[0] = match direction {
+                Direction::Forward if row[0] < 2 => row[0] + by,
+                Direction::Backward => row[0].checked_sub(by).filter(|&before| before < 2)?,
+                Direction::Forward => return None,
+            };
+            Some(slot)
+        }
+        fn key(&self, row: &[u16]) -> u16 {
+            row[0]
+        }
+        fn has_exit(&self) -> bool {
+            false
+        }
+        fn can_end(&self, row: &[u16]) -> bool {
+            row[0] >= 2
+        }
+    }
+
+    #[test]
+    fn every_state_has_the_condition_of_its_trajectory() {
+        let env = VectorEnv(Sums);
+        let conditions = Tensor::from_slice(&[10f32, 20.0, 30.0, 40.0, 50.0, 60.0]).unsqueeze(1);
+        let sampler = Sampler::new(&env, &UniformPolicy);
+        let trajectories = sampler.forward_conditional(&conditions, &mut Rng::seeded(0)).unwrap();
+        let visited = Visited::new(&env, &trajectories);
+        let mut expected = Vec::new();
+        for (i, ends) in trajectories.offsets().windows(2).enumerate() {
+            expected.extend(std::iter::repeat_n(10.0 * (i + 1) as f64, ends[1] - ends[0]));
+        }
+        assert!((7..12).contains(&expected.len()), "walks of one and of two steps: {} in all", expected.len());
+        // The finished objects, which are the state before no transition, come after all others.
+        assert_eq!(visited.terminal, (expected.len()..expected.len() + 6).collect::<Vec<_>>());
+        expected.extend([10.0, 20.0, 30.0, 40.0, 50.0, 60.0]);
+        assert_eq!(to_host(visited.conditions.as_ref().unwrap()), expected);
+    }
+}

@@ -246,3 +246,24 @@ impl<T> Adaptive<T> {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quantity::Quantity;
+
+    /// Two objects of one reward, one of which the student samples too rarely and the other as much too often: the first is worth more.
+    #[test]
+    fn a_teacher_is_after_what_the_student_samples_too_rarely() {
+        let same = || Tensor::from_slice(&[0f64, 0.0]);
+        let log_pf = Tensor::from_slice(&[-3f64, -1.0]);
+        let log_reward = Tensor::from_slice(&[-2f64, -2.0]);
+        let mut scores = Scores::new(vec![0, 1, 2], log_pf, same(), log_reward);
+        scores.set(Quantity::LogZ, same()).unwrap();
+        let config = TeacherConfig::default();
+        let [rare, often] = teacher_log_rewards(&scores, &config)[..] else { panic!("one for each") };
+        let expected = |weight: f64| (config.epsilon + weight).ln() - 2.0 * config.alpha;
+        assert!((rare - expected(1.0 + config.under_sampled)).abs() < 1e-12, "{rare}");
+        assert!((often - expected(1.0)).abs() < 1e-12, "{often}");
+    }
+}

@@ -174,3 +174,25 @@ impl HostEdgeHead {
         self.output.rows(&hidden, n_rows)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{Edge, GraphState};
+    use crate::nn::graph::heads::host_pair_features;
+
+    /// 0 -> 1 -> 2 and two candidates, of which a walk of two edges goes along the first and none along the second.
+    #[test]
+    fn candidates_are_found_in_their_own_direction() {
+        let mut graph = GraphState::with_nodes(GraphKind::Directed, 3);
+        graph.add_edge(0, 1, Edge::default()).unwrap();
+        graph.add_edge(1, 2, Edge::default()).unwrap();
+        let graph = graph.with_candidates([(0, 2), (2, 0)]).unwrap();
+        let arrays = GraphArrays::of(&[GraphState::with_nodes(GraphKind::Directed, 2), graph]);
+        let places: Vec<usize> = candidate_places(&arrays).collect();
+        assert_eq!(places, [4 + 2, 4 + 6]);
+        let features = host_pair_features(&arrays, 1);
+        let walks = places.iter().map(|place| features[2 * place + 1]);
+        assert_eq!(walks.collect::<Vec<_>>(), [2f64.ln(), 0.0]);
+    }
+}

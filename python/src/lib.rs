@@ -15,6 +15,7 @@ mod molecules;
 mod objective;
 mod objects;
 mod parts;
+mod pickled;
 mod policy;
 mod record;
 mod reward;

@@ -1,5 +1,7 @@
 //! What an evaluation of samples or of given objects found.
 
+mod figures;
+
 use gfn::Result;
 use gfn::metrics::{Correlation as Of, LogZEstimate, TopK as Best};
 use numpy::{IntoPyArray, PyReadonlyArray1, PyReadonlyArray2};
@@ -8,6 +10,8 @@ use pyo3::prelude::*;
 
 use crate::counts::count;
 use crate::errors::raised;
+use crate::pickled::{Again, again};
+pub(crate) use figures::{Correlation, Estimate, TopK};
 
 /// Shows all states, or those in some places.
 pub(crate) type Select =
@@ -23,23 +27,6 @@ pub(crate) struct Parts {
     pub(crate) log_z: LogZEstimate,
 }
 
-/// A mean and its standard error.
-#[pyclass(frozen, get_all, module = "gfn_rs", name = "Estimate")]
-#[derive(Clone, Copy)]
-pub(crate) struct Estimate {
-    /// The mean.
-    mean: f64,
-    /// Its standard error.
-    standard_error: f64,
-}
-
-#[pymethods]
-impl Estimate {
-    fn __repr__(&self) -> String {
-        format!("Estimate({:.4} +- {:.4})", self.mean, self.standard_error)
-    }
-}
-
 /// Objects that a policy samples, and what they say of log Z. An estimate: `exact` looks at all states, where they can be listed.
 ///
 /// With w of a trajectory its object's reward times P_B over P_F, log Z is at least the mean of log w (`elbo`), and the log of the mean
@@ -51,6 +38,52 @@ pub(crate) struct Sampled {
 
 #[pymethods]
 impl Sampled {
+    /// From what it shows, as pickle makes it.
+    #[new]
+    #[pyo3(signature = (*, states, log_rewards, log_weights, lengths, groups, elbo, log_z, interval, effective_samples))]
+    #[expect(clippy::too_many_arguments, reason = "Python gives them by name")]
+    fn new(
+        states: Py<PyAny>,
+        log_rewards: Vec<f64>,
+        log_weights: Vec<f64>,
+        lengths: Vec<i64>,
+        groups: Vec<usize>,
+        elbo: PyRef<'_, Estimate>,
+        log_z: f64,
+        interval: (f64, f64),
+        effective_samples: f64,
+    ) -> PyResult<Self> {
+        let n = log_rewards.len();
+        if [log_weights.len(), lengths.len(), groups.len()] != [n; 3] || groups.iter().any(|&first| first >= n) {
+            return Err(PyValueError::new_err(format!("`log_weights`, `lengths` or `groups` aren't of {n} objects")));
+        }
+        let select: Select = Box::new(move |py, rows| match rows {
+            None => Ok(states.bind(py).clone()),
+            Some(rows) => {
+                let rows: Vec<i64> = rows.iter().map(|&row| row as i64).collect();
+                states.bind(py).get_item(rows.into_pyarray(py))
+            }
+        });
+        let elbo = gfn::metrics::Estimate { mean: elbo.mean, standard_error: elbo.standard_error };
+        let log_z = LogZEstimate { elbo, log_z, interval, effective_samples };
+        Ok(Self { parts: Parts { select, log_rewards, log_weights, lengths, groups, log_z } })
+    }
+
+    fn __getnewargs_ex__<'py>(slf: &Bound<'py, Self>) -> PyResult<Again<'py>> {
+        const NAMES: [&str; 9] = [
+            "states",
+            "log_rewards",
+            "log_weights",
+            "lengths",
+            "groups",
+            "elbo",
+            "log_z",
+            "interval",
+            "effective_samples",
+        ];
+        again(slf, &NAMES)
+    }
+
     fn __len__(&self) -> usize {
         self.parts.log_rewards.len()
     }
@@ -207,48 +240,6 @@ fn mean_distance(answer: &Bound<'_, PyAny>, k: usize) -> PyResult<f64> {
     }
 }
 
-/// The objects of the greatest reward among samples.
-#[pyclass(frozen, get_all, module = "gfn_rs", name = "TopK")]
-pub(crate) struct TopK {
-    /// Their places among the samples, best first.
-    rows: Py<PyAny>,
-    /// The objects, best first.
-    states: Py<PyAny>,
-    /// Their mean reward.
-    mean_reward: f64,
-    /// Their mean log R.
-    mean_log_reward: f64,
-    /// The mean distance between two of them; None without a distance.
-    diversity: Option<f64>,
-}
-
-#[pymethods]
-impl TopK {
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let diversity = self.diversity.map_or_else(String::new, |mean| format!(", diversity={mean:.4}"));
-        let k = self.rows.bind(py).len()?;
-        Ok(format!("TopK({k} objects, mean_log_reward={:.4}{diversity})", self.mean_log_reward))
-    }
-}
-
-/// How two numbers of the same objects go together: 1 where log p(x) is log R(x) less a constant.
-#[pyclass(frozen, get_all, module = "gfn_rs", name = "Correlation")]
-#[derive(Clone, Copy)]
-pub(crate) struct Correlation {
-    /// Pearson's r; None where one of the numbers is the same for all.
-    pearson: Option<f64>,
-    /// Spearman's rho, of ranks.
-    spearman: Option<f64>,
-}
-
-#[pymethods]
-impl Correlation {
-    fn __repr__(&self) -> String {
-        let shown = |value: Option<f64>| value.map_or_else(|| "None".to_owned(), |value| format!("{value:.4}"));
-        format!("Correlation(pearson={}, spearman={})", shown(self.pearson), shown(self.spearman))
-    }
-}
-
 /// What a policy makes of given objects, a test set say.
 #[pyclass(frozen, module = "gfn_rs", name = "Tested")]
 pub(crate) struct Tested {
@@ -291,6 +282,23 @@ impl Tested {
 
 #[pymethods]
 impl Tested {
+    /// From what it shows, as pickle makes it.
+    #[new]
+    #[pyo3(signature = (*, log_probs, log_rewards, correlation, upper_bound))]
+    fn again(
+        log_probs: Vec<f64>,
+        log_rewards: Vec<f64>,
+        correlation: Option<PyRef<'_, Correlation>>,
+        upper_bound: Option<PyRef<'_, Estimate>>,
+    ) -> Self {
+        let correlation = correlation.map(|of| Of { pearson: of.pearson, spearman: of.spearman });
+        Self { log_probs, log_rewards, correlation, upper_bound: upper_bound.map(|bound| *bound) }
+    }
+
+    fn __getnewargs_ex__<'py>(slf: &Bound<'py, Self>) -> PyResult<Again<'py>> {
+        again(slf, &["log_probs", "log_rewards", "correlation", "upper_bound"])
+    }
+
     fn __len__(&self) -> usize {
         self.log_probs.len()
     }

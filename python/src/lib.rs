@@ -17,6 +17,7 @@ mod molecules;
 mod objective;
 mod objects;
 mod parts;
+mod pickled;
 mod policy;
 mod record;
 mod reward;

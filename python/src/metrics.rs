@@ -8,6 +8,7 @@ use pyo3::prelude::*;
 
 use crate::errors::raised;
 use crate::inside::Inside;
+use crate::pickled::{Again, again};
 use crate::watch::Watch;
 
 /// Points, a row each, that `gfn_rs.metrics` has looked at.
@@ -80,6 +81,16 @@ pub(crate) struct NoiseFloor {
 
 #[pymethods]
 impl NoiseFloor {
+    #[new]
+    #[pyo3(signature = (*, tv, tv_sd, jsd, jsd_sd))]
+    fn new(tv: f64, tv_sd: f64, jsd: f64, jsd_sd: f64) -> Self {
+        Self { tv, tv_sd, jsd, jsd_sd }
+    }
+
+    fn __getnewargs_ex__<'py>(slf: &Bound<'py, Self>) -> PyResult<Again<'py>> {
+        again(slf, &["tv", "tv_sd", "jsd", "jsd_sd"])
+    }
+
     fn __repr__(&self) -> String {
         let Self { tv, tv_sd, jsd, jsd_sd } = self;
         format!("NoiseFloor(tv={tv:.6} +- {tv_sd:.6}, jsd={jsd:.6} +- {jsd_sd:.6})")

@@ -112,14 +112,107 @@ def test_mistakes_in_rules_are_raised(answer, kind, message, method):
         return answer(n) if broken["now"] else np.ones(n, dtype=bool)
 
     setattr(Broken, method, asked)
-    env = gfn.GraphEnv([gfn.AddEdge()], 3, initial=3, labelled=True, rules=Broken())
-    # P_B is learned, so that moves back are asked about at each step.
+    # So many graphs that each step comes upon new ones, and P_B is learned, so that moves back are asked about, too.
+    env = gfn.GraphEnv([gfn.AddEdge()], 8, initial=8, labelled=True, rules=Broken())
     trainer = gfn.Trainer(env, count_edges, gfn.GraphNet(embedding=8, backward="shared_torso"), batch=4).fit(1)
     broken["now"] = True
     with pytest.raises(kind, match=message):
         trainer.fit(1)
     broken["now"] = False
     assert np.isfinite(trainer.fit(1).history["loss"][-1])
+
+
+def test_rules_are_asked_once_about_each_graph():
+    asked = {"restrict": [], "can_exit": [], "is_reachable": []}
+
+    class Counted(Thin):
+        def restrict(self, graphs, moves):
+            lines = graphs.graph6()
+            asked["restrict"] += [(lines[g], a, b) for g, a, b in zip(moves.graph, moves.a, moves.b)]
+            return super().restrict(graphs, moves)
+
+        def can_exit(self, graphs):
+            asked["can_exit"] += graphs.graph6()
+            return super().can_exit(graphs)
+
+        def is_reachable(self, graphs):
+            asked["is_reachable"] += graphs.graph6()
+            return np.ones(len(graphs), dtype=bool)
+
+    def run(rules):
+        env = gfn.GraphEnv([gfn.AddEdge()], 4, initial=4, labelled=True, rules=rules)
+        return gfn.Trainer(env, count_edges, gfn.GraphNet(embedding=8, backward="shared_torso"), batch=16, seed=3).fit(20)
+
+    trainer = run(Counted())
+    assert trainer.exact().n_states == 41
+    for method, questions in asked.items():
+        assert len(set(questions)) == len(questions) > 0, method
+    # No more than there are graphs, and all that can be reached.
+    assert len(asked["can_exit"]) == 41
+    # The answers are the right ones: moves along with them.
+    assert trainer.history["loss"].tolist() == run(Thin()).history["loss"].tolist()
+
+
+def test_answers_of_rules_that_failed_are_not_kept():
+    class Once(Thin):
+        fails = True
+
+        def restrict(self, graphs, moves):
+            if self.fails:
+                raise KeyError("not yet")
+            return super().restrict(graphs, moves)
+
+    rules = Once()
+    rules.fails = False
+    env = gfn.GraphEnv([gfn.AddEdge()], 4, initial=4, labelled=True, rules=rules)
+    trainer = gfn.Trainer(env, count_edges, gfn.Uniform(), gfn.LogPartitionVariance())
+    rules.fails = True
+    with pytest.raises(KeyError, match="not yet"):
+        trainer.exact()
+    rules.fails = False
+    assert trainer.exact().n_states == 41
+
+
+@pytest.mark.parametrize("name, meant", [("canexit", "can_exit"), ("can_end", "can_exit"), ("Restrict", "restrict"), ("is_reachabel", "is_reachable")])
+def test_misspelt_methods_of_rules_are_refused(name, meant):
+    wrong = type("Rules", (gfn.GraphRules,), {name: lambda self, graphs: np.ones(len(graphs), dtype=bool)})
+    with pytest.raises(TypeError, match=f"`{name}`.*`{meant}`"):
+        gfn.GraphEnv([gfn.AddEdge()], 4, initial=4, rules=wrong())
+    # One's own are one's own.
+    own = type("Rules", (gfn.GraphRules,), {f"_{name}": None, "planar": lambda self, graph: True, "restricted": 3})
+    assert gfn.GraphEnv([gfn.AddEdge()], 4, initial=4, labelled=True, rules=own()).max_nodes == 4
+    vectors = type("Rules", (gfn.VectorRules,), {"can_exit": lambda self, states: np.ones(len(states), dtype=bool)})
+    with pytest.raises(TypeError, match="`can_exit`.*`can_end`"):
+        gfn.VectorEnv(1, 2, [(0, 0, 1)], rules=vectors())
+
+
+def test_moves_have_the_columns_that_their_docs_tell():
+    seen = set()
+
+    class Look(gfn.GraphRules):
+        def restrict(self, graphs, moves):
+            seen.update(zip((moves.types[k] for k in moves.kind), moves.column.tolist()))
+            return np.ones(len(moves), dtype=bool)
+
+    types = [gfn.AddNode(attached=True), gfn.SetNodeAttribute()]
+    env = gfn.GraphEnv(types, 3, node_classes=2, edge_classes=3, node_attributes=[2, 3], labelled=True, rules=Look())
+    gfn.Trainer(env, count_edges, gfn.Uniform(), gfn.LogPartitionVariance()).sample(50)
+    columns = {name: sorted(column for of, column in seen if of == name) for name, _ in seen}
+    # Of nodes 2 classes; of attached ones 2 times 3 of their edges; of two attributes 2 and 3 values.
+    assert columns == {"add_first_node": [0, 1], "add_attached_node": list(range(6)), "set_node_attr": list(range(5))}
+    only = gfn.GraphEnv(types, 2, node_classes=2, edge_classes=3, node_attributes=[2, 3], labelled=True, rules=Only())
+    graphs = gfn.Trainer(only, count_edges, gfn.Uniform(), gfn.LogPartitionVariance()).sample(50)
+    two = graphs[graphs.n_nodes == 2]
+    assert len(two) > 0 and set(two.node_classes.reshape(-1, 2)[:, 1]) == {1} and set(two.edge_classes) == {2}
+    assert set(graphs.node_attributes[:, 0]) == {0} and set(graphs.node_attributes[:, 1]) == {0, 3}
+
+
+class Only(gfn.GraphRules):
+    """Nodes of class 1 on edges of class 2, column 1 * 3 + 2; value 3 of the second attribute, column 2 + 3 - 1."""
+
+    def restrict(self, graphs, moves):
+        wanted = {"add_first_node": 0, "add_attached_node": 5, "set_node_attr": 4}
+        return moves.column == np.array([wanted.get(name, -1) for name in moves.types])[moves.kind]
 
 
 def test_rules_that_allow_nothing_are_named():
@@ -216,7 +309,8 @@ class Once(gfn.GraphRules):
 @pytest.mark.parametrize("error", [LookupError("mine"), KeyboardInterrupt()])
 def test_a_rule_that_raises_ends_its_step_before_anything_is_learned(error):
     rules = Once(error, -1)
-    env = gfn.GraphEnv([gfn.AddEdge()], 3, initial=3, labelled=True, rules=rules)
+    # So many graphs that each step comes upon new ones, which are asked about.
+    env = gfn.GraphEnv([gfn.AddEdge(max_edges=3)], 12, initial=12, labelled=True, rules=rules)
     trainer = gfn.Trainer(env, count_edges, gfn.GraphNet(embedding=8), batch=4).fit(2)
     rules.left = 20
     before = None
@@ -247,7 +341,7 @@ def test_trainers_of_one_environment_raise_their_own():
             return np.ones(len(graphs), dtype=bool)
 
     rules = Mine()
-    env = gfn.GraphEnv([gfn.AddEdge()], 3, initial=3, labelled=True, rules=rules)
+    env = gfn.GraphEnv([gfn.AddEdge()], 8, initial=8, labelled=True, rules=rules)
     inner = gfn.Trainer(env, count_edges, gfn.GraphNet(embedding=8), batch=4)
 
     def reward(graphs):

@@ -191,3 +191,119 @@ def test_there_is_one_libtorch():
     with open("/proc/self/maps") as maps:
         loaded = {line.split()[-1] for line in maps if "libtorch_cpu" in line}
     assert len(loaded) == 1 and "torch/lib" in loaded.pop()
+
+
+def test_graphs_are_equal_if_each_is():
+    graphs = attributed()
+    again = pickle.loads(pickle.dumps(graphs))
+    assert graphs == again and hash(graphs) == hash(again) and not graphs != again
+    assert graphs[:3] != graphs[:4] and graphs[::-1] != graphs and graphs != "graphs"
+    one, other = gfn.Graphs.of([3], [[0, 1]], [0, 1], directed=False), gfn.Graphs.of([3], [[1, 2]], [0, 1], directed=False)
+    # Isomorphic ones aren't equal, nor are those of another class, attribute or kind.
+    assert one != other and one == gfn.Graphs.of([3], [[1, 0]], [0, 1], directed=False)
+    for more in ({"directed": True}, {"node_classes": [0, 0, 1]}, {"edge_classes": [1]}, {"edge_attributes": [[1]]}):
+        assert one != gfn.Graphs.of([3], [[0, 1]], [0, 1], **{"directed": False, **more})
+
+
+def test_where_edges_may_go_is_no_part_of_a_graph():
+    env = gfn.GraphEnv([gfn.AddEdge(candidates=[(0, 1), (1, 2)])], 3, initial=3, labelled=True)
+    graphs = samples(env)
+    assert pickle.loads(pickle.dumps(graphs)) == graphs
+
+
+def test_batches_are_joined():
+    graphs = attributed()
+    both = graphs[:5] + graphs[5:]
+    assert both == graphs and len(graphs + graphs) == 2 * len(graphs) and graphs[:0] + graphs == graphs
+    with pytest.raises(ValueError, match="directed"):
+        graphs + attributed(directed=True)
+    with pytest.raises(TypeError):
+        graphs + [1]
+    molecules = [samples(gfn.Molecules(n), 3) for n in (3, 4)]
+    assert (molecules[0] + molecules[0]).smiles == 2 * molecules[0].smiles
+    for other in (molecules[1], graphs):
+        assert molecules[0] != other
+        with pytest.raises(ValueError, match="molecules"):
+            molecules[0] + other
+
+
+@pytest.mark.parametrize("directed", [False, True])
+def test_graphs_of_pytorch_geometric(directed):
+    graphs = attributed(directed)
+    assert gfn.Graphs.from_pyg(graphs.pyg(), directed=directed) == graphs
+    empty = gfn.Graphs.of([0, 2, 0], [], [0, 0, 0, 0], directed=directed)
+    assert gfn.Graphs.from_pyg(empty.pyg(), directed=directed) == empty and len(gfn.Graphs.from_pyg([])) == 0
+
+
+def test_graphs_of_pytorch_geometric_that_are_refused():
+    from torch_geometric.data import Data
+
+    index = lambda *ends: torch.tensor(ends, dtype=torch.long).T
+    path = Data(edge_index=index((0, 1), (1, 0), (2, 1), (1, 2)), num_nodes=3)
+    assert gfn.Graphs.from_pyg([path]).edges.tolist() == [[0, 1], [1, 2]]
+    for wrong, kind, message in (
+        (Data(edge_index=index((0, 1), (1, 2)), num_nodes=3), ValueError, "both ways"),
+        (Data(edge_index=index((0, 0), (0, 1), (1, 0)), num_nodes=3), ValueError, "both ways"),
+        (Data(edge_index=index((0, 1), (1, 0)), edge_attr=torch.tensor([1, 2]), num_nodes=2), ValueError, "both ways"),
+        (Data(x=torch.ones(2, 1), edge_index=index((0, 1), (1, 0))), TypeError, "x is an array of float32"),
+        (Data(x=torch.ones(2, 5, dtype=torch.long), edge_index=index((0, 1), (1, 0))), ValueError, "x has shape"),
+        ("C", TypeError, "Data"),
+    ):
+        with pytest.raises(kind, match=message):
+            gfn.Graphs.from_pyg([wrong])
+    with pytest.raises(TypeError, match="list"):
+        gfn.Graphs.from_pyg(path)
+
+
+def test_degrees_and_numbers_by_graph():
+    for graphs in (attributed(), attributed(directed=True), gfn.Graphs.of([0, 3, 0, 2, 0], [[0, 1], [1, 2]], [0, 0, 2, 2, 2, 2], directed=False)):
+        assert graphs.degree.tolist() == [d for graph in graphs.networkx() for _, d in graph.degree]
+        assert graphs.degree.dtype == graphs.batch.dtype == np.int64
+        assert graphs.batch.tolist() == [k for k, n in enumerate(graphs.n_nodes) for _ in range(n)]
+        # The guide's and the README's way to add up by graph, where `np.add.reduceat` is wrong.
+        twos = np.bincount(graphs.batch, graphs.degree == 2, len(graphs))
+        assert twos.tolist() == [sum(d == 2 for _, d in graph.degree) for graph in graphs.networkx()]
+
+
+def test_whole_numbers_of_any_kind_make_graphs():
+    expected = gfn.Graphs.of(np.array([3]), np.array([[0, 1], [1, 2]]), np.array([0, 2]), directed=False, node_classes=np.array([0, 1, 0]))
+    parts = ([3], [[0, 1], [1, 2]], [0, 2])
+    kinds = [lambda part, kind=kind: np.array(part, kind) for kind in (np.int32, np.uint8, np.uint64)]
+    for made in (*kinds, list, torch.tensor):
+        assert gfn.Graphs.of(*map(made, parts), directed=False, node_classes=[0, 1, 0]) == expected
+    strided = gfn.Graphs.of(np.array([3, 9])[::2], np.array([[0, 1], [1, 2]]).T.copy().T, [0, 2], directed=False, node_classes=[0, 1, 0])
+    assert strided == expected
+    for given, kind, message in (
+        (([3.0], [[0, 1]], [0, 1]), TypeError, "n_nodes is an array of float64"),
+        (([True], [[0, 1]], [0, 1]), TypeError, "n_nodes is an array of bool"),
+        (([3], [0, 1], [0, 1]), ValueError, "edges has shape"),
+        (([3], [[0, 1]], np.array([0, 2**63], dtype=np.uint64)), ValueError, "edge_ptr has 9223372036854775808"),
+        (([[1], [1, 2]], [[0, 1]], [0, 1]), (TypeError, ValueError), "n_nodes"),
+    ):
+        with pytest.raises(kind, match=message):
+            gfn.Graphs.of(*given, directed=False)
+
+
+def test_what_nodes_and_edges_of_molecules_are():
+    """As the docstrings of `Molecules` and `Fragments` say."""
+    from rdkit import Chem
+
+    symbols = ["O", "C", "N"]
+    env = gfn.Molecules(6, elements=symbols)
+    graphs = samples(env, 200)
+    charges, orders = set(), set()
+    for graph, smiles in zip((graphs[k] for k in range(len(graphs))), graphs.smiles):
+        atoms = [symbols[k] for k in graph.node_classes]
+        molecule = Chem.MolFromSmiles(smiles)
+        Chem.Kekulize(molecule)
+        assert sorted(atoms) == sorted(atom.GetSymbol() for atom in molecule.GetAtoms())
+        bond = lambda a, b, order: (*sorted((a, b)), order)
+        theirs = sorted(bond(each.GetBeginAtom().GetSymbol(), each.GetEndAtom().GetSymbol(), int(each.GetBondTypeAsDouble())) for each in molecule.GetBonds())
+        ours = sorted(bond(atoms[a], atoms[b], 1 + order) for (a, b), order in zip(graph.edges, graph.edge_attributes[:, 0]))
+        # Kekule forms differ in where double bonds are.
+        assert theirs == ours or any(each.GetIsAromatic() for each in Chem.MolFromSmiles(smiles).GetBonds()), smiles
+        assert sorted((0, 1, -1)[k] for k in graph.node_attributes[:, 0]) == sorted(atom.GetFormalCharge() for atom in molecule.GetAtoms())
+        assert not graph.edge_classes.any()
+        charges |= set(graph.node_attributes[:, 0].tolist())
+        orders |= set(graph.edge_attributes[:, 0].tolist())
+    assert charges == {0, 1, 2} and orders >= {0, 1}

@@ -126,7 +126,11 @@ impl TrainerConfig {
         }
     }
 
-    pub(super) fn exploration(&self, step: usize) -> Result<Exploration> {
+    /// How sampling explores in a step.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for a schedule that leaves its bounds.
+    pub fn exploration(&self, step: usize) -> Result<Exploration> {
         Exploration::epsilon(self.epsilon.as_ref().map_or(0.0, |epsilon| epsilon.at(step)))?
             .with_temperature(self.temperature.at(step))?
             .with_exit_bias(self.exit_bias.at(step))?

@@ -6,8 +6,11 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import torch
 
 from . import _gfn
+from ._settings import MOST
 
 # What a node or an edge has room for.
 ATTRIBUTES = 7
@@ -23,6 +26,29 @@ def again(parts: dict[str, Any], settings: str | None) -> _gfn.Graphs:
     """Graphs that were pickled."""
     graphs = _gfn.Graphs.of(**parts)
     return graphs if settings is None else graphs._molecules(settings)
+
+
+def whole(given: Any, name: str, dims: int) -> npt.NDArray[np.int64]:
+    """An array of int64 of so many dimensions, in order and aligned; whole numbers of any kind are taken, others aren't rounded."""
+    if isinstance(given, torch.Tensor):
+        given = given.detach().cpu().numpy()
+    shape = "[n]" if dims == 1 else "[n, k]"
+    try:
+        array = np.asarray(given)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"{name} is a {type(given).__name__}: expected an array of whole numbers and shape {shape}") from error
+    if array.size == 0 and array.ndim == 1:
+        # An empty list has neither kind nor columns.
+        array = np.zeros((0, 2)[:dims], dtype=np.int64)
+    if array.ndim == 0:
+        raise TypeError(f"{name} is a {type(given).__name__}: expected an array of whole numbers and shape {shape}")
+    if array.dtype.kind not in "iu":
+        raise TypeError(f"{name} is an array of {array.dtype}: expected one of whole numbers and shape {shape}")
+    if array.ndim != dims:
+        raise ValueError(f"{name} has shape {list(array.shape)}: expected {shape}")
+    if array.dtype == np.uint64 and array.size and array.max() > MOST:
+        raise ValueError(f"{name} has {array.max()}: expected small numbers")
+    return np.require(array, dtype=np.int64, requirements=["C_CONTIGUOUS", "ALIGNED"])
 
 
 def _parts(graphs: _gfn.Graphs) -> Any:
@@ -116,7 +142,6 @@ def of_networkx(graphs: Any) -> _gfn.Graphs:
 
 
 def to_pyg(graphs: _gfn.Graphs) -> list[Any]:
-    import torch
     from torch_geometric.data import Data
 
     out = []
@@ -129,6 +154,62 @@ def to_pyg(graphs: _gfn.Graphs) -> list[Any]:
         own = {"node_attributes": torch.from_numpy(node_attributes.copy()), "edge_attributes": more}
         out.append(Data(x=of_nodes, edge_index=index, edge_attr=of_edges, **own))
     return out
+
+
+def _of_data(data: Any, name: str, rows: int, dims: int) -> npt.NDArray[np.int64]:
+    """What a `Data` says of each node or edge; zeros where it says nothing."""
+    given = getattr(data, name, None)
+    if given is None:
+        return np.zeros((rows, ATTRIBUTES)[:dims], dtype=np.int64)
+    if dims == 1 and isinstance(given, torch.Tensor) and given.dim() == 2 and given.shape[1] == 1:
+        given = given[:, 0]
+    values = whole(given, name, dims)
+    if len(values) != rows:
+        raise ValueError(f"{name} has {len(values)} rows: expected {rows}")
+    return values
+
+
+def _once(data: Any, index: npt.NDArray[np.int64], of_edges: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
+    """Which columns are edges, and which are the same edges the other way."""
+    forth, back = index[0] < index[1], index[0] > index[1]
+    one = np.column_stack([index.T, of_edges])[forth]
+    other = np.column_stack([index[::-1].T, of_edges])[back]
+    if not np.array_equal(one[np.lexsort(one.T)], other[np.lexsort(other.T)]) or not (forth | back).all():
+        raise ValueError(f"the edges of {data!r:.200} don't come both ways: expected each both ways and alike, or directed=True")
+    return forth
+
+
+def of_pyg(graphs: Any, directed: bool) -> _gfn.Graphs:
+    """Graphs of PyTorch Geometric; where edges have no direction each is there both ways."""
+    from torch_geometric.data import Data
+
+    if isinstance(graphs, Data) or not isinstance(graphs, Iterable):
+        raise TypeError(f"graphs is a {type(graphs).__name__}: expected a list of Data of PyTorch Geometric")
+    n_nodes, edges = [0], [np.zeros((0, 2 + 1 + ATTRIBUTES), dtype=np.int64)]
+    nodes = [np.zeros((0, 1 + ATTRIBUTES), dtype=np.int64)]
+    for data in graphs:
+        if not isinstance(data, Data):
+            raise TypeError(f"one of the graphs is a {type(data).__name__}: expected a Data of PyTorch Geometric")
+        index = np.zeros((2, 0), dtype=np.int64) if data.edge_index is None else whole(data.edge_index, "edge_index", 2)
+        n, m = int(data.num_nodes or 0), index.shape[1]
+        more = _of_data(data, "node_attributes", n, 2), _of_data(data, "edge_attributes", m, 2)
+        of_nodes, of_edges = (np.pad(each, ((0, 0), (0, max(ATTRIBUTES - each.shape[1], 0)))) for each in more)
+        of_edges = np.column_stack([_of_data(data, "edge_attr", m, 1), of_edges])
+        kept = np.ones(m, dtype=bool) if directed else _once(data, index, of_edges)
+        n_nodes.append(n)
+        nodes.append(np.column_stack([_of_data(data, "x", n, 1), of_nodes]))
+        edges.append(np.column_stack([index.T, of_edges])[kept])
+    of_nodes, of_edges = np.concatenate(nodes), np.concatenate(edges)
+    return _gfn.Graphs.of(
+        n_nodes[1:],
+        of_edges[:, :2],
+        np.cumsum([len(each) for each in edges]),
+        directed=directed,
+        node_classes=of_nodes[:, 0],
+        edge_classes=of_edges[:, 2],
+        node_attributes=of_nodes[:, 1:],
+        edge_attributes=of_edges[:, 3:],
+    )
 
 
 def to_rdkit(graphs: _gfn.Graphs) -> list[Any]:

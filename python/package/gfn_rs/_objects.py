@@ -29,4 +29,4 @@ def rows(objects: Any, who: str, kind: str, widths: list[int]) -> npt.NDArray[An
         raise ValueError(f"{who} has a number that isn't finite: leave it out")
     if array.dtype == np.uint64 and array.size and array.max() > 2**62:
         raise ValueError(f"an entry of {who} is {array.max()}: expected small numbers")
-    return np.ascontiguousarray(array, dtype=kind)
+    return np.require(array, dtype=kind, requirements=["C_CONTIGUOUS", "ALIGNED"])

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
+from inspect import getattr_static
 from typing import Any
 
 import numpy as np
@@ -58,8 +60,8 @@ class SetEdgeAttribute(ActionType):
 
 class GraphRules:
     """What the author of an environment forbids: override what you need. Each method is asked about a whole batch, and what an answer
-    depends on must be in the graphs and moves that it is given. Moves back are found by undoing: the graphs that they lead to are asked
-    about, too."""
+    depends on must be in the graphs and moves that it is given: a trainer keeps answers (64 MiB of them) and asks about a graph once.
+    Moves back are found by undoing: the graphs that they lead to are asked about, too."""
 
     def restrict(self, graphs: _gfn.Graphs, moves: _gfn.Moves) -> Any:
         """Which of these moves are allowed: an array of bool, one for each move."""
@@ -169,7 +171,23 @@ class VectorEnv(Environment):
         return {"width": plain(self.width, "width"), "values": plain(self.values, "values"), "moves": moves.tolist()}
 
 
+# What rules of graphs or of vectors can be asked.
+_ASKED = ("restrict", "can_exit", "can_end", "is_reachable")
+
+
 def _check_rules(rules: Any, *methods: str) -> None:
-    if rules is not None and (isinstance(rules, type) or not any(hasattr(rules, name) for name in methods)):
+    """Refuses what isn't rules, and methods that nobody would call: a misspelt one would forbid nothing without a word."""
+    if rules is None:
+        return
+    if isinstance(rules, type) or not any(hasattr(rules, name) for name in methods):
         given = rules.__name__ if isinstance(rules, type) else type(rules).__name__
         raise TypeError(f"rules is {given}: expected an object with a method of {', '.join(methods)}")
+    for name in dir(rules):
+        if name.startswith("_") or name in methods or not callable(getattr_static(rules, name)):
+            continue
+        meant = get_close_matches(name.lower(), _ASKED, 1, 0.8)
+        if meant:
+            wanted = meant[0] if meant[0] in methods else "can_exit" if "can_exit" in methods else "can_end"
+            raise TypeError(
+                f"rules has a method `{name}`, which nothing asks: `{wanted}` is meant, or give it another name (`_{name}`) if it is your own"
+            )

@@ -18,6 +18,7 @@ from ._checks import conditions as checked_source
 from ._checks import count, described, example, rewards, there
 from ._checks import seed as checked_seed
 from ._conditions import checked as checked_conditions
+from ._made import Made
 from ._parts import parts, shares
 from ._progress import Line
 from ._settings import AT_ONCE, checked, plain, variant
@@ -46,7 +47,7 @@ class TrainingWarning(UserWarning):
 Columns = dict[str, npt.NDArray[Any]]
 
 
-class Trainer:
+class Trainer(Made):
     """Trains a policy: samples, replays, scores, differentiates, updates.
 
     `reward` is one of the library's (`RingReward()`), or a function of a batch of states that gives log R of each. `policy` is a
@@ -190,8 +191,8 @@ class Trainer:
         description: dict[str, Any] = {"gfn_rs": described(env, policy, reward)}
         if others.description:
             description["parts"] = others.description
-        self.env, self.reward, self.policy, self.objective = env, reward, policy, objective
-        self._warned = 0
+        vars(self).update(given, env=env, reward=reward, policy=policy, objective=objective, conditions=conditions, seed=seed)
+        self._warned, self._told = 0, False
         self._n_conditions = n_conditions
         self._history: dict[str, list[Any]] = {}
         self._session = _gfn.Session(
@@ -211,6 +212,8 @@ class Trainer:
             device=str(device),
             double=bool(double),
         )
+        if not self._session.explores():
+            vars(self)["epsilon"] = 0.0
 
     def step(self) -> dict[str, Any]:
         """One step: what it was like, by name."""
@@ -346,14 +349,17 @@ class Trainer:
         self._session.record(None if path is None else os.fsdecode(path))
         return self
 
-    def loss(self) -> torch.Tensor:
+    def loss(self, step: int | None = None) -> torch.Tensor:
         """Draws a batch and gives its loss as a tensor with gradients: for an optimizer or a loop of your own. `parameters` is what to
-        train. It is no step: there is no replay, nothing is given or searched for, nothing is counted, and schedules stand where
-        `steps_done` is."""
+        train. It is no step: the batch is the policy's own alone, whatever else `fit` takes batches from (it warns once), nothing is
+        counted, and schedules stand where `steps_done` is, or at `step`: `loss(step=k)` in step k of your loop."""
         if any(value is not None for value in self.objective._parts().values()):
             name = type(self.objective).__name__
             raise ValueError(f"{name} learns from intrinsic rewards or a target network, which a loss alone doesn't have: train by `fit`")
-        return self._session.loss()
+        if not self._told and (of_fit := self._of_fit_alone()):
+            self._told = True
+            _warnings.warn(f"a loss is of fresh trajectories of the policy, {' and '.join(of_fit)} for `fit` alone", TrainingWarning, 2)
+        return self._session.loss(None if step is None else count(step, "step"))
 
     def named_parameters(self) -> Iterator[tuple[str, torch.Tensor]]:
         """The policy's parameters by name: the tensors themselves, not copies. While another thread trains, leave them and their gradients
@@ -403,6 +409,3 @@ class Trainer:
     def replay_len(self) -> int | None:
         """Objects in the buffer; None without one."""
         return self._session.replay_len()
-
-    def __repr__(self) -> str:
-        return f"Trainer({self.env!r}, {self.objective!r}, {self.policy!r})"

@@ -41,18 +41,25 @@ impl Rules {
         n: usize,
         call: impl Fn(&Bound<'_, PyAny>) -> PyResult<Py<PyAny>>,
     ) -> Vec<bool> {
+        self.told(method, n, call).unwrap_or_else(|| vec![false; n])
+    }
+
+    /// The same; None where it fails.
+    pub(super) fn told(
+        &self,
+        method: &str,
+        n: usize,
+        call: impl Fn(&Bound<'_, PyAny>) -> PyResult<Py<PyAny>>,
+    ) -> Option<Vec<bool>> {
         if self.failures.are_there() {
-            return vec![false; n];
+            return None;
         }
         let asked = |py: Python<'_>| -> PyResult<Vec<bool>> {
             let Some(object) = &self.object else { return Ok(vec![true; n]) };
             let Some(function) = object.bind(py).getattr_opt(method)? else { return Ok(vec![true; n]) };
             answers(call(&function)?.bind(py), method, n)
         };
-        Python::attach(asked).unwrap_or_else(|error| {
-            self.failures.keep(error);
-            vec![false; n]
-        })
+        Python::attach(asked).map_err(|error| self.failures.keep(error)).ok()
     }
 }
 

@@ -9,6 +9,7 @@ use numpy::IntoPyArray;
 use pyo3::prelude::*;
 use serde::Deserialize;
 
+use super::answers::{Answers, Question};
 use super::asked::Rules;
 use super::erased::any_graphs;
 use super::{AnyGraphEnv, Failures};
@@ -111,7 +112,8 @@ impl Declared {
             ..GraphSchema::plain(kind, self.max_nodes)
         };
         let names = actions.types().map(|(_, action_type)| action_type.name().to_owned()).collect();
-        let rules = Asked { rules: Rules { object: rules, failures: failures.clone() }, names };
+        let rules = Rules { object: rules, failures: failures.clone() };
+        let rules = Asked { rules, names, answers: Answers::default() };
         let env = GraphEnv::new(rules, actions, schema, start)?;
         Ok(any_graphs(env.with_symmetry_correction(self.corrects_symmetry)))
     }
@@ -136,13 +138,15 @@ fn is_connected(graph: &GraphState) -> bool {
 pub(crate) struct Moves {
     /// The place in the batch of the graph that each is a move of, int64.
     graph: Py<PyAny>,
-    /// The place of its action type in `types`, int64.
+    /// The place of its action type in `types`, int64; `AddNode(attached=True)` is two types, the first node's and the others'.
     kind: Py<PyAny>,
     /// The node, or an edge's first one, int64.
     a: Py<PyAny>,
     /// The second node of an edge; 0 for others, int64.
     b: Py<PyAny>,
-    /// Which of the type's moves there: the class of what is added, the value that is set, int64.
+    /// Which of the type's moves there, int64: the class of the node or the edge that is added; of an attached node its class times the
+    /// number of edge classes, plus the class of its edge; of an attribute that is set the value minus 1, plus the numbers of values of
+    /// all attributes before it.
     column: Py<PyAny>,
     /// The names of the action types.
     types: Vec<String>,
@@ -159,19 +163,22 @@ impl Moves {
     }
 }
 
-/// Rules in Python.
+/// Rules in Python, asked once about each graph.
 struct Asked {
     rules: Rules,
     names: Vec<String>,
+    answers: Answers,
 }
 
 impl Asked {
-    fn of_graphs(&self, method: &str, states: &GraphStates) -> Vec<bool> {
-        let shown = |function: &Bound<'_, PyAny>| {
-            let graphs = Bound::new(function.py(), Graphs::new(states.clone(), None))?;
-            Ok(function.call1((graphs,))?.unbind())
-        };
-        self.rules.ask(method, states.graphs().len(), shown)
+    fn of_graphs(&self, method: &str, question: Question, states: &GraphStates) -> Vec<bool> {
+        let questions: Vec<_> = states.graphs().iter().map(|graph| (graph, question)).collect();
+        self.answers.to(&questions, |graphs, new| {
+            self.rules.told(method, new.len(), |function| {
+                let graphs = Bound::new(function.py(), Graphs::new(graphs.clone(), None))?;
+                Ok(function.call1((graphs,))?.unbind())
+            })
+        })
     }
 
     fn moves(&self, py: Python<'_>, moves: &[BatchMove]) -> Moves {
@@ -191,20 +198,30 @@ impl Asked {
 
 impl BatchRules for Asked {
     fn permits(&self, states: &GraphStates, moves: &[BatchMove]) -> Vec<bool> {
-        let shown = |function: &Bound<'_, PyAny>| {
-            let py = function.py();
-            let graphs = Bound::new(py, Graphs::new(states.clone(), None))?;
-            Ok(function.call1((graphs, Bound::new(py, self.moves(py, moves))?))?.unbind())
-        };
-        self.rules.ask("restrict", moves.len(), shown)
+        let question = |m: &BatchMove| (&states.graphs()[m.row], Question::Move(m.kind, m.action));
+        let questions: Vec<_> = moves.iter().map(question).collect();
+        self.answers.to(&questions, |graphs, new| {
+            let new: Vec<BatchMove> = new
+                .iter()
+                .filter_map(|&(row, question)| match question {
+                    Question::Move(kind, action) => Some(BatchMove { row, kind, action }),
+                    Question::Exit | Question::Reachable => None,
+                })
+                .collect();
+            self.rules.told("restrict", new.len(), |function| {
+                let py = function.py();
+                let graphs = Bound::new(py, Graphs::new(graphs.clone(), None))?;
+                Ok(function.call1((graphs, Bound::new(py, self.moves(py, &new))?))?.unbind())
+            })
+        })
     }
 
     fn can_exit(&self, states: &GraphStates) -> Vec<bool> {
-        self.of_graphs("can_exit", states)
+        self.of_graphs("can_exit", Question::Exit, states)
     }
 
     fn is_reachable(&self, states: &GraphStates) -> Vec<bool> {
-        self.of_graphs("is_reachable", states)
+        self.of_graphs("is_reachable", Question::Reachable, states)
     }
 }
 

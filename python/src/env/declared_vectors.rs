@@ -60,6 +60,10 @@ impl VectorMoves {
     fn __len__(&self, py: Python<'_>) -> PyResult<usize> {
         self.state.bind(py).len()
     }
+
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        Ok(format!("VectorMoves({})", self.__len__(py)?))
+    }
 }
 
 /// Moves that set one entry from a value to another; slot k is move k, in both directions.

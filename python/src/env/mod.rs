@@ -1,5 +1,6 @@
 //! Environments.
 
+mod answers;
 mod asked;
 mod checked;
 mod declared;

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use gfn::condition::ConditionSource;
 use gfn::env::{Rows, log_rewards};
 use gfn::objective::{Origin, score};
+use gfn::optim::Schedule;
 use gfn::policy::Policy;
 use gfn::rollout::{ReplayEnv, Sampler};
 use gfn::train::{Checkpoint, Fit, Record, StepStats, Trainer};
@@ -57,7 +58,10 @@ pub(super) trait Engine: Send {
     fn prefill(&mut self, n: usize) -> Result<usize>;
     /// Records what training draws in this file from now on, or no more.
     fn record(&mut self, path: Option<&Path>);
-    fn loss(&mut self) -> Result<Tensor>;
+    /// The loss of a batch; schedules are read at this step, or at the next.
+    fn loss(&mut self, step: Option<usize>) -> Result<Tensor>;
+    /// Whether actions are mixed with uniform ones.
+    fn explores(&self) -> bool;
     fn parameters(&self) -> Vec<(String, Tensor)>;
     /// Refuses to work with parameters that were changed from outside to what the library can't know of.
     fn check_shared(&self) -> Result<()>;
@@ -237,14 +241,18 @@ where
             path.map(|path| TrainingRecord::new(path, &[], move |env: &E, states: &E::States| describe(env, states)));
     }
 
-    fn loss(&mut self) -> Result<Tensor> {
+    fn explores(&self) -> bool {
+        self.trainer.context().config.epsilon != Some(Schedule::Constant(0.0))
+    }
+
+    fn loss(&mut self, step: Option<usize>) -> Result<Tensor> {
         let context = self.trainer.context();
         if context.objective.origin() == Origin::Given {
             let remedy =
                 "train by `fit`: a loss is that of trajectories of the policy, from which nothing is learned here";
             return Err(Error::missing(context.objective.name(), "given trajectories", remedy));
         }
-        let exploration = context.exploration()?;
+        let exploration = context.config.exploration(step.unwrap_or(context.step))?;
         let sampler =
             Sampler::new(&context.env, &context.policy).exploration(exploration).max_steps(context.config.max_steps);
         let trajectories = match &self.conditions {

@@ -10,6 +10,7 @@ use tch::Tensor;
 
 use super::engine::{Shown, later};
 use super::sampled::{in_batches, one_instance, repeated};
+use crate::pickled::{Again, again};
 use crate::policy::AnyPolicy;
 use crate::states::Show;
 use crate::watch::Watch;
@@ -138,6 +139,58 @@ pub(crate) struct Exact {
 
 #[pymethods]
 impl Exact {
+    /// From what it shows, as pickle makes it.
+    #[new]
+    #[pyo3(signature = (*, states, n_states, probs, target, log_rewards, log_z, mean_len, l1, tv, jsd, kl_target_policy, kl_policy_target))]
+    #[expect(clippy::too_many_arguments, reason = "Python gives them by name")]
+    fn new(
+        states: Py<PyAny>,
+        n_states: usize,
+        probs: Py<PyAny>,
+        target: Py<PyAny>,
+        log_rewards: Py<PyAny>,
+        log_z: f64,
+        mean_len: f64,
+        l1: f64,
+        tv: f64,
+        jsd: f64,
+        kl_target_policy: f64,
+        kl_policy_target: f64,
+    ) -> Self {
+        Self {
+            states,
+            n_states,
+            probs,
+            target,
+            log_rewards,
+            log_z,
+            mean_len,
+            l1,
+            tv,
+            jsd,
+            kl_target_policy,
+            kl_policy_target,
+        }
+    }
+
+    fn __getnewargs_ex__<'py>(slf: &Bound<'py, Self>) -> PyResult<Again<'py>> {
+        const NAMES: [&str; 12] = [
+            "states",
+            "n_states",
+            "probs",
+            "target",
+            "log_rewards",
+            "log_z",
+            "mean_len",
+            "l1",
+            "tv",
+            "jsd",
+            "kl_target_policy",
+            "kl_policy_target",
+        ];
+        again(slf, &NAMES)
+    }
+
     fn __repr__(&self) -> String {
         let Self { n_states, tv, jsd, l1, log_z, .. } = self;
         format!("Exact({n_states} states, tv={tv:.6}, jsd={jsd:.6}, l1={l1:.6}, log_z={log_z:.4})")

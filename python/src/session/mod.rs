@@ -216,9 +216,15 @@ impl Session {
         self.work(py, |engine| engine.record(path.as_deref()))
     }
 
-    /// Draws a batch and gives its loss, with gradients.
-    fn loss<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        let loss = self.ask(py, |engine| engine.loss())?;
+    /// Whether actions are mixed with uniform ones.
+    fn explores(&self, py: Python<'_>) -> PyResult<bool> {
+        self.read(py, |engine| engine.explores())
+    }
+
+    /// Draws a batch and gives its loss, with gradients; schedules stand at `step`, or where the trainer is.
+    #[pyo3(signature = (step))]
+    fn loss<'py>(&self, py: Python<'py>, step: Option<usize>) -> PyResult<Bound<'py, PyAny>> {
+        let loss = self.ask(py, move |engine| engine.loss(step))?;
         tensors::to_python(py, &loss)
     }
 

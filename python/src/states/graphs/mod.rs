@@ -3,6 +3,8 @@
 mod chosen;
 mod given;
 
+use std::hash::{DefaultHasher, Hash, Hasher};
+
 use gfn::graph::{GraphArrays, GraphFormat, GraphKind, GraphState, GraphStates};
 use gfn::plot::{GraphSheet, Layout};
 use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
@@ -44,6 +46,12 @@ impl Graphs {
         }
     }
 
+    /// Whether both stand for molecules of the same settings, or neither does.
+    fn reads_like(&self, other: &Self) -> bool {
+        let settings = |graphs: &Self| graphs.reading.as_ref().map(|reading| reading.settings.clone());
+        settings(self) == settings(other)
+    }
+
     fn arrays(&self) -> &GraphArrays {
         self.states.arrays()
     }
@@ -60,6 +68,19 @@ impl Graphs {
     }
 }
 
+/// An array of int64 of so many dimensions, in order and aligned, of what was given by this name.
+fn whole<'py>(given: &Bound<'py, PyAny>, name: &str, dims: usize) -> PyResult<Bound<'py, PyAny>> {
+    given.py().import("gfn_rs._borders")?.call_method1("whole", (given, name, dims))
+}
+
+fn flat<'py>(given: &Bound<'py, PyAny>, name: &str) -> PyResult<PyReadonlyArray1<'py, i64>> {
+    Ok(whole(given, name, 1)?.extract()?)
+}
+
+fn rows<'py>(given: &Bound<'py, PyAny>, name: &str) -> PyResult<PyReadonlyArray2<'py, i64>> {
+    Ok(whole(given, name, 2)?.extract()?)
+}
+
 /// What pickle writes: a function, and what it is called with.
 type Again<'py> = (Bound<'py, PyAny>, (Bound<'py, PyAny>, Option<String>));
 
@@ -71,23 +92,33 @@ fn numbers<'py>(py: Python<'py>, values: impl Iterator<Item = usize>) -> Bound<'
 impl Graphs {
     /// Graphs of given nodes and edges: `n_nodes[g]` nodes in graph g, and edges `[E, 2]` between nodes numbered from 0 in each graph;
     /// those of graph g are `edges[edge_ptr[g]:edge_ptr[g + 1]]`. Classes, and attributes `[N, K]`, are 0 where none
-    /// are given.
+    /// are given. All are arrays of whole numbers, or lists.
     #[staticmethod]
     #[pyo3(signature = (n_nodes, edges, edge_ptr, *, directed, node_classes=None, edge_classes=None, node_attributes=None, edge_attributes=None))]
     #[expect(clippy::too_many_arguments, reason = "Python gives them by name")]
     fn of(
-        n_nodes: PyReadonlyArray1<'_, i64>,
-        edges: PyReadonlyArray2<'_, i64>,
-        edge_ptr: PyReadonlyArray1<'_, i64>,
+        n_nodes: &Bound<'_, PyAny>,
+        edges: &Bound<'_, PyAny>,
+        edge_ptr: &Bound<'_, PyAny>,
         directed: bool,
-        node_classes: Option<PyReadonlyArray1<'_, i64>>,
-        edge_classes: Option<PyReadonlyArray1<'_, i64>>,
-        node_attributes: Option<PyReadonlyArray2<'_, i64>>,
-        edge_attributes: Option<PyReadonlyArray2<'_, i64>>,
+        node_classes: Option<&Bound<'_, PyAny>>,
+        edge_classes: Option<&Bound<'_, PyAny>>,
+        node_attributes: Option<&Bound<'_, PyAny>>,
+        edge_attributes: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Self> {
         let kind = if directed { GraphKind::Directed } else { GraphKind::Undirected };
-        let nodes = Given { of: "node", classes: node_classes, attributes: node_attributes };
-        let of_edges = Given { of: "edge", classes: edge_classes, attributes: edge_attributes };
+        let nodes = Given {
+            of: "node",
+            classes: node_classes.map(|given| flat(given, "node_classes")).transpose()?,
+            attributes: node_attributes.map(|given| rows(given, "node_attributes")).transpose()?,
+        };
+        let of_edges = Given {
+            of: "edge",
+            classes: edge_classes.map(|given| flat(given, "edge_classes")).transpose()?,
+            attributes: edge_attributes.map(|given| rows(given, "edge_attributes")).transpose()?,
+        };
+        let (n_nodes, edges, edge_ptr) =
+            (flat(n_nodes, "n_nodes")?, rows(edges, "edges")?, flat(edge_ptr, "edge_ptr")?);
         let graphs = given::graphs(kind, (&n_nodes, &nodes), (&edges, &edge_ptr), &of_edges)?;
         Ok(Self::new(graphs.into(), None))
     }
@@ -106,8 +137,48 @@ impl Graphs {
         py.import("gfn_rs._borders")?.call_method1("of_networkx", (graphs,))
     }
 
+    /// Graphs of PyTorch Geometric, as `pyg` gives them: `x` and `edge_attr` are classes, and `node_attributes` and `edge_attributes`
+    /// are read where they are. Unless `directed`, each edge comes both ways.
+    #[staticmethod]
+    #[pyo3(signature = (graphs, *, directed=false))]
+    fn from_pyg<'py>(py: Python<'py>, graphs: &Bound<'py, PyAny>, directed: bool) -> PyResult<Bound<'py, PyAny>> {
+        py.import("gfn_rs._borders")?.call_method1("of_pyg", (graphs, directed))
+    }
+
     fn __len__(&self) -> usize {
         self.states.graphs().len()
+    }
+
+    /// Whether both are the same graphs in the same order, with nodes numbered alike: one bool. Molecules equal those of the same settings.
+    fn __eq__(&self, other: &Self) -> bool {
+        // Where edges may be added is no part of what is shown.
+        let bare = |graph: &GraphState| graph.clone().without_candidates();
+        let same = |(one, other): (&GraphState, &GraphState)| one == other || bare(one) == bare(other);
+        self.__len__() == other.__len__()
+            && self.reads_like(other)
+            && (self.__len__() == 0 || self.directed() == other.directed())
+            && self.states.graphs().iter().zip(other.states.graphs()).all(same)
+    }
+
+    fn __hash__(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (&self.arrays().node_ptr, &self.arrays().edge_ptr).hash(&mut hasher);
+        hasher.finish()
+    }
+
+    /// The graphs of both, one batch after the other.
+    fn __add__(&self, other: &Self) -> PyResult<Self> {
+        if self.__len__() > 0 && other.__len__() > 0 && self.directed() != other.directed() {
+            return Err(PyValueError::new_err("one batch is directed and the other isn't: expected both of one kind"));
+        }
+        if !self.reads_like(other) {
+            let expected = "expected both of environments of the same settings, or neither";
+            return Err(PyValueError::new_err(format!(
+                "the batches stand for molecules in different ways: {expected}"
+            )));
+        }
+        let graphs = self.states.graphs().iter().chain(other.states.graphs());
+        Ok(Self::new(graphs.cloned().collect::<Vec<_>>().into(), self.reading.clone()))
     }
 
     fn __getitem__(&self, index: &Bound<'_, PyAny>) -> PyResult<Self> {
@@ -148,6 +219,24 @@ impl Graphs {
     #[getter]
     fn n_edges<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
         numbers(py, self.arrays().edge_ptr.windows(2).map(|pair| pair[1] - pair[0]))
+    }
+
+    /// Edges at each node, `[N]`, int64; of directed graphs those that come and those that go.
+    #[getter]
+    fn degree<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        let mut degrees = vec![0; self.arrays().nodes.len()];
+        for &(a, b) in &self.arrays().edges {
+            degrees[a as usize] += 1;
+            degrees[b as usize] += 1;
+        }
+        numbers(py, degrees.into_iter())
+    }
+
+    /// The graph that each node is in, `[N]`, int64: `np.bincount(graphs.batch, x, len(graphs))` adds up numbers `x` of nodes by graph.
+    #[getter]
+    fn batch<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        let sizes = self.arrays().node_ptr.windows(2).map(|pair| pair[1] - pair[0]);
+        numbers(py, sizes.enumerate().flat_map(|(graph, n)| std::iter::repeat_n(graph, n)))
     }
 
     /// Where the nodes of each graph begin, `[B + 1]`, int64.

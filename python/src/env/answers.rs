@@ -1,0 +1,92 @@
+//! Answers of rules in Python that are kept: rules see graphs and moves alone, so the same question has the same answer.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use gfn::graph::{ActionKind, GraphState, GraphStates, Move};
+
+/// About so many words of graphs and answers are kept (64 MiB); then all are forgotten.
+const ROOM: usize = 1 << 23;
+/// What an answer takes with its question, in words.
+const ANSWER: usize = 5;
+
+/// What rules can be asked about a graph.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Question {
+    Move(ActionKind, Move),
+    Exit,
+    Reachable,
+}
+
+#[derive(Default)]
+struct Known {
+    of: HashMap<GraphState, HashMap<Question, bool>>,
+    words: usize,
+}
+
+/// What rules said of each graph so far.
+#[derive(Default)]
+pub(super) struct Answers(Mutex<Known>);
+
+impl Answers {
+    /// The answer to each question about a graph: from before, or by `ask`, which gets each new question once, with the place of its graph
+    /// among those that something new is asked about. Where it gives none all is forbidden, and asked again the next time.
+    ///
+    /// Nothing is locked while Python is asked: rules may use the environment.
+    pub(super) fn to(
+        &self,
+        questions: &[(&GraphState, Question)],
+        ask: impl FnOnce(&GraphStates, &[(usize, Question)]) -> Option<Vec<bool>>,
+    ) -> Vec<bool> {
+        let (mut graphs, mut new) = (Vec::new(), Vec::new());
+        let mut answers: Vec<Result<bool, usize>> = Vec::with_capacity(questions.len());
+        {
+            let known = self.known();
+            let (mut places, mut numbers) = (HashMap::new(), HashMap::new());
+            for of_graph in questions.chunk_by(|one, other| std::ptr::eq(one.0, other.0)) {
+                let before = known.of.get(of_graph[0].0);
+                for &(graph, question) in of_graph {
+                    answers.push(before.and_then(|before| before.get(&question)).copied().ok_or_else(|| {
+                        *numbers.entry((graph, question)).or_insert_with(|| {
+                            let place = *places.entry(graph).or_insert_with(|| {
+                                graphs.push(graph.clone());
+                                graphs.len() - 1
+                            });
+                            new.push((place, question));
+                            new.len() - 1
+                        })
+                    }));
+                }
+            }
+        }
+        let said = if new.is_empty() {
+            Vec::new()
+        } else {
+            let graphs = GraphStates::from(graphs);
+            let Some(said) = ask(&graphs, &new) else { return vec![false; questions.len()] };
+            self.keep(&graphs, &new, &said);
+            said
+        };
+        answers.into_iter().map(|answer| answer.unwrap_or_else(|number| said[number])).collect()
+    }
+
+    fn keep(&self, graphs: &GraphStates, questions: &[(usize, Question)], said: &[bool]) {
+        let mut known = self.known();
+        if known.words > ROOM {
+            *known = Known::default();
+        }
+        let mut by_graph = vec![HashMap::new(); graphs.graphs().len()];
+        for (&(place, question), &answer) in questions.iter().zip(said) {
+            by_graph[place].insert(question, answer);
+        }
+        for (graph, answers) in graphs.graphs().iter().zip(by_graph) {
+            let n = graph.n_nodes();
+            known.words += 64 + 4 * (n + graph.n_edges()) + n * n / 64 + ANSWER * answers.len();
+            known.of.entry(graph.clone()).or_default().extend(answers);
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

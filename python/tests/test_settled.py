@@ -1,0 +1,82 @@
+"""What a trainer was made with can be read, and setting it is refused, as it would do nothing."""
+
+import warnings
+
+import gfn_rs as gfn
+import numpy as np
+import pytest
+
+
+def zero(states):
+    return np.zeros(len(states))
+
+
+def trainer(kind=gfn.Trainer, objective=None, **settings):
+    return kind(gfn.HyperGrid(2, 4), zero, gfn.Mlp((8,)), objective, **{"batch": 8, **settings})
+
+
+def test_settings_can_be_read():
+    it = trainer(lr=2e-3, replay=gfn.Replay(10), epsilon=gfn.Linear(0.5, 0, 10), seed=5)
+    assert (it.batch, it.lr, it.seed, it.reward) == (8, 2e-3, 5, zero)
+    assert it.replay == gfn.Replay(10) and it.epsilon == gfn.Linear(0.5, 0, 10) and it.data is None and it.double is False
+    for told in ("HyperGrid(", "batch=8", "lr=0.002", "epsilon=Linear("):
+        assert told in repr(it)
+    assert trainer().epsilon == gfn.EPSILON
+    # Where the library doesn't explore, it says so.
+    on_policy = trainer(objective=gfn.PolicyGradient())
+    assert on_policy.epsilon == 0.0 and "epsilon=0.0" in repr(on_policy)
+
+
+@pytest.mark.parametrize("name, value", [("reward", zero), ("lr", 0.0), ("epsilon", 0.0), ("batch", 4), ("env", None), ("seed", 3), ("eps", 0.0), ("fit", None)])
+def test_settings_can_not_be_set(name, value):
+    it = trainer()
+    before = getattr(it, name, None)
+    with pytest.raises(AttributeError, match=name):
+        setattr(it, name, value)
+    assert getattr(it, name, None) == before
+
+
+def test_subclasses_have_attributes_of_their_own():
+    class Mine(gfn.Trainer):
+        counted = 0
+
+        def __init__(self, *parts, **settings):
+            self.before = 1
+            super().__init__(*parts, **settings)
+            self.after = 2
+
+    it = trainer(Mine)
+    it.after += 1
+    it.counted += 1
+    assert (it.before, it.after, it.counted) == (1, 3, 1) and repr(it).startswith("Mine(")
+    with pytest.raises(AttributeError, match="lr"):
+        it.lr = 0.0
+
+
+def test_a_loss_says_once_what_it_leaves_out():
+    it = trainer(replay=gfn.Replay(10), local_search=gfn.LocalSearch(2))
+    with pytest.warns(gfn.TrainingWarning, match="replay and local_search"):
+        it.loss()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        it.loss()
+        trainer().loss()
+
+
+def test_a_loss_explores_as_at_a_step():
+    seen = []
+
+    def reward(states):
+        seen.append(states)
+        return zero(states)
+
+    it = gfn.Trainer(gfn.HyperGrid(2, 4), reward, gfn.Mlp((8,)), batch=32, epsilon=0.0, exit_bias=gfn.Linear(0.0, 50.0, 10))
+    moved = []
+    for step in (None, 0, 10, 1000):
+        seen.clear()
+        it.loss(step)
+        moved.append(seen[-1].any())
+    # At the end of the schedule all trajectories are over at once.
+    assert moved == [True, True, False, False] and it.steps_done == 0
+    with pytest.raises(ValueError, match="step"):
+        it.loss(-1)

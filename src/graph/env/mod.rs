@@ -17,7 +17,7 @@ use std::ops::Deref;
 
 pub use batched::{BatchMove, BatchRules};
 #[cfg(any(test, feature = "testing"))]
-pub(crate) use contract::check_by_type;
+pub(crate) use contract::{check_by_type, check_initial_kept, check_relabelled};
 pub(crate) use contract::{check_fits, check_settings};
 pub use move_mask::MoveMask;
 pub use rules::{Free, GraphRules};
@@ -88,8 +88,8 @@ pub struct GraphEnv<R> {
 }
 
 impl<R: GraphRules> GraphEnv<R> {
-    /// An environment whose trajectories start at `initial`: the empty graph, nodes without edges, a scaffold. Its nodes and edges
-    /// stay for good, and up to isomorphism its nodes are told apart. [`Free`] are the rules that forbid nothing.
+    /// An environment whose trajectories start at `initial`: the empty graph, nodes without edges, a scaffold. What moves add keeps its
+    /// nodes and edges; up to isomorphism its nodes are told apart, and a step that would take one is an error. [`Free`] are the rules that forbid nothing.
     ///
     /// Backward moves are derived, and training corrects for symmetry, until another method says otherwise.
     ///

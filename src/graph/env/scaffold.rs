@@ -2,7 +2,7 @@
 
 use super::{GraphEnv, GraphRules};
 use crate::graph::{Canonical, GraphState, with_canonizer};
-use crate::{Error, Result};
+use crate::{Error, Result, Rng};
 
 /// Most symmetries of an initial graph whose nodes are alike: each costs a canonical form per state.
 const MAX_SYMMETRIES: usize = 1_000;
@@ -100,6 +100,15 @@ impl<R: GraphRules> GraphEnv<R> {
         let (own, mut count) = (key(graph), 1);
         self.relabelled(graph, |_, relabelled| count += u32::from(key(relabelled) == own));
         f64::from(count).ln()
+    }
+
+    /// The nodes of the initial graph that a graph has, in their own order, or where they are alike in that of a symmetry drawn at random.
+    pub(super) fn scaffold_order(&self, graph: &GraphState, rng: &mut Rng) -> Vec<u32> {
+        let symmetries = self.symmetries.get(graph.instance() as usize).filter(|all| !all.is_empty());
+        match symmetries.map(|all| &all[rng.below(all.len())]).filter(|order| order.len() <= graph.n_nodes()) {
+            Some(order) => order.clone(),
+            None => (0..self.n_fixed().min(graph.n_nodes()) as u32).collect(),
+        }
     }
 
     /// Calls `visit` with the graph as each symmetry of its initial graph but the identity labels it.

@@ -3,7 +3,9 @@
 use crate::nets::{SeesLabels, config, net};
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv};
-use gfn::graph::{GraphBatch, GraphEnv, GraphKind, GraphStates};
+use gfn::graph::{
+    ActionSet, AddEdge, AddNode, Free, GraphBatch, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Semantics,
+};
 use gfn::nn::{ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, Parameters};
 use gfn::nn::{GraphNetwork, NetworkOutput};
 use gfn::objective::TrajectoryBalance;
@@ -43,6 +45,22 @@ fn networks_that_see_labels_are_refused_and_others_are_not() {
         trainer(GraphPolicy(&net)).unwrap();
         told(&trainer(GraphPolicy(SeesLabels(&net))).unwrap_err());
     }
+}
+
+#[test]
+fn networks_that_see_labels_are_refused_where_graphs_are_large_too() {
+    // Beyond 8 nodes states that differ in labels alone aren't merged in a batch.
+    let kind = GraphKind::Undirected;
+    let actions = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
+    let env = || GraphEnv::new(Free, actions(), GraphSchema::plain(kind, 9), GraphState::new(kind)).unwrap();
+    let net = net(&env(), config(ConvKind::Gin), Kind::Float);
+    let with = |policy| {
+        let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
+        Trainer::new(env(), reward, policy, TrajectoryBalance, config, Rng::seeded(7)).map(|_| ())
+    };
+    with(GraphPolicy(SeesLabels(&net))).map_err(|error| told(&error)).unwrap_err();
+    let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
+    Trainer::new(env(), reward, GraphPolicy(&net), TrajectoryBalance, config, Rng::seeded(7)).unwrap();
 }
 
 /// The same network with labels in P_B alone.

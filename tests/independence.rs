@@ -1,15 +1,18 @@
 //! A trainer refuses a policy for which a state's probabilities depend on the others of its batch, or on chance.
 
 use gfn::distribution::GraphActionCategorical;
-use gfn::env::{Direction, DiscreteEnv, Reals, Rows};
+use gfn::env::{Direction, DiscreteEnv, Reals, Rows, VectorEnv, VectorStates};
 use gfn::graph::{GraphArrays, GraphBatch, GraphEnv, GraphKind, GraphStates};
-use gfn::nn::{BackwardPolicy, Embedded, GraphNet, GraphNetConfig, HostEmbedded, HostTorso, Linear, Scope, Torso};
+use gfn::nn::{
+    BackwardPolicy, Embedded, GraphNet, GraphNetConfig, HostEmbedded, HostTorso, Linear, MlpConfig, Scope, Torso,
+};
 use gfn::objective::{ModifiedDetailedBalance, TrajectoryBalance};
-use gfn::policy::{Evaluation, GraphPolicy, Policy, UniformPolicy, WithPrior};
+use gfn::policy::{Evaluation, GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, WithPrior};
 use gfn::quantity::Quantities;
 use gfn::train::{TeacherConfig, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::boxes::{BoxEnv, BoxPolicy, BoxPolicyConfig};
+use gfn_gym::discrete_ebm::DiscreteEbm;
 use gfn_gym::ring::Ring;
 use tch::{Device, Kind, Tensor};
 
@@ -104,6 +107,44 @@ fn policies_that_throw_dice_are_refused() {
 #[test]
 fn policies_that_look_at_the_state_are_not() {
     trained(Judges(Logit::Edges, Direction::Forward)).unwrap();
+}
+
+/// P_F's logits, multiplied by the size of the batch.
+struct Mates(MlpPolicy<KHot>);
+
+impl Policy<VectorEnv<DiscreteEbm>> for Mates {
+    type Dist = GraphActionCategorical;
+
+    fn evaluate(
+        &self,
+        env: &VectorEnv<DiscreteEbm>,
+        states: &VectorStates,
+        conditions: Option<&Tensor>,
+        wants: Quantities,
+    ) -> Result<Evaluation<GraphActionCategorical>> {
+        let mut given = self.0.evaluate(env, states, conditions, wants)?;
+        if let Some(pf) = given.pf.take() {
+            let n = pf.len() as i64;
+            given.pf = Some(pf.scaled(&Tensor::full([n], 1.0 + n as f64, (Kind::Float, Device::Cpu)))?);
+        }
+        Ok(given)
+    }
+}
+
+#[test]
+fn policies_are_looked_at_where_trajectories_are_long_too() {
+    for spins in [60, 65, 100] {
+        let env = DiscreteEbm::new(spins).unwrap();
+        let config = MlpPolicyConfig {
+            mlp: MlpConfig { hidden: vec![16], ..MlpConfig::default() },
+            ..MlpPolicyConfig::default()
+        };
+        let policy = MlpPolicy::new(&env, KHot::new(spins, 3), config, Device::Cpu, Kind::Float, &mut Rng::seeded(0));
+        let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
+        let made = Trainer::new(env, zero, Mates(policy.unwrap()), TrajectoryBalance, config, Rng::seeded(0));
+        let message = made.map(|_| ()).unwrap_err().to_string();
+        assert!(message.contains("judges each state by itself"), "{spins}: {message}");
+    }
 }
 
 /// The number of edges at each node, normalised over the batch or by fixed numbers, or with half of it dropped.

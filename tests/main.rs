@@ -55,6 +55,7 @@ mod networks;
 mod node_pairs;
 mod observers;
 mod optimizers;
+mod own_actions;
 mod own_parts;
 mod own_priority;
 mod quantities;

@@ -14,6 +14,7 @@
 //! traits for what an author says of one state: [`VectorEnv`] of [`VectorRules`], [`GraphEnv`](crate::graph::GraphEnv) of
 //! [`GraphRules`](crate::graph::GraphRules).
 
+mod counts;
 mod instances;
 mod masks;
 mod measure;
@@ -27,6 +28,7 @@ mod vector_env;
 mod vectors;
 mod walk;
 
+pub(crate) use counts::{Moved, check_counts};
 pub(crate) use instances::{check_instances, check_one_instance, draw_instances, instances_in_turn};
 pub use masks::{Block, Masks};
 pub use measure::Forms;
@@ -45,8 +47,8 @@ pub(crate) use walk::{KEEP_BACK, describe_move, describe_state, random_moves, wa
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use walk::no_way_back;
 
-use crate::Result;
 pub use crate::direction::Direction;
+use crate::{Result, Rng};
 
 /// What one step of a batch did, one entry per row.
 #[derive(Clone, Debug)]
@@ -146,6 +148,14 @@ pub trait Env: Send + Sync {
     /// Which rows are one object under different labels, so that a policy is asked about it once; `None` (the default) where
     /// only equal rows are, or where looking costs more than it saves.
     fn classes(&self, _states: &Self::States) -> Option<Classes> {
+        None
+    }
+
+    /// These states, and behind them each under other labels, drawn at random; with what [`translate`](Self::translate) needs to rename
+    /// actions of one as the other names them. `None` (the default) where no two states are one object.
+    ///
+    /// A trainer compares by them what a policy and a reward say of both.
+    fn relabelled(&self, _states: &Self::States, _rng: &mut Rng) -> Option<(Self::States, Classes)> {
         None
     }
 

@@ -18,7 +18,7 @@ pub(crate) use env::misfit;
 pub use env::{BackwardRule, BatchMove, BatchRules, Free, GraphEnv, GraphRules, GraphSchema, MoveMask, Scaffold};
 // What only `testing` takes from here.
 #[cfg(any(test, feature = "testing"))]
-pub(crate) use env::{check_by_type, check_fits, check_settings};
+pub(crate) use env::{check_by_type, check_fits, check_initial_kept, check_relabelled, check_settings};
 pub use io::{GraphFormat, MAX_EDGE_LIST_NODES, read_graphs, write_graphs};
 pub use reward::PerGraph;
 pub use state::{Adjacency, Attributes, BitRows, Edge, GraphKind, GraphState, GraphStates, MAX_ATTRIBUTES, Node};

@@ -1,12 +1,12 @@
 //! Whether steps, reverses and masks of an environment agree with each other.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::HashSet;
 
 use super::Coverage;
 use super::ways_back::Followed;
 use crate::env::{
-    Direction, EnumerableEnv, Forms, Masks, Rows, Slots, Step, describe_move, describe_state, instances_in_turn,
-    random_moves,
+    Direction, EnumerableEnv, Forms, Masks, Moved, Rows, Slots, Step, check_counts, describe_move, describe_state,
+    instances_in_turn, random_moves,
 };
 use crate::testing::broken;
 use crate::{Result, Rng};
@@ -66,7 +66,8 @@ pub fn check_env_watched<E: EnumerableEnv>(
         check_masks(env, &states, &forward, &backward)?;
         check_forward(env, &states, &forward)?;
         check_backward(env, &states, &backward)?;
-        check_counts(env, &states, &forward)?;
+        let Expansion { rows, exit, after, keys_after: keys, .. } = &forward;
+        check_counts(env, &states, &Moved { rows, exit, after, keys }, usize::MAX)?;
         check_forms(env, &states)?;
         watch()?;
         followed.add(&states, &backward);
@@ -301,47 +302,6 @@ pub(super) fn check_backward<E: EnumerableEnv>(env: &E, states: &E::States, back
         None => Ok(()),
         Some(k) => Err(backward.broken(env, states, k, "redoing a backward move restores the state")),
     }
-}
-
-/// As many moves forward as backward between two states, weighted by automorphisms up to isomorphism.
-fn check_counts<E: EnumerableEnv>(env: &E, states: &E::States, forward: &Expansion<E>) -> Result<()> {
-    let symmetry = |states: &E::States| -> Result<Option<Vec<f64>>> {
-        Ok(match env.log_symmetry(states)? {
-            None if env.merges_isomorphic() => None,
-            None => Some(vec![0.0; states.len()]),
-            known => known,
-        })
-    };
-    let (Some(of_parent), Some(of_child)) = (symmetry(states)?, symmetry(&forward.after)?) else {
-        return Ok(());
-    };
-    let keys = env.keys(states);
-    // For each parent and class of children: moves there, and one child of the class.
-    let mut transitions: BTreeMap<(usize, &E::Key), (usize, usize)> = BTreeMap::new();
-    for (k, &row) in forward.rows.iter().enumerate().filter(|(k, _)| !forward.exit[*k]) {
-        transitions.entry((row, &forward.keys_after[k])).or_insert((0, k)).0 += 1;
-    }
-    let children: Vec<usize> = transitions.values().map(|&(_, k)| k).collect();
-    let back = Expansion::of(env, &forward.after.select(&children), Direction::Backward)?;
-    let mut n_backward = vec![0; children.len()];
-    for (place, ((row, _), _)) in transitions.iter().enumerate() {
-        let moves = back.rows.partition_point(|&r| r < place)..back.rows.partition_point(|&r| r <= place);
-        n_backward[place] = moves.filter(|&k| back.keys_after[k] == keys[*row]).count();
-    }
-    for (((row, _), (n_forward, k)), n_backward) in transitions.iter().zip(&n_backward) {
-        let difference = (*n_forward as f64).ln() + of_child[*k] - (*n_backward as f64).ln() - of_parent[*row];
-        if difference.abs() > 1e-6 {
-            let detail = format!(
-                "{n_forward} moves forward from {} to {}, {n_backward} back; log |Aut| {} and {}",
-                describe_state(env, states, *row),
-                describe_state(env, &forward.after, *k),
-                of_parent[*row],
-                of_child[*k]
-            );
-            return Err(broken("N_forward |Aut(child)| = N_backward |Aut(parent)| between any two states", detail));
-        }
-    }
-    Ok(())
 }
 
 /// The states that are one object: as many as the measure says, each once, and the same for all of them.

@@ -1,13 +1,21 @@
-use super::check_env::visited_states;
+use super::check_env::{BATCH, visited_states};
 use super::{Coverage, check_env_watched};
-use crate::graph::{GraphEnv, GraphRules, check_by_type, check_fits, check_settings};
+use crate::env::Rows;
+use crate::graph::{
+    GraphEnv, GraphRules, check_by_type, check_fits, check_initial_kept, check_relabelled, check_settings,
+};
 use crate::testing::broken;
 use crate::{Result, Rng};
+
+/// Labellings of each graph that it is compared with.
+const LABELLINGS: usize = 8;
 
 /// Checks a graph environment: all of [`check_env`], and what only graphs have.
 ///
 /// - Graphs can hold what the schema says, slots can be numbered in 32 bits, and graphs keep to the schema: kind, number of nodes,
 ///   classes, attributes.
+/// - Up to isomorphism the same is legal in a graph and in the same under other labels, of which 8 are drawn.
+/// - No move gives back what moves before it took of the initial graph.
 /// - Every graph is reachable by what the environment says of it.
 /// - Backward masks that are given by type ([`BackwardRule::ByType`](crate::graph::BackwardRule::ByType)) are those that derivation
 ///   finds.
@@ -37,10 +45,15 @@ pub fn check_graph_env_watched<R: GraphRules>(
     watch: &mut dyn FnMut() -> Result<()>,
 ) -> Result<Coverage> {
     check_settings(env)?;
-    let mut walks = rng.clone();
-    let coverage = check_env_watched(env, n, rng, watch)?;
     // The same walks as those of `check_env`.
-    let visited = visited_states(env, n, &mut walks)?;
+    let visited = visited_states(env, n, &mut rng.clone())?;
+    let (rows, mut labels): (Vec<usize>, _) = ((0..visited.len()).collect(), rng.clone());
+    for rows in rows.chunks(BATCH) {
+        let states = visited.select(rows);
+        check_initial_kept(env, &states)?;
+        (0..LABELLINGS).try_for_each(|_| check_relabelled(env, &states, &mut labels))?;
+    }
+    let coverage = check_env_watched(env, n, rng, watch)?;
     for graph in visited.graphs() {
         watch()?;
         check_fits(env.schema(), graph)?;

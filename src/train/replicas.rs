@@ -4,10 +4,10 @@ use rand::RngCore;
 use tch::{Kind, Tensor};
 
 use super::gradients::SAME;
-use super::policy_checks::random_walks;
 use super::sources::Elsewhere;
 use super::{Context, Trainer};
 use crate::collective::{Collective, Shares, hash};
+use crate::distribution::Exploration;
 use crate::env::{Env, Rows, check_count};
 use crate::metrics::Evaluator;
 use crate::nn::Parameters;
@@ -15,6 +15,9 @@ use crate::policy::Policy;
 use crate::rollout::{Container, ReplayEnv, Sampler};
 use crate::tensor::to_host;
 use crate::{Error, Result, Rng};
+
+/// Numbers added to the exit's logit, tried in turn until walks are short enough.
+const EXIT_BIASES: [f64; 4] = [0.0, 4.0, 8.0, 12.0];
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// Trains as one of several replicas, each with a trainer that was built like this one (with the same optimizer, too: it isn't compared). [`TrainerConfig::batch`](super::TrainerConfig::batch)
@@ -320,4 +323,28 @@ pub(super) fn agree<E: Env, P>(context: &Context<E, P>, value: f64) -> Result<f6
     // Cheaper than to make sure that tensors are alike, which sums and broadcasts need.
     let all = replicas.all_gather(&Tensor::from_slice(&[value]))?;
     Ok(all.first().map_or(value, |first| first.double_value(&[0])))
+}
+
+/// What `draw` makes of the uniform policy and a random stream of its own, with an exit that is made likelier until walks are short enough; `None`
+/// if there are no short ones.
+fn random_walks<E: ReplayEnv, T>(
+    env: &E,
+    max_steps: usize,
+    draw: impl Fn(Sampler<'_, E, E::Uniform>, &mut Rng) -> Result<T>,
+) -> Result<Option<T>> {
+    let uniform = env.uniform();
+    let short = |bias: &f64| {
+        let exploration = match Exploration::none().with_exit_bias(*bias) {
+            Ok(exploration) => exploration,
+            Err(error) => return Some(Err(error)),
+        };
+        let sampler = Sampler::new(env, &uniform).max_steps(max_steps).exploration(exploration);
+        match draw(sampler, &mut Rng::seeded(0)) {
+            Err(Error::StepLimit { .. }) => None,
+            // There is no exit to be more likely.
+            Err(Error::Config { .. }) if *bias > 0.0 => None,
+            drawn => Some(drawn),
+        }
+    };
+    EXIT_BIASES.iter().find_map(short).transpose()
 }

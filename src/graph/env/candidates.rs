@@ -2,7 +2,7 @@
 
 use super::{GraphEnv, GraphRules};
 use crate::env::Direction;
-use crate::graph::{Anchor, GraphActionType, GraphState, GraphStates, Move};
+use crate::graph::{Anchor, GraphActionType, GraphState, GraphStates, Move, Semantics};
 use crate::{Error, Result};
 
 /// Checks that candidates are there where edges are added among them, and only there: else they would mean nothing, or no edge could be added.
@@ -20,21 +20,27 @@ pub(super) fn check_candidates<R: GraphRules>(env: &GraphEnv<R>) -> Result<()> {
     Err(Error::config("the candidates of an initial graph", format!("{got}, of instance {instance}"), expected))
 }
 
-/// Refuses a move that takes a node of the initial graph, where candidates name them.
+/// Refuses a move that takes a node of the initial graph, where candidates name them, and up to isomorphism: nodes of the initial graph
+/// come first there, and without one of them the next would be taken for it.
 pub(super) fn check_removed<R: GraphRules>(
     env: &GraphEnv<R>,
     (direction, action_type): (Direction, &dyn GraphActionType),
     graph: &GraphState,
     action: Move,
 ) -> Result<()> {
-    if !graph.lists_candidates() {
+    if env.actions().semantics() == Semantics::Labelled && !graph.lists_candidates() {
         return Ok(());
     }
     let first = env.initial_of(graph).n_nodes();
     match action_type.removed_nodes(direction, graph, action).into_iter().find(|&a| (a as usize) < first) {
         None => Ok(()),
         Some(a) => Err(Error::contract(
-            "no move takes a node of an initial graph that lists candidates, which name its nodes",
+            if graph.lists_candidates() {
+                "no move takes a node of an initial graph that lists candidates, which name its nodes"
+            } else {
+                "up to isomorphism no move takes a node of the initial graph (mark it as gone by an attribute, `SetNodeAttr`, or tell \
+                 nodes apart by their labels, `Semantics::Labelled`)"
+            },
             format!("{} takes node {a} of {graph}", action_type.name()),
         )),
     }

@@ -2,10 +2,13 @@
 
 use std::collections::HashMap;
 
-use super::backward::derived_backward;
-use crate::env::{Direction, DiscreteEnv, Env, Rows, Slots, instances_in_turn, random_moves, walk_back};
+use super::backward::{contains, derived_backward};
+use crate::env::{
+    Direction, DiscreteEnv, EnumerableEnv, Env, Moved, Moves, Rows, Slots, check_counts, describe_move,
+    instances_in_turn, random_moves, walk_back,
+};
 use crate::graph::{
-    BackwardRule, GraphArrays, GraphEnv, GraphRules, GraphSchema, GraphState, GraphStates, labelled_key,
+    BackwardRule, GraphArrays, GraphEnv, GraphRules, GraphSchema, GraphState, GraphStates, Semantics, labelled_key,
 };
 use crate::{Error, Result, Rng};
 
@@ -15,6 +18,10 @@ const WALKS: usize = 16;
 const LOOKED_AT: usize = 48;
 /// Those of them, the last ones, from which ways back are drawn.
 const WALKED_BACK: usize = 8;
+/// Those of the visited states, the smallest ones, that are looked at under other labels, too.
+const RELABELLED: usize = 32;
+/// Forward moves whose counts are compared with those of the moves back, and the pairs of states that are looked at.
+const COUNTED: (usize, usize) = (128, 32);
 /// Steps of a way back: far more than a walk has.
 const MAX_STEPS: usize = 10_000;
 
@@ -63,7 +70,83 @@ pub(crate) fn check_by_type<R: GraphRules>(env: &GraphEnv<R>, states: &GraphStat
     Ok(())
 }
 
-/// Checks settings, and on some states of a few short random walks schema, backward masks and ways back.
+/// Checks that the same is legal in a graph whatever its labels are, up to isomorphism.
+pub(crate) fn check_relabelled<R: GraphRules>(env: &GraphEnv<R>, states: &GraphStates, rng: &mut Rng) -> Result<()> {
+    let Some((both, classes)) = env.relabelled(states, rng) else { return Ok(()) };
+    let n = states.len();
+    for direction in [Direction::Forward, Direction::Backward] {
+        let masks = env.masks(direction, &both);
+        for row in 0..n {
+            for (from, to, back) in [(row, n + row, true), (n + row, row, false)] {
+                let legal: Vec<u32> = masks.legal_slots(from).collect();
+                let twins = vec![n + row; legal.len()];
+                let renamed = env.translate(direction, &both, (&classes, &twins), &Slots(legal.clone()), back)?;
+                let Some(k) = renamed.0.iter().position(|&slot| masks.row(to).get(slot as usize) != Some(&true)) else {
+                    continue;
+                };
+                let detail = format!(
+                    "{} is legal; in the same under other labels it isn't: {}",
+                    describe_move(env, direction, &both, from, legal[k]),
+                    describe_move(env, direction, &both, to, renamed.0[k])
+                );
+                return Err(Error::contract(
+                    "up to isomorphism what is legal doesn't depend on labels: leave them out of the rules (`GraphRules`), and out of \
+                     the masks of action types",
+                    detail,
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Checks the counts of moves between some states and what they lead to, where training corrects for symmetry by them.
+fn check_some_counts<R: GraphRules>(env: &GraphEnv<R>, states: &GraphStates) -> Result<()> {
+    if env.actions().semantics() == Semantics::Labelled || !env.corrects_symmetry() {
+        return Ok(());
+    }
+    let masks = env.masks(Direction::Forward, states);
+    let (most, pairs) = COUNTED;
+    let mut n_moves = 0;
+    let few = (0..states.len()).filter(|&row| {
+        let own = masks.n_legal(row);
+        let fits = n_moves + own <= most;
+        n_moves += if fits { own } else { 0 };
+        fits
+    });
+    let states = states.select(&few.collect::<Vec<_>>());
+    let Moves { rows, slots, exit } = Moves::of(&env.masks(Direction::Forward, &states));
+    let mut after = states.select(&rows);
+    env.step(Direction::Forward, &mut after, &Slots(slots))?;
+    let moved = Moved { rows: &rows, exit: &exit, after: &after, keys: &env.keys(&after) };
+    check_counts(env, &states, &moved, pairs)
+}
+
+/// Checks that no move gives back what moves before it took of the initial graph: it would have no way back.
+pub(crate) fn check_initial_kept<R: GraphRules>(env: &GraphEnv<R>, states: &GraphStates) -> Result<()> {
+    let keeps = |graph: &GraphState| contains(graph, env.initial_of(graph));
+    let lacking: Vec<usize> = (0..states.len()).filter(|&row| !keeps(&states.graphs()[row])).collect();
+    let states = states.select(&lacking);
+    let moves = Moves::of(&env.masks(Direction::Forward, &states));
+    let inner = moves.inner();
+    let rows: Vec<usize> = inner.iter().map(|&k| moves.rows[k]).collect();
+    let slots = Slots(inner.iter().map(|&k| moves.slots[k]).collect());
+    let mut after = states.select(&rows);
+    env.step(Direction::Forward, &mut after, &slots)?;
+    let Some(k) = after.graphs().iter().position(keeps) else { return Ok(()) };
+    let graph = &after.graphs()[k];
+    Err(Error::contract(
+        "a part of the initial graph that a move takes away doesn't come back: the way back from a graph that has all of it leads to \
+         such graphs alone (start from less, and let rules say what is built first)",
+        format!(
+            "{} leads to {graph}, which has all of the initial graph, {}",
+            describe_move(env, Direction::Forward, &states, rows[k], slots.0[k]),
+            env.initial_of(graph)
+        ),
+    ))
+}
+
+/// Checks settings, and on some states of a few short random walks schema, backward masks, labels, counts of moves and ways back.
 ///
 /// It is for once per run, so it is cheap: large graphs, whose masks cost more, take fewer steps.
 pub(in crate::graph) fn check_sampled<R: GraphRules>(env: &GraphEnv<R>) -> Result<()> {
@@ -82,12 +165,30 @@ pub(in crate::graph) fn check_sampled<R: GraphRules>(env: &GraphEnv<R>) -> Resul
         visited.extend_from_slice(walks.graphs());
     }
     check_instances_apart(env, &visited)?;
+    let small = smallest(env, &visited);
     let apart = visited.len().div_ceil(LOOKED_AT).max(1);
     let states = GraphStates::from(visited.into_iter().rev().step_by(apart).collect::<Vec<_>>());
     states.graphs().iter().try_for_each(|graph| check_fits(env.schema(), graph))?;
+    check_initial_kept(env, &states)?;
     check_by_type(env, &states)?;
+    check_relabelled(env, &small, &mut Rng::seeded(1))?;
     let last: Vec<usize> = (0..states.len().min(WALKED_BACK)).collect();
-    walk_back(env, states.select(&last), MAX_STEPS, rng)
+    walk_back(env, states.select(&last), MAX_STEPS, rng)?;
+    check_some_counts(env, &small)
+}
+
+/// A few small ones of the initial graphs and of those that were visited, no two of them equal.
+fn smallest<R: GraphRules>(env: &GraphEnv<R>, visited: &[GraphState]) -> GraphStates {
+    if env.actions().semantics() == Semantics::Labelled {
+        return Vec::new().into();
+    }
+    let initial = env.initial_graphs().iter().take(WALKS);
+    let graphs: Vec<GraphState> = initial.chain(visited).cloned().collect();
+    let graphs = GraphStates::from(graphs);
+    let mut distinct = graphs.group().first;
+    distinct.sort_by_key(|&row| (graphs.graphs()[row].n_nodes(), graphs.graphs()[row].n_edges()));
+    distinct.truncate((4096 / env.schema().max_nodes.max(1)).clamp(2, RELABELLED));
+    graphs.select(&distinct)
 }
 
 /// Checks that no two instances lead to the same graph: their flows and ways back differ, and a network sees the graph alone.

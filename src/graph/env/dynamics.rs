@@ -9,7 +9,7 @@ use crate::env::{Block, Classes, Direction, DiscreteEnv, Env, Forms, InsertionOr
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
 use crate::graph::symmetry::MIN_PER_THREAD;
 use crate::graph::{GraphState, GraphStates, GraphView, Move, Semantics, reverse_move};
-use crate::{Error, Result, parallel};
+use crate::{Error, Result, Rng, parallel};
 
 /// Steps one graph: the reverse slot, and whether it was the exit.
 fn step_one<R: GraphRules>(
@@ -125,6 +125,13 @@ impl<R: GraphRules> Env for GraphEnv<R> {
         match self.actions().semantics() {
             Semantics::Labelled => None,
             Semantics::UpToIsomorphism => classes::classes(self, states),
+        }
+    }
+
+    fn relabelled(&self, states: &GraphStates, rng: &mut Rng) -> Option<(GraphStates, Classes)> {
+        match self.actions().semantics() {
+            Semantics::Labelled => None,
+            Semantics::UpToIsomorphism => Some(relabel::relabelled(self, states, rng)),
         }
     }
 

@@ -17,7 +17,7 @@ use std::ops::Deref;
 
 pub use batched::{BatchMove, BatchRules};
 #[cfg(any(test, feature = "testing"))]
-pub(crate) use contract::check_by_type;
+pub(crate) use contract::{check_by_type, check_initial_kept, check_relabelled};
 pub(crate) use contract::{check_fits, check_settings};
 pub use move_mask::MoveMask;
 pub use rules::{Free, GraphRules};
@@ -92,8 +92,9 @@ pub struct GraphEnv<R> {
 
 impl<R: GraphRules> GraphEnv<R> {
     /// An environment whose trajectories start at `initial`: the empty graph, nodes without edges, a scaffold. Its nodes and edges
-    /// stay for good. Up to isomorphism its nodes are alike where they are equal and unjoined, and told apart otherwise, unless
-    /// [`with_scaffold`](Self::with_scaffold) says something else. [`Free`] are the rules that forbid nothing.
+    /// stay for good; up to isomorphism a step that would take one of its nodes is an error. Its nodes are alike there where they are
+    /// equal and unjoined, and told apart otherwise, unless [`with_scaffold`](Self::with_scaffold) says something else. [`Free`] are
+    /// the rules that forbid nothing.
     ///
     /// Backward moves are derived, and training corrects for symmetry, until another method says otherwise.
     ///

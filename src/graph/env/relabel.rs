@@ -1,12 +1,39 @@
-//! Renaming the moves of a walk that was taken backwards, so that it can be replayed forwards.
+//! Graphs under other labels: at random, and as walks that were taken backwards are replayed forwards.
 //!
 //! Going back, nodes leave in an order that has nothing to do with their labels, and later labels shift down. A walk is stored
 //! as forward moves, each named in its own parent; replayed from the initial graph, nodes get labels in their order of
 //! insertion instead.
 
-use crate::env::{Direction, InsertionOrder, Rows, Slots};
+use smallvec::SmallVec;
+
+use crate::env::{Classes, Direction, Grouping, InsertionOrder, Rows, Slots};
 use crate::graph::{GraphEnv, GraphRules, GraphState, GraphStates, Move};
-use crate::{Error, Result};
+use crate::{Error, Result, Rng};
+
+/// Graphs, and behind them each under other labels: nodes of the initial graph stay where they are, or go where a symmetry of it takes
+/// them if they are alike.
+pub(super) fn relabelled<R: GraphRules>(
+    env: &GraphEnv<R>,
+    states: &GraphStates,
+    rng: &mut Rng,
+) -> (GraphStates, Classes) {
+    let n = states.len();
+    let mut graphs = states.graphs().to_vec();
+    let mut orders: Vec<SmallVec<[u32; 16]>> = Vec::with_capacity(2 * n);
+    for graph in states.graphs() {
+        let mut order = env.scaffold_order(graph, rng);
+        let fixed = order.len();
+        order.extend(fixed as u32..graph.n_nodes() as u32);
+        for last in (fixed + 1..order.len()).rev() {
+            order.swap(last, fixed + rng.below(last + 1 - fixed));
+        }
+        graphs.push(graph.induced(&order));
+        orders.push(SmallVec::from_vec(order));
+    }
+    orders.extend(states.graphs().iter().map(|graph| (0..graph.n_nodes() as u32).collect::<SmallVec<_>>()));
+    let grouping = Grouping { first: (0..n).collect(), of: (0..n).chain(0..n).collect() };
+    (graphs.into(), Classes { grouping, orders })
+}
 
 /// The forward actions of backward walks, renamed to insertion order; the replayed graphs are isomorphic to the walked ones.
 pub(crate) fn to_insertion_order<R: GraphRules>(

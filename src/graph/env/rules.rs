@@ -9,6 +9,10 @@ use crate::graph::{GraphState, with_canonizer};
 /// Forward and backward must agree: a move is legal exactly where its reverse is legal in the graph that it leads to. While backward
 /// moves are derived ([`BackwardRule::Derived`](super::BackwardRule::Derived)) they do by construction, given that
 /// [`is_reachable`](Self::is_reachable) tells the truth; [`testing::check_graph_env`](crate::testing::check_graph_env) looks.
+///
+/// Up to isomorphism they must not see labels: what they say of a graph and its moves they say of it under any other labels of the nodes
+/// behind those of the initial graph. Rules that look at "node 0", or at whether a label is even, make one object into several, and the
+/// trained distribution wrong. A trainer compares some graphs of random walks with the same under other labels.
 pub trait GraphRules: Send + Sync {
     /// Forbids forward moves of one action type that the type itself would allow; called once per type, the exit excepted.
     fn restrict(&self, _graph: &GraphState, _moves: &mut MoveMask<'_>) {}

@@ -5,7 +5,7 @@ use std::convert::Infallible;
 use super::{GraphEnv, GraphRules};
 use crate::graph::symmetry::Held;
 use crate::graph::{Canonical, Canonizer, GraphState, with_canonizer};
-use crate::{Error, Result};
+use crate::{Error, Result, Rng};
 
 /// Most symmetries of an initial graph whose nodes are alike: each costs a canonical form per state.
 const MAX_SYMMETRIES: usize = 1_000;
@@ -127,6 +127,22 @@ impl<R: GraphRules> GraphEnv<R> {
             count += u32::from(find(&relabelled)?.key == own);
         }
         Ok(f64::from(count).ln())
+    }
+
+    /// The nodes of the initial graph that a graph has, in their own order, or where they are alike in that of a symmetry drawn at random.
+    pub(super) fn scaffold_order(&self, graph: &GraphState, rng: &mut Rng) -> Vec<u32> {
+        let n_fixed = self.n_fixed().min(graph.n_nodes());
+        let symmetries = self.symmetries.get(graph.instance() as usize).filter(|all| !all.is_empty());
+        if let Some(order) =
+            symmetries.map(|all| &all[rng.below(all.len())]).filter(|order| order.len() <= graph.n_nodes())
+        {
+            return order.clone();
+        }
+        let mut order: Vec<u32> = (0..n_fixed as u32).collect();
+        if self.together {
+            (1..n_fixed).rev().for_each(|last| order.swap(last, rng.below(last + 1)));
+        }
+        order
     }
 
     /// The graph as each symmetry of its initial graph but the identity labels it, and the order of its nodes.

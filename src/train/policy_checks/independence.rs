@@ -2,8 +2,7 @@
 
 use tch::Tensor;
 
-use super::{COMPARED, Part, Walks};
-use crate::env::Rows;
+use super::{Part, Walks};
 use crate::policy::Policy;
 use crate::rollout::ReplayEnv;
 use crate::{Error, Result};
@@ -18,26 +17,21 @@ pub(super) fn check<E: ReplayEnv, P: Policy<E>>(
     walks: &Walks<E>,
     conditions: Option<&Tensor>,
 ) -> Result<()> {
-    let distinct = walks.0.states().group().first;
-    let apart = distinct.len().div_ceil(COMPARED).max(1);
-    let compared: Vec<usize> = distinct.into_iter().step_by(apart).collect();
     for part in Part::ALL {
-        let (rows, actions) = walks.taken(&compared, part.direction());
-        if rows.len() < 2 {
+        let taken = walks.taken(part.direction());
+        let (half, all) = (taken.len() / 2, taken.len());
+        if half == 0 {
             continue;
         }
-        let asked = |from: usize, to: usize| -> Result<Vec<f64>> {
-            let places: Vec<usize> = (from..to).collect();
+        let asked = |from: usize, to: usize| {
             let conditions = conditions.map(|c| c.f_narrow(0, from as i64, (to - from) as i64)).transpose()?;
-            let some = (&rows[from..to], &actions.select(&places));
-            walks.log_probs((env, policy, conditions.as_ref()), part, some)
+            taken.select(&(from..to).collect::<Vec<_>>()).log_probs((env, policy, conditions.as_ref()), part)
         };
-        let (half, all) = (rows.len() / 2, rows.len());
         let (together, mut in_parts) = (asked(0, all)?, asked(0, half)?);
         in_parts.extend(asked(half, all)?);
         let Some((k, mine, other)) = super::first_difference(&together, &in_parts) else { continue };
         let n = if k < half { half } else { all - half };
-        let state = walks.words(rows[k]);
+        let state = taken.words(k);
         return Err(Error::contract(
             "a policy judges each state by itself: what it gives for one depends neither on the others of its batch nor on chance \
              (leave batch normalisation in training mode and dropout out of the network)",

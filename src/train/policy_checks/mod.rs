@@ -8,21 +8,19 @@ use tch::Tensor;
 
 use crate::condition::{ConditionSource, Conditions};
 use crate::distribution::{Distribution, Exploration};
-use crate::env::{Direction, Env, Rows};
+use crate::env::{Direction, Env, Rows, draw_instances};
 use crate::policy::Policy;
 use crate::quantity::{Quantities, Quantity};
-use crate::rollout::{ReplayEnv, Sampler, Trajectories};
+use crate::rollout::ReplayEnv;
 use crate::tensor::to_host;
 use crate::{Error, Result, Rng};
 
-/// Number of random walks. Some of their states differ only in their labels.
+/// Number of random walks.
 const WALKS: usize = 32;
 /// Largest number of states that are compared.
 const COMPARED: usize = 32;
-/// Largest number of steps of a walk: environments identify labellings only of small states.
+/// Steps after which a walk is broken off: looking must stay cheap.
 const MAX_STEPS: usize = 64;
-/// Numbers added to the exit's logit, tried in turn until walks are short enough.
-const EXIT_BIASES: [f64; 4] = [0.0, 4.0, 8.0, 12.0];
 /// Allowed difference of a log-probability, per unit of its size if that is above 1. Single precision sums in another order, and
 /// logits may be far larger than their differences.
 const TOLERANCE: f64 = 1e-3;
@@ -56,75 +54,95 @@ impl std::fmt::Display for Part {
     }
 }
 
-/// Random walks whose states a policy is asked about.
-struct Walks<E: Env>(Trajectories<E>);
-
-/// What `draw` makes of the uniform policy and a random stream of its own, with an exit that is made likelier until walks are short enough; `None`
-/// if there are no short ones.
-pub(super) fn random_walks<E: ReplayEnv, T>(
-    env: &E,
-    max_steps: usize,
-    draw: impl Fn(Sampler<'_, E, E::Uniform>, &mut Rng) -> Result<T>,
-) -> Result<Option<T>> {
-    let uniform = env.uniform();
-    let short = |bias: &f64| {
-        let exploration = match Exploration::none().with_exit_bias(*bias) {
-            Ok(exploration) => exploration,
-            Err(error) => return Some(Err(error)),
-        };
-        let sampler = Sampler::new(env, &uniform).max_steps(max_steps).exploration(exploration);
-        match draw(sampler, &mut Rng::seeded(0)) {
-            Err(Error::StepLimit { .. }) => None,
-            // There is no exit to be more likely.
-            Err(Error::Config { .. }) if *bias > 0.0 => None,
-            drawn => Some(drawn),
-        }
-    };
-    EXIT_BIASES.iter().find_map(short).transpose()
+/// States, and an action of each.
+struct Taken<E: Env> {
+    states: E::States,
+    actions: E::Actions,
 }
 
-impl<E: ReplayEnv> Walks<E> {
-    /// Draws walks from a random stream of its own; `None` if there are no short ones.
-    fn draw(env: &E) -> Result<Option<Self>> {
-        Ok(random_walks(env, MAX_STEPS, |sampler, rng| sampler.forward(WALKS, rng))?.map(Self))
+impl<E: ReplayEnv> Taken<E> {
+    fn none(env: &E) -> Self {
+        Self { states: env.initial(&[]), actions: env.no_actions() }
     }
 
-    /// Those of these rows that have one, and one action of each in the given direction: the next one on its walk, or the one back.
-    fn taken(&self, rows: &[usize], direction: Direction) -> (Vec<usize>, E::Actions) {
-        match direction {
-            Direction::Forward => (rows.to_vec(), self.0.actions().select(rows)),
-            Direction::Backward => {
-                let starts = self.0.offsets();
-                let rows = rows.iter().copied().filter(|row| starts.binary_search(row).is_err());
-                let rows: Vec<usize> = rows.collect();
-                let before: Vec<usize> = rows.iter().map(|row| row - 1).collect();
-                (rows, self.0.reverse_actions().select(&before))
-            }
-        }
+    fn len(&self) -> usize {
+        self.states.len()
     }
 
-    /// The log-probability of an action in each of these rows, all asked at once; with conditions, of which the first ones are taken.
+    fn add(&mut self, states: E::States, actions: E::Actions) {
+        self.states.append(states);
+        self.actions.append(actions);
+    }
+
+    fn select(&self, rows: &[usize]) -> Self {
+        Self { states: self.states.select(rows), actions: self.actions.select(rows) }
+    }
+
+    /// A few of them, no two of equal states.
+    fn some(&self) -> Self {
+        let distinct = self.states.group().first;
+        let apart = distinct.len().div_ceil(COMPARED).max(1);
+        self.select(&distinct.into_iter().step_by(apart).collect::<Vec<_>>())
+    }
+
+    /// The log-probability of each action, all asked at once; with conditions, of which the first ones are taken.
     fn log_probs<P: Policy<E>>(
         &self,
         (env, policy, conditions): (&E, &P, Option<&Tensor>),
         part: Part,
-        (rows, actions): (&[usize], &E::Actions),
     ) -> Result<Vec<f64>> {
-        let states = self.0.states().select(rows);
-        let conditions = conditions.map(|c| c.f_narrow(0, 0, rows.len() as i64)).transpose()?;
+        let conditions = conditions.map(|c| c.f_narrow(0, 0, self.len() as i64)).transpose()?;
         tch::no_grad(|| {
-            let asked = |wants| policy.evaluate(env, &states, conditions.as_ref(), wants);
+            let asked = |wants| policy.evaluate(env, &self.states, conditions.as_ref(), wants);
             let dist = match part {
                 Part::Forward => asked(Quantities::PF)?.pf,
                 Part::Backward => asked(Quantities::PB)?.pb,
                 Part::Prior => asked(Quantity::LogPrior.into())?.prior,
             };
-            log_probs(dist, actions, rows.len())
+            log_probs(dist, &self.actions, self.len())
         })
     }
 
     fn words(&self, row: usize) -> String {
-        self.0.states().describe(row).unwrap_or_else(|| format!("state {row} of random walks"))
+        self.states.describe(row).unwrap_or_else(|| format!("state {row} of random walks"))
+    }
+}
+
+/// What a policy is asked about: some states of random walks, with the actions by which these went on, and came there.
+struct Walks<E: Env> {
+    on: Taken<E>,
+    back: Taken<E>,
+}
+
+impl<E: ReplayEnv> Walks<E> {
+    /// Draws walks from a random stream of their own, and breaks long ones off.
+    fn draw(env: &E) -> Result<Self> {
+        let (uniform, rng) = (env.uniform(), &mut Rng::seeded(0));
+        let (mut on, mut back) = (Taken::none(env), Taken::none(env));
+        let mut states = env.initial(&draw_instances(env, WALKS, rng));
+        for _ in 0..MAX_STEPS {
+            if states.is_empty() {
+                break;
+            }
+            let all: Vec<usize> = (0..states.len()).collect();
+            let asked = tch::no_grad(|| uniform.evaluate(env, &states, None, Quantities::PF))?.pf;
+            let missing = || Error::missing("random walks", "a forward policy", "give the environment a uniform one");
+            let actions = asked.ok_or_else(missing)?.sample(&all, &Exploration::none(), rng)?;
+            on.add(states.clone(), actions.clone());
+            let step = env.step(Direction::Forward, &mut states, &actions)?;
+            let kept = |leaves: &[bool]| -> Vec<usize> { all.iter().copied().filter(|&row| !leaves[row]).collect() };
+            let moved = kept(&step.exit);
+            back.add(states.select(&moved), step.reverse.select(&moved));
+            states = states.select(&kept(&step.done));
+        }
+        Ok(Self { on: on.some(), back: back.some() })
+    }
+
+    fn taken(&self, direction: Direction) -> &Taken<E> {
+        match direction {
+            Direction::Forward => &self.on,
+            Direction::Backward => &self.back,
+        }
     }
 }
 
@@ -155,8 +173,8 @@ fn first_difference(some: &[f64], others: &[f64]) -> Option<(usize, f64, f64)> {
     pairs.find(|(_, (mine, other))| !agree(**mine, **other)).map(|(k, (&mine, &other))| (k, mine, other))
 }
 
-/// Checks that a policy and its prior judge each state by itself, give the same probabilities for all labellings of a state, if the
-/// environment identifies them, and draw by what they are trained by; under conditions if the policy takes any. Returns false if the policy needs conditions and there are none.
+/// Checks that a policy and its prior judge each state by itself, give the same probabilities for all labellings of a state, where labels
+/// mean nothing, and draw by what they are trained by; under conditions if the policy takes any. Returns false if the policy needs conditions and there are none.
 ///
 /// # Errors
 /// [`Error::Contract`] for a policy that depends on a state's batch mates or on labels, or whose form on the host is another policy; the errors of sampler and policy; [`Error::NonFinite`] for probabilities that aren't numbers.
@@ -165,7 +183,7 @@ pub(super) fn check_policy<E: ReplayEnv, P: Policy<E>>(
     policy: &P,
     conditions: Option<&dyn ConditionSource>,
 ) -> Result<bool> {
-    let Some(walks) = Walks::draw(env)? else { return Ok(true) };
+    let walks = Walks::draw(env)?;
     let drawn = conditions.map(|source| source.draw(COMPARED, &mut Rng::seeded(0))).transpose()?;
     let conditions = drawn.map(|drawn| Conditions::checked(drawn, COMPARED)).transpose()?;
     let conditions = conditions.as_ref().map(|Conditions(tensor)| tensor);

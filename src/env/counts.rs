@@ -1,0 +1,84 @@
+//! As many moves forward as backward between two states, weighted by automorphisms up to isomorphism.
+
+use std::collections::BTreeMap;
+
+use super::{Direction, EnumerableEnv, Moves, Rows, Slots, describe_state};
+use crate::{Error, Result};
+
+/// Forward moves of some states: the state and the kind of each, and where each led to.
+pub(crate) struct Moved<'a, E: EnumerableEnv> {
+    pub(crate) rows: &'a [usize],
+    pub(crate) exit: &'a [bool],
+    pub(crate) after: &'a E::States,
+    pub(crate) keys: &'a [E::Key],
+}
+
+/// Checks the counts of moves between these states and what they lead to; of so many pairs, where there are more.
+///
+/// # Errors
+/// [`Error::Contract`] naming two states between which they are wrong; those of steps and of symmetry.
+pub(crate) fn check_counts<E: EnumerableEnv>(
+    env: &E,
+    states: &E::States,
+    moved: &Moved<'_, E>,
+    most: usize,
+) -> Result<()> {
+    let symmetry = |states: &E::States| -> Result<Option<Vec<f64>>> {
+        Ok(match env.log_symmetry(states)? {
+            None if env.merges_isomorphic() => None,
+            None => Some(vec![0.0; states.len()]),
+            known => known,
+        })
+    };
+    let keys = env.keys(states);
+    // For each parent and class of children: moves there, and one child of the class.
+    let mut transitions: BTreeMap<(usize, &E::Key), (usize, usize)> = BTreeMap::new();
+    for (k, &row) in moved.rows.iter().enumerate().filter(|(k, _)| !moved.exit[*k]) {
+        transitions.entry((row, &moved.keys[k])).or_insert((0, k)).0 += 1;
+    }
+    let apart = transitions.len().div_ceil(most).max(1);
+    let pairs: Vec<_> = transitions.iter().step_by(apart).collect();
+    let children = moved.after.select(&pairs.iter().map(|&(_, &(_, k))| k).collect::<Vec<_>>());
+    let (Some(of_parent), Some(of_child)) = (symmetry(states)?, symmetry(&children)?) else {
+        return Ok(());
+    };
+    let back = Moves::of(&env.masks(Direction::Backward, &children));
+    let mut parents = children.select(&back.rows);
+    env.step(Direction::Backward, &mut parents, &Slots(back.slots))?;
+    let mut n_backward = vec![0; pairs.len()];
+    for (&place, key) in back.rows.iter().zip(env.keys(&parents)) {
+        n_backward[place] += usize::from(key == keys[pairs[place].0.0]);
+    }
+    for (place, (&(row, _), &(n_forward, _))) in pairs.into_iter().enumerate() {
+        let n_backward = n_backward[place];
+        let short = (n_forward as f64).ln() + of_child[place] - (n_backward as f64).ln() - of_parent[row];
+        if short.abs() > 1e-6 {
+            let detail = format!(
+                "{n_forward} moves forward from {} to {}, {n_backward} back; log |Aut| {} and {}{}",
+                describe_state(env, states, row),
+                describe_state(env, &children, place),
+                of_parent[row],
+                of_child[place],
+                if env.merges_isomorphic() { remedy(short.exp()) } else { String::new() }
+            );
+            return Err(Error::contract(
+                "N_forward |Aut(child)| = N_backward |Aut(parent)| between any two states",
+                detail,
+            ));
+        }
+    }
+    Ok(())
+}
+
+/// What to do about moves back that would have to be `short` times as many.
+fn remedy(short: f64) -> String {
+    let (times, way) = if short < 1.0 { (1.0 / short, "forward") } else { (short, "back") };
+    if !times.is_finite() || (times - times.round()).abs() > 1e-6 {
+        return String::new();
+    }
+    format!(
+        "; there would have to be {} times as many moves {way}. An action that adds several alike nodes at once (a ring) needs so many \
+         columns in its backward block, all of which undo the same; else `GraphRules::log_automorphisms` isn't ln |Aut|",
+        times.round()
+    )
+}

@@ -1,0 +1,133 @@
+//! What an author of an action type is told: a part of the initial graph that is taken away, alike nodes that come at once.
+
+use gfn::env::{Direction, Env, StateGraph};
+use gfn::graph::{
+    ActionSet, AddEdge, Anchor, Edge, Free, GraphActionType, GraphEnv, GraphKind, GraphSchema, GraphState, GraphView,
+    Head, Move, Node, Semantics,
+};
+use gfn::testing::check_graph_env;
+use gfn::{Error, Result, Rng};
+
+const KIND: GraphKind = GraphKind::Undirected;
+
+fn triangle() -> GraphState {
+    let edges = [(0, 1), (0, 2), (1, 2)].map(|(a, b)| (a, b, Edge::default()));
+    GraphState::from_parts(KIND, &[Node::default(); 3], &edges).unwrap()
+}
+
+fn env(actions: ActionSet, max_nodes: usize, initial: GraphState) -> GraphEnv<Free> {
+    GraphEnv::new(Free, actions, GraphSchema::plain(KIND, max_nodes), initial).unwrap()
+}
+
+fn set() -> ActionSet {
+    ActionSet::new(Semantics::UpToIsomorphism)
+}
+
+#[track_caller]
+fn told<T: std::fmt::Debug>(result: Result<T>, words: &[&str]) {
+    let error = result.unwrap_err();
+    let message = error.to_string();
+    assert!(matches!(error, Error::Contract { .. }), "{message}");
+    for words in words {
+        assert!(message.contains(words), "{words}: {message}");
+    }
+}
+
+/// Puts a node into the middle of an edge.
+#[derive(Clone, Copy, Debug)]
+struct Subdivide;
+
+fn neighbours(graph: &GraphState, a: u32) -> Vec<u32> {
+    (0..graph.n_nodes() as u32).filter(|&b| graph.has_edge(a, b)).collect()
+}
+
+impl GraphActionType for Subdivide {
+    fn name(&self) -> &str {
+        "subdivide"
+    }
+    fn head(&self, direction: Direction) -> Option<Head> {
+        let anchor = if direction == Direction::Forward { Anchor::Edge } else { Anchor::Node };
+        Some(Head { anchor, width: 1 })
+    }
+    fn mask(&self, direction: Direction, _: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
+        if direction == Direction::Forward {
+            return mask.fill(graph.n_nodes() < 5);
+        }
+        for (a, legal) in mask.iter_mut().enumerate() {
+            let ends = neighbours(&graph, a as u32);
+            *legal = ends.len() == 2 && !graph.has_edge(ends[0], ends[1]);
+        }
+    }
+    fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()> {
+        if direction == Direction::Forward {
+            graph.remove_edge(action.a, action.b)?;
+            let new = graph.add_node(Node::default());
+            graph.add_edge(action.a, new, Edge::default())?;
+            return graph.add_edge(action.b, new, Edge::default());
+        }
+        let ends = neighbours(graph, action.a);
+        graph.add_edge(ends[0], ends[1], Edge::default())?;
+        graph.remove_node(action.a).map(|_| ())
+    }
+    fn reverse(&self, direction: Direction, before: &GraphState, action: Move) -> Move {
+        if direction == Direction::Forward {
+            return Move { a: before.n_nodes() as u32, ..Move::default() };
+        }
+        let ends = neighbours(before, action.a);
+        Move { a: ends[0], b: ends[1], class: 0 }
+    }
+    fn removed_nodes(&self, direction: Direction, _: &GraphState, action: Move) -> Vec<u32> {
+        if direction == Direction::Backward { vec![action.a] } else { Vec::new() }
+    }
+}
+
+#[test]
+fn taking_a_part_of_the_initial_graph_away_is_named() {
+    let env = env(set().with(Subdivide).with(AddEdge::new(1)), 5, triangle());
+    let words = ["doesn't come back", "forward slot", "which has all of the initial graph", "start from less"];
+    told(check_graph_env(&env, 50, &mut Rng::seeded(0)), &words);
+    told(env.check_contract(), &words);
+}
+
+/// Adds a triangle to the empty graph; the way back has so many columns, which all do the same.
+#[derive(Clone, Copy, Debug)]
+struct AddTriangle {
+    columns: usize,
+}
+
+impl GraphActionType for AddTriangle {
+    fn name(&self) -> &str {
+        "add_triangle"
+    }
+    fn head(&self, direction: Direction) -> Option<Head> {
+        let width = if direction == Direction::Forward { 1 } else { self.columns };
+        Some(Head { anchor: Anchor::Graph, width })
+    }
+    fn mask(&self, direction: Direction, _: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
+        let (nodes, edges) = if direction == Direction::Forward { (0, 0) } else { (3, 3) };
+        mask.fill(graph.n_nodes() == nodes && graph.n_edges() == edges);
+    }
+    fn apply(&self, direction: Direction, graph: &mut GraphState, _: Move) -> Result<()> {
+        *graph = if direction == Direction::Forward { triangle() } else { GraphState::new(KIND) };
+        Ok(())
+    }
+    fn reverse(&self, _: Direction, _: &GraphState, _: Move) -> Move {
+        Move::default()
+    }
+    fn removed_nodes(&self, direction: Direction, _: &GraphState, _: Move) -> Vec<u32> {
+        if direction == Direction::Backward { vec![0, 1, 2] } else { Vec::new() }
+    }
+}
+
+#[test]
+fn alike_nodes_that_come_at_once_need_a_way_back_for_each_symmetry() {
+    let words =
+        ["6 times as many moves back", "so many columns in its backward block", "adds several alike nodes at once"];
+    let wrong = env(set().with(AddTriangle { columns: 1 }), 4, GraphState::new(KIND));
+    told(check_graph_env(&wrong, 5, &mut Rng::seeded(0)), &words);
+    told(wrong.check_contract(), &words);
+    let right = env(set().with(AddTriangle { columns: 6 }), 4, GraphState::new(KIND));
+    right.check_contract().unwrap();
+    check_graph_env(&right, 5, &mut Rng::seeded(0)).unwrap();
+    assert_eq!(StateGraph::build(&right, 10).unwrap().len(), 2);
+}

@@ -10,7 +10,7 @@ use crate::{Result, Rng};
 /// Labellings of each graph that it is compared with.
 const LABELLINGS: usize = 8;
 
-/// Checks a graph environment: all of [`check_env`], and what only graphs have.
+/// Checks a graph environment: all of [`check_env`](fn@crate::testing::check_env), and what only graphs have.
 ///
 /// - Graphs can hold what the schema says, slots can be numbered in 32 bits, and graphs keep to the schema: kind, number of nodes,
 ///   classes, attributes.

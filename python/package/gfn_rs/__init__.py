@@ -26,6 +26,7 @@ if _torch.__version__.split("+")[0].split(".")[:2] != _wanted().split("."):
 
 from ._gfn import (  # noqa: E402
     Correlation,
+    Distances,
     Estimate,
     Exact,
     GraphBatch,

@@ -97,6 +97,10 @@ class Molecules(Environment):
     """Molecules, atom by atom and bond by bond, up to isomorphism, each of them of legal valences. States are `Graphs` with `smiles`.
 
     `elements` are symbols (C, N, O, F, P, S, Cl and Br by default); with `charges` there are N+ and O-.
+
+    A molecule with several Kekule forms (o-xylene has two) is several states. A reward, yours or the library's, says R of the molecule,
+    whichever form it is shown; the environment divides it among them, in training and in targets, so that molecules are sampled in
+    proportion to R. `exact().groups` says which states are one molecule, `exact().of_objects` has the distances between molecules.
     """
 
     max_atoms: int

@@ -121,7 +121,8 @@ impl Sampled {
         self.parts.lengths.clone().into_pyarray(py).into_any()
     }
 
-    /// Which objects are one: for each the place of the first that is equal to it, up to isomorphism where the environment is.
+    /// Which objects are one: for each the place of the first that is equal to it, up to isomorphism where the environment is; Kekule
+    /// forms of a molecule are one.
     #[getter]
     fn groups<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
         let groups: Vec<i64> = self.parts.groups.iter().map(|&group| group as i64).collect();
@@ -251,9 +252,11 @@ pub(crate) struct Tested {
 }
 
 impl Tested {
-    /// `ratios` are log P_F - log P_B of so many paths to each object, `weights` their log w.
+    /// `ratios` are log P_F - log P_B of paths, those to object k from `ends[k]` to `ends[k + 1]`: `paths` to each of its states, less the
+    /// measure over states, so that their mean is p of the object. `weights` are their log w.
     pub(crate) fn new(
-        (ratios, paths): (Vec<f64>, usize),
+        ratios: &[f64],
+        (ends, paths): (&[usize], usize),
         log_rewards: Vec<f64>,
         weights: Option<Vec<f64>>,
     ) -> Result<Self> {
@@ -265,12 +268,18 @@ impl Tested {
             }
             most + (ratios.iter().map(|ratio| (ratio - most).exp()).sum::<f64>() / ratios.len() as f64).ln()
         };
-        let log_probs: Vec<f64> = ratios.chunks(paths).map(mean).collect();
+        let log_probs: Vec<f64> = ends.windows(2).map(|ends| mean(&ratios[ends[0]..ends[1]])).collect();
         let correlation = match log_probs.len() {
             1 => None,
             _ => weights.as_ref().map(|_| Of::between(&log_probs, &log_rewards)).transpose()?,
         };
         let upper_bound = weights.map(|weights| {
+            // Each object counts once, however many states it has: as many numbers of each as there are paths.
+            let of_object = |ends: &[usize]| {
+                let (own, states) = (&weights[ends[0]..ends[1]], (ends[1] - ends[0]) / paths);
+                (0..paths).map(|k| own[k..].iter().step_by(paths).sum::<f64>() / states as f64).collect::<Vec<_>>()
+            };
+            let weights: Vec<f64> = ends.windows(2).flat_map(of_object).collect();
             let n = weights.len() as f64;
             let mean = weights.iter().sum::<f64>() / n;
             let squares: f64 = weights.iter().map(|weight| (weight - mean).powi(2)).sum();
@@ -309,7 +318,8 @@ impl Tested {
         format!("Tested({} objects{pearson})", self.__len__())
     }
 
-    /// log p(x), the log-probability that the policy ends in each, estimated from paths back to the start: never too large on average, and
+    /// log p(x), the log-probability that the policy ends in each (in any of its states, such as the Kekule forms of a molecule), estimated
+    /// from paths back to the start: never too large on average, and
     /// the exact one where P_F and P_B balance.
     #[getter]
     fn log_probs<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {

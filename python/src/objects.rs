@@ -9,14 +9,13 @@ use gfn::rollout::{ReplayEnv, Sampler, Walks};
 use gfn::{Error, Rng};
 use gfn_dags::DagStates;
 use gfn_gym::diffusion::{DiffusionSampling, DiffusionStates};
-use gfn_molecules::Molecule;
 use numpy::{PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
 use crate::env::AnyGraphEnv;
 use crate::errors::raised;
-use crate::molecules::Reading;
+use crate::molecules::{Reading, graphs_of, lines};
 use crate::states::{Graphs, Show};
 
 /// How states of one environment are read; the text says what they are, where they are refused.
@@ -114,22 +113,17 @@ pub(crate) fn some<S: Rows>(objects: S) -> gfn::Result<S> {
     }
 }
 
-/// Graphs of an environment; of molecules SMILES, too.
+/// Graphs of an environment; of molecules SMILES, and RDKit's, too.
 pub(crate) fn read_graphs(env: &AnyGraphEnv, reading: Option<Reading>) -> Read<GraphStates> {
     let env = env.clone();
     Arc::new(move |given, who| {
         if let Ok(graphs) = given.cast::<Graphs>() {
             return Ok(env.adopted(graphs.get().states().clone()));
         }
-        let (Some(reading), Ok(smiles)) = (&reading, given.extract::<Vec<String>>()) else {
-            let expected = if reading.is_some() { "Graphs, or a list of SMILES" } else { "Graphs" };
-            return Err(PyTypeError::new_err(format!("{who} is a {}: expected {expected}", given.get_type().name()?)));
+        let Some(reading) = &reading else {
+            return Err(PyTypeError::new_err(format!("{who} is a {}: expected Graphs", given.get_type().name()?)));
         };
-        let read = |text: &String| {
-            let molecule = Molecule::from_smiles(text).map_err(|error| PyValueError::new_err(error.to_string()))?;
-            reading.graph(&molecule).map_err(raised)
-        };
-        Ok(smiles.iter().map(read).collect::<PyResult<Vec<_>>>()?.into())
+        Ok(graphs_of(given.py(), reading, &lines(given, who)?, who)?.into())
     })
 }
 

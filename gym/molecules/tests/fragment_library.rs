@@ -43,6 +43,18 @@ fn libraries_that_make_no_sense_are_refused_with_the_line() {
         assert_eq!(line, expected, "{error}");
         assert!(error.to_string().contains(problem), "{error}");
     }
+    // All lines at once, ten by name.
+    let message = FragmentLibrary::parse("C 0\nC1 0\nCl 1\nC 0").unwrap_err().to_string();
+    for told in ["line 2: ", "; line 3: Cl has 1 atoms", "; line 4: C with these stems is that of line 1; expected"] {
+        assert!(message.contains(told), "{message}");
+    }
+    let message = FragmentLibrary::parse(&"Cl 1\n".repeat(13)).unwrap_err().to_string();
+    assert!(message.contains("; line 10: ") && message.contains("; and 3 lines more; expected"), "{message}");
+    // What a fragment's text says and the molecule doesn't.
+    assert_eq!(
+        ["C[C@H](N)O", "C/C=C/C", "CC"].map(|text| Fragment::new(text, &[0]).unwrap().left_out().stereo),
+        [1, 2, 0]
+    );
     // Written as it is read.
     let all = FragmentLibrary::standard().unwrap();
     let text: Vec<String> = all.fragments().iter().map(Fragment::to_string).collect();

@@ -30,6 +30,7 @@ if _torch.__version__.split("+")[0].split(".")[:2] != _wanted().split("."):
 from . import _gfn  # noqa: E402
 from ._gfn import (  # noqa: E402
     Correlation,
+    Distances,
     Estimate,
     Exact,
     GraphBatch,

@@ -215,4 +215,5 @@ def of_pyg(graphs: Any, directed: bool) -> _gfn.Graphs:
 def to_rdkit(graphs: _gfn.Graphs) -> list[Any]:
     from rdkit import Chem
 
-    return [Chem.MolFromSmiles(smiles) for smiles in graphs.smiles]
+    # The start has no atoms: that is no molecule.
+    return [Chem.MolFromSmiles(smiles) if smiles else None for smiles in graphs.smiles]

@@ -7,6 +7,9 @@ from os import PathLike
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from . import _gfn
 from ._checks import count
 from ._checks import seed as checked_seed
@@ -97,6 +100,10 @@ class Molecules(Environment):
     """Molecules, atom by atom and bond by bond, up to isomorphism, each of them of legal valences. States are `Graphs` with `smiles`.
 
     `elements` are symbols (C, N, O, F, P, S, Cl and Br by default); with `charges` there are N+ and O-.
+
+    A molecule with several Kekule forms (o-xylene has two) is several states. A reward, yours or the library's, says R of the molecule,
+    whichever form it is shown; the environment divides it among them, in training and in targets, so that molecules are sampled in
+    proportion to R. `exact().groups` says which states are one molecule, `exact().of_objects` has the distances between molecules.
     """
 
     max_atoms: int
@@ -107,6 +114,19 @@ class Molecules(Environment):
     max_rings: int | None = None
     max_ring_size: int | None = None
     corrects_symmetry: bool = True
+
+    def accepts(self, molecules: Sequence[Any]) -> npt.NDArray[np.bool_]:
+        """Which of these the environment builds, a mask: SMILES (a name behind a blank is read over), or molecules of RDKit.
+
+        >>> smiles = ["CCO", "OB(O)C", "CCN ethylamine"]
+        >>> Molecules(9).accepts(smiles).tolist()
+        [True, False, True]
+        """
+        return np.asarray([reason is None for reason in self._env.refusals(molecules)], dtype=bool)
+
+    def refusals(self, molecules: Sequence[Any]) -> dict[int, str]:
+        """Why some of these aren't built: a reason for each row that `accepts` isn't true of."""
+        return {row: reason for row, reason in enumerate(self._env.refusals(molecules)) if reason is not None}
 
 
 class _OfFile(Environment):
@@ -119,6 +139,12 @@ class _OfFile(Environment):
 class Fragments(_OfFile):
     """Molecules of fragments that are joined at their stems; `library` is a file of fragments in place of the standard ones. States
     are `Graphs` of fragments, with the `smiles` of the molecules; the reward is `MoleculeReward`.
+
+    Each line of the file is a SMILES, a blank, and the fragment's stems with commas between them, such as `c1ccccc1 0,3` or `N 0,0`: the
+    atoms that others may be attached to, counted from 0 as the SMILES has them, each as often as there may be an attachment. An attachment
+    takes the place of a hydrogen, so an atom is listed at most once for each that it has. Empty lines and those that begin with `#` are
+    read over. The objects are trees of fragments: what can be put together in several ways (butane, with C and CC in the library) is
+    several objects.
 
     The file is read once: a pickle holds what was in it, as those of its graphs do, and a run goes on with the same fragments alone.
     """

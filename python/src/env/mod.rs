@@ -16,6 +16,7 @@ use gfn_dags::{BayesianStructure, StructureConfig};
 use gfn_gym::boxes::BoxEnv;
 use gfn_gym::diffusion::{DiffusionSampling, Process, ProcessKind};
 use gfn_gym::line::Line;
+use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use serde::Deserialize;
@@ -30,7 +31,7 @@ pub(crate) use vectors::{VectorSpec, Vectors};
 use crate::errors::raised;
 use crate::inside::Inside;
 use crate::kept::Kept;
-use crate::molecules::Reading;
+use crate::molecules::{Reading, lines, read_lines};
 use crate::settings::read;
 use crate::states::Graphs;
 
@@ -105,6 +106,9 @@ impl Env {
             (EnvSpec::Vectors(spec), Made::Once(made))
         };
         let env = Self { spec, made };
+        if let Made::Once(EnvKind::Graphs { reading: Some(reading), .. }) = &env.made {
+            reading.warn_of_fragments(py)?;
+        }
         // Moves back that lead nowhere would train a wrong distribution without a word. Graph environments are looked at by each trainer.
         match &env.made {
             Made::Anew(OtherSpec::VectorEnv(_), _) => drop(env.checked(CHECKED, 0)?),
@@ -119,6 +123,18 @@ impl Env {
     fn check(&self, py: Python<'_>, walks: usize, seed: u64) -> PyResult<(usize, Option<usize>)> {
         let _inside = Inside::enter(py)?;
         py.detach(|| self.checked(walks, seed))
+    }
+
+    /// Why each of these isn't a molecule that the environment builds; None for those that are.
+    fn refusals(&self, py: Python<'_>, molecules: &Bound<'_, PyAny>) -> PyResult<Vec<Option<String>>> {
+        let lines = lines(molecules, "molecules")?;
+        match &self.made {
+            Made::Once(EnvKind::Graphs { reading: Some(reading), .. }) => {
+                let read = py.detach(|| read_lines(reading, &lines));
+                Ok(read.into_iter().map(|read| read.err().map(|error| error.to_string())).collect())
+            }
+            _ => Err(PyTypeError::new_err("an environment that builds no molecules")),
+        }
     }
 
     /// Tells Python's collector of the rules, which may refer to the environment. They break the cycle, so there is no `__clear__`.

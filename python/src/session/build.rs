@@ -1,6 +1,5 @@
 //! From settings to a trainer.
 
-use std::collections::HashMap;
 use std::str::FromStr;
 use std::sync::Arc;
 
@@ -226,13 +225,13 @@ where
         Some(priority) => ReplayBuffer::distinct_by_priority(config, priority),
     };
     let trainer = trainer(given, rest, rng, distinct)?;
-    Ok(Box::new(Trained::new(trainer, border, (Some(evaluate::<E>), by_key::<E>), (conditions, shared))))
+    Ok(Box::new(Trained::new(trainer, border, (Some(evaluate::<E>), by_object::<E>), (conditions, shared))))
 }
 
-/// The first of equal objects, by their keys.
-fn by_key<E: EnumerableEnv>(env: &E, states: &E::States) -> Vec<usize> {
-    let mut first = HashMap::new();
-    env.keys(states).into_iter().enumerate().map(|(row, key)| *first.entry(key).or_insert(row)).collect()
+/// The first state of the same object.
+fn by_object<E: EnumerableEnv>(env: &E, states: &E::States) -> gfn::Result<Vec<usize>> {
+    let objects = env.objects(states)?;
+    Ok(objects.of.into_iter().map(|object| objects.first[object]).collect())
 }
 
 /// A trainer of any other.
@@ -246,7 +245,7 @@ where
     let shared = Shared::of(&given.policies);
     let distinct = |_, _| Err(gfn::Error::config("distinct", true, "false, where states are points: no two are equal"));
     let trainer = trainer(given, rest, rng, distinct)?;
-    let each_its_own = |_: &E, states: &E::States| (0..states.len()).collect();
+    let each_its_own = |_: &E, states: &E::States| Ok((0..states.len()).collect());
     Ok(Box::new(Trained::new(trainer, border, (None, each_its_own), (conditions, shared))))
 }
 

@@ -1,7 +1,7 @@
 //! The exact distribution of a policy, beside the reward's.
 
 use gfn::distribution::GraphActionCategorical;
-use gfn::env::{EnumerableEnv, Rows, StateGraph, log_rewards};
+use gfn::env::{EnumerableEnv, Grouping, Rows, StateGraph, log_rewards};
 use gfn::metrics::{Distances, Target};
 use gfn::train::Trainer;
 use numpy::IntoPyArray;
@@ -31,6 +31,8 @@ pub(super) struct Parts {
     log_z: f64,
     mean_len: f64,
     distances: Distances,
+    groups: Grouping,
+    of_objects: Distances,
 }
 
 /// Evaluates the policy in every state.
@@ -49,6 +51,13 @@ where
     let target = target(trainer, &space, conditions, &watch)?;
     let learned = space.terminating_distribution(trainer.env(), &watch.over(trainer.policy()), conditions)?;
     let distances = Distances::between(&learned.probs, &target.probs)?;
+    let groups = space.objects(trainer.env())?;
+    let together = |probs: &[f64]| {
+        let mut sums = vec![0.0; groups.first.len()];
+        groups.of.iter().zip(probs).for_each(|(&object, prob)| sums[object] += prob);
+        sums
+    };
+    let of_objects = Distances::between(&together(&learned.probs), &together(&target.probs))?;
     let states = space.states().clone();
     Ok(Parts {
         n_states: states.len(),
@@ -59,6 +68,8 @@ where
         log_z: target.log_z,
         mean_len: learned.mean_len,
         distances,
+        groups,
+        of_objects,
     })
 }
 
@@ -91,6 +102,7 @@ impl Parts {
     pub(super) fn shown(self, py: Python<'_>) -> PyResult<Exact> {
         let array = |values: Vec<f64>| values.into_pyarray(py).into_any().unbind();
         let Distances { l1, tv, jsd, kl_target_policy, kl_policy_target } = self.distances;
+        let groups: Vec<i64> = self.groups.of.iter().map(|&object| self.groups.first[object] as i64).collect();
         Ok(Exact {
             states: (self.states)(py)?.unbind(),
             n_states: self.n_states,
@@ -104,7 +116,40 @@ impl Parts {
             jsd,
             kl_target_policy,
             kl_policy_target,
+            n_objects: self.groups.first.len(),
+            groups: groups.into_pyarray(py).into_any().unbind(),
+            of_objects: self.of_objects.into(),
         })
+    }
+}
+
+/// How far the policy's distribution is from the one that the reward asks for.
+#[pyclass(frozen, get_all, module = "gfn_rs", name = "Distances")]
+#[derive(Clone, Copy)]
+pub(crate) struct Apart {
+    /// The sum of absolute differences.
+    l1: f64,
+    /// Total variation, half of it.
+    tv: f64,
+    /// The Jensen-Shannon divergence (natural logarithm).
+    jsd: f64,
+    /// The Kullback-Leibler divergence of the policy from the target; infinite where the policy misses something.
+    kl_target_policy: f64,
+    /// The same the other way round.
+    kl_policy_target: f64,
+}
+
+impl From<Distances> for Apart {
+    fn from(Distances { l1, tv, jsd, kl_target_policy, kl_policy_target }: Distances) -> Self {
+        Self { l1, tv, jsd, kl_target_policy, kl_policy_target }
+    }
+}
+
+#[pymethods]
+impl Apart {
+    fn __repr__(&self) -> String {
+        let Self { tv, jsd, l1, .. } = self;
+        format!("Distances(tv={tv:.6}, jsd={jsd:.6}, l1={l1:.6})")
     }
 }
 
@@ -117,9 +162,9 @@ pub(crate) struct Exact {
     n_states: usize,
     /// The probability that the policy ends in each, `[states]`.
     probs: Py<PyAny>,
-    /// The probability that the reward asks for, R(x) / Z; of an objective that is relative to a prior, that of prior(x) R(x)^beta.
+    /// The probability that the reward asks for, R(x) / Z, of which states that are one object have equal shares; of an objective that is relative to a prior, that of prior(x) R(x)^beta.
     target: Py<PyAny>,
-    /// log R of each; minus infinity where no trajectory can end.
+    /// log R of each, as the reward says it of the object; minus infinity where no trajectory can end.
     log_rewards: Py<PyAny>,
     /// The true log Z, of the same.
     log_z: f64,
@@ -135,6 +180,12 @@ pub(crate) struct Exact {
     kl_target_policy: f64,
     /// The same the other way round.
     kl_policy_target: f64,
+    /// How many objects there are: fewer than states where several states are one, such as the Kekule forms of a molecule.
+    n_objects: usize,
+    /// Which states are one object: for each the place of the first that is.
+    groups: Py<PyAny>,
+    /// The distances between the distributions over objects, the states of each taken together.
+    of_objects: Apart,
 }
 
 #[pymethods]

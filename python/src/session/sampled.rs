@@ -1,6 +1,6 @@
 //! Estimates from samples of a policy, and from given objects, where states can't be listed.
 
-use gfn::env::{Env, Rows};
+use gfn::env::{Env, Forms, Rows, log_rewards};
 use gfn::metrics::importance_log_z;
 use gfn::objective::{Scores, score};
 use gfn::policy::Policy;
@@ -19,8 +19,8 @@ use crate::watch::Watch;
 /// Trajectories that are drawn and scored at once.
 const AT_ONCE: usize = 512;
 
-/// Which of these objects are one: the place of the first that is equal, for each.
-pub(super) type Alike<E> = fn(&E, &<E as Env>::States) -> Vec<usize>;
+/// Which of these states are one object: the place of the first that is, for each.
+pub(super) type Alike<E> = fn(&E, &<E as Env>::States) -> Result<Vec<usize>>;
 
 /// The same row of conditions again and again.
 pub(super) fn repeated(condition: Option<&Tensor>, n: usize) -> Option<Tensor> {
@@ -101,7 +101,7 @@ where
         Ok(())
     })?;
     let log_z = importance_log_z(&weights)?;
-    let groups = alike(env, &states);
+    let groups = alike(env, &states)?;
     let show = border.show.clone();
     let select: Select = Box::new(move |py, rows| match rows {
         None => show(py, &states),
@@ -132,25 +132,42 @@ where
     let objects = some(objects)?;
     finished(env, &objects, rng)?;
     let watch = Watch::new();
+    let mut of_objects = Vec::with_capacity(objects.len());
+    in_batches(objects.len(), (AT_ONCE, &watch), |range| {
+        let conditions = repeated(condition, range.len());
+        of_objects.extend(log_rewards(
+            trainer.reward(),
+            &objects.select(&range.collect::<Vec<_>>()),
+            conditions.as_ref(),
+        )?);
+        Ok(())
+    })?;
+    let n = objects.len();
+    // An object is drawn as any of its states.
+    let Forms { states, offsets } = match env.forms(&objects)? {
+        Some(forms) => forms,
+        None => Forms { states: objects, offsets: (0..=n).collect() },
+    };
+    let object: Vec<usize> = (0..n).flat_map(|k| vec![k; offsets[k + 1] - offsets[k]]).collect();
     let policy = watch.over(trainer.policy());
     let sampler = Sampler::new(env, &policy).max_steps(context.config.max_steps);
-    let (mut log_rewards, mut ratios, mut weights) = (Vec::new(), Vec::new(), Vec::new());
-    in_batches(objects.len() * paths, (AT_ONCE, &watch), |range| {
+    let (mut ratios, mut weights) = (Vec::new(), Vec::new());
+    in_batches(states.len() * paths, (AT_ONCE, &watch), |range| {
         let rows: Vec<usize> = range.map(|k| k / paths).collect();
-        let some = objects.select(&rows);
+        let some = states.select(&rows);
         let drawn = match repeated(condition, rows.len()) {
             None => sampler.backward(&some, rng)?,
             Some(conditions) => sampler.backward_conditional(&some, &conditions, rng)?,
         };
+        let drawn = drawn.with_log_rewards(rows.iter().map(|&row| of_objects[object[row]]).collect())?;
         let scores = scored(trainer, &drawn)?;
-        // log P_F - log P_B, less the correction for symmetry that is part of the reward in training.
+        // log P_F - log P_B, less the measure over states that is part of the reward in training.
         let correction = &scores.log_reward - &scores.raw_log_reward;
         ratios.extend(numbers(&(scores.sums(&(&scores.log_pf - &scores.log_pb)) - &correction))?);
         weights.extend(numbers(&(&scores.log_reward + scores.sums(&(&scores.log_pb - &scores.log_pf))))?);
-        log_rewards.extend(numbers(&scores.raw_log_reward)?);
         Ok(())
     })?;
-    let log_rewards = log_rewards.into_iter().step_by(paths).collect();
     let relative = context.objective.needs().has(Quantity::LogPrior);
-    Tested::new((ratios, paths), log_rewards, (!relative).then_some(weights))
+    let ends: Vec<usize> = offsets.iter().map(|form| form * paths).collect();
+    Tested::new(&ratios, (&ends, paths), of_objects, (!relative).then_some(weights))
 }

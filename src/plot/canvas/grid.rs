@@ -111,6 +111,18 @@ impl PictureSheet {
     /// [`Error::Draw`](crate::Error::Draw) for another extension or too many cells; [`Error::Io`](crate::Error::Io) if
     /// the file can't be written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
+        self.canvas().write(path)
+    }
+
+    /// The sheet as the text of an SVG file.
+    ///
+    /// # Errors
+    /// [`Error::Draw`](crate::Error::Draw) for too many cells.
+    pub fn to_svg(&self) -> Result<String> {
+        self.canvas().to_svg()
+    }
+
+    fn canvas(&self) -> Canvas {
         let grid = Grid { title: &self.title, columns: self.columns, side: self.side, n: self.cells.len() };
         let mut canvas = grid.canvas(8.0);
         for (i, (picture, caption)) in self.cells.iter().enumerate() {
@@ -118,7 +130,7 @@ impl PictureSheet {
             let room = |length: f64| (self.side - length) / 2.0;
             canvas.place(picture, (left + room(picture.width), top + room(picture.height)));
         }
-        canvas.write(path)
+        canvas
     }
 }
 

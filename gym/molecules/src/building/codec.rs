@@ -90,12 +90,10 @@ impl MoleculeCodec {
     /// [`Error::Config`] for a molecule that the environment doesn't build.
     pub fn graph(&self, molecule: &Molecule) -> Result<GraphState> {
         let rules = self.rules();
+        let config = &rules.config;
         let refuse = |what: String| {
-            Error::config(
-                "a molecule to be written as a state",
-                what,
-                "one within the environment's elements, charges, valences and limits",
-            )
+            let got = format!("{}, {what}", molecule.smiles());
+            Error::config("a molecule to be written as a state", got, "one within the environment's settings")
         };
         let mut nodes = Vec::with_capacity(molecule.atoms().len());
         for (a, atom) in molecule.atoms().iter().enumerate() {
@@ -108,7 +106,22 @@ impl MoleculeCodec {
                 let step = valences.iter().position(|&valence| valence == bonds + atom.hydrogens)? - smallest;
                 (step <= usize::from(rules.config.extra_valences)).then_some((class, charge, step))
             });
-            let Some((class, charge, step)) = found else { return Err(refuse(format!("one with atom {a} {atom:?}"))) };
+            let Some((class, charge, step)) = found else {
+                let name = format!("with an atom {} of charge {}", atom.element.symbol(), atom.charge);
+                let Some(class) = class else {
+                    let listed: Vec<&str> = config.elements.iter().map(|element| element.symbol()).collect();
+                    return Err(refuse(format!("{name}: the elements are {}", listed.join(", "))));
+                };
+                let valences = charge.map_or(&[][..], |charge| &rules.valences[class][charge]);
+                return Err(refuse(match valences {
+                    [] => format!("{name}: that charge isn't among those of the environment"),
+                    _ => format!(
+                        "{name} and valence {}: it has {valences:?}, with `extra_valences` {} above the smallest that its bonds need",
+                        bonds + atom.hydrogens,
+                        config.extra_valences
+                    ),
+                }));
+            };
             let mut node = Node { class: class as u16, attributes: Attributes::default() };
             for (place, value) in [(rules.charge_place(), charge), (rules.step_place(), step)] {
                 if let Some(place) = place {
@@ -127,15 +140,21 @@ impl MoleculeCodec {
             })
             .collect();
         let graph = GraphState::from_parts(GraphKind::Undirected, &nodes, &edges)?;
-        let highest = molecule.bonds().iter().map(|bond| bond.order).max();
-        let within =
-            graph.n_nodes() <= rules.config.max_atoms && highest.is_none_or(|order| order <= rules.config.max_order);
-        match within && rules.rings_within(&graph) {
-            true => Ok(graph),
-            false => {
-                Err(refuse(format!("{} ({} atoms, {} rings)", molecule.smiles(), graph.n_nodes(), molecule.n_rings())))
-            }
+        let highest = molecule.bonds().iter().map(|bond| bond.order.value()).max().unwrap_or(1);
+        let (atoms, order, rings) = (config.max_atoms, config.max_order.value(), molecule.n_rings());
+        if graph.n_nodes() > atoms {
+            return Err(refuse(format!("of {} heavy atoms: at most {atoms} are built", graph.n_nodes())));
         }
+        if highest > order {
+            return Err(refuse(format!("with a bond of order {highest}: the highest is {order}")));
+        }
+        if let Some(most) = config.max_rings.filter(|most| rings > *most) {
+            return Err(refuse(format!("of {rings} rings: at most {most} are built")));
+        }
+        if !rules.rings_within(&graph) {
+            return Err(refuse(format!("with a ring of more than {} atoms", config.max_ring_size.unwrap_or(0))));
+        }
+        Ok(graph)
     }
 }
 

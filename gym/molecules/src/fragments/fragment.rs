@@ -1,5 +1,5 @@
 use super::symmetry::matchings;
-use crate::{Molecule, MoleculeError};
+use crate::{LeftOut, Molecule, MoleculeError, ValenceTable};
 
 /// More ways to turn a fragment than this are refused: each is tried for every fragment of every state.
 const MAX_SYMMETRIES: usize = 1_000;
@@ -92,6 +92,7 @@ impl From<FragmentError> for gfn::Error {
 pub struct Fragment {
     smiles: String,
     molecule: Molecule,
+    left_out: LeftOut,
     stems: Vec<Stem>,
     /// Permutations of the stems, the identity first.
     symmetries: Vec<Vec<u8>>,
@@ -104,7 +105,7 @@ impl Fragment {
     /// # Errors
     /// [`FragmentError`]: no molecule, no stem, a stem that is no atom or has too few hydrogens, too many stems or symmetries.
     pub fn new(smiles: &str, stems: &[usize]) -> Result<Self, FragmentError> {
-        let molecule = Molecule::from_smiles(smiles)?;
+        let (molecule, left_out) = Molecule::read_noting(&ValenceTable::default(), smiles)?;
         let smiles = smiles.to_owned();
         let mut listed: Vec<Stem> = Vec::new();
         for &stem in stems {
@@ -130,7 +131,7 @@ impl Fragment {
         if symmetries.len() > MAX_SYMMETRIES {
             return Err(too_many("symmetries", symmetries.len(), MAX_SYMMETRIES));
         }
-        Ok(Self { smiles, molecule, stems: listed, symmetries })
+        Ok(Self { smiles, molecule, left_out, stems: listed, symmetries })
     }
 
     /// Its SMILES, as given.
@@ -143,6 +144,12 @@ impl Fragment {
     #[must_use]
     pub fn molecule(&self) -> &Molecule {
         &self.molecule
+    }
+
+    /// What its SMILES says and the molecule doesn't: stereochemistry.
+    #[must_use]
+    pub fn left_out(&self) -> LeftOut {
+        self.left_out
     }
 
     /// Where others can be attached, in the order of first listing.

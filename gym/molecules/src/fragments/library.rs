@@ -7,6 +7,8 @@ use super::Fragment;
 
 /// Common rings and groups, one per line: `SMILES stem,stem,...`.
 const STANDARD: &str = include_str!("standard.txt");
+/// Lines that are named in an error.
+const NAMED: usize = 10;
 /// Fragments of a library, and their stems in all: both are columns of logits.
 const MAX_COLUMNS: usize = 4_096;
 
@@ -87,26 +89,44 @@ impl FragmentLibrary {
     /// A library from text: on each line a SMILES, a blank, and the stems with commas between them, as [`Fragment::new`] takes
     /// them. Empty lines and those that begin with `#` are read over.
     ///
+    /// Stems are atoms, counted from 0 as the SMILES has them, each listed as often as something may be attached there: an attachment
+    /// takes the place of a hydrogen, which is why `C 0,0,0` is a carbon with room for three and one hydrogen left.
+    ///
     /// # Errors
-    /// [`Error::Parse`] with the line and what is wrong there: no molecule, no stems, a stem that is no atom or is listed more often
+    /// [`Error::Parse`] with the lines (ten at most) and what is wrong there: no molecule, no stems, a stem that is no atom or is listed more often
     /// than it has hydrogens, a fragment that is there already. [`Error::Config`] for no fragment, more than 4,096, or more than 4,096
     /// stems in all.
     pub fn parse(text: &str) -> Result<Self> {
         let mut fragments: Vec<Fragment> = Vec::new();
-        let mut lines = Vec::new();
+        let (mut lines, mut wrong) = (Vec::new(), Vec::new());
         for (line, content) in (1..).zip(text.lines().map(str::trim)) {
             if content.is_empty() || content.starts_with('#') {
                 continue;
             }
-            let refuse = |problem| Error::parse(line, problem, "SMILES stem,stem,...");
-            let fragment = parse_line(content).map_err(refuse)?;
-            if let Some(k) = fragments.iter().position(|other| other.is_same(&fragment)) {
-                return Err(refuse(format!("{} with these stems is that of line {}", fragment.smiles(), lines[k])));
+            match parse_line(content) {
+                Err(problem) => wrong.push((line, problem)),
+                Ok(fragment) => match fragments.iter().position(|other| other.is_same(&fragment)) {
+                    Some(k) => {
+                        wrong.push((
+                            line,
+                            format!("{} with these stems is that of line {}", fragment.smiles(), lines[k]),
+                        ));
+                    }
+                    None => {
+                        fragments.push(fragment);
+                        lines.push(line);
+                    }
+                },
             }
-            fragments.push(fragment);
-            lines.push(line);
         }
-        Self::of(fragments)
+        let Some((first, mut problem)) = wrong.first().cloned() else { return Self::of(fragments) };
+        for (line, more) in wrong.iter().take(NAMED).skip(1) {
+            problem += &format!("; line {line}: {more}");
+        }
+        if wrong.len() > NAMED {
+            problem += &format!("; and {} lines more", wrong.len() - NAMED);
+        }
+        Err(Error::parse(first, problem, "SMILES stem,stem,..."))
     }
 
     /// A library from a file, written as [`parse`](Self::parse) takes it.

@@ -6,7 +6,7 @@ mod given;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use gfn::graph::{GraphArrays, GraphFormat, GraphKind, GraphState, GraphStates};
-use gfn::plot::{GraphSheet, Layout};
+use gfn::plot::{Canvas, GraphSheet, Layout, PictureSheet};
 use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -79,6 +79,23 @@ fn flat<'py>(given: &Bound<'py, PyAny>, name: &str) -> PyResult<PyReadonlyArray1
 
 fn rows<'py>(given: &Bound<'py, PyAny>, name: &str) -> PyResult<PyReadonlyArray2<'py, i64>> {
     Ok(whole(given, name, 2)?.extract()?)
+}
+
+/// The side of a drawn molecule.
+const SIDE: f64 = 200.0;
+
+/// Molecules as skeletal formulas.
+fn drawn(reading: &Reading, graphs: &[GraphState], captions: Option<Vec<String>>, title: &str) -> gfn::Result<String> {
+    let mut sheet = PictureSheet::new(title, SIDE);
+    for (k, graph) in graphs.iter().enumerate() {
+        let picture = match graph.n_nodes() {
+            0 => Canvas::new(SIDE, SIDE),
+            _ => reading.molecule(graph)?.drawing(SIDE, SIDE),
+        };
+        let caption = captions.as_ref().map_or_else(|| reading.smiles(graph), |captions| Ok(captions[k].clone()))?;
+        sheet = sheet.cell(picture, [caption, String::new()]);
+    }
+    sheet.to_svg()
 }
 
 /// What pickle writes: a function, and what it is called with.
@@ -298,17 +315,14 @@ impl Graphs {
         table(py, values.map(i64::from).collect(), gfn::graph::MAX_ATTRIBUTES)
     }
 
-    /// The SMILES of each graph, where graphs stand for molecules.
+    /// The SMILES of each graph, where graphs stand for molecules; that of the start, which has no atoms, is empty.
     #[getter]
     fn smiles(&self) -> PyResult<Vec<String>> {
         let Some(reading) = &self.reading else {
             return Err(PyTypeError::new_err("these graphs aren't molecules, so they have no SMILES"));
         };
         let graphs = self.states.graphs().iter();
-        graphs
-            .map(|graph| reading.molecule(graph).map(|molecule| molecule.smiles()))
-            .collect::<gfn::Result<_>>()
-            .map_err(raised)
+        graphs.map(|graph| reading.smiles(graph)).collect::<gfn::Result<_>>().map_err(raised)
     }
 
     /// The graph6 line of each graph; of a directed one, digraph6. Classes and attributes have no place there, and are refused.
@@ -329,18 +343,22 @@ impl Graphs {
         Ok(slf.py().import("gfn_rs._borders")?.call_method1("to_pyg", (slf,))?.cast_into()?)
     }
 
-    /// RDKit's molecule of each graph. Needs RDKit.
+    /// RDKit's molecule of each graph; None for the start, which has no atoms. Needs RDKit.
     fn rdkit<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyList>> {
         Ok(slf.py().import("gfn_rs._borders")?.call_method1("to_rdkit", (slf,))?.cast_into()?)
     }
 
-    /// A picture of the graphs as SVG, with a caption for each if there are any.
+    /// A picture of the graphs as SVG, with a caption for each if there are any. Molecules are drawn as chemists draw them, with their
+    /// SMILES as captions in place of none.
     #[pyo3(signature = (captions=None, title=""))]
     fn svg(&self, captions: Option<Vec<String>>, title: &str) -> PyResult<String> {
         let graphs = self.states.graphs();
         if let Some(captions) = captions.as_ref().filter(|captions| captions.len() != graphs.len()) {
             let (got, expected) = (captions.len(), graphs.len());
             return Err(PyValueError::new_err(format!("{got} captions for {expected} graphs: expected one for each")));
+        }
+        if let Some(reading) = &self.reading {
+            return drawn(reading, graphs, captions, title).map_err(raised);
         }
         let mut sheet = GraphSheet::new(title).layout(Layout::default());
         for (k, graph) in graphs.iter().enumerate() {

@@ -7,7 +7,8 @@
 5
 """
 
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError as _PackageNotFoundError
+from importlib.metadata import version as _version
 
 # First: its libraries are those that the extension is linked to. There must be one libtorch in a process.
 import torch as _torch
@@ -165,8 +166,8 @@ from .sources import (  # noqa: E402
 from .training import EPSILON, LR_SCALE, Trainer, TrainingWarning  # noqa: E402
 
 try:
-    __version__ = version("gfn-rs")
-except PackageNotFoundError:
+    __version__ = _version("gfn-rs")
+except _PackageNotFoundError:
     __version__ = "unknown"
 
 __all__ = [name for name, value in list(globals().items()) if not name.startswith("_") and str(getattr(value, "__module__", "")).startswith("gfn_rs")]

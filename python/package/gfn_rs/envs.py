@@ -97,6 +97,11 @@ class Molecules(Environment):
     """Molecules, atom by atom and bond by bond, up to isomorphism, each of them of legal valences. States are `Graphs` with `smiles`.
 
     `elements` are symbols (C, N, O, F, P, S, Cl and Br by default); with `charges` there are N+ and O-.
+
+    A node is an atom: its class is the place of its element in `elements`, and its first attribute the charge, 0 for none, else its place
+    among the charges that there are (N+ is 1 and O- is 2, unless one of the elements is left out). Where `extra_valences` is above 0,
+    another attribute is the number of valences above the smallest that the atom is set to. An edge is a bond, all of class 0, and its
+    first attribute the order less 1: 0 for single, 1 for double, 2 for triple. Hydrogens are what is left of an atom's valence.
     """
 
     max_atoms: int
@@ -119,6 +124,9 @@ class _OfFile(Environment):
 class Fragments(_OfFile):
     """Molecules of fragments that are joined at their stems; `library` is a file of fragments in place of the standard ones. States
     are `Graphs` of fragments, with the `smiles` of the molecules; the reward is `MoleculeReward`.
+
+    A node is a fragment, and its class the fragment's place in the library. A bond is two opposite edges of class 0, whose first two
+    attributes are the stems, counted from 1, of the fragment that it goes from and of the one that it goes to.
 
     The file is read once: a pickle holds what was in it, as those of its graphs do, and a run goes on with the same fragments alone.
     """

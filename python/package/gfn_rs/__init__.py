@@ -10,7 +10,8 @@
 import atexit as _atexit
 import os as _os
 import time as _time
-from importlib.metadata import PackageNotFoundError, version
+from importlib.metadata import PackageNotFoundError as _PackageNotFoundError
+from importlib.metadata import version as _version
 
 # First: its libraries are those that the extension is linked to. There must be one libtorch in a process.
 import torch as _torch
@@ -186,8 +187,8 @@ if hasattr(_os, "register_at_fork"):
     _os.register_at_fork(after_in_child=_gfn.forked)
 
 try:
-    __version__ = version("gfn-rs")
-except PackageNotFoundError:
+    __version__ = _version("gfn-rs")
+except _PackageNotFoundError:
     __version__ = "unknown"
 
 __all__ = [name for name, value in list(globals().items()) if not name.startswith("_") and str(getattr(value, "__module__", "")).startswith("gfn_rs")]

@@ -142,6 +142,23 @@ def _hints(kind: Any) -> dict[str, Any]:
     return typing.get_type_hints(kind)
 
 
+# Settings that mean something beside some values of another one alone.
+_BESIDE = {
+    "GraphNet.heads": ("conv", ("transformer",)),
+    "SequenceNet.heads": ("kind", ("transformer",)),
+    "SubTrajectoryBalance.lambda_": ("weighting", ("geometric_within", "geometric")),
+    "PolicyGradient.gae_lambda": ("advantage", ("gae",)),
+    "ProximalPolicy.gae_lambda": ("advantage", ("gae",)),
+    "Replay.exponent": ("draw", ("reward_prioritised", "loss_prioritised", "rank_prioritised")),
+    "Replay.rank_by": ("draw", ("rank_prioritised", "weighted_ranks")),
+    "Replay.k": ("draw", ("weighted_ranks",)),
+    "Diffusion.rate": ("process", ("ornstein_uhlenbeck",)),
+    "Diffusion.beta_min": ("process", ("variance_preserving",)),
+    "Diffusion.beta_max": ("process", ("variance_preserving",)),
+    "MixtureTarget.seed": ("name", ("forty_modes",)),
+}
+
+
 class Settings:
     """What the classes of settings share: their values are checked when they are made."""
 
@@ -149,7 +166,13 @@ class Settings:
         kind: Any = type(self)
         hints = _hints(kind)
         for field in fields(self):  # type: ignore[arg-type]
-            checked(getattr(self, field.name), f"{type(self).__name__}.{field.name}", hints[field.name])
+            name, value = f"{type(self).__name__}.{field.name}", getattr(self, field.name)
+            checked(value, name, hints[field.name])
+            if name in _BESIDE and value != field.default:
+                other, values = _BESIDE[name]
+                if getattr(self, other) not in values:
+                    beside = " or ".join(map(repr, values))
+                    raise ValueError(f"{name} is {value!r}, which changes nothing where {other} is {getattr(self, other)!r}: expected {beside} there")
 
     def _values(self) -> dict[str, Any]:
         """The values by the names that the extension has for them."""

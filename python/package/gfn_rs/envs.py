@@ -104,6 +104,11 @@ class Molecules(Environment):
     A molecule with several Kekule forms (o-xylene has two) is several states. A reward, yours or the library's, says R of the molecule,
     whichever form it is shown; the environment divides it among them, in training and in targets, so that molecules are sampled in
     proportion to R. `exact().groups` says which states are one molecule, `exact().of_objects` has the distances between molecules.
+
+    A node is an atom: its class is the place of its element in `elements`, and its first attribute the charge, 0 for none, else its place
+    among the charges that there are (N+ is 1 and O- is 2, unless one of the elements is left out). Where `extra_valences` is above 0,
+    another attribute is the number of valences above the smallest that the atom is set to. An edge is a bond, all of class 0, and its
+    first attribute the order less 1: 0 for single, 1 for double, 2 for triple. Hydrogens are what is left of an atom's valence.
     """
 
     max_atoms: int
@@ -145,6 +150,9 @@ class Fragments(_OfFile):
     takes the place of a hydrogen, so an atom is listed at most once for each that it has. Empty lines and those that begin with `#` are
     read over. The objects are trees of fragments: what can be put together in several ways (butane, with C and CC in the library) is
     several objects.
+
+    A node is a fragment, and its class the fragment's place in the library. A bond is two opposite edges of class 0, whose first two
+    attributes are the stems, counted from 1, of the fragment that it goes from and of the one that it goes to.
 
     The file is read once: a pickle holds what was in it, as those of its graphs do, and a run goes on with the same fragments alone.
     """

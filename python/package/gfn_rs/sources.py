@@ -52,6 +52,8 @@ class Replay(Settings):
         super().__post_init__()
         if self.objects_alone and self.path == "stored":
             raise ValueError("Replay.path is 'stored' with objects_alone: expected another path, as none are kept")
+        if self.diverse is None and self.norm != "l2":
+            raise ValueError(f"Replay.norm is {self.norm!r}, which changes nothing without diverse: expected a number there")
         if isinstance(self.draw, type):
             raise TypeError("Replay.draw is a type: expected the name of a draw, or a function of log R and a loss")
 

@@ -32,6 +32,14 @@ pub(crate) struct Scores {
     trajectory: Py<PyAny>,
 }
 
+#[pymethods]
+impl Scores {
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let (transitions, ends) = (self.trajectory.bind(py).len()?, self.offsets.bind(py).len()?);
+        Ok(format!("Scores({} trajectories, {transitions} transitions)", ends.saturating_sub(1)))
+    }
+}
+
 /// A function of Python, as an objective.
 #[derive(Debug)]
 pub(super) struct Called {

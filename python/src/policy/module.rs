@@ -42,6 +42,14 @@ pub(crate) struct PyBatch {
     conditions: Option<Py<PyAny>>,
 }
 
+#[pymethods]
+impl PyBatch {
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let (nodes, messages) = (self.batch.bind(py).len()?, self.edge_classes.bind(py).len()?);
+        Ok(format!("GraphBatch({} graphs, {nodes} nodes, {messages} messages)", self.n_graphs))
+    }
+}
+
 #[derive(Debug)]
 struct ModuleTorso {
     module: Object,

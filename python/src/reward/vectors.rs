@@ -66,7 +66,7 @@ fn build(spec: Spec, env: &VectorSpec) -> Built {
             Box::new(WeightReward::new(&SetAddition::new(*n_items, *max_items, *fixed_length)?.0, base, &weights)?)
         }
         (Spec::ParsimonyReward { sequences, offset, temperature }, VectorSpec::PhyloTree { n }) => {
-            Box::new(ParsimonyReward::new(&PhyloTree::new(*n)?.0, &sequences, offset, temperature)?)
+            Box::new(ParsimonyReward::dna(&PhyloTree::new(*n)?.0, &sequences, offset, temperature)?)
         }
         (
             Spec::TableReward { alphabet, path, floor, exponent },

@@ -25,6 +25,14 @@ fn collect(whole: &str, key: &str, there: Option<&Value>, here: Option<&Value>, 
     if there == here {
         return;
     }
+    if let (Some(Value::Array(theirs)), Some(Value::Array(ours))) = (there, here)
+        && theirs.len() == ours.len()
+    {
+        for (place, (there, here)) in theirs.iter().zip(ours).enumerate() {
+            collect(whole, &format!("{key}[{place}]"), Some(there), Some(here), found);
+        }
+        return;
+    }
     let (Some(Value::Object(theirs)), Some(Value::Object(ours))) = (there, here) else {
         let say = |value: Option<&Value>| match value {
             None | Some(Value::Null) => "not given".to_owned(),
@@ -66,6 +74,10 @@ mod tests {
             "`network.layers` is 2 there and 3 here; `network.old` is 1 there and not given here; \
              `network.new` is not given there and \"x\" here"
         );
+        let of_class = |layers: usize| json!({ "run": [["Grid", { "side": 8 }], ["Net", { "layers": layers }]] });
+        let said = differences(&of_class(2), &of_class(3));
+        assert_eq!(said, "`run[1][1].layers` is 2 there and 3 here");
+        assert_eq!(differences(&json!([1, 2]), &json!([1, 2, 3])), "its description is [1,2] there and [1,2,3] here");
         assert_eq!(differences(&Value::Null, &json!(4)), "its description is not given there and 4 here");
         assert!(differences(&Value::Null, &json!(vec![1; 1000])).len() < 160);
         let many: Value = (0..9).map(|k| (format!("k{k}"), json!(k))).collect::<serde_json::Map<_, _>>().into();

@@ -2,7 +2,7 @@
 //! conditions; terminal states alone.
 
 use gfn::env::{Slots, VectorEnv, VectorStates};
-use gfn::nn::BackwardPolicy;
+use gfn::nn::{BackwardPolicy, EstimatorsConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::objective::score;
 use gfn::optim::AdamConfig;
@@ -144,7 +144,8 @@ fn a_trainer_tells_losses_by_the_log_z_of_the_step() {
         ..TrainerConfig::default()
     };
     let policy = || {
-        let config = MlpPolicyConfig { backward: BackwardPolicy::Uniform, ..MlpPolicyConfig::default() };
+        let estimators = EstimatorsConfig { initial_log_z: Some(0.0), ..EstimatorsConfig::default() };
+        let config = MlpPolicyConfig { backward: BackwardPolicy::Uniform, estimators, ..MlpPolicyConfig::default() };
         MlpPolicy::new(&env, KHot::new(2, 4), config, Device::Cpu, Kind::Double, &mut Rng::seeded(7)).unwrap()
     };
     // One object, drawn again and again: its loss is that of its one path.

@@ -143,6 +143,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let mut streams = Streams::of(&self.context, &mut self.rng);
         let batch = self.sources.collect(&self.context, average, streams.own())?;
         let mut unset_log_z = start_log_z(&self.context, &batch.trajectories, batch.fresh)?;
+        self.sources.keep_ahead(self.context.policy.parameters().filter(|_| unset_log_z.is_some()));
         let (sampled, mean_len) = (started.elapsed().as_secs_f64(), batch.trajectories.mean_len());
         let mut stats = StepStats { mean_len, seconds: [sampled, 0.0, 0.0, 0.0], ..StepStats::default() };
         let mut old = None;

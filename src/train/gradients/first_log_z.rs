@@ -39,8 +39,8 @@ pub(in crate::train) fn start_log_z<E: ReplayEnv, P: Policy<E>>(
         None => mine,
     };
     let estimate = log_sum_exp(all.iter().copied()) - (all.len() as f64).ln();
-    // What isn't finite is refused by the step, which says where it comes from.
-    if !estimate.is_finite() {
+    // What single precision can't hold is refused by the step, which says where it comes from.
+    if estimate.is_nan() || estimate.abs() > f64::from(f32::MAX) {
         return Ok(None);
     }
     let before = Restored::keep([&log_z]);

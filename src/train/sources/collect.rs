@@ -7,6 +7,7 @@ use super::on_policy::{OnPolicy, joined};
 use super::{BatchSource, FreshSource, Given, Replay, Wanted, local_search};
 use crate::distribution::Exploration;
 use crate::env::Env;
+use crate::nn::Parameters;
 use crate::objective::Scores;
 use crate::optim::Average;
 use crate::policy::Policy;
@@ -127,6 +128,13 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
             self.replay.as_mut().map_or(Ok(()), |replay| replay.add(&context.env, part))?;
         }
         Ok(Batch { trajectories: joined(parts)?, fresh: n_fresh, rows })
+    }
+
+    /// Log Z was given a value: who draws ahead goes on with the other parameters, which it draws and scores by.
+    pub(in crate::train) fn keep_ahead(&mut self, parameters: Option<&Parameters>) {
+        if let (Some(Elsewhere::Ahead(ahead)), Some(parameters)) = (&mut self.elsewhere, parameters) {
+            ahead.keep_weights(parameters);
+        }
     }
 
     /// How many trajectories are fresh, replayed and given, and how many come from each further source, whose shares are taken first.

@@ -120,6 +120,11 @@ impl<E: Env> Ahead<E> {
         }
     }
 
+    /// Takes its copy for one of the parameters as they are now.
+    pub(in crate::train) fn keep_weights(&mut self, parameters: &Parameters) {
+        self.weights.version = Some(parameters.version());
+    }
+
     /// Lets the thread go on whose answers nobody needs: a step has ended in an error.
     fn release(&mut self) -> Result<()> {
         self.answers = None;

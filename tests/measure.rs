@@ -86,7 +86,7 @@ fn objects_have_their_share() {
     // The list of objects again, by the lesser of both keys.
     let mut listed = BTreeMap::new();
     for state in graph.states().graphs() {
-        let keys = forms(state).iter().map(|form| canonical_key(form)).min();
+        let keys = forms(state).iter().map(canonical_key).min();
         listed.insert(keys, size(state).exp());
     }
     assert_eq!(objects.first.len(), listed.len());

@@ -1,12 +1,14 @@
 //! A trainer refuses a policy for which a state's probabilities depend on the others of its batch, or on chance.
 
+use std::cell::Cell;
+
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, Reals, Rows, VectorEnv, VectorStates};
 use gfn::graph::{GraphArrays, GraphBatch, GraphEnv, GraphKind, GraphStates};
 use gfn::nn::{
     BackwardPolicy, Embedded, GraphNet, GraphNetConfig, HostEmbedded, HostTorso, Linear, MlpConfig, Scope, Torso,
 };
-use gfn::objective::{ModifiedDetailedBalance, TrajectoryBalance};
+use gfn::objective::{LogPartitionVariance, ModifiedDetailedBalance, TrajectoryBalance};
 use gfn::policy::{Evaluation, GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, WithPrior};
 use gfn::quantity::Quantities;
 use gfn::train::{TeacherConfig, Trainer, TrainerConfig};
@@ -46,6 +48,7 @@ enum Logit {
     /// The mean number of edges of the batch.
     MeanEdges,
     Chance,
+    NotANumber,
 }
 
 /// A policy whose logits are 0, but for one in one direction.
@@ -69,6 +72,7 @@ impl Policy<GraphEnv<Ring>> for Judges {
         let (of_graph, of_all) = match self.0 {
             Logit::Edges => (Some(Tensor::from_slice(&edges).view([-1, 1])), 0.0),
             Logit::MeanEdges => (None, f64::from(mean)),
+            Logit::NotANumber => (None, f64::NAN),
             Logit::Chance => (None, Tensor::rand([1], (Kind::Double, Device::Cpu)).double_value(&[0])),
         };
         let dist = |direction: Direction| {
@@ -102,6 +106,48 @@ fn policies_that_look_at_the_batch_are_refused() {
 #[test]
 fn policies_that_throw_dice_are_refused() {
     told(trained(Judges(Logit::Chance, Direction::Forward)), "forward");
+}
+
+/// It differs from itself, which says nothing of labels or of the batch.
+#[test]
+fn policies_that_give_no_number_are_told_so() {
+    for direction in [Direction::Forward, Direction::Backward] {
+        let error = trained(Judges(Logit::NotANumber, direction)).unwrap_err();
+        assert!(matches!(error, Error::NonFinite { value, .. } if value.is_nan()), "{error}");
+    }
+}
+
+/// A policy that is told what to judge by.
+struct Told(Cell<Logit>);
+
+impl Policy<GraphEnv<Ring>> for Told {
+    type Dist = GraphActionCategorical;
+
+    fn evaluate(
+        &self,
+        env: &GraphEnv<Ring>,
+        states: &GraphStates,
+        conditions: Option<&Tensor>,
+        wants: Quantities,
+    ) -> Result<Evaluation<GraphActionCategorical>> {
+        Judges(self.0.get(), Direction::Forward).evaluate(env, states, conditions, wants)
+    }
+}
+
+#[test]
+fn a_policy_that_was_changed_is_looked_at_until_it_passes() {
+    let config = TrainerConfig { batch: 4, ..TrainerConfig::default() };
+    let (policy, objective) = (Told(Cell::new(Logit::Edges)), LogPartitionVariance);
+    let mut trainer = Trainer::new(ring(), zero, policy, objective, config, Rng::seeded(1)).unwrap();
+    trainer.policy().0.set(Logit::MeanEdges);
+    // Nobody has said so.
+    trainer.step().unwrap();
+    trainer.policy_changed();
+    for _ in 0..2 {
+        told(trainer.step().map(|_| ()), "forward");
+    }
+    trainer.policy().0.set(Logit::Edges);
+    trainer.step().unwrap();
 }
 
 #[test]

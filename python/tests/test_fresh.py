@@ -44,10 +44,6 @@ def test_what_is_wanted_is_told():
     assert alone == [gfn.Wanted(64, 64, False)]
 
 
-def test_none_where_nothing_stands_in_is_named():
-    refused(lambda: learner(fresh=gfn.FreshSource(lambda wanted, rng: None)).fit(1), (ValueError, RuntimeError), "gave None.*Replay")
-
-
 def test_more_than_is_wanted_goes_into_the_buffer():
     many = lambda wanted, rng: rng.integers(4, size=(100, 2))
     it = learner(fresh=gfn.FreshSource(many), replay=gfn.Replay(1000)).fit(1)

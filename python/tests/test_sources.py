@@ -373,7 +373,7 @@ WRONG = [
     (lambda: trainer(fresh=corners), TypeError, "fresh is"),
     (lambda: fresh(lambda wanted: 1), TypeError, "positional"),
     (lambda: fresh(lambda wanted, rng: 1 / 0), ZeroDivisionError, "division"),
-    (lambda: fresh(lambda wanted, rng: None), ValueError, "trajectories of a fresh source has shape"),
+    (lambda: fresh(lambda wanted, rng: None), ValueError, "gave None, for none yet.*Replay"),
     (lambda: fresh(lambda wanted, rng: np.zeros((wanted.most + 1, 2), int)), ValueError, "trajectories of a fresh source has shape"),
     (lambda: fresh(lambda wanted, rng: np.zeros((wanted.most - 1, 2), int)), ValueError, "trajectories of a fresh source has shape"),
     (lambda: fresh(lambda wanted, rng: np.full((wanted.most, 2), 7)), ValueError, "entry of what the fresh source gave is 7"),

@@ -9,7 +9,9 @@ use gfn::graph::{
 };
 use gfn::nn::{GraphNet, GraphNetConfig};
 use gfn::objective::TrajectoryBalance;
-use gfn::policy::{GraphPolicy, UniformPolicy};
+use gfn::policy::{GraphPolicy, Policy, UniformPolicy};
+use gfn::quantity::Quantities;
+use gfn::rollout::Sampler;
 use gfn::testing::check_graph_env;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
@@ -145,6 +147,38 @@ fn rewards_that_change_from_call_to_call_are_not_blamed_on_labels() {
     first_step(noisy, Semantics::UpToIsomorphism).unwrap();
     // Two steps, and one of them asked about others' twins, and about them again.
     assert_eq!(CALLS.load(Relaxed), 4);
+}
+
+#[test]
+fn networks_of_another_initial_graph_are_refused() {
+    let from = |n: usize| {
+        let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
+        let kind = GraphKind::Undirected;
+        GraphEnv::new(Free, actions, GraphSchema::plain(kind, 9), GraphState::with_nodes(kind, n)).unwrap()
+    };
+    let asked = |net: &GraphNet, env: &GraphEnv<Free>| {
+        Sampler::new(env, &GraphPolicy(net)).forward(2, &mut Rng::seeded(0))?;
+        GraphPolicy(net).evaluate(env, &env.initial(&[0]), None, Quantities::PF).map(|_| ())
+    };
+    let config = GraphNetConfig { embedding: 8, ..GraphNetConfig::default() };
+    let net =
+        |n: usize| GraphNet::new(&from(n), config.clone(), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
+    let words = ["the network tells nodes", "apart, and in this environment they are alike", "another initial graph"];
+    told(asked(&net(2), &from(0)), &words);
+    told(asked(&net(3), &from(2)), &words);
+    asked(&net(2), &from(2)).unwrap();
+    // What tells less apart is a policy all the same, and so is what knows more nodes than there are.
+    asked(&net(0), &from(2)).unwrap();
+    let fixed = |semantics, n: usize| {
+        let (kind, actions) = (GraphKind::Undirected, ActionSet::new(semantics).with(AddEdge::new(1)));
+        GraphEnv::new(Free, actions, GraphSchema::plain(kind, n), GraphState::with_nodes(kind, n)).unwrap()
+    };
+    for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
+        let net = GraphNet::new(&fixed(semantics, 5), config.clone(), Device::Cpu, Kind::Float, &mut Rng::seeded(0));
+        asked(&net.unwrap(), &fixed(semantics, 3)).unwrap();
+    }
+    let alike = from(2).with_scaffold(Scaffold::Alike).unwrap();
+    told(GraphPolicy(net(2)).evaluate(&alike, &alike.initial(&[0]), None, Quantities::PF).map(|_| ()), &words);
 }
 
 /// |Aut| is said to be 1.

@@ -42,6 +42,7 @@ mod golden_symmetry;
 mod independence;
 mod instances;
 mod interrupted;
+mod labels;
 mod large_graphs;
 mod leaks;
 mod local_search;

@@ -211,7 +211,7 @@ pub trait Env: Send + Sync {
     /// Checks the environment on a few random states for mistakes that would train a wrong distribution without an error. A
     /// trainer calls it once, before its first step. The default checks nothing.
     ///
-    /// Graph environments look at settings, backward masks and ways back. It takes milliseconds, and sees what is broken everywhere;
+    /// Graph environments look at settings, backward masks, labels, counts of moves and ways back. It takes milliseconds, and sees what is broken everywhere;
     /// [`testing`](crate::testing) has the thorough checkers.
     ///
     /// # Errors

@@ -6,7 +6,7 @@ use super::checkpoint::Observed;
 use super::companions::{Averaged, Companions, Novelty};
 use super::gradients::{Graded, check_batch, differentiate, start_log_z};
 use super::observers::{Sentinel, Sight};
-use super::policy_checks::check_policy;
+use super::policy_checks::{check_policy, check_reward};
 use super::replicas::Streams;
 use super::sources::{Batch, Elsewhere, Sources};
 use super::{Context, StepStats, TrainerConfig};
@@ -73,7 +73,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// # Errors
     /// [`Error::Config`] for settings that make no sense, [`Error::Missing`] for batches of one trajectory where the objective compares
     /// with the batch's mean, and those of [`Env::check_contract`] and [`Adam::new`]. [`Error::Contract`] for a policy that sees labels
-    /// where states that differ in labels alone are merged ([`Env::classes`]): it is asked about some states of random walks, which are
+    /// where states that differ in labels alone are one object ([`Env::relabelled`]): it is asked about some states of random walks, which are
     /// drawn by a stream of their own. A policy that takes conditions is asked by the first step.
     pub fn new(
         env: E,
@@ -133,7 +133,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// # Errors
     /// [`Error::NonFinite`] for a loss that isn't finite, [`Error::Shape`] for one that isn't one number, [`Error::Missing`] for one without
     /// a gradient (inside of `tch::no_grad`, say) while something is to be trained, all before anything is updated; those of
-    /// [`Optimizer::step`], sampler, reward, policy, [`score`](crate::objective::score), sources and companions; [`Error::Warned`] where
+    /// [`Optimizer::step`], sampler, reward, policy, [`score`](crate::objective::score), sources and companions; [`Error::Contract`], by the
+    /// first step, for a reward that says something else of the same object under other labels, where labels mean nothing
+    /// ([`Env::relabelled`]; it is asked about at most 8 objects more, which aren't counted); [`Error::Warned`] where
     /// [`TrainerConfig::on_warning`] says so. No gradient is left then: the next step is an ordinary one.
     pub fn step(&mut self) -> Result<StepStats> {
         let started = Instant::now();
@@ -145,6 +147,11 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let mut unset_log_z = start_log_z(&self.context, &batch.trajectories, batch.fresh)?;
         self.sources.keep_ahead(self.context.policy.parameters().filter(|_| unset_log_z.is_some()));
         let (sampled, mean_len) = (started.elapsed().as_secs_f64(), batch.trajectories.mean_len());
+        // Whoever draws elsewhere may have a reward of their own.
+        if self.latest.is_none() && self.sources.elsewhere.is_none() {
+            let Context { env, reward, .. } = &self.context;
+            check_reward(env, reward.as_ref(), (&batch.trajectories, batch.fresh))?;
+        }
         let mut stats = StepStats { mean_len, seconds: [sampled, 0.0, 0.0, 0.0], ..StepStats::default() };
         let mut old = None;
         for _ in 0..self.context.objective.epochs() {

@@ -31,6 +31,8 @@ pub struct GraphBatch<'a> {
     /// What the graphs were encoded by, and fit.
     pub schema: &'a GraphSchema,
     device: Device,
+    /// The class of each label ([`GraphEnv::label_classes`](crate::graph::GraphEnv)), where an environment said so.
+    label_classes: Option<Vec<u32>>,
     symmetries: Vec<MoveSymmetries>,
     tensors: Tensors,
 }
@@ -62,7 +64,19 @@ impl<'a> GraphBatch<'a> {
     ) -> Result<Self> {
         schema.check_graphs(arrays)?;
         let conditions = conditions.map(|c| c.to_device(device));
-        Ok(Self { arrays, conditions, schema, device, symmetries: Vec::new(), tensors: Tensors::default() })
+        let (label_classes, symmetries, tensors) = (None, Vec::new(), Tensors::default());
+        Ok(Self { arrays, conditions, schema, device, label_classes, symmetries, tensors })
+    }
+
+    /// The same, with the class that an environment gives each label.
+    pub(crate) fn with_label_classes(mut self, classes: Vec<u32>) -> Self {
+        self.label_classes = Some(classes);
+        self
+    }
+
+    /// The class of each label, where an environment said so.
+    pub(crate) fn label_classes(&self) -> Option<&[u32]> {
+        self.label_classes.as_deref()
     }
 
     /// The same, with what an environment [counted](crate::graph::GraphEnv::move_symmetries) of the moves of these graphs in one

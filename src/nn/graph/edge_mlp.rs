@@ -3,6 +3,7 @@ use tch::{Device, Kind, Tensor};
 
 use super::fits::Fits;
 use super::heads::{candidate_places, edge_pairs};
+use super::node_features::Labels;
 use super::torso::checked_conditions;
 use super::{BackwardPolicy, GraphNetwork};
 use crate::env::Direction;
@@ -107,7 +108,7 @@ impl EdgeMlp {
         let estimators = Estimators::new(&mut scope, &config.estimators, Some(&config.mlp))?;
         parameters.check()?;
         // Labels are positions in the input, so the number of nodes is checked when a batch is encoded.
-        let fits = Fits { schema, n_labels: None };
+        let fits = Fits { schema, n_labels: None, labels: Labels::default() };
         Ok(Self { config, fits, pf, pb, torso, backward, estimators, parameters })
     }
 

@@ -161,6 +161,7 @@ impl GraphNet {
         let mut net = Self::with_torso(env, torso, config, device, kind, rng)?;
         let labelled = env.actions().semantics() == Semantics::Labelled;
         net.fits.n_labels = (labelled && labels.classes() > 0).then(|| labels.classes());
+        net.fits.labels = labels;
         Ok(net)
     }
 }
@@ -203,7 +204,7 @@ impl<T: Torso> GraphNet<T> {
         let symmetry =
             (config.symmetry == Symmetry::Seen).then(|| SymmetryLayer::new(&mut scope.sub("symmetry"), of_graph));
         parameters.check()?;
-        let fits = Fits { schema: schema.clone(), n_labels: None };
+        let fits = Fits { schema: schema.clone(), n_labels: None, labels: Labels::default() };
         Ok(Self { config, fits, forward, pf, backward, pb, flow, symmetry, estimators, parameters })
     }
 

@@ -43,6 +43,11 @@ impl HostGraphNet {
         self.symmetry.is_some()
     }
 
+    /// Checks that it tells no two labels apart that are alike in an environment.
+    pub(crate) fn check_classes(&self, label_classes: &[u32], max_nodes: usize) -> Result<()> {
+        self.fits.check_classes(label_classes, max_nodes)
+    }
+
     /// The blocks of logits of some graphs, each `[rows, width]` row by row, in the order of the action types. `symmetries` is what an
     /// environment [counted](crate::graph::GraphEnv::move_symmetries) of them, for a network that
     /// [sees it](crate::nn::GraphNetwork::sees_symmetry); others don't read it.

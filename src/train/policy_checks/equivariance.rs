@@ -1,42 +1,24 @@
 //! A policy treats all labellings of an object alike.
 
-use tch::Tensor;
-
-use super::{Part, Taken, Walks};
+use super::{Asked, Taken};
 use crate::env::Rows;
 use crate::policy::Policy;
 use crate::rollout::ReplayEnv;
 use crate::{Error, Result, Rng};
 
-/// Checks that a policy gives the same probabilities for a state under other labels, where labels mean nothing.
+/// Checks that a policy gives the same probabilities for a state under other labels, where labels mean nothing, given what it gave for
+/// these.
 ///
 /// # Errors
 /// [`Error::Contract`] for a policy that depends on labels; the errors of the policy.
-pub(super) fn check<E: ReplayEnv, P: Policy<E>>(
-    env: &E,
-    policy: &P,
-    walks: &Walks<E>,
-    conditions: Option<&Tensor>,
-) -> Result<()> {
-    Part::ALL.into_iter().try_for_each(|part| compare(env, policy, walks.taken(part.direction()), conditions, part))
-}
-
-/// Compares the probabilities of these actions with those of the same actions under other labels.
-fn compare<E: ReplayEnv, P: Policy<E>>(
-    env: &E,
-    policy: &P,
-    taken: &Taken<E>,
-    conditions: Option<&Tensor>,
-    part: Part,
-) -> Result<()> {
-    let n = taken.len();
+pub(super) fn check<E: ReplayEnv, P: Policy<E>>(asked: &Asked<'_, E, P>, taken: &Taken<E>, mine: &[f64]) -> Result<()> {
+    let (env, part) = (asked.env, asked.part);
     let Some((both, classes)) = env.relabelled(&taken.states, &mut Rng::seeded(0)) else { return Ok(()) };
-    let twins: Vec<usize> = (n..both.len()).collect();
+    let twins: Vec<usize> = (taken.len()..both.len()).collect();
     let actions = env.translate(part.direction(), &both, (&classes, &twins), &taken.actions, true)?;
-    let renamed = Taken::<E> { states: both.select(&twins), actions };
-    let asked = (env, policy, conditions);
-    let (mine, others) = (taken.log_probs(asked, part)?, renamed.log_probs(asked, part)?);
-    let Some((k, mine, other)) = super::first_difference(&mine, &others) else { return Ok(()) };
+    let renamed = Taken { states: both.select(&twins), actions };
+    let others = asked.log_probs(&renamed, 0)?;
+    let Some((k, mine, other)) = super::first_difference(mine, &others) else { return Ok(()) };
     Err(Error::contract(
         "up to isomorphism a policy is equivariant: relabelling a graph changes no probability \
          (leave node identity, the order of nodes and chance out of the network)",

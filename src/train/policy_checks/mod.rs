@@ -1,9 +1,11 @@
-//! What a policy promises, looked at before training.
+//! What a policy and a reward promise, looked at before training.
 
 mod equivariance;
 mod host;
 mod independence;
+mod reward;
 
+pub(super) use reward::check_reward;
 use tch::Tensor;
 
 use crate::condition::{ConditionSource, Conditions};
@@ -85,26 +87,33 @@ impl<E: ReplayEnv> Taken<E> {
         self.select(&distinct.into_iter().step_by(apart).collect::<Vec<_>>())
     }
 
-    /// The log-probability of each action, all asked at once; with conditions, of which the first ones are taken.
-    fn log_probs<P: Policy<E>>(
-        &self,
-        (env, policy, conditions): (&E, &P, Option<&Tensor>),
-        part: Part,
-    ) -> Result<Vec<f64>> {
-        let conditions = conditions.map(|c| c.f_narrow(0, 0, self.len() as i64)).transpose()?;
+    fn words(&self, row: usize) -> String {
+        self.states.describe(row).unwrap_or_else(|| format!("state {row} of random walks"))
+    }
+}
+
+/// A policy, and what of it is asked.
+struct Asked<'a, E, P> {
+    env: &'a E,
+    policy: &'a P,
+    conditions: Option<&'a Tensor>,
+    part: Part,
+}
+
+impl<E: ReplayEnv, P: Policy<E>> Asked<'_, E, P> {
+    /// The log-probability of each action, all asked at once; with conditions, of which those from `first` on are taken.
+    fn log_probs(&self, taken: &Taken<E>, first: usize) -> Result<Vec<f64>> {
+        let (env, n) = (self.env, taken.len());
+        let conditions = self.conditions.map(|c| c.f_narrow(0, first as i64, n as i64)).transpose()?;
         tch::no_grad(|| {
-            let asked = |wants| policy.evaluate(env, &self.states, conditions.as_ref(), wants);
-            let dist = match part {
+            let asked = |wants| self.policy.evaluate(env, &taken.states, conditions.as_ref(), wants);
+            let dist = match self.part {
                 Part::Forward => asked(Quantities::PF)?.pf,
                 Part::Backward => asked(Quantities::PB)?.pb,
                 Part::Prior => asked(Quantity::LogPrior.into())?.prior,
             };
-            log_probs(dist, &self.actions, self.len())
+            log_probs(dist, &taken.actions, n)
         })
-    }
-
-    fn words(&self, row: usize) -> String {
-        self.states.describe(row).unwrap_or_else(|| format!("state {row} of random walks"))
     }
 }
 
@@ -193,9 +202,16 @@ pub(super) fn check_policy<E: ReplayEnv, P: Policy<E>>(
             return Ok(false);
         }
     }
-    equivariance::check(env, policy, &walks, conditions)?;
-    independence::check(env, policy, &walks, conditions)?;
-    // Roll-outs without conditions alone are drawn on the host.
-    conditions.map_or_else(|| host::check(env, policy, &walks), |_| Ok(()))?;
+    for part in Part::ALL {
+        let taken = walks.taken(part.direction());
+        if taken.len() == 0 {
+            continue;
+        }
+        let asked = Asked { env, policy, conditions, part };
+        let given = asked.log_probs(taken, 0)?;
+        independence::check(&asked, taken, &given)?;
+        equivariance::check(&asked, taken, &given)?;
+        host::check(&asked, taken, &given)?;
+    }
     Ok(true)
 }

@@ -1,0 +1,237 @@
+//! Up to isomorphism labels mean nothing: rules, rewards, actions and counts that say otherwise are refused, and others aren't.
+
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+use gfn::env::Env;
+use gfn::graph::{
+    ActionSet, AddEdge, AddNode, BackwardRule, Edge, Free, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState,
+    GraphStates, MoveMask, PerGraph, Reversed, Scaffold, Semantics,
+};
+use gfn::nn::{GraphNet, GraphNetConfig};
+use gfn::objective::TrajectoryBalance;
+use gfn::policy::{GraphPolicy, Policy, UniformPolicy};
+use gfn::quantity::Quantities;
+use gfn::rollout::Sampler;
+use gfn::testing::check_graph_env;
+use gfn::train::{Trainer, TrainerConfig};
+use gfn::{Error, Result, Rng};
+use tch::{Device, Kind, Tensor};
+
+/// Graphs of at most 4 nodes, of which a schema may know more: above 8 states aren't merged in a batch.
+fn of<R: GraphRules>(rules: R, semantics: Semantics, max_nodes: usize) -> GraphEnv<R> {
+    let actions = ActionSet::new(semantics).with(AddNode::free(1, 4)).with(AddEdge::new(1));
+    let schema = GraphSchema::plain(GraphKind::Undirected, max_nodes);
+    GraphEnv::new(rules, actions, schema, GraphState::new(GraphKind::Undirected)).unwrap()
+}
+
+#[track_caller]
+fn told(result: Result<()>, words: &[&str]) {
+    let error = result.unwrap_err();
+    let message = error.to_string();
+    assert!(matches!(error, Error::Contract { .. }), "{message}");
+    for words in words {
+        assert!(message.contains(words), "{words}: {message}");
+    }
+}
+
+/// Edges join nodes of odd and of even labels.
+struct ByLabel;
+
+impl GraphRules for ByLabel {
+    fn restrict(&self, _: &GraphState, moves: &mut MoveMask<'_>) {
+        if moves.type_name() == "add_edge" {
+            moves.retain(|edge| (edge.a + edge.b) % 2 == 1);
+        }
+    }
+}
+
+/// Objects have an edge between nodes 0 and 1.
+struct ExitByLabel;
+
+impl GraphRules for ExitByLabel {
+    fn can_exit(&self, graph: &GraphState) -> bool {
+        graph.n_nodes() < 2 || graph.has_edge(0, 1) || graph.n_nodes() >= 4
+    }
+}
+
+/// Node 0 isn't taken away as long as there are others.
+struct KeepsFirst;
+
+impl GraphRules for KeepsFirst {
+    fn restrict_backward(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
+        if moves.type_name() == "add_node" && graph.n_nodes() > 1 {
+            moves.retain(|node| node.a > 0);
+        }
+    }
+}
+
+#[test]
+fn rules_that_see_labels_are_refused_by_name() {
+    let checked = |result: Result<_>| result.map(|_| ());
+    for max_nodes in [4, 9] {
+        let (edges, exits) = (
+            of(ByLabel, Semantics::UpToIsomorphism, max_nodes),
+            of(ExitByLabel, Semantics::UpToIsomorphism, max_nodes),
+        );
+        let back = of(KeepsFirst, Semantics::UpToIsomorphism, max_nodes).with_backward(BackwardRule::ByType);
+        let rules = "out of the rules";
+        told(
+            edges.check_contract(),
+            &[rules, "forward slot", "add_edge", "is legal; in the same under other labels it isn't"],
+        );
+        told(checked(check_graph_env(&edges, 30, &mut Rng::seeded(0))), &[rules, "add_edge"]);
+        told(exits.check_contract(), &[rules, "exit"]);
+        told(checked(check_graph_env(&exits, 30, &mut Rng::seeded(0))), &[rules, "exit"]);
+        told(checked(check_graph_env(&back, 30, &mut Rng::seeded(0))), &[rules, "backward slot", "add_node"]);
+    }
+    // Where labels mean something rules may look at them.
+    of(ByLabel, Semantics::Labelled, 9).check_contract().unwrap();
+    of(ExitByLabel, Semantics::Labelled, 9).check_contract().unwrap();
+    of(Free, Semantics::UpToIsomorphism, 9).check_contract().unwrap();
+}
+
+/// The initial nodes 0 and 1 are told apart: rules may look at them.
+#[test]
+fn rules_may_look_at_nodes_that_are_told_apart() {
+    let actions = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
+    let (schema, start) =
+        (GraphSchema::plain(GraphKind::Undirected, 9), GraphState::with_nodes(GraphKind::Undirected, 2));
+    let env = || GraphEnv::new(ExitByLabel, actions(), schema.clone(), start.clone()).unwrap();
+    env().check_contract().unwrap();
+    check_graph_env(&env(), 30, &mut Rng::seeded(0)).unwrap();
+    // Alike, they may be looked at as long as a symmetry changes nothing; the first alone is a label again.
+    let alike = env().with_scaffold(Scaffold::Alike).unwrap();
+    alike.check_contract().unwrap();
+    struct First;
+    impl GraphRules for First {
+        fn can_exit(&self, graph: &GraphState) -> bool {
+            graph.degree(0) < 2
+        }
+    }
+    let first = env().with_rules(|_| First);
+    first.check_contract().unwrap();
+    told(
+        env().with_rules(|_| First).with_scaffold(Scaffold::Alike).unwrap().check_contract(),
+        &["out of the rules", "exit"],
+    );
+}
+
+fn first_step(reward: impl gfn::env::Reward<GraphStates> + 'static, semantics: Semantics) -> Result<()> {
+    let env = of(Free, semantics, 9);
+    let config = GraphNetConfig { embedding: 8, ..GraphNetConfig::default() };
+    let net = GraphNet::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(0))?;
+    let config = TrainerConfig { batch: 32, ..TrainerConfig::default() };
+    let mut trainer = Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, config, Rng::seeded(0))?;
+    trainer.step()?;
+    // Objects that are asked about again aren't new ones.
+    assert_eq!(trainer.reward_calls(), 32);
+    trainer.step().map(|_| ())
+}
+
+#[test]
+fn rewards_that_see_labels_are_refused() {
+    let by_label = || PerGraph(|graph: &GraphState| if graph.has_edge(0, 1) { 3.0 } else { 0.0 });
+    let words = ["a reward doesn't depend on labels", "log R is", "under other labels", "nodes"];
+    told(first_step(by_label(), Semantics::UpToIsomorphism), &words);
+    first_step(by_label(), Semantics::Labelled).unwrap();
+    first_step(PerGraph(|graph: &GraphState| graph.n_edges() as f64), Semantics::UpToIsomorphism).unwrap();
+}
+
+#[test]
+fn rewards_that_change_from_call_to_call_are_not_blamed_on_labels() {
+    static CALLS: AtomicUsize = AtomicUsize::new(0);
+    let noisy = |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
+        let call = CALLS.fetch_add(1, Relaxed) as f64;
+        Ok(vec![0.1 * call; states.graphs().len()])
+    };
+    first_step(noisy, Semantics::UpToIsomorphism).unwrap();
+    // Two steps, and one of them asked about others' twins, and about them again.
+    assert_eq!(CALLS.load(Relaxed), 4);
+}
+
+#[test]
+fn networks_of_another_initial_graph_are_refused() {
+    let from = |n: usize| {
+        let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
+        let kind = GraphKind::Undirected;
+        GraphEnv::new(Free, actions, GraphSchema::plain(kind, 9), GraphState::with_nodes(kind, n)).unwrap()
+    };
+    let asked = |net: &GraphNet, env: &GraphEnv<Free>| {
+        Sampler::new(env, &GraphPolicy(net)).forward(2, &mut Rng::seeded(0))?;
+        GraphPolicy(net).evaluate(env, &env.initial(&[0]), None, Quantities::PF).map(|_| ())
+    };
+    let config = GraphNetConfig { embedding: 8, ..GraphNetConfig::default() };
+    let net =
+        |n: usize| GraphNet::new(&from(n), config.clone(), Device::Cpu, Kind::Float, &mut Rng::seeded(0)).unwrap();
+    let words = ["the network tells nodes", "apart, and in this environment they are alike", "another initial graph"];
+    told(asked(&net(2), &from(0)), &words);
+    told(asked(&net(3), &from(2)), &words);
+    asked(&net(2), &from(2)).unwrap();
+    // What tells less apart is a policy all the same, and so is what knows more nodes than there are.
+    asked(&net(0), &from(2)).unwrap();
+    let fixed = |semantics, n: usize| {
+        let (kind, actions) = (GraphKind::Undirected, ActionSet::new(semantics).with(AddEdge::new(1)));
+        GraphEnv::new(Free, actions, GraphSchema::plain(kind, n), GraphState::with_nodes(kind, n)).unwrap()
+    };
+    for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
+        let net = GraphNet::new(&fixed(semantics, 5), config.clone(), Device::Cpu, Kind::Float, &mut Rng::seeded(0));
+        asked(&net.unwrap(), &fixed(semantics, 3)).unwrap();
+    }
+    let alike = from(2).with_scaffold(Scaffold::Alike).unwrap();
+    told(GraphPolicy(net(2)).evaluate(&alike, &alike.initial(&[0]), None, Quantities::PF).map(|_| ()), &words);
+}
+
+/// |Aut| is said to be 1.
+struct NoSymmetry;
+
+impl GraphRules for NoSymmetry {
+    fn log_automorphisms(&self, _: &GraphState, _: usize) -> Result<f64> {
+        Ok(0.0)
+    }
+}
+
+fn trained<R: GraphRules + 'static>(env: GraphEnv<R>) -> Result<()> {
+    let reward = PerGraph(|_: &GraphState| 0.0);
+    Trainer::new(env, reward, UniformPolicy, TrajectoryBalance, TrainerConfig::default(), Rng::seeded(0)).map(|_| ())
+}
+
+#[test]
+fn automorphisms_counted_wrong_are_found_before_training() {
+    for max_nodes in [4, 9] {
+        let env = of(NoSymmetry, Semantics::UpToIsomorphism, max_nodes);
+        told(
+            trained(env),
+            &["N_forward |Aut(child)| = N_backward |Aut(parent)|", "`GraphRules::log_automorphisms` isn't"],
+        );
+    }
+    trained(of(Free, Semantics::UpToIsomorphism, 9)).unwrap();
+    // Without the correction they aren't asked for.
+    trained(of(NoSymmetry, Semantics::UpToIsomorphism, 9).with_symmetry_correction(false)).unwrap();
+}
+
+#[test]
+fn nodes_of_the_initial_graph_are_not_taken_away() {
+    let kind = GraphKind::Undirected;
+    let start = |edges: &[(u32, u32)]| {
+        let mut graph = GraphState::with_nodes(kind, 4);
+        edges.iter().for_each(|&(a, b)| graph.add_edge(a, b, Edge::default()).unwrap());
+        graph
+    };
+    let of = |semantics, actions: fn(ActionSet) -> ActionSet, edges: &[(u32, u32)]| {
+        GraphEnv::new(Free, actions(ActionSet::new(semantics)), GraphSchema::plain(kind, 4), start(edges)).unwrap()
+    };
+    let loose: fn(ActionSet) -> ActionSet = |set| set.with(Reversed(AddNode::free(1, 4)));
+    let both: fn(ActionSet) -> ActionSet =
+        |set| set.with(Reversed(AddEdge::new(1))).with(Reversed(AddNode::free(1, 4)));
+    let hanging: fn(ActionSet) -> ActionSet = |set| set.with(Reversed(AddNode::attached(1, 1, 4)));
+    let all = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
+    for (actions, edges) in [(loose, &all[..0]), (both, &all[..]), (hanging, &all[..3])] {
+        let words = ["up to isomorphism no move takes a node of the initial graph", "SetNodeAttr", "takes node"];
+        let env = of(Semantics::UpToIsomorphism, actions, edges);
+        told(trained(env.clone()), &words);
+        told(trained(env.with_scaffold(Scaffold::Alike).unwrap()), &words);
+    }
+    // With labels the last node goes first, and edges alone may go in any case.
+    trained(of(Semantics::Labelled, loose, &[])).unwrap();
+    trained(of(Semantics::UpToIsomorphism, |set| set.with(Reversed(AddEdge::new(1))), &all)).unwrap();
+}

@@ -10,8 +10,10 @@ use crate::env::{
 use crate::testing::broken;
 use crate::{Result, Rng};
 
-/// States that are checked at once.
+/// States that are checked at once, at most.
 pub(super) const BATCH: usize = 256;
+/// Entries of the masks of what all their moves lead to, at most: it grows with the square of a state's moves.
+const ENTRIES: usize = 1 << 22;
 /// States of each batch whose masks are also asked for one at a time.
 const ALONE: usize = 8;
 
@@ -42,8 +44,7 @@ const ALONE: usize = 8;
 pub fn check_env<E: EnumerableEnv>(env: &E, n: usize, rng: &mut Rng) -> Result<Coverage> {
     let visited = visited_states(env, n, rng)?;
     let mut followed = Followed::new(env, visited.clone());
-    for start in (0..visited.len()).step_by(BATCH) {
-        let rows: Vec<usize> = (start..visited.len().min(start + BATCH)).collect();
+    for rows in batches(env, &visited, &[Direction::Forward, Direction::Backward]) {
         let states = visited.select(&rows);
         let forward = Expansion::of(env, &states, Direction::Forward)?;
         let backward = Expansion::of(env, &states, Direction::Backward)?;
@@ -56,6 +57,31 @@ pub fn check_env<E: EnumerableEnv>(env: &E, n: usize, rng: &mut Rng) -> Result<C
     // A stream of its own, so that the caller's goes on the same however many ways there are.
     let ways_back = followed.finish(env, &mut rng.clone().split())?;
     Ok(Coverage { visited: visited.len(), ways_back })
+}
+
+/// Rows in turn, as many at once as their expansions in these directions leave room for.
+pub(super) fn batches<E: EnumerableEnv>(env: &E, states: &E::States, directions: &[Direction]) -> Vec<Vec<usize>> {
+    let mut out: Vec<Vec<usize>> = Vec::new();
+    let mut entries = ENTRIES;
+    for start in (0..states.len()).step_by(BATCH) {
+        let rows: Vec<usize> = (start..states.len().min(start + BATCH)).collect();
+        let states = states.select(&rows);
+        let masks = [Direction::Forward, Direction::Backward].map(|direction| env.masks(direction, &states));
+        for (k, row) in rows.into_iter().enumerate() {
+            let slots: usize = masks.iter().map(|masks| masks.row(k).len()).sum();
+            let asked = masks.iter().filter(|masks| directions.contains(&masks.direction));
+            let own = slots * asked.map(|masks| masks.n_legal(k)).sum::<usize>();
+            match out.last_mut() {
+                Some(batch) if batch.len() < BATCH && entries + own <= ENTRIES => batch.push(row),
+                _ => {
+                    entries = 0;
+                    out.push(vec![row]);
+                }
+            }
+            entries += own;
+        }
+    }
+    out
 }
 
 /// The initial states of the first `n` instances.
@@ -304,11 +330,15 @@ fn check_counts<E: EnumerableEnv>(env: &E, states: &E::States, forward: &Expansi
         transitions.entry((row, &forward.keys_after[k])).or_insert((0, k)).0 += 1;
     }
     let children: Vec<usize> = transitions.values().map(|&(_, k)| k).collect();
-    let back = Expansion::of(env, &forward.after.select(&children), Direction::Backward)?;
-    let mut n_backward = vec![0; children.len()];
-    for (place, ((row, _), _)) in transitions.iter().enumerate() {
-        let moves = back.rows.partition_point(|&r| r < place)..back.rows.partition_point(|&r| r <= place);
-        n_backward[place] = moves.filter(|&k| back.keys_after[k] == keys[*row]).count();
+    let parents: Vec<usize> = transitions.keys().map(|&(row, _)| row).collect();
+    let children = forward.after.select(&children);
+    let mut n_backward = vec![0; parents.len()];
+    for places in batches(env, &children, &[Direction::Backward]) {
+        let back = Expansion::of(env, &children.select(&places), Direction::Backward)?;
+        for (&row, key) in back.rows.iter().zip(&back.keys_after) {
+            let place = places[row];
+            n_backward[place] += usize::from(*key == keys[parents[place]]);
+        }
     }
     for (((row, _), (n_forward, k)), n_backward) in transitions.iter().zip(&n_backward) {
         let difference = (*n_forward as f64).ln() + of_child[*k] - (*n_backward as f64).ln() - of_parent[*row];
@@ -324,4 +354,31 @@ fn check_counts<E: EnumerableEnv>(env: &E, states: &E::States, forward: &Expansi
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{
+        ActionSet, AddEdge, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Semantics,
+    };
+
+    /// Batches of as many states whatever their moves took 16 GB for 40 nodes: each of 780 moves leads to a state of 780 slots.
+    #[test]
+    fn batches_hold_no_more_than_their_moves_leave_room_for() {
+        let batches_of = |n: usize| {
+            let (kind, actions) = (GraphKind::Undirected, ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)));
+            let initial = GraphState::with_nodes(kind, n);
+            let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, n), initial.clone()).unwrap();
+            batches(&env, &GraphStates::from(vec![initial; 300]), &[Direction::Forward, Direction::Backward])
+        };
+        // Few moves: only the number of states counts.
+        assert_eq!(batches_of(4).iter().map(Vec::len).collect::<Vec<_>>(), [256, 44]);
+        // 780 moves and 781 slots.
+        let few = batches_of(40);
+        assert!(few.iter().all(|rows| (1..=6).contains(&rows.len())));
+        assert_eq!(few.concat(), (0..300).collect::<Vec<_>>());
+        // One state at a time where one is already too much.
+        assert_eq!(batches_of(70)[..2], [[0], [1]]);
+    }
 }

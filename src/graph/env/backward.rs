@@ -93,7 +93,7 @@ fn parent_permits<R: GraphRules>(
 }
 
 /// Whether `graph` still has everything that `initial` has.
-fn contains(graph: &GraphState, initial: &GraphState) -> bool {
+pub(super) fn contains(graph: &GraphState, initial: &GraphState) -> bool {
     let keeps = |now: &[u8], then: &[u8]| then.iter().zip(now).all(|(t, n)| *t == 0 || t == n);
     graph.n_nodes() >= initial.n_nodes()
         && initial

@@ -2,6 +2,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, Weak};
 use std::time::Instant;
 
+use tch::Tensor;
+
 use super::checkpoint::Observed;
 use super::companions::{Averaged, Companions, Novelty};
 use super::gradients::{Graded, check_batch, differentiate};
@@ -43,11 +45,13 @@ pub struct Trainer<E: Env, P> {
     pub(super) optimizer: Option<Box<dyn Optimizer>>,
     pub(super) sources: Sources<E, P>,
     pub(super) companions: Companions<E, P>,
-    sentinel: Sentinel<E::States>,
+    pub(super) sentinel: Sentinel<E::States>,
     pub(super) rng: Rng,
     /// Whether the policy was looked at: one that needs conditions is before the first step.
     pub(super) checked_policy: bool,
     pub(super) latest: Option<Batch<E>>,
+    /// What the checkpoint that it goes on from had seen.
+    pub(super) seen: Vec<(String, Tensor)>,
     /// How often all replicas have asked the reward, as of the last step of a loop.
     pub(super) all_reward_calls: Option<u64>,
     pub(super) description: serde_json::Value,
@@ -118,6 +122,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             rng,
             checked_policy,
             latest: None,
+            seen: Vec::new(),
             all_reward_calls: None,
             description: serde_json::Value::Null,
             observed: Observed::default(),

@@ -124,14 +124,14 @@ impl<S: Rows> Sentinel<S> {
             let objects = (trajectories.terminal_states(), trajectories.conditions().is_some());
             self.look(&context.env, objects, &log_rewards[..*fresh], sight);
         }
-        for warning in &self.warnings[known..] {
-            match context.config.on_warning {
-                OnWarning::Keep => {}
-                OnWarning::Print => terminal::say(&format!("warning: {warning}")),
-                OnWarning::Fail => return Err(Error::Warned(*warning)),
-            }
-        }
-        Ok(())
+        self.warnings[known..].iter().try_for_each(|warning| say(warning, context.config.on_warning))
+    }
+
+    /// Adds a warning of what happened between steps.
+    pub(in crate::train) fn warn(&mut self, warning: Warning, on_warning: OnWarning) -> Result<()> {
+        let said = say(&warning, on_warning);
+        self.raise(warning);
+        said
     }
 
     fn look<E: Env<States = S>>(
@@ -254,6 +254,15 @@ impl<S: Rows> Sentinel<S> {
             self.warnings.push(warning);
         }
     }
+}
+
+fn say(warning: &Warning, on_warning: OnWarning) -> Result<()> {
+    match on_warning {
+        OnWarning::Keep => {}
+        OnWarning::Print => terminal::say(&format!("warning: {warning}")),
+        OnWarning::Fail => return Err(Error::Warned(warning.clone())),
+    }
+    Ok(())
 }
 
 /// Which rows are one object.

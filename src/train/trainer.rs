@@ -240,8 +240,10 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
                 let weight = 1.0 / shares.len() as f64;
                 let (mut last, mut total) = (None, 0.0);
                 thompson.each(&self.context.policy, 0..shares.len(), |head| {
-                    // A head without a share learns from all.
-                    let (share, all) = (&shares[head], !shares[head].contains(&true));
+                    // A head whose share is too small to learn anything from learns from all.
+                    let share = &shares[head];
+                    let least = self.context.objective.smallest_batch().max(1);
+                    let all = share.iter().filter(|mine| **mine).count() < least;
                     let mine = trajectories.select((0..share.len()).filter(|&i| all || share[i]))?;
                     let graded = differentiate(parts, &mine, None, (weight, None), stats)?;
                     total += weight * graded.loss;

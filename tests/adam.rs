@@ -170,7 +170,9 @@ fn a_gradient_whose_square_overflows_changes_nothing() {
         let before = (values(&parameters), adam.state().unwrap());
         match step_on(&parameters, &mut adam, size) {
             Ok(_) => assert!(fits, "{size:e}"),
-            Err(Error::GradientOverflow { parameter, largest }) => {
+            Err(error @ Error::GradientOverflow { .. }) => {
+                assert!(error.to_string().contains("learning rate (0.001)"), "{error}");
+                let Error::GradientOverflow { parameter, largest, .. } = error else { unreachable!() };
                 assert!(!fits && parameter == "a" && (largest / size - 1.0).abs() < 1e-6, "{size:e}: {largest:e}");
                 assert_eq!(before, (values(&parameters), adam.state().unwrap()));
             }

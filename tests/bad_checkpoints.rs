@@ -87,7 +87,7 @@ fn forged(
         let edited = tensors.filter_map(|(name, tensor)| Some((name.clone(), edit(section, &name, tensor)?)));
         new = new.with(section, edited.collect());
     }
-    new.save(to)
+    new.with("seen", old.section("seen")).save(to)
 }
 
 #[test]

@@ -1,10 +1,10 @@
 //! What is found before the first step: masks that contradict the environment, schemas that no graph keeps to, slots that 32 bits
 //! can't number.
 
-use gfn::env::{Direction, Env, Slots};
+use gfn::env::{Direction, Env, Rows, Slots, StateGraph, VectorEnv, VectorRules, VectorStates};
 use gfn::graph::{
-    ActionKind, ActionSet, AddEdge, AddNode, BackwardRule, Free, GraphBatch, GraphEnv, GraphKind, GraphRules,
-    GraphSchema, GraphState, GraphStates, Move, MoveMask, Semantics,
+    ActionKind, ActionSet, AddEdge, AddNode, BackwardRule, Free, GraphActionType, GraphBatch, GraphEnv, GraphKind,
+    GraphRules, GraphSchema, GraphState, GraphStates, GraphView, Head, Move, MoveMask, PerGraph, Semantics,
 };
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::UniformPolicy;
@@ -120,4 +120,164 @@ fn slots_that_32_bits_cannot_number_are_refused() {
     assert_eq!(exits, Slots(vec![Slots::NONE]));
     let error = env.step(Direction::Forward, &mut states, &exits).unwrap_err();
     assert!(matches!(error, Error::IllegalAction { .. }), "{error}");
+}
+
+/// An edge only where one end has one: two edges apart are never built.
+struct Joined {
+    says_so: bool,
+}
+
+impl GraphRules for Joined {
+    fn restrict(&self, graph: &GraphState, moves: &mut MoveMask<'_>) {
+        if graph.n_edges() > 0 {
+            moves.retain(|edge| graph.degree(edge.a) > 0 || graph.degree(edge.b) > 0);
+        }
+    }
+    fn is_reachable(&self, graph: &GraphState) -> bool {
+        !self.says_so || graph.n_edges() != 2 || (0..4).any(|a| graph.degree(a) > 1)
+    }
+}
+
+/// Graphs on so many nodes.
+fn on_nodes<R: GraphRules>(n: usize, rules: R) -> GraphEnv<R> {
+    let (kind, actions) = (GraphKind::Undirected, ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)));
+    GraphEnv::new(rules, actions, GraphSchema::plain(kind, n), GraphState::with_nodes(kind, n)).unwrap()
+}
+
+fn refused<T: std::fmt::Debug>(result: Result<T>, words: &[&str]) {
+    let error = result.unwrap_err();
+    words.iter().for_each(|word| assert!(error.to_string().contains(word), "{word}: {error}"));
+}
+
+#[test]
+fn ways_back_to_graphs_that_are_never_built_are_found_by_trainer_and_exact_evaluation() {
+    trainer(on_nodes(4, Joined { says_so: true })).unwrap();
+    refused(trainer(on_nodes(4, Joined { says_so: false })), &["has no legal backward move", "is_reachable"]);
+    let listed = |says_so| StateGraph::build(&on_nodes(4, Joined { says_so }), 100).unwrap();
+    listed(true).check_ways_back(&on_nodes(4, Joined { says_so: true })).unwrap();
+    let leaks = listed(false).check_ways_back(&on_nodes(4, Joined { says_so: false }));
+    refused(leaks, &["P_B leaks", "which no forward move reaches"]);
+}
+
+/// Adds an edge of one of two classes; the reverse says that it was of the first.
+#[derive(Debug)]
+struct Forgetful;
+
+impl GraphActionType for Forgetful {
+    fn name(&self) -> &str {
+        "forgetful"
+    }
+    fn head(&self, direction: Direction) -> Option<Head> {
+        AddEdge::new(2).head(direction)
+    }
+    fn mask(&self, direction: Direction, semantics: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
+        AddEdge::new(2).mask(direction, semantics, graph, mask);
+    }
+    fn apply(&self, direction: Direction, graph: &mut GraphState, action: Move) -> Result<()> {
+        AddEdge::new(2).apply(direction, graph, action)
+    }
+    fn reverse(&self, _: Direction, _: &GraphState, action: Move) -> Move {
+        Move { class: 0, ..action }
+    }
+}
+
+#[test]
+fn a_reverse_that_names_another_move_is_found_before_the_first_step() {
+    let kind = GraphKind::Undirected;
+    let schema = || GraphSchema { edge_classes: 2, ..GraphSchema::plain(kind, 3) };
+    for semantics in [Semantics::Labelled, Semantics::UpToIsomorphism] {
+        let of = |actions| trainer(GraphEnv::new(Free, actions, schema(), GraphState::with_nodes(kind, 3)).unwrap());
+        of(ActionSet::new(semantics).with(AddEdge::new(2))).unwrap();
+        let words = if semantics == Semantics::Labelled { "is the move" } else { "leads to the same state" };
+        refused(of(ActionSet::new(semantics).with(Forgetful)), &[words, "forgetful", "check_env"]);
+    }
+}
+
+#[test]
+fn an_environment_of_one_graph_is_refused() {
+    let kind = GraphKind::Undirected;
+    let none = ActionSet::new(Semantics::Labelled);
+    refused(GraphEnv::new(Free, none, GraphSchema::plain(kind, 3), GraphState::new(kind)), &["action type", "AddEdge"]);
+}
+
+#[test]
+fn states_of_another_environment_are_refused() {
+    let small = StateGraph::build(&on_nodes(3, Free), 100).unwrap();
+    let (env, reward) = (on_nodes(4, Free), PerGraph(|_: &GraphState| 0.0));
+    small.terminating_distribution(&on_nodes(3, Free), &UniformPolicy, None).unwrap();
+    refused(small.terminating_distribution(&env, &UniformPolicy, None), &["that they were listed of"]);
+    refused(small.exact_flows(&env, &UniformPolicy, &reward, None), &["that they were listed of"]);
+}
+
+/// Three entries that are set one at a time, with one thing broken.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Bits {
+    Right,
+    /// One key for all states of as many set entries.
+    SharedKeys,
+    /// Undoing a move is said to be another.
+    WrongReverse,
+    /// Setting what is set clears it, and nothing is an end.
+    Endless,
+}
+
+impl VectorRules for Bits {
+    type Key = Vec<u16>;
+    fn width(&self) -> usize {
+        3
+    }
+    fn n_moves(&self, _: Direction) -> usize {
+        3
+    }
+    fn has_exit(&self) -> bool {
+        *self != Self::Endless
+    }
+    fn can_end(&self, _: &[u16]) -> bool {
+        *self != Self::Endless
+    }
+    fn apply(&self, direction: Direction, row: &mut [u16], slot: usize) -> Option<usize> {
+        let before = if direction == Direction::Forward { 0 } else { 1 };
+        let entry = row.get_mut(slot).filter(|entry| **entry == before || *self == Self::Endless)?;
+        *entry = 1 - *entry;
+        Some(if *self == Self::WrongReverse { (slot + 1) % 3 } else { slot })
+    }
+    fn key(&self, row: &[u16]) -> Vec<u16> {
+        if *self == Self::SharedKeys { vec![row.iter().sum()] } else { row.to_vec() }
+    }
+}
+
+#[test]
+fn broken_vector_rules_are_found_before_the_first_step_and_shared_keys_when_states_are_listed() {
+    let trainer = |rules| {
+        let reward = |states: &VectorStates, _: Option<&Tensor>| Ok(vec![0.0; states.len()]);
+        let config = TrainerConfig::default();
+        Trainer::new(VectorEnv(rules), reward, UniformPolicy, TrajectoryBalance, config, Rng::seeded(0))
+    };
+    trainer(Bits::Right).unwrap();
+    refused(trainer(Bits::WrongReverse), &["is a legal backward move of the child", "forward move", "check_env"]);
+    refused(trainer(Bits::Endless), &["no sequence of forward moves leads back"]);
+    // Training doesn't read keys.
+    trainer(Bits::SharedKeys).unwrap();
+    assert_eq!(StateGraph::build(&VectorEnv(Bits::Right), 100).unwrap().len(), 8);
+    refused(StateGraph::build(&VectorEnv(Bits::SharedKeys), 100), &["have one key", "VectorRules::key"]);
+}
+
+/// Nodes with an exit only where the first one has an edge, up to isomorphism: it depends on labels.
+struct FirstJoined;
+
+impl GraphRules for FirstJoined {
+    fn can_exit(&self, graph: &GraphState) -> bool {
+        graph.n_nodes() > 0 && graph.degree(0) > 0
+    }
+}
+
+#[test]
+fn rules_that_look_at_labels_are_found_when_classes_are_listed() {
+    let (kind, schema) = (GraphKind::Undirected, GraphSchema::plain(GraphKind::Undirected, 4));
+    let actions = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
+    let of = |env| StateGraph::build(&env, 100).map(|space| space.len());
+    let free = GraphEnv::new(Free, actions(), schema.clone(), GraphState::new(kind)).unwrap();
+    assert_eq!(of(free).unwrap(), 1 + 1 + 2 + 4 + 11);
+    let env = GraphEnv::new(FirstJoined, actions(), schema, GraphState::new(kind)).unwrap();
+    refused(StateGraph::build(&env, 100), &["don't look at labels"]);
 }

@@ -1,13 +1,13 @@
 //! Environments of several initial graphs: each instance has trajectories, states and a distribution of its own.
 
-use gfn::env::{Env, StateGraph};
+use gfn::env::{Env, Reward, StateGraph};
 use gfn::graph::{
     ActionSet, AddEdge, AddNode, Edge, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Node,
     Semantics, canonical_key, labelled_key,
 };
 use gfn::metrics::{Distances, estimate_log_z, pruned_distribution};
 use gfn::nn::{EstimatorsConfig, GraphNet, GraphNetConfig};
-use gfn::objective::{DetailedBalance, LogPartitionVariance, Objective, TrajectoryBalance};
+use gfn::objective::{DetailedBalance, LogPartitionVariance, ModifiedDetailedBalance, Objective, TrajectoryBalance};
 use gfn::policy::{GraphPolicy, UniformPolicy};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{Sampler, Trajectories};
@@ -150,6 +150,55 @@ fn instances_that_lead_to_the_same_graph_are_refused() {
     let env = env.with_instances(vec![bare, joined]).unwrap();
     let error = env.check_contract().unwrap_err().to_string();
     assert!(error.contains("instances 0 and 1 lead to") || error.contains("instances 1 and 0 lead to"), "{error}");
+}
+
+/// Short walks in large graphs hardly ever find the other's edge.
+#[test]
+fn an_instance_that_leads_to_where_another_starts_is_refused() {
+    let kind = GraphKind::Undirected;
+    for (n, most) in [(7, 21), (12, 4), (20, 4)] {
+        let start = |class: u16, joined: bool| {
+            let mut graph = GraphState::with_nodes(kind, n);
+            graph.set_node(0, Node::of_class(class)).unwrap();
+            if joined {
+                graph.add_edge(0, 1, Edge::default()).unwrap();
+            }
+            graph
+        };
+        let check = |class| {
+            let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1).at_most(most));
+            let schema = GraphSchema { node_classes: 2, ..GraphSchema::plain(kind, n) };
+            let env = GraphEnv::new(Free, actions, schema, start(0, false)).unwrap();
+            env.with_instances(vec![start(class, true), start(0, false)]).unwrap().check_contract()
+        };
+        check(1).unwrap();
+        let error = check(0).unwrap_err().to_string();
+        assert!(error.contains("instances 1 and 0 lead to") && error.contains("other classes"), "{error}");
+    }
+}
+
+/// Half a unit per node and 0.7 per edge, of finished objects and of partial ones.
+struct Sizes;
+
+impl Reward<GraphStates> for Sizes {
+    fn log_reward(&self, states: &GraphStates, _: Option<&Tensor>) -> Result<Vec<f64>> {
+        Ok(states.graphs().iter().map(|graph| 0.5 * graph.n_nodes() as f64 + 0.7 * graph.n_edges() as f64).collect())
+    }
+    fn partial_log_reward(&self, states: &GraphStates, conditions: Option<&Tensor>) -> Result<Option<Vec<f64>>> {
+        self.log_reward(states, conditions).map(Some)
+    }
+}
+
+/// Instances start at log-rewards of their own, so that changes add up within each of them alone.
+#[test]
+fn changes_of_log_r_add_up_instance_by_instance() {
+    let (env, mut rng) = (env(), Rng::seeded(3));
+    let network = GraphNetConfig { embedding: 16, ..GraphNetConfig::default() };
+    let net = GraphNet::new(&env, network, Device::Cpu, Kind::Float, &mut rng).unwrap();
+    let (objective, config) =
+        (ModifiedDetailedBalance::default(), TrainerConfig { batch: 32, ..TrainerConfig::default() });
+    let mut trainer = Trainer::new(env, Sizes, GraphPolicy(net), objective, config, rng).unwrap();
+    trainer.step().unwrap();
 }
 
 #[test]

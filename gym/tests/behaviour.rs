@@ -351,6 +351,20 @@ fn a_head_without_a_share_learns_from_the_whole_batch() {
     assert_ne!(weights(0.5), weights(1.0));
 }
 
+/// A variance of one trajectory is 0, and so is its gradient.
+#[test]
+fn a_head_whose_share_an_objective_cannot_learn_from_learns_from_the_whole_batch() {
+    let (env, mut rng) = (grid(), Rng::seeded(5));
+    let (policy, reward) = (network(2, &mut rng), OriginalReward::standard(&env).unwrap());
+    let config = TrainerConfig { batch: 3, ..TrainerConfig::default() };
+    let trainer = Trainer::new(env, reward, policy, LogPartitionVariance, config, rng).unwrap();
+    // Of three trajectories a head gets one as a rule.
+    let mut trainer = trainer.with_thompson(0.3).unwrap();
+    let losses: Vec<f64> = (0..30).map(|_| trainer.step().unwrap().loss).collect();
+    let idle = losses.iter().filter(|loss| **loss == 0.0).count();
+    assert!(idle < 3, "{losses:?}");
+}
+
 #[test]
 fn what_makes_no_sense_is_refused() {
     let refused = |trainer: Result<GridTrainer>| trainer.unwrap_err().to_string();

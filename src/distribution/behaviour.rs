@@ -47,12 +47,12 @@ fn cool(logits: &mut [f64], temperature: f64) {
     logits.iter_mut().for_each(|logit| *logit = (*logit - shift) / temperature);
 }
 
-/// Subtracts the log-sum-exp of the values from each.
+/// Subtracts the log-sum-exp of the values from each; the largest one first, as a huge one would swallow the logarithm of the sum.
 pub(super) fn log_softmax(values: &mut [f64]) {
-    let shift = log_sum_exp(values.iter().copied());
-    for value in values {
-        *value -= shift;
-    }
+    let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    values.iter_mut().for_each(|value| *value -= most);
+    let rest = log_sum_exp(values.iter().copied());
+    values.iter_mut().for_each(|value| *value -= rest);
 }
 
 /// The index at which the cumulative sum exceeds `u` times the total; never an index of probability zero.
@@ -75,6 +75,14 @@ pub(super) fn inverse_cdf(probs: &[f64], u: f64) -> usize {
 mod tests {
     use super::*;
     use crate::env::Direction;
+
+    #[test]
+    fn huge_values_keep_the_logarithm_of_the_sum() {
+        let mut values = [1e30, -1e30, 1e30];
+        log_softmax(&mut values);
+        let half = 0.5f64.ln();
+        assert!((values[0] - half).abs() < 1e-15 && values[0] == values[2] && values[1] < -1e30, "{values:?}");
+    }
 
     /// Where the exit isn't legal, the last legal action isn't taken for it.
     #[test]

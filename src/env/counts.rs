@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use super::{Direction, EnumerableEnv, Moves, Rows, Slots, describe_state};
 use crate::{Error, Result};
 
+/// Children whose parents are in memory at once.
+const AT_ONCE: usize = 256;
+
 /// Forward moves of some states: the state and the kind of each, and where each led to.
 pub(crate) struct Moved<'a, E: EnumerableEnv> {
     pub(crate) rows: &'a [usize],
@@ -42,12 +45,16 @@ pub(crate) fn check_counts<E: EnumerableEnv>(
     let (Some(of_parent), Some(of_child)) = (symmetry(states)?, symmetry(&children)?) else {
         return Ok(());
     };
-    let back = Moves::of(&env.masks(Direction::Backward, &children));
-    let mut parents = children.select(&back.rows);
-    env.step(Direction::Backward, &mut parents, &Slots(back.slots))?;
     let mut n_backward = vec![0; pairs.len()];
-    for (&place, key) in back.rows.iter().zip(env.keys(&parents)) {
-        n_backward[place] += usize::from(key == keys[pairs[place].0.0]);
+    for start in (0..pairs.len()).step_by(AT_ONCE) {
+        let places: Vec<usize> = (start..pairs.len().min(start + AT_ONCE)).collect();
+        let some = children.select(&places);
+        let back = Moves::of(&env.masks(Direction::Backward, &some));
+        let mut parents = some.select(&back.rows);
+        env.step(Direction::Backward, &mut parents, &Slots(back.slots))?;
+        for (&row, key) in back.rows.iter().zip(env.keys(&parents)) {
+            n_backward[places[row]] += usize::from(key == keys[pairs[places[row]].0.0]);
+        }
     }
     for (place, (&(row, _), &(n_forward, _))) in pairs.into_iter().enumerate() {
         let n_backward = n_backward[place];

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::{CHUNK, EnumerableEnv, Env, Grouping, Rows};
+use super::{CHUNK, EnumerableEnv, Env, Grouping, Rows, StateGraph};
 use crate::Result;
 
 /// All states that are the same objects as some states ([`Env::forms`]).
@@ -24,6 +24,18 @@ pub(crate) fn training_log_rewards<E: Env>(env: &E, states: &E::States, mut log_
         log_rewards.iter_mut().zip(symmetry).for_each(|(log_reward, log_aut)| *log_reward += log_aut);
     }
     Ok(log_rewards)
+}
+
+/// The measure that the environment gives the listed states.
+pub(super) fn count_forms<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>) -> Result<Option<Vec<f64>>> {
+    let mut found = None;
+    for ends in graph.ends().chunks(CHUNK) {
+        if let Some(logs) = env.log_multiplicity(&graph.states().select(ends))? {
+            let found = found.get_or_insert_with(|| vec![0.0; graph.len()]);
+            ends.iter().zip(logs).for_each(|(&state, log)| found[state] = log);
+        }
+    }
+    Ok(found)
 }
 
 /// The default of [`EnumerableEnv::objects`].

@@ -42,7 +42,10 @@ pub use state_graph::{Child, StateGraph};
 pub use vector_batches::BatchVectorRules;
 pub use vector_env::{VectorEnv, VectorRules};
 pub use vectors::{Entry, Reals, VectorStates, Vectors};
-pub(crate) use walk::{KEEP_BACK, describe_move, describe_state, random_moves, walk_back};
+pub(crate) use walk::{
+    KEEP_BACK, MAX_STEPS_BACK, Walked, check_listed, describe_move, describe_state, has_more_states, random_moves,
+    walk_back,
+};
 // What only `testing` takes from here.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use walk::no_way_back;
@@ -211,7 +214,8 @@ pub trait Env: Send + Sync {
     /// Checks the environment on a few random states for mistakes that would train a wrong distribution without an error. A
     /// trainer calls it once, before its first step. The default checks nothing.
     ///
-    /// Graph environments look at settings, backward masks, labels, counts of moves and ways back. It takes milliseconds, and sees what is broken everywhere;
+    /// Graph environments and those of [`VectorRules`] look at moves and what undoes them, at ways back, and whether walks come round;
+    /// graph environments at settings, masks, labels and counts of moves as well. It takes milliseconds, and sees what is broken in many places;
     /// [`testing`](crate::testing) has the thorough checkers.
     ///
     /// # Errors

@@ -3,14 +3,20 @@
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
+use super::measure::count_forms;
 use super::moves::{CHUNK, Moves};
 use super::topological::{is_topological, topological};
 use super::{Grouping, Rows, Slots};
-use crate::env::{Direction, EnumerableEnv, check_instances, check_one_instance};
+use crate::env::{
+    Direction, EnumerableEnv, check_instances, check_listed, check_one_instance, describe_state, has_more_states,
+};
 use crate::{Error, Result};
 
 /// The child index of the exit action.
 pub(crate) const EXIT: u32 = u32::MAX;
+
+/// Listed states from which on it is estimated once whether there are too many: fewer are listed before an estimate would be made.
+const ESTIMATED_FROM: usize = 20_000;
 
 /// Where a legal forward move leads to.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
@@ -58,11 +64,13 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// Lists the states by walking from the initial one, breadth first.
     ///
     /// Time and memory grow with the number of moves and of states; 2^20 directed graphs of 5 nodes (10 million moves) take
-    /// seconds and about a gigabyte.
+    /// seconds and about a gigabyte. Where random walks leave no doubt that there are more than `limit` states, no more than some ten
+    /// thousand are listed.
     ///
     /// # Errors
-    /// [`Error::TooManyStates`] beyond `limit` states; [`Error::Contract`] if the moves form a cycle; [`Error::Config`]
-    /// for an environment of several instances, each of which has states of its own.
+    /// [`Error::TooManyStates`] beyond `limit` states; [`Error::Contract`] if the moves form a cycle, and for keys that several states
+    /// share or that depend on labels, as far as a few random walks show; [`Error::Config`] for an environment of several instances, each
+    /// of which has states of its own.
     pub fn build(env: &E, limit: usize) -> Result<Self> {
         check_one_instance(env, "one; `StateGraph::build_of` lists the states of each")?;
         Self::build_of(env, 0, limit)
@@ -99,8 +107,15 @@ impl<E: EnumerableEnv> StateGraph<E> {
         let (move_ptr, children) = (vec![0], Vec::new());
         let mut out = Self { states, index: HashMap::new(), move_ptr, children, log_multiplicity: None };
         let mut expanded = 0;
+        let mut estimated = false;
         while expanded < out.states.len() {
             watch(out.states.len())?;
+            if !estimated && out.states.len() > ESTIMATED_FROM {
+                estimated = true;
+                if has_more_states(env, instance, limit) {
+                    return Err(Error::TooManyStates { limit });
+                }
+            }
             let end = out.states.len().min(expanded + CHUNK);
             let chunk = out.states.select(&(expanded..end).collect::<Vec<_>>());
             let moves = Moves::of(&env.masks(Direction::Forward, &chunk));
@@ -143,21 +158,10 @@ impl<E: EnumerableEnv> StateGraph<E> {
         }
         out.children.shrink_to_fit();
         out.index = index;
+        check_listed(env, &out, instance)?;
         let mut out = if is_topological(&out.move_ptr, &out.children) { out } else { out.reordered()? };
-        out.log_multiplicity = out.count_forms(env)?;
+        out.log_multiplicity = count_forms(env, &out)?;
         Ok(out)
-    }
-
-    /// The measure that the environment gives the states.
-    fn count_forms(&self, env: &E) -> Result<Option<Vec<f64>>> {
-        let mut found = None;
-        for ends in self.ends().chunks(CHUNK) {
-            if let Some(logs) = env.log_multiplicity(&self.states.select(ends))? {
-                let found = found.get_or_insert_with(|| vec![0.0; self.len()]);
-                ends.iter().zip(logs).for_each(|(&state, log)| found[state] = log);
-            }
-        }
-        Ok(found)
     }
 
     /// Which states are one object: [`EnumerableEnv::objects`] of all of them.
@@ -177,6 +181,25 @@ impl<E: EnumerableEnv> StateGraph<E> {
             None => log_rewards.to_vec(),
             Some(logs) => log_rewards.iter().zip(logs).map(|(log_reward, log_n)| log_reward - log_n).collect(),
         }
+    }
+
+    /// Checks that these are the states of an environment: that it starts where they do, with as many moves. Others' distributions would
+    /// add up to 1, too.
+    pub(crate) fn check_env(&self, env: &E) -> Result<()> {
+        let first = self.states.select(&[0]);
+        let n_legal = env.masks(Direction::Forward, &first).n_legal(0);
+        if env.is_initial(&first)[0] && n_legal == self.raw_children(0).len() {
+            return Ok(());
+        }
+        Err(Error::contract(
+            "states are evaluated with the environment that they were listed of",
+            format!(
+                "they start at {} with {} moves, where this environment doesn't start, or has {n_legal}; list its states by \
+                 `StateGraph::build`",
+                describe_state(env, &first, 0),
+                self.raw_children(0).len()
+            ),
+        ))
     }
 
     /// The same with parents before their children.
@@ -307,6 +330,37 @@ mod tests {
     fn the_limit_is_kept_to() {
         assert_eq!(StateGraph::build(&Triangles::new(), 8).unwrap().len(), 8);
         assert!(matches!(StateGraph::build(&Triangles::new(), 7), Err(Error::TooManyStates { limit: 7 })));
+    }
+
+    /// Directed graphs on so many labelled nodes: 2 to the power of n (n - 1).
+    fn directed(n: usize) -> GraphEnv<Free> {
+        let (kind, actions) = (GraphKind::Directed, ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)));
+        GraphEnv::new(Free, actions, GraphSchema::plain(kind, n), GraphState::with_nodes(kind, n)).unwrap()
+    }
+
+    #[test]
+    fn far_too_many_states_are_not_listed_up_to_the_limit() {
+        let listed = |n: usize, limit: usize| {
+            let mut most = 0;
+            let watch = |listed| {
+                most = listed;
+                Ok(())
+            };
+            let refused = StateGraph::build_watched(&directed(n), (0, limit), watch);
+            assert!(matches!(refused, Err(Error::TooManyStates { .. })));
+            most
+        };
+        assert!(listed(8, 2_000_000) < 100_000);
+        // 1,048,576 states.
+        assert!(listed(5, 900_000) < 100_000);
+        // No doubt is left, and none where there is any: all estimates are of a fixed seed.
+        assert!(has_more_states(&directed(5), 0, 1_000_000) && !has_more_states(&directed(5), 0, 1_048_576));
+        let grown = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 6)).with(AddEdge::new(1));
+        let kind = GraphKind::Undirected;
+        let env = GraphEnv::new(Free, grown, GraphSchema::plain(kind, 6), GraphState::new(kind)).unwrap();
+        let n = 1 + 1 + 2 + 4 + 11 + 34 + 156;
+        assert_eq!(StateGraph::build(&env, n).unwrap().len(), n);
+        assert!(has_more_states(&env, 0, n / 2) && !has_more_states(&env, 0, n));
     }
 
     /// Attaching a node takes one step, adding it free and joining it two: breadth first isn't an order of the states.

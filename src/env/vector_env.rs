@@ -4,8 +4,14 @@ use std::hash::Hash;
 use std::ops::Deref;
 
 use super::vector_batches::restrict;
-use super::{BatchVectorRules, Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, VectorStates};
-use crate::{Error, Result};
+use super::{
+    BatchVectorRules, Direction, DiscreteEnv, EnumerableEnv, Env, Masks, Rows, Slots, Step, VectorStates, Walked,
+};
+use crate::{Error, Result, Rng};
+
+/// Random walks that are looked at before training, and entries of vectors that are tried all together, as a bound on its time.
+const WALKS: usize = 16;
+const LOOKED_AT: usize = 1 << 18;
 
 /// The moves of one vector: all that the author of a [`VectorEnv`] writes.
 ///
@@ -173,6 +179,14 @@ impl<R: VectorRules> Env for VectorEnv<R> {
     fn exit_actions(&self, states: &VectorStates) -> Option<Slots> {
         self.0.has_exit().then(|| Slots(vec![self.0.n_moves(Direction::Forward) as u32; states.len()]))
     }
+
+    fn check_contract(&self) -> Result<()> {
+        // What finding a vector's moves costs: each may be tried on a copy.
+        let cost = self.0.n_moves(Direction::Forward).saturating_mul(self.0.width()).max(1);
+        let (steps, n) = ((LOOKED_AT / cost).clamp(2, 32), (LOOKED_AT / cost).clamp(8, 128));
+        let rng = &mut Rng::seeded(0);
+        Walked::draw(self, WALKS, steps, rng)?.check(self, n, rng)
+    }
 }
 
 impl<R: VectorRules> DiscreteEnv for VectorEnv<R> {
@@ -233,7 +247,6 @@ impl<R: VectorRules> EnumerableEnv for VectorEnv<R> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Rng;
 
     /// Steps 0 or 1 to the right of the last entry that is set, by default masks.
     struct Ones {

@@ -96,13 +96,16 @@ pub enum Error {
     /// A gradient whose square is beyond what the optimiser's second moment can hold: the optimiser has changed nothing.
     #[error(
         "the gradient of parameter `{parameter}` has an element of size {largest:e}, whose square is beyond f32: no parameter was \
-         updated; clip with `max_norm`, choose a loss that grows more slowly (`RegressionLoss`), or train in f64"
+         updated; lower the learning rate ({lr}), clip with `max_norm`, choose a loss that grows more slowly (`RegressionLoss`), or \
+         train in f64"
     )]
     GradientOverflow {
         /// The first parameter, in the order of the store, whose gradient is too large.
         parameter: String,
         /// The largest absolute value in its gradient.
         largest: f64,
+        /// Its learning rate.
+        lr: f64,
     },
     /// An index behind the end of a container.
     #[error("index {index} is out of range for the {len} elements of a container: give indices below {len}")]

@@ -6,7 +6,7 @@ use std::fmt;
 ///
 /// Each kind is raised once per trainer ([`Trainer::warnings`](crate::train::Trainer::warnings)). It is a sign, not a proof: its text says what
 /// was seen, what that means and what to do.
-#[derive(Clone, Copy, PartialEq, Debug)]
+#[derive(Clone, PartialEq, Debug)]
 #[non_exhaustive]
 pub enum Warning {
     /// Nearly all fresh trajectories end in one object, which the rewards seen so far don't justify.
@@ -55,6 +55,13 @@ pub enum Warning {
         /// That log-reward.
         floor: f64,
     },
+    /// A run goes on with other settings, another environment or another reward than the checkpoint's. It may be meant.
+    Resumed {
+        /// The checkpoint's step.
+        step: usize,
+        /// What is changed, in words.
+        changes: String,
+    },
 }
 
 impl Warning {
@@ -65,9 +72,9 @@ impl Warning {
 
 impl fmt::Display for Warning {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
+        match self {
             Self::OneObject { step, share, log_reward, other } => {
-                let percent = 100.0 * share;
+                let percent = 100.0 * *share;
                 write!(
                     f,
                     "step {step}: {percent:.0} % of the trajectories end in one object of log-reward {log_reward:.3}, "
@@ -102,8 +109,12 @@ impl fmt::Display for Warning {
                 f,
                 "step {step}: nothing explores, and {:.0} % of the trajectories end at the least log-reward seen, {floor:.3}: where \
                  rewards are rare, what the policy doesn't find by itself is never learned. {}",
-                100.0 * share,
+                100.0 * *share,
                 Self::REMEDY
+            ),
+            Self::Resumed { step, changes } => write!(
+                f,
+                "resumed at step {step} as another run: {changes}. If that isn't meant, resume with what the checkpoint was made with."
             ),
         }
     }

@@ -41,7 +41,8 @@ impl<E: EnumerableEnv> ExactEvaluation<E> {
     /// # Errors
     /// [`Error::TooManyStates`] beyond `limit`; [`Error::Config`] for several instances
     /// ([`StateGraph::build_of`] lists the states of one), and for an objective that is relative to a prior, whose target isn't R / Z; those
-    /// of [`StateGraph::terminating_distribution`] and [`StateGraph::target_distribution`].
+    /// of [`StateGraph::build`], [`StateGraph::check_ways_back`], [`StateGraph::terminating_distribution`] and
+    /// [`StateGraph::target_distribution`].
     pub fn of<P: Policy<E, Dist = GraphActionCategorical>>(trainer: &Trainer<E, P>, limit: usize) -> Result<Self> {
         let objective = &trainer.context().objective;
         if objective.needs().has(Quantity::LogPrior) {
@@ -50,6 +51,7 @@ impl<E: EnumerableEnv> ExactEvaluation<E> {
             return Err(Error::config("the objective of an exact evaluation", objective.name(), expected));
         }
         let space = StateGraph::build(trainer.env(), limit)?;
+        space.check_ways_back(trainer.env())?;
         let target = space.target_distribution(trainer.reward(), None)?;
         let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None)?;
         let distances = Distances::between(&learned.probs, &target.probs)?;

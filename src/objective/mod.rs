@@ -154,6 +154,8 @@ pub trait Objective: Send + std::fmt::Debug {
 
     /// The loss of a batch, a scalar with gradient. A trainer refuses any other shape.
     ///
+    /// Operations of `tch` panic where shapes don't match; their `f_` twins return an error (`a.f_sub(&b)?` for `&a - &b`).
+    ///
     /// # Errors
     /// [`Error::Missing`] for scores without what the objective needs.
     fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor>;

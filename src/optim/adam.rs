@@ -149,7 +149,8 @@ impl Adam {
             let moment = slot.next_second_moment(grad, self.config.beta2, clip)?;
             if slot.parameter.tensor.kind() == Kind::Float && moment > MAX_MOMENT {
                 let largest = dense(grad)?.f_abs()?.f_max()?.f_double_value(&[])?;
-                return Err(Error::GradientOverflow { parameter: slot.parameter.name.clone(), largest });
+                let (lr, _) = slot.rates(&self.config);
+                return Err(Error::GradientOverflow { parameter: slot.parameter.name.clone(), largest, lr });
             }
         }
         Ok(())
@@ -289,12 +290,17 @@ impl Slot {
         Ok(next.f_max()?.f_double_value(&[])?)
     }
 
-    fn update(&mut self, mut grad: Tensor, config: &AdamConfig, clip: f64) -> Result<()> {
-        self.steps += 1;
-        let (lr, weight_decay) = match self.parameter.group {
+    /// Learning rate and weight decay.
+    fn rates(&self, config: &AdamConfig) -> (f64, f64) {
+        match self.parameter.group {
             Group::Network => (config.lr, config.weight_decay),
             Group::LogZ => (config.log_z_lr, 0.0),
-        };
+        }
+    }
+
+    fn update(&mut self, mut grad: Tensor, config: &AdamConfig, clip: f64) -> Result<()> {
+        self.steps += 1;
+        let (lr, weight_decay) = self.rates(config);
         let t = self.steps as f64;
         let rule = Rule {
             clip,

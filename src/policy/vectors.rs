@@ -57,7 +57,8 @@ impl Features {
                     return Err(Error::config(
                         "an active column of the states' features",
                         format!("{column} of {width} columns"),
-                        "columns from 0 to below `StateFeatures::width()`",
+                        "columns from 0 to below `StateFeatures::width()`; -1 is what `KHot` gives for a state that doesn't fit it: \
+                         `KHot::new(entries, values)` takes as many entries as a state has, and as many values as one can have",
                     ));
                 }
                 Ok(k)
@@ -287,5 +288,18 @@ mod tests {
         assert!(message(Features::Active(vec![0; 5])).contains("same number of columns"));
         assert!(message(Features::Active(vec![0, 3])).contains("3 of 3 columns"));
         assert!(message(Features::Active(vec![0, -1])).contains("-1 of 3 columns"));
+    }
+
+    #[test]
+    fn states_that_do_not_fit_their_features_are_refused_with_what_would() {
+        use crate::env::VectorStates;
+        use crate::policy::{KHot, StateFeatures};
+        // A value too large, and another number of entries.
+        for features in [KHot::new(2, 5), KHot::new(3, 8)] {
+            let width = StateFeatures::<VectorStates>::width(&features);
+            let error = features.encode(&VectorStates::from_rows([[0, 6]])).check(1, width).unwrap_err().to_string();
+            assert!(error.contains("KHot::new(entries, values)"), "{error}");
+        }
+        assert_eq!(KHot::new(2, 7).encode(&VectorStates::from_rows([[0, 6]])).check(1, 14).unwrap(), 2);
     }
 }

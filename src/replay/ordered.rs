@@ -4,7 +4,6 @@
 //! It is a treap whose priorities are hashes of the keys' serial numbers. Its shape, and with it the rounding of every
 //! sum, depends only on its items, not on their history. So a loaded buffer draws exactly what the saved one would have
 //! drawn.
-//! holds alone, not on how it came to hold it. A buffer that was loaded draws what the saved one would have drawn.
 
 /// A key with a serial number that is unique within its map.
 pub(super) trait Key: Ord + Copy {

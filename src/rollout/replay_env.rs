@@ -63,6 +63,12 @@ pub trait ReplayEnv: Env + Sized {
     /// # Errors
     /// Those of the environment.
     fn fingerprint(&self) -> Result<String>;
+
+    /// A hash of the actions that are legal in these states, which shows a resumed run whether the environment is the same. 0, by
+    /// default: where actions can't be listed.
+    fn allowed(&self, _states: &Self::States) -> u64 {
+        0
+    }
 }
 
 impl<E: DiscreteEnv> ReplayEnv for E {
@@ -119,5 +125,11 @@ impl<E: DiscreteEnv> ReplayEnv for E {
 
     fn fingerprint(&self) -> Result<String> {
         fingerprint(self)
+    }
+
+    fn allowed(&self, states: &Self::States) -> u64 {
+        let masks = self.masks(Direction::Forward, states);
+        let rows = (0..masks.len()).flat_map(|row| masks.legal_slots(row).map(u64::from).chain([u64::MAX]));
+        crate::collective::hash(rows)
     }
 }

@@ -11,8 +11,10 @@ use crate::env::{
 use crate::testing::broken;
 use crate::{Result, Rng};
 
-/// States that are checked at once.
+/// States that are checked at once, at most.
 pub(super) const BATCH: usize = 256;
+/// Entries of the masks of what all their moves lead to, at most: it grows with the square of a state's moves.
+const ENTRIES: usize = 1 << 22;
 /// States of each batch whose masks are also asked for one at a time.
 const ALONE: usize = 8;
 
@@ -58,8 +60,7 @@ pub fn check_env_watched<E: EnumerableEnv>(
 ) -> Result<Coverage> {
     let visited = visited_states(env, n, rng)?;
     let mut followed = Followed::new(env, visited.clone());
-    for start in (0..visited.len()).step_by(BATCH) {
-        let rows: Vec<usize> = (start..visited.len().min(start + BATCH)).collect();
+    for rows in batches(env, &visited, &[Direction::Forward, Direction::Backward]) {
         let states = visited.select(&rows);
         let forward = Expansion::of(env, &states, Direction::Forward)?;
         let backward = Expansion::of(env, &states, Direction::Backward)?;
@@ -75,6 +76,31 @@ pub fn check_env_watched<E: EnumerableEnv>(
     // A stream of its own, so that the caller's goes on the same however many ways there are.
     let ways_back = followed.finish(env, &mut rng.clone().split(), watch)?;
     Ok(Coverage { visited: visited.len(), ways_back })
+}
+
+/// Rows in turn, as many at once as their expansions in these directions leave room for.
+pub(super) fn batches<E: EnumerableEnv>(env: &E, states: &E::States, directions: &[Direction]) -> Vec<Vec<usize>> {
+    let mut out: Vec<Vec<usize>> = Vec::new();
+    let mut entries = ENTRIES;
+    for start in (0..states.len()).step_by(BATCH) {
+        let rows: Vec<usize> = (start..states.len().min(start + BATCH)).collect();
+        let states = states.select(&rows);
+        let masks = [Direction::Forward, Direction::Backward].map(|direction| env.masks(direction, &states));
+        for (k, row) in rows.into_iter().enumerate() {
+            let slots: usize = masks.iter().map(|masks| masks.row(k).len()).sum();
+            let asked = masks.iter().filter(|masks| directions.contains(&masks.direction));
+            let own = slots * asked.map(|masks| masks.n_legal(k)).sum::<usize>();
+            match out.last_mut() {
+                Some(batch) if batch.len() < BATCH && entries + own <= ENTRIES => batch.push(row),
+                _ => {
+                    entries = 0;
+                    out.push(vec![row]);
+                }
+            }
+            entries += own;
+        }
+    }
+    out
 }
 
 /// The initial states of the first `n` instances.
@@ -343,4 +369,31 @@ fn check_forms<E: EnumerableEnv>(env: &E, states: &E::States) -> Result<()> {
 fn miscounted<E: EnumerableEnv>(env: &E, states: &E::States, row: usize, what: &str) -> crate::Error {
     let detail = format!("{} {what}", describe_state(env, states, row));
     broken("`log_multiplicity` is the log of the number of `forms`: different states, the asked one among them", detail)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::graph::{
+        ActionSet, AddEdge, Free, GraphEnv, GraphKind, GraphSchema, GraphState, GraphStates, Semantics,
+    };
+
+    /// Batches of as many states whatever their moves took 16 GB for 40 nodes: each of 780 moves leads to a state of 780 slots.
+    #[test]
+    fn batches_hold_no_more_than_their_moves_leave_room_for() {
+        let batches_of = |n: usize| {
+            let (kind, actions) = (GraphKind::Undirected, ActionSet::new(Semantics::Labelled).with(AddEdge::new(1)));
+            let initial = GraphState::with_nodes(kind, n);
+            let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, n), initial.clone()).unwrap();
+            batches(&env, &GraphStates::from(vec![initial; 300]), &[Direction::Forward, Direction::Backward])
+        };
+        // Few moves: only the number of states counts.
+        assert_eq!(batches_of(4).iter().map(Vec::len).collect::<Vec<_>>(), [256, 44]);
+        // 780 moves and 781 slots.
+        let few = batches_of(40);
+        assert!(few.iter().all(|rows| (1..=6).contains(&rows.len())));
+        assert_eq!(few.concat(), (0..300).collect::<Vec<_>>());
+        // One state at a time where one is already too much.
+        assert_eq!(batches_of(70)[..2], [[0], [1]]);
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::check_env::{BATCH, Expansion, check_backward};
+use super::check_env::{BATCH, Expansion, batches, check_backward};
 use crate::env::{Direction, EnumerableEnv, Rows, describe_state, no_way_back, walk_back};
 use crate::{Result, Rng};
 
@@ -80,16 +80,19 @@ impl<E: EnumerableEnv> Followed<E> {
             if self.states.len() > MOST_FOLLOWED {
                 return self.draw(env, rng, watch);
             }
-            let rows: Vec<usize> = (self.done..self.states.len().min(self.done + BATCH)).collect();
-            let states = self.states.select(&rows);
-            let backward = Expansion::of(env, &states, Direction::Backward)?;
-            let initial = env.is_initial(&states);
-            if let Some(row) = (0..states.len()).find(|&row| backward.masks.n_legal(row) == 0 && !initial[row]) {
-                let why = "which isn't the initial state and has no legal backward move";
-                return Err(self.broken(env, self.done + row, why));
+            let next: Vec<usize> = (self.done..self.states.len().min(self.done + BATCH)).collect();
+            let next = self.states.select(&next);
+            for rows in batches(env, &next, &[Direction::Backward]) {
+                let states = next.select(&rows);
+                let backward = Expansion::of(env, &states, Direction::Backward)?;
+                let initial = env.is_initial(&states);
+                if let Some(row) = (0..states.len()).find(|&row| backward.masks.n_legal(row) == 0 && !initial[row]) {
+                    let why = "which isn't the initial state and has no legal backward move";
+                    return Err(self.broken(env, self.done + row, why));
+                }
+                check_backward(env, &states, &backward)?;
+                self.add(&states, &backward);
             }
-            check_backward(env, &states, &backward)?;
-            self.add(&states, &backward);
             watch()?;
         }
         match self.leads_nowhere(env) {

@@ -2,6 +2,8 @@ use std::path::PathBuf;
 use std::sync::{Mutex, Weak};
 use std::time::Instant;
 
+use tch::Tensor;
+
 use super::checkpoint::Observed;
 use super::companions::{Averaged, Companions, Novelty};
 use super::gradients::{Graded, check_batch, differentiate, start_log_z};
@@ -43,13 +45,15 @@ pub struct Trainer<E: Env, P> {
     pub(super) optimizer: Option<Box<dyn Optimizer>>,
     pub(super) sources: Sources<E, P>,
     pub(super) companions: Companions<E, P>,
-    sentinel: Sentinel<E::States>,
+    pub(super) sentinel: Sentinel<E::States>,
     pub(super) rng: Rng,
     /// Whether the policy was looked at: one that needs conditions is before the first step.
     pub(super) checked_policy: bool,
     pub(super) latest: Option<Batch<E>>,
     /// Whether no step has failed between its updates and its end.
     pub(super) whole: bool,
+    /// What the checkpoint that it goes on from had seen.
+    pub(super) seen: Vec<(String, Tensor)>,
     /// How often all replicas have asked the reward, as of the last step of a loop.
     pub(super) all_reward_calls: Option<u64>,
     pub(super) description: serde_json::Value,
@@ -121,6 +125,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             checked_policy,
             latest: None,
             whole: true,
+            seen: Vec::new(),
             all_reward_calls: None,
             description: serde_json::Value::Null,
             observed: Observed::default(),
@@ -256,8 +261,10 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
                 let weight = 1.0 / shares.len() as f64;
                 let (mut last, mut total) = (None, 0.0);
                 thompson.each(&self.context.policy, 0..shares.len(), |head| {
-                    // A head without a share learns from all.
-                    let (share, all) = (&shares[head], !shares[head].contains(&true));
+                    // A head whose share is too small to learn anything from learns from all.
+                    let share = &shares[head];
+                    let least = self.context.objective.smallest_batch().max(1);
+                    let all = share.iter().filter(|mine| **mine).count() < least;
                     let mine = trajectories.select((0..share.len()).filter(|&i| all || share[i]))?;
                     let graded = differentiate(parts, &mine, None, (weight, None), stats)?;
                     total += weight * graded.loss;
@@ -301,33 +308,6 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             left -= chunk;
         }
         Ok(stayed)
-    }
-
-    /// Gives the policy the averaged parameters for good, once training is over: what it then evaluates, samples and saves is the average.
-    ///
-    /// # Errors
-    /// [`Error::Missing`] where no average is kept.
-    pub fn take_average(&mut self) -> Result<()> {
-        match (&self.companions.average, self.context.policy.parameters()) {
-            (Some(kept), Some(parameters)) => kept.average.give(parameters),
-            _ => Err(Error::missing(
-                "taking the average",
-                "an average of the parameters",
-                "keep one while training (`with_average`)",
-            )),
-        }
-    }
-
-    /// Runs `f` on the policy with averaged parameters; on the policy as it is where no average is kept.
-    ///
-    /// # Errors
-    /// Those of `f`.
-    pub fn averaged<T>(&self, f: impl FnOnce(&P) -> Result<T>) -> Result<T> {
-        let policy = &self.context.policy;
-        match (&self.companions.average, policy.parameters()) {
-            (Some(kept), Some(parameters)) => kept.average.with(parameters, || f(policy))?,
-            _ => f(policy),
-        }
     }
 
     /// What is trained, by what and how, as sources and companions see it.

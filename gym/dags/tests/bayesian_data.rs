@@ -15,6 +15,8 @@ fn bad_tables_are_refused_with_their_line() {
     refused("a,b", &["line 2", "no observation"]);
     refused("a,b\n1,2\n", &["line 2", "only one observation"]);
     refused("1,2\n3,4\n5,6\n", &["line 1", "header is missing"]);
+    refused("a;b;c\n1;2;3\n4;5;6\n", &["line 1", "the separator is `;`, and must be a comma"]);
+    refused("a\tb\n1\t2\n4\t5\n", &["line 1", "the separator is `tab`"]);
     refused("a,\n1,2\n2,3\n", &["line 1", "column 2 has no name"]);
     refused("a,a\n1,2\n2,3\n", &["line 1", "`a` comes twice"]);
     refused("a,b\n1,2\n3\n", &["line 3", "1 values for 2 variables"]);

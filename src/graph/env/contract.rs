@@ -1,11 +1,11 @@
-//! Checks for mistakes in a graph environment that no error would show: settings, backward masks, ways back.
+//! Checks for mistakes in a graph environment that no error would show: settings, backward masks, moves and what undoes them, ways back.
 
 use std::collections::HashMap;
 
 use super::backward::{contains, derived_backward};
 use crate::env::{
-    Direction, DiscreteEnv, EnumerableEnv, Env, Moved, Moves, Rows, Slots, check_counts, describe_move,
-    instances_in_turn, random_moves, walk_back,
+    Direction, DiscreteEnv, EnumerableEnv, Env, MAX_STEPS_BACK, Moved, Moves, Rows, Slots, Walked, check_counts,
+    describe_move, walk_back,
 };
 use crate::graph::{
     BackwardRule, GraphArrays, GraphEnv, GraphRules, GraphSchema, GraphState, GraphStates, Semantics, labelled_key,
@@ -16,20 +16,22 @@ use crate::{Error, Result, Rng};
 const WALKS: usize = 16;
 /// States of these walks that are looked at.
 const LOOKED_AT: usize = 48;
-/// Those of them, the last ones, from which ways back are drawn.
-const WALKED_BACK: usize = 8;
 /// Those of the visited states, the smallest ones, that are looked at under other labels, too.
 const RELABELLED: usize = 32;
 /// Forward moves whose counts are compared with those of the moves back, and the pairs of states that are looked at.
 const COUNTED: (usize, usize) = (128, 32);
-/// Steps of a way back: far more than a walk has.
-const MAX_STEPS: usize = 10_000;
+/// Slots of the states whose moves are undone, and from which ways back are drawn, all together.
+const SLOTS: usize = 1 << 18;
 
 /// Checks what can be known without a state: that graphs can hold what the schema says, and slots can be numbered.
 pub(crate) fn check_settings<R: GraphRules>(env: &GraphEnv<R>) -> Result<()> {
     let schema = env.schema();
     schema.check()?;
     env.actions().check()?;
+    if env.actions().types().len() == 1 {
+        let expected = "an action type, such as `AddEdge` (`ActionSet::with`): without one there is but one graph";
+        return Err(Error::config("the action types of a graph environment", "none beside the exit", expected));
+    }
     for direction in [Direction::Forward, Direction::Backward] {
         Slots::slot(env.actions().most_slots(direction, schema.kind, schema.max_nodes))?;
     }
@@ -147,33 +149,26 @@ pub(crate) fn check_initial_kept<R: GraphRules>(env: &GraphEnv<R>, states: &Grap
 }
 
 /// Checks settings, and on some states of a few short random walks schema, backward masks, labels, counts of moves and ways back.
+/// Checks settings, and on some states of a few short random walks schema, masks, labels, counts of moves, what undoes them and ways back.
 ///
 /// It is for once per run, so it is cheap: large graphs, whose masks cost more, take fewer steps.
 pub(in crate::graph) fn check_sampled<R: GraphRules>(env: &GraphEnv<R>) -> Result<()> {
     check_settings(env)?;
     let rng = &mut Rng::seeded(0);
     let steps = (4096 / env.schema().max_nodes.max(1)).clamp(2, 16);
-    let mut walks = env.initial(&instances_in_turn(env, WALKS));
-    let mut visited = Vec::new();
-    for _ in 0..steps {
-        let (going, slots) = random_moves(&env.masks(Direction::Forward, &walks), rng);
-        if going.is_empty() {
-            break;
-        }
-        walks = walks.select(&going);
-        env.step(Direction::Forward, &mut walks, &slots)?;
-        visited.extend_from_slice(walks.graphs());
-    }
-    check_instances_apart(env, &visited)?;
-    let small = smallest(env, &visited);
+    let walked = Walked::draw(env, WALKS, steps, rng)?;
+    let visited = walked.after.graphs();
+    check_instances_apart(env, visited)?;
+    check_starts_apart(env)?;
+    let small = smallest(env, visited);
     let apart = visited.len().div_ceil(LOOKED_AT).max(1);
-    let states = GraphStates::from(visited.into_iter().rev().step_by(apart).collect::<Vec<_>>());
+    let states = GraphStates::from(visited.iter().rev().step_by(apart).cloned().collect::<Vec<_>>());
     states.graphs().iter().try_for_each(|graph| check_fits(env.schema(), graph))?;
     check_initial_kept(env, &states)?;
     check_by_type(env, &states)?;
     check_relabelled(env, &small, &mut Rng::seeded(1))?;
-    let last: Vec<usize> = (0..states.len().min(WALKED_BACK)).collect();
-    walk_back(env, states.select(&last), MAX_STEPS, rng)?;
+    let most = env.actions().most_slots(Direction::Forward, env.schema().kind, env.schema().max_nodes);
+    walked.check(env, (SLOTS / most.max(1)).clamp(8, 128), rng)?;
     check_some_counts(env, &small)
 }
 
@@ -197,11 +192,34 @@ fn check_instances_apart<R: GraphRules>(env: &GraphEnv<R>, graphs: &[GraphState]
     for graph in graphs.iter().chain(env.initial_graphs()) {
         let other = *seen.entry(labelled_key(&graph.clone().with_instance(0))).or_insert(graph.instance());
         if other != graph.instance() {
-            return Err(Error::contract(
-                "no two instances lead to the same graph, because a network sees the graph alone",
-                format!("instances {other} and {} lead to {graph}; give their nodes other classes", graph.instance()),
-            ));
+            return Err(not_apart((other, graph.instance()), graph));
         }
     }
     Ok(())
+}
+
+/// Checks that no instance leads to where another starts, which short walks hardly find in large graphs: what contains an instance's
+/// initial graph, and can be walked back to it, is a state of it. Of more than 128 instances it looks at so many.
+fn check_starts_apart<R: GraphRules>(env: &GraphEnv<R>) -> Result<()> {
+    const INSTANCES: usize = 128;
+    const WAYS: usize = 8;
+    let rng = &mut Rng::seeded(0);
+    let starts = &env.initial_graphs()[..env.initial_graphs().len().min(INSTANCES)];
+    for (one, other) in starts.iter().flat_map(|one| starts.iter().map(move |other| (one, other))) {
+        if one.instance() == other.instance() || !contains(other, one) {
+            continue;
+        }
+        let state = env.adopted(vec![other.clone().with_instance(one.instance())].into());
+        if (0..WAYS).any(|_| walk_back(env, state.clone(), MAX_STEPS_BACK, rng).is_ok()) {
+            return Err(not_apart((one.instance(), other.instance()), other));
+        }
+    }
+    Ok(())
+}
+
+fn not_apart((one, other): (u32, u32), graph: &GraphState) -> Error {
+    Error::contract(
+        "no two instances lead to the same graph, because a network sees the graph alone",
+        format!("instances {one} and {other} lead to {graph}; give their nodes other classes"),
+    )
 }

@@ -33,7 +33,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     ///
     /// # Errors
     /// Those of the policy; [`Error::Contract`] for a policy that isn't equivariant although it must be, or whose legal
-    /// actions differ from the environment's.
+    /// actions differ from the environment's, and for an environment that starts elsewhere than the listed one.
     pub fn terminating_distribution<P: Policy<E, Dist = GraphActionCategorical>>(
         &self,
         env: &E,
@@ -56,6 +56,7 @@ impl<E: EnumerableEnv> Evaluator<'_, E> {
         conditions: Option<&Tensor>,
     ) -> Result<TerminatingDistribution> {
         let env = self.env;
+        graph.check_env(env)?;
         if env.merges_isomorphic() {
             graph.check_equivariance_under(env, policy, conditions, EQUIVARIANCE_CHECKS, &mut Rng::seeded(0))?;
         }

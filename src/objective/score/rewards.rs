@@ -62,7 +62,7 @@ pub(in crate::objective) fn log_reward_changes<E: Env, R: Reward<E::States> + ?S
     let of_inner = changes_of_steps(env, reward, visited)?;
     visited.inner().0.iter().zip(of_inner).for_each(|(&row, value)| change[row] = value);
     match trajectories.conditions() {
-        None => check_sums(trajectories.offsets(), &change, corrected)?,
+        None => check_sums(trajectories.offsets(), &env.instances(trajectories.terminal_states()), &change, corrected)?,
         Some(conditions) => check_ends(reward, trajectories.terminal_states(), conditions, raw)?,
     }
     Ok(change)
@@ -97,17 +97,19 @@ fn changes_of_steps<E: Env, R: Reward<E::States> + ?Sized>(
     Ok(of.into_iter().map(|k| change[k]).collect())
 }
 
-/// Checks that changes add up. Without conditions all trajectories start at the same state, so log R minus the sum of
-/// changes must be the same for all.
-fn check_sums(offsets: &[usize], change: &[f64], log_rewards: &[f64]) -> Result<()> {
-    let gained: Vec<f64> = offsets.windows(2).map(|ends| change[ends[0]..ends[1]].iter().sum()).collect();
-    let Some(start) = log_rewards.first().map(|whole| whole - gained[0]) else { return Ok(()) };
+/// Checks that changes add up. Without conditions all trajectories of an instance start at the same state, so log R minus the sum of
+/// changes must be the same for all of them.
+fn check_sums(offsets: &[usize], instances: &[u32], change: &[f64], log_rewards: &[f64]) -> Result<()> {
     let tolerance = tolerance(log_rewards.iter().chain(change));
-    let off = |&i: &usize| (log_rewards[i] - gained[i] - start).abs() > tolerance;
-    match (0..gained.len()).find(off) {
-        None => Ok(()),
-        Some(i) => Err(mismatch(i, log_rewards[i], start + gained[i])),
+    let mut starts = HashMap::new();
+    for (i, ends) in offsets.windows(2).enumerate() {
+        let gained: f64 = change[ends[0]..ends[1]].iter().sum();
+        let start: f64 = *starts.entry(instances[i]).or_insert(log_rewards[i] - gained);
+        if (log_rewards[i] - gained - start).abs() > tolerance {
+            return Err(mismatch(i, log_rewards[i], start + gained));
+        }
     }
+    Ok(())
 }
 
 /// Checks that changes add up under conditions, where each trajectory starts at a log R of its own. It compares the

@@ -6,6 +6,7 @@ mod manifest;
 mod observed;
 mod persist;
 mod resume;
+mod seen;
 
 pub(in crate::train) use gathered::{Saved, apart, own};
 pub use manifest::Manifest;

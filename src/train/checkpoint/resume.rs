@@ -11,10 +11,12 @@ use super::differences::differences;
 use super::gathered::{Tensors, gather};
 use super::observed::Observed;
 use super::persist::{kept, load};
+use super::seen::{SEEN, otherwise, seen};
+use crate::error::Warning;
 use crate::policy::Policy;
 use crate::rollout::ReplayEnv;
 use crate::train::sources::{Elsewhere, REPLAY};
-use crate::train::{Checkpoint, Persist, Trainer};
+use crate::train::{Checkpoint, OnWarning, Persist, Trainer};
 use crate::{Error, Result, Rng};
 
 /// What a checkpoint keeps of a trainer besides tensors.
@@ -28,6 +30,9 @@ struct State {
     reward_calls: u64,
     description: serde_json::Value,
     observed: serde_json::Value,
+    /// The trainer's settings; earlier versions didn't keep them.
+    #[serde(default)]
+    settings: serde_json::Value,
 }
 
 impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
@@ -121,13 +126,41 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             reward_calls: self.reward_calls(),
             description: self.description.clone(),
             observed: self.observed.states.clone(),
+            settings: self.settings()?,
         })?;
         let model = Checkpoint::new(parameters, self.context.step as u64, state)?;
         let whole = kept.into_iter().fold(model, |checkpoint, (part, tensors)| {
             let of_all = if part.name() == REPLAY { buffers.take() } else { None };
             checkpoint.with(part.name(), of_all.unwrap_or(tensors))
         });
-        Ok(self.observed.add_to(whole))
+        // Without a step of its own it goes on remembering what the run before it had seen.
+        let seen = match &self.latest {
+            None => self.seen.iter().map(|(name, tensor)| (name.clone(), tensor.shallow_clone())).collect(),
+            // What can't be walked again isn't remembered: nothing of the run itself is lost by that.
+            latest => seen(&self.context.env, latest.as_ref()).unwrap_or_default(),
+        };
+        Ok(self.observed.add_to(whole.with(SEEN, seen)))
+    }
+
+    /// Its settings, but for the one that says what becomes of a warning.
+    fn settings(&self) -> Result<serde_json::Value> {
+        let mut settings = to_json(&self.context.config)?;
+        if let Some(settings) = settings.as_object_mut() {
+            settings.remove("on_warning");
+        }
+        Ok(settings)
+    }
+
+    /// What of settings, environment and reward isn't as it was in the run of a checkpoint.
+    fn changed(&self, theirs: &serde_json::Value, checkpoint: &Checkpoint) -> Result<Option<Warning>> {
+        let settings = self.settings()?;
+        let mut changes = Vec::new();
+        if !theirs.is_null() && *theirs != settings {
+            changes.push(differences("its settings", theirs, &settings));
+        }
+        changes.extend(otherwise((&self.context.env, self.context.reward.as_ref()), &checkpoint.section(SEEN))?);
+        let step = checkpoint.manifest().step as usize;
+        Ok((!changes.is_empty()).then(|| Warning::Resumed { step, changes: changes.join("; ") }))
     }
 
     /// Goes on from a checkpoint, bit for bit as the run that wrote it would have.
@@ -135,13 +168,14 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// Replicas resume after they have joined ([`with_collective`](Self::with_collective)). With as many as before, each has its own buffer
     /// again; with another number, the objects of all buffers are dealt out among them, the oldest first, and the run is another one.
     ///
-    /// That takes a trainer made as that one was: same environment, network, objective, data and settings. Network, objective (with its
-    /// settings, [`Objective::settings`](crate::objective::Objective::settings)), buffer and description are compared; other settings may be changed on purpose, such as the learning rate of what is left, and
-    /// whoever wants them compared puts them in the description.
+    /// That takes a trainer made as that one was: same environment, network, objective, data and settings. Other networks, objectives (or
+    /// [settings](crate::objective::Objective::settings) of them), buffers and descriptions are refused. Settings, environment and reward
+    /// may be changed on purpose, such as the learning rate of what is left: a [`Warning::Resumed`] says what is changed. Environment and
+    /// reward are compared on four objects of the last step, which this reward is asked for again.
     ///
     /// # Errors
-    /// [`Error::File`] for a file that is damaged, incomplete, or of another model, objective or description; the trainer is
-    /// unchanged then.
+    /// [`Error::File`] for a file that is damaged, incomplete, or of another model, objective or description; [`Error::Warned`] for a change
+    /// where [`TrainerConfig::on_warning`](crate::train::TrainerConfig::on_warning) says so. The trainer is unchanged then.
     pub fn resume(&mut self, path: impl AsRef<Path>) -> Result<()> {
         let checkpoint = Checkpoint::load(path.as_ref())?;
         let parameters = self.context.policy.parameters().ok_or_else(no_parameters)?;
@@ -163,6 +197,10 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             let differences = differences("it", &state.objective_settings, &settings);
             return Err(other(format!("the checkpoint of a run by another {ours}: {differences}")));
         }
+        let changed = self.changed(&state.settings, &checkpoint)?;
+        if let (Some(warning), OnWarning::Fail) = (&changed, self.context.config.on_warning) {
+            return Err(Error::Warned(warning.clone()));
+        }
         if let (Some(replay), Some(replicas)) = (&mut self.sources.replay, self.context.replicas()) {
             replay.place = (replicas.rank(), replicas.size());
         }
@@ -183,8 +221,9 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         self.all_reward_calls = None;
         self.observed = Observed::read(state.observed, &checkpoint);
         self.latest = None;
+        self.seen = checkpoint.section(SEEN);
         self.context.step = checkpoint.manifest().step as usize;
-        Ok(())
+        changed.map_or(Ok(()), |warning| self.sentinel.warn(warning, self.context.config.on_warning))
     }
 }
 

@@ -4,17 +4,17 @@ use serde::{Deserialize, Serialize};
 use tch::Tensor;
 
 use super::Companion;
-use crate::Result;
 use crate::env::Env;
 use crate::optim::Average;
 use crate::policy::Policy;
-use crate::rollout::Trajectories;
-use crate::train::{Context, Persist};
+use crate::rollout::{ReplayEnv, Trajectories};
+use crate::train::{Context, Persist, Trainer};
+use crate::{Error, Result};
 
 /// What a trainer's moving average is for.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize, Deserialize)]
 pub enum AverageFor {
-    /// Looking alone ([`Trainer::averaged`](crate::train::Trainer::averaged)): training goes on as without.
+    /// Looking alone ([`Trainer::averaged`]): training goes on as without.
     Evaluation,
     /// Drawing fresh trajectories, too: the behaviour changes, not what is trained, so it needs an off-policy objective.
     Sampling,
@@ -51,5 +51,34 @@ impl<E: Env> Persist<E> for Averaged {
 impl<E: Env, P: Policy<E>> Companion<E, P> for Averaged {
     fn after_step(&mut self, _batch: &Trajectories<E>, context: &Context<E, P>) -> Result<()> {
         context.policy.parameters().map_or(Ok(()), |parameters| self.average.update(parameters))
+    }
+}
+
+impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
+    /// Gives the policy the averaged parameters for good, once training is over: what it then evaluates, samples and saves is the average.
+    ///
+    /// # Errors
+    /// [`Error::Missing`] where no average is kept.
+    pub fn take_average(&mut self) -> Result<()> {
+        match (&self.companions.average, self.context.policy.parameters()) {
+            (Some(kept), Some(parameters)) => kept.average.give(parameters),
+            _ => Err(Error::missing(
+                "taking the average",
+                "an average of the parameters",
+                "keep one while training (`with_average`)",
+            )),
+        }
+    }
+
+    /// Runs `f` on the policy with averaged parameters; on the policy as it is where no average is kept.
+    ///
+    /// # Errors
+    /// Those of `f`.
+    pub fn averaged<T>(&self, f: impl FnOnce(&P) -> Result<T>) -> Result<T> {
+        let policy = &self.context.policy;
+        match (&self.companions.average, policy.parameters()) {
+            (Some(kept), Some(parameters)) => kept.average.with(parameters, || f(policy))?,
+            _ => f(policy),
+        }
     }
 }

@@ -94,14 +94,14 @@ impl<S: Rows> Sentinel<S> {
             let objects = (trajectories.terminal_states(), trajectories.conditions().is_some());
             self.look(&context.env, objects, &log_rewards[..*fresh], sight);
         }
-        for warning in &self.warnings[known..] {
-            match context.config.on_warning {
-                OnWarning::Keep => {}
-                OnWarning::Print => terminal::say(&format!("warning: {warning}")),
-                OnWarning::Fail => return Err(Error::Warned(*warning)),
-            }
-        }
-        Ok(())
+        self.warnings[known..].iter().try_for_each(|warning| say(warning, context.config.on_warning))
+    }
+
+    /// Adds a warning of what happened between steps.
+    pub(in crate::train) fn warn(&mut self, warning: Warning, on_warning: OnWarning) -> Result<()> {
+        let said = say(&warning, on_warning);
+        self.raise(warning);
+        said
     }
 
     fn look<E: Env<States = S>>(
@@ -231,6 +231,15 @@ impl<S: Rows> Sentinel<S> {
 fn bounds_log_z<E: Env>(env: &E, terminal: &E::States) -> bool {
     let counts_whole = || env.classes(terminal).is_none() || !matches!(env.log_symmetry(terminal), Ok(None));
     terminal.group().merges() && counts_whole()
+}
+
+fn say(warning: &Warning, on_warning: OnWarning) -> Result<()> {
+    match on_warning {
+        OnWarning::Keep => {}
+        OnWarning::Print => terminal::say(&format!("warning: {warning}")),
+        OnWarning::Fail => return Err(Error::Warned(warning.clone())),
+    }
+    Ok(())
 }
 
 /// Which rows are one object.

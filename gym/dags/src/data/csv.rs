@@ -39,6 +39,9 @@ impl TextTable {
         if names.is_empty() {
             return Err(parse(1, "the file is empty".into()));
         }
+        if let ([name], Some(other)) = (names.as_slice(), other_separator(&names[0])) {
+            return Err(parse(1, format!("one name, `{name}`: the separator is `{other}`, and must be a comma")));
+        }
         if let Some(i) = names.iter().position(String::is_empty) {
             return Err(parse(1, format!("column {} has no name", i + 1)));
         }
@@ -112,6 +115,11 @@ impl TextTable {
             Some(i) => Err(constant_column(&self.names[i], &self.rows[0].1[i])),
         }
     }
+}
+
+/// What divides a header that has no comma, if anything does.
+fn other_separator(header: &str) -> Option<&'static str> {
+    [(';', ";"), ('\t', "tab"), ('|', "|")].into_iter().find(|(c, _)| header.contains(*c)).map(|(_, name)| name)
 }
 
 /// The line on which a record begins: its position is that of the blank lines before it.

@@ -16,7 +16,8 @@ use crate::{Error, Result, Rng};
 /// `p(x) = E[P_F(tau) / P_B(tau | x)]` over paths drawn backwards from x by P_B. The estimate is the log of the mean of
 /// that ratio over `paths` paths per object. The mean is unbiased. Its log is biased downwards, less so for more paths
 /// and for a P_B that fits P_F better; if P_F and P_B balance exactly, one path gives the exact value. Up to
-/// isomorphism x is a class, and the ratio is divided by |Aut(x)|, just as the training reward is multiplied by it.
+/// isomorphism x is a class, and the ratio is divided by |Aut(x)| (over that of the initial state), just as the training reward
+/// is multiplied by it.
 ///
 /// ```
 /// use gfn::{metrics::estimate_log_probs, policy::UniformPolicy, testing::{Chain, Positions}, Rng};

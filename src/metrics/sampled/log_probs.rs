@@ -16,8 +16,9 @@ use crate::{Error, Result, Rng};
 /// `p(x) = E[P_F(tau) / P_B(tau | x)]` over paths drawn backwards from x by P_B. The estimate is the log of the mean of
 /// that ratio over `paths` paths per object. The mean is unbiased. Its log is biased downwards, less so for more paths
 /// and for a P_B that fits P_F better; if P_F and P_B balance exactly, one path gives the exact value. Up to
-/// isomorphism x is a class, and the ratio is divided by |Aut(x)|, just as the training reward is multiplied by it. Where several
-/// states are one object ([`Env::forms`]), x is the object: paths to each of its states are drawn, and p(x) is the sum of theirs.
+/// isomorphism x is a class, and the ratio is divided by |Aut(x)| (over that of the initial state), just as the training reward
+/// is multiplied by it. Where several states are one object ([`Env::forms`]), x is the object: paths to each of its states are
+/// drawn, and p(x) is the sum of theirs.
 ///
 /// ```
 /// use gfn::{metrics::estimate_log_probs, policy::UniformPolicy, testing::{Chain, Positions}, Rng};

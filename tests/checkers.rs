@@ -92,7 +92,7 @@ fn masks_by_type_that_forget_the_environment_are_caught() {
     // Nothing follows the second edge, so an isolated node can't have come last: by type it could.
     let found = message(check_env(&capped(2, BackwardRule::ByType), 30, &mut rng()));
     assert!(found.contains("the reverse of a legal backward move is a legal forward move of the parent"), "{found}");
-    check_graph_env(&capped(2, BackwardRule::Derived), 30, &mut rng()).unwrap();
+    check_graph_env(&gfn::testing::Triangles::new(), 30, &mut rng()).unwrap();
 }
 
 /// Each type takes back only what it could have made: a node, an edge or a value of another type's classes is left alone.
@@ -238,4 +238,23 @@ fn broken_action_types_are_caught_and_right_ones_pass() {
             check_action_type(action_type, semantics, &graphs).unwrap();
         }
     }
+}
+
+/// Whoever watches a check, or a search for the best pairing, ends it.
+#[test]
+fn whoever_watches_ends_it() {
+    let enough = || -> gfn::Error { gfn::Error::config("states", "more", "enough of them") };
+    let found = gfn::testing::check_env_watched(&Chain::new(12), 30, &mut rng(), &mut || Err(enough()));
+    assert!(found.unwrap_err().to_string().contains("enough of them"));
+    let found =
+        gfn::testing::check_graph_env_watched(&gfn::testing::Triangles::new(), 30, &mut rng(), &mut || Err(enough()));
+    assert!(found.unwrap_err().to_string().contains("enough of them"));
+    let points = gfn::env::Reals::from_flat(1, (0..20).map(f64::from).collect()).unwrap();
+    let mut left = 5;
+    let mut watch = || {
+        left -= 1;
+        if left == 0 { Err(enough()) } else { Ok(()) }
+    };
+    let found = gfn::metrics::wasserstein2_watched(&points, &points, &mut watch);
+    assert!(found.unwrap_err().to_string().contains("enough of them") && left == 0);
 }

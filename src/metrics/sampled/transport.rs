@@ -225,17 +225,6 @@ mod tests {
     }
 
     #[test]
-    fn whoever_watches_ends_it() {
-        let (a, mut left) = (normals(20, 0.0, &mut Rng::seeded(6)), 5);
-        let mut watch = || {
-            left -= 1;
-            if left == 0 { Err(Error::config("points", "more", "enough")) } else { Ok(()) }
-        };
-        let error = wasserstein2_watched(&a, &a, &mut watch).unwrap_err().to_string();
-        assert!(error.contains("enough") && left == 0, "{error}");
-    }
-
-    #[test]
     fn discrepancy_is_of_the_distribution() {
         let mut rng = Rng::seeded(5);
         let (a, b, c) = (normals(400, 0.0, &mut rng), normals(500, 0.0, &mut rng), normals(500, 1.0, &mut rng));

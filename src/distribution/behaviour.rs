@@ -47,12 +47,19 @@ fn cool(logits: &mut [f64], temperature: f64) {
     logits.iter_mut().for_each(|logit| *logit = (*logit - shift) / temperature);
 }
 
-/// Subtracts the log-sum-exp of the values from each; the largest one first, as a huge one would swallow the logarithm of the sum.
+/// Size of values from which on the largest is subtracted first: it would swallow the logarithm of the sum.
+const HUGE: f64 = 1e6;
+
+/// Subtracts the log-sum-exp of the values from each.
 pub(super) fn log_softmax(values: &mut [f64]) {
     let most = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    values.iter_mut().for_each(|value| *value -= most);
-    let rest = log_sum_exp(values.iter().copied());
-    values.iter_mut().for_each(|value| *value -= rest);
+    if most.abs() > HUGE {
+        values.iter_mut().for_each(|value| *value -= most);
+    }
+    let shift = log_sum_exp(values.iter().copied());
+    for value in values {
+        *value -= shift;
+    }
 }
 
 /// The index at which the cumulative sum exceeds `u` times the total; never an index of probability zero.

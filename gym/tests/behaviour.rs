@@ -9,8 +9,8 @@ use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, MlpConfig, Parameters};
 use gfn::objective::score;
 use gfn::objective::{
-    Advantage, ModifiedDetailedBalance, NextExit, Objective, PolicyGradient, RelativeLogPartitionVariance,
-    RelativeTrajectoryBalance, TrajectoryBalance, TrustPcl,
+    Advantage, LogPartitionVariance, ModifiedDetailedBalance, NextExit, Objective, PolicyGradient,
+    RelativeLogPartitionVariance, RelativeTrajectoryBalance, TrajectoryBalance, TrustPcl,
 };
 use gfn::optim::AdamConfig;
 use gfn::optim::Schedule;

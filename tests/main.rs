@@ -28,6 +28,7 @@ mod description;
 mod edges;
 mod environments;
 mod equivariance;
+mod every_setting;
 mod exact_flows;
 mod example_results;
 mod failed_steps;

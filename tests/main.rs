@@ -29,6 +29,7 @@ mod edge_lists;
 mod edges;
 mod environments;
 mod equivariance;
+mod every_setting;
 mod exact_flows;
 mod example_results;
 mod failed_steps;

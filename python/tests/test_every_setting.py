@@ -197,10 +197,7 @@ CASES = [
     ),
     (gfn.GraphNet, of_policy(LABELLED), dict(layers=1, embedding=8), dict(heads=8)),
     (gfn.GraphNet, of_policy(ALIKE), dict(layers=1, embedding=8), dict(backward="separate")),
-    pytest.param(
-        (gfn.GraphNet, of_policy(ALIKE), dict(layers=1, embedding=8), dict(symmetry="unseen")),
-        marks=pytest.mark.xfail(reason="`unseen` is left out of what the extension reads, which takes `auto` for it", strict=False),
-    ),
+    (gfn.GraphNet, of_policy(ALIKE), dict(layers=1, embedding=8), dict(symmetry="unseen")),
     (gfn.GraphNet, of_policy(LABELLED, **conditioned("graphs")), dict(layers=1, embedding=8), dict(logit_scale=(4,))),
     (
         gfn.EdgeMlp,

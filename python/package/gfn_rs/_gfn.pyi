@@ -187,6 +187,9 @@ class Exact:
         jsd: float,
         kl_target_policy: float,
         kl_policy_target: float,
+        n_objects: int,
+        groups: _Integers,
+        of_objects: Distances,
     ) -> Exact: ...
     def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, Any]]: ...
     @property
@@ -224,6 +227,8 @@ class Exact:
 class Distances:
     """How far the policy's distribution is from the one that the reward asks for."""
 
+    def __new__(cls, *, l1: float, tv: float, jsd: float, kl_target_policy: float, kl_policy_target: float) -> Distances: ...
+    def __getnewargs_ex__(self) -> tuple[tuple[()], dict[str, Any]]: ...
     @property
     def l1(self) -> float: ...
     @property

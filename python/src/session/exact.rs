@@ -148,6 +148,17 @@ impl From<Distances> for Apart {
 
 #[pymethods]
 impl Apart {
+    /// From what it shows, as pickle makes it.
+    #[new]
+    #[pyo3(signature = (*, l1, tv, jsd, kl_target_policy, kl_policy_target))]
+    fn new(l1: f64, tv: f64, jsd: f64, kl_target_policy: f64, kl_policy_target: f64) -> Self {
+        Self { l1, tv, jsd, kl_target_policy, kl_policy_target }
+    }
+
+    fn __getnewargs_ex__<'py>(slf: &Bound<'py, Self>) -> PyResult<Again<'py>> {
+        again(slf, &["l1", "tv", "jsd", "kl_target_policy", "kl_policy_target"])
+    }
+
     fn __repr__(&self) -> String {
         let Self { tv, jsd, l1, .. } = self;
         format!("Distances(tv={tv:.6}, jsd={jsd:.6}, l1={l1:.6})")
@@ -193,7 +204,7 @@ pub(crate) struct Exact {
 impl Exact {
     /// From what it shows, as pickle makes it.
     #[new]
-    #[pyo3(signature = (*, states, n_states, probs, target, log_rewards, log_z, mean_len, l1, tv, jsd, kl_target_policy, kl_policy_target))]
+    #[pyo3(signature = (*, states, n_states, probs, target, log_rewards, log_z, mean_len, l1, tv, jsd, kl_target_policy, kl_policy_target, n_objects, groups, of_objects))]
     #[expect(clippy::too_many_arguments, reason = "Python gives them by name")]
     fn new(
         states: Py<PyAny>,
@@ -208,6 +219,9 @@ impl Exact {
         jsd: f64,
         kl_target_policy: f64,
         kl_policy_target: f64,
+        n_objects: usize,
+        groups: Py<PyAny>,
+        of_objects: PyRef<'_, Apart>,
     ) -> Self {
         Self {
             states,
@@ -222,11 +236,14 @@ impl Exact {
             jsd,
             kl_target_policy,
             kl_policy_target,
+            n_objects,
+            groups,
+            of_objects: *of_objects,
         }
     }
 
     fn __getnewargs_ex__<'py>(slf: &Bound<'py, Self>) -> PyResult<Again<'py>> {
-        const NAMES: [&str; 12] = [
+        const NAMES: [&str; 15] = [
             "states",
             "n_states",
             "probs",
@@ -239,6 +256,9 @@ impl Exact {
             "jsd",
             "kl_target_policy",
             "kl_policy_target",
+            "n_objects",
+            "groups",
+            "of_objects",
         ];
         again(slf, &NAMES)
     }

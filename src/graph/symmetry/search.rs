@@ -111,6 +111,17 @@ thread_local! {
     static PROGRESS: Cell<Progress> = const { Cell::new(Progress { order: Some(1), budget: Budget::UNLIMITED }) };
 }
 
+/// Takes back, when a search is over or panics, that it asked canonaut to end: the searches of other threads would begin anew for ever.
+struct Asked;
+
+impl Drop for Asked {
+    fn drop(&mut self) {
+        if PROGRESS.get().budget.is_exceeded {
+            KILL_REQUEST.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
 /// canonaut's callback at each level of the first path, where |Aut| is multiplied by `index`.
 #[allow(clippy::too_many_arguments, reason = "the callback's type is canonaut's")]
 fn multiply_order(
@@ -295,11 +306,10 @@ impl Search {
         loop {
             self.set_cells(sorted, fixed, layers);
             PROGRESS.set(Progress { order: Some(1), budget: *budget });
+            let asked = Asked;
             self.canonicalize(n);
+            drop(asked);
             let Progress { order: exact, budget: left } = PROGRESS.get();
-            if left.is_exceeded {
-                KILL_REQUEST.fetch_sub(1, Ordering::Relaxed);
-            }
             let status = self.statistics.error_status_code;
             if status == ENDED && !left.is_exceeded {
                 std::thread::yield_now();
@@ -343,5 +353,38 @@ mod tests {
         search.adjacency = vec![0; 65];
         let mut budget = Budget::UNLIMITED;
         search.run((&sorted, 0, 1), &mut budget);
+    }
+
+    /// [`spend_budget`], and a bug of canonaut's once the budget is spent.
+    #[allow(clippy::too_many_arguments, reason = "the callback's type is canonaut's")]
+    fn spend_and_panic(
+        graph: &[usize],
+        labelling: &mut [u32],
+        partition: &mut [u32],
+        level: u32,
+        n_cells: u32,
+        target_cell: i32,
+        code: u32,
+        words: u32,
+        n: u32,
+    ) {
+        spend_budget(graph, labelling, partition, level, n_cells, target_cell, code, words, n);
+        assert!(!PROGRESS.get().budget.is_exceeded, "out of bounds");
+    }
+
+    #[test]
+    fn a_search_that_panics_leaves_those_of_other_threads_alone() {
+        let search = |panics: bool, mut budget: Budget| {
+            let sorted: Vec<SortKey> = (0..8).map(|label| SortKey::new(Node::default(), label, false)).collect();
+            let mut search = Search::new(1);
+            search.adjacency = vec![0; 8];
+            search.options.user_node_procedure = Some(if panics { spend_and_panic } else { spend_budget });
+            search.run((&sorted, 0, 1), &mut budget).exact
+        };
+        let spent = Budget { work: 1, ..Budget::LIMITED };
+        std::thread::spawn(move || search(true, spent)).join().unwrap_err();
+        let (send, receive) = std::sync::mpsc::channel();
+        std::thread::spawn(move || send.send(search(false, Budget::UNLIMITED)));
+        assert_eq!(receive.recv_timeout(std::time::Duration::from_secs(20)).unwrap(), Some(40_320));
     }
 }

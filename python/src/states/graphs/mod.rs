@@ -74,11 +74,11 @@ fn whole<'py>(given: &Bound<'py, PyAny>, name: &str, dims: usize) -> PyResult<Bo
 }
 
 fn flat<'py>(given: &Bound<'py, PyAny>, name: &str) -> PyResult<PyReadonlyArray1<'py, i64>> {
-    Ok(whole(given, name, 1)?.extract()?)
+    whole(given, name, 1)?.extract()
 }
 
 fn rows<'py>(given: &Bound<'py, PyAny>, name: &str) -> PyResult<PyReadonlyArray2<'py, i64>> {
-    Ok(whole(given, name, 2)?.extract()?)
+    whole(given, name, 2)?.extract()
 }
 
 /// The side of a drawn molecule.

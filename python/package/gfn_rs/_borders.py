@@ -170,8 +170,9 @@ def _of_data(data: Any, name: str, rows: int, dims: int) -> npt.NDArray[np.int64
 
 
 def _once(data: Any, index: npt.NDArray[np.int64], of_edges: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """Which columns are edges, and which are the same edges the other way."""
-    forth, back = index[0] < index[1], index[0] > index[1]
+    """The columns that are edges, each of which must be there the other way, too."""
+    forth: npt.NDArray[np.bool_] = index[0] < index[1]
+    back: npt.NDArray[np.bool_] = index[0] > index[1]
     one = np.column_stack([index.T, of_edges])[forth]
     other = np.column_stack([index[::-1].T, of_edges])[back]
     if not np.array_equal(one[np.lexsort(one.T)], other[np.lexsort(other.T)]) or not (forth | back).all():

@@ -55,7 +55,8 @@ def test_every_kind_of_states_is_written(tmp_path, env, policy):
     it = gfn.Trainer(env, reward, policy, batch=4)
     it.record(tmp_path / "run.sqlite").fit(1)
     frame = gfn.read_record(tmp_path / "run.sqlite")
-    assert len(frame) == 4 and len(shown) == 1
+    # Up to isomorphism some are shown again, under other labels.
+    assert len(frame) == 4 and len(shown[0]) == 4 and len(shown) <= 2
     if isinstance(env, gfn.Molecules):
         assert frame.text.tolist() == shown[0].smiles
     elif isinstance(env, gfn.GraphBuilding):

@@ -60,18 +60,21 @@ pub fn check_env_watched<E: EnumerableEnv>(
 ) -> Result<Coverage> {
     let visited = visited_states(env, n, rng)?;
     let mut followed = Followed::new(env, visited.clone());
-    for rows in batches(env, &visited, &[Direction::Forward, Direction::Backward]) {
-        let states = visited.select(&rows);
-        let forward = Expansion::of(env, &states, Direction::Forward)?;
-        let backward = Expansion::of(env, &states, Direction::Backward)?;
-        check_masks(env, &states, &forward, &backward)?;
-        check_forward(env, &states, &forward)?;
-        check_backward(env, &states, &backward)?;
-        let Expansion { rows, exit, after, keys_after: keys, .. } = &forward;
-        check_counts(env, &states, &Moved { rows, exit, after, keys }, usize::MAX)?;
-        check_forms(env, &states)?;
-        watch()?;
-        followed.add(&states, &backward);
+    for start in (0..visited.len()).step_by(BATCH) {
+        let some = visited.select(&(start..visited.len().min(start + BATCH)).collect::<Vec<_>>());
+        for rows in batches(env, &some, &[Direction::Forward, Direction::Backward]) {
+            watch()?;
+            let states = some.select(&rows);
+            let forward = Expansion::of(env, &states, Direction::Forward)?;
+            let backward = Expansion::of(env, &states, Direction::Backward)?;
+            check_masks(env, &states, &forward, &backward)?;
+            check_forward(env, &states, &forward)?;
+            check_backward(env, &states, &backward)?;
+            let Expansion { rows, exit, after, keys_after: keys, .. } = &forward;
+            check_counts(env, &states, &Moved { rows, exit, after, keys }, usize::MAX)?;
+            check_forms(env, &states)?;
+            followed.add(&states, &backward);
+        }
     }
     // A stream of its own, so that the caller's goes on the same however many ways there are.
     let ways_back = followed.finish(env, &mut rng.clone().split(), watch)?;
@@ -332,16 +335,12 @@ pub(super) fn check_backward<E: EnumerableEnv>(env: &E, states: &E::States, back
 
 /// The states that are one object: as many as the measure says, each once, and the same for all of them.
 fn check_forms<E: EnumerableEnv>(env: &E, states: &E::States) -> Result<()> {
+    let fail = |row, what| Err(miscounted(env, states, row, what));
     let logs = env.log_multiplicity(states)?;
     let Some(Forms { states: forms, offsets }) = env.forms(states)? else {
         return match logs.and_then(|logs| logs.iter().position(|log| *log != 0.0)) {
             None => Ok(()),
-            Some(row) => Err(miscounted(
-                env,
-                states,
-                row,
-                "is counted among several states of one object, and alone among its forms",
-            )),
+            Some(row) => fail(row, "is counted among several states of one object, and alone among its forms"),
         };
     };
     let (own, keys) = (env.keys(states), env.keys(&forms));
@@ -352,15 +351,10 @@ fn check_forms<E: EnumerableEnv>(env: &E, states: &E::States) -> Result<()> {
         let log_n = (range.len() as f64).ln();
         let counted = logs.as_ref().map_or(0.0, |logs| logs[row]);
         if (counted - log_n).abs() > 1e-9 || of_forms[range.clone()].iter().any(|log| (log - log_n).abs() > 1e-9) {
-            return Err(miscounted(
-                env,
-                states,
-                row,
-                "has another number of forms than are counted for it or for one of these",
-            ));
+            return fail(row, "has another number of forms than are counted for it or for one of these");
         }
         if distinct.len() != range.len() || !distinct.contains(&own[row]) {
-            return Err(miscounted(env, states, row, "isn't among its forms, or one of them is listed twice"));
+            return fail(row, "isn't among its forms, or one of them is listed twice");
         }
     }
     Ok(())

@@ -51,7 +51,10 @@ pub fn check_graph_env_watched<R: GraphRules>(
     for rows in rows.chunks(BATCH) {
         let states = visited.select(rows);
         check_initial_kept(env, &states)?;
-        (0..LABELLINGS).try_for_each(|_| check_relabelled(env, &states, &mut labels))?;
+        for _ in 0..LABELLINGS {
+            watch()?;
+            check_relabelled(env, &states, &mut labels)?;
+        }
     }
     let coverage = check_env_watched(env, n, rng, watch)?;
     for graph in visited.graphs() {

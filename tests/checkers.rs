@@ -92,7 +92,7 @@ fn masks_by_type_that_forget_the_environment_are_caught() {
     // Nothing follows the second edge, so an isolated node can't have come last: by type it could.
     let found = message(check_env(&capped(2, BackwardRule::ByType), 30, &mut rng()));
     assert!(found.contains("the reverse of a legal backward move is a legal forward move of the parent"), "{found}");
-    check_graph_env(&gfn::testing::Triangles::new(), 30, &mut rng()).unwrap();
+    check_graph_env(&capped(2, BackwardRule::Derived), 30, &mut rng()).unwrap();
 }
 
 /// Each type takes back only what it could have made: a node, an edge or a value of another type's classes is left alone.

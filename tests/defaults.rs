@@ -86,7 +86,7 @@ fn the_default_settings_reach_the_target() {
 fn a_collapse_is_seen_without_exploration() {
     tch::set_num_threads(1);
     let mut collapsed = 0;
-    for seed in 0..4 {
+    for seed in 0..5 {
         let mut trainer = starting_at(Some(0.0), TrajectoryBalance, bare(OnWarning::Keep), seed);
         let mut seen = Vec::new();
         let mut keep = |trainer: &Grown, record: &mut Record| {
@@ -100,8 +100,9 @@ fn a_collapse_is_seen_without_exploration() {
             assert_eq!(seen, [], "seed {seed}: {tv}");
             continue;
         }
-        // Neither, or not at rest yet: which seeds end so hangs on how sums are rounded.
-        if tv <= 0.7 || (seen.is_empty() && trainer.step().unwrap().loss > 1e-4) {
+        // Neither, not at rest yet, or on the best object alone, where log Z says nothing: which seeds end so hangs on how sums are rounded.
+        let after = trainer.step().unwrap();
+        if tv <= 0.7 || (seen.is_empty() && (after.loss > 1e-4 || after.log_z > 3.8)) {
             continue;
         }
         collapsed += 1;
@@ -111,7 +112,7 @@ fn a_collapse_is_seen_without_exploration() {
         let text = seen[0].to_string();
         assert!(text.contains("stands still") && text.contains("TrainerConfig::epsilon"), "{text}");
     }
-    assert!(collapsed >= 1, "none of four seeds");
+    assert!(collapsed >= 1, "none of five seeds");
 }
 
 #[test]

@@ -96,7 +96,10 @@ fn rules_may_look_at_nodes_that_are_told_apart() {
     let actions = || ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
     let (schema, start) =
         (GraphSchema::plain(GraphKind::Undirected, 9), GraphState::with_nodes(GraphKind::Undirected, 2));
-    let env = || GraphEnv::new(ExitByLabel, actions(), schema.clone(), start.clone()).unwrap();
+    let env = || {
+        let env = GraphEnv::new(ExitByLabel, actions(), schema.clone(), start.clone()).unwrap();
+        env.with_scaffold(Scaffold::ToldApart).unwrap()
+    };
     env().check_contract().unwrap();
     check_graph_env(&env(), 30, &mut Rng::seeded(0)).unwrap();
     // Alike, they may be looked at as long as a symmetry changes nothing; the first alone is a label again.
@@ -154,7 +157,8 @@ fn networks_of_another_initial_graph_are_refused() {
     let from = |n: usize| {
         let actions = ActionSet::new(Semantics::UpToIsomorphism).with(AddNode::free(1, 4)).with(AddEdge::new(1));
         let kind = GraphKind::Undirected;
-        GraphEnv::new(Free, actions, GraphSchema::plain(kind, 9), GraphState::with_nodes(kind, n)).unwrap()
+        let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, 9), GraphState::with_nodes(kind, n)).unwrap();
+        env.with_scaffold(Scaffold::ToldApart).unwrap()
     };
     let asked = |net: &GraphNet, env: &GraphEnv<Free>| {
         Sampler::new(env, &GraphPolicy(net)).forward(2, &mut Rng::seeded(0))?;

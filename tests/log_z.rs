@@ -6,12 +6,12 @@ use gfn::env::{StateGraph, VectorStates};
 use gfn::metrics::{Distances, importance_log_z};
 use gfn::nn::{EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{Objective, RelativeTrajectoryBalance, TrajectoryBalance, score};
-use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy, WithPrior};
+use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, WithPrior};
 use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::Trajectories;
 use gfn::tensor::to_host;
 use gfn::testing::Words;
-use gfn::train::{Checkpoint, Trainer, TrainerConfig};
+use gfn::train::{AverageFor, Checkpoint, Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
 use tch::{Device, Kind, Tensor};
@@ -109,9 +109,18 @@ fn a_value_that_was_chosen_restored_or_learned_stays() {
     assert_eq!(first(&mut resumed), next);
     // The parameters alone, in a run that begins.
     let restored = learner(None);
-    Checkpoint::load(&path).unwrap().restore(gfn::policy::Policy::<Words>::parameters(&restored).unwrap()).unwrap();
+    Checkpoint::load(&path).unwrap().restore(Policy::<Words>::parameters(&restored).unwrap()).unwrap();
     let restored = first(&mut trainer(restored, fresh(16)));
     assert!(restored != started && near(restored, next), "{restored} {started} {next}");
+}
+
+/// An average that went on from 0 would hold a part of it for thousands of steps.
+#[test]
+fn an_average_starts_there_too() {
+    let mut trainer = trainer(learner(None), fresh(16)).with_average(0.999, AverageFor::Evaluation).unwrap();
+    let started = first(&mut trainer);
+    let of_average = trainer.averaged(|policy| Ok(Policy::<Words>::log_z(policy, None, 1).unwrap())).unwrap();
+    assert!((of_average.double_value(&[0]) - started).abs() < 1e-2, "{of_average:?} {started}");
 }
 
 #[test]

@@ -141,6 +141,16 @@ fn a_schedule_of_ones_own_is_used_and_judged_step_by_step() {
     assert!(trainer.step().is_ok() && trainer.step().is_ok());
     let error = trainer.step().unwrap_err().to_string();
     assert!(error.contains("NaN"), "{error}");
-    // There is no way to write a function down.
+    // There is no way to write a function down; a run with one is saved and resumed all the same.
     assert!(serde_json::to_string(&Schedule::of(|_| 1.0)).is_err());
+    let folder = std::env::temp_dir().join(format!("gfn-own-schedule-{}", std::process::id()));
+    let own = || scaled(4, Schedule::of(|step| 1.0 / (1.0 + step as f64)));
+    let mut whole = own();
+    whole.step().unwrap();
+    whole.save(&folder).unwrap();
+    let mut resumed = own();
+    resumed.resume(&folder).unwrap();
+    assert_eq!(resumed.step().unwrap().loss.to_bits(), whole.step().unwrap().loss.to_bits());
+    assert_eq!(resumed.warnings(), []);
+    std::fs::remove_dir_all(&folder).unwrap();
 }

@@ -54,9 +54,7 @@ struct Group {
       try {
         return work->wait(Milliseconds(100));
       } catch (const std::exception&) {
-        if (work->isCompleted()) {
-          throw;
-        }
+        // Time was up, or the operation failed, which `wait` below says: it may have ended since.
       }
     }
     return work->wait();

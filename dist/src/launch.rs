@@ -30,7 +30,7 @@ pub struct Launch {
     pub host: String,
     /// The port of the store there.
     pub port: u16,
-    /// This machine's own address.
+    /// This machine's own address, or `interface:NAME` for that of an interface (`GLOO_SOCKET_IFNAME`).
     pub address: String,
     /// Whether the launcher itself serves the store, as torchrun does.
     pub launcher_serves: bool,
@@ -102,7 +102,10 @@ impl Launch {
         let host = variable("MASTER_ADDR").unwrap_or_else(|| Ipv4Addr::LOCALHOST.to_string());
         let port = variable("MASTER_PORT").map_or(Ok(PORT), |port| number("MASTER_PORT", &port))?;
         let run = RUN.iter().chain(jobs).filter_map(|name| variable(name)).collect::<Vec<_>>().join("-");
-        if run.is_empty() && size > 1 && variable("MASTER_PORT").is_none() {
+        // A job of Slurm's alone doesn't tell apart what launchers without a number of their own start in it.
+        let mut ids = RUN.iter().chain(jobs).filter(|name| variable(name).is_some());
+        let told = ids.any(|name| jobs.contains(name) || !name.starts_with("SLURM"));
+        if !told && size > 1 && variable("MASTER_PORT").is_none() {
             let expected =
                 "an id of this run, the same for all of its processes, or a MASTER_PORT that no other run uses";
             return Err(Error::config("GFN_RUN_ID", "not set", expected));
@@ -156,7 +159,8 @@ impl Launch {
 
 /// The address by which others reach this machine: what is said, or that of the way to the first process.
 fn own_address(variable: &impl Fn(&str) -> Option<String>, host: &str, port: u16) -> Result<String> {
-    if let Some(interface) = variable("GLOO_SOCKET_IFNAME").filter(|_| !is_loopback(host)) {
+    let interface = variable("GLOO_SOCKET_IFNAME").filter(|_| !is_loopback(host) && variable("GFN_ADDRESS").is_none());
+    if let Some(interface) = interface {
         return Ok(format!("{INTERFACE}{}", interface.split(',').next().unwrap_or_default()));
     }
     let Some(address) = variable("GFN_ADDRESS") else {
@@ -168,10 +172,12 @@ fn own_address(variable: &impl Fn(&str) -> Option<String>, host: &str, port: u16
             let socket = UdpSocket::bind((any, 0)).and_then(|socket| socket.connect((host, port)).map(|()| socket));
             socket.and_then(|socket| socket.local_addr()).ok()
         };
-        let found = way("0.0.0.0").or_else(|| way("::")).map(|found| found.ip());
+        // A machine's own name stands for a loopback address on many systems: nobody else would reach that.
+        let found = way("0.0.0.0").or_else(|| way("::")).map(|found| found.ip()).filter(|ip| !ip.is_loopback());
         return found.map(|address| address.to_string()).ok_or_else(|| {
             let expected =
-                "this machine's own address, by which the others reach it: there is no way from here to MASTER_ADDR";
+                "this machine's own address, by which the others reach it: there is no way from here to MASTER_ADDR, or a loopback address \
+                 that it stands for here";
             Error::config("GFN_ADDRESS", "not set", expected)
         });
     };

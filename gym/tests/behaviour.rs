@@ -6,7 +6,7 @@ use gfn::distribution::GraphActionCategorical;
 use gfn::env::StateGraph;
 use gfn::env::{Reward, Rows, VectorEnv, VectorStates};
 use gfn::metrics::Distances;
-use gfn::nn::{BackwardPolicy, MlpConfig, Parameters};
+use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig, Parameters};
 use gfn::objective::score;
 use gfn::objective::{
     Advantage, LogPartitionVariance, ModifiedDetailedBalance, NextExit, Objective, PolicyGradient,
@@ -35,7 +35,9 @@ fn grid() -> VectorEnv<HyperGrid> {
 
 fn network(heads: usize, rng: &mut Rng) -> MlpPolicy<KHot> {
     let mlp = MlpConfig { hidden: vec![64], ..MlpConfig::default() };
-    let config = MlpPolicyConfig { mlp, heads, backward: BackwardPolicy::Uniform, ..MlpPolicyConfig::default() };
+    let estimators = EstimatorsConfig { initial_log_z: Some(0.0), ..EstimatorsConfig::default() };
+    let config =
+        MlpPolicyConfig { mlp, heads, backward: BackwardPolicy::Uniform, estimators, ..MlpPolicyConfig::default() };
     MlpPolicy::new(&grid(), KHot::new(2, 6), config, Device::Cpu, Kind::Float, rng).unwrap()
 }
 
@@ -156,7 +158,8 @@ fn a_teacher_samples_where_the_student_is_wrong() {
     tch::set_num_threads(1);
     let env = Words::new(3, 3);
     let graph = StateGraph::build(&env, 1_000).unwrap();
-    let config = MlpPolicyConfig { backward: BackwardPolicy::Uniform, ..MlpPolicyConfig::default() };
+    let estimators = EstimatorsConfig { initial_log_z: Some(0.0), ..EstimatorsConfig::default() };
+    let config = MlpPolicyConfig { backward: BackwardPolicy::Uniform, estimators, ..MlpPolicyConfig::default() };
     let table = || MlpPolicy::tabular(&env, ByKey::new(env, 64), config.clone(), Device::Cpu, Kind::Float).unwrap();
     // Far from the uniform student at some words only, and on both sides of it.
     let log_r = |row: &[u16]| row.iter().map(|&x| f64::from(x)).sum::<f64>().sin() * 2.0;

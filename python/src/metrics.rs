@@ -31,6 +31,7 @@ pub(crate) fn wasserstein2(py: Python<'_>, a: Points<'_>, b: Points<'_>) -> PyRe
 #[pyfunction]
 pub(crate) fn maximum_mean_discrepancy(py: Python<'_>, a: Points<'_>, b: Points<'_>) -> PyResult<f64> {
     let (a, b) = (points(&a).map_err(raised)?, points(&b).map_err(raised)?);
+    let _inside = Inside::enter(py)?;
     py.detach(|| metrics::maximum_mean_discrepancy(&a, &b)).map_err(raised)
 }
 
@@ -48,6 +49,7 @@ pub(crate) fn hypervolume(
     reference: PyReadonlyArray1<'_, f64>,
 ) -> PyResult<f64> {
     let (objectives, reference) = (points(&objectives).map_err(raised)?, reference.as_array().to_vec());
+    let _inside = Inside::enter(py)?;
     py.detach(|| metrics::hypervolume(&objectives, &reference)).map_err(raised)
 }
 
@@ -61,6 +63,7 @@ pub(crate) fn noise_floor(
     seed: u64,
 ) -> PyResult<NoiseFloor> {
     let target = target.as_array().to_vec();
+    let _inside = Inside::enter(py)?;
     let floor = py.detach(|| Floor::simulate(&target, n, rounds, &mut Rng::seeded(seed))).map_err(raised)?;
     let Floor { tv, tv_sd, jsd, jsd_sd } = floor;
     Ok(NoiseFloor { tv, tv_sd, jsd, jsd_sd })

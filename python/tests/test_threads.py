@@ -9,7 +9,7 @@ RING = "gfn.Trainer(gfn.Ring(3), gfn.RingReward(), gfn.GraphNet(embedding=8), ba
 
 
 def run(code):
-    return subprocess.run([sys.executable, "-c", "import gfn_rs as gfn, torch\n" + code], capture_output=True, text=True)
+    return subprocess.run([sys.executable, "-c", "import gfn_rs as gfn, torch\n" + code], capture_output=True, text=True, timeout=240)
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@
 
 use std::collections::HashMap;
 
-use super::{CHUNK, EnumerableEnv, Env, Grouping, Rows, StateGraph};
-use crate::Result;
+use super::{CHUNK, EnumerableEnv, Env, Grouping, Rows, StateGraph, describe_state};
+use crate::{Error, Result};
 
 /// All states that are the same objects as some states ([`Env::forms`]).
 #[derive(Clone, Debug)]
@@ -32,10 +32,25 @@ pub(super) fn count_forms<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>) -> R
     for ends in graph.ends().chunks(CHUNK) {
         if let Some(logs) = env.log_multiplicity(&graph.states().select(ends))? {
             let found = found.get_or_insert_with(|| vec![0.0; graph.len()]);
-            ends.iter().zip(logs).for_each(|(&state, log)| found[state] = log);
+            ends.iter().zip(&logs).for_each(|(&state, log)| found[state] = *log);
+            let several = ends.iter().zip(&logs).filter(|(_, log)| **log != 0.0).map(|(&state, _)| state);
+            check_forms(env, graph, &several.collect::<Vec<_>>())?;
         }
     }
     Ok(found)
+}
+
+/// Checks that all forms of these states are states: what falls to another one would be lost.
+fn check_forms<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>, several: &[usize]) -> Result<()> {
+    let states = graph.states().select(several);
+    let Some(Forms { states: forms, .. }) = env.forms(&states)? else { return Ok(()) };
+    match graph.indices(env, &forms).iter().position(Option::is_none) {
+        None => Ok(()),
+        Some(row) => Err(Error::contract(
+            "all forms of a state are states, that trajectories come to (`Env::forms`): each has a share of the reward",
+            format!("{} is a form, and no trajectory comes to it", describe_state(env, &forms, row)),
+        )),
+    }
 }
 
 /// The default of [`EnumerableEnv::objects`].

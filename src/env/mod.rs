@@ -14,7 +14,7 @@
 //! traits for what an author says of one state: [`VectorEnv`] of [`VectorRules`], [`GraphEnv`](crate::graph::GraphEnv) of
 //! [`GraphRules`](crate::graph::GraphRules).
 
-mod counts;
+mod checks;
 mod instances;
 mod masks;
 mod measure;
@@ -26,9 +26,11 @@ mod topological;
 mod vector_batches;
 mod vector_env;
 mod vectors;
-mod walk;
 
-pub(crate) use counts::{Moved, check_counts};
+pub(crate) use checks::{
+    KEEP_BACK, MAX_STEPS_BACK, Moved, Walked, check_counts, check_listed, describe_move, describe_state,
+    has_more_states, random_moves, walk_back,
+};
 pub(crate) use instances::{check_instances, check_one_instance, draw_instances, instances_in_turn};
 pub use masks::{Block, Masks};
 pub use measure::Forms;
@@ -42,13 +44,9 @@ pub use state_graph::{Child, StateGraph};
 pub use vector_batches::BatchVectorRules;
 pub use vector_env::{VectorEnv, VectorRules};
 pub use vectors::{Entry, Reals, VectorStates, Vectors};
-pub(crate) use walk::{
-    KEEP_BACK, MAX_STEPS_BACK, Walked, check_listed, describe_move, describe_state, has_more_states, random_moves,
-    walk_back,
-};
 // What only `testing` takes from here.
 #[cfg(any(test, feature = "testing"))]
-pub(crate) use walk::no_way_back;
+pub(crate) use checks::no_way_back;
 
 pub use crate::direction::Direction;
 use crate::{Result, Rng};

@@ -59,6 +59,17 @@ impl Average {
         Ok(())
     }
 
+    /// Begins anew from the parameters as they are now.
+    ///
+    /// # Errors
+    /// [`Error::Config`] for the parameters of another model.
+    pub(crate) fn restart(&mut self, parameters: &Parameters) -> Result<()> {
+        self.check(parameters)?;
+        let now = trained(parameters).zip(&mut self.values);
+        no_grad(|| now.for_each(|((_, tensor), (_, average))| average.copy_(tensor)));
+        Ok(())
+    }
+
     /// Runs `f` with the average as the parameters' values, and restores their own values afterwards.
     ///
     /// A loss recorded before this call can't be differentiated afterwards.

@@ -53,7 +53,7 @@ pub fn check_graph_env_watched<R: GraphRules>(
         check_initial_kept(env, &states)?;
         for _ in 0..LABELLINGS {
             watch()?;
-            check_relabelled(env, &states, &mut labels)?;
+            check_relabelled(env, &states, usize::MAX, &mut labels)?;
         }
     }
     let coverage = check_env_watched(env, n, rng, watch)?;

@@ -150,7 +150,10 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let mut streams = Streams::of(&self.context, &mut self.rng);
         let batch = self.sources.collect(&self.context, average, streams.own())?;
         let mut unset_log_z = start_log_z(&self.context, &batch.trajectories, batch.fresh)?;
-        self.sources.keep_ahead(self.context.policy.parameters().filter(|_| unset_log_z.is_some()));
+        if let Some(parameters) = self.context.policy.parameters().filter(|_| unset_log_z.is_some()) {
+            self.sources.keep_ahead(parameters);
+            self.companions.average.iter_mut().try_for_each(|kept| kept.average.restart(parameters))?;
+        }
         let (sampled, mean_len) = (started.elapsed().as_secs_f64(), batch.trajectories.mean_len());
         // Whoever draws elsewhere may have a reward of their own.
         if self.latest.is_none() && self.sources.elsewhere.is_none() {

@@ -192,6 +192,8 @@ def of_pyg(graphs: Any, directed: bool) -> _gfn.Graphs:
         if not isinstance(data, Data):
             raise TypeError(f"one of the graphs is a {type(data).__name__}: expected a Data of PyTorch Geometric")
         index = np.zeros((2, 0), dtype=np.int64) if data.edge_index is None else whole(data.edge_index, "edge_index", 2)
+        if index.shape[0] != 2:
+            raise ValueError(f"edge_index has shape {list(index.shape)}: expected [2, E]")
         n, m = int(data.num_nodes or 0), index.shape[1]
         more = _of_data(data, "node_attributes", n, 2), _of_data(data, "edge_attributes", m, 2)
         of_nodes, of_edges = (np.pad(each, ((0, 0), (0, max(ATTRIBUTES - each.shape[1], 0)))) for each in more)

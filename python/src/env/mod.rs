@@ -130,6 +130,7 @@ impl Env {
         let lines = lines(molecules, "molecules")?;
         match &self.made {
             Made::Once(EnvKind::Graphs { reading: Some(reading), .. }) => {
+                let _inside = Inside::enter(py)?;
                 let read = py.detach(|| read_lines(reading, &lines));
                 Ok(read.into_iter().map(|read| read.err().map(|error| error.to_string())).collect())
             }

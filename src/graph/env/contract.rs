@@ -18,6 +18,8 @@ const WALKS: usize = 16;
 const LOOKED_AT: usize = 48;
 /// Those of the visited states, the smallest ones, that are looked at under other labels, too.
 const RELABELLED: usize = 32;
+/// Moves of each of these that are.
+const MOVES: usize = 256;
 /// Forward moves whose counts are compared with those of the moves back, and the pairs of states that are looked at.
 const COUNTED: (usize, usize) = (128, 32);
 /// Slots of the states whose moves are undone, and from which ways back are drawn, all together.
@@ -72,15 +74,21 @@ pub(crate) fn check_by_type<R: GraphRules>(env: &GraphEnv<R>, states: &GraphStat
     Ok(())
 }
 
-/// Checks that the same is legal in a graph whatever its labels are, up to isomorphism.
-pub(crate) fn check_relabelled<R: GraphRules>(env: &GraphEnv<R>, states: &GraphStates, rng: &mut Rng) -> Result<()> {
+/// Checks that the same is legal in a graph whatever its labels are, up to isomorphism; of `most` moves of each, where there are more.
+pub(crate) fn check_relabelled<R: GraphRules>(
+    env: &GraphEnv<R>,
+    states: &GraphStates,
+    most: usize,
+    rng: &mut Rng,
+) -> Result<()> {
     let Some((both, classes)) = env.relabelled(states, rng) else { return Ok(()) };
     let n = states.len();
     for direction in [Direction::Forward, Direction::Backward] {
         let masks = env.masks(direction, &both);
         for row in 0..n {
             for (from, to, back) in [(row, n + row, true), (n + row, row, false)] {
-                let legal: Vec<u32> = masks.legal_slots(from).collect();
+                let apart = masks.n_legal(from).div_ceil(most).max(1);
+                let legal: Vec<u32> = masks.legal_slots(from).step_by(apart).collect();
                 let twins = vec![n + row; legal.len()];
                 let renamed = env.translate(direction, &both, (&classes, &twins), &Slots(legal.clone()), back)?;
                 let Some(k) = renamed.0.iter().position(|&slot| masks.row(to).get(slot as usize) != Some(&true)) else {
@@ -148,7 +156,6 @@ pub(crate) fn check_initial_kept<R: GraphRules>(env: &GraphEnv<R>, states: &Grap
     ))
 }
 
-/// Checks settings, and on some states of a few short random walks schema, backward masks, labels, counts of moves and ways back.
 /// Checks settings, and on some states of a few short random walks schema, masks, labels, counts of moves, what undoes them and ways back.
 ///
 /// It is for once per run, so it is cheap: large graphs, whose masks cost more, take fewer steps.
@@ -166,7 +173,7 @@ pub(in crate::graph) fn check_sampled<R: GraphRules>(env: &GraphEnv<R>) -> Resul
     states.graphs().iter().try_for_each(|graph| check_fits(env.schema(), graph))?;
     check_initial_kept(env, &states)?;
     check_by_type(env, &states)?;
-    check_relabelled(env, &small, &mut Rng::seeded(1))?;
+    check_relabelled(env, &small, MOVES, &mut Rng::seeded(1))?;
     let most = env.actions().most_slots(Direction::Forward, env.schema().kind, env.schema().max_nodes);
     walked.check(env, (SLOTS / most.max(1)).clamp(8, 128), rng)?;
     check_some_counts(env, &small)
@@ -210,7 +217,8 @@ fn check_starts_apart<R: GraphRules>(env: &GraphEnv<R>) -> Result<()> {
             continue;
         }
         let state = env.adopted(vec![other.clone().with_instance(one.instance())].into());
-        if (0..WAYS).any(|_| walk_back(env, state.clone(), MAX_STEPS_BACK, rng).is_ok()) {
+        let goes_back = env.is_initial(&state)[0] || env.masks(Direction::Backward, &state).n_legal(0) > 0;
+        if goes_back && (0..WAYS).any(|_| walk_back(env, state.clone(), MAX_STEPS_BACK, rng).is_ok()) {
             return Err(not_apart((one.instance(), other.instance()), other));
         }
     }

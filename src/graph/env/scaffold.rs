@@ -116,7 +116,9 @@ impl<R: GraphRules> GraphEnv<R> {
     pub(super) fn log_scaffold_symmetries(&self, graph: &GraphState) -> Result<f64> {
         if self.together {
             let log = |held| with_canonizer(|canonizer| canonizer.log_automorphisms_with(graph, held));
-            return Ok(log(self.held())? - log(Held::Each(self.n_fixed()))?);
+            let all = log(self.held())?;
+            // Without any there is none that holds nodes.
+            return Ok(if all == 0.0 { 0.0 } else { all - log(Held::Each(self.n_fixed()))? });
         }
         if self.symmetries.is_empty() {
             return Ok(0.0);

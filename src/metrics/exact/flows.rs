@@ -35,7 +35,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
     /// [`Evaluator::exact_flows`] shares the work.
     ///
     /// `F(s) = R(s) [s can end] + sum over legal moves s -> s' of F(s') P_B(s | s')`, from the last state to the first.
-    /// R is the training reward (up to isomorphism |Aut(s)| R(s), and where several states are one object, a share of it), and the sum is over moves, not classes, with P_B
+    /// R is the training reward (up to isomorphism |Aut(s)| R(s) over |Aut(s0)|, and where several states are one object, a share of it), and the sum is over moves, not classes, with P_B
     /// evaluated at the very state that the move leads to. `log_z` is then that of the raw reward.
     ///
     /// log F(s0) is compared with the log of the sum of all rewards. They agree to 1e-4 unless P_B gives mass to states

@@ -126,7 +126,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
             reward_calls: self.reward_calls(),
             description: self.description.clone(),
             observed: self.observed.states.clone(),
-            settings: self.settings()?,
+            settings: self.settings(),
         })?;
         let model = Checkpoint::new(parameters, self.context.step as u64, state)?;
         let whole = kept.into_iter().fold(model, |checkpoint, (part, tensors)| {
@@ -137,28 +137,36 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let seen = match &self.latest {
             None => self.seen.iter().map(|(name, tensor)| (name.clone(), tensor.shallow_clone())).collect(),
             // What can't be walked again isn't remembered: nothing of the run itself is lost by that.
-            latest => seen(&self.context.env, latest.as_ref()).unwrap_or_default(),
+            Some(latest) if self.judges_itself() => seen(&self.context.env, latest).unwrap_or_default(),
+            Some(_) => Vec::new(),
         };
         Ok(self.observed.add_to(whole.with(SEEN, seen)))
     }
 
-    /// Its settings, but for the one that says what becomes of a warning.
-    fn settings(&self) -> Result<serde_json::Value> {
-        let mut settings = to_json(&self.context.config)?;
+    /// Whether the rewards of fresh objects are its own: whoever draws elsewhere may have another.
+    fn judges_itself(&self) -> bool {
+        !matches!(self.sources.elsewhere, Some(Elsewhere::Others(_)))
+    }
+
+    /// Its settings, but for the one that says what becomes of a warning; null where a schedule of one's own can't be written.
+    fn settings(&self) -> serde_json::Value {
+        let mut settings = serde_json::to_value(&self.context.config).unwrap_or_default();
         if let Some(settings) = settings.as_object_mut() {
             settings.remove("on_warning");
         }
-        Ok(settings)
+        settings
     }
 
     /// What of settings, environment and reward isn't as it was in the run of a checkpoint.
     fn changed(&self, theirs: &serde_json::Value, checkpoint: &Checkpoint) -> Result<Option<Warning>> {
-        let settings = self.settings()?;
+        let settings = self.settings();
         let mut changes = Vec::new();
-        if !theirs.is_null() && *theirs != settings {
+        if !theirs.is_null() && !settings.is_null() && *theirs != settings {
             changes.push(differences("its settings", theirs, &settings));
         }
-        changes.extend(otherwise((&self.context.env, self.context.reward.as_ref()), &checkpoint.section(SEEN))?);
+        if self.judges_itself() {
+            changes.extend(otherwise((&self.context.env, self.context.reward.as_ref()), &checkpoint.section(SEEN))?);
+        }
         let step = checkpoint.manifest().step as usize;
         Ok((!changes.is_empty()).then(|| Warning::Resumed { step, changes: changes.join("; ") }))
     }

@@ -14,7 +14,8 @@ use crate::{Error, Result};
 /// Gives log Z, where nobody chose a value for it, what the first batch says of it: the log of the mean importance weight. A log Z that starts
 /// hundreds below takes thousands of steps to get there, and the policy learns to bridge the gap meanwhile.
 ///
-/// The weights are those of the `fresh` trajectories, which come first: others weren't drawn by the policy. Replicas take the mean over all. A
+/// The weights are those of the `fresh` trajectories, which come first: others weren't drawn by the policy. Where these explore, or are a
+/// teacher's, it is a start and no estimate. Replicas take the mean over all. A
 /// step that fails takes it back.
 pub(in crate::train) fn start_log_z<E: ReplayEnv, P: Policy<E>>(
     context: &Context<E, P>,

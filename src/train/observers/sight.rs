@@ -44,7 +44,8 @@ impl<'a> Sight<'a> {
             && !needs.has(Quantity::LogPrior)
             && objective.reward_exponent() == 1.0
             && !intrinsic
-            && context.conditions.is_none();
+            && context.conditions.is_none()
+            && context.env.n_instances() == 1;
         let learned_log_z = needs.has_any(&[Quantity::LogZ, Quantity::LogFlow]);
         let learns_nothing = policy.parameters().is_some() && config.lr_scale.stays_zero(step.saturating_sub(1));
         Ok(Self { stats, step: *step, explores, one_target, learned_log_z, learns_nothing })

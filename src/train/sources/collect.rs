@@ -131,8 +131,8 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
     }
 
     /// Log Z was given a value: who draws ahead goes on with the other parameters, which it draws and scores by.
-    pub(in crate::train) fn keep_ahead(&mut self, parameters: Option<&Parameters>) {
-        if let (Some(Elsewhere::Ahead(ahead)), Some(parameters)) = (&mut self.elsewhere, parameters) {
+    pub(in crate::train) fn keep_ahead(&mut self, parameters: &Parameters) {
+        if let Some(Elsewhere::Ahead(ahead)) = &mut self.elsewhere {
             ahead.keep_weights(parameters);
         }
     }

@@ -154,5 +154,6 @@ impl Side {
 fn own_address(launch: &Launch) -> Result<SocketAddr> {
     let found = (launch.address.as_str(), 0).to_socket_addrs().ok().and_then(|mut found| found.next());
     let expected = "an address of this machine, or a name that it can look up as one";
-    found.ok_or_else(|| Error::config("GFN_ADDRESS", &launch.address, expected))
+    let said = if launch.address.starts_with("interface:") { "not set" } else { &launch.address };
+    found.ok_or_else(|| Error::config("GFN_ADDRESS", said, expected))
 }

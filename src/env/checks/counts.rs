@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Direction, EnumerableEnv, Moves, Rows, Slots, describe_state};
+use crate::env::{Direction, EnumerableEnv, Moves, Rows, Slots, describe_state};
 use crate::{Error, Result};
 
 /// Children whose parents are in memory at once.
@@ -61,7 +61,7 @@ pub(crate) fn check_counts<E: EnumerableEnv>(
         let short = (n_forward as f64).ln() + of_child[place] - (n_backward as f64).ln() - of_parent[row];
         if short.abs() > 1e-6 {
             let detail = format!(
-                "{n_forward} moves forward from {} to {}, {n_backward} back; log |Aut| {} and {}{}",
+                "{n_forward} moves forward from {} to {}, {n_backward} back; log |Aut| less that of the initial state {} and {}{}",
                 describe_state(env, states, row),
                 describe_state(env, &children, place),
                 of_parent[row],

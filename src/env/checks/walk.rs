@@ -2,8 +2,7 @@
 
 use std::collections::HashSet;
 
-use super::{Masks, Rows, Slots, StateGraph, instances_in_turn};
-use crate::env::{Direction, EnumerableEnv};
+use crate::env::{Direction, EnumerableEnv, Masks, Rows, Slots, StateGraph, instances_in_turn};
 use crate::tensor::log_sum_exp;
 use crate::{Error, Result, Rng};
 

@@ -100,9 +100,8 @@ fn a_collapse_is_seen_without_exploration() {
             assert_eq!(seen, [], "seed {seed}: {tv}");
             continue;
         }
-        // Neither, not at rest yet, or on the best object alone, where log Z says nothing: which seeds end so hangs on how sums are rounded.
-        let after = trainer.step().unwrap();
-        if tv <= 0.7 || (seen.is_empty() && (after.loss > 1e-4 || after.log_z > 3.8)) {
+        // Neither, or not at rest: which seeds end so hangs on how sums are rounded.
+        if tv <= 0.7 || seen.is_empty() {
             continue;
         }
         collapsed += 1;

@@ -329,13 +329,15 @@ fn what_launchers_say_is_read_and_checked() {
     }
     let slurm = [("SLURM_PROCID", "0"), ("SLURM_STEP_NUM_TASKS", "2"), ("SLURM_JOB_ID", "8"), ("SLURM_STEP_ID", "1")];
     assert_eq!(read(&slurm).unwrap().unwrap().run, "8-1");
-    // Steps that start one process each are of one run: their launcher says which.
+    // Steps that start one process each are of one run, of which a job may have several: their port, or an id, says which.
     let by_hand = [("RANK", "0"), ("WORLD_SIZE", "2"), ("SLURM_JOB_ID", "8"), ("SLURM_STEP_ID", "1")];
-    assert_eq!(read(&by_hand).unwrap().unwrap().run, "8");
+    let with_port = [&by_hand[..], &[("MASTER_PORT", "4000")]].concat();
+    assert_eq!(read(&with_port).unwrap().unwrap().run, "8");
     let says = |variables: &[(&str, &str)], words: &str| {
         let error = read(variables).unwrap_err().to_string();
         assert!(error.contains(words), "{error}");
     };
+    says(&by_hand, "GFN_RUN_ID is not set");
     says(&[("RANK", "0")], "WORLD_SIZE is not set");
     says(&[("RANK", "x"), ("WORLD_SIZE", "2")], "RANK is `x`");
     says(&[("RANK", "2"), ("WORLD_SIZE", "2")], "RANK is 2 of 2");

@@ -87,7 +87,7 @@ fn forged(
         let edited = tensors.filter_map(|(name, tensor)| Some((name.clone(), edit(section, &name, tensor)?)));
         new = new.with(section, edited.collect());
     }
-    new.with("seen", old.section("seen")).save(to)
+    new.with("judged_objects", old.section("judged_objects")).save(to)
 }
 
 #[test]

@@ -70,6 +70,7 @@ impl Launch {
     ///     "SLURM_PROCID" => Some("3".to_owned()),
     ///     "SLURM_STEP_NUM_TASKS" => Some("8".to_owned()),
     ///     "SLURM_JOB_ID" => Some("4711".to_owned()),
+    ///     "SLURM_STEP_ID" => Some("0".to_owned()),
     ///     _ => None,
     /// };
     /// let launch = Launch::read(slurm)?.ok_or_else(|| gfn::Error::config("launch", "none", "one"))?;

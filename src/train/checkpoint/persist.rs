@@ -13,7 +13,8 @@ use crate::{Error, Result};
 type Tensors = Vec<(String, Tensor)>;
 
 /// The sections of a trainer's own parts, and of the model.
-const RESERVED: [&str; 8] = ["model", "seen", "replay", "data", "teacher", "average", "target_network", "novelty"];
+const RESERVED: [&str; 8] =
+    ["model", "judged_objects", "replay", "data", "teacher", "average", "target_network", "novelty"];
 
 /// A part of a trainer: each has a section of the checkpoint for what it must keep, so that a run that resumes goes on bit for bit. A
 /// part that keeps nothing needs no more than a name.

@@ -12,7 +12,7 @@ use crate::rollout::{
 use crate::train::sources::Batch;
 
 /// Their section.
-pub(super) const SEEN: &str = "seen";
+pub(super) const SEEN: &str = "judged_objects";
 /// How many there are: each costs a resumed run a call of its reward.
 const OBJECTS: usize = 4;
 /// Allowed difference of log-rewards, per unit of their size if that is above 1: machines, and batches of another size, round differently.

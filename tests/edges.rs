@@ -44,7 +44,9 @@ fn edges_of_a_ring_of_alternating_classes_part() {
             assert_eq!(block.size(), [6, 1]);
             let of = |class: u16| logits.iter().filter(move |edge| edge.0 == class).map(|edge| edge.1);
             let (first, second) = (of(0).next().unwrap(), of(1).next().unwrap());
-            assert!((first - second).abs() > 1e-4, "{kind:?} {conv:?}: {logits:?}");
+            // What comes from the whole graph is the same for all, and makes the rest smaller.
+            let least = if conv == ConvKind::GinVirtual { 1e-4 } else { 1e-3 };
+            assert!((first - second).abs() > least, "{kind:?} {conv:?}: {logits:?}");
             assert!(of(0).all(|x| (x - first).abs() < 1e-12) && of(1).all(|x| (x - second).abs() < 1e-12));
         }
     }

@@ -206,7 +206,7 @@ fn a_network_that_sees_symmetry_learns_faster() {
         Distances::between(&learned.probs, &target.probs).unwrap().tv
     };
     let (seen, unseen) = (tv(Symmetry::Seen), tv(Symmetry::Unseen));
-    assert!(seen < 0.8 * unseen, "{seen} where symmetry is seen, {unseen} where it isn't");
+    assert!(seen < 0.7 * unseen, "{seen} where symmetry is seen, {unseen} where it isn't");
 }
 
 /// Rules that count how often they are asked for |Aut|.

@@ -34,7 +34,7 @@ pub struct Launch {
     pub address: String,
     /// Whether the launcher itself serves the store, as torchrun does.
     pub launcher_serves: bool,
-    /// What tells this start of the processes from others that use the same store: an id given for it, the launcher's job, step and attempt.
+    /// The id of this start of the processes, which tells it from others that use the same store: one given for it, the launcher's job, step and attempt.
     pub run: String,
 }
 

@@ -126,7 +126,7 @@ impl TrainerConfig {
         }
     }
 
-    /// How sampling explores in a step.
+    /// The exploration of a step.
     ///
     /// # Errors
     /// [`Error::Config`] for a schedule that leaves its bounds.

@@ -51,7 +51,7 @@ pub(crate) enum Dist {
 }
 
 /// What flags say of processes that a launcher started.
-#[cfg_attr(not(feature = "dist"), allow(dead_code))]
+#[cfg_attr(not(feature = "dist"), allow(dead_code, reason = "read where there are processes"))]
 struct Together {
     dist: Dist,
     learners: Option<usize>,

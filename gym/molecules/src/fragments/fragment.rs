@@ -146,7 +146,7 @@ impl Fragment {
         &self.molecule
     }
 
-    /// What its SMILES says and the molecule doesn't: stereochemistry.
+    /// The stereochemistry that its SMILES says and the molecule doesn't.
     #[must_use]
     pub fn left_out(&self) -> LeftOut {
         self.left_out

@@ -19,7 +19,6 @@
 //! | [`condition`] | one policy for a family of rewards: temperatures, preferences, focus, hindsight |
 //! | [`graph`] | graph states, batches, action types, graph environments, symmetry, files |
 //! | [`distribution`] | the categorical over actions, exploration |
-//! | [`quantity`] | what can be asked of a policy and of scores: sets of quantities, tensors by quantity |
 //! | [`nn`] | parameters, layers, networks over graphs and sequences, their snapshots on the host |
 //! | [`policy`] | estimators of P_F, P_B and flows |
 //! | [`rollout`] | walking forwards and backwards; what is left of a walk; data files |
@@ -78,7 +77,7 @@ mod parallel;
 pub mod plot;
 pub mod policy;
 pub mod prelude;
-pub mod quantity;
+mod quantity;
 pub mod replay;
 pub mod report;
 pub mod rng;

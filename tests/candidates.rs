@@ -8,9 +8,9 @@ use gfn::graph::{
 };
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig};
+use gfn::objective::Quantities;
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::{GraphPolicy, Policy, UniformPolicy};
-use gfn::quantity::Quantities;
 use gfn::rollout::{Sampler, Trajectories};
 use gfn::testing::{check_action_type, check_graph_env};
 use gfn::train::{Trainer, TrainerConfig};

@@ -10,9 +10,9 @@ use gfn::objective::{
     Balance, DetailedBalance, FlowMatching, LogPartitionVariance, RelativeTrajectoryBalance, SubTrajectoryBalance,
     TrajectoryBalance, Weighting,
 };
+use gfn::objective::{Quantities, Quantity};
 use gfn::objective::{Scores, score};
 use gfn::policy::{Evaluation, Policy, UniformPolicy, WithPrior};
-use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::Sampler;
 use gfn::testing::{Chain, Positions, Triangles, check_env};
 use gfn::{Result, Rng};

@@ -7,8 +7,8 @@ use gfn::graph::{
     Semantics, labelled_key,
 };
 use gfn::nn::{GraphNet, GraphNetConfig};
+use gfn::objective::Quantities;
 use gfn::policy::{GraphPolicy, Policy, UniformPolicy};
-use gfn::quantity::Quantities;
 use gfn::rollout::Sampler;
 use tch::{Device, Kind, Tensor};
 

@@ -12,10 +12,10 @@ use gfn::nn::{
     BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, MlpConfig, SequenceKind,
     SequenceNetConfig,
 };
+use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{
     GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, Policy, SequenceLayout, SequencePolicy, SequencePolicyConfig,
 };
-use gfn::quantity::{Quantities, Quantity};
 use gfn::testing::Words;
 use gfn_dags::{BayesianStructure, NodeAttention, NodeAttentionConfig, StructureConfig};
 use tch::{Device, Kind};

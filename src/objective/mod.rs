@@ -33,6 +33,7 @@ mod gradient;
 mod loss;
 mod score;
 
+pub use crate::quantity::{Per, Quantities, Quantity, Values};
 pub use backward::{MaximumEntropyBackward, TrajectoryLikelihood, WithBackward};
 pub use balance::{
     AugmentedDetailedBalance, AugmentedTrajectoryBalance, DetailedBalance, FlowMatching, LogPartitionVariance,
@@ -49,7 +50,6 @@ use serde::Serialize;
 use serde_json::Value;
 use tch::Tensor;
 
-use crate::quantity::Quantities;
 use crate::{Error, Result};
 
 /// Residuals with weights: the loss is the sum of `weights * regression(values)`.

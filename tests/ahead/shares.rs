@@ -9,8 +9,8 @@ use gfn::objective::{
     DetailedBalance, FlowMatching, LogPartitionVariance, ModifiedDetailedBalance, Objective, RegressionLoss, Scores,
     StateFlow, SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood, Weighting, WithBackward,
 };
+use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy};
-use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::Trajectories;
 use gfn::testing::NotedGradients;
 use gfn::train::{Context, FreshSource, Persist, Trainer, TrainerConfig, Wanted};

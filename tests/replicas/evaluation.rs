@@ -9,9 +9,9 @@ use gfn::env::{Direction, DiscreteEnv, EnumerableEnv, Rows, StateGraph, VectorEn
 use gfn::graph::GraphStates;
 use gfn::metrics::{Evaluator, ExactFlows, PrunedDistribution, Target, TerminatingDistribution};
 use gfn::nn::MlpConfig;
+use gfn::objective::Quantities;
 use gfn::objective::TrajectoryBalance;
 use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy};
-use gfn::quantity::Quantities;
 use gfn::rollout::Sampler;
 use gfn::testing::{Triangles, Words};
 use gfn::train::{Fit, Metrics, Trainer, Validation};

@@ -15,8 +15,8 @@ use gfn::objective::{
     PolicyGradient, ProximalPolicy, RegressionLoss, RelativeLogPartitionVariance, RelativeTrajectoryBalance, Scores,
     StateFlow, SubTrajectoryBalance, TrajectoryBalance, TrajectoryLikelihood, TrustPcl, Weighting, WithBackward,
 };
+use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy, WithPrior};
-use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::Sampler;
 use gfn::testing::NotedGradients;
 use gfn::train::{StepStats, Trainer, TrainerConfig};

@@ -13,9 +13,9 @@ use gfn::graph::{
     GraphStates, MoveMask, Node, Semantics, SetNodeAttr,
 };
 use gfn::nn::{ConvKind, GraphNet, GraphNetConfig};
+use gfn::objective::Quantities;
 use gfn::plot::{Curve, Figure, Panel, Scale};
 use gfn::policy::{GraphPolicy, Policy, UniformPolicy};
-use gfn::quantity::Quantities;
 use gfn::report::{Cell, Table};
 use gfn::rollout::Sampler;
 use gfn::runtime::{DeviceKind, Runtime};

@@ -14,7 +14,7 @@ use crate::{Error, Result};
 ///
 /// ```
 /// use gfn::objective::Scores;
-/// use gfn::quantity::Quantity;
+/// use gfn::objective::Quantity;
 /// use tch::Tensor;
 /// // One trajectory of one transition and an exit.
 /// let log = |p: &[f64]| Tensor::from_slice(p).log();

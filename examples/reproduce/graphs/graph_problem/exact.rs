@@ -7,9 +7,9 @@ use gfn::env::{Env, Reward, StateGraph};
 use gfn::graph::GraphState;
 use gfn::metrics::{Correlation, Distances, Evaluator};
 use gfn::nn::GraphNet;
+use gfn::objective::Quantity;
 use gfn::plot::Panel;
 use gfn::policy::{GraphPolicy, Policy};
-use gfn::quantity::Quantity;
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, SizeReward};
 use serde_json::{Value, json};
 

@@ -3,8 +3,8 @@ use gfn::env::{Direction, DiscreteEnv, Rows};
 use gfn::graph::GraphBatch;
 use gfn::nn::GraphNetwork;
 use gfn::nn::{HostGraphNet, Parameters};
+use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{Evaluation, HostPolicy, Policy};
-use gfn::quantity::{Quantities, Quantity};
 use gfn::{Error, Result};
 use tch::Tensor;
 
@@ -19,7 +19,7 @@ use crate::{BayesianStructure, DagStates};
 /// ```
 /// use gfn::env::Env;
 /// use gfn::nn::{GraphNet, GraphNetConfig};
-/// use gfn::{quantity::Quantities, policy::Policy};
+/// use gfn::{objective::Quantities, policy::Policy};
 /// use gfn_dags::{BayesianStructure, DagGraphs, DagPolicy, StructureConfig};
 /// let env = BayesianStructure::new(StructureConfig::new(4))?;
 /// let config = GraphNetConfig { embedding: 16, ..GraphNetConfig::default() };

@@ -3,8 +3,8 @@
 use gfn::distribution::GraphActionCategorical;
 use gfn::env::{Direction, DiscreteEnv, Masks, Rows};
 use gfn::nn::{Estimators, EstimatorsConfig, Parameters, Scope};
+use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{Evaluation, HostPolicy, Policy};
-use gfn::quantity::{Quantities, Quantity};
 use gfn::{Error, Result, Rng};
 use tch::{Device, Kind, Tensor};
 
@@ -36,7 +36,7 @@ pub trait PairNetwork {
 ///
 /// ```
 /// use gfn::env::Env;
-/// use gfn::{quantity::Quantities, policy::Policy};
+/// use gfn::{objective::Quantities, policy::Policy};
 /// use gfn_dags::{BayesianStructure, NodeAttention, NodeAttentionConfig, StructureConfig};
 /// let env = BayesianStructure::new(StructureConfig::new(4))?;
 /// let config = NodeAttentionConfig { embedding: 16, ..NodeAttentionConfig::default() };

@@ -3,7 +3,6 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test fails by panicking, in its helpers too")]
 
 mod adam;
-mod ahead;
 mod automorphisms;
 mod averaged;
 mod backward_masks;

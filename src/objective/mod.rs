@@ -43,7 +43,6 @@ pub use balance::{
 pub use gradient::{Advantage, MaximumLikelihood, PolicyGradient, ProximalPolicy};
 pub use loss::RegressionLoss;
 pub(crate) use score::SCORING;
-pub(crate) use score::{Answers, Questions, Sharer, can_share, score_in_shares};
 pub use score::{Scores, score, score_target};
 
 use serde::Serialize;

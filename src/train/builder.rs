@@ -6,8 +6,7 @@ use super::checkpoint::{check_name, to_json};
 use super::companions::{Averaged, Intrinsic, IntrinsicConfig, Novelty, TargetNetwork};
 use super::fit::check_interval;
 use super::sources::{
-    AHEAD, Adaptive, Ahead, Elsewhere, Given, ObjectSearch, Relabelling, Replay, Searching, TeacherConfig, Thompson,
-    draws_by_loss,
+    Adaptive, Given, ObjectSearch, Relabelling, Replay, Searching, TeacherConfig, Thompson, draws_by_loss,
 };
 use super::{AverageFor, BatchSource, Companion, FreshSource, Trainer};
 use crate::condition::{ConditionSource, Hindsight};
@@ -102,51 +101,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// [`Error::Config`] for a name that another part has.
     pub fn with_fresh(mut self, source: impl FreshSource<E, P> + 'static) -> Result<Self> {
         self.check_name(source.name())?;
-        self.sources.elsewhere = Some(Elsewhere::Others(Box::new(source)));
-        Ok(self)
-    }
-
-    /// Draws fresh trajectories, and asks the reward about them, in a thread of its own while this one learns from the batch before; the thread also
-    /// scores a third of the batch's distinct states where that can be said of each state by itself. `twin` is a second trainer, built like this one
-    /// from the same seed: its environment, policy, reward and conditions do that, and nothing else of it is used. Reward and conditions must
-    /// be the same: they are compared on a few objects. Worth it for a reward that waits for others: no time is lost by it.
-    ///
-    /// Each batch was drawn by the parameters before the last update, the first two by those of the start. So the objective must learn from
-    /// others' trajectories, too, and training is less steady early on: on rings of four nodes the exact divergence after as many trajectories was
-    /// about 2.5 times that of a trainer that draws by itself. With as many replicas a run gives the same bits each time, also resumed. The reward is asked
-    /// about one batch more than there are steps. What has a say in how this trainer draws is refused, as for [`with_fresh`](Self::with_fresh).
-    ///
-    /// ```
-    /// use gfn::{env::{Rows, VectorStates}, objective::TrajectoryBalance, testing::Words, Result, Rng};
-    /// use gfn::policy::{ByKey, MlpPolicy, MlpPolicyConfig};
-    /// use gfn::train::{Trainer, TrainerConfig};
-    /// let make = || -> Result<Trainer<Words, MlpPolicy<ByKey<Words>>>> {
-    ///     let env = Words::new(2, 2);
-    ///     let policy = MlpPolicy::tabular(&env, ByKey::new(env, 9), MlpPolicyConfig::default(), tch::Device::Cpu, tch::Kind::Float)?;
-    ///     let reward = |states: &VectorStates, _: Option<&tch::Tensor>| Ok(vec![0.0; states.len()]);
-    ///     let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
-    ///     Trainer::new(env, reward, policy, TrajectoryBalance, config, Rng::seeded(0))
-    /// };
-    /// let mut trainer = make()?.with_ahead(make()?)?;
-    /// trainer.step()?;
-    /// assert_eq!((trainer.n_fresh(), trainer.reward_calls()), (8, 8));
-    /// # Ok::<(), gfn::Error>(())
-    /// ```
-    ///
-    /// # Errors
-    /// [`Error::Contract`] for a twin of another model, other parameters, settings, environment, reward, objective, step or seed; [`Error::Config`] where no thread can be had.
-    ///
-    /// # Panics
-    /// The trainer's steps do where environment, reward or policy of the twin have.
-    pub fn with_ahead(mut self, twin: Self) -> Result<Self>
-    where
-        E: 'static,
-        P: Send + 'static,
-    {
-        self.check_equal(&twin)?;
-        self.check_name(AHEAD)?;
-        let rng = self.rng.clone();
-        self.sources.elsewhere = Some(Elsewhere::Ahead(Box::new(Ahead::start(twin.into_context(), rng)?)));
+        self.sources.elsewhere = Some(Box::new(source));
         Ok(self)
     }
 

@@ -4,7 +4,7 @@
 //! |---|---|
 //! | [`Trainer`] | one step: collect a batch, score, differentiate, update, watch |
 //! | [`BatchSource`] | where trajectories come from, beside the policy: replay, given data, one's own ([`Trainer::with_source`]) |
-//! | [`FreshSource`] | who draws fresh trajectories in the policy's place: actors in other processes ([`Trainer::with_fresh`]), a second thread ([`Trainer::with_ahead`]) |
+//! | [`FreshSource`] | who draws fresh trajectories in the policy's place: actors in other processes ([`Trainer::with_fresh`]) |
 //! | [`Companion`] | what rides along: average, target network, novelty, one's own ([`Trainer::with_companion`]) |
 //! | [`Persist`] | what a checkpoint keeps of either; [`Context`] is what both see of the trainer |
 //! | [`Fit`] | the loop around it: observers, checkpoints, an end on Ctrl-C |

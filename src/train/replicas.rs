@@ -4,7 +4,6 @@ use rand::RngCore;
 use tch::{Kind, Tensor};
 
 use super::gradients::SAME;
-use super::sources::Elsewhere;
 use super::{Context, Trainer};
 use crate::collective::{Collective, Shares, hash};
 use crate::distribution::Exploration;
@@ -87,26 +86,6 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         })
     }
 
-    /// Compares this trainer with one of another thread, which is to draw for it.
-    ///
-    /// # Errors
-    /// [`Error::Contract`] where the two differ; those of the environment and of the reward, which both are asked about a few objects.
-    pub(super) fn check_equal(&self, other: &Self) -> Result<()> {
-        let refuse = |difference: String| {
-            let detail = format!("the trainer that is to draw isn't the one that it draws for: it has {difference}");
-            Err(Error::contract(SAME, detail))
-        };
-        let (mine, theirs) = (self.fingerprint(), other.fingerprint());
-        if let Some(((what, _), _)) = mine.iter().zip(&theirs).find(|(mine, theirs)| mine != theirs) {
-            return refuse(format!("another {what}"));
-        }
-        if self.context.env.fingerprint()? != other.context.env.fingerprint()? {
-            return refuse("another environment".to_owned());
-        }
-        let judged = Judged::of(&self.context)?.zip(Judged::of(&other.context)?);
-        judged.and_then(|(mine, theirs)| mine.difference(&theirs.said)).map_or(Ok(()), refuse)
-    }
-
     /// Compares the environments of all replicas, and lets each ask its own reward about a few objects, the same for all.
     ///
     /// # Errors
@@ -115,7 +94,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let Some(replicas) = self.context.replicas() else { return Ok(()) };
         let environment = || Ok(vec![("environment", hash_text(&self.context.env.fingerprint()?))]);
         Shares::of(Some(replicas)).check_same(SAME, environment)?;
-        if matches!(self.sources.elsewhere, Some(Elsewhere::Others(_))) {
+        if self.sources.elsewhere.is_some() {
             // What comes from elsewhere brings its log-rewards: this trainer may not be able to ask a reward itself.
             return Ok(());
         }

@@ -10,7 +10,7 @@ use super::gradients::{Graded, check_batch, differentiate, start_log_z};
 use super::observers::{Sentinel, Sight};
 use super::policy_checks::{check_policy, check_reward};
 use super::replicas::Streams;
-use super::sources::{Batch, Elsewhere, Sources};
+use super::sources::{Batch, Sources};
 use super::{Context, StepStats, TrainerConfig};
 use crate::distribution::Distribution;
 use crate::env::{Env, Reward, log_rewards};
@@ -151,7 +151,6 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         let batch = self.sources.collect(&self.context, average, streams.own())?;
         let mut unset_log_z = start_log_z(&self.context, &batch.trajectories, batch.fresh)?;
         if let Some(parameters) = self.context.policy.parameters().filter(|_| unset_log_z.is_some()) {
-            self.sources.keep_ahead(parameters);
             self.companions.average.iter_mut().try_for_each(|kept| kept.average.restart(parameters))?;
         }
         let (sampled, mean_len) = (started.elapsed().as_secs_f64(), batch.trajectories.mean_len());
@@ -253,12 +252,8 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         stats: &mut StepStats,
     ) -> Result<Graded> {
         let parts = (&self.context, &self.companions);
-        let ahead = match &mut self.sources.elsewhere {
-            Some(Elsewhere::Ahead(ahead)) => Some(ahead.as_mut()),
-            _ => None,
-        };
         let done = match &self.sources.on_policy.thompson {
-            None => differentiate(parts, trajectories, old, (1.0, ahead), stats)?,
+            None => differentiate(parts, trajectories, old, 1.0, stats)?,
             Some(thompson) => {
                 let shares = thompson.draw_shares(trajectories.len(), &mut self.rng);
                 let weight = 1.0 / shares.len() as f64;
@@ -269,7 +264,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
                     let least = self.context.objective.smallest_batch().max(1);
                     let all = share.iter().filter(|mine| **mine).count() < least;
                     let mine = trajectories.select((0..share.len()).filter(|&i| all || share[i]))?;
-                    let graded = differentiate(parts, &mine, None, (weight, None), stats)?;
+                    let graded = differentiate(parts, &mine, None, weight, stats)?;
                     total += weight * graded.loss;
                     last = Some(graded.scores);
                     Ok(())

@@ -15,7 +15,7 @@ use super::seen::{SEEN, otherwise, seen};
 use crate::error::Warning;
 use crate::policy::Policy;
 use crate::rollout::ReplayEnv;
-use crate::train::sources::{Elsewhere, REPLAY};
+use crate::train::sources::REPLAY;
 use crate::train::{Checkpoint, OnWarning, Persist, Trainer};
 use crate::{Error, Result, Rng};
 
@@ -42,7 +42,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         self.optimizer.iter().for_each(|optimizer| parts.push(optimizer));
         self.companions.all().into_iter().for_each(|companion| parts.push(companion));
         parts.push(&self.sources.on_policy);
-        self.sources.elsewhere.iter().for_each(|elsewhere| parts.push(elsewhere.source()));
+        self.sources.elsewhere.iter().for_each(|elsewhere| parts.push(elsewhere.as_ref()));
         self.sources.all().into_iter().rev().for_each(|source| parts.push(source));
         parts
     }
@@ -102,8 +102,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         }
         let mut own: Vec<&dyn Persist<E>> = vec![&self.sources.on_policy];
         self.sources.all().into_iter().filter(|source| source.name() != REPLAY).for_each(|source| own.push(source));
-        // All replicas have ordered the same of those who draw ahead.
-        if let Some(Elsewhere::Others(source)) = &self.sources.elsewhere {
+        if let Some(source) = &self.sources.elsewhere {
             own.push(source.as_ref());
         }
         self.companions.others.iter().for_each(|companion| own.push(companion.as_ref()));
@@ -145,7 +144,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
 
     /// Whether the rewards of fresh objects are its own: whoever draws elsewhere may have another.
     fn judges_itself(&self) -> bool {
-        !matches!(self.sources.elsewhere, Some(Elsewhere::Others(_)))
+        self.sources.elsewhere.is_none()
     }
 
     /// Its settings, but for the one that says what becomes of a warning; null where a schedule of one's own can't be written.

@@ -166,7 +166,7 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
     /// # Errors
     /// Those of [`Checkpoint::try_path`], [`Trainer::save`] before the first step, [`Trainer::step`], [`Trainer::save`] and the observers. The last checkpoint
     /// is untouched then. [`Error::Peer`] where another replica has ended or doesn't answer: the first one then saves a checkpoint of the last
-    /// whole step, from which the replicas go on: bit for bit where nothing is replayed or drawn ahead, else with the first one's own buffer alone, which may
+    /// whole step, from which the replicas go on: bit for bit where nothing is replayed, else with the first one's own buffer alone, which may
     /// hold walks of the step that failed. [`Error::Config`], before the first step, for two observers of one name that both have a
     /// state; after a step, for a metric with the name of one of the step's own figures, and for an observer that saves
     /// to the folder of the run's own checkpoint.

@@ -12,9 +12,8 @@ pub(in crate::train) use first_log_z::start_log_z;
 pub(in crate::train) use joined::SAME;
 
 use super::companions::Companions;
-use super::sources::{Ahead, Sharing};
 use super::{Context, StepStats};
-use crate::objective::{Scores, Sharer, score_in_shares};
+use crate::objective::{Scores, score};
 use crate::policy::Policy;
 use crate::quantity::{Quantity, Values};
 use crate::rollout::{ReplayEnv, Trajectories};
@@ -30,13 +29,12 @@ pub(super) struct Graded {
     pub(super) loss: f64,
 }
 
-/// Adds the gradients of `weight` times the loss of a batch; with several replicas, of what all of them have drawn. A second thread scores a
-/// part of the states, if there is one.
+/// Adds the gradients of `weight` times the loss of a batch; with several replicas, of what all of them have drawn.
 pub(super) fn differentiate<E: ReplayEnv, P: Policy<E>>(
     (context, companions): (&Context<E, P>, &Companions<E, P>),
     trajectories: &Trajectories<E>,
     old: Option<Values>,
-    (weight, mut ahead): (f64, Option<&mut Ahead<E>>),
+    weight: f64,
     stats: &mut StepStats,
 ) -> Result<Graded> {
     let started = Instant::now();
@@ -52,11 +50,7 @@ pub(super) fn differentiate<E: ReplayEnv, P: Policy<E>>(
     }
     let chunks = config.chunk.map(|limit| chunked::chunks(trajectories, limit)).transpose()?;
     let scored = match &chunks {
-        None => {
-            let mut sharing = ahead.as_deref_mut().map(|ahead| Sharing { ahead, context });
-            let sharer = sharing.as_mut().map(|sharing| sharing as &mut dyn Sharer<E>);
-            score_in_shares(env, reward, policy, trajectories, needs, sharer)
-        }
+        None => score(env, reward, policy, trajectories, needs),
         Some(chunks) => chunked::leaf_scores(env, reward, policy, chunks, needs),
     };
     let mut scores = scored.map_err(|error| checks::asked_by(objective, error))?;
@@ -89,9 +83,6 @@ pub(super) fn differentiate<E: ReplayEnv, P: Policy<E>>(
         (None, None) => {}
     }
     checks::check_gradient(objective, policy.parameters(), has_gradient)?;
-    if let Some(ahead) = ahead {
-        ahead.propagate(policy.parameters())?;
-    }
     if let (Some(collective), Some(parameters)) = (context.replicas(), policy.parameters()) {
         joined::reduce(collective, parameters)?;
     }

@@ -79,7 +79,7 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
             return Err(Error::missing(
                 part,
                 "a trainer that draws its fresh trajectories itself: these come from elsewhere",
-                "train without it, or without the source (`Trainer::with_fresh`, `Trainer::with_ahead`)",
+                "train without it, or without the source (`Trainer::with_fresh`)",
             ));
         }
         let off_policy = |remedy| Err(context.missing("trajectories of the policy itself", remedy));

@@ -2,12 +2,10 @@
 
 use std::ops::Range;
 
-use super::ahead::Ahead;
 use super::on_policy::{OnPolicy, joined};
 use super::{BatchSource, FreshSource, Given, Replay, Wanted, local_search};
 use crate::distribution::Exploration;
 use crate::env::Env;
-use crate::nn::Parameters;
 use crate::objective::Scores;
 use crate::optim::Average;
 use crate::policy::Policy;
@@ -20,36 +18,13 @@ use crate::{Error, Result, Rng};
 pub(in crate::train) struct Sources<E: Env, P> {
     pub(in crate::train) on_policy: OnPolicy<E, P>,
     /// Who draws fresh trajectories in the policy's place.
-    pub(in crate::train) elsewhere: Option<Elsewhere<E, P>>,
+    pub(in crate::train) elsewhere: Option<Box<dyn FreshSource<E, P>>>,
     pub(in crate::train) replay: Option<Replay<E>>,
     pub(in crate::train) data: Option<Given<E>>,
     /// Further ones, each with its share of a batch.
     pub(in crate::train) others: Vec<(f64, Box<dyn BatchSource<E, P>>)>,
     /// New objects that the reward was asked for.
     pub(in crate::train) reward_calls: u64,
-}
-
-/// Who draws fresh trajectories in the policy's place.
-pub(in crate::train) enum Elsewhere<E: Env, P> {
-    /// A second thread of the trainer's own.
-    Ahead(Box<Ahead<E>>),
-    Others(Box<dyn FreshSource<E, P>>),
-}
-
-impl<E: ReplayEnv, P: Policy<E>> Elsewhere<E, P> {
-    pub(in crate::train) fn source(&self) -> &dyn FreshSource<E, P> {
-        match self {
-            Self::Ahead(ahead) => ahead.as_ref(),
-            Self::Others(source) => source.as_ref(),
-        }
-    }
-
-    pub(in crate::train) fn source_mut(&mut self) -> &mut dyn FreshSource<E, P> {
-        match self {
-            Self::Ahead(ahead) => ahead.as_mut(),
-            Self::Others(source) => source.as_mut(),
-        }
-    }
 }
 
 /// What draws fresh ones, here and elsewhere, and all other sources.
@@ -88,7 +63,7 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
         self.replay.iter_mut().for_each(|one| all.push(one));
         self.data.iter_mut().for_each(|one| all.push(one));
         self.others.iter_mut().for_each(|(_, one)| all.push(one.as_mut()));
-        (&mut self.on_policy, self.elsewhere.as_mut().map(Elsewhere::source_mut), all)
+        (&mut self.on_policy, self.elsewhere.as_mut().map(|source| source.as_mut() as _), all)
     }
 
     /// The trajectories of one step; new ones go into the buffer. `average` draws them in the policy's place.
@@ -130,13 +105,6 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
         Ok(Batch { trajectories: joined(parts)?, fresh: n_fresh, rows })
     }
 
-    /// Log Z was given a value: who draws ahead goes on with the other parameters, which it draws and scores by.
-    pub(in crate::train) fn keep_ahead(&mut self, parameters: &Parameters) {
-        if let Some(Elsewhere::Ahead(ahead)) = &mut self.elsewhere {
-            ahead.keep_weights(parameters);
-        }
-    }
-
     /// How many trajectories are fresh, replayed and given, and how many come from each further source, whose shares are taken first.
     fn counts(&self, context: &Context<E, P>) -> Result<(SourceCounts, Vec<usize>)> {
         let (config, batch) = (&context.config, context.share());
@@ -158,7 +126,7 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
 
     /// Fresh trajectories from elsewhere; replayed ones take the place of those that aren't there.
     fn receive(&mut self, counts: &mut SourceCounts, context: &Context<E, P>) -> Result<Vec<Trajectories<E>>> {
-        let Some(source) = self.elsewhere.as_mut().map(Elsewhere::source_mut) else { return Ok(Vec::new()) };
+        let Some(source) = &mut self.elsewhere else { return Ok(Vec::new()) };
         let (most, more) = (counts.on_policy, self.replay.is_some());
         let least = if counts.replay > 0 { 0 } else { most };
         let drawn = source.draw(Wanted { least, most, more }, context)?;

@@ -1,6 +1,5 @@
 //! Where training trajectories come from: the policy and a teacher, local search, replay, given data, and sources of one's own.
 
-mod ahead;
 mod check;
 mod collect;
 mod fresh;
@@ -12,13 +11,11 @@ mod replay;
 mod teacher;
 mod thompson;
 
-pub(in crate::train) use ahead::{AHEAD, Ahead, Sharing};
-pub(in crate::train) use collect::{Batch, Elsewhere, Sources};
+pub(in crate::train) use collect::{Batch, Sources};
 pub use fresh::{FreshSource, Wanted};
 pub(in crate::train) use given::Given;
 pub(in crate::train) use object_search::Searching;
 pub use object_search::{Found, ObjectSearch};
-pub(in crate::train) use on_policy::OnPolicy;
 pub(in crate::train) use replay::{REPLAY, Relabelling, Replay, draws_by_loss};
 pub(in crate::train) use teacher::Adaptive;
 pub use teacher::{TeacherConfig, teacher_log_rewards};

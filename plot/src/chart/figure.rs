@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
+use gfn::Result;
+
 use super::Panel;
-use super::panel::PANEL;
-use crate::Result;
-use crate::plot::canvas::fitted;
-use crate::plot::{Canvas, Colour, TextAnchor};
+use super::panel::{HEIGHT, WIDTH};
+use crate::Canvas;
+use crate::canvas::draw_title;
 
 /// A named series of points `(x, y)`, such as the loss at each step.
 #[derive(Clone, PartialEq, Debug)]
@@ -26,11 +27,8 @@ impl Curve {
 
 /// Panels side by side, in rows of at most three.
 ///
-/// Pictures are the same on every machine, because the font is part of the library. Colours are those of Okabe and Ito,
-/// which readers with a colour vision deficiency can tell apart.
-///
 /// ```
-/// use gfn::plot::{Curve, Figure, Panel, Scale};
+/// use gfn_plot::{Curve, Figure, Panel, Scale};
 /// # let folder = std::env::temp_dir().join("gfn-doc-figure");
 /// # std::fs::create_dir_all(&folder).unwrap();
 /// let loss = Curve::new("loss", (0..100).map(|step| (step as f64, (-0.05 * step as f64).exp())));
@@ -61,28 +59,31 @@ impl Figure {
         self
     }
 
-    /// Writes the figure as SVG or PNG (two pixels per unit), by the path's extension, replacing the file in one step.
+    /// Writes the figure as SVG or PNG, by the path's extension (see [`Canvas::write`]).
     ///
     /// # Errors
-    /// [`Error::Draw`](crate::Error::Draw) for another extension or too many panels; [`Error::Io`](crate::Error::Io) if
-    /// the file can't be written.
+    /// [`Error::Draw`](gfn::Error::Draw) for another extension or too many panels; [`Error::Io`](gfn::Error::Io) if the
+    /// file can't be written.
     pub fn write(&self, path: impl AsRef<Path>) -> Result<()> {
-        self.canvas().write(path.as_ref())
+        self.canvas().write(path)
+    }
+
+    /// The figure as the text of an SVG file.
+    ///
+    /// # Errors
+    /// [`Error::Draw`](gfn::Error::Draw) for too many panels.
+    pub fn to_svg(&self) -> Result<String> {
+        self.canvas().to_svg()
     }
 
     fn canvas(&self) -> Canvas {
         let n = self.panels.len();
         let columns = if n == 4 { 2 } else { n.clamp(1, 3) };
-        let head = if self.title.is_empty() { 8.0 } else { 40.0 };
-        let width = PANEL.0 * columns as f64;
-        let height = head + PANEL.1 * n.div_ceil(columns) as f64;
-        let mut canvas = Canvas::new(width, height);
-        let title = fitted(&self.title, 18.0, width - 20.0);
-        canvas.text((width / 2.0, 20.0), &title, 18.0, Colour::INK, TextAnchor::Middle);
+        let mut canvas = Canvas::new(WIDTH * columns as f64, 0.0);
+        let head = draw_title(&mut canvas, &self.title);
+        canvas.height = head + HEIGHT * n.div_ceil(columns) as f64;
         for (i, panel) in self.panels.iter().enumerate() {
-            let (row, column) = (i / columns, i % columns);
-            let corner = (PANEL.0 * column as f64, head + PANEL.1 * row as f64);
-            panel.draw(&mut canvas, corner);
+            canvas.place(&panel.canvas(), (WIDTH * (i % columns) as f64, head + HEIGHT * (i / columns) as f64));
         }
         canvas
     }
@@ -106,13 +107,8 @@ mod tests {
             for scale in [Scale::Linear, Scale::Log] {
                 let curve = Curve::new("a name that is far too long for any legend ".repeat(3), points.clone());
                 let panel = Panel::new("é").y_scale(scale).curve(curve).reference(f64::NAN, "none");
-                let figure = Figure::new("title").panel(panel);
-                let folder = crate::io::replace::tests::folder("plot");
-                figure.write(folder.join("a.svg")).unwrap();
-                figure.write(folder.join("a.png")).unwrap();
-                let svg = std::fs::read_to_string(folder.join("a.svg")).unwrap();
+                let svg = Figure::new("title").panel(panel).to_svg().unwrap();
                 assert!(!svg.contains("NaN") && svg.contains(">title<"), "{svg}");
-                std::fs::remove_dir_all(folder).unwrap();
             }
         }
     }

@@ -1,17 +1,18 @@
 //! A picture as a list of shapes.
 
-mod grid;
+mod legend;
 mod lettering;
-pub(in crate::plot) mod palette;
-mod render;
+pub(crate) mod palette;
+mod sheet;
+mod write;
 
-pub use grid::PictureSheet;
-pub(in crate::plot) use grid::{CELL, Grid, TEXT};
-pub(in crate::plot) use lettering::{fitted, text_width};
+pub(crate) use legend::{LegendEntry, draw_legend};
+pub(crate) use lettering::{fitted, text_width};
+pub use sheet::PictureSheet;
+pub(crate) use sheet::{CELL, TEXT, draw_title};
 
-/// A point of a canvas: units to the right of and down from the top left corner. A unit is a pixel at ordinary
-/// resolution.
-pub(in crate::plot) type Point = (f64, f64);
+/// A point of a canvas: units to the right of and down from the top left corner.
+pub(crate) type Point = (f64, f64);
 
 /// A colour without transparency: red, green and blue.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -28,7 +29,7 @@ impl Colour {
     pub const GREY: Self = Self(110, 110, 110);
 
     /// Black or white, whichever is easier to read on this colour.
-    pub(in crate::plot) fn text_on(self) -> Self {
+    pub(crate) fn text_on(self) -> Self {
         let luminance = 0.299 * f64::from(self.0) + 0.587 * f64::from(self.1) + 0.114 * f64::from(self.2);
         if luminance > 140.0 { Self::INK } else { Self::WHITE }
     }
@@ -47,7 +48,7 @@ pub enum TextAnchor {
 
 /// One shape on a canvas; later ones cover earlier ones.
 #[derive(Clone, Debug)]
-pub(in crate::plot) enum Shape {
+pub(crate) enum Shape {
     /// A line through points, dashed if `dash` gives the length of a dash.
     Line { points: Vec<Point>, colour: Colour, width: f64, dash: Option<f64> },
     /// A filled area.
@@ -58,26 +59,13 @@ pub(in crate::plot) enum Shape {
     Text { at: Point, text: String, size: f64, colour: Colour, anchor: TextAnchor, turned: bool },
 }
 
-impl Shape {
-    /// Whether all its numbers are finite.
-    pub(in crate::plot) fn is_finite(&self) -> bool {
-        let (points, sizes) = match self {
-            Self::Line { points, width, dash, .. } => (&points[..], [*width, dash.unwrap_or(0.0)]),
-            Self::Area { points, .. } => (&points[..], [0.0; 2]),
-            Self::Disc { centre, radius, .. } => (std::slice::from_ref(centre), [*radius, 0.0]),
-            Self::Text { at, size, .. } => (std::slice::from_ref(at), [*size, 0.0]),
-        };
-        points.iter().flat_map(|p| [p.0, p.1]).chain(sizes).all(f64::is_finite)
-    }
-}
-
 /// A picture on a white background: lines, areas, discs and texts, written as SVG or PNG. Later shapes cover earlier
 /// ones.
 ///
 /// Points are units to the right of and down from the top left corner. A unit is a pixel at ordinary resolution.
 ///
 /// ```
-/// use gfn::plot::{TextAnchor, Canvas, Colour};
+/// use gfn_plot::{TextAnchor, Canvas, Colour};
 /// # let folder = std::env::temp_dir().join("gfn-doc-canvas");
 /// # std::fs::create_dir_all(&folder).unwrap();
 /// let mut canvas = Canvas::new(120.0, 40.0);
@@ -89,9 +77,9 @@ impl Shape {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Canvas {
-    pub(in crate::plot) width: f64,
-    pub(in crate::plot) height: f64,
-    pub(in crate::plot) shapes: Vec<Shape>,
+    pub(crate) width: f64,
+    pub(crate) height: f64,
+    pub(crate) shapes: Vec<Shape>,
 }
 
 impl Canvas {
@@ -101,62 +89,50 @@ impl Canvas {
         Self { width, height, shapes: Vec::new() }
     }
 
-    /// Its width.
-    #[must_use]
-    pub fn width(&self) -> f64 {
-        self.width
-    }
-
-    /// Its height.
-    #[must_use]
-    pub fn height(&self) -> f64 {
-        self.height
-    }
-
-    /// The width of a text in the embedded font; `size` is the height of an em.
+    /// The width of a text in DejaVu Sans, about that of Verdana; `size` is the height of an em.
     #[must_use]
     pub fn text_width(text: &str, size: f64) -> f64 {
         text_width(text, size)
     }
 
-    pub(in crate::plot) fn push(&mut self, shape: Shape) {
-        self.shapes.push(shape);
-    }
-
     /// Adds a line through points.
     pub fn line(&mut self, points: Vec<Point>, colour: Colour, width: f64) {
-        self.push(Shape::Line { points, colour, width, dash: None });
+        self.dashed_line(points, colour, width, None);
+    }
+
+    pub(crate) fn dashed_line(&mut self, points: Vec<Point>, colour: Colour, width: f64, dash: Option<f64>) {
+        self.shapes.push(Shape::Line { points, colour, width, dash });
     }
 
     /// Adds a filled polygon.
     pub fn area(&mut self, points: Vec<Point>, colour: Colour) {
-        self.push(Shape::Area { points, colour });
-    }
-
-    /// Adds a text that is read from the bottom to the top.
-    pub(in crate::plot) fn turned_text(&mut self, at: Point, text: &str, size: f64, anchor: TextAnchor) {
-        self.push(Shape::Text { at, text: text.to_owned(), size, colour: Colour::INK, anchor, turned: true });
-    }
-
-    /// Adds another picture with its top left corner at `at`.
-    pub fn place(&mut self, other: &Self, (left, top): Point) {
-        let to = |(x, y): Point| (x + left, y + top);
-        self.shapes.extend(other.shapes.iter().cloned().map(|mut shape| {
-            match &mut shape {
-                Shape::Line { points, .. } | Shape::Area { points, .. } => points.iter_mut().for_each(|p| *p = to(*p)),
-                Shape::Disc { centre: at, .. } | Shape::Text { at, .. } => *at = to(*at),
-            }
-            shape
-        }));
+        self.shapes.push(Shape::Area { points, colour });
     }
 
     /// Adds a filled circle.
     pub fn disc(&mut self, centre: Point, radius: f64, colour: Colour) {
-        self.push(Shape::Disc { centre, radius, colour });
+        self.shapes.push(Shape::Disc { centre, radius, colour });
     }
 
     /// Adds a text whose capitals are centred on the height of `at`; `size` is the height of an em.
     pub fn text(&mut self, at: Point, text: &str, size: f64, colour: Colour, anchor: TextAnchor) {
-        self.push(Shape::Text { at, text: text.to_owned(), size, colour, anchor, turned: false });
+        self.shapes.push(Shape::Text { at, text: text.to_owned(), size, colour, anchor, turned: false });
+    }
+
+    /// Adds a text that is read from the bottom to the top.
+    pub(crate) fn turned_text(&mut self, at: Point, text: &str, size: f64, anchor: TextAnchor) {
+        self.shapes.push(Shape::Text { at, text: text.to_owned(), size, colour: Colour::INK, anchor, turned: true });
+    }
+
+    /// Adds another picture with its top left corner at `corner`.
+    pub fn place(&mut self, other: &Self, corner: Point) {
+        let to = |at: &mut Point| *at = (at.0 + corner.0, at.1 + corner.1);
+        self.shapes.extend(other.shapes.iter().cloned().map(|mut shape| {
+            match &mut shape {
+                Shape::Line { points, .. } | Shape::Area { points, .. } => points.iter_mut().for_each(to),
+                Shape::Disc { centre: at, .. } | Shape::Text { at, .. } => to(at),
+            }
+            shape
+        }));
     }
 }

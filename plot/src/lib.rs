@@ -1,7 +1,7 @@
 //! Pictures: figures ([`Figure`]), drawn graphs ([`GraphSheet`]) and sheets of other pictures ([`PictureSheet`]).
 //!
-//! They are written as SVG or PNG by the path's extension. Both are drawn from one list of shapes and with an embedded
-//! font (DejaVu Sans), so a machine needs neither fonts nor a display.
+//! They are written as SVG, which needs neither fonts nor a display; with the feature `png` as PNG, too, by the path's
+//! extension. Colours are those of Okabe and Ito, which readers with a colour vision deficiency can tell apart.
 
 mod canvas;
 mod chart;

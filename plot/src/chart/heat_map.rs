@@ -1,10 +1,10 @@
 //! A table of numbers as coloured cells.
 
 use super::axis::{Axis, Scale};
-use super::frame::{LABEL, untouching};
-use super::panel::PANEL;
-use crate::plot::canvas::{Point, Shape, fitted, text_width};
-use crate::plot::{Canvas, Colour, TextAnchor};
+use super::frame::{LABEL, apart};
+use super::panel::{HEIGHT, WIDTH};
+use crate::canvas::{Point, fitted, text_width};
+use crate::{Canvas, Colour, TextAnchor};
 
 /// Anchor colours of the map from low to high, perceptually uniform and readable without colour vision (after
 /// matplotlib's viridis).
@@ -13,19 +13,21 @@ const COLOURS: [Colour; 5] =
 /// Number of steps of the colour bar.
 const STEPS: usize = 48;
 /// Largest space for names beside and below the cells, and smallest readable font size.
-const NAMES: (f64, f64) = (90.0, 80.0);
+const BESIDE: f64 = 90.0;
+const BELOW: f64 = 80.0;
 const SMALLEST: f64 = 6.0;
 
 /// The cells of a table, row by row from the bottom, coloured from 0 to `max`.
-#[derive(Clone, Debug)]
-pub(in crate::plot) struct HeatMap {
-    pub(in crate::plot) columns: usize,
-    pub(in crate::plot) values: Vec<f64>,
-    pub(in crate::plot) max: f64,
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HeatMap {
+    pub(crate) columns: usize,
+    pub(crate) values: Vec<f64>,
+    pub(crate) max: f64,
     /// Names of the rows, from the bottom, and of the columns.
-    pub(in crate::plot) names: Option<(Vec<String>, Vec<String>)>,
+    pub(crate) row_names: Vec<String>,
+    pub(crate) column_names: Vec<String>,
     /// What the numbers are; empty to leave it to the title.
-    pub(in crate::plot) unit: String,
+    pub(crate) unit: String,
 }
 
 /// The colour at a share of the scale; values outside take the nearest end.
@@ -37,72 +39,65 @@ fn colour(share: f64) -> Colour {
     Colour(mix(a.0, b.0), mix(a.1, b.1), mix(a.2, b.2))
 }
 
-fn cell(canvas: &mut Canvas, (left, top): Point, (width, height): (f64, f64), colour: Colour) {
-    let (right, bottom) = (left + width, top + height);
-    canvas.push(Shape::Area { points: vec![(left, top), (right, top), (right, bottom), (left, bottom)], colour });
+/// Draws a cell, half a unit larger, so that neighbours leave no gap.
+fn draw_cell(canvas: &mut Canvas, at: Point, width: f64, height: f64, colour: Colour) {
+    let (right, bottom) = (at.0 + width + 0.5, at.1 + height + 0.5);
+    canvas.area(vec![at, (right, at.1), (right, bottom), (at.0, bottom)], colour);
 }
 
 impl HeatMap {
     /// Draws the cells as squares in the middle of a panel, with names around them and the colour bar to the right.
-    pub(in crate::plot) fn draw(&self, canvas: &mut Canvas, (left, top): Point, (x_label, y_label): (&str, &str)) {
+    pub(crate) fn draw(&self, canvas: &mut Canvas, x_label: &str, y_label: &str) {
         let columns = self.columns.max(1);
         let rows = self.values.len().div_ceil(columns).max(1);
-        let widest = |names: &[String]| names.iter().map(|name| text_width(name, LABEL)).fold(0.0, f64::max) + 8.0;
-        let names = self.names.as_ref().map_or((0.0, 0.0), |(rows, columns)| (widest(rows), widest(columns)));
+        let widest = |names: &[String]| names.iter().map(|name| text_width(name, LABEL) + 8.0).fold(0.0, f64::max);
         let label = |text: &str| if text.is_empty() { 0.0 } else { 18.0 };
-        let beside = names.0.min(NAMES.0) + label(y_label);
-        let below = names.1.min(NAMES.1) + label(x_label);
-        let room = (PANEL.0 - 130.0 - beside, PANEL.1 - 60.0 - below);
+        let beside = widest(&self.row_names).min(BESIDE) + label(y_label);
+        let below = widest(&self.column_names).min(BELOW) + label(x_label);
+        let room = (WIDTH - 130.0 - beside, HEIGHT - 60.0 - below);
         let side = (room.0 / columns as f64).min(room.1 / rows as f64);
         let (width, height) = (side * columns as f64, side * rows as f64);
-        let corner = (left + 30.0 + beside + (room.0 - width) / 2.0, top + 32.0 + (room.1 - height) / 2.0);
+        let (left, top) = (30.0 + beside + (room.0 - width) / 2.0, 32.0 + (room.1 - height) / 2.0);
+        let bottom = top + height;
         for (k, value) in self.values.iter().enumerate() {
             let (row, column) = (k / columns, k % columns);
-            let at = (corner.0 + side * column as f64, corner.1 + height - side * (row + 1) as f64);
-            // Half a unit wider, so that neighbours leave no gap.
-            cell(canvas, at, (side + 0.5, side + 0.5), colour(value / self.max));
+            let at = (left + side * column as f64, bottom - side * (row + 1) as f64);
+            draw_cell(canvas, at, side, side, colour(value / self.max));
         }
-        self.draw_names(canvas, (corner.0, corner.1 + height), side);
-        let (middle, centre) = (corner.0 + width / 2.0, corner.1 + height / 2.0);
-        canvas.text((middle, corner.1 + height + below - 6.0), x_label, LABEL, Colour::INK, TextAnchor::Middle);
-        canvas.turned_text((corner.0 - beside + 6.0, centre), y_label, LABEL, TextAnchor::Middle);
-        self.draw_bar(canvas, (corner.0 + width + 18.0, corner.1), height);
-    }
-
-    /// Draws the names of rows to the left of the cells and those of columns below, turned; `(left, bottom)` is the
-    /// corner of the cells.
-    fn draw_names(&self, canvas: &mut Canvas, (left, bottom): Point, side: f64) {
         let size = LABEL.min(0.9 * side);
-        let Some((rows, columns)) = self.names.as_ref().filter(|_| size >= SMALLEST) else { return };
-        for (k, name) in rows.iter().enumerate() {
-            let at = (left - 6.0, bottom - side * (k as f64 + 0.5));
-            canvas.text(at, &fitted(name, size, NAMES.0 - 8.0), size, Colour::INK, TextAnchor::Right);
+        if size >= SMALLEST {
+            for (k, name) in self.row_names.iter().enumerate() {
+                let at = (left - 6.0, bottom - side * (k as f64 + 0.5));
+                canvas.text(at, &fitted(name, size, BESIDE - 8.0), size, Colour::INK, TextAnchor::Right);
+            }
+            for (k, name) in self.column_names.iter().enumerate() {
+                let at = (left + side * (k as f64 + 0.5), bottom + 6.0);
+                canvas.turned_text(at, &fitted(name, size, BELOW - 8.0), size, TextAnchor::Right);
+            }
         }
-        for (k, name) in columns.iter().enumerate() {
-            let at = (left + side * (k as f64 + 0.5), bottom + 6.0);
-            canvas.turned_text(at, &fitted(name, size, NAMES.1 - 8.0), size, TextAnchor::Right);
-        }
+        let middle = (left + width / 2.0, bottom + below - 6.0);
+        canvas.text(middle, x_label, LABEL, Colour::INK, TextAnchor::Middle);
+        canvas.turned_text((left - beside + 6.0, top + height / 2.0), y_label, LABEL, TextAnchor::Middle);
+        self.draw_bar(canvas, (left + width + 18.0, top), height);
     }
 
-    fn draw_bar(&self, canvas: &mut Canvas, (left, top): Point, height: f64) {
+    fn draw_bar(&self, canvas: &mut Canvas, corner: Point, height: f64) {
+        let (left, top) = corner;
         let step = height / STEPS as f64;
         for k in 0..STEPS {
             let at = (left, top + height - step * (k + 1) as f64);
-            cell(canvas, at, (12.0, step + 0.5), colour((k as f64 + 0.5) / STEPS as f64));
+            draw_cell(canvas, at, 12.0, step, colour((k as f64 + 0.5) / STEPS as f64));
         }
         if !(self.max > 0.0 && self.max.is_finite()) {
             return;
         }
         let ticks = Axis::over(Scale::Linear, [0.0, self.max].into_iter(), false).ticks();
-        let shown = untouching(&ticks, height, |_| LABEL + 2.0);
-        let labelled = ticks.iter().zip(shown).filter(|(_, shown)| *shown);
         let mut widest: f64 = 0.0;
-        for (label, y) in
-            labelled.filter_map(|(tick, _)| Some((tick.label.as_ref()?, top + height * (1.0 - tick.place))))
-        {
+        for (tick, _) in apart(ticks, height, |_| LABEL + 2.0).into_iter().filter(|(_, shown)| *shown) {
+            let y = top + height * (1.0 - tick.place);
             canvas.line(vec![(left + 12.0, y), (left + 15.0, y)], Colour::GREY, 1.0);
-            canvas.text((left + 18.0, y), label, LABEL, Colour::INK, TextAnchor::Left);
-            widest = widest.max(text_width(label, LABEL));
+            canvas.text((left + 18.0, y), &tick.label, LABEL, Colour::INK, TextAnchor::Left);
+            widest = widest.max(text_width(&tick.label, LABEL));
         }
         let unit = fitted(&self.unit, LABEL, height);
         canvas.turned_text((left + 30.0 + widest, top + height / 2.0), &unit, LABEL, TextAnchor::Middle);
@@ -112,13 +107,14 @@ impl HeatMap {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::canvas::Shape;
 
     #[test]
     fn the_colour_bar_has_round_numbers_and_says_what_they_are() {
         let texts = |max: f64| {
-            let map = HeatMap { columns: 1, values: vec![0.5], max, names: None, unit: "probability".into() };
-            let mut canvas = Canvas::new(PANEL.0, PANEL.1);
-            map.draw(&mut canvas, (0.0, 0.0), ("", ""));
+            let map = HeatMap { columns: 1, values: vec![0.5], max, unit: "probability".into(), ..HeatMap::default() };
+            let mut canvas = Canvas::new(WIDTH, HEIGHT);
+            map.draw(&mut canvas, "", "");
             let texts = canvas.shapes.into_iter().filter_map(|shape| match shape {
                 Shape::Text { text, .. } if !text.is_empty() => Some(text),
                 _ => None,
@@ -139,20 +135,26 @@ mod tests {
             columns: 11,
             values: vec![0.5; 121],
             max: 1.0,
-            names: Some((names.clone(), names)),
+            row_names: names.clone(),
+            column_names: names,
             unit: "shares".into(),
         };
-        let mut canvas = Canvas::new(PANEL.0, PANEL.1);
-        map.draw(&mut canvas, (0.0, 0.0), ("to", "from"));
+        let mut canvas = Canvas::new(WIDTH, HEIGHT);
+        map.draw(&mut canvas, "to", "from");
         let mut texts = 0;
         for shape in &canvas.shapes {
             let Shape::Text { at, text, size, anchor, turned, .. } = shape else { continue };
             let length = text_width(text, *size);
-            let (before, _) = anchor.before();
+            let before = match anchor {
+                TextAnchor::Left => 0.0,
+                TextAnchor::Middle => 0.5,
+                TextAnchor::Right => 1.0,
+            };
             // Turned texts are read upwards.
-            let (along, limit, start) = match turned {
-                true => (at.1, PANEL.1, at.1 - (1.0 - before) * length),
-                false => (at.0, PANEL.0, at.0 - before * length),
+            let (along, limit, start) = if *turned {
+                (at.1, HEIGHT, at.1 - (1.0 - before) * length)
+            } else {
+                (at.0, WIDTH, at.0 - before * length)
             };
             assert!(start >= 0.0 && start + length <= limit, "{text} at {along}");
             texts += 1;

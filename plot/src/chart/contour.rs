@@ -8,7 +8,7 @@
 ///
 /// ```
 /// let bowl: Vec<f64> = (0..9).map(|k| (f64::from(k % 3) - 1.0).powi(2) + (f64::from(k / 3) - 1.0).powi(2)).collect();
-/// let lines = gfn::plot::contours(&bowl, 3, (-1.0, 1.0), (-1.0, 1.0), &[0.5]);
+/// let lines = gfn_plot::contours(&bowl, 3, (-1.0, 1.0), (-1.0, 1.0), &[0.5]);
 /// assert_eq!(lines.len(), 4, "a square around the middle");
 /// ```
 #[must_use]

@@ -74,6 +74,7 @@ mod sequence_policies;
 mod settings;
 mod short_walks;
 mod spaces;
+mod style;
 mod subtb;
 mod symmetry;
 mod threads;

@@ -111,9 +111,9 @@ fn tuple_parameters(code: &str) -> Vec<(usize, String)> {
 fn matched_conditions(code: &str) -> Vec<(usize, String)> {
     let arm = |line: &str| {
         let line = line.trim_start();
-        ["true", "false"].iter().any(|word| {
-            line.strip_prefix(word).is_some_and(|rest| rest.starts_with(" =>") || rest.starts_with(" if "))
-        })
+        ["true", "false"]
+            .iter()
+            .any(|word| line.strip_prefix(word).is_some_and(|rest| rest.starts_with(" =>") || rest.starts_with(" if ")))
     };
     let lines = code.lines().enumerate().filter(|(_, line)| arm(line));
     lines.map(|(at, _)| (at + 1, "`match` over a condition: write `if`".to_owned())).collect()

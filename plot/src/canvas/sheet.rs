@@ -85,7 +85,8 @@ impl PictureSheet {
         let head = draw_title(&mut canvas, &self.title);
         canvas.height = head + (self.side + CAPTION) * n.div_ceil(columns) as f64 + 8.0 + foot;
         for (i, (picture, caption)) in self.cells.iter().enumerate() {
-            let (left, top) = (8.0 + self.side * (i % columns) as f64, head + (self.side + CAPTION) * (i / columns) as f64);
+            let (left, top) =
+                (8.0 + self.side * (i % columns) as f64, head + (self.side + CAPTION) * (i / columns) as f64);
             let (right, bottom) = (left + self.side, top + self.side + CAPTION);
             canvas.line(
                 vec![(left, top), (right, top), (right, bottom), (left, bottom), (left, top)],

@@ -127,7 +127,11 @@ mod tests {
         let width = |label: &str| text_width(label, LABEL) + 8.0;
         let shown = |scale, low, high, length| {
             let ticks = Axis::over(scale, [low, high].into_iter(), false).ticks();
-            apart(ticks, length, width).into_iter().filter(|(_, shown)| *shown).map(|(tick, _)| tick).collect::<Vec<_>>()
+            apart(ticks, length, width)
+                .into_iter()
+                .filter(|(_, shown)| *shown)
+                .map(|(tick, _)| tick)
+                .collect::<Vec<_>>()
         };
         let labels = |ticks: Vec<Tick>| ticks.into_iter().map(|tick| tick.label).collect::<Vec<_>>();
         assert_eq!(labels(shown(Scale::Linear, 0.0, 5000.0, 120.0)), ["0", "2000", "4000"]);

@@ -45,7 +45,11 @@ impl EdgeLine {
             let tip = (self.to.0 - rim * dx, self.to.1 - rim * dy);
             draw_head(canvas, tip, (dx, dy), head, colour);
         }
-        let points = if self.bend == 0.0 { [points.first(), points.last()].into_iter().flatten().copied().collect() } else { points };
+        let points = if self.bend == 0.0 {
+            [points.first(), points.last()].into_iter().flatten().copied().collect()
+        } else {
+            points
+        };
         canvas.dashed_line(points, colour, width, dash);
     }
 }

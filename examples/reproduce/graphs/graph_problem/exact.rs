@@ -7,10 +7,10 @@ use gfn::env::{Env, Reward, StateGraph};
 use gfn::graph::GraphState;
 use gfn::metrics::{Correlation, Distances, Evaluator};
 use gfn::nn::GraphNet;
-use gfn::plot::Panel;
 use gfn::policy::{GraphPolicy, Policy};
 use gfn::quantity::Quantity;
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, SizeReward};
+use gfn_plot::Panel;
 use serde_json::{Value, json};
 
 use super::{Args, HELD_OUT_NODES, ProblemEnv, ProblemTrainer};

@@ -1,6 +1,6 @@
 use super::check_finite;
-use crate::Result;
-use crate::env::Reals;
+use gfn::Result;
+use gfn::env::Reals;
 
 /// The indices of the rows that no other row dominates, in order. A row dominates another if it is at least as large in
 /// every objective and larger in one.
@@ -8,14 +8,15 @@ use crate::env::Reals;
 /// Of equal rows only the first is returned.
 ///
 /// ```
-/// use gfn::{env::Reals, metrics::pareto_front};
+/// use gfn::env::Reals;
+/// use gfn_molecules::pareto::pareto_front;
 /// let objectives = Reals::from_rows([[1.0, 3.0], [2.0, 2.0], [1.0, 2.0], [3.0, 0.0], [2.0, 2.0]]);
 /// assert_eq!(pareto_front(&objectives)?, [0, 1, 3]);
 /// # Ok::<(), gfn::Error>(())
 /// ```
 ///
 /// # Errors
-/// [`Error::NonFinite`](crate::Error::NonFinite) for an objective that isn't finite.
+/// [`Error::NonFinite`](gfn::Error::NonFinite) for an objective that isn't finite.
 pub fn pareto_front(objectives: &Reals) -> Result<Vec<usize>> {
     check_finite("an objective", objectives)?;
     let rows: Vec<&[f64]> = objectives.rows().collect();
@@ -23,7 +24,7 @@ pub fn pareto_front(objectives: &Reals) -> Result<Vec<usize>> {
 }
 
 /// The rows that no other row dominates.
-pub(in crate::metrics) fn front_of(rows: &[&[f64]]) -> Vec<usize> {
+pub(in crate::pareto) fn front_of(rows: &[&[f64]]) -> Vec<usize> {
     // In descending order a dominating row comes first, so one pass is enough, and dominated rows needn't be compared
     // with.
     let mut order: Vec<usize> = (0..rows.len()).collect();
@@ -46,7 +47,7 @@ fn compare(a: &[f64], b: &[f64]) -> std::cmp::Ordering {
 }
 
 /// Whether `a` is at least as large as `b` in every objective.
-pub(in crate::metrics) fn covers(a: &[f64], b: &[f64]) -> bool {
+pub(in crate::pareto) fn covers(a: &[f64], b: &[f64]) -> bool {
     a.iter().zip(b).all(|(x, y)| x >= y)
 }
 
@@ -55,7 +56,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::Error;
+    use gfn::Error;
 
     proptest! {
         #[test]

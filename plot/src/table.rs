@@ -72,7 +72,7 @@ impl<T: Into<Self>> From<Option<T>> for Cell {
 /// A table of results, printed with its columns aligned: those with numbers to the right, those of texts alone to the left.
 ///
 /// ```
-/// use gfn::report::Table;
+/// use gfn_plot::Table;
 /// let table = Table::new(["objective", "JSD", "rings"])
 ///     .row(["trajectory balance".into(), 0.00321.into(), 6usize.into()])
 ///     .row(["flow matching".into(), 1.5e-7.into(), None::<usize>.into()]);
@@ -146,7 +146,7 @@ impl fmt::Display for Table {
 /// A number as a reader wants it: four significant digits, in scientific notation below 0.0001 and from 10 million on.
 ///
 /// ```
-/// use gfn::report::number;
+/// use gfn_plot::number;
 /// let shown = [6.39694, 0.00321, 1.5e-7, 12345.6].map(number);
 /// assert_eq!(shown, ["6.397", "0.003210", "1.500e-7", "12346"]);
 /// ```

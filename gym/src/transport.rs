@@ -1,7 +1,7 @@
 //! Distances between two sets of points: exact optimal transport, and maximum mean discrepancy.
 
-use crate::env::{Reals, Rows};
-use crate::{Error, Result};
+use gfn::env::{Reals, Rows};
+use gfn::{Error, Result};
 
 /// The 2-Wasserstein distance between two sets of equally many points: `sqrt(min over pairings of the mean squared
 /// distance)`.
@@ -10,7 +10,8 @@ use crate::{Error, Result};
 /// second. Two perfect samples of one distribution are not at distance 0, so print that distance beside it.
 ///
 /// ```
-/// use gfn::{env::Reals, metrics::wasserstein2};
+/// use gfn::env::Reals;
+/// use gfn_gym::transport::wasserstein2;
 /// let (a, b) = (Reals::from_rows([[0.0], [1.0]]), Reals::from_rows([[1.5], [0.5]]));
 /// assert!((wasserstein2(&a, &b)? - 0.5).abs() < 1e-12);
 /// # Ok::<(), gfn::Error>(())
@@ -170,7 +171,7 @@ fn check_finite(points: &Reals) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Rng;
+    use gfn::Rng;
 
     fn cheapest(cost: &[f64], n: usize, row: usize, used: &mut Vec<bool>) -> f64 {
         if row == n {

@@ -1,7 +1,7 @@
 use super::front::front_of;
 use super::{check_finite, check_vector};
-use crate::Result;
-use crate::env::Reals;
+use gfn::Result;
+use gfn::env::Reals;
 
 /// The hypervolume of objective vectors: the volume, above a reference point, of the region that they dominate (Zitzler
 /// and Thiele 1999).
@@ -12,7 +12,8 @@ use crate::env::Reals;
 /// reference in every objective add nothing. Peers use botorch's function, which has the same definition.
 ///
 /// ```
-/// use gfn::{env::Reals, metrics::hypervolume};
+/// use gfn::env::Reals;
+/// use gfn_molecules::pareto::hypervolume;
 /// let objectives = Reals::from_rows([[1.0, 3.0], [2.0, 2.0], [3.0, 1.0], [1.0, 1.0]]);
 /// assert_eq!(hypervolume(&objectives, &[0.0, 0.0])?, 6.0);
 /// assert_eq!(hypervolume(&objectives, &[1.0, 1.0])?, 1.0);
@@ -20,8 +21,8 @@ use crate::env::Reals;
 /// ```
 ///
 /// # Errors
-/// [`Error::Shape`](crate::Error::Shape) unless the reference has a number for each objective,
-/// [`Error::NonFinite`](crate::Error::NonFinite) for a number that isn't finite.
+/// [`Error::Shape`](gfn::Error::Shape) unless the reference has a number for each objective,
+/// [`Error::NonFinite`](gfn::Error::NonFinite) for a number that isn't finite.
 pub fn hypervolume(objectives: &Reals, reference: &[f64]) -> Result<f64> {
     check_vector("the reference point", objectives, reference)?;
     check_finite("an objective", objectives)?;
@@ -71,8 +72,8 @@ fn swept(front: &mut [&[f64]]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::env::Rows;
-    use crate::{Error, Rng};
+    use gfn::env::Rows;
+    use gfn::{Error, Rng};
 
     /// The volume by inclusion-exclusion over all subsets.
     fn by_subsets(points: &Reals) -> f64 {

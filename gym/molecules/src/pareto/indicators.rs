@@ -1,13 +1,14 @@
 use super::{check_finite, check_not_empty, check_vector, wrong_width};
-use crate::condition::cosine_of;
-use crate::env::{Reals, Rows};
-use crate::{Error, Result};
+use gfn::condition::cosine_of;
+use gfn::env::{Reals, Rows};
+use gfn::{Error, Result};
 
 /// The mean distance from each point of a reference front to the nearest of these objective vectors (IGD; Coello and
 /// Reyes Sierra 2004). It is 0 if the whole front was found.
 ///
 /// ```
-/// use gfn::{env::Reals, metrics::inverted_generational_distance};
+/// use gfn::env::Reals;
+/// use gfn_molecules::pareto::inverted_generational_distance;
 /// let front = Reals::from_rows([[0.0, 1.0], [1.0, 0.0]]);
 /// let found = Reals::from_rows([[0.0, 1.0], [0.0, 0.0]]);
 /// assert_eq!(inverted_generational_distance(&found, &front)?, 0.5);
@@ -31,7 +32,8 @@ pub fn inverted_generational_distance(objectives: &Reals, front: &Reals) -> Resu
 /// weight vectors instead of their number. That isn't the published definition, and depends on the number of vectors.
 ///
 /// ```
-/// use gfn::{env::Reals, metrics::{r2_indicator, simplex_grid}};
+/// use gfn::env::Reals;
+/// use gfn_molecules::pareto::{r2_indicator, simplex_grid};
 /// let objectives = Reals::from_rows([[1.0, 0.5]]);
 /// // Weights (0, 1), (0.5, 0.5), (1, 0): 0.5, 0.25 and 0.
 /// assert_eq!(r2_indicator(&objectives, &simplex_grid(2, 2)?, &[1.0, 1.0])?, 0.25);
@@ -92,7 +94,8 @@ pub fn simplex_grid(n: usize, steps: usize) -> Result<Reals> {
 /// The zero vector has no direction, and is outside of every cone.
 ///
 /// ```
-/// use gfn::{env::Reals, metrics::focus_accuracy};
+/// use gfn::env::Reals;
+/// use gfn_molecules::pareto::focus_accuracy;
 /// let objectives = Reals::from_rows([[1.0, 1.1], [2.0, 2.0], [1.0, 0.0], [0.0, 0.0]]);
 /// assert_eq!(focus_accuracy(&objectives, &[0.5, 0.5], 0.98)?, 0.5);
 /// # Ok::<(), gfn::Error>(())

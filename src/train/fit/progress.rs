@@ -5,8 +5,7 @@ use std::time::{Duration, Instant};
 
 use indicatif::{HumanDuration, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::number;
-use crate::report::terminal;
+use super::terminal;
 
 /// Least time between two redraws of the line.
 const INTERVAL: Duration = Duration::from_millis(100);
@@ -17,7 +16,7 @@ const TEMPLATE: &str = "{bar:12} {wide_msg}";
 /// never wider than the terminal. It shows nothing if stderr isn't a terminal.
 ///
 /// ```
-/// use gfn::report::Progress;
+/// use gfn::train::Progress;
 /// let mut progress = Progress::new(1000, "ring");
 /// for step in 1..=1000 {
 ///     // ... one iteration ...
@@ -142,17 +141,22 @@ impl State {
         if made > 0 && seconds > 0.0 {
             let rate = made as f64 / seconds;
             let left = Duration::try_from_secs_f64(self.total.saturating_sub(self.step) as f64 / rate);
-            out += &format!("  {} it/s", number(rate));
+            out += &format!("  {} it/s", short(rate));
             out += &left.map_or_else(|_| String::new(), |left| format!("  {:#} left", HumanDuration(left)));
         }
         if let Some(loss) = self.loss {
-            out += &format!("  loss {}", number(loss));
+            out += &format!("  loss {}", short(loss));
         }
         if let Some(log_z) = self.log_z {
-            out += &format!("  log Z {}", number(log_z));
+            out += &format!("  log Z {}", short(log_z));
         }
         out + "  " + &self.label
     }
+}
+
+/// A number in a few characters.
+fn short(value: f64) -> String {
+    if value != 0.0 && value.abs() < 1e-3 { format!("{value:.2e}") } else { format!("{value:.3}") }
 }
 
 #[cfg(test)]
@@ -217,7 +221,7 @@ mod tests {
         let mut progress = Progress::on(None, 2_000, "ring").resumed_at(1_000);
         progress.state.step = 1_200;
         let message = progress.state.message(Duration::from_secs(2));
-        assert_eq!(message, "1200/2000  100.0 it/s  8s left  ring");
+        assert_eq!(message, "1200/2000  100.000 it/s  8s left  ring");
         assert_eq!(Progress::on(None, 10, "ring").resumed_at(10).state.message(Duration::from_secs(2)), "10/10  ring");
     }
 
@@ -233,7 +237,7 @@ mod tests {
         assert!(draws > 1 || bar.position() == 1, "at {}", bar.position());
         progress.finish();
         assert_eq!(bar.position(), 5000);
-        assert!(bar.message().ends_with("  loss 0.5000  log Z 5000  ring"), "{}", bar.message());
+        assert!(bar.message().ends_with("  loss 0.500  log Z 5000.000  ring"), "{}", bar.message());
     }
 
     #[test]

@@ -3,20 +3,18 @@
 use std::fmt::Write;
 use std::str::SplitAsciiWhitespace;
 
-use super::MAX_EDGE_LIST_NODES;
-use super::words::{found, shown};
-use crate::graph::{Edge, GraphKind, GraphState, Node};
-use crate::{Error, Result};
+use gfn::graph::{Edge, GraphKind, GraphState, MAX_EDGE_LIST_NODES, Node};
+use gfn::{Error, Result};
 
 const PROBLEM: &str = "`p edge NODES EDGES` once, of at most 16,384 nodes";
 const EDGE: &str = "`e A B`, two different nodes from 1 to the number of nodes";
 const LINE: &str = "a line that begins with `c`, `p` or `e`";
 
-pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
-    let [graph] = graphs else {
-        let detail = format!("{} graphs: write each to a file of its own", graphs.len());
-        return Err(Error::contract("a DIMACS file holds one graph", detail));
-    };
+/// The text of a graph in the format of [`read_dimacs`].
+///
+/// # Errors
+/// [`Error::Contract`] for a directed graph, one with classes or attributes, and one of more than 16,384 nodes.
+pub fn write_dimacs(graph: &GraphState) -> Result<String> {
     if graph.n_nodes() > MAX_EDGE_LIST_NODES {
         let detail = format!("the graph has {}", graph.n_nodes());
         return Err(Error::contract("a DIMACS file holds at most 16,384 nodes", detail));
@@ -24,7 +22,7 @@ pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
     if graph.is_directed() || graph.has_edge_weights() || graph.nodes().any(|node| node != Node::default()) {
         return Err(Error::contract(
             "DIMACS has no room for directions, classes and attributes",
-            "the graph has some: write it with GraphFormat::EdgeList",
+            "the graph has some: write it with `GraphFormat::EdgeList`",
         ));
     }
     let mut text = String::new();
@@ -36,9 +34,26 @@ pub(in crate::graph) fn write(graphs: &[GraphState]) -> Result<String> {
     Ok(text)
 }
 
-pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
+/// The graph of a text in DIMACS, the format of the clique and colouring challenges (D. S. Johnson and M. A. Trick, *Cliques, Coloring,
+/// and Satisfiability*, 1996): one undirected graph of at most 16,384 nodes, without classes and attributes. Nodes are numbered from 1; `c`
+/// begins a comment:
+///
+/// ```
+/// use gfn_gym::graph_problems::read_dimacs;
+/// let path = read_dimacs(b"c a path\np edge 3 2\ne 1 2\ne 2 3\n")?;
+/// assert_eq!((path.n_nodes(), path.n_edges()), (3, 2));
+/// # Ok::<(), gfn::Error>(())
+/// ```
+///
+/// `p col` is read, too. The number of edges isn't compared, and an edge may be named twice: files of the colouring challenge name it both
+/// ways round.
+///
+/// # Errors
+/// [`Error::Parse`] with the number of the line for the first thing that isn't in the format.
+pub fn read_dimacs(text: &[u8]) -> Result<GraphState> {
     let mut graph: Option<GraphState> = None;
-    for (number, bytes) in super::lines(text) {
+    for (number, bytes) in (1..).zip(text.split(|&byte| byte == b'\n')) {
+        let bytes = bytes.strip_suffix(b"\r").unwrap_or(bytes);
         // Comments may be in any encoding.
         if matches!(bytes, [b'c'] | [b'c', b' ' | b'\t', ..]) {
             continue;
@@ -56,7 +71,7 @@ pub(in crate::graph) fn read(text: &[u8]) -> Result<Vec<GraphState>> {
             (Some(word), _) => return Err(Error::parse(number, format!("unknown word {}", shown(word)), LINE)),
         }
     }
-    Ok(graph.into_iter().collect())
+    graph.ok_or_else(|| Error::parse(1, "no `p` line", PROBLEM))
 }
 
 fn problem(line: usize, mut words: SplitAsciiWhitespace<'_>) -> Result<GraphState> {
@@ -87,6 +102,15 @@ fn edge(line: usize, words: SplitAsciiWhitespace<'_>, graph: &mut GraphState) ->
     if graph.has_edge(a, b) { Ok(()) } else { graph.add_edge(a, b, Edge::default()) }
 }
 
+fn found(word: Option<&str>) -> String {
+    word.map_or_else(|| "missing".to_owned(), shown)
+}
+
+/// A word in quotes, cut if it is long: a binary file read by mistake must not fill the terminal.
+fn shown(word: &str) -> String {
+    format!("`{}`", word.escape_debug().take(24).collect::<String>())
+}
+
 /// Two numbers and the end of the line.
 fn numbers(line: usize, mut words: SplitAsciiWhitespace<'_>, expected: &'static str) -> Result<[usize; 2]> {
     let mut next = || {
@@ -109,13 +133,12 @@ mod tests {
     #[test]
     fn files_of_the_challenges_are_read() {
         let text = b"c a triangle with a tail \xff\r\nc\nc\tp edge 9 9\np edge 4 4\ne 1 2\ne 2 3\n\ne 3 1\ne 3 4\n";
-        let graphs = read(text).unwrap();
-        assert_eq!(graphs.len(), 1);
-        assert_eq!(graphs[0].edges().collect::<Vec<_>>(), [(0, 1), (0, 2), (1, 2), (2, 3)]);
-        assert_eq!(write(&graphs).unwrap(), "p edge 4 4\ne 1 2\ne 1 3\ne 2 3\ne 3 4\n");
-        let twice = read(b"p col 2 2\ne 1 2\ne 2 1\n").unwrap();
-        assert_eq!(twice[0].n_edges(), 1);
-        assert!(read(b"").unwrap().is_empty());
+        let graph = read_dimacs(text).unwrap();
+        assert_eq!(graph.edges().collect::<Vec<_>>(), [(0, 1), (0, 2), (1, 2), (2, 3)]);
+        assert_eq!(write_dimacs(&graph).unwrap(), "p edge 4 4\ne 1 2\ne 1 3\ne 2 3\ne 3 4\n");
+        let twice = read_dimacs(b"p col 2 2\ne 1 2\ne 2 1\n").unwrap();
+        assert_eq!(twice.n_edges(), 1);
+        assert_eq!(read_dimacs(&write_dimacs(&graph).unwrap().into_bytes()).unwrap(), graph);
     }
 
     #[test]
@@ -137,24 +160,26 @@ mod tests {
             ("p edge 3 1\ne 2 2", 2, "self-loop (2, 2)"),
             ("p edge 3 1\ne 1 2 3", 2, "`3` after the end"),
             ("p edge 3 1\nn 1 5", 2, "unknown word `n`"),
+            ("c nothing else", 1, "no `p` line"),
             ("cat", 1, "unknown word `cat`"),
         ];
         for &(text, at, part) in cases {
-            let error = read(text.as_bytes()).unwrap_err();
+            let error = read_dimacs(text.as_bytes()).unwrap_err();
             let message = error.to_string();
             assert!(matches!(error, Error::Parse { line, .. } if line == at), "{text:?}: {message}");
             assert!(message.contains(part), "{text:?}: {message}");
         }
-        assert!(read(b"p edge 2 1\n\xff").unwrap_err().to_string().starts_with("line 2: bytes that are not UTF-8"));
+        assert!(
+            read_dimacs(b"p edge 2 1\n\xff").unwrap_err().to_string().starts_with("line 2: bytes that are not UTF-8")
+        );
     }
 
     #[test]
     fn what_has_no_room_is_refused() {
-        let plain = GraphState::with_nodes(GraphKind::Undirected, 2);
         let coloured = GraphState::from_parts(GraphKind::Undirected, &[Node::of_class(1)], &[]).unwrap();
-        for graphs in [vec![], vec![plain.clone(), plain], vec![GraphState::new(GraphKind::Directed)], vec![coloured]] {
+        for graph in [GraphState::new(GraphKind::Directed), coloured] {
             // An empty directed graph has no direction to lose, but would come back as another.
-            assert!(matches!(write(&graphs), Err(Error::Contract { .. })), "{graphs:?}");
+            assert!(matches!(write_dimacs(&graph), Err(Error::Contract { .. })), "{graph:?}");
         }
     }
 }

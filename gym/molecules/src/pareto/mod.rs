@@ -10,8 +10,8 @@ pub use front::pareto_front;
 pub use hypervolume::hypervolume;
 pub use indicators::{focus_accuracy, inverted_generational_distance, r2_indicator, simplex_grid};
 
-use crate::env::{Reals, Rows};
-use crate::{Error, Result};
+use gfn::env::{Reals, Rows};
+use gfn::{Error, Result};
 
 /// Refuses coordinates that aren't finite.
 fn check_finite(what: &'static str, points: &Reals) -> Result<()> {

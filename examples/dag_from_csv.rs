@@ -8,7 +8,6 @@ use gfn::objective::ModifiedDetailedBalance;
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::{MlpPolicy, MlpPolicyConfig};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::report::{Cell, Table};
 use gfn::rollout::Sampler;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Fit, Trainer, TrainerConfig};
@@ -17,6 +16,7 @@ use gfn_dags::{
     AdjacencyFeatures, BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, EdgeMarginals,
     MAX_SUMMED_NODES, Marginals, StructureConfig, StructurePrior,
 };
+use gfn_plot::{Cell, Table};
 
 const STEPS: usize = 2_000;
 /// Graphs that are sampled in the end.

@@ -12,7 +12,6 @@
 //! | room | what is in it |
 //! |---|---|
 //! | [`error`](mod@error), [`rng`], [`runtime`] | typed errors, one seeded random stream, threads and devices |
-//! | [`report`] | what a run says on a terminal: progress and tables |
 //! | [`collective`] | replicas of a run that train as one |
 //! | [`tensor`] | between tensors and slices, sums over segments |
 //! | [`mod@env`] | what an environment is: the traits, masks, rewards, all states of a small one |
@@ -28,7 +27,6 @@
 //! | [`train`] | the trainer, the loop around it, its observers and its checkpoints |
 //! | [`experiment`] | from an environment and a reward to a trained, exactly evaluated policy, by settings that have defaults |
 //! | [`testing`] | checkers for your own environments and action types (feature `testing`) |
-//! | [`plot`] | pictures (feature `plot`) |
 //! | [`prelude`] | what most programs name, for one `use` |
 //!
 //! # Features
@@ -37,7 +35,6 @@
 //!
 //! | feature | is |
 //! |---|---|
-//! | `plot` | the room [`plot`]: tiny-skia and an embedded font |
 //! | `signals` | [`train::Fit::stop_on_interrupt`]: Ctrl-C ends a run after a step |
 //! | `testing` | the room [`testing`] |
 //!
@@ -73,13 +70,10 @@ pub mod nn;
 pub mod objective;
 pub mod optim;
 mod parallel;
-#[cfg(feature = "plot")]
-pub mod plot;
 pub mod policy;
 pub mod prelude;
 mod quantity;
 pub mod replay;
-pub mod report;
 pub mod rng;
 pub mod rollout;
 pub mod runtime;

@@ -6,11 +6,11 @@ use gfn::distribution::GraphActionCategorical;
 use gfn::env::{EnumerableEnv, Reward, StateGraph};
 use gfn::graph::{GraphEnv, GraphRules};
 use gfn::metrics::{Distances, Evaluator, Target, modes_covered};
-use gfn::plot::{GraphSheet, Panel};
 use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
 use gfn::train::Trainer;
 use gfn::{Error, Result};
+use gfn_plot::{GraphSheet, Panel};
 use serde_json::{Value, json};
 
 use super::{Common, Distance, members};

@@ -8,13 +8,13 @@ use clap::ValueEnum;
 use gfn::Result;
 use gfn::env::EnumerableEnv;
 use gfn::optim::Schedule;
-use gfn::plot::{Curve, Figure, Panel, Scale};
 use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
 use gfn::train::{
     AverageFor, EarlyStop, Ended, Fit, Goal, Metrics, MetricsCsv, MetricsFile, Observer, Record, StepStats,
     TensorBoard, Trainer, Validation,
 };
+use gfn_plot::{Curve, Figure, Panel, Scale};
 use serde_json::json;
 
 use super::members::{self, Ready};

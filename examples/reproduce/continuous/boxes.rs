@@ -4,12 +4,12 @@ use clap::Parser;
 use gfn::env::{Reals, Rows, log_rewards};
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::optim::AdamConfig;
-use gfn::plot::Panel;
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
 use gfn::rollout::{ReplayEnv, Walks};
 use gfn::train::{ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::boxes::{BetaMixtures, BoxEnv, BoxPolicy, BoxPolicyConfig, BoxReward, Coupling, GridHistogram};
+use gfn_plot::Panel;
 use serde_json::json;
 
 use crate::cli::{Common, Defaults, Distance, Report, members, train};

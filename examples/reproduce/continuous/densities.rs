@@ -4,12 +4,13 @@ use std::sync::Arc;
 
 use clap::ValueEnum;
 use gfn::env::{Reals, Rows};
-use gfn::metrics::{Evaluator, maximum_mean_discrepancy, wasserstein2};
-use gfn::plot::{Curve, Figure, Panel, contours};
+use gfn::metrics::Evaluator;
 use gfn::policy::Policy;
 use gfn::rollout::Sampler;
 use gfn::{Error, Result, Rng};
 use gfn_gym::diffusion::{CoxProcess, DiffusionSampling, Energy, FromTensors, Funnel, ManyWell, Mixture, Target};
+use gfn_gym::transport::{maximum_mean_discrepancy, wasserstein2};
+use gfn_plot::{Curve, Figure, Panel, contours};
 use serde_json::{Value, json};
 
 use crate::cli::{Common, refuse};

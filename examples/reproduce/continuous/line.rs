@@ -4,11 +4,11 @@ use clap::Parser;
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::optim::AdamConfig;
-use gfn::plot::{Curve, Panel};
 use gfn::replay::ReplayBuffer;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_gym::line::{Line, LinePolicy, LinePolicyConfig, LineReward, NormalMixtures};
+use gfn_plot::{Curve, Panel};
 use serde_json::json;
 
 use crate::cli::{Common, Defaults, Distance, Report, members, refuse, train};

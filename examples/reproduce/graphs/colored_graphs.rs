@@ -2,12 +2,12 @@
 
 use clap::{Parser, ValueEnum};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, Symmetry};
-use gfn::plot::{GraphSheet, Layout, NodeLabels};
 use gfn::policy::GraphPolicy;
 use gfn::replay::ReplayBuffer;
 use gfn::train::Trainer;
 use gfn::{Result, Rng};
 use gfn_gym::colored_graphs::{ColoredGraphReward, ColoredGraphs};
+use gfn_plot::{GraphSheet, Layout, NodeLabels};
 use serde_json::json;
 
 use crate::cli::{

@@ -4,12 +4,12 @@ use clap::{Parser, ValueEnum};
 use gfn::graph::{GraphEnv, GraphKind, GraphState};
 use gfn::metrics::modes_found;
 use gfn::nn::{BackwardPolicy, ConvKind, EdgeMlp, EdgeMlpConfig, GraphNet, GraphNetConfig, GraphNetwork, MlpConfig};
-use gfn::plot::{GraphSheet, Layout, Panel};
 use gfn::policy::GraphPolicy;
 use gfn::replay::ReplayBuffer;
 use gfn::train::Trainer;
 use gfn::{Error, Result, Rng};
 use gfn_gym::ring::{Ring, RingReward};
+use gfn_plot::{GraphSheet, Layout, Panel};
 use serde::Serialize;
 use serde_json::json;
 

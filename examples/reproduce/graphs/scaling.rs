@@ -14,13 +14,13 @@ use gfn::graph::{
 };
 use gfn::nn::{ConvKind, GraphNet, GraphNetConfig};
 use gfn::objective::Quantities;
-use gfn::plot::{Curve, Figure, Panel, Scale};
 use gfn::policy::{GraphPolicy, Policy, UniformPolicy};
-use gfn::report::{Cell, Table};
 use gfn::rollout::Sampler;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::{Error, Result, Rng};
 use gfn_gym::graph_problems::{RbModel, erdos_renyi};
+use gfn_plot::{Cell, Table};
+use gfn_plot::{Curve, Figure, Panel, Scale};
 use serde_json::{Value, json};
 use tch::{Device, Kind};
 

@@ -9,19 +9,20 @@ use gfn::condition::{
 };
 use gfn::env::{Reals, Rows};
 use gfn::graph::{CanonicalKey, GraphEnv, GraphStates};
-use gfn::metrics::{
-    Distances, focus_accuracy, hypervolume, inverted_generational_distance, pareto_front, r2_indicator, simplex_grid,
-};
+use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, ConvKind, EstimatorsConfig, GraphNet, GraphNetConfig, MlpConfig};
-use gfn::plot::{Curve, Panel};
 use gfn::policy::{GraphPolicy, Policy};
 use gfn::replay::ReplayBuffer;
 use gfn::rollout::Sampler;
 use gfn::train::Trainer;
 use gfn::{Error, Result, Rng};
+use gfn_molecules::pareto::{
+    focus_accuracy, hypervolume, inverted_generational_distance, pareto_front, r2_indicator, simplex_grid,
+};
 use gfn_molecules::{
     Element, Fingerprint, Molecule, MoleculeConfig, MoleculeEnv, MoleculeReward, internal_diversity, uniqueness,
 };
+use gfn_plot::{Curve, Panel};
 use serde_json::json;
 use tch::Tensor;
 

@@ -10,7 +10,6 @@ use gfn::objective::ModifiedDetailedBalance;
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::{MlpPolicy, MlpPolicyConfig};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::report::{Cell, Table};
 use gfn::rollout::Sampler;
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Fit, Trainer, TrainerConfig};
@@ -19,6 +18,7 @@ use gfn_dags::{
     AdjacencyFeatures, BayesianStructure, Bge, BgeConfig, CachedScores, ContinuousData, DagReward, EdgeMarginals,
     MAX_SUMMED_NODES, Marginals, PairMatrix, StructureConfig, StructurePrior,
 };
+use gfn_plot::{Cell, Table};
 use tch::{Device, Kind};
 
 /// Learn how probable each edge between the variables of a CSV file is

@@ -4,13 +4,13 @@ use clap::Parser;
 use gfn::env::VectorEnv;
 use gfn::metrics::Distances;
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
-use gfn::plot::{Curve, Panel};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::ReplayBuffer;
 use gfn::rollout::Sampler;
 use gfn::train::Trainer;
 use gfn::{Result, Rng};
 use gfn_gym::hypergrid::{ConditionalReward, HyperGrid, OriginalReward};
+use gfn_plot::{Curve, Panel};
 use serde_json::json;
 use tch::Tensor;
 

@@ -4,10 +4,10 @@ use clap::Parser;
 use gfn::env::{EnumerableEnv, Rows, VectorEnv};
 use gfn::metrics::modes_covered;
 use gfn::nn::BackwardPolicy;
-use gfn::plot::Panel;
 use gfn::policy::KHot;
 use gfn::{Error, Result};
 use gfn_gym::hypergrid::{GridReward, HyperGrid, OriginalReward, Preset, RewardKind};
+use gfn_plot::Panel;
 use serde_json::json;
 
 use crate::cli::{BufferName, Common, Defaults, Exact, ObjectiveName, VectorTask};

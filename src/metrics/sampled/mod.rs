@@ -6,7 +6,6 @@ mod log_probs;
 mod log_z;
 mod modes;
 mod top_k;
-mod transport;
 
 pub use correlation::Correlation;
 pub use empirical::NoiseFloor;
@@ -14,4 +13,3 @@ pub use log_probs::estimate_log_probs;
 pub use log_z::{Estimate, LogZEstimate, estimate_log_z, eubo, importance_log_z};
 pub use modes::{ModeCount, ModeTracker};
 pub use top_k::TopK;
-pub use transport::{maximum_mean_discrepancy, wasserstein2, wasserstein2_watched};

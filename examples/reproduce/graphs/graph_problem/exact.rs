@@ -8,9 +8,9 @@ use gfn::graph::GraphState;
 use gfn::metrics::{Correlation, Distances, Evaluator};
 use gfn::nn::GraphNet;
 use gfn::objective::Quantity;
-use gfn::plot::Panel;
 use gfn::policy::{GraphPolicy, Policy};
 use gfn_gym::graph_problems::{GraphProblem, Instances, Problem, SizeReward};
+use gfn_plot::Panel;
 use serde_json::{Value, json};
 
 use super::{Args, HELD_OUT_NODES, ProblemEnv, ProblemTrainer};

@@ -1,13 +1,13 @@
 //! What the learned distribution says of edges, paths and Markov blankets, and how that compares with what is known.
 
 use gfn::env::Rows;
-use gfn::plot::{GraphSheet, Layout, NodeLabels, Panel};
-use gfn::report::{Cell, Table};
 use gfn::{Error, Result};
 use gfn_dags::{
     BayesianStructure, DagReward, DagStates, EdgeMarginals, MAX_SUMMED_NODES, Marginals, PairMatrix, expected_shd,
     most_probable,
 };
+use gfn_plot::{Cell, Table};
+use gfn_plot::{GraphSheet, Layout, NodeLabels, Panel};
 use serde_json::{Value, json};
 
 use super::problem::{Problem, Scores};

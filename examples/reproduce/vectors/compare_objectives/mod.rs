@@ -13,16 +13,17 @@ use gfn::env::{DiscreteEnv, EnumerableEnv, Reward, Slots, VectorEnv, VectorState
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig};
 use gfn::objective::Quantity;
 use gfn::optim::{AdamConfig, Schedule};
-use gfn::plot::{Curve, Figure, Panel, Scale};
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, Policy, UniformPolicy, WithPrior};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn::report::{Cell, Progress, Table};
 use gfn::rollout::ReplayEnv;
 use gfn::runtime::{DeviceKind, Runtime};
+use gfn::train::Progress;
 use gfn::train::{ReplayPath, Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::{HyperGrid, OriginalReward};
 use gfn_gym::toy_dag::{ToyDag, ToyReward};
+use gfn_plot::{Cell, Table};
+use gfn_plot::{Curve, Figure, Panel, Scale};
 use serde_json::{Value, json};
 
 use crate::cli::{Exact, SAMPLES, sampled, try_folder};

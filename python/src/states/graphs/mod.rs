@@ -6,7 +6,7 @@ mod given;
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use gfn::graph::{GraphArrays, GraphFormat, GraphKind, GraphState, GraphStates};
-use gfn::plot::{Canvas, GraphSheet, Layout, PictureSheet};
+use gfn_plot::{Canvas, GraphSheet, Layout, PictureSheet};
 use numpy::{IntoPyArray, PyArrayMethods, PyReadonlyArray1, PyReadonlyArray2};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;

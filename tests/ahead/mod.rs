@@ -7,7 +7,6 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use gfn::collective::replicate;
 use gfn::env::{Rows, StateGraph, VectorStates};
-use gfn::metrics::Evaluator;
 use gfn::nn::MlpConfig;
 use gfn::objective::{Advantage, Objective, PolicyGradient, TrajectoryBalance};
 use gfn::optim::AdamConfig;
@@ -145,7 +144,7 @@ fn it_learns_the_same_distribution() {
     let distance = |mut trainer: WordTrainer| {
         losses(&mut trainer, 600);
         let space = StateGraph::build(trainer.env(), 100).unwrap();
-        let learned = Evaluator::of(trainer.env()).terminating_distribution(&space, trainer.policy(), None).unwrap();
+        let learned = space.terminating_distribution(trainer.env(), trainer.policy(), None).unwrap();
         let target: Vec<f64> = log_rewards(space.states()).into_iter().map(f64::exp).collect();
         let terminal: f64 = learned.probs.iter().zip(&target).filter(|(p, _)| **p > 0.0).map(|(_, r)| r).sum();
         let off = learned.probs.iter().zip(&target).map(|(p, r)| if *p > 0.0 { (p - r / terminal).abs() } else { 0.0 });

@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
     let grid = GridHistogram::new(BINS, reward.cells(BINS))?;
     let sample = |trainer: &Trainer<BoxEnv, BoxPolicy>, n| -> Result<Reals> {
-        trainer.evaluator().sample(trainer.policy(), n, &mut trainer.evaluation_rng())
+        sample_objects(trainer.env(), trainer.policy(), n, &mut trainer.evaluation_rng())
     };
     let look = |trainer: &_| Ok(Some(grid.jsd(&sample(trainer, args.samples)?)?));
     let Some((trainer, trained)) = train(trainer, common, ("box", &defaults), look, Vec::new())? else {

@@ -101,7 +101,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         return Ok(());
     };
 
-    let samples = trainer.evaluator().sample(trainer.policy(), SAMPLES, &mut trainer.evaluation_rng())?;
+    let samples = sample_objects(trainer.env(), trainer.policy(), SAMPLES, &mut trainer.evaluation_rng())?;
     let graphs = samples.graphs();
     // An independent look: petgraph's components in place of the environment's masks.
     let valid = graphs.iter().filter(|graph| {

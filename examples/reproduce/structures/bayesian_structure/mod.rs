@@ -235,7 +235,7 @@ where
         }
         None => {
             let rng = &mut trainer.evaluation_rng();
-            let samples = trainer.evaluator().sample(trainer.policy(), args.graphs, rng)?;
+            let samples = sample_objects(trainer.env(), trainer.policy(), args.graphs, rng)?;
             Findings::sampled(problem, edges, samples)?
         }
     };

@@ -114,8 +114,8 @@ fn state_graphs_find_networks_equivariant_unless_they_see_labels() {
     let graph = StateGraph::build(&env, 1000).unwrap();
     for conv in CONVS {
         let net = net(&env, GraphNetConfig { pair_walks: Some(1), ..config(conv) }, Kind::Double);
-        graph.check_equivariance(&env, &GraphPolicy(&net), 100, &mut Rng::seeded(1)).unwrap();
-        let told = graph.check_equivariance(&env, &GraphPolicy(SeesLabels(&net)), 100, &mut Rng::seeded(1));
+        graph.check_equivariance(&env, &GraphPolicy(&net), None, 100, &mut Rng::seeded(1)).unwrap();
+        let told = graph.check_equivariance(&env, &GraphPolicy(SeesLabels(&net)), None, 100, &mut Rng::seeded(1));
         assert!(matches!(told, Err(Error::Contract { .. })), "{conv:?}");
     }
 }

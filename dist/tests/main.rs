@@ -10,7 +10,6 @@
 )]
 
 mod actors;
-mod evaluation;
 mod faults;
 mod gradients;
 

@@ -6,7 +6,7 @@ use std::collections::hash_map::Entry;
 use super::measure::count_forms;
 use super::moves::{CHUNK, Moves};
 use super::topological::{is_topological, topological};
-use super::{Grouping, Rows, Slots};
+use super::{Grouping, Rows};
 use crate::env::{
     Direction, EnumerableEnv, check_instances, check_listed, check_one_instance, describe_state, has_more_states,
 };
@@ -120,9 +120,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
             let chunk = out.states.select(&(expanded..end).collect::<Vec<_>>());
             let moves = Moves::of(&env.masks(Direction::Forward, &chunk));
             let inner = moves.inner();
-            let rows: Vec<usize> = inner.iter().map(|&k| moves.rows[k]).collect();
-            let slots = Slots(inner.iter().map(|&k| moves.slots[k]).collect());
-            let keys = env.child_keys(&chunk, &rows, &slots)?;
+            let keys = env.child_keys(&chunk, &inner.rows, &inner.slots)?;
             let first_child = out.children.len();
             out.children.resize(first_child + moves.rows.len(), EXIT);
             // The moves that lead to a state for the first time.
@@ -136,7 +134,7 @@ impl<E: EnumerableEnv> StateGraph<E> {
                         *place.insert(next as u32)
                     }
                 };
-                out.children[first_child + inner[k]] = child;
+                out.children[first_child + inner.places[k]] = child;
             }
             if index.len() > limit {
                 return Err(Error::TooManyStates { limit });
@@ -150,8 +148,8 @@ impl<E: EnumerableEnv> StateGraph<E> {
             }
             out.move_ptr.resize(end + 1, out.children.len());
             if !new.is_empty() {
-                let mut children = chunk.select(&new.iter().map(|&k| rows[k]).collect::<Vec<_>>());
-                env.step(Direction::Forward, &mut children, &slots.select(&new))?;
+                let mut children = chunk.select(&new.iter().map(|&k| inner.rows[k]).collect::<Vec<_>>());
+                env.step(Direction::Forward, &mut children, &inner.slots.select(&new))?;
                 out.states.append(children);
             }
             expanded = end;

@@ -14,20 +14,16 @@
 //! | which modes were seen, and when? | [`ModeTracker`] | training runs, samples |
 //! | how good and how diverse are the best samples? | [`TopK`] | samples |
 //!
-//! What takes long can be shared out among threads or processes: an [`Evaluator`] of a group gives the same bits.
-//!
 //! Up to isomorphism a state represents its class: a policy is evaluated at one representative of each class. This is
 //! correct for equivariant policies only, and others are refused ([`StateGraph::check_equivariance`](crate::env::StateGraph::check_equivariance)).
 
 mod distances;
-mod evaluator;
 mod exact;
 mod sampled;
 
 pub use distances::{Distances, modes_covered, modes_found};
-pub use evaluator::Evaluator;
 pub use exact::{ExactFlows, ExactPolicy, PrunedDistribution, Target, TerminatingDistribution, pruned_distribution};
 pub use sampled::{
     Correlation, Estimate, LogZEstimate, ModeCount, ModeTracker, NoiseFloor, TopK, estimate_log_probs, estimate_log_z,
-    eubo, importance_log_z,
+    eubo, importance_log_z, sample_objects,
 };

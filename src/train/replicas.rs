@@ -8,7 +8,6 @@ use super::{Context, Trainer};
 use crate::collective::{Collective, Shares, hash};
 use crate::distribution::Exploration;
 use crate::env::{Env, Rows, check_count};
-use crate::metrics::Evaluator;
 use crate::nn::Parameters;
 use crate::policy::Policy;
 use crate::rollout::{Container, ReplayEnv, Sampler};
@@ -24,8 +23,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     /// one. The gradient is that of the whole batch, for every objective, so the replicas stay equal.
     ///
     /// Loss, log Z, gradients and what is counted of a batch are of all replicas; the
-    /// [latest](Self::latest) trajectories are this replica's own. [`Fit`](super::Fit) shows the first replica alone to observers (but for those
-    /// [of all](super::Observer::on_all_replicas)), saves its checkpoints, and ends all together; the others wait meanwhile, so a group of processes needs a timeout that is longer than that takes. With as many replicas, a run gives the same bits again, also resumed.
+    /// [latest](Self::latest) trajectories are this replica's own. [`Fit`](super::Fit) shows the first replica alone to observers, saves its checkpoints, and ends all together; the others wait meanwhile, so a group of processes needs a timeout that is longer than that takes. With as many replicas, a run gives the same bits again, also resumed.
     ///
     /// ```
     /// use gfn::collective::replicate;
@@ -136,38 +134,6 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
     #[must_use]
     pub fn n_replicas(&self) -> usize {
         self.context.replicas().map_or(1, Collective::size)
-    }
-
-    /// What works out the figures of a policy for this trainer: all replicas together, each its share, where several train as one. All of
-    /// them must ask it for the same then.
-    ///
-    /// ```
-    /// use gfn::collective::replicate;
-    /// use gfn::{env::{Rows, StateGraph, VectorStates}, objective::TrajectoryBalance, testing::Words, Rng};
-    /// use gfn::policy::{ByKey, MlpPolicy, MlpPolicyConfig};
-    /// use gfn::train::{Fit, Metrics, Trainer, TrainerConfig, Validation};
-    /// let probs = replicate(2, |replica| {
-    ///     let env = Words::new(2, 2);
-    ///     let policy = MlpPolicy::tabular(&env, ByKey::new(env, 9), MlpPolicyConfig::default(), tch::Device::Cpu, tch::Kind::Float)?;
-    ///     let reward = |states: &VectorStates, _: Option<&tch::Tensor>| Ok(vec![0.0; states.len()]);
-    ///     let config = TrainerConfig { batch: 8, ..TrainerConfig::default() };
-    ///     let mut trainer =
-    ///         Trainer::new(env, reward, policy, TrajectoryBalance, config, Rng::seeded(0))?.with_collective(replica)?;
-    ///     let space = StateGraph::build(&env, 100)?;
-    ///     let mut validation = Validation::every(5, |trainer: &Trainer<_, _>| {
-    ///         let learned = trainer.evaluator().terminating_distribution(&space, trainer.policy(), None)?;
-    ///         Ok(Metrics::from([("empty".to_owned(), learned.probs[0])]))
-    ///     })?
-    ///     .shared();
-    ///     Fit::new(10).observe(&mut validation).run(&mut trainer)?;
-    ///     Ok(trainer.evaluator().terminating_distribution(&space, trainer.policy(), None)?.probs)
-    /// })?;
-    /// assert!((probs.iter().sum::<f64>() - 1.0).abs() < 1e-12);
-    /// # Ok::<(), gfn::Error>(())
-    /// ```
-    #[must_use]
-    pub fn evaluator(&self) -> Evaluator<'_, E> {
-        Evaluator::of(&self.context.env).shared_by(self.context.replicas())
     }
 
     /// The number of this one among them, from 0.

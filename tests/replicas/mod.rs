@@ -1,7 +1,6 @@
 //! Replicas on threads.
 
 mod checkpoints;
-mod evaluation;
 mod gradients;
 mod rings;
 mod runs;

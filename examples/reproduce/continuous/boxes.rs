@@ -2,6 +2,7 @@
 
 use clap::Parser;
 use gfn::env::{Reals, Rows, log_rewards};
+use gfn::metrics::sample_objects;
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::optim::AdamConfig;
 use gfn::replay::{DataSource, Draw, Eviction, ReplayBuffer, ReplayConfig};
@@ -106,7 +107,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
     let grid = GridHistogram::new(BINS, reward.cells(BINS))?;
     let sample = |trainer: &Trainer<BoxEnv, BoxPolicy>, n| -> Result<Reals> {
-        trainer.evaluator().sample(trainer.policy(), n, &mut trainer.evaluation_rng())
+        sample_objects(trainer.env(), trainer.policy(), n, &mut trainer.evaluation_rng())
     };
     let look = |trainer: &_| Ok(Some(grid.jsd(&sample(trainer, args.samples)?)?));
     let Some((trainer, trained)) = train(trainer, common, ("box", &defaults), look, Vec::new())? else {

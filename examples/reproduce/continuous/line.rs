@@ -1,7 +1,7 @@
 //! The line: steps of any length towards a mixture of Gaussians, a continuous environment without an exit.
 
 use clap::Parser;
-use gfn::metrics::Distances;
+use gfn::metrics::{Distances, sample_objects};
 use gfn::nn::{BackwardPolicy, MlpConfig};
 use gfn::optim::AdamConfig;
 use gfn::replay::ReplayBuffer;
@@ -63,7 +63,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let target = target(&reward);
     let sample = |trainer: &Trainer<Line, LinePolicy>| -> Result<Vec<f64>> {
         let rng = &mut trainer.evaluation_rng();
-        let samples = trainer.evaluator().sample(trainer.policy(), args.samples, rng)?;
+        let samples = sample_objects(trainer.env(), trainer.policy(), args.samples, rng)?;
         let positions: Vec<f64> = samples.rows().map(|state| state[0]).collect();
         Ok(histogram(&positions))
     };

@@ -204,8 +204,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             row["focus_accuracy"] = json!(focus_accuracy(&own, direction, cosine)?);
         }
         if let Some(graph) = &graph {
-            let target = trainer.evaluator().target_distribution(graph, &reward, Some(&vector))?;
-            let learned = trainer.evaluator().terminating_distribution(graph, trainer.policy(), Some(&vector))?;
+            let target = graph.target_distribution(&reward, Some(&vector))?;
+            let learned = graph.terminating_distribution(trainer.env(), trainer.policy(), Some(&vector))?;
             let d = Distances::between(&learned.probs, &target.probs)?;
             let log_z = Policy::<GraphEnv<MoleculeEnv>>::log_z(trainer.policy(), Some(&vector), 1)
                 .map(|z| z.double_value(&[0]));

@@ -139,10 +139,8 @@ pub(crate) fn check_initial_kept<R: GraphRules>(env: &GraphEnv<R>, states: &Grap
     let states = states.select(&lacking);
     let moves = Moves::of(&env.masks(Direction::Forward, &states));
     let inner = moves.inner();
-    let rows: Vec<usize> = inner.iter().map(|&k| moves.rows[k]).collect();
-    let slots = Slots(inner.iter().map(|&k| moves.slots[k]).collect());
-    let mut after = states.select(&rows);
-    env.step(Direction::Forward, &mut after, &slots)?;
+    let mut after = states.select(&inner.rows);
+    env.step(Direction::Forward, &mut after, &inner.slots)?;
     let Some(k) = after.graphs().iter().position(keeps) else { return Ok(()) };
     let graph = &after.graphs()[k];
     Err(Error::contract(
@@ -150,7 +148,7 @@ pub(crate) fn check_initial_kept<R: GraphRules>(env: &GraphEnv<R>, states: &Grap
          such graphs alone (start from less, and let rules say what is built first)",
         format!(
             "{} leads to {graph}, which has all of the initial graph, {}",
-            describe_move(env, Direction::Forward, &states, rows[k], slots.0[k]),
+            describe_move(env, Direction::Forward, &states, inner.rows[k], inner.slots.0[k]),
             env.initial_of(graph)
         ),
     ))

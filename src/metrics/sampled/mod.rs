@@ -5,6 +5,7 @@ mod empirical;
 mod log_probs;
 mod log_z;
 mod modes;
+mod objects;
 mod top_k;
 
 pub use correlation::Correlation;
@@ -12,4 +13,5 @@ pub use empirical::NoiseFloor;
 pub use log_probs::estimate_log_probs;
 pub use log_z::{Estimate, LogZEstimate, estimate_log_z, eubo, importance_log_z};
 pub use modes::{ModeCount, ModeTracker};
+pub use objects::sample_objects;
 pub use top_k::TopK;

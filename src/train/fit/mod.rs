@@ -177,7 +177,7 @@ impl<'a, E: ReplayEnv, P: Policy<E>> Fit<'a, E, P> {
         trainer.check_equal_replicas()?;
         if trainer.replica() > 0 {
             // The first replica speaks for all of them. A signal that reaches all processes must end none before their common step.
-            self.observers.retain(|observer| observer.on_all_replicas());
+            self.observers.clear();
         }
         let mine = self.checkpoint.as_ref().filter(|_| trainer.replica() == 0);
         mine.map_or(Ok(()), Checkpoint::try_path)?;

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 use findings::{Findings, exact_edges};
 use gfn::distribution::GraphActionCategorical;
+use gfn::metrics::sample_objects;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{ModifiedDetailedBalance, NextExit, Objective};
 use gfn::optim::Schedule;
@@ -235,7 +236,7 @@ where
         }
         None => {
             let rng = &mut trainer.evaluation_rng();
-            let samples = trainer.evaluator().sample(trainer.policy(), args.graphs, rng)?;
+            let samples = sample_objects(trainer.env(), trainer.policy(), args.graphs, rng)?;
             Findings::sampled(problem, edges, samples)?
         }
     };

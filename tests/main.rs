@@ -11,7 +11,6 @@ mod bad_checkpoints;
 mod bad_input;
 mod bad_metrics;
 mod borders;
-mod candidates;
 mod canonical_forms;
 mod checkers;
 mod checkpoint;

@@ -246,12 +246,6 @@ pub trait DiscreteEnv: Env<Actions = Slots> {
 
     /// An action in words, for messages.
     fn describe(&self, direction: Direction, states: &Self::States, row: usize, slot: u32) -> String;
-
-    /// What tells this environment from others whose slots are as many and as legal, in the states of an instance: numbers that files of
-    /// walks are checked by. None, by default: slots mean the same wherever masks are the same.
-    fn told_apart_by(&self, _instance: u32) -> Vec<u64> {
-        Vec::new()
-    }
 }
 
 /// An environment whose states can be told apart by a key, and therefore listed by walking from the initial state.

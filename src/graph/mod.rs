@@ -21,7 +21,7 @@ pub use env::{BackwardRule, BatchMove, BatchRules, Free, GraphEnv, GraphRules, G
 pub(crate) use env::{check_by_type, check_fits, check_initial_kept, check_relabelled, check_settings};
 pub use io::{GraphFormat, MAX_EDGE_LIST_NODES, read_graphs, write_graphs};
 pub use reward::PerGraph;
-pub use state::{Adjacency, Attributes, BitRows, Edge, GraphKind, GraphState, GraphStates, MAX_ATTRIBUTES, Node};
+pub use state::{Adjacency, Attributes, Edge, GraphKind, GraphState, GraphStates, MAX_ATTRIBUTES, Node};
 pub use symmetry::{
     Canonical, CanonicalKey, Canonizer, MoveSymmetries, canonical_key, canonical_keys, labelled_key, log_automorphisms,
     with_canonizer,

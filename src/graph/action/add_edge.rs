@@ -6,7 +6,7 @@ use crate::Result;
 use crate::env::Direction;
 use crate::graph::{Anchor, Edge, GraphActionType, GraphState, GraphView, Head, Move};
 
-/// What a backward move must keep.
+/// The property that a backward move must keep.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Connectivity {
     /// Any edge can go.
@@ -23,15 +23,13 @@ pub struct AddEdge {
     classes: u16,
     max_edges: usize,
     connectivity: Connectivity,
-    /// Only between nodes of a candidate.
-    among_candidates: bool,
 }
 
 impl AddEdge {
     /// Adds edges of so many classes.
     #[must_use]
     pub fn new(classes: u16) -> Self {
-        Self { classes, max_edges: usize::MAX, connectivity: Connectivity::Any, among_candidates: false }
+        Self { classes, max_edges: usize::MAX, connectivity: Connectivity::Any }
     }
 
     /// No more than `max_edges` edges in all.
@@ -39,24 +37,6 @@ impl AddEdge {
     pub fn at_most(mut self, max_edges: usize) -> Self {
         self.max_edges = max_edges;
         self
-    }
-
-    /// Only between the pairs of nodes that the initial graph [lists](GraphState::with_candidates), the only ones that have logits: for
-    /// graphs of thousands of nodes, where all pairs would be too many.
-    ///
-    /// ```
-    /// use gfn::env::StateGraph;
-    /// use gfn::graph::*;
-    /// let kind = GraphKind::Undirected;
-    /// let initial = GraphState::with_nodes(kind, 4).with_candidates([(0, 1), (1, 2), (2, 3)])?;
-    /// let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1).among_candidates());
-    /// let env = GraphEnv::new(Free, actions, GraphSchema::plain(kind, 4), initial)?;
-    /// assert_eq!(StateGraph::build(&env, 100)?.len(), 8);
-    /// # Ok::<(), gfn::Error>(())
-    /// ```
-    #[must_use]
-    pub fn among_candidates(self) -> Self {
-        Self { among_candidates: true, ..self }
     }
 
     /// The graph is connected at every step (undirected graphs that grow by attachment).
@@ -78,17 +58,7 @@ fn mark_free(graph: &GraphState, a: usize, width: usize, row: &mut [bool]) {
     if graph.is_directed() {
         close(a);
     }
-    let Some(bits) = graph.adjacency().bits() else {
-        return graph.adjacency().ones(a).filter(|&b| b >= first).for_each(close);
-    };
-    // The nodes that are joined to `a` already, word by word: most rows have few.
-    for (k, &word) in bits.row(a).iter().enumerate().skip(first / 64) {
-        let mut joined = if k == first / 64 { word >> (first % 64) << (first % 64) } else { word };
-        while joined != 0 {
-            close(k * 64 + joined.trailing_zeros() as usize);
-            joined &= joined - 1;
-        }
-    }
+    graph.adjacency().ones(a).filter(|&b| b >= first).for_each(close);
 }
 
 impl GraphActionType for AddEdge {
@@ -97,9 +67,8 @@ impl GraphActionType for AddEdge {
     }
 
     fn head(&self, direction: Direction) -> Option<Head> {
-        let pairs = if self.among_candidates { Anchor::Candidate } else { Anchor::NodePair };
         Some(match direction {
-            Direction::Forward => Head { anchor: pairs, width: usize::from(self.classes) },
+            Direction::Forward => Head { anchor: Anchor::NodePair, width: usize::from(self.classes) },
             Direction::Backward => Head { anchor: Anchor::Edge, width: 1 },
         })
     }
@@ -112,10 +81,6 @@ impl GraphActionType for AddEdge {
                     return;
                 }
                 let width = usize::from(self.classes);
-                if self.among_candidates {
-                    let rows = graph.candidates().iter().zip(mask.chunks_exact_mut(width.max(1)));
-                    return rows.for_each(|(&(a, b), row)| row.fill(!graph.has_edge(a, b)));
-                }
                 for (a, row) in mask.chunks_exact_mut((n * width).max(1)).enumerate() {
                     mark_free(&graph, a, width, row);
                 }
@@ -127,10 +92,6 @@ impl GraphActionType for AddEdge {
                     for (legal, (_, _, edge)) in mask.iter_mut().zip(graph.weighted_edges()) {
                         *legal &= own(edge);
                     }
-                }
-                if self.among_candidates {
-                    let listed = |edge: (u32, u32)| graph.candidates().binary_search(&edge).is_ok();
-                    mask.iter_mut().zip(graph.edges()).for_each(|(legal, edge)| *legal &= listed(edge));
                 }
                 if let (Connectivity::Kept, Some(undirected)) = (self.connectivity, graph.as_undirected()) {
                     for bridge in bridges(undirected) {

@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | [`AddNode`] free or first | graph, node classes | `RemoveNode`: node, 1 |
 //! | [`AddNode`] attached | node, node classes x edge classes | `RemoveNode`: node, 1 |
-//! | [`AddEdge`] | node pair or [candidate](Anchor::Candidate), edge classes | `RemoveEdge`: edge, 1 |
+//! | [`AddEdge`] | node pair, edge classes | `RemoveEdge`: edge, 1 |
 //! | [`SetNodeAttr`] | node, sum of values | `RemoveNodeAttr`: node, attributes |
 //! | [`SetEdgeAttr`] | edge, sum of values | `RemoveEdgeAttr`: edge, attributes |
 //! | [`Exit`] | graph, 1 | none (P_B = 1) |
@@ -49,7 +49,7 @@ pub(crate) fn reverse_move(
     match head.anchor {
         Anchor::Graph => undo,
         Anchor::Node => Move { a: shifted(undo.a), ..undo },
-        Anchor::Edge | Anchor::NodePair | Anchor::Candidate => Move { a: shifted(undo.a), b: shifted(undo.b), ..undo },
+        Anchor::Edge | Anchor::NodePair => Move { a: shifted(undo.a), b: shifted(undo.b), ..undo },
     }
 }
 
@@ -100,7 +100,7 @@ pub trait GraphActionType: Send + Sync + std::fmt::Debug {
         self.head(direction).map_or(action, |head| head.rename(action, names, to.is_directed()))
     }
 
-    /// Whether this type is the exit action, which leaves the graph as it is and ends the trajectory.
+    /// `true` if this type is the exit action, which leaves the graph as it is and ends the trajectory.
     fn is_exit(&self) -> bool {
         false
     }

@@ -1,8 +1,7 @@
 //! The nodes and edges of a batch of graphs, listed once on the host.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::OnceLock;
 
-use crate::graph::state::Candidates;
 use crate::graph::{Edge, GraphKind, GraphState, Node};
 use crate::{Error, Result};
 
@@ -47,8 +46,6 @@ pub struct GraphArrays {
     /// The first graph that is of another kind.
     pub(in crate::graph) other_kind: Option<usize>,
     neighbours: OnceLock<Neighbours>,
-    /// Of each graph that has a list of them.
-    candidates: Vec<Option<Arc<Candidates>>>,
 }
 
 impl GraphArrays {
@@ -62,7 +59,6 @@ impl GraphArrays {
             let weighted = graph.has_edge_weights();
             let weight = |a, b| if weighted { graph.edge(a, b).unwrap_or_default() } else { Edge::default() };
             out.list(graph.nodes(), graph.edges().map(|(a, b)| (a, b, weight(a, b))));
-            out.candidates.push(graph.shared_candidates());
         }
         out.other_kind = graphs.iter().position(|graph| graph.kind() != kind);
         out
@@ -91,7 +87,6 @@ impl GraphArrays {
             pair_ptr: ptr(),
             other_kind: None,
             neighbours: OnceLock::new(),
-            candidates: Vec::with_capacity(graphs),
         }
     }
 
@@ -123,7 +118,6 @@ impl GraphArrays {
             ));
         }
         self.list(nodes, edges);
-        self.candidates.push(None);
         Ok(())
     }
 
@@ -199,20 +193,6 @@ impl GraphArrays {
     pub fn edge_pairs(&self) -> impl Iterator<Item = usize> + '_ {
         let graphs = self.sizes().zip(&self.pair_ptr).enumerate();
         graphs.flat_map(|(g, (n, first))| self.edges_of(g).map(move |(a, b, _)| first + a * n + b))
-    }
-
-    /// The candidates of graph `g`, by labels: [`GraphState::candidates`]; none of a graph that was [pushed](Self::push).
-    ///
-    /// # Panics
-    /// If there is no such graph.
-    #[must_use]
-    pub fn candidates(&self, g: usize) -> &[(u32, u32)] {
-        self.candidates[g].as_deref().map_or(&[], Vec::as_slice)
-    }
-
-    /// Graph and labels of each candidate of each graph.
-    pub(crate) fn all_candidates(&self) -> impl Iterator<Item = (usize, usize, usize)> + '_ {
-        (0..self.len()).flat_map(|g| self.candidates(g).iter().map(move |&(a, b)| (g, a as usize, b as usize)))
     }
 
     /// Who gets messages from whom, listed on the first call.

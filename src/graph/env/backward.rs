@@ -39,7 +39,7 @@ pub(super) fn derived_backward<R: GraphRules>(env: &GraphEnv<R>, graph: &GraphSt
     out
 }
 
-/// Keeps only those candidates of `mask` that lead to a reachable parent in which the move back here is legal.
+/// Keeps only those moves of `mask` that lead to a reachable parent in which the move back here is legal.
 fn derive_backward<R: GraphRules>(
     env: &GraphEnv<R>,
     graph: &GraphState,

@@ -216,7 +216,7 @@ fn check_starts_apart<R: GraphRules>(env: &GraphEnv<R>) -> Result<()> {
         if one.instance() == other.instance() || !contains(other, one) {
             continue;
         }
-        let state = env.adopted(vec![other.clone().with_instance(one.instance())].into());
+        let state = GraphStates::from(vec![other.clone().with_instance(one.instance())]);
         let goes_back = env.is_initial(&state)[0] || env.masks(Direction::Backward, &state).n_legal(0) > 0;
         if goes_back && (0..WAYS).any(|_| walk_back(env, state.clone(), MAX_STEPS_BACK, rng).is_ok()) {
             return Err(not_apart((one.instance(), other.instance()), other));

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::backward::fill;
-use super::{GraphEnv, GraphRules, batched, candidates, classes, contract, relabel};
+use super::{GraphEnv, GraphRules, batched, classes, contract, relabel};
 use crate::env::{Block, Classes, Direction, DiscreteEnv, Env, Forms, InsertionOrder, Masks, Rows, Slots, Step};
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
 use crate::graph::symmetry::MIN_PER_THREAD;
-use crate::graph::{GraphState, GraphStates, GraphView, Move, Semantics, reverse_move};
+use crate::graph::{GraphActionType, GraphState, GraphStates, GraphView, Move, Semantics, reverse_move};
 use crate::{Error, Result, Rng, parallel};
 
 /// Steps one graph: the reverse slot, and whether it was the exit.
@@ -23,10 +23,33 @@ fn step_one<R: GraphRules>(
     if action_type.is_exit() {
         return Ok((0, true));
     }
-    candidates::check_removed(env, (direction, action_type), graph, action)?;
+    check_removed(env, direction, action_type, graph, action)?;
     let reverse = reverse_move(action_type, direction, graph, action);
     action_type.apply(direction, graph, action)?;
     Ok((actions.encode(direction.opposite(), graph, kind, reverse)?, false))
+}
+
+/// Refuses a move that takes a node of the initial graph, up to isomorphism: these nodes come first there, and without one of them the
+/// next would be taken for it.
+fn check_removed<R: GraphRules>(
+    env: &GraphEnv<R>,
+    direction: Direction,
+    action_type: &dyn GraphActionType,
+    graph: &GraphState,
+    action: Move,
+) -> Result<()> {
+    if env.actions().semantics() == Semantics::Labelled {
+        return Ok(());
+    }
+    let first = env.initial_of(graph).n_nodes();
+    match action_type.removed_nodes(direction, graph, action).into_iter().find(|&a| (a as usize) < first) {
+        None => Ok(()),
+        Some(a) => Err(Error::contract(
+            "up to isomorphism no move takes a node of the initial graph (mark it as gone by an attribute, `SetNodeAttr`, or tell nodes \
+             apart by their labels, `Semantics::Labelled`)",
+            format!("{} takes node {a} of {graph}", action_type.name()),
+        )),
+    }
 }
 
 impl<R: GraphRules> Env for GraphEnv<R> {
@@ -54,7 +77,6 @@ impl<R: GraphRules> Env for GraphEnv<R> {
                 "give one action per state",
             ));
         }
-        self.check_listed(states)?;
         let graphs = states.graphs_mut();
         let stepped = parallel::try_map_mut(graphs, &actions.0, MIN_GRAPHS_PER_THREAD, |graph, &slot| {
             let (reverse, exit) = step_one(self, direction, graph, slot)?;
@@ -197,10 +219,6 @@ impl<R: GraphRules> DiscreteEnv for GraphEnv<R> {
         }
         let mut legal = vec![false; n_slots];
         let fill_graph = |graph: GraphView<'_>, mut mask: &mut [bool]| {
-            // With other candidates its slots would mean something else: nothing is allowed, not even the exit.
-            if !self.lists_as_initial(&graph) {
-                return;
-            }
             for &(kind, action_type, head) in &heads {
                 let (block, rest) = mask.split_at_mut(head.anchor.rows(&graph) * head.width);
                 fill(self, direction, graph, (kind, action_type, head), block);
@@ -220,12 +238,6 @@ impl<R: GraphRules> DiscreteEnv for GraphEnv<R> {
             batched::restrict(self, rules, states, &mut masks);
         }
         masks
-    }
-
-    fn told_apart_by(&self, instance: u32) -> Vec<u64> {
-        let initial = self.initial.get(instance as usize);
-        let candidates = initial.map_or(&[][..], GraphState::candidates);
-        candidates.iter().map(|&(a, b)| u64::from(a) << 32 | u64::from(b)).collect()
     }
 
     fn describe(&self, direction: Direction, states: &GraphStates, row: usize, slot: u32) -> String {

@@ -2,7 +2,6 @@
 
 mod backward;
 mod batched;
-mod candidates;
 mod classes;
 mod contract;
 mod dynamics;
@@ -150,8 +149,7 @@ impl<R: GraphRules> GraphEnv<R> {
     }
 
     /// The same, with the nodes of the initial graph told apart or not. By default they are alike where they are equal and
-    /// unjoined (in each instance), and list no [candidates](GraphState::candidates). Where nodes are labelled, they are told
-    /// apart in any case.
+    /// unjoined (in each instance). Where nodes are labelled, they are told apart in any case.
     ///
     /// A network sees which nodes are of the initial graph; of nodes that are alike it sees no more than which of them a
     /// symmetry takes to each other. Two graphs that differ only in which edges are of the initial graph look the same to
@@ -176,10 +174,6 @@ impl<R: GraphRules> GraphEnv<R> {
     /// for several instances whose symmetries differ.
     pub fn with_scaffold(mut self, scaffold: Scaffold) -> Result<Self> {
         let alike = scaffold == Scaffold::Alike && self.actions.semantics() == Semantics::UpToIsomorphism;
-        if alike && self.initial.iter().any(GraphState::lists_candidates) {
-            let expected = "nodes told apart, as candidates name them";
-            return Err(Error::config("the scaffold of a graph with candidates", "nodes that are alike", expected));
-        }
         self.asked = Some(scaffold);
         self.together = alike && self.is_loose();
         let graphs = self.initial.iter().filter(|_| alike && !self.together);
@@ -191,11 +185,11 @@ impl<R: GraphRules> GraphEnv<R> {
         Ok(self)
     }
 
-    /// Whether initial graphs are of equal nodes without edges, to which neither labels nor candidates give a meaning. A single
+    /// Whether initial graphs are of equal nodes without edges, to which labels give no meaning. A single
     /// node is told apart from later ones in any case.
     fn is_loose(&self) -> bool {
         let equal = |graph: &GraphState| graph.nodes().all(|node| Some(node) == graph.node(0));
-        let loose = |graph: &GraphState| graph.n_edges() == 0 && !graph.lists_candidates() && equal(graph);
+        let loose = |graph: &GraphState| graph.n_edges() == 0 && equal(graph);
         self.actions.semantics() == Semantics::UpToIsomorphism && self.n_fixed() > 1 && self.initial.iter().all(loose)
     }
 
@@ -210,8 +204,7 @@ impl<R: GraphRules> GraphEnv<R> {
                             from later ones by their label";
             return Err(Error::config("nodes of the initial graphs", format!("{n_nodes:?}"), expected));
         }
-        self.initial.iter().try_for_each(|graph| check_fits(&self.schema, graph))?;
-        candidates::check_candidates(self)
+        self.initial.iter().try_for_each(|graph| check_fits(&self.schema, graph))
     }
 
     /// The same, with its legal backward moves found in this way.

@@ -57,11 +57,9 @@ impl<'a> MoveMask<'a> {
             Anchor::Graph => action,
             Anchor::Node => Some(action).filter(|action| action.a < n)?,
             Anchor::Edge => Some(Move { a, b, ..action }).filter(|_| self.graph.has_edge(a, b))?,
-            Anchor::NodePair | Anchor::Candidate => Some(Move { a, b, ..action }).filter(|_| a < n && b < n)?,
+            Anchor::NodePair => Some(Move { a, b, ..action }).filter(|_| a < n && b < n)?,
         };
-        let slot = ((action.class as usize) < self.head.width).then(|| self.head.encode(&self.graph, action));
-        // That of a pair which is no candidate isn't there.
-        slot.filter(|&slot| slot < self.legal.len())
+        ((action.class as usize) < self.head.width).then(|| self.head.encode(&self.graph, action))
     }
 
     /// Forbids a move; nothing happens where there is no such move, or it is forbidden already.
@@ -109,10 +107,6 @@ impl<'a> MoveMask<'a> {
                 let rows = self.graph.weighted_edges().zip(self.legal.chunks_mut(width));
                 rows.for_each(|((a, b, _), row)| of_row(row, a, b));
             }
-            Anchor::Candidate => {
-                let rows = self.graph.candidates().iter().zip(self.legal.chunks_mut(width));
-                rows.for_each(|(&(a, b), row)| of_row(row, a, b));
-            }
             Anchor::NodePair => {
                 for (a, rows) in (0..).zip(self.legal.chunks_mut(n * width)) {
                     (0..).zip(rows.chunks_mut(width)).for_each(|(b, row)| of_row(row, a, b));
@@ -140,11 +134,11 @@ mod tests {
     /// The moves of each anchor, by both ways of taking away, are those that the slots of the block stand for.
     #[test]
     fn moves_are_the_slots_that_they_stand_for() {
-        let (among, set) = (AddEdge::new(2).among_candidates(), SetEdgeAttr::new(&[2, 1]).unwrap());
-        let types: [&dyn GraphActionType; 5] =
-            [&AddNode::free(3, 9), &AddNode::attached(2, 2, 9), &AddEdge::new(2), &among, &set];
+        let set = SetEdgeAttr::new(&[2, 1]).unwrap();
+        let types: [&dyn GraphActionType; 4] =
+            [&AddNode::free(3, 9), &AddNode::attached(2, 2, 9), &AddEdge::new(2), &set];
         for kind in [GraphKind::Directed, GraphKind::Undirected] {
-            let graph = tailed(kind).with_candidates([(0, 1), (0, 3), (1, 3)]).unwrap();
+            let graph = tailed(kind);
             for action_type in types {
                 let head = action_type.head(Direction::Forward).unwrap();
                 let mut all = vec![false; head.anchor.rows(&graph) * head.width];
@@ -187,14 +181,6 @@ mod tests {
         assert!(!mask.allows(Move { a: 0, b: 3, class: 1 }));
         mask.forbid_all();
         assert!(!mask.any());
-        // Nor is there one between nodes that are no candidate.
-        let among = AddEdge::new(1).among_candidates();
-        let head = among.head(Direction::Forward).unwrap();
-        let listed = graph.clone().with_candidates([(0, 3)]).unwrap();
-        let mut legal = vec![true];
-        let mut mask = MoveMask::new((&listed).into(), (ActionKind(0), &among, head), &mut legal);
-        mask.forbid(Move { a: 1, b: 3, class: 0 });
-        assert!(!mask.allows(Move { a: 1, b: 3, class: 0 }) && mask.allows(Move { a: 3, b: 0, class: 0 }));
         // An edge that isn't there has no row that could be another's.
         let set = SetEdgeAttr::new(&[1]).unwrap();
         let head = set.head(Direction::Forward).unwrap();

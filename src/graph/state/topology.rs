@@ -1,8 +1,8 @@
-//! The edges of a graph: what states that differ in nothing but their nodes' weights share.
+//! The edges of a graph, which states that differ in nothing but their nodes' weights share.
 
 use petgraph::graph::{DiGraph, NodeIndex, UnGraph};
 
-use super::digest;
+use super::equality::digest_of_edge;
 use super::{Adjacency, Edge, GraphKind};
 
 /// Edges in petgraph's form.
@@ -55,20 +55,20 @@ impl Topology {
     }
 
     pub(super) fn add_node(&mut self) {
-        self.adjacency.push_row();
+        self.adjacency.resize(self.adjacency.len() + 1);
         on!(&mut self.storage, graph => graph.add_node(()));
     }
 
     /// Removes the last node, which has no edge.
     pub(super) fn pop_node(&mut self) {
-        let last = NodeIndex::new(self.adjacency.len() - 1);
-        on!(&mut self.storage, graph => graph.remove_node(last));
-        self.adjacency.pop_row();
+        let last = self.adjacency.len() - 1;
+        on!(&mut self.storage, graph => graph.remove_node(NodeIndex::new(last)));
+        self.adjacency.resize(last);
     }
 
     /// Adds an edge that is known to be a new one between existing nodes, an undirected one in the order of its ends.
     pub(super) fn insert_edge(&mut self, a: u32, b: u32, edge: Edge) {
-        self.digest = self.digest.wrapping_add(digest::of_edge(a, b, edge));
+        self.digest = self.digest.wrapping_add(digest_of_edge(a, b, edge));
         self.marked_edges += u32::from(!edge.is_plain());
         on!(&mut self.storage, graph => graph.add_edge(NodeIndex::from(a), NodeIndex::from(b), edge));
         self.mark(a, b, true);
@@ -79,7 +79,7 @@ impl Topology {
         let (i, j) = (NodeIndex::from(a), NodeIndex::from(b));
         let weight = on!(&mut self.storage, graph => graph.find_edge(i, j).and_then(|e| graph.remove_edge(e)))?;
         self.marked_edges -= u32::from(!weight.is_plain());
-        self.digest = self.digest.wrapping_sub(digest::of_edge(a, b, weight));
+        self.digest = self.digest.wrapping_sub(digest_of_edge(a, b, weight));
         self.mark(a, b, false);
         Some(weight)
     }
@@ -91,7 +91,7 @@ impl Topology {
         let old = std::mem::replace(weight, edge);
         self.marked_edges += u32::from(!edge.is_plain());
         self.marked_edges -= u32::from(!old.is_plain());
-        let change = digest::of_edge(a, b, edge).wrapping_sub(digest::of_edge(a, b, old));
+        let change = digest_of_edge(a, b, edge).wrapping_sub(digest_of_edge(a, b, old));
         self.digest = self.digest.wrapping_add(change);
         Some(old)
     }

@@ -226,15 +226,15 @@ impl Search {
 
     pub(in crate::graph) fn set_graph(&mut self, graph: &GraphState) {
         self.adjacency.clear();
-        if let Some(bits) = graph.adjacency().bits() {
-            for a in 0..graph.n_nodes() {
-                self.adjacency.extend(bits.row(a).iter().map(|word| word.reverse_bits() as usize));
-            }
-            return;
-        }
         self.adjacency.resize(graph.n_nodes() * self.words, 0);
         for a in 0..graph.n_nodes() {
-            graph.adjacency().ones(a).for_each(|b| self.set(a, b));
+            match graph.adjacency().bits(a) {
+                Some(bits) => {
+                    let words = self.adjacency[a * self.words..].iter_mut();
+                    words.zip(bits).for_each(|(word, bits)| *word = bits.reverse_bits() as usize);
+                }
+                None => graph.adjacency().ones(a).for_each(|b| self.set(a, b)),
+            }
         }
     }
 

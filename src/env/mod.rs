@@ -14,6 +14,7 @@
 //! traits for what an author says of one state: [`VectorEnv`] of [`VectorRules`], [`GraphEnv`](crate::graph::GraphEnv) of
 //! [`GraphRules`](crate::graph::GraphRules).
 
+mod batch_rules;
 mod checks;
 mod instances;
 mod masks;
@@ -23,10 +24,11 @@ mod reward;
 mod rows;
 mod state_graph;
 mod topological;
-mod vector_batches;
 mod vector_env;
 mod vectors;
 
+pub use batch_rules::BatchRules;
+pub(crate) use batch_rules::restrict;
 pub(crate) use checks::{
     KEEP_BACK, MAX_STEPS_BACK, Moved, Walked, check_counts, check_listed, describe_move, describe_state,
     has_more_states, random_moves, walk_back,
@@ -41,7 +43,6 @@ pub(crate) use reward::{check_count, check_log_rewards};
 pub use rows::{Classes, Grouping, Rows, Slots};
 pub(crate) use state_graph::EXIT;
 pub use state_graph::{Child, StateGraph};
-pub use vector_batches::BatchVectorRules;
 pub use vector_env::{VectorEnv, VectorRules};
 pub use vectors::{Entry, Reals, VectorStates, Vectors};
 // What only `testing` takes from here.

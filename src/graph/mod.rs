@@ -10,12 +10,12 @@ mod symmetry;
 
 pub(crate) use action::reverse_move;
 pub use action::{
-    ActionKind, ActionSet, AddEdge, AddNode, Anchor, Connectivity, Exit, GraphActionType, Head, Move, Placement,
-    RemoveEdge, RemoveEdgeAttr, RemoveNode, RemoveNodeAttr, Reversed, Semantics, SetEdgeAttr, SetNodeAttr,
+    ActionKind, ActionSet, AddEdge, AddNode, Anchor, GraphActionType, Head, Move, Reversed, Semantics, SetAttr,
+    SetEdgeAttr, SetNodeAttr,
 };
 pub use batch::{GraphArrays, GraphBatch, GraphView, Neighbours};
 pub(crate) use env::misfit;
-pub use env::{BackwardRule, BatchMove, BatchRules, Free, GraphEnv, GraphRules, GraphSchema, MoveMask, Scaffold};
+pub use env::{BackwardRule, BatchMove, Free, GraphEnv, GraphRules, GraphSchema, MoveMask, Scaffold};
 // What only `testing` takes from here.
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use env::{check_by_type, check_fits, check_initial_kept, check_relabelled, check_settings};

@@ -1,8 +1,9 @@
 //! Graph environments that are declared in Python: action types, what graphs are made of, and rules that are asked about batches.
 
+use gfn::env::BatchRules;
 use gfn::graph::{
-    ActionSet, AddEdge, AddNode, BatchMove, BatchRules, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState,
-    GraphStates, Semantics, SetEdgeAttr, SetNodeAttr,
+    ActionSet, AddEdge, AddNode, BatchMove, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, GraphStates,
+    Semantics, SetEdgeAttr, SetNodeAttr,
 };
 use gfn::{Error, Result};
 use numpy::IntoPyArray;
@@ -180,7 +181,7 @@ impl Asked {
     }
 }
 
-impl BatchRules for Asked {
+impl BatchRules<GraphStates, BatchMove> for Asked {
     fn permits(&self, states: &GraphStates, moves: &[BatchMove]) -> Vec<bool> {
         let question = |m: &BatchMove| (&states.graphs()[m.row], Question::Move(m.kind, m.action));
         let questions: Vec<_> = moves.iter().map(question).collect();
@@ -200,7 +201,7 @@ impl BatchRules for Asked {
         })
     }
 
-    fn can_exit(&self, states: &GraphStates) -> Vec<bool> {
+    fn can_end(&self, states: &GraphStates) -> Vec<bool> {
         self.of_graphs("can_exit", Question::Exit, states)
     }
 
@@ -210,7 +211,7 @@ impl BatchRules for Asked {
 }
 
 impl GraphRules for Asked {
-    fn batched(&self) -> Option<&dyn BatchRules> {
-        self.rules.object.as_ref().map(|_| self as &dyn BatchRules)
+    fn batched(&self) -> Option<&dyn BatchRules<GraphStates, BatchMove>> {
+        self.rules.object.as_ref().map(|_| self as &dyn BatchRules<GraphStates, BatchMove>)
     }
 }

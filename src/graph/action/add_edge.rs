@@ -6,15 +6,6 @@ use crate::Result;
 use crate::env::Direction;
 use crate::graph::{Anchor, Edge, GraphActionType, GraphState, GraphView, Head, Move};
 
-/// The property that a backward move must keep.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Connectivity {
-    /// Any edge can go.
-    Any,
-    /// Bridges of an undirected graph stay: graphs that grow by attachment are connected at every step.
-    Kept,
-}
-
 /// Adds an edge of some class between two nodes that none joins yet; the way back (`RemoveEdge`) removes one.
 ///
 /// Backward, an edge can go when it is of one of these classes, has no attributes and, where connectivity is kept, isn't a bridge.
@@ -22,14 +13,15 @@ pub enum Connectivity {
 pub struct AddEdge {
     classes: u16,
     max_edges: usize,
-    connectivity: Connectivity,
+    /// Bridges of an undirected graph stay on the way back.
+    keeps_connected: bool,
 }
 
 impl AddEdge {
     /// Adds edges of so many classes.
     #[must_use]
     pub fn new(classes: u16) -> Self {
-        Self { classes, max_edges: usize::MAX, connectivity: Connectivity::Any }
+        Self { classes, max_edges: usize::MAX, keeps_connected: false }
     }
 
     /// No more than `max_edges` edges in all.
@@ -42,7 +34,7 @@ impl AddEdge {
     /// The graph is connected at every step (undirected graphs that grow by attachment).
     #[must_use]
     pub fn keeping_connected(mut self) -> Self {
-        self.connectivity = Connectivity::Kept;
+        self.keeps_connected = true;
         self
     }
 }
@@ -88,12 +80,11 @@ impl GraphActionType for AddEdge {
             Direction::Backward => {
                 mask.fill(graph.n_edges() <= self.max_edges);
                 if graph.has_edge_weights() {
-                    let own = |edge: Edge| edge.class < self.classes && edge.attributes.is_unset();
                     for (legal, (_, _, edge)) in mask.iter_mut().zip(graph.weighted_edges()) {
-                        *legal &= own(edge);
+                        *legal &= edge.class < self.classes && edge.attributes.is_unset();
                     }
                 }
-                if let (Connectivity::Kept, Some(undirected)) = (self.connectivity, graph.as_undirected()) {
+                if let (true, Some(undirected)) = (self.keeps_connected, graph.as_undirected()) {
                     for bridge in bridges(undirected) {
                         let (a, b) = (bridge.source().index() as u32, bridge.target().index() as u32);
                         mask[graph.edge_rank(a, b)] = false;
@@ -113,10 +104,7 @@ impl GraphActionType for AddEdge {
     fn reverse(&self, direction: Direction, before: &GraphState, action: Move) -> Move {
         let class = match direction {
             Direction::Forward => 0,
-            Direction::Backward => {
-                let edge = before.edge(action.a, action.b).unwrap_or_default();
-                u32::from(edge.class)
-            }
+            Direction::Backward => before.edge(action.a, action.b).map_or(0, |edge| edge.class.into()),
         };
         Move { class, ..action }
     }

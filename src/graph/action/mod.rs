@@ -7,8 +7,8 @@
 //! | [`AddEdge`] | node pair, edge classes | `RemoveEdge`: edge, 1 |
 //! | [`SetNodeAttr`] | node, sum of values | `RemoveNodeAttr`: node, attributes |
 //! | [`SetEdgeAttr`] | edge, sum of values | `RemoveEdgeAttr`: edge, attributes |
-//! | [`Exit`] | graph, 1 | none (P_B = 1) |
-//! | [`Reversed`] of any but `Exit` | the twin's | the original's |
+//! | the exit, which every set has | graph, 1 | none (P_B = 1) |
+//! | [`Reversed`] of any but the exit | the twin's | the original's |
 //!
 //! A backward action carries only what identifies the parent: removing an edge doesn't name its class. The library never
 //! matches on a kind: a type of your own, in any crate, is a [`GraphActionType`] like these (see
@@ -22,13 +22,13 @@ mod reversed;
 mod set;
 mod set_attr;
 
-pub use add_edge::{AddEdge, Connectivity};
-pub use add_node::{AddNode, Placement};
+pub use add_edge::AddEdge;
+pub use add_node::AddNode;
 pub use anchor::{Anchor, Head, Move};
-pub use exit::Exit;
-pub use reversed::{RemoveEdge, RemoveEdgeAttr, RemoveNode, RemoveNodeAttr, Reversed};
+use exit::Exit;
+pub use reversed::Reversed;
 pub use set::{ActionKind, ActionSet, Semantics};
-pub use set_attr::{SetEdgeAttr, SetNodeAttr};
+pub use set_attr::{SetAttr, SetEdgeAttr, SetNodeAttr};
 
 use crate::Result;
 use crate::env::Direction;

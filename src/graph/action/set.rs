@@ -18,7 +18,7 @@ pub enum Semantics {
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct ActionKind(pub usize);
 
-/// The action types of an environment, in the order of their blocks of logits; [`Exit`] is always the last. Copies share them.
+/// The action types of an environment, in the order of their blocks of logits; the exit is always the last. Copies share them.
 ///
 /// ```
 /// use gfn::graph::{ActionSet, AddEdge, AddNode, Semantics};
@@ -126,22 +126,16 @@ impl ActionSet {
         let mut first = 0;
         for (other, action_type, head) in self.heads(direction) {
             if other == kind {
-                check_column(action_type, head, action)?;
+                if action.class as usize >= head.width {
+                    return Err(Error::contract(
+                        "a move and its reverse name a column of their type's block",
+                        format!("{} gives column {} of {}", action_type.name(), action.class, head.width),
+                    ));
+                }
                 return Slots::slot(first + head.encode(graph, action));
             }
             first += head.anchor.rows(graph) * head.width;
         }
         Ok(0)
     }
-}
-
-/// Checks that a move has a column of its block: another would be the slot of another move.
-fn check_column(action_type: &dyn GraphActionType, head: Head, action: Move) -> Result<()> {
-    if (action.class as usize) < head.width {
-        return Ok(());
-    }
-    Err(Error::contract(
-        "a move and its reverse name a column of their type's block",
-        format!("{} gives column {} of {}", action_type.name(), action.class, head.width),
-    ))
 }

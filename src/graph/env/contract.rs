@@ -199,7 +199,7 @@ fn check_instances_apart<R: GraphRules>(env: &GraphEnv<R>, graphs: &[GraphState]
     for graph in graphs.iter().chain(env.initial_graphs()) {
         let other = *seen.entry(labelled_key(&graph.clone().with_instance(0))).or_insert(graph.instance());
         if other != graph.instance() {
-            return Err(not_apart((other, graph.instance()), graph));
+            return Err(not_apart(other, graph.instance(), graph));
         }
     }
     Ok(())
@@ -219,13 +219,13 @@ fn check_starts_apart<R: GraphRules>(env: &GraphEnv<R>) -> Result<()> {
         let state = GraphStates::from(vec![other.clone().with_instance(one.instance())]);
         let goes_back = env.is_initial(&state)[0] || env.masks(Direction::Backward, &state).n_legal(0) > 0;
         if goes_back && (0..WAYS).any(|_| walk_back(env, state.clone(), MAX_STEPS_BACK, rng).is_ok()) {
-            return Err(not_apart((one.instance(), other.instance()), other));
+            return Err(not_apart(one.instance(), other.instance(), other));
         }
     }
     Ok(())
 }
 
-fn not_apart((one, other): (u32, u32), graph: &GraphState) -> Error {
+fn not_apart(one: u32, other: u32, graph: &GraphState) -> Error {
     Error::contract(
         "no two instances lead to the same graph, because a network sees the graph alone",
         format!("instances {one} and {other} lead to {graph}; give their nodes other classes"),

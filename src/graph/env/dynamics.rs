@@ -4,11 +4,13 @@ use std::collections::HashMap;
 use std::collections::hash_map::Entry;
 
 use super::backward::fill;
-use super::{GraphEnv, GraphRules, batched, classes, contract, relabel};
-use crate::env::{Block, Classes, Direction, DiscreteEnv, Env, Forms, InsertionOrder, Masks, Rows, Slots, Step};
+use super::{GraphEnv, GraphRules, classes, contract, relabel};
+use crate::env::{
+    Block, Classes, Direction, DiscreteEnv, Env, Forms, InsertionOrder, Masks, Rows, Slots, Step, restrict,
+};
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
 use crate::graph::symmetry::MIN_PER_THREAD;
-use crate::graph::{GraphActionType, GraphState, GraphStates, GraphView, Move, Semantics, reverse_move};
+use crate::graph::{BatchMove, GraphActionType, GraphState, GraphStates, GraphView, Move, Semantics, reverse_move};
 use crate::{Error, Result, Rng, parallel};
 
 /// Steps one graph: the reverse slot, and whether it was the exit.
@@ -221,7 +223,7 @@ impl<R: GraphRules> DiscreteEnv for GraphEnv<R> {
         let fill_graph = |graph: GraphView<'_>, mut mask: &mut [bool]| {
             for &(kind, action_type, head) in &heads {
                 let (block, rest) = mask.split_at_mut(head.anchor.rows(&graph) * head.width);
-                fill(self, direction, graph, (kind, action_type, head), block);
+                fill(self, direction, graph, kind, action_type, head, block);
                 mask = rest;
             }
         };
@@ -235,7 +237,18 @@ impl<R: GraphRules> DiscreteEnv for GraphEnv<R> {
         parallel::for_each(rows, MIN_GRAPHS_PER_THREAD, |(graph, mask)| fill_graph(graph, mask));
         let mut masks = Masks { direction, blocks, slot_ptr, legal, has_exit: direction == Direction::Forward };
         if let Some(rules) = self.rules.batched() {
-            batched::restrict(self, rules, states, &mut masks);
+            let forward = |row: usize, slot: u32, at: usize| {
+                let graph = &states.graphs()[row];
+                let (kind, action_type, action) = self.actions.decode(direction, graph, slot).ok()?;
+                if direction == Direction::Forward {
+                    return Some((BatchMove { row, kind, action }, None));
+                }
+                let redo = reverse_move(action_type, direction, graph, action);
+                let mut parent = graph.clone();
+                action_type.apply(direction, &mut parent, action).ok()?;
+                Some((BatchMove { row: at, kind, action: redo }, Some(parent)))
+            };
+            restrict(rules, states, &mut masks, forward, GraphStates::from);
         }
         masks
     }

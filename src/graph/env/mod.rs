@@ -1,7 +1,6 @@
 //! `GraphEnv`: an action set, a schema, a start, and an author's rules. It implements the three environment traits.
 
 mod backward;
-mod batched;
 mod classes;
 mod contract;
 mod dynamics;
@@ -14,17 +13,16 @@ mod schema;
 
 use std::ops::Deref;
 
-pub use batched::{BatchMove, BatchRules};
 #[cfg(any(test, feature = "testing"))]
 pub(crate) use contract::{check_by_type, check_initial_kept, check_relabelled};
 pub(crate) use contract::{check_fits, check_settings};
 pub use move_mask::MoveMask;
-pub use rules::{Free, GraphRules};
+pub use rules::{BatchMove, Free, GraphRules};
 pub use scaffold::Scaffold;
-use scaffold::symmetries;
 pub use schema::GraphSchema;
 pub(crate) use schema::misfit;
 
+use crate::graph::symmetry::symmetries;
 use crate::graph::{ActionSet, GraphState, Semantics};
 use crate::{Error, Result};
 

@@ -31,17 +31,6 @@ pub struct Canonical {
     pub log_automorphisms: f64,
 }
 
-impl Canonical {
-    fn of(graph: &GraphState, order: &[u32], count: Order) -> Self {
-        Self {
-            key: CanonicalKey::encode(graph, |k| order[k]),
-            order: SmallVec::from_slice(order),
-            automorphisms: count.exact,
-            log_automorphisms: count.log(),
-        }
-    }
-}
-
 /// The first nodes of a graph, which no automorphism takes to others.
 #[derive(Clone, Copy)]
 pub(in crate::graph) enum Held {
@@ -122,13 +111,18 @@ impl Canonizer {
     /// Nothing limits the search, which can take hours where many large parts are interchangeable:
     /// [`try_canonical`](Self::try_canonical) gives up in time.
     pub fn canonical(&mut self, graph: &GraphState, fixed: usize) -> Canonical {
-        self.canonical_with(graph, Held::Each(fixed))
+        let mut budget = Budget::UNLIMITED;
+        self.form(graph, Held::Each(fixed), &mut budget)
     }
 
-    pub(in crate::graph) fn canonical_with(&mut self, graph: &GraphState, held: Held) -> Canonical {
-        let mut budget = Budget::UNLIMITED;
-        let (order, count) = self.search(graph, held, &mut budget);
-        Canonical::of(graph, order, count)
+    pub(in crate::graph) fn form(&mut self, graph: &GraphState, held: Held, budget: &mut Budget) -> Canonical {
+        let (order, count) = self.search(graph, held, budget);
+        Canonical {
+            key: CanonicalKey::encode(graph, |k| order[k]),
+            order: SmallVec::from_slice(order),
+            automorphisms: count.exact,
+            log_automorphisms: count.log(),
+        }
     }
 
     /// [`canonical`](Self::canonical), within the limit of [`log_automorphisms`](Self::log_automorphisms).
@@ -136,14 +130,13 @@ impl Canonizer {
     /// # Errors
     /// As there.
     pub fn try_canonical(&mut self, graph: &GraphState, fixed: usize) -> Result<Canonical> {
-        self.try_canonical_with(graph, Held::Each(fixed))
+        self.try_form(graph, Held::Each(fixed))
     }
 
-    pub(in crate::graph) fn try_canonical_with(&mut self, graph: &GraphState, held: Held) -> Result<Canonical> {
+    pub(in crate::graph) fn try_form(&mut self, graph: &GraphState, held: Held) -> Result<Canonical> {
         let mut budget = Budget::LIMITED;
-        let (order, count) = self.search(graph, held, &mut budget);
-        budget.check(graph)?;
-        Ok(Canonical::of(graph, order, count))
+        let found = self.form(graph, held, &mut budget);
+        budget.check(graph).map(|()| found)
     }
 
     /// ln |Aut| of a graph whose first `fixed` nodes stay in place: [`canonical`](Self::canonical) without making the key.

@@ -30,8 +30,8 @@ mod vectors;
 pub use batch_rules::BatchRules;
 pub(crate) use batch_rules::restrict;
 pub(crate) use checks::{
-    KEEP_BACK, MAX_STEPS_BACK, Moved, Walked, check_counts, check_listed, describe_move, describe_state,
-    has_more_states, random_moves, walk_back,
+    KEEP_BACK, MAX_STEPS_BACK, Steps, Walked, check_counts, check_listed, describe_move, describe_state, random_moves,
+    walk_back,
 };
 pub(crate) use instances::{check_instances, check_one_instance, draw_instances, instances_in_turn};
 pub use masks::{Block, Masks};

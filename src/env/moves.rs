@@ -1,6 +1,6 @@
 //! The legal forward moves of many states, as one flat list.
 
-use super::Masks;
+use super::{Masks, Slots};
 
 /// States that go through a policy or an environment at once.
 pub(crate) const CHUNK: usize = 2048;
@@ -26,7 +26,14 @@ impl Moves {
         out
     }
 
-    /// The moves that aren't the exit.
+    /// The moves that aren't the exit, as states and slots.
+    pub(crate) fn without_exits(&self) -> (Vec<usize>, Slots) {
+        let inner = self.inner();
+        let slots = inner.iter().map(|&k| self.slots[k]).collect();
+        (inner.iter().map(|&k| self.rows[k]).collect(), Slots(slots))
+    }
+
+    /// The places of the moves that aren't the exit.
     pub(crate) fn inner(&self) -> Vec<usize> {
         (0..self.exit.len()).filter(|&k| !self.exit[k]).collect()
     }

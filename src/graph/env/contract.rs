@@ -4,8 +4,7 @@ use std::collections::HashMap;
 
 use super::backward::{contains, derived_backward};
 use crate::env::{
-    Direction, DiscreteEnv, EnumerableEnv, Env, MAX_STEPS_BACK, Moved, Moves, Rows, Slots, Walked, check_counts,
-    describe_move, walk_back,
+    Direction, DiscreteEnv, Env, MAX_STEPS_BACK, Moves, Rows, Slots, Walked, check_counts, describe_move, walk_back,
 };
 use crate::graph::{
     BackwardRule, GraphArrays, GraphEnv, GraphRules, GraphSchema, GraphState, GraphStates, Semantics, labelled_key,
@@ -21,7 +20,8 @@ const RELABELLED: usize = 32;
 /// Moves of each of these that are.
 const MOVES: usize = 256;
 /// Forward moves whose counts are compared with those of the moves back, and the pairs of states that are looked at.
-const COUNTED: (usize, usize) = (128, 32);
+const COUNTED: usize = 128;
+const PAIRS: usize = 32;
 /// Slots of the states whose moves are undone, and from which ways back are drawn, all together.
 const SLOTS: usize = 1 << 18;
 
@@ -116,20 +116,15 @@ fn check_some_counts<R: GraphRules>(env: &GraphEnv<R>, states: &GraphStates) -> 
         return Ok(());
     }
     let masks = env.masks(Direction::Forward, states);
-    let (most, pairs) = COUNTED;
     let mut n_moves = 0;
     let few = (0..states.len()).filter(|&row| {
         let own = masks.n_legal(row);
-        let fits = n_moves + own <= most;
+        let fits = n_moves + own <= COUNTED;
         n_moves += if fits { own } else { 0 };
         fits
     });
     let states = states.select(&few.collect::<Vec<_>>());
-    let Moves { rows, slots, exit } = Moves::of(&env.masks(Direction::Forward, &states));
-    let mut after = states.select(&rows);
-    env.step(Direction::Forward, &mut after, &Slots(slots))?;
-    let moved = Moved { rows: &rows, exit: &exit, after: &after, keys: &env.keys(&after) };
-    check_counts(env, &states, &moved, pairs)
+    check_counts(env, &states, PAIRS)
 }
 
 /// Checks that no move gives back what moves before it took of the initial graph: it would have no way back.
@@ -137,10 +132,7 @@ pub(crate) fn check_initial_kept<R: GraphRules>(env: &GraphEnv<R>, states: &Grap
     let keeps = |graph: &GraphState| contains(graph, env.initial_of(graph));
     let lacking: Vec<usize> = (0..states.len()).filter(|&row| !keeps(&states.graphs()[row])).collect();
     let states = states.select(&lacking);
-    let moves = Moves::of(&env.masks(Direction::Forward, &states));
-    let inner = moves.inner();
-    let rows: Vec<usize> = inner.iter().map(|&k| moves.rows[k]).collect();
-    let slots = Slots(inner.iter().map(|&k| moves.slots[k]).collect());
+    let (rows, slots) = Moves::of(&env.masks(Direction::Forward, &states)).without_exits();
     let mut after = states.select(&rows);
     env.step(Direction::Forward, &mut after, &slots)?;
     let Some(k) = after.graphs().iter().position(keeps) else { return Ok(()) };
@@ -164,7 +156,7 @@ pub(in crate::graph) fn check_sampled<R: GraphRules>(env: &GraphEnv<R>) -> Resul
     let rng = &mut Rng::seeded(0);
     let steps = (4096 / env.schema().max_nodes.max(1)).clamp(2, 16);
     let walked = Walked::draw(env, WALKS, steps, rng)?;
-    let visited = walked.after.graphs();
+    let visited = walked.steps.after.graphs();
     check_instances_apart(env, visited)?;
     check_starts_apart(env)?;
     let small = smallest(env, visited);

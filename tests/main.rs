@@ -54,6 +54,7 @@ mod nets;
 mod network_training;
 mod networks;
 mod node_pairs;
+mod noted;
 mod observers;
 mod optimizers;
 mod own_actions;

@@ -13,6 +13,8 @@ mod actors;
 mod evaluation;
 mod faults;
 mod gradients;
+#[path = "../../tests/noted.rs"]
+mod noted;
 
 use std::io::{BufRead, BufReader, Read};
 use std::path::PathBuf;

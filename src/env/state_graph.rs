@@ -6,10 +6,8 @@ use std::collections::hash_map::Entry;
 use super::measure::count_forms;
 use super::moves::{CHUNK, Moves};
 use super::topological::{is_topological, topological};
-use super::{Grouping, Rows, Slots};
-use crate::env::{
-    Direction, EnumerableEnv, check_instances, check_listed, check_one_instance, describe_state,
-};
+use super::{Grouping, Rows};
+use crate::env::{Direction, EnumerableEnv, check_instances, check_listed, check_one_instance, describe_state};
 use crate::{Error, Result};
 
 /// The child index of the exit action.

@@ -1,12 +1,12 @@
-//! Whether steps, reverses and masks of an environment agree with each other.
+//! Steps, reverses and masks of an environment agree with each other.
 
 use std::collections::HashSet;
 
 use super::Coverage;
 use super::ways_back::Followed;
 use crate::env::{
-    Direction, EnumerableEnv, Forms, Masks, Moves, Rows, Slots, Step, Steps, check_counts, describe_move, describe_state,
-    instances_in_turn, random_moves,
+    Direction, EnumerableEnv, Forms, Masks, Moves, Rows, Slots, Step, Steps, check_counts, describe_move,
+    describe_state, instances_in_turn, random_moves,
 };
 use crate::testing::broken;
 use crate::{Result, Rng};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use crate::noted::NotedGradients;
 use gfn::env::{Reward, Rows, VectorEnv, VectorRules, VectorStates};
 use gfn::nn::{BackwardPolicy, EstimatorsConfig, MlpConfig, Parameters};
 use gfn::objective::{
@@ -12,7 +13,6 @@ use gfn::objective::{
 use gfn::policy::{Evaluation, KHot, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::quantity::{Quantities, Quantity};
 use gfn::rollout::Trajectories;
-use gfn::testing::NotedGradients;
 use gfn::train::{Context, FreshSource, Persist, Trainer, TrainerConfig, Wanted};
 use gfn::{Error, Result, Rng};
 use gfn_gym::hypergrid::HyperGrid;

@@ -74,7 +74,7 @@ impl<E: EnumerableEnv> Walked<E> {
     pub(crate) fn draw(env: &E, n: usize, steps: usize, rng: &mut Rng) -> Result<Self> {
         let (none, no_slots) = (env.initial(&[]), || Slots(Vec::new()));
         let (slots, reverse, done) = (no_slots(), no_slots(), Vec::new());
-        let mut out = Steps { before: none.clone(), slots, reverse, done, after: none };
+        let mut out = Steps::<E> { before: none.clone(), slots, reverse, done, after: none };
         let mut states = env.initial(&instances_in_turn(env, n));
         let (mut walk, mut walks): (Vec<usize>, Vec<usize>) = (Vec::new(), (0..n).collect());
         for _ in 0..steps {
@@ -104,8 +104,7 @@ impl<E: EnumerableEnv> Walked<E> {
             return Err(self.broken(env, k, "no sequence of forward moves leads back to where it was"));
         }
         // From all over the walks.
-        let some: Vec<usize> =
-            (0..of.len()).rev().step_by(of.len().div_ceil(n.max(1)).max(1)).collect();
+        let some: Vec<usize> = (0..of.len()).rev().step_by(of.len().div_ceil(n.max(1)).max(1)).collect();
         let steps = self.steps.select(&some);
         if let Some((k, check)) = steps.first_broken(env)? {
             return Err(self.broken(env, some[k], check));

@@ -207,14 +207,12 @@ impl GraphState {
     /// If there is no such node.
     #[must_use]
     pub fn in_degree(&self, a: u32) -> usize {
-        match self.kind() {
-            GraphKind::Undirected => self.adjacency().count(a as usize),
-            GraphKind::Directed => {
-                let n = self.n_nodes();
-                assert!((a as usize) < n, "there is no node {a}: the graph has {n} nodes");
-                (0..n).filter(|&i| self.adjacency().get(i, a as usize)).count()
-            }
+        let n = self.n_nodes();
+        assert!((a as usize) < n, "there is no node {a}: the graph has {n} nodes");
+        if !self.is_directed() {
+            return self.out_degree(a);
         }
+        (0..n).filter(|&i| self.adjacency().get(i, a as usize)).count()
     }
 
     /// The number of edges out of node `a` (undirected: its degree).
@@ -232,10 +230,7 @@ impl GraphState {
     /// If there is no such node.
     #[must_use]
     pub fn degree(&self, a: u32) -> usize {
-        match self.kind() {
-            GraphKind::Undirected => self.out_degree(a),
-            GraphKind::Directed => self.out_degree(a) + self.in_degree(a),
-        }
+        self.out_degree(a) + if self.is_directed() { self.in_degree(a) } else { 0 }
     }
 
     /// Adds a node and gives its label, the number of nodes before.
@@ -315,8 +310,12 @@ impl GraphState {
     /// Adds an edge that is known to be a new one between existing nodes.
     pub(crate) fn insert_edge(&mut self, a: u32, b: u32, edge: Edge) {
         debug_assert!(a != b && !self.has_edge(a, b), "edge ({a}, {b}) can't be added");
+        self.put(a, b, Some(edge));
+    }
+
+    fn put(&mut self, a: u32, b: u32, edge: Option<Edge>) -> Option<Edge> {
         let (a, b) = self.ordered(a, b);
-        Arc::make_mut(&mut self.topology).insert_edge(a, b, edge);
+        Arc::make_mut(&mut self.topology).put(a, b, edge)
     }
 
     /// Removes an edge and gives its weight.
@@ -325,11 +324,7 @@ impl GraphState {
     /// [`Error::Contract`] if there is no such edge.
     pub fn remove_edge(&mut self, a: u32, b: u32) -> Result<Edge> {
         // What isn't there needn't make this graph's edges its own.
-        if !self.has_edge(a, b) {
-            return Err(no_such("edge", &format!("({a}, {b})")));
-        }
-        let (a, b) = self.ordered(a, b);
-        let removed = Arc::make_mut(&mut self.topology).remove_edge(a, b);
+        let removed = if self.has_edge(a, b) { self.put(a, b, None) } else { None };
         removed.ok_or_else(|| no_such("edge", &format!("({a}, {b})")))
     }
 
@@ -338,15 +333,10 @@ impl GraphState {
     /// # Errors
     /// [`Error::Contract`] if there is no such node.
     pub fn set_node(&mut self, a: u32, node: Node) -> Result<()> {
-        match self.nodes.get_mut(a as usize) {
-            Some(weight) => {
-                let change = digest_of_node(a, node).wrapping_sub(digest_of_node(a, *weight));
-                self.digest = self.digest.wrapping_add(change);
-                *weight = node;
-                Ok(())
-            }
-            None => Err(no_such("node", &a.to_string())),
-        }
+        let weight = self.nodes.get_mut(a as usize).ok_or_else(|| no_such("node", &a.to_string()))?;
+        let old = std::mem::replace(weight, node);
+        self.digest = self.digest.wrapping_add(digest_of_node(a, node)).wrapping_sub(digest_of_node(a, old));
+        Ok(())
     }
 
     /// Replaces the weight of an edge.
@@ -354,14 +344,8 @@ impl GraphState {
     /// # Errors
     /// [`Error::Contract`] if there is no such edge.
     pub fn set_edge(&mut self, a: u32, b: u32, edge: Edge) -> Result<()> {
-        if !self.has_edge(a, b) {
-            return Err(no_such("edge", &format!("({a}, {b})")));
-        }
-        let (a, b) = self.ordered(a, b);
-        match Arc::make_mut(&mut self.topology).set_edge(a, b, edge) {
-            Some(_) => Ok(()),
-            None => Err(no_such("edge", &format!("({a}, {b})"))),
-        }
+        let old = if self.has_edge(a, b) { self.put(a, b, Some(edge)) } else { None };
+        old.map(drop).ok_or_else(|| no_such("edge", &format!("({a}, {b})")))
     }
 
     fn ordered(&self, a: u32, b: u32) -> (u32, u32) {

@@ -118,7 +118,7 @@ fn is_zero(row: &[u16]) -> bool {
 }
 
 impl<R: VectorRules> VectorEnv<R> {
-    /// What is wrong with a slot of a state that can't be stepped by it.
+    /// The error of a slot of a state that can't be stepped by it.
     fn illegal(&self, direction: Direction, states: &VectorStates, row: usize, slot: u32) -> Error {
         let masks = self.masks(direction, &states.select(&[row]));
         Error::IllegalAction {
@@ -153,7 +153,6 @@ impl<R: VectorRules> Env for VectorEnv<R> {
         let forward = direction == Direction::Forward;
         let exit_slot = (forward && rules.has_exit()).then(|| rules.n_moves(direction));
         let mut step = Step { reverse: Slots(vec![0; n]), exit: vec![false; n], done: vec![false; n] };
-        let mut illegal = None;
         for (i, (row, &slot)) in states.values_mut().chunks_exact_mut(rules.width()).zip(&actions.0).enumerate() {
             if exit_slot == Some(slot as usize) && rules.can_end(row) {
                 (step.exit[i], step.done[i]) = (true, true);
@@ -161,14 +160,10 @@ impl<R: VectorRules> Env for VectorEnv<R> {
                 step.reverse.0[i] = reverse as u32;
                 step.done[i] = if forward { exit_slot.is_none() && rules.can_end(row) } else { is_zero(row) };
             } else {
-                illegal = Some((i, slot));
-                break;
+                return Err(self.illegal(direction, states, i, slot));
             }
         }
-        match illegal {
-            None => Ok(step),
-            Some((row, slot)) => Err(self.illegal(direction, states, row, slot)),
-        }
+        Ok(step)
     }
 
     fn is_initial(&self, states: &VectorStates) -> Vec<bool> {

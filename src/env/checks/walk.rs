@@ -138,8 +138,6 @@ pub(crate) fn check_listed<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>, ins
     const WALKS: usize = 32;
     let rng = &mut Rng::seeded(0);
     let mut states = env.initial(&[instance; WALKS]);
-    // Where batches tell no rows apart, states can't be compared.
-    let compared = !env.merges_isomorphic() && states.group().first.len() == 1;
     // Longer walks come round, which is found when states are put in order.
     for _ in 0..graph.len() {
         let (going, slots) = random_moves(&env.masks(Direction::Forward, &states), rng);
@@ -148,19 +146,18 @@ pub(crate) fn check_listed<E: EnumerableEnv>(env: &E, graph: &StateGraph<E>, ins
         }
         states = states.select(&going);
         env.step(Direction::Forward, &mut states, &slots)?;
-        let (ways_on, indices) = (env.masks(Direction::Forward, &states), graph.indices(env, &states));
-        let mut listed = Vec::with_capacity(states.len());
-        for (row, index) in indices.into_iter().enumerate() {
-            let index = index.filter(|&index| graph.raw_children(index).len() == ways_on.n_legal(row));
-            listed.push(index.ok_or_else(|| {
-                Error::contract(
-                    "states of one key have as many moves, to states of the same keys (up to isomorphism, rules don't look at labels)",
-                    format!("a walk comes to {}, which isn't listed so", describe_state(env, &states, row)),
-                )
-            })?);
-        }
+        let ways_on = env.masks(Direction::Forward, &states);
+        let indices = graph.indices(env, &states).into_iter().enumerate().map(|(row, index)| {
+            index.filter(|&index| graph.raw_children(index).len() == ways_on.n_legal(row)).ok_or(row)
+        });
+        let listed = indices.collect::<std::result::Result<Vec<_>, _>>().map_err(|row| {
+            Error::contract(
+                "states of one key have as many moves, to states of the same keys (up to isomorphism, rules don't look at labels)",
+                format!("a walk comes to {}, which isn't listed so", describe_state(env, &states, row)),
+            )
+        })?;
         let listed = graph.states().select(&listed);
-        if compared && let Some(row) = first_other(env, &listed, &states) {
+        if let Some(row) = first_other(env, &listed, &states) {
             let (one, other) = (describe_state(env, &listed, row), describe_state(env, &states, row));
             return Err(Error::contract(
                 "states that differ have keys that differ (`VectorRules::key`: the entries themselves, where memory allows)",
@@ -218,13 +215,10 @@ pub(crate) fn walk_back<E: EnumerableEnv>(
         last = Some((children, slots));
     }
     let live = env.is_initial(&states).iter().filter(|initial| !**initial).count();
-    match live {
-        0 => Ok(()),
-        _ => Err(Error::StepLimit { direction: Direction::Backward, limit: max_steps, live, n }),
-    }
+    if live == 0 { Ok(()) } else { Err(Error::StepLimit { direction: Direction::Backward, limit: max_steps, live, n }) }
 }
 
-/// What is broken where a way back doesn't end in the initial state: by a move of a state (`from`: states, row, slot), if any.
+/// The error where a way back doesn't end in the initial state: by a move of a state (`from`: states, row, slot), if any.
 pub(crate) fn no_way_back<E: EnumerableEnv>(
     env: &E,
     from: Option<(&E::States, usize, u32)>,
@@ -243,7 +237,7 @@ pub(crate) fn no_way_back<E: EnumerableEnv>(
     )
 }
 
-/// What to do about a backward move that leads to where no forward move does.
+/// The remedy for a backward move that leads to where no forward move does.
 pub(crate) const KEEP_BACK: &str = "what P_B gives to such a move is lost, and the trained distribution is wrong by it: leave the \
      move out of the backward masks (graphs whose backward moves are derived: let `is_reachable` be false of what no forward move \
      builds; by type: use action types that keep to it, such as `AddEdge::keeping_connected`)";

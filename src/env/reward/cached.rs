@@ -52,7 +52,7 @@ pub struct Cached<S, K> {
     partial: Mutex<KnownAnswers<K>>,
 }
 
-/// Gives the key of each state.
+/// The function that gives the key of each state.
 type Keys<S, K> = Box<dyn Fn(&S) -> Vec<K> + Send + Sync>;
 
 struct KnownAnswers<K> {

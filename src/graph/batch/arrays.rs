@@ -142,19 +142,19 @@ impl GraphArrays {
         self.node_ptr.len() - 1
     }
 
-    /// Whether there is no graph.
+    /// `true` if there is no graph.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether edges have a direction.
+    /// `true` if edges have a direction.
     #[must_use]
     pub fn is_directed(&self) -> bool {
         self.kind == GraphKind::Directed
     }
 
-    /// How many messages an edge is: an undirected one carries one each way.
+    /// The number of messages that an edge is: an undirected one carries one each way.
     #[must_use]
     pub fn messages_per_edge(&self) -> usize {
         if self.is_directed() { 1 } else { 2 }
@@ -195,7 +195,7 @@ impl GraphArrays {
         graphs.flat_map(|(g, (n, first))| self.edges_of(g).map(move |(a, b, _)| first + a * n + b))
     }
 
-    /// Who gets messages from whom, listed on the first call.
+    /// The neighbours that messages come from, listed on the first call.
     #[must_use]
     pub fn neighbours(&self) -> &Neighbours {
         self.neighbours.get_or_init(|| Neighbours::of(self))
@@ -217,15 +217,12 @@ impl Neighbours {
     fn of(arrays: &GraphArrays) -> Self {
         let n = arrays.nodes.len();
         let edges = arrays.edges.iter().zip(0u32..);
-        match arrays.is_directed() {
-            true => Self {
-                incoming: Csr::new(n, edges.clone().map(|(&(a, b), e)| (a, b, e))),
-                outgoing: Some(Csr::new(n, edges.map(|(&(a, b), e)| (b, a, e)))),
-            },
-            false => Self {
-                incoming: Csr::new(n, edges.flat_map(|(&(a, b), e)| [(a, b, 2 * e), (b, a, 2 * e + 1)])),
-                outgoing: None,
-            },
+        if arrays.is_directed() {
+            let incoming = Csr::new(n, edges.clone().map(|(&(a, b), e)| (a, b, e)));
+            Self { incoming, outgoing: Some(Csr::new(n, edges.map(|(&(a, b), e)| (b, a, e)))) }
+        } else {
+            let messages = edges.flat_map(|(&(a, b), e)| [(a, b, 2 * e), (b, a, 2 * e + 1)]);
+            Self { incoming: Csr::new(n, messages), outgoing: None }
         }
     }
 

@@ -4,10 +4,11 @@ use std::collections::HashMap;
 
 use super::backward::{contains, derived_backward};
 use crate::env::{
-    Direction, DiscreteEnv, Env, MAX_STEPS_BACK, Moves, Rows, Slots, Walked, check_counts, describe_move, walk_back,
+    Direction, DiscreteEnv, EnumerableEnv, Env, MAX_STEPS_BACK, Moves, Rows, Slots, Walked, check_counts,
+    describe_move, walk_back,
 };
 use crate::graph::{
-    BackwardRule, GraphArrays, GraphEnv, GraphRules, GraphSchema, GraphState, GraphStates, Semantics, labelled_key,
+    BackwardRule, GraphArrays, GraphEnv, GraphRules, GraphSchema, GraphState, GraphStates, labelled_key,
 };
 use crate::{Error, Result, Rng};
 
@@ -112,7 +113,7 @@ pub(crate) fn check_relabelled<R: GraphRules>(
 
 /// Checks the counts of moves between some states and what they lead to, where training corrects for symmetry by them.
 fn check_some_counts<R: GraphRules>(env: &GraphEnv<R>, states: &GraphStates) -> Result<()> {
-    if env.actions().semantics() == Semantics::Labelled || !env.corrects_symmetry() {
+    if !env.merges_isomorphic() || !env.corrects_symmetry() {
         return Ok(());
     }
     let masks = env.masks(Direction::Forward, states);
@@ -173,7 +174,7 @@ pub(in crate::graph) fn check_sampled<R: GraphRules>(env: &GraphEnv<R>) -> Resul
 
 /// A few small ones of the initial graphs and of those that were visited, no two of them equal.
 fn smallest<R: GraphRules>(env: &GraphEnv<R>, visited: &[GraphState]) -> GraphStates {
-    if env.actions().semantics() == Semantics::Labelled {
+    if !env.merges_isomorphic() {
         return Vec::new().into();
     }
     let initial = env.initial_graphs().iter().take(WALKS);

@@ -6,11 +6,12 @@ use std::collections::hash_map::Entry;
 use super::backward::fill;
 use super::{GraphEnv, GraphRules, classes, contract, relabel};
 use crate::env::{
-    Block, Classes, Direction, DiscreteEnv, Env, Forms, InsertionOrder, Masks, Rows, Slots, Step, restrict,
+    Block, Classes, Direction, DiscreteEnv, EnumerableEnv, Env, Forms, InsertionOrder, Masks, Rows, Slots, Step,
+    restrict,
 };
 use crate::graph::state::MIN_GRAPHS_PER_THREAD;
 use crate::graph::symmetry::MIN_PER_THREAD;
-use crate::graph::{BatchMove, GraphActionType, GraphState, GraphStates, GraphView, Move, Semantics, reverse_move};
+use crate::graph::{BatchMove, GraphActionType, GraphState, GraphStates, GraphView, Move, reverse_move};
 use crate::{Error, Result, Rng, parallel};
 
 /// Steps one graph: the reverse slot, and whether it was the exit.
@@ -40,10 +41,7 @@ fn check_removed<R: GraphRules>(
     graph: &GraphState,
     action: Move,
 ) -> Result<()> {
-    if env.actions().semantics() == Semantics::Labelled {
-        return Ok(());
-    }
-    let first = env.initial_of(graph).n_nodes();
+    let first = if env.merges_isomorphic() { env.initial_of(graph).n_nodes() } else { 0 };
     match action_type.removed_nodes(direction, graph, action).into_iter().find(|&a| (a as usize) < first) {
         None => Ok(()),
         Some(a) => Err(Error::contract(
@@ -71,22 +69,15 @@ impl<R: GraphRules> Env for GraphEnv<R> {
     }
 
     fn step(&self, direction: Direction, states: &mut GraphStates, actions: &Slots) -> Result<Step<Slots>> {
-        if states.len() != actions.len() {
-            return Err(Error::shape(
-                "actions",
-                [states.len() as i64],
-                [actions.len() as i64],
-                "give one action per state",
-            ));
+        let (n, given) = (states.len() as i64, actions.len() as i64);
+        if n != given {
+            return Err(Error::shape("actions", [n], [given], "give one action per state"));
         }
         let graphs = states.graphs_mut();
         let stepped = parallel::try_map_mut(graphs, &actions.0, MIN_GRAPHS_PER_THREAD, |graph, &slot| {
             let (reverse, exit) = step_one(self, direction, graph, slot)?;
-            let done = match direction {
-                Direction::Forward => exit,
-                Direction::Backward => self.initial.get(graph.instance() as usize) == Some(&*graph),
-            };
-            Ok((reverse, exit, done))
+            let is_back = direction == Direction::Backward && self.is_start(graph);
+            Ok((reverse, exit, exit || is_back))
         })?;
         Ok(Step {
             reverse: Slots(stepped.iter().map(|row| row.0).collect()),
@@ -96,8 +87,7 @@ impl<R: GraphRules> Env for GraphEnv<R> {
     }
 
     fn is_initial(&self, states: &GraphStates) -> Vec<bool> {
-        let graphs = states.graphs().iter();
-        graphs.map(|graph| self.initial.get(graph.instance() as usize) == Some(graph)).collect()
+        states.graphs().iter().map(|graph| self.is_start(graph)).collect()
     }
 
     fn exit_actions(&self, states: &GraphStates) -> Option<Slots> {
@@ -109,7 +99,7 @@ impl<R: GraphRules> Env for GraphEnv<R> {
     }
 
     fn log_symmetry(&self, states: &GraphStates) -> Result<Option<Vec<f64>>> {
-        if self.actions().semantics() == Semantics::Labelled || !self.corrects_symmetry() {
+        if !self.merges_isomorphic() || !self.corrects_symmetry() {
             return Ok(None);
         }
         let of_graph = |row: usize| self.log_automorphisms(&states.graphs()[row]);
@@ -146,17 +136,11 @@ impl<R: GraphRules> Env for GraphEnv<R> {
     }
 
     fn classes(&self, states: &GraphStates) -> Option<Classes> {
-        match self.actions().semantics() {
-            Semantics::Labelled => None,
-            Semantics::UpToIsomorphism => classes::classes(self, states),
-        }
+        if self.merges_isomorphic() { classes::classes(self, states) } else { None }
     }
 
     fn relabelled(&self, states: &GraphStates, rng: &mut Rng) -> Option<(GraphStates, Classes)> {
-        match self.actions().semantics() {
-            Semantics::Labelled => None,
-            Semantics::UpToIsomorphism => Some(relabel::relabelled(self, states, rng)),
-        }
+        self.merges_isomorphic().then(|| relabel::relabelled(self, states, rng))
     }
 
     fn translate(
@@ -177,12 +161,8 @@ impl<R: GraphRules> Env for GraphEnv<R> {
         reverse: &Slots,
         offsets: &[usize],
     ) -> Result<Option<InsertionOrder<Slots, GraphStates>>> {
-        match self.actions().semantics() {
-            Semantics::Labelled => Ok(None),
-            Semantics::UpToIsomorphism => {
-                relabel::to_insertion_order(self, states, actions, reverse, offsets).map(Some)
-            }
-        }
+        let renamed = || relabel::to_insertion_order(self, states, actions, reverse, offsets);
+        self.merges_isomorphic().then(renamed).transpose()
     }
 
     fn with_labels(&self, states: &GraphStates, labels: &[u32]) -> Result<GraphStates> {
@@ -197,20 +177,19 @@ impl<R: GraphRules> Env for GraphEnv<R> {
 impl<R: GraphRules> DiscreteEnv for GraphEnv<R> {
     fn masks(&self, direction: Direction, states: &GraphStates) -> Masks {
         let heads: Vec<_> = self.actions().heads(direction).collect();
-        let mut blocks: Vec<Block> = heads
-            .iter()
-            .map(|(_, action_type, head)| Block {
-                name: action_type.name().to_owned(),
-                width: head.width,
-                row_ptr: Vec::with_capacity(states.len() + 1),
-            })
-            .collect();
-        let mut slot_ptr = Vec::with_capacity(states.len() + 1);
-        let mut n_slots = 0;
-        slot_ptr.push(0);
-        for block in &mut blocks {
-            block.row_ptr.push(0);
-        }
+        let ptr = || {
+            let mut ptr = Vec::with_capacity(states.len() + 1);
+            ptr.push(0);
+            ptr
+        };
+        let block = |action_type: &dyn GraphActionType, width: usize| Block {
+            name: action_type.name().to_owned(),
+            width,
+            row_ptr: ptr(),
+        };
+        let mut blocks: Vec<Block> =
+            heads.iter().map(|&(_, action_type, head)| block(action_type, head.width)).collect();
+        let (mut slot_ptr, mut n_slots) = (ptr(), 0);
         for graph in states.graphs() {
             for (block, (_, _, head)) in blocks.iter_mut().zip(&heads) {
                 let rows = head.anchor.rows(graph);

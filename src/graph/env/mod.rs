@@ -26,7 +26,7 @@ use crate::graph::symmetry::symmetries;
 use crate::graph::{ActionSet, GraphState, Semantics};
 use crate::{Error, Result};
 
-/// How the legal backward actions of an environment are found.
+/// The way in which the legal backward actions of an environment are found.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum BackwardRule {
     /// Each backward move that an action type names is made on a copy. It is legal if the parent is reachable, still contains the
@@ -77,9 +77,9 @@ pub struct GraphEnv<R> {
     schema: GraphSchema,
     /// That of each instance, in order of their numbers.
     initial: Vec<GraphState>,
-    /// What the author says of the nodes of the initial graphs, if anything.
+    /// The author's word on the nodes of the initial graphs, if any.
     asked: Option<Scaffold>,
-    /// Whether these nodes are alike, unjoined, and change places freely.
+    /// `true` if these nodes are alike, unjoined, and change places freely.
     together: bool,
     /// Of each initial graph whose nodes are alike, and joined or different.
     symmetries: Vec<Vec<Vec<u32>>>,
@@ -183,7 +183,7 @@ impl<R: GraphRules> GraphEnv<R> {
         Ok(self)
     }
 
-    /// Whether initial graphs are of equal nodes without edges, to which labels give no meaning. A single
+    /// `true` if initial graphs are of equal nodes without edges, to which labels give no meaning. A single
     /// node is told apart from later ones in any case.
     fn is_loose(&self) -> bool {
         let equal = |graph: &GraphState| graph.nodes().all(|node| Some(node) == graph.node(0));
@@ -248,7 +248,7 @@ impl<R: GraphRules> GraphEnv<R> {
         &self.actions
     }
 
-    /// What the graphs are made of.
+    /// The parts that the graphs are made of.
     #[must_use]
     pub fn schema(&self) -> &GraphSchema {
         &self.schema
@@ -260,24 +260,29 @@ impl<R: GraphRules> GraphEnv<R> {
         &self.initial
     }
 
-    /// Where the trajectory of this graph started; the graph itself if it is of no instance of this environment.
+    /// `true` for the graph that trajectories of its instance start at.
+    pub(crate) fn is_start(&self, graph: &GraphState) -> bool {
+        self.initial.get(graph.instance() as usize) == Some(graph)
+    }
+
+    /// The graph that the trajectory of this one started at; the graph itself if it is of no instance of this environment.
     pub(crate) fn initial_of<'a>(&'a self, graph: &'a GraphState) -> &'a GraphState {
         self.initial.get(graph.instance() as usize).unwrap_or(graph)
     }
 
-    /// Whether the nodes of the initial graph are told apart.
+    /// The treatment of the nodes of the initial graph.
     #[must_use]
     pub fn scaffold(&self) -> Scaffold {
         self.asked.unwrap_or(if self.is_loose() { Scaffold::Alike } else { Scaffold::ToldApart })
     }
 
-    /// How legal backward moves are found.
+    /// The way in which legal backward moves are found.
     #[must_use]
     pub fn backward_rule(&self) -> BackwardRule {
         self.backward
     }
 
-    /// Whether training corrects for symmetry, up to isomorphism.
+    /// `true` if training corrects for symmetry, up to isomorphism.
     #[must_use]
     pub fn corrects_symmetry(&self) -> bool {
         self.corrects_symmetry
@@ -302,7 +307,7 @@ impl<R: GraphRules> GraphEnv<R> {
         }
     }
 
-    /// What training corrects for, up to isomorphism: [`GraphRules::log_automorphisms`] with the nodes of the initial graph
+    /// The correction of training, up to isomorphism: [`GraphRules::log_automorphisms`] with the nodes of the initial graph
     /// held, and the symmetries of these where they are alike.
     ///
     /// # Errors

@@ -61,6 +61,11 @@ impl Attributes {
         self.0 == [0; MAX_ATTRIBUTES]
     }
 
+    /// The values up to the last that is set.
+    pub(in crate::graph) fn set_values(&self) -> &[u8] {
+        &self.0[..self.0.iter().rposition(|&value| value != 0).map_or(0, |last| last + 1)]
+    }
+
     /// The values of all attributes, set or not.
     #[must_use]
     pub fn values(&self) -> &[u8; MAX_ATTRIBUTES] {

@@ -53,7 +53,7 @@ fn renamed_slot(
     let (a, b) = match action_type.head(direction).unwrap().anchor {
         Anchor::Graph => (action.a, action.b),
         Anchor::Node => (name(action.a), action.b),
-        Anchor::Edge | Anchor::NodePair | Anchor::Candidate => (name(action.a), name(action.b)),
+        Anchor::Edge | Anchor::NodePair => (name(action.a), name(action.b)),
     };
     let pairs = !matches!(action_type.head(direction).unwrap().anchor, Anchor::Graph | Anchor::Node);
     let (a, b) = if pairs && !pair.0.is_directed() { (a.min(b), a.max(b)) } else { (a, b) };

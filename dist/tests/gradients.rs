@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
+use crate::noted::NotedGradients;
 use gfn::collective::Collective;
 use gfn::env::VectorStates;
 use gfn::nn::EstimatorsConfig;
@@ -11,7 +12,7 @@ use gfn::objective::{
 use gfn::policy::{KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy};
 use gfn::replay::DataSource;
 use gfn::rollout::{Container, Sampler, Trajectories};
-use gfn::testing::{NotedGradients, Words};
+use gfn::testing::Words;
 use gfn::train::{BatchSource, Context, Persist, Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_dist::Group;

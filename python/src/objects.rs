@@ -113,12 +113,11 @@ pub(crate) fn some<S: Rows>(objects: S) -> gfn::Result<S> {
     }
 }
 
-/// Graphs of an environment; of molecules SMILES, and RDKit's, too.
-pub(crate) fn read_graphs(env: &AnyGraphEnv, reading: Option<Reading>) -> Read<GraphStates> {
-    let env = env.clone();
+/// Graphs; of molecules SMILES, and RDKit's, too.
+pub(crate) fn read_graphs(reading: Option<Reading>) -> Read<GraphStates> {
     Arc::new(move |given, who| {
         if let Ok(graphs) = given.cast::<Graphs>() {
-            return Ok(env.adopted(graphs.get().states().clone()));
+            return Ok(graphs.get().states().clone());
         }
         let Some(reading) = &reading else {
             return Err(PyTypeError::new_err(format!("{who} is a {}: expected Graphs", given.get_type().name()?)));

@@ -185,7 +185,7 @@ CASES = [
         gfn.AddEdge,
         lambda move: of_env("graphs")(gfn.GraphEnv([move], 4, initial=4, labelled=True)),
         dict(),
-        dict(max_edges=1, candidates=[(0, 1), (1, 2)]),
+        dict(max_edges=1),
     ),
     # Policies.
     (

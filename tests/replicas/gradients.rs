@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::ops::Range;
 
 use super::{Dealt, off, share};
+use crate::noted::NotedGradients;
 use crate::trainers::colour_reward;
 use crate::words::{count, fresh, policy, words};
 use gfn::collective::{Collective, Replica, replicate};
@@ -18,7 +19,6 @@ use gfn::objective::{
 use gfn::objective::{Quantities, Quantity};
 use gfn::policy::{GraphPolicy, KHot, MlpPolicy, MlpPolicyConfig, UniformPolicy, WithPrior};
 use gfn::rollout::Sampler;
-use gfn::testing::NotedGradients;
 use gfn::train::{StepStats, Trainer, TrainerConfig};
 use gfn::{Result, Rng};
 use gfn_gym::colored_graphs::ColoredGraphs;

@@ -110,7 +110,7 @@ pub(super) fn session(
     match (&kind_of_env, spec) {
         (EnvKind::Graphs { env, reading }, _) => {
             let border =
-                Border { show: show_graphs(reading.clone()), read: read_graphs(env, reading.clone()), features: None };
+                Border { show: show_graphs(reading.clone()), read: read_graphs(reading.clone()), features: None };
             let reward =
                 reward.build(&border.show, by_keys(env), |settings| graph_reward(settings, reading.as_ref()))?;
             let policies = networks.build(&mut rng, |plan| of_graphs(plan, env))?;

@@ -17,7 +17,7 @@ use crate::{Error, Result};
 /// graph is a long line.
 pub const MAX_EDGE_LIST_NODES: usize = 16_384;
 
-/// How graphs are written in a file.
+/// The format of graphs in a file.
 ///
 /// # Edge list
 /// Text, one thing per line; a file holds any number of graphs. Everything after `#` is a comment, empty lines mean
@@ -122,7 +122,7 @@ pub fn write_graphs(path: impl AsRef<Path>, graphs: &[GraphState]) -> Result<()>
     replace::replace_bytes(path, text.as_bytes())
 }
 
-/// What lines of a text say in front of `#`, numbered from 1.
+/// The words of lines of a text in front of `#`, numbered from 1.
 fn contents(text: &[u8]) -> impl Iterator<Item = (usize, Result<&str>)> {
     lines(text).map(|(number, bytes)| {
         let content = bytes.split(|&byte| byte == b'#').next().unwrap_or(bytes);

@@ -169,7 +169,7 @@ fn structures(threads: As, steps: usize) -> Result<(i64, f64)> {
         let env = BayesianStructure::new(StructureConfig::new(5))?;
         let reward =
             DagReward::new(CachedScores::new(Bge::new(&data, BgeConfig::default())?), StructurePrior::Uniform)?;
-        let policy = NodeAttention::new(&env, Default::default(), Device::Cpu, Kind::Float, &mut rng)?;
+        let policy = GraphPolicy(NodeAttention::new(&env, Default::default(), Device::Cpu, Kind::Float, &mut rng)?);
         Trainer::new(env, reward, policy, TrajectoryBalance, frozen(128), rng)
     })
 }

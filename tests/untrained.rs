@@ -147,7 +147,8 @@ fn attention_among_nodes_starts_near_uniform_at_any_size() {
         gfn::env::Rows::append(&mut states, one);
         for seed in SEEDS {
             let config = NodeAttentionConfig { embedding: 64, ..NodeAttentionConfig::default() };
-            let policy = NodeAttention::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(seed)).unwrap();
+            let network = NodeAttention::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(seed));
+            let policy = GraphPolicy(network.unwrap());
             let off = off(&env, &policy, &states);
             assert!(off < BOUND, "{n} nodes, seed {seed}: {off}");
         }

@@ -5,18 +5,18 @@ use std::collections::HashMap;
 use gfn::distribution::Distribution;
 use gfn::env::{Direction, DiscreteEnv, Env, Slots};
 use gfn::nn::EstimatorsConfig;
-use gfn::policy::{Policy, UniformPolicy};
+use gfn::nn::GraphNetwork;
+use gfn::policy::{GraphPolicy, Policy};
 use gfn::quantity::{Quantities, Quantity};
-use gfn::rollout::Sampler;
 use gfn::{Error, Rng};
 use gfn_dags::*;
 use tch::{Device, Kind, Tensor};
 
 use crate::edge_transformer::trained;
 
-fn small(env: &BayesianStructure, flow: bool, kind: Kind) -> NodeAttention {
+fn small(env: &BayesianStructure, flow: bool, kind: Kind) -> GraphPolicy<NodeAttention> {
     let config = NodeAttentionConfig { embedding: 16, heads: 2, estimators: EstimatorsConfig::with_flow(flow) };
-    NodeAttention::new(env, config, Device::Cpu, kind, &mut Rng::seeded(1)).unwrap()
+    GraphPolicy(NodeAttention::new(env, config, Device::Cpu, kind, &mut Rng::seeded(1)).unwrap())
 }
 
 /// The network written down as its papers have it, for one graph: a message for each edge, one node after the other.
@@ -106,12 +106,12 @@ fn it_is_message_passing_edge_by_edge() {
     tch::set_num_threads(1);
     let env = BayesianStructure::new(StructureConfig::new(4)).unwrap();
     let policy = small(&env, true, Kind::Double);
-    let parameters = policy.parameters().unwrap();
+    let parameters = policy.0.parameters();
     let tensors = parameters.iter().map(|p| (p.name.clone(), p.tensor.shallow_clone())).collect();
     let plain = Plain { tensors, heads: 2 };
     let complete = [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)];
     let graphs = [[].as_slice(), &[(0, 1)], &[(1, 0)], &[(0, 1), (2, 1), (3, 0)], &complete];
-    let states = DagStates::from_edges(4, graphs).unwrap();
+    let states = crate::graphs(4, &graphs);
     let evaluation = policy.evaluate(&env, &states, None, Quantities::PF | Quantity::LogFlow).unwrap();
     let (pf, log_flow) = (evaluation.pf.unwrap(), evaluation.values.get(Quantity::LogFlow).unwrap());
     let masks = env.masks(Direction::Forward, &states);
@@ -134,33 +134,6 @@ fn it_is_message_passing_edge_by_edge() {
     }
 }
 
-/// In roll-outs and in the states that end them, for a width that isn't a multiple of 8, for more rows than a thread takes at a time.
-#[test]
-fn on_the_host_it_is_the_same_policy() {
-    tch::set_num_threads(1);
-    for (n, embedding, heads, flow, batch) in [(4, 16, 2, false, 3), (5, 12, 3, true, 60), (7, 20, 1, true, 40)] {
-        let env = BayesianStructure::new(StructureConfig::new(n)).unwrap();
-        let config = NodeAttentionConfig { embedding, heads, estimators: EstimatorsConfig::with_flow(flow) };
-        let policy = NodeAttention::new(&env, config, Device::Cpu, Kind::Float, &mut Rng::seeded(2)).unwrap();
-        let walks = Sampler::new(&env, &UniformPolicy).forward(batch, &mut Rng::seeded(3)).unwrap();
-        for states in [walks.states(), walks.terminal_states(), &env.initial(&[0])] {
-            let on_host = policy.on_host(Direction::Forward).unwrap();
-            let got = on_host.distribution(&env, states).unwrap();
-            let got = got.host_log_probs().unwrap();
-            let pf = policy.evaluate(&env, states, None, Quantities::PF).unwrap().pf.unwrap();
-            let expected = pf.host_log_probs().unwrap();
-            assert_eq!(got.len(), expected.len());
-            let near = |(a, b): (&f64, &f64)| a == b || (a - b).abs() < 1e-5;
-            assert!(got.iter().zip(expected).all(near), "{n} {embedding}");
-        }
-        let others = BayesianStructure::new(StructureConfig::new(n + 1)).unwrap().initial(&[0; 2]);
-        let refused = policy.on_host(Direction::Forward).unwrap().distribution(&env, &others);
-        assert!(matches!(refused, Err(Error::Shape { .. })));
-        assert!(policy.on_host(Direction::Backward).is_none(), "P_B is uniform");
-        assert!(small(&env, flow, Kind::Double).on_host(Direction::Forward).is_none(), "single precision only");
-    }
-}
-
 #[test]
 fn conditions_that_it_does_not_take_are_refused() {
     let env = BayesianStructure::new(StructureConfig::new(4)).unwrap();
@@ -179,11 +152,11 @@ fn gradients_are_finite_and_reach_all_parameters() {
     tch::set_num_threads(1);
     let env = BayesianStructure::new(StructureConfig::new(4)).unwrap();
     let policy = small(&env, true, Kind::Float);
-    let states = DagStates::from_edges(4, [[].as_slice(), &[(0, 1), (2, 1)]]).unwrap();
+    let states = crate::graphs(4, &[&[], &[(0, 1), (2, 1)]]);
     let evaluation = policy.evaluate(&env, &states, None, Quantities::PF | Quantity::LogFlow).unwrap();
     let chosen = evaluation.pf.unwrap().log_prob(&[0, 1], &Slots(vec![1, 16])).unwrap();
     (chosen.sum(Kind::Float) + evaluation.values.get(Quantity::LogFlow).unwrap().sum(Kind::Float)).backward();
-    for p in policy.parameters().unwrap().iter().filter(|p| p.name != "log_z") {
+    for p in policy.0.parameters().iter().filter(|p| p.name != "log_z") {
         let size = f64::try_from(p.tensor.grad().abs().max()).unwrap();
         assert!(size.is_finite() && size > 0.0, "{}: {size}", p.name);
     }

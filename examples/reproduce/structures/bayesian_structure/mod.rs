@@ -8,16 +8,17 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 use findings::{Findings, exact_edges};
 use gfn::distribution::GraphActionCategorical;
+use gfn::graph::GraphEnv;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{ModifiedDetailedBalance, NextExit, Objective};
 use gfn::optim::Schedule;
-use gfn::policy::{MlpPolicy, MlpPolicyConfig, Policy};
+use gfn::policy::{GraphPolicy, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::ReplayBuffer;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
 use gfn_dags::{
-    AdjacencyFeatures, BayesianStructure, DagGraphs, DagPolicy, EdgeTransformer, EdgeTransformerConfig, NodeAttention,
-    NodeAttentionConfig, StructureConfig,
+    AdjacencyFeatures, BayesianStructure, EdgeTransformer, EdgeTransformerConfig, NodeAttention, NodeAttentionConfig,
+    StructureConfig,
 };
 use problem::{Problem, ScoreName};
 use serde_json::json;
@@ -149,14 +150,14 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 estimators,
                 ..GraphNetConfig::default()
             };
-            let policy = DagPolicy(GraphNet::new(&DagGraphs::new(&env)?, network, device, kind, &mut rng)?);
+            let policy = GraphPolicy(GraphNet::new(&env, network, device, kind, &mut rng)?);
             learn(args, &problem, env, policy, rng)
         }
         PolicyName::NodeAttention => {
             let default = NodeAttentionConfig::default();
             let embedding = common.embedding.unwrap_or(default.embedding);
             let network = NodeAttentionConfig { embedding, estimators, ..default };
-            let policy = NodeAttention::new(&env, network, device, kind, &mut rng)?;
+            let policy = GraphPolicy(NodeAttention::new(&env, network, device, kind, &mut rng)?);
             learn(args, &problem, env, policy, rng)
         }
         PolicyName::Transformer => {
@@ -167,15 +168,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 estimators,
                 ..default
             };
-            let policy = EdgeTransformer::new(&env, network, device, kind, &mut rng)?;
+            let policy = GraphPolicy(EdgeTransformer::new(&env, network, device, kind, &mut rng)?);
             learn(args, &problem, env, policy, rng)
         }
     }
 }
 
-fn learn<P>(args: &Args, problem: &Problem, env: BayesianStructure, policy: P, rng: Rng) -> Result<()>
+fn learn<P>(args: &Args, problem: &Problem, env: GraphEnv<BayesianStructure>, policy: P, rng: Rng) -> Result<()>
 where
-    P: Policy<BayesianStructure, Dist = GraphActionCategorical> + Send + 'static,
+    P: Policy<GraphEnv<BayesianStructure>, Dist = GraphActionCategorical> + Send + 'static,
 {
     let common = &args.common;
     let small = problem.names.len() <= 5;
@@ -216,7 +217,7 @@ where
     }
     let trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
     // A look at 29,281 graphs is cheap beside the thousands of steps between two of them.
-    let look = |trainer: &Trainer<BayesianStructure, P>| match &exact {
+    let look = |trainer: &Trainer<GraphEnv<BayesianStructure>, P>| match &exact {
         Some(exact) => Ok(exact.learned(trainer)?.0.jsd),
         None => Ok(None),
     };

@@ -1,12 +1,15 @@
 //! Linear attention between the pairs of nodes: the network of DAG-GFlowNet.
 
-use gfn::env::Masks;
-use gfn::nn::{Activation, EstimatorsConfig, LayerNorm, Linear, Mlp, MlpConfig, Scope};
+use gfn::graph::GraphBatch;
+use gfn::nn::{
+    Activation, EstimatorsConfig, GraphNetwork, LayerNorm, Linear, Mlp, MlpConfig, NetworkOutput, Parameters, Scope,
+};
+use gfn::quantity::Quantities;
 use gfn::{Result, Rng};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
-use super::pair_policy::{PairNetwork, PairPolicy, check_heads};
+use super::pairs::{PairEstimators, check_heads};
 use crate::BayesianStructure;
 
 /// The size of an [`EdgeTransformer`].
@@ -39,21 +42,25 @@ impl EdgeTransformerConfig {
     }
 }
 
-/// The policy of DAG-GFlowNet (Deleu et al., *Bayesian structure learning with generative flow networks*, UAI 2022, section 4.3).
+/// The network of DAG-GFlowNet (Deleu et al., *Bayesian structure learning with generative flow networks*, UAI 2022, section 4.3).
 ///
 /// Each ordered pair of nodes is a token: an embedding of which nodes they are, and in every block whether there is an edge.
 /// Attention is linear (Katharopoulos et al., *Transformers are RNNs*, 2020), so that a graph of `d` nodes costs `d^2` tokens, not
 /// `d^4` products. P_F has two factors: the exit's probability, the sigmoid of one number, and which edge otherwise, a softmax over legal
-/// edges. P_B is uniform. [`PairPolicy`] has an example.
-pub type EdgeTransformer = PairPolicy<EdgeTransformerNetwork>;
-
-/// The network of an [`EdgeTransformer`].
+/// edges. P_B is uniform. It is used in a [`GraphPolicy`](gfn::policy::GraphPolicy), as [`NodeAttention`](super::NodeAttention) is.
 #[derive(Debug)]
-pub struct EdgeTransformerNetwork {
+pub struct EdgeTransformer {
+    rules: BayesianStructure,
+    layers: Layers,
+    shared: PairEstimators,
+}
+
+#[derive(Debug)]
+struct Layers {
     /// Of pairs by their source and by their target, `[n, embedding / 2]` each.
     source: Tensor,
     target: Tensor,
-    shared: Vec<Block>,
+    blocks: Vec<Block>,
     edges: Head,
     /// The exit's number, and log F beside it.
     graph: Head,
@@ -63,7 +70,8 @@ impl EdgeTransformer {
     /// A network for the graphs of an environment, with weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`](gfn::Error::Config) for an embedding that the heads can't share or that isn't even.
+    /// [`Error::Config`](gfn::Error::Config) for an embedding that the heads can't share or that isn't even, and for conditions, which it
+    /// doesn't take.
     pub fn new(
         env: &BayesianStructure,
         config: EdgeTransformerConfig,
@@ -73,37 +81,64 @@ impl EdgeTransformer {
     ) -> Result<Self> {
         check_heads(config.embedding, config.heads, 2)?;
         let half = [env.n_nodes() as i64, config.embedding / 2];
-        Self::of(env, &config.estimators, (device, kind), rng, |scope, of_graph| EdgeTransformerNetwork {
+        let build = |scope: &mut Scope<'_>, of_graph: i64| Layers {
             source: scope.normal("source", &half, 1.0),
             target: scope.normal("target", &half, 1.0),
-            shared: blocks(&mut scope.sub("shared"), config.layers, &config),
+            blocks: blocks(&mut scope.sub("shared"), config.layers, &config),
             edges: Head::new(&mut scope.sub("edges"), 1, &config),
             graph: Head::new(&mut scope.sub("graph"), of_graph, &config),
-        })
+        };
+        let (shared, layers) = PairEstimators::with(env.n_nodes(), &config.estimators, device, kind, rng, build)?;
+        Ok(Self { rules: env.clone(), layers, shared })
+    }
+
+    /// `true` for each edge that may be added to each graph, `[B, d^2]`. The softmax over edges needs it before there are masks.
+    fn legal(&self, batch: &GraphBatch<'_>) -> Tensor {
+        let n = self.rules.n_nodes();
+        let mut legal = vec![false; batch.len() * n * n];
+        for (g, legal) in legal.chunks_exact_mut(n * n).enumerate() {
+            let edges = batch.arrays.edges_of(g).map(|(a, b, _)| (a, b));
+            // A graph with a cycle has no legal edge.
+            for (a, open) in self.rules.open(edges).into_iter().flatten().enumerate() {
+                open.iter().for_each(|b| legal[a * n + b] = true);
+            }
+        }
+        Tensor::from_slice(&legal).view([batch.len() as i64, (n * n) as i64]).to_device(self.shared.parameters.device())
     }
 }
 
-impl PairNetwork for EdgeTransformerNetwork {
+impl GraphNetwork for EdgeTransformer {
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
+        self.shared.output(batch, wants, |adjacency| {
+            let (edges, graph) = self.layers.forward(adjacency);
+            // Of edges that sum to 1 the exit's number is its log-odds.
+            let edges = edges.masked_fill(&self.legal(batch).logical_not(), IMPOSSIBLE).log_softmax(1, None);
+            (edges, graph)
+        })
+    }
+
+    fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
+        self.shared.estimators.log_z(conditions, n)
+    }
+
+    fn parameters(&self) -> &Parameters {
+        &self.shared.parameters
+    }
+}
+
+impl Layers {
     fn forward(&self, adjacency: &Tensor) -> (Tensor, Tensor) {
         let (b, d) = (adjacency.size()[0], adjacency.size()[1]);
         let (bits, shape) = (adjacency.view([b, d * d, 1]), [d, d, -1]);
         let source = self.source.unsqueeze(1).expand(shape, false);
         let target = self.target.unsqueeze(0).expand(shape, false);
         let mut tokens = Tensor::cat(&[source, target], 2).view([1, d * d, -1]).expand([b, -1, -1], false);
-        for block in &self.shared {
+        for block in &self.blocks {
             tokens = block.forward(&tokens, &bits);
         }
         let edges = self.edges.tokens(&tokens, &bits);
         let graph = self.graph.tokens(&tokens, &bits).mean_dim([1i64].as_slice(), false, None);
         (self.edges.out.forward(&edges).squeeze_dim(2), self.graph.out.forward(&graph))
-    }
-
-    /// The exit's probability is the sigmoid of its number.
-    fn slots(&self, edges: &Tensor, exit: &Tensor, masks: &Masks) -> Tensor {
-        let (b, width) = (edges.size()[0], edges.size()[1]);
-        let legal = Tensor::from_slice(&masks.legal).view([b, width + 1]).narrow(1, 0, width).to_device(edges.device());
-        let edges = edges.masked_fill(&legal.logical_not(), IMPOSSIBLE).log_softmax(1, None);
-        Tensor::cat(&[edges, exit.shallow_clone()], 1)
     }
 }
 

@@ -2,7 +2,7 @@ use gfn::{Error, Result};
 
 use super::PairMatrix;
 use super::wide::Wide;
-use crate::{BayesianStructure, DagReward, LocalScore, NodeSet};
+use crate::{BayesianStructure, DagReward, LocalScore, NodeSet, StructureConfig};
 
 /// The most nodes for which marginals are summed: 3^14 is 4.8 million.
 pub const MAX_SUMMED_NODES: usize = 14;
@@ -51,7 +51,7 @@ pub struct EdgeMarginals {
 }
 
 impl EdgeMarginals {
-    /// Sums over all graphs of an environment: those with the required edges, without the forbidden ones, and of no more parents than it
+    /// Sums over all graphs of an environment (which reads like its rules): those with the required edges, without the forbidden ones, and of no more parents than it
     /// allows.
     ///
     /// # Errors
@@ -60,19 +60,12 @@ impl EdgeMarginals {
     pub fn sum<S: LocalScore>(env: &BayesianStructure, reward: &DagReward<S>) -> Result<Self> {
         let n = env.n_nodes();
         if n > MAX_SUMMED_NODES {
-            return Err(Error::config(
-                "nodes of exact edge marginals",
-                n,
-                "at most 14 (time grows as 3^n); take marginals of samples beyond",
-            ));
+            let expected = "at most 14 (time grows as 3^n); take marginals of samples beyond";
+            return Err(Error::config("nodes of exact edge marginals", n, expected));
         }
         if reward.score().n_nodes() != n {
-            return Err(Error::shape(
-                "local scores",
-                [n as i64],
-                [reward.score().n_nodes() as i64],
-                "give scores of one variable for each node",
-            ));
+            let (got, remedy) = (reward.score().n_nodes(), "give scores of one variable for each node");
+            return Err(Error::shape("local scores", [n as i64], [got as i64], remedy));
         }
         Self::of_families(n, &families(env, reward)?, reward.offset())
     }
@@ -107,35 +100,25 @@ impl EdgeMarginals {
 
 /// a_j(P) by node and the bits of P; 0 where the environment doesn't permit the parents.
 fn families<S: LocalScore>(env: &BayesianStructure, reward: &DagReward<S>) -> Result<Vec<Wide>> {
-    let n = env.n_nodes();
-    let config = env.config();
+    let (n, config) = (env.n_nodes(), env.config());
     let mut out = vec![Wide::ZERO; n << n];
     for node in 0..n {
-        let into = |edges: &[(u32, u32)]| -> u64 {
-            edges.iter().filter(|edge| edge.1 as usize == node).fold(0, |bits, edge| bits | 1 << edge.0)
-        };
-        let (required, forbidden) = (into(&config.required), into(&config.forbidden) | 1 << node);
-        for parents in 0..1u64 << n {
-            let few = config.max_parents.is_none_or(|most| parents.count_ones() as usize <= most);
-            if parents & forbidden == 0 && parents & required == required && few {
-                let term = reward.term(node, &NodeSet::of_bits(parents));
-                if !term.is_finite() {
-                    return Err(Error::non_finite(
-                        "a local score",
-                        node,
-                        term,
-                        "give a finite score of each node under each permitted set of parents",
-                    ));
-                }
-                if term.abs() > MAX_TERM {
-                    return Err(Error::config(
-                        "a local score",
-                        format!("{term:e}"),
-                        "a logarithm between -1e15 and 1e15",
-                    ));
-                }
-                out[node << n | parents as usize] = Wide::exp(term);
+        let required = StructureConfig::into(&config.required, node);
+        let forbidden = StructureConfig::into(&config.forbidden, node).with(node);
+        for parents in (0..1 << n).map(NodeSet::of_bits) {
+            let few = config.max_parents.is_none_or(|most| parents.len() <= most);
+            if !few || parents.minus(forbidden) != parents || !required.minus(parents).is_empty() {
+                continue;
             }
+            let term = reward.term(node, &parents);
+            if !term.is_finite() {
+                let remedy = "give a finite score of each node under each permitted set of parents";
+                return Err(Error::non_finite("a local score", node, term, remedy));
+            }
+            if term.abs() > MAX_TERM {
+                return Err(Error::config("a local score", format!("{term:e}"), "a logarithm between -1e15 and 1e15"));
+            }
+            out[node << n | parents.bits() as usize] = Wide::exp(term);
         }
     }
     Ok(out)

@@ -1,15 +1,17 @@
 //! Messages along edges, then attention among nodes: the network of gfnx's baseline for structures.
 
-mod host;
-
-use gfn::nn::{Activation, Embedding, EstimatorsConfig, LayerNorm, Linear, Mlp, MlpConfig, Scope};
+use gfn::graph::GraphBatch;
+use gfn::nn::{
+    Activation, Embedding, EstimatorsConfig, GraphNetwork, LayerNorm, Linear, Mlp, MlpConfig, NetworkOutput,
+    Parameters, Scope,
+};
+use gfn::quantity::Quantities;
 use gfn::{Result, Rng};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
-use super::pair_policy::{HostDags, PairNetwork, PairPolicy, check_heads};
+use super::pairs::{PairEstimators, check_heads};
 use crate::BayesianStructure;
-use host::HostNodeAttention;
 
 /// The size of a [`NodeAttention`].
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
@@ -29,7 +31,7 @@ impl Default for NodeAttentionConfig {
     }
 }
 
-/// The policy of gfnx's baseline for structures (`baselines/mdb_dag.py` at commit 068316d).
+/// The network of gfnx's baseline for structures (`baselines/mdb_dag.py` at commit 068316d).
 ///
 /// One round of a graph network with vectors of nodes, edges and the graph (Battaglia et al., *Relational inductive biases*, 2018,
 /// algorithm 1, sums as aggregation), each updated by a perceptron and a residual connection with a layer norm; multi-head attention
@@ -41,11 +43,25 @@ impl Default for NodeAttentionConfig {
 /// message passing edge by edge. gfnx projects nodes to query, key and value twice in a row without anything between, norms edges that
 /// nothing uses afterwards, and norms the graph's vector twice in a row; here the first and the last are done once and the second not at
 /// all: 380,545 parameters and log Z at the default size and five nodes, where gfnx has 430,081.
-pub type NodeAttention = PairPolicy<NodeAttentionNetwork>;
-
-/// The network of a [`NodeAttention`].
+///
+/// ```
+/// use gfn::{env::Env, policy::{GraphPolicy, Policy}, quantity::Quantities};
+/// use gfn_dags::{BayesianStructure, NodeAttention, NodeAttentionConfig, StructureConfig};
+/// let env = BayesianStructure::new(StructureConfig::new(4))?;
+/// let config = NodeAttentionConfig { embedding: 16, ..NodeAttentionConfig::default() };
+/// let network = NodeAttention::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut gfn::Rng::seeded(0))?;
+/// let evaluation = GraphPolicy(network).evaluate(&env, &env.initial(&[0; 2]), None, Quantities::PF)?;
+/// assert_eq!(evaluation.pf.map(|pf| pf.masks().n_legal(0)), Some(12 + 1));
+/// # Ok::<(), gfn::Error>(())
+/// ```
 #[derive(Debug)]
-pub struct NodeAttentionNetwork {
+pub struct NodeAttention {
+    layers: Layers,
+    shared: PairEstimators,
+}
+
+#[derive(Debug)]
+struct Layers {
     messages: Messages,
     attention: Attention,
     senders: Mlp,
@@ -58,7 +74,7 @@ impl NodeAttention {
     /// A network for the graphs of an environment, with weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`](gfn::Error::Config) for an embedding that the heads can't share.
+    /// [`Error::Config`](gfn::Error::Config) for an embedding that the heads can't share, and for conditions, which it doesn't take.
     pub fn new(
         env: &BayesianStructure,
         config: NodeAttentionConfig,
@@ -67,19 +83,21 @@ impl NodeAttention {
         rng: &mut Rng,
     ) -> Result<Self> {
         check_heads(config.embedding, config.heads, 1)?;
-        let width = config.embedding;
+        let (n, width) = (env.n_nodes(), config.embedding);
         let mlp = MlpConfig { hidden: vec![width], ..MlpConfig::default() };
-        Self::of(env, &config.estimators, (device, kind), rng, |scope, of_graph| NodeAttentionNetwork {
-            messages: Messages::new(&mut scope.sub("messages"), env.n_nodes() as i64, width),
+        let build = |scope: &mut Scope<'_>, of_graph: i64| Layers {
+            messages: Messages::new(&mut scope.sub("messages"), n as i64, width),
             attention: Attention::new(&mut scope.sub("attention"), width, config.heads),
             senders: Mlp::new(&mut scope.sub("senders"), width, width, &mlp),
             receivers: Mlp::new(&mut scope.sub("receivers"), width, width, &mlp),
             graph: Mlp::new(&mut scope.sub("graph"), width, of_graph, &mlp),
-        })
+        };
+        let (shared, layers) = PairEstimators::with(n, &config.estimators, device, kind, rng, build)?;
+        Ok(Self { layers, shared })
     }
 }
 
-impl PairNetwork for NodeAttentionNetwork {
+impl Layers {
     fn forward(&self, adjacency: &Tensor) -> (Tensor, Tensor) {
         let (b, d) = (adjacency.size()[0], adjacency.size()[1]);
         let (nodes, graphs) = self.messages.forward(adjacency);
@@ -88,9 +106,19 @@ impl PairNetwork for NodeAttentionNetwork {
         let receivers = self.receivers.forward(&nodes).permute([1, 2, 0]);
         (senders.bmm(&receivers).view([b, d * d]), self.graph.forward(&graphs))
     }
+}
 
-    fn on_host(&self) -> Option<HostDags<'_>> {
-        Some(Box::new(HostNodeAttention::new(self)?))
+impl GraphNetwork for NodeAttention {
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
+        self.shared.output(batch, wants, |adjacency| self.layers.forward(adjacency))
+    }
+
+    fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
+        self.shared.estimators.log_z(conditions, n)
+    }
+
+    fn parameters(&self) -> &Parameters {
+        &self.shared.parameters
     }
 }
 
@@ -168,27 +196,15 @@ impl Update {
         Self { input, output: Linear::new(&mut scope.sub("output"), width, width), width }
     }
 
-    /// The weight of input `k`, `[D, D]`.
-    fn weight(&self, k: i64) -> Tensor {
-        self.input.weight().narrow(1, k * self.width, self.width)
-    }
-
-    /// What input `k` adds to the hidden layer, without the bias.
+    /// The share of input `k` in the hidden layer, without the bias.
     fn part(&self, k: i64, x: &Tensor) -> Tensor {
-        x.linear(&self.weight(k), None::<&Tensor>)
-    }
-
-    /// The hidden layer of a sum of parts, before its activation.
-    fn hidden(&self, parts: &Tensor) -> Tensor {
-        match self.input.bias() {
-            Some(bias) => parts + bias,
-            None => parts.shallow_clone(),
-        }
+        x.linear(&self.input.weight().narrow(1, k * self.width, self.width), None::<&Tensor>)
     }
 
     /// The output of a sum of parts.
     fn finish(&self, parts: &Tensor) -> Tensor {
-        self.output.forward(&Activation::Relu.apply(&self.hidden(parts)))
+        let hidden = self.input.bias().map_or_else(|| parts.shallow_clone(), |bias| parts + bias);
+        self.output.forward(&Activation::Relu.apply(&hidden))
     }
 }
 

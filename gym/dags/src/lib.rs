@@ -10,7 +10,7 @@
 //! | scores | [`Bge`], [`LinearGaussianBic`], [`Bde`], or your own [`LocalScore`]; [`CachedScores`] remembers them |
 //! | reward | [`DagReward`]: the scores and a [`StructurePrior`], whole or as the change that an edge makes |
 //! | environment | [`BayesianStructure`], rules of [`GraphEnv`](gfn::graph::GraphEnv), with the expert knowledge of a [`StructureConfig`] |
-//! | policy | [`MlpPolicy`](gfn::policy::MlpPolicy) on [`AdjacencyFeatures`], or a [`GraphPolicy`](gfn::policy::GraphPolicy) of any graph network: [`GraphNet`](gfn::nn::GraphNet), attention among nodes after a round of messages, [`NodeAttention`], or between pairs of nodes, [`EdgeTransformer`] |
+//! | policy | [`MlpPolicy`](gfn::policy::MlpPolicy) on [`AdjacencyFeatures`], or a [`GraphPolicy`](gfn::policy::GraphPolicy) of any graph network: [`GraphNet`](gfn::nn::GraphNet), or attention between pairs of nodes, [`EdgeTransformer`] |
 //! | exact posterior | [`ExactPosterior`] to 5 nodes (6 with patience), [`EdgeMarginals`] to 14 |
 //! | comparison | [`Marginals`] of edges, paths and Markov blankets, [`PairMatrix`], [`expected_shd`], [`held_out_log_likelihoods`], [`most_probable`] |
 //!
@@ -51,7 +51,7 @@ pub use data::{
     SemConfig, TextTable, named_edges,
 };
 pub use env::{AddArc, Ancestry, BayesianStructure, MAX_NODES, NodeSet, StructureConfig, acyclic};
-pub use policy::{AdjacencyFeatures, EdgeTransformer, EdgeTransformerConfig, NodeAttention, NodeAttentionConfig};
+pub use policy::{AdjacencyFeatures, EdgeTransformer, EdgeTransformerConfig};
 pub use posterior::{
     Detection, EdgeMarginals, ExactPosterior, MAX_SUMMED_NODES, Marginals, PairMatrix, expected_shd,
     held_out_log_likelihoods, log_model_average, most_probable,

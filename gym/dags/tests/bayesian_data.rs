@@ -201,11 +201,11 @@ fn bad_networks_are_refused_with_their_line() {
     refused("[ 3 ]", "[ 4 ]", "line 4: `C` announces");
     refused("(no, yes)", "(maybe, yes)", "line 9: `B` has no value `maybe`");
     refused("(no, yes)", "(no)", "1 values for 2 parents");
-    refused("0.5, 0.25, 0.25", "0.5, 0.5", "2 probabilities for the 3 values of `C`");
+    refused("0.5, 0.25, 0.25", "0.5, 0.5", "2 probabilities for the 3 of `C`");
     refused("0.5, 0.25", "0.5, x", "`x` isn't a probability");
     refused("0.5, 0.25", "0.9, 0.25", "that sum to 1");
     refused("default 0.0, 0.0, 1.0;", "", "rows without probabilities");
-    refused("table 0.25, 0.75", "table 0.25", "1 numbers for the 2 of `A`");
+    refused("table 0.25, 0.75", "table 0.25", "1 probabilities for the 2 of `A`");
     refused("( C | B, A )", "( C | B, D )", "there is no variable `D`");
     refused("probability ( A ) { table 0.25, 0.75; }", "", "`A` has no table");
     refused("probability ( A )", "probability ( B )", "`B` has two tables");

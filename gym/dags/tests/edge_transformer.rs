@@ -15,7 +15,7 @@ use gfn::quantity::{Quantities, Quantity};
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Rng};
 use gfn_dags::*;
-use tch::{Device, Kind};
+use tch::{Device, Kind, Tensor};
 
 fn small(env: &BayesianStructure, flow: bool) -> GraphPolicy<EdgeTransformer> {
     let config = EdgeTransformerConfig {
@@ -77,6 +77,19 @@ fn a_pair_is_seen_wherever_it_stands() {
 }
 
 #[test]
+fn conditions_that_it_does_not_take_are_refused() {
+    let env = BayesianStructure::new(StructureConfig::new(4)).unwrap();
+    let policy = small(&env, false);
+    let with = |columns: i64| {
+        let conditions = Tensor::zeros([2, columns], (Kind::Float, Device::Cpu));
+        policy.evaluate(&env, &env.initial(&[0; 2]), Some(&conditions), Quantities::PF).map(|_| ())
+    };
+    assert!(matches!(with(3), Err(Error::Missing { .. })));
+    // Constant conditions have no columns.
+    with(0).unwrap();
+}
+
+#[test]
 fn wrong_sizes_are_refused() {
     let env = BayesianStructure::new(StructureConfig::new(3)).unwrap();
     for (embedding, heads) in [(0, 4), (32, 0), (30, 4), (9, 3)] {
@@ -91,7 +104,7 @@ fn wrong_sizes_are_refused() {
 
 /// The JSD between the posterior over three nodes and a policy, before and after a training like that of Deleu et al.: modified
 /// detailed balance against a target network.
-pub(crate) fn trained<P>(policy: impl FnOnce(&BayesianStructure) -> P) -> [f64; 2]
+fn trained<P>(policy: impl FnOnce(&BayesianStructure) -> P) -> [f64; 2]
 where
     P: Policy<GraphEnv<BayesianStructure>, Dist = GraphActionCategorical>,
 {

@@ -11,7 +11,6 @@ mod bayesian_scores;
 mod bayesian_structure;
 mod bayesian_training;
 mod edge_transformer;
-mod node_attention;
 
 /// Acyclic graphs of these edges.
 fn graphs(n: usize, edges: &[&[(u32, u32)]]) -> GraphStates {

@@ -21,9 +21,7 @@ use gfn::policy::{
     UniformPolicy,
 };
 use gfn::{Error, Result, Rng};
-use gfn_dags::{
-    AdjacencyFeatures, BayesianStructure, EdgeTransformer, EdgeTransformerConfig, NodeAttention, NodeAttentionConfig,
-};
+use gfn_dags::{AdjacencyFeatures, BayesianStructure, EdgeTransformer, EdgeTransformerConfig};
 use gfn_gym::boxes::{BoxDist, BoxEnv, BoxPolicy, BoxPolicyConfig};
 use gfn_gym::diffusion::{DiffusionPolicy, DiffusionPolicyConfig, DiffusionSampling, GaussianSteps, Target};
 use gfn_gym::line::{Line, LineDist, LinePolicy, LinePolicyConfig};
@@ -179,18 +177,13 @@ pub(crate) fn of_structures(
                 Ok(GraphPolicy(GraphNet::new(env, config, device, kind, plan.rng)?))
             }))
         }
-        "NodeAttention" => boxed(
-            plan.config()
-                .and_then(|config: NodeAttentionConfig| NodeAttention::new(env, config, device, kind, plan.rng))
-                .map(GraphPolicy),
-        ),
         "EdgeTransformer" => boxed(
             plan.config()
                 .and_then(|config: EdgeTransformerConfig| EdgeTransformer::new(env, config, device, kind, plan.rng))
                 .map(GraphPolicy),
         ),
         "Uniform" => Ok(AnyPolicy::new(UniformPolicy)),
-        _ => Err(plan.not_for("acyclic graphs (there are Mlp, GraphNet, NodeAttention, EdgeTransformer and Uniform)")),
+        _ => Err(plan.not_for("acyclic graphs (there are Mlp, GraphNet, EdgeTransformer and Uniform)")),
     }
 }
 

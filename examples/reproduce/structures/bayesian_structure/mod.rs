@@ -16,10 +16,7 @@ use gfn::policy::{GraphPolicy, MlpPolicy, MlpPolicyConfig, Policy};
 use gfn::replay::ReplayBuffer;
 use gfn::train::{Trainer, TrainerConfig};
 use gfn::{Error, Result, Rng};
-use gfn_dags::{
-    AdjacencyFeatures, BayesianStructure, EdgeTransformer, EdgeTransformerConfig, NodeAttention, NodeAttentionConfig,
-    StructureConfig,
-};
+use gfn_dags::{AdjacencyFeatures, BayesianStructure, EdgeTransformer, EdgeTransformerConfig, StructureConfig};
 use problem::{Problem, ScoreName};
 use serde_json::json;
 
@@ -87,8 +84,6 @@ enum PolicyName {
     Gnn,
     /// Attention along edges between nodes that know their number, four heads
     GraphTransformer,
-    /// A round of messages, then attention among all nodes, as in gfnx; four heads
-    NodeAttention,
     /// Linear attention between the pairs of nodes, as in DAG-GFlowNet
     Transformer,
 }
@@ -104,12 +99,9 @@ fn check(args: &Args) -> Result<()> {
         return refuse("--lag", args.lag.to_string(), "0, or --objective modified-db");
     }
     let backward = common.backward.filter(|name| *name != BackwardName::Uniform);
-    if let (PolicyName::Transformer | PolicyName::NodeAttention, Some(name)) = (args.policy, backward) {
+    if let (PolicyName::Transformer, Some(name)) = (args.policy, backward) {
         let expected = "uniform, or --policy mlp, gnn or graph-transformer";
         return refuse("--backward", format!("{name:?}").to_lowercase(), expected);
-    }
-    if let (PolicyName::NodeAttention, Some(layers)) = (args.policy, common.layers) {
-        return refuse("--layers", layers.to_string(), "another --policy than node-attention, which has one round");
     }
     if args.log && args.score == ScoreName::Bde {
         let expected = "bge or bic beside --log (bde cuts numbers by their order, which logarithms keep)";
@@ -151,13 +143,6 @@ pub(crate) fn run(args: &Args) -> Result<()> {
                 ..GraphNetConfig::default()
             };
             let policy = GraphPolicy(GraphNet::new(&env, network, device, kind, &mut rng)?);
-            learn(args, &problem, env, policy, rng)
-        }
-        PolicyName::NodeAttention => {
-            let default = NodeAttentionConfig::default();
-            let embedding = common.embedding.unwrap_or(default.embedding);
-            let network = NodeAttentionConfig { embedding, estimators, ..default };
-            let policy = GraphPolicy(NodeAttention::new(&env, network, device, kind, &mut rng)?);
             learn(args, &problem, env, policy, rng)
         }
         PolicyName::Transformer => {

@@ -25,12 +25,8 @@ use crate::env::check_size;
 fn check_table(names: &[String], cells: usize) -> Result<usize> {
     let n = check_size(names.len())?;
     if cells == 0 || !cells.is_multiple_of(n) {
-        return Err(Error::shape(
-            "the observations",
-            [(cells / n).max(1) as i64, n as i64],
-            [cells as i64],
-            "give at least one row, and one cell for each variable in each row",
-        ));
+        let remedy = "give at least one row, and one cell for each variable in each row";
+        return Err(Error::shape("the observations", [(cells / n).max(1) as i64, n as i64], [cells as i64], remedy));
     }
     match (0..n).find(|&i| names[..i].contains(&names[i])) {
         None => Ok(cells / n),

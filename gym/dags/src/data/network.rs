@@ -62,11 +62,9 @@ impl DiscreteNetwork {
             let is_distribution =
                 |row: &[f64]| row.iter().all(|p| *p >= 0.0) && (row.iter().sum::<f64>() - 1.0).abs() < 1e-3;
             if let Some(row) = table.chunks_exact(values).position(|row| !is_distribution(row)) {
-                return Err(Error::config(
-                    "a row of a table",
-                    format!("{:?}, row {row} of `{}`", &table[row * values..(row + 1) * values], names[node]),
-                    "probabilities of at least 0 that sum to 1 (to within 0.001)",
-                ));
+                let got = format!("{:?}, row {row} of `{}`", &table[row * values..(row + 1) * values], names[node]);
+                let expected = "probabilities of at least 0 that sum to 1 (to within 0.001)";
+                return Err(Error::config("a row of a table", got, expected));
             }
         }
         Ok(Self { names, labels, dag, ancestry, tables })
@@ -178,11 +176,9 @@ fn n_configurations(ancestry: &Ancestry, labels: &[Vec<String>]) -> Result<Vec<u
         let rows = parents.iter().try_fold(1usize, |rows, parent| rows.checked_mul(labels[parent].len()));
         let entries = rows.and_then(|rows| rows.checked_mul(own.len())).filter(|entries| *entries <= left);
         let (Some(rows), Some(entries)) = (rows, entries) else {
-            return Err(Error::config(
-                "tables of probabilities",
-                format!("more than {MAX_ENTRIES} entries with that of node {node}, of {} parents", parents.len()),
-                "at most 16,777,216 entries in all: fewer parents or values",
-            ));
+            let got = format!("more than {MAX_ENTRIES} entries with that of node {node}, of {} parents", parents.len());
+            let expected = "at most 16,777,216 entries in all: fewer parents or values";
+            return Err(Error::config("tables of probabilities", got, expected));
         };
         left -= entries;
         out.push(rows);

@@ -112,15 +112,14 @@ impl Sem {
     /// # Errors
     /// Those of [`new`](Self::new), and [`Error::Config`] for sizes of weights that aren't `0 <= low <= high`, and for no hidden unit.
     pub fn draw(dag: GraphState, config: SemConfig, noise_std: f64, rng: &mut Rng) -> Result<Self> {
-        match config {
-            SemConfig::LinearAwayFromZero { low, high } if !(0.0 <= low && low <= high && high.is_finite()) => {
-                let got = format!("{low} to {high}");
-                return Err(Error::config("weights", got, "sizes of at least 0, the lower first"));
-            }
-            SemConfig::Mlp { hidden: 0 } => {
-                return Err(Error::config("hidden", "0", "at least one hidden unit"));
-            }
-            _ => {}
+        if let SemConfig::LinearAwayFromZero { low, high } = config
+            && !(0.0 <= low && low <= high && high.is_finite())
+        {
+            let got = format!("{low} to {high}");
+            return Err(Error::config("weights", got, "sizes of at least 0, the lower first"));
+        }
+        if let SemConfig::Mlp { hidden: 0 } = config {
+            return Err(Error::config("hidden", 0, "at least one hidden unit"));
         }
         let mechanism = |node: usize| {
             let l = dag.in_degree(node as u32);

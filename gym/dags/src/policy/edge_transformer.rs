@@ -2,14 +2,14 @@
 
 use gfn::graph::GraphBatch;
 use gfn::nn::{
-    Activation, EstimatorsConfig, GraphNetwork, LayerNorm, Linear, Mlp, MlpConfig, NetworkOutput, Parameters, Scope,
+    Activation, Estimators, EstimatorsConfig, GraphNetwork, LayerNorm, Linear, Mlp, MlpConfig, NetworkOutput,
+    Parameters, Scope,
 };
-use gfn::quantity::Quantities;
-use gfn::{Result, Rng};
+use gfn::quantity::{Quantities, Quantity};
+use gfn::{Error, Result, Rng};
 use serde::{Deserialize, Serialize};
 use tch::{Device, Kind, Tensor};
 
-use super::pairs::{PairEstimators, check_heads};
 use crate::BayesianStructure;
 
 /// The size of an [`EdgeTransformer`].
@@ -47,31 +47,38 @@ impl EdgeTransformerConfig {
 /// Each ordered pair of nodes is a token: an embedding of which nodes they are, and in every block whether there is an edge.
 /// Attention is linear (Katharopoulos et al., *Transformers are RNNs*, 2020), so that a graph of `d` nodes costs `d^2` tokens, not
 /// `d^4` products. P_F has two factors: the exit's probability, the sigmoid of one number, and which edge otherwise, a softmax over legal
-/// edges. P_B is uniform. It is used in a [`GraphPolicy`](gfn::policy::GraphPolicy), as [`NodeAttention`](super::NodeAttention) is.
+/// edges. P_B is uniform.
+///
+/// ```
+/// use gfn::{env::Env, policy::{GraphPolicy, Policy}, quantity::Quantities};
+/// use gfn_dags::{BayesianStructure, EdgeTransformer, EdgeTransformerConfig, StructureConfig};
+/// let env = BayesianStructure::new(StructureConfig::new(4))?;
+/// let config = EdgeTransformerConfig { embedding: 16, ..EdgeTransformerConfig::default() };
+/// let network = EdgeTransformer::new(&env, config, tch::Device::Cpu, tch::Kind::Float, &mut gfn::Rng::seeded(0))?;
+/// let evaluation = GraphPolicy(network).evaluate(&env, &env.initial(&[0; 2]), None, Quantities::PF)?;
+/// assert_eq!(evaluation.pf.map(|pf| pf.masks().n_legal(0)), Some(12 + 1));
+/// # Ok::<(), gfn::Error>(())
+/// ```
 #[derive(Debug)]
 pub struct EdgeTransformer {
     rules: BayesianStructure,
-    layers: Layers,
-    shared: PairEstimators,
-}
-
-#[derive(Debug)]
-struct Layers {
     /// Of pairs by their source and by their target, `[n, embedding / 2]` each.
     source: Tensor,
     target: Tensor,
-    blocks: Vec<Block>,
+    shared: Vec<Block>,
     edges: Head,
     /// The exit's number, and log F beside it.
     graph: Head,
+    flow: bool,
+    estimators: Estimators,
+    parameters: Parameters,
 }
 
 impl EdgeTransformer {
     /// A network for the graphs of an environment, with weights drawn from `rng`.
     ///
     /// # Errors
-    /// [`Error::Config`](gfn::Error::Config) for an embedding that the heads can't share or that isn't even, and for conditions, which it
-    /// doesn't take.
+    /// [`Error::Config`] for an embedding that the heads can't share or that isn't even, and for conditions, which it doesn't take.
     pub fn new(
         env: &BayesianStructure,
         config: EdgeTransformerConfig,
@@ -79,23 +86,34 @@ impl EdgeTransformer {
         kind: Kind,
         rng: &mut Rng,
     ) -> Result<Self> {
-        check_heads(config.embedding, config.heads, 2)?;
-        let half = [env.n_nodes() as i64, config.embedding / 2];
-        let build = |scope: &mut Scope<'_>, of_graph: i64| Layers {
-            source: scope.normal("source", &half, 1.0),
-            target: scope.normal("target", &half, 1.0),
-            blocks: blocks(&mut scope.sub("shared"), config.layers, &config),
-            edges: Head::new(&mut scope.sub("edges"), 1, &config),
-            graph: Head::new(&mut scope.sub("graph"), of_graph, &config),
-        };
-        let (shared, layers) = PairEstimators::with(env.n_nodes(), &config.estimators, device, kind, rng, build)?;
-        Ok(Self { rules: env.clone(), layers, shared })
+        let (embedding, heads, flow) = (config.embedding, config.heads, config.estimators.flow);
+        if heads < 1 || embedding < 1 || embedding % heads != 0 || embedding % 2 != 0 {
+            let expected = "an embedding above 0 that is even and a multiple of the heads";
+            return Err(Error::config("embedding and heads", format!("{embedding} and {heads}"), expected));
+        }
+        let half = [env.n_nodes() as i64, embedding / 2];
+        let mut parameters = Parameters::new(device, kind);
+        let mut scope = parameters.scope(rng);
+        let source = scope.normal("source", &half, 1.0);
+        let target = scope.normal("target", &half, 1.0);
+        let shared = blocks(&mut scope.sub("shared"), config.layers, &config);
+        let edges = Head::new(&mut scope.sub("edges"), 1, &config);
+        let graph = Head::new(&mut scope.sub("graph"), 1 + i64::from(flow), &config);
+        let estimators = Estimators::new(&mut scope, &config.estimators, None)?;
+        parameters.check()?;
+        Ok(Self { rules: env.clone(), source, target, shared, edges, graph, flow, estimators, parameters })
     }
 
-    /// `true` for each edge that may be added to each graph, `[B, d^2]`. The softmax over edges needs it before there are masks.
-    fn legal(&self, batch: &GraphBatch<'_>) -> Tensor {
-        let n = self.rules.n_nodes();
-        let mut legal = vec![false; batch.len() * n * n];
+    /// The pairs that are edges, and those that may be added, `[B, d^2]` each. The softmax over edges needs the latter before there are
+    /// masks.
+    fn pairs(&self, batch: &GraphBatch<'_>) -> Result<[Tensor; 2]> {
+        let (b, n) = (batch.len(), self.rules.n_nodes());
+        if let Some(other) = batch.arrays.sizes().find(|&size| size != n) {
+            let remedy = "give graphs of the environment that it was made for";
+            return Err(Error::shape("graphs of an edge transformer", [n as i64], [other as i64], remedy));
+        }
+        let (mut present, mut legal) = (vec![false; b * n * n], vec![false; b * n * n]);
+        batch.arrays.edge_pairs().for_each(|pair| present[pair] = true);
         for (g, legal) in legal.chunks_exact_mut(n * n).enumerate() {
             let edges = batch.arrays.edges_of(g).map(|(a, b, _)| (a, b));
             // A graph with a cycle has no legal edge.
@@ -103,42 +121,52 @@ impl EdgeTransformer {
                 open.iter().for_each(|b| legal[a * n + b] = true);
             }
         }
-        Tensor::from_slice(&legal).view([batch.len() as i64, (n * n) as i64]).to_device(self.shared.parameters.device())
-    }
-}
-
-impl GraphNetwork for EdgeTransformer {
-    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
-        self.shared.output(batch, wants, |adjacency| {
-            let (edges, graph) = self.layers.forward(adjacency);
-            // Of edges that sum to 1 the exit's number is its log-odds.
-            let edges = edges.masked_fill(&self.legal(batch).logical_not(), IMPOSSIBLE).log_softmax(1, None);
-            (edges, graph)
-        })
+        let tensor =
+            |bits: Vec<bool>| Tensor::from_slice(&bits).view([b as i64, -1]).to_device(self.parameters.device());
+        Ok([tensor(present), tensor(legal)])
     }
 
-    fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
-        self.shared.estimators.log_z(conditions, n)
-    }
-
-    fn parameters(&self) -> &Parameters {
-        &self.shared.parameters
-    }
-}
-
-impl Layers {
-    fn forward(&self, adjacency: &Tensor) -> (Tensor, Tensor) {
-        let (b, d) = (adjacency.size()[0], adjacency.size()[1]);
-        let (bits, shape) = (adjacency.view([b, d * d, 1]), [d, d, -1]);
+    /// Bits `[B, d^2]` to logits of edges `[B, d^2]` and numbers of graphs `[B, 1 or 2]`.
+    fn layers(&self, present: &Tensor) -> (Tensor, Tensor) {
+        let (b, d) = (present.size()[0], self.rules.n_nodes() as i64);
+        let (bits, shape) = (present.to_kind(self.parameters.kind()).unsqueeze(2), [d, d, -1]);
         let source = self.source.unsqueeze(1).expand(shape, false);
         let target = self.target.unsqueeze(0).expand(shape, false);
         let mut tokens = Tensor::cat(&[source, target], 2).view([1, d * d, -1]).expand([b, -1, -1], false);
-        for block in &self.blocks {
+        for block in &self.shared {
             tokens = block.forward(&tokens, &bits);
         }
         let edges = self.edges.tokens(&tokens, &bits);
         let graph = self.graph.tokens(&tokens, &bits).mean_dim([1i64].as_slice(), false, None);
         (self.edges.out.forward(&edges).squeeze_dim(2), self.graph.out.forward(&graph))
+    }
+}
+
+impl GraphNetwork for EdgeTransformer {
+    fn forward(&self, batch: &GraphBatch<'_>, wants: Quantities) -> Result<NetworkOutput> {
+        if batch.conditions.as_ref().is_some_and(|conditions| conditions.size().get(1) != Some(&0)) {
+            let remedy = "sample without conditions, or use a policy of perceptrons, which takes them";
+            return Err(Error::missing("an edge transformer", "a network built for conditions", remedy));
+        }
+        let [present, legal] = self.pairs(batch)?;
+        let log_flow = wants.has(Quantity::LogFlow) && self.flow;
+        if !wants.has(Quantity::LogPf) && !log_flow {
+            return Ok(NetworkOutput::default());
+        }
+        let (edges, graph) = self.layers(&present);
+        // Beside edges that sum to 1 the exit's number is its log-odds.
+        let edges = edges.masked_fill(&legal.logical_not(), IMPOSSIBLE).log_softmax(1, None);
+        let pf = Some(vec![edges.view([-1, 1]), graph.narrow(1, 0, 1)]);
+        let values = log_flow.then(|| (Quantity::LogFlow, graph.select(1, 1))).into_iter().collect();
+        Ok(NetworkOutput { pf, values, ..NetworkOutput::default() })
+    }
+
+    fn log_z(&self, conditions: Option<&Tensor>, n: usize) -> Option<Tensor> {
+        self.estimators.log_z(conditions, n)
+    }
+
+    fn parameters(&self) -> &Parameters {
+        &self.parameters
     }
 }
 

@@ -76,11 +76,8 @@ fn shares(states: &GraphStates, weights: Option<&[f64]>) -> Result<Vec<f64>> {
     }
     let sum: f64 = weights.iter().sum();
     if !(sum > 0.0 && sum.is_finite()) || weights.iter().any(|weight| *weight < 0.0) {
-        return Err(Error::config(
-            "weights of graphs",
-            format!("{n} weights that sum to {sum}"),
-            "at least one graph, and weights of at least 0 of which one isn't",
-        ));
+        let expected = "at least one graph, and weights of at least 0 of which one isn't";
+        return Err(Error::config("weights of graphs", format!("{n} weights that sum to {sum}"), expected));
     }
     Ok(weights.into_iter().map(|weight| weight / sum).collect())
 }

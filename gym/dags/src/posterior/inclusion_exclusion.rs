@@ -89,10 +89,8 @@ impl EdgeMarginals {
             deviation = if sum.is_nan() { f64::INFINITY } else { deviation.max((sum - 1.0).abs()) };
         }
         if deviation > TOLERANCE {
-            return Err(Error::contract(
-                "the posterior of each node's parent sets sums to 1",
-                format!("it is off by {deviation:e}: too much was lost to cancellation"),
-            ));
+            let got = format!("it is off by {deviation:e}: too much was lost to cancellation");
+            return Err(Error::contract("the posterior of each node's parent sets sums to 1", got));
         }
         Ok(Self { edge, log_z: all.ln() - offset, deviation })
     }
@@ -137,16 +135,15 @@ fn sums_within(n: usize, families: &[Wide]) -> Vec<Wide> {
     out
 }
 
+/// The subsets of a set of bits, ascending from none: each after its own subsets.
+fn subsets(of: usize) -> impl Iterator<Item = usize> {
+    std::iter::successors(Some(0usize), move |set| Some(set.wrapping_sub(of) & of).filter(|next| *next != 0))
+}
+
 /// The product of A_j(U) over j in T, for each T outside of U, in `products` at T.
-fn products(n: usize, within: &[Wide], used: usize, products: &mut [Wide]) {
-    let rest = ((1 << n) - 1) & !used;
+fn fill_products(n: usize, within: &[Wide], used: usize, products: &mut [Wide]) {
     products[0] = Wide::ONE;
-    let mut sinks = 0usize;
-    loop {
-        sinks = sinks.wrapping_sub(rest) & rest;
-        if sinks == 0 {
-            return;
-        }
+    for sinks in subsets(((1 << n) - 1) & !used).skip(1) {
         let node = sinks.trailing_zeros() as usize;
         products[sinks] = products[sinks & (sinks - 1)] * within[node << n | used];
     }
@@ -164,13 +161,10 @@ fn totals(n: usize, within: &[Wide]) -> Vec<Wide> {
     totals[0] = Wide::ONE;
     for used in 0..all {
         // The subsets of a set have smaller numbers, so they are done.
-        let rest = all & !used;
-        products(n, within, used, &mut product);
-        let mut sinks = rest;
-        while sinks != 0 {
+        fill_products(n, within, used, &mut product);
+        for sinks in subsets(all & !used).skip(1) {
             let term = totals[used] * product[sinks];
             totals[used | sinks] = totals[used | sinks] + signed(sinks, term);
-            sinks = (sinks - 1) & rest;
         }
     }
     totals
@@ -186,25 +180,20 @@ fn derivatives(n: usize, within: &[Wide], totals: &[Wide]) -> Vec<Wide> {
     of_totals[all] = Wide::ONE;
     for used in (0..all).rev() {
         let rest = all & !used;
-        products(n, within, used, &mut product);
-        let mut sum = Wide::ZERO;
-        let mut sinks = rest;
-        while sinks != 0 {
+        fill_products(n, within, used, &mut product);
+        for sinks in subsets(rest).skip(1) {
             let outer = signed(sinks, of_totals[used | sinks]);
-            sum = sum + outer * product[sinks];
+            of_totals[used] = of_totals[used] + outer * product[sinks];
             of_product[sinks] = outer * totals[used];
-            sinks = (sinks - 1) & rest;
         }
-        of_totals[used] = sum;
-        let mut sinks = rest;
-        while sinks != 0 {
+        // From the largest down: what they leave ascends.
+        for sinks in subsets(rest).map(|left| rest & !left).filter(|sinks| *sinks != 0) {
             let (node, others) = (sinks.trailing_zeros() as usize, sinks & (sinks - 1));
             let cell = node << n | used;
             out[cell] = out[cell] + of_product[sinks] * product[others];
             if others != 0 {
                 of_product[others] = of_product[others] + of_product[sinks] * within[cell];
             }
-            sinks = (sinks - 1) & rest;
         }
     }
     for of_node in out.chunks_exact_mut(1 << n) {

@@ -126,11 +126,8 @@ impl PairMatrix {
         }
         let positives = pairs.iter().filter(|(_, edge)| *edge).count();
         if positives == 0 || positives == pairs.len() {
-            return Err(Error::config(
-                "the known edges",
-                format!("{positives} of {} pairs", pairs.len()),
-                "at least one edge to be found, and one pair without",
-            ));
+            let expected = "at least one edge to be found, and one pair without";
+            return Err(Error::config("the known edges", format!("{positives} of {} pairs", pairs.len()), expected));
         }
         let negatives = (pairs.len() - positives) as f64;
         let positives = positives as f64;

@@ -91,11 +91,9 @@ impl Bde {
                     && (probs.iter().sum::<f64>() - 1.0).abs() < 1e-9
             };
             if marginals.len() != n || !marginals.iter().zip(data.n_values()).all(fits) {
-                return Err(Error::config(
-                    "the marginals of a BDe prior",
-                    format!("{marginals:?} for variables of {:?} values", data.n_values()),
-                    "for each variable a probability above 0 of each of its values, which sum to 1",
-                ));
+                let got = format!("{marginals:?} for variables of {:?} values", data.n_values());
+                let expected = "for each variable a probability above 0 of each of its values, which sum to 1";
+                return Err(Error::config("the marginals of a BDe prior", got, expected));
             }
         }
         Ok(Self { data, sample_size, cells: config.cells, sets, set_of })

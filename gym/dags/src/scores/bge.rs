@@ -87,12 +87,8 @@ impl Bge {
         }
         let nu = config.nu.unwrap_or_else(|| vec![0.0; n]);
         if nu.len() != n {
-            return Err(Error::shape(
-                "the prior mean nu",
-                [n as i64],
-                [nu.len() as i64],
-                "give one prior mean for each variable",
-            ));
+            let remedy = "give one prior mean for each variable";
+            return Err(Error::shape("the prior mean nu", [n as i64], [nu.len() as i64], remedy));
         }
         let groups = sets.iter().map(|rows| {
             let (mut r, mean) = Scatter::of_rows(n, rows.iter().map(|&row| data.row(row)))?;

@@ -46,11 +46,9 @@ impl StructurePrior {
             Self::ErdosRenyi { edges_per_node } => {
                 let p = edges_per_node * n as f64 / (n as f64 * (n as f64 - 1.0) / 2.0);
                 if !(p > 0.0 && p < 1.0) {
-                    return Err(Error::config(
-                        "edges_per_node",
-                        format!("{edges_per_node}, an edge probability of {p} between {n} nodes"),
-                        "a number of edges for each node that makes edges possible and not certain",
-                    ));
+                    let got = format!("{edges_per_node}, an edge probability of {p} between {n} nodes");
+                    let expected = "a number of edges for each node that makes edges possible and not certain";
+                    return Err(Error::config("edges_per_node", got, expected));
                 }
                 Box::new(move |l| l * p.ln() + (n as f64 - 1.0 - l) * (-p).ln_1p())
             }

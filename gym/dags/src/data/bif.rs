@@ -41,12 +41,12 @@ fn tokens(text: &str) -> Vec<(usize, &str)> {
 }
 
 /// Reads tokens one after another.
-struct Reader<'a> {
+struct BifReader<'a> {
     rest: &'a [(usize, &'a str)],
     line: usize,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> BifReader<'a> {
     fn error(&self, problem: impl ToString) -> Error {
         Error::parse(self.line, problem, EXPECTED)
     }
@@ -113,7 +113,7 @@ impl<'a> Reader<'a> {
 
 /// The variables read so far.
 #[derive(Default)]
-struct Variables {
+struct BifVariables {
     names: Vec<String>,
     labels: Vec<Vec<String>>,
     /// The parents of each, and its table.
@@ -122,13 +122,13 @@ struct Variables {
     entries: usize,
 }
 
-impl Variables {
-    fn find(&self, reader: &Reader<'_>, name: &str) -> Result<usize> {
+impl BifVariables {
+    fn find(&self, reader: &BifReader<'_>, name: &str) -> Result<usize> {
         let place = self.names.iter().position(|known| known == name);
         place.ok_or_else(|| reader.error(format!("there is no variable `{name}`")))
     }
 
-    fn read_variable(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+    fn read_variable(&mut self, reader: &mut BifReader<'_>) -> Result<()> {
         let name = reader.next()?;
         reader.expect("{")?;
         let mut labels = Vec::new();
@@ -171,7 +171,7 @@ impl Variables {
     }
 
     /// Reads a table. The parents come in any order there, and are kept in ascending order, the last one's value changing fastest.
-    fn read_table(&mut self, reader: &mut Reader<'_>) -> Result<()> {
+    fn read_table(&mut self, reader: &mut BifReader<'_>) -> Result<()> {
         reader.expect("(")?;
         let name = reader.next()?;
         let node = self.find(reader, name)?;
@@ -260,8 +260,8 @@ impl DiscreteNetwork {
     /// [`Error::Contract`] for a cycle; those of [`new`](Self::new).
     pub fn from_bif(text: &str) -> Result<Self> {
         let tokens = tokens(text);
-        let mut reader = Reader { rest: &tokens, line: 1 };
-        let mut variables = Variables::default();
+        let mut reader = BifReader { rest: &tokens, line: 1 };
+        let mut variables = BifVariables::default();
         while !reader.rest.is_empty() {
             match reader.next()? {
                 "network" => reader.skip()?,

@@ -86,17 +86,16 @@ impl TextTable {
     fn take_interventions(&mut self, column: &str) -> Result<Vec<NodeSet>> {
         let place = self.names.iter().position(|name| name == column).unwrap_or(0);
         self.names.remove(place);
-        let index: HashMap<&str, usize> = self.names.iter().enumerate().map(|(i, name)| (name.as_str(), i)).collect();
-        let mut targets = Vec::with_capacity(self.rows.len());
-        for (line, cells) in &mut self.rows {
+        let names = &self.names;
+        let set_in_row = |(line, cells): &mut (usize, Vec<String>)| {
             let cell = cells.remove(place);
             let set = cell.split(';').map(str::trim).filter(|name| !name.is_empty()).map(|name| {
                 let unknown = || parse(*line, format!("`{column}` names `{name}`, which is no variable"));
-                index.get(name).copied().ok_or_else(unknown)
+                names.iter().position(|known| known == name).ok_or_else(unknown)
             });
-            targets.push(set.collect::<Result<NodeSet>>()?);
-        }
-        Ok(targets)
+            set.collect()
+        };
+        self.rows.iter_mut().map(set_in_row).collect()
     }
 
     /// The labels of a column, in order: as numbers where all of them are.

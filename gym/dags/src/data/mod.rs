@@ -37,18 +37,6 @@ fn check_table(names: &[String], cells: usize) -> Result<usize> {
     }
 }
 
-/// Checks which nodes were intervened on in each row.
-fn check_interventions(targets: &[NodeSet], rows: usize, n: usize) -> Result<()> {
-    if targets.len() != rows {
-        let remedy = "give one set of nodes for each row, empty where nothing was intervened on";
-        return Err(Error::shape("intervention targets", [rows as i64], [targets.len() as i64], remedy));
-    }
-    match targets.iter().flat_map(NodeSet::iter).find(|&node| node >= n) {
-        None => Ok(()),
-        Some(node) => Err(Error::out_of_range(node, n)),
-    }
-}
-
 /// Default names of variables: `x0`, `x1`, ...
 fn numbered(n: usize) -> Vec<String> {
     (0..n).map(|i| format!("x{i}")).collect()

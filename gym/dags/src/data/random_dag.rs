@@ -3,7 +3,7 @@ use gfn::{Error, Result, Rng};
 
 use crate::env::{acyclic, check_size};
 
-/// How a random acyclic graph is drawn.
+/// The law of a random acyclic graph.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum GraphLaw {
     /// Each pair of nodes is joined with the same probability, along a random order of the nodes.

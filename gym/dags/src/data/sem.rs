@@ -48,7 +48,7 @@ impl Mechanism {
     }
 }
 
-/// How the mechanisms of a [`Sem`] are drawn.
+/// The law that the mechanisms of a [`Sem`] are drawn by.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub enum SemConfig {
     /// Weights from N(0, 1), no intercept: what torchgfn and jax-dag-gflownet simulate.

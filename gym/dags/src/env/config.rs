@@ -57,8 +57,8 @@ impl StructureConfig {
         Ok(initial)
     }
 
-    /// Those of these edges that lead into a node, by their sources.
-    pub(crate) fn into(edges: &[(u32, u32)], node: usize) -> NodeSet {
+    /// The sources of those of these edges that lead into a node.
+    pub(crate) fn sources(edges: &[(u32, u32)], node: usize) -> NodeSet {
         edges.iter().filter(|edge| edge.1 as usize == node).map(|edge| edge.0 as usize).collect()
     }
 }

@@ -89,15 +89,12 @@ impl NodeSet {
     pub fn iter(&self) -> impl Iterator<Item = usize> + use<> {
         let (mut words, mut k) = (self.0, 0);
         std::iter::from_fn(move || {
-            while words[k] == 0 {
+            while words.get(k) == Some(&0) {
                 k += 1;
-                if k == words.len() {
-                    k -= 1;
-                    return None;
-                }
             }
-            let bit = words[k].trailing_zeros() as usize;
-            words[k] &= words[k] - 1;
+            let word = words.get_mut(k)?;
+            let bit = word.trailing_zeros() as usize;
+            *word &= *word - 1;
             Some(64 * k + bit)
         })
     }

@@ -65,10 +65,10 @@ pub struct EdgeTransformer {
     /// Of pairs by their source and by their target, `[n, embedding / 2]` each.
     source: Tensor,
     target: Tensor,
-    shared: Vec<Block>,
-    edges: Head,
+    shared: Vec<AttentionBlock>,
+    edges: OutputHead,
     /// The exit's number, and log F beside it.
-    graph: Head,
+    graph: OutputHead,
     flow: bool,
     estimators: Estimators,
     parameters: Parameters,
@@ -97,8 +97,8 @@ impl EdgeTransformer {
         let source = scope.normal("source", &half, 1.0);
         let target = scope.normal("target", &half, 1.0);
         let shared = blocks(&mut scope.sub("shared"), config.layers, &config);
-        let edges = Head::new(&mut scope.sub("edges"), 1, &config);
-        let graph = Head::new(&mut scope.sub("graph"), 1 + i64::from(flow), &config);
+        let edges = OutputHead::new(&mut scope.sub("edges"), 1, &config);
+        let graph = OutputHead::new(&mut scope.sub("graph"), 1 + i64::from(flow), &config);
         let estimators = Estimators::new(&mut scope, &config.estimators, None)?;
         parameters.check()?;
         Ok(Self { rules: env.clone(), source, target, shared, edges, graph, flow, estimators, parameters })
@@ -175,12 +175,12 @@ const IMPOSSIBLE: f64 = -1e5;
 
 /// A head: blocks of its own, then a perceptron.
 #[derive(Debug)]
-struct Head {
-    blocks: Vec<Block>,
+struct OutputHead {
+    blocks: Vec<AttentionBlock>,
     out: Mlp,
 }
 
-impl Head {
+impl OutputHead {
     fn new(scope: &mut Scope<'_>, outputs: i64, config: &EdgeTransformerConfig) -> Self {
         let hidden = vec![config.embedding, config.embedding / 2];
         let mlp = MlpConfig { hidden, ..MlpConfig::default() };
@@ -193,18 +193,18 @@ impl Head {
     }
 }
 
-fn blocks(scope: &mut Scope<'_>, count: usize, config: &EdgeTransformerConfig) -> Vec<Block> {
-    (0..count).map(|k| Block::new(&mut scope.sub(&format!("layer{k}")), config)).collect()
+fn blocks(scope: &mut Scope<'_>, count: usize, config: &EdgeTransformerConfig) -> Vec<AttentionBlock> {
+    (0..count).map(|k| AttentionBlock::new(&mut scope.sub(&format!("layer{k}")), config)).collect()
 }
 
 /// Linear attention and a feed-forward layer, each behind a layer norm that sees the adjacency bit anew, and beside a residual connection.
 #[derive(Debug)]
-struct Block {
+struct AttentionBlock {
     heads: i64,
-    attention: Sight,
+    attention: PairInput,
     query_key_value: Linear,
     merge: Linear,
-    dense: Sight,
+    dense: PairInput,
     widen: Linear,
     narrow: Linear,
 }
@@ -212,15 +212,15 @@ struct Block {
 /// How much wider than the embedding the hidden layer of a block is.
 const WIDENING: i64 = 2;
 
-impl Block {
+impl AttentionBlock {
     fn new(scope: &mut Scope<'_>, config: &EdgeTransformerConfig) -> Self {
         let width = config.embedding;
         Self {
             heads: config.heads,
-            attention: Sight::new(&mut scope.sub("attention"), width),
+            attention: PairInput::new(&mut scope.sub("attention"), width),
             query_key_value: Linear::new(&mut scope.sub("query_key_value"), 2 * width, 3 * width),
             merge: Linear::new(&mut scope.sub("merge"), width, width),
-            dense: Sight::new(&mut scope.sub("dense"), width),
+            dense: PairInput::new(&mut scope.sub("dense"), width),
             widen: Linear::new(&mut scope.sub("widen"), 2 * width, WIDENING * width),
             narrow: Linear::new(&mut scope.sub("narrow"), WIDENING * width, width),
         }
@@ -247,12 +247,12 @@ impl Block {
 
 /// Tokens with their adjacency bit embedded beside them, normalised.
 #[derive(Debug)]
-struct Sight {
+struct PairInput {
     bit: Linear,
     norm: LayerNorm,
 }
 
-impl Sight {
+impl PairInput {
     fn new(scope: &mut Scope<'_>, width: i64) -> Self {
         Self {
             bit: Linear::new(&mut scope.sub("bit"), 1, width),

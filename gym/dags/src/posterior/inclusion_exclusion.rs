@@ -101,8 +101,8 @@ fn families<S: LocalScore>(env: &BayesianStructure, reward: &DagReward<S>) -> Re
     let (n, config) = (env.n_nodes(), env.config());
     let mut out = vec![Wide::ZERO; n << n];
     for node in 0..n {
-        let required = StructureConfig::into(&config.required, node);
-        let forbidden = StructureConfig::into(&config.forbidden, node).with(node);
+        let required = StructureConfig::sources(&config.required, node);
+        let forbidden = StructureConfig::sources(&config.forbidden, node).with(node);
         for parents in (0..1 << n).map(NodeSet::of_bits) {
             let few = config.max_parents.is_none_or(|most| parents.len() <= most);
             if !few || parents.minus(forbidden) != parents || !required.minus(parents).is_empty() {

@@ -23,7 +23,7 @@ pub struct PairMatrix {
     values: Vec<f64>,
 }
 
-/// How well numbers of pairs separate the edges of a known graph from other pairs.
+/// Areas under curves: they tell how well numbers of pairs separate the edges of a known graph from other pairs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub struct Detection {
     /// The area under the receiver operating characteristic: the probability that an edge stands above a pair that is none.
@@ -111,8 +111,8 @@ impl PairMatrix {
         Ok(Correlation::between(&self.off_diagonal(), &other.off_diagonal())?.pearson)
     }
 
-    /// How well the numbers tell known edges from other ordered pairs of nodes. The edges may form a cycle, as those of a consensus
-    /// network do (Sachs et al. 2005).
+    /// The areas under curves that tell how well the numbers separate known edges from other ordered pairs of nodes. The edges may form a
+    /// cycle, as those of a consensus network do (Sachs et al. 2005).
     ///
     /// # Errors
     /// [`Error::OutOfRange`] for an edge of other nodes; [`Error::Config`] for no edge, and where every pair is one;
@@ -150,12 +150,10 @@ impl PairMatrix {
     /// [`Error::Shape`] unless there is a name for each node.
     pub fn to_csv(&self, names: &[String]) -> Result<String> {
         self.check(names.len())?;
-        let quoted = |name: &String| {
-            if name.contains([',', '"', '\n', '\r']) {
-                format!("\"{}\"", name.replace('"', "\"\""))
-            } else {
-                name.clone()
-            }
+        let plain = |name: &str| !name.contains([',', '"', '\n', '\r']);
+        let quoted = |name: &String| match name.replace('"', "\"\"") {
+            name if plain(&name) => name,
+            name => format!("\"{name}\""),
         };
         let line = |first: String, rest: Vec<String>| [vec![first], rest].concat().join(",") + "\n";
         let header = line("source".into(), names.iter().map(quoted).collect());

@@ -76,12 +76,6 @@ impl<S: LocalScore> CachedScores<S> {
         Ok(out)
     }
 
-    /// The score itself.
-    #[must_use]
-    pub fn score(&self) -> &S {
-        &self.score
-    }
-
     /// The number of scores that are remembered.
     #[must_use]
     pub fn len(&self) -> usize {

@@ -7,7 +7,7 @@ use gfn::graph::GraphStates;
 use gfn::policy::{Features, StateFeatures};
 use gfn::rollout::{ReplayEnv, Sampler, Walks};
 use gfn::{Error, Rng};
-use gfn_dags::DagStates;
+use gfn_dags::acyclic;
 use gfn_gym::diffusion::{DiffusionSampling, DiffusionStates};
 use numpy::{PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -146,7 +146,7 @@ pub(crate) fn read_vectors(width: usize, values: usize) -> Read<VectorStates> {
 }
 
 /// Adjacency matrices of acyclic graphs of `n` nodes.
-pub(crate) fn read_structures(n: usize) -> Read<DagStates> {
+pub(crate) fn read_structures(n: usize) -> Read<GraphStates> {
     Arc::new(move |given, who| {
         let matrices = array((given, who), "bool", &[n, n])?;
         let matrices: PyReadonlyArray3<'_, bool> = matrices.extract()?;
@@ -154,8 +154,9 @@ pub(crate) fn read_structures(n: usize) -> Read<DagStates> {
             let ends = matrix.indexed_iter().filter(|(_, there)| **there);
             ends.map(|((a, b), _)| (a as u32, b as u32)).collect::<Vec<_>>()
         };
-        let graphs: Vec<Vec<(u32, u32)>> = matrices.as_array().outer_iter().map(edges).collect();
-        DagStates::from_edges(n, graphs.iter().map(Vec::as_slice)).map_err(raised)
+        let graphs =
+            matrices.as_array().outer_iter().map(|matrix| acyclic(n, &edges(matrix))).collect::<gfn::Result<Vec<_>>>();
+        Ok(graphs.map_err(raised)?.into())
     })
 }
 

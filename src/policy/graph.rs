@@ -34,9 +34,9 @@ impl<R: GraphRules, N: GraphNetwork> Policy<GraphEnv<R>> for GraphPolicy<N> {
             }
         }
         let output = self.0.forward(&batch, wants)?;
-        let masks = |direction| match made.iter().position(|masks| masks.direction == direction) {
-            Some(at) => made.swap_remove(at),
-            None => env.masks(direction, states),
+        let masks = |direction| {
+            let made = made.iter().position(|masks| masks.direction == direction).map(|at| made.swap_remove(at));
+            Ok(made.unwrap_or_else(|| env.masks(direction, states)))
         };
         Evaluation::of_masks(masks, wants, output)
     }

@@ -150,10 +150,11 @@ pub(super) fn session(
             )
         }
         (EnvKind::Structures(env), _) => {
-            let reward = reward.build(&show_structures(), by_keys(env), |settings| structure_reward(settings, env))?;
+            let reward = reward
+                .build(&show_structures(env.n_nodes()), by_keys(env), |settings| structure_reward(settings, env))?;
             let n = env.n_nodes();
             let features = Some(Encoding::new(AdjacencyFeatures::new(n)));
-            let border = Border { show: show_structures(), read: read_structures(n), features };
+            let border = Border { show: show_structures(n), read: read_structures(n), features };
             let policies = networks.build(&mut rng, |plan| of_structures(plan, env))?;
             listed(
                 Given { env: env.clone(), reward, policies, border, describe: describe_structures(), search: None },

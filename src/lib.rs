@@ -13,7 +13,7 @@
 //! |---|---|
 //! | [`error`](mod@error), [`rng`], [`runtime`] | typed errors, one seeded random stream, threads and devices |
 //! | [`report`] | what a run says on a terminal: progress and tables |
-//! | [`collective`] | replicas of a run that train as one |
+//! | [`group`] | replicas of a run that train as one |
 //! | [`tensor`] | between tensors and slices, sums over segments |
 //! | [`mod@env`] | what an environment is: the traits, masks, rewards, all states of a small one |
 //! | [`condition`] | one policy for a family of rewards: temperatures, preferences, focus, hindsight |
@@ -60,7 +60,6 @@
 //! [`experiment`] is short for what the other rooms do: a network ([`nn::GraphNet`]) and a policy of it ([`policy::GraphPolicy`]), an
 //! objective, a [`train::Trainer`] with its settings, a loop ([`train::Fit`]), and [`env::StateGraph`] with [`metrics`].
 
-pub mod collective;
 pub mod condition;
 mod direction;
 pub mod distribution;
@@ -68,6 +67,7 @@ pub mod env;
 pub mod error;
 pub mod experiment;
 pub mod graph;
+pub mod group;
 mod io;
 pub mod metrics;
 pub mod nn;

@@ -11,7 +11,7 @@ const ROOMS: [&str; 26] = [
     "rng",
     "parallel",
     "runtime",
-    "collective",
+    "group",
     "report",
     "tensor",
     "io",

@@ -5,8 +5,8 @@ use std::ops::Range;
 use rand::RngCore;
 use tch::{Kind, Tensor};
 
-use crate::collective::{Collective, Shares, hash};
 use crate::env::{Env, Rows};
+use crate::group::{Group, Shares, hash};
 use crate::policy::Policy;
 use crate::rollout::{ReplayEnv, Sampler, Trajectories};
 use crate::tensor::to_host;
@@ -26,7 +26,7 @@ pub(in crate::metrics) const BATCH: usize = 1024;
 /// [`Trainer::evaluator`](crate::train::Trainer::evaluator) is that of all replicas of a run.
 ///
 /// ```
-/// use gfn::collective::replicate;
+/// use gfn::group::replicate;
 /// use gfn::{env::StateGraph, metrics::Evaluator, policy::UniformPolicy, testing::Words, Rng};
 /// let (env, log_r) = (Words::new(2, 3), |words: &gfn::env::VectorStates, _: Option<&tch::Tensor>| Ok(vec![0.0; gfn::env::Rows::len(words)]));
 /// // All three replicas could borrow one list of the states as well.
@@ -56,7 +56,7 @@ impl<'a, E: Env> Evaluator<'a, E> {
 
     /// One of the members of a group that work together; alone for `None`.
     #[must_use]
-    pub fn shared_by(mut self, group: Option<&'a dyn Collective>) -> Self {
+    pub fn shared_by(mut self, group: Option<&'a dyn Group>) -> Self {
         self.shares = Shares::of(group);
         self
     }

@@ -4,9 +4,9 @@ use tch::Tensor;
 
 use super::evaluate::forward_policy;
 use super::flows::log_pb_of_moves;
-use crate::collective::hash;
 use crate::distribution::GraphActionCategorical;
 use crate::env::{Direction, EnumerableEnv, Moves, Rows, StateGraph};
+use crate::group::hash;
 use crate::metrics::Evaluator;
 use crate::metrics::evaluator::{of_policy, of_tensor};
 use crate::policy::Policy;

@@ -8,9 +8,9 @@ use std::f64::consts::LN_2;
 
 use super::evaluate::forward_policy;
 use super::terminating::check_legal;
-use crate::collective::hash;
 use crate::distribution::GraphActionCategorical;
 use crate::env::{CHUNK, Direction, EnumerableEnv, Moves, Rows, Slots, check_one_instance};
+use crate::group::hash;
 use crate::metrics::Evaluator;
 use crate::metrics::distances::jsd_term;
 use crate::metrics::evaluator::of_policy;

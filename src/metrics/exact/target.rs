@@ -4,8 +4,8 @@ use tch::Tensor;
 
 use super::alike::of_list;
 use super::evaluate::repeated;
-use crate::collective::Shares;
 use crate::env::{CHUNK, EnumerableEnv, Reward, Rows, StateGraph, log_rewards};
+use crate::group::Shares;
 use crate::metrics::Evaluator;
 use crate::tensor::log_sum_exp;
 use crate::{Error, Result};

@@ -4,16 +4,16 @@ use std::ops::Range;
 
 use tch::Tensor;
 
-use super::Collective;
-use crate::{Error, Result, Rng};
+use super::Group;
+use crate::{Error, Result};
 
 /// Who works: one alone, or the members of a group, each on every `size`-th piece. What a piece gives doesn't depend on who works on it,
 /// and all members get what all pieces gave, in order: whatever they make of it has the bits of one that works alone.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Shares<'a>(Option<&'a dyn Collective>);
+pub(crate) struct Shares<'a>(Option<&'a dyn Group>);
 
 impl<'a> Shares<'a> {
-    pub(crate) fn of(group: Option<&'a dyn Collective>) -> Self {
+    pub(crate) fn of(group: Option<&'a dyn Group>) -> Self {
         Self(group.filter(|group| group.size() > 1))
     }
 
@@ -33,7 +33,7 @@ impl<'a> Shares<'a> {
         for first in (0..n).step_by(group.size()) {
             let mine = first + group.rank();
             let worked = if mine < n { work(mine)? } else { Vec::new() };
-            let all = group.all_gather(&Tensor::from_slice(&worked))?;
+            let all = group.join(&Tensor::from_slice(&worked))?;
             for (piece, gave) in (first..n).zip(&all) {
                 take(piece, Vec::try_from(gave)?)?;
             }
@@ -71,7 +71,7 @@ impl<'a> Shares<'a> {
         let Some(group) = self.0 else { return Ok(()) };
         let mine = mine()?;
         let hashes: Vec<i64> = mine.iter().map(|(_, hash)| hash.cast_signed()).collect();
-        let all = group.all_gather(&Tensor::from_slice(&hashes))?;
+        let all = group.join(&Tensor::from_slice(&hashes))?;
         for (other, theirs) in all.iter().enumerate() {
             // Numbers of another kind or count are of something else that a member does meanwhile.
             let theirs = Vec::<i64>::try_from(theirs).ok().filter(|theirs| theirs.len() == hashes.len());
@@ -86,9 +86,4 @@ impl<'a> Shares<'a> {
         }
         Ok(())
     }
-}
-
-/// A hash of numbers, equal in all processes.
-pub(crate) fn hash(numbers: impl IntoIterator<Item = u64>) -> u64 {
-    numbers.into_iter().fold(1, |hash, number| Rng::mix64(hash.rotate_left(1) ^ number))
 }

@@ -7,9 +7,9 @@
 
 use std::time::Instant;
 
-use gfn::collective::{Replica, replicate};
 use gfn::env::Reward;
 use gfn::graph::{GraphEnv, GraphKind, GraphRules, GraphStates, PerGraph};
+use gfn::group::{Replica, replicate};
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::TrajectoryBalance;
 use gfn::optim::{AdamConfig, Schedule};
@@ -73,7 +73,7 @@ fn timed<E: ReplayEnv + 'static, P: Policy<E> + Send + 'static>(
     make: impl Fn() -> Result<Trainer<E, P>> + Sync,
 ) -> Result<(i64, f64)> {
     replicate(replicas, |replica: Replica| {
-        let mut trainer = make()?.with_collective(replica)?;
+        let mut trainer = make()?.with_group(replica)?;
         (0..WARM).try_for_each(|_| trainer.step().map(drop))?;
         let started = Instant::now();
         (0..steps).try_for_each(|_| trainer.step().map(drop))?;

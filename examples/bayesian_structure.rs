@@ -9,7 +9,6 @@ use gfn::objective::ModifiedDetailedBalance;
 use gfn::optim::{AdamConfig, Schedule};
 use gfn::policy::{MlpPolicy, MlpPolicyConfig};
 use gfn::replay::{Draw, Eviction, ReplayBuffer, ReplayConfig};
-use gfn_plot::{Cell, Table};
 use gfn::runtime::{DeviceKind, Runtime};
 use gfn::train::{Fit, Trainer, TrainerConfig};
 use gfn::{Result, Rng, tch};
@@ -17,6 +16,7 @@ use gfn_dags::{
     AdjacencyFeatures, BayesianStructure, Bge, BgeConfig, CachedScores, DagReward, ExactPosterior, GraphLaw, Marginals,
     Sem, SemConfig, StructureConfig, StructurePrior,
 };
+use gfn_plot::{Cell, Table};
 
 const NODES: usize = 4;
 const STEPS: usize = 500;

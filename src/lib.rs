@@ -12,7 +12,7 @@
 //! | room | what is in it |
 //! |---|---|
 //! | [`error`](mod@error), [`rng`], [`runtime`] | typed errors, one seeded random stream, threads and devices |
-//! | [`collective`] | replicas of a run that train as one |
+//! | [`group`] | replicas of a run that train as one |
 //! | [`tensor`] | between tensors and slices, sums over segments |
 //! | [`mod@env`] | what an environment is: the traits, masks, rewards, all states of a small one |
 //! | [`condition`] | one policy for a family of rewards: temperatures, preferences, focus, hindsight |
@@ -56,7 +56,6 @@
 //! [`experiment`] is short for what the other rooms do: a network ([`nn::GraphNet`]) and a policy of it ([`policy::GraphPolicy`]), an
 //! objective, a [`train::Trainer`] with its settings, a loop ([`train::Fit`]), and [`env::StateGraph`] with [`metrics`].
 
-pub mod collective;
 pub mod condition;
 mod direction;
 pub mod distribution;
@@ -64,6 +63,7 @@ pub mod env;
 pub mod error;
 pub mod experiment;
 pub mod graph;
+pub mod group;
 mod io;
 pub mod metrics;
 pub mod nn;

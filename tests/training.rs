@@ -54,7 +54,7 @@ where
 {
     let graph = StateGraph::build(again, 10_000).unwrap();
     let target = graph.target_distribution(&reward, None).unwrap();
-    let mut trainer = Trainer::boxed(env, Box::new(reward), policy, objective, config, Rng::seeded(seed)).unwrap();
+    let mut trainer = Trainer::new(env, reward, policy, objective, config, Rng::seeded(seed)).unwrap();
     let distances = |trainer: &Trainer<E, P>| {
         let learned = graph.terminating_distribution(again, trainer.policy(), None).unwrap();
         Distances::between(&learned.probs, &target.probs).unwrap()

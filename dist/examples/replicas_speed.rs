@@ -28,7 +28,7 @@ fn main() -> gfn::Result<()> {
     tch::set_num_threads(1);
     let mut trainer = trainer(&args)?;
     if let Some(launch) = Launch::from_env()? {
-        trainer = trainer.with_collective(launch.connect(Duration::from_secs(60))?)?;
+        trainer = trainer.with_group(launch.connect(Duration::from_secs(60))?)?;
     }
     (0..3).try_for_each(|_| trainer.step().map(drop))?;
     let began = Instant::now();

@@ -13,7 +13,6 @@ use numpy::{PyReadonlyArray2, PyReadonlyArray3};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use crate::env::AnyGraphEnv;
 use crate::errors::raised;
 use crate::molecules::{Reading, graphs_of, lines};
 use crate::states::{Graphs, Show};

@@ -37,7 +37,7 @@ pub(crate) use instances::{check_instances, check_one_instance, draw_instances, 
 pub use masks::{Block, Masks};
 pub use measure::Forms;
 pub(crate) use measure::training_log_rewards;
-pub(crate) use moves::{CHUNK, Moves};
+pub(crate) use moves::{CHUNK, InnerMoves, Moves};
 pub use reward::{Cached, Clipped, Reward, log_rewards};
 pub(crate) use reward::{check_count, check_log_rewards};
 pub use rows::{Classes, Grouping, Rows, Slots};

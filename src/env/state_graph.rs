@@ -7,9 +7,7 @@ use super::measure::count_forms;
 use super::moves::{CHUNK, Moves};
 use super::topological::{is_topological, topological};
 use super::{Grouping, Rows};
-use crate::env::{
-    Direction, EnumerableEnv, check_instances, check_listed, check_one_instance, describe_state, has_more_states,
-};
+use crate::env::{Direction, EnumerableEnv, check_instances, check_listed, check_one_instance, describe_state};
 use crate::{Error, Result};
 
 /// The child index of the exit action.

@@ -157,6 +157,12 @@ pub trait Objective: Send + std::fmt::Debug {
     fn loss(&self, scores: &Scores, regression: RegressionLoss) -> Result<Tensor>;
 }
 
+impl<O: Objective + 'static> From<O> for Box<dyn Objective> {
+    fn from(objective: O) -> Self {
+        Box::new(objective)
+    }
+}
+
 /// An objective made of residuals. All of them vanish, on any trajectories, if the policy samples in proportion to the
 /// reward.
 pub trait Balance: Send + std::fmt::Debug {

@@ -57,7 +57,7 @@
 //!
 //! # Several learners
 //!
-//! Learners of trainers that train as one ([`Trainer::with_collective`](gfn::train::Trainer::with_collective)) each have actors of their own. Made
+//! Learners of trainers that train as one ([`Trainer::with_group`](gfn::train::Trainer::with_group)) each have actors of their own. Made
 //! [`sharded`](Learner::sharded), they pass walks on, so that each buffer holds the objects whose keys fall to it; each trainer draws from its own. Actors draw on while the first of
 //! them measures, until the queue is full.
 //!

@@ -116,7 +116,7 @@ fn train_ready<E: ReplayEnv, P: Policy<E>>(
     let members = members::count();
     if let Some(decay) = common.ema {
         let purpose = if common.ema_sampling { AverageFor::Sampling } else { AverageFor::Evaluation };
-        trainer.keep_average(decay, purpose)?;
+        trainer = trainer.with_average(decay, purpose)?;
     }
     if let Some(path) = &common.resume() {
         trainer.resume(path)?;

@@ -119,9 +119,9 @@ where
         let description = json!({ "example": self.example, "task": self.description, "network": network });
         let exact = Exact::up_to(self.exact_limit, common, &self.env, &self.reward)?;
         let config = (self.adjust)(common.trainer(&self.defaults));
-        let (reward, objective) = (Box::new(self.reward.clone()), common.objective.build()?);
+        let (reward, objective) = (self.reward.clone(), common.objective.build()?);
         let trainer =
-            Trainer::boxed(self.env.clone(), reward, policy, objective, config, rng)?.described_by(&description)?;
+            Trainer::new(self.env.clone(), reward, policy, objective, config, rng)?.described_by(&description)?;
         let trainer = common.replayed(trainer, &self.defaults, |config| match self.diverse {
             Some(apart) => Ok(ReplayBuffer::new(config)?.diverse(Diversity::new(apart, 1.0, self.features)?)),
             None => ReplayBuffer::new(config),

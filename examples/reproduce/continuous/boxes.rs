@@ -99,8 +99,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         }
         None => config,
     };
-    let mut trainer =
-        Trainer::boxed(env, Box::new(reward), policy, objective, config, rng)?.described_by(&description)?;
+    let mut trainer = Trainer::new(env, reward, policy, objective, config, rng)?.described_by(&description)?;
     if let Some(data) = data {
         trainer = trainer.with_data(data);
     }

@@ -200,8 +200,7 @@ fn trainer(
     let common = &args.common;
     let target = Arc::clone(energy.target());
     let mala = Mala::new(&env, target, MalaConfig::default())?;
-    let reward = Box::new(energy);
-    let trainer = Trainer::boxed(env, reward, policy, common.objective.build()?, training, rng)?;
+    let trainer = Trainer::new(env, energy, policy, common.objective.build()?, training, rng)?;
     let Some(capacity) = capacity else { return Ok(trainer) };
     let draw = Draw::WeightedRanks { by: RankBy::Reward, k: 0.01 };
     let replay = ReplayConfig { capacity, eviction: Eviction::Fifo, draw };

@@ -129,9 +129,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let policy = make(&mut rng)?;
     copy(prior, &policy);
     let policy = WithPrior { policy, prior };
-    let trainer =
-        Trainer::boxed(env.clone(), Box::new(Energy::new(Arc::new(ratio))), policy, objective, training, rng)?
-            .described_by(&json!({ "example": "diffusion_posterior", "horizon": args.horizon, "sigma": args.sigma,
+    let trainer = Trainer::new(env.clone(), Energy::new(Arc::new(ratio)), policy, objective, training, rng)?
+        .described_by(&json!({ "example": "diffusion_posterior", "horizon": args.horizon, "sigma": args.sigma,
             "beta": args.beta, "prior_steps": prior_steps, "prior_seed": common.seed, "network": config,
             "prior_training": fitted }))?;
     let trained = train(trainer, common, ("diffusion_posterior", &defaults), |_| Ok(None), Vec::new())?;

@@ -57,8 +57,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let config = common.trainer(&defaults);
     let config = TrainerConfig { adam: AdamConfig { max_norm: Some(MAX_NORM), ..config.adam }, ..config };
     let objective = common.objective.build()?;
-    let trainer =
-        Trainer::boxed(env, Box::new(reward.clone()), policy, objective, config, rng)?.described_by(&description)?;
+    let trainer = Trainer::new(env, reward.clone(), policy, objective, config, rng)?.described_by(&description)?;
     let trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;
     let target = target(&reward);
     let sample = |trainer: &Trainer<Line, LinePolicy>| -> Result<Vec<f64>> {

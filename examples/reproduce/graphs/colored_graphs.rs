@@ -93,8 +93,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let exact = Exact::up_to(EXACT_LIMIT, common, &env, &reward)?;
     let config = common.trainer(&defaults);
     let objective = common.objective.build()?;
-    let trainer =
-        Trainer::boxed(env, Box::new(reward), GraphPolicy(net), objective, config, rng)?.described_by(&saved)?;
+    let trainer = Trainer::new(env, reward, GraphPolicy(net), objective, config, rng)?.described_by(&saved)?;
     let trainer = common.replayed(trainer, &defaults, ReplayBuffer::distinct)?;
     let look = |trainer: &Trainer<_, _>| Exact::look(exact.as_ref(), trainer);
     let Some((trainer, trained)) = train_with_actors(trainer, common, ("colored_graphs", &defaults), look, Vec::new())?

@@ -122,8 +122,7 @@ fn run_with<N: GraphNetwork + Send + 'static>(
     let trainer_config = common.trainer(&defaults);
     let objective = common.objective.build()?;
     let env_again = Ring::new(args.nodes, env.kind())?;
-    let trainer =
-        Trainer::boxed(env, Box::new(reward), GraphPolicy(net), objective, trainer_config, rng)?.described_by(saved)?;
+    let trainer = Trainer::new(env, reward, GraphPolicy(net), objective, trainer_config, rng)?.described_by(saved)?;
     let trainer = common.replayed(trainer, &defaults, ReplayBuffer::distinct)?;
     let env = env_again;
     let exact =

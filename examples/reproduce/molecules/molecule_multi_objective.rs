@@ -178,7 +178,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let graph = listed(EXACT_LIMIT, &env)?;
     let config = common.trainer(&defaults);
     let objective = common.objective.build()?;
-    let trainer = Trainer::boxed(env, Box::new(reward.clone()), GraphPolicy(net), objective, config, rng)?
+    let trainer = Trainer::new(env, reward.clone(), GraphPolicy(net), objective, config, rng)?
         .with_conditions(conditioning.clone())
         .described_by(&description)?;
     let mut trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;

@@ -77,7 +77,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let config = common.trainer(&defaults);
     let objective = common.objective.build()?;
     let drawn = reward.clone();
-    let trainer = Trainer::boxed(env, Box::new(reward.clone()), policy, objective, config, rng)?
+    let trainer = Trainer::new(env, reward.clone(), policy, objective, config, rng)?
         .with_conditions(move |n: usize, rng: &mut Rng| Ok(drawn.sample_conditions(n, rng)))
         .described_by(&description)?;
     let trainer = common.replayed(trainer, &defaults, ReplayBuffer::new)?;

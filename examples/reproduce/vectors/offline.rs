@@ -98,9 +98,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         },
         ..common.trainer(&defaults)
     };
-    let trainer = Trainer::boxed(env, Box::new(reward), policy, objective, config, rng)?
-        .with_data(data)
-        .described_by(&description)?;
+    let trainer =
+        Trainer::new(env, reward, policy, objective, config, rng)?.with_data(data).described_by(&description)?;
     let look = |trainer: &Trainer<_, _>| Exact::look(exact.as_ref(), trainer);
     let Some((trainer, trained)) = train(trainer, common, ("offline", &defaults), look, Vec::new())? else {
         return Ok(());

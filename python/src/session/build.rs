@@ -270,7 +270,7 @@ where
     let priority = parts.priority(&failures);
     let width = conditions.as_ref().map_or(0, |conditions| conditions.width());
     let built = || -> gfn::Result<_> {
-        let mut trainer = Trainer::boxed(env, reward, own, objective, config, rng)?.described_by(&description)?;
+        let mut trainer = Trainer::new(env, reward, own, objective, config, rng)?.described_by(&description)?;
         if let Some(conditions) = conditions {
             trainer = trainer.with_conditions(conditions::Shared(conditions));
         }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::env::{Direction, EnumerableEnv, Moves, Rows, Slots, describe_state};
+use crate::env::{Direction, EnumerableEnv, InnerMoves, Moves, Rows, Slots, describe_state};
 use crate::{Error, Result};
 
 /// Children whose parents are in memory at once.
@@ -13,7 +13,7 @@ const AT_ONCE: usize = 256;
 /// # Errors
 /// [`Error::Contract`] naming two states between which they are wrong; those of steps and of symmetry.
 pub(crate) fn check_counts<E: EnumerableEnv>(env: &E, states: &E::States, most: usize) -> Result<()> {
-    let (rows, slots) = Moves::of(&env.masks(Direction::Forward, states)).without_exits();
+    let InnerMoves { rows, slots, .. } = Moves::of(&env.masks(Direction::Forward, states)).inner();
     let mut after = states.select(&rows);
     env.step(Direction::Forward, &mut after, &slots)?;
     let keys_after = env.keys(&after);

@@ -15,8 +15,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use clap::{ArgMatches, ValueEnum};
-use gfn::collective::{Collective, replicate};
 use gfn::env::{EnumerableEnv, Env};
+use gfn::group::{Group, replicate};
 use gfn::policy::Policy;
 use gfn::rollout::ReplayEnv;
 use gfn::train::{Observer, Trainer};
@@ -70,7 +70,7 @@ struct Member {
     /// What threads of this process have made once for all of them; `None` for a process.
     once: Option<Rc<Once>>,
     /// Until a trainer takes it.
-    end: Option<Box<dyn Collective>>,
+    end: Option<Box<dyn Group>>,
 }
 
 impl Member {
@@ -91,7 +91,7 @@ pub(crate) fn measures() -> bool {
 }
 
 /// Gives `work` the group of those that train as one, before a trainer has it.
-pub(crate) fn together<T>(work: impl FnOnce(Option<&dyn Collective>) -> T) -> T {
+pub(crate) fn together<T>(work: impl FnOnce(Option<&dyn Group>) -> T) -> T {
     MEMBER.with_borrow(|member| work(member.end.as_deref()))
 }
 
@@ -118,7 +118,7 @@ pub(crate) fn count() -> usize {
 }
 
 /// This member's end of the group, once; `None` where one trains alone.
-fn take() -> Option<Box<dyn Collective>> {
+fn take() -> Option<Box<dyn Group>> {
     MEMBER.with_borrow_mut(|member| member.end.take())
 }
 
@@ -160,7 +160,7 @@ pub(crate) fn run(program: &ArgMatches, work: impl Fn() -> Result<()> + Sync) ->
 }
 
 /// Does a task as one of those that train as one.
-fn as_member(end: Box<dyn Collective>, once: Option<Once>, work: &impl Fn() -> Result<()>) -> Result<()> {
+fn as_member(end: Box<dyn Group>, once: Option<Once>, work: &impl Fn() -> Result<()>) -> Result<()> {
     let (rank, size) = (end.rank(), end.size());
     MEMBER.set(Member { rank, size, once: once.map(Rc::new), end: Some(end) });
     let done = work();
@@ -191,7 +191,7 @@ pub(crate) fn join<E: ReplayEnv, P: Policy<E>>(mut trainer: Trainer<E, P>) -> Re
         return Err(Error::config("--dist", "async", expected));
     }
     if let Some(end) = take() {
-        trainer.join(end)?;
+        trainer = trainer.with_group(end)?;
     }
     Ok(Ready { trainer, monitor: None })
 }

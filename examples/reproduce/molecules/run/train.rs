@@ -91,9 +91,9 @@ impl Run<'_> {
         let exact = Exact::up_to(self.exact_limit, common, &env, &reward(score.clone()))?;
         let config = common.trainer(&defaults);
         let objective = common.objective.build()?;
-        let boxed = Box::new(reward(score.clone()));
+        let reward = reward(score.clone());
         let trainer =
-            Trainer::boxed(env, boxed, GraphPolicy(net), objective, config, rng)?.described_by(&description)?;
+            Trainer::new(env, reward, GraphPolicy(net), objective, config, rng)?.described_by(&description)?;
         let trainer = common.replayed(trainer, &defaults, ReplayBuffer::distinct)?;
         let look = |trainer: &Trainer<_, _>| Exact::look(exact.as_ref(), trainer);
         let mut record = self.record(&read);

@@ -8,8 +8,8 @@ use std::path::PathBuf;
 use clap::{Parser, ValueEnum};
 use findings::{Findings, exact_edges};
 use gfn::distribution::GraphActionCategorical;
-use gfn::metrics::sample_objects;
 use gfn::graph::GraphEnv;
+use gfn::metrics::sample_objects;
 use gfn::nn::{BackwardPolicy, ConvKind, GraphNet, GraphNetConfig, MlpConfig};
 use gfn::objective::{ModifiedDetailedBalance, NextExit, Objective};
 use gfn::optim::Schedule;
@@ -196,8 +196,8 @@ where
     let edges = if exact.is_none() && members::is_first() { exact_edges(&env, &reward)? } else { None };
     let description = json!({ "example": "bayesian_structure", "title": problem.description, "seed": common.seed,
         "policy": format!("{:?}", args.policy), "embedding": common.embedding, "layers": common.layers });
-    let boxed = Box::new(problem.reward(&env)?);
-    let mut trainer = Trainer::boxed(env.clone(), boxed, policy, objective, config, rng)?.described_by(&description)?;
+    let reward = problem.reward(&env)?;
+    let mut trainer = Trainer::new(env.clone(), reward, policy, objective, config, rng)?.described_by(&description)?;
     if target_network {
         trainer = trainer.with_target_network(args.lag)?;
     }

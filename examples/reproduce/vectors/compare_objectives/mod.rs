@@ -337,7 +337,7 @@ where
         adam: AdamConfig { lr: args.lr, log_z_lr: 1e-1, ..AdamConfig::default() },
         ..TrainerConfig::default()
     };
-    let mut trainer = Trainer::boxed(env.clone(), Box::new(reward), policy, objective.build()?, config, rng)?;
+    let mut trainer = Trainer::new(env.clone(), reward, policy, objective.build()?, config, rng)?;
     if let Some((config, _)) = replay {
         trainer = trainer.with_replay(ReplayBuffer::new(config)?);
     }

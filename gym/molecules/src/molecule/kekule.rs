@@ -57,7 +57,7 @@ impl Molecule {
 
     /// The canonical form of the molecule with its aromatic bonds as such: the same for all Kekule forms.
     ///
-    /// Its key has a bit for each pair of atoms: 8 KB for 360 atoms, 64 MB for [`MAX_ATOMS`](Self::MAX_ATOMS).
+    /// Its key has a bit for each pair of atoms: 8 KB for 360 atoms, 62 KB for [`MAX_ATOMS`](Self::MAX_ATOMS).
     #[must_use]
     pub fn canonical(&self) -> Canonical {
         self.canonical_of(|k| self.class(k))

@@ -86,7 +86,7 @@ impl GraphRules for GraphProblem {
         self.problem == Problem::Cut || graph.nodes().all(|node| Mark::of(node) != Mark::Undecided)
     }
 
-    /// Whether the marks are those of the chosen nodes, and these are a choice that can be made.
+    /// `true` if the marks are those of the chosen nodes, and these are a choice that can be made.
     fn is_reachable(&self, graph: &GraphState) -> bool {
         let marking = MarkNode(self.problem);
         let marks = marking.marks(graph, &marking.chosen(graph));

@@ -6,7 +6,7 @@ use gfn::{Error, Result};
 
 use super::Problem;
 
-/// What is known of a node: attribute 0 of it.
+/// The mark of a node: attribute 0 of it.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Mark {
     /// It can still be chosen.

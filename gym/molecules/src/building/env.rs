@@ -105,7 +105,7 @@ impl MoleculeEnv {
         &self.codec
     }
 
-    /// What it was made from.
+    /// The settings that it was made from.
     #[must_use]
     pub fn config(&self) -> &MoleculeConfig {
         self.codec.config()
@@ -149,7 +149,7 @@ fn within(graph: &GraphState, from: usize, steps: usize) -> Vec<bool> {
     near
 }
 
-/// Whether double bonds could stand elsewhere: that takes a ring, and two of them.
+/// `true` if double bonds could stand elsewhere: that takes a ring, and two of them.
 fn may_have_other_forms(graph: &GraphState) -> bool {
     let bonds = graph.as_undirected().map_or(&[][..], |graph| graph.raw_edges());
     graph.n_nodes() > 0

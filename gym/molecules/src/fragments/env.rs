@@ -107,14 +107,14 @@ impl Fragments {
         Ok(out)
     }
 
-    /// What trees are made of.
+    /// The fragments that trees are made of.
     #[must_use]
     pub fn library(&self) -> &FragmentLibrary {
         &self.library
     }
 }
 
-/// Whether a graph is where trees start from.
+/// `true` if a graph is where trees start from.
 fn is_empty(graph: &GraphState) -> bool {
     graph.is_directed() && graph.n_nodes() == 0
 }
@@ -123,7 +123,7 @@ impl GraphRules for Fragments {
     fn can_exit(&self, graph: &GraphState) -> bool {
         graph.n_nodes() > 0
     }
-    /// Whether it is a state: a tree within the limit and in its normal form, which [`Fragments::state`] gives.
+    /// `true` if it is a state: a tree within the limit and in its normal form, which [`Fragments::state`] gives.
     fn is_reachable(&self, graph: &GraphState) -> bool {
         self.state(graph).is_ok_and(|state| state == *graph)
     }

@@ -100,7 +100,7 @@ impl<E: ReplayEnv, P: Policy<E> + Send, R: Reward<E::States>> Actor<E, P, R> {
         policy: P,
         config: ActorConfig,
     ) -> Result<Self> {
-        Self::open(address, (env, reward, policy), None, config)
+        Self::open(address, env, reward, policy, None, config)
     }
 
     /// The same for a learner whose trainer has conditions ([`Trainer::with_conditions`](gfn::train::Trainer::with_conditions)): a condition is
@@ -116,12 +116,14 @@ impl<E: ReplayEnv, P: Policy<E> + Send, R: Reward<E::States>> Actor<E, P, R> {
         conditions: impl ConditionSource + 'static,
         config: ActorConfig,
     ) -> Result<Self> {
-        Self::open(address, (env, reward, policy), Some(Box::new(conditions)), config)
+        Self::open(address, env, reward, policy, Some(Box::new(conditions)), config)
     }
 
     fn open(
         address: impl ToSocketAddrs + std::fmt::Display,
-        (env, reward, policy): (E, R, P),
+        env: E,
+        reward: R,
+        policy: P,
         conditions: Option<Box<dyn ConditionSource>>,
         config: ActorConfig,
     ) -> Result<Self> {

@@ -200,7 +200,7 @@ where
         self.check(conditions)?;
         let show = self.border.show.clone();
         match self.exact {
-            Some(exact) => self.quietly(|trainer, _| exact(trainer, (limit, conditions), &show)),
+            Some(exact) => self.quietly(|trainer, _| exact(trainer, limit, conditions, &show)),
             None => Err(Error::config(
                 "the environment of an exact evaluation",
                 "continuous",

@@ -68,7 +68,7 @@ impl GraphBuilding {
         let rule = if by_type { BackwardRule::ByType } else { BackwardRule::Derived };
         let corrects_symmetry = config.corrects_symmetry;
         let rules = Self { config, attached, start: initial.n_nodes() };
-        let env = GraphEnv::new(rules, actions, schema, initial)?;
+        let env = GraphEnv::new(rules, actions, initial).and_then(|env| env.with_schema(schema))?;
         Ok(env.with_backward(rule).with_symmetry_correction(corrects_symmetry))
     }
 

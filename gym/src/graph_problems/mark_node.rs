@@ -1,7 +1,7 @@
 //! The one action type: a node is chosen, and whatever follows from that is marked with it.
 
 use gfn::env::Direction;
-use gfn::graph::{Adjacency, Anchor, GraphActionType, GraphState, GraphView, Head, Move, Node, Semantics};
+use gfn::graph::{Adjacency, Anchor, GraphActionType, GraphSchema, GraphState, GraphView, Head, Move, Node, Semantics};
 use gfn::{Error, Result};
 
 use super::Problem;
@@ -59,6 +59,9 @@ impl GraphActionType for MarkNode {
     }
     fn head(&self, _: Direction) -> Option<Head> {
         Some(Head { anchor: Anchor::Node, width: 1 })
+    }
+    fn widen(&self, schema: &mut GraphSchema) {
+        schema.node_attributes = vec![2];
     }
     fn mask(&self, direction: Direction, _: Semantics, graph: GraphView<'_>, mask: &mut [bool]) {
         let wanted = self.mark_before(direction);

@@ -1,6 +1,5 @@
 use gfn::graph::{
-    ActionSet, AddEdge, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState, GraphStates,
-    Semantics,
+    ActionSet, AddEdge, BackwardRule, Edge, GraphEnv, GraphKind, GraphRules, GraphState, GraphStates, Semantics,
 };
 use gfn::{Error, Result};
 
@@ -43,8 +42,8 @@ impl Ring {
             return Err(Error::config("nodes", n, expected));
         }
         let actions = ActionSet::new(Semantics::Labelled).with(AddEdge::new(1));
-        let (schema, initial) = (GraphSchema::plain(kind, n), GraphState::with_nodes(kind, n));
-        Ok(GraphEnv::new(Self { n, kind }, actions, schema, initial)?.with_backward(BackwardRule::ByType))
+        let initial = GraphState::with_nodes(kind, n);
+        Ok(GraphEnv::new(Self { n, kind }, actions, initial)?.with_backward(BackwardRule::ByType))
     }
 
     /// The number of nodes.

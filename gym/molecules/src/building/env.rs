@@ -1,8 +1,8 @@
 use std::collections::VecDeque;
 
 use gfn::graph::{
-    ActionKind, ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphKind, GraphRules, GraphSchema, GraphState,
-    MoveMask, Semantics, SetEdgeAttr, SetNodeAttr,
+    ActionKind, ActionSet, AddEdge, AddNode, BackwardRule, GraphEnv, GraphRules, GraphState, MoveMask, Semantics,
+    SetEdgeAttr, SetNodeAttr,
 };
 use gfn::{Error, Result};
 
@@ -88,14 +88,8 @@ impl MoleculeEnv {
             kinds.edge_attr = next(&actions);
             actions = actions.with(SetEdgeAttr::new(&edge_attributes)?);
         }
-        let schema = GraphSchema {
-            node_classes: usize::from(classes),
-            node_attributes,
-            edge_attributes,
-            ..GraphSchema::plain(GraphKind::Undirected, config.max_atoms)
-        };
         let corrects_symmetry = config.corrects_symmetry;
-        let env = GraphEnv::new(Self { kinds, codec }, actions, schema, GraphState::new(GraphKind::Undirected))?;
+        let env = GraphEnv::new(Self { kinds, codec }, actions, GraphState::undirected(0))?;
         Ok(env.with_backward(BackwardRule::ByType).with_symmetry_correction(corrects_symmetry))
     }
 

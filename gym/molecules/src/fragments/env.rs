@@ -71,7 +71,9 @@ impl Fragments {
         let kind = GraphKind::Directed;
         let schema = GraphSchema { node_classes: classes, edge_attributes, ..GraphSchema::plain(kind, max_fragments) };
         let rules = Self { library: library.clone(), max_fragments };
-        Ok(GraphEnv::new(rules, actions, schema, GraphState::new(kind))?.with_backward(BackwardRule::ByType))
+        Ok(GraphEnv::new(rules, actions, GraphState::new(kind))
+            .and_then(|env| env.with_schema(schema))?
+            .with_backward(BackwardRule::ByType))
     }
 
     /// The state that a tree of fragments is: the tree in its normal form, with its nodes in the same order.

@@ -35,9 +35,9 @@ mod transitions;
 mod walks;
 
 pub use container::Container;
-pub(crate) use files::{Content, DataFile, ReadWalks, conditions_of, read_walks, with_conditions, write_walks};
+pub(crate) use files::{ReadWalks, conditions_of, read_walks, with_conditions, write_walks};
 pub use local_search::{Acceptance, LocalSearch};
-pub(crate) use paths::{first_walked, first_walks};
+pub(crate) use paths::first_walks;
 pub use replay_env::ReplayEnv;
 pub use sampler::Sampler;
 pub use states::StatesContainer;

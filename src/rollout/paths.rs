@@ -16,26 +16,10 @@ fn first_ways<E: ReplayEnv>(env: &E, states: E::States) -> Result<Trajectories<E
     Ok(recorded.into_trajectories())
 }
 
-/// A walk to each of these finished objects, and the labels with which [`Env::with_labels`] makes them from the states
-/// that it leads to.
-pub(crate) fn first_walks<E: ReplayEnv>(env: &E, terminal: &E::States) -> Result<(Walks<E>, Vec<u32>)> {
+/// A walk to each of these finished objects. Up to isomorphism it uses labels in the order of insertion.
+pub(crate) fn first_walks<E: ReplayEnv>(env: &E, terminal: &E::States) -> Result<Walks<E>> {
     let ways = if terminal.is_empty() { Trajectories::none(env) } else { first_ways(env, terminal.clone())? };
-    ways.labelled_walks(env)
-}
-
-/// The finished objects for which [`first_walks`] gave these walks, `replayed`, and labels.
-///
-/// A file may be forged, so an object is refused if its first walk is another one.
-pub(crate) fn first_walked<E: ReplayEnv>(env: &E, replayed: &Walks<E>, labels: &[u32]) -> Result<E::States> {
-    let terminal = env.with_labels(&replayed.terminal, labels)?;
-    let (again, _) = first_walks(env, &terminal)?;
-    if again.offsets != replayed.offsets || env.write_actions(&again.actions) != env.write_actions(&replayed.actions) {
-        return Err(Error::contract(
-            "an object is saved with the first way to it and its labels",
-            "the first path to some object with these labels isn't the given one",
-        ));
-    }
-    Ok(terminal)
+    ways.walks(env)
 }
 
 /// Actions that lead from the initial state to each of these states, finished or not. With `last`, one further action

@@ -5,7 +5,6 @@ mod fingerprint;
 mod saved;
 mod walk_tensors;
 
-pub(crate) use data::{Content, DataFile};
 pub(in crate::rollout) use fingerprint::fingerprint;
 pub(crate) use saved::{conditions_of, with_conditions};
 pub(crate) use walk_tensors::{ReadWalks, read_walks, write_walks};

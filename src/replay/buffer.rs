@@ -12,7 +12,7 @@ use super::sum_tree::SumTree;
 use super::{Diversity, Draw, Eviction, RankBy, ReplayConfig};
 use crate::condition::Conditions;
 use crate::env::{EnumerableEnv, Env, Rows, check_log_rewards};
-use crate::rollout::{Container, ReplayEnv, Walks, first_walks};
+use crate::rollout::{Container, ReplayEnv, Walks};
 use crate::tensor::to_host;
 use crate::{Error, Result};
 
@@ -327,7 +327,7 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
         self.check_priorities(log_rewards.iter().map(|&log_reward| Stored { log_reward, loss: None }))?;
         self.choose_paths(env)?;
         let found = match self.stores_paths && !walks.has_paths() {
-            true => Some(Walks { conditions: walks.conditions.clone(), ..first_walks(env, &walks.terminal)? }),
+            true => Some(Walks { conditions: walks.conditions.clone(), ..Walks::first_to(env, &walks.terminal)? }),
             false => None,
         };
         let walks = found.as_ref().unwrap_or(walks);

@@ -6,7 +6,7 @@ use super::ReplayBuffer;
 use crate::env::check_log_rewards;
 use crate::io::{Named, malformed};
 use crate::rollout::{
-    Container, ReadWalks, ReplayEnv, Trajectories, conditions_of, first_walks, read_walks, with_conditions, write_walks,
+    Container, ReadWalks, ReplayEnv, Trajectories, Walks, conditions_of, read_walks, with_conditions, write_walks,
 };
 use crate::{Error, Result};
 
@@ -23,11 +23,11 @@ impl<E: ReplayEnv> ReplayBuffer<E> {
     /// [`Error::NoLegalAction`] for a state without a backward path to the initial one.
     pub fn state(&self, env: &E) -> Result<Vec<(String, Tensor)>> {
         let mut held = match self.is_empty() {
-            true => first_walks(env, &env.initial(&[]))?,
+            true => Walks::first_to(env, &env.initial(&[]))?,
             false => self.gather(self.entries.values(), true)?,
         };
         if !held.has_paths() {
-            let found = first_walks(env, &held.terminal)?;
+            let found = Walks::first_to(env, &held.terminal)?;
             (held.actions, held.offsets) = (found.actions, found.offsets);
         }
         let mut tensors =

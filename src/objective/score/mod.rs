@@ -76,7 +76,7 @@ pub(crate) fn score_in_shares<E: Env, P: Policy<E>, R: Reward<E::States> + ?Size
     let visited = Visited::new(env, trajectories);
     let wants = needs | Quantities::PF | Quantities::PB;
     let all: Vec<usize> = (0..visited.n_rows).collect();
-    let rows = &visited.grouping.of[..visited.n_rows];
+    let rows = &visited.alike.grouping.of[..visited.n_rows];
     let actions = visited.named(Direction::Forward, &all, trajectories.actions().clone())?;
     let (inner, after) = visited.inner();
     let undo = visited.named(Direction::Backward, after, trajectories.reverse_actions().select(inner))?;
@@ -120,7 +120,7 @@ pub(crate) fn score_in_shares<E: Env, P: Policy<E>, R: Reward<E::States> + ?Size
     if needs.has(Quantity::LearnedLogPb) && scores.log_pf.requires_grad() && !scores.log_pb.requires_grad() {
         return Err(Quantity::LearnedLogPb.missing(SCORING));
     }
-    let n_distinct = visited.grouping.first.len();
+    let n_distinct = visited.alike.grouping.first.len();
     scores.distinct = (n_distinct, visited.len());
     for (&quantity, values) in questions.of_states.iter().zip(of_states) {
         scores.set(quantity, widened(values.index_select(0, &index_tensor(rows, values.device()))))?;
@@ -198,13 +198,13 @@ pub fn score_target<E: Env, P: Policy<E>>(
         }
         let mut evaluation = policy.evaluate(env, visited.distinct(), visited.conditions.as_ref(), wants)?;
         if flow {
-            let flows = evaluation.values.take_flat(Quantity::LogFlow, visited.grouping.first.len(), SCORING)?;
-            let rows = index_tensor(&visited.grouping.of[..visited.n_rows], flows.device());
+            let flows = evaluation.values.take_flat(Quantity::LogFlow, visited.alike.grouping.first.len(), SCORING)?;
+            let rows = index_tensor(&visited.alike.grouping.of[..visited.n_rows], flows.device());
             found.insert(Quantity::TargetLogFlow, flows.index_select(0, &rows));
         }
         if exit {
             let pf = evaluation.pf.ok_or_else(no_pf)?;
-            let rows = &visited.grouping.of[..visited.n_rows];
+            let rows = &visited.alike.grouping.of[..visited.n_rows];
             let exits = exits_of(env, &visited, trajectories)?;
             found.insert(Quantity::TargetLogExit, log_exits(&pf, rows, &exits)?);
         }

@@ -1,4 +1,4 @@
-//! Data sets: trajectories and other containers in files, with every action checked when they are read.
+//! Data sets: trajectories in files, with every action checked when they are read.
 
 mod data;
 mod fingerprint;

@@ -73,6 +73,7 @@ mod sequence_policies;
 mod settings;
 mod short_walks;
 mod spaces;
+mod straight_line;
 mod style;
 mod subtb;
 mod symmetry;

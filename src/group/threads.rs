@@ -25,8 +25,7 @@ struct Meeting {
 
 #[derive(Debug, Default)]
 struct Table {
-    waiting: usize,
-    /// What each has brought, by rank, and to which operation; for meetings of even and of odd number: who comes to the next one early
+    /// The tensors that were brought, by rank, and to which operation; for meetings of even and of odd number: who comes to the next one early
     /// must not take away what another still reads.
     brought: [BTreeMap<usize, (&'static str, Tensor)>; 2],
     /// The member that left first.
@@ -38,23 +37,19 @@ impl Meeting {
         self.table.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn wait_for(&self, number: u64) -> Result<()> {
+    /// Waits for the others; the table is free then.
+    fn wait_for(&self, number: u64) -> Result<MutexGuard<'_, Table>> {
         let here = || self.met.load(Ordering::Acquire) >= number;
         let started = Instant::now();
-        while started.elapsed() < SPIN {
-            if here() {
-                return Ok(());
-            }
+        while !here() && started.elapsed() < SPIN {
             std::hint::spin_loop();
         }
         let mut table = self.table();
         while !here() {
-            if let Some(gone) = table.gone {
-                return Err(left(gone));
-            }
+            table.gone.map_or(Ok(()), |gone| Err(left(gone)))?;
             table = self.all_here.wait(table).unwrap_or_else(PoisonError::into_inner);
         }
-        Ok(())
+        Ok(table)
     }
 }
 
@@ -83,19 +78,16 @@ impl Replica {
         let number = self.met.replace(self.met.get() + 1);
         let (bank, mine) = ((number % 2) as usize, mine.detach().copy());
         let mut table = self.meeting.table();
-        if let Some(gone) = table.gone {
-            return Err(left(gone));
-        }
+        table.gone.map_or(Ok(()), |gone| Err(left(gone)))?;
         table.brought[bank].insert(self.rank, (operation, mine));
-        table.waiting += 1;
-        if table.waiting == self.size {
-            table.waiting = 0;
+        if table.brought[bank].len() < self.size {
+            drop(table);
+            table = self.meeting.wait_for(number + 1)?;
+        } else {
+            // All have read what was brought to the meeting before.
+            table.brought[1 - bank].clear();
             self.meeting.met.store(number + 1, Ordering::Release);
             self.meeting.all_here.notify_all();
-        } else {
-            drop(table);
-            self.meeting.wait_for(number + 1)?;
-            table = self.meeting.table();
         }
         let brought = &table.brought[bank];
         if let Some((other, (theirs, _))) = brought.iter().find(|(_, (theirs, _))| *theirs != operation) {

@@ -25,6 +25,7 @@ pub enum ReplayPath {
 /// Where log Z starts is a setting of the policy ([`EstimatorsConfig::initial_log_z`](crate::nn::EstimatorsConfig::initial_log_z)); without one,
 /// the first step sets it to the importance estimate of its batch.
 #[derive(Clone, PartialEq, Debug, Serialize, Deserialize)]
+#[serde(default)]
 pub struct TrainerConfig {
     /// Trajectories per step, from all sources.
     pub batch: usize,
@@ -39,22 +40,18 @@ pub struct TrainerConfig {
     /// objective learns from any trajectory and the policy's distribution can be mixed with a uniform one
     /// ([`Distribution::MIXES_WITH_UNIFORM`](crate::distribution::Distribution::MIXES_WITH_UNIFORM)), otherwise not at
     /// all.
-    #[serde(default)]
     pub epsilon: Option<Schedule>,
     /// Divisor of logits.
     pub temperature: Schedule,
     /// Number added to the exit's logit.
     pub exit_bias: Schedule,
     /// Standard deviation added to Gaussian steps, for continuous environments; discrete ones refuse it.
-    #[serde(default = "no_noise")]
     pub noise: Schedule,
     /// Local search from the object of each newly sampled trajectory. Paths to the resulting objects are drawn
     /// backwards and join the batch.
-    #[serde(default)]
     pub local_search: Option<LocalSearch>,
     /// Number of transitions that are scored at once. Memory for gradients then doesn't grow with the batch, at the
     /// cost of another pass without gradients. The gradient is the same. `None` scores the whole batch at once.
-    #[serde(default)]
     pub chunk: Option<usize>,
     /// Factor on both learning rates. If the number of steps is known, a linear schedule to 0 ends closer to the target
     /// than the default, which is for a run of unknown length. Beyond its end nothing is learned, of which the trainer warns.
@@ -66,12 +63,7 @@ pub struct TrainerConfig {
     /// Largest number of steps of a roll-out.
     pub max_steps: usize,
     /// The reaction to a warning, a sign that training goes wrong without an error.
-    #[serde(default)]
     pub on_warning: OnWarning,
-}
-
-fn no_noise() -> Schedule {
-    Schedule::Constant(0.0)
 }
 
 impl Default for TrainerConfig {
@@ -86,7 +78,7 @@ impl Default for TrainerConfig {
             epsilon: None,
             temperature: Schedule::Constant(1.0),
             exit_bias: Schedule::Constant(0.0),
-            noise: no_noise(),
+            noise: Schedule::Constant(0.0),
             local_search: None,
             chunk: None,
             lr_scale: Schedule::InverseRoot { from: 1.0, steps: 1_000 },

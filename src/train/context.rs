@@ -9,9 +9,9 @@ use crate::nn::Parameters;
 use crate::objective::Objective;
 use crate::policy::Policy;
 use crate::rollout::Trajectories;
-use crate::{Error, Result, Rng};
+use crate::{Result, Rng};
 
-/// What a trainer trains, by what and how: all that its sources ([`Source`](super::Source)) and companions
+/// Environment, reward, policy, objective and settings of a trainer: all that its sources ([`Source`](super::Source)) and companions
 /// ([`Companion`](super::Companion)) see of it.
 #[non_exhaustive]
 pub struct Context<E: Env, P> {
@@ -19,9 +19,9 @@ pub struct Context<E: Env, P> {
     pub env: E,
     /// log R.
     pub reward: Box<dyn Reward<E::States>>,
-    /// What is trained.
+    /// The policy, which is trained.
     pub policy: P,
-    /// What each trajectory's condition is drawn from ([`Trainer::with_conditions`](super::Trainer::with_conditions)), if there is anything.
+    /// The source of each trajectory's condition ([`Trainer::with_conditions`](super::Trainer::with_conditions)), if there is one.
     pub conditions: Option<Box<dyn ConditionSource>>,
     /// The loss.
     pub objective: Box<dyn Objective>,
@@ -35,7 +35,7 @@ pub struct Context<E: Env, P> {
 }
 
 impl<E: Env, P> Context<E, P> {
-    /// How fresh trajectories are explored at this step.
+    /// The exploration of fresh trajectories at this step.
     ///
     /// # Errors
     /// [`Error::Config`] for a schedule that leaves its bounds.
@@ -55,13 +55,13 @@ impl<E: Env, P> Context<E, P> {
         Some(self.group.as_ref()).filter(|group| group.size() > 1)
     }
 
-    /// How many trajectories of a batch this replica draws: all of them where there is but one.
+    /// The number of trajectories of a batch that this replica draws: all of them where there is but one.
     #[must_use]
     pub fn share(&self) -> usize {
         self.share_of(self.config.batch)
     }
 
-    /// How many of `n` things this replica does.
+    /// The number of `n` things that this replica does.
     pub(super) fn share_of(&self, n: usize) -> usize {
         let before = |rank| rank * n / self.group.size();
         before(self.group.rank() + 1) - before(self.group.rank())
@@ -82,11 +82,6 @@ impl<E: Env, P> Context<E, P> {
             (0..group.rank()).for_each(|_| drop(streams.split()));
             streams.split()
         })
-    }
-
-    /// What the objective lacks.
-    pub(super) fn missing(&self, needs: &'static str, remedy: &'static str) -> Error {
-        Error::missing(self.objective.name(), needs, remedy)
     }
 }
 

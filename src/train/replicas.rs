@@ -80,21 +80,24 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         mine.extend(walks.conditions().map_or_else(Vec::new, to_host));
         for (other, theirs) in group.join(&Tensor::from_slice(&mine))?.iter().enumerate() {
             let theirs = Vec::<f64>::try_from(theirs)?;
-            let close = |&k: &usize| {
-                let (mine, theirs) = (mine[k], theirs[k]);
-                let rounded = (mine - theirs).abs() <= TOLERANCE * (1.0 + mine.abs());
-                mine == theirs || rounded || (mine.is_nan() && theirs.is_nan())
+            let close = |k: usize| {
+                let rounded = (mine[k] - theirs[k]).abs() <= TOLERANCE * (1.0 + mine[k].abs());
+                mine[k] == theirs[k] || rounded || (mine[k].is_nan() && theirs[k].is_nan())
             };
-            let difference = if theirs.len() != mine.len() || !(ASKED..mine.len()).all(|k| close(&k)) {
-                "other conditions, drawn by the same stream, than those".to_owned()
-            } else if let Some(row) = (0..ASKED).find(|row| !close(row)) {
+            let (rank, n) = (group.rank(), mine.len());
+            if theirs.len() != n || !(ASKED..n).all(close) {
+                let detail =
+                    format!("replica {other} has other conditions, drawn by the same stream, than replica {rank}");
+                return Err(Error::contract(SAME, detail));
+            }
+            if let Some(row) = (0..ASKED).find(|&row| !close(row)) {
                 let object = walks.terminal.describe(row).unwrap_or_else(|| format!("object {row} of random walks"));
-                format!("another reward: log R of {object} is {} there and {}", theirs[row], mine[row])
-            } else {
-                continue;
-            };
-            let detail = format!("replica {other} has {difference} at replica {}", group.rank());
-            return Err(Error::contract(SAME, detail));
+                let (theirs, mine) = (theirs[row], mine[row]);
+                let detail = format!(
+                    "replica {other} has another reward: log R of {object} is {theirs} there and {mine} at replica {rank}"
+                );
+                return Err(Error::contract(SAME, detail));
+            }
         }
         Ok(())
     }

@@ -144,17 +144,16 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         for epoch in 0..context.objective.epochs() {
             // Of a loss that somebody has differentiated by themselves.
             context.clear_gradients();
-            let parts = sources.own.parts(context, &batch.trajectories, rng)?;
-            let (mut total, mut last) = (0.0, None);
-            for part in parts.each() {
-                let mut scores = Scored::new(context, companions, part?, old.take())?;
-                let loss = scores.loss(context)? / parts.len() as f64;
+            let mut total = 0.0;
+            let scores = sources.own.each_part(context, &batch.trajectories, rng, |part, weight| {
+                let mut scores = Scored::new(context, companions, part, old.take())?;
+                let loss = scores.loss(context)? * weight;
                 total += loss.double_value(&[]);
                 stats.seconds[1] += lap();
                 scores.backward(context, &loss)?;
-                last = Some(scores);
-            }
-            let Some(scores) = last else { break };
+                stats.seconds[2] += lap();
+                Ok(scores)
+            })?;
             sum(context)?;
             companions.before_update(context)?;
             stats.seconds[2] += lap();
@@ -223,7 +222,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         Ok(stayed)
     }
 
-    /// What is trained, by what and how, as sources and companions see it.
+    /// The context of training, as sources and companions see it.
     pub fn context(&self) -> &Context<E, P> {
         &self.context
     }
@@ -264,7 +263,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         self.sources.own.teacher.as_ref()?.1.policy()?.downcast_ref()
     }
 
-    /// What intrinsic rewards are given for.
+    /// The novelty that intrinsic rewards are given for.
     pub fn novelty(&self) -> Option<&dyn Novelty<E::States>> {
         self.companions.intrinsic.as_ref().map(|intrinsic| intrinsic.novelty.as_ref())
     }
@@ -285,7 +284,7 @@ impl<E: ReplayEnv, P: Policy<E>> Trainer<E, P> {
         self.latest.as_ref().map(|batch| &batch.trajectories)
     }
 
-    /// How many of the [`latest`](Self::latest) were drawn in their step, by the policy, a teacher or local search, or came
+    /// The number of the [`latest`](Self::latest) that were drawn in their step, by the policy, a teacher or local search, or came
     /// [fresh from elsewhere](Self::with_fresh): they come first. Those behind them were replayed, given, or drawn by further sources.
     pub fn n_fresh(&self) -> usize {
         self.latest.as_ref().map_or(0, |batch| batch.fresh)

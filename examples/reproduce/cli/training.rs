@@ -273,7 +273,8 @@ impl Trained {
         self.log_z = last.stats.log_z;
         let tail = &history[history.len() - history.len().div_ceil(10)..];
         self.loss = tail.iter().map(|made| made.stats.loss).sum::<f64>() / tail.len() as f64;
-        self.reward_calls = last.reward_calls;
+        // Each of several members counts its own.
+        self.reward_calls = last.reward_calls * self.members as u64;
         let curve = |of: &dyn Fn(&Made) -> Option<f64>| {
             history.iter().filter_map(|made| Some((made.step as f64, of(made)?))).collect()
         };

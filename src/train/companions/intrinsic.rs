@@ -11,7 +11,7 @@ use crate::rollout::Trajectories;
 use crate::train::{Context, Persist};
 use crate::{Error, Result};
 
-/// What intrinsic rewards are given for: a number per state, larger where less was seen. A closure
+/// The novelty that intrinsic rewards are given for: a number per state, larger where less was seen. A closure
 /// `Fn(&States) -> Result<Vec<f64>>` is one that never changes.
 ///
 /// [`RandomDistillation`](super::RandomDistillation) learns, so that the reward of a state shrinks with visits.
@@ -30,7 +30,7 @@ pub trait Novelty<S>: Send {
         Ok(())
     }
 
-    /// What a checkpoint keeps of it.
+    /// The tensors that a checkpoint keeps of it.
     ///
     /// # Errors
     /// [`Error::Torch`] if a device can't give up its data.
@@ -53,7 +53,7 @@ impl<S, F: Fn(&S) -> Result<Vec<f64>> + Send> Novelty<S> for F {
     }
 }
 
-/// What novelty is multiplied by, at each step of training.
+/// The factor of novelty at each step of training.
 ///
 /// Pan et al. (2023) call them edge-based, state-based and joint intrinsic rewards. The reward of an edge is that of the state
 /// it leads to, as in their code. Intrinsic rewards change the target while their coefficient isn't 0; a schedule that ends at 0 ends with

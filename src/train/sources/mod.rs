@@ -1,6 +1,5 @@
 //! The origins of training trajectories: the policy and a teacher, replay, given data, and sources of one's own.
 
-mod local_search;
 mod object_search;
 mod own;
 mod replay;

@@ -10,7 +10,7 @@ pub struct Found<S> {
     pub objects: S,
     /// Their log-rewards.
     pub log_rewards: Vec<f64>,
-    /// How many objects it asked the reward for.
+    /// The number of objects that it asked the reward for.
     pub reward_calls: usize,
 }
 

@@ -2,8 +2,8 @@
 
 use tch::Tensor;
 
-use super::thompson::{Home, Thompson};
-use super::{Facts, Source, Wanted, local_search};
+use super::thompson::Thompson;
+use super::{Facts, Source, Wanted};
 use crate::distribution::Exploration;
 use crate::env::Env;
 use crate::optim::Average;
@@ -47,10 +47,10 @@ impl<E: ReplayEnv, P: Policy<E>> Own<E, P> {
     ) -> Result<Vec<Trajectories<E>>> {
         let (policy, config, exploration) = (&context.policy, &context.config, context.exploration()?);
         let taught = self.teacher.as_ref().map_or(0, |(share, _)| rounded(share * n as f64, rng));
+        let sampler = Sampler::new(&context.env, policy).exploration(exploration).max_steps(config.max_steps);
         let mut parts = Vec::new();
         if taught < n {
             let conditions = context.draw_conditions(n - taught, rng)?;
-            let sampler = Sampler::new(&context.env, policy).exploration(exploration).max_steps(config.max_steps);
             let mut draw = || self.by_heads(&sampler, policy, n - taught, conditions.as_ref(), rng);
             parts.push(match (average, policy.parameters()) {
                 (Some(average), Some(parameters)) => average.with(parameters, draw)??,
@@ -62,20 +62,32 @@ impl<E: ReplayEnv, P: Policy<E>> Own<E, P> {
         }
         let fresh = context.rewarded(joined(parts)?)?;
         let Some(search) = config.local_search else { return Ok(vec![fresh]) };
-        let found = local_search::around(&fresh, search, exploration, context, rng)?;
+        if fresh.conditions().is_some() {
+            let remedy = "train a conditional policy without local search";
+            return Err(Error::missing("local search", "objects without conditions", remedy));
+        }
+        let start = (fresh.terminal_states(), fresh.recorded_log_rewards().unwrap_or_default());
+        let (found, rewards) = sampler.local_search_from(search, start, context.reward.as_ref(), rng)?;
+        let found = sampler.backward(&found, rng)?.with_log_rewards(rewards)?;
         Ok(vec![fresh, found])
     }
 
-    /// The parts of a batch that are learned from by themselves: all of it, or each head's share of it.
-    pub(in crate::train) fn parts<'a>(
+    /// Learns from each part of a batch by itself, with its weight: from all of it, or from each head's share of it. Gives the last one's result.
+    pub(in crate::train) fn each_part<T>(
         &self,
-        context: &'a Context<E, P>,
-        batch: &'a Trajectories<E>,
+        context: &Context<E, P>,
+        batch: &Trajectories<E>,
         rng: &mut Rng,
-    ) -> Result<Parts<'a, E, P>> {
-        let least = context.objective.smallest_batch().max(1);
-        let shares = self.thompson.as_ref().map(|thompson| thompson.shares(batch, least, rng)).transpose()?;
-        Ok(Parts { batch, shares, home: self.thompson.as_ref().map(|thompson| thompson.home(&context.policy)) })
+        mut learn: impl FnMut(&Trajectories<E>, f64) -> Result<T>,
+    ) -> Result<T> {
+        let Some(thompson) = &self.thompson else { return learn(batch, 1.0) };
+        let shares = thompson.shares(batch, context.objective.smallest_batch().max(1), rng)?;
+        let weight = 1.0 / shares.len() as f64;
+        let learned = thompson.each(&context.policy, 0..shares.len(), |head| learn(&shares[head], weight))?;
+        learned
+            .into_iter()
+            .last()
+            .ok_or_else(|| Error::contract("a policy of several heads has heads", "there is none"))
     }
 
     /// Trajectories of the policy or of its heads.
@@ -90,36 +102,11 @@ impl<E: ReplayEnv, P: Policy<E>> Own<E, P> {
         let Some(thompson) = &self.thompson else { return forward(sampler, n, conditions, rng) };
         let mut rows = vec![Vec::new(); thompson.n_heads()];
         (0..n).for_each(|i| rows[rng.below(thompson.n_heads())].push(i));
-        let home = thompson.home(policy);
-        let mut parts = Vec::new();
-        for (head, rows) in rows.iter().enumerate().filter(|(_, rows)| !rows.is_empty()) {
-            home.enter(head)?;
-            let conditions = conditions.map(|c| c.index_select(0, &index_tensor(rows, c.device())));
-            parts.push(forward(sampler, rows.len(), conditions.as_ref(), rng)?);
-        }
-        joined(parts)
-    }
-}
-
-/// The parts of a batch that are learned from by themselves.
-pub(in crate::train) struct Parts<'a, E: Env, P> {
-    batch: &'a Trajectories<E>,
-    shares: Option<Vec<Trajectories<E>>>,
-    home: Option<Home<'a, P>>,
-}
-
-impl<E: Env, P> Parts<'_, E, P> {
-    pub(in crate::train) fn len(&self) -> usize {
-        self.shares.as_ref().map_or(1, Vec::len)
-    }
-
-    /// Each part, with its head in use.
-    pub(in crate::train) fn each(&self) -> impl Iterator<Item = Result<&Trajectories<E>>> {
-        let all = self.shares.as_deref().unwrap_or(std::slice::from_ref(self.batch));
-        all.iter().enumerate().map(|(head, part)| {
-            self.home.as_ref().map_or(Ok(()), |home| home.enter(head))?;
-            Ok(part)
-        })
+        let heads = (0..rows.len()).filter(|&head| !rows[head].is_empty());
+        joined(thompson.each(policy, heads, |head| {
+            let conditions = conditions.map(|c| c.index_select(0, &index_tensor(&rows[head], c.device())));
+            forward(sampler, rows[head].len(), conditions.as_ref(), rng)
+        })?)
     }
 }
 

@@ -83,7 +83,7 @@ impl<E: ReplayEnv> Replay<E> {
         Ok(found.reward_calls)
     }
 
-    /// What was drawn from the buffer, some of it relabelled.
+    /// Entries of the buffer, some of them relabelled.
     fn in_hindsight<P>(&self, mut drawn: Drawn<E>, context: &Context<E, P>, rng: &mut Rng) -> Result<Drawn<E>> {
         let (Some(relabelling), Some(conditions)) = (&self.hindsight, drawn.walks.conditions()) else {
             return Ok(drawn);
@@ -165,18 +165,22 @@ fn walk_again<E: ReplayEnv, P: Policy<E>>(
     rng: &mut Rng,
 ) -> Result<Trajectories<E>> {
     let (env, max_steps) = (&context.env, context.config.max_steps);
-    let at_random = env.uniform();
-    let uniform = Sampler::new(env, &at_random).max_steps(max_steps);
-    let learned = Sampler::new(env, &context.policy).max_steps(max_steps);
-    match (context.config.replay_path, walks.conditions()) {
-        (ReplayPath::Stored, _) => walks.replay(env),
-        (ReplayPath::UniformBackward, None) => uniform.backward(&walks.terminal, rng),
-        (ReplayPath::UniformBackward, Some(conditions)) => {
-            uniform.backward(&walks.terminal, rng)?.with_conditions(conditions.shallow_clone())
+    let (at_random, conditions) = (env.uniform(), walks.conditions());
+    match context.config.replay_path {
+        ReplayPath::Stored => walks.replay(env),
+        ReplayPath::UniformBackward => {
+            let back = Sampler::new(env, &at_random).max_steps(max_steps).backward(&walks.terminal, rng)?;
+            match conditions {
+                None => Ok(back),
+                Some(conditions) => back.with_conditions(conditions.shallow_clone()),
+            }
         }
-        (ReplayPath::PolicyBackward, None) => learned.backward(&walks.terminal, rng),
-        (ReplayPath::PolicyBackward, Some(conditions)) => {
-            learned.backward_conditional(&walks.terminal, conditions, rng)
+        ReplayPath::PolicyBackward => {
+            let sampler = Sampler::new(env, &context.policy).max_steps(max_steps);
+            match conditions {
+                None => sampler.backward(&walks.terminal, rng),
+                Some(conditions) => sampler.backward_conditional(&walks.terminal, conditions, rng),
+            }
         }
     }
 }

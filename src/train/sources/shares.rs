@@ -210,12 +210,14 @@ impl<E: ReplayEnv, P: Policy<E>> Sources<E, P> {
             ));
         }
         match objective.origin() {
-            Origin::OnPolicy if !on_policy => Err(context.missing(
+            Origin::OnPolicy if !on_policy => Err(Error::missing(
+                objective.name(),
                 "trajectories of the policy itself",
                 "train without exploration (epsilon 0, temperature 1, exit bias 0, noise 0), local search, a teacher and Thompson sampling, \
                  keep the average for evaluation, leave replay and other sources out, or train by an off-policy objective",
             )),
-            Origin::Given if fresh > 0 => Err(context.missing(
+            Origin::Given if fresh > 0 => Err(Error::missing(
+                objective.name(),
                 "trajectories that aren't the policy's own",
                 "give the trainer data (`with_data`) and an offline share of 1",
             )),

@@ -46,21 +46,15 @@ impl Default for TeacherConfig {
 
 impl TeacherConfig {
     fn check(&self) -> Result<()> {
-        let refuse = |setting, got: f64, expected| Err(Error::config(setting, got, expected));
         let size = |x: f64| x.is_finite() && x >= 0.0;
-        if !(self.share > 0.0 && self.share <= 1.0) {
-            return refuse("the teacher's share", self.share, "0 < share <= 1");
-        }
-        if !size(self.under_sampled) {
-            return refuse("under_sampled", self.under_sampled, "a finite number of at least 0");
-        }
-        if !size(self.alpha) {
-            return refuse("alpha", self.alpha, "a finite number of at least 0");
-        }
-        if !(size(self.epsilon) && self.epsilon > 0.0) {
-            return refuse("epsilon", self.epsilon, "a finite number above 0");
-        }
-        Ok(())
+        let settings = [
+            ("the teacher's share", self.share, self.share > 0.0 && self.share <= 1.0, "0 < share <= 1"),
+            ("under_sampled", self.under_sampled, size(self.under_sampled), "a finite number of at least 0"),
+            ("alpha", self.alpha, size(self.alpha), "a finite number of at least 0"),
+            ("epsilon", self.epsilon, size(self.epsilon) && self.epsilon > 0.0, "a finite number above 0"),
+        ];
+        let refused = settings.into_iter().find(|(.., makes_sense, _)| !makes_sense);
+        refused.map_or(Ok(()), |(setting, got, _, expected)| Err(Error::config(setting, got, expected)))
     }
 }
 

@@ -52,29 +52,16 @@ impl<P> Thompson<P> {
         rows.into_iter().map(share).collect()
     }
 
-    /// The head in use, to which the policy goes back when this is dropped.
-    pub(in crate::train) fn home<'a>(&self, policy: &'a P) -> Home<'a, P> {
-        Home { policy, head: (self.head)(policy), use_head: self.use_head }
-    }
-}
-
-/// The head that was in use.
-pub(in crate::train) struct Home<'a, P> {
-    policy: &'a P,
-    head: usize,
-    use_head: fn(&P, usize) -> Result<()>,
-}
-
-impl<P> Home<'_, P> {
-    /// Puts another head in use.
-    pub(in crate::train) fn enter(&self, head: usize) -> Result<()> {
-        (self.use_head)(self.policy, head)
-    }
-}
-
-impl<P> Drop for Home<'_, P> {
-    fn drop(&mut self) {
-        // A head that was in use can be in use again.
-        let _ = self.enter(self.head);
+    /// Does something with each of these heads in use, and puts the head back that was.
+    pub(in crate::train) fn each<T>(
+        &self,
+        policy: &P,
+        heads: impl Iterator<Item = usize>,
+        mut work: impl FnMut(usize) -> Result<T>,
+    ) -> Result<Vec<T>> {
+        let home = (self.head)(policy);
+        let done = heads.map(|head| (self.use_head)(policy, head).and_then(|()| work(head))).collect();
+        (self.use_head)(policy, home)?;
+        done
     }
 }

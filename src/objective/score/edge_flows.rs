@@ -102,7 +102,8 @@ fn parent_weights<E: Env, P: Policy<E>>(
         }
     };
     let conditions = visited.conditions.as_ref().map(|c| {
-        let rows: Vec<usize> = unvisited.iter().map(|&row| visited.alike.grouping.first[children[row - known]]).collect();
+        let rows: Vec<usize> =
+            unvisited.iter().map(|&row| visited.alike.grouping.first[children[row - known]]).collect();
         c.index_select(0, &index_tensor(&rows, c.device()))
     });
     let (mut at_known, mut at_unvisited) = ((Vec::new(), Vec::new()), (Vec::new(), Vec::new()));

@@ -66,8 +66,8 @@ impl<E: ReplayEnv, P: Policy<E>> Own<E, P> {
             let remedy = "train a conditional policy without local search";
             return Err(Error::missing("local search", "objects without conditions", remedy));
         }
-        let start = (fresh.terminal_states(), fresh.recorded_log_rewards().unwrap_or_default());
-        let (found, rewards) = sampler.local_search_from(search, start, context.reward.as_ref(), rng)?;
+        let (start, known) = (fresh.terminal_states(), fresh.recorded_log_rewards().unwrap_or_default());
+        let (found, rewards) = sampler.local_search_from(search, start, known, context.reward.as_ref(), rng)?;
         let found = sampler.backward(&found, rng)?.with_log_rewards(rewards)?;
         Ok(vec![fresh, found])
     }
